@@ -1,0 +1,86 @@
+"""The `kernel` decorator: ordinary Python, compiled by numba. The only import of numba."""
+
+import hashlib
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+INTERPRETED = os.environ.get("LEXBANDITS_JIT") == "0"
+
+
+def kernel(function: F, *, cache: bool = True) -> F:
+    """Compile `function` with strict IEEE arithmetic, so that both modes agree bit for bit.
+
+    With LEXBANDITS_JIT=0 the same source runs interpreted: for coverage, a debugger, or doubt.
+    Compiled code is kept on disk where a folder can be written, and in memory elsewhere. Pass
+    cache=False for a function that closes over other kernels: it could never be found again.
+    """
+    if INTERPRETED:
+        return function
+    from numba import njit
+
+    def compiled(cache: bool) -> Any:
+        return njit(cache=cache, nogil=True, error_model="numpy", fastmath=False)(function)
+
+    if not cache:
+        return cast(F, compiled(False))
+    sources = _sources(function)
+    with _cache_folder(sources) as writable:
+        dispatcher = compiled(writable)
+    dispatcher.kernel_sources = sources
+    return cast(F, dispatcher)
+
+
+def is_compiled(function: Callable[..., Any]) -> bool:
+    """Whether `function` is compiled code, which a compiled loop can call."""
+    return hasattr(function, "py_func")
+
+
+def _sources(function: Callable[..., Any]) -> frozenset[str]:
+    """The files of `function` and of every kernel it calls, directly or not."""
+    code = function.__code__
+    called = (function.__globals__.get(name) for name in code.co_names)
+    return frozenset({code.co_filename}).union(*(getattr(f, "kernel_sources", ()) for f in called))
+
+
+@contextmanager
+def _cache_folder(sources: frozenset[str]) -> Iterator[bool]:
+    # numba looks only at the file of the function itself to decide that its cache is stale, not at
+    # those of the kernels it calls. A folder named after all of them is never stale, for us and for
+    # a policy outside the package that calls our kernels.
+    from numba import config
+
+    before = config.CACHE_DIR
+    home = before or _writable_home()
+    digest = hashlib.blake2b(digest_size=8)
+    for source in sorted(sources):
+        digest.update(_file_digest(source))
+    config.CACHE_DIR = os.path.join(home, digest.hexdigest()) if home else before
+    try:
+        yield bool(home)
+    finally:
+        config.CACHE_DIR = before
+
+
+@cache
+def _file_digest(path: str) -> bytes:
+    try:
+        return hashlib.blake2b(Path(path).read_bytes()).digest()
+    except OSError:  # typed at a prompt: numba keys it by its content
+        return path.encode()
+
+
+@cache
+def _writable_home() -> str:
+    home = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    folder = os.path.join(home, "lexbandits", "kernels")
+    try:
+        os.makedirs(folder, exist_ok=True)
+    except OSError:
+        return ""
+    return folder if os.access(folder, os.W_OK) else ""
