@@ -48,7 +48,11 @@ class Instance:
     @property
     def noise_sds(self) -> NDArray[np.float64]:
         """(m,) the standard deviation of each objective's noise."""
-        return np.full(self.n_objectives, self.noise_sd) if np.ndim(self.noise_sd) == 0 else np.array(self.noise_sd)
+        return (
+            np.full(self.n_objectives, self.noise_sd)
+            if np.ndim(self.noise_sd) == 0
+            else np.array(self.noise_sd)
+        )
 
     @cached_property
     def lex_optimal_arm(self) -> int:
@@ -146,7 +150,9 @@ class Instance:
 
     def _check_noise(self) -> None:
         if self.noise not in NOISES and not callable(self.noise):
-            raise ValueError(f"noise must be one of {', '.join(NOISES)} or a sampler (rng, arm) -> vector, got {self.noise!r}")
+            raise ValueError(
+                f"noise must be one of {', '.join(NOISES)} or a sampler (rng, arm) -> vector, got {self.noise!r}"
+            )
         if self.correlation is not None and self.noise != "gaussian":
             raise ValueError(f"correlation is for gaussian noise, got noise={self.noise!r}")
         if self.noise == "bernoulli" and not np.all((self.means >= 0) & (self.means <= 1)):
@@ -154,7 +160,9 @@ class Instance:
         if self.noise == "beta":
             room = self.means * (1 - self.means)
             if not np.all((self.means > 0) & (self.means < 1) & (self.noise_sds**2 < room)):
-                raise ValueError("beta noise needs means in (0, 1) and noise_sd² < mean·(1 − mean) for every arm and objective")
+                raise ValueError(
+                    "beta noise needs means in (0, 1) and noise_sd² < mean·(1 − mean) for every arm and objective"
+                )
 
 
 def paper_instance(n_arms: int) -> Instance:
@@ -172,9 +180,7 @@ def paper_instance(n_arms: int) -> Instance:
         return min(abs(x - Fraction(p, 10)) for p in peaks)
 
     positions = [Fraction(a, int(n_arms)) for a in range(1, int(n_arms) + 1)]
-    means = [
-        [1 - distance(x, 3, 6, 9), 1 - 2 * distance(x, 5, 8), 1 - 2 * distance(x, 5)] for x in positions
-    ]
+    means = [[1 - distance(x, 3, 6, 9), 1 - 2 * distance(x, 5, 8), 1 - 2 * distance(x, 5)] for x in positions]
     return Instance(means, noise_sd=float(np.sqrt(0.1)))
 
 
@@ -231,9 +237,13 @@ def _exact_means(means: Any) -> list[list[Fraction]]:
     try:
         rows = [list(row) for row in means]
     except TypeError:
-        raise TypeError(f"means must be a table, one row per arm and one column per objective, got {means!r}") from None
+        raise TypeError(
+            f"means must be a table, one row per arm and one column per objective, got {means!r}"
+        ) from None
     if not rows or not rows[0] or any(len(row) != len(rows[0]) for row in rows):
-        raise ValueError(f"means must be a table of equal, non-empty rows; got row lengths {[len(row) for row in rows]}")
+        raise ValueError(
+            f"means must be a table of equal, non-empty rows; got row lengths {[len(row) for row in rows]}"
+        )
     return [[_exact(x) for x in row] for row in rows]
 
 
@@ -266,7 +276,9 @@ def _correlation(correlation: ArrayLike | None, n_objectives: int) -> NDArray[np
     matrix = np.array(correlation, dtype=np.float64)
     if matrix.shape != (n_objectives, n_objectives):
         raise ValueError(f"correlation must be ({n_objectives}, {n_objectives}), got shape {matrix.shape}")
-    if not (np.all(np.isfinite(matrix)) and np.array_equal(matrix, matrix.T) and np.all(np.diag(matrix) == 1)):
+    if not (
+        np.all(np.isfinite(matrix)) and np.array_equal(matrix, matrix.T) and np.all(np.diag(matrix) == 1)
+    ):
         raise ValueError("correlation must be symmetric with ones on its diagonal")
     if np.linalg.eigvalsh(matrix)[0] < -1e-12:
         raise ValueError("correlation must be positive semi-definite")

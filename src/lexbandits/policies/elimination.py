@@ -1,0 +1,51 @@
+"""What Algorithms 1 and 2 share: the widest active arm and the filter on one objective."""
+
+from typing import Any
+
+from lexbandits.confidence import confidence_width
+from lexbandits.jit import kernel
+from lexbandits.policies.base import Arms, Vector, eliminate
+
+
+@kernel
+def widest(arms: Arms, delta: float) -> float:
+    """c(a_t): the confidence width of the active arm with the fewest pulls.
+
+    Not the width of the arm being told: a late reward may be for an arm that is no longer the
+    widest, and Lemmas 5 and 6 need the largest active width.
+    """
+    fewest = -1
+    for arm in range(arms.pulls.size):
+        if arms.active[arm] and (fewest < 0 or arms.pulls[arm] < fewest):
+            fewest = arms.pulls[arm]
+    return confidence_width(fewest, arms.pulls.size, arms.means.shape[1], delta)
+
+
+@kernel
+def keep_close(arms: Arms, objective: int, tolerance: float) -> None:
+    """Eliminate the arms that trail the best active mean on `objective` by more than `tolerance`."""
+    best = -1
+    for arm in range(arms.pulls.size):
+        if arms.active[arm] and (best < 0 or arms.means[arm, objective] > arms.means[best, objective]):
+            best = arm
+    highest = arms.means[best, objective]
+    for arm in range(arms.pulls.size):
+        if arms.active[arm] and not highest - arms.means[arm, objective] <= tolerance:
+            eliminate(arms, arm, arms.told[0] + 1, objective, best)
+
+
+@kernel
+def more_active_than(arms: Arms, count: int) -> bool:
+    """Whether more than `count` arms are in the running; looks no further than it must."""
+    seen = 0
+    for arm in range(arms.active.size):
+        if arms.active[arm]:
+            seen += 1
+            if seen > count:
+                return True
+    return False
+
+
+def ranked(means: Vector, pulled: Any, arms: list[int], objective: int) -> list[int]:
+    """`arms` from the largest mean on `objective` to the smallest; unpulled last, ties by index."""
+    return sorted(arms, key=lambda a: (not pulled[a], -means[a, objective], a))
