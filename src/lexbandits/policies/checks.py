@@ -3,6 +3,7 @@
 import math
 import operator
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -90,7 +91,7 @@ def set_sizes(value: Any, n_arms: int, n_objectives: int) -> list[int]:
         raise ValueError(
             f"optimal_set_sizes must have one size per objective ({n_objectives}), got {len(sizes)}"
         )
-    if any(later > earlier for earlier, later in zip(sizes, sizes[1:], strict=False)):
+    if any(later > earlier for earlier, later in pairwise(sizes)):
         raise ValueError(f"optimal_set_sizes must never rise, got {sizes}")
     if sizes[-1] != 1:
         raise ValueError(f"optimal_set_sizes must end in 1, the lex-optimal arm alone, got {sizes}")
