@@ -66,6 +66,7 @@ def per_objective(
 ) -> float | list[float]:
     """One positive number (or zero, if allowed), or a list of one per objective."""
     check = (lambda n, v: at_least(n, v, 0.0)) if zero else positive
+    n_objectives = whole("n_objectives", n_objectives, least=1)
     if np.ndim(value) == 0:  # type: ignore[arg-type]
         return check(name, value)
     values: list[Any] = list(value)  # type: ignore[arg-type]
@@ -83,6 +84,8 @@ def spread(value: float | Sequence[float], n_objectives: int) -> np.ndarray[Any,
 
 def set_sizes(value: Any, n_arms: int, n_objectives: int) -> list[int]:
     """|O_*(i)| for each objective: at most K, never rising, the last one 1."""
+    n_arms = whole("n_arms", n_arms, least=1)
+    n_objectives = whole("n_objectives", n_objectives, least=1)
     try:
         sizes = [whole(f"optimal_set_sizes[{i}]", size, least=1, most=n_arms) for i, size in enumerate(value)]
     except TypeError as error:

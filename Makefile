@@ -1,0 +1,54 @@
+# Each target makes .venv when it is missing or older than pyproject.toml.
+
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+
+.PHONY: paper test test-slow check bench headline browser clean
+
+paper: $(READY)  ## reproduce the paper: results/paper/report.html
+	$(BIN)/lexbandits paper --out results/paper
+
+test: $(READY) browser  ## all tests but the long ones, compiled; then a short run of the kernels interpreted
+	$(BIN)/python -m pytest -m "not slow"
+	LEXBANDITS_JIT=0 $(BIN)/python -m pytest -q -m interpreted
+
+test-slow: $(READY)  ## error rates over thousands of seeds
+	$(BIN)/python -m pytest -m slow
+
+check: $(READY)  ## format, lint, types, layers
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: $(READY) .venv-bench/.ready  ## speed against the random number generator and against peers
+	$(BIN)/python benchmarks/speed.py
+
+headline: $(READY)  ## the table at the top of the README
+	$(BIN)/lexbandits headline
+
+$(READY): pyproject.toml constraints.txt
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "lexbandits needs Python 3.11 or newer")'
+	$(PYTHON) -m venv --clear $(VENV)
+	$(INSTALL) --upgrade "pip>=25.1"
+	$(INSTALL) --constraint constraints.txt --editable ".[dask,ray]" --group dev
+	touch $@
+
+.venv-bench/.ready: benchmarks/peers.txt
+	$(PYTHON) -m venv --clear .venv-bench
+	.venv-bench/bin/python -m pip install --quiet --disable-pip-version-check --requirement $<
+	touch $@
+
+# The report is looked at in a real browser: Debian's Chromium, installed where that is possible.
+browser:
+	@if ! command -v chromium >/dev/null && [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+		echo "installing chromium for the report's tests"; \
+		{ apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq chromium; } >/dev/null 2>&1 || \
+			echo "chromium could not be installed; the tests will say what they skip"; \
+	fi
+
+clean:
+	rm -rf $(VENV) .venv-bench results .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

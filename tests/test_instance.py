@@ -1,0 +1,186 @@
+"""The paper's Preliminaries, on instances small enough to check by hand and on random ones."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import lexbandits as lb
+
+
+@pytest.mark.parametrize("K", [10, 20, 30, 40, 70, 100, 250])
+def test_the_papers_instance_has_exact_ties_for_every_multiple_of_ten(K):
+    instance = lb.paper_instance(K)
+    assert instance.lex_optimal_arm == 6 * K // 10 - 1
+    assert instance.optimal_set_sizes == (3, 2, 1)
+    assert instance.optimal_set(0) == tuple(p * K // 10 - 1 for p in (3, 6, 9))
+    assert instance.optimal_set(1) == tuple(p * K // 10 - 1 for p in (6, 9))
+    assert instance.tradeoff == 2.0
+    assert instance.noise_sd == pytest.approx(np.sqrt(0.1))
+    a = np.arange(1, K + 1) / K
+    expected = np.stack(
+        [
+            1 - np.abs(a[:, None] - [0.3, 0.6, 0.9]).min(axis=1),
+            1 - 2 * np.abs(a[:, None] - [0.5, 0.8]).min(axis=1),
+            1 - 2 * np.abs(a - 0.5),
+        ],
+        axis=1,
+    )
+    np.testing.assert_allclose(instance.means, expected, atol=1e-12)
+
+
+@pytest.mark.parametrize("K", [0, -10, 5, 15])
+def test_the_papers_instance_needs_a_multiple_of_ten(K):
+    with pytest.raises(ValueError, match="multiple of 10"):
+        lb.paper_instance(K)
+
+
+def naive_structure(means):
+    """Definitions 1 and 2 and Eq. (2), word for word, on lists of Fractions."""
+    K, m = len(means), len(means[0])
+
+    def dominates(x, y):
+        return any(all(x[j] == y[j] for j in range(i)) and x[i] > y[i] for i in range(m))
+
+    star = next(a for a in range(K) if not any(dominates(means[b], means[a]) for b in range(K)))
+    prefix = [[a for a in range(K) if means[a][: i + 1] == means[star][: i + 1]] for i in range(m)]
+    single = [[a for a in range(K) if means[a][i] >= means[star][i]] for i in range(m)]
+    lam = Fraction(0)
+    for a in range(K):
+        for i in range(1, m):
+            gain = means[a][i] - means[star][i]
+            loss = max(means[star][j] - means[a][j] for j in range(i))
+            if gain > 0:
+                lam = max(lam, gain / loss)
+    return star, prefix, single, lam
+
+
+tables = st.integers(1, 3).flatmap(
+    lambda m: st.lists(
+        st.lists(st.fractions(-2, 2, max_denominator=3), min_size=m, max_size=m), min_size=1, max_size=6
+    )
+)
+
+
+@given(tables)
+def test_structure_is_that_of_the_definitions(means):
+    instance = lb.Instance(means)
+    star, prefix, single, lam = naive_structure(means)
+    assert instance.lex_optimal_arm == star
+    assert [list(instance.optimal_set(i)) for i in range(instance.n_objectives)] == prefix
+    assert [list(instance.objective_optimal_set(i)) for i in range(instance.n_objectives)] == single
+    assert instance.optimal_set_sizes == tuple(map(len, prefix))
+    assert instance.tradeoff == float(lam)
+    expected = [[float(means[star][i] - row[i]) for i in range(len(row))] for row in means]
+    assert instance.gaps.tolist() == expected
+    for i in range(instance.n_objectives):
+        reached = prefix[i - 1] if i else range(instance.n_arms)
+        assert list(instance.suboptimal_set(i)) == [a for a in reached if means[star][i] > means[a][i]]
+    assert lb.Instance(**instance.settings) == instance
+
+
+@given(st.integers(1, 12), st.integers(1, 4), st.integers(0, 10**6), st.booleans(), st.sampled_from([None, 0, 0.3, 2]))
+def test_random_instances_have_a_unique_optimum_and_keep_their_promises(K, m, seed, ties, cap):
+    instance = lb.random_instance(K, m, seed=seed, ties=ties, max_tradeoff=cap)
+    assert instance.means.shape == (K, m)
+    assert instance.optimal_set_sizes[-1] == 1
+    if cap is not None:
+        assert instance.tradeoff <= cap
+    elif not ties:
+        assert all(len(set(column)) == K for column in instance.means.T.tolist())
+    assert instance == lb.random_instance(K, m, seed=seed, ties=ties, max_tradeoff=cap)
+
+
+def test_random_instances_do_tie_when_asked():
+    tied = [max(lb.random_instance(12, 3, seed=s).optimal_set_sizes) > 1 for s in range(50)]
+    assert sum(tied) > 10
+
+
+def test_a_tolerance_decides_what_counts_as_equal():
+    means = [[0.90, 0.2], [0.88, 0.7], [0.5, 0.9]]
+    assert lb.Instance(means).lex_optimal_arm == 0
+    near = lb.Instance(means, tie_tolerance=0.05)
+    assert near.lex_optimal_arm == 1
+    assert near.optimal_set_sizes == (2, 1)
+    assert near.gaps[0, 0] == pytest.approx(-0.02)
+    assert lb.Instance([[1.0, 0.0], [0.97, 0.5], [0.94, 0.9]], tie_tolerance=0.04).tradeoff == pytest.approx(0.4 / 0.03)
+    assert lb.Instance([[1.0, 0.0, 0.0], [0.98, 0.05, 1.0], [0.99, 0.1, 0.5]], tie_tolerance=0.06).lex_optimal_arm == 1
+
+
+def test_an_arm_that_gains_for_nothing_makes_the_tradeoff_infinite():
+    # arm 2 is out on objective 0 against the best arm there, yet level with the one that is chosen
+    instance = lb.Instance([[1.0, 0.0, 0.0], [0.96, 0.5, 0.0], [0.96, 0.44, 0.9]], tie_tolerance=0.05)
+    assert instance.lex_optimal_arm == 1
+    assert instance.tradeoff == pytest.approx(0.9 / 0.06)
+
+
+@pytest.mark.parametrize(
+    ("means", "error"),
+    [
+        ([[float("nan"), 1]], ValueError),
+        ([[float("inf"), 1]], ValueError),
+        ([[1, 2], [3]], ValueError),
+        ([], ValueError),
+        ([[]], ValueError),
+        ([["a", "b"]], ValueError),
+        ([[None, 1]], TypeError),
+        (3, TypeError),
+    ],
+)
+def test_bad_means_are_refused(means, error):
+    with pytest.raises(error, match="means"):
+        lb.Instance(means)
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [
+        {"noise_sd": 0},
+        {"noise_sd": -1},
+        {"noise_sd": [1, 1, 1]},
+        {"noise_sd": float("nan")},
+        {"noise": "cauchy"},
+        {"correlation": [[1, 2], [2, 1]]},
+        {"correlation": [[1, 0.5, 0], [0.5, 1, 0], [0, 0, 1]]},
+        {"correlation": [[1, 0.5], [0.4, 1]]},
+        {"noise": "bernoulli", "correlation": [[1, 0], [0, 1]]},
+        {"tie_tolerance": -0.1},
+        {"noise": "beta", "noise_sd": 0.9},
+    ],
+)
+def test_bad_noise_is_refused(setting):
+    with pytest.raises(ValueError, match="noise|correlation|tie_tolerance"):
+        lb.Instance([[0.5, 0.5], [0.4, 0.2]], **setting)
+    with pytest.raises(ValueError, match="bernoulli"):
+        lb.Instance([[1.5]], noise="bernoulli")
+
+
+def test_an_instance_cannot_be_changed_by_accident():
+    instance = lb.paper_instance(10)
+    with pytest.raises(ValueError, match="read-only"):
+        instance.means[0, 0] = 5
+    with pytest.raises(ValueError, match="read-only"):
+        instance.gaps[0, 0] = 5
+
+
+@pytest.mark.parametrize("noise", ["gaussian", "bernoulli", "beta", "correlated"])
+def test_rewards_have_the_means_and_spread_they_should(noise):
+    means, sd = [[0.3, 0.6], [0.5, 0.2]], [0.2, 0.1]
+    if noise == "correlated":
+        instance = lb.Instance(means, noise_sd=sd, correlation=[[1, -0.6], [-0.6, 1]])
+    else:
+        instance = lb.Instance(means, noise_sd=sd, noise=noise)
+    from lexbandits.simulate import draw, stream, world
+
+    rewards = np.empty((40_000, 2))
+    rng, how = stream(3, 0), world(instance)
+    for row in rewards:
+        draw(how, rng, 1, row)
+    spread = np.sqrt(instance.means[1] * (1 - instance.means[1])) if noise == "bernoulli" else np.array(sd)
+    # five standard errors
+    assert np.all(np.abs(rewards.mean(axis=0) - instance.means[1]) < 5 * spread / 200)
+    np.testing.assert_allclose(rewards.std(axis=0), spread, rtol=0.03)
+    expected = -0.6 if noise == "correlated" else 0.0
+    assert abs(np.corrcoef(rewards.T)[0, 1] - expected) < 5 / 200
