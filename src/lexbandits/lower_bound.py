@@ -1,12 +1,17 @@
-"""The characteristic time T*: no algorithm that is right with probability 1 − δ needs fewer than T*·kl(δ, 1 − δ) pulls."""
+"""The characteristic time T*: a δ-correct algorithm needs at least T*·kl(δ, 1 − δ) pulls in expectation.
+
+1/T* = max_w min_{b ≠ a_*} min_ν Σ_a w_a·Σ_i (μ^i(a) − ν^i(a))²/(2σ_i²), over weights w on the arms and
+alternatives ν in which b is lex-optimal with trade-off λ: ν(b) − ν(a) ∈ C_λ for every arm a, where
+C_λ = {d: d¹ ≥ 0 and d^i ≥ −λ·max_{j<i} d^j for i ≥ 2}. Not in the paper; derived in docs/lower-bound.md.
+"""
 
 import math
+from fractions import Fraction
 from itertools import product
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import linprog
 
 from lexbandits.instance import Instance
 from lexbandits.jit import kernel
@@ -14,401 +19,539 @@ from lexbandits.jit import kernel
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-NEAREST = -1  # an arm held to C_λ itself rather than to one of its cones or its hull
+MAX_OBJECTIVES = 6  # C_λ is a union of (m − 1)! cones, each tabulated with its 2^m faces
+MAX_ROUNDS = 200
+MAX_NODES = 1_000_000  # of branch and bound, over the whole computation
+NEAREST = -1  # holds an arm to C_λ itself, whichever of its cones is nearest
+
+
+class CharacteristicTime(NamedTuple):
+    """low ≤ T* ≤ high, and weights on the arms that reach `high`.
+
+    `low` is always proved, `high` when `certified`; both up to rounding errors. Pulls in proportion
+    to `weights` make the least evidence against any alternative grow by at least 1/high a pull.
+    """
+
+    low: float
+    high: float
+    weights: Floats  # (K,)
+    certified: bool
+
+
+def characteristic_time(
+    instance: Instance, tradeoff: float | None = None, *, relative_gap: float = 0.01
+) -> CharacteristicTime:
+    """T* of `instance` among all instances with trade-off at most `tradeoff` (None: its own least λ).
+
+    For independent Gaussian noise. The interval closes to high ≤ (1 + relative_gap)·low; where a
+    limit on the work stops it before, the interval returned is wider, or `certified` is False.
+    Infinite when another arm ties with the lex-optimal one on every objective (any weights reach
+    that), 0 when there is one arm. Raises ValueError when the instance's own λ exceeds `tradeoff`:
+    the promise is then broken and the bound says nothing.
+
+    >>> low, high, weights, certified = characteristic_time(Instance([[1.0], [0.5]]))
+    >>> low <= 32 <= high, weights.round(2).tolist(), certified
+    (True, [0.5, 0.5], True)
+    """
+    tradeoff = _checked_tradeoff(instance, tradeoff)
+    if not _is_real(relative_gap):
+        raise TypeError(f"relative_gap must be a number, got {relative_gap!r}")
+    if not 0 < relative_gap < 1:
+        raise ValueError(f"relative_gap must be in (0, 1), got {relative_gap!r}")
+
+    uniform = np.full(instance.n_arms, 1 / instance.n_arms)
+    if instance.n_arms == 1:
+        return CharacteristicTime(0.0, 0.0, uniform, True)
+    if np.sum(~instance.gaps.any(axis=1)) > 1:
+        return CharacteristicTime(math.inf, math.inf, uniform, True)
+
+    whitened = -instance.gaps / instance.noise_sds  # a_* at the origin
+    unit = np.abs(whitened).max()
+    # Sorted, so that the same arms in another order give the same weights in that order.
+    order = np.lexsort(whitened.T)
+    normals, conditions = _tables(tradeoff, instance.noise_sds)
+    problem = Problem(whitened[order] / unit, normals, conditions)
+    best = int(np.flatnonzero(order == instance.lex_optimal_arm)[0])
+    least_rate, most_rate, sorted_weights, certified = _maximin(problem, best, float(relative_gap))
+
+    weights = np.empty(instance.n_arms)
+    weights[order] = sorted_weights
+    scale = float(unit) ** 2
+    return CharacteristicTime(
+        _inverse(most_rate * scale), _inverse(least_rate * scale), _shared(weights, whitened), certified
+    )
+
+
+def sample_lower_bound(characteristic_time: float, delta: float) -> float:
+    """The least E[τ] of an algorithm that errs with probability at most `delta`: T*·kl(δ, 1 − δ).
+
+    Give it `low`: the larger end of the interval is no lower bound. From δ = 1/2 on a guess is good
+    enough, and the bound is 0.
+
+    >>> round(sample_lower_bound(129.0, 0.01))
+    581
+    """
+    for name, value in (("characteristic_time", characteristic_time), ("delta", delta)):
+        if not _is_real(value):
+            raise TypeError(f"{name} must be a number, got {value!r}")
+    if not characteristic_time >= 0:
+        raise ValueError(f"characteristic_time must be at least 0, got {characteristic_time!r}")
+    if not 0 < delta < 1:
+        raise ValueError(f"delta must be in (0, 1), got {delta!r}")
+    if delta >= 0.5:
+        return 0.0
+    return float(characteristic_time) * (1 - 2 * delta) * (math.log1p(-delta) - math.log(delta))
+
+
+def _checked_tradeoff(instance: Instance, tradeoff: float | None) -> float:
+    """λ, once `instance` is known to be one the bound speaks about."""
+    if not isinstance(instance, Instance):
+        raise TypeError(f"instance must be an Instance, got {instance!r}")
+    if instance.noise != "gaussian":
+        raise ValueError(f"the bound is for gaussian noise, got noise={instance.noise!r}")
+    if instance.correlation is not None and np.any(instance.correlation != np.eye(instance.n_objectives)):
+        raise ValueError("the bound is for independent objectives, got a correlation")
+    if instance.n_objectives > MAX_OBJECTIVES:
+        raise ValueError(f"at most {MAX_OBJECTIVES} objectives, got {instance.n_objectives}")
+    exact = instance
+    if instance.tie_tolerance > 0:
+        exact = Instance(**{**instance.settings, "tie_tolerance": 0.0})
+        if exact.lex_optimal_arm != instance.lex_optimal_arm:
+            raise ValueError(
+                f"the bound is about exact ties: arm {exact.lex_optimal_arm} is lex-optimal by them, "
+                f"arm {instance.lex_optimal_arm} within tie_tolerance={instance.tie_tolerance}"
+            )
+    if tradeoff is None:
+        return exact.tradeoff
+    if not _is_real(tradeoff):
+        raise TypeError(f"tradeoff must be a number or None, got {tradeoff!r}")
+    if not (math.isfinite(tradeoff) and tradeoff >= 0):
+        raise ValueError(f"tradeoff must be finite and at least 0, got {tradeoff!r}")
+    if exact.tradeoff > tradeoff:
+        raise ValueError(
+            f"the instance is outside the class: its least λ is {exact.tradeoff}, got tradeoff={tradeoff}"
+        )
+    return float(tradeoff)
+
+
+def _is_real(value: object) -> bool:
+    return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
+
+
+def _inverse(rate: float) -> float:
+    return 1 / rate if rate > 0 else math.inf
+
+
+def _shared(weights: Floats, means: Floats) -> Floats:
+    """`weights` averaged over arms of equal means, which by concavity only gains."""
+    _, kind = np.unique(means, axis=0, return_inverse=True)
+    kind = kind.reshape(-1)
+    return (np.bincount(kind, weights) / np.bincount(kind))[kind]
 
 
 class Problem(NamedTuple):
+    """Whitened means, and the simplicial cones whose union is C_λ, followed by its convex hull.
+
+    A cone's faces are numbered as the objectives; a set of faces is a bit mask.
+    """
+
     means: Floats  # (K, m)
-    faces: Floats
-    conditions: Floats  # (cones, 2^m, m, m)
-    normals: Floats  # (cones, 2^m, m, m)
+    normals: Floats  # (cones + 1, 2^m, m, m) the projector on the span of the normals of a set of faces
+    conditions: Floats  # (cones + 1, 2^m, m, m) @ y ≥ 0 exactly where y projects on that set of faces
 
 
-@kernel
-def _active_faces(problem: Problem, cone: int, point: Floats) -> int:
-    m = point.size
-    best = 0
-    best_least = -math.inf
-    for subset in range(problem.conditions.shape[1]):
-        least = math.inf
-        for i in range(m):
-            value = 0.0
-            for k in range(m):
-                value += problem.conditions[cone, subset, i, k] * point[k]
-            least = min(least, value)
-            if least <= best_least:
+def _tables(tradeoff: float, noise_sds: Floats) -> tuple[Floats, Floats]:
+    """`normals` and `conditions` of every cone, in exact arithmetic, then rounded: a large λ
+    makes faces nearly parallel."""
+    n = noise_sds.size
+    exact_tradeoff = Fraction(tradeoff)
+    selectors = list(product(*(range(i) for i in range(1, n)))) if tradeoff > 0 else [(0,) * (n - 1)]
+    matrices = []
+    for selector in selectors:
+        faces = [[Fraction(i == k) for k in range(n)] for i in range(n)]
+        for i, j in enumerate(selector, start=1):
+            faces[i][j] = exact_tradeoff  # d^i + λ·d^j(i) ≥ 0
+        matrices.append(faces)
+    hull: list[list[Fraction]] = []
+    for i in range(n):  # c_i = d^i + λ·Σ_{j<i} c_j ≥ 0
+        hull.append([Fraction(i == k) + exact_tradeoff * sum(row[k] for row in hull) for k in range(n)])
+    matrices.append(hull)
+
+    normals = np.zeros((len(matrices), 2**n, n, n))
+    conditions = np.zeros((len(matrices), 2**n, n, n))
+    sds = [Fraction(float(sd)) for sd in noise_sds]
+    for cone, faces in enumerate(matrices):
+        whitened = [[x * sd for x, sd in zip(row, sds, strict=True)] for row in faces]
+        projectors = [[[Fraction(0)] * n for _ in range(n)]]
+        for subset in range(1, 2**n):
+            last = subset.bit_length() - 1
+            before = projectors[subset ^ (1 << last)]
+            apart = _apart(whitened[last], before)
+            square = sum(x * x for x in apart)
+            projectors.append(
+                [[before[i][k] + apart[i] * apart[k] / square for k in range(n)] for i in range(n)]
+            )
+        for subset in range(2**n):
+            normals[cone, subset] = [[float(x) for x in row] for row in projectors[subset]]
+            for i in range(n):
+                # Its direction once the other faces of the set are taken out gives the multiplier of
+                # a face in the set, which must not be negative, and the slack of one outside it.
+                apart = _apart(whitened[i], projectors[subset & ~(1 << i)])
+                largest = max(abs(x) for x in apart)
+                direction = np.array([float(x / largest) for x in apart])
+                sign = -1 if subset >> i & 1 else 1
+                conditions[cone, subset, i] = sign * direction / np.linalg.norm(direction)
+    return normals, conditions
+
+
+def _apart(vector: list[Fraction], projector: list[list[Fraction]]) -> list[Fraction]:
+    """The part of `vector` orthogonal to the range of `projector`."""
+    return [
+        x - sum(p * y for p, y in zip(row, vector, strict=True))
+        for x, row in zip(vector, projector, strict=True)
+    ]
+
+
+def _maximin(problem: Problem, best: int, relative_gap: float) -> tuple[float, float, Floats, bool]:
+    """An interval for 1/T* by cutting planes, the weights of its lower end, and whether that is certified.
+
+    Every alternative found is a cut: 1/T* is at most the largest weighted cost it can be given. The
+    weights tried next lie midway between those the cuts like best and the best so far, which keeps
+    them positive; with no weight on b, b moves for free.
+    """
+    n_arms = len(problem.means)
+    rivals = np.flatnonzero(np.arange(n_arms) != best)
+    points = np.zeros_like(problem.means)  # of each b, where its best response had it last
+    weights = np.full(n_arms, 1 / n_arms)
+    cuts = np.empty((0, n_arms))
+    best_weights, best_value, upper = weights, -math.inf, math.inf
+    nodes = MAX_NODES
+    for _ in range(MAX_ROUNDS):
+        values, costs = np.empty(rivals.size), np.empty((rivals.size, n_arms))
+        _respond(problem, weights, rivals, points, values, costs)
+        cuts = np.concatenate([cuts, costs])
+        if values.min() > best_value:
+            best_weights, best_value = weights, float(values.min())
+        upper, liked = _master(cuts, upper, best_value)
+        if best_value * (1 + relative_gap / 2) >= upper:
+            proved, found, nodes = _prove(
+                problem, best_weights, rivals, points, upper / (1 + relative_gap), nodes
+            )
+            if found.size == 0:
                 break
-        if least > best_least:
-            best, best_least = subset, least
-            if least >= 0.0:
-                break
-    return best
+            cuts = np.concatenate([cuts, found])
+            best_value = min(best_value, float((found @ best_weights).min()))
+            upper, liked = _master(cuts, upper, best_value)
+        weights = (best_weights + liked) / 2
+    else:
+        proved, found, nodes = _prove(
+            problem, best_weights, rivals, points, best_value * (1 - relative_gap / 2), nodes
+        )
+        if found.size:
+            best_value = min(best_value, float((found @ best_weights).min()))
+            proved = -math.inf
+    certified = proved > -math.inf
+    return proved if certified else best_value, upper, best_weights, certified
 
 
-@kernel
-def _residual(problem: Problem, cone: int, point: Floats, residual: Floats) -> int:
-    """residual = point - proj; returns index of the face subset"""
-    m = point.size
-    subset = _active_faces(problem, cone, point)
-    for i in range(m):
-        value = 0.0
-        for k in range(m):
-            value += problem.normals[cone, subset, i, k] * point[k]
-        residual[i] = value
-    return subset
+def _master(cuts: Floats, upper: float, scale: float) -> tuple[float, Floats]:
+    """The least bound known on max_w min(cuts·w), and the w of its maximum over these cuts.
+
+    The bound is the dual's, true for any multipliers, whatever the solver's tolerance.
+    """
+    from scipy.optimize import linprog
+
+    n_cuts, n_arms = cuts.shape
+    solution = linprog(
+        np.append(np.zeros(n_arms), -1.0),
+        A_ub=np.column_stack([-cuts / max(scale, 1e-300), np.ones(n_cuts)]),
+        b_ub=np.zeros(n_cuts),
+        A_eq=np.append(np.ones(n_arms), 0.0)[np.newaxis],
+        b_eq=[1.0],
+        bounds=[(0, None)] * n_arms + [(None, None)],
+        method="highs",
+    )
+    if solution.x is None:
+        raise RuntimeError(f"the linear program was not solved: {solution.message}")
+    multipliers = np.maximum(-solution.ineqlin.marginals, 0)
+    upper = min(upper, float((multipliers @ cuts).max() / multipliers.sum()))
+    liked = np.maximum(solution.x[:n_arms], 0)
+    return upper, liked / liked.sum()
 
 
-@kernel
-def _square(v: Floats) -> float:
-    total = 0.0
-    for i in range(v.size):
-        total += v[i] * v[i]
-    return total
+def _prove(
+    problem: Problem, weights: Floats, rivals: Ints, points: Floats, threshold: float, nodes: int
+) -> tuple[float, Floats, int]:
+    """Whether every alternative costs at least `threshold` under `weights`.
 
-
-@kernel
-def _nearest(problem: Problem, point: Floats, residual: Floats) -> tuple[int, int]:
-    """The cone of C_λ nearest to point"""
-    best_cone = 0
-    best_subset = _residual(problem, 0, point, residual)
-    n_selectors = problem.normals.shape[0] - 1
-    if n_selectors > 1:
-        least = _square(residual)
-        other = np.empty(point.size)
-        for cone in range(1, n_selectors):
-            if least == 0.0:
-                break
-            subset = _residual(problem, cone, point, other)
-            square = _square(other)
-            if square < least:
-                least, best_cone, best_subset = square, cone, subset
-                residual[:] = other
-    return best_cone, best_subset
-
-
-@kernel
-def _model(
-    problem: Problem,
-    weights: Floats,
-    challenger: int,
-    held: Ints,
-    x: Floats,
-    gradient: Floats,
-    hessian: Floats,
-) -> float:
-    m = x.size
-    point = np.empty(m)
-    residual = np.empty(m)
-    value = 0.0
-    for i in range(m):
-        d = x[i] - problem.means[challenger, i]
-        value += weights[challenger] * d * d
-        gradient[i] = 2.0 * weights[challenger] * d
-        for k in range(m):
-            hessian[i, k] = 0.0
-        hessian[i, i] = 2.0 * weights[challenger]
-    for arm in range(weights.size):
-        if arm == challenger:
-            continue
-        for i in range(m):
-            point[i] = x[i] - problem.means[arm, i]
-        if held[arm] == NEAREST:
-            cone, subset = _nearest(problem, point, residual)
-        else:
-            cone = held[arm]
-            subset = _residual(problem, cone, point, residual)
-        if subset == 0:
-            continue
-        value += weights[arm] * _square(residual)
-        for i in range(m):
-            gradient[i] += 2.0 * weights[arm] * residual[i]
-            for k in range(m):
-                hessian[i, k] += 2.0 * weights[arm] * problem.normals[cone, subset, i, k]
-    return value
-
-
-@kernel
-def _newton_step(hessian: Floats, gradient: Floats, step: Floats) -> None:
-    """Solve hessian·step = −gradient by Cholesky, in place"""
-    m = gradient.size
-    for i in range(m):
-        for k in range(i + 1):
-            value = hessian[i, k]
-            for j in range(k):
-                value -= hessian[i, j] * hessian[k, j]
-            if i == k:
-                hessian[i, i] = math.sqrt(max(value, 1e-300))
-            else:
-                hessian[i, k] = value / hessian[k, k]
-    for i in range(m):
-        value = -gradient[i]
-        for k in range(i):
-            value -= hessian[i, k] * step[k]
-        step[i] = value / hessian[i, i]
-    for i in range(m - 1, -1, -1):
-        value = step[i]
-        for k in range(i + 1, m):
-            value -= hessian[k, i] * step[k]
-        step[i] = value / hessian[i, i]
-
-
-@kernel
-def _descend(
-    problem: Problem, weights: Floats, challenger: int, held: Ints, x: Floats
-) -> tuple[float, float]:
-    """Newton; x in place; returns value, value − ‖g‖²/(4w_b)"""
-    m = x.size
-    gradient = np.empty(m)
-    hessian = np.empty((m, m))
-    step = np.empty(m)
-    trial = np.empty(m)
-    new_gradient = np.empty(m)
-    value = _model(problem, weights, challenger, held, x, gradient, hessian)
-    for _ in range(60):
-        slack = _square(gradient) / (4.0 * weights[challenger])
-        if slack <= 1e-9 * value:
-            break
-        _newton_step(hessian, gradient, step)
-        slope = 0.0
-        for i in range(m):
-            slope += gradient[i] * step[i]
-        length = 1.0
-        moved = False
-        for _ in range(40):
-            for i in range(m):
-                trial[i] = x[i] + length * step[i]
-            new_value = _model(problem, weights, challenger, held, trial, new_gradient, hessian)
-            if new_value <= value + 1e-4 * length * slope:
-                moved = True
-                break
-            length *= 0.5
-        if not moved:
-            break
-        value = new_value
-        for i in range(m):
-            x[i] = trial[i]
-            gradient[i] = new_gradient[i]
-    return value, value - _square(gradient) / (4.0 * weights[challenger])
-
-
-@kernel
-def _costs(problem: Problem, challenger: int, x: Floats, costs: Floats) -> None:
-    m = x.size
-    point = np.empty(m)
-    residual = np.empty(m)
-    for arm in range(costs.size):
-        for i in range(m):
-            point[i] = x[i] - problem.means[arm, i]
-        if arm == challenger:
-            costs[arm] = 0.5 * _square(point)
-        else:
-            _nearest(problem, point, residual)
-            costs[arm] = 0.5 * _square(residual)
+    Returns the bound proved (−inf where the nodes ran out), the costs (n, K) of cheaper alternatives
+    found, and the nodes left.
+    """
+    proved = math.inf
+    found = []
+    for b in rivals:
+        bound, value, used = _refute(problem, weights, b, threshold, nodes, points[b])
+        nodes -= used
+        proved = min(proved, bound)
+        if value < threshold:
+            costs = np.empty(weights.size)
+            _costs(problem, b, points[b], costs)
+            found.append(costs)
+    return proved, np.array(found).reshape(len(found), weights.size), nodes
 
 
 @kernel
 def _respond(
-    problem: Problem,
-    weights: Floats,
-    best: int,
-    starts: Floats,
-    values: Floats,
-    bounds: Floats,
-    costs: Floats,
+    problem: Problem, weights: Floats, rivals: Ints, points: Floats, values: Floats, costs: Floats
 ) -> None:
-    """Best local response of each challenger; starts (K, m) warm points in place"""
-    K, m = problem.means.shape
-    nearest = np.full(K, NEAREST)
-    hull = np.full(K, problem.normals.shape[0] - 1)
-    x = np.empty(m)
-    for b in range(K):
-        if b == best:
-            values[b] = math.inf
-            bounds[b] = math.inf
-            continue
-        x[:] = starts[b]
-        _, bounds[b] = _descend(problem, weights, b, hull, x)
-        values[b], _ = _descend(problem, weights, b, nearest, x)
-        other = starts[b].copy()
-        v, _ = _descend(problem, weights, b, nearest, other)
-        if v < values[b]:
-            values[b] = v
-            x[:] = other
-        starts[b] = x
-        _costs(problem, b, x, costs[b])
+    """For each rival b the cheapest alternative found: descent on F_b from where its last one was and
+    from the minimum of its convex relaxation. `points`, `values` and `costs` are written."""
+    n_arms = weights.size
+    nearest = np.full(n_arms, NEAREST)
+    hull = np.full(n_arms, len(problem.normals) - 1)
+    for k in range(rivals.size):
+        b = rivals[k]
+        relaxed = points[b].copy()
+        _descend(problem, weights, b, hull, relaxed)
+        value, _ = _descend(problem, weights, b, nearest, relaxed)
+        values[k], _ = _descend(problem, weights, b, nearest, points[b])
+        if value < values[k]:
+            values[k] = value
+            points[b] = relaxed
+        _costs(problem, b, points[b], costs[k])
 
 
 @kernel
 def _refute(
-    problem: Problem, weights: Floats, challenger: int, threshold: float, max_nodes: int, x: Floats
+    problem: Problem, weights: Floats, b: int, threshold: float, max_nodes: int, x: Floats
 ) -> tuple[float, float, int]:
-    """B&B. Returns least bound, value found (inf unless < threshold), nodes"""
-    K, m = problem.means.shape
-    hull = problem.normals.shape[0] - 1
-    stack = np.empty((K * hull + 1, K), dtype=np.int64)
-    points = np.empty((K * hull + 1, m))
-    order = np.empty(hull)
-    nearest = np.full(K, NEAREST)
-    point = np.empty(m)
-    residual = np.empty(m)
-    here = np.empty(m)
+    """Branch and bound on the cone each arm is held to: does F_b stay at or above `threshold`?
+
+    Returns a lower bound on F_b, at least `threshold` if so (−inf if not, or if `max_nodes` are not
+    enough), the value of a point below `threshold`, which `x` then is (inf if none), and the nodes used.
+    """
+    n_arms, n = problem.means.shape
+    hull = len(problem.normals) - 1
+    stack = np.empty((n_arms * hull + 1, n_arms), dtype=np.int64)  # the cone of every arm
+    starts = np.empty((n_arms * hull + 1, n))
+    nearest = np.full(n_arms, NEAREST)
+    here, y, residual = np.empty(n), np.empty(n), np.empty(n)
+    squares = np.empty(hull)
     stack[0] = hull
-    points[0] = x
+    starts[0] = x
     size = 1
     least = math.inf
-    nodes = 0
-    held = np.empty(K, dtype=np.int64)
-    while size > 0:
-        if nodes == max_nodes:
-            return -math.inf, math.inf, nodes
+    for node in range(max_nodes):
+        if size == 0:
+            return least, math.inf, node
         size -= 1
-        nodes += 1
-        held[:] = stack[size]
-        here[:] = points[size]
-        _, bound = _descend(problem, weights, challenger, held, here)
+        held = stack[size].copy()
+        here[:] = starts[size]
+        _, bound = _descend(problem, weights, b, held, here)
         if bound >= threshold:
             least = min(least, bound)
             continue
-        worst = -1
-        worst_gap = 0.0
-        true_value = 0.0
-        for arm in range(K):
-            for i in range(m):
-                point[i] = here[i] - problem.means[arm, i]
-            if arm == challenger:
-                true_value += weights[arm] * _square(point)
+
+        value = 0.0
+        widest = -1
+        widest_gap = 0.0
+        for arm in range(n_arms):
+            for i in range(n):
+                y[i] = here[i] - problem.means[arm, i]
+            if arm == b:
+                value += 0.5 * weights[arm] * _square(y)
                 continue
-            _nearest(problem, point, residual)
+            _leave_nearest(problem, y, residual)
             square = _square(residual)
-            true_value += weights[arm] * square
+            value += 0.5 * weights[arm] * square
             if held[arm] == hull:
-                _residual(problem, hull, point, residual)
+                _leave(problem, hull, y, residual)
                 gap = weights[arm] * (square - _square(residual))
-                if gap > worst_gap:
-                    worst, worst_gap = arm, gap
-        if true_value < threshold:
+                if gap > widest_gap:
+                    widest, widest_gap = arm, gap
+        if value < threshold:
             x[:] = here
-            true_value, _ = _descend(problem, weights, challenger, nearest, x)
-            return -math.inf, true_value, nodes
-        if worst < 0:
+            value, _ = _descend(problem, weights, b, nearest, x)
+            return -math.inf, value, node + 1
+        if widest < 0:  # bound < threshold <= value, and nothing but rounding between them
             least = min(least, bound)
             continue
-        for i in range(m):
-            point[i] = here[i] - problem.means[worst, i]
+
+        for i in range(n):
+            y[i] = here[i] - problem.means[widest, i]
         for cone in range(hull):
-            _residual(problem, cone, point, residual)
-            order[cone] = _square(residual)
-        for _ in range(hull):
-            far = 0
+            _leave(problem, cone, y, residual)
+            squares[cone] = _square(residual)
+        for _ in range(hull):  # the farthest first, so that the nearest is taken next
+            farthest = 0
             for cone in range(1, hull):
-                if order[cone] > order[far]:
-                    far = cone
-            order[far] = -1.0
+                if squares[cone] > squares[farthest]:
+                    farthest = cone
+            squares[farthest] = -1.0
             stack[size] = held
-            stack[size, worst] = far
-            points[size] = here
+            stack[size, widest] = farthest
+            starts[size] = here
             size += 1
-    return least, math.inf, nodes
+    return least if size == 0 else -math.inf, math.inf, max_nodes
 
 
-def _cones(tradeoff: float, sds: Floats) -> tuple[Floats, Floats, Floats]:
-    m = sds.size
-    matrices = []
-    for selector in product(*(range(i) for i in range(1, m))):
-        faces = np.eye(m)
-        for i, j in enumerate(selector, start=1):
-            faces[i, j] = tradeoff
-        matrices.append(faces)
-    if tradeoff == 0:
-        matrices = matrices[:1]
-    hull = np.eye(m)
-    for i in range(1, m):
-        hull[i, :i] = tradeoff * hull[:i, :i].sum(axis=0)
-    matrices.append(hull)
-    faces = np.array(matrices) * sds
-    faces /= np.linalg.norm(faces, axis=2, keepdims=True)
-    conditions = np.zeros((len(faces), 2**m, m, m))
-    normals = np.zeros_like(conditions)
-    for cone in range(len(faces)):
-        A = faces[cone]
-        for subset in range(2**m):
-            active = [i for i in range(m) if subset >> i & 1]
-            idle = [i for i in range(m) if not subset >> i & 1]
-            q, r = np.linalg.qr(A[active].T)
-            normals[cone, subset] = q @ q.T
-            conditions[cone, subset, active] = -np.linalg.solve(r, q.T)
-            conditions[cone, subset, idle] = A[idle] @ (np.eye(m) - q @ q.T)
-    return faces, conditions, normals
+@kernel
+def _descend(problem: Problem, weights: Floats, b: int, held: Ints, x: Floats) -> tuple[float, float]:
+    """Newton's method from `x`, in place, on the cost of an alternative whose best arm b has means x.
 
-
-def run(instance, lam, gap=0.01, max_nodes=100000, verbose=True):
-    import time
-
-    t0 = time.perf_counter()
-    sds = instance.noise_sds
-    means = instance.means / sds
-    K, m = means.shape
-    problem = Problem(means, *_cones(lam, sds))
-    star = instance.lex_optimal_arm
-    w = np.full(K, 1 / K)
-    starts = means.copy()
-    starts[:] = means[star]
-    values = np.empty(K)
-    bounds = np.empty(K)
-    cuts = np.empty((0, K))
-    best_w, best_v, upper = None, -1, np.inf
-    nodes_total = 0
-    for it in range(300):
-        costs = np.empty((K, K))
-        _respond(problem, w, star, starts, values, bounds, costs)
-        v = values.min() / 2
-        rb = bounds.min() / 2
-        cuts = np.vstack([cuts, np.delete(costs, star, 0)])
-        if v > best_v:
-            best_v, best_w = v, w
-        scale = np.maximum(1e-300, best_v)
-        tl = time.perf_counter()
-        lp = linprog(
-            np.r_[np.zeros(K), -1],
-            A_ub=np.c_[-cuts / scale, np.ones(len(cuts))],
-            b_ub=np.zeros(len(cuts)),
-            A_eq=np.r_[np.ones(K), 0][None],
-            b_eq=[1],
-            bounds=[(0, None)] * K + [(None, None)],
-            method="highs",
-        )
-        p = np.maximum(-lp.ineqlin.marginals, 0)
-        p /= p.sum()
-        upper = min(upper, (p @ cuts).max())
-        tl = time.perf_counter() - tl
-        if verbose:
-            print(
-                it,
-                len(cuts),
-                f"T* in [{1 / upper:.3f}, {1 / best_v:.3f}] v {1 / v:.3f} rootbound {1 / rb:.3f} lp {tl:.3f}s  t={time.perf_counter() - t0:.2f}",
-            )
-        if best_v * (1 + gap / 2) >= upper:
-            theta = 2 * upper / (1 + gap)
-            least = np.inf
-            total = 0
-            maxn = 0
-            ok = True
-            for b in range(K):
-                if b == star:
-                    continue
-                x = starts[b].copy()
-                bd, val, nodes = _refute(problem, best_w, b, theta, max_nodes, x)
-                total += nodes
-                maxn = max(maxn, nodes)
-                if bd == -np.inf:
-                    c = np.empty(K)
-                    _costs(problem, b, x, c)
-                    ok = False
-                    print("violated or out of nodes", b, val / 2, nodes)
-                    cuts = np.vstack([cuts, c])
-                least = min(least, bd)
-            print("certify", total, maxn, 2 / least, f"t={time.perf_counter() - t0:.2f}")
+    Arm a must differ from b by a vector of the cone `held[a]`. Returns the cost and, where the cones
+    are convex, a lower bound on its minimum: strong convexity leaves at most ‖gradient‖²/(2w_b) below.
+    """
+    n = x.size
+    gradient, hessian, step = np.empty(n), np.empty((n, n)), np.empty(n)
+    trial, trial_gradient = np.empty(n), np.empty(n)
+    value = _cost(problem, weights, b, held, x, gradient, hessian)
+    for _ in range(60):
+        if _square(gradient) <= 2e-10 * weights[b] * value:
             break
-        w = 0.5 * (best_w + np.maximum(lp.x[:K], 0))
-        w /= w.sum()
-    return 1 / upper, 2 / least, best_w
+        _solve(hessian, gradient, step)
+        slope = 0.0
+        for i in range(n):
+            slope -= gradient[i] * step[i]
+        length = 1.0
+        trial_value = math.inf
+        while length > 1e-9:
+            for i in range(n):
+                trial[i] = x[i] - length * step[i]
+            trial_value = _cost(problem, weights, b, held, trial, trial_gradient, hessian)
+            if trial_value <= value + 1e-4 * length * slope:
+                break
+            length *= 0.5
+        if length <= 1e-9:
+            break
+        value = trial_value
+        x[:] = trial
+        gradient[:] = trial_gradient
+    return value, value - _square(gradient) / (2.0 * weights[b])
+
+
+@kernel
+def _cost(
+    problem: Problem, weights: Floats, b: int, held: Ints, x: Floats, gradient: Floats, hessian: Floats
+) -> float:
+    """½w_b‖x − μ(b)‖² + ½Σ_a w_a·dist²(x − μ(a), the cone of a), its gradient and generalised Hessian."""
+    n = x.size
+    y, residual = np.empty(n), np.empty(n)
+    value = 0.0
+    for i in range(n):
+        gradient[i] = weights[b] * (x[i] - problem.means[b, i])
+        value += 0.5 * gradient[i] * (x[i] - problem.means[b, i])
+        for k in range(n):
+            hessian[i, k] = weights[b] if i == k else 0.0
+    for arm in range(weights.size):
+        if arm == b:
+            continue
+        for i in range(n):
+            y[i] = x[i] - problem.means[arm, i]
+        cone = held[arm]
+        if cone == NEAREST:
+            cone, faces = _leave_nearest(problem, y, residual)
+        else:
+            faces = _leave(problem, cone, y, residual)
+        if faces == 0:
+            continue
+        value += 0.5 * weights[arm] * _square(residual)
+        for i in range(n):
+            gradient[i] += weights[arm] * residual[i]
+            for k in range(n):
+                hessian[i, k] += weights[arm] * problem.normals[cone, faces, i, k]
+    return value
+
+
+@kernel
+def _costs(problem: Problem, b: int, x: Floats, costs: Floats) -> None:
+    """What each arm's move costs per unit of weight, in the cheapest alternative where b is best at x."""
+    n = x.size
+    y, residual = np.empty(n), np.empty(n)
+    for arm in range(costs.size):
+        for i in range(n):
+            y[i] = x[i] - problem.means[arm, i]
+        if arm == b:
+            costs[arm] = 0.5 * _square(y)
+        else:
+            _leave_nearest(problem, y, residual)
+            costs[arm] = 0.5 * _square(residual)
+
+
+@kernel
+def _leave(problem: Problem, cone: int, y: Floats, residual: Floats) -> int:
+    """`residual` = y − its projection on the cone; returns the set of faces the projection lies on.
+
+    Of every set the conditions are the KKT conditions, and one set meets them; where rounding lets
+    none, the one that comes closest.
+    """
+    n = y.size
+    faces = 0
+    closest = -math.inf
+    for subset in range(2**n):
+        least = math.inf
+        for i in range(n):
+            value = 0.0
+            for k in range(n):
+                value += problem.conditions[cone, subset, i, k] * y[k]
+            least = min(least, value)
+            if least <= closest:
+                break
+        if least > closest:
+            faces, closest = subset, least
+            if least >= 0.0:
+                break
+    for i in range(n):
+        value = 0.0
+        for k in range(n):
+            value += problem.normals[cone, faces, i, k] * y[k]
+        residual[i] = value
+    return faces
+
+
+@kernel
+def _leave_nearest(problem: Problem, y: Floats, residual: Floats) -> tuple[int, int]:
+    """The same for C_λ: the nearest of its cones (the first of equals), and the faces."""
+    nearest = 0
+    faces = _leave(problem, 0, y, residual)
+    n_cones = len(problem.normals) - 1
+    if n_cones > 1 and faces != 0:
+        least = _square(residual)
+        other = np.empty(y.size)
+        for cone in range(1, n_cones):
+            other_faces = _leave(problem, cone, y, other)
+            square = _square(other)
+            if square < least:
+                nearest, faces, least = cone, other_faces, square
+                residual[:] = other
+    return nearest, faces
+
+
+@kernel
+def _solve(matrix: Floats, vector: Floats, solution: Floats) -> None:
+    """matrix·solution = vector by Cholesky's method, which overwrites the lower triangle of `matrix`."""
+    n = vector.size
+    for i in range(n):
+        for k in range(i + 1):
+            value = matrix[i, k]
+            for j in range(k):
+                value -= matrix[i, j] * matrix[k, j]
+            matrix[i, k] = math.sqrt(max(value, 1e-300)) if i == k else value / matrix[k, k]
+    for i in range(n):
+        value = vector[i]
+        for k in range(i):
+            value -= matrix[i, k] * solution[k]
+        solution[i] = value / matrix[i, i]
+    for i in range(n - 1, -1, -1):
+        value = solution[i]
+        for k in range(i + 1, n):
+            value -= matrix[k, i] * solution[k]
+        solution[i] = value / matrix[i, i]
+
+
+@kernel
+def _square(vector: Floats) -> float:
+    total = 0.0
+    for i in range(vector.size):
+        total += vector[i] * vector[i]
+    return total
