@@ -81,7 +81,13 @@ def test_structure_is_that_of_the_definitions(means):
     assert lb.Instance(**instance.settings) == instance
 
 
-@given(st.integers(1, 12), st.integers(1, 4), st.integers(0, 10**6), st.booleans(), st.sampled_from([None, 0, 0.3, 2]))
+@given(
+    st.integers(1, 12),
+    st.integers(1, 4),
+    st.integers(0, 10**6),
+    st.booleans(),
+    st.sampled_from([None, 0, 0.3, 2]),
+)
 def test_random_instances_have_a_unique_optimum_and_keep_their_promises(K, m, seed, ties, cap):
     instance = lb.random_instance(K, m, seed=seed, ties=ties, max_tradeoff=cap)
     assert instance.means.shape == (K, m)
@@ -105,8 +111,15 @@ def test_a_tolerance_decides_what_counts_as_equal():
     assert near.lex_optimal_arm == 1
     assert near.optimal_set_sizes == (2, 1)
     assert near.gaps[0, 0] == pytest.approx(-0.02)
-    assert lb.Instance([[1.0, 0.0], [0.97, 0.5], [0.94, 0.9]], tie_tolerance=0.04).tradeoff == pytest.approx(0.4 / 0.03)
-    assert lb.Instance([[1.0, 0.0, 0.0], [0.98, 0.05, 1.0], [0.99, 0.1, 0.5]], tie_tolerance=0.06).lex_optimal_arm == 1
+    assert lb.Instance([[1.0, 0.0], [0.97, 0.5], [0.94, 0.9]], tie_tolerance=0.04).tradeoff == pytest.approx(
+        0.4 / 0.03
+    )
+    assert (
+        lb.Instance(
+            [[1.0, 0.0, 0.0], [0.98, 0.05, 1.0], [0.99, 0.1, 0.5]], tie_tolerance=0.06
+        ).lex_optimal_arm
+        == 1
+    )
 
 
 def test_an_arm_that_gains_for_nothing_makes_the_tradeoff_infinite():
@@ -151,7 +164,7 @@ def test_bad_means_are_refused(means, error):
     ],
 )
 def test_bad_noise_is_refused(setting):
-    with pytest.raises(ValueError, match="noise|correlation|tie_tolerance"):
+    with pytest.raises(ValueError, match=r"noise|correlation|tie_tolerance"):
         lb.Instance([[0.5, 0.5], [0.4, 0.2]], **setting)
     with pytest.raises(ValueError, match="bernoulli"):
         lb.Instance([[1.5]], noise="bernoulli")
