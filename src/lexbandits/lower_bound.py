@@ -77,9 +77,8 @@ def characteristic_time(
     weights = np.empty(instance.n_arms)
     weights[order] = sorted_weights
     scale = float(unit) ** 2
-    return CharacteristicTime(
-        _inverse(most_rate * scale), _inverse(least_rate * scale), _shared(weights, whitened), certified
-    )
+    low, high = _inverse(most_rate * scale), _inverse(least_rate * scale)
+    return CharacteristicTime(low, high, _shared(weights, whitened), certified)
 
 
 def sample_lower_bound(characteristic_time: float, delta: float) -> float:
@@ -262,9 +261,10 @@ def _master(cuts: Floats, upper: float, scale: float) -> tuple[float, Floats]:
     from scipy.optimize import linprog
 
     n_cuts, n_arms = cuts.shape
+    scaled = np.minimum(cuts / max(scale, 1e-300), 1e12)  # the solver refuses larger coefficients
     solution = linprog(
         np.append(np.zeros(n_arms), -1.0),
-        A_ub=np.column_stack([-cuts / max(scale, 1e-300), np.ones(n_cuts)]),
+        A_ub=np.column_stack([-scaled, np.ones(n_cuts)]),
         b_ub=np.zeros(n_cuts),
         A_eq=np.append(np.ones(n_arms), 0.0)[np.newaxis],
         b_eq=[1.0],
@@ -273,7 +273,8 @@ def _master(cuts: Floats, upper: float, scale: float) -> tuple[float, Floats]:
     )
     if solution.x is None:
         raise RuntimeError(f"the linear program was not solved: {solution.message}")
-    multipliers = np.maximum(-solution.ineqlin.marginals, 0)
+    multipliers = -solution.ineqlin.marginals
+    multipliers = np.where(multipliers > 1e-9, multipliers, 0.0)
     upper = min(upper, float((multipliers @ cuts).max() / multipliers.sum()))
     liked = np.maximum(solution.x[:n_arms], 0)
     return upper, liked / liked.sum()
@@ -292,7 +293,7 @@ def _prove(
     for b in rivals:
         bound, value, used = _refute(problem, weights, b, threshold, nodes, points[b])
         nodes -= used
-        proved = min(proved, bound)
+        proved = min(proved, float(bound))
         if value < threshold:
             costs = np.empty(weights.size)
             _costs(problem, b, points[b], costs)
