@@ -5,12 +5,12 @@ import subprocess
 import sys
 
 import numpy as np
-import oracle
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lexbandits as lb
+import oracle
 
 # λ and σ are dyadic, so that both ways of summing a threshold are exact; coarse rewards make ties common
 tradeoffs = st.sampled_from([0.0, 0.5, 1.0, 2.0])

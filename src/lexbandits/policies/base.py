@@ -16,6 +16,8 @@ from lexbandits.policies.checks import whole
 Vector = NDArray[np.float64]
 Counts = NDArray[np.int64]
 
+NEVER = 2**62  # more pulls than any run has
+
 
 class Rules(NamedTuple):
     """An algorithm. Each function is a kernel and takes the algorithm's own state first.
@@ -94,15 +96,13 @@ def eliminate(arms: Arms, arm: int, round: int, objective: int, rival: int) -> N
 @kernel
 def fewest_pulls(arms: Arms, pending: Counts) -> int:
     """The active arm with the fewest pulls, those in flight included; the lowest index if several."""
-    chosen = -1
-    fewest = 0
+    fewest = NEVER
+    for arm in range(arms.pulls.size):  # the least first, then who has it: the first loop is vectorised
+        fewest = min(fewest, arms.pulls[arm] + pending[arm] if arms.active[arm] else NEVER)
     for arm in range(arms.pulls.size):
-        if arms.active[arm]:
-            n = arms.pulls[arm] + pending[arm]
-            if chosen < 0 or n < fewest:
-                chosen = arm
-                fewest = n
-    return chosen
+        if arms.active[arm] and arms.pulls[arm] + pending[arm] == fewest:
+            return arm
+    return -1
 
 
 class Policy:

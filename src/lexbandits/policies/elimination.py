@@ -1,10 +1,11 @@
 """What Algorithms 1 and 2 share: the widest active arm and the filter on one objective."""
 
+import math
 from typing import Any
 
 from lexbandits.confidence import confidence_width
 from lexbandits.jit import kernel
-from lexbandits.policies.base import Arms, Vector, eliminate
+from lexbandits.policies.base import NEVER, Arms, Vector, eliminate
 
 
 @kernel
@@ -14,10 +15,9 @@ def widest(arms: Arms, delta: float) -> float:
     Not the width of the arm being told: a late reward may be for an arm that is no longer the
     widest, and Lemmas 5 and 6 need the largest active width.
     """
-    fewest = -1
+    fewest = NEVER
     for arm in range(arms.pulls.size):
-        if arms.active[arm] and (fewest < 0 or arms.pulls[arm] < fewest):
-            fewest = arms.pulls[arm]
+        fewest = min(fewest, arms.pulls[arm] if arms.active[arm] else NEVER)
     return confidence_width(fewest, arms.pulls.size, arms.means.shape[1], delta)
 
 
@@ -25,10 +25,18 @@ def widest(arms: Arms, delta: float) -> float:
 def keep_close(arms: Arms, objective: int, tolerance: float) -> None:
     """Eliminate the arms that trail the best active mean on `objective` by more than `tolerance`."""
     best = -1
+    highest = -math.inf
+    lowest = math.inf
     for arm in range(arms.pulls.size):
-        if arms.active[arm] and (best < 0 or arms.means[arm, objective] > arms.means[best, objective]):
-            best = arm
-    highest = arms.means[best, objective]
+        if arms.active[arm]:
+            mean = arms.means[arm, objective]
+            if mean > highest:
+                best = arm
+                highest = mean
+            if mean < lowest:
+                lowest = mean
+    if highest - lowest <= tolerance:  # nobody trails: the usual round needs no second look
+        return
     for arm in range(arms.pulls.size):
         if arms.active[arm] and not highest - arms.means[arm, objective] <= tolerance:
             eliminate(arms, arm, arms.told[0] + 1, objective, best)
