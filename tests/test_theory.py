@@ -5,10 +5,8 @@ interval, edges included, and nothing below is true only with high probability, 
 that say so.
 """
 
-import doctest
 import math
 from itertools import count, pairwise
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -652,8 +650,3 @@ def test_bad_input_of_the_lemmas_is_named():
         theory.confidence_width(-1, 2, 2, 0.1)
     with pytest.raises(ValueError, match="tradeoff must be at least 0"):
         theory.tradeoff_sums(-0.1, 2)
-
-
-def test_the_page_on_the_errata_is_true():
-    page = Path(__file__).parent.parent / "docs" / "errata.md"
-    assert doctest.testfile(str(page), module_relative=False).failed == 0
