@@ -27,7 +27,7 @@ def kernel(function: F, *, cache: bool = True) -> F:
     def compiled(cache: bool) -> Any:
         return njit(cache=cache, nogil=True, error_model="numpy", fastmath=False)(function)
 
-    if not cache:
+    if not cache or not os.path.exists(function.__code__.co_filename):  # typed at a prompt
         return cast(F, compiled(False))
     sources = _sources(function)
     with _cache_folder(sources) as writable:
@@ -69,10 +69,7 @@ def _cache_folder(sources: frozenset[str]) -> Iterator[bool]:
 
 @cache
 def _file_digest(path: str) -> bytes:
-    try:
-        return hashlib.blake2b(Path(path).read_bytes()).digest()
-    except OSError:  # typed at a prompt: numba keys it by its content
-        return path.encode()
+    return hashlib.blake2b(Path(path).read_bytes()).digest()
 
 
 @cache
