@@ -18,6 +18,13 @@ K, M = 4, 2
 EXAMPLES = {
     "LexElimOut": {"delta": 0.3, "optimal_set_sizes": [2, 1], "noise_sd": 0.2},
     "LexElimIn": {"delta": 0.3, "tradeoff": 0.5, "noise_sd": [0.2, 0.1]},
+    "ExponentialGapElimination": {"delta": 0.3, "noise_sd": [0.3, 0.2], "target_size": 2, "scale": 500.0},
+    "UCBAlpha": {"delta": 0.3, "alpha": 1.5, "objective": 1, "noise_sd": 0.2, "target_size": 1, "rigorous": True},
+    "PFLex": {"delta": 0.3, "epsilon": 0.5, "noise_sd": [0.1, 0.2], "variant": "official", "seed": 3},
+    "UCB1": {"objective": 1, "noise_sd": [0.3, 0.2]},
+    "MOSSAnytime": {"noise_sd": 0.3},
+    "ThompsonSampling": {"objective": 1, "noise_sd": 0.3, "seed": 7},
+    "RoundRobin": {"noise_sd": 0.3},
 }
 
 RANDOMISED = ("PFLex", "ThompsonSampling")

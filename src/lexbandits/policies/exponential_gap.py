@@ -1,0 +1,271 @@
+"""Exponential-Gap Elimination (Karnin, Koren and Somekh 2013), with Median Elimination inside."""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from lexbandits.jit import kernel
+from lexbandits.policies.base import Arms, Counts, Policy, Rules, Vector, eliminate, record, untried
+from lexbandits.policies.checks import positive, probability, whole
+from lexbandits.policies.elimination import more_active_than
+from lexbandits.policies.one_objective import answered, one_objective, own_noise_sd
+
+
+class State(NamedTuple):
+    """The arms (active: S_r) and the stage: a number of fresh pulls of each contender, then a decision.
+
+    A round r has one stage that estimates the arms of S_r and then, for Median Elimination, one per
+    halving. Rewards count for the stage in which they are told, in any order.
+    """
+
+    arms: Arms
+    round: Counts  # (1,) r, from 1
+    halving: NDArray[np.bool_]  # (1,) whether Median Elimination is at work
+    contenders: NDArray[np.bool_]  # (K,) the arms of this stage
+    quota: Counts  # (1,) fresh pulls each contender is to have
+    lacking: Counts  # (1,) pulls missing before this stage is over
+    fresh: Counts  # (K,) pulls told in this stage, at most the quota
+    sums: Vector  # (K,) their sums on the objective
+    estimates: Vector  # (K,) p(a), from the first stage of the round
+    accuracy: Vector  # (2,) ε and δ of the halving
+    leader: Counts  # (1,) i_r, the last answer of Median Elimination; −1 before
+    answer: Counts  # (1,) the recommendation once stopped, −1 before
+    objective: int
+    delta: float
+    factor: float  # what every published count is multiplied by: 4σ²/scale
+    target: int
+
+
+@kernel
+def gap(state: State) -> float:
+    """ε_r = 2^(−r)/4."""
+    return 0.25 * 0.5 ** float(state.round[0])
+
+
+@kernel
+def risk(state: State) -> float:
+    """δ_r = δ/(50 r³)."""
+    r = float(state.round[0])
+    return state.delta / (50.0 * (r * r * r))
+
+
+@kernel
+def open_stage(state: State, count: float) -> None:
+    """Ask for ceil(count·4σ²/scale) fresh pulls of every contender."""
+    quota = math.ceil(max(1.0, min(state.factor * count, 2.0**48)))
+    state.quota[0] = quota
+    state.lacking[0] = 0
+    for arm in range(state.contenders.size):
+        state.fresh[arm] = 0
+        state.sums[arm] = 0.0
+        if state.contenders[arm]:
+            state.lacking[0] += quota
+
+
+@kernel
+def open_round(state: State) -> None:
+    """Estimate every arm of S_r from t_r = 2/ε_r²·ln(2/δ_r) pulls."""
+    epsilon = gap(state)
+    state.halving[0] = False
+    for arm in range(state.contenders.size):
+        state.contenders[arm] = state.arms.active[arm]
+    open_stage(state, 2.0 / (epsilon * epsilon) * math.log(2.0 / risk(state)))
+
+
+@kernel
+def open_halving(state: State) -> None:
+    """Median Elimination's next halving, from 4/ε²·ln(3/δ) pulls of each arm it still has."""
+    e, d = state.accuracy[0], state.accuracy[1]
+    open_stage(state, 4.0 / (e * e) * math.log(3.0 / d))
+
+
+@kernel
+def keep_better_half(state: State) -> None:
+    """Drop the worse half of the contenders, of equals the later ones."""
+    size = 0
+    for arm in range(state.contenders.size):
+        size += state.contenders[arm]
+    for _ in range(size // 2):
+        worst = -1
+        lowest = 0.0
+        for arm in range(state.contenders.size):
+            if state.contenders[arm]:
+                average = state.sums[arm] / state.quota[0]
+                if worst < 0 or average <= lowest:
+                    worst = arm
+                    lowest = average
+        state.contenders[worst] = False
+
+
+@kernel
+def close_stage(state: State) -> None:
+    """Decide what the stage was for, and open the next one."""
+    if not state.halving[0]:
+        for arm in range(state.contenders.size):
+            if state.contenders[arm]:
+                state.estimates[arm] = state.sums[arm] / state.quota[0]
+        state.halving[0] = True
+        state.accuracy[0] = gap(state) / 2.0 / 4.0  # MedianElimination(S_r, ε_r/2, δ_r)
+        state.accuracy[1] = risk(state) / 2.0
+        open_halving(state)
+        return
+    keep_better_half(state)
+    leader = -1
+    left = 0
+    for arm in range(state.contenders.size):
+        if state.contenders[arm]:
+            left += 1
+            if leader < 0:
+                leader = arm
+    if left > 1:
+        state.accuracy[0] *= 0.75
+        state.accuracy[1] /= 2.0
+        open_halving(state)
+        return
+    state.leader[0] = leader
+    bar = state.estimates[leader] - gap(state)
+    for arm in range(state.contenders.size):
+        if state.arms.active[arm] and state.estimates[arm] < bar:
+            eliminate(state.arms, arm, state.arms.told[0], state.objective, leader)
+    if finished(state):
+        best = -1
+        for arm in range(state.contenders.size):
+            if state.arms.active[arm] and (best < 0 or state.estimates[arm] > state.estimates[best]):
+                best = arm
+        state.answer[0] = best
+        return
+    state.round[0] += 1
+    open_round(state)
+
+
+@kernel
+def choose(state: State, pending: Counts) -> int:
+    """The contender with the fewest pulls in this stage, those in flight included; lowest index."""
+    chosen = -1
+    fewest = 0
+    for arm in range(state.contenders.size):
+        if state.contenders[arm]:
+            n = state.fresh[arm] + pending[arm]
+            if chosen < 0 or n < fewest:
+                chosen = arm
+                fewest = n
+    return chosen
+
+
+@kernel
+def observe(state: State, arm: int, reward: Vector) -> None:
+    """A pull of a contender that still lacks some counts for the stage; any other is only recorded."""
+    record(state.arms, arm, reward)
+    count_in(state, arm, 1, reward[state.objective])
+
+
+@kernel
+def count_in(state: State, arm: int, count: int, total: float) -> None:
+    """Fold `count` fresh pulls into the stage, and close it when it is complete."""
+    if finished(state) or not state.contenders[arm] or state.fresh[arm] + count > state.quota[0]:
+        return
+    state.fresh[arm] += count
+    state.sums[arm] += total
+    state.lacking[0] -= count
+    if state.lacking[0] == 0:
+        close_stage(state)
+
+
+@kernel
+def finished(state: State) -> bool:
+    """At most the target is left."""
+    return not more_active_than(state.arms, state.target)
+
+
+@kernel
+def batch(state: State) -> tuple[int, int]:
+    """The first contender that lacks pulls, and how many."""
+    arm = 0
+    while not state.contenders[arm] or state.fresh[arm] == state.quota[0]:
+        arm += 1
+    return arm, state.quota[0] - state.fresh[arm]
+
+
+@kernel
+def observe_sum(state: State, arm: int, count: int, sums: Vector) -> None:
+    """What `count` calls of `observe` with rewards that add up to `sums` do; at most what `batch` asks."""
+    arms = state.arms
+    arms.told[0] += count
+    arms.pulls[arm] += count
+    for i in range(sums.size):
+        arms.sums[arm, i] += sums[i]
+        arms.means[arm, i] = arms.sums[arm, i] / arms.pulls[arm]
+    count_in(state, arm, count, sums[state.objective])
+
+
+class ExponentialGapElimination(Policy):
+    """Estimate all arms left ever more precisely; drop those ε_r below the answer of Median Elimination.
+
+    In round r, ε_r = 2^(−r)/4, every arm left gets fresh pulls for an estimate, Median Elimination
+    (Even-Dar, Mannor and Mansour 2006) finds with fresh pulls an arm within ε_r/2 of the best, and
+    arms whose estimate is ε_r below that arm's leave. For independent rewards with values in [0, 1] on
+    `objective`, or σ-sub-Gaussian there with σ = `noise_sd` (every count is multiplied by 4σ², which
+    is 1 for the default 1/2), and a unique best arm: it ends with that arm with probability at least
+    1 − delta, after O(Σ Δ^−2·log(δ^−1·log Δ^−1)) pulls, the constant in the thousands. Where the k
+    best arms tie it never ends unless `target_size` is k; then its candidates are that set, or fewer
+    after an error. Give runs a horizon. Nothing is promised on the other objectives.
+
+    `scale` divides every count: above 1 the promise is void, and published comparisons that
+    stop within reasonable time use thousands. The rival of an elimination is Median Elimination's answer.
+    Unfinished, it recommends the largest average over all pulls of the arms left, lowest index first;
+    stopped at several, the one with the largest estimate in the last round.
+
+    It looks only at sums of fresh pulls, so `Rules.batch` and `Rules.observe_sum` let a simulator
+    draw them at once. Pulls in flight when a stage closes count for the next one or not at all.
+    """
+
+    rules = Rules(choose, observe, finished, batch=batch, observe_sum=observe_sum)
+
+    def __init__(
+        self,
+        n_arms: int,
+        n_objectives: int,
+        *,
+        delta: float,
+        objective: int = 0,
+        noise_sd: float | ArrayLike = 0.5,
+        target_size: int = 1,
+        scale: float = 1.0,
+    ) -> None:
+        shared = one_objective(n_arms, n_objectives, objective, noise_sd)
+        super().__init__(
+            n_arms,
+            n_objectives,
+            delta=probability("delta", delta),
+            **shared,
+            target_size=whole("target_size", target_size, least=1, most=n_arms),
+            scale=positive("scale", scale),
+        )
+        given = self._settings
+        sd = own_noise_sd(given)
+        self.state = State(
+            untried(self.n_arms, self.n_objectives),
+            round=np.ones(1, np.int64),
+            halving=np.zeros(1, np.bool_),
+            contenders=np.ones(self.n_arms, np.bool_),
+            quota=np.zeros(1, np.int64),
+            lacking=np.zeros(1, np.int64),
+            fresh=np.zeros(self.n_arms, np.int64),
+            sums=np.zeros(self.n_arms),
+            estimates=np.zeros(self.n_arms),
+            accuracy=np.zeros(2),
+            leader=np.full(1, -1, np.int64),
+            answer=answered(0 if given["target_size"] == self.n_arms else -1),
+            objective=given["objective"],
+            delta=given["delta"],
+            factor=4.0 * sd * sd / given["scale"],
+            target=given["target_size"],
+        )
+        open_round(self.state)
+
+    def best_guess(self) -> int:
+        """The largest average over all pulls; the largest last estimate once it has stopped at several."""
+        answer = int(self.state.answer[0])
+        return answer if answer >= 0 else super().best_guess()

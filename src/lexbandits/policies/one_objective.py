@@ -1,0 +1,57 @@
+"""What the policies that look at one objective share: their settings and their first pulls."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from lexbandits.jit import kernel
+from lexbandits.policies.base import Counts
+from lexbandits.policies.checks import per_objective, spread, whole
+
+
+@kernel
+def opened(pulls: Counts, pending: Counts, least: int, chosen: int) -> int:
+    """`chosen`, the arm of the best index, once every arm has had `least` pulls; before, the one with fewest.
+
+    Pulls in flight count. Without a single reward no arm has an index (−1), and arms take turns.
+    """
+    behind = 0
+    fewest = pulls[0] + pending[0]
+    for arm in range(pulls.size):
+        n = pulls[arm] + pending[arm]
+        if n < fewest:
+            behind = arm
+            fewest = n
+    return behind if chosen < 0 or fewest < least else chosen
+
+
+@kernel
+def all_pulls(pulls: Counts, pending: Counts) -> int:
+    """Pulls made of all arms, those in flight included."""
+    t = 0
+    for arm in range(pulls.size):
+        t += pulls[arm] + pending[arm]
+    return t
+
+
+def one_objective(
+    n_arms: int, n_objectives: int, objective: int, noise_sd: float | ArrayLike
+) -> dict[str, Any]:
+    """The settings `objective` and `noise_sd`, checked, the shape they refer to first."""
+    whole("n_arms", n_arms, least=1)
+    n_objectives = whole("n_objectives", n_objectives, least=1)
+    return {
+        "objective": whole("objective", objective, least=0, most=n_objectives - 1),
+        "noise_sd": per_objective("noise_sd", noise_sd, n_objectives),
+    }
+
+
+def own_noise_sd(settings: dict[str, Any]) -> float:
+    """σ of the objective that the policy looks at."""
+    return float(spread(settings["noise_sd"], settings["n_objectives"])[settings["objective"]])
+
+
+def answered(first: int) -> Counts:
+    """(1,) where a policy that stops at a set keeps what it recommends, −1 before."""
+    return np.full(1, first, np.int64)

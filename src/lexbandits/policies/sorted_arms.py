@@ -1,0 +1,26 @@
+"""Arms kept sorted by values of which one changes at a time: no round sorts anything."""
+
+from lexbandits.jit import kernel
+from lexbandits.policies.base import Counts, Vector
+
+
+@kernel
+def resettle(order: Counts, values: Vector, column: int, arm: int) -> None:
+    """Move `arm`, whose value has changed, to its place in `order`: largest value first, then index."""
+    at = 0
+    while order[at] != arm:
+        at += 1
+    value = values[arm, column]
+    while at > 0:
+        above = order[at - 1]
+        if values[above, column] > value or (values[above, column] == value and above < arm):
+            break
+        order[at] = above
+        at -= 1
+    while at < order.size - 1:
+        below = order[at + 1]
+        if values[below, column] < value or (values[below, column] == value and below > arm):
+            break
+        order[at] = below
+        at += 1
+    order[at] = arm

@@ -1,0 +1,71 @@
+"""UCB1 (Auer, Cesa-Bianchi and Fischer 2002) for sub-Gaussian rewards."""
+
+import math
+from typing import NamedTuple
+
+from numpy.typing import ArrayLike
+
+from lexbandits.jit import kernel
+from lexbandits.policies.base import Arms, Counts, Policy, Rules, Vector, record, untried
+from lexbandits.policies.one_objective import all_pulls, one_objective, opened, own_noise_sd
+
+
+class State(NamedTuple):
+    """The arms, and the objective with its noise."""
+
+    arms: Arms
+    objective: int
+    noise_sd: float
+
+
+@kernel
+def choose(state: State, pending: Counts) -> int:
+    """argmax of mean + σ·sqrt(8 ln t/n), t the pulls made of all arms, those in flight included."""
+    pulls, means, objective = state.arms.pulls, state.arms.means, state.objective
+    chosen = -1
+    log_t = math.log(max(1, all_pulls(pulls, pending)))
+    highest = 0.0
+    for arm in range(pulls.size):
+        if pulls[arm] > 0:  # an arm whose only pulls are in flight waits for them
+            n = pulls[arm] + pending[arm]
+            index = means[arm, objective] + state.noise_sd * math.sqrt(8.0 * log_t / n)
+            if chosen < 0 or index > highest:
+                chosen = arm
+                highest = index
+    return opened(pulls, pending, 1, chosen)
+
+
+@kernel
+def observe(state: State, arm: int, reward: Vector) -> None:
+    """Count and add up."""
+    record(state.arms, arm, reward)
+
+
+@kernel
+def finished(state: State) -> bool:
+    """Never."""
+    return False
+
+
+class UCB1(Policy):
+    """Play the largest mean + σ·sqrt(8 ln t/n) on one objective, after one pull of each arm.
+
+    For independent rewards whose `objective` is σ-sub-Gaussian, σ = `noise_sd`: expected regret on
+    that objective at most Σ (32σ² ln T/Δ + (1 + π²/3)Δ) over the arms with gap Δ > 0; several best
+    arms do no harm. With σ = 1/2 this is UCB1 as published, for rewards in [0, 1]. Nothing is
+    promised on the other objectives. It minimises regret: it never finishes and eliminates nobody,
+    and its recommendation, the largest average on `objective`, lowest index first, has no
+    certificate.
+    """
+
+    rules = Rules(choose, observe, finished)
+
+    def __init__(
+        self, n_arms: int, n_objectives: int, *, objective: int = 0, noise_sd: float | ArrayLike = 1.0
+    ) -> None:
+        super().__init__(n_arms, n_objectives, **one_objective(n_arms, n_objectives, objective, noise_sd))
+        self.state = State(
+            untried(self.n_arms, self.n_objectives),
+            self._settings["objective"],
+            own_noise_sd(self._settings),
+        )

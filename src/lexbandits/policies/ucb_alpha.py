@@ -1,0 +1,160 @@
+"""UCB_α (Degenne, Nedelec, Calauzènes and Perchet 2019): one index for regret and for identification."""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from lexbandits.jit import kernel
+from lexbandits.policies.base import Arms, Counts, Policy, Rules, Vector, eliminate, record, untried
+from lexbandits.policies.checks import at_least, probability, whole
+from lexbandits.policies.elimination import more_active_than
+from lexbandits.policies.one_objective import answered, one_objective, opened, own_noise_sd
+from lexbandits.policies.sorted_arms import resettle
+
+
+class State(NamedTuple):
+    """The arms, their widths, and the arms sorted by their means."""
+
+    arms: Arms
+    widths: Vector  # (K,) ε(n), inf before the first pulls are in
+    order: Counts  # (K,) arms by mean on the objective, best first
+    answer: Counts  # (1,) the recommendation once stopped, −1 before
+    objective: int
+    noise_sd: float
+    delta: float
+    alpha: float
+    target: int
+    first_pulls: int  # ceil(exp(sqrt(δ/3))): ε(n) is a real number from here on
+
+
+@kernel
+def width(pulls: int, noise_sd: float, delta: float) -> float:
+    """ε(n) = σ·sqrt(2/n · ln(3·ln²(n)/δ)), for n ≥ 2."""
+    log_n = math.log(pulls)
+    return noise_sd * math.sqrt(2.0 / pulls * math.log(3.0 * log_n * log_n / delta))
+
+
+@kernel
+def choose(state: State, pending: Counts) -> int:
+    """argmax of mean + α·ε(n), pulls in flight counted in n."""
+    # arrays are taken out of the tuple once: compiled code counts a reference each time
+    pulls, means, widths, objective = state.arms.pulls, state.arms.means, state.widths, state.objective
+    chosen = -1
+    highest = 0.0
+    for arm in range(pulls.size):
+        if pulls[arm] > 0:  # an arm whose only pulls are in flight waits for them
+            bonus = widths[arm]
+            if pending[arm] > 0:
+                bonus = width(pulls[arm] + pending[arm], state.noise_sd, state.delta)
+            index = means[arm, objective] + state.alpha * bonus
+            if chosen < 0 or index > highest:
+                chosen = arm
+                highest = index
+    return opened(pulls, pending, state.first_pulls, chosen)
+
+
+@kernel
+def observe(state: State, arm: int, reward: Vector) -> None:
+    """Stop when min over the top k of mean − ε(n) exceeds max over the rest of mean + ε(n)."""
+    running = not finished(state)
+    record(state.arms, arm, reward)
+    if running:
+        pulls = state.arms.pulls[arm]
+        if pulls >= state.first_pulls:
+            state.widths[arm] = width(pulls, state.noise_sd, state.delta)
+        resettle(state.order, state.arms.means, state.objective, arm)
+        if parted(state.arms.means, state.objective, state.widths, state.order, state.target):
+            stop(state)
+
+
+@kernel
+def parted(means: Vector, objective: int, widths: Vector, order: Counts, target: int) -> bool:
+    """Whether the intervals of the top k all lie above those of the rest."""
+    lowest = math.inf
+    highest = -math.inf
+    for rank in range(order.size):
+        arm = order[rank]
+        if rank < target:
+            lowest = min(lowest, means[arm, objective] - widths[arm])
+        else:
+            highest = max(highest, means[arm, objective] + widths[arm])
+    return lowest > highest
+
+
+@kernel
+def stop(state: State) -> None:
+    """Settle on the top k."""
+    best = state.order[0]
+    state.answer[0] = best
+    for rank in range(state.target, state.order.size):
+        eliminate(state.arms, state.order[rank], state.arms.told[0], state.objective, best)
+
+
+@kernel
+def finished(state: State) -> bool:
+    """Only the target is left."""
+    return not more_active_than(state.arms, state.target)
+
+
+class UCBAlpha(Policy):
+    """Play the largest mean + α·ε(n) on one objective; stop when intervals of half-width ε(n) part.
+
+    ε(n) = σ·sqrt(2/n · ln(3·ln²(n)/δ)). For independent rewards whose `objective` is σ-sub-Gaussian,
+    σ = `noise_sd`, and a best arm that is unique: it stops at that arm, with an error rate of order
+    `delta` (the published intervals ignore the number of arms; `rigorous` divides δ by K). Where the
+    k best arms tie it never stops unless `target_size` is k; then it stops at the set, and its
+    candidates are that set. Give runs a horizon.
+
+    α ≥ 1 widens the sampling index only and leaves the error rate alone. It trades regret for
+    time: for two arms with gap Δ and L the logarithm, regret ≈ 8σ²L·α²/((α+1)²Δ) and stopping time
+    ≈ (8σ²L/Δ²)·α²·((α−1)^−2 + (α+1)^−2), so near α = 1 the regret is least and the time infinite.
+    Nothing is promised on the other objectives. It recommends the largest average on `objective`,
+    lowest index first; that of the moment it stopped once it has.
+    """
+
+    rules = Rules(choose, observe, finished)
+
+    def __init__(
+        self,
+        n_arms: int,
+        n_objectives: int,
+        *,
+        delta: float,
+        alpha: float,
+        objective: int = 0,
+        noise_sd: float | ArrayLike = 1.0,
+        target_size: int = 1,
+        rigorous: bool = False,
+    ) -> None:
+        shared = one_objective(n_arms, n_objectives, objective, noise_sd)
+        if not isinstance(rigorous, (bool, np.bool_)):
+            raise TypeError(f"rigorous must be True or False, got {rigorous!r}")
+        super().__init__(
+            n_arms,
+            n_objectives,
+            delta=probability("delta", delta),
+            alpha=at_least("alpha", alpha, 1.0),
+            **shared,
+            target_size=whole("target_size", target_size, least=1, most=n_arms),
+            rigorous=bool(rigorous),
+        )
+        given = self._settings
+        self.state = State(
+            untried(self.n_arms, self.n_objectives),
+            widths=np.full(self.n_arms, math.inf),
+            order=np.arange(self.n_arms),
+            answer=answered(0 if given["target_size"] == self.n_arms else -1),
+            objective=given["objective"],
+            noise_sd=own_noise_sd(given),
+            delta=given["delta"] / self.n_arms if given["rigorous"] else given["delta"],
+            alpha=given["alpha"],
+            target=given["target_size"],
+            first_pulls=math.ceil(math.exp(math.sqrt(given["delta"] / 3.0))),
+        )
+
+    def best_guess(self) -> int:
+        """The largest average on the objective; that of the stopping round once it has stopped."""
+        answer = int(self.state.answer[0])
+        return answer if answer >= 0 else super().best_guess()
