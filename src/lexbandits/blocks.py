@@ -1,100 +1,341 @@
-"""One replication at full speed: what `simulate` does, without keeping the arms played."""
+"""Exact simulation of elimination policies by blocks: nobody is asked where nothing can happen.
 
-from typing import Any, NamedTuple, Self
+A round-robin policy offers `quiet_band`: how far the active means may spread before somebody leaves.
+A block of pulls whose extremes stay within the band is added up and committed whole; one that does
+not is tried again on its first half, down to the single pull that goes through `observe`. Noise is
+kept in stream order, so the trajectory is that of the plain loop to the bit.
+"""
+
+from collections.abc import Callable
+from functools import cache, partial
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lexbandits.instance import Instance
-from lexbandits.jit import kernel
-from lexbandits.policies.base import Counts, Policy
-from lexbandits.simulate import CHUNK, play, prepared, stream
+from lexbandits.jit import is_compiled, kernel
+from lexbandits.policies.base import Counts, Rules, Vector
+from lexbandits.simulate import CORRELATED, World
 
-PER_PULL, SUMS = "per pull", "sums"  # what a draw of Gaussian noise stands for
-
-
-class Run(NamedTuple):
-    """How one replication ended; O(K) numbers."""
-
-    rounds: int
-    stopped: bool
-    recommendation: int
-    active: NDArray[np.bool_]  # (K,) the candidates
-    left: Counts  # (K, 3) round (0 for never), objective and rival of each elimination
-    pulls: Counts  # (K,)
-    pulls_at: Counts  # (checkpoints, K); rows after the end are zero
+BUFFER = 1 << 14  # normals: long blocks of few arms, and the cache holds them beside the arms
+FIRST_FILL = 1 << 10  # a run that is over at once need not draw them all
+SLACK = 1e-14  # relative; sweeps are screened with sum·(1/n), a few roundings away from sum/n
 
 
-class Runs(NamedTuple):
-    """The replications of one cell: O(K) numbers each."""
+class Desk(NamedTuple):
+    """Working arrays for one run after the other."""
 
-    replication: Counts  # (R,) ascending
-    rounds: Counts  # (R,) pulls made
-    stopped: NDArray[np.bool_]  # (R,)
-    recommendation: Counts  # (R,)
-    active: NDArray[np.bool_]  # (R, K) the candidates
-    left: Counts  # (R, K, 3) round (0 for never), objective and rival of each elimination
-    pulls: Counts  # (R, K)
-    pulls_at: Counts  # (R, C, K) at the recording rounds, zero after the end
-
-    @classmethod
-    def gathered(cls, first: int, runs: list[Run]) -> Self:
-        """The replications first, first + 1, … side by side."""
-        columns = zip(*runs, strict=True)
-        return cls(np.arange(first, first + len(runs)), *(np.array(column) for column in columns))
-
-    def rows(self, which: Any) -> Self:
-        """Some of the replications."""
-        return type(self)(*(column[which] for column in self))
-
-    @classmethod
-    def joined(cls, parts: list[Self]) -> Self:
-        """All parts, in order of replication."""
-        whole = cls(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
-        return whole.rows(np.argsort(whole.replication))
+    noise: Vector  # in stream order, m numbers a round
+    cursor: Counts  # (3,) where the next round begins, where the drawn ones end, how many to hold
+    order: Counts  # (K,) the active arms, ascending; what follows has their m values side by side
+    truth: Vector  # (K·m,) true means
+    scales: Vector  # (K·m,) standard deviations
+    sums: Vector  # (K·m,) of the rewards, as the block goes on
+    highs: Vector  # (K·m,) the largest estimate of each in the block
+    lows: Vector  # (K·m,) the smallest
+    top: Vector  # (m,) no estimate is above
+    bottom: Vector  # (m,) or below
 
 
-def run(
-    policy: Policy,
-    instance: Instance,
-    *,
-    horizon: int,
-    seed: int,
-    replication: int,
-    checkpoints: Counts,
-) -> Run:
-    """Run a fresh copy of `policy` until it is finished or `horizon` pulls are made."""
-    copy = prepared(policy, instance, seed, replication)
-    rng = stream(seed, replication)
-    pulls = np.zeros(policy.n_arms, np.int64)
-    pulls_at = np.zeros((checkpoints.size, policy.n_arms), np.int64)
-    rounds = 0
-    arms = np.empty(min(CHUNK, horizon), np.int64)
-    while rounds < horizon and not copy.finished:
-        made = play(copy, instance, rng, arms[: horizon - rounds])
-        count(arms[:made], rounds, pulls, checkpoints, pulls_at)
-        rounds += made
-    active = np.zeros(policy.n_arms, np.bool_)
-    active[list(copy.candidates)] = True
-    left = np.zeros((policy.n_arms, 3), np.int64)
-    for arm, *how in copy.eliminations:
-        left[arm] = how
-    return Run(rounds, copy.finished, copy.recommendation, active, left, pulls, pulls_at)
+def desk_for(n_arms: int, n_objectives: int) -> Desk:
+    """A clear desk for policies of this shape."""
+    flat = n_arms * n_objectives
+    rounds = max(BUFFER // n_objectives, 2 * n_arms)
+    return Desk(
+        noise=np.empty(rounds * n_objectives),
+        cursor=np.array([0, 0, FIRST_FILL]),
+        order=np.zeros(n_arms, np.int64),
+        truth=np.zeros(flat),
+        scales=np.zeros(flat),
+        sums=np.zeros(flat),
+        highs=np.zeros(flat),
+        lows=np.zeros(flat),
+        top=np.zeros(n_objectives),
+        bottom=np.zeros(n_objectives),
+    )
 
 
-def recording_rounds(policy: Policy, horizon: int) -> Counts:
-    """The rounds after which pulls are written down: none where elimination rounds tell them all."""
-    if policy.round_robin or horizon == 0:
-        return np.empty(0, np.int64)
-    return np.unique(np.rint(np.geomspace(1, horizon, 128)).astype(np.int64))
+def clear(desk: Desk) -> None:
+    """Forget the noise of the last run."""
+    desk.cursor[:] = 0, 0, FIRST_FILL
+
+
+@cache
+def block_loop(rules: Rules) -> Callable[[Any, World, np.random.Generator, Desk, int], int]:
+    """The loop over blocks for one algorithm: play up to `limit` rounds, return their number.
+
+    The desk must be cleared before a run and kept during it. Not on disk, as `plain_loop`.
+    """
+    observe, finished, quiet_band = rules.observe, rules.finished, rules.quiet_band
+    if quiet_band is None:
+        raise ValueError("a policy without quiet_band cannot be simulated by blocks")
+
+    def loop(state: Any, world: World, rng: np.random.Generator, desk: Desk, limit: int) -> int:
+        arms, cursor = state.arms, desk.cursor
+        m = world.means.shape[1]
+        band = np.empty(m)
+        reward = np.empty(m)
+        size, fewest, ahead = line_up(arms.pulls, arms.active, desk.order)
+        gather(desk.order, size, world.means, world.scales, desk.truth, desk.scales)
+        played = 0
+        reach = size  # pulls to try, as far as noise, limit and sweep allow
+        known = False  # whether top and bottom enclose the present estimates …
+        tight = False  # … and are reached by two of them
+        while played < limit and not finished(state):
+            if cursor[1] - cursor[0] < size * m:
+                refill(rng, desk.noise, cursor, size * m, m, world.kind, world.root)
+            span = max(1, min(reach, limit - played, (cursor[1] - cursor[0]) // m))
+            if ahead == 0 and fewest > 0 and span >= size:
+                sweeps = span // size
+                span = sweeps * size
+                quiet_band(state, fewest + sweeps - 1, band)
+                quiet = try_sweeps(
+                    arms.sums, arms.means, desk.order, size, fewest, sweeps, desk.truth, desk.scales,
+                    desk.noise, cursor[0], desk.sums, desk.highs, desk.lows, band,
+                )  # fmt: skip
+                if quiet:
+                    fewest += sweeps
+                    keep_sweeps(arms.pulls, arms.sums, arms.means, desk.order, size, fewest, desk.sums)
+                known = False
+                certain = False
+            else:
+                span = min(span, size - ahead)
+                if not known:
+                    extremes(arms.means, desk.order, size, desk.top, desk.bottom)
+                    tight = True
+                known = True
+                quiet_band(state, fewest, band)
+                quiet = try_part(
+                    arms.sums, desk.order, ahead, span, fewest, desk.truth, desk.scales,
+                    desk.noise, cursor[0], desk.sums, desk.highs, desk.lows, desk.top, desk.bottom, band,
+                )  # fmt: skip
+                certain = tight
+                if quiet:
+                    keep_part(arms.pulls, arms.sums, arms.means, desk.order, ahead, span, fewest, desk.sums)
+                    tight = False
+                    ahead += span
+                    if ahead == size:
+                        ahead = 0
+                        fewest += 1
+                        known = False
+            if quiet:
+                arms.told[0] += span
+                played += span
+                cursor[0] += span * m
+                reach = min(2 * reach, desk.noise.size)
+            elif span > 1:
+                reach = span // 2
+            elif not certain and size > 1:
+                known = False
+            else:
+                arm = desk.order[ahead]
+                for i in range(m):
+                    reward[i] = world.means[arm, i] + world.scales[i] * desk.noise[cursor[0] + i]
+                observe(state, arm, reward)
+                played += 1
+                cursor[0] += m
+                before = size
+                size, fewest, ahead = line_up(arms.pulls, arms.active, desk.order)
+                if size != before:
+                    gather(desk.order, size, world.means, world.scales, desk.truth, desk.scales)
+                known = False
+                reach = size
+        return played
+
+    compilable = is_compiled(observe) and is_compiled(finished) and is_compiled(quiet_band)
+    return partial(kernel, cache=False)(loop) if compilable else loop
 
 
 @kernel
-def count(arms: Counts, rounds: int, pulls: Counts, checkpoints: Counts, pulls_at: Counts) -> None:
-    """Add the pulls of rounds + 1, rounds + 2, … to `pulls`, with a copy at each checkpoint."""
-    following = np.searchsorted(checkpoints, rounds + 1)
-    for t in range(arms.size):
-        pulls[arms[t]] += 1
-        if following < checkpoints.size and checkpoints[following] == rounds + t + 1:
-            pulls_at[following] = pulls
-            following += 1
+def line_up(pulls: Counts, active: NDArray[np.bool_], order: Counts) -> tuple[int, int, int]:
+    """List the active arms; return how many, the fewest pulls, and how many have one pull more."""
+    size = 0
+    fewest = -1
+    for arm in range(pulls.size):
+        if active[arm]:
+            order[size] = arm
+            size += 1
+            if fewest < 0 or pulls[arm] < fewest:
+                fewest = pulls[arm]
+    ahead = 0
+    while ahead < size and pulls[order[ahead]] > fewest:
+        ahead += 1
+    return size, fewest, ahead
+
+
+@kernel
+def gather(
+    order: Counts, size: int, means: Vector, deviations: Vector, truth: Vector, scales: Vector
+) -> None:
+    """Put the true means and deviations of the active arms side by side."""
+    m = means.shape[1]
+    for position in range(size):
+        for i in range(m):
+            truth[position * m + i] = means[order[position], i]
+            scales[position * m + i] = deviations[i]
+
+
+@kernel
+def refill(
+    rng: np.random.Generator, noise: Vector, cursor: Counts, least: int, m: int, kind: int, root: Vector
+) -> None:
+    """Draw until `least` or more numbers are ahead of the cursor, more each time."""
+    left = cursor[1] - cursor[0]
+    for k in range(left):
+        noise[k] = noise[cursor[0] + k]
+    end = min(noise.size, max(least, cursor[2]) // m * m)
+    for k in range(left, end):
+        noise[k] = rng.standard_normal()
+    if kind == CORRELATED:
+        normals = np.empty(m)
+        for start in range(left, end, m):
+            for i in range(m):
+                normals[i] = noise[start + i]
+            for i in range(m):
+                total = 0.0
+                for j in range(m):
+                    total += root[i, j] * normals[j]
+                noise[start + i] = total
+    cursor[0] = 0
+    cursor[1] = end
+    cursor[2] = min(noise.size, 2 * end)
+
+
+@kernel
+def try_sweeps(
+    sums: Vector,
+    means: Vector,
+    order: Counts,
+    size: int,
+    fewest: int,
+    sweeps: int,
+    truth: Vector,
+    scales: Vector,
+    noise: Vector,
+    start: int,
+    running: Vector,
+    highs: Vector,
+    lows: Vector,
+    band: Vector,
+) -> bool:
+    """Whether the estimates stay within the band during whole sweeps; `running` ends as their sums.
+
+    The innermost loop is elementwise over arms and objectives, so that it compiles to vector code.
+    """
+    m = band.size
+    flat = size * m
+    for position in range(size):
+        arm = order[position]
+        for i in range(m):
+            running[position * m + i] = sums[arm, i]
+            highs[position * m + i] = means[arm, i]
+            lows[position * m + i] = means[arm, i]
+    for sweep in range(sweeps):
+        share = 1.0 / (fewest + sweep + 1)
+        fresh = noise[start + sweep * flat :]  # a slice, as an index that may be negative stops the compiler
+        for k in range(flat):
+            total = running[k] + (truth[k] + scales[k] * fresh[k])
+            running[k] = total
+            estimate = total * share
+            highs[k] = max(highs[k], estimate)
+            lows[k] = min(lows[k], estimate)
+    while size > 1:  # fold the last arms onto the first ones, elementwise again
+        half = (size + 1) // 2
+        upper, lower = highs[half * m :], lows[half * m :]
+        for k in range((size - half) * m):
+            highs[k] = max(highs[k], upper[k])
+            lows[k] = min(lows[k], lower[k])
+        size = half
+    quiet = True
+    for i in range(m):
+        quiet &= highs[i] - lows[i] + SLACK * (abs(highs[i]) + abs(lows[i])) <= band[i]
+    return quiet
+
+
+@kernel
+def keep_sweeps(
+    pulls: Counts, sums: Vector, means: Vector, order: Counts, size: int, count: int, running: Vector
+) -> None:
+    """Commit whole sweeps: every active arm now has `count` pulls."""
+    m = sums.shape[1]
+    for position in range(size):
+        arm = order[position]
+        pulls[arm] = count
+        for i in range(m):
+            sums[arm, i] = running[position * m + i]
+            means[arm, i] = running[position * m + i] / count
+
+
+@kernel
+def extremes(means: Vector, order: Counts, size: int, top: Vector, bottom: Vector) -> None:
+    """The largest and the smallest estimate on each objective."""
+    for i in range(top.size):
+        top[i] = bottom[i] = means[order[0], i]
+        for position in range(1, size):
+            top[i] = max(top[i], means[order[position], i])
+            bottom[i] = min(bottom[i], means[order[position], i])
+
+
+@kernel
+def try_part(
+    sums: Vector,
+    order: Counts,
+    ahead: int,
+    span: int,
+    fewest: int,
+    truth: Vector,
+    scales: Vector,
+    noise: Vector,
+    start: int,
+    running: Vector,
+    highs: Vector,
+    lows: Vector,
+    top: Vector,
+    bottom: Vector,
+    band: Vector,
+) -> bool:
+    """Whether the estimates seen before each of the next `span` pulls of a sweep are within the band.
+
+    For one pull this is exactly the question whether somebody leaves, where top and bottom are tight.
+    Widens them to the estimates after the pulls if so.
+    """
+    m = band.size
+    for i in range(m):
+        highs[i] = top[i]
+        lows[i] = bottom[i]
+    for pull in range(span):
+        for i in range(m):
+            if not highs[i] - lows[i] <= band[i]:
+                return False
+        position = ahead + pull
+        for i in range(m):
+            k = position * m + i
+            running[k] = sums[order[position], i] + (truth[k] + scales[k] * noise[start + pull * m + i])
+            estimate = running[k] / (fewest + 1)
+            highs[i] = max(highs[i], estimate)
+            lows[i] = min(lows[i], estimate)
+    for i in range(m):
+        top[i] = highs[i]
+        bottom[i] = lows[i]
+    return True
+
+
+@kernel
+def keep_part(
+    pulls: Counts,
+    sums: Vector,
+    means: Vector,
+    order: Counts,
+    ahead: int,
+    span: int,
+    fewest: int,
+    running: Vector,
+) -> None:
+    """Commit part of a sweep."""
+    m = sums.shape[1]
+    for position in range(ahead, ahead + span):
+        arm = order[position]
+        pulls[arm] = fewest + 1
+        for i in range(m):
+            sums[arm, i] = running[position * m + i]
+            means[arm, i] = running[position * m + i] / (fewest + 1)

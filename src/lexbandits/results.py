@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from lexbandits.blocks import Runs
 from lexbandits.instance import NOISES, Instance
 from lexbandits.jit import kernel
 from lexbandits.policies.base import Counts, Elimination, Vector
+from lexbandits.runs import Runs
 from lexbandits.simulate import charges
 from lexbandits.store import Store, block_size
 
@@ -18,24 +18,27 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-class CellResults(NamedTuple):
+class CellInfo(NamedTuple):
     """A cell without its policy object: what is needed to read its runs."""
 
     policy: str
     settings: dict[str, Any]
     instance: Instance
     horizon: int
-    stream: str  # "per pull", or "sums" where sums of pulls were drawn at once: same law, other numbers
+    stream: str  # "per pull", or "sums" where the noise of many pulls was drawn as one number
     recording: Counts | None  # (C,) rounds at which pulls were kept; None: eliminations tell them all
-    runs: Runs
 
 
 class Results:
-    """The replications of every cell; cells are asked for by name."""
+    """The replications of every cell; cells are asked for by name.
 
-    def __init__(self, seed: int, cells: Mapping[str, CellResults]) -> None:
+    `cells` says what each cell was, `runs` holds the raw arrays, one row per replication.
+    """
+
+    def __init__(self, seed: int, cells: Mapping[str, CellInfo], runs: Mapping[str, Runs]) -> None:
         self.seed = seed
         self.cells = dict(cells)
+        self.runs = dict(runs)
 
     def frame(self) -> "pd.DataFrame":
         """One row per cell and replication.
@@ -50,14 +53,14 @@ class Results:
             pd.DataFrame(
                 {
                     "cell": name,
-                    "replication": cell.runs.replication,
-                    "stopped": cell.runs.stopped,
-                    "rounds": cell.runs.rounds,
-                    "recommendation": cell.runs.recommendation,
-                    "correct": _correct(cell),
+                    "replication": runs.replication,
+                    "stopped": runs.stopped,
+                    "rounds": runs.rounds,
+                    "recommendation": runs.recommendation,
+                    "correct": _correct(self.cells[name], runs),
                 }
             )
-            for name, cell in self.cells.items()
+            for name, runs in self.runs.items()
         ]
         return pd.concat(tables, ignore_index=True)
 
@@ -68,7 +71,7 @@ class Results:
         Exact for round-robin policies. The others are kept at 128 log-spaced rounds, at the end and
         exactly there; in between a curve is a straight line.
         """
-        chosen = self._cell(cell)
+        chosen, runs = self._cell(cell)
         rounds = np.atleast_1d(np.asarray(checkpoints))
         if rounds.ndim != 1 or rounds.dtype.kind not in "iu":
             raise TypeError(f"checkpoints must be a list of integers, got {checkpoints!r}")
@@ -76,7 +79,6 @@ class Results:
             raise ValueError(f"checkpoints must be in 0..{chosen.horizon}, the horizon, got {checkpoints!r}")
         rounds = rounds.astype(np.int64)
         rates = charges(chosen.instance, kind)
-        runs = chosen.runs
         curves = np.zeros((runs.rounds.size, rounds.size, rates.shape[1]))
         if chosen.recording is None:
             order = np.argsort(rounds, kind="stable")
@@ -102,8 +104,8 @@ class Results:
         """
         if kind not in ("prefix", "objective"):
             raise ValueError(f'kind must be "prefix" or "objective", got {kind!r}')
-        chosen = self._cell(cell)
-        instance, runs = chosen.instance, chosen.runs
+        chosen, runs = self._cell(cell)
+        instance = chosen.instance
         wanted = instance.optimal_set if kind == "prefix" else instance.objective_optimal_set
         gone = np.where(runs.left[:, :, 0] > 0, runs.left[:, :, 0], runs.rounds[:, None]).astype(np.float64)
         gone[runs.active] = np.nan
@@ -126,16 +128,15 @@ class Results:
         if not 0 < confidence < 1:
             raise ValueError(f"confidence must be strictly between 0 and 1, got {confidence!r}")
         rows = []
-        for name, cell in self.cells.items():
-            n = int(cell.runs.rounds.size)
-            stopped = cell.runs.stopped
-            wrong = int(np.sum(stopped & ~_correct(cell)))
+        for name, runs in self.runs.items():
+            n = int(runs.rounds.size)
+            wrong = int(np.sum(runs.stopped & ~_correct(self.cells[name], runs)))
             tail = (1 - confidence) / 2
             rows.append(
                 {
                     "cell": name,
                     "replications": n,
-                    "unstopped": int(np.sum(~stopped)),
+                    "unstopped": int(np.sum(~runs.stopped)),
                     "wrong": wrong,
                     "rate": wrong / n if n else float("nan"),
                     "low": float(beta.ppf(tail, wrong, n - wrong + 1)) if wrong else 0.0,
@@ -146,7 +147,7 @@ class Results:
 
     def eliminations(self, cell: str, replication: int) -> tuple[Elimination, ...]:
         """Who left when, on which objective, beaten by whom; in order of round, then arm."""
-        runs = self._cell(cell).runs
+        _, runs = self._cell(cell)
         rows = np.flatnonzero(runs.replication == replication)
         if rows.size == 0:
             raise ValueError(f"cell {cell!r} has no replication {replication!r}")
@@ -161,36 +162,31 @@ class Results:
 
     def save(self, folder: str | Path) -> None:
         """Write everything to a new or matching folder, as `sweep(out=folder)` does."""
-        store = Store.prepared(
-            folder, self.seed, {name: description(cell) for name, cell in self.cells.items()}
-        )
-        for name, cell in self.cells.items():
-            blocks = cell.runs.replication // block_size(cell.horizon)
+        store = Store.prepared(folder, self.seed, {name: description(i) for name, i in self.cells.items()})
+        for name, runs in self.runs.items():
+            blocks = runs.replication // block_size(self.cells[name].horizon)
             for block in np.unique(blocks):
-                store.write(name, cell.runs.rows(blocks == block))
+                store.write(name, runs.rows(blocks == block))
 
     @classmethod
     def load(cls, folder: str | Path) -> "Results":
         """Read a folder written by `save` or by `sweep(out=folder)`: the replications finished so far."""
         store = Store.opened(folder)
-        cells = {}
-        for name, told in store.cells.items():
-            blocks = store.read(name)
-            if blocks:
-                cells[name] = _from_description(told, Runs.joined(list(blocks.values())))
-        return cls(store.seed, cells)
+        read = {name: list(store.read(name).values()) for name in store.cells}
+        runs = {name: Runs.joined(blocks) for name, blocks in read.items() if blocks}
+        return cls(store.seed, {name: _from_description(store.cells[name]) for name in runs}, runs)
 
     def __repr__(self) -> str:
-        sizes = ", ".join(f"{name!r}: {cell.runs.rounds.size}" for name, cell in self.cells.items())
+        sizes = ", ".join(f"{name!r}: {runs.rounds.size}" for name, runs in self.runs.items())
         return f"Results({sizes})"
 
-    def _cell(self, name: str) -> CellResults:
+    def _cell(self, name: str) -> tuple[CellInfo, Runs]:
         if name not in self.cells:
             raise ValueError(f"no cell {name!r}; there are {', '.join(map(repr, self.cells))}")
-        return self.cells[name]
+        return self.cells[name], self.runs[name]
 
 
-def description(cell: CellResults) -> dict[str, Any]:
+def description(cell: CellInfo) -> dict[str, Any]:
     """JSON: what must be equal for two sweeps to give the same numbers for a cell."""
     settings = cell.instance.settings
     if callable(settings["noise"]):
@@ -205,19 +201,13 @@ def description(cell: CellResults) -> dict[str, Any]:
     }
 
 
-def _from_description(told: Mapping[str, Any], runs: Runs) -> CellResults:
+def _from_description(told: Mapping[str, Any]) -> CellInfo:
     instance = dict(told["instance"])
     if instance["noise"] not in NOISES:
         instance["noise"] = _StoredSampler(instance["noise"])
     recording = None if told["recording"] is None else np.array(told["recording"], np.int64)
-    return CellResults(
-        told["policy"],
-        told["settings"],
-        Instance(**instance),
-        told["horizon"],
-        told["stream"],
-        recording,
-        runs,
+    return CellInfo(
+        told["policy"], told["settings"], Instance(**instance), told["horizon"], told["stream"], recording
     )
 
 
@@ -237,16 +227,15 @@ class _StoredSampler(NamedTuple):
         raise ValueError(f"{self.name} is not stored with results; give the instance again to simulate it")
 
 
-def _correct(cell: CellResults) -> NDArray[np.bool_]:
+def _correct(cell: CellInfo, runs: Runs) -> NDArray[np.bool_]:
     """(R,) whether each recommendation, or set of candidates, is the right one."""
     size = cell.settings.get("target_size", 1)
     if size <= 1:
-        return np.asarray(cell.runs.recommendation == cell.instance.lex_optimal_arm)
+        return np.asarray(runs.recommendation == cell.instance.lex_optimal_arm)
     values = cell.instance.means[:, cell.settings.get("objective", 0)]
-    active = cell.runs.active
-    worst_kept = np.where(active, values, np.inf).min(axis=1)
-    best_left = np.where(active, -np.inf, values).max(axis=1)
-    return np.asarray((active.sum(axis=1) == size) & (worst_kept >= best_left))
+    worst_kept = np.where(runs.active, values, np.inf).min(axis=1)
+    best_left = np.where(runs.active, -np.inf, values).max(axis=1)
+    return np.asarray((runs.active.sum(axis=1) == size) & (worst_kept >= best_left))
 
 
 @kernel

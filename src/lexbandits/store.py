@@ -14,7 +14,7 @@ from typing import Any, Self
 import numpy as np
 
 import lexbandits
-from lexbandits.blocks import Runs
+from lexbandits.runs import Runs
 
 Description = Mapping[str, Any]
 
