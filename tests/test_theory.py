@@ -6,6 +6,7 @@ that say so.
 """
 
 import math
+from functools import partial
 from itertools import count, pairwise
 
 import numpy as np
@@ -638,6 +639,9 @@ def test_bad_input_is_named(change, error, message):
 
 def test_bad_input_of_the_lemmas_is_named():
     instance = paper_instance(10)
+    for function in (theory.effective_gaps, theory.cone_margins, partial(theory.bounds_table, delta=0.1)):
+        with pytest.raises(TypeError, match="instance must be an Instance"):
+            function([[1.0]])
     with pytest.raises(ValueError, match="t must be at least 1, got 0"):
         theory.lexelim_in_anytime_regret(instance, 0.1, 0)
     with pytest.raises(TypeError, match="t must be an integer"):

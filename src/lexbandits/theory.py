@@ -272,9 +272,9 @@ def bounds_table(
     """
     import pandas as pd
 
+    tradeoff = _tradeoff(instance, tradeoff)
     n_arms, n_objectives = instance.means.shape
     arms, objectives = np.indices((n_arms, n_objectives))
-    tradeoff = _tradeoff(instance, tradeoff)
     columns: dict[str, NDArray[np.int64] | Vector] = {
         "arm": arms,
         "objective": objectives,
@@ -320,8 +320,7 @@ def _case(
     *,
     algorithm: str,
 ) -> _Case:
-    if not isinstance(instance, Instance):
-        raise TypeError(f"instance must be an Instance, got {instance!r}")
+    _check_instance(instance)
     delta = probability("delta", delta)
     scales = _noise_scales(noise_sd, instance.n_objectives)
     if _checked_constants(constants) == "proved":
@@ -447,7 +446,13 @@ def _every_objective(values: Vector, n_objectives: int) -> Vector:
     return np.repeat(values[:, None], n_objectives, axis=1)
 
 
+def _check_instance(instance: Instance) -> None:
+    if not isinstance(instance, Instance):
+        raise TypeError(f"instance must be an Instance, got {instance!r}")
+
+
 def _tradeoff(instance: Instance, tradeoff: float | None) -> float:
+    _check_instance(instance)
     if tradeoff is not None:
         return at_least("tradeoff", tradeoff, 0.0)
     if not math.isfinite(instance.tradeoff):
