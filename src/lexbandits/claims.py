@@ -130,17 +130,16 @@ def beyond_the_lower_bound(tables: Tables) -> Verdict:
 
 
 def sublinear_regret(tables: Tables) -> Verdict:
-    """The second half of the rounds adds less than half of the regret, on every objective."""
+    """The curves bend on every objective: see `bends`."""
     cases: dict[str, bool] = {}
     told = []
     for width, name in WIDTH_NAMES.items():
         holds, parts = True, []
         for algorithm in OURS:
             rows = many(tables["regret_end"], width=width, algorithm=algorithm)
-            holds &= all(row["second_half"] + ERRORS * row["second_half_se"] < 0.5 for row in rows)
-            shares = ", ".join(percent(row["second_half"]) for row in rows)
+            holds &= all(bends(row) for row in rows)
             gone = f"{rows[0]['arms_eliminated']:.1f} arms eliminated"
-            parts.append(f"{algorithm} {regrets(rows)}, second half {shares}, {gone}")
+            parts.append(f"{algorithm} {regrets(rows)}, {halves(rows)}, {gone}, {errors(rows[0])}")
         cases[name] = holds
         told.append(f"{name}: {'; '.join(parts)}")
     plain = regrets(many(tables["regret_end"], algorithm="round-robin"))
@@ -154,11 +153,8 @@ def ucb_learns_the_first_objective_only(tables: Tables) -> Verdict:
     for width, name in WIDTH_NAMES.items():
         rows = many(tables["regret_end"], width=width, algorithm="UCB-α")
         first, *later = rows
-        slows = first["second_half"] + ERRORS * first["second_half_se"] < 0.5
-        linear = all(row["second_half"] + ERRORS * row["second_half_se"] >= 0.5 for row in later)
-        cases[name] = slows and linear
-        shares = ", ".join(pm_percent(row["second_half"], row["second_half_se"]) for row in rows)
-        told.append(f"{name}: {regrets(rows)}, second half {shares}")
+        cases[name] = bends(first) and not any(bends(row) for row in later)
+        told.append(f"{name}: {regrets(rows)}, {halves(rows)}")
     return Verdict(only_with(cases), "\n".join(told))
 
 
@@ -360,19 +356,24 @@ def within_the_bound(source: str) -> Callable[[Tables], Verdict]:
 
     def judge(tables: Tables) -> Verdict:
         rows = many(tables["bounds"], source=source)
-        paper = [row for row in rows if row["instance"].startswith("K=")]
         kept = {
             version: all(
                 tail(row[f"above_{version}"], row["replications"], DELTA) >= SURPRISE for row in rows
             )
             for version in ("printed", "proved")
         }
+        paper = max(
+            (row for row in rows if row["instance"].startswith("K=") and row["width"] == "printed"),
+            key=excess,
+        )
         worst = max(rows, key=excess)
-        nearest = max(paper, key=excess)
-        numbers = f"nearest on the paper's instances: {_against(nearest)}\nworst of all: {_against(worst)}"
-        if kept["printed"]:
-            return Verdict(HOLDS, numbers)
-        return Verdict("holds only with the repaired bound" if kept["proved"] else FAILS, numbers)
+        numbers = [f"the paper's experiment: {_against(paper)}"]
+        if worst != paper:
+            numbers.append(f"worst of all: {_against(worst)}")
+        outcome = (
+            HOLDS if kept["printed"] else "holds only with the repaired bound" if kept["proved"] else FAILS
+        )
+        return Verdict(outcome, "\n".join(numbers))
 
     return judge
 
@@ -430,7 +431,11 @@ def tradeoff_needed(tables: Tables) -> Verdict:
                 sound[value] &= tail(row["wrong"], row["replications"], DELTA) >= SURPRISE
             parts.append(f"λ = {value:g}: {errors(row)}, {pm(row['pulls'], row['pulls_se'])} pulls")
         told.append(f"{name}: {'; '.join(parts)}")
-    return Verdict(only_with({f"λ = {value:g}": good for value, good in sound.items()}), "\n".join(told))
+    enough = [value for value in values if all(sound[other] for other in values if other >= value)]
+    if len(enough) == len(values):
+        return Verdict(HOLDS, "\n".join(told))
+    outcome = f"holds only with λ ≥ {enough[0]:g} (of those tried)" if enough else FAILS
+    return Verdict(outcome, "\n".join(told))
 
 
 def logarithmic_in_delta(tables: Tables) -> Verdict:
@@ -483,7 +488,8 @@ CLAIMS = (
         "sublinear-regret",
         "regret",
         "RM Results, Figure 2",
-        "LexElim-Out and LexElim-In have sublinear regret on all objectives at T = 10,000.",
+        "LexElim-Out and LexElim-In have sublinear regret on all objectives at T = 10,000. (Here: the second "
+        "half of the rounds adds at most 80 % of the first.)",
         sublinear_regret,
     ),
     Claim(
@@ -560,8 +566,8 @@ CLAIMS = (
         "gaps-twice-as-large",
         "samples",
         "BAI Results",
-        "In the experiment the gaps of the second and third objectives are twice those of the first, which is "
-        "why LexElim-In is fast.",
+        "In the experiment the gaps of the second and third objectives are twice those of the first, which "
+        "is why LexElim-In is fast.",
         gaps_twice_as_large,
     ),
     Claim(
@@ -661,9 +667,15 @@ def percent(share: float) -> str:
     return "–" if math.isnan(share) else f"{100 * share:.0f} %"
 
 
-def pm_percent(share: float, error: float) -> str:
-    """A share of one ± its standard error."""
-    return percent(share) if math.isnan(error) else f"{100 * share:.0f} ± {100 * error:.0f} %"
+def bends(row: Row) -> bool:
+    """Whether the second half of the rounds adds at most 80 % of the first, errors considered."""
+    return bool(row["bend"] + ERRORS * known(row["bend_se"]) < 0)
+
+
+def halves(rows: list[Row]) -> str:
+    """What the second half of the rounds adds, beside the first."""
+    parts = (f"{count(row['second_half'])} after {count(row['first_half'])}" for row in rows)
+    return f"second half of the rounds: {', '.join(parts)}"
 
 
 def errors(row: Row) -> str:

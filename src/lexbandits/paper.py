@@ -40,6 +40,8 @@ ROUNDS = 10_000  # of the regret experiment
 EGE_SCALE = 3900.0  # what public code divides every batch of EGE by
 TRUE_SD = math.sqrt(0.1)
 
+BENT = 0.8  # a curve bends when the second half of the rounds adds at most this much of the first
+
 STOPPING_HORIZON = 20_000_000
 EGE_HORIZON = 10**12  # drawn as sums: no pull is made one by one
 
@@ -327,11 +329,12 @@ def _answers(results: Results) -> dict[str, Row]:
     """Per cell: pulls to stop and how the answers came out. Pulls at the horizon are never averaged in."""
     answers: dict[str, Row] = {}
     for rate in results.error_rates().to_dict("records"):
-        runs = results.cells[rate["cell"]].runs
+        runs = results.runs[rate["cell"]]
         pulls, pulls_se = mean_and_error(runs.rounds[runs.stopped].astype(float))
         answers[rate["cell"]] = {
             "pulls": pulls,
             "pulls_se": pulls_se,
+            "pulls_median": float(np.median(runs.rounds[runs.stopped])) if runs.stopped.any() else math.nan,
             "replications": rate["replications"],
             "unstopped": rate["unstopped"],
             "wrong": rate["wrong"],
@@ -346,7 +349,7 @@ def _acceleration(results: Results, answers: Mapping[str, Row]) -> list[Row]:
     for (case, width), entries in acceleration_entries().items():
         told = instance(case)
         for entry in entries:
-            left = results.cells[entry.name].runs.left
+            left = results.runs[entry.name].left
             for arm in range(told.n_arms):
                 gone = left[:, arm, 0] > 0
                 rounds, rounds_se = mean_and_error(left[gone, arm, 0].astype(float))
@@ -393,7 +396,8 @@ def _acceleration_stopping(results: Results, answers: Mapping[str, Row]) -> list
 
 
 def _regret(results: Results, answers: Mapping[str, Row]) -> tuple[list[Row], list[Row]]:
-    """Curves, and their ends with the share of the second half: one half is linear growth."""
+    """Curves, and their ends. `bend` is the second half of the rounds less `BENT` of the first: below 0
+    the curve bends, above it is as good as linear."""
     checkpoints = np.arange(0, ROUNDS + 1, 100)
     curves: list[Row] = []
     ends: list[Row] = []
@@ -405,17 +409,19 @@ def _regret(results: Results, answers: Mapping[str, Row]) -> tuple[list[Row], li
                     mean, error = mean_and_error(regret[:, c, i])
                     curves.append(_regret_key(width, entry, i) | {"t": t, "regret": mean, "regret_se": error})
                 mean, error = mean_and_error(regret[:, -1, i])
-                share, share_error = ratio_and_error(
-                    regret[:, -1, i] - regret[:, len(checkpoints) // 2, i], regret[:, -1, i]
-                )
-                eliminated = (results.cells[entry.name].runs.left[:, :, 0] > 0).sum(axis=1)
+                early = regret[:, len(checkpoints) // 2, i]
+                late = regret[:, -1, i] - early
+                bend, bend_se = mean_and_error(late - BENT * early)
+                eliminated = (results.runs[entry.name].left[:, :, 0] > 0).sum(axis=1)
                 ends.append(
                     _regret_key(width, entry, i)
                     | {
                         "regret": mean,
                         "regret_se": error,
-                        "second_half": share,
-                        "second_half_se": share_error,
+                        "first_half": float(early.mean()),
+                        "second_half": float(late.mean()),
+                        "bend": bend,
+                        "bend_se": bend_se,
                         "arms_eliminated": float(eliminated.mean()),
                     }
                     | {key: answers[entry.name][key] for key in ("replications", "unstopped", "wrong")}
@@ -482,14 +488,14 @@ def _bounds(results: Results) -> list[Row]:
     """Theorems, the corollary and the lemmas about pulls: printed, proved, and what the runs did."""
     rows: list[Row] = []
     for width, entry in bounds_entries():
-        cell = results.cells[entry.name]
+        runs = results.runs[entry.name]
         inner = entry.algorithm == "LexElim-In"
-        stop = int(cell.runs.rounds.max())
-        checkpoints = np.unique(np.concatenate([np.geomspace(1, stop, 200).astype(int), cell.runs.rounds]))
+        stop = int(runs.rounds.max())
+        checkpoints = np.unique(np.concatenate([np.geomspace(1, stop, 200).astype(int), runs.rounds]))
         regret = results.regret(entry.name, checkpoints)
         samples = results.identification_rounds(entry.name, "objective" if inner else "prefix")
-        pulls = cell.runs.pulls.astype(float)
-        pulls[cell.runs.active] = np.nan
+        pulls = runs.pulls.astype(float)
+        pulls[runs.active] = np.nan
         measured: list[tuple[str, str, Any, Any]] = [
             ("Theorem 3" if inner else "Theorem 1", "regret", _both(f"{_half(inner)}_regret", entry), regret),
             (
@@ -606,13 +612,3 @@ def mean_and_error(values: NDArray[np.float64]) -> tuple[float, float]:
     n = values.size
     mean = float(np.mean(values)) if n else math.nan
     return mean, float(np.std(values, ddof=1) / math.sqrt(n)) if n > 1 else math.nan
-
-
-def ratio_and_error(top: NDArray[np.float64], bottom: NDArray[np.float64]) -> tuple[float, float]:
-    """Ratio of means with its standard error (delta method)."""
-    scale = float(np.mean(bottom))
-    if scale == 0:
-        return math.nan, math.nan
-    ratio = float(np.mean(top)) / scale
-    _, error = mean_and_error(top - ratio * bottom)
-    return ratio, error / abs(scale)
