@@ -102,14 +102,14 @@ class Instance:
     def tradeoff(self) -> float:
         """Eq. (2): the least λ with μ^i(a) − μ^i(a_*) ≤ λ·max_{j<i}(μ^j(a_*) − μ^j(a)).
 
-        Infinite when an arm gains on a later objective without losing on an earlier one, which only
-        a tie tolerance makes possible.
+        Infinite when an arm gains on a later objective without losing on an earlier one. Only a tie
+        tolerance makes that possible: such a gain is within it, and Eq. (2) knows no tolerance.
         """
         least = Fraction(0)
         for row in self._exact_gaps:
             for i in range(1, self.n_objectives):
                 gain, loss = -row[i], max(row[:i])
-                if gain > self._exact_tolerance:
+                if gain > 0:
                     if loss <= 0:
                         return float("inf")
                     least = max(least, gain / loss)
