@@ -17,46 +17,33 @@ from lexbandits.policies.base import Arms, Counts, Rules, Vector, eliminate, rec
 from lexbandits.policies.checks import at_least, per_objective, probability, spread
 from lexbandits.policies.sweeps import (
     ACTIVE,
+    END,
     FIRST,
     ISSUED,
     JUDGED,
     MISSING,
     PRIOR,
+    SLOT,
+    TURN,
     SweepPolicy,
     Sweeps,
     choose_in_turn,
     close_block,
     enlist,
+    find_turn,
     first_sweep,
     open_block,
 )
 
 PRECISION = 1.5 * PRIOR  # R of the mixture
 
-
-class Bets(NamedTuple):
-    """What each arm's gambler has staked on the current block, and what the past paid."""
-
-    objective: Counts  # (K,) of the face; 0 and 1 are coalitions' faces, later ones a witness's
-    witness: Counts  # (K,) whom a bet on a later objective names
-    weights: Vector  # (K, K) row b: the coalition against b
-    gain: Vector  # (K,) G_b of the coalitions
-    variance: Vector  # (K,) V_b
-    witness_gain: Vector  # (K, m) G_bj of the last witness, one per selector j
-    witness_variance: Vector  # (K,) V'_b
-    last_witness: Counts  # (K, 2) the witness and objective they belong to; −1 before the first
-    bank: Vector  # (K,) log wealth won with earlier witnesses
-
-
-class Scratch(NamedTuple):
-    """Working memory of `place_bets`."""
-
-    order: Counts  # (m, K) active arms by `score`, descending
-    score: Vector  # (m, K) ĝ of each arm times the number of sweeps: face 1, face 21, faces i1
-    slack: Vector  # (m,) how far round-off can move a difference of scores
-    members: Counts  # (2, K) the best arms on each coalition's face, in order
-    margins: Vector  # (2, K) their q
-    size: Counts  # (2,) how many of them form the coalition
+# A compiled call counts references to every array it is handed, so the state packs them into few.
+# Columns of State.ledger: G_b and V_b of the coalitions, V'_b of the last witness, the log wealth won
+# with earlier ones, and from SELECTORS on G_bj of the last witness for every j.
+GAIN, VARIANCE, WITNESS_VARIANCE, BANK, SELECTORS = range(5)
+# Columns of State.stakes: the objective of the bet's face (0 and 1 are coalitions', later ones a
+# witness's), whom it names, and whom and which objective the last witness bet named (−1: none yet).
+OBJECTIVE, WITNESS, LAST_WITNESS, LAST_OBJECTIVE = range(4)
 
 
 class State(NamedTuple):
@@ -64,8 +51,11 @@ class State(NamedTuple):
 
     arms: Arms
     sweeps: Sweeps
-    bets: Bets
-    scratch: Scratch
+    ledger: Vector  # (K, 4 + m) what the past paid against each arm
+    stakes: Counts  # (K, 4) what is staked against it on the current block
+    weights: Vector  # (K, K) row b: the coalition against b
+    lists: Counts  # (m + 2, K) active arms by score on each face searched; two coalitions in the making
+    work: Vector  # (m + 2, K) those scores; the members' margins
     scales: Vector  # (m, m) s_ij below the diagonal, s_1 at (0, 0)
     tradeoff: float
     threshold: float  # log(1/δ)
@@ -80,293 +70,336 @@ def choose(state: State, pending: Counts) -> int:
 @kernel
 def observe(state: State, arm: int, reward: Vector) -> None:
     """Add to the arm's block; judge every block that is complete."""
-    if finished(state) or not state.arms.active[arm]:
-        record(state.arms, arm, reward)
+    arms, clock = state.arms, state.sweeps.clock
+    if finished(state) or not arms.active[arm]:
+        record(arms, arm, reward)
         return
-    enlist(state.arms, state.sweeps, arm, reward)
-    while state.sweeps.clock[MISSING] == 0 and not finished(state):
+    sweep = arms.pulls[arm]
+    if sweep >= clock[END] or clock[TURN] != arm:
+        enlist(arms, state.sweeps, arm, reward)
+    else:
+        # `enlist` for an arm in its turn, written out: a call would take longer than all the rest
+        arms.told[0] += 1
+        arms.pulls[arm] = sweep + 1
+        for i in range(reward.size):
+            state.sweeps.waiting[clock[SLOT], arm, i] += reward[i]
+            arms.sums[arm, i] += reward[i]
+            arms.means[arm, i] = arms.sums[arm, i] / (sweep + 1)
+        if sweep + 1 == clock[END]:
+            clock[MISSING] -= 1
+        following = arm + 1
+        while following < arms.pulls.size and not (arms.active[following] and arms.pulls[following] == sweep):
+            following += 1
+        if following < arms.pulls.size:
+            clock[TURN] = following
+        else:
+            find_turn(arms, clock)
+    while clock[MISSING] == 0 and not finished(state):
         judge(state)
 
 
 @kernel
 def finished(state: State) -> bool:
     """One arm is left."""
-    return state.sweeps.clock[ACTIVE] <= 1
+    return bool(state.sweeps.clock[ACTIVE] <= 1)
 
 
 @kernel
 def judge(state: State) -> None:
     """At a judged sweep: settle the bets on the block, drop whom they convict, place new ones."""
-    previous = state.sweeps.clock[JUDGED]
+    clock = state.sweeps.clock
+    previous = clock[JUDGED]
     sums = close_block(state.arms, state.sweeps)
     if previous >= FIRST:
-        for arm in range(state.arms.active.size):
-            if state.arms.active[arm]:
-                settle(state, arm, sums, state.sweeps.clock[JUDGED] - previous)
+        settle(state, sums, clock[JUDGED] - previous)
         drop_convicted(state)
     open_block(state.arms, state.sweeps)
-    if not finished(state):
+    if clock[ACTIVE] > 1:
         place_bets(state)
 
 
 @kernel
-def settle(state: State, arm: int, sums: Vector, sweeps: int) -> None:
-    """Pay the bet against `arm` from the sums of a block of `sweeps` sweeps."""
-    bets, tradeoff = state.bets, state.tradeoff
-    i = bets.objective[arm]
-    if i < 2:
-        gain, squares = 0.0, 0.0
-        for a in range(sums.shape[0]):
-            weight = bets.weights[arm, a]
-            if weight > 0.0:
-                gain += weight * (sums[a, 0] if i == 0 else sums[a, 1] + tradeoff * sums[a, 0])
-                squares += weight * weight
-        gain -= sums[arm, 0] if i == 0 else sums[arm, 1] + tradeoff * sums[arm, 0]
-        bets.gain[arm] += gain / state.scales[i, 0]
-        bets.variance[arm] += sweeps * (1.0 + squares)
-        return
-    a = bets.witness[arm]
-    if bets.last_witness[arm, 0] != a or bets.last_witness[arm, 1] != i:
-        bets.bank[arm] += witness_wealth(bets, arm)
-        bets.witness_gain[arm] = 0.0
-        bets.witness_variance[arm] = 0.0
-        bets.last_witness[arm, 0] = a
-        bets.last_witness[arm, 1] = i
-    for j in range(i):
-        gain = (sums[a, i] + tradeoff * sums[a, j]) - (sums[arm, i] + tradeoff * sums[arm, j])
-        bets.witness_gain[arm, j] += gain / state.scales[i, j]
-    bets.witness_variance[arm] += 2.0 * sweeps
+def settle(state: State, sums: Vector, sweeps: int) -> None:
+    """Pay the bet against each active arm from the sums of a block of `sweeps` sweeps."""
+    ledger, stakes, weights = state.ledger, state.stakes, state.weights
+    scales, tradeoff = state.scales, state.tradeoff
+    for arm in range(sums.shape[0]):
+        if not state.arms.active[arm]:
+            continue
+        i = stakes[arm, OBJECTIVE]
+        a = stakes[arm, WITNESS]
+        if i < 2:
+            gain = 0.0
+            squares = 0.0
+            for member in range(sums.shape[0]):
+                weight = weights[arm, member]
+                if weight > 0.0:
+                    if i == 0:
+                        gain += weight * sums[member, 0]
+                    else:
+                        gain += weight * (sums[member, 1] + tradeoff * sums[member, 0])
+                    squares += weight * weight
+            gain -= sums[arm, 0] if i == 0 else sums[arm, 1] + tradeoff * sums[arm, 0]
+            ledger[arm, GAIN] += gain / scales[i, 0]
+            ledger[arm, VARIANCE] += sweeps * (1.0 + squares)
+            continue
+        if stakes[arm, LAST_WITNESS] != a or stakes[arm, LAST_OBJECTIVE] != i:
+            ledger[arm, BANK] += witness_wealth(ledger, stakes, arm)
+            ledger[arm, WITNESS_VARIANCE] = 0.0
+            for j in range(SELECTORS, ledger.shape[1]):
+                ledger[arm, j] = 0.0
+            stakes[arm, LAST_WITNESS] = a
+            stakes[arm, LAST_OBJECTIVE] = i
+        for j in range(i):
+            gain = (sums[a, i] + tradeoff * sums[a, j]) - (sums[arm, i] + tradeoff * sums[arm, j])
+            ledger[arm, SELECTORS + j] += gain / scales[i, j]
+        ledger[arm, WITNESS_VARIANCE] += 2.0 * sweeps
 
 
 @kernel
-def witness_wealth(bets: Bets, arm: int) -> float:
+def witness_wealth(ledger: Vector, stakes: Counts, arm: int) -> float:
     """min_j L(G_bj, V'_b): the selector is unknown, so the worst one counts; 0 before the first witness."""
-    if bets.last_witness[arm, 0] < 0:
+    if stakes[arm, LAST_WITNESS] < 0:
         return 0.0
     least = math.inf
-    for j in range(bets.last_witness[arm, 1]):
-        least = min(least, log_mixture(bets.witness_gain[arm, j], bets.witness_variance[arm], PRECISION))
+    for j in range(stakes[arm, LAST_OBJECTIVE]):
+        worth = log_mixture(ledger[arm, SELECTORS + j], ledger[arm, WITNESS_VARIANCE], PRECISION)
+        least = min(least, worth)
     return least
 
 
 @kernel
-def log_wealth(bets: Bets, arm: int) -> float:
+def log_wealth(ledger: Vector, stakes: Counts, arm: int) -> float:
     """log E_b: the bank, the coalitions' mixture and the current witness's."""
-    coalitions = log_mixture(bets.gain[arm], bets.variance[arm], PRECISION)
-    return float(bets.bank[arm]) + coalitions + witness_wealth(bets, arm)
-
-
-@kernel
-def cannot_convict(bets: Bets, arm: int, threshold: float) -> bool:
-    """Whether bounds without logarithms already keep the wealth below the threshold."""
-    ceiling = mixture_ceiling(bets.gain[arm], bets.variance[arm], PRECISION)
-    if bets.last_witness[arm, 0] >= 0:
-        least = math.inf
-        for j in range(bets.last_witness[arm, 1]):
-            worth = mixture_ceiling(bets.witness_gain[arm, j], bets.witness_variance[arm], PRECISION)
-            least = min(least, worth)
-        ceiling += least
-    return bool(bets.bank[arm] + ceiling < threshold)
+    coalitions = log_mixture(ledger[arm, GAIN], ledger[arm, VARIANCE], PRECISION)
+    return float(ledger[arm, BANK]) + coalitions + witness_wealth(ledger, stakes, arm)
 
 
 @kernel
 def drop_convicted(state: State) -> None:
     """Drop every arm whose gambler has 1/δ; if that is everyone, the one with the least stays."""
-    arms, bets = state.arms, state.bets
-    convicted = np.zeros(arms.active.size, np.bool_)
+    active, ledger, stakes = state.arms.active, state.ledger, state.stakes
+    convicted = np.zeros(active.size, np.bool_)
     spared = -1
     least = math.inf
     acquitted = False
-    for arm in range(arms.active.size):
-        if not arms.active[arm]:
+    for arm in range(active.size):
+        if not active[arm]:
             continue
-        if cannot_convict(bets, arm, state.threshold):
+        # bounds without logarithms settle most cases
+        ceiling = mixture_ceiling(ledger[arm, GAIN], ledger[arm, VARIANCE], PRECISION)
+        if stakes[arm, LAST_WITNESS] >= 0:
+            lowest = math.inf
+            for j in range(stakes[arm, LAST_OBJECTIVE]):
+                gain = ledger[arm, SELECTORS + j]
+                lowest = min(lowest, mixture_ceiling(gain, ledger[arm, WITNESS_VARIANCE], PRECISION))
+            ceiling += lowest
+        if ledger[arm, BANK] + ceiling < state.threshold:
             acquitted = True
             continue
-        wealth = log_wealth(bets, arm)
+        wealth = log_wealth(ledger, stakes, arm)
         convicted[arm] = wealth >= state.threshold
         if not convicted[arm]:
             acquitted = True
         elif spared < 0 or wealth < least:
             spared = arm
             least = wealth
-    for arm in range(arms.active.size):
+    if spared < 0:
+        return
+    for arm in range(active.size):
         if convicted[arm] and (acquitted or arm != spared):
-            eliminate(arms, arm, state.sweeps.clock[ISSUED], bets.objective[arm], rival(bets, arm))
+            rival = strongest(stakes, state.weights, arm)
+            eliminate(state.arms, arm, state.sweeps.clock[ISSUED], stakes[arm, OBJECTIVE], rival)
 
 
 @kernel
-def rival(bets: Bets, arm: int) -> int:
+def strongest(stakes: Counts, weights: Vector, arm: int) -> int:
     """The largest weight of the coalition against `arm`, lowest index, or the witness."""
-    if bets.objective[arm] >= 2:
-        return int(bets.witness[arm])
-    strongest = 0
-    for a in range(bets.weights.shape[1]):
-        if bets.weights[arm, a] > bets.weights[arm, strongest]:
-            strongest = a
-    return strongest
-
-
-@kernel
-def margin(state: State, a: int, b: int, i: int, j: int) -> float:
-    """q = (ĝ_ij(a) − ĝ_ij(b))/s_ij from the judged sweeps; on face 1 when i is 0."""
-    totals, n = state.sweeps.totals, state.sweeps.clock[JUDGED]
-    if i == 0:
-        return float((totals[a, 0] - totals[b, 0]) / state.scales[0, 0] / n)
-    ahead = (totals[a, i] - totals[b, i]) + state.tradeoff * (totals[a, j] - totals[b, j])
-    return float(ahead / state.scales[i, j] / n)
+    if stakes[arm, OBJECTIVE] >= 2:
+        return int(stakes[arm, WITNESS])
+    rival = 0
+    for a in range(weights.shape[1]):
+        if weights[arm, a] > weights[arm, rival]:
+            rival = a
+    return rival
 
 
 @kernel
 def place_bets(state: State) -> None:
     """For every active arm the coalition or witness with the largest estimated margin."""
-    rank_arms(state)
-    m = state.sweeps.totals.shape[1]
-    bets = state.bets
-    for arm in range(state.arms.active.size):
-        if not state.arms.active[arm]:
+    active, totals, n = state.arms.active, state.sweeps.totals, state.sweeps.clock[JUDGED]
+    lists, work, stakes = state.lists, state.work, state.stakes
+    scales, tradeoff, m = state.scales, state.tradeoff, totals.shape[1]
+    slack = rank_arms(active, totals, lists, work, tradeoff)
+    for arm in range(active.size):
+        if not active[arm]:
             continue
-        best = form_coalition(state, arm, 0)
+        best, size = form_coalition(totals, lists, work, arm, 0, scales[0, 0], n, tradeoff, slack)
         chosen = 0
         if m > 1:
-            value = form_coalition(state, arm, 1)
+            value, other = form_coalition(totals, lists, work, arm, 1, scales[1, 0], n, tradeoff, slack)
             if value > best:
                 best = value
+                size = other
                 chosen = 1
         witness = -1
         for i in range(2, m):
-            found, value = best_witness(state, arm, i, best)
+            found, value = best_witness(totals, lists, work, scales, arm, i, n, tradeoff, slack, best)
             if found >= 0:
                 witness = found
                 best = value
                 chosen = i
-        bets.objective[arm] = chosen
-        bets.witness[arm] = witness
+        stakes[arm, OBJECTIVE] = chosen
+        stakes[arm, WITNESS] = witness
         if witness < 0:
-            weigh_coalition(state, arm, chosen)
+            weigh_coalition(lists, work, state.weights, arm, chosen, size)
 
 
 @kernel
-def rank_arms(state: State) -> None:
+def rank_arms(active: Any, totals: Vector, lists: Counts, work: Vector, tradeoff: float) -> float:
     """Sort the active arms by their score on each face that a search walks down.
 
-    Scores order the margins of all pairs up to round-off, which `slack` bounds with room to spare;
-    the searches compare true margins. Insertion into the last order: little has moved.
+    Scores order the margins of all pairs up to round-off; the searches compare true margins. Returns
+    more than round-off can move a difference of scores. Insertion into the last order: little has
+    moved.
     """
-    totals, scratch = state.sweeps.totals, state.scratch
+    largest = 0.0
     for i in range(totals.shape[1]):
-        order, score = scratch.order[i], scratch.score[i]
-        largest = 0.0
         kept = 0
-        for position in range(order.size):
-            arm = order[position]
+        for position in range(active.size):
+            arm = lists[i, position]
             if arm < 0:
                 break
-            if not state.arms.active[arm]:
+            if not active[arm]:
                 continue
-            if i == 0:
-                score[arm] = totals[arm, 0]
-                largest = max(largest, abs(totals[arm, 0]))
-            else:
-                score[arm] = totals[arm, i] + state.tradeoff * totals[arm, 0]
-                largest = max(largest, abs(totals[arm, i]) + state.tradeoff * abs(totals[arm, 0]))
+            score = totals[arm, 0] if i == 0 else totals[arm, i] + tradeoff * totals[arm, 0]
+            work[i, arm] = score
+            largest = max(largest, abs(totals[arm, i]))
             place = kept
-            while place > 0 and score[order[place - 1]] < score[arm]:
-                order[place] = order[place - 1]
+            while place > 0 and work[i, lists[i, place - 1]] < score:
+                lists[i, place] = lists[i, place - 1]
                 place -= 1
-            order[place] = arm
+            lists[i, place] = arm
             kept += 1
-        if kept < order.size:
-            order[kept] = -1
-        scratch.slack[i] = 1e-13 * largest
+        if kept < active.size:
+            lists[i, kept] = -1
+    return 1e-13 * (1.0 + tradeoff) * largest
 
 
 @kernel
-def form_coalition(state: State, arm: int, face: int) -> float:
-    """Find the coalition against `arm` on face 1 or 21; return its value.
+def form_coalition(
+    totals: Vector,
+    lists: Counts,
+    work: Vector,
+    arm: int,
+    face: int,
+    scale: float,
+    sweeps: int,
+    tradeoff: float,
+    slack: float,
+) -> tuple[float, int]:
+    """The value and the size of the best coalition against `arm` on face 1 or 21, listed by margin.
 
     The weights that maximise (Σ w q)/sqrt(1 + Σ w²) lie on the arms with the largest q. Their
     threshold S/(r+1) only rises while arms join, so the walk down the scores stops at the first arm
     that cannot reach it.
     """
-    scratch = state.scratch
-    order, score = scratch.order[face], scratch.score[face]
-    members, q = scratch.members[face], scratch.margins[face]
-    unit = state.scales[face, 0] * state.sweeps.clock[JUDGED]
+    row = totals.shape[1] + face
+    unit = scale * sweeps
     found = 0
     total = 0.0
-    for position in range(order.size):
-        a = order[position]
+    for position in range(lists.shape[1]):
+        a = lists[face, position]
         if a < 0:
             break
         if a == arm:
             continue
         if found > 0:
-            bound = (score[a] - score[arm] + scratch.slack[face]) / unit
-            if q[0] > 0.0:
+            bound = (work[face, a] - work[face, arm] + slack) / unit
+            if work[row, 0] > 0.0:
                 if bound * (found + 1) < total * (1.0 - 1e-12):
                     break
-            elif bound < q[0]:
+            elif bound < work[row, 0]:
                 break
-        here = margin(state, a, arm, face, 0)
+        if face == 0:
+            q = (totals[a, 0] - totals[arm, 0]) / scale / sweeps
+        else:
+            q = margin(totals, a, arm, 1, 0, scale, sweeps, tradeoff)
         place = found
-        while place > 0 and (q[place - 1] < here or (q[place - 1] == here and members[place - 1] > a)):
-            q[place] = q[place - 1]
-            members[place] = members[place - 1]
+        while place > 0 and (
+            work[row, place - 1] < q or (work[row, place - 1] == q and lists[row, place - 1] > a)
+        ):
+            work[row, place] = work[row, place - 1]
+            lists[row, place] = lists[row, place - 1]
             place -= 1
-        q[place] = here
-        members[place] = a
+        work[row, place] = q
+        lists[row, place] = a
         found += 1
-        total += here
-    scratch.size[face] = 1
-    if q[0] <= 0.0:
-        return float(q[0] / math.sqrt(2.0))
-    total = q[0]
-    squares = q[0] * q[0]
+        total += q
+    total = work[row, 0]
+    if total <= 0.0:
+        return total / math.sqrt(2.0), 1
+    squares = total * total
     r = 1
-    while r < found and (r + 1) * q[r] > total:
-        total += q[r]
-        squares += q[r] * q[r]
+    while r < found and (r + 1) * work[row, r] > total:
+        total += work[row, r]
+        squares += work[row, r] * work[row, r]
         r += 1
-    scratch.size[face] = r
-    return math.sqrt(max(0.0, squares - total * total / (r + 1)))
+    return math.sqrt(max(0.0, squares - total * total / (r + 1))), r
 
 
 @kernel
-def weigh_coalition(state: State, arm: int, face: int) -> None:
+def margin(
+    totals: Vector, a: int, b: int, i: int, j: int, scale: float, sweeps: int, tradeoff: float
+) -> float:
+    """q = (ĝ_ij(a) − ĝ_ij(b))/s_ij from the judged sweeps."""
+    lead = (totals[a, i] - totals[b, i]) + tradeoff * (totals[a, j] - totals[b, j])
+    return float(lead / scale / sweeps)
+
+
+@kernel
+def weigh_coalition(lists: Counts, work: Vector, weights: Vector, arm: int, face: int, size: int) -> None:
     """w_a = (r+1)·q_a/S − 1 on the r arms of the coalition; 1 on the best arm when none is ahead."""
-    members, q, r = state.scratch.members[face], state.scratch.margins[face], state.scratch.size[face]
-    weights = state.bets.weights[arm]
-    for a in range(weights.size):
-        weights[a] = 0.0
-    if q[0] <= 0.0:
-        weights[members[0]] = 1.0
+    row = lists.shape[0] - 2 + face
+    for a in range(weights.shape[1]):
+        weights[arm, a] = 0.0
+    if work[row, 0] <= 0.0:
+        weights[arm, lists[row, 0]] = 1.0
         return
     total = 0.0
-    for place in range(r):
-        total += q[place]
-    for place in range(r):
-        weights[members[place]] = (r + 1) * q[place] / total - 1.0
+    for place in range(size):
+        total += work[row, place]
+    for place in range(size):
+        weights[arm, lists[row, place]] = (size + 1) * work[row, place] / total - 1.0
 
 
 @kernel
-def best_witness(state: State, arm: int, i: int, best: float) -> tuple[int, float]:
+def best_witness(
+    totals: Vector,
+    lists: Counts,
+    work: Vector,
+    scales: Vector,
+    arm: int,
+    i: int,
+    sweeps: int,
+    tradeoff: float,
+    slack: float,
+    best: float,
+) -> tuple[int, float]:
     """The arm with the largest min_j q^ij/√2 above `best`, lowest index, and that value; −1 if none."""
-    scratch = state.scratch
-    order, score = scratch.order[i], scratch.score[i]
-    unit = state.scales[i, 0] * state.sweeps.clock[JUDGED] * math.sqrt(2.0)
+    unit = scales[i, 0] * sweeps * math.sqrt(2.0)
     witness = -1
-    for position in range(order.size):
-        a = order[position]
+    for position in range(lists.shape[1]):
+        a = lists[i, position]
         if a < 0:
             break
         if a == arm:
             continue
-        if (score[a] - score[arm] + scratch.slack[i]) / unit < best:
-            break  # min_j is at most the margin for j = 1
+        if (work[i, a] - work[i, arm] + slack) / unit < best:
+            break  # min_j is at most the margin for the first j
         value = math.inf
         for j in range(i):
-            value = min(value, margin(state, a, arm, i, j))
+            value = min(value, margin(totals, a, arm, i, j, scales[i, j], sweeps, tradeoff))
         value /= math.sqrt(2.0)
         if value > best or (witness >= 0 and value == best and a < witness):
             witness = a
@@ -417,44 +450,21 @@ class LexElimCone(SweepPolicy):
         self.state = State(
             untried(n_arms, n_objectives),
             first_sweep(n_arms, n_objectives),
-            no_bets(n_arms, n_objectives),
-            scratch(n_arms, n_objectives),
-            scales,
-            settings["tradeoff"],
-            math.log(1.0 / settings["delta"]),
+            ledger=np.zeros((n_arms, SELECTORS + n_objectives)),
+            stakes=np.tile(np.array([0, -1, -1, -1], np.int64), (n_arms, 1)),
+            weights=np.zeros((n_arms, n_arms)),
+            lists=np.tile(np.arange(n_arms, dtype=np.int64), (n_objectives + 2, 1)),
+            work=np.zeros((n_objectives + 2, n_arms)),
+            scales=scales,
+            tradeoff=settings["tradeoff"],
+            threshold=math.log(1.0 / settings["delta"]),
         )
 
     @property
     def evidence(self) -> Vector:
         """(K,) log E_b at the last judged sweep: an arm leaves at log(1/delta)."""
-        return np.array([log_wealth(self.state.bets, arm) for arm in range(self.n_arms)])
-
-
-def no_bets(n_arms: int, n_objectives: int) -> Bets:
-    """Wealth 1 for every gambler."""
-    return Bets(
-        objective=np.zeros(n_arms, np.int64),
-        witness=np.full(n_arms, -1, np.int64),
-        weights=np.zeros((n_arms, n_arms)),
-        gain=np.zeros(n_arms),
-        variance=np.zeros(n_arms),
-        witness_gain=np.zeros((n_arms, n_objectives)),
-        witness_variance=np.zeros(n_arms),
-        last_witness=np.full((n_arms, 2), -1, np.int64),
-        bank=np.zeros(n_arms),
-    )
-
-
-def scratch(n_arms: int, n_objectives: int) -> Scratch:
-    """Arms in order of index."""
-    return Scratch(
-        order=np.tile(np.arange(n_arms, dtype=np.int64), (n_objectives, 1)),
-        score=np.zeros((n_objectives, n_arms)),
-        slack=np.zeros(n_objectives),
-        members=np.zeros((2, n_arms), np.int64),
-        margins=np.zeros((2, n_arms)),
-        size=np.zeros(2, np.int64),
-    )
+        ledger, stakes = self.state.ledger, self.state.stakes
+        return np.array([log_wealth(ledger, stakes, arm) for arm in range(self.n_arms)])
 
 
 def dependence(correlated: Any, n_objectives: int) -> bool | list[list[float]]:

@@ -16,15 +16,19 @@ from lexbandits.policies.base import Arms, Counts, Rules, Vector, eliminate, rec
 from lexbandits.policies.checks import per_objective, probability, set_sizes, spread
 from lexbandits.policies.sweeps import (
     ACTIVE,
+    END,
     ISSUED,
     JUDGED,
     MISSING,
     PRIOR,
+    SLOT,
+    TURN,
     SweepPolicy,
     Sweeps,
     choose_in_turn,
     close_block,
     enlist,
+    find_turn,
     first_sweep,
     open_block,
 )
@@ -55,15 +59,35 @@ def choose(state: State, pending: Counts) -> int:
 @kernel
 def observe(state: State, arm: int, reward: Vector) -> None:
     """Add to the arm's block; judge every block that is complete."""
-    if finished(state) or not state.arms.active[arm]:
-        record(state.arms, arm, reward)
+    arms, clock = state.arms, state.sweeps.clock
+    if finished(state) or not arms.active[arm]:
+        record(arms, arm, reward)
         return
-    enlist(state.arms, state.sweeps, arm, reward)
-    while state.sweeps.clock[MISSING] == 0 and not finished(state):
-        close_block(state.arms, state.sweeps)
+    sweep = arms.pulls[arm]
+    if sweep >= clock[END] or clock[TURN] != arm:
+        enlist(arms, state.sweeps, arm, reward)
+    else:
+        # `enlist` for an arm in its turn, written out: a call would take longer than all the rest
+        arms.told[0] += 1
+        arms.pulls[arm] = sweep + 1
+        for i in range(reward.size):
+            state.sweeps.waiting[clock[SLOT], arm, i] += reward[i]
+            arms.sums[arm, i] += reward[i]
+            arms.means[arm, i] = arms.sums[arm, i] / (sweep + 1)
+        if sweep + 1 == clock[END]:
+            clock[MISSING] -= 1
+        following = arm + 1
+        while following < arms.pulls.size and not (arms.active[following] and arms.pulls[following] == sweep):
+            following += 1
+        if following < arms.pulls.size:
+            clock[TURN] = following
+        else:
+            find_turn(arms, clock)
+    while clock[MISSING] == 0 and not finished(state):
+        close_block(arms, state.sweeps)
         while not finished(state) and drop_convicted(state):
             skip_settled(state)
-        open_block(state.arms, state.sweeps)
+        open_block(arms, state.sweeps)
 
 
 @kernel
@@ -240,4 +264,6 @@ class LexElimPhase(SweepPolicy):
         if not self.state.sweeps.clock[JUDGED] or self.n_arms == 1:
             return np.zeros(self.n_arms)
         active, parting = self.state.arms.active, self.state.parting
-        return np.array([log_evidence(self.state, a) if active[a] else parting[a] for a in range(self.n_arms)])
+        return np.array(
+            [log_evidence(self.state, a) if active[a] else parting[a] for a in range(self.n_arms)]
+        )

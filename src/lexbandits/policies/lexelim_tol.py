@@ -19,13 +19,16 @@ from lexbandits.policies.sweeps import (
     PRIOR,
     TURN,
     choose_in_turn,
-    pass_turn,
+    find_turn,
     time_uniform_intervals,
 )
 
 # The fields of State.clock after TURN and ACTIVE: the objective being settled (m when all are), and
 # the observed active arms with the largest and the smallest mean on it (−1 when there is none).
 OBJECTIVE, TOP, BOTTOM = 2, 3, 4
+# Columns of State.terms and State.floors, and of State.limits.
+SPREAD, COST = 0, 1
+TOLERANCE, REACH, NOISE_SD = 0, 1, 2
 
 
 class State(NamedTuple):
@@ -34,12 +37,9 @@ class State(NamedTuple):
     arms: Arms
     clock: Counts  # (5,) see above
     counts: Counts  # (K, m) values told
-    spreads: Vector  # (K,) 1/n' on the current objective
-    costs: Vector  # (K,) ½·log(1 + n/ρ) on it
-    floors: Vector  # (2,) bounds below the spreads and costs of all active arms
-    tolerance: Vector  # (m,)
-    reach: Vector  # (m,) tolerance + resolution
-    noise_sd: Vector  # (m,)
+    terms: Vector  # (K, 2) 1/n' and ½·log(1 + n/ρ) on the current objective
+    floors: Vector  # (2,) bounds below the terms of all active arms
+    limits: Vector  # (m, 3) tolerance, tolerance + resolution, σ
     log_level: float  # log(m·K(K−1)/(2δ))
 
 
@@ -51,7 +51,10 @@ def choose(state: State, pending: Counts) -> int:
 
 @kernel
 def observe(state: State, arm: int, reward: Vector) -> None:
-    """Fold in what was measured; judge the pairs that it changes."""
+    """Fold in what was measured; judge if a bound on all radii says that something may happen.
+
+    Every step of the radius and of the tests is monotone, so the bound holds to the last bit.
+    """
     arms, clock = state.arms, state.clock
     on_trial = arms.active[arm] and not finished(state)
     arms.told[0] += 1
@@ -63,92 +66,101 @@ def observe(state: State, arm: int, reward: Vector) -> None:
             arms.means[arm, i] = arms.sums[arm, i] / state.counts[arm, i]
     if not on_trial:
         return
-    if not math.isnan(reward[clock[OBJECTIVE]]):
-        refresh(state, arm)
-        if drop_beside(state, arm):
-            find_extremes(state)
-        while not finished(state) and settled(state):
-            next_objective(state)
-    if not arms.active[clock[TURN]]:
-        pass_turn(arms, clock, 0)
-    elif clock[TURN] == arm:
-        pass_turn(arms, clock, arm + 1)
+    following = clock[TURN]
+    if arm == following:
+        following += 1
+        while following < arms.pulls.size and not (
+            arms.active[following] and arms.pulls[following] == arms.pulls[arm] - 1
+        ):
+            following += 1
+    if following < arms.pulls.size:
+        clock[TURN] = following
+    else:
+        find_turn(arms, clock)
+    objective = clock[OBJECTIVE]
+    if math.isnan(reward[objective]):
+        return
+    mean, floors = arms.means, state.floors
+    state.terms[arm, SPREAD] = spread_of_mean(state.counts[arm, objective], PRIOR)
+    state.terms[arm, COST] = cost_of_time(state.counts[arm, objective], PRIOR)
+    if clock[TOP] < 0 or clock[TOP] == arm or clock[BOTTOM] == arm:
+        find_extremes(state)
+    else:
+        floors[SPREAD] = min(floors[SPREAD], state.terms[arm, SPREAD])
+        if mean[arm, objective] > mean[clock[TOP], objective]:
+            clock[TOP] = arm
+        if mean[arm, objective] < mean[clock[BOTTOM], objective]:
+            clock[BOTTOM] = arm
+    top, bottom, here = mean[clock[TOP], objective], mean[clock[BOTTOM], objective], mean[arm, objective]
+    least = two_sample_radius(
+        state.limits[objective, NOISE_SD],
+        state.log_level,
+        floors[SPREAD],
+        floors[SPREAD],
+        floors[COST],
+        floors[COST],
+    )
+    may_drop = max(top - here, here - bottom) - least > state.limits[objective, TOLERANCE]
+    if may_drop or (top - bottom) + least <= state.limits[objective, REACH]:
+        judge(state, arm)
 
 
 @kernel
 def finished(state: State) -> bool:
     """One arm is left or the last objective is settled."""
-    return bool(state.clock[ACTIVE] <= 1 or state.clock[OBJECTIVE] == state.tolerance.size)
+    return bool(state.clock[ACTIVE] <= 1 or state.clock[OBJECTIVE] == state.limits.shape[0])
+
+
+@kernel
+def judge(state: State, arm: int) -> None:
+    """Drop in pairs with `arm`, and go on to the next objective, until nothing changes."""
+    before = state.clock[ACTIVE]
+    drop_beside(state, arm)
+    if state.clock[ACTIVE] < before:
+        find_extremes(state)
+    while not finished(state) and settled(state):
+        next_objective(state)
+    find_turn(state.arms, state.clock)
 
 
 @kernel
 def radius(state: State, a: int, b: int) -> float:
     """W for two arms on the current objective; inf when one of them was not observed."""
-    sd = state.noise_sd[state.clock[OBJECTIVE]]
-    spreads, costs = state.spreads, state.costs
-    return two_sample_radius(sd, state.log_level, spreads[a], spreads[b], costs[a], costs[b])
-
-
-@kernel
-def least_radius(state: State) -> float:
-    """A bound below W of every pair; every step of both is monotone, so it holds to the last bit."""
-    sd = state.noise_sd[state.clock[OBJECTIVE]]
-    small, cheap = state.floors[0], state.floors[1]
-    return two_sample_radius(sd, state.log_level, small, small, cheap, cheap)
-
-
-@kernel
-def refresh(state: State, arm: int) -> None:
-    """Bring the extremes and the floors up to date with a new value of `arm`."""
-    clock, objective = state.clock, state.clock[OBJECTIVE]
-    state.spreads[arm] = spread_of_mean(state.counts[arm, objective], PRIOR)
-    state.costs[arm] = cost_of_time(state.counts[arm, objective], PRIOR)
-    mean = state.arms.means[:, objective]
-    if clock[TOP] < 0 or clock[TOP] == arm or clock[BOTTOM] == arm:
-        find_extremes(state)
-        return
-    state.floors[0] = min(state.floors[0], state.spreads[arm])
-    if mean[arm] > mean[clock[TOP]]:
-        clock[TOP] = arm
-    if mean[arm] < mean[clock[BOTTOM]]:
-        clock[BOTTOM] = arm
+    sd, terms = state.limits[state.clock[OBJECTIVE], NOISE_SD], state.terms
+    return two_sample_radius(
+        sd, state.log_level, terms[a, SPREAD], terms[b, SPREAD], terms[a, COST], terms[b, COST]
+    )
 
 
 @kernel
 def find_extremes(state: State) -> None:
-    """Look at every active arm."""
+    """Look at every active arm: the largest and smallest mean, and the floors."""
     clock, objective = state.clock, state.clock[OBJECTIVE]
-    mean = state.arms.means[:, objective]
+    mean, floors, terms = state.arms.means, state.floors, state.terms
     clock[TOP] = clock[BOTTOM] = -1
-    state.floors[0] = state.floors[1] = math.inf
-    for arm in range(mean.size):
+    floors[SPREAD] = floors[COST] = math.inf
+    for arm in range(terms.shape[0]):
         if state.arms.active[arm]:
-            state.floors[0] = min(state.floors[0], state.spreads[arm])
-            state.floors[1] = min(state.floors[1], state.costs[arm])
+            floors[SPREAD] = min(floors[SPREAD], terms[arm, SPREAD])
+            floors[COST] = min(floors[COST], terms[arm, COST])
             if state.counts[arm, objective] > 0:
-                if clock[TOP] < 0 or mean[arm] > mean[clock[TOP]]:
+                if clock[TOP] < 0 or mean[arm, objective] > mean[clock[TOP], objective]:
                     clock[TOP] = arm
-                if clock[BOTTOM] < 0 or mean[arm] < mean[clock[BOTTOM]]:
+                if clock[BOTTOM] < 0 or mean[arm, objective] < mean[clock[BOTTOM], objective]:
                     clock[BOTTOM] = arm
 
 
 @kernel
-def drop_beside(state: State, arm: int) -> bool:
-    """Drop whoever is certainly worse by more than the tolerance, in pairs with `arm`; whether any left.
+def drop_beside(state: State, arm: int) -> None:
+    """Drop whoever is certainly worse by more than the tolerance, in pairs with `arm`.
 
     No other pair has changed since it was last judged.
     """
-    arms, clock, objective = state.arms, state.clock, state.clock[OBJECTIVE]
+    arms, objective = state.arms, state.clock[OBJECTIVE]
     mean = arms.means[:, objective]
-    tolerance = state.tolerance[objective]
-    least = least_radius(state)
-    behind = (mean[clock[TOP]] - mean[arm]) - least > tolerance
-    ahead = (mean[arm] - mean[clock[BOTTOM]]) - least > tolerance
-    if not (behind or ahead):
-        return False
+    tolerance = state.limits[objective, TOLERANCE]
     rival = -1
     most = tolerance
-    before = clock[ACTIVE]
     for other in range(mean.size):
         if arms.active[other] and other != arm:
             width = radius(state, arm, other)
@@ -160,7 +172,6 @@ def drop_beside(state: State, arm: int) -> bool:
                 rival = other
     if rival >= 0:
         leave(state, arm, rival)
-    return bool(clock[ACTIVE] < before)
 
 
 @kernel
@@ -176,21 +187,18 @@ def settled(state: State) -> bool:
 
     Among arms with equal counts the radius is the same, so only their extremes matter.
     """
-    arms, clock, objective = state.arms, state.clock, state.clock[OBJECTIVE]
-    mean = arms.means[:, objective]
-    reach = state.reach[objective]
-    if clock[TOP] < 0 or not (mean[clock[TOP]] - mean[clock[BOTTOM]]) + least_radius(state) <= reach:
-        return False
+    active, counts, objective = state.arms.active, state.counts, state.clock[OBJECTIVE]
+    mean = state.arms.means[:, objective]
     sample = np.empty(mean.size, np.int64)  # one arm of each group of equal counts
     size = np.empty(mean.size, np.int64)
     highest = np.empty(mean.size)
     lowest = np.empty(mean.size)
     groups = 0
     for arm in range(mean.size):
-        if not arms.active[arm]:
+        if not active[arm]:
             continue
         g = 0
-        while g < groups and state.counts[sample[g], objective] != state.counts[arm, objective]:
+        while g < groups and counts[sample[g], objective] != counts[arm, objective]:
             g += 1
         if g == groups:
             groups += 1
@@ -204,7 +212,7 @@ def settled(state: State) -> bool:
         for h in range(g, groups):
             if g != h or size[g] > 1:
                 widest = max(highest[g] - lowest[h], highest[h] - lowest[g])
-                if not widest + radius(state, sample[g], sample[h]) <= reach:
+                if not widest + radius(state, sample[g], sample[h]) <= state.limits[objective, REACH]:
                     return False
     return True
 
@@ -219,13 +227,13 @@ def next_objective(state: State) -> None:
     objective = clock[OBJECTIVE]
     mean = arms.means[:, objective]
     for arm in range(mean.size):
-        state.spreads[arm] = spread_of_mean(state.counts[arm, objective], PRIOR)
-        state.costs[arm] = cost_of_time(state.counts[arm, objective], PRIOR)
+        state.terms[arm, SPREAD] = spread_of_mean(state.counts[arm, objective], PRIOR)
+        state.terms[arm, COST] = cost_of_time(state.counts[arm, objective], PRIOR)
     rivals = np.full(mean.size, -1, np.int64)
     for arm in range(mean.size):
         if not arms.active[arm]:
             continue
-        most = state.tolerance[objective]
+        most = state.limits[objective, TOLERANCE]
         for other in range(mean.size):
             if arms.active[other] and other != arm:
                 lead = (mean[other] - mean[arm]) - radius(state, arm, other)
@@ -295,12 +303,9 @@ class LexElimTol(Policy):
             untried(n_arms, n_objectives),
             clock=np.array([0, n_arms, 0, -1, -1], np.int64),
             counts=np.zeros((n_arms, n_objectives), np.int64),
-            spreads=np.full(n_arms, math.inf),
-            costs=np.zeros(n_arms),
+            terms=np.tile([math.inf, 0.0], (n_arms, 1)),
             floors=np.array([math.inf, 0.0]),
-            tolerance=slack,
-            reach=slack + fine,
-            noise_sd=spread(settings["noise_sd"], n_objectives),
+            limits=np.stack([slack, slack + fine, spread(settings["noise_sd"], n_objectives)], axis=1),
             log_level=math.log(level),
         )
 
@@ -325,6 +330,6 @@ class LexElimTol(Policy):
         for i in range(min(int(state.clock[OBJECTIVE]), last), last + 1):
             seen = [arm for arm in left if state.counts[arm, i] > 0]
             best = max((state.arms.means[arm, i] for arm in seen), default=0.0)
-            tolerance = 0.0 if i == last else state.tolerance[i]
+            tolerance = 0.0 if i == last else state.limits[i, TOLERANCE]
             left = [arm for arm in seen if best - state.arms.means[arm, i] <= tolerance] or left
         return left[0]

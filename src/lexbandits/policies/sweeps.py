@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from lexbandits.confidence import mixture_radius
 from lexbandits.jit import is_compiled, kernel
-from lexbandits.policies.base import Arms, Counts, Policy, Rules, Vector, record
+from lexbandits.policies.base import Arms, Counts, Policy, Rules, Vector, fewest_pulls, record
 from lexbandits.policies.checks import spread
 
 # The fields of Sweeps.clock: whose TURN it is, ACTIVE arms, JUDGED sweeps so far, END of the current
@@ -74,29 +74,12 @@ def choose_in_turn(arms: Arms, clock: Counts, pending: Counts) -> int:
     before it as few.
     """
     turn = clock[TURN]
-    if pending[turn] == 0:
-        return int(turn)
-    chosen = -1
-    fewest = 0
-    for arm in range(arms.pulls.size):
-        if arms.active[arm]:
-            n = arms.pulls[arm] + pending[arm]
-            if chosen < 0 or n < fewest:
-                chosen = arm
-                fewest = n
-    return chosen
+    return int(turn) if pending[turn] == 0 else fewest_pulls(arms, pending)
 
 
 @kernel
-def pass_turn(arms: Arms, clock: Counts, start: int) -> None:
-    """Find the active arm with the fewest pulls, given that those before `start` have more than it."""
-    turn = clock[TURN]
-    if start > 0:
-        fewest = arms.pulls[turn] - 1
-        for arm in range(start, arms.pulls.size):
-            if arms.active[arm] and arms.pulls[arm] == fewest:
-                clock[TURN] = arm
-                return
+def find_turn(arms: Arms, clock: Counts) -> None:
+    """Give the turn to the active arm with the fewest pulls told, lowest index."""
     chosen = -1
     for arm in range(arms.pulls.size):
         if arms.active[arm] and (chosen < 0 or arms.pulls[arm] < arms.pulls[chosen]):
@@ -119,7 +102,7 @@ def enlist(arms: Arms, sweeps: Sweeps, arm: int, reward: Vector) -> None:
     if sweep + 1 == clock[END]:
         clock[MISSING] -= 1
     if clock[TURN] == arm:
-        pass_turn(arms, clock, arm + 1)
+        find_turn(arms, clock)
 
 
 @kernel
@@ -150,7 +133,7 @@ def open_block(arms: Arms, sweeps: Sweeps) -> None:
             clock[ACTIVE] += 1
             if arms.pulls[arm] < clock[END]:
                 clock[MISSING] += 1
-    pass_turn(arms, clock, 0)
+    find_turn(arms, clock)
 
 
 class SweepPolicy(Policy):
