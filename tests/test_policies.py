@@ -18,6 +18,9 @@ K, M = 4, 2
 EXAMPLES = {
     "LexElimOut": {"delta": 0.3, "optimal_set_sizes": [2, 1], "noise_sd": 0.2},
     "LexElimIn": {"delta": 0.3, "tradeoff": 0.5, "noise_sd": [0.2, 0.1]},
+    "LexElimCone": {"delta": 0.3, "tradeoff": 0.5, "noise_sd": [0.2, 0.1], "correlated": [[1.0, 0.2], [0.2, 1.0]]},
+    "LexElimPhase": {"delta": 0.3, "optimal_set_sizes": [2, 1], "noise_sd": 0.2},
+    "LexElimTol": {"delta": 0.3, "tolerance": [0.5, 0.0], "resolution": 0.3, "noise_sd": [0.2, 0.1]},
     "ExponentialGapElimination": {"delta": 0.3, "noise_sd": [0.3, 0.2], "target_size": 2, "scale": 500.0},
     "UCBAlpha": {"delta": 0.3, "alpha": 1.5, "objective": 1, "noise_sd": 0.2, "target_size": 1, "rigorous": True},
     "PFLex": {"delta": 0.3, "epsilon": 0.5, "noise_sd": [0.1, 0.2], "variant": "official", "seed": 3},

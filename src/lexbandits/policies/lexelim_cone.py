@@ -507,7 +507,7 @@ def face_scales(tradeoff: float, noise_sd: Vector, correlated: bool | list[list[
                 scales[i, j] = math.sqrt(max(0.0, high * high + low * low + 2.0 * cross * high * low))
             if scales[i, j] == 0.0:
                 raise ValueError(
-                    f"objectives {i} and {j} cancel: their correlation leaves reward {i} + tradeoff·reward {j} "
-                    "no noise; use correlated=True"
+                    f"objectives {i} and {j} cancel: with this correlation reward {i} + tradeoff·reward {j} "
+                    "has no noise; use correlated=True"
                 )
     return scales

@@ -152,7 +152,7 @@ def cannot_convict(state: State, arm: int) -> bool:
 
 @kernel
 def drop_convicted(state: State) -> bool:
-    """Drop every arm with E_b ≥ |O_*(1)|/δ, but for the least of all if that is everyone; whether any left."""
+    """Drop every arm with E_b ≥ |O_*(1)|/δ, or all but the least if that is everyone; whether any left."""
     arms = state.arms
     convicted = np.zeros(arms.active.size, np.bool_)
     spared = -1

@@ -61,9 +61,9 @@ def blocks_ahead(sweep: int, end: int) -> int:
 @kernel
 def has_room(arms: Arms, sweeps: Sweeps, arm: int) -> bool:
     """Whether the next reward of `arm` can wait in a slot that exists, or need not wait."""
-    if not arms.active[arm] or arms.pulls[arm] < sweeps.clock[END]:
+    if not arms.active[arm]:
         return True
-    return blocks_ahead(arms.pulls[arm], sweeps.clock[END]) < sweeps.waiting.shape[0]
+    return bool(blocks_ahead(arms.pulls[arm], sweeps.clock[END]) < sweeps.waiting.shape[0])
 
 
 @kernel
@@ -111,7 +111,7 @@ def close_block(arms: Arms, sweeps: Sweeps) -> Vector:
     clock = sweeps.clock
     clock[ISSUED] += (clock[END] - clock[JUDGED]) * clock[ACTIVE]
     clock[JUDGED] = clock[END]
-    sums = sweeps.waiting[clock[SLOT]]
+    sums: Vector = sweeps.waiting[clock[SLOT]]
     for arm in range(arms.pulls.size):
         if arms.active[arm]:
             for i in range(sums.shape[1]):
@@ -191,7 +191,7 @@ class SweepPolicy(Policy):
 
 
 def time_uniform_intervals(means: Vector, counts: Counts, settings: dict[str, float]) -> Vector:
-    """(K, m, 2) normal-mixture intervals, jointly valid at all times at level delta; counts (K,) or (K, m)."""
+    """(K, m, 2) normal-mixture intervals, valid together at all times; counts (K,) or (K, m)."""
     n_arms, n_objectives = means.shape
     level = float(np.log(n_arms * n_objectives / settings["delta"]))
     scales = spread(settings["noise_sd"], n_objectives)
