@@ -434,6 +434,7 @@ def _regret_key(width: str, entry: Entry, i: int) -> Row:
 
 
 def _samples(results: Results, answers: Mapping[str, Row]) -> list[Row]:
+    """T^i where it was reached; on an algorithm's last objective its pulls to stop, right or wrong."""
     rows: list[Row] = []
     for (width, n_arms), entries in samples_entries().items():
         for entry in entries:
@@ -442,6 +443,8 @@ def _samples(results: Results, answers: Mapping[str, Row]) -> list[Row]:
             for i in range(1 if entry.algorithm in SINGLE else prefix.shape[1]):
                 reached = prefix[~np.isnan(prefix[:, i]), i]
                 samples, samples_se = mean_and_error(reached)
+                if entry.algorithm in SINGLE or i == prefix.shape[1] - 1:  # wrong answers cost pulls too
+                    samples, samples_se = (answers[entry.name][key] for key in ("pulls", "pulls_se"))
                 tilde, tilde_se = mean_and_error(alone[~np.isnan(alone[:, i]), i])
                 rows.append(
                     {
