@@ -6,8 +6,7 @@ reward vector of round t if arm a is played; every transcription returns the arm
 and the arms that are left.
 """
 
-from math import inf, log, sqrt
-
+from math import ceil, erfc, exp, inf, isnan, log, log1p, pi, sqrt
 
 # --- Algorithms 1 and 2: LexElim-Out and LexElim-In
 
@@ -66,4 +65,370 @@ def lexelim_in(draw, K, m, delta, lam, horizon, sigma=None):
         update(sums, mu, n, c, a_t, draw(len(played), a_t), K, m, delta)
         played.append(a_t)
         A = B
+    return played, A, out
+
+
+# --- the baselines
+
+
+def exponential_gap(draw, K, m, delta, horizon, objective=0, sigma=0.5, target=1, scale=1.0):
+    """Karnin, Koren and Somekh (2013) with Median Elimination; pulls of a stage go round its arms."""
+    played, out, S, r = [], [], list(range(K)), 1
+
+    def averages(arms, count):
+        """Fresh pulls of each arm; None when the horizon comes first."""
+        count = ceil(4 * sigma * sigma / scale * count)
+        total = dict.fromkeys(arms, 0.0)
+        for _ in range(count):
+            for a in arms:
+                if len(played) == horizon:
+                    return None
+                total[a] += draw(len(played), a)[objective]
+                played.append(a)
+        return {a: total[a] / count for a in arms}
+
+    while len(S) > target:
+        eps, delta_r = 2.0**-r / 4, delta / (50 * r**3)
+        p = averages(S, 2 / (eps * eps) * log(2 / delta_r))
+        if p is None:
+            break
+        M, e, d = list(S), eps / 2 / 4, delta_r / 2
+        while len(M) > 1:
+            q = averages(M, 4 / (e * e) * log(3 / d))
+            if q is None:
+                return played, set(S), out
+            M = sorted(sorted(M, key=lambda a: (-q[a], a))[: ceil(len(M) / 2)])
+            e, d = 3 * e / 4, d / 2
+        out += [(a, len(played), objective, M[0]) for a in S if p[a] < p[M[0]] - eps]
+        S = [a for a in S if not p[a] < p[M[0]] - eps]
+        r += 1
+    return played, set(S), out
+
+
+def ucb_alpha(draw, K, m, delta, alpha, horizon, objective=0, sigma=1.0, k=1, rigorous=False):
+    """Degenne, Nedelec, Calauzènes and Perchet (2019), stopping at the k best."""
+    first = max(2, ceil(exp(sqrt(delta / 3))))  # rounded, exp may be 1
+    delta = delta / K if rigorous else delta
+    rewards, played = {a: [] for a in range(K)}, []
+    while k < K:
+        if len(played) == horizon:
+            return played, set(range(K)), []
+        short = [a for a in range(K) if len(rewards[a]) < first]
+        if short:
+            a_t = min(short, key=lambda a: len(rewards[a]))
+        else:
+            a_t = max(range(K), key=lambda a: mean[a] + alpha * eps[a])
+        rewards[a_t].append(draw(len(played), a_t)[objective])
+        played.append(a_t)
+        if all(len(rewards[a]) >= first for a in range(K)):
+            mean, eps = {}, {}
+            for a in range(K):
+                n = len(rewards[a])
+                mean[a] = in_order(rewards[a]) / n
+                eps[a] = sigma * sqrt(2 / n * log(3 * log(n) * log(n) / delta))
+            ranked = sorted(range(K), key=lambda a: (-mean[a], a))
+            top, rest = ranked[:k], ranked[k:]
+            if min(mean[a] - eps[a] for a in top) > max(mean[a] + eps[a] for a in rest):
+                return played, set(top), [(a, len(played), objective, top[0]) for a in sorted(rest)]
+    return played, set(range(K)), []
+
+
+def in_order(values):
+    """The sum from the first to the last; `sum` compensates since Python 3.12."""
+    total = 0.0
+    for value in values:
+        total += value
+    return total
+
+
+def pf_lex(draw, K, m, delta, epsilon, horizon, uniform, sigma=None, variant="official"):
+    """Hüyük and Tekin (2021); `uniform(t)` in [0, 1) picks among the arms to explore in round t."""
+    sigma = sigma or [1.0] * m
+    sums, n, played = {a: [0.0] * m for a in range(K)}, dict.fromkeys(range(K), 0), []
+    while len(played) < horizon:
+        C, U, L = {}, {}, {}
+        for a in range(K):
+            root = inf
+            if n[a] > 0:
+                root = sqrt((1 + n[a]) / n[a] ** 2 * (1 + 2 * log(K * m * sqrt(1 + n[a]) / delta)))
+            mu = [sums[a][i] / n[a] if n[a] > 0 else 0.0 for i in range(m)]
+            C[a] = max(s * root for s in sigma)
+            U[a] = [mu[i] + sigma[i] * root for i in range(m)]
+            L[a] = [mu[i] - sigma[i] * root for i in range(m)]
+        A = chained(U, L, 0, range(K))
+        wide = [a for a in A if C[a] > epsilon / 2]
+        if variant == "xue":
+            wide = [a for a in range(K) if C[a] > epsilon]
+        if wide:
+            a_t = wide[int(uniform(len(played)) * len(wide))]
+        else:
+            for i in range(1, m - 1):
+                A = chained(U, L, i, A)
+            a_t = max(A, key=lambda a: U[a][m - 1])
+        reward = draw(len(played), a_t)
+        n[a_t] += 1
+        for i in range(m):
+            sums[a_t][i] += reward[i]
+        played.append(a_t)
+    return played
+
+
+def chained(U, L, i, A):
+    """The arms of A chained on objective i to the largest upper end in A: the transitive closure."""
+    K = len(U)
+    link = [[L[a][i] <= U[b][i] and L[b][i] <= U[a][i] for b in range(K)] for a in range(K)]
+    for c in range(K):
+        for a in range(K):
+            for b in range(K):
+                link[a][b] = link[a][b] or (link[a][c] and link[c][b])
+    best = max(A, key=lambda a: U[a][i])
+    return [a for a in A if link[a][best]]
+
+
+def index_policy(draw, K, horizon, objective, index):
+    """Each arm once, then the largest index(t, mean, n, arm), t pulls made so far."""
+    sums, n, played = [0.0] * K, [0] * K, []
+    for t in range(horizon):
+        a_t = t if t < K else max(range(K), key=lambda a: index(t, sums[a] / n[a], n[a], a))
+        sums[a_t] += draw(t, a_t)[objective]
+        n[a_t] += 1
+        played.append(a_t)
+    return played
+
+
+def ucb1(draw, K, horizon, objective=0, sigma=1.0):
+    """Auer, Cesa-Bianchi and Fischer (2002)."""
+    return index_policy(draw, K, horizon, objective, lambda t, mu, n, a: mu + sigma * sqrt(8 * log(t) / n))
+
+
+def moss_anytime(draw, K, horizon, objective=0, sigma=1.0):
+    """Degenne and Perchet (2016), α = 1.35."""
+
+    def index(t, mu, n, a):
+        return mu + 2 * sigma * sqrt(2.35 / 2 * max(log(t / (K * n)), 0.0) / n)
+
+    return index_policy(draw, K, horizon, objective, index)
+
+
+def thompson(draw, K, horizon, normal, objective=0, sigma=1.0):
+    """A sample of N(mean, σ²/n) for each arm; `normal(t, a)` is standard."""
+
+    def index(t, mu, n, a):
+        return mu + sigma / sqrt(n) * normal(t, a)
+
+    return index_policy(draw, K, horizon, objective, index)
+
+
+def philox(key, counter):
+    """Philox-4x32-10 (Salmon, Moraes, Dror and Shaw 2011): four words from two and four."""
+    (k0, k1), (c0, c1, c2, c3) = key, counter
+    for _ in range(10):
+        high0, low0 = divmod(0xD2511F53 * c0, 2**32)
+        high1, low1 = divmod(0xCD9E8D57 * c2, 2**32)
+        c0, c1, c2, c3 = high1 ^ c1 ^ k0, low1, high0 ^ c3 ^ k1, low0
+        k0, k1 = (k0 + 0x9E3779B9) % 2**32, (k1 + 0xBB67AE85) % 2**32
+    return c0, c1, c2, c3
+
+
+# --- LexElim-Cone, LexElim-Phase and LexElim-Tol
+
+
+def L(G, V, R):
+    """The half-normal mixture, in logs."""
+    if G == 0 and V == 0:
+        return 0.0
+    z = G / sqrt(V + R)
+    if z >= -30:
+        tail = z * z / 2 + log(erfc(-z / sqrt(2)) / 2)
+    else:
+        tail = -log(-z) - log(2 * pi) / 2 + log1p(-1 / z**2 + 3 / z**4 - 15 / z**6)
+    return log(2) + log(R / (V + R)) / 2 + tail
+
+
+def judged_sweeps():
+    n = 5
+    while True:
+        yield n
+        n += max(1, (n + 99) // 100)
+
+
+def lexelim_cone(draw, K, m, delta, lam, horizon, sigma=None, any_dependence=False):
+    """Every arm on trial; also the wealths at the end."""
+    sigma = sigma or [1.0] * m
+    A, played, out, grid = set(range(K)), [], [], judged_sweeps()
+    S = {a: [0.0] * m for a in range(K)}
+    G, V, bank = dict.fromkeys(range(K), 0.0), dict.fromkeys(range(K), 0.0), dict.fromkeys(range(K), 0.0)
+    last, Gw, Vw = {}, {}, {}
+    logE = dict.fromkeys(range(K), 0.0)
+    bets, n = {}, 0
+
+    def s(i, j):
+        if i == 0:
+            return sigma[0]
+        if any_dependence:
+            return sigma[i] + lam * sigma[j]
+        return sqrt(sigma[i] * sigma[i] + (lam * sigma[j]) * (lam * sigma[j]))
+
+    def g(r, i, j):
+        return r[0] if i == 0 else r[i] + lam * r[j]
+
+    def q(a, b, i, j):
+        if i == 0:
+            return ((S[a][0] - S[b][0]) / s(0, 0)) / n
+        return (((S[a][i] - S[b][i]) + lam * (S[a][j] - S[b][j])) / s(i, j)) / n
+
+    def coalition(b, i):
+        others = sorted((a for a in A if a != b), key=lambda a: (-q(a, b, i, 0), a))
+        best = q(others[0], b, i, 0)
+        if best <= 0:
+            return best / sqrt(2), {others[0]: 1.0}
+        total, squares, r = best, best * best, 1
+        while r < len(others) and (r + 1) * q(others[r], b, i, 0) > total:
+            total += q(others[r], b, i, 0)
+            squares += q(others[r], b, i, 0) * q(others[r], b, i, 0)
+            r += 1
+        weights = {a: (r + 1) * q(a, b, i, 0) / total - 1 for a in others[:r]}
+        return sqrt(max(0, squares - total * total / (r + 1))), weights
+
+    def witness_wealth(b):
+        return min(L(Gw[b][j], Vw[b], 45.0) for j in range(last[b][1])) if b in last else 0.0
+
+    while len(A) > 1:
+        end = next(grid)
+        x = {a: [0.0] * m for a in A}
+        for _ in range(end - n):
+            for a in sorted(A):
+                if len(played) == horizon:
+                    return played, A, out, logE
+                r = draw(len(played), a)
+                played.append(a)
+                for i in range(m):
+                    x[a][i] += r[i]
+        J, n = end - n, end
+        for a in A:
+            for i in range(m):
+                S[a][i] += x[a][i]
+        if bets:
+            for b in sorted(A):
+                kind, i, bet = bets[b]
+                if kind == "coalition":
+                    paid, squares = 0.0, 0.0
+                    for a in sorted(bet):
+                        if bet[a] > 0:
+                            paid += bet[a] * g(x[a], i, 0)
+                            squares += bet[a] * bet[a]
+                    G[b] += (paid - g(x[b], i, 0)) / s(i, 0)
+                    V[b] += J * (1 + squares)
+                else:
+                    if last.get(b) != (bet, i):
+                        bank[b] += witness_wealth(b)
+                        last[b], Gw[b], Vw[b] = (bet, i), [0.0] * m, 0.0
+                    for j in range(i):
+                        Gw[b][j] += (g(x[bet], i, j) - g(x[b], i, j)) / s(i, j)
+                    Vw[b] += 2 * J
+                logE[b] = bank[b] + L(G[b], V[b], 45.0) + witness_wealth(b)
+            drop = {b for b in A if logE[b] >= log(1 / delta)}
+            if drop == A:
+                drop = drop - {min(sorted(A), key=lambda b: logE[b])}
+            for b in sorted(drop):
+                kind, i, bet = bets[b]
+                rival = bet if kind == "witness" else max(sorted(bet), key=lambda a: bet[a])
+                out.append((b, len(played), i, rival))
+            A = A - drop
+        bets = {}
+        for b in sorted(A) if len(A) > 1 else ():
+            options = [(coalition(b, i)[0], ("coalition", i, coalition(b, i)[1])) for i in range(min(m, 2))]
+            for i in range(2, m):
+                for a in sorted(A - {b}):
+                    options.append((min(q(a, b, i, j) for j in range(i)) / sqrt(2), ("witness", i, a)))
+            bets[b] = max(options, key=lambda option: option[0])[1]
+    return played, A, out, logE
+
+
+def lexelim_phase(draw, K, m, delta, sizes, horizon, sigma=None):
+    """Averaged evidence of all witnesses, phase by phase."""
+    sigma = sigma or [1.0] * m
+    A, played, out, grid = set(range(K)), [], [], judged_sweeps()
+    S = {a: [0.0] * m for a in range(K)}
+    N = (K - 1) + sum(size - 1 for size in sizes[:-1])
+    frozen = {b: [] for b in range(K)}
+    n, phase = 0, 0
+    while phase < m and len(A) <= sizes[phase]:
+        phase += 1
+
+    def terms(b, a):
+        return [L((S[a][i] - S[b][i]) / sigma[i], 2 * n, 60.0) for i in range(phase + 1)]
+
+    def logE(b):
+        logs = frozen[b] + [t for a in A - {b} for t in terms(b, a)]
+        top = max(logs)
+        return top + log(sum(exp(t - top) for t in logs)) - log(N)
+
+    while phase < m:
+        end = next(grid)
+        for _ in range(end - n):
+            for a in sorted(A):
+                if len(played) == horizon:
+                    return played, A, out
+                r = draw(len(played), a)
+                played.append(a)
+                for i in range(m):
+                    S[a][i] += r[i]
+        n = end
+        while phase < m:
+            wealth = {b: logE(b) for b in A}
+            drop = {b for b in A if wealth[b] >= log(sizes[0] / delta)}
+            if drop == A:
+                drop = drop - {min(sorted(A), key=lambda b: wealth[b])}
+            if not drop:
+                break
+            for b in sorted(drop):
+                pairs = [(i, a) for i in range(phase + 1) for a in sorted(A - {b})]
+                i, a = max(pairs, key=lambda p: (S[p[1]][p[0]] - S[b][p[0]]) / sigma[p[0]])
+                out.append((b, len(played), i, a))
+            A = A - drop
+            for b in A:
+                for a in sorted(drop):
+                    frozen[b] += terms(b, a)
+            while phase < m and len(A) <= sizes[phase]:
+                phase += 1
+    return played, A, out
+
+
+def lexelim_tol(draw, K, m, delta, tol, res, horizon, sigma=None, rho=30.0):
+    """All pairs, after every reward; `draw` may give nan for a value not measured."""
+    sigma = sigma or [1.0] * m
+    A, played, out = set(range(K)), [], []
+    S = {a: [0.0] * m for a in range(K)}
+    n = {a: [0] * m for a in range(K)}
+    pulls = dict.fromkeys(range(K), 0)
+    i = 0
+
+    def mean(a):
+        return S[a][i] / n[a][i] if n[a][i] else 0.0
+
+    def W(a, b):
+        na, nb = n[a][i], n[b][i]
+        if na == 0 or nb == 0:
+            return inf
+        beta = log(m * (K * (K - 1) // 2) / delta) + (log1p(na / rho) / 2 + log1p(nb / rho) / 2)
+        return sigma[i] * sqrt(2 * beta * ((na + rho) / na / na + (nb + rho) / nb / nb))
+
+    while len(A) > 1 and i < m and len(played) < horizon:
+        a = min(sorted(A), key=lambda a: pulls[a])
+        r = draw(len(played), a)
+        played.append(a)
+        pulls[a] += 1
+        for j in range(m):
+            if not isnan(r[j]):
+                S[a][j] += r[j]
+                n[a][j] += 1
+        while i < m:
+            leads = {b: max((mean(a) - mean(b) - W(a, b), -a) for a in A - {b}) for b in A if len(A) > 1}
+            drop = {b for b in leads if leads[b][0] > tol[i]}
+            out += [(b, len(played), i, -leads[b][1]) for b in sorted(drop)]
+            A = A - drop
+            if any(mean(a) - mean(b) + W(a, b) > tol[i] + res[i] for a in A for b in A - {a}) or len(A) == 1:
+                break
+            i += 1
     return played, A, out
