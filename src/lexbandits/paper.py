@@ -44,6 +44,8 @@ BENT = 0.8  # a curve bends when the second half of the rounds adds at most this
 
 STOPPING_HORIZON = 20_000_000
 EGE_HORIZON = 10**12  # drawn as sums: no pull is made one by one
+# Told too little noise, UCB-α can settle on a wrong order and then never tell tied arms apart.
+UCB_HORIZON, SHORT_UCB_HORIZON = 5_000_000, 1_000_000
 
 
 class Width(NamedTuple):
@@ -192,11 +194,16 @@ def samples_entries() -> dict[tuple[str, int], list[Entry]]:
             # EGE is published for rewards in [0, 1], that is σ = 1/2
             ege_sd = 0.5 if width == "printed" else told.noise_sd
             entries[width, n_arms] += [
-                Entry(key, "UCB-α", told.noise_sd),
+                ucb_entry(key, told.noise_sd),
                 Entry(key, "EGE", ege_sd, EGE_HORIZON),
                 Entry(key, "EGE/3900", ege_sd, EGE_HORIZON),
             ]
     return entries
+
+
+def ucb_entry(key: str, noise_sd: float) -> Entry:
+    """UCB-α until it stops, with a horizon of many times what it needs when it does."""
+    return Entry(key, "UCB-α", noise_sd, UCB_HORIZON if noise_sd >= 1 else SHORT_UCB_HORIZON)
 
 
 def bounds_entries() -> list[tuple[str, Entry]]:
@@ -220,7 +227,7 @@ def sensitivity_entries() -> list[tuple[str, float, str, Entry]]:
     for algorithm in (*PAPERS, *SOUND):
         entries += [("scale", x, "any", Entry("K=10", algorithm, x)) for x in SCALES]
     for width in PAPER_WIDTHS:
-        base = Entry("K=10", "UCB-α", WIDTHS[width].noise_sd)
+        base = ucb_entry("K=10", WIDTHS[width].noise_sd)
         entries += [("alpha", x, width, base._replace(alpha=x)) for x in ALPHAS]
     return entries
 
@@ -312,9 +319,11 @@ def settings(replications: int) -> "pd.DataFrame":
         ("EGE's draws", "sums of batches drawn at once: the same law, another stream"),
         ("UCB-α stops", "when its |O_*(1)| best arms are apart from the rest"),
         ("LexElim-Tol", "tolerance 0, resolution the least non-zero gap of each objective"),
+        ("horizon for regret", f"{ROUNDS:,} pulls"),
         (
-            "horizon",
-            f"{ROUNDS:,} pulls for regret, {STOPPING_HORIZON:,} for stopping (EGE {EGE_HORIZON:.0e})",
+            "horizon for stopping",
+            f"{STOPPING_HORIZON:,} pulls; UCB-α {UCB_HORIZON:,} as printed, else {SHORT_UCB_HORIZON:,};"
+            f" EGE {EGE_HORIZON:.0e}. A run that reaches it gave no answer",
         ),
         ("after stopping", "the recommended arm is played on"),
         ("Figure 1", "arms chosen to do what the text says; the paper prints no coordinates"),
