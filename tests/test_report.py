@@ -1,0 +1,136 @@
+"""The report in a real browser: offline, on a phone, without errors."""
+
+import os
+import shutil
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from lexbandits import claims, paper, report
+
+FLAGS = [
+    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+    "--disable-background-networking", "--disable-component-update", "--disable-sync",
+]  # fmt: skip
+COMMAND = "lexbandits paper --out results/paper --replications 2"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A report of every section, with two replications."""
+    out = tmp_path_factory.mktemp("paper")
+    tables = paper.measure(replications=2, n_jobs=2, out=out / "runs")
+    verdicts = claims.verdicts(tables, paper.SECTIONS, COMMAND)
+    report.write(out, tables=tables, verdicts=verdicts, settings=paper.settings(2), command=COMMAND)
+    return out
+
+
+@pytest.fixture(scope="module")
+def browser():
+    chromium = shutil.which("chromium")
+    if chromium is None:
+        if os.environ.get("CI") == "true":
+            pytest.fail("no chromium: in CI the report must be looked at (make browser installs it)")
+        pytest.skip("no chromium here: make browser installs it")
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as play:
+        launched = play.chromium.launch(executable_path=chromium, args=FLAGS)
+        yield launched
+        launched.close()
+
+
+@pytest.fixture(params=[(1280, 900), (360, 740)], ids=["desktop", "phone"])
+def page(request, browser, folder):
+    """The report opened as a file, with what the browser complained about and asked for."""
+    width, height = request.param
+    context = browser.new_context(viewport={"width": width, "height": height}, offline=True)
+    opened = context.new_page()
+    opened.complaints, opened.requests = [], []
+    opened.on("console", lambda message: opened.complaints.append(message.text))
+    opened.on("pageerror", lambda error: opened.complaints.append(str(error)))
+    opened.on("request", lambda request: opened.requests.append(request.url))
+    opened.goto((folder / "report.html").as_uri(), wait_until="load")
+    yield opened
+    context.close()
+
+
+def test_it_opens_without_network_or_complaints(page):
+    assert page.complaints == []
+    asked = [url for url in page.requests if not url.startswith("data:")]
+    assert [Path(url).name for url in asked] == ["report.html"]
+
+
+def test_every_figure_is_shown(page):
+    images = page.locator("img")
+    assert images.count() == len(paper.SECTIONS)
+    for i in range(images.count()):
+        image = images.nth(i)
+        image.scroll_into_view_if_needed()
+        assert image.evaluate("e => e.complete && e.naturalWidth") > 1000
+        assert image.get_attribute("alt")
+
+
+def test_it_fits_the_width_of_the_screen(page):
+    page.evaluate("document.querySelectorAll('details').forEach(d => d.open = true)")
+    assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+    wide = page.evaluate(
+        """() => [...document.querySelectorAll('body *')]
+            .filter(e => !e.closest('.scroll') && e.getBoundingClientRect().right > window.innerWidth + 1)
+            .map(e => e.outerHTML.slice(0, 80))"""
+    )
+    assert wide == []
+
+
+def test_every_claim_has_a_verdict_numbers_and_a_command(page):
+    cards = page.locator("article")
+    assert cards.count() == len(claims.CLAIMS)
+    for claim in claims.CLAIMS:
+        card = page.locator(f"article#{claim.name}")
+        assert card.locator(".badge").inner_text().split(" ", 1)[1].startswith(("holds", "does not hold"))
+        assert card.locator("li").count() >= 1
+        assert card.locator("code").inner_text() == f"{COMMAND} --only {claim.section}"
+
+
+def test_the_overview_leads_to_the_claims(page):
+    links = page.locator(".overview a")
+    assert links.count() == len(claims.CLAIMS)
+    links.last.click()
+    assert page.locator(f"article#{claims.CLAIMS[-1].name}").evaluate(
+        "e => Math.abs(e.getBoundingClientRect().top) < window.innerHeight"
+    )
+
+
+def test_figures_and_data_are_files_too(folder):
+    for section in paper.SECTIONS:
+        assert (folder / "figures" / f"{section}.png").read_bytes().startswith(b"\x89PNG")
+        assert (folder / "figures" / f"{section}.pdf").read_bytes().startswith(b"%PDF")
+    for name in ("acceleration", "regret", "samples", "bounds", "sensitivity", "verdicts", "settings"):
+        assert len(pd.read_csv(folder / "data" / f"{name}.csv")) > 0
+
+
+def test_a_sample_count_never_stands_without_its_errors(folder):
+    for name in ("samples", "sensitivity", "acceleration_stopping"):
+        table = pd.read_csv(folder / "data" / f"{name}.csv")
+        assert {"pulls", "pulls_se", "wrong", "unstopped", "replications"} <= set(table.columns)
+
+
+def test_a_second_run_takes_the_first_ones_results(folder):
+    blocks = {path: path.stat().st_mtime_ns for path in (folder / "runs").rglob("*.npz")}
+    again = paper.measure(["regret"], replications=2, out=folder / "runs")
+    pd.testing.assert_frame_equal(
+        again["regret_end"], pd.read_csv(folder / "data" / "regret_end.csv"), check_exact=False
+    )
+    assert {path: path.stat().st_mtime_ns for path in (folder / "runs").rglob("*.npz")} == blocks
+
+
+def test_a_report_of_one_section_has_that_section_only(folder, tmp_path):
+    tables = paper.measure(["acceleration"], replications=2, out=folder / "runs")
+    verdicts = claims.verdicts(tables, ["acceleration"], COMMAND)
+    page = report.write(
+        tmp_path, tables=tables, verdicts=verdicts, settings=paper.settings(2), command=COMMAND
+    )
+    text = page.read_text(encoding="utf-8")
+    assert text.count("<img") == 1
+    assert text.count("<article") == 3
