@@ -1,6 +1,7 @@
 """A folder of finished blocks: a manifest and, for each cell, files written whole or not at all."""
 
 import hashlib
+import io
 import json
 import os
 import re
@@ -84,8 +85,6 @@ class Store:
 
     def write(self, name: str, block: Runs) -> None:
         """Put a block on disk, whole or not at all."""
-        import io
-
         home = self._home(name)
         home.mkdir(parents=True, exist_ok=True)
         memory = io.BytesIO()
@@ -93,7 +92,8 @@ class Store:
         _write_whole(home / f"{block.replication[0]:08d}.npz", memory.getvalue())
 
     def _read_block(self, name: str, path: Path) -> Runs:
-        with np.load(path, allow_pickle=False) as file:
+        content = io.BytesIO(path.read_bytes())  # np.load leaves a file it cannot read open
+        with np.load(content, allow_pickle=False) as file:
             if str(file["identity"]) != self._identity(name):
                 raise ValueError("it belongs to another sweep or cell")
             block = Runs(*(file[field] for field in Runs._fields))
