@@ -233,7 +233,7 @@ def philox(key, counter):
 # --- LexElim-Cone, LexElim-Phase and LexElim-Tol
 
 
-def L(G, V, R):
+def log_mixture(G, V, R):
     """The half-normal mixture, in logs."""
     if G == 0 and V == 0:
         return 0.0
@@ -291,7 +291,7 @@ def lexelim_cone(draw, K, m, delta, lam, horizon, sigma=None, any_dependence=Fal
         return sqrt(max(0, squares - total * total / (r + 1))), weights
 
     def witness_wealth(b):
-        return min(L(Gw[b][j], Vw[b], 45.0) for j in range(last[b][1])) if b in last else 0.0
+        return min(log_mixture(Gw[b][j], Vw[b], 45.0) for j in range(last[b][1])) if b in last else 0.0
 
     while len(A) > 1:
         end = next(grid)
@@ -326,7 +326,7 @@ def lexelim_cone(draw, K, m, delta, lam, horizon, sigma=None, any_dependence=Fal
                     for j in range(i):
                         Gw[b][j] += (g(x[bet], i, j) - g(x[b], i, j)) / s(i, j)
                     Vw[b] += 2 * J
-                logE[b] = bank[b] + L(G[b], V[b], 45.0) + witness_wealth(b)
+                logE[b] = bank[b] + log_mixture(G[b], V[b], 45.0) + witness_wealth(b)
             drop = {b for b in A if logE[b] >= log(1 / delta)}
             if drop == A:
                 drop = drop - {min(sorted(A), key=lambda b: logE[b])}
@@ -357,9 +357,9 @@ def lexelim_phase(draw, K, m, delta, sizes, horizon, sigma=None):
         phase += 1
 
     def terms(b, a):
-        return [L((S[a][i] - S[b][i]) / sigma[i], 2 * n, 60.0) for i in range(phase + 1)]
+        return [log_mixture((S[a][i] - S[b][i]) / sigma[i], 2 * n, 60.0) for i in range(phase + 1)]
 
-    def logE(b):
+    def evidence(b):
         logs = frozen[b] + [t for a in A - {b} for t in terms(b, a)]
         top = max(logs)
         return top + log(sum(exp(t - top) for t in logs)) - log(N)
@@ -376,7 +376,7 @@ def lexelim_phase(draw, K, m, delta, sizes, horizon, sigma=None):
                     S[a][i] += r[i]
         n = end
         while phase < m:
-            wealth = {b: logE(b) for b in A}
+            wealth = {b: evidence(b) for b in A}
             drop = {b for b in A if wealth[b] >= log(sizes[0] / delta)}
             if drop == A:
                 drop = drop - {min(sorted(A), key=lambda b: wealth[b])}
@@ -407,7 +407,7 @@ def lexelim_tol(draw, K, m, delta, tol, res, horizon, sigma=None, rho=30.0):
     def mean(a):
         return S[a][i] / n[a][i] if n[a][i] else 0.0
 
-    def W(a, b):
+    def radius(a, b):
         na, nb = n[a][i], n[b][i]
         if na == 0 or nb == 0:
             return inf
@@ -424,11 +424,14 @@ def lexelim_tol(draw, K, m, delta, tol, res, horizon, sigma=None, rho=30.0):
                 S[a][j] += r[j]
                 n[a][j] += 1
         while i < m:
-            leads = {b: max((mean(a) - mean(b) - W(a, b), -a) for a in A - {b}) for b in A if len(A) > 1}
+            leads = {b: max((mean(a) - mean(b) - radius(a, b), -a) for a in A - {b}) for b in A if len(A) > 1}
             drop = {b for b in leads if leads[b][0] > tol[i]}
             out += [(b, len(played), i, -leads[b][1]) for b in sorted(drop)]
             A = A - drop
-            if any(mean(a) - mean(b) + W(a, b) > tol[i] + res[i] for a in A for b in A - {a}) or len(A) == 1:
+            if (
+                any(mean(a) - mean(b) + radius(a, b) > tol[i] + res[i] for a in A for b in A - {a})
+                or len(A) == 1
+            ):
                 break
             i += 1
     return played, A, out

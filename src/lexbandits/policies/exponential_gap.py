@@ -41,7 +41,7 @@ class State(NamedTuple):
 @kernel
 def gap(state: State) -> float:
     """ε_r = 2^(−r)/4."""
-    return 0.25 * 0.5 ** float(state.round[0])
+    return 0.25 * math.pow(0.5, state.round[0])
 
 
 @kernel

@@ -13,6 +13,10 @@ from lexbandits.policies.elimination import more_active_than
 from lexbandits.policies.one_objective import answered, one_objective, opened, own_noise_sd
 from lexbandits.policies.sorted_arms import resettle
 
+FIRST_PULLS = (
+    2  # ceil(exp(sqrt(δ/3))) for every δ in (0, 1); as floats it is 1 for tiny δ, and ε(1) is no number
+)
+
 
 class State(NamedTuple):
     """The arms, their widths, and the arms sorted by their means."""
@@ -26,7 +30,6 @@ class State(NamedTuple):
     delta: float
     alpha: float
     target: int
-    first_pulls: int  # ceil(exp(sqrt(δ/3))): ε(n) is a real number from here on
 
 
 @kernel
@@ -52,7 +55,7 @@ def choose(state: State, pending: Counts) -> int:
             if chosen < 0 or index > highest:
                 chosen = arm
                 highest = index
-    return opened(pulls, pending, state.first_pulls, chosen)
+    return opened(pulls, pending, FIRST_PULLS, chosen)
 
 
 @kernel
@@ -62,7 +65,7 @@ def observe(state: State, arm: int, reward: Vector) -> None:
     record(state.arms, arm, reward)
     if running:
         pulls = state.arms.pulls[arm]
-        if pulls >= state.first_pulls:
+        if pulls >= FIRST_PULLS:
             state.widths[arm] = width(pulls, state.noise_sd, state.delta)
         resettle(state.order, state.arms.means, state.objective, arm)
         if parted(state.arms.means, state.objective, state.widths, state.order, state.target):
@@ -151,7 +154,6 @@ class UCBAlpha(Policy):
             delta=given["delta"] / self.n_arms if given["rigorous"] else given["delta"],
             alpha=given["alpha"],
             target=given["target_size"],
-            first_pulls=math.ceil(math.exp(math.sqrt(given["delta"] / 3.0))),
         )
 
     def best_guess(self) -> int:
