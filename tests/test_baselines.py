@@ -528,7 +528,7 @@ def balanced(name, sigma, gap, t):
 def test_thompson_sampling_grows_as_lai_and_robbins_say():
     """2σ²/Δ for each unit of ln t, as t grows; approached from below, −ln ln t being the next term."""
     early, late, gap = 1000, 50_000, 1.0
-    made = growth(lb.ThompsonSampling(2, 1), gap, early, late, 200)
+    made = growth(lb.ThompsonSampling(2, 1), gap, early, late, 100)
     assert 0.6 < made / math.log(late / early) / (2 / gap) < 1.1
 
 
@@ -540,7 +540,7 @@ def test_indices_pay_lai_and_robbins_times_their_constant(name, constant):
     assert balanced(name, 1.0, gap, t) == pytest.approx(constant * 2 / gap**2 * math.log(t), rel=0.02)
     early, late = 1000, 100_000
     expected = gap * (balanced(name, 1.0, gap, late) - balanced(name, 1.0, gap, early))
-    assert growth(lb.BY_NAME[name](2, 1), gap, early, late, 200) == pytest.approx(expected, rel=0.15)
+    assert growth(lb.BY_NAME[name](2, 1), gap, early, late, 100) == pytest.approx(expected, rel=0.15)
 
 
 @pytest.mark.parametrize("name", ["UCB1", "MOSSAnytime"])
