@@ -64,7 +64,7 @@ def sweep(
         store = Store.prepared(out, seed, {name: description(told) for name, told in info.items()})
     blocks = {cell.name: store.read(cell.name) if store else {} for cell in checked}
     tasks = [task for cell in checked for task in _missing(cell, replications, blocks[cell.name])]
-    with _bar(progress, sum(task.end - task.first for task in tasks)) as advance:
+    with _bar(progress and bool(tasks), sum(task.end - task.first for task in tasks)) as advance:
         for task, runs in run(tasks, seed):
             start = task.first - task.first % block_size(task.cell.horizon)
             known = blocks[task.cell.name]

@@ -1,0 +1,147 @@
+"""Files of cells, and the command that runs them."""
+
+import csv
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import lexbandits as lb
+from lexbandits import spec, summary
+from lexbandits.cli import app
+
+PAGE = Path(__file__).parent.parent / "docs" / "simulation.md"
+
+SMALL = """
+seed = 3
+replications = 4
+horizon = 3000
+
+[instances.mine]
+means = [[0.8, 0.5], [0.8, 0.7], ["2/3", 0.9]]
+noise_sd = 0.2
+
+[instances.paper]
+paper = 10
+
+[instances.drawn]
+random = { n_arms = 4, n_objectives = 2, seed = 1 }
+
+[policies.In]
+policy = "LexElimIn"
+delta = 0.05
+tradeoff = "instance"
+noise_sd = "instance"
+
+[policies.Out]
+policy = "LexElimOut"
+delta = 0.05
+optimal_set_sizes = "instance"
+horizon = 500
+instances = ["mine"]
+"""
+
+
+def written(tmp_path, text):
+    path = tmp_path / "cells.toml"
+    path.write_text(text)
+    return path
+
+
+def test_a_file_becomes_cells(tmp_path):
+    loaded = spec.load(written(tmp_path, SMALL))
+    assert (loaded.seed, loaded.replications) == (3, 4)
+    names = ["In on mine", "In on paper", "In on drawn", "Out on mine"]
+    assert [cell.name for cell in loaded.cells] == names
+    inside, paper, drawn, out = loaded.cells
+    assert inside.instance == lb.Instance([[0.8, 0.5], [0.8, 0.7], ["2/3", 0.9]], noise_sd=0.2)
+    assert inside.policy.settings["tradeoff"] == inside.instance.tradeoff > 0
+    assert inside.policy.settings["noise_sd"] == 0.2
+    assert paper.instance == lb.paper_instance(10)
+    assert drawn.instance == lb.random_instance(4, 2, seed=1)
+    assert out.policy.settings["optimal_set_sizes"] == [2, 1]
+    assert (inside.horizon, out.horizon) == (3000, 500)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "says"),
+    [
+        ("replications", "replicatons", "'replicatons' in the file; did you mean 'replications'"),
+        ("noise_sd = 0.2", "noise_std = 0.2", r"instances\.mine; did you mean 'noise_sd'"),
+        ("n_arms = 4", "narms = 4", r"instances\.drawn\.random; did you mean 'n_arms'"),
+        ("tradeoff =", "trade_off =", r"policies\.In; did you mean 'tradeoff'"),
+        ('"LexElimIn"', '"LexElim"', r"policies\.In\.policy; did you mean 'LexElim"),
+        ('["mine"]', '["mein"]', r"policies\.Out\.instances; did you mean 'mine'"),
+        ('["mine"]', '"mine"', "list of names"),
+        ("delta = 0.05\ntradeoff", 'delta = "instance"\ntradeoff', "delta cannot be"),
+        ("delta = 0.05\ntradeoff", "delta = 5\ntradeoff", r"policies\.In: delta must be"),
+        ("delta = 0.05\ntradeoff", "tradeoff", r"policies\.In: missing .*'delta'"),
+        ('policy = "LexElimIn"\n', "", r"policies\.In needs a policy"),
+        ("horizon = 3000", "", r"policies\.In needs a horizon"),
+        ("horizon = 3000", "horizon = -1", "horizon must be"),
+        ("horizon = 3000", "horizon = 1.5", "horizon must be an integer"),
+        ("replications = 4", "replications = 0", "replications must be"),
+        ("paper = 10", "paper = 7", "multiple of 10"),
+        ("paper = 10", "paper = 10\nnoise_sd = 1", r"'noise_sd' in instances\.paper"),
+        ("paper = 10", "", r"instances\.paper: missing"),
+        ("seed = 3", "seed = ", "is not TOML"),
+    ],
+)
+def test_what_is_wrong_is_named(tmp_path, before, after, says):
+    assert before in SMALL
+    with pytest.raises(ValueError, match=says):
+        spec.load(written(tmp_path, SMALL.replace(before, after, 1)))
+
+
+def test_nothing_to_run(tmp_path):
+    with pytest.raises(ValueError, match=r"\[instances\.NAME\]"):
+        spec.load(written(tmp_path, "horizon = 3"))
+
+
+def test_the_command(tmp_path):
+    path = written(tmp_path, SMALL)
+    arguments = ["simulate", str(path), "--out", str(tmp_path / "out"), "--jobs", "2"]
+    first = CliRunner().invoke(app, arguments)
+    assert first.exit_code == 0, first.output
+    assert "In on mine" in first.output
+    loaded = spec.load(path)
+    results = lb.sweep(loaded.cells, replications=4, seed=3)
+    with (tmp_path / "out" / "runs.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert [int(row["rounds"]) for row in rows] == results.frame().rounds.tolist()
+    assert (tmp_path / "out" / "summary.csv").read_text().count("\n") == 5
+    figure = (tmp_path / "out" / "regret.svg").read_bytes()
+    assert figure.startswith(b"<?xml")
+    again = CliRunner().invoke(app, arguments)
+    assert again.exit_code == 0
+    assert (tmp_path / "out" / "regret.svg").read_bytes() == figure
+
+
+def test_the_command_says_what_is_wrong(tmp_path):
+    for path in (written(tmp_path, "horizn = 3"), tmp_path / "missing.toml"):
+        result = CliRunner().invoke(app, ["simulate", str(path)])
+        assert result.exit_code == 2
+        assert path.name in result.output
+        assert "Traceback" not in result.output
+
+
+def test_the_summary_and_the_figure():
+    instance = lb.paper_instance(10)
+    policy = lb.LexElimIn(10, 3, delta=0.1, tradeoff=2, noise_sd=0.1)
+    results = lb.sweep(
+        [lb.Cell("a", policy, instance, 10**5), lb.Cell("b", policy, instance, 20)], replications=9
+    )
+    table = summary.table(results)
+    assert table["stopped"].tolist() == [9, 0]
+    assert table["pulls"].tolist() == [results.runs["a"].rounds.mean(), 20.0]
+    figure = summary.regret_figure(results)
+    line = figure.axes[1].lines[0]
+    assert np.allclose(line.get_ydata()[-1], results.regret("a", [10**5])[:, 0, 1].mean())
+
+
+def test_the_example_of_the_page_runs(tmp_path):
+    text = PAGE.read_text().split("```toml\n")[1].split("```")[0]
+    loaded = spec.load(written(tmp_path, text))
+    assert len(loaded.cells) >= 3
+    lb.sweep(loaded.cells, replications=1)
