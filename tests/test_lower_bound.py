@@ -203,6 +203,24 @@ def test_branch_and_bound_finds_what_is_below_a_threshold_and_proves_what_is_not
 
 
 @pytest.mark.interpreted
+@pytest.mark.parametrize("seed", range(5))
+def test_a_relaxation_is_bounded_from_wherever_the_descent_stands(seed):
+    rng = np.random.default_rng(seed)
+    means, w = rng.normal(size=(5, 3)), rng.dirichlet(np.ones(5))
+    problem = lower_bound.Problem(means, *lower_bound._tables(1.0, np.ones(3)))
+    hull, x = np.full(5, len(problem.normals) - 1), rng.normal(size=3)
+    gradient, hessian = np.empty(3), np.empty((3, 3))
+    value = lower_bound._cost(problem, w, 2, hull, x, gradient, hessian)
+    least, bound = lower_bound._descend(problem, w, 2, hull, x.copy())
+    assert lower_bound._floor(value, gradient, w[2]) <= least * (1 + 1e-9) < value
+    assert least * (1 - 1e-9) <= bound <= least
+    for k in range(3):  # the gradient is that of the value
+        step = 1e-6 * np.eye(3)[k]
+        sides = [lower_bound._cost(problem, w, 2, hull, x + s, np.empty(3), hessian) for s in (step, -step)]
+        assert gradient[k] == pytest.approx((sides[0] - sides[1]) / 2e-6, rel=1e-4, abs=1e-6)
+
+
+@pytest.mark.interpreted
 @settings(max_examples=40)
 @given(st.integers(2, 9), st.integers(0, 10**6), st.floats(0.1, 5))
 def test_one_objective_has_the_classical_time(K, seed, sd):
@@ -234,7 +252,7 @@ def test_a_large_trade_off_makes_the_time_of_a_tie_grow_without_bound():
     assert lows[-1] > 1e18
 
 
-@settings(max_examples=20)
+@settings(max_examples=12)
 @given(st.integers(0, 10**6))
 def test_a_larger_trade_off_never_makes_it_easier(seed):
     instance = random_instance(5, 3, seed=seed, max_tradeoff=1.0)
@@ -242,7 +260,7 @@ def test_a_larger_trade_off_never_makes_it_easier(seed):
     assert all(before.low <= after.high for before, after in pairwise(times))
 
 
-@settings(max_examples=20)
+@settings(max_examples=12)
 @given(st.integers(0, 10**6), st.sampled_from([(6, 3), (5, 4), (12, 2)]))
 def test_permuting_the_arms_permutes_the_weights(seed, shape):
     instance = random_instance(*shape, seed=seed, max_tradeoff=1.0)
@@ -256,10 +274,10 @@ def test_permuting_the_arms_permutes_the_weights(seed, shape):
 
 def test_equal_arms_have_equal_weights():
     result = characteristic_time(Instance([[1, 1, 1], [1, 0, 1], [1, 1, 0], [1, 0, 1], [1, 0, 1]]), 1.0)
-    assert result.weights[1] == result.weights[3] == result.weights[4]
+    assert result.weights[[3, 4]] == pytest.approx(result.weights[1], rel=1e-9)
 
 
-@settings(max_examples=20)
+@settings(max_examples=12)
 @given(st.integers(0, 10**6), st.floats(0.01, 100))
 def test_noise_and_units_scale_it_by_their_square(seed, factor):
     instance = random_instance(5, 3, seed=seed, max_tradeoff=1.0)
@@ -280,7 +298,7 @@ def test_without_a_trade_off_every_objective_has_its_own_unit():
     assert other.high == pytest.approx(time.high, rel=1e-2)
 
 
-@settings(max_examples=20)
+@settings(max_examples=12)
 @given(st.integers(0, 10**6))
 def test_an_objective_added_at_no_trade_off_never_makes_it_harder(seed):
     means = random_instance(6, 4, seed=seed, ties=False, max_tradeoff=0.0).means

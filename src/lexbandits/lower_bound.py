@@ -77,8 +77,7 @@ def characteristic_time(
     weights = np.empty(instance.n_arms)
     weights[order] = sorted_weights
     scale = float(unit) ** 2
-    low, high = _inverse(most_rate * scale), _inverse(least_rate * scale)
-    return CharacteristicTime(low, high, _shared(weights, whitened), certified)
+    return CharacteristicTime(_inverse(most_rate * scale), _inverse(least_rate * scale), weights, certified)
 
 
 def sample_lower_bound(characteristic_time: float, delta: float) -> float:
@@ -139,13 +138,6 @@ def _is_real(value: object) -> bool:
 
 def _inverse(rate: float) -> float:
     return 1 / rate if rate > 0 else math.inf
-
-
-def _shared(weights: Floats, means: Floats) -> Floats:
-    """`weights` averaged over arms of equal means, which by concavity only gains."""
-    _, kind = np.unique(means, axis=0, return_inverse=True)
-    kind = kind.reshape(-1)
-    return (np.bincount(kind, weights) / np.bincount(kind))[kind]
 
 
 class Problem(NamedTuple):
@@ -401,7 +393,7 @@ def _descend(problem: Problem, weights: Floats, b: int, held: Ints, x: Floats) -
     """Newton's method from `x`, in place, on the cost of an alternative whose best arm b has means x.
 
     Arm a must differ from b by a vector of the cone `held[a]`. Returns the cost and, where the cones
-    are convex, a lower bound on its minimum: strong convexity leaves at most ‖gradient‖²/(2w_b) below.
+    are convex, a lower bound on its minimum, wherever the steps end.
     """
     n = x.size
     gradient, hessian, step = np.empty(n), np.empty((n, n)), np.empty(n)
@@ -428,7 +420,13 @@ def _descend(problem: Problem, weights: Floats, b: int, held: Ints, x: Floats) -
         value = trial_value
         x[:] = trial
         gradient[:] = trial_gradient
-    return value, value - _square(gradient) / (2.0 * weights[b])
+    return value, _floor(value, gradient, weights[b])
+
+
+@kernel
+def _floor(value: float, gradient: Floats, modulus: float) -> float:
+    """What a function of this strong convexity cannot fall below, given its value and gradient somewhere."""
+    return value - _square(gradient) / (2.0 * modulus)
 
 
 @kernel
