@@ -244,7 +244,7 @@ def samples(tables: Tables) -> "Figure":
         lines += [None, *((width, algorithm) for algorithm in algorithms)]
     figure = new_figure(WIDE, 5.9)
     grid = figure.add_gridspec(1, len(n_arms), left=0.125, right=0.995, top=0.945, bottom=0.115, wspace=0.06)
-    span = table["samples"].min() / 2.5, table["samples"].max() * 60
+    span = bounds["lower_bound"].min() / 2, table["samples"].max() * 60
     for column, arms in enumerate(n_arms):
         axes = figure.add_subplot(grid[0, column])
         bound = float(bounds[bounds["n_arms"] == arms]["lower_bound"].iloc[0])
@@ -312,9 +312,11 @@ def samples(tables: Tables) -> "Figure":
             **grey,
             mfc=_filled("#555555", i, 3),
             markersize=_size(i, 3),
-            label=f"objective{'s 1 to' if i > 1 else ''} {i} settled",
+            label=label,
         )
-        for i in (1, 2, 3)
+        for i, label in enumerate(
+            ("objective 1 settled", "objectives 1 and 2", "all three: stopped"), start=1
+        )
     ]
     handles.append(
         Line2D(
@@ -490,6 +492,8 @@ def sensitivity(tables: Tables) -> "Figure":
                 axes.set_xticks(values)
             elif parameter == "tradeoff":
                 axes.set_xticks([0, 1, 2, 3, 4])
+            elif parameter == "delta":
+                axes.set_xticks([0.1, 0.01, 0.001, 0.0001])
             elif parameter == "scale":
                 axes.set_xticks([0.02, 0.1, np.sqrt(0.1), 1], ["0.02", "0.1", "√0.1", "1"])
         upper.set_yscale("log")
@@ -511,9 +515,8 @@ FIGURES: dict[str, tuple[Callable[[Tables], "Figure"], str, str]] = {
         "Figure 1. Cross-objective acceleration",
         "Left: the arms; yellow ones are eliminated by the second objective (LexElim-In, matched "
         "widths). Right: the mean round in which each algorithm eliminates each arm, filled where "
-        "mostly the second objective did it. With λ = 0 both the near and the far arm fall to "
-        "objective 2; with λ = 1 only the far one does. The paper prints no coordinates: these arms "
-        "were chosen to do what its text says.",
+        "mostly the second objective did it, and wrong answers in the order of the legend. The paper "
+        "prints no coordinates: these arms were chosen to do what its text says.",
     ),
     "regret": (
         regret,
@@ -583,14 +586,21 @@ def label_ends(axes: "Axes", x_end: float, ends: Iterable[tuple[float, str, str]
         axes.annotate(
             name,
             (x, y),
-            (x + 0.045, place),
+            (x + 0.06, place),
             xycoords="axes fraction",
             textcoords="axes fraction",
             va="center",
             fontsize=SMALL,
             color=colour,
             annotation_clip=False,
-            arrowprops={"arrowstyle": "-", "color": colour, "lw": 0.4, "shrinkA": 0, "shrinkB": 0},
+            arrowprops={
+                "arrowstyle": "-",
+                "color": colour,
+                "lw": 0.4,
+                "shrinkA": 1,
+                "shrinkB": 0,
+                "relpos": (0, 0.5),
+            },
         )
 
 

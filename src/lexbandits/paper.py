@@ -270,6 +270,8 @@ def measure(
 ) -> dict[str, "pd.DataFrame"]:
     """Run the cells of some sections and tabulate them; with `out`, a killed run goes on where it was."""
     sections = checked_sections(sections)
+    if replications < 2:
+        raise ValueError(f"standard errors need at least 2 replications, got {replications}")
     results = sweep(
         cells(sections), replications=replications, seed=SEED, n_jobs=n_jobs, out=out, progress=progress
     )

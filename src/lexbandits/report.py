@@ -108,6 +108,14 @@ def _page(
     return PAGE.replace("{{body}}", "\n".join(body))
 
 
+def _text(plain: str) -> str:
+    """HTML in which a number stays on the line of its sign and unit."""
+    escaped = html.escape(plain)
+    for sign in ("=", "±", "≥", "≤", "×"):
+        escaped = escaped.replace(f" {sign} ", f"\u00a0{sign}\u00a0")
+    return escaped.replace(" %", "\u00a0%")
+
+
 def _tally(claims: Iterable[Mapping[str, Any]]) -> str:
     outcomes = [_mark(row["verdict"])[0] for row in claims]
     yes, partly, no = (outcomes.count(kind) for kind in ("yes", "partly", "no"))
@@ -120,12 +128,12 @@ def _mark(verdict: str) -> tuple[str, str]:
 
 def _badge(verdict: str) -> str:
     kind, sign = _mark(verdict)
-    return f'<span class="badge {kind}"><span aria-hidden="true">{sign}</span> {html.escape(verdict)}</span>'
+    return f'<span class="badge {kind}"><span aria-hidden="true">{sign}</span> {_text(verdict)}</span>'
 
 
 def _overview(claims: Iterable[Mapping[str, Any]]) -> str:
     rows = "".join(
-        f'<tr><td><a href="#{html.escape(row["claim"])}">{html.escape(row["statement"])}</a>'
+        f'<tr><td><a href="#{html.escape(row["claim"])}">{_text(row["statement"])}</a>'
         f'<div class="source">{html.escape(row["source"])}</div></td><td>{_badge(row["verdict"])}</td></tr>'
         for row in claims
     )
@@ -139,7 +147,7 @@ def _section(section: str, image: bytes, tables: Tables, claims: Iterable[Mappin
     parts = [
         f'<section id="{section}"><h2>{html.escape(title)}</h2>',
         f'<figure><div class="scroll"><img alt="{html.escape(title)}" src="{source}"></div>',
-        f"<figcaption>{html.escape(caption)} Files: figures/{section}.png and .pdf.</figcaption></figure>",
+        f"<figcaption>{_text(caption)} Files: figures/{section}.png and .pdf.</figcaption></figure>",
         *(_card(row) for row in claims),
     ]
     for name, heading in SHOWN[section].items():
@@ -151,9 +159,9 @@ def _section(section: str, image: bytes, tables: Tables, claims: Iterable[Mappin
 
 
 def _card(row: Mapping[str, Any]) -> str:
-    numbers = "".join(f"<li>{html.escape(line)}</li>" for line in row["numbers"].split("\n"))
+    numbers = "".join(f"<li>{_text(line)}</li>" for line in row["numbers"].split("\n"))
     return (
-        f'<article id="{html.escape(row["claim"])}"><h3>{html.escape(row["statement"])}</h3>'
+        f'<article id="{html.escape(row["claim"])}"><h3>{_text(row["statement"])}</h3>'
         f'<p>{_badge(row["verdict"])} <span class="source">{html.escape(row["source"])}</span></p>'
         f'<ul>{numbers}</ul><p class="command"><code>{html.escape(row["command"])}</code></p></article>'
     )
@@ -214,7 +222,8 @@ h3 { font-size: 1rem; margin: 0 0 .4rem; }
 p, ul { margin: .4rem 0; overflow-wrap: anywhere; }
 ul { padding-left: 1.1rem; }
 li { font-size: .86rem; margin: .2rem 0; }
-a { color: inherit; text-decoration-color: #aaa; text-underline-offset: 2px; }
+a { color: #0b4f7d; text-decoration: none; }
+a:hover, a:focus { text-decoration: underline; }
 code { font: .85em ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; overflow-wrap: anywhere; }
 figure { margin: 0 0 1rem; }
 img { display: block; width: 100%; min-width: 44rem; height: auto; }
@@ -237,6 +246,7 @@ th { font-weight: 600; }
 td.number { text-align: right; white-space: nowrap; font-variant-numeric: tabular-nums; }
 .overview { font-size: .92rem; }
 .overview td { padding: .5rem .8rem .5rem 0; }
+.overview td + td { min-width: 17rem; }
 details { margin: .6rem 0; }
 details table { width: auto; }
 details td, details th { padding-right: 1rem; white-space: nowrap; }
@@ -246,6 +256,9 @@ summary span { color: var(--soft); font-size: .82rem; }
   h1 { font-size: 1.5rem; }
   .overview thead { display: none; }
   .overview td { display: block; border: 0; padding: .2rem 0; }
+  .overview td + td { min-width: 0; }
+  figure::before { content: "Swipe the figure sideways to see all of it."; font-size: .8rem;
+    color: var(--soft); }
   .overview tr { display: block; border-bottom: 1px solid var(--line); padding: .5rem 0; }
 }
 @media print { details { display: none; } article { break-inside: avoid; } img { min-width: 0; } }
