@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 
 from lexbandits.jit import kernel
 from lexbandits.policies.base import Arms, Counts, Policy, Rules, Vector, record, untried
-from lexbandits.policies.one_objective import all_pulls, one_objective, opened, own_noise_sd
+from lexbandits.policies.one_objective import all_pulls, one_objective, own_noise_sd
 
 
 class State(NamedTuple):
@@ -22,12 +22,15 @@ class State(NamedTuple):
 def choose(state: State, pending: Counts) -> int:
     """argmax of mean + 2σ·sqrt((2.35/2)·ln₊(t/(K n))/n), t all pulls made, those in flight included."""
     pulls, means, objective = state.arms.pulls, state.arms.means, state.objective
-    chosen = -1
+    chosen, behind, fewest = -1, 0, pulls[0] + pending[0]
     t = all_pulls(pulls, pending)
     highest = 0.0
     for arm in range(pulls.size):
+        n = pulls[arm] + pending[arm]
+        if n < fewest:
+            behind = arm
+            fewest = n
         if pulls[arm] > 0:  # an arm whose only pulls are in flight waits for them
-            n = pulls[arm] + pending[arm]
             index = means[arm, objective]
             if t > pulls.size * n:
                 log = math.log(t / (pulls.size * n))
@@ -35,7 +38,7 @@ def choose(state: State, pending: Counts) -> int:
             if chosen < 0 or index > highest:
                 chosen = arm
                 highest = index
-    return opened(pulls, pending, 1, chosen)
+    return behind if chosen < 0 or fewest < 1 else chosen  # first pulls first
 
 
 @kernel

@@ -1,4 +1,4 @@
-"""What the policies that look at one objective share: their settings and their first pulls."""
+"""What the policies that look at one objective share: their settings, and the pulls made."""
 
 from typing import Any
 
@@ -8,22 +8,6 @@ from numpy.typing import ArrayLike
 from lexbandits.jit import kernel
 from lexbandits.policies.base import Counts
 from lexbandits.policies.checks import per_objective, spread, whole
-
-
-@kernel
-def opened(pulls: Counts, pending: Counts, least: int, chosen: int) -> int:
-    """`chosen`, the arm of the best index, once every arm has had `least` pulls; before, the one with fewest.
-
-    Pulls in flight count. Without a single reward no arm has an index (−1), and arms take turns.
-    """
-    behind = 0
-    fewest = pulls[0] + pending[0]
-    for arm in range(pulls.size):
-        n = pulls[arm] + pending[arm]
-        if n < fewest:
-            behind = arm
-            fewest = n
-    return behind if chosen < 0 or fewest < least else chosen
 
 
 @kernel

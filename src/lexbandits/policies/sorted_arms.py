@@ -11,16 +11,17 @@ def resettle(order: Counts, values: Vector, column: int, arm: int) -> None:
     while order[at] != arm:
         at += 1
     value = values[arm, column]
-    while at > 0:
+    moving = True  # rather than `break`, which keeps compiled code from leaving out reference counts
+    while moving and at > 0:
         above = order[at - 1]
-        if values[above, column] > value or (values[above, column] == value and above < arm):
-            break
-        order[at] = above
-        at -= 1
-    while at < order.size - 1:
+        moving = values[above, column] < value or (values[above, column] == value and above > arm)
+        if moving:
+            order[at], order[at - 1] = above, arm
+            at -= 1
+    moving = True
+    while moving and at < order.size - 1:
         below = order[at + 1]
-        if values[below, column] < value or (values[below, column] == value and below > arm):
-            break
-        order[at] = below
-        at += 1
-    order[at] = arm
+        moving = values[below, column] > value or (values[below, column] == value and below < arm)
+        if moving:
+            order[at], order[at + 1] = below, arm
+            at += 1

@@ -9,7 +9,7 @@ from lexbandits.jit import kernel
 from lexbandits.policies.base import Arms, Counts, Policy, Rules, Vector, record, untried
 from lexbandits.policies.chance import normal, policy_key
 from lexbandits.policies.checks import whole
-from lexbandits.policies.one_objective import all_pulls, one_objective, opened, own_noise_sd
+from lexbandits.policies.one_objective import all_pulls, one_objective, own_noise_sd
 
 
 class State(NamedTuple):
@@ -28,17 +28,21 @@ def choose(state: State, pending: Counts) -> int:
     The draws are those of round told + pending, so pulls handed out together differ.
     """
     pulls, means, objective, key = state.arms.pulls, state.arms.means, state.objective, state.key
-    chosen = -1
+    chosen, behind, fewest = -1, 0, pulls[0] + pending[0]
     t = all_pulls(pulls, pending)
     highest = 0.0
     for arm in range(pulls.size):
+        n = pulls[arm] + pending[arm]
+        if n < fewest:
+            behind = arm
+            fewest = n
         if pulls[arm] > 0:  # an arm whose only pulls are in flight waits for them
             spread = state.noise_sd / math.sqrt(pulls[arm])
             sample = means[arm, objective] + spread * normal(key, t, arm)
             if chosen < 0 or sample > highest:
                 chosen = arm
                 highest = sample
-    return opened(pulls, pending, 1, chosen)
+    return behind if chosen < 0 or fewest < 1 else chosen  # first pulls first
 
 
 @kernel

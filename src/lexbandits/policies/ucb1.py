@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 
 from lexbandits.jit import kernel
 from lexbandits.policies.base import Arms, Counts, Policy, Rules, Vector, record, untried
-from lexbandits.policies.one_objective import all_pulls, one_objective, opened, own_noise_sd
+from lexbandits.policies.one_objective import all_pulls, one_objective, own_noise_sd
 
 
 class State(NamedTuple):
@@ -22,17 +22,20 @@ class State(NamedTuple):
 def choose(state: State, pending: Counts) -> int:
     """argmax of mean + σ·sqrt(8 ln t/n), t the pulls made of all arms, those in flight included."""
     pulls, means, objective = state.arms.pulls, state.arms.means, state.objective
-    chosen = -1
+    chosen, behind, fewest = -1, 0, pulls[0] + pending[0]
     log_t = math.log(max(1, all_pulls(pulls, pending)))
     highest = 0.0
     for arm in range(pulls.size):
+        n = pulls[arm] + pending[arm]
+        if n < fewest:
+            behind = arm
+            fewest = n
         if pulls[arm] > 0:  # an arm whose only pulls are in flight waits for them
-            n = pulls[arm] + pending[arm]
             index = means[arm, objective] + state.noise_sd * math.sqrt(8.0 * log_t / n)
             if chosen < 0 or index > highest:
                 chosen = arm
                 highest = index
-    return opened(pulls, pending, 1, chosen)
+    return behind if chosen < 0 or fewest < 1 else chosen  # first pulls first
 
 
 @kernel

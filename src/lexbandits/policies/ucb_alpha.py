@@ -10,7 +10,7 @@ from lexbandits.jit import kernel
 from lexbandits.policies.base import Arms, Counts, Policy, Rules, Vector, eliminate, record, untried
 from lexbandits.policies.checks import at_least, probability, whole
 from lexbandits.policies.elimination import more_active_than
-from lexbandits.policies.one_objective import answered, one_objective, opened, own_noise_sd
+from lexbandits.policies.one_objective import answered, one_objective, own_noise_sd
 from lexbandits.policies.sorted_arms import resettle
 
 FIRST_PULLS = (
@@ -44,18 +44,22 @@ def choose(state: State, pending: Counts) -> int:
     """argmax of mean + α·ε(n), pulls in flight counted in n."""
     # arrays are taken out of the tuple once: compiled code counts a reference each time
     pulls, means, widths, objective = state.arms.pulls, state.arms.means, state.widths, state.objective
-    chosen = -1
+    chosen, behind, fewest = -1, 0, pulls[0] + pending[0]
     highest = 0.0
     for arm in range(pulls.size):
+        n = pulls[arm] + pending[arm]
+        if n < fewest:
+            behind = arm
+            fewest = n
         if pulls[arm] > 0:  # an arm whose only pulls are in flight waits for them
             bonus = widths[arm]
             if pending[arm] > 0:
-                bonus = width(pulls[arm] + pending[arm], state.noise_sd, state.delta)
+                bonus = width(n, state.noise_sd, state.delta)
             index = means[arm, objective] + state.alpha * bonus
             if chosen < 0 or index > highest:
                 chosen = arm
                 highest = index
-    return opened(pulls, pending, FIRST_PULLS, chosen)
+    return behind if chosen < 0 or fewest < FIRST_PULLS else chosen  # first pulls first
 
 
 @kernel
@@ -75,14 +79,16 @@ def observe(state: State, arm: int, reward: Vector) -> None:
 @kernel
 def parted(means: Vector, objective: int, widths: Vector, order: Counts, target: int) -> bool:
     """Whether the intervals of the top k all lie above those of the rest."""
-    lowest = math.inf
-    highest = -math.inf
-    for rank in range(order.size):
-        arm = order[rank]
-        if rank < target:
-            lowest = min(lowest, means[arm, objective] - widths[arm])
-        else:
-            highest = max(highest, means[arm, objective] + widths[arm])
+    last, first = order[target - 1], order[target]  # if not these two, nobody: nearly always
+    lowest = means[last, objective] - widths[last]
+    highest = means[first, objective] + widths[first]
+    if lowest > highest:
+        for rank in range(order.size):
+            arm = order[rank]
+            if rank < target:
+                lowest = min(lowest, means[arm, objective] - widths[arm])
+            else:
+                highest = max(highest, means[arm, objective] + widths[arm])
     return lowest > highest
 
 
