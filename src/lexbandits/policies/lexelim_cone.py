@@ -492,8 +492,8 @@ def dependence(correlated: Any, n_objectives: int) -> bool | list[list[float]]:
 def face_scales(tradeoff: float, noise_sd: Vector, correlated: bool | list[list[float]]) -> Vector:
     """(m, m) s_ij, the sub-Gaussian scale of r^i + λr^j for j < i; s_1 = σ_1 at (0, 0).
 
-    >>> face_scales(2.0, spread(1.0, 2), False)[1, 0] ** 2, face_scales(2.0, spread(1.0, 2), True)[1, 0]
-    (5.000000000000001, 3.0)
+    >>> [round(float(face_scales(2.0, spread(1.0, 2), how)[1, 0] ** 2), 9) for how in (False, True)]
+    [5.0, 9.0]
     """
     scales = np.zeros((noise_sd.size, noise_sd.size))
     scales[0, 0] = noise_sd[0]
