@@ -16,28 +16,29 @@ if TYPE_CHECKING:
     from lexbandits.jit import kernel as kernel
     from lexbandits.lower_bound import CharacteristicTime as CharacteristicTime
     from lexbandits.lower_bound import characteristic_time as characteristic_time
+    from lexbandits.lower_bound import sample_lower_bound as sample_lower_bound
     from lexbandits.policies import BY_NAME as BY_NAME
     from lexbandits.policies import Elimination as Elimination
-    from lexbandits.policies import ExponentialGapElimination as ExponentialGapElimination
-    from lexbandits.policies import LexElimCone as LexElimCone
-    from lexbandits.policies import LexElimIn as LexElimIn
-    from lexbandits.policies import LexElimOut as LexElimOut
-    from lexbandits.policies import LexElimPhase as LexElimPhase
-    from lexbandits.policies import LexElimTol as LexElimTol
-    from lexbandits.policies import MOSSAnytime as MOSSAnytime
-    from lexbandits.policies import PFLex as PFLex
     from lexbandits.policies import Policy as Policy
-    from lexbandits.policies import RoundRobin as RoundRobin
     from lexbandits.policies import Rules as Rules
-    from lexbandits.policies import ThompsonSampling as ThompsonSampling
-    from lexbandits.policies import UCBAlpha as UCBAlpha
-    from lexbandits.policies import UCB1 as UCB1
     from lexbandits.policies.base import Arms as Arms
     from lexbandits.policies.base import untried as untried
+    from lexbandits.policies.exponential_gap import ExponentialGapElimination as ExponentialGapElimination
+    from lexbandits.policies.lexelim_cone import LexElimCone as LexElimCone
+    from lexbandits.policies.lexelim_in import LexElimIn as LexElimIn
+    from lexbandits.policies.lexelim_out import LexElimOut as LexElimOut
+    from lexbandits.policies.lexelim_phase import LexElimPhase as LexElimPhase
+    from lexbandits.policies.lexelim_tol import LexElimTol as LexElimTol
+    from lexbandits.policies.moss import MOSSAnytime as MOSSAnytime
+    from lexbandits.policies.pf_lex import PFLex as PFLex
+    from lexbandits.policies.round_robin import RoundRobin as RoundRobin
+    from lexbandits.policies.thompson import ThompsonSampling as ThompsonSampling
+    from lexbandits.policies.ucb1 import UCB1 as UCB1
+    from lexbandits.policies.ucb_alpha import UCBAlpha as UCBAlpha
+    from lexbandits.results import Results as Results
     from lexbandits.simulate import Trajectory as Trajectory
     from lexbandits.simulate import simulate as simulate
     from lexbandits.sweep import Cell as Cell
-    from lexbandits.sweep import Results as Results
     from lexbandits.sweep import sweep as sweep
 
 __version__ = "0.1.0"
@@ -53,8 +54,9 @@ _HOMES = {
     ),
     "policies.base": ("Arms", "untried"),
     "simulate": ("Trajectory", "simulate"),
-    "sweep": ("Cell", "Results", "sweep"),
-    "lower_bound": ("CharacteristicTime", "characteristic_time"),
+    "results": ("Results",),
+    "sweep": ("Cell", "sweep"),
+    "lower_bound": ("CharacteristicTime", "characteristic_time", "sample_lower_bound"),
 }  # fmt: skip
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 

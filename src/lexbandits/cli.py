@@ -1,4 +1,4 @@
-"""The command line: `lexbandits paper`, `lexbandits simulate SPEC.toml`."""
+"""The command line: `lexbandits paper | simulate | bounds | headline | ignorance`."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -60,14 +60,14 @@ def paper(
         Path, typer.Option(help="Where everything goes; started again, it goes on where it was.")
     ] = Path("results/paper"),
     replications: Annotated[
-        int | None, typer.Option(help="Runs of every cell. [100, or 10 with --quick]", min=2)
+        int | None, typer.Option(help="Runs of every cell. [100, or 5 with --quick]", min=2)
     ] = None,
     jobs: Annotated[int, typer.Option(help="Threads; -1 for one per core.")] = -1,
     only: Annotated[
         list[str] | None,
         typer.Option(help="acceleration, regret, samples, bounds or sensitivity; can be repeated."),
     ] = None,
-    quick: Annotated[bool, typer.Option("--quick", help="A first look: 10 runs of every cell.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="A first look: 5 runs of every cell.")] = False,
 ) -> None:
     """Run the paper's experiments again: figures, CSV, and a report with a verdict on every claim."""
     from lexbandits import claims, report
@@ -92,6 +92,94 @@ def paper(
     )
     _show_verdicts(verdicts)
     typer.echo(f"{page}: open it in a browser; {out}/figures and {out}/data beside it")
+
+
+@app.command()
+def bounds(
+    instance: Annotated[
+        Path | None, typer.Argument(help="A TOML file with means, noise_sd, …; or use --paper.")
+    ] = None,
+    paper: Annotated[int | None, typer.Option(help="The paper's instance with this many arms.")] = None,
+    delta: Annotated[float, typer.Option(help="Probability of a wrong answer.")] = 0.01,
+    tradeoff: Annotated[float | None, typer.Option(help="λ. [the instance's least]")] = None,
+) -> None:
+    """What the theory says about an instance: the bounds as printed and as proved, and the lower bound."""
+    from lexbandits.bounds import bounds as everything
+    from lexbandits.instance import paper_instance
+    from lexbandits.spec import load_instance
+
+    try:
+        if (instance is None) == (paper is None):
+            raise ValueError("name one instance: a TOML file, or --paper K")
+        chosen = load_instance(instance) if instance is not None else paper_instance(paper or 0)
+        told = everything(chosen, delta, tradeoff=tradeoff)
+    except (OSError, TypeError, ValueError) as error:
+        typer.echo(f"Error: {error}", err=True)
+        raise typer.Exit(2) from None
+    certified = "certified" if told.time.certified else "its upper end not certified"
+    typer.echo(
+        f"{chosen.n_arms} arms, {chosen.n_objectives} objectives, lex-optimal arm {chosen.lex_optimal_arm}, "
+        f"λ = {told.tradeoff:g}, δ = {delta:g}, widths that match the noise\n"
+        f"characteristic time in [{told.time.low:,.2f}, {told.time.high:,.2f}] ({certified}): "
+        f"any δ-correct algorithm needs {told.lower:,.0f} pulls on average\n"
+    )
+    per_objective = told.objectives.set_index("objective").T.reset_index(names="objective")
+    leaving = [name for name in told.arms.columns if name.startswith(("out", "in"))]
+    _print_frame("per objective: arms that tie so far, and the bounds of Theorems 1-4", per_objective)
+    _print_frame("per arm: gaps, margins over the noise, share of the lower bound's pulls", told.arms.drop(columns=leaving))
+    _print_frame("per arm: most pulls before it leaves (Lemmas 5 and 7)", told.arms[["arm", *leaving]])
+
+
+@app.command()
+def headline(
+    out: Annotated[Path, typer.Option(help="Where it goes; started again, it goes on.")] = Path(
+        "results/headline"
+    ),
+    replications: Annotated[int, typer.Option(help="Runs of every cell.", min=2)] = 200,
+    jobs: Annotated[int, typer.Option(help="Threads; -1 for one per core.")] = -1,
+) -> None:
+    """Pulls and errors of the elimination policies on the paper's instances, beside the lower bound."""
+    from lexbandits import headline as tables
+
+    table = tables.headline(replications=replications, n_jobs=jobs, out=out / "runs", progress=True)
+    table.to_csv(out / "headline.csv", index=False)
+    typer.echo(tables.headline_markdown(table))
+
+
+@app.command()
+def ignorance(
+    out: Annotated[Path, typer.Option(help="Where it goes; started again, it goes on.")] = Path(
+        "results/ignorance"
+    ),
+    replications: Annotated[int, typer.Option(help="Runs of every cell.", min=2)] = 1000,
+    jobs: Annotated[int, typer.Option(help="Threads; -1 for one per core.")] = -1,
+) -> None:
+    """What it costs not to know λ, the noise or its correlation, and what tolerances cost."""
+    from lexbandits import headline as tables
+
+    table = tables.ignorance(replications=replications, n_jobs=jobs, out=out / "runs", progress=True)
+    table.to_csv(out / "ignorance.csv", index=False)
+    figure = tables.ignorance_figure(table)
+    figure.savefig(out / "ignorance.png", dpi=150)
+    figure.savefig(out / "ignorance.pdf")
+    _print_frame("what it costs not to know", table)
+    typer.echo(f"{out}: ignorance.csv, ignorance.png, ignorance.pdf")
+
+
+def _print_frame(title: str, frame: Any) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    shown = Table(*(str(name).replace("_", " ") for name in frame.columns), title=title, title_justify="left")
+    for row in frame.itertuples(index=False):
+        shown.add_row(*map(_number, row))
+    Console().print(shown)
+
+
+def _number(value: Any) -> str:
+    if not isinstance(value, float):
+        return str(value).replace("_", " ")
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
 
 
 def _show_verdicts(verdicts: Any) -> None:

@@ -1,6 +1,6 @@
 """A lexicographic bandit: true means and the structure the paper's Preliminaries define on them."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -151,7 +151,8 @@ class Instance:
     def _check_noise(self) -> None:
         if self.noise not in NOISES and not callable(self.noise):
             raise ValueError(
-                f"noise must be one of {', '.join(NOISES)} or a sampler (rng, arm) -> vector, got {self.noise!r}"
+                f"noise must be one of {', '.join(NOISES)} or a sampler (rng, arm) -> vector, "
+                f"got {self.noise!r}"
             )
         if self.correlation is not None and self.noise != "gaussian":
             raise ValueError(f"correlation is for gaussian noise, got noise={self.noise!r}")
@@ -161,7 +162,8 @@ class Instance:
             room = self.means * (1 - self.means)
             if not np.all((self.means > 0) & (self.means < 1) & (self.noise_sds**2 < room)):
                 raise ValueError(
-                    "beta noise needs means in (0, 1) and noise_sd² < mean·(1 − mean) for every arm and objective"
+                    "beta noise needs means in (0, 1) and noise_sd² < mean·(1 − mean) "
+                    "for every arm and objective"
                 )
 
 

@@ -53,7 +53,9 @@ def _cache_folder(sources: frozenset[str]) -> Iterator[bool]:
     # numba looks only at the file of the function itself to decide that its cache is stale, not at
     # those of the kernels it calls. A folder named after all of them is never stale, for us and for
     # a policy outside the package that calls our kernels.
-    from numba import config
+    import numba
+
+    config: Any = numba.config
 
     before = config.CACHE_DIR
     home = before or _writable_home()

@@ -177,7 +177,7 @@ def plain_loop(rules: Rules) -> Callable[..., int]:
             arms[t] = arm
         return arms.size
 
-    compilable = all(map(is_compiled, (choose, observe, finished)))
+    compilable = is_compiled(choose) and is_compiled(observe) and is_compiled(finished)
     return partial(kernel, cache=False)(loop) if compilable else loop
 
 
@@ -198,7 +198,7 @@ def _play_sampled(
 def _root(correlation: Vector) -> Vector:
     """A root of the correlation: lower triangular where it has full rank."""
     try:
-        return np.linalg.cholesky(correlation)
+        return np.asarray(np.linalg.cholesky(correlation), np.float64)
     except np.linalg.LinAlgError:
         values, vectors = np.linalg.eigh(correlation)
-        return np.ascontiguousarray(vectors * np.sqrt(np.maximum(values, 0.0)))
+        return np.ascontiguousarray(vectors * np.sqrt(np.maximum(values, 0.0)), np.float64)

@@ -27,13 +27,22 @@ class Spec(NamedTuple):
 
 def load(path: str | Path) -> Spec:
     """Read a file; what is wrong with it is a ValueError that names the place and the nearest word."""
+    return _read(path, parsed)
+
+
+def load_instance(path: str | Path) -> Instance:
+    """Read a file that describes one instance: what a table [instances.NAME] of a spec may hold."""
+    return _read(path, lambda table: _instance("the file", table))
+
+
+def _read(path: str | Path, parse: Callable[[Mapping[str, Any]], Made]) -> Made:
     try:
         with Path(path).open("rb") as file:
             table = tomllib.load(file)
     except tomllib.TOMLDecodeError as error:
         raise ValueError(f"{path} is not TOML: {error}") from None
     try:
-        return parsed(table)
+        return parse(table)
     except (TypeError, ValueError) as error:
         raise ValueError(f"{path}: {error}") from error
 
@@ -51,7 +60,9 @@ def parsed(table: Mapping[str, Any]) -> Spec:
     [('In', LexElimIn(n_arms=2, n_objectives=2, delta=0.1, tradeoff=0.0, noise_sd=1.0), 1000)]
     """
     _known("the file", table, ("seed", "replications", "horizon", "instances", "policies"))
-    instances = {name: _instance(name, told) for name, told in _tables(table, "instances").items()}
+    instances = {
+        name: _instance(f"instances.{name}", told) for name, told in _tables(table, "instances").items()
+    }
     cells = []
     for name, told in _tables(table, "policies").items():
         where = f"policies.{name}"
@@ -78,9 +89,8 @@ def parsed(table: Mapping[str, Any]) -> Spec:
     )
 
 
-def _instance(name: str, told: Mapping[str, Any]) -> Instance:
+def _instance(where: str, told: Mapping[str, Any]) -> Instance:
     """`paper = K`, `random = {…}` with the arguments of random_instance, or the arguments of Instance."""
-    where = f"instances.{name}"
     match told:
         case {"paper": n_arms}:
             _known(where, told, ("paper",))

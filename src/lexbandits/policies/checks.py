@@ -67,7 +67,7 @@ def per_objective(
     """One positive number (or zero, if allowed), or a list of one per objective."""
     check = (lambda n, v: at_least(n, v, 0.0)) if zero else positive
     n_objectives = whole("n_objectives", n_objectives, least=1)
-    if np.ndim(value) == 0:  # type: ignore[arg-type]
+    if np.ndim(value) == 0:
         return check(name, value)
     values: list[Any] = list(value)  # type: ignore[arg-type]
     if len(values) != n_objectives:

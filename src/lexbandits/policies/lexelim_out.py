@@ -48,7 +48,7 @@ def skip_settled(state: State) -> None:
 @kernel
 def finished(state: State) -> bool:
     """Line 3: every objective is settled."""
-    return state.layer[0] == state.sizes.size
+    return bool(state.layer[0] == state.sizes.size)
 
 
 @kernel

@@ -89,7 +89,7 @@ def parted(means: Vector, objective: int, widths: Vector, order: Counts, target:
                 lowest = min(lowest, means[arm, objective] - widths[arm])
             else:
                 highest = max(highest, means[arm, objective] + widths[arm])
-    return lowest > highest
+    return bool(lowest > highest)
 
 
 @kernel
