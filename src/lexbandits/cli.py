@@ -126,7 +126,10 @@ def bounds(
     per_objective = told.objectives.set_index("objective").T.reset_index(names="objective")
     leaving = [name for name in told.arms.columns if name.startswith(("out", "in"))]
     _print_frame("per objective: arms that tie so far, and the bounds of Theorems 1-4", per_objective)
-    _print_frame("per arm: gaps, margins over the noise, share of the lower bound's pulls", told.arms.drop(columns=leaving))
+    _print_frame(
+        "per arm: gaps, margins over the noise, share of the lower bound's pulls",
+        told.arms.drop(columns=leaving),
+    )
     _print_frame("per arm: most pulls before it leaves (Lemmas 5 and 7)", told.arms[["arm", *leaving]])
 
 
