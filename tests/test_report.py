@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from typer.testing import CliRunner
 
 from lexbandits import claims, paper, report
+from lexbandits.cli import app
 
 FLAGS = [
     "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
@@ -134,3 +136,17 @@ def test_a_report_of_one_section_has_that_section_only(folder, tmp_path):
     text = page.read_text(encoding="utf-8")
     assert text.count("<img") == 1
     assert text.count("<article") == 3
+
+
+def test_the_command_writes_the_report_and_prints_the_verdicts(folder):
+    asked = ["paper", "--out", str(folder), "--only", "acceleration", "--replications", "2"]
+    done = CliRunner().invoke(app, asked)
+    assert done.exit_code == 0, done.output
+    assert "Figure 1(a)" in done.output
+    assert "report.html" in done.output
+
+
+def test_the_command_names_what_it_does_not_know(tmp_path):
+    done = CliRunner().invoke(app, ["paper", "--out", str(tmp_path), "--only", "regrets"])
+    assert done.exit_code == 2
+    assert "regrets" in done.output
