@@ -22,6 +22,7 @@ from lexbandits.policies import chance
 from lexbandits.policies.exponential_gap import State as EGEState
 from lexbandits.policies.pf_lex import chain, kept
 from lexbandits.policies.sorted_arms import resettle
+from lexbandits.policies.ucb_alpha import parted
 from lexbandits.simulate import plain_loop, stream, world
 
 long = pytest.mark.skipif(INTERPRETED, reason="millions of rounds")
@@ -252,10 +253,11 @@ def test_normal_draws_are_normal():
 
 # --- PF-LEX's chains
 
-intervals = st.lists(st.tuples(st.integers(0, 40), st.integers(0, 4)), min_size=1, max_size=12)
+intervals = st.lists(st.tuples(st.integers(0, 20), st.integers(0, 4)), min_size=1, max_size=12)
 
 
 @given(intervals, intervals, st.data())
+@settings(max_examples=400)
 def test_chains_are_the_transitive_closure(first, second, data):
     """On the second objective links may run through arms that the first one has ruled out."""
     n = min(len(first), len(second))
@@ -342,6 +344,14 @@ def test_a_reward_that_no_stage_needs_is_only_recorded():
     assert state.leader[0] == 0  # of equals the first
     assert [tuple(e) for e in policy.eliminations] == [(1, 12, 0, 0), (2, 12, 0, 0), (3, 12, 0, 0)]
     assert policy.finished
+
+
+def test_an_arm_exactly_epsilon_below_stays():
+    policy = lb.ExponentialGapElimination(3, 1, delta=0.5, scale=1e7)
+    policy.tell_many([0, 1, 2], [[1.0], [0.875], [0.8125]])  # ε_1 = 1/8
+    policy.tell_many([0, 1, 2, 0, 1], [[1.0], [0.5], [0.0], [1.0], [0.0]])
+    assert policy.state.leader[0] == 0
+    assert policy.candidates == (0, 1)
 
 
 def test_stages_ask_for_the_published_numbers_of_pulls():
@@ -485,6 +495,18 @@ def test_with_noise_ucb_alpha_trades_regret_for_time_as_the_fluid_limit_says():
     assert times == sorted(times, reverse=True)
 
 
+@given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 3)), min_size=2, max_size=7), st.data())
+@settings(max_examples=500)
+def test_the_stopping_test_looks_at_every_interval(arms, data):
+    """Widths differ: neither the worst mean inside nor the best outside need have the end that counts."""
+    means, widths = (np.array(column, dtype=float) for column in zip(*arms, strict=True))
+    k = data.draw(st.integers(1, len(arms) - 1))
+    order = np.array(sorted(range(len(arms)), key=lambda a: (-means[a], a)))
+    lower, upper = means - widths, means + widths
+    expected = lower[order[:k]].min() > upper[order[k:]].max()
+    assert parted(means[:, None].copy(), 0, widths, order, k) == expected
+
+
 def test_rigorous_divides_delta_by_the_arms():
     one = lb.UCBAlpha(5, 1, delta=0.1, alpha=2, rigorous=True)
     two = lb.UCBAlpha(5, 1, delta=0.02, alpha=2)
@@ -554,18 +576,24 @@ def test_without_noise_the_two_indices_stay_balanced(name):
 # --- pulls in flight
 
 
-def test_an_index_counts_a_pull_in_flight_as_made():
-    policy = lb.UCB1(2, 1, noise_sd=0.5)
-    policy.tell_many([0, 1] * 5, [[0.6], [0.55]] * 5)
-    assert policy.ask() == 0
-    assert policy.ask([0]) == 1
-    assert policy.ask([0, 0, 0, 1]) == 1
-    ucb = lb.UCBAlpha(2, 1, delta=0.1, alpha=2, noise_sd=0.5)
-    ucb.tell_many([0, 1] * 5, [[0.6], [0.55]] * 5)
-    assert (ucb.ask(), ucb.ask([0])) == (0, 1)
-    moss = lb.MOSSAnytime(2, 1, noise_sd=0.5)
-    moss.tell_many([0, 1, 1, 1, 1], [[0.6], [1.2], [1.2], [1.2], [1.2]])
-    assert (moss.ask(), moss.ask([0])) == (0, 1)
+def test_an_index_counts_pulls_in_flight_as_made():
+    def ucb_alpha(t, n):
+        return 2 * 0.5 * math.sqrt(2 / n * math.log(3 * math.log(n) ** 2 / 0.1))
+
+    for policy, extra in [
+        (lb.UCB1(2, 1, noise_sd=0.5), lambda t, n: bonus("UCB1", 0.5, t, n)),
+        (lb.MOSSAnytime(2, 1, noise_sd=0.5), lambda t, n: bonus("MOSSAnytime", 0.5, t, n)),
+        (lb.UCBAlpha(2, 1, delta=0.1, alpha=2, noise_sd=0.5), ucb_alpha),
+    ]:
+        policy.tell_many([0, 0, 0, 1, 1, 1, 1, 1], [[0.8]] * 3 + [[0.5]] * 5)
+        answers = []
+        for mine in range(12):
+            for other in range(4):
+                t = 8 + mine + other
+                index = [0.8 + extra(t, 3 + mine), 0.5 + extra(t, 5 + other)]
+                answers.append(policy.ask([0] * mine + [1] * other))
+                assert answers[-1] == index.index(max(index))
+        assert set(answers) == {0, 1}
 
 
 def test_arms_whose_first_rewards_are_in_flight_wait_for_them():

@@ -13,9 +13,8 @@ from lexbandits.policies.elimination import more_active_than
 from lexbandits.policies.one_objective import answered, one_objective, own_noise_sd
 from lexbandits.policies.sorted_arms import resettle
 
-FIRST_PULLS = (
-    2  # ceil(exp(sqrt(δ/3))) for every δ in (0, 1); as floats it is 1 for tiny δ, and ε(1) is no number
-)
+# ceil(exp(sqrt(δ/3))) for every δ in (0, 1). Computed it would be 1 for a tiny δ, and ε(1) is no number.
+FIRST_PULLS = 2
 
 
 class State(NamedTuple):
