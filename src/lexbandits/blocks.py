@@ -17,7 +17,7 @@ from lexbandits.jit import is_compiled, kernel
 from lexbandits.policies.base import Counts, Rules, Vector
 from lexbandits.simulate import CORRELATED, World
 
-BUFFER = 1 << 14  # normals: long blocks of few arms, and the cache holds them beside the arms
+BUFFER = 1 << 13  # normals: long blocks of few arms, and the cache holds them beside the arms
 FIRST_FILL = 1 << 10  # a run that is over at once need not draw them all
 SLACK = 1e-14  # relative; sweeps are screened with sum·(1/n), a few roundings away from sum/n
 
@@ -79,6 +79,7 @@ def block_loop(rules: Rules) -> Callable[[Any, World, np.random.Generator, Desk,
         gather(desk.order, size, world.means, world.scales, desk.truth, desk.scales)
         played = 0
         reach = size  # pulls to try, as far as noise, limit and sweep allow
+        suspect = 0  # pulls to the end of the last block that was not quiet
         known = False  # whether top and bottom enclose the present estimates …
         tight = False  # … and are reached by two of them
         while played < limit and not finished(state):
@@ -122,8 +123,10 @@ def block_loop(rules: Rules) -> Callable[[Any, World, np.random.Generator, Desk,
                 arms.told[0] += span
                 played += span
                 cursor[0] += span * m
-                reach = min(2 * reach, desk.noise.size)
+                suspect = max(0, suspect - span)
+                reach = max(1, suspect // 2) if suspect > 0 else min(2 * reach, desk.noise.size)
             elif span > 1:
+                suspect = span
                 reach = span // 2
             elif not certain and size > 1:
                 known = False
@@ -140,6 +143,7 @@ def block_loop(rules: Rules) -> Callable[[Any, World, np.random.Generator, Desk,
                     gather(desk.order, size, world.means, world.scales, desk.truth, desk.scales)
                 known = False
                 reach = size
+                suspect = 0
         return played
 
     compilable = is_compiled(observe) and is_compiled(finished) and is_compiled(quiet_band)
@@ -184,8 +188,9 @@ def refill(
     for k in range(left):
         noise[k] = noise[cursor[0] + k]
     end = min(noise.size, max(least, cursor[2]) // m * m)
-    for k in range(left, end):
-        noise[k] = rng.standard_normal()
+    fresh = noise[left:end]  # a slice, as an index that may be negative costs a sixth of the speed
+    for k in range(fresh.size):
+        fresh[k] = rng.standard_normal()
     if kind == CORRELATED:
         normals = np.empty(m)
         for start in range(left, end, m):
@@ -230,11 +235,11 @@ def try_sweeps(
             running[position * m + i] = sums[arm, i]
             highs[position * m + i] = means[arm, i]
             lows[position * m + i] = means[arm, i]
+    rows = noise[start : start + sweeps * flat].reshape((sweeps, flat))
     for sweep in range(sweeps):
         share = 1.0 / (fewest + sweep + 1)
-        fresh = noise[start + sweep * flat :]  # a slice, as an index that may be negative stops the compiler
         for k in range(flat):
-            total = running[k] + (truth[k] + scales[k] * fresh[k])
+            total = running[k] + (truth[k] + scales[k] * rows[sweep, k])
             running[k] = total
             estimate = total * share
             highs[k] = max(highs[k], estimate)
