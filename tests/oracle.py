@@ -345,6 +345,71 @@ def lexelim_cone(draw, K, m, delta, lam, horizon, sigma=None, any_dependence=Fal
     return played, A, out, logE
 
 
+def lexelim_pool(draw, K, m, delta, lam, horizon, sigma=None):
+    """One pot per arm; each witness attacks where it is furthest ahead."""
+    sigma = sigma or [1.0] * m
+    A, played, out, grid = set(range(K)), [], [], judged_sweeps()
+    S = {a: [0.0] * m for a in range(K)}
+    G, V = dict.fromkeys(range(K), 0.0), dict.fromkeys(range(K), 0.0)
+    D = {(b, a, i): [0.0] * i for b in range(K) for a in range(K) for i in range(2, m)}
+    weights, n = {}, 0
+
+    def lead(y, a, b, i, j):
+        if i == 0:
+            return (y[a][0] - y[b][0]) / sigma[0]
+        s = sqrt(sigma[i] * sigma[i] + (lam * sigma[j]) * (lam * sigma[j]))
+        return ((y[a][i] - y[b][i]) + lam * (y[a][j] - y[b][j])) / s
+
+    def attack(a, b):
+        q = [min(lead(S, a, b, i, j) / n for j in range(max(i, 1))) for i in range(m)]
+        return max(q), q.index(max(q))
+
+    while len(A) > 1:
+        end = next(grid)
+        x = {a: [0.0] * m for a in A}
+        for _ in range(end - n):
+            for a in sorted(A):
+                if len(played) == horizon:
+                    return played, A, out
+                r = draw(len(played), a)
+                played.append(a)
+                for i in range(m):
+                    x[a][i] += r[i]
+        J, n = end - n, end
+        for a in A:
+            for i in range(m):
+                S[a][i] += x[a][i]
+        if weights:
+            for b in A:
+                for a, (w, i) in sorted(weights[b].items()):
+                    if i < 2:
+                        G[b] += w * lead(x, a, b, i, 0)
+                    else:
+                        before = min(D[b, a, i])
+                        D[b, a, i] = [D[b, a, i][j] + w * lead(x, a, b, i, j) for j in range(i)]
+                        G[b] += min(D[b, a, i]) - before
+                V[b] += J * (1 + sum(w * w for w, _ in weights[b].values()))
+            wealth = {b: log_mixture(G[b], V[b], 45.0) for b in A}
+            drop = {b for b in A if wealth[b] >= log(1 / delta)}
+            if drop == A:
+                drop = drop - {min(sorted(A), key=lambda b: wealth[b])}
+            for b in sorted(drop):
+                rival = max(sorted(weights[b]), key=lambda a: weights[b][a][0])
+                out.append((b, len(played), weights[b][rival][1], rival))
+            A = A - drop
+        weights = {}
+        for b in A if len(A) > 1 else ():
+            q = {a: attack(a, b) for a in A - {b}}
+            order = sorted(q, key=lambda a: (-q[a][0], a))
+            r, total = 1, q[order[0]][0]
+            while total > 0 and r < len(order) and (r + 1) * q[order[r]][0] > total:
+                total += q[order[r]][0]
+                r += 1
+            w = {a: (r + 1) * q[a][0] / total - 1 if total > 0 else 1.0 for a in order[:r]}
+            weights[b] = {a: (w[a], q[a][1]) for a in order[:r]}
+    return played, A, out
+
+
 def lexelim_phase(draw, K, m, delta, sizes, horizon, sigma=None):
     """Averaged evidence of all witnesses, phase by phase."""
     sigma = sigma or [1.0] * m

@@ -24,6 +24,7 @@ from lexbandits.confidence import (
     two_sample_radius,
 )
 from lexbandits.policies.lexelim_cone import form_coalition, margin, weigh_coalition
+from lexbandits.policies.lexelim_pool import LexElimPool
 from lexbandits.policies.sweeps import next_judged
 from lexbandits.simulate import stream
 
@@ -92,6 +93,16 @@ def test_cone_is_its_specification(tape, tradeoff, dependent, data):
 
 
 @pytest.mark.interpreted
+@given(tapes(), tradeoffs, st.data())
+@settings(max_examples=150)
+def test_pool_is_its_specification(tape, tradeoff, data):
+    K, m, horizon, draw = tape
+    sigma = scales(data, m)
+    policy = LexElimPool(K, m, delta=0.4, tradeoff=tradeoff, noise_sd=sigma or 1.0)
+    same_run(policy, draw, horizon, oracle.lexelim_pool(draw, K, m, 0.4, tradeoff, horizon, sigma))
+
+
+@pytest.mark.interpreted
 @given(tapes(), st.data())
 @settings(max_examples=150)
 def test_phase_is_its_specification(tape, data):
@@ -134,6 +145,8 @@ def test_simulated_runs_are_the_specification_s(number):
     for policy, expected in [
         (lb.LexElimCone(K, m, tradeoff=lam, **settings),
          oracle.lexelim_cone(draw, K, m, 0.3, lam, horizon, sigma)),
+        (LexElimPool(K, m, tradeoff=lam, **settings),
+         oracle.lexelim_pool(draw, K, m, 0.3, lam, horizon, sigma)),
         (lb.LexElimPhase(K, m, optimal_set_sizes=sizes, **settings),
          oracle.lexelim_phase(draw, K, m, 0.3, sizes, horizon, sigma)),
         (lb.LexElimTol(K, m, tolerance=tol, **settings),
@@ -346,6 +359,7 @@ def test_the_cone_s_margin_is_at_least_the_paper_s_effective_gap(K, m, seed, ext
 def policies(K, m):
     return {
         "cone": lb.LexElimCone(K, m, delta=0.2, tradeoff=1.0, noise_sd=0.3),
+        "pool": LexElimPool(K, m, delta=0.2, tradeoff=1.0, noise_sd=0.3),
         "phase": lb.LexElimPhase(
             K, m, delta=0.2, optimal_set_sizes=[min(K, 2)] * (m - 1) + [1], noise_sd=0.3
         ),
@@ -353,7 +367,7 @@ def policies(K, m):
     }
 
 
-@pytest.mark.parametrize("kind", ["cone", "phase"])
+@pytest.mark.parametrize("kind", ["cone", "pool", "phase"])
 @given(st.randoms(use_true_random=False), st.integers(0, 40))
 @settings(max_examples=40)
 def test_rewards_are_paired_by_arm_and_sweep_whatever_their_order(kind, random, seed):
@@ -377,7 +391,7 @@ def test_rewards_are_paired_by_arm_and_sweep_whatever_their_order(kind, random, 
     assert late.recommendation == policy.recommendation
 
 
-@pytest.mark.parametrize("kind", ["cone", "phase", "tol"])
+@pytest.mark.parametrize("kind", ["cone", "pool", "phase", "tol"])
 def test_with_pulls_in_flight_every_answer_is_the_same_in_the_end(kind):
     """A queue of eight pulls, answered out of order and sometimes lost."""
     instance = lb.random_instance(4, 3, seed=5, max_tradeoff=1.0, noise_sd=0.3)
@@ -399,7 +413,7 @@ def test_with_pulls_in_flight_every_answer_is_the_same_in_the_end(kind):
     assert policy.eliminations == late
 
 
-@pytest.mark.parametrize("kind", ["cone", "phase"])
+@pytest.mark.parametrize("kind", ["cone", "pool", "phase"])
 def test_an_arm_may_run_ahead_without_bound(kind):
     rng = np.random.default_rng(0)
     arms = [0] * 5000 + [1] * 4000 + [2] * 3000
@@ -421,7 +435,7 @@ def test_an_arm_may_run_ahead_without_bound(kind):
     assert many.eliminations == inorder.eliminations
 
 
-@pytest.mark.parametrize("kind", ["cone", "phase", "tol"])
+@pytest.mark.parametrize("kind", ["cone", "pool", "phase", "tol"])
 def test_exact_ties_everywhere_never_hang(kind):
     instance = lb.Instance(np.zeros((4, 3)), noise_sd=0.3)
     policy = policies(4, 3)[kind]
@@ -434,7 +448,7 @@ def test_exact_ties_everywhere_never_hang(kind):
     assert constant.finished == (kind == "tol" and constant.state.clock[2] == 3)
 
 
-@pytest.mark.parametrize("kind", ["cone", "phase", "tol"])
+@pytest.mark.parametrize("kind", ["cone", "pool", "phase", "tol"])
 def test_a_single_arm_needs_no_trial(kind):
     policy = policies(1, 3)[kind]
     assert policy.finished
@@ -468,7 +482,7 @@ def test_a_value_not_measured_counts_for_nothing():
     assert np.isinf(policy.intervals[1]).all()
 
 
-@pytest.mark.parametrize("kind", ["cone", "phase", "tol"])
+@pytest.mark.parametrize("kind", ["cone", "pool", "phase", "tol"])
 def test_intervals_hold_the_means(kind):
     instance = lb.random_instance(4, 3, seed=5, max_tradeoff=1.0, noise_sd=0.3)
     policy = policies(4, 3)[kind]

@@ -8,6 +8,7 @@ import pytest
 from scipy.stats import binom
 
 import lexbandits as lb
+from lexbandits.policies.lexelim_pool import LexElimPool
 
 pytestmark = pytest.mark.slow
 
@@ -40,27 +41,29 @@ def eliminated(policy, instance, arm, horizon, runs, seed):
     )
 
 
+@pytest.mark.parametrize("kind", [lb.LexElimCone, LexElimPool])
 @pytest.mark.parametrize("m", [1, 2, 3, 4])
-def test_cone_keeps_the_lex_optimal_arm_on_the_edge_of_its_cone(m):
+def test_the_lex_optimal_arm_stays_on_the_edge_of_its_cone(m, kind):
     rng, wrong = np.random.default_rng(m), []
     for number in range(INSTANCES):
         K, lam = int(rng.integers(2, 8)), float(rng.choice([0.0, 0.5, 1.0, 3.0]))
         instance = lb.Instance(on_the_edge(rng, K, m, lam))
-        policy = lb.LexElimCone(K, m, delta=DELTA, tradeoff=lam)
+        policy = kind(K, m, delta=DELTA, tradeoff=lam)
         wrong.append(eliminated(policy, instance, 0, 4000, RUNS, number))
         at_most_delta(wrong[-1], RUNS)
     at_most_delta(sum(wrong), INSTANCES * RUNS)
 
 
+@pytest.mark.parametrize("kind", [lb.LexElimCone, LexElimPool])
 @pytest.mark.parametrize("correlation", [-0.9, 0.9])
-def test_cone_keeps_it_whatever_the_dependence_it_was_told_of(correlation):
+def test_it_stays_whatever_the_dependence_it_was_told_of(correlation, kind):
     rng = np.random.default_rng(7)
     matrix = np.where(np.eye(2) == 1, 1.0, correlation)
     for number in range(INSTANCES // 2):
         K, lam = int(rng.integers(2, 6)), float(rng.choice([0.5, 1.0, 3.0]))
         instance = lb.Instance(on_the_edge(rng, K, 2, lam), correlation=matrix)
         for correlated in (True, matrix):
-            policy = lb.LexElimCone(K, 2, delta=DELTA, tradeoff=lam, correlated=correlated)
+            policy = kind(K, 2, delta=DELTA, tradeoff=lam, correlated=correlated)
             at_most_delta(eliminated(policy, instance, 0, 3000, RUNS, number), RUNS)
 
 

@@ -24,6 +24,7 @@ EXAMPLES = {
         "noise_sd": [0.2, 0.1],
         "correlated": [[1.0, 0.2], [0.2, 1.0]],
     },
+    "LexElimPool": {"delta": 0.3, "tradeoff": 0.5, "noise_sd": [0.2, 0.1], "correlated": True},
     "LexElimPhase": {"delta": 0.3, "optimal_set_sizes": [2, 1], "noise_sd": 0.2},
     "LexElimTol": {"delta": 0.3, "tolerance": [0.5, 0.0], "resolution": 0.3, "noise_sd": [0.2, 0.1]},
     "ExponentialGapElimination": {"delta": 0.3, "noise_sd": [0.3, 0.2], "target_size": 2, "scale": 500.0},

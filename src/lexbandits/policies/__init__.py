@@ -6,6 +6,7 @@ from lexbandits.policies.lexelim_cone import LexElimCone
 from lexbandits.policies.lexelim_in import LexElimIn
 from lexbandits.policies.lexelim_out import LexElimOut
 from lexbandits.policies.lexelim_phase import LexElimPhase
+from lexbandits.policies.lexelim_pool import LexElimPool
 from lexbandits.policies.lexelim_tol import LexElimTol
 from lexbandits.policies.moss import MOSSAnytime
 from lexbandits.policies.pf_lex import PFLex
@@ -20,6 +21,7 @@ BY_NAME: dict[str, type[Policy]] = {
         LexElimOut,
         LexElimIn,
         LexElimCone,
+        LexElimPool,
         LexElimPhase,
         LexElimTol,
         ExponentialGapElimination,
