@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lexbandits.paper import ARMS, DELTA
 from lexbandits.paper import PAPERS as OURS
+from lexbandits.wording import count, percent, pm
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -662,25 +663,6 @@ def tail(wrong: int, runs: int, rate: float) -> float:
     from scipy.stats import binom
 
     return float(binom.sf(wrong - 1, runs, rate))
-
-
-def count(value: float) -> str:
-    """1,234 or, beyond ten million, 1.2e+07; short values keep their decimals."""
-    if math.isnan(value):
-        return "none"
-    if abs(value) >= 1e7:
-        return f"{value:.2e}"
-    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
-
-
-def pm(mean: float, error: float) -> str:
-    """Mean ± standard error."""
-    return count(mean) if math.isnan(error) or math.isnan(mean) else f"{count(mean)} ± {count(error)}"
-
-
-def percent(share: float) -> str:
-    """A share of one."""
-    return "–" if math.isnan(share) else f"{100 * share:.0f} %"
 
 
 def bends(row: Row) -> bool:

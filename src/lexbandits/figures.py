@@ -376,6 +376,7 @@ def bounds(tables: Tables) -> "Figure":
                 elif y:
                     axes.axhline(y, color="#d0d0d0", lw=0.5)
             axes.set(xscale="log", ylim=(len(lines) - 0.4, 0.4))
+            axes.margins(x=0.09)
             axes.grid(visible=False, axis="y")
             axes.tick_params(axis="y", length=0)
             axes.set_yticks(
@@ -384,9 +385,8 @@ def bounds(tables: Tables) -> "Figure":
             )
             axes.set_title(title, loc="left", fontsize=7)
             if column == 0:
-                axes.annotate(
-                    WIDTHS[width], (-0.55, 1.075), xycoords="axes fraction", fontweight="bold", fontsize=8
-                )
+                top = axes.get_position().y1 + 0.028
+                figure.text(0.012, top, WIDTHS[width], fontweight="bold", fontsize=8)
             if row == 1:
                 axes.set_xlabel("pulls, or regret")
     grey: Any = {"ls": "", "color": "#555555", "mew": 0.9}
@@ -466,17 +466,11 @@ def sensitivity(tables: Tables) -> "Figure":
                 alpha=0.18,
                 lw=0,
             )
-            rate = curve["wrong"] / curve["replications"]
-            lower.errorbar(
-                x,
-                100 * rate,
-                yerr=[
-                    100 * (rate - curve["error_low"]).clip(lower=0),
-                    100 * (curve["error_high"] - rate).clip(lower=0),
-                ],
-                elinewidth=0.5,
-                **style,
-            )
+            partial = curve["unstopped"] > 0  # means of the runs that stopped only
+            upper.plot(x[partial], mean[partial], **style | {"ls": "", "mfc": "white"})
+            failed = curve["failed"]
+            bars = [failed - curve["failed_low"], curve["failed_high"] - failed]
+            lower.errorbar(x, failed, yerr=bars, elinewidth=0.5, **style)
             name = f"{look.short} {SHORT_WIDTHS[width]}" if width in SHORT_WIDTHS else look.short
             if parameter == "alpha":
                 name = SHORT_WIDTHS[width]
@@ -502,7 +496,7 @@ def sensitivity(tables: Tables) -> "Figure":
         lower.axhline(1, color="#333333", lw=0.7, ls=(0, (3, 2)))
         if column == 0:
             upper.set_ylabel("pulls to stop")
-            lower.set_ylabel("wrong answers, %")
+            lower.set_ylabel("no right answer, %")
         labels.append((upper, min(values) if parameter == "delta" else max(values), ends))
     for axes, x_end, ends in labels:
         label_ends(axes, x_end, ends)
@@ -544,9 +538,10 @@ FIGURES: dict[str, tuple[Callable[[Tables], "Figure"], str, str]] = {
     "sensitivity": (
         sensitivity,
         "Sensitivity at K = 10",
-        "Mean pulls (band: two standard errors) and wrong answers (bars: exact 95 % intervals; "
-        "dashed: δ = 0.01). Solid, dashed and dotted lines: widths as printed, matched, and times "
-        "0.1.",
+        "Above, mean pulls of the runs that stopped (band: two standard errors; white markers: some "
+        "runs did not). Below, runs with a wrong answer or none (bars: exact 95 % intervals; dashed: "
+        "1 %). Solid, dashed and dotted lines: widths as printed, matched, and times 0.1; for the "
+        "width scale and the sound and tight policies the line of the algorithm.",
     ),
 }  # fmt: skip
 

@@ -351,8 +351,18 @@ def _answers(results: Results) -> dict[str, Row]:
             "wrong": rate["wrong"],
             "error_low": rate["low"],
             "error_high": rate["high"],
+            **_no_right_answer(rate["wrong"] + rate["unstopped"], rate["replications"]),
         }
     return answers
+
+
+def _no_right_answer(failed: int, runs: int) -> Row:
+    """Runs with a wrong answer or none, in percent, with the exact 95 % interval."""
+    from scipy.stats import beta
+
+    low = float(beta.ppf(0.025, failed, runs - failed + 1)) if failed else 0.0
+    high = float(beta.ppf(0.975, failed + 1, runs - failed)) if failed < runs else 1.0
+    return {"failed": 100 * failed / runs, "failed_low": 100 * low, "failed_high": 100 * high}
 
 
 def _acceleration(results: Results, answers: Mapping[str, Row]) -> list[Row]:

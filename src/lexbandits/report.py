@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lexbandits.figures import FIGURES, WIDTHS, house_style
+from lexbandits.wording import count, pm
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -41,7 +42,14 @@ MARKS = {"holds": ("yes", "✓"), "does not hold": ("no", "✗")}
 HEADINGS = {
     "n_arms": "K",
     "noise_sd": "σ told",
+    "first_half": "first half of the rounds",
     "second_half": "second half",
+    "bend": "second half − 0.8 × first",
+    "by_objective_2": "share by objective 2",
+    "lower_bound_objective_1": "lower bound, objective 1 alone",
+    "failed": "no right answer, %",
+    "failed_low": "low",
+    "failed_high": "high",
     "arms_eliminated": "arms eliminated",
     "samples_tilde": "samples, objective alone",
     "above_printed": "runs above printed",
@@ -169,36 +177,29 @@ def _card(row: Mapping[str, Any]) -> str:
 
 def _plain_table(table: "pd.DataFrame") -> str:
     """Rows as they are, each mean joined with its standard error."""
+    rows = [{str(name): value for name, value in row.items()} for row in table.to_dict("records")]
     columns = [str(name) for name in table.columns if not str(name).endswith("_se")]
-    head = "".join(f"<th>{html.escape(HEADINGS.get(name, name.replace('_', ' ')))}</th>" for name in columns)
-    rows = []
-    for row in table.to_dict("records"):
-        cells = []
-        for name in columns:
-            text = _cell(row[name])
-            error = row.get(f"{name}_se")
-            if error is not None and text and not math.isnan(error):
-                text += f" ± {_cell(float(error))}"
-            if name == "width":
-                text = WIDTHS.get(text, text)
-            number = not isinstance(row[name], (str, bool))
-            cells.append(f"<td{' class=number' if number else ''}>{html.escape(text)}</td>")
-        rows.append(f"<tr>{''.join(cells)}</tr>")
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
+    numeric = {name for name in columns if not isinstance(rows[0][name], (str, bool))}
+
+    def cell(tag: str, name: str, text: str) -> str:
+        return f"<{tag}{' class=number' if name in numeric else ''}>{_text(text)}</{tag}>"
+
+    head = "".join(cell("th", name, HEADINGS.get(name, name.replace("_", " "))) for name in columns)
+    body = "".join(
+        f"<tr>{''.join(cell('td', name, _value(row, name)) for name in columns)}</tr>" for row in rows
+    )
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 
-def _cell(value: Any) -> str:
-    if isinstance(value, str):
-        return value
+def _value(row: Mapping[str, Any], name: str) -> str:
+    value = row[name]
     if isinstance(value, bool):
         return "yes" if value else ""
-    if isinstance(value, int):
-        return f"{value:,}"
-    if math.isnan(value):
+    if isinstance(value, str):
+        return WIDTHS.get(value, value) if name == "width" else value
+    if isinstance(value, float) and math.isnan(value):
         return ""
-    if math.isinf(value) or abs(value) >= 1e7:
-        return f"{value:.3g}"
-    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
+    return pm(value, row[f"{name}_se"]) if f"{name}_se" in row else count(value)
 
 
 PAGE = """<!doctype html>
@@ -243,7 +244,7 @@ table { border-collapse: collapse; font-size: .82rem; width: 100%; }
 th, td { text-align: left; vertical-align: top; padding: .3rem .6rem .3rem 0;
   border-bottom: 1px solid var(--line); }
 th { font-weight: 600; }
-td.number { text-align: right; white-space: nowrap; font-variant-numeric: tabular-nums; }
+.number { text-align: right; white-space: nowrap; font-variant-numeric: tabular-nums; }
 .overview { font-size: .92rem; }
 .overview td { padding: .5rem .8rem .5rem 0; }
 .overview td + td { min-width: 17rem; }
