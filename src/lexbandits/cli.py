@@ -191,7 +191,7 @@ def _show_verdicts(verdicts: Any) -> None:
 
     shown = Table("claim", "verdict")
     for row in verdicts.to_dict("records"):
-        shown.add_row(row["source"], row["verdict"])
+        shown.add_row(row["claim"], row["verdict"])
     Console().print(shown)
 
 
