@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from lexbandits.confidence import log_mixture, mixture_ceiling
 from lexbandits.jit import kernel
-from lexbandits.policies.base import Arms, Counts, Rules, Vector, eliminate, record, untried
+from lexbandits.policies.base import Arms, Counts, Rules, Vector, eliminate, fewest_pulls, record, untried
 from lexbandits.policies.checks import at_least, per_objective, probability, spread
 from lexbandits.policies.faces import dependence, face_scales
 from lexbandits.policies.sweeps import (
@@ -28,7 +28,6 @@ from lexbandits.policies.sweeps import (
     TURN,
     SweepPolicy,
     Sweeps,
-    choose_in_turn,
     close_block,
     enlist,
     find_turn,
@@ -64,8 +63,12 @@ class State(NamedTuple):
 
 @kernel
 def choose(state: State, pending: Counts) -> int:
-    """Sweeps: the active arm with the fewest pulls, lowest index."""
-    return choose_in_turn(state.arms, state.sweeps.clock, pending)
+    """Sweeps: the active arm with the fewest pulls, lowest index.
+
+    With nothing in flight that is whose turn it is: nobody has fewer pulls, and nobody before as few.
+    """
+    turn = state.sweeps.clock[TURN]
+    return int(turn) if pending[turn] == 0 else fewest_pulls(state.arms, pending)
 
 
 @kernel

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from lexbandits.confidence import log_add, log_mixture
 from lexbandits.jit import kernel
-from lexbandits.policies.base import Arms, Counts, Rules, Vector, eliminate, record, untried
+from lexbandits.policies.base import Arms, Counts, Rules, Vector, eliminate, fewest_pulls, record, untried
 from lexbandits.policies.checks import per_objective, probability, set_sizes, spread
 from lexbandits.policies.sweeps import (
     ACTIVE,
@@ -25,7 +25,6 @@ from lexbandits.policies.sweeps import (
     TURN,
     SweepPolicy,
     Sweeps,
-    choose_in_turn,
     close_block,
     enlist,
     find_turn,
@@ -52,8 +51,12 @@ class State(NamedTuple):
 
 @kernel
 def choose(state: State, pending: Counts) -> int:
-    """Sweeps: the active arm with the fewest pulls, lowest index."""
-    return choose_in_turn(state.arms, state.sweeps.clock, pending)
+    """Sweeps: the active arm with the fewest pulls, lowest index.
+
+    With nothing in flight that is whose turn it is: nobody has fewer pulls, and nobody before as few.
+    """
+    turn = state.sweeps.clock[TURN]
+    return int(turn) if pending[turn] == 0 else fewest_pulls(state.arms, pending)
 
 
 @kernel

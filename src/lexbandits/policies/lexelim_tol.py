@@ -12,13 +12,13 @@ from numpy.typing import ArrayLike
 
 from lexbandits.confidence import cost_of_time, spread_of_mean, two_sample_radius
 from lexbandits.jit import kernel
-from lexbandits.policies.base import Arms, Counts, Policy, Rules, Vector, eliminate, untried
+from lexbandits.policies.base import Arms, Counts, Rules, Vector, eliminate, fewest_pulls, untried
 from lexbandits.policies.checks import per_objective, probability, spread
 from lexbandits.policies.sweeps import (
     ACTIVE,
     PRIOR,
     TURN,
-    choose_in_turn,
+    InTurn,
     find_turn,
     time_uniform_intervals,
 )
@@ -45,8 +45,9 @@ class State(NamedTuple):
 
 @kernel
 def choose(state: State, pending: Counts) -> int:
-    """The active arm with the fewest pulls, lowest index."""
-    return choose_in_turn(state.arms, state.clock, pending)
+    """The active arm with the fewest pulls, lowest index; with nothing in flight, whose turn it is."""
+    turn = state.clock[TURN]
+    return int(turn) if pending[turn] == 0 else fewest_pulls(state.arms, pending)
 
 
 @kernel
@@ -246,7 +247,7 @@ def next_objective(state: State) -> None:
     find_extremes(state)
 
 
-class LexElimTol(Policy):
+class LexElimTol(InTurn):
     """For ties that are never exact: all it needs are the differences that do not matter.
 
     Per objective i, differences up to `tolerance`[i] are immaterial: such arms go on to the next
