@@ -20,11 +20,11 @@ def river_ucb(rounds):
     policy = bandit.UCB(delta=DEVIATION, seed=1)
     noise = random.Random(1)
     arms = range(len(MEANS))
-    start = time.perf_counter()
+    start = time.process_time()
     for _ in range(rounds):
         arm = policy.pull(arms)
         policy.update(arm, noise.gauss(MEANS[arm], DEVIATION))
-    return rounds / (time.perf_counter() - start)
+    return rounds / (time.process_time() - start)
 
 
 def pymab_ucb(rounds, backend):
@@ -39,16 +39,20 @@ def pymab_ucb(rounds, backend):
         )
 
     experiment(10).run()
-    start = time.perf_counter()
+    start = time.process_time()
     experiment(rounds).run()
-    return rounds / (time.perf_counter() - start)
+    return rounds / (time.process_time() - start)
 
 
 def main(repeats):
     rates = {
         f"river {version('river')} UCB": [river_ucb(20_000) for _ in range(repeats)],
-        f"pymab {version('pymab')} UCB, its Python backend": [pymab_ucb(3_000, "python") for _ in range(repeats)],
-        f"pymab {version('pymab')} UCB, its Rust backend": [pymab_ucb(300_000, "rust") for _ in range(repeats)],
+        f"pymab {version('pymab')} UCB, its Python backend": [
+            pymab_ucb(3_000, "python") for _ in range(repeats)
+        ],
+        f"pymab {version('pymab')} UCB, its Rust backend": [
+            pymab_ucb(300_000, "rust") for _ in range(repeats)
+        ],
     }
     print(json.dumps(rates))
 
