@@ -23,7 +23,7 @@ from lexbandits.policies.exponential_gap import State as EGEState
 from lexbandits.policies.pf_lex import chain, kept
 from lexbandits.policies.sorted_arms import resettle
 from lexbandits.policies.ucb_alpha import parted
-from lexbandits.simulate import plain_loop, stream, world
+from lexbandits.simulate import play, stream
 
 long = pytest.mark.skipif(INTERPRETED, reason="millions of rounds")
 
@@ -522,15 +522,14 @@ def test_rigorous_divides_delta_by_the_arms():
 def growth(policy, gap, early, late, runs):
     """Mean regret made between two rounds; σ = 1."""
     instance = lb.Instance([[gap], [0.0]], noise_sd=1.0)
-    loop, truth, none = plain_loop(policy.rules), world(instance), np.zeros(2, np.int64)
     total = 0.0
     for replication in range(runs):
         run = policy.fresh()
         run.start_run(0, replication)
         rng = stream(0, replication)
-        loop(run.state, truth, rng, none, np.empty(early, np.int64))
+        play(run, instance, rng, np.empty(early, np.int64))
         before = run.pulls[1]
-        loop(run.state, truth, rng, none, np.empty(late - early, np.int64))
+        play(run, instance, rng, np.empty(late - early, np.int64))
         total += gap * (run.pulls[1] - before) / runs
     return total
 
