@@ -19,8 +19,8 @@ test-slow: $(READY)  ## error rates over thousands of seeds
 	$(BIN)/python -m pytest -m slow
 
 check: $(READY)  ## format, lint, types, layers
-	$(BIN)/ruff format --check .
-	$(BIN)/ruff check .
+	$(BIN)/ruff format --check src tests benchmarks
+	$(BIN)/ruff check src tests benchmarks
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
