@@ -11,10 +11,9 @@ from functools import cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from lexbandits.jit import is_compiled, kernel
-from lexbandits.policies.base import Counts, Rules, Vector
+from lexbandits.policies.base import Arms, Counts, Rules, Vector
 from lexbandits.simulate import CORRELATED, World
 
 BUFFER = 1 << 13  # normals: long blocks of few arms, and the cache holds them beside the arms
@@ -75,8 +74,8 @@ def block_loop(rules: Rules) -> Callable[[Any, World, np.random.Generator, Desk,
         m = world.means.shape[1]
         band = np.empty(m)
         reward = np.empty(m)
-        size, fewest, ahead = line_up(arms.pulls, arms.active, desk.order)
-        gather(desk.order, size, world.means, world.scales, desk.truth, desk.scales)
+        size, fewest, ahead = line_up(arms, desk)
+        gather(world, desk, size)
         played = 0
         reach = size  # pulls to try, as far as noise, limit and sweep allow
         suspect = 0  # pulls to the end of the last block that was not quiet
@@ -84,35 +83,29 @@ def block_loop(rules: Rules) -> Callable[[Any, World, np.random.Generator, Desk,
         tight = False  # … and are reached by two of them
         while played < limit and not finished(state):
             if cursor[1] - cursor[0] < size * m:
-                refill(rng, desk.noise, cursor, size * m, m, world.kind, world.root)
+                refill(world, rng, desk, size * m)
             span = max(1, min(reach, limit - played, (cursor[1] - cursor[0]) // m))
             if ahead == 0 and fewest > 0 and span >= size:
                 sweeps = span // size
                 span = sweeps * size
                 quiet_band(state, fewest + sweeps - 1, band)
-                quiet = try_sweeps(
-                    arms.sums, arms.means, desk.order, size, fewest, sweeps, desk.truth, desk.scales,
-                    desk.noise, cursor[0], desk.sums, desk.highs, desk.lows, band,
-                )  # fmt: skip
+                quiet = try_sweeps(arms, desk, size, fewest, sweeps, band)
                 if quiet:
                     fewest += sweeps
-                    keep_sweeps(arms.pulls, arms.sums, arms.means, desk.order, size, fewest, desk.sums)
+                    keep_sweeps(arms, desk, size, fewest)
                 known = False
                 certain = False
             else:
                 span = min(span, size - ahead)
                 if not known:
-                    extremes(arms.means, desk.order, size, desk.top, desk.bottom)
+                    extremes(arms, desk, size)
                     tight = True
                 known = True
                 quiet_band(state, fewest, band)
-                quiet = try_part(
-                    arms.sums, desk.order, ahead, span, fewest, desk.truth, desk.scales,
-                    desk.noise, cursor[0], desk.sums, desk.highs, desk.lows, desk.top, desk.bottom, band,
-                )  # fmt: skip
+                quiet = try_part(arms, desk, ahead, span, fewest, band)
                 certain = tight
                 if quiet:
-                    keep_part(arms.pulls, arms.sums, arms.means, desk.order, ahead, span, fewest, desk.sums)
+                    keep_part(arms, desk, ahead, span, fewest)
                     tight = False
                     ahead += span
                     if ahead == size:
@@ -138,9 +131,9 @@ def block_loop(rules: Rules) -> Callable[[Any, World, np.random.Generator, Desk,
                 played += 1
                 cursor[0] += m
                 before = size
-                size, fewest, ahead = line_up(arms.pulls, arms.active, desk.order)
+                size, fewest, ahead = line_up(arms, desk)
                 if size != before:
-                    gather(desk.order, size, world.means, world.scales, desk.truth, desk.scales)
+                    gather(world, desk, size)
                 known = False
                 reach = size
                 suspect = 0
@@ -151,8 +144,9 @@ def block_loop(rules: Rules) -> Callable[[Any, World, np.random.Generator, Desk,
 
 
 @kernel
-def line_up(pulls: Counts, active: NDArray[np.bool_], order: Counts) -> tuple[int, int, int]:
+def line_up(arms: Arms, desk: Desk) -> tuple[int, int, int]:
     """List the active arms; return how many, the fewest pulls, and how many have one pull more."""
+    pulls, active, order = arms.pulls, arms.active, desk.order
     size = 0
     fewest = -1
     for arm in range(pulls.size):
@@ -168,10 +162,9 @@ def line_up(pulls: Counts, active: NDArray[np.bool_], order: Counts) -> tuple[in
 
 
 @kernel
-def gather(
-    order: Counts, size: int, means: Vector, deviations: Vector, truth: Vector, scales: Vector
-) -> None:
+def gather(world: World, desk: Desk, size: int) -> None:
     """Put the true means and deviations of the active arms side by side."""
+    means, deviations, order, truth, scales = world.means, world.scales, desk.order, desk.truth, desk.scales
     m = means.shape[1]
     for position in range(size):
         for i in range(m):
@@ -180,10 +173,9 @@ def gather(
 
 
 @kernel
-def refill(
-    rng: np.random.Generator, noise: Vector, cursor: Counts, least: int, m: int, kind: int, root: Vector
-) -> None:
+def refill(world: World, rng: np.random.Generator, desk: Desk, least: int) -> None:
     """Draw until `least` or more numbers are ahead of the cursor, more each time."""
+    noise, cursor, m = desk.noise, desk.cursor, world.means.shape[1]
     left = cursor[1] - cursor[0]
     for k in range(left):
         noise[k] = noise[cursor[0] + k]
@@ -191,7 +183,8 @@ def refill(
     fresh = noise[left:end]  # a slice, as an index that may be negative costs a sixth of the speed
     for k in range(fresh.size):
         fresh[k] = rng.standard_normal()
-    if kind == CORRELATED:
+    if world.kind == CORRELATED:
+        root = world.root
         normals = np.empty(m)
         for start in range(left, end, m):
             for i in range(m):
@@ -207,35 +200,22 @@ def refill(
 
 
 @kernel
-def try_sweeps(
-    sums: Vector,
-    means: Vector,
-    order: Counts,
-    size: int,
-    fewest: int,
-    sweeps: int,
-    truth: Vector,
-    scales: Vector,
-    noise: Vector,
-    start: int,
-    running: Vector,
-    highs: Vector,
-    lows: Vector,
-    band: Vector,
-) -> bool:
-    """Whether the estimates stay within the band during whole sweeps; `running` ends as their sums.
+def try_sweeps(arms: Arms, desk: Desk, size: int, fewest: int, sweeps: int, band: Vector) -> bool:
+    """Whether the estimates stay within the band during whole sweeps; `desk.sums` ends as their sums.
 
     The innermost loop is elementwise over arms and objectives, so that it compiles to vector code.
     """
+    truth, scales, running, highs, lows = desk.truth, desk.scales, desk.sums, desk.highs, desk.lows
     m = band.size
     flat = size * m
     for position in range(size):
-        arm = order[position]
+        arm = desk.order[position]
         for i in range(m):
-            running[position * m + i] = sums[arm, i]
-            highs[position * m + i] = means[arm, i]
-            lows[position * m + i] = means[arm, i]
-    rows = noise[start : start + sweeps * flat].reshape((sweeps, flat))
+            running[position * m + i] = arms.sums[arm, i]
+            highs[position * m + i] = arms.means[arm, i]
+            lows[position * m + i] = arms.means[arm, i]
+    start = desk.cursor[0]
+    rows = desk.noise[start : start + sweeps * flat].reshape((sweeps, flat))
     for sweep in range(sweeps):
         share = 1.0 / (fewest + sweep + 1)
         for k in range(flat):
@@ -258,22 +238,21 @@ def try_sweeps(
 
 
 @kernel
-def keep_sweeps(
-    pulls: Counts, sums: Vector, means: Vector, order: Counts, size: int, count: int, running: Vector
-) -> None:
+def keep_sweeps(arms: Arms, desk: Desk, size: int, count: int) -> None:
     """Commit whole sweeps: every active arm now has `count` pulls."""
-    m = sums.shape[1]
+    m = arms.sums.shape[1]
     for position in range(size):
-        arm = order[position]
-        pulls[arm] = count
+        arm = desk.order[position]
+        arms.pulls[arm] = count
         for i in range(m):
-            sums[arm, i] = running[position * m + i]
-            means[arm, i] = running[position * m + i] / count
+            arms.sums[arm, i] = desk.sums[position * m + i]
+            arms.means[arm, i] = desk.sums[position * m + i] / count
 
 
 @kernel
-def extremes(means: Vector, order: Counts, size: int, top: Vector, bottom: Vector) -> None:
+def extremes(arms: Arms, desk: Desk, size: int) -> None:
     """The largest and the smallest estimate on each objective."""
+    means, order, top, bottom = arms.means, desk.order, desk.top, desk.bottom
     for i in range(top.size):
         top[i] = bottom[i] = means[order[0], i]
         for position in range(1, size):
@@ -282,29 +261,15 @@ def extremes(means: Vector, order: Counts, size: int, top: Vector, bottom: Vecto
 
 
 @kernel
-def try_part(
-    sums: Vector,
-    order: Counts,
-    ahead: int,
-    span: int,
-    fewest: int,
-    truth: Vector,
-    scales: Vector,
-    noise: Vector,
-    start: int,
-    running: Vector,
-    highs: Vector,
-    lows: Vector,
-    top: Vector,
-    bottom: Vector,
-    band: Vector,
-) -> bool:
+def try_part(arms: Arms, desk: Desk, ahead: int, span: int, fewest: int, band: Vector) -> bool:
     """Whether the estimates seen before each of the next `span` pulls of a sweep are within the band.
 
     For one pull this is exactly the question whether somebody leaves, where top and bottom are tight.
     Widens them to the estimates after the pulls if so.
     """
-    m = band.size
+    truth, scales, noise, running = desk.truth, desk.scales, desk.noise, desk.sums
+    highs, lows, top, bottom = desk.highs, desk.lows, desk.top, desk.bottom
+    m, start = band.size, desk.cursor[0]
     for i in range(m):
         highs[i] = top[i]
         lows[i] = bottom[i]
@@ -315,7 +280,8 @@ def try_part(
         position = ahead + pull
         for i in range(m):
             k = position * m + i
-            running[k] = sums[order[position], i] + (truth[k] + scales[k] * noise[start + pull * m + i])
+            reward = truth[k] + scales[k] * noise[start + pull * m + i]
+            running[k] = arms.sums[desk.order[position], i] + reward
             estimate = running[k] / (fewest + 1)
             highs[i] = max(highs[i], estimate)
             lows[i] = min(lows[i], estimate)
@@ -326,21 +292,12 @@ def try_part(
 
 
 @kernel
-def keep_part(
-    pulls: Counts,
-    sums: Vector,
-    means: Vector,
-    order: Counts,
-    ahead: int,
-    span: int,
-    fewest: int,
-    running: Vector,
-) -> None:
+def keep_part(arms: Arms, desk: Desk, ahead: int, span: int, fewest: int) -> None:
     """Commit part of a sweep."""
-    m = sums.shape[1]
+    m = arms.sums.shape[1]
     for position in range(ahead, ahead + span):
-        arm = order[position]
-        pulls[arm] = fewest + 1
+        arm = desk.order[position]
+        arms.pulls[arm] = fewest + 1
         for i in range(m):
-            sums[arm, i] = running[position * m + i]
-            means[arm, i] = running[position * m + i] / (fewest + 1)
+            arms.sums[arm, i] = desk.sums[position * m + i]
+            arms.means[arm, i] = desk.sums[position * m + i] / (fewest + 1)
