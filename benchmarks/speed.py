@@ -17,12 +17,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from script import lexelim_in
 
 import lexbandits as lb
 from lexbandits.jit import kernel
 from lexbandits.runs import replicate
 from lexbandits.simulate import play, prepared, stream
+from script import lexelim_in
 
 ROOT = Path(__file__).parent.parent
 REPEATS = 7
@@ -262,9 +262,8 @@ def table(rows):
             target = f"{sign} {row.target:,g}" + (" s" if row.unit == "s" else "")
         what = row.what + (f" ({row.note})" if row.note else "")
         unit = "" if row.unit == "s" else f" {row.unit}"
-        lines.append(
-            f"| {what} | {number(row.median, row.unit)}{unit} | {spread} | {ratio} | {target} | {row.reached} |"
-        )
+        median = number(row.median, row.unit) + unit
+        lines.append(f"| {what} | {median} | {spread} | {ratio} | {target} | {row.reached} |")
     return "\n".join(lines)
 
 
