@@ -627,17 +627,23 @@ def _runs_above(column: NDArray[np.float64], cap: NDArray[np.float64]) -> int:
 
 
 def _sensitivity(results: Results, answers: Mapping[str, Row]) -> list[Row]:
-    return [
-        {
-            "parameter": parameter,
-            "value": value,
-            "width": width,
-            "algorithm": entry.algorithm,
-            "noise_sd": entry.noise_sd,
-            **answers[entry.name],
-        }
-        for parameter, value, width, entry in sensitivity_entries()
-    ]
+    rows: list[Row] = []
+    for parameter, value, width, entry in sensitivity_entries():
+        settled = results.identification_rounds(entry.name)[:, 0]
+        samples, samples_se = mean_and_error(settled[~np.isnan(settled)])
+        rows.append(
+            {
+                "parameter": parameter,
+                "value": value,
+                "width": width,
+                "algorithm": entry.algorithm,
+                "noise_sd": entry.noise_sd,
+                "samples_1": samples,
+                "samples_1_se": samples_se,
+                **answers[entry.name],
+            }
+        )
+    return rows
 
 
 def mean_and_error(values: NDArray[np.float64]) -> tuple[float, float]:

@@ -52,6 +52,7 @@ HEADINGS = {
     "failed_high": "high",
     "arms_eliminated": "arms eliminated",
     "samples_tilde": "samples, objective alone",
+    "samples_1": "objective 1 settled",
     "above_printed": "runs above printed",
     "above_proved": "runs above repaired",
     "proved": "repaired",
