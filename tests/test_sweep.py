@@ -13,7 +13,8 @@ from scipy.stats import binom
 
 import lexbandits as lb
 from lexbandits.policies.base import Policy, record, untried
-from lexbandits.runs import SUMS
+from lexbandits.runs import SUMS, draw_sum
+from lexbandits.simulate import stream, world
 from lexbandits.store import block_size
 
 PAPER = lb.paper_instance(10)
@@ -158,6 +159,17 @@ def test_sums_have_the_law_of_pulls():
     groups = frame.groupby("cell").rounds
     error = np.sqrt((groups.var() / 600).sum())
     assert abs(groups.mean()["sums"] - groups.mean()["pulls"]) < 5 * error
+
+
+@pytest.mark.parametrize("correlation", [None, [[1, 0.7], [0.7, 1]]])
+def test_a_sum_of_pulls_has_their_mean_and_covariance(correlation):
+    instance = lb.Instance([[1.0, -2.0], [0.0, 1.0]], noise_sd=[0.5, 2.0], correlation=correlation)
+    drawn, rng, sums = world(instance), stream(0, 0), np.empty((20_000, 2))
+    for row in sums:
+        draw_sum(drawn, rng, 0, 50, row)
+    assert np.allclose(sums.mean(axis=0), [50.0, -100.0], rtol=0, atol=5 * 2.0 * np.sqrt(50 / 20_000))
+    expected = 50 * np.outer([0.5, 2.0], [0.5, 2.0]) * (np.eye(2) if correlation is None else correlation)
+    assert np.allclose(np.cov(sums.T), expected, rtol=0.05, atol=2.0)
 
 
 def test_identification_rounds():
