@@ -132,7 +132,7 @@ def test_the_command_writes_the_report_and_prints_the_verdicts(tmp_path):
     done = CliRunner().invoke(app, asked)
     assert done.exit_code == 0, done.output
     assert "both-yellow-arms" in done.output
-    text = (tmp_path / "report.html").read_text(encoding="utf-8")
+    text = (tmp_path / "report-acceleration.html").read_text(encoding="utf-8")
     assert text.count("<img") == 1
     assert text.count("<article") == 3
 

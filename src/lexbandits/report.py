@@ -64,13 +64,17 @@ HEADINGS = {
 def write(
     out: str | Path, *, tables: Tables, verdicts: "pd.DataFrame", settings: "pd.DataFrame", command: str
 ) -> Path:
-    """Fill a folder with figures/, data/ and report.html; give the path of the page."""
-    folder = Path(out)
+    """Fill a folder with figures/, data/ and report.html; give the path of the page.
+
+    A page of some sections is called report-<sections>.html, so that it does not replace the whole one.
+    """
+    folder, sections = Path(out), sections_of(tables)
+    part = "" if sections == list(SHOWN) else f"-{'-'.join(sections)}"
     (folder / "data").mkdir(parents=True, exist_ok=True)
-    for name, table in {**tables, "verdicts": verdicts, "settings": settings}.items():
+    for name, table in {**tables, f"verdicts{part}": verdicts, f"settings{part}": settings}.items():
         table.to_csv(folder / "data" / f"{name}.csv", index=False)
-    images = {section: _saved(section, tables, folder / "figures") for section in sections_of(tables)}
-    page = folder / "report.html"
+    images = {section: _saved(section, tables, folder / "figures") for section in sections}
+    page = folder / f"report{part}.html"
     page.write_text(_page(tables, verdicts, settings, images, command), encoding="utf-8")
     return page
 
