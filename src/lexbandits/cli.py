@@ -88,7 +88,11 @@ def paper(
     verdicts = claims.verdicts(tables, sections, command)
     typer.echo("drawing the figures")
     page = report.write(
-        out, tables=tables, verdicts=verdicts, settings=experiments.settings(runs), command=command
+        out,
+        tables=tables,
+        verdicts=verdicts,
+        settings=experiments.settings(runs),
+        command=command + "".join(f" --only {section}" for section in only or ()),
     )
     _show_verdicts(verdicts)
     typer.echo(f"{page}: open it in a browser; {out}/figures and {out}/data beside it")
