@@ -473,6 +473,15 @@ def test_save_and_load(reference, tmp_path):
     assert same(lb.sweep(cells(), replications=150, seed=4, out=tmp_path / "kept"), reference)
 
 
+def test_a_folder_without_blocks_is_an_empty_table(reference, tmp_path):
+    lb.sweep(cells()[:1], replications=1, out=tmp_path)
+    for block in tmp_path.glob("*/*.npz"):
+        block.unlink()
+    frame = lb.Results.load(tmp_path).frame()
+    assert frame.empty
+    assert list(frame.columns) == list(reference.frame().columns)
+
+
 def test_progress_is_shown(capsys):
     lb.sweep(cells()[:1], replications=3, progress=True)
     assert "3/3 replications" in capsys.readouterr().out

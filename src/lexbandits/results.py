@@ -1,6 +1,6 @@
 """What a sweep found: tables, regret curves, identification rounds and error rates."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -49,20 +49,16 @@ class Results:
         """
         import pandas as pd
 
-        tables = [
-            pd.DataFrame(
-                {
-                    "cell": name,
-                    "replication": runs.replication,
-                    "stopped": runs.stopped,
-                    "rounds": runs.rounds,
-                    "recommendation": runs.recommendation,
-                    "correct": _correct(self.cells[name], runs),
-                }
-            )
-            for name, runs in self.runs.items()
-        ]
-        return pd.concat(tables, ignore_index=True)
+        return pd.DataFrame(
+            {
+                "cell": [name for name, runs in self.runs.items() for _ in runs.rounds],
+                "replication": self._column(lambda cell, runs: runs.replication, np.int64),
+                "stopped": self._column(lambda cell, runs: runs.stopped, np.bool_),
+                "rounds": self._column(lambda cell, runs: runs.rounds, np.int64),
+                "recommendation": self._column(lambda cell, runs: runs.recommendation, np.int64),
+                "correct": self._column(_correct, np.bool_),
+            }
+        )
 
     def regret(self, cell: str, checkpoints: ArrayLike, kind: str = "general") -> Vector:
         """(replications, checkpoints, m) R^i after that many rounds; the recommendation is played on
@@ -179,6 +175,10 @@ class Results:
     def __repr__(self) -> str:
         sizes = ", ".join(f"{name!r}: {runs.rounds.size}" for name, runs in self.runs.items())
         return f"Results({sizes})"
+
+    def _column(self, of: Callable[[CellInfo, Runs], NDArray[Any]], dtype: type[np.generic]) -> NDArray[Any]:
+        parts = [of(self.cells[name], runs) for name, runs in self.runs.items()]
+        return np.concatenate([np.empty(0, dtype), *parts])
 
     def _cell(self, name: str) -> tuple[CellInfo, Runs]:
         if name not in self.cells:
