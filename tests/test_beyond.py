@@ -80,7 +80,7 @@ def same_run(policy, draw, horizon, expected):
 
 @pytest.mark.interpreted
 @given(tapes(), tradeoffs, st.booleans(), st.data())
-@settings(max_examples=150)
+@settings(max_examples=100)
 def test_cone_is_its_specification(tape, tradeoff, dependent, data):
     K, m, horizon, draw = tape
     sigma = scales(data, m)
@@ -94,7 +94,7 @@ def test_cone_is_its_specification(tape, tradeoff, dependent, data):
 
 @pytest.mark.interpreted
 @given(tapes(), tradeoffs, st.data())
-@settings(max_examples=150)
+@settings(max_examples=100)
 def test_pool_is_its_specification(tape, tradeoff, data):
     K, m, horizon, draw = tape
     sigma = scales(data, m)
@@ -104,7 +104,7 @@ def test_pool_is_its_specification(tape, tradeoff, data):
 
 @pytest.mark.interpreted
 @given(tapes(), st.data())
-@settings(max_examples=150)
+@settings(max_examples=100)
 def test_phase_is_its_specification(tape, data):
     K, m, horizon, draw = tape
     sigma = scales(data, m)
@@ -115,7 +115,7 @@ def test_phase_is_its_specification(tape, data):
 
 @pytest.mark.interpreted
 @given(tapes(), st.data())
-@settings(max_examples=150)
+@settings(max_examples=100)
 def test_tol_is_its_specification(tape, data):
     K, m, horizon, draw = tape
     tol = data.draw(st.lists(st.sampled_from([0.0, 0.5, 1.0, 4.0]), min_size=m, max_size=m))

@@ -236,7 +236,7 @@ def ignorance_figure(table: "pd.DataFrame") -> "Figure":
                 lower.plot(
                     some["value"], missed, "o:", ms=4, color="#999999", label="not the lex-optimal arm"
                 )
-                lower.legend(frameon=False, fontsize=8)
+                lower.legend(frameon=False, fontsize=8, loc="center right")
         upper.set_yscale("log")
         lower.axhline(float(rows["delta"].iloc[0]), color="#777777", ls="--", lw=1)
         lower.set_ylim(bottom=0)
