@@ -533,10 +533,10 @@ FIGURES: dict[str, tuple[Callable[[Tables], "Figure"], str, str]] = {
         "The theorems against the runs",
         "Both bounds and what was measured, for the width settings that carry a guarantee. Runs can "
         "refute a bound, never prove it. The edge instances have two objectives and are built to be "
-        "hard for the printed formulas. In “waiting” ten arms that only the second objective tells apart wait for the first to be "
-        "settled; in “survivors” ten arms outlive the one that the first objective eliminates; in "
-        "“gain” the rival is better on the second objective, and a bound that is not positive is in "
-        "the table only.",
+        "hard for the printed formulas. In “waiting” ten arms that only the second objective tells "
+        "apart wait for the first to be settled; in “survivors” ten arms outlive the one that the "
+        "first objective eliminates; in “gain” the rival is better on the second objective, and a "
+        "bound that is not positive is in the table only.",
     ),
     "sensitivity": (
         sensitivity,
