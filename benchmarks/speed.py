@@ -187,7 +187,7 @@ def thread_rows():
     for _ in range(REPEATS):
         for n_jobs in times:
             start = time.perf_counter()
-            tables[n_jobs] = lb.sweep(cells, replications=16, n_jobs=n_jobs).frame()
+            tables[n_jobs] = lb.sweep(cells, replications=48, n_jobs=n_jobs).frame()
             times[n_jobs].append(time.perf_counter() - start)
     assert tables[1].equals(tables[2])
     ratio = statistics.median(a / b for a, b in zip(times[1], times[2], strict=True))
