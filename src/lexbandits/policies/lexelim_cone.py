@@ -72,54 +72,28 @@ def choose(state: State, pending: Counts) -> int:
 
 
 @kernel
-def observe(state: State, arm: int, reward: Vector) -> None:
-    """Add to the arm's block; judge every block that is complete."""
-    arms, clock = state.arms, state.sweeps.clock
-    if finished(state) or not arms.active[arm]:
-        record(arms, arm, reward)
-        return
-    sweep = arms.pulls[arm]
-    if sweep >= clock[END] or clock[TURN] != arm:
-        enlist(arms, state.sweeps, arm, reward)
-    else:
-        # `enlist` for an arm in its turn, written out: a call would take longer than all the rest
-        arms.told[0] += 1
-        arms.pulls[arm] = sweep + 1
-        for i in range(reward.size):
-            state.sweeps.waiting[clock[SLOT], arm, i] += reward[i]
-            arms.sums[arm, i] += reward[i]
-            arms.means[arm, i] = arms.sums[arm, i] / (sweep + 1)
-        if sweep + 1 == clock[END]:
-            clock[MISSING] -= 1
-        following = arm + 1
-        while following < arms.pulls.size and not (arms.active[following] and arms.pulls[following] == sweep):
-            following += 1
-        if following < arms.pulls.size:
-            clock[TURN] = following
-        else:
-            find_turn(arms, clock)
-    while clock[MISSING] == 0 and not finished(state):
-        judge(state)
-
-
-@kernel
 def finished(state: State) -> bool:
     """One arm is left."""
     return bool(state.sweeps.clock[ACTIVE] <= 1)
 
 
 @kernel
-def judge(state: State) -> None:
-    """At a judged sweep: settle the bets on the block, drop whom they convict, place new ones."""
-    clock = state.sweeps.clock
-    previous = clock[JUDGED]
-    sums = close_block(state.arms, state.sweeps)
-    if previous >= FIRST:
-        settle(state, sums, clock[JUDGED] - previous)
-        drop_convicted(state)
-    open_block(state.arms, state.sweeps)
-    if clock[ACTIVE] > 1:
-        place_bets(state)
+def witness_wealth(ledger: Vector, stakes: Counts, arm: int) -> float:
+    """min_j L(G_bj, V'_b): the selector is unknown, so the worst one counts; 0 before the first witness."""
+    if stakes[arm, LAST_WITNESS] < 0:
+        return 0.0
+    least = math.inf
+    for j in range(stakes[arm, LAST_OBJECTIVE]):
+        worth = log_mixture(ledger[arm, SELECTORS + j], ledger[arm, WITNESS_VARIANCE], PRECISION)
+        least = min(least, worth)
+    return least
+
+
+@kernel
+def log_wealth(ledger: Vector, stakes: Counts, arm: int) -> float:
+    """log E_b: the bank, the coalitions' mixture and the current witness's."""
+    coalitions = log_mixture(ledger[arm, GAIN], ledger[arm, VARIANCE], PRECISION)
+    return float(ledger[arm, BANK]) + coalitions + witness_wealth(ledger, stakes, arm)
 
 
 @kernel
@@ -161,22 +135,15 @@ def settle(state: State, sums: Vector, sweeps: int) -> None:
 
 
 @kernel
-def witness_wealth(ledger: Vector, stakes: Counts, arm: int) -> float:
-    """min_j L(G_bj, V'_b): the selector is unknown, so the worst one counts; 0 before the first witness."""
-    if stakes[arm, LAST_WITNESS] < 0:
-        return 0.0
-    least = math.inf
-    for j in range(stakes[arm, LAST_OBJECTIVE]):
-        worth = log_mixture(ledger[arm, SELECTORS + j], ledger[arm, WITNESS_VARIANCE], PRECISION)
-        least = min(least, worth)
-    return least
-
-
-@kernel
-def log_wealth(ledger: Vector, stakes: Counts, arm: int) -> float:
-    """log E_b: the bank, the coalitions' mixture and the current witness's."""
-    coalitions = log_mixture(ledger[arm, GAIN], ledger[arm, VARIANCE], PRECISION)
-    return float(ledger[arm, BANK]) + coalitions + witness_wealth(ledger, stakes, arm)
+def strongest(stakes: Counts, weights: Vector, arm: int) -> int:
+    """The largest weight of the coalition against `arm`, lowest index, or the witness."""
+    if stakes[arm, OBJECTIVE] >= 2:
+        return int(stakes[arm, WITNESS])
+    rival = 0
+    for a in range(weights.shape[1]):
+        if weights[arm, a] > weights[arm, rival]:
+            rival = a
+    return rival
 
 
 @kernel
@@ -217,49 +184,6 @@ def drop_convicted(state: State) -> None:
 
 
 @kernel
-def strongest(stakes: Counts, weights: Vector, arm: int) -> int:
-    """The largest weight of the coalition against `arm`, lowest index, or the witness."""
-    if stakes[arm, OBJECTIVE] >= 2:
-        return int(stakes[arm, WITNESS])
-    rival = 0
-    for a in range(weights.shape[1]):
-        if weights[arm, a] > weights[arm, rival]:
-            rival = a
-    return rival
-
-
-@kernel
-def place_bets(state: State) -> None:
-    """For every active arm the coalition or witness with the largest estimated margin."""
-    active, totals, n = state.arms.active, state.sweeps.totals, state.sweeps.clock[JUDGED]
-    lists, work, stakes = state.lists, state.work, state.stakes
-    scales, tradeoff, m = state.scales, state.tradeoff, totals.shape[1]
-    slack = rank_arms(active, totals, lists, work, tradeoff)
-    for arm in range(active.size):
-        if not active[arm]:
-            continue
-        best, size = form_coalition(totals, lists, work, arm, 0, scales[0, 0], n, tradeoff, slack)
-        chosen = 0
-        if m > 1:
-            value, other = form_coalition(totals, lists, work, arm, 1, scales[1, 0], n, tradeoff, slack)
-            if value > best:
-                best = value
-                size = other
-                chosen = 1
-        witness = -1
-        for i in range(2, m):
-            found, value = best_witness(totals, lists, work, scales, arm, i, n, tradeoff, slack, best)
-            if found >= 0:
-                witness = found
-                best = value
-                chosen = i
-        stakes[arm, OBJECTIVE] = chosen
-        stakes[arm, WITNESS] = witness
-        if witness < 0:
-            weigh_coalition(lists, work, state.weights, arm, chosen, size)
-
-
-@kernel
 def rank_arms(active: Any, totals: Vector, lists: Counts, work: Vector, tradeoff: float) -> float:
     """Sort the active arms by their score on each face that a search walks down.
 
@@ -288,6 +212,15 @@ def rank_arms(active: Any, totals: Vector, lists: Counts, work: Vector, tradeoff
         if kept < active.size:
             lists[i, kept] = -1
     return 1e-13 * (1.0 + tradeoff) * largest
+
+
+@kernel
+def margin(
+    totals: Vector, a: int, b: int, i: int, j: int, scale: float, sweeps: int, tradeoff: float
+) -> float:
+    """q = (ĝ_ij(a) − ĝ_ij(b))/s_ij from the judged sweeps."""
+    lead = (totals[a, i] - totals[b, i]) + tradeoff * (totals[a, j] - totals[b, j])
+    return float(lead / scale / sweeps)
 
 
 @kernel
@@ -353,15 +286,6 @@ def form_coalition(
 
 
 @kernel
-def margin(
-    totals: Vector, a: int, b: int, i: int, j: int, scale: float, sweeps: int, tradeoff: float
-) -> float:
-    """q = (ĝ_ij(a) − ĝ_ij(b))/s_ij from the judged sweeps."""
-    lead = (totals[a, i] - totals[b, i]) + tradeoff * (totals[a, j] - totals[b, j])
-    return float(lead / scale / sweeps)
-
-
-@kernel
 def weigh_coalition(lists: Counts, work: Vector, weights: Vector, arm: int, face: int, size: int) -> None:
     """w_a = (r+1)·q_a/S − 1 on the r arms of the coalition; 1 on the best arm when none is ahead."""
     row = lists.shape[0] - 2 + face
@@ -409,6 +333,82 @@ def best_witness(
             witness = a
             best = value
     return witness, best
+
+
+@kernel
+def place_bets(state: State) -> None:
+    """For every active arm the coalition or witness with the largest estimated margin."""
+    active, totals, n = state.arms.active, state.sweeps.totals, state.sweeps.clock[JUDGED]
+    lists, work, stakes = state.lists, state.work, state.stakes
+    scales, tradeoff, m = state.scales, state.tradeoff, totals.shape[1]
+    slack = rank_arms(active, totals, lists, work, tradeoff)
+    for arm in range(active.size):
+        if not active[arm]:
+            continue
+        best, size = form_coalition(totals, lists, work, arm, 0, scales[0, 0], n, tradeoff, slack)
+        chosen = 0
+        if m > 1:
+            value, other = form_coalition(totals, lists, work, arm, 1, scales[1, 0], n, tradeoff, slack)
+            if value > best:
+                best = value
+                size = other
+                chosen = 1
+        witness = -1
+        for i in range(2, m):
+            found, value = best_witness(totals, lists, work, scales, arm, i, n, tradeoff, slack, best)
+            if found >= 0:
+                witness = found
+                best = value
+                chosen = i
+        stakes[arm, OBJECTIVE] = chosen
+        stakes[arm, WITNESS] = witness
+        if witness < 0:
+            weigh_coalition(lists, work, state.weights, arm, chosen, size)
+
+
+@kernel
+def judge(state: State) -> None:
+    """At a judged sweep: settle the bets on the block, drop whom they convict, place new ones."""
+    clock = state.sweeps.clock
+    previous = clock[JUDGED]
+    sums = close_block(state.arms, state.sweeps)
+    if previous >= FIRST:
+        settle(state, sums, clock[JUDGED] - previous)
+        drop_convicted(state)
+    open_block(state.arms, state.sweeps)
+    if clock[ACTIVE] > 1:
+        place_bets(state)
+
+
+@kernel
+def observe(state: State, arm: int, reward: Vector) -> None:
+    """Add to the arm's block; judge every block that is complete."""
+    arms, clock = state.arms, state.sweeps.clock
+    if finished(state) or not arms.active[arm]:
+        record(arms, arm, reward)
+        return
+    sweep = arms.pulls[arm]
+    if sweep >= clock[END] or clock[TURN] != arm:
+        enlist(arms, state.sweeps, arm, reward)
+    else:
+        # `enlist` for an arm in its turn, written out: a call would take longer than all the rest
+        arms.told[0] += 1
+        arms.pulls[arm] = sweep + 1
+        for i in range(reward.size):
+            state.sweeps.waiting[clock[SLOT], arm, i] += reward[i]
+            arms.sums[arm, i] += reward[i]
+            arms.means[arm, i] = arms.sums[arm, i] / (sweep + 1)
+        if sweep + 1 == clock[END]:
+            clock[MISSING] -= 1
+        following = arm + 1
+        while following < arms.pulls.size and not (arms.active[following] and arms.pulls[following] == sweep):
+            following += 1
+        if following < arms.pulls.size:
+            clock[TURN] = following
+        else:
+            find_turn(arms, clock)
+    while clock[MISSING] == 0 and not finished(state):
+        judge(state)
 
 
 class LexElimCone(SweepPolicy):

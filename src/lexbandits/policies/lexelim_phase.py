@@ -60,40 +60,6 @@ def choose(state: State, pending: Counts) -> int:
 
 
 @kernel
-def observe(state: State, arm: int, reward: Vector) -> None:
-    """Add to the arm's block; judge every block that is complete."""
-    arms, clock = state.arms, state.sweeps.clock
-    if finished(state) or not arms.active[arm]:
-        record(arms, arm, reward)
-        return
-    sweep = arms.pulls[arm]
-    if sweep >= clock[END] or clock[TURN] != arm:
-        enlist(arms, state.sweeps, arm, reward)
-    else:
-        # `enlist` for an arm in its turn, written out: a call would take longer than all the rest
-        arms.told[0] += 1
-        arms.pulls[arm] = sweep + 1
-        for i in range(reward.size):
-            state.sweeps.waiting[clock[SLOT], arm, i] += reward[i]
-            arms.sums[arm, i] += reward[i]
-            arms.means[arm, i] = arms.sums[arm, i] / (sweep + 1)
-        if sweep + 1 == clock[END]:
-            clock[MISSING] -= 1
-        following = arm + 1
-        while following < arms.pulls.size and not (arms.active[following] and arms.pulls[following] == sweep):
-            following += 1
-        if following < arms.pulls.size:
-            clock[TURN] = following
-        else:
-            find_turn(arms, clock)
-    while clock[MISSING] == 0 and not finished(state):
-        close_block(arms, state.sweeps)
-        while not finished(state) and drop_convicted(state):
-            skip_settled(state)
-        open_block(arms, state.sweeps)
-
-
-@kernel
 def finished(state: State) -> bool:
     """Every objective is settled."""
     return bool(state.phase[0] == state.sizes.size)
@@ -154,6 +120,31 @@ def cannot_convict(state: State, arm: int) -> bool:
 
 
 @kernel
+def strongest(state: State, arm: int) -> tuple[int, int]:
+    """The objective and the witness with the largest share in the evidence, first of equals."""
+    best_objective, best_witness = 0, -1
+    most = -math.inf
+    for objective in range(state.phase[0] + 1):
+        for witness in range(state.arms.active.size):
+            if state.arms.active[witness] and witness != arm:
+                gain = against(state, arm, witness, objective)
+                if best_witness < 0 or gain > most:
+                    best_objective, best_witness, most = objective, witness, gain
+    return best_objective, best_witness
+
+
+@kernel
+def freeze(state: State, witness: int) -> None:
+    """Keep a leaving witness's evidence against the others at this sweep's value."""
+    variance = 2.0 * state.sweeps.clock[JUDGED]
+    for arm in range(state.arms.active.size):
+        if state.arms.active[arm]:
+            for objective in range(state.phase[0] + 1):
+                worth = log_mixture(against(state, arm, witness, objective), variance, PRECISION)
+                state.frozen[arm] = log_add(state.frozen[arm], worth)
+
+
+@kernel
 def drop_convicted(state: State) -> bool:
     """Drop every arm with E_b ≥ |O_*(1)|/δ, or all but the least if that is everyone; whether any left."""
     arms = state.arms
@@ -192,28 +183,37 @@ def drop_convicted(state: State) -> bool:
 
 
 @kernel
-def freeze(state: State, witness: int) -> None:
-    """Keep a leaving witness's evidence against the others at this sweep's value."""
-    variance = 2.0 * state.sweeps.clock[JUDGED]
-    for arm in range(state.arms.active.size):
-        if state.arms.active[arm]:
-            for objective in range(state.phase[0] + 1):
-                worth = log_mixture(against(state, arm, witness, objective), variance, PRECISION)
-                state.frozen[arm] = log_add(state.frozen[arm], worth)
-
-
-@kernel
-def strongest(state: State, arm: int) -> tuple[int, int]:
-    """The objective and the witness with the largest share in the evidence, first of equals."""
-    best_objective, best_witness = 0, -1
-    most = -math.inf
-    for objective in range(state.phase[0] + 1):
-        for witness in range(state.arms.active.size):
-            if state.arms.active[witness] and witness != arm:
-                gain = against(state, arm, witness, objective)
-                if best_witness < 0 or gain > most:
-                    best_objective, best_witness, most = objective, witness, gain
-    return best_objective, best_witness
+def observe(state: State, arm: int, reward: Vector) -> None:
+    """Add to the arm's block; judge every block that is complete."""
+    arms, clock = state.arms, state.sweeps.clock
+    if finished(state) or not arms.active[arm]:
+        record(arms, arm, reward)
+        return
+    sweep = arms.pulls[arm]
+    if sweep >= clock[END] or clock[TURN] != arm:
+        enlist(arms, state.sweeps, arm, reward)
+    else:
+        # `enlist` for an arm in its turn, written out: a call would take longer than all the rest
+        arms.told[0] += 1
+        arms.pulls[arm] = sweep + 1
+        for i in range(reward.size):
+            state.sweeps.waiting[clock[SLOT], arm, i] += reward[i]
+            arms.sums[arm, i] += reward[i]
+            arms.means[arm, i] = arms.sums[arm, i] / (sweep + 1)
+        if sweep + 1 == clock[END]:
+            clock[MISSING] -= 1
+        following = arm + 1
+        while following < arms.pulls.size and not (arms.active[following] and arms.pulls[following] == sweep):
+            following += 1
+        if following < arms.pulls.size:
+            clock[TURN] = following
+        else:
+            find_turn(arms, clock)
+    while clock[MISSING] == 0 and not finished(state):
+        close_block(arms, state.sweeps)
+        while not finished(state) and drop_convicted(state):
+            skip_settled(state)
+        open_block(arms, state.sweeps)
 
 
 class LexElimPhase(SweepPolicy):

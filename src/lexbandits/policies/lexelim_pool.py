@@ -64,54 +64,9 @@ def choose(state: State, pending: Counts) -> int:
 
 
 @kernel
-def observe(state: State, arm: int, reward: Vector) -> None:
-    """Add to the arm's block; judge every block that is complete."""
-    arms, clock = state.arms, state.sweeps.clock
-    if finished(state) or not arms.active[arm]:
-        record(arms, arm, reward)
-        return
-    sweep = arms.pulls[arm]
-    if sweep >= clock[END] or clock[TURN] != arm:
-        enlist(arms, state.sweeps, arm, reward)
-    else:
-        # `enlist` for an arm in its turn, written out: a call would take longer than all the rest
-        arms.told[0] += 1
-        arms.pulls[arm] = sweep + 1
-        for i in range(reward.size):
-            state.sweeps.waiting[clock[SLOT], arm, i] += reward[i]
-            arms.sums[arm, i] += reward[i]
-            arms.means[arm, i] = arms.sums[arm, i] / (sweep + 1)
-        if sweep + 1 == clock[END]:
-            clock[MISSING] -= 1
-        following = arm + 1
-        while following < arms.pulls.size and not (arms.active[following] and arms.pulls[following] == sweep):
-            following += 1
-        if following < arms.pulls.size:
-            clock[TURN] = following
-        else:
-            find_turn(arms, clock)
-    while clock[MISSING] == 0 and not finished(state):
-        judge(state)
-
-
-@kernel
 def finished(state: State) -> bool:
     """One arm is left."""
     return bool(state.sweeps.clock[ACTIVE] <= 1)
-
-
-@kernel
-def judge(state: State) -> None:
-    """At a judged sweep: settle the bets on the block, drop whom they convict, place new ones."""
-    clock = state.sweeps.clock
-    previous = clock[JUDGED]
-    sums = close_block(state.arms, state.sweeps)
-    if previous >= FIRST:
-        settle(state, sums, clock[JUDGED] - previous)
-        drop_convicted(state)
-    open_block(state.arms, state.sweeps)
-    if clock[ACTIVE] > 1:
-        place_bets(state)
 
 
 @kernel
@@ -179,36 +134,6 @@ def drop_convicted(state: State) -> None:
 
 
 @kernel
-def place_bets(state: State) -> None:
-    """For every active arm: each witness's best objective, and the coalition of them all."""
-    active, totals, n = state.arms.active, state.sweeps.totals, state.sweeps.clock[JUDGED]
-    weights, fronts, scales, tradeoff = state.weights, state.fronts, state.scales, state.tradeoff
-    for arm in range(active.size):
-        if not active[arm]:
-            continue
-        best = -1
-        for a in range(active.size):
-            weights[arm, a] = 0.0
-            if not active[a] or a == arm:
-                continue
-            front = 0
-            furthest = (totals[a, 0] - totals[arm, 0]) / scales[0, 0] / n
-            for i in range(1, totals.shape[1]):
-                least = math.inf
-                for j in range(i):
-                    lead = (totals[a, i] - totals[arm, i]) + tradeoff * (totals[a, j] - totals[arm, j])
-                    least = min(least, lead / scales[i, j] / n)
-                if least > furthest:
-                    furthest = least
-                    front = i
-            fronts[arm, a] = front
-            weights[arm, a] = furthest
-            if best < 0 or furthest > weights[arm, best]:
-                best = a
-        weigh(weights, arm, best)
-
-
-@kernel
 def weigh(weights: Vector, arm: int, best: int) -> None:
     """Turn row `arm` of margins q into the weights that maximise (Σ w q)/sqrt(1 + Σ w²).
 
@@ -239,6 +164,81 @@ def weigh(weights: Vector, arm: int, best: int) -> None:
             weights[arm, a] = (members + 1) * weights[arm, a] / total - 1.0
         else:
             weights[arm, a] = 0.0
+
+
+@kernel
+def place_bets(state: State) -> None:
+    """For every active arm: each witness's best objective, and the coalition of them all."""
+    active, totals, n = state.arms.active, state.sweeps.totals, state.sweeps.clock[JUDGED]
+    weights, fronts, scales, tradeoff = state.weights, state.fronts, state.scales, state.tradeoff
+    for arm in range(active.size):
+        if not active[arm]:
+            continue
+        best = -1
+        for a in range(active.size):
+            weights[arm, a] = 0.0
+            if not active[a] or a == arm:
+                continue
+            front = 0
+            furthest = (totals[a, 0] - totals[arm, 0]) / scales[0, 0] / n
+            for i in range(1, totals.shape[1]):
+                least = math.inf
+                for j in range(i):
+                    lead = (totals[a, i] - totals[arm, i]) + tradeoff * (totals[a, j] - totals[arm, j])
+                    least = min(least, lead / scales[i, j] / n)
+                if least > furthest:
+                    furthest = least
+                    front = i
+            fronts[arm, a] = front
+            weights[arm, a] = furthest
+            if best < 0 or furthest > weights[arm, best]:
+                best = a
+        weigh(weights, arm, best)
+
+
+@kernel
+def judge(state: State) -> None:
+    """At a judged sweep: settle the bets on the block, drop whom they convict, place new ones."""
+    clock = state.sweeps.clock
+    previous = clock[JUDGED]
+    sums = close_block(state.arms, state.sweeps)
+    if previous >= FIRST:
+        settle(state, sums, clock[JUDGED] - previous)
+        drop_convicted(state)
+    open_block(state.arms, state.sweeps)
+    if clock[ACTIVE] > 1:
+        place_bets(state)
+
+
+@kernel
+def observe(state: State, arm: int, reward: Vector) -> None:
+    """Add to the arm's block; judge every block that is complete."""
+    arms, clock = state.arms, state.sweeps.clock
+    if finished(state) or not arms.active[arm]:
+        record(arms, arm, reward)
+        return
+    sweep = arms.pulls[arm]
+    if sweep >= clock[END] or clock[TURN] != arm:
+        enlist(arms, state.sweeps, arm, reward)
+    else:
+        # `enlist` for an arm in its turn, written out: a call would take longer than all the rest
+        arms.told[0] += 1
+        arms.pulls[arm] = sweep + 1
+        for i in range(reward.size):
+            state.sweeps.waiting[clock[SLOT], arm, i] += reward[i]
+            arms.sums[arm, i] += reward[i]
+            arms.means[arm, i] = arms.sums[arm, i] / (sweep + 1)
+        if sweep + 1 == clock[END]:
+            clock[MISSING] -= 1
+        following = arm + 1
+        while following < arms.pulls.size and not (arms.active[following] and arms.pulls[following] == sweep):
+            following += 1
+        if following < arms.pulls.size:
+            clock[TURN] = following
+        else:
+            find_turn(arms, clock)
+    while clock[MISSING] == 0 and not finished(state):
+        judge(state)
 
 
 class LexElimPool(SweepPolicy):

@@ -51,77 +51,9 @@ def choose(state: State, pending: Counts) -> int:
 
 
 @kernel
-def observe(state: State, arm: int, reward: Vector) -> None:
-    """Fold in what was measured; judge if a bound on all radii says that something may happen.
-
-    Every step of the radius and of the tests is monotone, so the bound holds to the last bit.
-    """
-    arms, clock = state.arms, state.clock
-    on_trial = arms.active[arm] and not finished(state)
-    arms.told[0] += 1
-    arms.pulls[arm] += 1
-    for i in range(reward.size):
-        if not math.isnan(reward[i]):
-            state.counts[arm, i] += 1
-            arms.sums[arm, i] += reward[i]
-            arms.means[arm, i] = arms.sums[arm, i] / state.counts[arm, i]
-    if not on_trial:
-        return
-    following = clock[TURN]
-    if arm == following:
-        following += 1
-        while following < arms.pulls.size and not (
-            arms.active[following] and arms.pulls[following] == arms.pulls[arm] - 1
-        ):
-            following += 1
-    if following < arms.pulls.size:
-        clock[TURN] = following
-    else:
-        find_turn(arms, clock)
-    objective = clock[OBJECTIVE]
-    if math.isnan(reward[objective]):
-        return
-    mean, floors = arms.means, state.floors
-    state.terms[arm, SPREAD] = spread_of_mean(state.counts[arm, objective], PRIOR)
-    state.terms[arm, COST] = cost_of_time(state.counts[arm, objective], PRIOR)
-    if clock[TOP] < 0 or clock[TOP] == arm or clock[BOTTOM] == arm:
-        find_extremes(state)
-    else:
-        floors[SPREAD] = min(floors[SPREAD], state.terms[arm, SPREAD])
-        if mean[arm, objective] > mean[clock[TOP], objective]:
-            clock[TOP] = arm
-        if mean[arm, objective] < mean[clock[BOTTOM], objective]:
-            clock[BOTTOM] = arm
-    top, bottom, here = mean[clock[TOP], objective], mean[clock[BOTTOM], objective], mean[arm, objective]
-    least = two_sample_radius(
-        state.limits[objective, NOISE_SD],
-        state.log_level,
-        floors[SPREAD],
-        floors[SPREAD],
-        floors[COST],
-        floors[COST],
-    )
-    may_drop = max(top - here, here - bottom) - least > state.limits[objective, TOLERANCE]
-    if may_drop or (top - bottom) + least <= state.limits[objective, REACH]:
-        judge(state, arm)
-
-
-@kernel
 def finished(state: State) -> bool:
     """One arm is left or the last objective is settled."""
     return bool(state.clock[ACTIVE] <= 1 or state.clock[OBJECTIVE] == state.limits.shape[0])
-
-
-@kernel
-def judge(state: State, arm: int) -> None:
-    """Drop in pairs with `arm`, and go on to the next objective, until nothing changes."""
-    before = state.clock[ACTIVE]
-    drop_beside(state, arm)
-    if state.clock[ACTIVE] < before:
-        find_extremes(state)
-    while not finished(state) and settled(state):
-        next_objective(state)
-    find_turn(state.arms, state.clock)
 
 
 @kernel
@@ -152,6 +84,13 @@ def find_extremes(state: State) -> None:
 
 
 @kernel
+def leave(state: State, arm: int, rival: int) -> None:
+    """Take `arm` out on the current objective."""
+    eliminate(state.arms, arm, state.arms.told[0], state.clock[OBJECTIVE], rival)
+    state.clock[ACTIVE] -= 1
+
+
+@kernel
 def drop_beside(state: State, arm: int) -> None:
     """Drop whoever is certainly worse by more than the tolerance, in pairs with `arm`.
 
@@ -173,13 +112,6 @@ def drop_beside(state: State, arm: int) -> None:
                 rival = other
     if rival >= 0:
         leave(state, arm, rival)
-
-
-@kernel
-def leave(state: State, arm: int, rival: int) -> None:
-    """Take `arm` out on the current objective."""
-    eliminate(state.arms, arm, state.arms.told[0], state.clock[OBJECTIVE], rival)
-    state.clock[ACTIVE] -= 1
 
 
 @kernel
@@ -245,6 +177,74 @@ def next_objective(state: State) -> None:
         if rivals[arm] >= 0:
             leave(state, arm, rivals[arm])
     find_extremes(state)
+
+
+@kernel
+def judge(state: State, arm: int) -> None:
+    """Drop in pairs with `arm`, and go on to the next objective, until nothing changes."""
+    before = state.clock[ACTIVE]
+    drop_beside(state, arm)
+    if state.clock[ACTIVE] < before:
+        find_extremes(state)
+    while not finished(state) and settled(state):
+        next_objective(state)
+    find_turn(state.arms, state.clock)
+
+
+@kernel
+def observe(state: State, arm: int, reward: Vector) -> None:
+    """Fold in what was measured; judge if a bound on all radii says that something may happen.
+
+    Every step of the radius and of the tests is monotone, so the bound holds to the last bit.
+    """
+    arms, clock = state.arms, state.clock
+    on_trial = arms.active[arm] and not finished(state)
+    arms.told[0] += 1
+    arms.pulls[arm] += 1
+    for i in range(reward.size):
+        if not math.isnan(reward[i]):
+            state.counts[arm, i] += 1
+            arms.sums[arm, i] += reward[i]
+            arms.means[arm, i] = arms.sums[arm, i] / state.counts[arm, i]
+    if not on_trial:
+        return
+    following = clock[TURN]
+    if arm == following:
+        following += 1
+        while following < arms.pulls.size and not (
+            arms.active[following] and arms.pulls[following] == arms.pulls[arm] - 1
+        ):
+            following += 1
+    if following < arms.pulls.size:
+        clock[TURN] = following
+    else:
+        find_turn(arms, clock)
+    objective = clock[OBJECTIVE]
+    if math.isnan(reward[objective]):
+        return
+    mean, floors = arms.means, state.floors
+    state.terms[arm, SPREAD] = spread_of_mean(state.counts[arm, objective], PRIOR)
+    state.terms[arm, COST] = cost_of_time(state.counts[arm, objective], PRIOR)
+    if clock[TOP] < 0 or clock[TOP] == arm or clock[BOTTOM] == arm:
+        find_extremes(state)
+    else:
+        floors[SPREAD] = min(floors[SPREAD], state.terms[arm, SPREAD])
+        if mean[arm, objective] > mean[clock[TOP], objective]:
+            clock[TOP] = arm
+        if mean[arm, objective] < mean[clock[BOTTOM], objective]:
+            clock[BOTTOM] = arm
+    top, bottom, here = mean[clock[TOP], objective], mean[clock[BOTTOM], objective], mean[arm, objective]
+    least = two_sample_radius(
+        state.limits[objective, NOISE_SD],
+        state.log_level,
+        floors[SPREAD],
+        floors[SPREAD],
+        floors[COST],
+        floors[COST],
+    )
+    may_drop = max(top - here, here - bottom) - least > state.limits[objective, TOLERANCE]
+    if may_drop or (top - bottom) + least <= state.limits[objective, REACH]:
+        judge(state, arm)
 
 
 class LexElimTol(InTurn):
