@@ -25,7 +25,8 @@ def kernel(function: F, *, cache: bool = True) -> F:
     from numba import njit
 
     def compiled(cache: bool) -> Any:
-        return njit(cache=cache, nogil=True, error_model="numpy", fastmath=False)(function)
+        # forceinline: numba counts references to every array handed to a call that stays a call
+        return njit(cache=cache, nogil=True, error_model="numpy", fastmath=False, forceinline=True)(function)
 
     if not cache or not os.path.exists(function.__code__.co_filename):  # typed at a prompt
         return cast(F, compiled(False))

@@ -25,10 +25,11 @@ class Rules(NamedTuple):
     `choose(state, pending) -> arm` changes nothing; pending (K,) counts pulls handed out and not yet
     told. `observe(state, arm, reward)` folds in one reward vector. `finished(state) -> bool`.
 
-    Optional, for the simulator alone: `quiet_band(state, pulls, band)` fills band (m,) with the
-    largest spread max − min of the active arms' means at which `observe` eliminates nobody while the
-    fewest pulls of an active arm are `pulls`. A policy that looks only at sums of fresh pulls offers
-    `batch(state) -> (arm, count)` and `observe_sum(state, arm, count, sums)` instead.
+    Optional, for the simulator alone: `quiet_band(state, pulls, band)`, of a round-robin policy, fills
+    band (m,) with the largest spread max − min of the active arms' means at which `observe` eliminates
+    nobody and the policy does not finish, while the fewest pulls of an active arm are `pulls`; it never
+    widens as they grow. A policy that looks only at sums of fresh pulls offers `batch(state) ->
+    (arm, count)` and `observe_sum(state, arm, count, sums)` instead.
     """
 
     choose: Callable[[Any, Counts], int]
@@ -130,9 +131,8 @@ class Policy:
     def ask(self, pending: Sequence[int] = ()) -> int:
         """The arm to pull next, given the arms in flight; the recommendation once finished. Pure."""
         in_flight = self._in_flight(pending) if len(pending) else self._none_pending
-        if self.finished:
-            return self.recommendation
-        return int(self.rules.choose(self.state, in_flight))
+        arm = int(_next_arm(self.rules)(self.state, in_flight))
+        return self.recommendation if arm < 0 else arm
 
     def tell(self, arm: int, reward: ArrayLike) -> None:
         """Report the reward vector of a pull of `arm`: late, out of order or after the end if need be."""
@@ -311,6 +311,18 @@ class Policy:
 def best_of(arms: Arms, candidates: Sequence[int], objective: int) -> int:
     """Among `candidates` the largest mean on `objective`, lowest index first; unpulled arms come last."""
     return max(candidates, key=lambda a: (bool(arms.pulls[a] > 0), float(arms.means[a, objective]), -a))
+
+
+@cache
+def _next_arm(rules: Rules) -> Callable[[Any, Counts], int]:
+    """One compiled call where `finished` and `choose` would be two; negative once finished."""
+    choose, finished = rules.choose, rules.finished
+
+    def next_arm(state: Any, pending: Counts) -> int:
+        return -1 if finished(state) else choose(state, pending)
+
+    compilable = is_compiled(choose) and is_compiled(finished)
+    return partial(kernel, cache=False)(next_arm) if compilable else next_arm
 
 
 @cache

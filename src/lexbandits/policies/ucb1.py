@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 
 from lexbandits.jit import kernel
 from lexbandits.policies.base import Arms, Counts, Policy, Rules, Vector, record, untried
-from lexbandits.policies.one_objective import all_pulls, one_objective, own_noise_sd
+from lexbandits.policies.one_objective import one_objective, own_noise_sd
 
 
 class State(NamedTuple):
@@ -21,21 +21,29 @@ class State(NamedTuple):
 @kernel
 def choose(state: State, pending: Counts) -> int:
     """argmax of mean + σ·sqrt(8 ln t/n), t the pulls made of all arms, those in flight included."""
-    pulls, means, objective = state.arms.pulls, state.arms.means, state.objective
-    chosen, behind, fewest = -1, 0, pulls[0] + pending[0]
-    log_t = math.log(max(1, all_pulls(pulls, pending)))
-    highest = 0.0
+    pulls, means, objective, noise_sd = state.arms.pulls, state.arms.means, state.objective, state.noise_sd
+    behind, fewest, t = 0, pulls[0] + pending[0], 0
     for arm in range(pulls.size):
         n = pulls[arm] + pending[arm]
+        t += n
         if n < fewest:
             behind = arm
             fewest = n
-        if pulls[arm] > 0:  # an arm whose only pulls are in flight waits for them
-            index = means[arm, objective] + state.noise_sd * math.sqrt(8.0 * log_t / n)
-            if chosen < 0 or index > highest:
+    if fewest < 1:  # first pulls first
+        return behind
+    log_t = math.log(t)
+    chosen, highest = -1, -math.inf
+    square = 8.0 * log_t * noise_sd * noise_sd * (1.0 + 1e-12)
+    for arm in range(pulls.size):
+        n = pulls[arm] + pending[arm]
+        lead = highest - means[arm, objective]
+        # a lead of more than σ·sqrt(8 ln t/n) needs no root; an arm whose only pulls are in flight waits
+        if pulls[arm] > 0 and (lead < 0.0 or lead * lead * n <= square):
+            index = means[arm, objective] + noise_sd * math.sqrt(8.0 * log_t / n)
+            if index > highest:
                 chosen = arm
                 highest = index
-    return behind if chosen < 0 or fewest < 1 else chosen  # first pulls first
+    return behind if chosen < 0 else chosen
 
 
 @kernel
