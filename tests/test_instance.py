@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import lexbandits as lb
+from lexbandits.simulate import DRAWS, stream, world
 
 
 @pytest.mark.parametrize("K", [10, 20, 30, 40, 70, 100, 250])
@@ -187,10 +188,9 @@ def test_rewards_have_the_means_and_spread_they_should(noise):
         instance = lb.Instance(means, noise_sd=sd, correlation=[[1, -0.6], [-0.6, 1]])
     else:
         instance = lb.Instance(means, noise_sd=sd, noise=noise)
-    from lexbandits.simulate import draw, stream, world
-
     rewards = np.empty((40_000, 2))
     rng, how = stream(3, 0), world(instance)
+    draw = DRAWS[how.kind]
     for row in rewards:
         draw(how, rng, 1, row)
     spread = np.sqrt(instance.means[1] * (1 - instance.means[1])) if noise == "bernoulli" else np.array(sd)

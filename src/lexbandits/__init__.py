@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from lexbandits.policies.lexelim_in import LexElimIn as LexElimIn
     from lexbandits.policies.lexelim_out import LexElimOut as LexElimOut
     from lexbandits.policies.lexelim_phase import LexElimPhase as LexElimPhase
+    from lexbandits.policies.lexelim_pool import LexElimPool as LexElimPool
     from lexbandits.policies.lexelim_tol import LexElimTol as LexElimTol
     from lexbandits.policies.moss import MOSSAnytime as MOSSAnytime
     from lexbandits.policies.pf_lex import PFLex as PFLex
@@ -48,7 +49,7 @@ _HOMES = {
     "jit": ("kernel",),
     "policies": (
         "BY_NAME", "Elimination", "Policy", "Rules",
-        "LexElimOut", "LexElimIn", "LexElimCone", "LexElimPhase", "LexElimTol",
+        "LexElimOut", "LexElimIn", "LexElimCone", "LexElimPool", "LexElimPhase", "LexElimTol",
         "ExponentialGapElimination", "UCBAlpha", "PFLex",
         "UCB1", "MOSSAnytime", "ThompsonSampling", "RoundRobin",
     ),

@@ -142,13 +142,30 @@ def headline(
     out: Annotated[Path, typer.Option(help="Where it goes; started again, it goes on.")] = Path(
         "results/headline"
     ),
-    replications: Annotated[int, typer.Option(help="Runs of every cell.", min=2)] = 200,
+    replications: Annotated[int, typer.Option(help="Runs of every cell.", min=2)] = 1000,
+    arms: Annotated[
+        list[int] | None, typer.Option(help="Arms of the paper's instance; can be repeated. [10 20 30]")
+    ] = None,
+    only: Annotated[
+        list[str] | None, typer.Option(help="Algorithms, as LexElim-Cone; can be repeated. [all]")
+    ] = None,
     jobs: Annotated[int, typer.Option(help="Threads; -1 for one per core.")] = -1,
 ) -> None:
     """Pulls and errors of the elimination policies on the paper's instances, beside the lower bound."""
     from lexbandits import headline as tables
 
-    table = tables.headline(replications=replications, n_jobs=jobs, out=out / "runs", progress=True)
+    try:
+        table = tables.headline(
+            arms=arms or tables.ARMS,
+            only=only,
+            replications=replications,
+            n_jobs=jobs,
+            out=out / "runs",
+            progress=True,
+        )
+    except (OSError, ValueError) as error:
+        typer.echo(f"Error: {error}", err=True)
+        raise typer.Exit(2) from None
     table.to_csv(out / "headline.csv", index=False)
     typer.echo(tables.headline_markdown(table))
 

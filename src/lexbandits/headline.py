@@ -67,6 +67,7 @@ def contenders(instance: Instance, delta: float) -> list[Contender]:
 def headline(
     *,
     arms: Sequence[int] = ARMS,
+    only: Sequence[str] | None = None,
     delta: float = DELTA,
     replications: int = REPLICATIONS,
     seed: int = 0,
@@ -80,6 +81,11 @@ def headline(
     lower_bound (T*·kl(δ, 1 − δ), for algorithms that know λ) and ratio, the pulls over it.
     """
     entries = [(n, c) for n in arms for c in contenders(paper_instance(n), delta)]
+    if only:
+        known = dict.fromkeys(c.name for _, c in entries)
+        if unknown := [name for name in only if name not in known]:
+            raise ValueError(f"unknown algorithm {unknown[0]!r}; known: {', '.join(known)}")
+        entries = [(n, c) for n, c in entries if c.name in only]
     cells = [Cell(f"K={n}, {c.name}", c.policy, paper_instance(n), HORIZON) for n, c in entries]
     runs = sweep(cells, replications=replications, seed=seed, n_jobs=n_jobs, out=out, progress=progress)
     bounds = {n: sample_lower_bound(characteristic_time(paper_instance(n)).low, delta) for n in arms}

@@ -43,10 +43,12 @@ def is_compiled(function: Callable[..., Any]) -> bool:
 
 
 def _sources(function: Callable[..., Any]) -> frozenset[str]:
-    """The files of `function` and of every kernel it calls, directly or not."""
-    code = function.__code__
-    called = (function.__globals__.get(name) for name in code.co_names)
-    return frozenset({code.co_filename}).union(*(getattr(f, "kernel_sources", ()) for f in called))
+    """The files of `function` and of every kernel that its module has imported so far.
+
+    More than those it calls, as it may call one that is defined below it, which calls any of them.
+    """
+    known = (getattr(value, "kernel_sources", ()) for value in function.__globals__.values())
+    return frozenset({function.__code__.co_filename}).union(*known)
 
 
 @contextmanager
