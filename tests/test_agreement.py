@@ -184,6 +184,19 @@ def test_policy_and_instance_must_fit():
         lb.simulate(lb.LexElimIn(9, 3, delta=0.1, tradeoff=2), lb.paper_instance(10), horizon=5, seed=0)
 
 
+def test_only_policies_and_instances_can_be_simulated():
+    policy, instance = lb.LexElimIn(10, 3, delta=0.1, tradeoff=2), lb.paper_instance(10)
+    for wrong in (("a", instance), (lb.LexElimIn, instance), (policy, [[1, 2, 3]])):
+        with pytest.raises(TypeError, match="must be a"):
+            lb.simulate(*wrong, horizon=5, seed=0)
+    run = lb.simulate(policy, instance, horizon=30, seed=0)
+    with pytest.raises(TypeError, match="Instance"):
+        run.regret([[1]])
+    with pytest.raises(ValueError, match="only 2 arms"):
+        run.regret(lb.random_instance(2, 3, seed=0))
+    assert np.diff(run.arms).min() == -9
+
+
 def test_a_sampler_drives_the_plain_loop():
     def sample(rng, arm):
         return rng.integers(0, 2, size=2) + arm

@@ -282,11 +282,19 @@ def test_chains_are_the_transitive_closure(first, second, data):
 # --- Exponential-Gap Elimination
 
 
+def next_batch(policy):
+    """The first arm of the stage that lacks pulls, and how many."""
+    counts = np.zeros(policy.n_arms, np.int64)
+    policy.rules.batch(policy.state, counts)
+    arm = int(np.flatnonzero(counts)[0])
+    return arm, int(counts[arm])
+
+
 def by_batches(policy, instance, seed):
     """Run to the end on sums of Gaussian rewards drawn at once, as a simulator may."""
     rng, batches = np.random.default_rng(seed), 0
     while not policy.finished:
-        arm, count = policy.rules.batch(policy.state)
+        arm, count = next_batch(policy)
         noise = rng.standard_normal(instance.n_objectives)
         policy.rules.observe_sum(
             policy.state,
@@ -310,7 +318,7 @@ def test_the_same_sums_make_the_same_decisions_whole_or_pull_by_pull(tape, scale
     while not whole.finished and told + whole.state.lacking[0] < 800:
         pulls, lacking = [], int(whole.state.lacking[0])
         while len(pulls) < lacking:
-            arm, count = whole.rules.batch(whole.state)
+            arm, count = next_batch(whole)
             count = order.randint(1, count)  # a batch may come in pieces
             rewards = [np.round(np.multiply(draw(told + k, arm), 4)) / 4 for k in range(count)]
             whole.rules.observe_sum(whole.state, arm, count, np.sum(rewards, axis=0))
@@ -374,7 +382,7 @@ def median_elimination_errors(scale, runs):
         policy = lb.ExponentialGapElimination(8, 1, delta=0.99, scale=scale)
         rng = np.random.default_rng(seed)
         while policy.state.leader[0] < 0:
-            arm, count = policy.rules.batch(policy.state)
+            arm, count = next_batch(policy)
             total = count * instance.means[arm] + math.sqrt(count) * 0.5 * rng.standard_normal(1)
             policy.rules.observe_sum(policy.state, arm, count, total)
         wrong += policy.state.leader[0] != 5

@@ -95,7 +95,7 @@ def test_random_instances_have_a_unique_optimum_and_keep_their_promises(K, m, se
     assert instance.optimal_set_sizes[-1] == 1
     if cap is not None:
         assert instance.tradeoff <= cap
-    elif not ties:
+    if not ties:
         assert all(len(set(column)) == K for column in instance.means.T.tolist())
     assert instance == lb.random_instance(K, m, seed=seed, ties=ties, max_tradeoff=cap)
 
@@ -137,6 +137,7 @@ def test_an_arm_that_gains_for_nothing_makes_the_tradeoff_infinite():
     [
         ([[float("nan"), 1]], ValueError),
         ([[float("inf"), 1]], ValueError),
+        ([[10**400, 1]], ValueError),
         ([[1, 2], [3]], ValueError),
         ([], ValueError),
         ([[]], ValueError),
@@ -171,6 +172,20 @@ def test_bad_noise_is_refused(setting):
         lb.Instance([[0.5, 0.5], [0.4, 0.2]], **setting)
     with pytest.raises(ValueError, match="bernoulli"):
         lb.Instance([[1.5]], noise="bernoulli")
+
+
+@pytest.mark.parametrize(
+    "setting", [{"noise_sd": "x"}, {"noise_sd": None}, {"correlation": "a"}, {"tie_tolerance": "a"}]
+)
+def test_settings_of_the_wrong_type_are_refused(setting):
+    with pytest.raises(TypeError, match=next(iter(setting))):
+        lb.Instance([[0.5, 0.5], [0.4, 0.2]], **setting)
+
+
+@pytest.mark.parametrize("seed", [None, "a", 1.5])
+def test_a_random_instance_needs_a_seed(seed):
+    with pytest.raises(TypeError, match="seed"):
+        lb.random_instance(3, 2, seed=seed)
 
 
 def test_an_instance_cannot_be_changed_by_accident():

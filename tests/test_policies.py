@@ -264,6 +264,8 @@ BAD_TELLS = [
     ((-1, [0.0, 0.0]), ValueError),
     ((0.5, [0.0, 0.0]), TypeError),
     (("0", [0.0, 0.0]), TypeError),
+    ((True, [0.0, 0.0]), TypeError),
+    ((0, [10**400, 0]), ValueError),
     ((0, ["a", "b"]), TypeError),
     ((0, ["1.0", "2.0"]), TypeError),
     ((0, [1j, 0.0]), TypeError),
@@ -278,7 +280,7 @@ def test_a_bad_reward_is_refused_before_anything_changes(name, call, error):
     with pytest.raises(error):
         policy.tell(*call)
     with pytest.raises(error):
-        policy.tell_many([1, call[0]], [[0.0, 0.0], call[1]])
+        policy.tell_many([1, call[0]] if call[0] is not True else [True, False], [[0.0, 0.0], call[1]])
     assert pickle.dumps(policy) == before
 
 
@@ -301,6 +303,14 @@ def test_a_missing_value_is_accepted_only_where_the_class_says_so(name):
 def test_pending_arms_are_checked(name, pending):
     with pytest.raises(ValueError, match="arm"):
         make(name).ask(pending)
+
+
+def test_pending_must_be_arms(name):
+    policy = make(name)
+    assert policy.ask(pending=iter([0])) == policy.ask(pending=[0])
+    for pending in (None, 5):
+        with pytest.raises(TypeError, match="pending"):
+            policy.ask(pending)
 
 
 def test_no_history_is_fine(name):

@@ -94,8 +94,8 @@ class Instance:
 
     def suboptimal_set(self, i: int) -> tuple[int, ...]:
         """S(i): the arms of O_*(i−1) that are worse than a_* on objective i."""
-        reached = range(self.n_arms) if i == 0 else self.optimal_set(i - 1)
         self._check_objective(i)
+        reached = range(self.n_arms) if i == 0 else self.optimal_set(i - 1)
         return tuple(arm for arm in reached if self._exact_gaps[arm][i] > self._exact_tolerance)
 
     @cached_property
@@ -145,11 +145,13 @@ class Instance:
         return Fraction(self.tie_tolerance)
 
     def _check_objective(self, i: int) -> None:
+        if isinstance(i, bool) or not isinstance(i, (int, np.integer)):
+            raise TypeError(f"objective must be an integer, got {i!r}")
         if not 0 <= i < self.n_objectives:
             raise ValueError(f"objective must be in 0..{self.n_objectives - 1}, got {i}")
 
     def _check_noise(self) -> None:
-        if self.noise not in NOISES and not callable(self.noise):
+        if not callable(self.noise) and not (isinstance(self.noise, str) and self.noise in NOISES):
             raise ValueError(
                 f"noise must be one of {', '.join(NOISES)} or a sampler (rng, arm) -> vector, "
                 f"got {self.noise!r}"
@@ -201,29 +203,48 @@ def random_instance(
     means are equal. `max_tradeoff` caps the least λ: gains above it are cut down to it exactly.
     """
     _check_shape(n_arms, n_objectives)
-    if max_tradeoff is not None and not (np.isfinite(max_tradeoff) and max_tradeoff >= 0):
-        raise ValueError(f"max_tradeoff must be None or a finite number >= 0, got {max_tradeoff!r}")
-    rng = np.random.default_rng(np.random.SeedSequence(seed))
+    if max_tradeoff is not None:
+        cap = float(_numbers("max_tradeoff", max_tradeoff, shape=()))
+        if not (np.isfinite(cap) and cap >= 0):
+            raise ValueError(f"max_tradeoff must be None or a finite number >= 0, got {max_tradeoff!r}")
+    if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)):
+        raise TypeError(f"seed must be an integer, got {seed!r}")
+    if seed < 0:
+        raise ValueError(f"seed must be at least 0, got {seed}")
+    rng = np.random.default_rng(np.random.SeedSequence(int(seed)))
     steps = 8 if ties else 2**40
     while True:
         grid = rng.integers(0, steps, size=(n_arms, n_objectives), endpoint=True)
         means = [[Fraction(int(x), steps) for x in row] for row in grid]
         best = max(means)
         if max_tradeoff is not None:
-            means = [_capped(row, best, Fraction(max_tradeoff)) for row in means]
+            # without ties a gain is cut to somewhere below the cap, lest arms meet there
+            keep = rng.integers(1, steps, size=(n_arms, n_objectives))
+            shares = [[Fraction(1) if ties else Fraction(int(k), steps) for k in row] for row in keep]
+            means = [
+                _capped(row, best, Fraction(cap), share) for row, share in zip(means, shares, strict=True)
+            ]
         distinct = ties or all(len(set(column)) == n_arms for column in zip(*means, strict=True))
-        if means.count(best) == 1 and (distinct or max_tradeoff is not None):
+        if means.count(best) == 1 and distinct:
             return Instance(means, noise_sd=noise_sd)
         if ties and (n_arms > (steps + 1) ** n_objectives // 2):
             steps *= 2
 
 
-def _capped(row: list[Fraction], best: list[Fraction], tradeoff: Fraction) -> list[Fraction]:
-    """`row` with every gain over `best` at most `tradeoff` times the worst loss on earlier objectives."""
+def _capped(
+    row: list[Fraction], best: list[Fraction], tradeoff: Fraction, shares: list[Fraction]
+) -> list[Fraction]:
+    """`row` with every gain over `best` at most `tradeoff` times the worst loss on earlier objectives.
+
+    A value above its cap becomes a share of the cap.
+    """
+    if row == best:
+        return row
     capped = row[:1]
     for i in range(1, len(row)):
         worst_loss = max(b - x for b, x in zip(best, capped, strict=False))
-        capped.append(min(row[i], best[i] + tradeoff * worst_loss))
+        cap = best[i] + tradeoff * worst_loss
+        capped.append(row[i] if row[i] <= cap else cap * shares[i])
     return capped
 
 
@@ -251,8 +272,10 @@ def _exact_means(means: Any) -> list[list[Fraction]]:
 
 def _exact(x: Any) -> Fraction:
     try:
-        return Fraction(x.item() if isinstance(x, np.generic) else x)
-    except (OverflowError, ValueError):
+        exact = Fraction(x.item() if isinstance(x, np.generic) else x)
+        float(exact)
+        return exact
+    except (OverflowError, ValueError, ZeroDivisionError):
         raise ValueError(f"means must be finite numbers, got {x!r}") from None
     except TypeError:
         raise TypeError(f"means must be numbers, got {x!r}") from None
@@ -264,7 +287,7 @@ def _plain(x: Fraction) -> float | str:
 
 
 def _noise_scale(noise_sd: float | ArrayLike, n_objectives: int) -> float | NDArray[np.float64]:
-    scale = np.asarray(noise_sd, dtype=np.float64)
+    scale = _numbers("noise_sd", noise_sd)
     if scale.shape not in ((), (n_objectives,)):
         raise ValueError(f"noise_sd must be a number or one per objective ({n_objectives}), got {noise_sd!r}")
     if not np.all(np.isfinite(scale) & (scale > 0)):
@@ -275,7 +298,7 @@ def _noise_scale(noise_sd: float | ArrayLike, n_objectives: int) -> float | NDAr
 def _correlation(correlation: ArrayLike | None, n_objectives: int) -> NDArray[np.float64] | None:
     if correlation is None:
         return None
-    matrix = np.array(correlation, dtype=np.float64)
+    matrix = _numbers("correlation", correlation)
     if matrix.shape != (n_objectives, n_objectives):
         raise ValueError(f"correlation must be ({n_objectives}, {n_objectives}), got shape {matrix.shape}")
     if not (
@@ -288,10 +311,21 @@ def _correlation(correlation: ArrayLike | None, n_objectives: int) -> NDArray[np
 
 
 def _tolerance(tie_tolerance: float) -> float:
-    value = float(tie_tolerance)
+    value = float(_numbers("tie_tolerance", tie_tolerance, shape=()))
     if not (np.isfinite(value) and value >= 0):
         raise ValueError(f"tie_tolerance must be a finite number >= 0, got {tie_tolerance!r}")
     return value
+
+
+def _numbers(name: str, value: Any, shape: tuple[int, ...] | None = None) -> NDArray[np.float64]:
+    """`value` as an array of floats; strings, None and the like are a TypeError."""
+    try:
+        array = np.asarray(value)
+    except ValueError:
+        raise ValueError(f"{name} must be a number or a table of equal rows, got {value!r}") from None
+    if array.dtype.kind not in "fiu" or (shape is not None and array.shape != shape):
+        raise TypeError(f"{name} must be {'a number' if shape == () else 'numbers'}, got {value!r}")
+    return array.astype(np.float64)
 
 
 def _frozen(values: Any) -> NDArray[np.float64]:

@@ -64,8 +64,8 @@ class Results:
         """(replications, checkpoints, m) R^i after that many rounds; the recommendation is played on
         after the end.
 
-        Exact for round-robin policies. The others are kept at 128 log-spaced rounds, at the end and
-        exactly there; in between a curve is a straight line.
+        Exact for round-robin policies, and for the others at rounds of two digits (1 … 99, 100, 110, …)
+        and at the end; in between their curve is a straight line.
         """
         chosen, runs = self._cell(cell)
         rounds = np.atleast_1d(np.asarray(checkpoints))

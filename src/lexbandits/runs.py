@@ -16,7 +16,6 @@ from lexbandits.simulate import CHUNK, CORRELATED, World, play, prepared, stream
 
 PER_PULL, SUMS = "per pull", "sums"  # what one draw of the noise stands for
 CALL = 1 << 22  # rounds per compiled call by blocks: Ctrl-C is answered within a tenth of a second
-RECORDED = 128
 
 
 class Tally(NamedTuple):
@@ -88,10 +87,15 @@ def replicate(
 
 
 def recording_rounds(policy: Policy, horizon: int) -> Counts:
-    """Log-spaced rounds after which pulls are written down; none where elimination rounds tell them."""
+    """Rounds after which pulls are written down: those of two digits, 1, 2, … 99, 100, 110, …, and the last.
+
+    None where elimination rounds tell the rest.
+    """
     if policy.round_robin or horizon == 0:
         return np.empty(0, np.int64)
-    return np.unique(np.rint(np.geomspace(1, horizon, RECORDED)).astype(np.int64))
+    decades = [np.arange(10, 100) * 10**power for power in range(len(str(horizon)) - 1)]
+    rounds = np.concatenate([np.arange(1, 10), *decades, [horizon]])
+    return np.unique(rounds[rounds <= horizon]).astype(np.int64)
 
 
 def noise_stream(policy: Policy, instance: Instance) -> str:
@@ -163,14 +167,27 @@ def count_pulls(arms: Counts, rounds: int, tally: Tally) -> None:
 
 
 @kernel
-def count_batch(arm: int, count: int, rounds: int, tally: Tally) -> None:
-    """Add `count` pulls of one arm, in rounds + 1, rounds + 2, …"""
-    following = np.searchsorted(tally.checkpoints, rounds + 1)
-    while following < tally.checkpoints.size and tally.checkpoints[following] <= rounds + count:
+def in_turn(counts: Counts, rounds: int, pulls: Counts) -> None:
+    """Add to `pulls` those of the first `rounds` rounds in which the arms of `counts` take turns."""
+    arms = 0
+    for arm in range(counts.size):
+        arms += counts[arm] > 0
+    turns, extra = rounds // arms, rounds % arms
+    for arm in range(counts.size):
+        if counts[arm] > 0:
+            pulls[arm] += turns + (extra > 0)
+            extra -= extra > 0
+
+
+@kernel
+def count_batch(counts: Counts, made: int, length: int, tally: Tally) -> None:
+    """Add the pulls of a batch that takes rounds made + 1 .. made + length."""
+    following = np.searchsorted(tally.checkpoints, made + 1)
+    while following < tally.checkpoints.size and tally.checkpoints[following] <= made + length:
         tally.pulls_at[following] = tally.pulls
-        tally.pulls_at[following, arm] += tally.checkpoints[following] - rounds
+        in_turn(counts, tally.checkpoints[following] - made, tally.pulls_at[following])
         following += 1
-    tally.pulls[arm] += count
+    in_turn(counts, length, tally.pulls)
 
 
 @kernel
@@ -193,8 +210,7 @@ def draw_sum(world: World, rng: np.random.Generator, arm: int, count: int, sums:
 def sum_loop(rules: Rules) -> Callable[[Any, World, np.random.Generator, int, int, Tally], int]:
     """The loop over batches for one algorithm, from `rounds` up to the horizon; not on disk, as `plain_loop`.
 
-    The pulls of a batch follow one another. One that does not fit is made up to the horizon and tells
-    the policy nothing.
+    The arms of a batch take turns, as they do pull by pull; one that does not fit is cut at the horizon.
     """
     batch, observe_sum, finished = rules.batch, rules.observe_sum, rules.finished
     if batch is None or observe_sum is None:
@@ -203,17 +219,22 @@ def sum_loop(rules: Rules) -> Callable[[Any, World, np.random.Generator, int, in
     def loop(
         state: Any, world: World, rng: np.random.Generator, rounds: int, horizon: int, tally: Tally
     ) -> int:
-        sums = np.empty(world.means.shape[1])
+        n_arms, m = world.means.shape
+        sums = np.empty(m)
+        counts = np.zeros(n_arms, np.int64)
+        fitting = np.zeros(n_arms, np.int64)
         made = rounds
         while made < horizon and not finished(state):
-            arm, count = batch(state)
-            if count > horizon - made:
-                count_batch(arm, horizon - made, made, tally)
-                return horizon - rounds
-            draw_sum(world, rng, arm, count, sums)
-            observe_sum(state, arm, count, sums)
-            count_batch(arm, count, made, tally)
-            made += count
+            batch(state, counts)
+            length = min(counts.sum(), horizon - made)
+            count_batch(counts, made, length, tally)
+            fitting[:] = 0
+            in_turn(counts, length, fitting)
+            for arm in range(n_arms):
+                if fitting[arm] > 0:
+                    draw_sum(world, rng, arm, fitting[arm], sums)
+                    observe_sum(state, arm, fitting[arm], sums)
+            made += length
         return made - rounds
 
     compilable = is_compiled(batch) and is_compiled(observe_sum) and is_compiled(finished)

@@ -118,11 +118,16 @@ class Trajectory(NamedTuple):
         The priority-based regret (Hüyük and Tekin) charges a round only at the first objective on
         which the arm differs from the lex-optimal one.
         """
-        return np.cumsum(charges(instance, kind)[self.arms], axis=0)
+        charged = charges(instance, kind)
+        if self.arms.size and self.arms.max() >= len(charged):
+            raise ValueError(f"the run has arm {self.arms.max()}, the instance only {len(charged)} arms")
+        return np.cumsum(charged[self.arms], axis=0)
 
 
 def charges(instance: Instance, kind: str) -> Vector:
     """(K, m) what one pull of each arm adds to the regret."""
+    if not isinstance(instance, Instance):
+        raise TypeError(f"the instance must be an Instance, got {instance!r}")
     if kind == "general":
         return np.array(instance.gaps)
     if kind != "priority":
@@ -143,13 +148,12 @@ def simulate(
     horizon = whole("horizon", horizon, least=0)
     run = prepared(policy, instance, seed, replication)
     rng = stream(seed, replication)
-    dtype = np.uint16 if policy.n_arms <= 1 << 16 else np.int64
-    pieces = [np.empty(0, dtype)]
+    pieces = [np.empty(0, np.int32)]
     left = horizon
     while left > 0 and not run.finished:
         arms = np.empty(min(CHUNK, left), np.int64)
         rounds = play(run, instance, rng, arms)
-        pieces.append(arms[:rounds].astype(dtype))
+        pieces.append(arms[:rounds].astype(np.int32))
         left -= rounds
     return Trajectory(
         np.concatenate(pieces), run.finished, run.candidates, run.recommendation, run.eliminations
@@ -166,6 +170,10 @@ def prepared(policy: Policy, instance: Instance, seed: int, replication: int) ->
 
 def check_match(policy: Policy, instance: Instance) -> None:
     """Policy and instance must have the same arms and objectives."""
+    if not isinstance(policy, Policy):
+        raise TypeError(f"the policy must be a Policy, such as LexElimIn(10, 3, …), got {policy!r}")
+    if not isinstance(instance, Instance):
+        raise TypeError(f"the instance must be an Instance, got {instance!r}")
     ours, theirs = (policy.n_arms, policy.n_objectives), (instance.n_arms, instance.n_objectives)
     if ours != theirs:
         raise ValueError(

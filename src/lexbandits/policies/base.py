@@ -3,7 +3,7 @@
 import copy
 import math
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache, partial
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -28,15 +28,16 @@ class Rules(NamedTuple):
     Optional, for the simulator alone: `quiet_band(state, pulls, band)`, of a round-robin policy, fills
     band (m,) with the largest spread max − min of the active arms' means at which `observe` eliminates
     nobody and the policy does not finish, while the fewest pulls of an active arm are `pulls`; it never
-    widens as they grow. A policy that looks only at sums of fresh pulls offers `batch(state) ->
-    (arm, count)` and `observe_sum(state, arm, count, sums)` instead.
+    widens as they grow. A policy that looks only at sums of fresh pulls offers `batch(state, counts)`,
+    which fills counts (K,) with the fresh pulls that arms are to have before the next decision, the
+    same number for all that have any, and `observe_sum(state, arm, count, sums)`.
     """
 
     choose: Callable[[Any, Counts], int]
     observe: Callable[[Any, int, Vector], None]
     finished: Callable[[Any], bool]
     quiet_band: Callable[[Any, int, Vector], None] | None = None
-    batch: Callable[[Any], tuple[int, int]] | None = None
+    batch: Callable[[Any, Counts], None] | None = None
     observe_sum: Callable[[Any, int, int, Vector], None] | None = None
 
 
@@ -128,9 +129,9 @@ class Policy:
 
     # --- driving it
 
-    def ask(self, pending: Sequence[int] = ()) -> int:
+    def ask(self, pending: Iterable[int] = ()) -> int:
         """The arm to pull next, given the arms in flight; the recommendation once finished. Pure."""
-        in_flight = self._in_flight(pending) if len(pending) else self._none_pending
+        in_flight = self._none_pending if pending == () else self._in_flight(pending)
         arm = int(_next_arm(self.rules)(self.state, in_flight))
         return self.recommendation if arm < 0 else arm
 
@@ -230,6 +231,8 @@ class Policy:
 
     def _checked_arm(self, arm: int) -> int:
         try:
+            if isinstance(arm, (bool, np.bool_)):
+                raise TypeError
             index = operator.index(arm)
         except TypeError:
             raise TypeError(f"an arm is an integer in 0..{self.n_arms - 1}, got {arm!r}") from None
@@ -261,6 +264,8 @@ class Policy:
             raise TypeError(f"rewards must be numbers, got {given!r}")
         converted = np.empty(values.shape)
         for index, value in np.ndenumerate(values):
+            if values.ndim > 1:
+                given = f"{values[index[0]].tolist()} in row {index[0]}"
             if value is None:
                 if not self.accepts_missing:
                     raise ValueError(f"{self.name} needs every objective measured, got {given!r}")
@@ -272,12 +277,17 @@ class Policy:
                 converted[index] = float(value)
             except (TypeError, ValueError):
                 raise TypeError(f"rewards must be numbers, got {given!r}") from None
+            except OverflowError:
+                raise ValueError(f"rewards must be finite, got {given!r}") from None
             if not math.isfinite(converted[index]):
                 raise ValueError(f"rewards must be finite, got {given!r}")
         return converted
 
     def _checked_history(self, arms: ArrayLike, rewards: ArrayLike) -> tuple[Counts, Vector]:
-        played = np.array(arms)
+        try:
+            played = np.array(arms)
+        except ValueError:
+            raise TypeError(f"arms must be a list of integers, got {arms!r}") from None
         if played.size == 0:
             played = played.astype(np.int64)
         if played.ndim != 1 or played.dtype.kind not in "iu":
@@ -301,9 +311,13 @@ class Policy:
             raise ValueError(f"rewards must be finite, got {table[row].tolist()} in row {row}")
         return played.astype(np.int64), np.ascontiguousarray(table)
 
-    def _in_flight(self, pending: Sequence[int]) -> Counts:
+    def _in_flight(self, pending: Iterable[int]) -> Counts:
         counts = np.zeros(self.n_arms, np.int64)
-        for arm in pending:
+        try:
+            arms = list(pending)
+        except TypeError:
+            raise TypeError(f"pending must be the arms in flight, such as [0, 2], got {pending!r}") from None
+        for arm in arms:
             counts[self._checked_arm(arm)] += 1
         return counts
 

@@ -180,12 +180,10 @@ def finished(state: State) -> bool:
 
 
 @kernel
-def batch(state: State) -> tuple[int, int]:
-    """The first contender that lacks pulls, and how many."""
-    arm = 0
-    while not state.contenders[arm] or state.fresh[arm] == state.quota[0]:
-        arm += 1
-    return arm, state.quota[0] - state.fresh[arm]
+def batch(state: State, counts: Counts) -> None:
+    """The fresh pulls that contenders lack: at the start of a stage the same number for each."""
+    for arm in range(counts.size):
+        counts[arm] = state.quota[0] - state.fresh[arm] if state.contenders[arm] else 0
 
 
 @kernel

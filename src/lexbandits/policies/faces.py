@@ -36,6 +36,11 @@ def face_scales(tradeoff: float, noise_sd: Vector, correlated: bool | list[list[
     >>> [round(float(face_scales(2.0, np.ones(2), how)[1, 0] ** 2), 9) for how in (False, True)]
     [5.0, 9.0]
     """
+    if not np.all((noise_sd >= 1e-100) & (noise_sd <= 1e100)) or tradeoff * noise_sd.max() > 1e100:
+        raise ValueError(
+            "noise_sd must be between 1e-100 and 1e100, and tradeoff times it at most 1e100, "
+            f"got tradeoff {tradeoff} and noise_sd {noise_sd.tolist()}"
+        )
     scales = np.zeros((noise_sd.size, noise_sd.size))
     scales[0, 0] = noise_sd[0]
     for i in range(1, noise_sd.size):

@@ -148,7 +148,7 @@ def weigh(weights: Vector, arm: int, best: int) -> None:
         return
     threshold = 0.0
     members = -1
-    while True:
+    for _ in range(K + 1):  # a member or more leaves each time
         total = 0.0
         left = 0
         for a in range(K):

@@ -12,13 +12,12 @@ from numpy.typing import ArrayLike
 
 from lexbandits.confidence import cost_of_time, spread_of_mean, two_sample_radius
 from lexbandits.jit import kernel
-from lexbandits.policies.base import Arms, Counts, Rules, Vector, eliminate, fewest_pulls, untried
+from lexbandits.policies.base import Arms, Counts, Policy, Rules, Vector, eliminate, fewest_pulls, untried
 from lexbandits.policies.checks import per_objective, probability, spread
 from lexbandits.policies.sweeps import (
     ACTIVE,
     PRIOR,
     TURN,
-    InTurn,
     find_turn,
     time_uniform_intervals,
 )
@@ -247,7 +246,7 @@ def observe(state: State, arm: int, reward: Vector) -> None:
         judge(state, arm)
 
 
-class LexElimTol(InTurn):
+class LexElimTol(Policy):
     """For ties that are never exact: all it needs are the differences that do not matter.
 
     Per objective i, differences up to `tolerance`[i] are immaterial: such arms go on to the next

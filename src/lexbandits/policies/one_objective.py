@@ -1,13 +1,24 @@
 """What the policies that look at one objective share: their settings, and the pulls made."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from lexbandits.jit import kernel
-from lexbandits.policies.base import Counts
+from lexbandits.policies.base import Arms, Counts
 from lexbandits.policies.checks import per_objective, spread, whole
+
+
+class OneObjective(NamedTuple):
+    """The state of an index policy: the arms, and the objective with its noise.
+
+    Shared, as compiled functions tell named tuples apart by name and fields: two of a kind are slow.
+    """
+
+    arms: Arms
+    objective: int
+    noise_sd: float
 
 
 @kernel

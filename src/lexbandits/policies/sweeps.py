@@ -5,9 +5,9 @@ judged when every active arm's rewards for it are in; rewards that run ahead wai
 Blocks grow by 1 %, so even an arm a billion sweeps ahead fills fewer than two thousand of them.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import cache, partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -125,22 +125,7 @@ def open_block(arms: Arms, sweeps: Sweeps) -> None:
     find_turn(arms, clock)
 
 
-class InTurn(Policy):
-    """A policy whose `choose` and `finished` read a few numbers: faster by their source than compiled."""
-
-    def ask(self, pending: Sequence[int] = ()) -> int:
-        """The arm to pull next, given the arms in flight; the recommendation once finished. Pure."""
-        if len(pending) or self.finished:
-            return super().ask(pending)
-        return int(_source(self.rules.choose)(self.state, self._none_pending))
-
-    @property
-    def finished(self) -> bool:
-        """Whether the policy has its answer; a run that ends at its horizon before has none."""
-        return bool(_source(self.rules.finished)(self.state))
-
-
-class SweepPolicy(InTurn):
+class SweepPolicy(Policy):
     """A policy whose state has a field `sweeps`: what is told makes room for itself first."""
 
     round_robin = True
@@ -208,12 +193,6 @@ def time_uniform_intervals(means: Vector, counts: Counts, settings: dict[str, fl
     )
     centres = np.where(counts > 0, means, 0.0)
     return np.stack([centres - radii, centres + radii], axis=-1)
-
-
-def _source(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A kernel's own Python function."""
-    source: Callable[..., Any] = getattr(function, "py_func", function)
-    return source
 
 
 @cache

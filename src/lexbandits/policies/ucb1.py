@@ -1,25 +1,16 @@
 """UCB1 (Auer, Cesa-Bianchi and Fischer 2002) for sub-Gaussian rewards."""
 
 import math
-from typing import NamedTuple
 
 from numpy.typing import ArrayLike
 
 from lexbandits.jit import kernel
-from lexbandits.policies.base import Arms, Counts, Policy, Rules, Vector, record, untried
-from lexbandits.policies.one_objective import one_objective, own_noise_sd
-
-
-class State(NamedTuple):
-    """The arms, and the objective with its noise."""
-
-    arms: Arms
-    objective: int
-    noise_sd: float
+from lexbandits.policies.base import Counts, Policy, Rules, Vector, record, untried
+from lexbandits.policies.one_objective import OneObjective, one_objective, own_noise_sd
 
 
 @kernel
-def choose(state: State, pending: Counts) -> int:
+def choose(state: OneObjective, pending: Counts) -> int:
     """argmax of mean + σ·sqrt(8 ln t/n), t the pulls made of all arms, those in flight included."""
     pulls, means, objective, noise_sd = state.arms.pulls, state.arms.means, state.objective, state.noise_sd
     behind, fewest, t = 0, pulls[0] + pending[0], 0
@@ -47,13 +38,13 @@ def choose(state: State, pending: Counts) -> int:
 
 
 @kernel
-def observe(state: State, arm: int, reward: Vector) -> None:
+def observe(state: OneObjective, arm: int, reward: Vector) -> None:
     """Count and add up."""
     record(state.arms, arm, reward)
 
 
 @kernel
-def finished(state: State) -> bool:
+def finished(state: OneObjective) -> bool:
     """Never."""
     return False
 
@@ -75,7 +66,7 @@ class UCB1(Policy):
         self, n_arms: int, n_objectives: int, *, objective: int = 0, noise_sd: float | ArrayLike = 1.0
     ) -> None:
         super().__init__(n_arms, n_objectives, **one_objective(n_arms, n_objectives, objective, noise_sd))
-        self.state = State(
+        self.state = OneObjective(
             untried(self.n_arms, self.n_objectives),
             self._settings["objective"],
             own_noise_sd(self._settings),
