@@ -80,10 +80,12 @@ def record(arms: Arms, arm: int, reward: Vector) -> None:
     Sums rather than the recurrence on means, so that blocks and single pulls agree to the bit.
     """
     arms.told[0] += 1
-    arms.pulls[arm] += 1
+    n = arms.pulls[arm] + 1
+    arms.pulls[arm] = n
     for i in range(reward.size):
-        arms.sums[arm, i] += reward[i]
-        arms.means[arm, i] = arms.sums[arm, i] / arms.pulls[arm]
+        total = arms.sums[arm, i] + reward[i]
+        arms.sums[arm, i] = total
+        arms.means[arm, i] = total / n
 
 
 @kernel

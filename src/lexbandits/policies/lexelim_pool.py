@@ -221,7 +221,7 @@ def observe(state: State, arm: int, reward: Vector) -> None:
     if sweep >= clock[END] or clock[TURN] != arm:
         enlist(arms, state.sweeps, arm, reward)
     else:
-        # `enlist` for an arm in its turn, written out: a call would take longer than all the rest
+        # `enlist` for an arm in its turn, written out: handing the state on takes a fifth of the time
         arms.told[0] += 1
         arms.pulls[arm] = sweep + 1
         for i in range(reward.size):

@@ -5,6 +5,7 @@ judged when every active arm's rewards for it are in; rewards that run ahead wai
 Blocks grow by 1 %, so even an arm a billion sweeps ahead fills fewer than two thousand of them.
 """
 
+from abc import abstractmethod
 from collections.abc import Callable
 from functools import cache, partial
 from typing import NamedTuple
@@ -149,9 +150,9 @@ class SweepPolicy(Policy):
             told = replay(self.state, played, table, told)
 
     @property
+    @abstractmethod
     def evidence(self) -> Vector:
         """(K,) log wealth of each arm's gambler at the last judged sweep; an arm leaves at the threshold."""
-        raise NotImplementedError
 
     @property
     def intervals(self) -> Vector:
