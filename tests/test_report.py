@@ -92,7 +92,7 @@ def test_every_claim_has_a_verdict_numbers_and_a_command(page):
         card = page.locator(f"article#{claim.name}")
         assert card.locator(".badge").inner_text().split(" ", 1)[1].startswith(("holds", "does not hold"))
         assert card.locator("li").count() >= 1
-        assert card.locator("code").inner_text() == f"{COMMAND} --only {claim.section}"
+        assert card.locator("code").inner_text() == f"{COMMAND} --claim {claim.name}"
 
 
 def test_the_overview_leads_to_the_claims(page):
@@ -141,3 +141,14 @@ def test_the_command_names_what_it_does_not_know(tmp_path):
     done = CliRunner().invoke(app, ["paper", "--out", str(tmp_path), "--only", "regrets"])
     assert done.exit_code == 2
     assert "regrets" in done.output
+
+
+def test_one_claim_is_judged_alone(tmp_path):
+    asked = ["paper", "--out", str(tmp_path), "--claim", "far-yellow-arm", "--replications", "2"]
+    done = CliRunner().invoke(app, asked)
+    assert done.exit_code == 0
+    assert claims.named("far-yellow-arm").statement in done.output
+    assert not (tmp_path / "report.html").exists()
+    wrong = CliRunner().invoke(app, ["paper", "--out", str(tmp_path), "--claim", "far-yelow-arm"])
+    assert wrong.exit_code == 2
+    assert "did you mean 'far-yellow-arm'?" in wrong.output

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterable, Mapping
+from difflib import get_close_matches
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -41,7 +42,7 @@ class Claim(NamedTuple):
 
 
 def verdicts(tables: Tables, sections: Iterable[str], command: str) -> "pd.DataFrame":
-    """One row per claim of the sections; `command` gets the section appended as --only."""
+    """One row per claim of the sections; `command` gets the claim appended as --claim."""
     import pandas as pd
 
     rows = []
@@ -56,10 +57,19 @@ def verdicts(tables: Tables, sections: Iterable[str], command: str) -> "pd.DataF
                     "statement": claim.statement,
                     "verdict": outcome,
                     "numbers": numbers,
-                    "command": f"{command} --only {claim.section}",
+                    "command": f"{command} --claim {claim.name}",
                 }
             )
     return pd.DataFrame(rows)
+
+
+def named(name: str) -> Claim:
+    """The claim of that name; a ValueError that says the nearest one if there is none."""
+    known = {claim.name: claim for claim in CLAIMS}
+    if name not in known:
+        near = get_close_matches(name, known, n=1, cutoff=0.0)
+        raise ValueError(f"unknown claim {name!r}; did you mean {near[0]!r}? known: {', '.join(known)}")
+    return known[name]
 
 
 def only_with(cases: Mapping[str, bool]) -> str:

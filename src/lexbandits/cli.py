@@ -67,6 +67,9 @@ def paper(
         list[str] | None,
         typer.Option(help="acceleration, regret, samples, bounds or sensitivity; can be repeated."),
     ] = None,
+    claim: Annotated[
+        str | None, typer.Option(help="Judge one claim alone, by its name in the report; no figures.")
+    ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="A first look: 5 runs of every cell.")] = False,
 ) -> None:
     """Run the paper's experiments again: figures, CSV, and a report with a verdict on every claim."""
@@ -78,7 +81,8 @@ def paper(
     if runs != experiments.REPLICATIONS:
         command += f" --replications {runs}"
     try:
-        sections = experiments.checked_sections(only or experiments.SECTIONS)
+        chosen = [claims.named(claim).section] if claim else only
+        sections = experiments.checked_sections(chosen or experiments.SECTIONS)
         tables = experiments.measure(
             sections, replications=runs, n_jobs=jobs, out=out / "runs", progress=True
         )
@@ -86,6 +90,12 @@ def paper(
         typer.echo(f"Error: {error}", err=True)
         raise typer.Exit(2) from None
     verdicts = claims.verdicts(tables, sections, command)
+    if claim:
+        row = verdicts.set_index("claim").loc[claim]
+        typer.echo(f"{row['statement']} ({row['source']})\n\n{row['verdict']}\n")
+        for line in row["numbers"].split("\n"):
+            typer.echo(f"- {line}")
+        return
     typer.echo("drawing the figures")
     page = report.write(
         out,
