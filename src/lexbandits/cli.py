@@ -196,7 +196,11 @@ def ignorance(
     figure = tables.ignorance_figure(table)
     figure.savefig(out / "ignorance.png", dpi=150)
     figure.savefig(out / "ignorance.pdf")
-    _print_frame("what it costs not to know", table)
+    pulls = [
+        f"{mean:,.0f} ± {error:,.0f}" for mean, error in zip(table.pulls, table.standard_error, strict=True)
+    ]
+    shown = table.assign(pulls=pulls)[["topic", "told", "value", "pulls", "stopped", "wrong", "broken"]]
+    _print_frame(f"what it costs not to know: {replications} runs each, δ = {table.delta.iloc[0]:g}", shown)
     typer.echo(f"{out}: ignorance.csv, ignorance.png, ignorance.pdf")
 
 

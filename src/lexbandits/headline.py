@@ -210,6 +210,7 @@ def out_of_tolerance(question: Question, answer: int, eliminations: Iterable[Eli
 def ignorance_figure(table: "pd.DataFrame") -> "Figure":
     """Pulls above, broken promises below (dashed: delta), one column per topic of `ignorance`."""
     from matplotlib.figure import Figure
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
     titles = {
         "tradeoff": "λ told (true: 2)",
@@ -239,11 +240,15 @@ def ignorance_figure(table: "pd.DataFrame") -> "Figure":
             lower.plot(some["value"], some["broken"], "o-", ms=4, color=colour)
             if topic == "tolerance":
                 missed = some["wrong"] / some["replications"]
-                lower.plot(
-                    some["value"], missed, "o:", ms=4, color="#999999", label="not the lex-optimal arm"
+                lower.plot(some["value"], missed, "o:", ms=4, color="#777777")
+                lower.text(
+                    0.2, 0.93, "not the\nlex-optimal arm", color="#777777", fontsize=8, ha="right", va="top"
                 )
-                lower.legend(frameon=False, fontsize=8, loc="center right")
-        upper.set_yscale("log")
+        if topic != "correlation":  # there pulls differ by less than a factor of three
+            upper.set_yscale("log")
+            upper.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 3.0, 5.0)))
+        upper.yaxis.set_major_formatter(FuncFormatter(lambda pulls, _: f"{pulls:,.0f}"))
+        upper.yaxis.set_minor_formatter(NullFormatter())
         lower.axhline(float(rows["delta"].iloc[0]), color="#777777", ls="--", lw=1)
         lower.set_ylim(bottom=0)
         lower.set_xlabel(title)
