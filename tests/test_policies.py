@@ -307,7 +307,8 @@ def test_pending_arms_are_checked(name, pending):
 
 def test_pending_must_be_arms(name):
     policy = make(name)
-    assert policy.ask(pending=iter([0])) == policy.ask(pending=[0])
+    assert policy.ask(pending=iter([0])) == policy.ask(pending=[0]) == policy.ask(pending=np.array([0]))
+    assert policy.ask(pending=np.array([], int)) == policy.ask()
     for pending in (None, 5):
         with pytest.raises(TypeError, match="pending"):
             policy.ask(pending)

@@ -133,7 +133,8 @@ class Policy:
 
     def ask(self, pending: Iterable[int] = ()) -> int:
         """The arm to pull next, given the arms in flight; the recommendation once finished. Pure."""
-        in_flight = self._none_pending if pending == () else self._in_flight(pending)
+        nobody = isinstance(pending, tuple) and not pending
+        in_flight = self._none_pending if nobody else self._in_flight(pending)
         arm = int(_next_arm(self.rules)(self.state, in_flight))
         return self.recommendation if arm < 0 else arm
 
