@@ -49,8 +49,12 @@ def regret_figure(results: Results) -> "Figure":
                 panel.plot(rounds, mean[:, i], line, color=colour, label=name)
                 low, high = mean[:, i] - 2 * error[:, i], mean[:, i] + 2 * error[:, i]
                 panel.fill_between(rounds, low, high, color=colour, alpha=0.2, linewidth=0)
+        horizons = [cell.horizon for cell in results.cells.values() if cell.horizon > 0]
+        apart = bool(horizons) and max(horizons) > 10 * min(horizons)
         for i, panel in enumerate(panels):
             panel.set(title=f"objective {i}", xlabel="round", xscale="log")
+            if apart:  # else the longest cell hides the others; regret can be negative, so not a plain log
+                panel.set_yscale("symlog", linthresh=10)
         panels[0].set_ylabel("general regret")
         handles, labels = panels[0].get_legend_handles_labels()
         figure.legend(handles, labels, loc="outside lower center", ncols=4, frameon=False)
