@@ -87,15 +87,15 @@ def replicate(
 
 
 def recording_rounds(policy: Policy, horizon: int) -> Counts:
-    """Rounds after which pulls are written down: those of two digits, 1, 2, … 99, 100, 110, …, and the last.
+    """Rounds after which pulls are written down: those of two digits, 1, 2, … 99, 100, 110, …
 
-    None where elimination rounds tell the rest.
+    The end of a run is kept apart. None where elimination rounds tell the rest.
     """
     if policy.round_robin or horizon == 0:
         return np.empty(0, np.int64)
     decades = [np.arange(10, 100) * 10**power for power in range(len(str(horizon)) - 1)]
-    rounds = np.concatenate([np.arange(1, 10), *decades, [horizon]])
-    return np.unique(rounds[rounds <= horizon]).astype(np.int64)
+    rounds = np.concatenate([np.arange(1, 10), *decades])
+    return rounds[rounds <= horizon]
 
 
 def noise_stream(policy: Policy, instance: Instance) -> str:
