@@ -289,8 +289,9 @@ are on the clock. A ratio to the limit compares runs with normals drawn just bef
 {table}
 
 The instances are `paper_instance(K)` with three objectives, δ = 0.01 and λ = 2. A sweep's cost of setting
-up and writing down a replication is included. The script's ratio is to our long runs, with σ = 1; its own runs are
-the first rounds of one, when all arms are active. Peers' rates include their own set-up and recording.
+up and writing down a replication is included. The script's ratio is to our long runs, with σ = 1; its
+own runs are the first rounds of one, when all arms are active. Peers' rates
+include their own set-up and recording.
 """
 
 
