@@ -20,8 +20,9 @@ import numpy as np
 
 import lexbandits as lb
 from lexbandits.jit import kernel
-from lexbandits.runs import replicate
-from lexbandits.simulate import play, prepared, stream
+from lexbandits.simulation.replicate import replicate
+from lexbandits.simulation.trajectory import play, prepared
+from lexbandits.world.noise import stream
 from script import lexelim_in
 
 ROOT = Path(__file__).parent.parent

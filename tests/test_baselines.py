@@ -20,10 +20,11 @@ import oracle
 from lexbandits.jit import INTERPRETED
 from lexbandits.policies import chance
 from lexbandits.policies.exponential_gap import State as EGEState
+from lexbandits.policies.order import resettle
 from lexbandits.policies.pf_lex import chain, kept
-from lexbandits.policies.sorted_arms import resettle
 from lexbandits.policies.ucb_alpha import parted
-from lexbandits.simulate import play, stream
+from lexbandits.simulation.trajectory import play
+from lexbandits.world.noise import stream
 
 long = pytest.mark.skipif(INTERPRETED, reason="millions of rounds")
 

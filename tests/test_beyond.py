@@ -14,19 +14,12 @@ from scipy.stats import norm
 
 import lexbandits as lb
 import oracle
-from lexbandits.confidence import (
-    cost_of_time,
-    log_mixture,
-    log_tail,
-    mixture_ceiling,
-    mixture_radius,
-    spread_of_mean,
-    two_sample_radius,
-)
+from lexbandits.evidence.mixture import log_mixture, log_tail, mixture_ceiling
+from lexbandits.evidence.radius import cost_of_time, mixture_radius, spread_of_mean, two_sample_radius
 from lexbandits.policies.lexelim_cone import form_coalition, margin, weigh_coalition
 from lexbandits.policies.lexelim_pool import LexElimPool
-from lexbandits.policies.sweeps import next_judged
-from lexbandits.simulate import stream
+from lexbandits.policies.passes import next_judged
+from lexbandits.world.noise import stream
 
 coarse = st.integers(-4, 4).map(float)
 fine = st.floats(-4, 4, width=32)

@@ -9,10 +9,12 @@ import numpy as np
 import pytest
 
 import lexbandits as lb
-from lexbandits.blocks import FIRST_FILL, block_loop, clear, desk_for
-from lexbandits.policies.base import Policy, Vector
-from lexbandits.runs import replicate
-from lexbandits.simulate import play, prepared, stream, world
+from lexbandits.arrays import Vector
+from lexbandits.policies.policy import Policy
+from lexbandits.simulation.replicate import replicate
+from lexbandits.simulation.screen import FIRST_FILL, block_loop, clear, desk_for
+from lexbandits.simulation.trajectory import play, prepared
+from lexbandits.world.noise import stream, world
 
 
 def bits(state):

@@ -5,9 +5,9 @@ import pytest
 from typer.testing import CliRunner
 
 import lexbandits as lb
-from lexbandits.bounds import bounds
 from lexbandits.cli import app
-from lexbandits.lower_bound import sample_lower_bound
+from lexbandits.theory.lower_bound import sample_lower_bound
+from lexbandits.theory.overview import bounds
 
 
 @pytest.fixture(scope="module")

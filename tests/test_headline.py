@@ -3,14 +3,8 @@
 import numpy as np
 
 import lexbandits as lb
-from lexbandits.headline import (
-    headline,
-    headline_markdown,
-    ignorance,
-    ignorance_figure,
-    out_of_tolerance,
-    questions,
-)
+from lexbandits.reproduction.headline import headline, headline_markdown
+from lexbandits.reproduction.ignorance import ignorance, ignorance_figure, out_of_tolerance, questions
 
 
 def test_the_headline_has_a_row_for_every_algorithm_and_its_own_runs():

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import lexbandits as lb
-from lexbandits.simulate import DRAWS, stream, world
+from lexbandits.world.noise import DRAWS, stream, world
 
 
 @pytest.mark.parametrize("K", [10, 20, 30, 40, 70, 100, 250])

@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 from scipy.optimize import brentq, minimize, nnls
 
 import lexbandits as lb
-from lexbandits import lower_bound
-from lexbandits.instance import Instance, paper_instance, random_instance
-from lexbandits.lower_bound import characteristic_time, sample_lower_bound
+from lexbandits.theory import cones, lower_bound
+from lexbandits.theory.lower_bound import characteristic_time, sample_lower_bound
+from lexbandits.world.examples import paper_instance, random_instance
+from lexbandits.world.instance import Instance
 
 PAGE = Path(__file__).parents[1] / "docs" / "lower-bound.md"
 
@@ -160,12 +161,12 @@ def test_the_cones_are_the_definition_of_the_trade_off():
 def test_projections_are_those_of_a_general_solver(m, lam, seed):
     rng = np.random.default_rng(seed)
     sds = np.exp(rng.normal(size=m))
-    problem = lower_bound.Problem(np.zeros((1, m)), *lower_bound._tables(lam, sds))
+    problem = cones.Problem(np.zeros((1, m)), *cones._tables(lam, sds))
     residual, y = np.empty(m), rng.normal(size=m)
     distances = []
     selectors = list(selector_cones(m, lam)) if lam > 0 else [np.eye(m)]
     for cone, A in enumerate(selectors):
-        lower_bound._leave(problem, cone, y, residual)
+        cones._leave(problem, cone, y, residual)
         distances.append(np.linalg.norm(residual))
         whitened = A * sds / np.linalg.norm(A * sds, axis=1, keepdims=True)
         assert distances[-1] == pytest.approx(distance_to_polyhedron(whitened, y), rel=1e-6, abs=1e-8)
@@ -175,7 +176,7 @@ def test_projections_are_those_of_a_general_solver(m, lam, seed):
     # The hull: the nearest point of the convex cone spanned by the edges of all the cones.
     edges = np.concatenate([(np.linalg.inv(A) / sds[:, None]).T for A in selectors])
     edges /= np.linalg.norm(edges, axis=1, keepdims=True)
-    lower_bound._leave(problem, len(selectors), y, residual)
+    cones._leave(problem, len(selectors), y, residual)
     assert np.linalg.norm(residual) == pytest.approx(nnls(edges.T, y, maxiter=10_000)[1], rel=1e-6, abs=1e-7)
 
 
@@ -185,7 +186,7 @@ def test_branch_and_bound_finds_what_is_below_a_threshold_and_proves_what_is_not
     rng = np.random.default_rng(seed)
     K, m, lam = (4, 3, float(rng.uniform(0.2, 3))) if seed % 4 else (3, 4, float(rng.uniform(0.2, 3)))
     means, w = rng.normal(size=(K, m)), rng.dirichlet(np.ones(K))
-    problem = lower_bound.Problem(means, *lower_bound._tables(lam, np.ones(m)))
+    problem = cones.Problem(means, *cones._tables(lam, np.ones(m)))
     for b in range(K):
         truth = naive_cost(means, np.ones(m), lam, w, b)
         if truth < 1e-12:
@@ -198,7 +199,7 @@ def test_branch_and_bound_finds_what_is_below_a_threshold_and_proves_what_is_not
         assert proved == -math.inf
         assert truth * (1 - 1e-7) <= value < 1.0001 * truth
         costs = np.empty(K)
-        lower_bound._costs(problem, b, start, costs)
+        cones._costs(problem, b, start, costs)
         assert costs @ w == pytest.approx(value)
 
 
@@ -207,16 +208,16 @@ def test_branch_and_bound_finds_what_is_below_a_threshold_and_proves_what_is_not
 def test_a_relaxation_is_bounded_from_wherever_the_descent_stands(seed):
     rng = np.random.default_rng(seed)
     means, w = rng.normal(size=(5, 3)), rng.dirichlet(np.ones(5))
-    problem = lower_bound.Problem(means, *lower_bound._tables(1.0, np.ones(3)))
+    problem = cones.Problem(means, *cones._tables(1.0, np.ones(3)))
     hull, x = np.full(5, len(problem.normals) - 1), rng.normal(size=3)
     gradient, hessian = np.empty(3), np.empty((3, 3))
-    value = lower_bound._cost(problem, w, 2, hull, x, gradient, hessian)
+    value = cones._cost(problem, w, 2, hull, x, gradient, hessian)
     least, bound = lower_bound._descend(problem, w, 2, hull, x.copy())
     assert lower_bound._floor(value, gradient, w[2]) <= least * (1 + 1e-9) < value
     assert least * (1 - 1e-9) <= bound <= least
     for k in range(3):  # the gradient is that of the value
         step = 1e-6 * np.eye(3)[k]
-        sides = [lower_bound._cost(problem, w, 2, hull, x + s, np.empty(3), hessian) for s in (step, -step)]
+        sides = [cones._cost(problem, w, 2, hull, x + s, np.empty(3), hessian) for s in (step, -step)]
         assert gradient[k] == pytest.approx((sides[0] - sides[1]) / 2e-6, rel=1e-4, abs=1e-6)
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from lexbandits import claims, figures, paper
+from lexbandits.reproduction import claims, figures, paper
 
 
 def test_every_cell_is_there_once_and_plays_the_instance_it_names():

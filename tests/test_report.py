@@ -8,8 +8,8 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
-from lexbandits import claims, paper, report
 from lexbandits.cli import app
+from lexbandits.reproduction import claims, paper, report
 
 FLAGS = [
     "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",

@@ -8,8 +8,8 @@ import pytest
 from typer.testing import CliRunner
 
 import lexbandits as lb
-from lexbandits import spec, summary
 from lexbandits.cli import app
+from lexbandits.simulation import spec, summary
 
 PAGE = Path(__file__).parent.parent / "docs" / "simulation.md"
 

@@ -12,10 +12,12 @@ import pytest
 from scipy.stats import binom
 
 import lexbandits as lb
-from lexbandits.policies.base import Policy, record, untried
-from lexbandits.runs import SUMS, draw_sum
-from lexbandits.simulate import stream, world
-from lexbandits.store import block_size
+from lexbandits.policies.base import record, untried
+from lexbandits.policies.policy import Policy
+from lexbandits.simulation.replicate import SUMS
+from lexbandits.simulation.store import block_size
+from lexbandits.simulation.sums import draw_sum
+from lexbandits.world.noise import stream, world
 
 PAPER = lb.paper_instance(10)
 

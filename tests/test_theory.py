@@ -16,10 +16,11 @@ from hypothesis import strategies as st
 from scipy.stats import binom
 
 from lexbandits import theory
-from lexbandits.instance import Instance, paper_instance, random_instance
 from lexbandits.policies.lexelim_in import LexElimIn, width_factors
 from lexbandits.policies.lexelim_out import LexElimOut
-from lexbandits.simulate import simulate
+from lexbandits.simulation.trajectory import simulate
+from lexbandits.world.examples import paper_instance, random_instance
+from lexbandits.world.instance import Instance
 
 EDGE = 1 - 1e-9  # a hair inside, so that round-off cannot leave the interval
 BOUNDS = [

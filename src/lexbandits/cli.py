@@ -26,9 +26,9 @@ def simulate(
     ] = None,
 ) -> None:
     """Run every policy of a file against every instance of it; table, CSV and figure out."""
-    from lexbandits import summary
-    from lexbandits.spec import load
-    from lexbandits.sweep import sweep
+    from lexbandits.simulation import summary
+    from lexbandits.simulation.spec import load
+    from lexbandits.simulation.sweep import sweep
 
     folder = out or Path("results") / spec.stem
     try:
@@ -73,8 +73,8 @@ def paper(
     quick: Annotated[bool, typer.Option("--quick", help="A first look: 5 runs of every cell.")] = False,
 ) -> None:
     """Run the paper's experiments again: figures, CSV, and a report with a verdict on every claim."""
-    from lexbandits import claims, report
-    from lexbandits import paper as experiments
+    from lexbandits.reproduction import claims, report
+    from lexbandits.reproduction import paper as experiments
 
     runs = replications or (experiments.QUICK_REPLICATIONS if quick else experiments.REPLICATIONS)
     command = f"lexbandits paper --out {out}"
@@ -118,9 +118,9 @@ def bounds(
     tradeoff: Annotated[float | None, typer.Option(help="λ. [the instance's least]")] = None,
 ) -> None:
     """What the theory says about an instance: the bounds as printed and as proved, and the lower bound."""
-    from lexbandits.bounds import bounds as everything
-    from lexbandits.instance import paper_instance
-    from lexbandits.spec import load_instance
+    from lexbandits.simulation.spec import load_instance
+    from lexbandits.theory.overview import bounds as everything
+    from lexbandits.world.examples import paper_instance
 
     try:
         if (instance is None) == (paper is None):
@@ -162,7 +162,7 @@ def headline(
     jobs: Annotated[int, typer.Option(help="Threads; -1 for one per core.")] = -1,
 ) -> None:
     """Pulls and errors of the elimination policies on the paper's instances, beside the lower bound."""
-    from lexbandits import headline as tables
+    from lexbandits.reproduction import headline as tables
 
     try:
         table = tables.headline(
@@ -189,7 +189,7 @@ def ignorance(
     jobs: Annotated[int, typer.Option(help="Threads; -1 for one per core.")] = -1,
 ) -> None:
     """What it costs not to know λ, the noise or its correlation, and what tolerances cost."""
-    from lexbandits import headline as tables
+    from lexbandits.reproduction import ignorance as tables
 
     table = tables.ignorance(replications=replications, n_jobs=jobs, out=out / "runs", progress=True)
     table.to_csv(out / "ignorance.csv", index=False)

@@ -1,8 +1,7 @@
 """The policies, by name. A new algorithm is one new file and one line here."""
 
-from lexbandits.policies.base import Elimination, Policy, Rules
+from lexbandits.policies.base import Elimination, Rules
 from lexbandits.policies.exponential_gap import ExponentialGapElimination
-from lexbandits.policies.lexelim_cone import LexElimCone
 from lexbandits.policies.lexelim_in import LexElimIn
 from lexbandits.policies.lexelim_out import LexElimOut
 from lexbandits.policies.lexelim_phase import LexElimPhase
@@ -10,6 +9,7 @@ from lexbandits.policies.lexelim_pool import LexElimPool
 from lexbandits.policies.lexelim_tol import LexElimTol
 from lexbandits.policies.moss import MOSSAnytime
 from lexbandits.policies.pf_lex import PFLex
+from lexbandits.policies.policy import Policy
 from lexbandits.policies.round_robin import RoundRobin
 from lexbandits.policies.thompson import ThompsonSampling
 from lexbandits.policies.ucb1 import UCB1
@@ -20,7 +20,6 @@ BY_NAME: dict[str, type[Policy]] = {
     for policy in (
         LexElimOut,
         LexElimIn,
-        LexElimCone,
         LexElimPool,
         LexElimPhase,
         LexElimTol,

@@ -8,8 +8,8 @@ import math
 
 import numpy as np
 
+from lexbandits.arrays import Counts
 from lexbandits.jit import kernel
-from lexbandits.policies.base import Counts
 
 WORD = 0xFFFFFFFF
 UNIT = 2.0**-53

@@ -6,11 +6,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from lexbandits.arrays import Counts, Vector
+from lexbandits.checks import positive, probability, whole
 from lexbandits.jit import kernel
-from lexbandits.policies.base import Arms, Counts, Policy, Rules, Vector, eliminate, record, untried
-from lexbandits.policies.checks import positive, probability, whole
-from lexbandits.policies.elimination import more_active_than
-from lexbandits.policies.one_objective import answered, one_objective, own_noise_sd
+from lexbandits.policies.base import Arms, Rules, eliminate, record, untried
+from lexbandits.policies.filters import more_active_than
+from lexbandits.policies.index import answered, one_objective, own_noise_sd
+from lexbandits.policies.policy import Policy
 
 
 class State(NamedTuple):

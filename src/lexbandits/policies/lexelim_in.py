@@ -4,11 +4,13 @@ from typing import NamedTuple
 
 from numpy.typing import ArrayLike
 
-from lexbandits.confidence import confidence_width
+from lexbandits.arrays import Counts, Vector
+from lexbandits.checks import at_least, per_objective, probability, spread
+from lexbandits.evidence.width import confidence_width
 from lexbandits.jit import kernel
-from lexbandits.policies.base import Arms, Counts, Policy, Rules, Vector, fewest_pulls, record, untried
-from lexbandits.policies.checks import at_least, per_objective, probability, spread
-from lexbandits.policies.elimination import keep_close, more_active_than, widest
+from lexbandits.policies.base import Arms, Rules, fewest_pulls, record, untried
+from lexbandits.policies.filters import keep_close, more_active_than, widest
+from lexbandits.policies.policy import Policy
 
 
 class State(NamedTuple):

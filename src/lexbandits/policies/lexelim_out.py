@@ -5,11 +5,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from lexbandits.confidence import confidence_width
+from lexbandits.arrays import Counts, Vector
+from lexbandits.checks import per_objective, probability, set_sizes, spread
+from lexbandits.evidence.width import confidence_width
 from lexbandits.jit import kernel
-from lexbandits.policies.base import Arms, Counts, Policy, Rules, Vector, fewest_pulls, record, untried
-from lexbandits.policies.checks import per_objective, probability, set_sizes, spread
-from lexbandits.policies.elimination import keep_close, more_active_than, ranked, widest
+from lexbandits.policies.base import Arms, Rules, fewest_pulls, record, untried
+from lexbandits.policies.filters import keep_close, more_active_than, ranked, widest
+from lexbandits.policies.policy import Policy
 
 
 class State(NamedTuple):

@@ -10,11 +10,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from lexbandits.confidence import log_add, log_mixture
+from lexbandits.arrays import Counts, Vector
+from lexbandits.checks import per_objective, probability, set_sizes, spread
+from lexbandits.evidence.mixture import log_add, log_mixture
 from lexbandits.jit import kernel
-from lexbandits.policies.base import Arms, Counts, Rules, Vector, eliminate, fewest_pulls, record, untried
-from lexbandits.policies.checks import per_objective, probability, set_sizes, spread
-from lexbandits.policies.sweeps import (
+from lexbandits.policies.base import Arms, Rules, eliminate, fewest_pulls, record, untried
+from lexbandits.policies.passes import (
     ACTIVE,
     END,
     ISSUED,

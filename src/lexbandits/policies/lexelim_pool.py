@@ -11,12 +11,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from lexbandits.confidence import log_mixture, mixture_ceiling
+from lexbandits.arrays import Counts, Vector
+from lexbandits.checks import at_least, per_objective, probability, spread
+from lexbandits.evidence.faces import dependence, face_scales
+from lexbandits.evidence.mixture import log_mixture, mixture_ceiling
 from lexbandits.jit import kernel
-from lexbandits.policies.base import Arms, Counts, Rules, Vector, eliminate, fewest_pulls, record, untried
-from lexbandits.policies.checks import at_least, per_objective, probability, spread
-from lexbandits.policies.faces import dependence, face_scales
-from lexbandits.policies.sweeps import (
+from lexbandits.policies.base import Arms, Rules, eliminate, fewest_pulls, record, untried
+from lexbandits.policies.passes import (
     ACTIVE,
     END,
     FIRST,

@@ -10,17 +10,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from lexbandits.confidence import cost_of_time, spread_of_mean, two_sample_radius
+from lexbandits.arrays import Counts, Vector
+from lexbandits.checks import per_objective, probability, spread
+from lexbandits.evidence.radius import cost_of_time, spread_of_mean, time_uniform_intervals, two_sample_radius
 from lexbandits.jit import kernel
-from lexbandits.policies.base import Arms, Counts, Policy, Rules, Vector, eliminate, fewest_pulls, untried
-from lexbandits.policies.checks import per_objective, probability, spread
-from lexbandits.policies.sweeps import (
-    ACTIVE,
-    PRIOR,
-    TURN,
-    find_turn,
-    time_uniform_intervals,
-)
+from lexbandits.policies.base import Arms, Rules, eliminate, fewest_pulls, untried
+from lexbandits.policies.passes import ACTIVE, PRIOR, TURN, find_turn
+from lexbandits.policies.policy import Policy
 
 # The fields of State.clock after TURN and ACTIVE: the objective being settled (m when all are), and
 # the observed active arms with the largest and the smallest mean on it (−1 when there is none).

@@ -4,9 +4,11 @@ import math
 
 from numpy.typing import ArrayLike
 
+from lexbandits.arrays import Counts, Vector
 from lexbandits.jit import kernel
-from lexbandits.policies.base import Counts, Policy, Rules, Vector, record, untried
-from lexbandits.policies.one_objective import OneObjective, all_pulls, one_objective, own_noise_sd
+from lexbandits.policies.base import Rules, record, untried
+from lexbandits.policies.index import OneObjective, all_pulls, one_objective, own_noise_sd
+from lexbandits.policies.policy import Policy
 
 
 @kernel

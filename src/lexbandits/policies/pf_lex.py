@@ -6,12 +6,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from lexbandits.arrays import Counts, Vector
+from lexbandits.checks import per_objective, positive, probability, spread, whole
 from lexbandits.jit import kernel
-from lexbandits.policies.base import Arms, Counts, Policy, Rules, Vector, best_of, record, untried
+from lexbandits.policies.base import Arms, Rules, best_of, record, untried
 from lexbandits.policies.chance import policy_key, uniform
-from lexbandits.policies.checks import per_objective, positive, probability, spread, whole
-from lexbandits.policies.one_objective import all_pulls
-from lexbandits.policies.sorted_arms import resettle
+from lexbandits.policies.index import all_pulls
+from lexbandits.policies.order import resettle
+from lexbandits.policies.policy import Policy
 
 VARIANTS = ("official", "xue")
 

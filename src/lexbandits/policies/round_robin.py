@@ -5,9 +5,11 @@ from typing import NamedTuple
 
 from numpy.typing import ArrayLike
 
+from lexbandits.arrays import Counts, Vector
 from lexbandits.jit import kernel
-from lexbandits.policies.base import Arms, Counts, Policy, Rules, Vector, fewest_pulls, record, untried
-from lexbandits.policies.one_objective import one_objective
+from lexbandits.policies.base import Arms, Rules, fewest_pulls, record, untried
+from lexbandits.policies.index import one_objective
+from lexbandits.policies.policy import Policy
 
 
 class State(NamedTuple):

@@ -5,11 +5,13 @@ from typing import NamedTuple
 
 from numpy.typing import ArrayLike
 
+from lexbandits.arrays import Counts, Vector
+from lexbandits.checks import whole
 from lexbandits.jit import kernel
-from lexbandits.policies.base import Arms, Counts, Policy, Rules, Vector, record, untried
+from lexbandits.policies.base import Arms, Rules, record, untried
 from lexbandits.policies.chance import normal, policy_key
-from lexbandits.policies.checks import whole
-from lexbandits.policies.one_objective import all_pulls, one_objective, own_noise_sd
+from lexbandits.policies.index import all_pulls, one_objective, own_noise_sd
+from lexbandits.policies.policy import Policy
 
 
 class State(NamedTuple):

@@ -6,12 +6,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from lexbandits.arrays import Counts, Vector
+from lexbandits.checks import at_least, probability, whole
 from lexbandits.jit import kernel
-from lexbandits.policies.base import Arms, Counts, Policy, Rules, Vector, eliminate, record, untried
-from lexbandits.policies.checks import at_least, probability, whole
-from lexbandits.policies.elimination import more_active_than
-from lexbandits.policies.one_objective import answered, one_objective, own_noise_sd
-from lexbandits.policies.sorted_arms import resettle
+from lexbandits.policies.base import Arms, Rules, eliminate, record, untried
+from lexbandits.policies.filters import more_active_than
+from lexbandits.policies.index import answered, one_objective, own_noise_sd
+from lexbandits.policies.order import resettle
+from lexbandits.policies.policy import Policy
 
 # ceil(exp(sqrt(δ/3))) for every δ in (0, 1). Computed it would be 1 for a tiny δ, and ε(1) is no number.
 FIRST_PULLS = 2

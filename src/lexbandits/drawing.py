@@ -1,0 +1,129 @@
+"""The house style of figures: one look for everything that is drawn."""
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+
+SETTINGS: Any = {
+    "font.family": "DejaVu Sans",
+    "font.size": 7,
+    "axes.titlesize": 7.5,
+    "axes.labelsize": 7,
+    "xtick.labelsize": 6.5,
+    "ytick.labelsize": 6.5,
+    "legend.fontsize": 6.5,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.linewidth": 0.6,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.color": "#e4e4e4",
+    "grid.linewidth": 0.5,
+    "xtick.major.width": 0.6,
+    "ytick.major.width": 0.6,
+    "xtick.major.size": 2.5,
+    "ytick.major.size": 2.5,
+    "xtick.minor.size": 0,
+    "ytick.minor.size": 0,
+    "lines.linewidth": 1.2,
+    "lines.markersize": 4.5,
+    "pdf.fonttype": 42,
+    "svg.hashsalt": "lexbandits",
+    "savefig.facecolor": "white",
+}
+WIDE = 7.2  # inches: two columns of a journal
+SMALL = 6.5  # points: labels beside curves
+
+
+@contextmanager
+def house_style() -> Iterator[None]:
+    """The settings above, and no screen needed."""
+    import matplotlib
+
+    with matplotlib.rc_context(SETTINGS):
+        yield
+
+
+def new_figure(width: float, height: float) -> "Figure":
+    """A figure that belongs to no window."""
+    from matplotlib.figure import Figure
+
+    return Figure(figsize=(width, height))
+
+
+def label_ends(axes: "Axes", x_end: float, ends: Iterable[tuple[float, str, str]]) -> None:
+    """Names beside the ends of curves, pushed apart where they would overlap, tied by thin lines."""
+    ordered = sorted(ends)
+    if not ordered:
+        return
+    figure = axes.figure
+    height = axes.get_window_extent().height * 72 / figure.dpi
+    gap = 1.12 * SMALL / height
+    to_axes = axes.transData + axes.transAxes.inverted()
+    anchors = [to_axes.transform((x_end, y)) for y, _, _ in ordered]
+    places: list[float] = []
+    for _, y in anchors:
+        places.append(max(float(y), places[-1] + gap) if places else float(y))
+    # clusters drift up when pushed apart: centre them, and keep everything inside
+    shift = float(np.mean([place - y for place, (_, y) in zip(places, anchors, strict=True)]))
+    places = [place - shift for place in places]
+    ceiling = 1.0
+    for i in reversed(range(len(places))):
+        places[i] = min(places[i], ceiling)
+        ceiling = places[i] - gap
+    floor = 0.0
+    for i in range(len(places)):
+        places[i] = max(places[i], floor)
+        floor = places[i] + gap
+    for place, (x, y), (_, name, colour) in zip(places, anchors, ordered, strict=True):
+        axes.annotate(
+            name,
+            (x, y),
+            (x + 0.06, place),
+            xycoords="axes fraction",
+            textcoords="axes fraction",
+            va="center",
+            fontsize=SMALL,
+            color=colour,
+            annotation_clip=False,
+            arrowprops={
+                "arrowstyle": "-",
+                "color": colour,
+                "lw": 0.4,
+                "shrinkA": 1,
+                "shrinkB": 0,
+                "relpos": (0, 0.5),
+            },
+        )
+
+
+def offsets(count: int, step: float) -> list[float]:
+    """Offsets around 0."""
+    return [step * (i - (count - 1) / 2) for i in range(count)]
+
+
+def log_limits(values: Iterable[float]) -> tuple[float, float]:
+    """Limits around positive values on a logarithmic axis, with room for markers."""
+    known = [value for value in values if value == value and value > 0]
+    room = (max(known) / min(known)) ** 0.12 * 1.2
+    return min(known) / room, max(known) * room
+
+
+def decades(low: float, high: float) -> list[float]:
+    """Powers of ten between two limits; every other one where there are many."""
+    powers = list(range(int(np.ceil(np.log10(low))), int(np.floor(np.log10(high))) + 1))
+    return [10.0**power for power in powers[:: 1 + (len(powers) > 3)]]
+
+
+def few_ticks() -> Any:
+    """At most five ticks on an axis."""
+    from matplotlib.ticker import MaxNLocator
+
+    return MaxNLocator(4)

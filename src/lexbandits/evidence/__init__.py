@@ -1,0 +1,1 @@
+"""What data prove: widths, mixtures, intervals and the faces of a cone."""

@@ -1,0 +1,59 @@
+"""The faces of the cone on which LexElim-Cone and LexElim-Pool bet: how noisy each of them is."""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from lexbandits.arrays import Vector
+
+
+def dependence(correlated: Any, n_objectives: int) -> bool | list[list[float]]:
+    """False, True, or a correlation matrix as lists."""
+    if isinstance(correlated, (bool, np.bool_)):
+        return bool(correlated)
+    expected = f"correlated must be True, False or an ({n_objectives}, {n_objectives}) correlation matrix"
+    try:
+        matrix = np.array(correlated, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise TypeError(f"{expected}, got {correlated!r}") from None
+    if matrix.ndim == 0:
+        raise TypeError(f"{expected}, got {correlated!r}")
+    if matrix.shape != (n_objectives, n_objectives):
+        raise ValueError(f"{expected}, got shape {matrix.shape}")
+    symmetric = np.isfinite(matrix).all() and np.array_equal(matrix, matrix.T)
+    if not symmetric or not np.all(np.diag(matrix) == 1) or np.linalg.eigvalsh(matrix)[0] < -1e-12:
+        raise ValueError(
+            f"{expected}: symmetric, ones on the diagonal, positive semi-definite; got {matrix.tolist()}"
+        )
+    rows: list[list[float]] = matrix.tolist()
+    return rows
+
+
+def face_scales(tradeoff: float, noise_sd: Vector, correlated: bool | list[list[float]]) -> Vector:
+    """(m, m) s_ij, the sub-Gaussian scale of r^i + λr^j for j < i; s_1 = σ_1 at (0, 0).
+
+    >>> [round(float(face_scales(2.0, np.ones(2), how)[1, 0] ** 2), 9) for how in (False, True)]
+    [5.0, 9.0]
+    """
+    if not np.all((noise_sd >= 1e-100) & (noise_sd <= 1e100)) or tradeoff * noise_sd.max() > 1e100:
+        raise ValueError(
+            "noise_sd must be between 1e-100 and 1e100, and tradeoff times it at most 1e100, "
+            f"got tradeoff {tradeoff} and noise_sd {noise_sd.tolist()}"
+        )
+    scales = np.zeros((noise_sd.size, noise_sd.size))
+    scales[0, 0] = noise_sd[0]
+    for i in range(1, noise_sd.size):
+        for j in range(i):
+            high, low = float(noise_sd[i]), tradeoff * float(noise_sd[j])
+            if correlated is True:
+                scales[i, j] = high + low
+            else:
+                cross = correlated[i][j] if correlated else 0.0
+                scales[i, j] = math.sqrt(max(0.0, high * high + low * low + 2.0 * cross * high * low))
+            if scales[i, j] == 0.0:
+                raise ValueError(
+                    f"objectives {i} and {j} cancel: with this correlation reward {i} + tradeoff·reward {j} "
+                    "has no noise; use correlated=True"
+                )
+    return scales

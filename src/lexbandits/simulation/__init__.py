@@ -1,0 +1,1 @@
+"""Policies against instances: one run, or thousands at the speed of the random number generator."""

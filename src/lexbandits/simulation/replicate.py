@@ -1,0 +1,160 @@
+"""Replications at full speed, kept in O(K) numbers each: by blocks, by sums or pull by pull."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lexbandits.arrays import Counts
+from lexbandits.jit import kernel
+from lexbandits.policies.policy import Policy
+from lexbandits.simulation.screen import block_loop, clear, desk_for
+from lexbandits.simulation.sums import Tally, sum_loop
+from lexbandits.simulation.trajectory import CHUNK, play, prepared
+from lexbandits.world.instance import Instance
+from lexbandits.world.noise import stream, world
+
+PER_PULL, SUMS = "per pull", "sums"  # what one draw of the noise stands for
+CALL = 1 << 22  # rounds per compiled call by blocks: Ctrl-C is answered within a tenth of a second
+
+
+Advance = Callable[[Policy, np.random.Generator, int, int, Tally], int]
+
+
+class Runs(NamedTuple):
+    """Replications of one cell, one row each."""
+
+    replication: Counts  # (R,) ascending
+    rounds: Counts  # (R,) pulls made
+    stopped: NDArray[np.bool_]  # (R,)
+    recommendation: Counts  # (R,)
+    active: NDArray[np.bool_]  # (R, K) the candidates
+    left: Counts  # (R, K, 3) round (0 for never), objective and rival of each elimination
+    pulls: Counts  # (R, K)
+    pulls_at: Counts  # (R, C, K) at the recording rounds, zero after the end
+
+    def rows(self, which: Any) -> Self:
+        """Some of the replications."""
+        return type(self)(*(column[which] for column in self))
+
+    @classmethod
+    def joined(cls, parts: list[Self]) -> Self:
+        """All parts, in order of replication."""
+        whole = cls(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
+        return whole.rows(np.argsort(whole.replication))
+
+
+def replicate(
+    policy: Policy,
+    instance: Instance,
+    *,
+    horizon: int,
+    seed: int,
+    first: int,
+    count: int,
+    cancelled: Callable[[], bool] = lambda: False,
+) -> Runs:
+    """Replications first .. first + count − 1; each ends when finished or after `horizon` pulls."""
+    advance = engine(policy, instance)
+    rows = []
+    for replication in range(first, first + count):
+        run = prepared(policy, instance, seed, replication)
+        rng = stream(seed, replication)
+        checkpoints = recording_rounds(policy, horizon)
+        shape = (checkpoints.size, policy.n_arms)
+        tally = Tally(checkpoints, np.zeros(policy.n_arms, np.int64), np.zeros(shape, np.int64))
+        rounds = 0
+        while rounds < horizon and not run.finished:
+            if cancelled():
+                raise InterruptedError("the sweep was cancelled")
+            rounds += advance(run, rng, rounds, horizon, tally)
+        active = np.zeros(policy.n_arms, np.bool_)
+        active[list(run.candidates)] = True
+        left = np.zeros((policy.n_arms, 3), np.int64)
+        for arm, *how in run.eliminations:
+            left[arm] = how
+        ended = (replication, rounds, run.finished, run.recommendation)
+        rows.append((*ended, active, left, tally.pulls, tally.pulls_at))
+    return Runs(*(np.array(column) for column in zip(*rows, strict=True)))
+
+
+def recording_rounds(policy: Policy, horizon: int) -> Counts:
+    """Rounds after which pulls are written down: those of two digits, 1, 2, … 99, 100, 110, …
+
+    The end of a run is kept apart. None where elimination rounds tell the rest.
+    """
+    if policy.round_robin or horizon == 0:
+        return np.empty(0, np.int64)
+    decades = [np.arange(10, 100) * 10**power for power in range(len(str(horizon)) - 1)]
+    rounds = np.concatenate([np.arange(1, 10), *decades])
+    return rounds[rounds <= horizon]
+
+
+def noise_stream(policy: Policy, instance: Instance) -> str:
+    """PER_PULL: the noise `simulate` draws. SUMS: that of many pulls as one number."""
+    sums_do = policy.rules.batch is not None and policy.rules.observe_sum is not None
+    return SUMS if sums_do and _gaussian(instance) else PER_PULL
+
+
+def engine(policy: Policy, instance: Instance) -> Advance:
+    """The fastest way to play on: (run, rng, rounds made, horizon, tally) -> rounds made now.
+
+    Working arrays belong to the engine: one for each thread.
+    """
+    if noise_stream(policy, instance) == SUMS:
+        return _by_sums(policy, instance)
+    if policy.round_robin and policy.rules.quiet_band is not None and _gaussian(instance):
+        return _by_blocks(policy, instance)
+    return partial(_by_pulls, instance)
+
+
+def _gaussian(instance: Instance) -> bool:
+    return isinstance(instance.noise, str) and instance.noise == "gaussian"
+
+
+def _by_blocks(policy: Policy, instance: Instance) -> Advance:
+    loop, drawn, desk = (
+        block_loop(policy.rules),
+        world(instance),
+        desk_for(policy.n_arms, policy.n_objectives),
+    )
+
+    def advance(run: Policy, rng: np.random.Generator, rounds: int, horizon: int, tally: Tally) -> int:
+        if rounds == 0:
+            clear(desk)
+        made = loop(run.state, drawn, rng, desk, min(CALL, horizon - rounds))
+        tally.pulls[:] = run.state.arms.pulls
+        return made
+
+    return advance
+
+
+def _by_sums(policy: Policy, instance: Instance) -> Advance:
+    loop, drawn = sum_loop(policy.rules), world(instance)
+
+    def advance(run: Policy, rng: np.random.Generator, rounds: int, horizon: int, tally: Tally) -> int:
+        return loop(run.state, drawn, rng, rounds, horizon, tally)
+
+    return advance
+
+
+def _by_pulls(
+    instance: Instance, run: Policy, rng: np.random.Generator, rounds: int, horizon: int, tally: Tally
+) -> int:
+    arms = np.empty(min(CHUNK, horizon - rounds), np.int64)
+    made = play(run, instance, rng, arms)
+    count_pulls(arms[:made], rounds, tally)
+    return made
+
+
+@kernel
+def count_pulls(arms: Counts, rounds: int, tally: Tally) -> None:
+    """Add the arms played in rounds + 1, rounds + 2, …"""
+    following = np.searchsorted(tally.checkpoints, rounds + 1)
+    for t in range(arms.size):
+        tally.pulls[arms[t]] += 1
+        if following < tally.checkpoints.size and tally.checkpoints[following] == rounds + t + 1:
+            tally.pulls_at[following] = tally.pulls
+            following += 1

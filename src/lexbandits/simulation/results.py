@@ -1,0 +1,239 @@
+"""What a sweep found: tables, regret curves, identification rounds and error rates."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from lexbandits.arrays import Counts, Vector
+from lexbandits.policies.base import Elimination
+from lexbandits.simulation.regret import charges
+from lexbandits.simulation.replicate import Runs
+from lexbandits.simulation.store import Store, block_size
+from lexbandits.world.instance import NOISES, Instance
+
+if TYPE_CHECKING:
+    import pandas as pd
+from lexbandits.simulation.regret import rebuild
+
+
+class CellInfo(NamedTuple):
+    """A cell without its policy object: what is needed to read its runs."""
+
+    policy: str
+    settings: dict[str, Any]
+    instance: Instance
+    horizon: int
+    stream: str  # "per pull", or "sums" where the noise of many pulls was drawn as one number
+    recording: Counts | None  # (C,) rounds at which pulls were kept; None: eliminations tell them all
+
+
+class Results:
+    """The replications of every cell; cells are asked for by name.
+
+    `cells` says what each cell was, `runs` holds the raw arrays, one row per replication.
+    """
+
+    def __init__(self, seed: int, cells: Mapping[str, CellInfo], runs: Mapping[str, Runs]) -> None:
+        self.seed = seed
+        self.cells = dict(cells)
+        self.runs = dict(runs)
+
+    def frame(self) -> "pd.DataFrame":
+        """One row per cell and replication.
+
+        `stopped`: the policy had its answer; `rounds`: pulls made, at most the horizon; `correct`: the
+        recommendation is the lex-optimal arm or, where the policy's target_size k is above 1, the
+        candidates are exactly k best arms of its objective.
+        """
+        import pandas as pd
+
+        return pd.DataFrame(
+            {
+                "cell": [name for name, runs in self.runs.items() for _ in runs.rounds],
+                "replication": self._column(lambda cell, runs: runs.replication, np.int64),
+                "stopped": self._column(lambda cell, runs: runs.stopped, np.bool_),
+                "rounds": self._column(lambda cell, runs: runs.rounds, np.int64),
+                "recommendation": self._column(lambda cell, runs: runs.recommendation, np.int64),
+                "correct": self._column(_correct, np.bool_),
+            }
+        )
+
+    def regret(self, cell: str, checkpoints: ArrayLike, kind: str = "general") -> Vector:
+        """(replications, checkpoints, m) R^i after that many rounds; the recommendation is played on
+        after the end.
+
+        Exact for round-robin policies, and for the others at rounds of two digits (1 … 99, 100, 110, …)
+        and at the end; in between their curve is a straight line.
+        """
+        chosen, runs = self._cell(cell)
+        rounds = np.atleast_1d(np.asarray(checkpoints))
+        if rounds.ndim != 1 or rounds.dtype.kind not in "iu":
+            raise TypeError(f"checkpoints must be a list of integers, got {checkpoints!r}")
+        if rounds.size and not (rounds.min() >= 0 and rounds.max() <= chosen.horizon):
+            raise ValueError(f"checkpoints must be in 0..{chosen.horizon}, the horizon, got {checkpoints!r}")
+        rounds = rounds.astype(np.int64)
+        rates = charges(chosen.instance, kind)
+        curves = np.zeros((runs.rounds.size, rounds.size, rates.shape[1]))
+        if chosen.recording is None:
+            order = np.argsort(rounds, kind="stable")
+            within = np.minimum(rounds[order], runs.rounds[:, None])
+            for r in range(runs.rounds.size):
+                rebuild(runs.left[r, :, 0], within[r], rates, curves[r])
+            curves[:, order] = curves.copy()
+        else:
+            for r in range(runs.rounds.size):
+                known = np.searchsorted(chosen.recording, runs.rounds[r])
+                knots = np.concatenate(([0], chosen.recording[:known], runs.rounds[r : r + 1]))
+                pulls = np.vstack((np.zeros_like(runs.pulls[r]), runs.pulls_at[r, :known], runs.pulls[r]))
+                for i, values in enumerate((pulls @ rates).T):
+                    curves[r, :, i] = np.interp(rounds, knots, values)
+        beyond = np.maximum(rounds - runs.rounds[:, None], 0)
+        return curves + beyond[:, :, None] * rates[runs.recommendation][:, None, :]
+
+    def identification_rounds(self, cell: str, kind: str = "prefix") -> Vector:
+        """(replications, m) the first round after which every candidate is in O_*(i) ("prefix", T^i),
+        or is no worse than the lex-optimal arm on objective i ("objective", T̃^i); nan where not reached.
+
+        A candidate that leaves without an elimination, as in a policy that only stops, leaves at the end.
+        """
+        if kind not in ("prefix", "objective"):
+            raise ValueError(f'kind must be "prefix" or "objective", got {kind!r}')
+        chosen, runs = self._cell(cell)
+        instance = chosen.instance
+        wanted = instance.optimal_set if kind == "prefix" else instance.objective_optimal_set
+        gone = np.where(runs.left[:, :, 0] > 0, runs.left[:, :, 0], runs.rounds[:, None]).astype(np.float64)
+        gone[runs.active] = np.nan
+        reached = np.zeros((runs.rounds.size, instance.n_objectives))
+        for i in range(instance.n_objectives):
+            others = np.setdiff1d(np.arange(instance.n_arms), wanted(i))
+            if others.size:
+                reached[:, i] = gone[:, others].max(axis=1)
+        return reached
+
+    def error_rates(self, confidence: float = 0.95) -> "pd.DataFrame":
+        """One row per cell: how often it stopped with a wrong answer, out of all replications.
+
+        `low` and `high` are the exact (Clopper-Pearson) bounds of that probability. Runs that did not
+        stop gave no answer: they are counted in `unstopped`, never as right or wrong.
+        """
+        import pandas as pd
+        from scipy.stats import beta
+
+        if not 0 < confidence < 1:
+            raise ValueError(f"confidence must be strictly between 0 and 1, got {confidence!r}")
+        rows = []
+        for name, runs in self.runs.items():
+            n = int(runs.rounds.size)
+            wrong = int(np.sum(runs.stopped & ~_correct(self.cells[name], runs)))
+            tail = (1 - confidence) / 2
+            rows.append(
+                {
+                    "cell": name,
+                    "replications": n,
+                    "unstopped": int(np.sum(~runs.stopped)),
+                    "wrong": wrong,
+                    "rate": wrong / n if n else float("nan"),
+                    "low": float(beta.ppf(tail, wrong, n - wrong + 1)) if wrong else 0.0,
+                    "high": float(beta.ppf(1 - tail, wrong + 1, n - wrong)) if wrong < n else 1.0,
+                }
+            )
+        return pd.DataFrame(rows)
+
+    def eliminations(self, cell: str, replication: int) -> tuple[Elimination, ...]:
+        """Who left when, on which objective, beaten by whom; in order of round, then arm."""
+        _, runs = self._cell(cell)
+        rows = np.flatnonzero(runs.replication == replication)
+        if rows.size == 0:
+            raise ValueError(f"cell {cell!r} has no replication {replication!r}")
+        left = runs.left[rows[0]]
+        out = [Elimination(arm, *map(int, left[arm])) for arm in np.flatnonzero(left[:, 0]).tolist()]
+        return tuple(sorted(out, key=lambda e: (e.round, e.arm)))
+
+    @property
+    def streams(self) -> dict[str, str]:
+        """For each cell "per pull", or "sums" where the noise of many pulls was drawn as one number."""
+        return {name: cell.stream for name, cell in self.cells.items()}
+
+    def save(self, folder: str | Path) -> None:
+        """Write everything to a new or matching folder, as `sweep(out=folder)` does."""
+        store = Store.prepared(folder, self.seed, {name: description(i) for name, i in self.cells.items()})
+        for name, runs in self.runs.items():
+            blocks = runs.replication // block_size(self.cells[name].horizon)
+            for block in np.unique(blocks):
+                store.write(name, runs.rows(blocks == block))
+
+    @classmethod
+    def load(cls, folder: str | Path) -> "Results":
+        """Read a folder written by `save` or by `sweep(out=folder)`: the replications finished so far."""
+        store = Store.opened(folder)
+        read = {name: list(store.read(name).values()) for name in store.cells}
+        runs = {name: Runs.joined(blocks) for name, blocks in read.items() if blocks}
+        return cls(store.seed, {name: _from_description(store.cells[name]) for name in runs}, runs)
+
+    def __repr__(self) -> str:
+        sizes = ", ".join(f"{name!r}: {runs.rounds.size}" for name, runs in self.runs.items())
+        return f"Results({sizes})"
+
+    def _column(self, of: Callable[[CellInfo, Runs], NDArray[Any]], dtype: type[np.generic]) -> NDArray[Any]:
+        parts = [of(self.cells[name], runs) for name, runs in self.runs.items()]
+        return np.concatenate([np.empty(0, dtype), *parts])
+
+    def _cell(self, name: str) -> tuple[CellInfo, Runs]:
+        if name not in self.cells:
+            raise ValueError(f"no cell {name!r}; there are {', '.join(map(repr, self.cells))}")
+        return self.cells[name], self.runs[name]
+
+
+def description(cell: CellInfo) -> dict[str, Any]:
+    """JSON: what must be equal for two sweeps to give the same numbers for a cell."""
+    settings = cell.instance.settings
+    if callable(settings["noise"]):
+        settings["noise"] = _sampler_name(settings["noise"])
+    return {
+        "policy": cell.policy,
+        "settings": cell.settings,
+        "instance": settings,
+        "horizon": cell.horizon,
+        "stream": cell.stream,
+        "recording": None if cell.recording is None else cell.recording.tolist(),
+    }
+
+
+def _from_description(told: Mapping[str, Any]) -> CellInfo:
+    instance = dict(told["instance"])
+    if instance["noise"] not in NOISES:
+        instance["noise"] = _StoredSampler(instance["noise"])
+    recording = None if told["recording"] is None else np.array(told["recording"], np.int64)
+    return CellInfo(
+        told["policy"], told["settings"], Instance(**instance), told["horizon"], told["stream"], recording
+    )
+
+
+def _sampler_name(sampler: Any) -> str:
+    if isinstance(sampler, _StoredSampler):
+        return sampler.name
+    kind = sampler if hasattr(sampler, "__qualname__") else type(sampler)
+    return f"sampler {kind.__module__}.{kind.__qualname__}"
+
+
+class _StoredSampler(NamedTuple):
+    """Stands for a user's sampler in results read from disk, which keep its name only."""
+
+    name: str
+
+    def __call__(self, rng: np.random.Generator, arm: int) -> Vector:
+        raise ValueError(f"{self.name} is not stored with results; give the instance again to simulate it")
+
+
+def _correct(cell: CellInfo, runs: Runs) -> NDArray[np.bool_]:
+    """(R,) whether each recommendation, or set of candidates, is the right one."""
+    size = cell.settings.get("target_size", 1)
+    if size <= 1:
+        return np.asarray(runs.recommendation == cell.instance.lex_optimal_arm)
+    values = cell.instance.means[:, cell.settings.get("objective", 0)]
+    worst_kept = np.where(runs.active, values, np.inf).min(axis=1)
+    best_left = np.where(runs.active, -np.inf, values).max(axis=1)
+    return np.asarray((runs.active.sum(axis=1) == size) & (worst_kept >= best_left))

@@ -1,0 +1,1 @@
+"""What is true: instances and their noise."""

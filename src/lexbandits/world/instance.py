@@ -1,0 +1,247 @@
+"""A lexicographic bandit: true means and the structure the paper's Preliminaries define on them."""
+
+from collections.abc import Callable
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Sampler = Callable[[np.random.Generator, int], ArrayLike]
+
+NOISES = ("gaussian", "bernoulli", "beta")
+
+
+class Instance:
+    """True means (K, m), most important objective first, larger is better, and their noise.
+
+    Means may be floats, ints or Fractions: ties, gaps and λ are computed exactly and rounded once.
+    Two means within `tie_tolerance` of each other count as equal. `noise` is "gaussian" with standard
+    deviation `noise_sd` (one number, or one per objective) and, if given, the (m, m) `correlation`
+    of the objectives; "bernoulli" with the means as probabilities; "beta" with those means and
+    standard deviations; or a sampler (rng, arm) -> vector. Arms and objectives count from 0.
+
+    >>> instance = Instance([[1, 0.5], [1, 1], [0, 2]])
+    >>> instance.lex_optimal_arm, instance.optimal_set_sizes, instance.tradeoff
+    (1, (2, 1), 1.0)
+    """
+
+    def __init__(
+        self,
+        means: Any,
+        *,
+        noise_sd: float | ArrayLike = 1.0,
+        noise: str | Sampler = "gaussian",
+        correlation: ArrayLike | None = None,
+        tie_tolerance: float = 0.0,
+    ) -> None:
+        self._exact = _exact_means(means)
+        self.means: NDArray[np.float64] = _frozen([[float(x) for x in row] for row in self._exact])
+        self.n_arms, self.n_objectives = self.means.shape
+        self.noise_sd = _noise_scale(noise_sd, self.n_objectives)
+        self.noise = noise
+        self.correlation = _correlation(correlation, self.n_objectives)
+        self.tie_tolerance = _tolerance(tie_tolerance)
+        self._check_noise()
+
+    @property
+    def noise_sds(self) -> NDArray[np.float64]:
+        """(m,) the standard deviation of each objective's noise."""
+        return (
+            np.full(self.n_objectives, self.noise_sd)
+            if np.ndim(self.noise_sd) == 0
+            else np.array(self.noise_sd)
+        )
+
+    @cached_property
+    def lex_optimal_arm(self) -> int:
+        """Definitions 1 and 2: a_*, the lexicographically largest row of means; the first if several.
+
+        With a tie tolerance each objective keeps the arms within it of the best survivor, and the
+        largest mean on the last objective decides.
+        """
+        survivors = list(range(self.n_arms))
+        for i in range(self.n_objectives):
+            best = max(self._exact[arm][i] for arm in survivors)
+            tolerance = self._exact_tolerance if i < self.n_objectives - 1 else 0
+            survivors = [arm for arm in survivors if best - self._exact[arm][i] <= tolerance]
+        return survivors[0]
+
+    @cached_property
+    def gaps(self) -> NDArray[np.float64]:
+        """(K, m) Δ^i(a) = μ^i(a_*) − μ^i(a); may be negative from the second objective on."""
+        return _frozen([[float(gap) for gap in row] for row in self._exact_gaps])
+
+    def optimal_set(self, i: int) -> tuple[int, ...]:
+        """O_*(i): the arms that tie with a_* on objectives 0..i."""
+        self._check_objective(i)
+        return tuple(
+            arm
+            for arm, row in enumerate(self._exact_gaps)
+            if all(abs(gap) <= self._exact_tolerance for gap in row[: i + 1])
+        )
+
+    @cached_property
+    def optimal_set_sizes(self) -> tuple[int, ...]:
+        """|O_*(i)| for every objective i: what LexElim-Out must know."""
+        return tuple(len(self.optimal_set(i)) for i in range(self.n_objectives))
+
+    def objective_optimal_set(self, i: int) -> tuple[int, ...]:
+        """Õ_*(i): the arms at least as good as a_* on objective i alone."""
+        self._check_objective(i)
+        return tuple(arm for arm, row in enumerate(self._exact_gaps) if row[i] <= self._exact_tolerance)
+
+    def suboptimal_set(self, i: int) -> tuple[int, ...]:
+        """S(i): the arms of O_*(i−1) that are worse than a_* on objective i."""
+        self._check_objective(i)
+        reached = range(self.n_arms) if i == 0 else self.optimal_set(i - 1)
+        return tuple(arm for arm in reached if self._exact_gaps[arm][i] > self._exact_tolerance)
+
+    @cached_property
+    def tradeoff(self) -> float:
+        """Eq. (2): the least λ with μ^i(a) − μ^i(a_*) ≤ λ·max_{j<i}(μ^j(a_*) − μ^j(a)).
+
+        Infinite when an arm gains on a later objective without losing on an earlier one. Only a tie
+        tolerance makes that possible: such a gain is within it, and Eq. (2) knows no tolerance.
+        """
+        least = Fraction(0)
+        for row in self._exact_gaps:
+            for i in range(1, self.n_objectives):
+                gain, loss = -row[i], max(row[:i])
+                if gain > 0:
+                    if loss <= 0:
+                        return float("inf")
+                    least = max(least, gain / loss)
+        return float(least)
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What `Instance(**settings)` needs to make this instance again; JSON-able but for a sampler."""
+        return {
+            "means": [[_plain(x) for x in row] for row in self._exact],
+            "noise_sd": self.noise_sd if np.ndim(self.noise_sd) == 0 else np.array(self.noise_sd).tolist(),
+            "noise": self.noise,
+            "correlation": None if self.correlation is None else self.correlation.tolist(),
+            "tie_tolerance": self.tie_tolerance,
+        }
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Instance) and self.settings == other.settings
+
+    def __hash__(self) -> int:
+        return hash(tuple(map(tuple, self._exact)))
+
+    def __repr__(self) -> str:
+        return f"Instance({self.n_arms} arms, {self.n_objectives} objectives, noise={self.noise!r})"
+
+    @cached_property
+    def _exact_gaps(self) -> list[list[Fraction]]:
+        best = self._exact[self.lex_optimal_arm]
+        return [[b - x for b, x in zip(best, row, strict=True)] for row in self._exact]
+
+    @cached_property
+    def _exact_tolerance(self) -> Fraction:
+        return Fraction(self.tie_tolerance)
+
+    def _check_objective(self, i: int) -> None:
+        if isinstance(i, bool) or not isinstance(i, (int, np.integer)):
+            raise TypeError(f"objective must be an integer, got {i!r}")
+        if not 0 <= i < self.n_objectives:
+            raise ValueError(f"objective must be in 0..{self.n_objectives - 1}, got {i}")
+
+    def _check_noise(self) -> None:
+        if not callable(self.noise) and not (isinstance(self.noise, str) and self.noise in NOISES):
+            raise ValueError(
+                f"noise must be one of {', '.join(NOISES)} or a sampler (rng, arm) -> vector, "
+                f"got {self.noise!r}"
+            )
+        if self.correlation is not None and self.noise != "gaussian":
+            raise ValueError(f"correlation is for gaussian noise, got noise={self.noise!r}")
+        if self.noise == "bernoulli" and not np.all((self.means >= 0) & (self.means <= 1)):
+            raise ValueError("bernoulli noise needs means in [0, 1]; got a mean outside")
+        if self.noise == "beta":
+            room = self.means * (1 - self.means)
+            if not np.all((self.means > 0) & (self.means < 1) & (self.noise_sds**2 < room)):
+                raise ValueError(
+                    "beta noise needs means in (0, 1) and noise_sd² < mean·(1 − mean) "
+                    "for every arm and objective"
+                )
+
+
+def _exact_means(means: Any) -> list[list[Fraction]]:
+    try:
+        rows = [list(row) for row in means]
+    except TypeError:
+        raise TypeError(
+            f"means must be a table, one row per arm and one column per objective, got {means!r}"
+        ) from None
+    if not rows or not rows[0] or any(len(row) != len(rows[0]) for row in rows):
+        raise ValueError(
+            f"means must be a table of equal, non-empty rows; got row lengths {[len(row) for row in rows]}"
+        )
+    return [[_exact(x) for x in row] for row in rows]
+
+
+def _exact(x: Any) -> Fraction:
+    try:
+        exact = Fraction(x.item() if isinstance(x, np.generic) else x)
+        float(exact)
+        return exact
+    except (OverflowError, ValueError, ZeroDivisionError):
+        raise ValueError(f"means must be finite numbers, got {x!r}") from None
+    except TypeError:
+        raise TypeError(f"means must be numbers, got {x!r}") from None
+
+
+def _plain(x: Fraction) -> float | str:
+    """A float where it says the same, else "p/q", which Fraction reads back."""
+    return float(x) if Fraction(float(x)) == x else str(x)
+
+
+def _noise_scale(noise_sd: float | ArrayLike, n_objectives: int) -> float | NDArray[np.float64]:
+    scale = _numbers("noise_sd", noise_sd)
+    if scale.shape not in ((), (n_objectives,)):
+        raise ValueError(f"noise_sd must be a number or one per objective ({n_objectives}), got {noise_sd!r}")
+    if not np.all(np.isfinite(scale) & (scale > 0)):
+        raise ValueError(f"noise_sd must be positive and finite, got {noise_sd!r}")
+    return float(scale) if scale.ndim == 0 else _frozen(scale)
+
+
+def _correlation(correlation: ArrayLike | None, n_objectives: int) -> NDArray[np.float64] | None:
+    if correlation is None:
+        return None
+    matrix = _numbers("correlation", correlation)
+    if matrix.shape != (n_objectives, n_objectives):
+        raise ValueError(f"correlation must be ({n_objectives}, {n_objectives}), got shape {matrix.shape}")
+    if not (
+        np.all(np.isfinite(matrix)) and np.array_equal(matrix, matrix.T) and np.all(np.diag(matrix) == 1)
+    ):
+        raise ValueError("correlation must be symmetric with ones on its diagonal")
+    if np.linalg.eigvalsh(matrix)[0] < -1e-12:
+        raise ValueError("correlation must be positive semi-definite")
+    return _frozen(matrix)
+
+
+def _tolerance(tie_tolerance: float) -> float:
+    value = float(_numbers("tie_tolerance", tie_tolerance, shape=()))
+    if not (np.isfinite(value) and value >= 0):
+        raise ValueError(f"tie_tolerance must be a finite number >= 0, got {tie_tolerance!r}")
+    return value
+
+
+def _numbers(name: str, value: Any, shape: tuple[int, ...] | None = None) -> NDArray[np.float64]:
+    """`value` as an array of floats; strings, None and the like are a TypeError."""
+    try:
+        array = np.asarray(value)
+    except ValueError:
+        raise ValueError(f"{name} must be a number or a table of equal rows, got {value!r}") from None
+    if array.dtype.kind not in "fiu" or (shape is not None and array.shape != shape):
+        raise TypeError(f"{name} must be {'a number' if shape == () else 'numbers'}, got {value!r}")
+    return array.astype(np.float64)
+
+
+def _frozen(values: Any) -> NDArray[np.float64]:
+    array = np.array(values, dtype=np.float64)
+    array.setflags(write=False)
+    return array

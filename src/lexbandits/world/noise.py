@@ -1,0 +1,103 @@
+"""How rewards are drawn: kinds of noise, and the stream of random numbers of a run."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from lexbandits.arrays import Vector
+from lexbandits.jit import kernel
+from lexbandits.world.instance import Instance
+
+GAUSSIAN, CORRELATED, BERNOULLI, BETA = range(4)
+
+
+class World(NamedTuple):
+    """How rewards are drawn, as plain arrays for the kernels."""
+
+    kind: int
+    means: Vector  # (K, m)
+    scales: Vector  # (m,) standard deviations of Gaussian noise
+    root: Vector  # (m, m) Cholesky-like root of the correlation
+    shapes: Vector  # (K, m, 2) of the Beta distributions
+
+
+def world(instance: Instance) -> World:
+    """The kernels' view of an instance whose noise has a name."""
+    kind = {"gaussian": GAUSSIAN, "bernoulli": BERNOULLI, "beta": BETA}[str(instance.noise)]
+    root = np.eye(instance.n_objectives)
+    if instance.correlation is not None:
+        kind = CORRELATED
+        root = _root(instance.correlation)
+    shapes = np.empty((instance.n_arms, instance.n_objectives, 2))
+    if kind == BETA:
+        strength = instance.means * (1 - instance.means) / instance.noise_sds**2 - 1
+        shapes[:, :, 0] = instance.means * strength
+        shapes[:, :, 1] = (1 - instance.means) * strength
+    return World(kind, np.array(instance.means), instance.noise_sds, root, shapes)
+
+
+# One kernel per kind of noise: in a single one with branches, counting references to the arrays that
+# the other branches use takes three times as long as drawing.
+
+
+@kernel
+def draw_gaussian(world: World, rng: np.random.Generator, arm: int, reward: Vector) -> None:
+    """Fill `reward` with one reward vector of `arm`.
+
+    It takes m normals whatever the arm, so that round t has the same noise for everyone.
+    """
+    for i in range(reward.size):
+        reward[i] = world.means[arm, i] + world.scales[i] * rng.standard_normal()
+
+
+@kernel
+def draw_correlated(world: World, rng: np.random.Generator, arm: int, reward: Vector) -> None:
+    """As `draw_gaussian`, with the root of the correlation between the normals and the reward."""
+    m = reward.size
+    normals = np.empty(m)
+    for i in range(m):
+        normals[i] = rng.standard_normal()
+    for i in range(m):
+        noise = 0.0
+        for j in range(m):
+            noise += world.root[i, j] * normals[j]
+        reward[i] = world.means[arm, i] + world.scales[i] * noise
+
+
+@kernel
+def draw_bernoulli(world: World, rng: np.random.Generator, arm: int, reward: Vector) -> None:
+    """Ones with the means as probabilities."""
+    for i in range(reward.size):
+        reward[i] = 1.0 if rng.random() < world.means[arm, i] else 0.0
+
+
+@kernel
+def draw_beta(world: World, rng: np.random.Generator, arm: int, reward: Vector) -> None:
+    """Beta distributions with the given means and standard deviations."""
+    for i in range(reward.size):
+        reward[i] = rng.beta(world.shapes[arm, i, 0], world.shapes[arm, i, 1])
+
+
+Draw = Callable[[World, np.random.Generator, int, Vector], None]
+
+DRAWS: dict[int, Draw] = {
+    GAUSSIAN: draw_gaussian,
+    CORRELATED: draw_correlated,
+    BERNOULLI: draw_bernoulli,
+    BETA: draw_beta,
+}
+
+
+def stream(seed: int, replication: int) -> np.random.Generator:
+    """The random numbers of one replication: a function of (seed, replication) alone."""
+    return np.random.Generator(np.random.SFC64(np.random.SeedSequence(seed, spawn_key=(replication,))))
+
+
+def _root(correlation: Vector) -> Vector:
+    """A root of the correlation: lower triangular where it has full rank."""
+    try:
+        return np.asarray(np.linalg.cholesky(correlation), np.float64)
+    except np.linalg.LinAlgError:
+        values, vectors = np.linalg.eigh(correlation)
+        return np.ascontiguousarray(vectors * np.sqrt(np.maximum(values, 0.0)), np.float64)
