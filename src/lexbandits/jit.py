@@ -1,4 +1,4 @@
-"""Ordinary Python, compiled by numba: `kernel`, `written_in` and `fused`. The only import of numba."""
+"""Ordinary Python, compiled by numba: `kernel`, `apart`, `written_in` and `fused`. The only import of numba."""
 
 import hashlib
 import os
@@ -21,6 +21,11 @@ def kernel(function: F, *, cache: bool = True) -> F:
     """
     # forceinline: numba counts references to every array handed to a call that stays a call
     return _compiled(function, cache=cache, forceinline=True)
+
+
+def apart(function: F) -> F:
+    """A kernel that stays a call: for much work done rarely, which would take its callers long to compile."""
+    return _compiled(function)
 
 
 def written_in(function: F) -> F:

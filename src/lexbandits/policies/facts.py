@@ -23,7 +23,7 @@ from lexbandits.evidence.interval import (
 )
 from lexbandits.evidence.kinds import BOUNDED, EXACT, Kind
 from lexbandits.evidence.moments import push, push_squares
-from lexbandits.jit import kernel
+from lexbandits.jit import apart, kernel
 from lexbandits.policies.base import Arms, eliminate
 
 # The fields of State.clock: the current PASS, the arm whose TURN it is (−1: nobody's), places that the
@@ -87,7 +87,7 @@ def push_value(table: Vector, row: int, i: int, kind: Kind, value: float) -> Non
     table[row, i, 2] = m2
 
 
-@kernel
+@apart
 def fold_values(state: State) -> None:
     """Count the current pass: every member's values and every pair's differences, on all objectives."""
     arms, values = state.arms, state.values
@@ -261,7 +261,7 @@ def is_open(state: State, alive: NDArray[np.bool_], i: int, arm: int) -> bool:
     return False
 
 
-@kernel
+@apart
 def survey(state: State) -> None:
     """Recompute who survives; the current objective is the first that is not settled.
 

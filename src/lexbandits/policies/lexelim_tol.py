@@ -31,7 +31,7 @@ from lexbandits.evidence.kinds import (
     repetition_warning,
     spread_kinds,
 )
-from lexbandits.jit import kernel
+from lexbandits.jit import apart, kernel
 from lexbandits.policies.base import Rules, untried
 from lexbandits.policies.facts import (
     ASKED,
@@ -85,7 +85,7 @@ def next_judged(number: int) -> int:
     return number + max(1, number // 100)
 
 
-@kernel
+@apart
 def look_around(state: State) -> None:
     """Look at what the current objective still needs to know of the survivors."""
     active, lows, limits = state.arms.active, state.lows, state.limits
@@ -112,7 +112,7 @@ def settle(state: State) -> None:
         look_around(state)
 
 
-@kernel
+@apart
 def judge(state: State) -> None:
     """Who survives, who answers, and whom the rule and the proof of the answer would ask next."""
     arms, clock, who = state.arms, state.clock, state.who
@@ -163,6 +163,18 @@ def open_pass(state: State) -> None:
             clock[TURN] = arm
 
 
+@apart
+def close_pass(state: State) -> None:
+    """Fold the current pass, judge if it is time, and open the next."""
+    clock = state.clock
+    fold_values(state)
+    clock[PASS] += 1
+    if clock[PASS] == clock[NEXT]:
+        judge(state)
+        clock[NEXT] = next_judged(clock[PASS])
+    open_pass(state)
+
+
 @kernel
 def fill(state: State, arm: int, reward: Vector) -> None:
     """Fill the arm's place in the current pass; the last place folds it, and opens the next."""
@@ -182,12 +194,7 @@ def fill(state: State, arm: int, reward: Vector) -> None:
         state.values[arm, i] = reward[i]
     clock[LACKS] -= 1
     if clock[LACKS] == 0:
-        fold_values(state)
-        clock[PASS] += 1
-        if clock[PASS] == clock[NEXT]:
-            judge(state)
-            clock[NEXT] = next_judged(clock[PASS])
-        open_pass(state)
+        close_pass(state)
     else:
         while not (who[ASKED, clock[TURN]] and not who[FILLED, clock[TURN]]):
             clock[TURN] += 1

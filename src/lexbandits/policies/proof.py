@@ -10,7 +10,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from lexbandits.jit import kernel
+from lexbandits.jit import apart, kernel
 from lexbandits.policies.facts import (
     BY_PROOF,
     FLOOR,
@@ -67,7 +67,7 @@ def likely_fails(state: State, kept: NDArray[np.bool_], i: int, arm: int) -> boo
     return False
 
 
-@kernel
+@apart
 def plug_in(state: State) -> int:
     """The answer if today's means were the truth."""
     order = state.order
@@ -84,7 +84,7 @@ def plug_in(state: State) -> int:
     return best_by_differences(state, kept, order[-1])
 
 
-@kernel
+@apart
 def look_for(state: State, x: int) -> None:
     """Look at what the proof of x may need: its targets, and its pairs until it beats the other arm."""
     lows, limits, bounds, order, must = state.lows, state.limits, state.bounds, state.order, state.must
@@ -126,7 +126,7 @@ def is_done(state: State, x: int, y: int) -> bool:
     return True
 
 
-@kernel
+@apart
 def prove(state: State, x: int) -> bool:
     """Whether x is proven; note in `who` whom its proof still lacks, and x itself."""
     who = state.who
