@@ -101,14 +101,13 @@ def look_around(state: State) -> None:
 
 
 @kernel
-def settle(state: State) -> None:
-    """Look and drop, objective by objective, until nothing changes."""
-    position = -1
+def settle(state: State, looked: int) -> None:
+    """Drop, and look at the next objective, until nothing changes; `looked` at this position already."""
     while True:
         survey(state)
-        if state.clock[OVER] == 1 or state.clock[POSITION] == position:
+        if state.clock[OVER] == 1 or state.clock[POSITION] == looked:
             return
-        position = state.clock[POSITION]
+        looked = state.clock[POSITION]
         look_around(state)
 
 
@@ -119,7 +118,7 @@ def judge(state: State) -> None:
     proving = clock[PROVE] == 1 and clock[PASS] >= FIRST_PROOF
     candidate = -1
     for turn in range(2):
-        settle(state)
+        settle(state, -1 if turn == 0 else clock[POSITION])
         if clock[OVER] == 1 or not proving:
             break
         if candidate < 0 or not arms.active[candidate]:
