@@ -80,9 +80,8 @@ def worlds(draw, kinds=KINDS):
     return (K, m), chosen, tape
 
 
-def expected(shape, chosen, filled):
-    named = dict(chosen)
-    rules = tol_oracle.Rules(
+def oracle_rules(shape, named):
+    return tol_oracle.Rules(
         *shape,
         named["delta"],
         named["tolerance"],
@@ -95,7 +94,10 @@ def expected(shape, chosen, filled):
         named["settle"] == "answer",
         bounded_ends,
     )
-    return tol_oracle.Run(rules, filled)
+
+
+def expected(shape, chosen, filled):
+    return tol_oracle.Run(oracle_rules(shape, chosen), filled)
 
 
 def agree(policy, run):
@@ -168,3 +170,62 @@ def test_policies_that_wait_for_different_places_differ():
     two.tell(0, [1.0], item=4)
     two.state.clock[3] = 3  # the highest pass told
     assert one != two
+
+
+def test_the_tapes_above_reach_every_end():
+    """Proofs, everything settled, targets nobody meets, eliminations on later objectives, revisions."""
+    seen = dict.fromkeys(["proof", "settled", "stopped", "infeasible", "later", "contradiction"], 0)
+
+    @given(worlds())
+    @settings(max_examples=300, deadline=None, database=None, derandomize=True)
+    def collect(world):
+        shape, chosen, tape = world
+        policy = lb.LexElimTol(*shape, **chosen)
+        drive(policy, tape, 160)
+        ended = policy.finished and not policy.contradiction
+        seen["settled"] += ended and policy.objective == shape[1] and shape[0] > 1
+        seen["stopped"] += ended and policy.objective < shape[1] and bool(policy.infeasible)
+        seen["proof"] += ended and policy.objective < shape[1] and not policy.infeasible
+        seen["infeasible"] += bool(policy.infeasible) and chosen["if_infeasible"] == "go on"
+        seen["later"] += any(e.objective != policy.state.order[0] for e in policy.eliminations)
+        seen["contradiction"] += policy.contradiction
+
+    collect()
+    assert all(count >= 5 for name, count in seen.items() if name != "contradiction"), seen
+
+
+@pytest.mark.interpreted
+@given(worlds(), worlds(), st.integers(0, 80), st.integers(0, 80), st.data())
+@settings(max_examples=100, deadline=None)
+def test_amended_it_is_the_rule_in_force_on_the_same_facts(world, other, most, more, data):
+    """Tolerances, resolutions, order and arms change after looking, also after the end."""
+    (K, m), chosen, tape = world
+    _, new, _ = other
+    policy = lb.LexElimTol(K, m, **chosen)
+    filled = drive(policy, tape, most)
+    ahead = {(arm, number): tape(arm, number) for arm, number in policy.ask_places(data.draw(st.integers(0, 3)))}
+    for (arm, number), values in ahead.items():
+        policy.tell(arm, values, item=number)
+    run = expected((K, m), chosen, {**filled, **ahead})
+    before = pickle.dumps(policy)
+    changes = {
+        "tolerance": (new["tolerance"] * m)[:m],
+        "resolution": (new["resolution"] * m)[:m],
+        "order": data.draw(st.permutations(range(m))),
+        "offered": data.draw(st.sets(st.integers(0, K - 1), min_size=1).map(sorted)),
+    }
+    changes = {name: changes[name] for name in data.draw(st.sets(st.sampled_from(sorted(changes))))}
+    highest = max((number for _, number in {**filled, **ahead}), default=-1)
+    start = highest + 1 + data.draw(st.integers(0, 2))
+    amended = policy.amended(**changes, from_pass=start)
+    assert pickle.dumps(policy) == before
+    assert amended.settings == {**policy.settings, **changes}
+    assert amended.fresh() == lb.LexElimTol(K, m, **{**chosen, **changes})
+    run.amend(oracle_rules((K, m), {**chosen, **changes}), start, {**filled, **ahead})
+    agree(amended, run)
+    assert amended.rounds == policy.rounds
+    later = drive(amended, tape, more)
+    assert min((number for _, number in later), default=start) >= start
+    run.filled = {**filled, **ahead, **later}
+    run.go_on()
+    agree(amended, run)

@@ -85,8 +85,26 @@ class Run:
         self.position, self.gone, self.infeasible = 0, {}, {}
         self.next = 1 if any(kind[0] == "exact" for kind in rules.kinds) else 5
         self.judge()
-        while not self.over and all((a, self.passes) in filled for a in self.members()):
+        self.go_on()
+
+    def go_on(self):
+        while not self.over and all((a, self.passes) in self.filled for a in self.members()):
             self.fold()
+
+    def amend(self, rules, from_pass, filled):
+        """New rules from a pass on; places below it that are not folded are void."""
+        before, self.left = self.left, {}
+        self.rules, self.filled, self.active = rules, filled, set(rules.offered)
+        self.over = self.contradiction = False
+        self.passes = max(self.passes, from_pass)
+        self.folded += [set()] * (self.passes - len(self.folded))
+        while self.next <= self.passes:
+            self.next += max(1, self.next // 100)
+        self.judge()
+        for a, (_, objective, _) in list(self.left.items()):
+            if a in before and before[a][1] == objective and before[a][2] in [-1, *rules.offered]:
+                self.left[a] = before[a]
+        self.go_on()
 
     # --- data
 
