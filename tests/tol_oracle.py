@@ -336,7 +336,7 @@ class Run:
     # --- passes
 
     def members(self):
-        proof = self.candidate is not None and self.passes % 3 != 0
+        proof = self.candidate is not None and self.passes % 5 != 0
         return sorted(self.by_proof if proof else self.by_rule)
 
     def fold(self):

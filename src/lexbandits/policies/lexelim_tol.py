@@ -75,7 +75,7 @@ from lexbandits.policies.proof import best_by_differences, look_for, plug_in, pr
 
 FIRST_JUDGED = 5  # passes; with an exact objective the first pass is judged
 FIRST_PROOF = 10  # passes before there is a candidate
-RULE_EVERY = 3  # once there is one, every third pass asks as if there were none
+RULE_EVERY = 5  # once there is one, every fifth pass asks as if there were none
 MOST_BYTES = 1 << 30  # for all pairs
 
 
@@ -141,7 +141,7 @@ def judge(state: State) -> None:
 
 @kernel
 def row_asked(state: State, number: int) -> int:
-    """Which arms pass `number` asks, as things stand: the rule's, or the proof's two times of three."""
+    """Which arms pass `number` asks, as things stand: the rule's, or the proof's four times of five."""
     return BY_PROOF if state.clock[CANDIDATE] >= 0 and number % RULE_EVERY != 0 else BY_RULE
 
 
