@@ -250,6 +250,23 @@ def test_the_bound_is_never_above_the_wealth_and_close_to_it_where_it_matters(na
 
 
 @pytest.mark.interpreted
+@pytest.mark.parametrize("name", DATA)
+@pytest.mark.parametrize("n", [3, 100, 20000])
+def test_the_bound_is_the_sum_over_stakes_of_four_power_sums(name, n):
+    rng = np.random.default_rng([n, *name.encode()])
+    values = DATA[name](rng, n)
+    used = np.count_nonzero(min(0.01, n**-0.5) < STAKES * (1 - 1e-12)) + 1
+    for x in (0.01, 0.2, 0.31, 0.5, 0.9, 1.0):
+        stakes = np.minimum(STAKES[-used:], 0.9 / x)
+        s1, s2, s3, s4 = (math.fsum((values - x) ** p) for p in (1, 2, 3, 4))
+        y = stakes * x
+        series = np.array([math.fsum(v**j / (j + 4) for j in range(400)) for v in y])
+        logs = stakes * s1 - stakes**2 * s2 / 2 + stakes**3 * s3 / 3 - stakes**4 * series * s4
+        expected = log_mean_exp(WEIGHTS[-used:], logs)
+        assert bounded_log_evidence(x, *moments(values)) == pytest.approx(expected, abs=1e-5, rel=1e-7)
+
+
+@pytest.mark.interpreted
 @pytest.mark.parametrize("p", [0.03, 0.3, 0.5, 0.9])
 def test_on_average_over_every_sequence_of_ten_coins_the_bound_proves_nothing(p):
     """Σ P(sequence)·exp(LB(p)) ≤ 1, in both directions: more would not be evidence."""
