@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from lexbandits.arrays import Counts, Vector
 from lexbandits.evidence.interval import (
     arm_bounds,
+    arm_interval,
     kind_at,
     pair_interval,
     stored_difference,
@@ -180,9 +181,7 @@ def look(
     if n < 2.0:
         return
     low, high = lows[i, a, b], -lows[i, b, a]
-    if worth_looking(
-        kind, n, mean, m2, limits[i, LEVEL], limits[i, TOLERANCE], limits[i, REACH], low, high
-    ):
+    if worth_looking(kind, n, mean, m2, limits[i, LEVEL], limits[i, TOLERANCE], limits[i, REACH], low, high):
         below, above = pair_interval(kind, n, mean, m2, m3, m4, limits[i, LEVEL])
         lows[i, a, b] = max(low, below)
         lows[i, b, a] = max(-high, -above)
@@ -304,3 +303,29 @@ def survey(state: State) -> None:
             arms.left[arm, 0] = arms.left[arm, 1] = arms.left[arm, 2] = 0
         elif arms.active[arm] and not alive[arm]:
             eliminate(arms, arm, clock[RESULTS], order[gone[arm, 0]], gone[arm, 1])
+
+
+# --- for people who watch
+
+
+@apart
+def fill_intervals(state: State, level: float, singles: Vector, pairs: Vector) -> None:
+    """(K, m, 2) where the means lie, (K, K, m, 2) and their differences, by all that was folded."""
+    n_arms, m = state.values.shape
+    for i in range(m):
+        kind = kind_at(state.kinds, i)
+        for a in range(n_arms):
+            n, mean, m2, m3, m4 = moments(state.singles, a, i)
+            singles[a, i, LOW], singles[a, i, HIGH] = arm_interval(kind, n, mean, m2, m3, m4, level)
+            for b in range(a + 1, n_arms):
+                low, high = state.lows[i, a, b], -state.lows[i, b, a]
+                n, mean, m2, m3, m4 = moments(state.pairs, pair_of(a, b, n_arms), i)
+                if kind.code == EXACT:
+                    known, difference = paired(state.kinds, state.singles, state.pairs, i, a, b)
+                    if known > 0.0:
+                        low = high = difference
+                elif n >= 2.0:
+                    below, above = pair_interval(kind, n, mean, m2, m3, m4, state.limits[i, LEVEL])
+                    low, high = max(low, below), min(high, above)
+                pairs[a, b, i, LOW], pairs[a, b, i, HIGH] = low, high
+                pairs[b, a, i, LOW], pairs[b, a, i, HIGH] = -high, -low

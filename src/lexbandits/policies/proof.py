@@ -6,10 +6,12 @@ y. An arm that is out on the first objective is done at once. docs/proofs.md, se
 """
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from lexbandits.arrays import Vector
 from lexbandits.jit import apart, kernel
 from lexbandits.policies.facts import (
     BY_PROOF,
@@ -129,3 +131,51 @@ def prove(state: State, x: int) -> bool:
         who[BY_PROOF, y] = lacks or y == x
         proven = proven and not lacks
     return proven
+
+
+class Seen(NamedTuple):
+    """What was seen of the answer against one rival on one objective.
+
+    `verdict`: the answer "beats" the rival, they are "close", it is "not worse", the rival is "beaten by 3",
+    "misses the target", "meets the target", or the question is "open".
+    """
+
+    rival: int
+    objective: int
+    difference: float  # answer − rival, the mean over common results; nan without any
+    low: float  # the true difference lies between these
+    high: float
+    results: int  # common results
+    verdict: str
+
+
+def certificate(state: State, x: int, differences: Vector) -> tuple[Seen, ...]:
+    """Per rival of x, objective by objective until it is done."""
+    seen = []
+    for y in np.flatnonzero(state.who[OFFERED]).tolist():
+        for i in state.order.tolist() if y != x else ():
+            said = _verdict(state, x, y, i)
+            results, mean = paired(state.kinds, state.singles, state.pairs, i, x, y)
+            low, high = differences[x, y, i].tolist()
+            seen.append(Seen(y, i, mean if results else math.nan, low, high, int(results), said))
+            if said.startswith(("beats", "beaten", "misses")):
+                break
+    return tuple(seen)
+
+
+def _verdict(state: State, x: int, y: int, i: int) -> str:
+    lows, limits, bounds = state.lows, state.limits, state.bounds
+    position, rival = state.gone[y].tolist()
+    if state.must[i]:
+        if misses(bounds, limits, i, y):
+            return "misses the target"
+        return "meets the target" if meets(bounds, limits, i, y) else "open"
+    if beats(lows, limits, i, x, y):
+        return "beats"
+    # after the first objective it is the survivors' end, not the proof, to which other arms matter
+    everything_settled = state.clock[POSITION] == state.order.size
+    if position >= 0 and state.order[position] == i and (position == 0 or everything_settled):
+        return f"beaten by {rival}"
+    if close(lows, limits, i, x, y):
+        return "close"
+    return "not worse" if not_worse(lows, limits, i, x, y) else "open"
