@@ -227,7 +227,6 @@ def refute(
         value, widest = _relaxed_most(problem, weights, b, held, here)
         if value < threshold:
             x[:] = here
-            value, _ = descend(problem, weights, b, np.full(n_arms, NEAREST), x)
             return -math.inf, value, node + 1
         if widest < 0:  # bound < threshold <= value, and nothing but rounding between them
             least = min(least, bound)

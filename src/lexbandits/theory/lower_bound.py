@@ -12,7 +12,7 @@ import numpy as np
 
 from lexbandits.arrays import Counts, Vector
 from lexbandits.checks import at_least, probability
-from lexbandits.theory.alternatives import Problem, costs_of_moves, refute, respond
+from lexbandits.theory.alternatives import NEAREST, Problem, costs_of_moves, descend, refute, respond
 from lexbandits.theory.arguments import checked_instance, promised_tradeoff, with_exact_ties
 from lexbandits.theory.cones import cones_of
 from lexbandits.world.instance import Instance
@@ -189,6 +189,7 @@ def _prove(
         nodes -= used
         proved = min(proved, float(bound))
         if value < threshold:
+            descend(problem, weights, b, np.full(weights.size, NEAREST), points[b])
             costs = np.empty(weights.size)
             costs_of_moves(problem, b, points[b], costs)
             found.append(costs)
