@@ -12,7 +12,8 @@ import pytest
 import lexbandits as lb
 
 ROOT = Path(__file__).parent.parent
-PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
+DOCS = sorted((ROOT / "docs").glob("*.md"))
+PAGES = [*sorted(ROOT.glob("*.md")), *DOCS]
 OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 LINK = r"\]\(([^)#]+?)(?:#[^)]*)?\)"
 
@@ -46,7 +47,7 @@ def test_links_between_pages_lead_somewhere(page):
             assert (page.parent / target).exists(), f"{page.name} links to {target}"
 
 
-@pytest.mark.parametrize("page", (ROOT / "docs").glob("*.md"), ids=lambda page: page.name)
+@pytest.mark.parametrize("page", DOCS, ids=lambda page: page.name)
 def test_the_readme_leads_to_every_page(page):
     assert f"docs/{page.name}" in re.findall(LINK, prose(ROOT / "README.md"))
 

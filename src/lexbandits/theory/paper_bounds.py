@@ -43,7 +43,8 @@ def confidence_width(
 ) -> float:
     """Lemma 1, Eq. (4): σ·c(a), the half-width of an arm's interval after `pulls` pulls; inf before any.
 
-    With probability at least 1 − δ every mean stays inside at all times: the good event. Lemma 3: it
+    For rewards that are σ-sub-Gaussian, Eq. (1) with the mean taken off, every mean stays inside at all
+    times with probability at least 1 − δ: the good event. Lemma 3: it
     strictly decreases from the first pull on, for every K, m and δ < 1, so that the widest active arm
     is the one with the fewest pulls and, Lemma 4, active arms differ by at most one pull.
     """
