@@ -31,28 +31,21 @@ def with_exact_ties(instance: Instance) -> Instance:
     return exact
 
 
-def told_tradeoff(instance: Instance, tradeoff: float | None) -> float:
-    """λ as given, or the instance's own least."""
-    checked_instance(instance)
-    if tradeoff is not None:
-        return at_least("tradeoff", tradeoff, 0.0)
-    if not math.isfinite(instance.tradeoff):
+def told_tradeoff(instance: Instance, tradeoff: float | None, *, promised: bool = False) -> float:
+    """λ as given, or the instance's own least; below that Eq. (2) fails, and `promised` refuses it."""
+    own = checked_instance(instance).tradeoff
+    if tradeoff is None and not math.isfinite(own):
         raise ValueError(
             "no λ satisfies Eq. (2) on this instance, where within the tie tolerance an arm gains on an"
             " objective without losing on an earlier one: give a finite tradeoff"
         )
-    return instance.tradeoff
-
-
-def promised_tradeoff(instance: Instance, tradeoff: float | None) -> float:
-    """The same, and refuses a λ that is no promise: below the instance's own Eq. (2) fails."""
-    tradeoff = told_tradeoff(instance, tradeoff)
-    if tradeoff < instance.tradeoff:
+    told = own if tradeoff is None else at_least("tradeoff", tradeoff, 0.0)
+    if promised and told < own:
         raise ValueError(
-            f"tradeoff must be at least {instance.tradeoff}, the instance's own least λ, got {tradeoff}:"
+            f"tradeoff must be at least {own}, the instance's own least λ, got {told}:"
             " below it Eq. (2) fails and there is nothing to bound"
         )
-    return tradeoff
+    return told
 
 
 def noise_scales(noise_sd: float | ArrayLike, n_objectives: int) -> Vector:

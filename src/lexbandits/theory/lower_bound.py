@@ -13,7 +13,7 @@ import numpy as np
 from lexbandits.arrays import Counts, Vector
 from lexbandits.checks import at_least, probability
 from lexbandits.theory.alternatives import NEAREST, Problem, costs_of_moves, descend, refute, respond
-from lexbandits.theory.arguments import checked_instance, promised_tradeoff, with_exact_ties
+from lexbandits.theory.arguments import checked_instance, told_tradeoff, with_exact_ties
 from lexbandits.theory.cones import cones_of
 from lexbandits.world.instance import Instance
 
@@ -50,7 +50,7 @@ def characteristic_time(
     >>> low <= 32 <= high, weights.round(2).tolist(), certified
     (True, [0.5, 0.5], True)
     """
-    tradeoff = promised_tradeoff(_bounded(instance), tradeoff)
+    tradeoff = told_tradeoff(_bounded(instance), tradeoff, promised=True)
     relative_gap = probability("relative_gap", relative_gap)
     uniform = np.full(instance.n_arms, 1 / instance.n_arms)
     if instance.n_arms == 1:

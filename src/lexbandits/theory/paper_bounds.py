@@ -21,13 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 from lexbandits.arrays import Vector
 from lexbandits.checks import at_least, positive, probability, whole
 from lexbandits.evidence import width as widths
-from lexbandits.theory.arguments import (
-    checked_instance,
-    noise_scales,
-    promised_tradeoff,
-    told_tradeoff,
-    with_exact_ties,
-)
+from lexbandits.theory.arguments import checked_instance, noise_scales, told_tradeoff, with_exact_ties
 from lexbandits.world.instance import Instance
 
 if TYPE_CHECKING:
@@ -44,9 +38,9 @@ def confidence_width(
     """Lemma 1, Eq. (4): σ·c(a), the half-width of an arm's interval after `pulls` pulls; inf before any.
 
     For rewards that are σ-sub-Gaussian, Eq. (1) with the mean taken off, every mean stays inside at all
-    times with probability at least 1 − δ: the good event. Lemma 3: it
-    strictly decreases from the first pull on, for every K, m and δ < 1, so that the widest active arm
-    is the one with the fewest pulls and, Lemma 4, active arms differ by at most one pull.
+    times with probability at least 1 − δ: the good event. Lemma 3: it strictly decreases from the first
+    pull on, for every K, m and δ < 1, so that the widest active arm is the one with the fewest pulls
+    and, Lemma 4, active arms differ by at most one pull.
     """
     width = widths.confidence_width(
         whole("pulls", pulls, least=0),
@@ -222,8 +216,8 @@ def _case(
         instance = _as_the_algorithms_see_it(instance)
     sums = scales
     if algorithm == "in":
-        tradeoff = (told_tradeoff if printed else promised_tradeoff)(instance, tradeoff)
-        sums = tradeoff_sums(tradeoff, instance.n_objectives, noise_sd=scales)
+        known = told_tradeoff(instance, tradeoff, promised=not printed)
+        sums = tradeoff_sums(known, instance.n_objectives, noise_sd=scales)
     elif tradeoff is not None:
         at_least("tradeoff", tradeoff, 0.0)
     return _Case(algorithm, instance, 6.0 * instance.means.size / delta, scales, sums, printed)
