@@ -11,9 +11,10 @@ it leaves Eq. (2) unfulfilled: `printed` still evaluates the formula, which then
 `proved` refuses. Arms and objectives count from 0.
 """
 
+import inspect
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, ParamSpec
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -27,6 +28,7 @@ from lexbandits.world.instance import Instance
 if TYPE_CHECKING:
     import pandas as pd
 
+P = ParamSpec("P")
 Algorithm = Literal["out", "in"]
 Constants = Literal["printed", "proved"]
 VERSIONS: tuple[Constants, Constants] = ("printed", "proved")
@@ -135,43 +137,25 @@ def active_gap_limits(
 class _Case(NamedTuple):
     """The arguments of a bound, checked, and the parts that the bounds of an algorithm are made of."""
 
-    algorithm: Algorithm
     instance: Instance
     log_factor: float  # 6Km/δ
+    tradeoff: float | None
     noise_sd: Vector  # (m,)
-    sums: Vector  # (m,) Λ^i, scaled; for LexElim-Out the width scales: Λ = 1
     printed: bool
 
-    def pulls(self) -> Vector:
+    def sums(self, algorithm: Algorithm) -> Vector:
+        """(m,) Λ^i, scaled; for LexElim-Out, which knows no λ, Λ = 1."""
+        if algorithm == "out":
+            return self.noise_sd
+        tradeoff = told_tradeoff(self.instance, self.tradeoff, promised=not self.printed)
+        return tradeoff_sums(tradeoff, self.instance.n_objectives, noise_sd=self.noise_sd)
+
+    def pulls(self, algorithm: Algorithm) -> Vector:
         """(K,) the most pulls of each arm; inf for an arm that stays."""
-        if self.algorithm == "out":
-            return self._pulls_by_phase()
-        fewest: Vector = self._limits().min(axis=1)
-        return fewest if self.printed else fewest + 2
-
-    def leaving(self) -> NDArray[np.bool_]:
-        """(K, m) the arms that must leave before objective i is settled."""
-        if self.algorithm == "in":
-            return _worse(self.instance)
-        settled = np.zeros(self.instance.means.shape, np.bool_)
-        for i in range(self.instance.n_objectives):
-            settled[list(self.instance.suboptimal_set(i)), i:] = True
-        return settled
-
-    def regret_shares(self) -> Vector:
-        """(K, m) what each arm adds to the bound on R^i."""
-        gaps = self.instance.gaps
-        counted = self.leaving() if self.printed else gaps > 0
-        return np.multiply(self.pulls()[:, None], gaps, where=counted, out=np.zeros(gaps.shape))
-
-    def sample_shares(self) -> Vector:
-        """(K, m) what each arm adds to the bound on the samples until the `leaving` arms are gone."""
-        pulls = self.pulls()[:, None]
-        shares = np.where(self.leaving(), pulls, 0.0)
-        return shares if self.printed else np.minimum(pulls, shares.max(axis=0))
-
-    def _pulls_by_phase(self) -> Vector:
-        limits = self._limits()
+        limits = self._limits(algorithm)
+        if algorithm == "in":
+            fewest: Vector = limits.min(axis=1)
+            return fewest if self.printed else fewest + 2
         pulls = np.full(self.instance.n_arms, np.inf)
         level = 0.0  # when a phase begins, some active arm has at most this many pulls
         for i in range(self.instance.n_objectives):
@@ -183,12 +167,33 @@ class _Case(NamedTuple):
                 level = max(level, limits[arms, i].max()) + 1
         return pulls
 
-    def _limits(self) -> Vector:
+    def leaving(self, algorithm: Algorithm) -> NDArray[np.bool_]:
+        """(K, m) the arms that must leave before objective i is settled."""
+        if algorithm == "in":
+            return _worse(self.instance)
+        settled = np.zeros(self.instance.means.shape, np.bool_)
+        for i in range(self.instance.n_objectives):
+            settled[list(self.instance.suboptimal_set(i)), i:] = True
+        return settled
+
+    def regret_shares(self, algorithm: Algorithm) -> Vector:
+        """(K, m) what each arm adds to the bound on R^i."""
+        gaps = self.instance.gaps
+        counted = self.leaving(algorithm) if self.printed else gaps > 0
+        return np.multiply(self.pulls(algorithm)[:, None], gaps, where=counted, out=np.zeros(gaps.shape))
+
+    def sample_shares(self, algorithm: Algorithm) -> Vector:
+        """(K, m) what each arm adds to the bound on the samples until the `leaving` arms are gone."""
+        pulls = self.pulls(algorithm)[:, None]
+        shares = np.where(self.leaving(algorithm), pulls, 0.0)
+        return shares if self.printed else np.minimum(pulls, shares.max(axis=0))
+
+    def _limits(self, algorithm: Algorithm) -> Vector:
         """(K, m) how often a_t can have been pulled while the arm survives on i; inf if Δ ≤ 0."""
         limits = np.full(self.instance.means.shape, np.inf)
         worse = _worse(self.instance)
         gaps = self.instance.gaps[worse]
-        sums = np.broadcast_to(self.sums, worse.shape)[worse]
+        sums = np.broadcast_to(self.sums(algorithm), worse.shape)[worse]
         scales = np.broadcast_to(self.noise_sd, worse.shape)[worse]
         with np.errstate(over="ignore"):
             a = (8.0 * sums / gaps) ** 2
@@ -201,68 +206,40 @@ class _Case(NamedTuple):
 
 
 def _case(
-    algorithm: Algorithm,
     instance: Instance,
     delta: float,
-    tradeoff: float | None,
-    noise_sd: float | ArrayLike,
-    constants: Constants,
+    *,
+    tradeoff: float | None = None,
+    noise_sd: float | ArrayLike = 1.0,
+    constants: Constants = "printed",
 ) -> _Case:
     checked_instance(instance)
     delta = probability("delta", delta)
     scales = noise_scales(noise_sd, instance.n_objectives)
     printed = _checked_constants(constants) == "printed"
-    if not printed:
-        instance = _as_the_algorithms_see_it(instance)
-    sums = scales
-    if algorithm == "in":
-        known = told_tradeoff(instance, tradeoff, promised=not printed)
-        sums = tradeoff_sums(known, instance.n_objectives, noise_sd=scales)
-    elif tradeoff is not None:
-        at_least("tradeoff", tradeoff, 0.0)
-    return _Case(algorithm, instance, 6.0 * instance.means.size / delta, scales, sums, printed)
+    if tradeoff is not None:
+        tradeoff = at_least("tradeoff", tradeoff, 0.0)
+    seen = instance if printed else _as_the_algorithms_see_it(instance)
+    return _Case(seen, 6.0 * instance.means.size / delta, tradeoff, scales, printed)
 
 
-class Bound(Protocol):
-    """How every bound is asked."""
+def _asked_as(check: Callable[P, _Case]) -> Callable[[Callable[[_Case], Vector]], Callable[P, Vector]]:
+    """Makes the formula of a bound a function with the arguments of `check`, which all bounds share."""
 
-    __name__: str
-
-    def __call__(
-        self,
-        instance: Instance,
-        delta: float,
-        *,
-        tradeoff: float | None = None,
-        noise_sd: float | ArrayLike = 1.0,
-        constants: Constants = "printed",
-    ) -> Vector:
-        """A number for every arm or for every objective."""
-        ...
-
-
-def _bound(algorithm: Algorithm) -> Callable[[Callable[[_Case], Vector]], Bound]:
-    """Turns a formula into a function that checks its arguments and has the signature of all bounds."""
-
-    def named(formula: Callable[[_Case], Vector]) -> Bound:
-        def bound(
-            instance: Instance,
-            delta: float,
-            *,
-            tradeoff: float | None = None,
-            noise_sd: float | ArrayLike = 1.0,
-            constants: Constants = "printed",
-        ) -> Vector:
-            return formula(_case(algorithm, instance, delta, tradeoff, noise_sd, constants))
+    def named(formula: Callable[[_Case], Vector]) -> Callable[P, Vector]:
+        def bound(*args: P.args, **kwargs: P.kwargs) -> Vector:
+            return formula(check(*args, **kwargs))
 
         bound.__name__ = bound.__qualname__ = formula.__name__
         bound.__doc__ = formula.__doc__
+        signature = inspect.signature(check).replace(return_annotation=Vector)
+        bound.__signature__ = signature  # type: ignore[attr-defined]
         return bound
 
     return named
 
 
-@_bound("out")
+@_asked_as(_case)
 def lexelim_out_pulls(case: _Case) -> Vector:
     """Lemma 5: the most pulls of each arm under LexElim-Out, (K,); inf for an arm that stays.
 
@@ -271,56 +248,56 @@ def lexelim_out_pulls(case: _Case) -> Vector:
     S(i) can leave before the last arm of S(1), …, S(i−1) has, which no constant in the printed formula
     makes up for. `tradeoff` is checked and ignored, here and below: LexElim-Out does not know λ.
     """
-    return case.pulls()
+    return case.pulls("out")
 
 
-@_bound("in")
+@_asked_as(_case)
 def lexelim_in_pulls(case: _Case) -> Vector:
     """Lemma 7: the most pulls of each arm under LexElim-In, (K,); inf for an arm that stays.
 
     `printed` is 64Λ²/Δ²·log(392Km/(Δ²δ)) at the best objective with Δ > 0. `proved` has the larger root of
     Lemma 2, with Λ² inside the logarithm as well, and two pulls more.
     """
-    return case.pulls()
+    return case.pulls("in")
 
 
-@_bound("out")
+@_asked_as(_case)
 def lexelim_out_regret(case: _Case) -> Vector:
     """Theorem 1: R^i(t) of LexElim-Out for every t, (m,).
 
     `printed` multiplies Lemma 5 by gaps of either sign; an upper bound on pulls times a negative gap
     bounds nothing from above. `proved` counts positive gaps only, with the pulls of Lemma 5 as proved.
     """
-    return _over_arms(case.regret_shares())
+    return _over_arms(case.regret_shares("out"))
 
 
-@_bound("out")
+@_asked_as(_case)
 def lexelim_out_samples(case: _Case) -> Vector:
     """Theorem 2: T^i(δ), the pulls of LexElim-Out until only O_*(i) is left, (m,); 0 if it is all arms.
 
     `printed` adds up the eliminated arms alone. `proved` counts the others too, each at most as often
     as the last arm to leave may be pulled.
     """
-    return _over_arms(case.sample_shares())
+    return _over_arms(case.sample_shares("out"))
 
 
-@_bound("in")
+@_asked_as(_case)
 def lexelim_in_regret(case: _Case) -> Vector:
     """Theorem 3: R^i(t) of LexElim-In for every t, (m,): the sum over Δ^i(a) > 0 of Δ^i(a) times Lemma 7.
 
     Its proof's "=" is "≤": arms better than a_* on objective i only lower R^i. `proved` differs by its
     Lemma 7 alone.
     """
-    return _over_arms(case.regret_shares())
+    return _over_arms(case.regret_shares("in"))
 
 
-@_bound("in")
+@_asked_as(_case)
 def lexelim_in_samples(case: _Case) -> Vector:
     """Theorem 4: T̃^i(δ), the pulls of LexElim-In until no active arm is worse than a_* on i, (m,).
 
     `printed` adds up the arms with Δ^i > 0 alone; `proved` counts the others too, as for Theorem 2.
     """
-    return _over_arms(case.sample_shares())
+    return _over_arms(case.sample_shares("in"))
 
 
 def lexelim_in_anytime_regret(
@@ -340,16 +317,17 @@ def lexelim_in_anytime_regret(
     even when it has just been eliminated. The later t − K − 1 rounds follow the printed proof.
     """
     t = whole("t", t, least=1)
-    case = _case("in", instance, delta, tradeoff, noise_sd, constants)
+    case = _case(instance, delta, tradeoff=tradeoff, noise_sd=noise_sd, constants=constants)
+    scale = 16.0 * case.sums("in")
     n_arms = case.instance.n_arms
     first = n_arms + 1
     if case.printed:
-        return 16.0 * case.sums * math.sqrt(n_arms * t * math.log(case.log_factor * t))
+        return scale * math.sqrt(n_arms * t * math.log(case.log_factor * t))
     opening = _over_arms(case.instance.gaps[np.arange(min(t, first)) % n_arms])
     if t <= first or n_arms == 1:
         return opening
     later = math.sqrt(n_arms * (t - first) * math.log(case.log_factor * (t - n_arms)))
-    return opening + 16.0 * case.sums * later
+    return opening + scale * later
 
 
 def bounds_table(
@@ -381,10 +359,10 @@ def bounds_table(
     algorithms: tuple[Algorithm, Algorithm] = ("out", "in")
     for algorithm in algorithms:
         for version in VERSIONS:
-            case = _case(algorithm, instance, delta, tradeoff, noise_sd, version)
-            columns[f"{algorithm}_pulls_{version}"] = case.pulls()[:, None]
-            columns[f"{algorithm}_regret_{version}"] = case.regret_shares()
-            columns[f"{algorithm}_samples_{version}"] = case.sample_shares()
+            case = _case(instance, delta, tradeoff=tradeoff, noise_sd=noise_sd, constants=version)
+            columns[f"{algorithm}_pulls_{version}"] = case.pulls(algorithm)[:, None]
+            columns[f"{algorithm}_regret_{version}"] = case.regret_shares(algorithm)
+            columns[f"{algorithm}_samples_{version}"] = case.sample_shares(algorithm)
     return pd.DataFrame({name: np.broadcast_to(values, shape).ravel() for name, values in columns.items()})
 
 
