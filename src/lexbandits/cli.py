@@ -119,14 +119,14 @@ def bounds(
 ) -> None:
     """What the theory says about an instance: the bounds as printed and as proved, and the lower bound."""
     from lexbandits.simulation.spec import load_instance
-    from lexbandits.theory.overview import bounds as everything
+    from lexbandits.theory.overview import overview
     from lexbandits.world.examples import paper_instance
 
     try:
         if (instance is None) == (paper is None):
             raise ValueError("name one instance: a TOML file, or --paper K")
         chosen = load_instance(instance) if instance is not None else paper_instance(paper or 0)
-        told = everything(chosen, delta, tradeoff=tradeoff)
+        told = overview(chosen, delta, tradeoff=tradeoff)
     except (OSError, TypeError, ValueError) as error:
         typer.echo(f"Error: {error}", err=True)
         raise typer.Exit(2) from None
@@ -138,13 +138,9 @@ def bounds(
         f"any δ-correct algorithm needs {told.lower:,.0f} pulls on average\n"
     )
     per_objective = told.objectives.set_index("objective").T.reset_index(names="objective")
-    leaving = [name for name in told.arms.columns if name.startswith(("out", "in"))]
     _print_frame("per objective: arms that tie so far, and the bounds of Theorems 1-4", per_objective)
-    _print_frame(
-        "per arm: gaps, margins over the noise, share of the lower bound's pulls",
-        told.arms.drop(columns=leaving),
-    )
-    _print_frame("per arm: most pulls before it leaves (Lemmas 5 and 7)", told.arms[["arm", *leaving]])
+    _print_frame("per arm: gaps, margins over the noise, share of the lower bound's pulls", told.arms)
+    _print_frame("per arm: most pulls before it leaves (Lemmas 5 and 7)", told.leaving)
 
 
 @app.command()
