@@ -85,9 +85,7 @@ ALGORITHMS = {
     "PF-LEX": Algorithm(lb.PFLex, {}, "PF-LEX", "#B8860B", (0, (2.5, 1)), "P"),
     "EGE": Algorithm(lb.ExponentialGapElimination, {}, "EGE", "#777777", "-", "*"),
     # public code divides every batch of EGE by 3900
-    "EGE/3900": Algorithm(
-        lb.ExponentialGapElimination, {"scale": 3900.0}, "EGE/3900", "#777777", "-", "h"
-    ),
+    "EGE/3900": Algorithm(lb.ExponentialGapElimination, {"scale": 3900.0}, "EGE/3900", "#777777", "-", "h"),
     "round-robin": Algorithm(lb.RoundRobin, {}, "round-robin", "#999999", (0, (1, 2)), "."),
 }
 

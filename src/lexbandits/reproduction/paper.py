@@ -24,7 +24,7 @@ from lexbandits.reproduction.tables import Tables
 from lexbandits.simulation.sweep import sweep
 from lexbandits.simulation.workers import Cell
 
-SECTIONS = {
+SECTIONS: dict[str, Section] = {
     module.SECTION.name: module.SECTION for module in (acceleration, regret, samples, theorems, sensitivity)
 }
 SEED = 0
@@ -73,9 +73,7 @@ def measure(
     )
     found = answers(results)
     return {
-        name: pd.DataFrame(rows)
-        for section in asked
-        for name, rows in section.tables(results, found).items()
+        name: pd.DataFrame(rows) for section in asked for name, rows in section.tables(results, found).items()
     }
 
 

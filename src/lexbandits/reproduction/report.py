@@ -1,17 +1,16 @@
-"""Figures as files, tables as CSV and one self-contained HTML page (report.html), from tables and verdicts."""
+"""Figures as files, tables as CSV and one self-contained page (report.html), from tables and verdicts."""
 
 import base64
 import html
 import math
 from collections.abc import Iterable, Sequence
 from importlib.resources import files
-from io import BytesIO
 from pathlib import Path
 from string import Template
 
 import pandas as pd
 
-from lexbandits.drawing import house_style
+from lexbandits.drawing import house_style, save
 from lexbandits.reproduction.experiment import WIDTHS
 from lexbandits.reproduction.paper import SECTIONS
 from lexbandits.reproduction.section import Section
@@ -94,11 +93,10 @@ def _section(section: Section, tables: Tables, claims: Iterable[Row], figures: P
     """The figure, its claims and its tables; the figure is written to its own files too."""
     with house_style():
         figure = section.draw(tables)
-        figure.savefig(figures / f"{section.name}.pdf", metadata={"CreationDate": None})
-        memory = BytesIO()
-        figure.savefig(memory, format="png", dpi=DPI, metadata={"Software": None})
-    (figures / f"{section.name}.png").write_bytes(memory.getvalue())
-    title, source = html.escape(section.title), base64.b64encode(memory.getvalue()).decode()
+    picture = figures / f"{section.name}.png"
+    save(figure, picture, dpi=DPI)
+    save(figure, picture.with_suffix(".pdf"))
+    title, source = html.escape(section.title), base64.b64encode(picture.read_bytes()).decode()
     parts = [
         f'<section id="{section.name}"><h2>{title}</h2>',
         f'<figure><div class="scroll"><img alt="{title}" src="data:image/png;base64,{source}"></div>',

@@ -285,9 +285,7 @@ def inner_beats_outer(tables: Tables) -> Verdict:
     return Verdict(only_with(wins), "\n".join(told))
 
 
-@claim(
-    "error-at-most-delta", "Theorems 1 to 4", "The answer is wrong with probability at most δ = 0.01."
-)
+@claim("error-at-most-delta", "Theorems 1 to 4", "The answer is wrong with probability at most δ = 0.01.")
 def error_at_most_delta(tables: Tables) -> Verdict:
     """Wrong answers over all K, against an exact binomial tail at δ."""
 

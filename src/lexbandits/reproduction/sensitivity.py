@@ -63,9 +63,8 @@ def entries() -> list[tuple[Row, Entry]]:
     """Each parameter alone, the others as in the paper's experiment."""
     found: list[tuple[Row, Entry]] = []
 
-    def vary(parameter: str, values: tuple[float, ...], width: str, base: Entry, field: str) -> None:
-        for value in values:
-            entry = base._replace(**{field: value})
+    def vary(parameter: str, width: str, cells: Mapping[float, Entry]) -> None:
+        for value, entry in cells.items():
             labels = {"parameter": parameter, "value": value, "width": width, "algorithm": entry.algorithm}
             found.append(({**labels, "noise_sd": entry.noise_sd}, entry))
 
@@ -74,12 +73,13 @@ def entries() -> list[tuple[Row, Entry]]:
         for algorithm in told.algorithms:
             base = Entry(paper, algorithm, told.noise_sd)
             if "tradeoff" in base.settings:
-                vary("tradeoff", TRADEOFFS, width, base, "tradeoff")
-            vary("delta", DELTAS, width, base, "delta")
+                vary("tradeoff", width, {x: base._replace(tradeoff=x) for x in TRADEOFFS})
+            vary("delta", width, {x: base._replace(delta=x) for x in DELTAS})
     for algorithm in (*PAPERS, *SOUND):
-        vary("scale", SCALES, "any", Entry(paper, algorithm, TRUE_SD), "noise_sd")
+        vary("scale", "any", {x: Entry(paper, algorithm, x) for x in SCALES})
     for width in PAPER_WIDTHS:
-        vary("alpha", ALPHAS, width, ucb_entry(paper, WIDTHS[width].noise_sd), "alpha")
+        base = ucb_entry(paper, WIDTHS[width].noise_sd)
+        vary("alpha", width, {x: base._replace(alpha=x) for x in ALPHAS})
     return found
 
 
