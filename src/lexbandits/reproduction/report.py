@@ -26,6 +26,8 @@ HEADINGS = {
     "bend": "second half − 0.8 × first",
     "by_objective_2": "share by objective 2",
     "lower_bound_objective_1": "lower bound, objective 1 alone",
+    "regret_lower_bound": "lower bound of its regret",
+    "regret_1": "regret, objective 1",
     "failed": "no right answer, %",
     "failed_low": "low",
     "failed_high": "high",

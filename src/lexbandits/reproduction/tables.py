@@ -29,6 +29,15 @@ class Mean(NamedTuple):
         errors = (0.0 if math.isnan(error) else error for error in (self.error, other.error))
         return self.value + ERRORS * math.hypot(*errors) < other.value
 
+    def minus(self, other: "Mean") -> "Mean":
+        """The difference of independent means."""
+        return Mean(self.value - other.value, math.hypot(self.error, other.error))
+
+    def over(self, other: "Mean") -> "Mean":
+        """The ratio of independent means, its error to first order."""
+        ratio = self.value / other.value
+        return Mean(ratio, abs(ratio) * math.hypot(self.error / self.value, other.error / other.value))
+
 
 def mean(row: Row, name: str) -> Mean:
     """A mean of a row with its error."""
