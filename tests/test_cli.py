@@ -69,7 +69,7 @@ def test_paper_writes_the_report_and_prints_the_verdicts(tmp_path):
     assert "both-yellow-arms" in done.output
     text = (tmp_path / "report-acceleration.html").read_text(encoding="utf-8")
     assert text.count("<img") == 1
-    assert text.count("<article") == 3
+    assert text.count("<article") == 4
 
 
 def test_paper_judges_one_claim_alone(tmp_path):

@@ -39,7 +39,7 @@ def test_the_instances_are_what_the_text_says():
         assert known.optimal_set_sizes == (3, 2, 1)
         assert known.lex_optimal_arm == 6 * n_arms // 10 - 1
         assert known.tradeoff == TRADEOFF
-    conflict_free, conflict = (world.instance for world in acceleration.WORLDS)
+    conflict_free, conflict, _ = (world.instance for world in acceleration.WORLDS)
     assert (conflict_free.tradeoff, conflict.tradeoff) == (0.0, 1.0)
     assert conflict_free.lex_optimal_arm == conflict.lex_optimal_arm == 0
     assert conflict.gaps[-1, 1] < 0

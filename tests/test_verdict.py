@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from lexbandits.reproduction import samples, theorems
-from lexbandits.reproduction.experiment import SINGLE
+from lexbandits.reproduction import acceleration, samples, sensitivity, theorems
+from lexbandits.reproduction.experiment import PAPER_WIDTHS, PAPERS, SINGLE
 from lexbandits.reproduction.tables import Mean
 from lexbandits.reproduction.verdict import FAILS, HOLDS
 
@@ -43,6 +43,82 @@ def test_errors_above_delta_speak_against_a_width_setting():
     many_wrong = (table["width"] == "tenth") & (table["algorithm"] == "LexElim-Out")
     tables = {"samples": table.assign(wrong=np.where(many_wrong, 5, 0))}
     assert samples.error_at_most_delta.judge(tables).outcome == "holds only with σ = 1 as printed or σ = √0.1"
+
+
+def test_both_algorithms_are_held_against_both_baselines():
+    pulls = {"LexElim-Out": 300.0, "LexElim-In": 200.0, "UCB-α": 250.0, "EGE": 400.0}
+    told = samples.both_need_fewer_samples.judge(samples_table(lambda w, a, k: pulls.get(a, 1.0)))
+    assert told.outcome.startswith("holds only with")
+    assert "UCB-α" not in told.outcome  # LexElim-Out needs more
+    slower = pulls | {"UCB-α": 301.0}
+    judged = samples.both_need_fewer_samples.judge(samples_table(lambda w, a, k: slower.get(a, 1.0)))
+    assert judged.outcome == HOLDS
+
+
+def advantage(baseline, ratios, error):
+    """LexElim-In needs 100 pulls, `baseline` these times as many, with this error; the other ever more."""
+
+    def pulls(width, algorithm, n_arms):
+        if algorithm == "LexElim-In":
+            return 100.0
+        return 100.0 * (ratios[n_arms] if algorithm == baseline else n_arms)
+
+    table = samples_table(pulls)["samples"]
+    return {"samples": table.assign(samples_se=np.where(table["algorithm"] == baseline, error, 0.0))}
+
+
+@pytest.mark.parametrize("baseline", ["UCB-α", "EGE"])
+def test_an_advantage_grows_only_by_two_standard_errors(baseline):
+    judge = samples.fewer_samples_than_baselines.judge
+    assert judge(advantage(baseline, {10: 2.0, 20: 2.5, 30: 3.0}, error=10.0)).outcome == HOLDS
+    for ratios, error in (
+        ({10: 2.0, 20: 2.0, 30: 2.1}, 10.0),  # grows, but by less than its error
+        ({10: 2.0, 20: 1.2, 30: 3.0}, 10.0),  # falls on the way
+        ({10: 0.5, 20: 2.0, 30: 3.0}, 10.0),  # no advantage at K = 10
+    ):
+        assert baseline not in judge(advantage(baseline, ratios, error)).outcome
+
+
+def delta_table(pulls, error):
+    rows = [
+        {"parameter": "delta", "width": width, "algorithm": algorithm, "value": value}
+        | {"pulls": pulls(value), "pulls_se": error}
+        for width in PAPER_WIDTHS
+        for algorithm in PAPERS
+        for value in (0.1, 0.01, 0.0001)
+    ]
+    return {"sensitivity": pd.DataFrame(rows)}
+
+
+@pytest.mark.parametrize(
+    ("growth", "error", "outcome"),
+    [
+        (lambda delta: 1000 + 50 * math.log(1 / delta), 1.0, HOLDS),
+        (lambda delta: 1000 + 5 * math.log(1 / delta) ** 2, 1.0, FAILS),  # × 1.4 in all
+        (lambda delta: 1000 + 5 * math.log(1 / delta) ** 2, 100.0, HOLDS),  # within the errors
+    ],
+)
+def test_samples_that_outgrow_the_logarithm_are_seen(growth, error, outcome):
+    assert sensitivity.logarithmic_in_delta.judge(delta_table(growth, error)).outcome == outcome
+
+
+def test_less_regret_than_a_learner_of_the_first_objective_can_have():
+    rows = [
+        {**labels, "regret_1": 30.0, "regret_1_se": 2.0, "regret_lower_bound": 47.0}
+        | {"wrong": 0, "replications": 100, "unstopped": 0}
+        for labels, _ in acceleration.entries()
+    ]
+    table = pd.DataFrame(rows)
+    judge = acceleration.beyond_the_regret_bound.judge
+    assert judge({"acceleration_stopping": table}).outcome == HOLDS
+    assert judge({"acceleration_stopping": table.assign(regret_1=44.0)}).outcome == FAILS
+
+
+def test_the_lower_bound_of_regret_is_the_price_of_the_pulls_that_tell_an_arm_apart():
+    """Two arms, σ² = 0.1, a gap of 0.03: kl(δ, 1 − δ)·2σ²/Δ."""
+    divergence = 0.98 * math.log(0.99 / 0.01)
+    bound = acceleration.lower_bounds(acceleration.WORLDS[-1])["regret_lower_bound"]
+    assert bound == pytest.approx(divergence * 2 * 0.1 / 0.03)
 
 
 def theorem_row(**changes):

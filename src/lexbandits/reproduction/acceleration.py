@@ -27,13 +27,21 @@ if TYPE_CHECKING:
 # (.10, .25), far (.03, .60), plain (.35, .05), (.50, .30), (.25, .10); in (b) the last is the red arm
 # (.20, −.20), which makes λ = 1.
 OTHERS = [(90, 80), (80, 55), (87, 20), (55, 75), (40, 50)]
-WORLDS = (world("Figure 1a", [*OTHERS, (65, 70)]), world("Figure 1b", [*OTHERS, (70, 100)]))
+WORLDS = (
+    world("Figure 1a", [*OTHERS, (65, 70)]),
+    world("Figure 1b", [*OTHERS, (70, 100)]),
+    world("far alone", [OTHERS[0], OTHERS[2]]),  # nothing but what the second objective is good for
+)
 NEAR, FAR = 2, 3  # arms, counted from 1
-CASES = {"Figure 1a": "Figure 1a, λ = 0", "Figure 1b": "Figure 1b, λ = 1"}
+CASES = {
+    "Figure 1a": "Figure 1a, λ = 0",
+    "Figure 1b": "Figure 1b, λ = 1",
+    "far alone": "the star and the far arm alone, λ = 0",
+}
 
 
 def entries() -> list[tuple[Row, Entry]]:
-    """Both cases under every width."""
+    """Both cases of the figure, and the far arm alone, under every width."""
     return [
         ({"case": case.name, "width": width, "algorithm": algorithm}, Entry(case, algorithm, told.noise_sd))
         for case, (width, told) in product(WORLDS, WIDTHS.items())
@@ -100,11 +108,12 @@ def lower_bounds(case: World) -> Row:
 
 def draw(tables: Tables) -> "Figure":
     """Arms in the plane, and when and on which objective each is eliminated."""
+    cases = {"Figure 1a": "(a) no conflict, λ = 0", "Figure 1b": "(b) conflict, λ = 1"}
     table, stopping = tables["acceleration"], tables["acceleration_stopping"]
+    table = table[table["case"].isin(list(cases))]
     figure = new_figure(WIDE, 4.5)
     planes = figure.add_gridspec(2, 1, left=0.062, right=0.275, top=0.86, bottom=0.165, hspace=0.5)
     grid = figure.add_gridspec(2, 4, left=0.35, right=0.985, top=0.86, bottom=0.165, hspace=0.5, wspace=0.16)
-    cases = {"Figure 1a": "(a) no conflict, λ = 0", "Figure 1b": "(b) conflict, λ = 1"}
     for row, (case, title) in enumerate(cases.items()):
         arms = rows_of(table, case=case, width="matched", algorithm="LexElim-In")
         plane = figure.add_subplot(planes[row, 0])

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from lexbandits.drawing import SMALL, WIDE, house_style, new_figure
+from lexbandits.drawing import WIDE, house_style, new_figure
 from lexbandits.policies.base import Elimination
 from lexbandits.policies.lexelim_pool import LexElimPool
 from lexbandits.policies.lexelim_tol import LexElimTol
@@ -182,11 +182,12 @@ def _column(upper: "Axes", lower: "Axes", topic: str, lines: list[tuple[str, pd.
         if topic == "tolerance":
             grey: Any = {"color": "#777777"}
             lower.plot(x, rows["wrong"] / rows["replications"], "o:", ms=3, **grey)
-            lower.text(0.2, 0.93, "not the\nlex-optimal arm", **grey, fontsize=SMALL, ha="right", va="top")
+            lower.text(0.2, 0.75, "not the\nlex-optimal arm", **grey, fontsize=6, ha="right", va="top")
         lower.axhline(float(rows["delta"].iloc[0]), color="#777777", ls="--", lw=0.8)
     if topic == "correlation":
-        upper.legend(frameon=False, title="told")
-    else:  # there pulls differ by less than a factor of three
+        upper.set_ylim(bottom=0)  # pulls differ by less than a factor of three: no need for a logarithm
+        upper.legend(frameon=False, title="told", loc="lower right")
+    else:
         upper.set_yscale("log")
         upper.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 3.0, 5.0)))
     upper.yaxis.set_major_formatter(FuncFormatter(lambda pulls, _: f"{pulls:,.0f}"))
