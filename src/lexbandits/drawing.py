@@ -75,6 +75,7 @@ def label_ends(axes: "Axes", x_end: float, ends: Iterable[tuple[float, str, str]
     to_axes = axes.transData + axes.transAxes.inverted()
     anchors = [to_axes.transform((x_end, y)) for y, _, _ in ordered]
     places = pushed_apart([float(y) for _, y in anchors], 1.12 * SMALL / height)
+    line: Any = {"arrowstyle": "-", "lw": 0.4, "shrinkA": 1, "shrinkB": 0, "relpos": (0, 0.5)}
     for place, (x, y), (_, name, colour) in zip(places, anchors, ordered, strict=True):
         axes.annotate(
             name,
@@ -86,14 +87,7 @@ def label_ends(axes: "Axes", x_end: float, ends: Iterable[tuple[float, str, str]
             fontsize=SMALL,
             color=colour,
             annotation_clip=False,
-            arrowprops={
-                "arrowstyle": "-",
-                "color": colour,
-                "lw": 0.4,
-                "shrinkA": 1,
-                "shrinkB": 0,
-                "relpos": (0, 0.5),
-            },
+            arrowprops=line | {"color": colour},
         )
 
 

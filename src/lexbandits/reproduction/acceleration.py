@@ -10,11 +10,19 @@ import numpy as np
 import pandas as pd
 
 from lexbandits.drawing import WIDE, decades, log_limits, new_figure, offsets
-from lexbandits.reproduction.experiment import ALGORITHMS, DELTA, GUARANTEED, WIDTHS, Entry, World, world
+from lexbandits.reproduction.experiment import (
+    ALGORITHMS,
+    DELTA,
+    GUARANTEED,
+    WIDTHS,
+    Entry,
+    World,
+    averaged,
+    world,
+)
 from lexbandits.reproduction.section import Section
 from lexbandits.reproduction.tables import Mean, Row, Tables, count, errors, mean, one, percent, rows_of
 from lexbandits.reproduction.verdict import Judged, Verdict, by_width, claim, only_with
-from lexbandits.simulation.estimates import mean_and_error
 from lexbandits.simulation.results import Results
 from lexbandits.theory.lower_bound import characteristic_time, sample_lower_bound
 from lexbandits.world.instance import Instance
@@ -57,7 +65,6 @@ def tables(results: Results, answers: Mapping[str, Row]) -> dict[str, list[Row]]
         known, left = entry.world.instance, results.runs[entry.name].left
         for arm in range(known.n_arms):
             gone = left[:, arm, 0] > 0
-            rounds, rounds_se = mean_and_error(left[gone, arm, 0].astype(float))
             arms.append(
                 {
                     **labels,
@@ -66,24 +73,15 @@ def tables(results: Results, answers: Mapping[str, Row]) -> dict[str, list[Row]]
                     "mean_2": known.means[arm, 1],
                     "gap_1": known.gaps[arm, 0],
                     "gap_2": known.gaps[arm, 1],
-                    "round": rounds,
-                    "round_se": rounds_se,
+                    **averaged("round", left[gone, arm, 0].astype(float)),
                     "by_objective_2": float(np.mean(left[gone, arm, 1] == 1)) if gone.any() else math.nan,
                     "eliminated": int(gone.sum()),
                     "replications": answers[entry.name]["replications"],
                 }
             )
-        regret, regret_se = mean_and_error(results.runs[entry.name].pulls @ known.gaps[:, 0])
-        stopping.append(
-            {
-                **labels,
-                "tradeoff": known.tradeoff,
-                **lower_bounds(entry.world),
-                "regret_1": regret,
-                "regret_1_se": regret_se,
-                **answers[entry.name],
-            }
-        )
+        regret = averaged("regret_1", results.runs[entry.name].pulls @ known.gaps[:, 0])
+        bounds = {"tradeoff": known.tradeoff, **lower_bounds(entry.world)}
+        stopping.append({**labels, **bounds, **regret, **answers[entry.name]})
     return {"acceleration": arms, "acceleration_stopping": stopping}
 
 
@@ -199,25 +197,19 @@ def _legend(figure: "Figure", algorithms: Mapping[str, None]) -> None:
     )
 
 
-@claim(
-    "both-yellow-arms",
-    "Cross-objective Acceleration, Figure 1(a)",
-    "Without conflict (λ = 0) LexElim-In eliminates the two arms with small first and large second gaps "
-    "through the second objective, and efficiently.",
-)
+@claim("both-yellow-arms", "Cross-objective Acceleration, Figure 1(a)")
 def both_yellow_arms(tables: Tables) -> Verdict:
-    """λ = 0: the second objective eliminates both, long before the first would."""
+    """Without conflict (λ = 0) LexElim-In eliminates the two arms with small first and large second gaps
+    through the second objective, and efficiently.
+    """
     return _yellow_arms(tables, "Figure 1a", near=True, far=True)
 
 
-@claim(
-    "far-yellow-arm",
-    "Cross-objective Acceleration, Figure 1(b)",
-    "With a conflict (λ = 1) only the far one of the two is still eliminated quickly through the second "
-    "objective.",
-)
+@claim("far-yellow-arm", "Cross-objective Acceleration, Figure 1(b)")
 def only_far_yellow_arm(tables: Tables) -> Verdict:
-    """λ = 1: the second objective eliminates the far arm, and no longer the near one."""
+    """With a conflict (λ = 1) only the far one of the two is still eliminated quickly through the second
+    objective.
+    """
     return _yellow_arms(tables, "Figure 1b", near=False, far=True)
 
 
@@ -240,25 +232,19 @@ def _yellow_arms(tables: Tables, case: str, *, near: bool, far: bool) -> Verdict
     return by_width(look)
 
 
-@claim(
-    "beyond-lower-bound",
-    "Abstract, Table 1, Remark 4",
-    "LexElim-In can need fewer samples than the lower bound of the single-objective problem. (That bound "
-    "is for learners who see one objective and no λ: no contradiction.)",
-)
+@claim("beyond-lower-bound", "Abstract, Table 1, Remark 4")
 def beyond_the_lower_bound(tables: Tables) -> Verdict:
-    """Pulls of LexElim-In against the lower bound of its first objective alone; needs sound widths."""
+    """LexElim-In can need fewer samples than the lower bound of the single-objective problem. (That bound is
+    for learners who see one objective and no λ: no contradiction.)
+    """
     return _beyond(tables, "pulls", "lower_bound_objective_1")
 
 
-@claim(
-    "beyond-regret-bound",
-    "Contributions, Table 1, Remark 3",
-    "LexElim-In can have less regret on the first objective than the lower bound of the single-objective "
-    "problem. (Here: up to the answer, against learners that are right with probability 1 − δ.)",
-)
+@claim("beyond-regret-bound", "Contributions, Table 1, Remark 3")
 def beyond_the_regret_bound(tables: Tables) -> Verdict:
-    """The same for the regret on the first objective."""
+    """LexElim-In can have less regret on the first objective than the lower bound of the single-objective
+    problem. (Here: up to the answer, against learners that are right with probability 1 − δ.)
+    """
     return _beyond(tables, "regret_1", "regret_lower_bound")
 
 

@@ -11,6 +11,7 @@ from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 import lexbandits as lb
 from lexbandits.policies.policy import Policy
@@ -162,12 +163,10 @@ def answers(results: Results) -> dict[str, Row]:
     for rate in results.error_rates().to_dict("records"):
         runs = results.runs[rate["cell"]]
         rounds = runs.rounds[runs.stopped].astype(float)
-        pulls, pulls_se = mean_and_error(rounds)
         failed = rate["wrong"] + rate["unstopped"]  # a wrong answer or none
         low, high = clopper_pearson(failed, rate["replications"])
         found[rate["cell"]] = {
-            "pulls": pulls,
-            "pulls_se": pulls_se,
+            **averaged("pulls", rounds),
             "pulls_median": float(np.median(rounds)) if rounds.size else math.nan,
             "replications": rate["replications"],
             "unstopped": rate["unstopped"],
@@ -181,6 +180,7 @@ def answers(results: Results) -> dict[str, Row]:
     return found
 
 
-def known_mean(values: Any) -> tuple[float, float]:
-    """Mean and standard error of the values that are not nan."""
-    return mean_and_error(values[~np.isnan(values)])
+def averaged(name: str, values: NDArray[np.float64]) -> Row:
+    """The columns of a mean and its standard error, over the values that are not nan."""
+    value, error = mean_and_error(values[~np.isnan(values)])
+    return {name: value, f"{name}_se": error}

@@ -7,11 +7,18 @@ import numpy as np
 import pandas as pd
 
 from lexbandits.drawing import WIDE, few_ticks, label_ends, new_figure
-from lexbandits.reproduction.experiment import ALGORITHMS, PAPER_WIDTHS, PAPERS, WIDTHS, Entry, paper_world
+from lexbandits.reproduction.experiment import (
+    ALGORITHMS,
+    PAPER_WIDTHS,
+    PAPERS,
+    WIDTHS,
+    Entry,
+    averaged,
+    paper_world,
+)
 from lexbandits.reproduction.section import Section
 from lexbandits.reproduction.tables import Mean, Row, Tables, count, errors, mean, rows_of
 from lexbandits.reproduction.verdict import HOLDS, Claim, Judged, Verdict, by_width, claim, only_with
-from lexbandits.simulation.estimates import mean_and_error
 from lexbandits.simulation.results import Results
 
 if TYPE_CHECKING:
@@ -49,20 +56,16 @@ def tables(results: Results, answers: Mapping[str, Row]) -> dict[str, list[Row]]
         for i in range(regret.shape[2]):
             key = {**labels, "objective": i + 1}
             for c, t in enumerate(checkpoints.tolist()):
-                value, error = mean_and_error(regret[:, c, i])
-                curves.append({**key, "t": t, "regret": value, "regret_se": error})
+                curves.append({**key, "t": t, **averaged("regret", regret[:, c, i])})
             early = regret[:, len(checkpoints) // 2, i]
             late = regret[:, -1, i] - early
-            bend, bend_se = mean_and_error(late - BENT * early)
             ends.append(
                 {
                     **key,
-                    "regret": value,
-                    "regret_se": error,
+                    **averaged("regret", regret[:, -1, i]),
                     "first_half": float(early.mean()),
                     "second_half": float(late.mean()),
-                    "bend": bend,
-                    "bend_se": bend_se,
+                    **averaged("bend", late - BENT * early),
                     "arms_eliminated": float(eliminated.mean()),
                     **answer,
                 }
@@ -123,14 +126,11 @@ def _curve(
     return float(middle[-1]), look.short, look.colour
 
 
-@claim(
-    "sublinear-regret",
-    "RM Results, Figure 2",
-    "LexElim-Out and LexElim-In have sublinear regret on all objectives at T = 10,000. (Here: the second "
-    "half of the rounds adds at most 80 % of the first.)",
-)
+@claim("sublinear-regret", "RM Results, Figure 2")
 def sublinear_regret(tables: Tables) -> Verdict:
-    """The curves bend on every objective: see `bends`."""
+    """LexElim-Out and LexElim-In have sublinear regret on all objectives at T = 10,000. (Here: the second
+    half of the rounds adds at most 80 % of the first.)
+    """
 
     def look(width: str) -> Judged:
         holds, parts = True, []
@@ -145,13 +145,9 @@ def sublinear_regret(tables: Tables) -> Verdict:
     return by_width(look, f"round-robin: {plain}")
 
 
-@claim(
-    "ucb-first-objective",
-    "RM Results, Figure 2",
-    "UCB-α has low regret on the first objective and linear regret on the second and third.",
-)
+@claim("ucb-first-objective", "RM Results, Figure 2")
 def ucb_learns_the_first_objective_only(tables: Tables) -> Verdict:
-    """UCB-α: sublinear on objective 1, linear on 2 and 3."""
+    """UCB-α has low regret on the first objective and linear regret on the second and third."""
 
     def look(width: str) -> Judged:
         first, *later = rows = rows_of(tables["regret_end"], width=width, algorithm="UCB-α")
@@ -163,8 +159,7 @@ def ucb_learns_the_first_objective_only(tables: Tables) -> Verdict:
 def less_regret(name: str, baseline: str, source: str, statement: str) -> Claim:
     """Both algorithms of the paper end below the baseline on every objective."""
 
-    @claim(name, source, statement)
-    def judged(tables: Tables) -> Verdict:
+    def judge(tables: Tables) -> Verdict:
         cases: dict[str, bool] = {}
         told = []
         everywhere = True
@@ -186,7 +181,7 @@ def less_regret(name: str, baseline: str, source: str, statement: str) -> Claim:
             told.append(f"{label}: {'; '.join(f'{who} {regrets(rows)}' for who, rows in ends)}")
         return Verdict(HOLDS if everywhere else only_with({**cases, "": False}), "\n".join(told))
 
-    return judged
+    return Claim(name, source, statement, judge)
 
 
 less_regret_than_pf_lex = less_regret(
@@ -203,13 +198,9 @@ less_regret_than_ucb = less_regret(
 )
 
 
-@claim(
-    "figure-2-axes",
-    "Figure 2 as published",
-    "All curves fit the axes of the published figure, which end at 800, 800 and 4,000.",
-)
+@claim("figure-2-axes", "Figure 2 as published")
 def figure_2_axes(tables: Tables) -> Verdict:
-    """A curve outside the published panels is not the published one."""
+    """All curves fit the axes of the published figure, which end at 800, 800 and 4,000."""
 
     def look(width: str) -> Judged:
         rows = rows_of(tables["regret_end"], width=width)

@@ -22,7 +22,6 @@ HEADINGS = {
     "n_arms": "K",
     "noise_sd": "σ told",
     "first_half": "first half of the rounds",
-    "second_half": "second half",
     "bend": "second half − 0.8 × first",
     "by_objective_2": "share by objective 2",
     "lower_bound_objective_1": "lower bound, objective 1 alone",
@@ -31,14 +30,11 @@ HEADINGS = {
     "failed": "no right answer, %",
     "failed_low": "low",
     "failed_high": "high",
-    "arms_eliminated": "arms eliminated",
     "samples_tilde": "samples, objective alone",
     "samples_1": "objective 1 settled",
     "above_printed": "runs above printed",
     "above_proved": "runs above repaired",
     "proved": "repaired",
-    "error_low": "error, low",
-    "error_high": "error, high",
 }
 
 

@@ -19,7 +19,7 @@ from lexbandits.reproduction.experiment import (
     SINGLE,
     WIDTHS,
     Entry,
-    known_mean,
+    averaged,
     paper_world,
     ucb_entry,
 )
@@ -72,22 +72,12 @@ def tables(results: Results, answers: Mapping[str, Row]) -> dict[str, list[Row]]
         last = 0 if entry.algorithm in SINGLE else prefix.shape[1] - 1
         answer = answers[entry.name]
         for i in range(last + 1):
-            samples, samples_se = known_mean(prefix[:, i])
+            samples = averaged("samples", prefix[:, i])
             if i == last:  # wrong answers cost pulls too
-                samples, samples_se = answer["pulls"], answer["pulls_se"]
-            tilde, tilde_se = known_mean(alone[:, i])
-            rows.append(
-                {
-                    **labels,
-                    "objective": i + 1,
-                    "samples": samples,
-                    "samples_se": samples_se,
-                    "samples_tilde": tilde,
-                    "samples_tilde_se": tilde_se,
-                    "reached": int(np.sum(~np.isnan(prefix[:, i]))),
-                    **answer,
-                }
-            )
+                samples = {"samples": answer["pulls"], "samples_se": answer["pulls_se"]}
+            tilde = averaged("samples_tilde", alone[:, i])
+            reached = {"reached": int(np.sum(~np.isnan(prefix[:, i])))}
+            rows.append({**labels, "objective": i + 1, **samples, **tilde, **reached, **answer})
     return {"samples": rows, "instance": _arms(), "lower_bound": _lower_bounds()}
 
 
@@ -219,9 +209,9 @@ def settled(tables: Tables, width: str, n_arms: int, *algorithms: str) -> list[R
     return [one(tables["samples"], **where, algorithm=algorithm) for algorithm in algorithms]
 
 
-@claim("more-arms-more-samples", "BAI Results, Figure 3", "All algorithms need more samples as K grows.")
+@claim("more-arms-more-samples", "BAI Results, Figure 3")
 def more_arms_more_samples(tables: Tables) -> Verdict:
-    """Every algorithm of the paper needs more pulls at K = 30 than at 10, and never fewer on the way."""
+    """All algorithms need more samples as K grows."""
     table = tables["samples"]
 
     def look(width: str) -> Judged:
@@ -236,13 +226,9 @@ def more_arms_more_samples(tables: Tables) -> Verdict:
     return by_width(look, f"for comparison: {look('sound')[1]}")
 
 
-@claim(
-    "fewer-samples-than-baselines",
-    "BAI Results, Figure 3",
-    "LexElim-In outperforms EGE and UCB-α (here α = 3) at every K, and its advantage grows with K.",
-)
+@claim("fewer-samples-than-baselines", "BAI Results, Figure 3")
 def fewer_samples_than_baselines(tables: Tables) -> Verdict:
-    """LexElim-In's pulls to settle objective 1 against those of EGE and UCB-α, which do only that."""
+    """LexElim-In outperforms EGE and UCB-α (here α = 3) at every K, and its advantage grows with K."""
 
     def look(width: str, baseline: str) -> Judged:
         pairs = [settled(tables, width, n_arms, "LexElim-In", baseline) for n_arms in ARMS]
@@ -254,14 +240,11 @@ def fewer_samples_than_baselines(tables: Tables) -> Verdict:
     return by_baseline(look)
 
 
-@claim(
-    "both-fewer-samples",
-    "Contributions; Figure 3",
-    "Both LexElim-Out and LexElim-In outperform the baselines in samples: here EGE and UCB-α (α = 3), "
-    "at every K.",
-)
+@claim("both-fewer-samples", "Contributions; Figure 3")
 def both_need_fewer_samples(tables: Tables) -> Verdict:
-    """The pulls of both to settle objective 1, which is all that the baselines do."""
+    """Both LexElim-Out and LexElim-In outperform the baselines in samples: here EGE and UCB-α (α = 3), at
+    every K.
+    """
 
     def look(width: str, baseline: str) -> Judged:
         trios = [settled(tables, width, n_arms, *PAPERS, baseline) for n_arms in ARMS]
@@ -296,14 +279,11 @@ def against(groups: Iterable[Sequence[Row]]) -> str:
     )
 
 
-@claim(
-    "in-beats-out",
-    "LexElim-In, after Algorithm 2",
-    "LexElim-In identifies the lex-optimal arm faster than LexElim-Out. (Judged with widths that carry a "
-    "guarantee.)",
-)
+@claim("in-beats-out", "LexElim-In, after Algorithm 2")
 def inner_beats_outer(tables: Tables) -> Verdict:
-    """Pulls to stop, LexElim-In (λ = 2) against LexElim-Out."""
+    """LexElim-In identifies the lex-optimal arm faster than LexElim-Out. (Judged with widths that carry a
+    guarantee.)
+    """
     wins = {f"K = {n_arms}": True for n_arms in ARMS}
     told = []
     for width in PAPER_WIDTHS:
@@ -320,9 +300,9 @@ def inner_beats_outer(tables: Tables) -> Verdict:
     return Verdict(only_with(wins), "\n".join(told))
 
 
-@claim("error-at-most-delta", "Theorems 1 to 4", "The answer is wrong with probability at most δ = 0.01.")
+@claim("error-at-most-delta", "Theorems 1 to 4")
 def error_at_most_delta(tables: Tables) -> Verdict:
-    """Wrong answers over all K, against an exact binomial tail at δ."""
+    """The answer is wrong with probability at most δ = 0.01."""
 
     def look(width: str) -> Judged:
         holds, parts = True, []
@@ -336,13 +316,9 @@ def error_at_most_delta(tables: Tables) -> Verdict:
     return by_width(look, f"for comparison, σ = √0.1: {look('sound')[1]}")
 
 
-@claim(
-    "as-good-as-ege",
-    "Remark 2",
-    "LexElim-Out settles the first objective as efficiently as the best single-objective algorithm, EGE.",
-)
+@claim("as-good-as-ege", "Remark 2")
 def as_good_as_single_objective(tables: Tables) -> Verdict:
-    """LexElim-Out settles objective 1 with no more pulls than EGE, as published."""
+    """LexElim-Out settles the first objective as efficiently as the best single-objective algorithm, EGE."""
 
     def look(width: str) -> Judged:
         trios = [settled(tables, width, n_arms, "LexElim-Out", "EGE", "UCB-α") for n_arms in ARMS]
@@ -352,13 +328,9 @@ def as_good_as_single_objective(tables: Tables) -> Verdict:
     return by_width(look)
 
 
-@claim(
-    "figure-3-axes",
-    "Figure 3 as published",
-    "All sample counts fit the axes of the published figure, which end at 14,000.",
-)
+@claim("figure-3-axes", "Figure 3 as published")
 def figure_3_axes(tables: Tables) -> Verdict:
-    """A point outside the published panels is not the published one."""
+    """All sample counts fit the axes of the published figure, which end at 14,000."""
 
     def look(width: str) -> Judged:
         largest: dict[str, float] = {}
@@ -379,14 +351,11 @@ def ruled_out(tables: Tables, n_arms: int) -> list[Row]:
     return [row for row in rows_of(tables["instance"], n_arms=n_arms) if row["gap_1"] > 0]
 
 
-@claim(
-    "gaps-twice-as-large",
-    "BAI Results",
-    "In the experiment the gaps of the second and third objectives are twice those of the first, which "
-    "is why LexElim-In is fast.",
-)
+@claim("gaps-twice-as-large", "BAI Results")
 def gaps_twice_as_large(tables: Tables) -> Verdict:
-    """Whether the later gaps of an arm are at least twice its first."""
+    """In the experiment the gaps of the second and third objectives are twice those of the first, which is
+    why LexElim-In is fast.
+    """
 
     def look(n_arms: int) -> Judged:
         arms = ruled_out(tables, n_arms)
@@ -402,13 +371,9 @@ def gaps_twice_as_large(tables: Tables) -> Verdict:
     return by_case({f"K = {n_arms}": look(n_arms) for n_arms in ARMS})
 
 
-@claim(
-    "effective-gaps",
-    "Table 1",
-    "Δ̃(a) ≥ Δ¹(a) for every arm, so that LexElim-In's sample bound has the smaller sum.",
-)
+@claim("effective-gaps", "Table 1")
 def effective_gaps_larger(tables: Tables) -> Verdict:
-    """Δ̃ against Δ¹, arm by arm, and what the bounds add up."""
+    """Δ̃(a) ≥ Δ¹(a) for every arm, so that LexElim-In's sample bound has the smaller sum."""
 
     def look(n_arms: int) -> Judged:
         arms = ruled_out(tables, n_arms)

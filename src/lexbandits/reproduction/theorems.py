@@ -18,7 +18,7 @@ from lexbandits.reproduction.experiment import (
     PAPERS,
     WIDTHS,
     Entry,
-    known_mean,
+    averaged,
     paper_world,
     world,
 )
@@ -112,7 +112,6 @@ def _compared(bound: Bound, i: int, labels: Row) -> Row:
     column = bound.measured[..., i]
     caps = [np.broadcast_to(cap[..., i], column.shape) for cap in bound.caps]
     worst, limits = _worst(column, caps)
-    value, error = known_mean(worst)
     of_arm = bound.quantity == PULLS
     return {
         "source": bound.source,
@@ -122,8 +121,7 @@ def _compared(bound: Bound, i: int, labels: Row) -> Row:
         "arm": i + 1 if of_arm else math.nan,
         "printed": limits[0],
         "proved": limits[1],
-        "measured": value,
-        "measured_se": error,
+        **averaged("measured", worst),
         "largest": float(np.nanmax(worst)),
         "above_printed": _runs_above(column, caps[0]),
         "above_proved": _runs_above(column, caps[1]),
@@ -227,9 +225,9 @@ def _mark(axes: "Axes", item: Row | None, y: float) -> None:
     axes.plot(item["proved"], y, "D", color="#555555", mfc="white", mew=0.9, markersize=3.5)
 
 
-@claim("lemma-2", "Appendix, Lemma 2", "For ab > e, x > a·log(ab) implies x > a·log(bx).")
+@claim("lemma-2", "Appendix, Lemma 2")
 def lemma_2(_: Tables) -> Verdict:
-    """The implication at a point between the printed threshold and the true one."""
+    """For ab > e, x > a·log(ab) implies x > a·log(bx)."""
     from lexbandits.theory.paper_bounds import log_crossing
 
     a, b = 1.0, 10.0
@@ -246,12 +244,7 @@ def lemma_2(_: Tables) -> Verdict:
 def within_the_bound(source: str, statement: str) -> Claim:
     """No more runs above the printed bound than δ allows, on any instance; else the same for `proved`."""
 
-    @claim(
-        source.lower().replace(" ", "-"),
-        f"Appendix, {source}" if source.startswith("Lemma") else source,
-        statement,
-    )
-    def judged(tables: Tables) -> Verdict:
+    def judge(tables: Tables) -> Verdict:
         rows = rows_of(tables["theorems"], source=source)
         printed, proved = (
             all(at_most_delta(row[f"above_{version}"], row["replications"]) for row in rows)
@@ -265,7 +258,8 @@ def within_the_bound(source: str, statement: str) -> Claim:
         outcome = HOLDS if printed else "holds only with the repaired bound" if proved else FAILS
         return Verdict(outcome, "\n".join(numbers))
 
-    return judged
+    where = f"Appendix, {source}" if source.startswith("Lemma") else source
+    return Claim(source.lower().replace(" ", "-"), where, statement, judge)
 
 
 def excess(row: Row) -> float:

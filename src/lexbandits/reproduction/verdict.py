@@ -28,9 +28,9 @@ class Claim(NamedTuple):
     judge: Callable[[Tables], Verdict]
 
 
-def claim(name: str, source: str, statement: str) -> Callable[[Callable[[Tables], Verdict]], Claim]:
-    """Written above the function that judges the statement."""
-    return lambda judge: Claim(name, source, statement, judge)
+def claim(name: str, source: str) -> Callable[[Callable[[Tables], Verdict]], Claim]:
+    """Written above the function that judges the claim, whose docstring is the statement."""
+    return lambda judge: Claim(name, source, " ".join((judge.__doc__ or "").split()), judge)
 
 
 def only_with(cases: Mapping[str, bool]) -> str:
