@@ -2,4 +2,5 @@
 
 from lexbandits.cli import app
 
-app(prog_name="lexbandits")
+if __name__ == "__main__":
+    app(prog_name="lexbandits")
