@@ -2,6 +2,7 @@
 
 from typing import NamedTuple
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from lexbandits.arrays import Counts, Vector
@@ -85,10 +86,15 @@ class LexElimIn(Policy):
         arms, factors = self.state.arms, self.state.factors
         left = [arm for arm in self.candidates if arms.pulls[arm] > 0] or list(self.candidates)
         while len(left) > 1:
-            deficits = (arms.means[left].max(axis=0) - arms.means[left]) / factors
-            # the first to cross its threshold goes; of equals the last, so that the lowest index stays
-            worst = deficits.max(axis=1)
-            left.pop(max(range(len(left)), key=lambda position: (worst[position], position)))
+            means = arms.means[left]
+            best = means.max(axis=0)
+            worst = ((best - means) / factors).max(axis=1)
+            leads = (means == best).any(axis=1)
+            # the first to cross its threshold goes; of equals the last, so that the lowest index stays;
+            # deficits stay what they are until one goes that leads on some objective
+            going = np.lexsort((np.arange(len(left)), worst))[:0:-1]
+            first_leader = int(np.argmax(leads[going])) if leads[going].any() else going.size - 1
+            left = np.delete(left, going[: first_leader + 1]).tolist()
         return left[0]
 
 

@@ -1,4 +1,4 @@
-"""What a policy is told about an instance when it is told the truth: the only bridge from truth to settings."""
+"""What a policy is told about an instance: the one bridge from the truth to settings."""
 
 import inspect
 from typing import Any, TypeVar

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, TypeVar
 from lexbandits.checks import whole
 from lexbandits.policies import BY_NAME, Policy
 from lexbandits.simulation.informed import truths
-from lexbandits.simulation.workers import Cell
+from lexbandits.simulation.sweep import Cell
 from lexbandits.world.examples import paper_instance, random_instance
 from lexbandits.world.instance import Instance
 
