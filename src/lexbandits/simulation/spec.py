@@ -41,7 +41,7 @@ def _read(path: str | Path, parse: Callable[[Mapping[str, Any]], Made]) -> Made:
     try:
         with Path(path).open("rb") as file:
             table = tomllib.load(file)
-    except tomllib.TOMLDecodeError as error:
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ValueError(f"{path} is not TOML: {error}") from None
     try:
         return parse(table)
