@@ -12,7 +12,7 @@ import lexbandits as lb
 from lexbandits.arrays import Vector
 from lexbandits.policies.policy import Policy
 from lexbandits.simulation.replicate import replicate
-from lexbandits.simulation.screen import FIRST_FILL, screened_loop, clear, desk_for
+from lexbandits.simulation.screen import FIRST_FILL, clear, desk_for, screened_loop
 from lexbandits.simulation.trajectory import play, prepared
 from lexbandits.world.noise import stream, world
 
