@@ -19,7 +19,7 @@ from lexbandits.reproduction.tables import Row
 from lexbandits.simulation.estimates import clopper_pearson, mean_and_error
 from lexbandits.simulation.informed import informed
 from lexbandits.simulation.results import Results
-from lexbandits.simulation.workers import Cell
+from lexbandits.simulation.sweep import Cell
 from lexbandits.world.examples import paper_instance
 from lexbandits.world.instance import Instance
 

@@ -10,8 +10,7 @@ from lexbandits.reproduction.tables import Row, rows_of
 from lexbandits.simulation.estimates import mean_and_error
 from lexbandits.simulation.informed import informed
 from lexbandits.simulation.results import Results
-from lexbandits.simulation.sweep import sweep
-from lexbandits.simulation.workers import Cell
+from lexbandits.simulation.sweep import Cell, sweep
 from lexbandits.theory.lower_bound import characteristic_time, sample_lower_bound
 from lexbandits.world.examples import paper_instance
 

@@ -14,8 +14,7 @@ from lexbandits.policies.lexelim_tol import LexElimTol
 from lexbandits.policies.policy import Policy
 from lexbandits.reproduction.headline import measured
 from lexbandits.simulation.informed import informed
-from lexbandits.simulation.sweep import sweep
-from lexbandits.simulation.workers import Cell
+from lexbandits.simulation.sweep import Cell, sweep
 from lexbandits.world.examples import paper_instance
 from lexbandits.world.instance import Instance
 

@@ -21,8 +21,7 @@ from lexbandits.reproduction.experiment import (
 )
 from lexbandits.reproduction.section import Section
 from lexbandits.reproduction.tables import Tables
-from lexbandits.simulation.sweep import sweep
-from lexbandits.simulation.workers import Cell
+from lexbandits.simulation.sweep import Cell, sweep
 
 SECTIONS: dict[str, Section] = {
     module.SECTION.name: module.SECTION for module in (acceleration, regret, samples, theorems, sensitivity)
