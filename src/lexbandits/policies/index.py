@@ -1,5 +1,6 @@
 """What the policies that look at one objective share: their state, and the arm with the largest index."""
 
+import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -38,26 +39,39 @@ def all_pulls(pulls: Counts, pending: Counts) -> int:
 
 
 @written_in
-def largest_index(state: Any, pending: Counts, first: int, index: Callable[..., float]) -> int:
-    """After `first` pulls of each arm argmax of index(state, arm, mean, n, t), the first of equals.
+def largest_index(
+    state: Any, pending: Counts, first: int, clock: Callable[[int], float], index: Callable[..., float]
+) -> int:
+    """After `first` pulls of each arm argmax of index(state, arm, mean, n, clock(t), best), first of equals.
 
-    n are the arm's pulls and t those of all arms, both with those in flight. `index` is `written_in`.
+    n are the pulls of the arm and t those of all arms, both with those in flight. `best` is the largest
+    index so far: one that does not exceed it need not be exact. `index` is `written_in`.
     """
     # arrays are taken out of the tuple once: compiled code counts a reference each time
     pulls, means, objective = state.arms.pulls, state.arms.means, state.objective
-    t = all_pulls(pulls, pending)
-    chosen, behind, fewest, highest = -1, 0, pulls[0] + pending[0], 0.0
+    behind, fewest, t = 0, pulls[0] + pending[0], 0
     for arm in range(pulls.size):
         n = pulls[arm] + pending[arm]
+        t += n
         if n < fewest:
             behind = arm
             fewest = n
+    if fewest < first:
+        return behind
+    now, chosen, best = clock(t), -1, -math.inf
+    for arm in range(pulls.size):
         if pulls[arm] > 0:  # an arm whose only pulls are in flight waits for them
-            value = index(state, arm, means[arm, objective], n, t)
-            if chosen < 0 or value > highest:
+            value = index(state, arm, means[arm, objective], pulls[arm] + pending[arm], now, best)
+            if value > best:
                 chosen = arm
-                highest = value
-    return behind if chosen < 0 or fewest < first else chosen
+                best = value
+    return behind if chosen < 0 else chosen
+
+
+@kernel
+def pulls_made(t: int) -> int:
+    """The clock of an index that looks at t itself."""
+    return t
 
 
 def own_noise_sd(settings: dict[str, Any]) -> float:

@@ -8,12 +8,12 @@ from lexbandits.arrays import Counts
 from lexbandits.checks import checked_settings
 from lexbandits.jit import kernel, written_in
 from lexbandits.policies.base import Rules, never, observe_only
-from lexbandits.policies.index import OneObjective, largest_index, looking_at_one
+from lexbandits.policies.index import OneObjective, largest_index, looking_at_one, pulls_made
 from lexbandits.policies.policy import Policy
 
 
 @written_in
-def index(state: OneObjective, arm: int, mean: float, n: int, t: int) -> float:
+def index(state: OneObjective, arm: int, mean: float, n: int, t: int, best: float) -> float:
     """mean + 2σ·sqrt((2.35/2)·ln₊(t/(K n))/n)."""
     fair = state.arms.pulls.size * n
     return mean if t <= fair else mean + 2.0 * state.noise_sd * math.sqrt(2.35 / 2.0 * math.log(t / fair) / n)
@@ -21,8 +21,8 @@ def index(state: OneObjective, arm: int, mean: float, n: int, t: int) -> float:
 
 @kernel
 def choose(state: OneObjective, pending: Counts) -> int:
-    """argmax of the index."""
-    return largest_index(state, pending, 1, index)
+    """argmax of the index, t the pulls made of all arms, those in flight included."""
+    return largest_index(state, pending, 1, pulls_made, index)
 
 
 class MOSSAnytime(Policy):

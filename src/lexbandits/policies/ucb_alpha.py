@@ -11,7 +11,7 @@ from lexbandits.checks import checked_settings
 from lexbandits.jit import kernel, written_in
 from lexbandits.policies.base import Arms, Rules, eliminate, record, untried
 from lexbandits.policies.filters import more_active_than
-from lexbandits.policies.index import answered, largest_index, own_noise_sd
+from lexbandits.policies.index import answered, largest_index, own_noise_sd, pulls_made
 from lexbandits.policies.order import resettle
 from lexbandits.policies.policy import Policy
 
@@ -41,7 +41,7 @@ def width(pulls: int, noise_sd: float, delta: float) -> float:
 
 
 @written_in
-def index(state: State, arm: int, mean: float, n: int, t: int) -> float:
+def index(state: State, arm: int, mean: float, n: int, t: int, best: float) -> float:
     """mean + α·ε(n); with nothing in flight ε(n) is known."""
     known = n == state.arms.pulls[arm]
     return mean + state.alpha * (state.widths[arm] if known else width(n, state.noise_sd, state.delta))
@@ -50,7 +50,7 @@ def index(state: State, arm: int, mean: float, n: int, t: int) -> float:
 @kernel
 def choose(state: State, pending: Counts) -> int:
     """argmax of the index."""
-    return largest_index(state, pending, FIRST_PULLS, index)
+    return largest_index(state, pending, FIRST_PULLS, pulls_made, index)
 
 
 @kernel
