@@ -18,13 +18,12 @@ K, M = 4, 2
 EXAMPLES = {
     "LexElimOut": {"delta": 0.3, "optimal_set_sizes": [2, 1], "noise_sd": 0.2},
     "LexElimIn": {"delta": 0.3, "tradeoff": 0.5, "noise_sd": [0.2, 0.1]},
-    "LexElimCone": {
+    "LexElimPool": {
         "delta": 0.3,
         "tradeoff": 0.5,
         "noise_sd": [0.2, 0.1],
         "correlated": [[1.0, 0.2], [0.2, 1.0]],
     },
-    "LexElimPool": {"delta": 0.3, "tradeoff": 0.5, "noise_sd": [0.2, 0.1], "correlated": True},
     "LexElimPhase": {"delta": 0.3, "optimal_set_sizes": [2, 1], "noise_sd": 0.2},
     "LexElimTol": {"delta": 0.3, "tolerance": [0.5, 0.0], "resolution": 0.3, "noise_sd": [0.2, 0.1]},
     "ExponentialGapElimination": {"delta": 0.3, "noise_sd": [0.3, 0.2], "target_size": 2, "scale": 500.0},
@@ -173,7 +172,7 @@ def test_pulls_in_flight_are_spread_over_the_arms(name):
 
 
 @pytest.mark.interpreted
-def test_rewards_in_any_order_within_a_sweep_are_accepted(name):
+def test_rewards_in_any_order_within_a_pass_are_accepted(name):
     policy = make(name)
     rng = np.random.default_rng(3)
     for _ in range(20):

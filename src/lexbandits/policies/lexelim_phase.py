@@ -167,6 +167,8 @@ class LexElimPhase(BettingPolicy):
     `optimal_set_sizes` = |O_*(i)| of the instance, the last one 1, and rewards whose objective i is
     `noise_sd`[i]-sub-Gaussian given everything before, it ends with the lex-optimal arm with
     probability at least 1 − delta. The objectives of one reward vector may depend on each other.
+    Rewards that come late do no harm if those of different pulls are independent, or if they are told
+    pass by pass, and if delay and loss do not depend on the values.
     Told sizes that are too small it may never end: give runs a horizon. Unfinished, it recommends
     the candidate with the least evidence against it.
     """

@@ -1,4 +1,4 @@
-"""LexElim-Pool: LexElim-Cone with one pot against each arm, into which all its witnesses pay.
+"""LexElim-Pool: one pot against each arm, into which all its witnesses pay.
 
 Every witness attacks on the objective where it is furthest ahead, and the coalition weighs them
 together. From objective 3 on the selector is unknown; the smallest of the selectors' sums over the
@@ -33,7 +33,6 @@ from lexbandits.policies.passes import (
 )
 
 PRECISION = 1.5 * PRIOR  # R of the mixture
-GAIN, VARIANCE = 0, 1  # columns of State.pots
 
 
 class State(NamedTuple):
@@ -41,7 +40,8 @@ class State(NamedTuple):
 
     arms: Arms
     passes: Passes
-    pots: Vector  # (K, 2) G_b and V_b
+    gains: Vector  # (K,) G_b, what the pot against each arm has won
+    variances: Vector  # (K,) V_b
     weights: Vector  # (K, K) row b: the coalition against b on the current block
     fronts: Counts  # (K, K) on which objective each witness attacks b
     selectors: Vector  # (K, K, m(m−1)/2 − 1) D: what each selector's face has paid, for objectives 3..m
@@ -86,20 +86,20 @@ def settle(state: State, sums: Vector, passes: int) -> None:
                         selectors[arm, a, first + j] += weight * lead / scales[i, j]
                         after = min(after, selectors[arm, a, first + j])
                     gain += after - before
-        state.pots[arm, GAIN] += gain
-        state.pots[arm, VARIANCE] += passes * (1.0 + squares)
+        state.gains[arm] += gain
+        state.variances[arm] += passes * (1.0 + squares)
 
 
 @kernel
 def cannot_convict(state: State, arm: int) -> bool:
     """Whether a bound without a logarithm already keeps the pot below the threshold."""
-    return mixture_ceiling(state.pots[arm, GAIN], state.pots[arm, VARIANCE], PRECISION) < state.threshold
+    return mixture_ceiling(state.gains[arm], state.variances[arm], PRECISION) < state.threshold
 
 
 @kernel
 def log_evidence(state: State, arm: int) -> float:
     """log E_b."""
-    return log_mixture(state.pots[arm, GAIN], state.pots[arm, VARIANCE], PRECISION)
+    return log_mixture(state.gains[arm], state.variances[arm], PRECISION)
 
 
 @kernel
@@ -196,15 +196,21 @@ def observe(state: State, arm: int, reward: Vector) -> None:
 
 
 class LexElimPool(BettingPolicy):
-    """LexElim-Cone's promise and settings with a simpler and slightly better bet.
+    """LexElim-In's knowledge, the trade-off λ of Eq. (2), for a small part of its pulls.
 
-    Against each arm there is one pot. Every witness pays into it on the objective where it is
-    furthest ahead; for m ≥ 3 it needs 2 to 5 % fewer pulls than LexElim-Cone, and O(K²m²) memory.
-    Given `tradeoff` at least the instance's least λ of Eq. (2), a unique lex-optimal arm, and rewards
+    Against each arm there is one pot: a gambler bets that the arm is not lex-optimal. Every other arm
+    pays into it on the objective where it is furthest ahead, and the arm leaves when the pot has
+    1/delta. Given `tradeoff` at least the instance's least λ, a unique lex-optimal arm, and rewards
     whose objective i is `noise_sd`[i]-sub-Gaussian given everything before, it ends with the
-    lex-optimal arm with probability at least 1 − delta. `correlated` as in LexElimCone. When another
-    arm ties with the lex-optimal one on every objective it never ends: give runs a horizon.
-    Unfinished, it recommends the candidate with the least evidence against it.
+    lex-optimal arm with probability at least 1 − delta. It adds evidence across objectives, so it must
+    know how they depend on each other within a reward vector: `correlated` is False if they are
+    independent, True for any dependence, which is always safe and costs some pulls, or the correlation
+    matrix of jointly Gaussian noise, for which `noise_sd` may still be an upper bound.
+
+    Rewards that come late do no harm if those of different pulls are independent, or if they are told
+    pass by pass, and if delay and loss do not depend on the values. When another arm ties with the
+    lex-optimal one on every objective it never ends: give runs a horizon. Unfinished, it recommends the
+    candidate with the least evidence against it. Its state takes O(K²m²) memory.
     """
 
     rules = Rules(choose_in_turn, observe, finished)
@@ -228,7 +234,8 @@ class LexElimPool(BettingPolicy):
         self.state = State(
             untried(n_arms, n_objectives),
             first_pass(n_arms, n_objectives),
-            pots=np.zeros((n_arms, 2)),
+            gains=np.zeros(n_arms),
+            variances=np.zeros(n_arms),
             weights=np.zeros((n_arms, n_arms)),
             fronts=np.zeros((n_arms, n_arms), np.int64),
             selectors=np.zeros((n_arms, n_arms, unknown)),
