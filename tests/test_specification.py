@@ -32,10 +32,7 @@ def dependences(draw, m):
     kind = draw(st.sampled_from([False, True, "matrix"]))
     if kind != "matrix":
         return kind
-    root = np.random.default_rng(draw(st.integers(0, 99))).standard_normal((m, m))
-    root /= np.linalg.norm(root, axis=1, keepdims=True)
-    matrix = np.tril(root @ root.T, -1)
-    return (matrix + matrix.T + np.eye(m)).tolist()
+    return correlation(m, draw(st.integers(0, 99)))
 
 
 @pytest.mark.interpreted
@@ -81,26 +78,36 @@ INSTANCES = [lb.random_instance(k, m, seed=s, max_tradeoff=2.0, noise_sd=0.3) fo
              itertools.product((2, 5, 9), (1, 2, 3, 4), range(3))]  # fmt: skip
 
 
+def correlation(m, seed):
+    """Some (m, m) correlation matrix."""
+    root = np.random.default_rng(seed).standard_normal((m, m))
+    root /= np.linalg.norm(root, axis=1, keepdims=True)
+    below = np.tril(root @ root.T, -1)
+    return (below + below.T + np.eye(m)).tolist()
+
+
 @pytest.mark.parametrize("number", range(len(INSTANCES)))
 def test_simulated_runs_are_the_specification_s(number):
     instance, horizon = INSTANCES[number], 1200
     K, m = instance.n_arms, instance.n_objectives
-    draw, sigma = noisy(instance, number, horizon), [0.3] * m
-    sizes, tol = list(instance.optimal_set_sizes), [0.1] * m
-    settings = {"delta": 0.3, "noise_sd": 0.3}
-    lam = instance.tradeoff
-    for policy, expected in [
-        (lb.LexElimPool(K, m, tradeoff=lam, **settings),
-         oracle.lexelim_pool(draw, K, m, 0.3, lam, horizon, sigma)),
-        (lb.LexElimPhase(K, m, optimal_set_sizes=sizes, **settings),
-         oracle.lexelim_phase(draw, K, m, 0.3, sizes, horizon, sigma)),
-        (lb.LexElimTol(K, m, tolerance=tol, **settings),
-         oracle.lexelim_tol(draw, K, m, 0.3, tol, tol, horizon, sigma)),
-    ]:  # fmt: skip
+    draw, sigma = noisy(instance, number, horizon), [0.3, 0.2, 0.4, 0.6][:m]
+    sizes, tol, lam = list(instance.optimal_set_sizes), [0.1] * m, instance.tradeoff
+    settings = {"delta": 1e-3, "noise_sd": sigma}
+    bets = []
+    for how in (False, True, correlation(m, number)):
+        policy = lb.LexElimPool(K, m, tradeoff=lam, correlated=how, **settings)
+        bets.append((policy, oracle.lexelim_pool(draw, K, m, 1e-3, lam, horizon, sigma, how)))
+    policy = lb.LexElimPhase(K, m, optimal_set_sizes=sizes, **settings)
+    bets.append((policy, oracle.lexelim_phase(draw, K, m, 1e-3, sizes, horizon, sigma)))
+    for policy, expected in bets:
+        same_run(policy, draw, horizon, expected)
+    policy = lb.LexElimTol(K, m, tolerance=tol, **settings)
+    expected = oracle.lexelim_tol(draw, K, m, 1e-3, tol, tol, horizon, sigma)
+    for policy, (arms, left, out, *_) in [*bets, (policy, expected)]:
         run = lb.simulate(policy, instance, horizon=horizon, seed=number)
-        assert run.arms.tolist() == expected[0], policy.name
-        assert set(run.candidates) == expected[1]
-        assert sorted(map(tuple, run.eliminations)) == sorted(expected[2])
+        assert run.arms.tolist() == arms, policy.name
+        assert set(run.candidates) == left
+        assert sorted(map(tuple, run.eliminations)) == sorted(out)
 
 
 def test_the_runs_above_use_every_kind_of_bet():

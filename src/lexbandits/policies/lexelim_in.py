@@ -1,4 +1,13 @@
-"""LexElim-In: Algorithm 2 of the paper, which filters on every objective in every round."""
+"""LexElim-In: Algorithm 2 of the paper, which filters on every objective in every round.
+
+lines   here
+1–2     `State`, made by `LexElimIn`
+3, 15   `finished`; the output is `recommendation`
+4       `choose`
+5–9     `observe`, by `keep_close`, when the reward of round t is told and before it is folded in
+10      the caller pulls
+11–13   `observe`, by `record`; c(a_t) is computed where it is used
+"""
 
 from typing import NamedTuple
 

@@ -1,4 +1,13 @@
-"""LexElim-Out: Algorithm 1 of the paper, which settles one objective after the other."""
+"""LexElim-Out: Algorithm 1 of the paper, which settles one objective after the other.
+
+lines   here
+1–2     `State`, made by `LexElimOut`
+3–4, 14 `skip_settled` and `finished`; the output is `recommendation`
+5       `choose`
+6–7     `observe`, by `keep_close`, when the reward of round t is told and before it is folded in
+8       the caller pulls
+9–11    `observe`, by `record`; c(a_t) is computed where it is used
+"""
 
 from typing import NamedTuple
 
