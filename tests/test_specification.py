@@ -101,9 +101,9 @@ def test_simulated_runs_are_the_specification_s(number):
     bets.append((policy, oracle.lexelim_phase(draw, K, m, 1e-3, sizes, horizon, sigma)))
     for policy, expected in bets:
         same_run(policy, draw, horizon, expected)
-    policy = lb.LexElimTol(K, m, tolerance=tol, **settings)
+    tolerant = lb.LexElimTol(K, m, tolerance=tol, **settings)
     expected = oracle.lexelim_tol(draw, K, m, 1e-3, tol, tol, horizon, sigma)
-    for policy, (arms, left, out, *_) in [*bets, (policy, expected)]:
+    for policy, (arms, left, out, *_) in [*bets, (tolerant, expected)]:
         run = lb.simulate(policy, instance, horizon=horizon, seed=number)
         assert run.arms.tolist() == arms, policy.name
         assert set(run.candidates) == left

@@ -10,6 +10,7 @@ from lexbandits.arrays import Counts
 from lexbandits.checks import each_objective
 from lexbandits.jit import kernel, written_in
 from lexbandits.policies.base import Arms, untried
+from lexbandits.policies.policy import Policy
 
 
 class OneObjective(NamedTuple):
@@ -79,6 +80,15 @@ def own_noise_sd(settings: dict[str, Any]) -> float:
     return float(each_objective(settings["noise_sd"], settings["n_objectives"])[settings["objective"]])
 
 
-def answered(first: int) -> Counts:
-    """(1,) where a policy that stops at a set keeps what it recommends, −1 before."""
-    return np.full(1, first, np.int64)
+class StopsAtSet(Policy):
+    """A policy that stops when `target_size` arms are left; state.answer (1,) is its answer, −1 before."""
+
+    def best_guess(self) -> int:
+        """The largest average on the objective; that of the moment it stopped once it has."""
+        answer = int(self.state.answer[0])
+        return answer if answer >= 0 else super().best_guess()
+
+
+def unanswered(settings: dict[str, Any]) -> Counts:
+    """(1,) −1, or the first arm if there is nothing to find out."""
+    return np.full(1, 0 if settings["target_size"] == settings["n_arms"] else -1, np.int64)
