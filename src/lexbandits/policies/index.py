@@ -5,9 +5,10 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from lexbandits.arrays import Counts
-from lexbandits.checks import each_objective
+from lexbandits.checks import checked_settings, each_objective
 from lexbandits.jit import kernel, written_in
 from lexbandits.policies.base import Arms, untried
 from lexbandits.policies.policy import Policy
@@ -22,12 +23,6 @@ class OneObjective(NamedTuple):
     arms: Arms
     objective: int
     noise_sd: float
-
-
-def looking_at_one(settings: dict[str, Any]) -> OneObjective:
-    """No arm pulled yet."""
-    arms = untried(settings["n_arms"], settings["n_objectives"])
-    return OneObjective(arms, settings["objective"], own_noise_sd(settings))
 
 
 @kernel
@@ -78,6 +73,18 @@ def pulls_made(t: int) -> int:
 def own_noise_sd(settings: dict[str, Any]) -> float:
     """σ of the objective that the policy looks at."""
     return float(each_objective(settings["noise_sd"], settings["n_objectives"])[settings["objective"]])
+
+
+class IndexPolicy(Policy):
+    """A policy whose settings are an objective and its noise, and whose state is `OneObjective`."""
+
+    def __init__(
+        self, n_arms: int, n_objectives: int, *, objective: int = 0, noise_sd: float | ArrayLike = 1.0
+    ) -> None:
+        settings = checked_settings(n_arms, n_objectives, objective=objective, noise_sd=noise_sd)
+        super().__init__(**settings)
+        arms = untried(self.n_arms, self.n_objectives)
+        self.state = OneObjective(arms, settings["objective"], own_noise_sd(settings))
 
 
 class StopsAtSet(Policy):

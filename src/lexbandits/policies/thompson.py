@@ -8,9 +8,9 @@ from numpy.typing import ArrayLike
 from lexbandits.arrays import Counts
 from lexbandits.checks import checked_settings
 from lexbandits.jit import kernel, written_in
-from lexbandits.policies.base import Arms, Rules, never, observe_only
+from lexbandits.policies.base import Arms, Rules, never, observe_only, untried
 from lexbandits.policies.chance import normal, policy_key
-from lexbandits.policies.index import largest_index, looking_at_one, pulls_made
+from lexbandits.policies.index import largest_index, own_noise_sd, pulls_made
 from lexbandits.policies.policy import Policy
 
 
@@ -59,7 +59,8 @@ class ThompsonSampling(Policy):
     ) -> None:
         settings = checked_settings(n_arms, n_objectives, objective=objective, noise_sd=noise_sd, seed=seed)
         super().__init__(**settings)
-        self.state = State(*looking_at_one(settings), policy_key(settings["seed"]))
+        arms = untried(self.n_arms, self.n_objectives)
+        self.state = State(arms, settings["objective"], own_noise_sd(settings), policy_key(settings["seed"]))
 
     def start_run(self, seed: int, replication: int) -> None:
         """Tie the draws to a simulated run."""

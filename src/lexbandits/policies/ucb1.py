@@ -2,14 +2,10 @@
 
 import math
 
-from numpy.typing import ArrayLike
-
 from lexbandits.arrays import Counts
-from lexbandits.checks import checked_settings
 from lexbandits.jit import kernel, written_in
 from lexbandits.policies.base import Rules, never, observe_only
-from lexbandits.policies.index import OneObjective, largest_index, looking_at_one
-from lexbandits.policies.policy import Policy
+from lexbandits.policies.index import IndexPolicy, OneObjective, largest_index
 
 
 @written_in
@@ -33,7 +29,7 @@ def choose(state: OneObjective, pending: Counts) -> int:
     return largest_index(state, pending, 1, clock, index)
 
 
-class UCB1(Policy):
+class UCB1(IndexPolicy):
     """Play the largest mean + σ·sqrt(8 ln t/n) on one objective, after one pull of each arm.
 
     For independent rewards whose `objective` is σ-sub-Gaussian, σ = `noise_sd`: expected regret on
@@ -45,10 +41,3 @@ class UCB1(Policy):
     """
 
     rules = Rules(choose, observe_only, never)
-
-    def __init__(
-        self, n_arms: int, n_objectives: int, *, objective: int = 0, noise_sd: float | ArrayLike = 1.0
-    ) -> None:
-        settings = checked_settings(n_arms, n_objectives, objective=objective, noise_sd=noise_sd)
-        super().__init__(**settings)
-        self.state = looking_at_one(settings)
