@@ -193,15 +193,7 @@ def checked_settings(n_arms: int, n_objectives: int, **given: Any) -> dict[str, 
 
 def checked_arm(arm: Any, n_arms: int) -> int:
     """An arm's index."""
-    try:
-        if isinstance(arm, (bool, np.bool_)):
-            raise TypeError
-        index = operator.index(arm)
-    except TypeError:
-        raise TypeError(f"an arm is an integer in 0..{n_arms - 1}, got {arm!r}") from None
-    if not 0 <= index < n_arms:
-        raise ValueError(f"an arm is an integer in 0..{n_arms - 1}, got {index}")
-    return index
+    return whole("an arm", arm, least=0, most=n_arms - 1)
 
 
 def checked_pending(pending: Iterable[int], n_arms: int) -> NDArray[np.int64]:
@@ -247,7 +239,7 @@ def checked_history(
     outside = (played < 0) | (played >= n_arms)
     if outside.any():
         row = int(np.flatnonzero(outside)[0])
-        raise ValueError(f"arms are integers in 0..{n_arms - 1}, got {int(played[row])} in row {row}")
+        raise ValueError(f"an arm must be in 0..{n_arms - 1}, got {int(played[row])} in row {row}")
     given = _unmasked(rewards)
     try:
         table = np.array(given)

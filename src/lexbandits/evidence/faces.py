@@ -1,4 +1,4 @@
-"""The faces of the cone on which LexElim-Cone and LexElim-Pool bet: how noisy each of them is."""
+"""The faces of the cone of arms that λ allows, on which LexElim-Pool bets: how noisy each of them is."""
 
 import math
 
@@ -27,10 +27,8 @@ def face_scales(tradeoff: float, noise_sd: Vector, correlated: bool | list[list[
                 scales[i, j] = high + low
             else:
                 cross = correlated[i][j] if correlated else 0.0
-                scales[i, j] = math.sqrt(max(0.0, high * high + low * low + 2.0 * cross * high * low))
-            if scales[i, j] == 0.0:
-                raise ValueError(
-                    f"objectives {i} and {j} cancel: with this correlation reward {i} + tradeoff·reward {j} "
-                    "has no noise; use correlated=True"
+                # noise_sd are upper bounds: where noises cancel, less of one of them would cancel less
+                scales[i, j] = max(
+                    high, low, math.sqrt(max(0.0, high * high + low * low + 2.0 * cross * high * low))
                 )
     return scales

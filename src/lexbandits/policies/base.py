@@ -114,6 +114,12 @@ def fewest_pulls(arms: Arms, pending: Counts) -> int:
     return -1
 
 
+@kernel
+def choose_fewest(state: Any, pending: Counts) -> int:
+    """The `choose` of a policy that takes its arms in turn: argmax of any width that shrinks with pulls."""
+    return fewest_pulls(state.arms, pending)
+
+
 def best_of(arms: Arms, candidates: Sequence[int], objective: int) -> int:
     """Among `candidates` the largest mean on `objective`, lowest index first; unpulled arms come last."""
     return max(candidates, key=lambda a: (bool(arms.pulls[a] > 0), float(arms.means[a, objective]), -a))

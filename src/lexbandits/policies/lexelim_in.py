@@ -1,15 +1,24 @@
-"""LexElim-In: Algorithm 2 of the paper, which filters on every objective in every round."""
+"""LexElim-In: Algorithm 2 of the paper, which filters on every objective in every round.
+
+lines   here
+1–2     `State`, made by `LexElimIn`
+3, 15   `finished`; the output is `recommendation`
+4       `choose_fewest`: the widest arm has the fewest pulls (Lemma 3)
+5–9     `observe`, by `keep_close`, when the reward of round t is told and before it is folded in
+10      the caller pulls
+11–13   `observe`, by `record`; c(a_t) is computed where it is used
+"""
 
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from lexbandits.arrays import Counts, Vector
+from lexbandits.arrays import Vector
 from lexbandits.checks import checked_settings, each_objective
 from lexbandits.evidence.width import confidence_width
 from lexbandits.jit import kernel
-from lexbandits.policies.base import Arms, Rules, fewest_pulls, record, untried
+from lexbandits.policies.base import Arms, Rules, choose_fewest, record, untried
 from lexbandits.policies.filters import keep_close, more_active_than, widest
 from lexbandits.policies.policy import Policy
 
@@ -20,12 +29,6 @@ class State(NamedTuple):
     arms: Arms
     factors: Vector  # (m,) σ·(2 + 4λ + … + 4λ^(i−1)), or its form for one σ per objective
     delta: float
-
-
-@kernel
-def choose(state: State, pending: Counts) -> int:
-    """Line 4: argmax of c(a), which is the arm with the fewest pulls."""
-    return fewest_pulls(state.arms, pending)
 
 
 @kernel
@@ -64,7 +67,7 @@ class LexElimIn(Policy):
     went on shrinking.
     """
 
-    rules = Rules(choose, observe, finished, quiet_band)
+    rules = Rules(choose_fewest, observe, finished, quiet_band)
     round_robin = True
 
     def __init__(

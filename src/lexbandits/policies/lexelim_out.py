@@ -1,4 +1,13 @@
-"""LexElim-Out: Algorithm 1 of the paper, which settles one objective after the other."""
+"""LexElim-Out: Algorithm 1 of the paper, which settles one objective after the other.
+
+lines   here
+1–2     `State`, made by `LexElimOut`
+3–4, 14 `skip_settled` and `finished`; the output is `recommendation`
+5       `choose_fewest`: the widest arm has the fewest pulls (Lemma 3)
+6–7     `observe`, by `keep_close`, when the reward of round t is told and before it is folded in
+8       the caller pulls
+9–11    `observe`, by `record`; c(a_t) is computed where it is used
+"""
 
 from typing import NamedTuple
 
@@ -9,7 +18,7 @@ from lexbandits.arrays import Counts, Vector
 from lexbandits.checks import checked_settings, each_objective
 from lexbandits.evidence.width import confidence_width
 from lexbandits.jit import kernel
-from lexbandits.policies.base import Arms, Rules, fewest_pulls, record, untried
+from lexbandits.policies.base import Arms, Rules, choose_fewest, record, untried
 from lexbandits.policies.filters import keep_close, more_active_than, ranked, widest
 from lexbandits.policies.policy import Policy
 
@@ -22,12 +31,6 @@ class State(NamedTuple):
     sizes: Counts  # (m,) |O_*(i)|
     factors: Vector  # (m,) 2σ_i, what line 7 multiplies c(a_t) by
     delta: float
-
-
-@kernel
-def choose(state: State, pending: Counts) -> int:
-    """Line 5: argmax of c(a), which is the arm with the fewest pulls."""
-    return fewest_pulls(state.arms, pending)
 
 
 @kernel
@@ -76,7 +79,7 @@ class LexElimOut(Policy):
     left if each remaining objective kept its |O_*(i)| best estimates.
     """
 
-    rules = Rules(choose, observe, finished, quiet_band)
+    rules = Rules(choose_fewest, observe, finished, quiet_band)
     round_robin = True
 
     def __init__(

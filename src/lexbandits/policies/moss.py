@@ -2,18 +2,14 @@
 
 import math
 
-from numpy.typing import ArrayLike
-
 from lexbandits.arrays import Counts
-from lexbandits.checks import checked_settings
 from lexbandits.jit import kernel, written_in
 from lexbandits.policies.base import Rules, never, observe_only
-from lexbandits.policies.index import OneObjective, largest_index, looking_at_one
-from lexbandits.policies.policy import Policy
+from lexbandits.policies.index import IndexPolicy, OneObjective, largest_index, pulls_made
 
 
 @written_in
-def index(state: OneObjective, arm: int, mean: float, n: int, t: int) -> float:
+def index(state: OneObjective, arm: int, mean: float, n: int, t: int, best: float) -> float:
     """mean + 2σ·sqrt((2.35/2)·ln₊(t/(K n))/n)."""
     fair = state.arms.pulls.size * n
     return mean if t <= fair else mean + 2.0 * state.noise_sd * math.sqrt(2.35 / 2.0 * math.log(t / fair) / n)
@@ -21,11 +17,11 @@ def index(state: OneObjective, arm: int, mean: float, n: int, t: int) -> float:
 
 @kernel
 def choose(state: OneObjective, pending: Counts) -> int:
-    """argmax of the index."""
-    return largest_index(state, pending, 1, index)
+    """argmax of the index, t the pulls made of all arms, those in flight included."""
+    return largest_index(state, pending, 1, pulls_made, index)
 
 
-class MOSSAnytime(Policy):
+class MOSSAnytime(IndexPolicy):
     """Play the largest mean + 2σ·sqrt((2.35/2)·ln₊(t/(K n))/n) on one objective, after a pull of each arm.
 
     For independent rewards whose `objective` is σ-sub-Gaussian, σ = `noise_sd`: the expected regret
@@ -37,10 +33,3 @@ class MOSSAnytime(Policy):
     """
 
     rules = Rules(choose, observe_only, never)
-
-    def __init__(
-        self, n_arms: int, n_objectives: int, *, objective: int = 0, noise_sd: float | ArrayLike = 1.0
-    ) -> None:
-        settings = checked_settings(n_arms, n_objectives, objective=objective, noise_sd=noise_sd)
-        super().__init__(**settings)
-        self.state = looking_at_one(settings)

@@ -159,13 +159,7 @@ class PFLex(Policy):
         seed: int = 0,
     ) -> None:
         settings = checked_settings(
-            n_arms,
-            n_objectives,
-            delta=delta,
-            epsilon=epsilon,
-            noise_sd=noise_sd,
-            variant=variant,
-            seed=seed,
+            n_arms, n_objectives, delta=delta, epsilon=epsilon, noise_sd=noise_sd, variant=variant, seed=seed
         )
         super().__init__(**settings)
         shape = (self.n_arms, self.n_objectives)

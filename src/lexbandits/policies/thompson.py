@@ -8,9 +8,9 @@ from numpy.typing import ArrayLike
 from lexbandits.arrays import Counts
 from lexbandits.checks import checked_settings
 from lexbandits.jit import kernel, written_in
-from lexbandits.policies.base import Arms, Rules, never, observe_only
+from lexbandits.policies.base import Arms, Rules, never, observe_only, untried
 from lexbandits.policies.chance import normal, policy_key
-from lexbandits.policies.index import largest_index, looking_at_one
+from lexbandits.policies.index import largest_index, own_noise_sd, pulls_made
 from lexbandits.policies.policy import Policy
 
 
@@ -24,15 +24,15 @@ class State(NamedTuple):
 
 
 @written_in
-def index(state: State, arm: int, mean: float, n: int, t: int) -> float:
+def index(state: State, arm: int, mean: float, n: int, t: int, best: float) -> float:
     """A draw of round t from N(mean, σ²/n), n without the pulls in flight."""
     return mean + state.noise_sd / math.sqrt(state.arms.pulls[arm]) * normal(state.key, t, arm)
 
 
 @kernel
 def choose(state: State, pending: Counts) -> int:
-    """argmax of the index."""
-    return largest_index(state, pending, 1, index)
+    """argmax of the draws; t counts pulls in flight, so that those handed out together differ."""
+    return largest_index(state, pending, 1, pulls_made, index)
 
 
 class ThompsonSampling(Policy):
@@ -59,7 +59,8 @@ class ThompsonSampling(Policy):
     ) -> None:
         settings = checked_settings(n_arms, n_objectives, objective=objective, noise_sd=noise_sd, seed=seed)
         super().__init__(**settings)
-        self.state = State(*looking_at_one(settings), policy_key(settings["seed"]))
+        arms = untried(self.n_arms, self.n_objectives)
+        self.state = State(arms, settings["objective"], own_noise_sd(settings), policy_key(settings["seed"]))
 
     def start_run(self, seed: int, replication: int) -> None:
         """Tie the draws to a simulated run."""

@@ -2,29 +2,34 @@
 
 import math
 
-from numpy.typing import ArrayLike
-
 from lexbandits.arrays import Counts
-from lexbandits.checks import checked_settings
 from lexbandits.jit import kernel, written_in
 from lexbandits.policies.base import Rules, never, observe_only
-from lexbandits.policies.index import OneObjective, largest_index, looking_at_one
-from lexbandits.policies.policy import Policy
+from lexbandits.policies.index import IndexPolicy, OneObjective, largest_index
 
 
 @written_in
-def index(state: OneObjective, arm: int, mean: float, n: int, t: int) -> float:
-    """mean + σ·sqrt(8 ln t/n)."""
-    return mean + state.noise_sd * math.sqrt(8.0 * math.log(t) / n)
+def index(state: OneObjective, arm: int, mean: float, n: int, square: float, best: float) -> float:
+    """mean + σ·sqrt(8 ln t/n); no root where the best is ahead by more for certain."""
+    lead = best - mean
+    if lead > 0.0 and lead * lead * n > square * state.noise_sd * state.noise_sd * (1.0 + 1e-12):
+        return mean
+    return mean + state.noise_sd * math.sqrt(square / n)
+
+
+@kernel
+def clock(t: int) -> float:
+    """8 ln t."""
+    return 8.0 * math.log(t)
 
 
 @kernel
 def choose(state: OneObjective, pending: Counts) -> int:
-    """argmax of the index."""
-    return largest_index(state, pending, 1, index)
+    """argmax of the index, t the pulls made of all arms, those in flight included."""
+    return largest_index(state, pending, 1, clock, index)
 
 
-class UCB1(Policy):
+class UCB1(IndexPolicy):
     """Play the largest mean + σ·sqrt(8 ln t/n) on one objective, after one pull of each arm.
 
     For independent rewards whose `objective` is σ-sub-Gaussian, σ = `noise_sd`: expected regret on
@@ -36,10 +41,3 @@ class UCB1(Policy):
     """
 
     rules = Rules(choose, observe_only, never)
-
-    def __init__(
-        self, n_arms: int, n_objectives: int, *, objective: int = 0, noise_sd: float | ArrayLike = 1.0
-    ) -> None:
-        settings = checked_settings(n_arms, n_objectives, objective=objective, noise_sd=noise_sd)
-        super().__init__(**settings)
-        self.state = looking_at_one(settings)

@@ -11,9 +11,8 @@ from lexbandits.checks import checked_settings
 from lexbandits.jit import kernel, written_in
 from lexbandits.policies.base import Arms, Rules, eliminate, record, untried
 from lexbandits.policies.filters import more_active_than
-from lexbandits.policies.index import answered, largest_index, own_noise_sd
+from lexbandits.policies.index import StopsAtSet, largest_index, own_noise_sd, pulls_made, unanswered
 from lexbandits.policies.order import resettle
-from lexbandits.policies.policy import Policy
 
 # ceil(exp(sqrt(δ/3))) for every δ in (0, 1). Computed it would be 1 for a tiny δ, and ε(1) is no number.
 FIRST_PULLS = 2
@@ -41,7 +40,7 @@ def width(pulls: int, noise_sd: float, delta: float) -> float:
 
 
 @written_in
-def index(state: State, arm: int, mean: float, n: int, t: int) -> float:
+def index(state: State, arm: int, mean: float, n: int, t: int, best: float) -> float:
     """mean + α·ε(n); with nothing in flight ε(n) is known."""
     known = n == state.arms.pulls[arm]
     return mean + state.alpha * (state.widths[arm] if known else width(n, state.noise_sd, state.delta))
@@ -50,7 +49,7 @@ def index(state: State, arm: int, mean: float, n: int, t: int) -> float:
 @kernel
 def choose(state: State, pending: Counts) -> int:
     """argmax of the index."""
-    return largest_index(state, pending, FIRST_PULLS, index)
+    return largest_index(state, pending, FIRST_PULLS, pulls_made, index)
 
 
 @kernel
@@ -98,7 +97,7 @@ def finished(state: State) -> bool:
     return not more_active_than(state.arms, state.target)
 
 
-class UCBAlpha(Policy):
+class UCBAlpha(StopsAtSet):
     """Play the largest mean + α·ε(n) on one objective; stop when intervals of half-width ε(n) part.
 
     ε(n) = σ·sqrt(2/n · ln(3·ln²(n)/δ)). For independent rewards whose `objective` is σ-sub-Gaussian,
@@ -143,15 +142,10 @@ class UCBAlpha(Policy):
             untried(self.n_arms, self.n_objectives),
             widths=np.full(self.n_arms, math.inf),
             order=np.arange(self.n_arms),
-            answer=answered(0 if given["target_size"] == self.n_arms else -1),
+            answer=unanswered(given),
             objective=given["objective"],
             noise_sd=own_noise_sd(given),
             delta=given["delta"] / self.n_arms if given["rigorous"] else given["delta"],
             alpha=given["alpha"],
             target=given["target_size"],
         )
-
-    def best_guess(self) -> int:
-        """The largest average on the objective; that of the stopping round once it has stopped."""
-        answer = int(self.state.answer[0])
-        return answer if answer >= 0 else super().best_guess()
