@@ -125,7 +125,8 @@ def _measured(frame: "pd.DataFrame", names: Iterable[str]) -> list[dict[str, Any
                 "pulls": float(rounds.mean()),
                 "standard_error": spread,
                 "stopped": int(runs["stopped"].sum()),
-                "wrong": int((runs["stopped"] & ~runs["correct"]).sum()),
+                "wrong": int((runs["stopped"] & ~runs["lex_optimal"]).sum()),
+                "broken": float((runs["stopped"] & ~runs["correct"]).mean()),
                 "replications": int(rounds.size),
             }
         )

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from lexbandits.policies.base import Elimination
 from lexbandits.policies.lexelim_pool import LexElimPool
 from lexbandits.policies.lexelim_tol import LexElimTol
 from lexbandits.policies.policy import Policy
@@ -78,42 +77,18 @@ def ignorance(
     """What it costs not to know, on the paper's K = 10: pulls and errors, one row per setting.
 
     Columns: topic ("tradeoff", "correlation", "noise", "tolerance"), told, value, pulls (mean),
-    standard_error, stopped, wrong (stopped with another arm than the lex-optimal one), replications,
-    broken (the share of runs that broke the policy's promise: LexElim-Tol promises an answer within
-    its tolerances, not the lex-optimal arm), delta.
+    standard_error, stopped, wrong (stopped with another arm than the lex-optimal one), broken (the share
+    of runs that broke the policy's promise: LexElim-Tol promises an answer within its tolerances, not
+    the lex-optimal arm), replications, delta.
     """
     asked = list(questions(delta))
     cells = [Cell(f"{q.topic}, {q.told}, {q.value:g}", q.policy, q.instance, horizon) for q in asked]
     runs = sweep(cells, replications=replications, seed=seed, n_jobs=n_jobs, out=out, progress=progress)
     measured = _measured(runs.frame(), [cell.name for cell in cells])
     rows = []
-    for q, cell, row in zip(asked, cells, measured, strict=True):
-        broken = row["wrong"]
-        if isinstance(q.policy, LexElimTol):
-            answers = runs.frame().query("cell == @cell.name and stopped")
-            pairs = zip(answers["replication"], answers["recommendation"], strict=True)
-            broken = sum(out_of_tolerance(q, int(a), runs.eliminations(cell.name, int(r))) for r, a in pairs)
-        share = broken / row["replications"]
-        rows.append(
-            {"topic": q.topic, "told": q.told, "value": q.value, **row, "broken": share, "delta": delta}
-        )
+    for q, row in zip(asked, measured, strict=True):
+        rows.append({"topic": q.topic, "told": q.told, "value": q.value, **row, "delta": delta})
     return _frame(rows)
-
-
-def out_of_tolerance(question: Question, answer: int, eliminations: Iterable[Elimination]) -> bool:
-    """Whether a run of LexElim-Tol broke either promise on some objective."""
-    means, settings = question.instance.means, question.policy.settings
-    tolerance, resolution = settings["tolerance"], settings["resolution"]
-    reached, left = set(range(len(means))), list(eliminations)
-    for i in range(means.shape[1]):
-        best = max(means[arm, i] for arm in reached)
-        gone = {e.arm for e in left if e.objective == i}
-        # gaps equal to a tolerance are on its right side, whatever their last digit
-        dropped = any(best - means[arm, i] <= tolerance - 1e-12 for arm in gone)
-        if dropped or best - means[answer, i] > tolerance + resolution + 1e-12:
-            return True
-        reached -= gone
-    return False
 
 
 def ignorance_figure(table: "pd.DataFrame") -> "Figure":
