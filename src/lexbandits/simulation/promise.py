@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence, Set
 from fractions import Fraction
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -53,6 +54,11 @@ class Tolerances:
         self.resolution = self.tolerance if resolution is None else _each(resolution, m)
         self.targets = _each(settings.get("at_least"), m)
 
+    def kept(self, answer: int, left: Mapping[int, int]) -> bool:
+        """Whether an answer is acceptable by the means, or by where each arm left: {arm: objective}."""
+        return self.accepts(answer) or self.accepts_course(answer, left)
+
+    @cache  # noqa: B019, as it lives for one call
     def accepts(self, answer: int) -> bool:
         """Whether no arm that deserves to reach an objective is better there by more than it may be.
 
@@ -78,19 +84,18 @@ class Tolerances:
         close = {arm for arm in reached if self._within(arm, reached, i, self.tolerance[i])}
         return self._accepts(answer, close | {answer}, stage + 1)
 
-    def accepts_eliminations(self, answer: int, gone: Mapping[int, Set[int]]) -> bool:
+    def accepts_course(self, answer: int, left: Mapping[int, int]) -> bool:
         """Whether, objective by objective, everybody who should stay stayed and nobody else did.
 
-        `gone[i]` are the arms that left on objective i. Of the arms that reached it, those within the
-        tolerance of their best survive, and every survivor is within tolerance + resolution of it.
-        Targets as in `accepts`.
+        Of the arms that reached an objective, those within the tolerance of their best survive it, and
+        every survivor is within tolerance + resolution of that best. Targets as in `accepts`.
         """
         reached: Set[int] = self.offered
         for i in self.order:
-            left = reached - gone.get(i, frozenset())
-            if not self._fair(reached, left, i):
+            survivors = {arm for arm in reached if left.get(arm) != i}
+            if not self._fair(reached, survivors, i):
                 return False
-            reached = left
+            reached = survivors
         return answer in reached
 
     def _fair(self, reached: Set[int], left: Set[int], i: int) -> bool:
@@ -121,15 +126,9 @@ class Tolerances:
 
 
 def _acceptable(promise: Tolerances, runs: Runs) -> NDArray[np.bool_]:
-    """The answer is acceptable by the means alone or, from where each arm left, by the run's own course."""
-    accepted = [promise.accepts(arm) for arm in range(len(promise.means))]
-    right = np.array(accepted)[runs.recommendation]
-    for r in np.flatnonzero(~right).tolist():
-        gone: dict[int, set[int]] = {}
-        for arm in np.flatnonzero(runs.left[r, :, 0]).tolist():
-            gone.setdefault(int(runs.left[r, arm, 1]), set()).add(arm)
-        right[r] = promise.accepts_eliminations(int(runs.recommendation[r]), gone)
-    return right
+    rows = zip(runs.recommendation.tolist(), runs.left, strict=True)
+    exits = ((x, {arm: int(left[arm, 1]) for arm in np.flatnonzero(left[:, 0]).tolist()}) for x, left in rows)
+    return np.array([promise.kept(answer, left) for answer, left in exits], np.bool_)
 
 
 def _each(value: Any, count: int) -> list[Any]:
