@@ -51,8 +51,11 @@ def naive_chain(case, x, as_target):
                 return False
             group = [arm for arm in group if arm == x or values[arm] >= case.targets[i]]
             continue
-        if case.targets[i] is not None and any(v >= case.targets[i] for v in values.values()):
-            return False
+        if case.targets[i] is not None:
+            if any(v >= case.targets[i] for v in values.values()):
+                return False
+            if case.stops:
+                return True
         best = max(values.values())
         if best - values[x] > case.tolerance[i] + case.resolution[i]:
             return False
@@ -67,6 +70,9 @@ def naive_course(case, x, left):
 def naive_exits(case, x, left, as_target):
     group = set(case.offered)
     for i in case.order:
+        target = case.targets[i]
+        if case.stops and target is not None and max(case.means[b][i] for b in group) < target:
+            return x in group
         out = {arm for arm in group if left.get(arm) == i}
         for arm in group:
             v, best = case.means[arm][i], max(case.means[b][i] for b in group)
@@ -98,6 +104,7 @@ def random_case(rng):
         targets=[int(t) if rng.random() < 0.4 else None for t in rng.integers(58, 76, m)],
         order=rng.permutation(m).tolist(),
         offered=offered,
+        stops=bool(rng.random() < 0.3),
     )
 
 
@@ -109,6 +116,7 @@ def promise_of(case):
         at_least=hundredth(case.targets),
         order=case.order,
         offered=case.offered,
+        if_infeasible="stop" if case.stops else "go on",
     )
     return Tolerances(told, lb.Instance([hundredth(row) for row in case.means]))
 

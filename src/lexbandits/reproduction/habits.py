@@ -186,7 +186,7 @@ def found_worse(sample: Sample, left: Sequence[int], i: int, task: Task, level: 
 
 
 def settled(sample: Sample, left: Sequence[int], i: int, task: Task, level: float) -> bool:
-    """Whether the tests call every arm left good enough for the target or, without one, all pairs equivalent."""
+    """Whether the tests call every arm left good enough for the target or, without one, every pair close."""
     target, slack = task.at_least[i], task.resolution[i]
     if target is not None:
         low, high = sample.place(i, level)

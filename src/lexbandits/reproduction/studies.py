@@ -112,7 +112,7 @@ def _conversion() -> Study:
         "conversion at 3 %",
         Trials(
             (
-                Measure("bernoulli", (0.025, 0.035, 0.031, 0.010)),
+                Measure("bernoulli", (0.020, 0.030, 0.026, 0.006)),
                 Measure("gamma", (-0.9, -1.4, -2.1, -0.7), 16.0),
             )
         ),

@@ -53,6 +53,7 @@ class Tolerances:
         self.tolerance = _each(settings["tolerance"], m)
         self.resolution = self.tolerance if resolution is None else _each(resolution, m)
         self.targets = _each(settings.get("at_least"), m)
+        self.stops = settings.get("if_infeasible") == "stop"
 
     def kept(self, answer: int, left: Mapping[int, int]) -> bool:
         """Whether an answer is acceptable by the means, or by where each arm left: {arm: objective}."""
@@ -65,7 +66,8 @@ class Tolerances:
         B_1 is all arms offered; B_{i+1} is the answer and the arms of B_i within the tolerance of its best
         on objective i. The answer must be within tolerance + resolution of the best of every B_i. Where
         there is a target, those who meet it go on, and the answer may miss it by the resolution; if
-        nobody in B_i meets it, the objective may also be judged like any other.
+        nobody in B_i meets it, the objective may also be judged like any other or, where the policy stops
+        there, end the matter.
         """
         return answer in self.offered and self._accepts(answer, self.offered, 0)
 
@@ -77,8 +79,8 @@ class Tolerances:
             meeting = {arm for arm in reached if self._meets(arm, i)}
             if self._nearly_meets(answer, i) and self._accepts(answer, meeting | {answer}, stage + 1):
                 return True
-            if meeting:
-                return False
+            if meeting or self.stops:
+                return not meeting
         if not self._within(answer, reached, i, self.tolerance[i] + self.resolution[i]):
             return False
         close = {arm for arm in reached if self._within(arm, reached, i, self.tolerance[i])}
@@ -93,6 +95,8 @@ class Tolerances:
         reached: Set[int] = self.offered
         for i in self.order:
             survivors = {arm for arm in reached if left.get(arm) != i}
+            if self.stops and self.targets[i] is not None and not any(self._meets(a, i) for a in reached):
+                break
             if not self._fair(reached, survivors, i):
                 return False
             reached = survivors
