@@ -9,15 +9,15 @@ from numpy.typing import ArrayLike, NDArray
 
 from lexbandits.arrays import Counts, Vector
 from lexbandits.policies.base import Elimination
+from lexbandits.simulation.estimates import clopper_pearson
 from lexbandits.simulation.promise import kept, lex_optimal
-from lexbandits.simulation.regret import charges
+from lexbandits.simulation.regret import charges, rebuild
 from lexbandits.simulation.replicate import Runs
 from lexbandits.simulation.store import Store, block_size
 from lexbandits.world.instance import NOISES, Instance
 
 if TYPE_CHECKING:
     import pandas as pd
-from lexbandits.simulation.regret import rebuild
 
 
 class CellInfo(NamedTuple):
@@ -123,7 +123,6 @@ class Results:
         stop gave no answer: they are counted in `unstopped`, never as right or wrong.
         """
         import pandas as pd
-        from scipy.stats import beta
 
         if not 0 < confidence < 1:
             raise ValueError(f"confidence must be strictly between 0 and 1, got {confidence!r}")
@@ -131,7 +130,7 @@ class Results:
         for name, runs in self.runs.items():
             n = int(runs.rounds.size)
             wrong = int(np.sum(runs.stopped & ~_correct(self.cells[name], runs)))
-            tail = (1 - confidence) / 2
+            low, high = clopper_pearson(wrong, n, confidence)
             rows.append(
                 {
                     "cell": name,
@@ -139,8 +138,8 @@ class Results:
                     "unstopped": int(np.sum(~runs.stopped)),
                     "wrong": wrong,
                     "rate": wrong / n if n else float("nan"),
-                    "low": float(beta.ppf(tail, wrong, n - wrong + 1)) if wrong else 0.0,
-                    "high": float(beta.ppf(1 - tail, wrong + 1, n - wrong)) if wrong < n else 1.0,
+                    "low": low,
+                    "high": high,
                 }
             )
         return pd.DataFrame(rows)
