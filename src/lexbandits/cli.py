@@ -1,4 +1,4 @@
-"""The command line: `lexbandits paper | simulate | bounds | headline | ignorance`."""
+"""The command line: `lexbandits paper | simulate | bounds | headline | ignorance | practice`."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -202,6 +202,32 @@ def ignorance(
     shown = table.assign(pulls=pulls)[["topic", "told", "value", "pulls", "stopped", "wrong", "broken"]]
     _print_frame(f"what it costs not to know: {replications} runs each, δ = {table.delta.iloc[0]:g}", shown)
     typer.echo(f"{out}: ignorance.csv, ignorance.png, ignorance.pdf")
+
+
+@app.command()
+def practice(
+    out: Annotated[Path, typer.Option(help="Where it goes; started again, it goes on.")] = Path(
+        "results/practice"
+    ),
+    replications: Annotated[
+        int | None, typer.Option(help="Runs of every cell. [300, or 20 with --quick]", min=2)
+    ] = None,
+    only: Annotated[list[str] | None, typer.Option(help="Studies by name; can be repeated. [all]")] = None,
+    jobs: Annotated[int, typer.Option(help="Threads; -1 for one per core.")] = -1,
+    quick: Annotated[bool, typer.Option("--quick", help="A first look: 20 runs of every cell.")] = False,
+) -> None:
+    """LexElim-Tol beside what people do today, on realistic studies: pulls and broken promises."""
+    from lexbandits.reproduction import practice as benchmark
+
+    runs = replications or (benchmark.QUICK_REPLICATIONS if quick else benchmark.REPLICATIONS)
+    try:
+        table = benchmark.practice(only=only, replications=runs, n_jobs=jobs, out=out / "runs", progress=True)
+    except (OSError, ValueError) as error:
+        typer.echo(f"Error: {error}", err=True)
+        raise typer.Exit(2) from None
+    benchmark.write(table, out)
+    typer.echo((out / "practice.md").read_text())
+    typer.echo(f"{out}: practice.csv, practice.md, practice.svg, practice.png")
 
 
 def _print_frame(title: str, frame: Any) -> None:

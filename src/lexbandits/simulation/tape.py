@@ -55,7 +55,7 @@ def play_block(state: State, results: Vector, first: int, pending: Counts) -> bo
 
 
 def play(policy: LexElimTol, tape: Tape, horizon: int) -> LexElimTol:
-    """A fresh copy of the policy after its run, one result after the other; it ends soon after `horizon`.
+    """A fresh copy of the policy after its run, one result after the other; ended soon after `horizon`.
 
     Each result is that of its place, arm and pass, on the tape, so arms share the luck of common items.
     """

@@ -36,11 +36,11 @@ class Measure(NamedTuple):
         """(K,) the standard deviation of each arm's results."""
         means, spread = self.truth, np.asarray(self.spread, np.float64)
         if self.kind == "bernoulli":
-            return np.sqrt(means * (1 - means))
+            return np.asarray(np.sqrt(means * (1 - means)))
         if self.kind == "gamma":
-            return np.abs(means) / np.sqrt(spread)
+            return np.asarray(np.abs(means) / np.sqrt(spread))
         if self.kind == "uniform":
-            return np.abs(means) * spread / math.sqrt(3)
+            return np.asarray(np.abs(means) * spread / math.sqrt(3))
         return np.broadcast_to(spread, means.shape)
 
     def luck(self, rng: np.random.Generator, shape: Any) -> Vector:
@@ -51,7 +51,7 @@ class Measure(NamedTuple):
             return rng.standard_normal(shape)
         spread = float(np.asarray(self.spread))
         if self.kind == "gamma":
-            return rng.standard_gamma(spread, shape) / spread
+            return np.asarray(rng.standard_gamma(spread, shape) / spread)
         return rng.uniform(1 - spread, 1 + spread, shape)
 
     def results(self, luck: Vector) -> Vector:
@@ -59,7 +59,7 @@ class Measure(NamedTuple):
         if self.kind == "bernoulli":
             return np.asarray(luck < self.truth, np.float64)
         if self.kind == "gaussian":
-            return self.truth + np.asarray(self.spread) * luck
+            return np.asarray(self.truth + np.asarray(self.spread) * luck)
         return self.truth * luck
 
     def drawn(self, rng: np.random.Generator, count: int, shared: float) -> Vector:
@@ -113,6 +113,12 @@ class Trials:
     def sds(self) -> Vector:
         """(K, m) standard deviations."""
         return np.stack([measure.sds for measure in self.measures], axis=1)
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What makes them again, for JSON."""
+        measures = [[m.kind, list(map(str, m.means)), np.asarray(m.spread).tolist()] for m in self.measures]
+        return {"measures": measures, "shared": self.shared}
 
     def instance(self) -> Instance:
         """The truth, with this as its noise."""
