@@ -75,7 +75,7 @@ from lexbandits.policies.proof import best_by_differences, look_for, plug_in, pr
 
 FIRST_JUDGED = 5  # passes; with an exact objective the first pass is judged
 FIRST_PROOF = 10  # passes before there is a candidate
-RULE_EVERY = 3  # once there is one, every third pass asks as if there were none
+RULE_EVERY = 5  # once there is one, every fifth pass asks as if there were none
 MOST_BYTES = 1 << 30  # for all pairs
 
 
@@ -101,14 +101,13 @@ def look_around(state: State) -> None:
 
 
 @kernel
-def settle(state: State) -> None:
-    """Look and drop, objective by objective, until nothing changes."""
-    position = -1
+def settle(state: State, looked: int) -> None:
+    """Drop, and look at the next objective, until nothing changes; `looked` at this position already."""
     while True:
         survey(state)
-        if state.clock[OVER] == 1 or state.clock[POSITION] == position:
+        if state.clock[OVER] == 1 or state.clock[POSITION] == looked:
             return
-        position = state.clock[POSITION]
+        looked = state.clock[POSITION]
         look_around(state)
 
 
@@ -119,7 +118,7 @@ def judge(state: State) -> None:
     proving = clock[PROVE] == 1 and clock[PASS] >= FIRST_PROOF
     candidate = -1
     for turn in range(2):
-        settle(state)
+        settle(state, -1 if turn == 0 else clock[POSITION])
         if clock[OVER] == 1 or not proving:
             break
         if candidate < 0 or not arms.active[candidate]:
@@ -142,7 +141,7 @@ def judge(state: State) -> None:
 
 @kernel
 def row_asked(state: State, number: int) -> int:
-    """Which arms pass `number` asks, as things stand: the rule's, or the proof's two times of three."""
+    """Which arms pass `number` asks, as things stand: the rule's, or the proof's four times of five."""
     return BY_PROOF if state.clock[CANDIDATE] >= 0 and number % RULE_EVERY != 0 else BY_RULE
 
 
