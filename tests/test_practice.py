@@ -11,8 +11,8 @@ import lexbandits as lb
 from lexbandits.cli import app
 from lexbandits.reproduction import practice as benchmark
 from lexbandits.reproduction.habits import (
+    Aim,
     Sample,
-    Task,
     comparing_means,
     found_worse,
     halving,
@@ -99,7 +99,7 @@ def test_a_tape_is_a_function_of_seed_replication_and_pass():
 
 
 def test_playing_a_tape_is_asking_for_places_and_telling_their_results():
-    study = STUDIES["items"]
+    study = STUDIES["judge"]
     policy = study.policy("answer")
     tape = Tape(study.trials, 0, 1)
     run = play(policy, tape, 10**6)
@@ -140,7 +140,7 @@ def test_the_certain_answer_comes_earlier_than_everything_settled():
 # --- habits
 
 
-def task(n_arms=2, **given):
+def aim(n_arms=2, **given):
     told = {
         "delta": 0.05,
         "tolerance": [0.1],
@@ -149,7 +149,7 @@ def task(n_arms=2, **given):
         "noise": [2.0],
         **given,
     }
-    return Task(n_arms, told["delta"], *map(np.array, (told["tolerance"], told["resolution"])),
+    return Aim(n_arms, told["delta"], *map(np.array, (told["tolerance"], told["resolution"])),
                 told["at_least"], np.array(told["noise"]))  # fmt: skip
 
 
@@ -177,12 +177,12 @@ def test_intervals_are_welchs():
 
 def test_without_variation_a_test_says_nothing():
     sample = Sample.of(np.zeros((50, 2, 1)))
-    assert found_worse(sample, [0, 1], 0, task(), 0.05) == []
-    assert not settled(sample, [0, 1], 0, task(), 0.05)
+    assert found_worse(sample, [0, 1], 0, aim(), 0.05) == []
+    assert not settled(sample, [0, 1], 0, aim(), 0.05)
 
 
 def test_a_plan_has_the_size_of_the_textbook_and_its_power():
-    one = task(resolution=[0.2], noise=[2.0])
+    one = aim(resolution=[0.2], noise=[2.0])
     reach = stats.norm.isf(0.05 / 4) + stats.norm.isf(0.05 / 2)
     assert planned_size(one) == math.ceil(reach**2 * 2 / 0.04)
     missed = 0
@@ -195,22 +195,22 @@ def test_a_plan_has_the_size_of_the_textbook_and_its_power():
 def test_peeking_looks_at_every_hundred_results():
     looks = []
     results = np.random.default_rng(4).normal([[0.0], [0.25]], 1.0, (50_000, 2, 1))
-    choice = peeking(lambda n: looks.append(n) or results[:n], task())
+    choice = peeking(lambda n: looks.append(n) or results[:n], aim())
     assert looks == [50 * k for k in range(1, len(looks) + 1)]
     assert choice.pulls == 2 * looks[-1]
-    apart = peeking(steady([[0.0], [1.0]]), task())
+    apart = peeking(steady([[0.0], [1.0]]), aim())
     assert apart == (1, 100, {0: 0})
 
 
 def test_halving_sees_the_first_objective_alone_and_spends_a_tenth():
-    told = task(4, tolerance=[0.1, 0.1], resolution=[0.2, 0.2], at_least=[None, None], noise=[2.0, 2.0])
+    told = aim(4, tolerance=[0.1, 0.1], resolution=[0.2, 0.2], at_least=[None, None], noise=[2.0, 2.0])
     choice = halving(steady([[0.3, 9.0], [0.4, 0.0], [0.1, 0.0], [0.2, 0.0]]), told)
     assert (choice.answer, choice.dropped) == (1, {2: 0, 3: 0, 0: 0})
     assert abs(choice.pulls - 4 * planned_size(told) / 10) < 8
 
 
 def test_means_are_compared_at_the_middle_of_what_is_left_open():
-    told = task(4, tolerance=[0.1, 0.1], resolution=[0.2, 0.2], at_least=[None, None], noise=[2.0, 2.0])
+    told = aim(4, tolerance=[0.1, 0.1], resolution=[0.2, 0.2], at_least=[None, None], noise=[2.0, 2.0])
     choice = comparing_means(steady([[1.0, 0.0], [0.82, 1.0], [0.78, 5.0], [0.9, 0.5]]), told)
     assert (choice.answer, choice.dropped) == (1, {2: 0, 0: 1, 3: 1})
     aimed = told._replace(at_least=[0.95, None])
@@ -219,7 +219,7 @@ def test_means_are_compared_at_the_middle_of_what_is_left_open():
 
 
 def test_tests_know_targets():
-    told = task(3, at_least=[0.5], tolerance=[0.1], resolution=[0.1])
+    told = aim(3, at_least=[0.5], tolerance=[0.1], resolution=[0.1])
     sample = Sample.of(steady([[0.55], [0.43], [0.2]])(40))
     assert found_worse(sample, [0, 1, 2], 0, told, 0.05) == [1, 2]
     assert found_worse(sample, [1, 2], 0, told, 0.05) == [2]  # nobody meets it: as without a target

@@ -17,7 +17,7 @@ FEWEST = 30  # results of each arm before anybody believes a t-test
 SHARE = 10  # who does not test measures a tenth of what planned tests would
 
 
-class Task(NamedTuple):
+class Aim(NamedTuple):
     """What is to be decided, as LexElimTol is told it, and how noisy the hardest comparison is."""
 
     n_arms: int
@@ -92,7 +92,7 @@ class Sample(NamedTuple):
         return max(arms, key=lambda arm: (self.means[arm, -1], -arm))
 
 
-def planned_size(task: Task) -> int:
+def planned_size(aim: Aim) -> int:
     """Results of each arm in a plan that keeps the promise with probability 1 − δ, were all means normal.
 
     Each test of a pair errs with probability δ/2 over the number of tests if the difference is the
@@ -101,53 +101,53 @@ def planned_size(task: Task) -> int:
     """
     from scipy.stats import norm
 
-    level = _planned_level(task)
+    level = _planned_level(aim)
     reach = float(norm.isf(level / 2) + norm.isf(level))
-    return max(FEWEST, math.ceil(np.max(reach**2 * task.noise / task.resolution**2)))
+    return max(FEWEST, math.ceil(np.max(reach**2 * aim.noise / aim.resolution**2)))
 
 
-def planned_tests(first: First, task: Task) -> Choice:
+def planned_tests(first: First, aim: Aim) -> Choice:
     """The plan of `planned_size`, then t-tests at the level it was made for."""
-    n = planned_size(task)
+    n = planned_size(aim)
     sample = Sample.of(first(n))
-    left, dropped = list(range(task.n_arms)), dict[int, int]()
-    for i in range(len(task.tolerance)):
-        _drop(found_worse(sample, left, i, task, _planned_level(task)), i, left, dropped)
-    return Choice(sample.best(left), n * task.n_arms, dropped)
+    left, dropped = list(range(aim.n_arms)), dict[int, int]()
+    for i in range(len(aim.tolerance)):
+        _drop(found_worse(sample, left, i, aim, _planned_level(aim)), i, left, dropped)
+    return Choice(sample.best(left), n * aim.n_arms, dropped)
 
 
-def peeking(first: First, task: Task) -> Choice:
+def peeking(first: First, aim: Aim) -> Choice:
     """t-tests at level δ after every 100 results; arms found worse are measured no more.
 
     On to the next objective when the tests call every pair left equivalent, to within tolerance +
     resolution. Nothing is paid for looking again and again, nor for testing many pairs.
     """
-    left, dropped = list(range(task.n_arms)), dict[int, int]()
-    sample = Sample.of(first(max(FEWEST, math.ceil(PEEK_EVERY / task.n_arms))))
-    pulls, i = sample.n * task.n_arms, 0
+    left, dropped = list(range(aim.n_arms)), dict[int, int]()
+    sample = Sample.of(first(max(FEWEST, math.ceil(PEEK_EVERY / aim.n_arms))))
+    pulls, i = sample.n * aim.n_arms, 0
     while True:
-        while i < len(task.tolerance):
-            _drop(found_worse(sample, left, i, task, task.delta), i, left, dropped)
-            if not settled(sample, left, i, task, task.delta):
+        while i < len(aim.tolerance):
+            _drop(found_worse(sample, left, i, aim, aim.delta), i, left, dropped)
+            if not settled(sample, left, i, aim, aim.delta):
                 break
             i += 1
-        if i == len(task.tolerance):
+        if i == len(aim.tolerance):
             return Choice(sample.best(left), pulls, dropped)
         more = math.ceil(PEEK_EVERY / len(left))
         pulls += more * len(left)
         sample = sample.joined(Sample.of(first(sample.n + more)[sample.n :]))
 
 
-def halving(first: First, task: Task) -> Choice:
+def halving(first: First, aim: Aim) -> Choice:
     """Successive halving on the first objective: rounds of equal cost, after each the better half goes on.
 
     Together the rounds cost a tenth of the plan.
     """
-    rounds = max(1, math.ceil(math.log2(task.n_arms)))
-    left, dropped = list(range(task.n_arms)), dict[int, int]()
+    rounds = max(1, math.ceil(math.log2(aim.n_arms)))
+    left, dropped = list(range(aim.n_arms)), dict[int, int]()
     n = pulls = 0
     while len(left) > 1:
-        more = math.ceil(planned_size(task) * task.n_arms / (SHARE * rounds * len(left)))
+        more = math.ceil(planned_size(aim) * aim.n_arms / (SHARE * rounds * len(left)))
         n, pulls = n + more, pulls + more * len(left)
         means = first(n)[:, :, 0].mean(axis=0)
         ranked = sorted(left, key=lambda arm: (-means[arm], arm))
@@ -155,45 +155,45 @@ def halving(first: First, task: Task) -> Choice:
     return Choice(left[0], pulls, dropped)
 
 
-def comparing_means(first: First, task: Task) -> Choice:
+def comparing_means(first: First, aim: Aim) -> Choice:
     """A tenth of the plan; on each objective the arms whose mean is close to the best go on.
 
     Close is within tolerance + half the resolution, the middle of what the promise leaves open, and a
     target may be missed by half its resolution.
     """
-    n = max(2, math.ceil(planned_size(task) / SHARE))
+    n = max(2, math.ceil(planned_size(aim) / SHARE))
     sample = Sample.of(first(n))
-    left, dropped = list(range(task.n_arms)), dict[int, int]()
-    for i, target in enumerate(task.at_least):
+    left, dropped = list(range(aim.n_arms)), dict[int, int]()
+    for i, target in enumerate(aim.at_least):
         means = sample.means[:, i]
-        short = [] if target is None else [a for a in left if means[a] < target - task.resolution[i] / 2]
+        short = [] if target is None else [a for a in left if means[a] < target - aim.resolution[i] / 2]
         if target is None or len(short) == len(left):
-            line = max(means[left]) - task.tolerance[i] - task.resolution[i] / 2
+            line = max(means[left]) - aim.tolerance[i] - aim.resolution[i] / 2
             short = [arm for arm in left if means[arm] < line]
         _drop(short, i, left, dropped)
-    return Choice(sample.best(left), n * task.n_arms, dropped)
+    return Choice(sample.best(left), n * aim.n_arms, dropped)
 
 
-def found_worse(sample: Sample, left: Sequence[int], i: int, task: Task, level: float) -> list[int]:
+def found_worse(sample: Sample, left: Sequence[int], i: int, aim: Aim, level: float) -> list[int]:
     """Whom the tests call below the target or, without one, worse than another by more than the tolerance."""
-    target = task.at_least[i]
+    target = aim.at_least[i]
     if target is not None:
         below = [arm for arm in left if sample.place(i, level)[1][arm] < target]
         if len(below) < len(left):
             return below
     low, _ = sample.leads(i, level)
-    return [arm for arm in left if any(low[a, arm] > task.tolerance[i] for a in left)]
+    return [arm for arm in left if any(low[a, arm] > aim.tolerance[i] for a in left)]
 
 
-def settled(sample: Sample, left: Sequence[int], i: int, task: Task, level: float) -> bool:
+def settled(sample: Sample, left: Sequence[int], i: int, aim: Aim, level: float) -> bool:
     """Whether the tests call every arm left good enough for the target or, without one, every pair close."""
-    target, slack = task.at_least[i], task.resolution[i]
+    target, slack = aim.at_least[i], aim.resolution[i]
     if target is not None:
         low, high = sample.place(i, level)
         if any(high[arm] >= target for arm in left):
             return bool(np.all(low[left] >= target - slack))
     _, high = sample.leads(i, level)
-    return bool(np.all(high[np.ix_(left, left)] <= task.tolerance[i] + slack))
+    return bool(np.all(high[np.ix_(left, left)] <= aim.tolerance[i] + slack))
 
 
 def _drop(arms: Sequence[int], i: int, left: list[int], dropped: dict[int, int]) -> None:
@@ -202,12 +202,12 @@ def _drop(arms: Sequence[int], i: int, left: list[int], dropped: dict[int, int])
         dropped[arm] = i
 
 
-def _planned_level(task: Task) -> float:
-    tests = len(task.tolerance) * max(1, task.n_arms * (task.n_arms - 1) // 2)
-    return task.delta / 2 / tests
+def _planned_level(aim: Aim) -> float:
+    tests = len(aim.tolerance) * max(1, aim.n_arms * (aim.n_arms - 1) // 2)
+    return aim.delta / 2 / tests
 
 
-HABITS: dict[str, Callable[[First, Task], Choice]] = {
+HABITS: dict[str, Callable[[First, Aim], Choice]] = {
     "planned t-tests": planned_tests,
     "peeking at t-tests": peeking,
     "successive halving": halving,

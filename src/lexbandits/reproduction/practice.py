@@ -51,7 +51,7 @@ def _ours(settle: str, *, bounded_sd: bool = False) -> Callable[[Study, Tape], C
 
 
 def _habit(name: str) -> Callable[[Study, Tape], Choice]:
-    return lambda study, tape: HABITS[name](tape.first, study.task)
+    return lambda study, tape: HABITS[name](tape.first, study.aim)
 
 
 METHODS = (
@@ -74,7 +74,7 @@ class Row(NamedTuple):
     kept: int
 
 
-class Task(NamedTuple):
+class Batch(NamedTuple):
     """Replications first .. end − 1 of a method on a study."""
 
     study: Study
@@ -105,19 +105,19 @@ def practice(
     runs = {
         (study.name, method.name): _Kept(out, study, method, seed) for study in chosen for method in METHODS
     }
-    tasks = [
-        Task(study, method, first, min(first + TOGETHER, replications))
+    batches = [
+        Batch(study, method, first, min(first + TOGETHER, replications))
         for study in chosen
         for method in METHODS
         for first in runs[study.name, method.name].missing(replications)
     ]
     cancel = threading.Event()
     parallel = joblib.Parallel(n_jobs, backend="threading", batch_size=1, return_as="generator_unordered")
-    count = sum(task.end - task.first for task in tasks)
-    with bar(count) if progress and tasks else nullcontext(lambda replications, rounds: None) as advance:
+    count = sum(batch.end - batch.first for batch in batches)
+    with bar(count) if progress and batches else nullcontext(lambda replications, rounds: None) as advance:
         try:
-            for task, rows in parallel(joblib.delayed(_measured)(task, seed, cancel) for task in tasks):
-                runs[task.study.name, task.method.name].add(rows)
+            for batch, rows in parallel(joblib.delayed(_measured)(batch, seed, cancel) for batch in batches):
+                runs[batch.study.name, batch.method.name].add(rows)
                 advance(len(rows), sum(row.pulls for row in rows))
         finally:
             cancel.set()  # after Ctrl-C the threads stop at their next replication
@@ -136,15 +136,15 @@ def _named(only: Sequence[str] | None) -> list[Study]:
     return [known[name] for name in only or known]
 
 
-def _measured(task: Task, seed: int, cancel: threading.Event) -> tuple[Task, list[Row]]:
+def _measured(batch: Batch, seed: int, cancel: threading.Event) -> tuple[Batch, list[Row]]:
     rows = []
-    promise = Tolerances(task.study.policy("answer").settings, task.study.trials.instance())
-    for replication in range(task.first, task.end):
+    promise = Tolerances(batch.study.policy("answer").settings, batch.study.trials.instance())
+    for replication in range(batch.first, batch.end):
         if cancel.is_set():
             raise InterruptedError("the benchmark was cancelled")
-        answer, pulls, dropped = task.method.choose(task.study, Tape(task.study.trials, seed, replication))
+        answer, pulls, dropped = batch.method.choose(batch.study, Tape(batch.study.trials, seed, replication))
         rows.append(Row(replication, pulls, answer, int(promise.kept(answer, dropped))))
-    return task, rows
+    return batch, rows
 
 
 def _row(study: Study, method: Method, rows: list[Row]) -> dict[str, Any]:

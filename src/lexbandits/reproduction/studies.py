@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lexbandits.policies.lexelim_tol import LexElimTol
-from lexbandits.reproduction.habits import Task
+from lexbandits.reproduction.habits import Aim
 from lexbandits.world.examples import paper_instance
 from lexbandits.world.trials import Measure, Trials
 
@@ -41,7 +41,7 @@ class Study(NamedTuple):
         )
 
     @property
-    def task(self) -> Task:
+    def aim(self) -> Aim:
         """The same for a habit, with the true noise of what is hardest to tell apart, for planning.
 
         That is the two arms with the largest variances or, beside a target, the arm nearest to it.
@@ -53,7 +53,7 @@ class Study(NamedTuple):
             if target is not None:
                 noise[i] = variances[np.argmin(np.abs(self.trials.measures[i].truth - target)), i]
         slack, fine = np.array(self.tolerance), np.array(self.resolution)
-        return Task(len(variances), self.delta, slack, fine, targets, noise)
+        return Aim(len(variances), self.delta, slack, fine, targets, noise)
 
 
 MODELS = (

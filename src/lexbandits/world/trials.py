@@ -43,7 +43,7 @@ class Measure(NamedTuple):
             return np.asarray(np.abs(means) * spread / math.sqrt(3))
         return np.broadcast_to(spread, means.shape)
 
-    def luck(self, rng: np.random.Generator, shape: Any) -> Vector:
+    def luck(self, rng: np.random.Generator, shape: tuple[int, int]) -> Vector:
         """Draws of the luck."""
         if self.kind == "bernoulli":
             return rng.random(shape)
