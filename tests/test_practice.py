@@ -178,7 +178,7 @@ def test_intervals_are_welchs():
 def test_without_variation_a_test_says_nothing():
     sample = Sample.of(np.zeros((50, 2, 1)))
     assert found_worse(sample, [0, 1], 0, aim(), 0.05) == []
-    assert not settled(sample, [0, 1], 0, aim(), 0.05)
+    assert not settled(sample, [0, 1], 0, aim(tolerance=[5.0], resolution=[5.0]), 0.05)
 
 
 def test_a_plan_has_the_size_of_the_textbook_and_its_power():
