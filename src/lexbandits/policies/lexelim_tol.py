@@ -58,7 +58,6 @@ from lexbandits.policies.facts import (
     beats,
     close,
     fold_values,
-    is_open,
     look,
     look_at_arm,
     meets,
@@ -88,16 +87,18 @@ def next_judged(number: int) -> int:
 @apart
 def look_around(state: State) -> None:
     """Look at what the current objective still needs to know of the survivors."""
-    active, lows, limits = state.arms.active, state.lows, state.limits
+    active, lows, limits, bounds = state.arms.active, state.lows, state.limits, state.bounds
+    kinds, singles, pairs = state.kinds, state.singles, state.pairs
     i = state.order[state.clock[POSITION]]
+    must = state.must[i]
     for a in range(active.size):
-        if active[a] and state.must[i]:
-            if not meets(state.bounds, limits, i, a):
-                look_at_arm(state, i, a)
+        if active[a] and must:
+            if not meets(bounds, limits, i, a):
+                look_at_arm(bounds, limits, kinds, singles, i, a)
         elif active[a]:
             for b in range(a + 1, active.size):
                 if active[b] and not close(lows, limits, i, a, b):
-                    look(state, i, a, b)
+                    look(lows, limits, kinds, singles, pairs, i, a, b)
 
 
 @kernel
@@ -114,7 +115,7 @@ def settle(state: State, looked: int) -> None:
 @apart
 def judge(state: State) -> None:
     """Who survives, who answers, and whom the rule and the proof of the answer would ask next."""
-    arms, clock, who = state.arms, state.clock, state.who
+    arms, clock = state.arms, state.clock
     proving = clock[PROVE] == 1 and clock[PASS] >= FIRST_PROOF
     candidate = -1
     for turn in range(2):
@@ -125,8 +126,6 @@ def judge(state: State) -> None:
             candidate = plug_in(state)
         if turn == 0:
             look_for(state, candidate)
-    for arm in range(arms.active.size):
-        who[BY_RULE, arm] = who[BY_PROOF, arm] = False
     if clock[OVER] == 1:
         settled = clock[POSITION] == state.order.size and clock[CONTRADICTION] == 0
         clock[CANDIDATE] = best_by_differences(state, arms.active, state.order[-1]) if settled else plug_in(state)
@@ -134,9 +133,6 @@ def judge(state: State) -> None:
     clock[CANDIDATE] = candidate
     if proving and prove(state, candidate):
         clock[OVER] = 1
-    i = state.order[clock[POSITION]]
-    for arm in range(arms.active.size):
-        who[BY_RULE, arm] = arms.active[arm] and is_open(state, arms.active, i, arm)
 
 
 @kernel
@@ -282,7 +278,7 @@ def fill_intervals(state: State, level: float, singles: Vector, pairs: Vector) -
                 low, high = state.lows[i, a, b], -state.lows[i, b, a]
                 n, mean, m2, m3, m4 = moments(state.pairs, pair_of(a, b, n_arms), i)
                 if kind.code == EXACT:
-                    known, difference = paired(state, i, a, b)
+                    known, difference = paired(state.kinds, state.singles, state.pairs, i, a, b)
                     if known > 0.0:
                         low = high = difference
                 elif n >= 2.0:
@@ -663,12 +659,12 @@ class LexElimTol(Policy):
         """
         if self.contradiction:
             return ()
-        x, differences, seen = self.recommendation, self.differences, []
-        for y in np.flatnonzero(self.state.who[OFFERED]).tolist():
+        state, x, differences, seen = self.state, self.recommendation, self.differences, []
+        for y in np.flatnonzero(state.who[OFFERED]).tolist():
             if y != x:
-                for i in self.state.order.tolist():
+                for i in state.order.tolist():
                     verdict = self._verdict(x, y, i)
-                    results, mean = paired(self.state, i, x, y)
+                    results, mean = paired(state.kinds, state.singles, state.pairs, i, x, y)
                     mean = mean if results else math.nan
                     seen.append(Seen(y, i, mean, *differences[x, y, i].tolist(), int(results), verdict))
                     if verdict == "beats" or verdict.startswith(("beaten", "misses")):

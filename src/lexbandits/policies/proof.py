@@ -35,6 +35,7 @@ from lexbandits.policies.facts import (
 @kernel
 def best_by_differences(state: State, kept: NDArray[np.bool_], i: int) -> int:
     """Of `kept` the arm whose smallest mean difference to the others is largest, lowest index."""
+    kinds, singles, pairs = state.kinds, state.singles, state.pairs
     best = -1
     most = -math.inf
     for a in range(kept.size):
@@ -42,7 +43,7 @@ def best_by_differences(state: State, kept: NDArray[np.bool_], i: int) -> int:
             least = math.inf
             for b in range(kept.size):
                 if kept[b] and b != a:
-                    n, difference = paired(state, i, a, b)
+                    n, difference = paired(kinds, singles, pairs, i, a, b)
                     if n > 0.0:
                         least = min(least, difference)
             if best < 0 or least > most:
@@ -52,87 +53,79 @@ def best_by_differences(state: State, kept: NDArray[np.bool_], i: int) -> int:
 
 
 @kernel
-def likely_fails(state: State, kept: NDArray[np.bool_], i: int, arm: int) -> bool:
-    """Whether by the means of today the arm will be out on objective i: the middle of the resolution."""
-    limits = state.limits
-    if state.must[i]:
-        middle = 0.5 * (limits[i, TARGET] + limits[i, FLOOR])
-        return bool(state.singles[arm, i, 0] > 0.0 and state.arms.means[arm, i] < middle)
-    middle = 0.5 * (limits[i, TOLERANCE] + limits[i, REACH])
-    for other in range(kept.size):
-        if kept[other] and other != arm:
-            n, lead = paired(state, i, other, arm)
-            if n > 0.0 and lead > middle:
-                return True
-    return False
+def keep_likely(state: State, kept: NDArray[np.bool_], i: int) -> None:
+    """Keep who would survive objective i if today's means were the truth; all if that is nobody."""
+    kinds, singles, pairs, limits = state.kinds, state.singles, state.pairs, state.limits
+    before = copied(kept)
+    must = state.must[i]
+    ends = TARGET if must else TOLERANCE, FLOOR if must else REACH
+    middle = 0.5 * (limits[i, ends[0]] + limits[i, ends[1]])
+    left = 0
+    for arm in range(kept.size):
+        if before[arm] and must:
+            kept[arm] = singles[arm, i, 0] == 0.0 or state.arms.means[arm, i] >= middle
+        elif before[arm]:
+            for other in range(kept.size):
+                if before[other] and other != arm:
+                    n, lead = paired(kinds, singles, pairs, i, other, arm)
+                    if n > 0.0 and lead > middle:
+                        kept[arm] = False
+                        break
+        left += kept[arm]
+    if left == 0:
+        for arm in range(kept.size):
+            kept[arm] = before[arm]
 
 
 @apart
 def plug_in(state: State) -> int:
     """The answer if today's means were the truth."""
-    order = state.order
     kept = copied(state.arms.active)
-    for position in range(state.clock[POSITION], order.size):
-        before = copied(kept)
-        left = 0
-        for arm in range(kept.size):
-            if before[arm]:
-                kept[arm] = not likely_fails(state, before, order[position], arm)
-                left += kept[arm]
-        if left == 0:
-            kept = before
-    return best_by_differences(state, kept, order[-1])
+    for position in range(state.clock[POSITION], state.order.size):
+        keep_likely(state, kept, state.order[position])
+    return best_by_differences(state, kept, state.order[-1])
 
 
 @apart
 def look_for(state: State, x: int) -> None:
     """Look at what the proof of x may need: its targets, and its pairs until it beats the other arm."""
     lows, limits, bounds, order, must = state.lows, state.limits, state.bounds, state.order, state.must
-    for y in range(state.gone.shape[0]):
-        if not state.who[OFFERED, y] or state.gone[y, 0] == 0:
+    kinds, singles, pairs, who, gone = state.kinds, state.singles, state.pairs, state.who, state.gone
+    for y in range(gone.shape[0]):
+        if not who[OFFERED, y] or gone[y, 0] == 0:
             continue
         for position in range(order.size):
             i = order[position]
             if must[i]:
                 if not meets(bounds, limits, i, y) and not misses(bounds, limits, i, y):
-                    look_at_arm(state, i, y)
+                    look_at_arm(bounds, limits, kinds, singles, i, y)
                 if misses(bounds, limits, i, y):
                     break
             elif y != x:
                 if not beats(lows, limits, i, x, y) and not close(lows, limits, i, x, y):
-                    look(state, i, min(x, y), max(x, y))
+                    look(lows, limits, kinds, singles, pairs, i, min(x, y), max(x, y))
                 if beats(lows, limits, i, x, y):
                     break
-
-
-@kernel
-def is_done(state: State, x: int, y: int) -> bool:
-    """Whether the proof of x needs nothing more about y; about x itself only its targets."""
-    lows, limits, bounds, order, must = state.lows, state.limits, state.bounds, state.order, state.must
-    if y != x and state.gone[y, 0] == 0:
-        return True
-    for position in range(order.size):
-        i = order[position]
-        if must[i]:
-            if y != x and misses(bounds, limits, i, y):
-                return True
-            if y == x and not meets(bounds, limits, i, x):
-                return False
-        elif y != x:
-            if not not_worse(lows, limits, i, x, y):
-                return False
-            if beats(lows, limits, i, x, y):
-                return True
-    return True
 
 
 @apart
 def prove(state: State, x: int) -> bool:
     """Whether x is proven; note in `who` whom its proof still lacks, and x itself."""
-    who = state.who
+    lows, limits, bounds, order, must = state.lows, state.limits, state.bounds, state.order, state.must
+    who, gone = state.who, state.gone
     proven = True
     for y in range(who.shape[1]):
-        lacks = who[OFFERED, y] and not is_done(state, x, y)
+        lacks = False
+        position = order.size if not who[OFFERED, y] or (y != x and gone[y, 0] == 0) else 0
+        while position < order.size:
+            i = order[position]
+            if must[i]:
+                lacks = y == x and not meets(bounds, limits, i, x)
+                done = y != x and misses(bounds, limits, i, y)
+            else:
+                lacks = y != x and not not_worse(lows, limits, i, x, y)
+                done = y != x and beats(lows, limits, i, x, y)
+            position = order.size if lacks or done else position + 1
         who[BY_PROOF, y] = lacks or y == x
         proven = proven and not lacks
     return proven
