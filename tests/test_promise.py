@@ -185,7 +185,7 @@ def test_results_judge_a_policy_by_its_own_promise():
     told = settings(tolerance=[0.03, 0.2])
     made = runs([1, 3, 0], [{0: 0, 2: 1, 3: 1}, {0: 0, 1: 0, 2: 0}, {}])
     cells = {
-        name: CellInfo(name, told, MODELS, 100, "per pull", None) for name in ("LexElimTol", "LexElimIn")
+        name: CellInfo(name, told, MODELS, 100, "per pull", None, {}) for name in ("LexElimTol", "LexElimIn")
     }
     results = lb.Results(0, cells, dict.fromkeys(cells, made))
     frame = results.frame().set_index("cell")

@@ -1,33 +1,10 @@
 """The faces of the cone on which LexElim-Cone and LexElim-Pool bet: how noisy each of them is."""
 
 import math
-from typing import Any
 
 import numpy as np
 
 from lexbandits.arrays import Vector
-
-
-def dependence(correlated: Any, n_objectives: int) -> bool | list[list[float]]:
-    """False, True, or a correlation matrix as lists."""
-    if isinstance(correlated, (bool, np.bool_)):
-        return bool(correlated)
-    expected = f"correlated must be True, False or an ({n_objectives}, {n_objectives}) correlation matrix"
-    try:
-        matrix = np.array(correlated, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise TypeError(f"{expected}, got {correlated!r}") from None
-    if matrix.ndim == 0:
-        raise TypeError(f"{expected}, got {correlated!r}")
-    if matrix.shape != (n_objectives, n_objectives):
-        raise ValueError(f"{expected}, got shape {matrix.shape}")
-    symmetric = np.isfinite(matrix).all() and np.array_equal(matrix, matrix.T)
-    if not symmetric or not np.all(np.diag(matrix) == 1) or np.linalg.eigvalsh(matrix)[0] < -1e-12:
-        raise ValueError(
-            f"{expected}: symmetric, ones on the diagonal, positive semi-definite; got {matrix.tolist()}"
-        )
-    rows: list[list[float]] = matrix.tolist()
-    return rows
 
 
 def face_scales(tradeoff: float, noise_sd: Vector, correlated: bool | list[list[float]]) -> Vector:

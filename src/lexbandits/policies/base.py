@@ -82,6 +82,18 @@ def record(arms: Arms, arm: int, reward: Vector) -> None:
 
 
 @kernel
+def observe_only(state: Any, arm: int, reward: Vector) -> None:
+    """The `observe` of a policy that keeps nothing but its arms."""
+    record(state.arms, arm, reward)
+
+
+@kernel
+def never(state: Any) -> bool:
+    """The `finished` of a policy that has no end."""
+    return False
+
+
+@kernel
 def eliminate(arms: Arms, arm: int, round: int, objective: int, rival: int) -> None:
     """Take `arm` out of the active set and note when, on which objective and by whom."""
     arms.active[arm] = False

@@ -7,11 +7,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lexbandits.arrays import Counts, Vector
-from lexbandits.checks import positive, probability, whole
+from lexbandits.checks import checked_settings
 from lexbandits.jit import kernel
 from lexbandits.policies.base import Arms, Rules, eliminate, record, untried
 from lexbandits.policies.filters import more_active_than
-from lexbandits.policies.index import answered, one_objective, own_noise_sd
+from lexbandits.policies.index import answered, own_noise_sd
 from lexbandits.policies.policy import Policy
 
 
@@ -234,16 +234,16 @@ class ExponentialGapElimination(Policy):
         target_size: int = 1,
         scale: float = 1.0,
     ) -> None:
-        shared = one_objective(n_arms, n_objectives, objective, noise_sd)
-        super().__init__(
+        given = checked_settings(
             n_arms,
             n_objectives,
-            delta=probability("delta", delta),
-            **shared,
-            target_size=whole("target_size", target_size, least=1, most=n_arms),
-            scale=positive("scale", scale),
+            delta=delta,
+            objective=objective,
+            noise_sd=noise_sd,
+            target_size=target_size,
+            scale=scale,
         )
-        given = self._settings
+        super().__init__(**given)
         sd = own_noise_sd(given)
         self.state = State(
             untried(self.n_arms, self.n_objectives),

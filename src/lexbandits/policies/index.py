@@ -1,14 +1,14 @@
-"""What the policies that look at one objective share: their settings, and the pulls made."""
+"""What the policies that look at one objective share: their state, and the arm with the largest index."""
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from lexbandits.arrays import Counts
-from lexbandits.checks import per_objective, spread, whole
-from lexbandits.jit import kernel
-from lexbandits.policies.base import Arms
+from lexbandits.checks import each_objective
+from lexbandits.jit import kernel, written_in
+from lexbandits.policies.base import Arms, untried
 
 
 class OneObjective(NamedTuple):
@@ -22,6 +22,12 @@ class OneObjective(NamedTuple):
     noise_sd: float
 
 
+def looking_at_one(settings: dict[str, Any]) -> OneObjective:
+    """No arm pulled yet."""
+    arms = untried(settings["n_arms"], settings["n_objectives"])
+    return OneObjective(arms, settings["objective"], own_noise_sd(settings))
+
+
 @kernel
 def all_pulls(pulls: Counts, pending: Counts) -> int:
     """Pulls made of all arms, those in flight included."""
@@ -31,21 +37,32 @@ def all_pulls(pulls: Counts, pending: Counts) -> int:
     return t
 
 
-def one_objective(
-    n_arms: int, n_objectives: int, objective: int, noise_sd: float | ArrayLike
-) -> dict[str, Any]:
-    """The settings `objective` and `noise_sd`, checked, the shape they refer to first."""
-    whole("n_arms", n_arms, least=1)
-    n_objectives = whole("n_objectives", n_objectives, least=1)
-    return {
-        "objective": whole("objective", objective, least=0, most=n_objectives - 1),
-        "noise_sd": per_objective("noise_sd", noise_sd, n_objectives),
-    }
+@written_in
+def largest_index(state: Any, pending: Counts, first: int, index: Callable[..., float]) -> int:
+    """After `first` pulls of each arm argmax of index(state, arm, mean, n, t), the first of equals.
+
+    n are the arm's pulls and t those of all arms, both with those in flight. `index` is `written_in`.
+    """
+    # arrays are taken out of the tuple once: compiled code counts a reference each time
+    pulls, means, objective = state.arms.pulls, state.arms.means, state.objective
+    t = all_pulls(pulls, pending)
+    chosen, behind, fewest, highest = -1, 0, pulls[0] + pending[0], 0.0
+    for arm in range(pulls.size):
+        n = pulls[arm] + pending[arm]
+        if n < fewest:
+            behind = arm
+            fewest = n
+        if pulls[arm] > 0:  # an arm whose only pulls are in flight waits for them
+            value = index(state, arm, means[arm, objective], n, t)
+            if chosen < 0 or value > highest:
+                chosen = arm
+                highest = value
+    return behind if chosen < 0 or fewest < first else chosen
 
 
 def own_noise_sd(settings: dict[str, Any]) -> float:
     """σ of the objective that the policy looks at."""
-    return float(spread(settings["noise_sd"], settings["n_objectives"])[settings["objective"]])
+    return float(each_objective(settings["noise_sd"], settings["n_objectives"])[settings["objective"]])
 
 
 def answered(first: int) -> Counts:

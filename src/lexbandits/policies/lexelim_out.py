@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from lexbandits.arrays import Counts, Vector
-from lexbandits.checks import per_objective, probability, set_sizes, spread
+from lexbandits.checks import checked_settings, each_objective
 from lexbandits.evidence.width import confidence_width
 from lexbandits.jit import kernel
 from lexbandits.policies.base import Arms, Rules, fewest_pulls, record, untried
@@ -88,19 +88,16 @@ class LexElimOut(Policy):
         optimal_set_sizes: ArrayLike,
         noise_sd: float | ArrayLike = 1.0,
     ) -> None:
-        super().__init__(
-            n_arms,
-            n_objectives,
-            delta=probability("delta", delta),
-            optimal_set_sizes=set_sizes(optimal_set_sizes, n_arms, n_objectives),
-            noise_sd=per_objective("noise_sd", noise_sd, n_objectives),
+        settings = checked_settings(
+            n_arms, n_objectives, delta=delta, optimal_set_sizes=optimal_set_sizes, noise_sd=noise_sd
         )
+        super().__init__(**settings)
         self.state = State(
             untried(n_arms, n_objectives),
             layer=np.zeros(1, np.int64),
-            sizes=np.array(self._settings["optimal_set_sizes"], np.int64),
-            factors=2.0 * spread(self._settings["noise_sd"], n_objectives),
-            delta=self._settings["delta"],
+            sizes=np.array(settings["optimal_set_sizes"], np.int64),
+            factors=2.0 * each_objective(settings["noise_sd"], n_objectives),
+            delta=settings["delta"],
         )
         skip_settled(self.state)  # line 4 before the first round
 

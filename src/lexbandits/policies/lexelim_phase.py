@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from lexbandits.arrays import Counts, Vector
-from lexbandits.checks import per_objective, probability, set_sizes, spread
+from lexbandits.checks import checked_settings, each_objective
 from lexbandits.evidence.mixture import log_add, log_mixture
 from lexbandits.jit import kernel
 from lexbandits.policies.base import Arms, Rules, eliminate, fewest_pulls, record, untried
@@ -240,14 +240,11 @@ class LexElimPhase(SweepPolicy):
         optimal_set_sizes: ArrayLike,
         noise_sd: float | ArrayLike = 1.0,
     ) -> None:
-        super().__init__(
-            n_arms,
-            n_objectives,
-            delta=probability("delta", delta),
-            optimal_set_sizes=set_sizes(optimal_set_sizes, n_arms, n_objectives),
-            noise_sd=per_objective("noise_sd", noise_sd, n_objectives),
+        settings = checked_settings(
+            n_arms, n_objectives, delta=delta, optimal_set_sizes=optimal_set_sizes, noise_sd=noise_sd
         )
-        sizes = self._settings["optimal_set_sizes"]
+        super().__init__(**settings)
+        sizes = settings["optimal_set_sizes"]
         witnesses = (n_arms - 1) + sum(size - 1 for size in sizes[:-1])
         self.state = State(
             untried(n_arms, n_objectives),
@@ -256,9 +253,9 @@ class LexElimPhase(SweepPolicy):
             sizes=np.array(sizes, np.int64),
             frozen=np.full(n_arms, -math.inf),
             parting=np.zeros(n_arms),
-            noise_sd=spread(self._settings["noise_sd"], n_objectives),
+            noise_sd=each_objective(settings["noise_sd"], n_objectives),
             log_witnesses=math.log(max(1, witnesses)),
-            threshold=math.log(sizes[0] / self._settings["delta"]),
+            threshold=math.log(sizes[0] / settings["delta"]),
         )
         skip_settled(self.state)
 

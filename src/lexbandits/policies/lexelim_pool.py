@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from lexbandits.arrays import Counts, Vector
-from lexbandits.checks import at_least, per_objective, probability, spread
-from lexbandits.evidence.faces import dependence, face_scales
+from lexbandits.checks import checked_settings, each_objective
+from lexbandits.evidence.faces import face_scales
 from lexbandits.evidence.mixture import log_mixture, mixture_ceiling
 from lexbandits.jit import kernel
 from lexbandits.policies.base import Arms, Rules, eliminate, fewest_pulls, record, untried
@@ -266,16 +266,11 @@ class LexElimPool(SweepPolicy):
         noise_sd: float | ArrayLike = 1.0,
         correlated: bool | ArrayLike = False,
     ) -> None:
-        super().__init__(
-            n_arms,
-            n_objectives,
-            delta=probability("delta", delta),
-            tradeoff=at_least("tradeoff", tradeoff, 0.0),
-            noise_sd=per_objective("noise_sd", noise_sd, n_objectives),
-            correlated=dependence(correlated, n_objectives),
+        settings = checked_settings(
+            n_arms, n_objectives, delta=delta, tradeoff=tradeoff, noise_sd=noise_sd, correlated=correlated
         )
-        settings = self._settings
-        noise = spread(settings["noise_sd"], n_objectives)
+        super().__init__(**settings)
+        noise = each_objective(settings["noise_sd"], n_objectives)
         unknown = max(0, n_objectives * (n_objectives - 1) // 2 - 1)
         self.state = State(
             untried(n_arms, n_objectives),

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from lexbandits.arrays import Counts, Vector
-from lexbandits.checks import per_objective, probability, real, spread, whole
+from lexbandits.checks import checked_pending, per_objective, probability, real, spread, whole
 from lexbandits.evidence.interval import arm_interval, kind_at, pair_interval
 from lexbandits.evidence.kinds import (
     BOUNDED,
@@ -438,7 +438,7 @@ class LexElimTol(Policy):
             return self.recommendation
         if isinstance(pending, tuple) and not pending and not self._waiting:
             return int(self.state.clock[TURN])
-        in_flight = self._in_flight(pending)
+        in_flight = checked_pending(pending, self.max_arms)
         for arm, _ in self._open_places():
             if in_flight[arm] == 0:
                 return arm

@@ -4,46 +4,25 @@ import math
 
 from numpy.typing import ArrayLike
 
-from lexbandits.arrays import Counts, Vector
-from lexbandits.jit import kernel
-from lexbandits.policies.base import Rules, record, untried
-from lexbandits.policies.index import OneObjective, all_pulls, one_objective, own_noise_sd
+from lexbandits.arrays import Counts
+from lexbandits.checks import checked_settings
+from lexbandits.jit import kernel, written_in
+from lexbandits.policies.base import Rules, never, observe_only
+from lexbandits.policies.index import OneObjective, largest_index, looking_at_one
 from lexbandits.policies.policy import Policy
+
+
+@written_in
+def index(state: OneObjective, arm: int, mean: float, n: int, t: int) -> float:
+    """mean + 2σ·sqrt((2.35/2)·ln₊(t/(K n))/n)."""
+    fair = state.arms.pulls.size * n
+    return mean if t <= fair else mean + 2.0 * state.noise_sd * math.sqrt(2.35 / 2.0 * math.log(t / fair) / n)
 
 
 @kernel
 def choose(state: OneObjective, pending: Counts) -> int:
-    """argmax of mean + 2σ·sqrt((2.35/2)·ln₊(t/(K n))/n), t all pulls made, those in flight included."""
-    pulls, means, objective = state.arms.pulls, state.arms.means, state.objective
-    chosen, behind, fewest = -1, 0, pulls[0] + pending[0]
-    t = all_pulls(pulls, pending)
-    highest = 0.0
-    for arm in range(pulls.size):
-        n = pulls[arm] + pending[arm]
-        if n < fewest:
-            behind = arm
-            fewest = n
-        if pulls[arm] > 0:  # an arm whose only pulls are in flight waits for them
-            index = means[arm, objective]
-            if t > pulls.size * n:
-                log = math.log(t / (pulls.size * n))
-                index += 2.0 * state.noise_sd * math.sqrt(2.35 / 2.0 * log / n)
-            if chosen < 0 or index > highest:
-                chosen = arm
-                highest = index
-    return behind if chosen < 0 or fewest < 1 else chosen  # first pulls first
-
-
-@kernel
-def observe(state: OneObjective, arm: int, reward: Vector) -> None:
-    """Count and add up."""
-    record(state.arms, arm, reward)
-
-
-@kernel
-def finished(state: OneObjective) -> bool:
-    """Never."""
-    return False
+    """argmax of the index."""
+    return largest_index(state, pending, 1, index)
 
 
 class MOSSAnytime(Policy):
@@ -57,14 +36,11 @@ class MOSSAnytime(Policy):
     lowest index first, has no certificate.
     """
 
-    rules = Rules(choose, observe, finished)
+    rules = Rules(choose, observe_only, never)
 
     def __init__(
         self, n_arms: int, n_objectives: int, *, objective: int = 0, noise_sd: float | ArrayLike = 1.0
     ) -> None:
-        super().__init__(n_arms, n_objectives, **one_objective(n_arms, n_objectives, objective, noise_sd))
-        self.state = OneObjective(
-            untried(self.n_arms, self.n_objectives),
-            self._settings["objective"],
-            own_noise_sd(self._settings),
-        )
+        settings = checked_settings(n_arms, n_objectives, objective=objective, noise_sd=noise_sd)
+        super().__init__(**settings)
+        self.state = looking_at_one(settings)

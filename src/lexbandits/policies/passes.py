@@ -11,7 +11,6 @@ from functools import cache
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from lexbandits.arrays import Counts, Vector
 from lexbandits.evidence.radius import PRIOR as PRIOR
@@ -132,24 +131,6 @@ class SweepPolicy(Policy):
 
     round_robin = True
 
-    def tell(self, arm: int, reward: ArrayLike) -> None:
-        """Report the reward vector of a pull of `arm`: late, out of order or after the end if need be.
-
-        An arm's k-th reward belongs to its k-th sweep; one that runs ahead waits for the others.
-        """
-        arm = self._checked_arm(arm)
-        vector = self._checked_reward(reward)
-        self._make_room(arm)
-        self.rules.observe(self.state, arm, vector)
-
-    def tell_many(self, arms: ArrayLike, rewards: ArrayLike) -> None:
-        """Report many pulls in order: all are checked, then all are told, in compiled code."""
-        played, table = self._checked_history(arms, rewards)
-        replay, told = _replay_loop(self.rules), 0
-        while told < played.size:
-            self._make_room(int(played[told]))
-            told = replay(self.state, played, table, told)
-
     @property
     @abstractmethod
     def evidence(self) -> Vector:
@@ -167,6 +148,16 @@ class SweepPolicy(Policy):
         """The candidate with the least evidence against it, lowest index; the first before any."""
         evidence = self.evidence
         return min(self.candidates, key=lambda arm: (evidence[arm], arm))
+
+    def _observe(self, arm: int, reward: Vector) -> None:
+        self._make_room(arm)
+        super()._observe(arm, reward)
+
+    def _replay(self, arms: Counts, rewards: Vector) -> None:
+        replay, told = _replay_loop(self.rules), 0
+        while told < arms.size:
+            self._make_room(int(arms[told]))
+            told = replay(self.state, arms, rewards, told)
 
     def _make_room(self, arm: int) -> None:
         arms, sweeps = self.state.arms, self.state.sweeps

@@ -6,9 +6,9 @@ from typing import NamedTuple
 from numpy.typing import ArrayLike
 
 from lexbandits.arrays import Counts, Vector
+from lexbandits.checks import checked_settings
 from lexbandits.jit import kernel
-from lexbandits.policies.base import Arms, Rules, fewest_pulls, record, untried
-from lexbandits.policies.index import one_objective
+from lexbandits.policies.base import Arms, Rules, fewest_pulls, never, observe_only, untried
 from lexbandits.policies.policy import Policy
 
 
@@ -22,18 +22,6 @@ class State(NamedTuple):
 def choose(state: State, pending: Counts) -> int:
     """The arm with the fewest pulls."""
     return fewest_pulls(state.arms, pending)
-
-
-@kernel
-def observe(state: State, arm: int, reward: Vector) -> None:
-    """Count and add up."""
-    record(state.arms, arm, reward)
-
-
-@kernel
-def finished(state: State) -> bool:
-    """Never."""
-    return False
 
 
 @kernel
@@ -51,11 +39,11 @@ class RoundRobin(Policy):
     `objective`, lowest index first. `noise_sd` is accepted as everywhere and changes nothing.
     """
 
-    rules = Rules(choose, observe, finished, quiet_band)
+    rules = Rules(choose, observe_only, never, quiet_band)
     round_robin = True
 
     def __init__(
         self, n_arms: int, n_objectives: int, *, objective: int = 0, noise_sd: float | ArrayLike = 1.0
     ) -> None:
-        super().__init__(n_arms, n_objectives, **one_objective(n_arms, n_objectives, objective, noise_sd))
-        self.state = State(untried(self.n_arms, self.n_objectives))
+        super().__init__(**checked_settings(n_arms, n_objectives, objective=objective, noise_sd=noise_sd))
+        self.state = State(untried(n_arms, n_objectives))

@@ -7,11 +7,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from lexbandits.arrays import Counts, Vector
-from lexbandits.checks import at_least, probability, whole
-from lexbandits.jit import kernel
+from lexbandits.checks import checked_settings
+from lexbandits.jit import kernel, written_in
 from lexbandits.policies.base import Arms, Rules, eliminate, record, untried
 from lexbandits.policies.filters import more_active_than
-from lexbandits.policies.index import answered, one_objective, own_noise_sd
+from lexbandits.policies.index import answered, largest_index, own_noise_sd
 from lexbandits.policies.order import resettle
 from lexbandits.policies.policy import Policy
 
@@ -40,27 +40,17 @@ def width(pulls: int, noise_sd: float, delta: float) -> float:
     return noise_sd * math.sqrt(2.0 / pulls * math.log(3.0 * log_n * log_n / delta))
 
 
+@written_in
+def index(state: State, arm: int, mean: float, n: int, t: int) -> float:
+    """mean + α·ε(n); with nothing in flight ε(n) is known."""
+    known = n == state.arms.pulls[arm]
+    return mean + state.alpha * (state.widths[arm] if known else width(n, state.noise_sd, state.delta))
+
+
 @kernel
 def choose(state: State, pending: Counts) -> int:
-    """argmax of mean + α·ε(n), pulls in flight counted in n."""
-    # arrays are taken out of the tuple once: compiled code counts a reference each time
-    pulls, means, widths, objective = state.arms.pulls, state.arms.means, state.widths, state.objective
-    chosen, behind, fewest = -1, 0, pulls[0] + pending[0]
-    highest = 0.0
-    for arm in range(pulls.size):
-        n = pulls[arm] + pending[arm]
-        if n < fewest:
-            behind = arm
-            fewest = n
-        if pulls[arm] > 0:  # an arm whose only pulls are in flight waits for them
-            bonus = widths[arm]
-            if pending[arm] > 0:
-                bonus = width(n, state.noise_sd, state.delta)
-            index = means[arm, objective] + state.alpha * bonus
-            if chosen < 0 or index > highest:
-                chosen = arm
-                highest = index
-    return behind if chosen < 0 or fewest < FIRST_PULLS else chosen  # first pulls first
+    """argmax of the index."""
+    return largest_index(state, pending, FIRST_PULLS, index)
 
 
 @kernel
@@ -138,19 +128,17 @@ class UCBAlpha(Policy):
         target_size: int = 1,
         rigorous: bool = False,
     ) -> None:
-        shared = one_objective(n_arms, n_objectives, objective, noise_sd)
-        if not isinstance(rigorous, (bool, np.bool_)):
-            raise TypeError(f"rigorous must be True or False, got {rigorous!r}")
-        super().__init__(
+        given = checked_settings(
             n_arms,
             n_objectives,
-            delta=probability("delta", delta),
-            alpha=at_least("alpha", alpha, 1.0),
-            **shared,
-            target_size=whole("target_size", target_size, least=1, most=n_arms),
-            rigorous=bool(rigorous),
+            delta=delta,
+            alpha=alpha,
+            objective=objective,
+            noise_sd=noise_sd,
+            target_size=target_size,
+            rigorous=rigorous,
         )
-        given = self._settings
+        super().__init__(**given)
         self.state = State(
             untried(self.n_arms, self.n_objectives),
             widths=np.full(self.n_arms, math.inf),

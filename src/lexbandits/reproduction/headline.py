@@ -13,8 +13,7 @@ from lexbandits.policies.lexelim_phase import LexElimPhase
 from lexbandits.policies.lexelim_pool import LexElimPool
 from lexbandits.policies.lexelim_tol import LexElimTol
 from lexbandits.policies.policy import Policy
-from lexbandits.simulation.sweep import sweep
-from lexbandits.simulation.workers import Cell
+from lexbandits.simulation.sweep import Cell, sweep
 from lexbandits.theory.lower_bound import characteristic_time, sample_lower_bound
 from lexbandits.world.examples import paper_instance
 from lexbandits.world.instance import Instance

@@ -9,8 +9,7 @@ import numpy as np
 from lexbandits.policies.lexelim_pool import LexElimPool
 from lexbandits.policies.lexelim_tol import LexElimTol
 from lexbandits.policies.policy import Policy
-from lexbandits.simulation.sweep import sweep
-from lexbandits.simulation.workers import Cell
+from lexbandits.simulation.sweep import Cell, sweep
 from lexbandits.world.examples import paper_instance
 from lexbandits.world.instance import Instance
 

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 import lexbandits
 from lexbandits import theory
-from lexbandits.simulation.sweep import Results, sweep
-from lexbandits.simulation.workers import Cell
+from lexbandits.simulation.results import Results
+from lexbandits.simulation.sweep import Cell, sweep
 from lexbandits.theory.lower_bound import characteristic_time, sample_lower_bound
 from lexbandits.world.examples import paper_instance
 from lexbandits.world.instance import Instance

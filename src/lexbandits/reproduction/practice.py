@@ -4,7 +4,6 @@ import hashlib
 import json
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -114,7 +113,7 @@ def practice(
     cancel = threading.Event()
     parallel = joblib.Parallel(n_jobs, backend="threading", batch_size=1, return_as="generator_unordered")
     count = sum(batch.end - batch.first for batch in batches)
-    with bar(count) if progress and batches else nullcontext(lambda replications, rounds: None) as advance:
+    with bar(count, progress) as advance:
         try:
             for batch, rows in parallel(joblib.delayed(_measured)(batch, seed, cancel) for batch in batches):
                 runs[batch.study.name, batch.method.name].add(rows)

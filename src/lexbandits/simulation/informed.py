@@ -1,4 +1,4 @@
-"""What a policy is told about an instance when it is told the truth: the only bridge from truth to settings."""
+"""What a policy is told about an instance: the one bridge from the truth to settings."""
 
 import inspect
 from typing import Any, TypeVar
@@ -28,10 +28,17 @@ def truths(instance: Instance) -> dict[str, Any]:
         "tradeoff": instance.tradeoff,
         "optimal_set_sizes": list(instance.optimal_set_sizes),
         "target_size": instance.optimal_set_sizes[0],
-        "noise_sd": instance.settings["noise_sd"],
+        "noise_sd": _scale(instance),
         "tolerance": instance.tie_tolerance,
         "resolution": _least_differences(instance),
     }
+
+
+def _scale(instance: Instance) -> float | list[float]:
+    """σ as a policy's promise needs it: as given, where the noise is Gaussian or a sampler's."""
+    if instance.noise in ("bernoulli", "beta"):
+        return instance.sub_gaussian_sds.tolist()  # type: ignore[no-any-return]
+    return instance.settings["noise_sd"]  # type: ignore[no-any-return]
 
 
 def _least_differences(instance: Instance) -> list[float]:

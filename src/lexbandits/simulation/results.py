@@ -29,6 +29,7 @@ class CellInfo(NamedTuple):
     horizon: int
     stream: str  # "per pull", or "sums" where the noise of many pulls was drawn as one number
     recording: Counts | None  # (C,) rounds at which pulls were kept; None: eliminations tell them all
+    code: dict[str, str | None]  # digests of a policy and a sampler from outside the package: `code_of`
 
 
 class Results:
@@ -161,11 +162,12 @@ class Results:
 
     def save(self, folder: str | Path) -> None:
         """Write everything to a new or matching folder, as `sweep(out=folder)` does."""
-        store = Store.prepared(folder, self.seed, {name: description(i) for name, i in self.cells.items()})
-        for name, runs in self.runs.items():
-            blocks = runs.replication // block_size(self.cells[name].horizon)
-            for block in np.unique(blocks):
-                store.write(name, runs.rows(blocks == block))
+        told = {name: description(cell) for name, cell in self.cells.items()}
+        with Store.prepared(folder, self.seed, told) as store:
+            for name, runs in self.runs.items():
+                blocks = runs.replication // block_size(self.cells[name].horizon)
+                for block in np.unique(blocks):
+                    store.write(name, runs.rows(blocks == block))
 
     @classmethod
     def load(cls, folder: str | Path) -> "Results":
@@ -201,6 +203,7 @@ def description(cell: CellInfo) -> dict[str, Any]:
         "horizon": cell.horizon,
         "stream": cell.stream,
         "recording": None if cell.recording is None else cell.recording.tolist(),
+        "code": cell.code,
     }
 
 
@@ -209,9 +212,7 @@ def _from_description(told: Mapping[str, Any]) -> CellInfo:
     if instance["noise"] not in NOISES:
         instance["noise"] = _StoredSampler(instance["noise"])
     recording = None if told["recording"] is None else np.array(told["recording"], np.int64)
-    return CellInfo(
-        told["policy"], told["settings"], Instance(**instance), told["horizon"], told["stream"], recording
-    )
+    return CellInfo(**{**told, "instance": Instance(**instance), "recording": recording})
 
 
 def _sampler_name(sampler: Any) -> str:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, TypeVar
 from lexbandits.checks import whole
 from lexbandits.policies import BY_NAME, Policy
 from lexbandits.simulation.informed import truths
-from lexbandits.simulation.workers import Cell
+from lexbandits.simulation.sweep import Cell
 from lexbandits.world.examples import paper_instance, random_instance
 from lexbandits.world.instance import Instance
 
@@ -41,7 +41,7 @@ def _read(path: str | Path, parse: Callable[[Mapping[str, Any]], Made]) -> Made:
     try:
         with Path(path).open("rb") as file:
             table = tomllib.load(file)
-    except tomllib.TOMLDecodeError as error:
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ValueError(f"{path} is not TOML: {error}") from None
     try:
         return parse(table)
