@@ -175,13 +175,13 @@ def test_the_state_is_a_function_of_the_set_of_filled_places(world, passes, rand
     shape, chosen, tape = world
     places = [(arm, number) for number in range(passes) for arm in range(shape[0])]
     places += [(random.randrange(shape[0]), passes + random.randrange(9)) for _ in range(extra)]
-    places = sorted(set(places) - set(random.sample(places, len(places) // 8)))
+    places = sorted(set(places) - set(random.sample(places, min(len(places), random.choice([0, 0, 1, 3])))))
     inorder = lb.LexElimTol(*shape, **chosen)
     for arm, number in places:
         inorder.tell(arm, tape(arm, number), item=number)
     agree(inorder, expected(shape, chosen, {place: tape(*place) for place in places}))
-    for _ in range(2):
-        random.shuffle(places)
+    for spread in (2.0, 5.0, 1e9):  # a little out of order, much, in any order
+        places.sort(key=lambda place: place[1] + random.uniform(0.0, spread))
         shuffled, cut = inorder.fresh(), random.randrange(len(places) + 1)
         for arm, number in places[:cut]:
             shuffled.tell(arm, tape(arm, number), item=number)
