@@ -12,7 +12,7 @@ PRIOR = 30.0  # ρ, where the mixtures are tightest, in observations
 
 
 @kernel
-def spread_of_mean(count: int, prior: float) -> float:
+def spread_of_mean(count: float, prior: float) -> float:
     """1/n' = (n + ρ)/n²: what n observations contribute to a squared radius; inf when there are none."""
     if count == 0:
         return math.inf
@@ -20,7 +20,7 @@ def spread_of_mean(count: int, prior: float) -> float:
 
 
 @kernel
-def cost_of_time(count: int, prior: float) -> float:
+def cost_of_time(count: float, prior: float) -> float:
     """½·log(1 + n/ρ): what watching n observations at all times adds to the log level."""
     return 0.5 * math.log1p(count / prior)
 
@@ -39,7 +39,7 @@ def two_sample_radius(
 
 
 @kernel
-def mixture_radius(count: int, noise_sd: float, log_level: float, prior: float) -> float:
+def mixture_radius(count: float, noise_sd: float, log_level: float, prior: float) -> float:
     """Half the width of a normal-mixture interval for one mean, valid at all counts at once.
 
     It misses with probability at most exp(−log_level); inf when nothing was observed.

@@ -1,0 +1,143 @@
+"""The interval of an arm or of a pair of arms on one objective, whatever the kind of its noise.
+
+Moments are kept of *stored* values: those of a bounded kind are brought to [0, 1], an arm's v as
+(v − lo)/(hi − lo), a pair's difference D as (D + R)/(2R) with R = hi − lo; all others are kept as
+they are. What comes out is in the units of the values told.
+"""
+
+import math
+
+from lexbandits.arrays import Vector
+from lexbandits.evidence.bounded import bounded_interval, bounded_lower, bounded_upper
+from lexbandits.evidence.finite_variance import finite_variance_radius
+from lexbandits.evidence.gaussian import gaussian_radius
+from lexbandits.evidence.kinds import BOUNDED, EXACT, FINITE_VARIANCE, GAUSSIAN, SUB_GAUSSIAN, Kind
+from lexbandits.evidence.sub_gaussian import one_sided_level, sub_gaussian_radius
+from lexbandits.jit import kernel
+
+
+@kernel
+def kind_at(rows: Vector, objective: int) -> Kind:
+    """The kind of an objective from `kinds.kind_rows`."""
+    row = rows[objective]
+    return Kind(int(row[0]), row[1], row[2], row[3], row[4])
+
+
+@kernel
+def stored_value(kind: Kind, value: float) -> float:
+    """What is kept of an arm's value."""
+    if kind.code >= BOUNDED:
+        return (value - kind.low) / (kind.high - kind.low)
+    return value
+
+
+@kernel
+def stored_difference(kind: Kind, value: float, other: float) -> float:
+    """What is kept of value − other, two arms' values in one pass."""
+    if kind.code >= BOUNDED:
+        width = kind.high - kind.low
+        return ((value - other) + width) / (2.0 * width)
+    return value - other
+
+
+@kernel
+def told_mean(kind: Kind, stored: float) -> float:
+    """The mean of an arm's values in their own units."""
+    if kind.code >= BOUNDED:
+        return kind.low + stored * (kind.high - kind.low)
+    return stored
+
+
+@kernel
+def told_difference(kind: Kind, stored: float) -> float:
+    """The mean difference of a pair in the units of the values."""
+    if kind.code >= BOUNDED:
+        return (2.0 * stored - 1.0) * (kind.high - kind.low)
+    return stored
+
+
+@kernel
+def symmetric_radius(code: int, n: float, m2: float, scale: float, level: float) -> float:
+    """Half the width of the interval of a kind that is not bounded."""
+    if code == SUB_GAUSSIAN:
+        return sub_gaussian_radius(n, scale, level)
+    if code == GAUSSIAN:
+        return gaussian_radius(n, m2, level)
+    if code == FINITE_VARIANCE:
+        return finite_variance_radius(n, m2, level)
+    return math.inf if n < 1.0 else 0.0  # EXACT
+
+
+@kernel
+def stored_interval(
+    code: int, scale: float, n: float, mean: float, m2: float, m3: float, m4: float, level: float
+) -> tuple[float, float]:
+    """Both ends in stored units."""
+    if code >= BOUNDED:
+        return bounded_interval(n, mean, m2, m3, m4, level)
+    radius = symmetric_radius(code, n, m2, scale, level)
+    return mean - radius, mean + radius
+
+
+@kernel
+def arm_interval(
+    kind: Kind, n: float, mean: float, m2: float, m3: float, m4: float, level: float
+) -> tuple[float, float]:
+    """The mean of one arm: an interval that misses with probability ≤ exp(−level), at all n at once."""
+    low, high = stored_interval(kind.code, kind.sd, n, mean, m2, m3, m4, level)
+    return told_mean(kind, low), told_mean(kind, high)
+
+
+@kernel
+def pair_interval(
+    kind: Kind, n: float, mean: float, m2: float, m3: float, m4: float, level: float
+) -> tuple[float, float]:
+    """The difference of two arms' means: an interval that misses with probability ≤ exp(−level)."""
+    low, high = stored_interval(kind.code, kind.pair_sd, n, mean, m2, m3, m4, level)
+    return told_difference(kind, low), told_difference(kind, high)
+
+
+@kernel
+def arm_bounds(
+    kind: Kind, n: float, mean: float, m2: float, m3: float, m4: float, level: float
+) -> tuple[float, float]:
+    """A lower and an upper bound of an arm's mean, each of which fails with probability ≤ exp(−level)."""
+    if kind.code >= BOUNDED:
+        low = bounded_lower(n, mean, m2, m3, m4, level)
+        high = bounded_upper(n, mean, m2, m3, m4, level)
+        return told_mean(kind, low), told_mean(kind, high)
+    radius = symmetric_radius(kind.code, n, m2, kind.sd, one_sided_level(level))
+    return mean - radius, mean + radius
+
+
+@kernel
+def worth_looking(
+    kind: Kind,
+    n: float,
+    mean: float,
+    m2: float,
+    level: float,
+    tolerance: float,
+    reach: float,
+    seen_low: float,
+    seen_high: float,
+) -> bool:
+    """Whether a pair's interval can show more than [seen_low, seen_high], the best ends seen so far.
+
+    More is: the difference is above `tolerance`, below −`tolerance`, at most `reach` (tolerance +
+    resolution) or at least −`reach`. An interval is hardly narrower than mean ± sqrt(2·(M2/n)·level/n),
+    which costs no root finding. Not looking is always valid.
+    """
+    if kind.code == SUB_GAUSSIAN or kind.code == EXACT:
+        return True
+    least = math.sqrt(2.0 * (m2 / n) * level / n)
+    centre = told_difference(kind, mean)
+    if kind.code >= BOUNDED:
+        least *= 2.0 * (kind.high - kind.low)
+    above, below = centre - least, centre + least
+    return bool(
+        (seen_low <= tolerance < above)
+        or (seen_high >= -tolerance > below)
+        or (seen_high > reach >= below)
+        or (seen_low < -reach <= above)
+    )

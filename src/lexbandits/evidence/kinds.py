@@ -1,0 +1,177 @@
+"""What is known of the noise: its kind, one for all objectives or one each, and which values it allows."""
+
+import difflib
+import math
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from lexbandits.arrays import Vector
+from lexbandits.checks import per_objective, positive, real, whole
+
+# The codes of the kinds; those from BOUNDED on have values in [low, high].
+SUB_GAUSSIAN, GAUSSIAN, FINITE_VARIANCE, EXACT, BOUNDED, BERNOULLI = range(6)
+CODES = {
+    "sub_gaussian": SUB_GAUSSIAN,
+    "gaussian": GAUSSIAN,
+    "finite_variance": FINITE_VARIANCE,
+    "exact": EXACT,
+    "bounded": BOUNDED,
+    "bernoulli": BERNOULLI,
+}
+FORMS = (
+    '"gaussian", "bernoulli", ("bounded", lo, hi), ("sub_gaussian", sd), ("sub_gaussian", sd, "dependent"), '
+    '"finite_variance" or "exact"'
+)
+WATCHED = 30  # values of an arm among which a repetition is noticed
+
+
+class Kind(NamedTuple):
+    """The noise on one objective, as kernels take it."""
+
+    code: int
+    low: float = -math.inf  # the least and the largest value
+    high: float = math.inf
+    sd: float = math.nan  # sub-Gaussian scale of one arm's values,
+    pair_sd: float = math.nan  # and of the difference of two arms' values in one pass
+
+
+Setting = str | list[Any]  # "gaussian" or ["bounded", 0.0, 1.0]: JSON keeps it
+
+
+def checked_kinds(noise: Any, noise_sd: float | ArrayLike | None, n_objectives: int) -> Setting:
+    """The setting `noise` in its plain form: one kind, or a list of one per objective.
+
+    `noise_sd`, one number or one per objective, is short for ("sub_gaussian", sd). Together with it
+    `noise` must be None or "gaussian", which such noise also is.
+    """
+    n_objectives = whole("n_objectives", n_objectives, least=1)
+    if noise_sd is not None:
+        if noise is not None and not (isinstance(noise, str) and noise == "gaussian"):
+            raise ValueError(
+                f"give noise or noise_sd, not both; got noise {noise!r} and noise_sd {noise_sd!r}"
+            )
+        scales = per_objective("noise_sd", noise_sd, n_objectives)
+        if isinstance(scales, list):
+            return [["sub_gaussian", scale] for scale in scales]
+        return ["sub_gaussian", scales]
+    if noise is None:
+        return "gaussian"
+    if isinstance(noise, str) or _is_one_kind(noise):
+        return _checked_kind("noise", noise)
+    try:
+        kinds = list(noise)
+    except TypeError:
+        raise TypeError(f"noise must be {FORMS}, or a list of one per objective; got {noise!r}") from None
+    if len(kinds) != n_objectives:
+        raise ValueError(f"noise must be one kind or one per objective ({n_objectives}), got {len(kinds)}")
+    return [_checked_kind(f"noise[{i}]", kind) for i, kind in enumerate(kinds)]
+
+
+def spread_kinds(setting: Setting, n_objectives: int) -> tuple[Kind, ...]:
+    """One `Kind` per objective of a setting in its plain form."""
+    one = isinstance(setting, str) or _is_one_kind(setting)
+    return tuple(_kind(s) for s in ([setting] * n_objectives if one else setting))
+
+
+def kind_rows(kinds: Sequence[Kind]) -> Vector:
+    """(m, 5) the kinds as an array, a row each, for a state; `interval.kind_at` reads them."""
+    return np.array(kinds, dtype=np.float64).reshape(len(kinds), len(Kind._fields))
+
+
+def check_rewards(kinds: Sequence[Kind], arms: Iterable[int], rewards: Vector) -> None:
+    """Refuse the first of the (n, m) rewards, nan where nothing was measured, that its kind rules out."""
+    low = np.array([kind.low for kind in kinds])
+    high = np.array([kind.high for kind in kinds])
+    wrong = np.isinf(rewards) | (rewards < low) | (rewards > high)
+    if not wrong.any():
+        return
+    row, objective = (int(i) for i in np.argwhere(wrong)[0])
+    value, kind = float(rewards[row, objective]), kinds[objective]
+    where = f"of arm {list(arms)[row]} on objective {objective}"
+    if math.isinf(value):
+        raise ValueError(f"the value {where} must be finite, or nan where it was not measured; got {value}")
+    if kind.code == BERNOULLI:
+        raise ValueError(f'the value {where} must be in [0, 1] for "bernoulli" noise, got {value}')
+    raise ValueError(
+        f"the value {where} must be in the declared bounds [{kind.low}, {kind.high}], got {value}; "
+        "widen the bounds in a new policy rather than clip the value, which would move the mean"
+    )
+
+
+def repeated_value(values: Iterable[float]) -> float | None:
+    """The first value that occurs twice among the first 30, nan aside: a sign that they are not Gaussian."""
+    seen: set[float] = set()
+    for value in values:
+        if value in seen:
+            return value
+        if not math.isnan(value):
+            seen.add(value)
+        if len(seen) == WATCHED:
+            return None
+    return None
+
+
+def repetition_warning(arm: int, objective: int, value: float) -> str:
+    """What to say of a repeated value under "gaussian"."""
+    return (
+        f"arm {arm} gave {value} more than once on objective {objective}, which Gaussian noise never does: "
+        'its intervals may be wrong; say noise="bernoulli", ("bounded", lo, hi) or "exact" instead'
+    )
+
+
+def _is_one_kind(noise: Any) -> bool:
+    """Whether a sequence is one kind with its numbers, not one kind per objective."""
+    if not isinstance(noise, (list, tuple)) or not noise or not isinstance(noise[0], str):
+        return False
+    return any(not isinstance(part, (str, list, tuple)) for part in noise[1:])
+
+
+def _checked_kind(name: str, kind: Any) -> Setting:
+    parts = [kind] if isinstance(kind, str) else list(kind) if isinstance(kind, (list, tuple)) else []
+    if not parts or not isinstance(parts[0], str):
+        raise TypeError(f"{name} must be {FORMS}; got {kind!r}")
+    word, *rest = parts
+    if word not in CODES:
+        near = difflib.get_close_matches(word, CODES, n=1, cutoff=0.5)
+        hint = f"did you mean {near[0]!r}? " if near else ""
+        raise ValueError(f"{name}: unknown kind {word!r}; {hint}it must be {FORMS}")
+    if word == "bounded":
+        return ["bounded", *_checked_bounds(name, kind, rest)]
+    if word == "sub_gaussian":
+        if len(rest) == 2 and rest[1] == "dependent":
+            return ["sub_gaussian", positive(f"the sd of {name}", rest[0]), "dependent"]
+        if len(rest) != 1:
+            raise ValueError(
+                f'{name} must be ("sub_gaussian", sd) or ("sub_gaussian", sd, "dependent"), got {kind!r}'
+            )
+        return ["sub_gaussian", positive(f"the sd of {name}", rest[0])]
+    if rest:
+        raise ValueError(f'{name} must be "{word}" alone, got {kind!r}')
+    return word
+
+
+def _checked_bounds(name: str, kind: Any, bounds: list[Any]) -> list[float]:
+    if len(bounds) != 2:
+        raise ValueError(f'{name} must be ("bounded", lo, hi), got {kind!r}')
+    low, high = real(f"the lower bound of {name}", bounds[0]), real(f"the upper bound of {name}", bounds[1])
+    if not low < high:
+        raise ValueError(f"the lower bound of {name} must be below the upper one, got {low} and {high}")
+    if math.isinf(2.0 * (high - low)):
+        raise ValueError(f"the bounds of {name} are too far apart for floating point: {low} and {high}")
+    return [low, high]
+
+
+def _kind(setting: Setting) -> Kind:
+    parts: list[Any] = [setting] if isinstance(setting, str) else setting
+    word, *numbers = parts
+    if word == "bernoulli":
+        return Kind(BERNOULLI, 0.0, 1.0)
+    if word == "bounded":
+        return Kind(BOUNDED, numbers[0], numbers[1])
+    if word == "sub_gaussian":
+        apart = 2.0 if numbers[1:] == ["dependent"] else math.sqrt(2.0)
+        return Kind(SUB_GAUSSIAN, sd=numbers[0], pair_sd=apart * numbers[0])
+    return Kind(CODES[word])

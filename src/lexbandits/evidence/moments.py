@@ -1,0 +1,29 @@
+"""Running moments of a sequence: all that an interval knows of its data, whatever their number."""
+
+from lexbandits.jit import kernel
+
+
+@kernel
+def push(
+    n: float, mean: float, m2: float, m3: float, m4: float, value: float
+) -> tuple[float, float, float, float, float]:
+    """(n, mean, M2, M3, M4) with one more value; Mp is the sum of the p-th powers of value − mean."""
+    before = n
+    n = before + 1.0
+    d = value - mean
+    dn = d / n
+    dn2 = dn * dn
+    t = d * dn * before
+    m4 += t * dn2 * (n * n - 3.0 * n + 3.0) + 6.0 * dn2 * m2 - 4.0 * dn * m3
+    m3 += t * dn * (n - 2.0) - 3.0 * dn * m2
+    return n, mean + dn, m2 + t, m3, m4
+
+
+@kernel
+def push_squares(n: float, mean: float, m2: float, value: float) -> tuple[float, float, float]:
+    """(n, mean, M2) with one more value: the first three of `push`, to the bit."""
+    before = n
+    n = before + 1.0
+    d = value - mean
+    dn = d / n
+    return n, mean + dn, m2 + d * dn * before
