@@ -333,6 +333,7 @@ class LexElimTol(Policy):
     rules = Rules(choose, observe, finished)
     accepts_missing = True
     round_robin = False
+    warns = True  # of values that repeat under "gaussian"; False for who reads `repeating`
 
     def __init__(
         self,
@@ -570,6 +571,11 @@ class LexElimTol(Policy):
         return int(self.state.clock[PASS])
 
     @property
+    def repeating(self) -> tuple[int, ...]:
+        """The "gaussian" objectives on which an arm gave one value twice, which Gaussian noise never does."""
+        return tuple(sorted(self._suspect))
+
+    @property
     def wanted(self) -> tuple[int, ...]:
         """The arms that the current pass asks."""
         return tuple(np.flatnonzero(self.state.who[ASKED]).tolist())
@@ -788,6 +794,8 @@ class LexElimTol(Policy):
             for i, kind in enumerate(self._kinds):
                 if kind.code == GAUSSIAN and i not in self._suspect and any(old[i] == row[i] for old in early):
                     self._suspect.add(i)
+                    if not self.warns:
+                        continue
                     warnings.warn(repetition_warning(arm, i, row[i]), UserWarning, stacklevel=3)
             early.append(row)
 

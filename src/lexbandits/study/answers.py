@@ -134,10 +134,15 @@ def _certificate(fold: Fold) -> tuple[dict[str, Any], ...]:
                 "low": _plain(ends[0]),
                 "high": _plain(ends[1]),
                 "results": int(row.results),
-                "verdict": str(row.verdict),
+                "verdict": _verdict(fold, row.verdict),
             }
         )
     return tuple(rows)
+
+
+def _verdict(fold: Fold, verdict: str) -> str:
+    before, by, index = verdict.partition("beaten by ")
+    return f"{before}{by}{fold.ledger.arm_names[int(index)]!r}" if by else verdict
 
 
 def _plain(number: float) -> float | None:

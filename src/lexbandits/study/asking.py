@@ -5,6 +5,8 @@ import secrets
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from lexbandits.study.answers import answer_of, ended, trial_id
 from lexbandits.study.errors import (
     ConflictError,
@@ -15,7 +17,7 @@ from lexbandits.study.errors import (
 )
 from lexbandits.study.fold import Fold
 from lexbandits.study.journal import Turn
-from lexbandits.study.ledger import EXPIRED, FAILED, LATE, OPEN, RELEASED, TOLD
+from lexbandits.study.ledger import EXPIRED, FAILED, IMPORTED, LATE, OPEN, RELEASED, TOLD
 from lexbandits.study.storage import Lease, Request
 from lexbandits.study.trial import Trial, moment
 
@@ -176,9 +178,19 @@ def correct(turn: Turn, trial: Trial | str, values: Any, reason: str) -> str:
         return "noted"
     if all(value is None for value in new.values()):
         raise ConflictError("a correction needs a value: what was not measured cannot be declared later")
+    _check_exact_correction(turn, number, new)
     turn.append("corrected", {"values": new, "reason": reason}, number, arm)
     turn.settle()
     return "corrected"
+
+
+def _check_exact_correction(turn: Turn, number: int, values: dict[str, float | None]) -> None:
+    """An exact value may be corrected while no other trial of the arm has told it."""
+    ledger, arm = turn.ledger, turn.ledger.arm[number]
+    others = (ledger.column("arm") == arm) & np.isin(ledger.column("state"), (TOLD, IMPORTED))
+    others[number] = False
+    if np.isfinite(ledger.column("values")[others][:, ledger.exact_columns]).any():
+        _check_exact(turn, number, values)
 
 
 def end(turn: Turn, reason: str) -> None:

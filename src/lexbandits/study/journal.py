@@ -107,16 +107,31 @@ class Journal:
         self.storage, self.row, self.read_only = storage, row, read_only
         self.lock = threading.RLock()
         self._fold: Fold | None = None
+        self._warned: set[int] = set()  # objectives whose values look as if their noise were another
 
     def transact(self, work: Callable[[Turn], T]) -> T:
         """Do the work in one transaction; once more if the server went away meanwhile."""
         if self.read_only:
             raise StorageError(f"study {self.row.name!r} was opened to be read only")
         try:
-            return self._once(work)
+            result = self._once(work)
         except ConnectionLost:
             self._fold = None
-        return self._once(work)
+            result = self._once(work)
+        self._warn()
+        return result
+
+    def _warn(self) -> None:
+        if self._fold is None:
+            return
+        for column in set(self._fold.policy.repeating) - self._warned:
+            self._warned.add(column)
+            warnings.warn(
+                f"{self._fold.ledger.spec.objectives[column]}: an arm gave the same value more than once, which "
+                "Gaussian noise never does: its intervals may be wrong, and noise cannot be changed after "
+                'looking; say noise="bernoulli", ("bounded", low, high) or "exact" in a new study',
+                stacklevel=4,
+            )
 
     def _once(self, work: Callable[[Turn], T]) -> T:
         with self.lock:

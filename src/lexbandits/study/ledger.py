@@ -73,6 +73,7 @@ class Ledger:
         self.notes = 0
         self.stops: list[Stop] = []
         self.open: dict[int, float] = {}  # number -> until
+        self.exact_columns: list[int] = []
         self.exact: dict[tuple[int, int], float] = {}  # (arm, column) -> its one value
         self.revision = 0  # grows when a value changes after it was filled in
         self.counts = [0] * len(STATES)
@@ -263,8 +264,8 @@ class Ledger:
     def _set_values(self, number: int, values: list[float], exact: bool = True) -> None:
         m = len(values)
         self.values[number * m : (number + 1) * m] = array("d", values)
-        if exact and self._exact_columns:
-            for column in self._exact_columns:
+        if exact and self.exact_columns:
+            for column in self.exact_columns:
                 if values[column] == values[column]:
                     self.exact.setdefault((self.arm[number], column), values[column])
 
@@ -282,7 +283,7 @@ class Ledger:
         self._prepare()
 
     def _prepare(self) -> None:
-        self._exact_columns = [i for i, o in enumerate(self.spec.objectives) if o.noise == "exact"]
+        self.exact_columns = [i for i, o in enumerate(self.spec.objectives) if o.noise == "exact"]
         self._order_items()
 
     def _order_items(self) -> None:
