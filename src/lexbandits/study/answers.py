@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from lexbandits.study.fold import Fold
-from lexbandits.study.ledger import EXPIRED, FAILED, IMPORTED, LATE, OPEN, STATES, TOLD
+from lexbandits.study.ledger import EXPIRED, FAILED, LATE, OPEN, STATES, TOLD
 from lexbandits.study.spec import TRIAL_COLUMNS
 
 
@@ -154,7 +154,9 @@ def _plain(number: float) -> float | None:
 
 
 def settling(fold: Fold) -> str | None:
-    """The objective being settled; None when all are."""
+    """The objective being settled; None when there is an answer."""
+    if fold.ledger.end is not None or fold.policy.finished:
+        return None
     column, names = fold.policy.objective, fold.ledger.spec.names
     return names[column] if 0 <= column < len(names) else None
 
@@ -170,16 +172,13 @@ def status_of(fold: Fold, now: float, leases: dict[int, float]) -> Status:
             others = fold.waits_for(number)
             held_back += bool(others)
             behind.update(others)
-    measured = ledger.counts[TOLD]
-    if ledger.counts[IMPORTED]:
-        measured += int((np.isfinite(ledger.column("values")).any(axis=1) & (states == IMPORTED)).sum())
     untils = (leases.get(number, until) for number, until in ledger.open.items())
     return Status(
         name=ledger.spec.name,
         state=fold.state,
         objective=settling(fold),
         candidates=tuple(ledger.arm_names[index] for index in policy.candidates),
-        results=measured,
+        results=sum(ledger.measured),
         open=len(ledger.open),
         waiting=held_back,
         overdue=sum(until <= now for until in untils),

@@ -77,10 +77,10 @@ class Turn:
             name = ledger.arm_names[index]
             if failures < ledger.spec.max_failures or name in ledger.withdrawn or ledger.paused is not None:
                 continue
-            if len(ledger.offered) > 1:
+            if any(ledger.measured[other] for other in ledger.offered if other != index):
                 self.withdraw(name, f"could not be measured: failed {failures} times in a row")
-            else:
-                reason = f"arm {name!r}, the only one left, failed {failures} times in a row"
+            else:  # without it, an arm of which nothing is known would be the answer
+                reason = f"arm {name!r} failed {failures} times in a row, and no other was ever measured"
                 self.append("paused", {"reason": reason})
         if ledger.end is None and self.fold.policy.finished:
             self.append("finished", answer_of(self.fold).as_json())

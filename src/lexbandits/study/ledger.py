@@ -47,7 +47,7 @@ class Ledger:
     """The record of a study after its first `seq` events."""
 
     small: ClassVar[tuple[str, ...]] = (  # what a cache keeps beside the columns
-        "seq", "at", "policy", "settings", "version", "arms", "order", "withdrawn", "failing", "workers",
+        "seq", "at", "policy", "settings", "version", "arms", "order", "withdrawn", "failing", "measured", "workers",
         "paused", "budget", "end", "unfair", "imported_items", "highest", "notes",
     )  # fmt: skip
 
@@ -62,6 +62,7 @@ class Ledger:
         self.order: list[int] = []  # columns by priority
         self.withdrawn: dict[str, str] = {}  # arm -> why
         self.failing: list[int] = []  # failures in a row, per arm
+        self.measured: list[int] = []  # results, per arm
         self.workers: list[str] = []
         self.paused: str | None = None
         self.budget: int | None = None
@@ -192,6 +193,7 @@ class Ledger:
         self.fills.append(number)
         arm = self.arm[number]
         self.failing[arm] = self.failing[arm] + 1 if missing else 0
+        self.measured[arm] += not missing
 
     def _on_failed(self, event: Event) -> None:
         number = self._resolve(event, FAILED)
@@ -231,6 +233,7 @@ class Ledger:
             self.values.extend([math.nan] * len(row))
             self._set_values(number, [_or_nan(value) for value in row])
             self.fills.append(number)
+            self.measured[self.arm[number]] += any(value is not None for value in row)
         if payload["items"] is not None:
             self.imported_items += payload["items"]
             self._order_items()
@@ -296,6 +299,7 @@ class Ledger:
         self.arms.append(arm)
         self.arm_names.append(arm["name"])
         self.failing.append(0)
+        self.measured.append(0)
 
     def _rules(self, event: Event, **changed: Any) -> None:
         """The rules change from `from_pass` on, and whatever had ended goes on."""

@@ -176,9 +176,9 @@ class SqlStorage(Storage):
         with self._lock:
             self._drop_connection()
 
-    def after_fork(self) -> None:
-        """In a child: a lock that another thread of the parent held would never be given back."""
-        self._lock = threading.RLock()
+    def __del__(self) -> None:
+        if getattr(self, "_connection", None) is not None:
+            self._drop_connection()
 
     @contextmanager
     def _speaking(self) -> Iterator[None]:

@@ -111,8 +111,7 @@ class Run:
     def _give_up(self) -> None:
         """Give back what nobody has begun or finished; a value that was refused stays with its trial."""
         for future, trial in self._busy.items():
-            future.cancel()
-            if not future.done() or future.cancelled():
+            if future.cancel() or not future.done() or future.exception() is not None:
                 try:
                     self.study.release(trial)
                 except StorageError:
