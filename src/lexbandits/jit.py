@@ -1,4 +1,4 @@
-"""The `kernel` decorator: ordinary Python, compiled by numba. The only import of numba."""
+"""Ordinary Python, compiled by numba: `kernel`, `apart`, `written_in` and `fused`. The only import of numba."""
 
 import hashlib
 import os
@@ -17,16 +17,40 @@ def kernel(function: F, *, cache: bool = True) -> F:
     """Compile `function` with strict IEEE arithmetic, so that both modes agree bit for bit.
 
     With LEXBANDITS_JIT=0 the same source runs interpreted: for coverage, a debugger, or doubt.
-    Compiled code is kept on disk where a folder can be written, and in memory elsewhere. Pass
-    cache=False for a function that closes over other kernels: it could never be found again.
+    Compiled code is kept on disk where a folder can be written, and in memory elsewhere.
     """
+    # forceinline: numba counts references to every array handed to a call that stays a call
+    return _compiled(function, cache=cache, forceinline=True)
+
+
+def apart(function: F) -> F:
+    """A kernel that stays a call: for much work done rarely, which would take its callers long to compile."""
+    return _compiled(function)
+
+
+def written_in(function: F) -> F:
+    """A kernel that is written into each caller, so that it may be handed other kernels.
+
+    As fast as if its text stood there: for what several policies do alike with functions of their own.
+    """
+    return _compiled(function, inline="always")
+
+
+def fused(function: F, *parts: Callable[..., Any]) -> F:
+    """A loop that closes over `parts`, compiled with them if all of them are kernels, else as it is.
+
+    Never kept on disk: numba could not find it again.
+    """
+    return _compiled(function, cache=False, forceinline=True) if all(map(is_compiled, parts)) else function
+
+
+def _compiled(function: F, *, cache: bool = True, **how: Any) -> F:
     if INTERPRETED:
         return function
     from numba import njit
 
     def compiled(cache: bool) -> Any:
-        # forceinline: numba counts references to every array handed to a call that stays a call
-        return njit(cache=cache, nogil=True, error_model="numpy", fastmath=False, forceinline=True)(function)
+        return njit(cache=cache, nogil=True, error_model="numpy", fastmath=False, **how)(function)
 
     if not cache or not os.path.exists(function.__code__.co_filename):  # typed at a prompt
         return cast(F, compiled(False))

@@ -19,12 +19,11 @@ from lexbandits.evidence.interval import (
     stored_difference,
     stored_value,
     told_difference,
-    told_mean,
     worth_looking,
 )
 from lexbandits.evidence.kinds import BOUNDED, EXACT, Kind
 from lexbandits.evidence.moments import push, push_squares
-from lexbandits.jit import kernel
+from lexbandits.jit import apart, kernel
 from lexbandits.policies.base import Arms, eliminate
 
 # The fields of State.clock: the current PASS, the arm whose TURN it is (−1: nobody's), places that the
@@ -49,9 +48,10 @@ class State(NamedTuple):
     values: Vector  # (K, m) told in the current pass
     singles: Vector  # (K, m, 3 or 5) moments of the arms' values
     pairs: Vector  # (P, m, 3 or 5) moments of the differences a − b, a < b
-    seen: Vector  # (P, m, 2) the largest lower and the least upper end of θ_a − θ_b seen
-    bounds: Vector  # (K, m, 2) the same of arms tested against a target
+    lows: Vector  # (m, K, K) the largest lower end of θ_a − θ_b seen; the least upper end is −lows[i, b, a]
+    bounds: Vector  # (m, K, 2) the largest lower and the least upper bound of arms tested against a target
     gone: Counts  # (K, 2) position in the order at which the arm is out, −1 if it is not; its rival
+    must: NDArray[np.bool_]  # (m,) whether the objective has a target that somebody may meet
     reached: NDArray[np.bool_]  # (m, K) the arms that reached a target that none of them meets
     order: Counts  # (m,) objectives by priority
     limits: Vector  # (m, 6) tolerance, tolerance + resolution, target, target − resolution, log levels
@@ -87,7 +87,7 @@ def push_value(table: Vector, row: int, i: int, kind: Kind, value: float) -> Non
     table[row, i, 2] = m2
 
 
-@kernel
+@apart
 def fold_values(state: State) -> None:
     """Count the current pass: every member's values and every pair's differences, on all objectives."""
     arms, values = state.arms, state.values
@@ -115,202 +115,190 @@ def fold_values(state: State) -> None:
                     push_value(state.pairs, pair_of(a, b, n_arms), i, kind, difference)
 
 
-# --- what a pair shows
+# --- facts; lows and limits are those of a state
 
 
 @kernel
-def low_end(state: State, a: int, b: int, i: int) -> float:
-    """The largest lower end of θ_a − θ_b seen."""
-    n_arms = state.gone.shape[0]
-    if a < b:
-        return float(state.seen[pair_of(a, b, n_arms), i, LOW])
-    return -float(state.seen[pair_of(b, a, n_arms), i, HIGH])
-
-
-@kernel
-def high_end(state: State, a: int, b: int, i: int) -> float:
-    """The least upper end of θ_a − θ_b seen."""
-    return -low_end(state, b, a, i)
-
-
-@kernel
-def beats(state: State, a: int, b: int, i: int) -> bool:
+def beats(lows: Vector, limits: Vector, i: int, a: int, b: int) -> bool:
     """It has been seen that a is better than b by more than the tolerance."""
-    return low_end(state, a, b, i) > state.limits[i, TOLERANCE]
+    return bool(lows[i, a, b] > limits[i, TOLERANCE])
 
 
 @kernel
-def not_worse(state: State, a: int, b: int, i: int) -> bool:
+def not_worse(lows: Vector, limits: Vector, i: int, a: int, b: int) -> bool:
     """It has been seen that a is worse than b by at most tolerance + resolution."""
-    return low_end(state, a, b, i) >= -state.limits[i, REACH]
+    return bool(lows[i, a, b] >= -limits[i, REACH])
 
 
 @kernel
-def close(state: State, a: int, b: int, i: int) -> bool:
+def close(lows: Vector, limits: Vector, i: int, a: int, b: int) -> bool:
     """Neither is worse than the other by more than tolerance + resolution."""
-    return not_worse(state, a, b, i) and not_worse(state, b, a, i)
+    return bool(lows[i, a, b] >= -limits[i, REACH] and lows[i, b, a] >= -limits[i, REACH])
 
 
 @kernel
-def common_results(state: State, a: int, b: int, i: int) -> float:
-    """In how many passes both were measured; for an exact objective whether both are known."""
-    if state.kinds[i, 0] == EXACT:
-        return min(1.0, state.singles[a, i, 0], state.singles[b, i, 0])
-    pair = pair_of(min(a, b), max(a, b), state.gone.shape[0])
-    return float(state.pairs[pair, i, 0])
+def misses(bounds: Vector, limits: Vector, i: int, arm: int) -> bool:
+    """It has been seen that the arm is below the target."""
+    return bool(bounds[i, arm, HIGH] < limits[i, TARGET])
 
 
 @kernel
-def mean_difference(state: State, a: int, b: int, i: int) -> float:
-    """The mean of a − b over common passes; 0 where there is none."""
-    if common_results(state, a, b, i) == 0.0:
-        return 0.0
-    if state.kinds[i, 0] == EXACT:
-        return float(state.singles[a, i, 1] - state.singles[b, i, 1])
-    pair = pair_of(min(a, b), max(a, b), state.gone.shape[0])
-    difference = told_difference(kind_at(state.kinds, i), state.pairs[pair, i, 1])
-    return difference if a < b else -difference
+def meets(bounds: Vector, limits: Vector, i: int, arm: int) -> bool:
+    """It has been seen that the arm is above the target or at most the resolution below it."""
+    return bool(bounds[i, arm, HIGH] >= limits[i, TARGET] and bounds[i, arm, LOW] >= limits[i, FLOOR])
+
+
+# --- looking
 
 
 @kernel
-def look(state: State, a: int, b: int, i: int) -> None:
-    """Take note of the pair's interval, if it can show more than what was seen."""
-    if a > b:
-        a, b = b, a
+def paired(state: State, i: int, a: int, b: int) -> tuple[float, float]:
+    """Common results and the mean of a − b over them; an exact objective has one once both are known."""
     kind = kind_at(state.kinds, i)
-    pair = pair_of(a, b, state.gone.shape[0])
+    singles, pairs = state.singles, state.pairs
     if kind.code == EXACT:
-        if common_results(state, a, b, i) > 0.0:
-            state.seen[pair, i, LOW] = state.seen[pair, i, HIGH] = mean_difference(state, a, b, i)
+        known = min(1.0, singles[a, i, 0], singles[b, i, 0])
+        return known, singles[a, i, 1] - singles[b, i, 1]
+    row = pair_of(min(a, b), max(a, b), singles.shape[0])
+    difference = told_difference(kind, pairs[row, i, 1])
+    return pairs[row, i, 0], difference if a < b else -difference
+
+
+@kernel
+def look(state: State, i: int, a: int, b: int) -> None:
+    """Take note of the interval of the pair a < b, if it can show more than what was seen."""
+    lows, limits = state.lows, state.limits
+    kind = kind_at(state.kinds, i)
+    if kind.code == EXACT:
+        known, difference = paired(state, i, a, b)
+        if known > 0.0:
+            lows[i, a, b] = difference
+            lows[i, b, a] = -difference
         return
-    n, mean, m2, m3, m4 = moments(state.pairs, pair, i)
+    n, mean, m2, m3, m4 = moments(state.pairs, pair_of(a, b, lows.shape[1]), i)
     if n < 2.0:
         return
-    level, tolerance, reach = state.limits[i, LEVEL], state.limits[i, TOLERANCE], state.limits[i, REACH]
-    low, high = state.seen[pair, i, LOW], state.seen[pair, i, HIGH]
-    if worth_looking(kind, n, mean, m2, level, tolerance, reach, low, high):
-        below, above = pair_interval(kind, n, mean, m2, m3, m4, level)
-        state.seen[pair, i, LOW] = max(low, below)
-        state.seen[pair, i, HIGH] = min(high, above)
-
-
-# --- what an arm shows against a target
-
-
-@kernel
-def has_target(state: State, i: int) -> bool:
-    """Whether the objective is one to be met, not one to be maximised."""
-    return not math.isnan(state.limits[i, TARGET])
+    low, high = lows[i, a, b], -lows[i, b, a]
+    if worth_looking(
+        kind, n, mean, m2, limits[i, LEVEL], limits[i, TOLERANCE], limits[i, REACH], low, high
+    ):
+        below, above = pair_interval(kind, n, mean, m2, m3, m4, limits[i, LEVEL])
+        lows[i, a, b] = max(low, below)
+        lows[i, b, a] = max(-high, -above)
 
 
 @kernel
-def misses(state: State, arm: int, i: int) -> bool:
-    """It has been seen that the arm is below the target."""
-    return bool(state.bounds[arm, i, HIGH] < state.limits[i, TARGET])
-
-
-@kernel
-def meets(state: State, arm: int, i: int) -> bool:
-    """It has been seen that the arm is above the target or less than the resolution below it."""
-    return bool(not misses(state, arm, i) and state.bounds[arm, i, LOW] >= state.limits[i, FLOOR])
-
-
-@kernel
-def look_at_arm(state: State, arm: int, i: int) -> None:
+def look_at_arm(state: State, i: int, arm: int) -> None:
     """Take note of an arm's bounds on an objective with a target."""
-    n, mean, m2, m3, m4 = moments(state.singles, arm, i)
+    bounds = state.bounds
     kind = kind_at(state.kinds, i)
-    if n < (1.0 if kind.code == EXACT else 2.0):
-        return
-    below, above = arm_bounds(kind, n, mean, m2, m3, m4, state.limits[i, TARGET_LEVEL])
-    state.bounds[arm, i, LOW] = max(state.bounds[arm, i, LOW], below)
-    state.bounds[arm, i, HIGH] = min(state.bounds[arm, i, HIGH], above)
+    n, mean, m2, m3, m4 = moments(state.singles, arm, i)
+    if n >= (1.0 if kind.code == EXACT else 2.0):
+        below, above = arm_bounds(kind, n, mean, m2, m3, m4, state.limits[i, TARGET_LEVEL])
+        bounds[i, arm, LOW] = max(bounds[i, arm, LOW], below)
+        bounds[i, arm, HIGH] = min(bounds[i, arm, HIGH], above)
 
 
 # --- who survives
 
 
 @kernel
-def drop_missing(state: State, alive: NDArray[np.bool_], position: int) -> bool:
-    """Drop whoever misses the target; nobody, and False, if all of them do."""
+def copied(arms: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """A copy of a set of arms; much faster to compile than numpy's."""
+    copy = np.empty(arms.size, np.bool_)
+    for arm in range(arms.size):
+        copy[arm] = arms[arm]
+    return copy
+
+
+@kernel
+def drop_missing(state: State, alive: NDArray[np.bool_], position: int) -> None:
+    """Drop whoever misses the target; nobody if all of them do, but then the target is given up."""
+    bounds, limits, gone = state.bounds, state.limits, state.gone
     i = state.order[position]
     feasible = False
     for arm in range(alive.size):
-        feasible |= alive[arm] and not misses(state, arm, i)
+        feasible |= alive[arm] and not misses(bounds, limits, i, arm)
     for arm in range(alive.size):
         if not feasible:
             state.reached[i, arm] = alive[arm]
-        elif alive[arm] and misses(state, arm, i):
+        elif alive[arm] and misses(bounds, limits, i, arm):
             alive[arm] = False
-            state.gone[arm, 0] = position
-    return feasible
+            gone[arm, 0] = position
+    state.must[i] = feasible
 
 
 @kernel
 def drop_beaten(state: State, alive: NDArray[np.bool_], position: int) -> bool:
     """Drop whoever is beaten by somebody who got as far; False if that is everybody."""
+    lows, limits, gone = state.lows, state.limits, state.gone
     i = state.order[position]
-    before = alive.copy()
+    before = copied(alive)
     left = 0
     for b in range(alive.size):
         if not before[b]:
             continue
         left += 1
         for a in range(alive.size):
-            if before[a] and a != b and beats(state, a, b, i):
+            if before[a] and a != b and beats(lows, limits, i, a, b):
                 alive[b] = False
-                state.gone[b, 0] = position
-                state.gone[b, 1] = a
+                gone[b, 0] = position
+                gone[b, 1] = a
                 left -= 1
                 break
     return left > 0
 
 
 @kernel
-def is_open(state: State, alive: NDArray[np.bool_], arm: int, i: int) -> bool:
+def is_open(state: State, alive: NDArray[np.bool_], i: int, arm: int) -> bool:
     """Whether the objective is not settled as far as this survivor is concerned."""
-    if has_target(state, i) and not state.reached[i, arm]:
-        return not meets(state, arm, i)
+    lows, limits = state.lows, state.limits
+    if state.must[i]:
+        return not meets(state.bounds, limits, i, arm)
     for other in range(alive.size):
-        if alive[other] and other != arm and not close(state, arm, other, i):
+        if alive[other] and other != arm and not close(lows, limits, i, arm, other):
             return True
     return False
 
 
-@kernel
+@apart
 def survey(state: State) -> None:
     """Recompute who survives; the current objective is the first that is not settled.
 
     Where nobody would be left, a contradiction ends it and the survivors stay as they were.
     """
-    arms, clock = state.arms, state.clock
-    m = state.order.size
-    alive = state.who[OFFERED].copy()
-    state.gone[:] = -1
-    state.reached[:] = False
+    arms, clock, order, gone, must = state.arms, state.clock, state.order, state.gone, state.must
+    alive = copied(state.who[OFFERED])
+    for i in range(order.size):
+        must[i] = not math.isnan(state.limits[i, TARGET])
+    for arm in range(alive.size):
+        gone[arm, 0] = gone[arm, 1] = -1
+        for i in range(order.size):
+            state.reached[i, arm] = False
     position = 0
     settled = True
-    while position < m and settled:
-        i = state.order[position]
-        if not (has_target(state, i) and drop_missing(state, alive, position)):
-            if has_target(state, i) and clock[STOP] == 1:
-                clock[OVER] = 1
-                break
-            if not drop_beaten(state, alive, position):
-                clock[OVER] = clock[CONTRADICTION] = 1
-                return
+    while position < order.size and settled:
+        i = order[position]
+        tested = must[i]
+        if tested:
+            drop_missing(state, alive, position)
+        if tested and not must[i] and clock[STOP] == 1:
+            clock[OVER] = 1
+            break
+        if not must[i] and not drop_beaten(state, alive, position):
+            clock[OVER] = clock[CONTRADICTION] = 1
+            return
         for arm in range(alive.size):
-            if alive[arm] and is_open(state, alive, arm, i):
+            if settled and alive[arm] and is_open(state, alive, i, arm):
                 settled = False
-                break
         if settled:
             position += 1
     clock[POSITION] = position
-    if position == m:
+    if position == order.size:
         clock[OVER] = 1
     for arm in range(alive.size):
         if alive[arm] and not arms.active[arm]:  # the arm that beat it is out itself
             arms.active[arm] = True
-            arms.left[arm] = 0
+            arms.left[arm, 0] = arms.left[arm, 1] = arms.left[arm, 2] = 0
         elif arms.active[arm] and not alive[arm]:
-            eliminate(arms, arm, clock[RESULTS], state.order[state.gone[arm, 0]], state.gone[arm, 1])
+            eliminate(arms, arm, clock[RESULTS], order[gone[arm, 0]], gone[arm, 1])

@@ -31,7 +31,7 @@ from lexbandits.evidence.kinds import (
     repetition_warning,
     spread_kinds,
 )
-from lexbandits.jit import kernel
+from lexbandits.jit import apart, kernel
 from lexbandits.policies.base import Rules, untried
 from lexbandits.policies.facts import (
     ASKED,
@@ -57,29 +57,25 @@ from lexbandits.policies.facts import (
     State,
     beats,
     close,
-    common_results,
     fold_values,
-    has_target,
-    high_end,
     is_open,
     look,
     look_at_arm,
-    low_end,
-    mean_difference,
     meets,
     misses,
     moments,
     not_worse,
     pair_of,
+    paired,
     survey,
 )
 from lexbandits.policies.places import Place, Waiting, checked_places, told_numbers
 from lexbandits.policies.policy import Policy
-from lexbandits.policies.proof import best_by_differences, look_for, must_meet, plug_in, prove
+from lexbandits.policies.proof import best_by_differences, look_for, plug_in, prove
 
 FIRST_JUDGED = 5  # passes; with an exact objective the first pass is judged
 FIRST_PROOF = 10  # passes before there is a candidate
-RULE_EVERY = 3  # once there is one, every third pass asks as if there were none
+RULE_EVERY = 5  # once there is one, every fifth pass asks as if there were none
 MOST_BYTES = 1 << 30  # for all pairs
 
 
@@ -89,50 +85,48 @@ def next_judged(number: int) -> int:
     return number + max(1, number // 100)
 
 
-@kernel
+@apart
 def look_around(state: State) -> None:
     """Look at what the current objective still needs to know of the survivors."""
-    active, i = state.arms.active, state.order[state.clock[POSITION]]
+    active, lows, limits = state.arms.active, state.lows, state.limits
+    i = state.order[state.clock[POSITION]]
     for a in range(active.size):
-        if not active[a]:
-            continue
-        if must_meet(state, i):
-            if not meets(state, a, i):
-                look_at_arm(state, a, i)
-            continue
-        for b in range(a + 1, active.size):
-            if active[b] and not close(state, a, b, i):
-                look(state, a, b, i)
+        if active[a] and state.must[i]:
+            if not meets(state.bounds, limits, i, a):
+                look_at_arm(state, i, a)
+        elif active[a]:
+            for b in range(a + 1, active.size):
+                if active[b] and not close(lows, limits, i, a, b):
+                    look(state, i, a, b)
 
 
 @kernel
-def settle(state: State) -> None:
-    """Look and drop, objective by objective, until nothing changes."""
-    position = -1
+def settle(state: State, looked: int) -> None:
+    """Drop, and look at the next objective, until nothing changes; `looked` at this position already."""
     while True:
         survey(state)
-        if state.clock[OVER] == 1 or state.clock[POSITION] == position:
+        if state.clock[OVER] == 1 or state.clock[POSITION] == looked:
             return
-        position = state.clock[POSITION]
+        looked = state.clock[POSITION]
         look_around(state)
 
 
-@kernel
+@apart
 def judge(state: State) -> None:
     """Who survives, who answers, and whom the rule and the proof of the answer would ask next."""
     arms, clock, who = state.arms, state.clock, state.who
     proving = clock[PROVE] == 1 and clock[PASS] >= FIRST_PROOF
     candidate = -1
     for turn in range(2):
-        settle(state)
+        settle(state, -1 if turn == 0 else clock[POSITION])
         if clock[OVER] == 1 or not proving:
             break
         if candidate < 0 or not arms.active[candidate]:
             candidate = plug_in(state)
         if turn == 0:
             look_for(state, candidate)
-    who[BY_RULE] = False
-    who[BY_PROOF] = False
+    for arm in range(arms.active.size):
+        who[BY_RULE, arm] = who[BY_PROOF, arm] = False
     if clock[OVER] == 1:
         settled = clock[POSITION] == state.order.size and clock[CONTRADICTION] == 0
         clock[CANDIDATE] = best_by_differences(state, arms.active, state.order[-1]) if settled else plug_in(state)
@@ -142,12 +136,12 @@ def judge(state: State) -> None:
         clock[OVER] = 1
     i = state.order[clock[POSITION]]
     for arm in range(arms.active.size):
-        who[BY_RULE, arm] = arms.active[arm] and is_open(state, arms.active, arm, i)
+        who[BY_RULE, arm] = arms.active[arm] and is_open(state, arms.active, i, arm)
 
 
 @kernel
 def row_asked(state: State, number: int) -> int:
-    """Which arms pass `number` asks, as things stand: the rule's, or the proof's two times of three."""
+    """Which arms pass `number` asks, as things stand: the rule's, or the proof's four times of five."""
     return BY_PROOF if state.clock[CANDIDATE] >= 0 and number % RULE_EVERY != 0 else BY_RULE
 
 
@@ -156,15 +150,28 @@ def open_pass(state: State) -> None:
     """Fix the members of the current pass; nobody once it is over."""
     clock, who = state.clock, state.who
     row = row_asked(state, clock[PASS])
-    who[FILLED] = False
-    state.values[:] = 0.0
     clock[LACKS] = 0
     clock[TURN] = -1
     for arm in range(who.shape[1] - 1, -1, -1):
+        for i in range(state.values.shape[1]):
+            state.values[arm, i] = 0.0
+        who[FILLED, arm] = False
         who[ASKED, arm] = clock[OVER] == 0 and who[row, arm]
         if who[ASKED, arm]:
             clock[LACKS] += 1
             clock[TURN] = arm
+
+
+@apart
+def close_pass(state: State) -> None:
+    """Fold the current pass, judge if it is time, and open the next."""
+    clock = state.clock
+    fold_values(state)
+    clock[PASS] += 1
+    if clock[PASS] == clock[NEXT]:
+        judge(state)
+        clock[NEXT] = next_judged(clock[PASS])
+    open_pass(state)
 
 
 @kernel
@@ -186,12 +193,7 @@ def fill(state: State, arm: int, reward: Vector) -> None:
         state.values[arm, i] = reward[i]
     clock[LACKS] -= 1
     if clock[LACKS] == 0:
-        fold_values(state)
-        clock[PASS] += 1
-        if clock[PASS] == clock[NEXT]:
-            judge(state)
-            clock[NEXT] = next_judged(clock[PASS])
-        open_pass(state)
+        close_pass(state)
     else:
         while not (who[ASKED, clock[TURN]] and not who[FILLED, clock[TURN]]):
             clock[TURN] += 1
@@ -277,11 +279,12 @@ def fill_intervals(state: State, level: float, singles: Vector, pairs: Vector) -
             n, mean, m2, m3, m4 = moments(state.singles, a, i)
             singles[a, i, LOW], singles[a, i, HIGH] = arm_interval(kind, n, mean, m2, m3, m4, level)
             for b in range(a + 1, n_arms):
-                low, high = low_end(state, a, b, i), high_end(state, a, b, i)
+                low, high = state.lows[i, a, b], -state.lows[i, b, a]
                 n, mean, m2, m3, m4 = moments(state.pairs, pair_of(a, b, n_arms), i)
                 if kind.code == EXACT:
-                    if common_results(state, a, b, i) > 0.0:
-                        low = high = mean_difference(state, a, b, i)
+                    known, difference = paired(state, i, a, b)
+                    if known > 0.0:
+                        low = high = difference
                 elif n >= 2.0:
                     below, above = pair_interval(kind, n, mean, m2, m3, m4, state.limits[i, LEVEL])
                     low, high = max(low, below), min(high, above)
@@ -403,9 +406,10 @@ class LexElimTol(Policy):
             values=np.zeros((K, m)),
             singles=np.zeros((K, m, depth)),
             pairs=np.zeros((n_pairs, m, depth)),
-            seen=np.tile([-math.inf, math.inf], (n_pairs, m, 1)),
-            bounds=np.tile([-math.inf, math.inf], (K, m, 1)),
+            lows=np.full((m, K, K), -math.inf),
+            bounds=np.tile([-math.inf, math.inf], (m, K, 1)),
             gone=np.full((K, 2), -1),
+            must=np.zeros(m, np.bool_),
             reached=np.zeros((m, K), np.bool_),
             order=np.array(range(m) if settings["order"] is None else settings["order"], np.int64),
             limits=self._limits(),
@@ -543,7 +547,7 @@ class LexElimTol(Policy):
         old, state = self.state, new.state
         least = int(old.clock[HIGHEST]) + 1
         start = least if from_pass is None else whole("from_pass", from_pass, least=least)
-        for name in ("singles", "pairs", "seen", "bounds"):
+        for name in ("singles", "pairs", "lows", "bounds"):
             getattr(state, name)[:] = getattr(old, name)
         for name in ("pulls", "sums", "means", "told"):
             getattr(state.arms, name)[:] = getattr(old.arms, name)
@@ -670,9 +674,9 @@ class LexElimTol(Policy):
             if y != x:
                 for i in self.state.order.tolist():
                     verdict = self._verdict(x, y, i)
-                    results = int(common_results(self.state, x, y, i))
-                    mean = mean_difference(self.state, x, y, i) if results else math.nan
-                    seen.append(Seen(y, i, mean, *differences[x, y, i].tolist(), results, verdict))
+                    results, mean = paired(self.state, i, x, y)
+                    mean = mean if results else math.nan
+                    seen.append(Seen(y, i, mean, *differences[x, y, i].tolist(), int(results), verdict))
                     if verdict == "beats" or verdict.startswith(("beaten", "misses")):
                         break
         return tuple(seen)
@@ -680,17 +684,17 @@ class LexElimTol(Policy):
     def _verdict(self, x: int, y: int, i: int) -> str:
         state = self.state
         position, rival = state.gone[y].tolist()
-        if must_meet(state, i):
-            if misses(state, y, i):
+        if state.must[i]:
+            if misses(state.bounds, state.limits, i, y):
                 return "misses the target"
-            return "meets the target" if meets(state, y, i) else "open"
-        if beats(state, x, y, i):
+            return "meets the target" if meets(state.bounds, state.limits, i, y) else "open"
+        if beats(state.lows, state.limits, i, x, y):
             return "beats"
         if position >= 0 and state.order[position] == i:
             return f"beaten by {rival}"
-        if close(state, x, y, i):
+        if close(state.lows, state.limits, i, x, y):
             return "close"
-        return "not worse" if not_worse(state, x, y, i) else "open"
+        return "not worse" if not_worse(state.lows, state.limits, i, x, y) else "open"
 
     def best_guess(self) -> int:
         """Once finished the answer; before that what today's means would give."""

@@ -7,7 +7,7 @@ Blocks grow by 1 %, so even an arm a billion sweeps ahead fills fewer than two t
 
 from abc import abstractmethod
 from collections.abc import Callable
-from functools import cache, partial
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from lexbandits.arrays import Counts, Vector
 from lexbandits.evidence.radius import PRIOR as PRIOR
 from lexbandits.evidence.radius import time_uniform_intervals
-from lexbandits.jit import is_compiled, kernel
+from lexbandits.jit import fused, kernel
 from lexbandits.policies.base import Arms, Rules, record
 from lexbandits.policies.policy import Policy
 
@@ -192,4 +192,4 @@ def _replay_loop(rules: Rules) -> Callable[..., int]:
             observe(state, arms[t], rewards[t])
         return arms.size
 
-    return partial(kernel, cache=False)(replay) if is_compiled(observe) else replay
+    return fused(replay, observe)

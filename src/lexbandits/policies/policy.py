@@ -4,7 +4,7 @@ import copy
 import math
 import operator
 from collections.abc import Callable, Iterable
-from functools import cache, partial
+from functools import cache
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from lexbandits.arrays import Counts, Vector
 from lexbandits.checks import whole
-from lexbandits.jit import is_compiled, kernel
+from lexbandits.jit import fused
 from lexbandits.policies.base import (
     Elimination,
     Rules,
@@ -244,8 +244,7 @@ def _next_arm(rules: Rules) -> Callable[[Any, Counts], int]:
     def next_arm(state: Any, pending: Counts) -> int:
         return -1 if finished(state) else choose(state, pending)
 
-    compilable = is_compiled(choose) and is_compiled(finished)
-    return partial(kernel, cache=False)(next_arm) if compilable else next_arm
+    return fused(next_arm, choose, finished)
 
 
 @cache
@@ -256,7 +255,7 @@ def _replay_loop(rules: Rules) -> Callable[[Any, Counts, Vector], None]:
         for t in range(arms.size):
             observe(state, arms[t], rewards[t])
 
-    return partial(kernel, cache=False)(replay) if is_compiled(observe) else replay
+    return fused(replay, observe)
 
 
 def _same(left: Any, right: Any) -> bool:

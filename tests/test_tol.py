@@ -1,0 +1,231 @@
+"""LexElim-Tol is its specification, whatever the noise, the order of telling and the rules."""
+
+import math
+import pickle
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import lexbandits as lb
+import tol_oracle
+from lexbandits.evidence.interval import arm_bounds, pair_interval, stored_difference
+from lexbandits.evidence.kinds import spread_kinds
+
+KINDS = ["gaussian", ["sub_gaussian", 0.3], ["bounded", -1.0, 3.0], "bernoulli", "exact", "finite_variance"]
+
+
+@pytest.fixture(autouse=True)
+def quiet():
+    """Tapes with ties are no Gaussian noise, and the policy says so."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=".*gave .* more than once.*")
+        yield
+
+
+def bounded_ends(kind, values, level, pair):
+    """The library's interval: tested elsewhere."""
+    own = spread_kinds(["bounded", *kind[1:]], 1)[0]
+    if pair:
+        return pair_interval(own, *tol_oracle.moments([stored_difference(own, d, 0.0) for d in values]), level)
+    scaled = [(v - own.low) / (own.high - own.low) for v in values]
+    return arm_bounds(own, *tol_oracle.moments(scaled), level)
+
+
+def plain(kind):
+    if kind == "bernoulli":
+        return ("bounded", 0.0, 1.0)
+    return (kind,) if isinstance(kind, str) else tuple(kind)
+
+
+@st.composite
+def worlds(draw, kinds=KINDS):
+    """Settings of a policy, and a tape: the values of any place, ties and missing ones included."""
+    K, m = draw(st.integers(1, 4)), draw(st.integers(1, 3))
+    noise = draw(st.lists(st.sampled_from(kinds), min_size=m, max_size=m))
+    at_least = draw(st.none() | st.lists(st.none() | st.sampled_from([0.4, 0.9, 5.0]), min_size=m, max_size=m))
+    chosen = {
+        "delta": draw(st.sampled_from([0.05, 0.5, 0.95])),
+        "tolerance": draw(st.lists(st.sampled_from([0.0, 0.125, 0.5]), min_size=m, max_size=m)),
+        "resolution": draw(st.lists(st.sampled_from([0.125, 0.5, 1.5]), min_size=m, max_size=m)),
+        "noise": noise,
+        "at_least": at_least,
+        "if_infeasible": draw(st.sampled_from(["go on", "stop"])),
+        "settle": draw(st.sampled_from(["answer", "all"])),
+        "order": draw(st.none() | st.permutations(range(m))),
+        "offered": draw(st.none() | st.sets(st.integers(0, K - 1), min_size=1).map(sorted)),
+    }
+    level = draw(st.lists(st.lists(st.integers(0, 2), min_size=m, max_size=m), min_size=K, max_size=K))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    smooth = rng.standard_normal((7 * K, m)) * draw(st.sampled_from([0.05, 0.2, 0.5]))
+    coarse = draw(st.booleans())
+    lost = draw(st.sets(st.integers(0, 12), max_size=4))
+
+    def tape(arm, number):
+        values = []
+        for i, kind in enumerate(noise):
+            shift = float(smooth[(5 * number + 3 * arm) % len(smooth), i])
+            value = 0.5 * level[arm][i] + (round(4 * shift) / 4 if coarse else shift)
+            if kind == "exact":
+                value = 0.5 * level[arm][i]
+            elif kind == "bernoulli":
+                value = float(0.25 + 0.3 * level[arm][i] + shift > 0.5)
+            elif plain(kind)[0] == "bounded":
+                value = min(3.0, max(-1.0, value))
+            values.append(None if (7 * number + 5 * arm + 3 * i) % 13 in lost else value)
+        return values
+
+    return (K, m), chosen, tape
+
+
+def oracle_rules(shape, named):
+    return tol_oracle.Rules(
+        *shape,
+        named["delta"],
+        named["tolerance"],
+        named["resolution"],
+        [plain(kind) for kind in named["noise"]],
+        named["at_least"],
+        named["order"],
+        named["offered"],
+        named["if_infeasible"] == "stop",
+        named["settle"] == "answer",
+        bounded_ends,
+    )
+
+
+def expected(shape, chosen, filled):
+    return tol_oracle.Run(oracle_rules(shape, chosen), filled)
+
+
+def agree(policy, run):
+    assert policy.folded == run.passes
+    assert policy.finished == run.over
+    assert policy.contradiction == run.contradiction
+    assert set(policy.candidates) == run.active
+    assert policy.wanted == (() if run.over else tuple(run.members()))
+    assert {e.arm: (e.round, e.objective, e.rival) for e in policy.eliminations} == run.left
+    assert dict(policy.infeasible) == {i: tuple(arms) for i, arms in run.infeasible.items()}
+    order = run.rules.order
+    assert policy.objective == (order[run.position] if run.position < run.rules.m else run.rules.m)
+    assert policy.recommendation == (run.candidate if run.over else run.plug_in())
+    for (i, a, b), seen in run.lows.items():
+        assert policy.state.lows[i, a, b] == pytest.approx(max(seen), rel=1e-12, abs=1e-12)
+
+
+def drive(policy, tape, most):
+    """Ask and tell, one after the other; the places filled."""
+    filled = {}
+    while len(filled) < most and not policy.finished:
+        arm, number = policy.ask_place()
+        assert arm == policy.ask()
+        filled[arm, number] = tape(arm, number)
+        policy.tell(arm, filled[arm, number])
+    return filled
+
+
+@pytest.mark.interpreted
+@given(worlds(), st.integers(0, 160))
+@settings(max_examples=150, deadline=None)
+def test_it_is_its_specification(world, most):
+    shape, chosen, tape = world
+    policy = lb.LexElimTol(*shape, **chosen)
+    filled = drive(policy, tape, most)
+    agree(policy, expected(shape, chosen, filled))
+    again = policy.fresh()
+    again.tell_many([a for a, _ in filled], list(filled.values()), [k for _, k in filled])
+    assert again == policy
+    assert pickle.loads(pickle.dumps(policy)) == policy
+
+
+@pytest.mark.interpreted
+@given(worlds(), st.integers(1, 12), st.randoms(use_true_random=False), st.integers(0, 40))
+@settings(max_examples=100, deadline=None)
+def test_the_state_is_a_function_of_the_set_of_filled_places(world, passes, random, extra):
+    """Any permutation of tells that name their place gives the equal policy, asked for or not."""
+    shape, chosen, tape = world
+    places = [(arm, number) for number in range(passes) for arm in range(shape[0])]
+    places += [(random.randrange(shape[0]), passes + random.randrange(9)) for _ in range(extra)]
+    places = sorted(set(places) - set(random.sample(places, len(places) // 8)))
+    inorder = lb.LexElimTol(*shape, **chosen)
+    for arm, number in places:
+        inorder.tell(arm, tape(arm, number), item=number)
+    agree(inorder, expected(shape, chosen, {place: tape(*place) for place in places}))
+    for _ in range(2):
+        random.shuffle(places)
+        shuffled, cut = inorder.fresh(), random.randrange(len(places) + 1)
+        for arm, number in places[:cut]:
+            shuffled.tell(arm, tape(arm, number), item=number)
+        late = places[cut:]
+        shuffled.tell_many([a for a, _ in late], [tape(*place) for place in late], [k for _, k in late])
+        assert shuffled == inorder
+        assert shuffled.ask_places(5) == inorder.ask_places(5)
+
+
+def test_policies_that_wait_for_different_places_differ():
+    one, two = (lb.LexElimTol(2, 1, delta=0.1, tolerance=0.1) for _ in range(2))
+    one.tell(0, [1.0], item=3)
+    two.tell(0, [1.0], item=4)
+    two.state.clock[3] = 3  # the highest pass told
+    assert one != two
+
+
+def test_the_tapes_above_reach_every_end():
+    """Proofs, everything settled, targets nobody meets, eliminations on later objectives, revisions."""
+    seen = dict.fromkeys(["proof", "settled", "stopped", "infeasible", "later", "contradiction"], 0)
+
+    @given(worlds())
+    @settings(max_examples=300, deadline=None, database=None, derandomize=True)
+    def collect(world):
+        shape, chosen, tape = world
+        policy = lb.LexElimTol(*shape, **chosen)
+        drive(policy, tape, 160)
+        ended = policy.finished and not policy.contradiction
+        seen["settled"] += ended and policy.objective == shape[1] and shape[0] > 1
+        seen["stopped"] += ended and policy.objective < shape[1] and bool(policy.infeasible)
+        seen["proof"] += ended and policy.objective < shape[1] and not policy.infeasible
+        seen["infeasible"] += bool(policy.infeasible) and chosen["if_infeasible"] == "go on"
+        seen["later"] += any(e.objective != policy.state.order[0] for e in policy.eliminations)
+        seen["contradiction"] += policy.contradiction
+
+    collect()
+    assert all(count >= 5 for name, count in seen.items() if name != "contradiction"), seen
+
+
+@pytest.mark.interpreted
+@given(worlds(), worlds(), st.integers(0, 80), st.integers(0, 80), st.data())
+@settings(max_examples=100, deadline=None)
+def test_amended_it_is_the_rule_in_force_on_the_same_facts(world, other, most, more, data):
+    """Tolerances, resolutions, order and arms change after looking, also after the end."""
+    (K, m), chosen, tape = world
+    _, new, _ = other
+    policy = lb.LexElimTol(K, m, **chosen)
+    filled = drive(policy, tape, most)
+    ahead = {(arm, number): tape(arm, number) for arm, number in policy.ask_places(data.draw(st.integers(0, 3)))}
+    for (arm, number), values in ahead.items():
+        policy.tell(arm, values, item=number)
+    run = expected((K, m), chosen, {**filled, **ahead})
+    before = pickle.dumps(policy)
+    changes = {
+        "tolerance": (new["tolerance"] * m)[:m],
+        "resolution": (new["resolution"] * m)[:m],
+        "order": data.draw(st.permutations(range(m))),
+        "offered": data.draw(st.sets(st.integers(0, K - 1), min_size=1).map(sorted)),
+    }
+    changes = {name: changes[name] for name in data.draw(st.sets(st.sampled_from(sorted(changes))))}
+    highest = max((number for _, number in {**filled, **ahead}), default=-1)
+    start = highest + 1 + data.draw(st.integers(0, 2))
+    amended = policy.amended(**changes, from_pass=start)
+    assert pickle.dumps(policy) == before
+    assert amended.settings == {**policy.settings, **changes}
+    assert amended.fresh() == lb.LexElimTol(K, m, **{**chosen, **changes})
+    run.amend(oracle_rules((K, m), {**chosen, **changes}), start, {**filled, **ahead})
+    agree(amended, run)
+    assert amended.rounds == policy.rounds
+    later = drive(amended, tape, more)
+    assert min((number for _, number in later), default=start) >= start
+    run.filled = {**filled, **ahead, **later}
+    run.go_on()
+    agree(amended, run)

@@ -1,0 +1,315 @@
+"""LexElim-Tol in use: places, missing and bad values, the certificate, and what it refuses."""
+
+import json
+import math
+import warnings
+
+import numpy as np
+import pytest
+
+import lexbandits as lb
+from lexbandits.world.noise import stream
+
+
+def make(K=3, m=2, **changes):
+    return lb.LexElimTol(K, m, **{"delta": 0.1, "tolerance": 0.1, "noise_sd": 0.2, **changes})
+
+
+def run(policy, means, rng, sd=0.2, most=20_000):
+    while not policy.finished and policy.rounds < most:
+        arm = policy.ask()
+        policy.tell(arm, means[arm] + sd * rng.standard_normal(policy.n_objectives))
+    return policy
+
+
+# --- places
+
+
+def test_places_are_asked_pass_by_pass_and_ahead():
+    policy = make()
+    assert policy.ask_places(4) == [(0, 0), (1, 0), (2, 0), (0, 1)]
+    assert policy.ask_place([(0, 0), (1, 0), (2, 0)]) == (0, 1)
+    policy.tell(1, [1.0, 2.0], item=0)
+    assert policy.lacking == ((0, 0), (2, 0))
+    assert policy.wanted == (0, 1, 2)
+    policy.tell(0, [1.0, 2.0], item=1)
+    assert policy.ask_places(4) == [(0, 0), (2, 0), (1, 1), (2, 1)]
+    assert policy.ask([0]) == 2
+    assert policy.ask([0, 2]) == 1
+    policy.tell(0, [1.0, 1.0])
+    policy.tell(2, [None, None])
+    assert policy.folded == 1
+    assert policy.counts.tolist() == [[1, 1], [1, 1], [0, 0]]
+    assert policy.lacking == ((1, 1), (2, 1))
+    assert (policy.rounds, policy.pulls.tolist()) == (4, [2, 1, 1])
+
+
+def test_a_place_is_filled_once():
+    policy = make()
+    policy.tell(0, [1.0, 1.0], item=0)
+    policy.tell(0, [1.0, 1.0], item=2)
+    for item in (0, 2):
+        with pytest.raises(ValueError, match=f"arm 0 in pass {item} is already filled"):
+            policy.tell(0, [1.0, 1.0], item=item)
+    before = policy.__copy__()
+    with pytest.raises(ValueError, match="already filled"):
+        policy.tell_many([1, 1], [[1.0, 1.0]] * 2, [5, 5])
+    with pytest.raises(ValueError, match="from 0 on"):
+        policy.tell_many([1], [[1.0, 1.0]], [-1])
+    with pytest.raises(TypeError, match="items"):
+        policy.tell_many([1], [[1.0, 1.0]], [0, 1])
+    assert policy == before
+
+
+def test_what_comes_late_is_counted_and_nothing_else():
+    policy = make(noise="gaussian", noise_sd=None)
+    policy.tell_many([0, 1, 2], np.eye(3, 2))
+    means = policy.means
+    policy.tell(0, [9.0, 9.0], item=0)
+    assert policy.rounds == 4
+    assert policy.means.tolist() == means.tolist()
+
+
+def test_ahead_of_every_pass_it_asks_what_it_would_ask():
+    """With nothing else known, places asked far ahead are those it then wants."""
+    rng = np.random.default_rng(0)
+    policy, places = make(4, 1, noise_sd=5.0), set()
+    for _ in range(15):
+        batch = policy.ask_places(8, places)
+        assert not places & set(batch)
+        places |= set(batch)
+    for arm, number in sorted(places, key=lambda _: rng.random()):
+        policy.tell(arm, [rng.standard_normal()], item=number)
+    assert policy.folded == 30
+
+
+def test_after_the_end_results_are_only_counted():
+    policy = run(make(), np.array([[0.0, 0.0], [3.0, 0.0], [3.0, 3.0]]), np.random.default_rng(0))
+    assert policy.recommendation == 2
+    before, rounds = policy.certificate, policy.rounds
+    policy.tell(0, [99.0, 99.0])
+    policy.tell(1, [99.0, 99.0], item=policy.folded + 7)
+    policy.tell_many([0, 0], [[99.0, 99.0]] * 2)
+    assert policy.certificate == before
+    assert policy.rounds == rounds + 4
+    assert policy.ask() == 2
+    assert policy.ask_place() == (2, policy.folded)
+
+
+def test_arms_are_added_and_withdrawn():
+    rng = np.random.default_rng(1)
+    means = np.array([[0.0], [2.0], [2.05], [9.0]])
+    policy = run(make(2, 1, max_arms=4), means, rng)
+    assert policy.recommendation == 1
+    assert policy.pulls.shape == (4,)
+    more = run(policy.amended(offered=[0, 1, 3]), means, rng)
+    assert more.recommendation == 3
+    assert {e.arm for e in more.eliminations} == {0, 1}
+    again = more.amended(offered=[0, 1])
+    assert again.finished
+    assert again.recommendation == 1
+    with pytest.raises(ValueError, match="offered"):
+        policy.amended(offered=[4])
+    with pytest.raises(ValueError, match="from_pass"):
+        policy.amended(tolerance=0.2, from_pass=policy.folded - 1)
+
+
+# --- what it says
+
+
+def test_the_certificate_names_what_was_seen_of_every_rival():
+    means = np.array([[0.0, 0.0], [3.0, 0.0], [3.02, 3.0], [3.0, 3.02]])
+    policy = run(make(4), means, np.random.default_rng(2))
+    assert policy.certified
+    said = {(s.rival, s.objective): s for s in policy.certificate}
+    answer = policy.recommendation
+    assert answer in (2, 3)
+    assert said[0, 0].verdict == "beats"
+    assert (0, 1) not in said
+    assert said[1, 0].verdict in ("close", "not worse")
+    assert said[1, 1].verdict == "beats"
+    for (rival, i), seen in said.items():
+        truth = means[answer, i] - means[rival, i]
+        assert seen.low <= truth <= seen.high
+        assert seen.low <= seen.difference <= seen.high
+        assert seen.results == policy.paired[answer, rival, i] > 0
+
+
+def test_differences_and_intervals_hold_the_truth_and_are_antisymmetric():
+    means = np.array([[0.0, 0.5], [0.3, 0.2], [0.1, 0.1]])
+    policy = run(make(noise="gaussian", noise_sd=None, resolution=0.05), means, np.random.default_rng(3), most=300)
+    low, high = np.moveaxis(policy.differences, -1, 0)
+    truth = means[:, None] - means[None, :]
+    assert np.all((low <= truth) & (truth <= high))
+    assert np.array_equal(low, -high.transpose(1, 0, 2))
+    low, high = np.moveaxis(policy.intervals, -1, 0)
+    assert np.all((low < means) & (means < high))
+    assert np.isfinite(policy.differences).all()
+
+
+def test_an_answer_on_finite_variance_is_never_certified():
+    rng = np.random.default_rng(4)
+    policy = run(make(2, 1, noise="finite_variance", noise_sd=None), np.array([[0.0], [9.0]]), rng)
+    assert policy.finished
+    assert policy.folded >= 300
+    assert policy.large_sample
+    assert not policy.certified
+
+
+def test_exact_objectives_take_one_pass():
+    policy = make(3, 2, noise="exact", noise_sd=None, tolerance=0.0)
+    policy.tell_many([0, 1, 2], [[1.0, 5.0], [2.0, 3.0], [2.0, 4.0]])
+    assert policy.finished
+    assert policy.recommendation == 2
+    assert [(e.arm, e.objective, e.rival) for e in policy.eliminations] == [(0, 0, 1), (1, 1, 2)]
+
+
+def test_exact_values_measured_in_different_passes_are_compared():
+    policy = make(2, 1, noise="exact", noise_sd=None, tolerance=0.0)
+    policy.tell_many([0, 1], [[1.0], [None]])
+    policy.tell_many([0, 1], [[None], [2.0]])
+    assert policy.finished
+    assert policy.recommendation == 1
+
+
+def test_a_lone_arm_is_still_tested_against_its_target():
+    policy = make(1, 2, at_least=[None, 1.0])
+    assert not policy.finished
+    run(policy, np.array([[0.0, 0.0]]), np.random.default_rng(0))
+    assert policy.infeasible == ((1, (0,)),)
+    assert not policy.certified
+    assert policy.recommendation == 0
+
+
+def test_nobody_meets_the_target():
+    means = np.array([[0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
+    going_on = run(make(at_least=[5.0, None]), means, np.random.default_rng(0))
+    assert going_on.infeasible == ((0, (0, 1, 2)),)
+    assert going_on.recommendation == 2
+    assert not going_on.certified
+    stopped = run(make(at_least=[5.0, None], if_infeasible="stop"), means, np.random.default_rng(0))
+    assert stopped.finished
+    assert stopped.candidates == (0, 1, 2)
+    assert stopped.rounds < going_on.rounds
+
+
+def test_data_that_refute_everybody_end_in_a_contradiction():
+    """Impossible on the good event: each arm has been seen to beat the other."""
+    conflicted = make(2, 1, tolerance=0.1, noise_sd=0.2)
+    conflicted.state.lows[0] = 0.2
+    conflicted.tell_many([0, 1] * 5, [[0.0], [0.0]] * 5)
+    assert conflicted.contradiction
+    assert conflicted.finished
+    assert not conflicted.certified
+    assert conflicted.certificate == ()
+    assert conflicted.candidates == (0, 1)
+
+
+def test_settings_are_json_and_make_an_equal_policy():
+    policy = make(3, 3, noise_sd=None, noise=["gaussian", ("bounded", 0, 1), ("sub_gaussian", 2, "dependent")],
+                  at_least=[None, 0.5, None], order=[2, 0, 1], offered=[0, 2], max_arms=5)  # fmt: skip
+    assert lb.LexElimTol(**json.loads(json.dumps(policy.settings))) == policy
+    assert policy.candidates == (0, 2)
+
+
+def test_a_simulated_run_is_what_asking_and_telling_gives():
+    instance = lb.random_instance(5, 3, seed=2, noise_sd=0.3)
+    policy = lb.LexElimTol(5, 3, delta=0.1, tolerance=0.1)
+    simulated = lb.simulate(policy, instance, horizon=20_000, seed=1)
+    noise = stream(1, 0)
+    while not policy.finished:
+        arm = policy.ask()
+        policy.tell(arm, instance.means[arm] + 0.3 * noise.standard_normal(3))
+    assert policy.rounds == simulated.rounds
+    assert policy.recommendation == simulated.recommendation
+    assert policy.eliminations == simulated.eliminations
+    assert policy.certified
+
+
+# --- what it refuses
+
+
+@pytest.mark.parametrize(
+    ("noise", "reward", "message"),
+    [
+        ("bernoulli", [0.5, 1.5], r"arm 1 on objective 1 must be in \[0, 1\].*1.5"),
+        (["bounded", -1.0, 2.0], [0.0, -1.5], r"arm 1 on objective 1 .*\[-1.0, 2.0\].*-1.5"),
+        ("gaussian", [math.inf, 0.0], "finite"),
+        ("gaussian", ["high", 0.0], "numbers"),
+        ("gaussian", [0.0], "shape"),
+    ],
+)
+def test_bad_values_are_refused_before_anything_changes(noise, reward, message):
+    policy = make(noise=noise, noise_sd=None)
+    with pytest.raises((TypeError, ValueError), match=message):
+        policy.tell(1, reward)
+    with pytest.raises((TypeError, ValueError), match=message):
+        policy.tell_many([0, 1], [[0.5, 0.5], reward])
+    assert policy == policy.fresh()
+
+
+def test_a_second_different_exact_value_is_refused_wherever_the_first_is():
+    for first in ({}, {"item": 4}):
+        policy = make(2, 1, noise="exact", noise_sd=None)
+        policy.tell(0, [1.0], **first)
+        with pytest.raises(ValueError, match=r"objective 0 is exact, but arm 0 gave 2.0 after 1.0"):
+            policy.tell(0, [2.0])
+        policy.tell(0, [1.0])
+    with pytest.raises(ValueError, match="exact"):
+        make(2, 1, noise="exact", noise_sd=None).tell_many([0, 0], [[1.0], [2.0]])
+    simulated = lb.LexElimTol(2, 2, delta=0.1, tolerance=0.1, noise=["gaussian", "exact"])
+    with pytest.raises(ValueError, match="exact"):
+        lb.simulate(simulated, lb.Instance([[0.0, 0.0], [1.0, 1.0]], noise_sd=0.1), horizon=100, seed=0)
+
+
+def test_values_outside_the_bounds_end_a_simulation():
+    policy = lb.LexElimTol(2, 1, delta=0.1, tolerance=0.1, noise="bernoulli")
+    with pytest.raises(ValueError, match="bounds"):
+        lb.simulate(policy, lb.Instance([[0.5], [0.5]], noise_sd=3.0), horizon=100, seed=0)
+
+
+def test_repeated_values_under_gaussian_noise_are_suspicious_once():
+    policy = make(2, 1, noise="gaussian", noise_sd=None)
+    policy.tell_many([0, 1], [[1.0], [1.0]])
+    with pytest.warns(UserWarning, match=r'arm 0 gave 1.0 more than once on objective 0.*"bernoulli"'):
+        policy.tell(0, [1.0])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        policy.tell(1, [1.0])
+    with pytest.warns(UserWarning, match="more than once"):
+        make(2, 1, noise="gaussian", noise_sd=None).tell_many([0, 1, 0], [[1.0], [2.0], [1.0]])
+    late = make(2, 1, noise="gaussian", noise_sd=None)
+    values = np.random.default_rng(0).standard_normal((80, 1))
+    late.tell_many([0, 1] * 40, values)
+    late.tell_many([0, 1], values[-2:])
+    make(2, 1).tell_many([0, 1, 0, 1], [[1.0]] * 4)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"tolerance": 0.0}, "positive tolerance or a positive resolution"),
+        ({"tolerance": [0.1, 0.0], "resolution": [0.0, 0.1]}, "objective 0"),
+        ({"tolerance": -0.1}, "tolerance"),
+        ({"resolution": [0.1]}, "resolution"),
+        ({"noise": "bernoulli"}, "not both"),
+        ({"noise": "normal", "noise_sd": None}, "unknown kind"),
+        ({"at_least": [1.0]}, "at_least"),
+        ({"at_least": [1.0, math.nan]}, "at_least"),
+        ({"order": [0, 0]}, "order"),
+        ({"offered": []}, "offered"),
+        ({"offered": [0, 3]}, "offered"),
+        ({"max_arms": 2}, "max_arms"),
+        ({"settle": "soon"}, "settle"),
+        ({"if_infeasible": "panic"}, "if_infeasible"),
+    ],
+)
+def test_settings_that_make_no_sense(wrong, message):
+    with pytest.raises((TypeError, ValueError), match=message):
+        make(**wrong)
+
+
+def test_too_many_arms_are_refused_with_the_memory_they_would_take():
+    with pytest.raises(ValueError, match=r"5000 arms .* GiB"):
+        make(5000, 3)
+    make(300, 2)
