@@ -51,6 +51,23 @@ class PostgresStorage(SqlStorage):
             self._roll_back()
             raise
 
+    @contextmanager
+    def _making(self) -> Iterator[Any]:
+        """As `_writing`, but locked before the transaction begins: inside one, a backend that has found no
+        table goes on believing so while another commits it."""
+        cursor = self._cursor()
+        cursor.execute(f"SELECT pg_advisory_lock({LOCKS}, 0)")
+        try:
+            cursor.execute("BEGIN")
+            yield cursor
+            cursor.execute("COMMIT")
+        except BaseException:
+            self._roll_back()
+            raise
+        finally:
+            if self._connection is not None:
+                cursor.execute(f"SELECT pg_advisory_unlock({LOCKS}, 0)")
+
     def _roll_back(self) -> None:
         connection = self._connection
         if connection is None:
@@ -59,7 +76,7 @@ class PostgresStorage(SqlStorage):
             if connection.info.transaction_status != psycopg.pq.TransactionStatus.IDLE:
                 connection.execute("ROLLBACK")
         except psycopg.Error:
-            self._drop_connection()
+            self.close()
 
     def _send(self, cursor: Any, statements: list[Statement]) -> None:
         """All in one statement: each but the last in a WITH."""
@@ -83,6 +100,6 @@ class PostgresStorage(SqlStorage):
         words = " ".join(str(error).split())
         connection = self._connection
         if isinstance(error, psycopg.OperationalError) and (connection is None or connection.closed):
-            self._drop_connection()
+            self.close()
             return ConnectionLost(f"{self.shown}: {words}")
         return StorageError(f"{self.shown}: {words}")
