@@ -44,7 +44,8 @@ class Server:
         assert done.returncode == 0, done.stdout + done.stderr
 
     def start(self) -> None:
-        options = f"-p {self.port} -c listen_addresses=127.0.0.1 -c fsync=off -c unix_socket_directories={self.folder}"
+        options = f"-p {self.port} -c listen_addresses=127.0.0.1 -c unix_socket_directories={self.folder}"
+        options += " -c fsync=off"  # safe against kill -9 all the same
         self._run(
             "pg_ctl", "-D", f"{self.folder}/data", "-w", "-o", options, "-l", f"{self.folder}/log", "start"
         )

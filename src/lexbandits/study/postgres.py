@@ -10,11 +10,11 @@ from sqlalchemy.engine import make_url
 
 from lexbandits.study.errors import StorageBusyError, StorageError
 from lexbandits.study.sql import SqlStorage, Statement, deleted_meanwhile
-from lexbandits.study.storage import ConnectionLost
+from lexbandits.study.storage import LostConnectionError
 
 PATIENCE = 60  # seconds
 LOCKS = 0x6C657842  # the half of our advisory locks' keys that tells them from others'
-SETTLE = "SET lock_timeout = '{}s'; SET synchronous_commit = on; SET default_transaction_isolation = 'read committed'"
+SETTINGS = "SET lock_timeout = '{}s'; SET default_transaction_isolation = 'read committed'"
 
 
 class PostgresStorage(SqlStorage):
@@ -27,7 +27,7 @@ class PostgresStorage(SqlStorage):
         url = make_url(address).set(drivername="postgresql+psycopg")
         self._address = address
         self.engine = create_engine(url)
-        self._conninfo: dict[str, Any] = self.engine.dialect.create_connect_args(url)[1]
+        self._conninfo = dict(self.engine.dialect.create_connect_args(url)[1])
         super().__init__(url.set(drivername="postgresql").render_as_string(hide_password=True))
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -36,7 +36,7 @@ class PostgresStorage(SqlStorage):
     def _connect(self) -> Any:
         arguments = {"connect_timeout": 10, "application_name": "lexbandits", **self._conninfo}
         connection = psycopg.connect(autocommit=True, **arguments)
-        connection.execute(SETTLE.format(PATIENCE))
+        connection.execute(SETTINGS.format(PATIENCE))
         return connection
 
     @contextmanager
@@ -101,5 +101,5 @@ class PostgresStorage(SqlStorage):
         connection = self._connection
         if isinstance(error, psycopg.OperationalError) and (connection is None or connection.closed):
             self.close()
-            return ConnectionLost(f"{self.shown}: {words}")
+            return LostConnectionError(f"{self.shown}: {words}")
         return StorageError(f"{self.shown}: {words}")

@@ -79,7 +79,7 @@ REQUESTS = Table(
     _of_study(primary_key=True),
     Column("request", String(200), primary_key=True),
     Column("first", Integer, nullable=False),
-    Column("count", Integer, nullable=False),
+    Column("size", Integer, nullable=False),
     sqlite_with_rowid=False,
 )
 LEASES = Table(
@@ -205,7 +205,7 @@ class SqlStorage(Storage):
         version = self._version()
         if version != SCHEMA:
             raise StorageVersionError(
-                f"{self.shown} has tables of version {version}, this lexbandits knows {SCHEMA}: upgrade lexbandits"
+                f"{self.shown} has tables of version {version}, this lexbandits knows {SCHEMA}: upgrade it"
             )
 
     def _make_tables(self, cursor: Any) -> None:
@@ -262,7 +262,9 @@ class SqlStorage(Storage):
 
     def read(self, study: int, since: int, most: int | None = None) -> Iterator[Event]:
         """In portions, each of its own statement: nobody waits for who reads slowly."""
-        statement = f"SELECT {EVENT_COLUMNS} FROM lexbandits_events WHERE study = ? AND seq >= ? ORDER BY seq LIMIT ?"
+        statement = (
+            f"SELECT {EVENT_COLUMNS} FROM lexbandits_events WHERE study = ? AND seq >= ? ORDER BY seq LIMIT ?"
+        )
         left = most
         while left is None or left > 0:
             size = FETCH if left is None else min(left, FETCH)
@@ -321,10 +323,10 @@ class _SqlTransaction(Transaction):
         return now, [] if rows[0][0] is None else list(from_rows(row[:7] for row in rows))
 
     def leases(self) -> dict[int, float]:
-        return dict(self._rows("SELECT trial, until FROM lexbandits_leases WHERE study = ?", self.study))  # type: ignore[arg-type]
+        return dict(self._rows("SELECT trial, until FROM lexbandits_leases WHERE study = ?", self.study))
 
     def request(self, key: str) -> Request | None:
-        statement = "SELECT request, first, count FROM lexbandits_requests WHERE study = ? AND request = ?"
+        statement = "SELECT request, first, size FROM lexbandits_requests WHERE study = ? AND request = ?"
         rows = self._rows(statement, self.study, key)
         return Request(*rows[0]) if rows else None
 
@@ -356,7 +358,7 @@ def _inserts(
         statements.append(
             (f"DELETE FROM lexbandits_leases WHERE study = ? AND trial IN ({marks})", [study, *part])
         )
-    insert("lexbandits_requests", "request, first, count", [] if request is None else [request])
+    insert("lexbandits_requests", "request, first, size", [] if request is None else [request])
     return statements
 
 
