@@ -1,4 +1,4 @@
-"""What a call costs the database, and what an old journal costs to open: counted where possible, not timed."""
+"""What a call costs the database, and an old journal to open: counted where possible, not timed."""
 
 import json
 import time

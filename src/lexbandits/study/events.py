@@ -51,4 +51,4 @@ def from_rows(rows: Iterable[tuple[Any, ...]]) -> Iterator[Event]:
     rows = list(rows)
     payloads = json.loads(f"[{','.join([row[4] for row in rows])}]")
     for row, payload in zip(rows, payloads, strict=True):
-        yield Event(*row[:4], payload, *row[5:7])
+        yield Event(row[0], row[1], row[2], row[3], payload, row[5], row[6])

@@ -85,6 +85,11 @@ class Fold:
         self.ledger.apply(events)
 
     @property
+    def is_awake(self) -> bool:
+        """Whether anybody has looked at the policy yet."""
+        return self._policy is not None
+
+    @property
     def policy(self) -> PlacePolicy:
         """The policy after everything on record. Not to be changed: use a copy."""
         ledger = self.ledger
