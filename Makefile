@@ -6,16 +6,16 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: paper test test-slow check bench headline pictures browser clean
+.PHONY: paper test test-slow check bench headline pictures browser database clean
 
 paper: $(READY)  ## reproduce the paper: results/paper/report.html
 	$(BIN)/lexbandits paper --out results/paper
 
-test: $(READY) browser  ## all tests but the long ones, compiled; then a short run of the kernels interpreted
+test: $(READY) browser database  ## all tests but the long ones, compiled; then a short run of the kernels interpreted
 	$(BIN)/python -m pytest -m "not slow"
 	LEXBANDITS_JIT=0 $(BIN)/python -m pytest -q -m interpreted
 
-test-slow: $(READY)  ## error rates over thousands of seeds
+test-slow: $(READY) database  ## error rates over thousands of seeds, workers killed for long
 	$(BIN)/python -m pytest -m slow
 
 check: $(READY)  ## format, lint, types, layers
@@ -40,7 +40,7 @@ $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "lexbandits needs Python 3.11 or newer")'
 	$(PYTHON) -m venv --clear $(VENV)
 	$(INSTALL) --upgrade "pip>=25.1"
-	$(INSTALL) --constraint constraints.txt --editable ".[dask,ray]" --group dev
+	$(INSTALL) --constraint constraints.txt --editable ".[dask,ray,live,postgres,parquet]" --group dev
 	touch $@
 
 .venv-bench/.ready: benchmarks/peers.txt
@@ -54,6 +54,15 @@ browser:
 		echo "installing chromium for the report's tests"; \
 		{ apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq chromium; } >/dev/null 2>&1 || \
 			echo "chromium could not be installed; the tests will say what they skip"; \
+	fi
+
+# Studies are tested on a real PostgreSQL: Debian's, started by the tests on a port of its own.
+database:
+	@if ! ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 && ! command -v initdb >/dev/null && \
+		[ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+		echo "installing postgresql for the tests of studies"; \
+		{ apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq postgresql; } >/dev/null 2>&1 || \
+			echo "postgresql could not be installed; the tests will say what they skip"; \
 	fi
 
 clean:

@@ -248,7 +248,17 @@ class LexElimTol(PlacePolicy):
         new._scrutiny = copy.deepcopy(self._scrutiny)
         return new
 
+    def quiet(self) -> Self:
+        """From now on `repeating` alone tells of values that Gaussian noise never gives."""
+        self._scrutiny.aloud = False
+        return self
+
     # --- what it knows
+
+    @property
+    def repeating(self) -> tuple[int, ...]:
+        """The "gaussian" objectives on which an arm gave one value twice."""
+        return tuple(sorted(self._scrutiny.suspect))
 
     @property
     def wanted(self) -> tuple[int, ...]:

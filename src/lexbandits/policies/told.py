@@ -16,7 +16,8 @@ class Scrutiny:
     def __init__(self, kinds: Sequence[Kind]) -> None:
         self.kinds = kinds
         self._early: dict[int, list[list[float]]] = {}  # the first values told of each arm
-        self._suspect: set[int] = set()  # objectives of which a warning was given
+        self.suspect: set[int] = set()  # objectives of which a warning was given
+        self.aloud = True  # False for who warns in words of his own
 
     def check(self, arm: int, values: Vector) -> None:
         """One result; the common case is quick."""
@@ -35,9 +36,11 @@ class Scrutiny:
             return
         row = values.tolist()
         for i, kind in enumerate(self.kinds):
-            unsuspected = kind.code == GAUSSIAN and i not in self._suspect
+            unsuspected = kind.code == GAUSSIAN and i not in self.suspect
             if unsuspected and any(old[i] == row[i] for old in early):
-                self._suspect.add(i)
+                self.suspect.add(i)
+                if not self.aloud:
+                    continue
                 warnings.warn(repetition_warning(arm, i, row[i]), UserWarning, stacklevel=4)
         early.append(row)
 

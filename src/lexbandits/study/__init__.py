@@ -1,0 +1,1 @@
+"""Live studies: named arms and objectives, measured by many workers, on a journal that loses nothing."""

@@ -1,0 +1,209 @@
+"""Handing out trials and taking their results, inside one transaction."""
+
+import math
+import secrets
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from lexbandits.study.answers import answer_of, ended, trial_id
+from lexbandits.study.errors import (
+    ConflictError,
+    StudyError,
+    StudyFinished,
+    StudyPaused,
+    UnknownTrialError,
+)
+from lexbandits.study.fold import Fold
+from lexbandits.study.journal import Turn
+from lexbandits.study.ledger import EXPIRED, FAILED, IMPORTED, LATE, OPEN, RELEASED, TOLD
+from lexbandits.study.storage import Lease, Request
+from lexbandits.study.trial import Trial, moment
+
+Told = tuple[Trial | str, Any]
+
+
+# --- asking
+
+
+def hand_out(turn: Turn, n: int, lease: float, worker: str | None, request: str | None) -> list[Trial]:
+    """Up to n trials; the same ones again for a request that was answered before."""
+    if request is not None and (known := turn.request(request)) is not None:
+        return [trial_of(turn.fold, number) for number in range(known.first, known.first + known.size)]
+    turn.expire_overdue()
+    turn.settle()
+    if turn.fold.state != "measuring":
+        return []
+    ledger, first, until = turn.ledger, len(turn.ledger), turn.now + lease
+    for number, (arm, place) in enumerate(turn.fold.next_places(n), first):
+        payload = {"pass": place, "nonce": secrets.randbits(32), "until": until}
+        turn.append("asked", payload, number, ledger.arm_names[arm], worker)
+        turn.leases.append(Lease(number, worker, until, lease))
+    count = len(ledger) - first
+    if request is not None and count:
+        turn.new_request = Request(request, first, count)
+    return [trial_of(turn.fold, number) for number in range(first, first + count)]
+
+
+def trial_of(fold: Fold, number: int) -> Trial:
+    """A trial as it is handed out."""
+    ledger = fold.ledger
+    until = ledger.open.get(number, ledger.until[number])
+    arm, item = ledger.arm_names[ledger.arm[number]], ledger.item(ledger.place[number])
+    return Trial(number, trial_id(fold, number), arm, item, moment(until))
+
+
+def nothing_to_measure(fold: Fold) -> StudyError:
+    """Why an ask was given nothing."""
+    name, state = fold.ledger.spec.name, fold.state
+    if state == "paused":
+        return StudyPaused(f"study {name!r} is paused: {fold.ledger.paused}")
+    answer = answer_of(fold)
+    return StudyFinished(f"study {name!r}: {state}; its answer is {answer.arm!r}, {answer.reason}")
+
+
+# --- telling
+
+
+def number_of(turn: Turn, trial: Trial | str) -> int:
+    """The number of a trial that this study handed out."""
+    identity = trial.id if isinstance(trial, Trial) else trial
+    ledger = turn.ledger
+    if identity is None:
+        raise UnknownTrialError("this trial was handed out when there was nothing to measure: it is not told")
+    if not isinstance(identity, str):
+        raise TypeError(f"a trial is what ask gave, or its id, got {trial!r}")
+    digits = identity.partition("-")[0]
+    if digits.isdecimal() and len(digits) < 18 and int(digits) < len(ledger):
+        number = int(digits)
+        if identity == trial_id(turn.fold, number) and not math.isnan(ledger.until[number]):
+            return number
+    raise UnknownTrialError(f"study {ledger.spec.name!r} did not hand out a trial {identity!r}")
+
+
+def take_all(turn: Turn, results: Sequence[Told]) -> list[str]:
+    """Take results: all are checked before the first is recorded."""
+    spec = turn.ledger.spec
+    checked = [(number_of(turn, trial), spec.checked(values)) for trial, values in results]
+    outcomes = [_take(turn, number, values) for number, values in checked]
+    outcomes = [
+        _worth(turn.fold, number) if outcome == "recorded" else outcome
+        for (number, _), outcome in zip(checked, outcomes, strict=True)
+    ]
+    turn.settle()
+    return outcomes
+
+
+def record(turn: Turn, trial: Trial | str, values: Any) -> str:
+    """Take one result without looking at what it means."""
+    return _take(turn, number_of(turn, trial), turn.ledger.spec.checked(values))
+
+
+def _take(turn: Turn, number: int, values: dict[str, float | None]) -> str:
+    ledger = turn.ledger
+    state = ledger.state[number]
+    if state == OPEN:
+        if not turn.in_time(number):
+            turn.resolve("expired", number, {})
+            turn.resolve("told_late", number, dict(values))
+            return "late"
+        _check_exact(turn, number, values)
+        over = ledger.end is not None
+        turn.resolve("told", number, dict(values))
+        return "after the end" if over else "recorded"
+    if state == EXPIRED:
+        turn.resolve("told_late", number, dict(values))
+        return "late"
+    if state == RELEASED:
+        raise ConflictError(
+            f"trial {trial_id(turn.fold, number)} was released; its place is asked again as another"
+        )
+    vector = [math.nan if (value := values.get(name)) is None else value for name in ledger.spec.names]
+    on_record = ledger.told_values(number)
+    if all(a == b or (a != a and b != b) for a, b in zip(vector, on_record, strict=True)):
+        return "repeated"
+    if state == FAILED and all(value != value for value in on_record):
+        raise ConflictError(f"trial {trial_id(turn.fold, number)} is on record as failed, got {values!r}")
+    known = {n: None if v != v else v for n, v in zip(ledger.spec.names, on_record, strict=True)}
+    raise ConflictError(f"trial {trial_id(turn.fold, number)} was told {known!r} before, got {values!r}")
+
+
+def _worth(fold: Fold, number: int) -> str:
+    policy = fold.policy
+    if fold.ledger.place[number] < policy.folded and fold.is_void(fold.ledger.place[number]):
+        return "late"  # the rules changed while it was measured
+    return "waiting" if fold.waits_for(number) else "counted"
+
+
+def _check_exact(turn: Turn, number: int, values: dict[str, float | None]) -> None:
+    ledger = turn.ledger
+    for column, objective in enumerate(ledger.spec.objectives):
+        value, arm = values.get(objective.name), ledger.arm[number]
+        known = ledger.exact.get((arm, column))
+        if value is not None and known is not None and value != known:
+            name = ledger.arm_names[arm]
+            raise ConflictError(f"{objective} is exact and arm {name!r} has {known:g}, got {value:g}")
+
+
+def fail(turn: Turn, trial: Trial | str, reason: str) -> str:
+    """Record that a trial could not be measured."""
+    number = number_of(turn, trial)
+    ledger, state = turn.ledger, turn.ledger.state[number]
+    if state == OPEN:
+        over, in_time = ledger.end is not None, turn.in_time(number)
+        turn.resolve("failed" if in_time else "expired", number, {"reason": reason} if in_time else {})
+        turn.settle()
+        return "late" if not in_time else "after the end" if over else _worth(turn.fold, number)
+    if state == FAILED:
+        return "repeated"
+    if state in (EXPIRED, LATE):
+        return "late"
+    word = "told" if state == TOLD else "released"
+    raise ConflictError(f"trial {trial_id(turn.fold, number)} was {word} before, and cannot fail now")
+
+
+def release(turn: Turn, trial: Trial | str) -> None:
+    """Give a trial back unmeasured; nothing to do if it has expired or was released before."""
+    number = number_of(turn, trial)
+    state = turn.ledger.state[number]
+    if state == OPEN:
+        turn.resolve("released", number, {})
+    elif state in (TOLD, FAILED, LATE):
+        raise ConflictError(f"trial {trial_id(turn.fold, number)} has a result and cannot be released")
+
+
+def correct(turn: Turn, trial: Trial | str, values: Any, reason: str) -> str:
+    """Other values for a counted result, while its pass is not folded; later only a note of them."""
+    number = number_of(turn, trial)
+    ledger = turn.ledger
+    new = ledger.spec.checked(values)
+    if ledger.state[number] != TOLD:
+        raise ConflictError(f"trial {trial_id(turn.fold, number)} has no counted result to correct")
+    arm = ledger.arm_names[ledger.arm[number]]
+    if ledger.end is not None or ledger.place[number] < turn.fold.policy.folded:
+        text = "a correction that came too late to count"
+        turn.append("note", {"text": text, "values": new, "reason": reason}, number, arm)
+        return "noted"
+    if all(value is None for value in new.values()):
+        raise ConflictError("a correction needs a value: what was not measured cannot be declared later")
+    _check_exact_correction(turn, number, new)
+    turn.append("corrected", {"values": new, "reason": reason}, number, arm)
+    turn.settle()
+    return "corrected"
+
+
+def _check_exact_correction(turn: Turn, number: int, values: dict[str, float | None]) -> None:
+    """An exact value may be corrected while no other trial of the arm has told it."""
+    ledger, arm = turn.ledger, turn.ledger.arm[number]
+    others = (ledger.column("arm") == arm) & np.isin(ledger.column("state"), (TOLD, IMPORTED))
+    others[number] = False
+    if np.isfinite(ledger.column("values")[others][:, ledger.exact_columns]).any():
+        _check_exact(turn, number, values)
+
+
+def end(turn: Turn, reason: str) -> None:
+    """The end by hand, with the best guess of now."""
+    if turn.ledger.end is not None:
+        raise StudyFinished(f"study {turn.ledger.spec.name!r} has ended before")
+    turn.append("ended", ended(turn.fold, reason))

@@ -1,0 +1,57 @@
+"""What can go wrong with a study. All are `StudyError`, which is a `ValueError`."""
+
+
+class StudyError(ValueError):
+    """Something a study refuses, in words for the person who asked for it."""
+
+
+class StudyExistsError(StudyError):
+    """A study of this name is there already."""
+
+
+class UnknownStudyError(StudyError):
+    """No study of this name."""
+
+
+class SpecMismatchError(StudyError):
+    """The study that is there asks another question."""
+
+
+class StudyFinished(StudyError):  # noqa: N818 (news, not a mistake)
+    """Nothing is left to measure: the answer is there, or the budget or the items are spent."""
+
+
+class StudyPaused(StudyError):  # noqa: N818
+    """Nothing is handed out until somebody resumes the study."""
+
+
+class UnknownTrialError(StudyError):
+    """This study never handed out that trial."""
+
+
+class ConflictError(StudyError):
+    """It contradicts what is on record."""
+
+
+class UnknownArmError(StudyError):
+    """No arm of this name."""
+
+
+class ValueOutOfRange(StudyError):  # noqa: N818
+    """Not a value this objective can have."""
+
+
+class StorageError(StudyError):
+    """The storage cannot be read or written."""
+
+
+class StorageBusyError(StorageError):
+    """Others held the storage for too long; nothing was changed."""
+
+
+class StorageVersionError(StorageError):
+    """Written by a newer version of lexbandits."""
+
+
+class AuthError(StudyError):
+    """The service does not know this token, or it may not do this."""

@@ -1,0 +1,54 @@
+"""What can happen to a study: the kinds of events, and what each carries. Never rewritten."""
+
+import json
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
+
+# kind -> what its payload holds; `trial` and `arm` have columns of their own
+KINDS = {
+    "created": "spec, policy, settings, version",
+    "asked": "pass, nonce, until",
+    "told": "value by objective, null if missing",
+    "failed": "reason",
+    "expired": "",
+    "released": "",
+    "told_late": "value by objective: recorded, not counted",
+    "corrected": "values, reason",
+    "arm_added": "arm, from_pass",
+    "arm_withdrawn": "reason, returned, from_pass",
+    "arm_restored": "from_pass",
+    "amended": "objective, tolerance and resolution, from_pass",
+    "reordered": "objectives, from_pass",
+    "paused": "reason",
+    "resumed": "",
+    "budget": "budget",
+    "finished": "the answer and its certificate",
+    "ended": "reason, and the answer at that time",
+    "reopened": "why",
+    "imported": "fair, arms, items, passes and values by column",
+    "note": "text; with a trial also the values of a correction that came too late",
+}
+
+
+class Event(NamedTuple):
+    """One line of the journal. `at` is the storage's clock, in seconds since 1970; `by` the worker."""
+
+    seq: int
+    kind: str
+    trial: int | None
+    arm: str | None
+    payload: dict[str, Any]
+    at: float
+    by: str | None
+
+    def as_row(self) -> tuple[Any, ...]:
+        """As the storage keeps it: the payload as JSON text."""
+        return (*self[:4], json.dumps(self.payload, separators=(",", ":"), allow_nan=False), *self[5:])
+
+
+def from_rows(rows: Iterable[tuple[Any, ...]]) -> Iterator[Event]:
+    """Rows of a storage back to events; the payloads are parsed in one go, which is much faster."""
+    rows = list(rows)
+    payloads = json.loads(f"[{','.join([row[4] for row in rows])}]")
+    for row, payload in zip(rows, payloads, strict=True):
+        yield Event(row[0], row[1], row[2], row[3], payload, row[5], row[6])

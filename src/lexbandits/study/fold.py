@@ -1,0 +1,179 @@
+"""The record and the policy that follows from it: what to ask next, and what is known so far."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from lexbandits.arrays import Vector
+from lexbandits.study.errors import StorageVersionError
+from lexbandits.study.events import Event
+from lexbandits.study.ledger import Ledger
+
+Place = tuple[int, int]  # arm, pass
+
+
+class PlacePolicy(Protocol):
+    """What a study needs of a policy: `LexElimTol` has it."""
+
+    finished: bool
+    certified: bool
+    contradiction: bool
+    large_sample: bool
+    candidates: tuple[int, ...]
+    recommendation: int
+    infeasible: tuple[tuple[int, tuple[int, ...]], ...]
+    certificate: tuple[Any, ...]
+    eliminations: tuple[Any, ...]
+    objective: int
+    folded: int
+    lacking: tuple[Place, ...]
+    means: Vector
+    intervals: Vector
+    counts: np.ndarray[Any, Any]
+    repeating: tuple[int, ...]
+
+    def ask_place(self, pending: Iterable[Place] = ()) -> Place:
+        """The place to measure next."""
+
+    def ask_places(self, n: int, pending: Iterable[Place] = ()) -> list[Place]:
+        """n of them."""
+
+    def tell(self, arm: int, reward: ArrayLike, item: int | None = None) -> None:
+        """One result."""
+
+    def tell_many(self, arms: ArrayLike, rewards: ArrayLike, items: ArrayLike | None = None) -> None:
+        """Many results."""
+
+    def amended(self, **changes: Any) -> "PlacePolicy":
+        """Under new rules."""
+
+
+def make_policy(name: str, settings: dict[str, Any]) -> PlacePolicy:
+    """The policy that the first event of a journal names."""
+    from lexbandits.policies import BY_NAME  # numba is slow to import, and not every use folds
+
+    if name not in BY_NAME:
+        raise StorageVersionError(f"the study's policy {name!r} is unknown: written by a newer lexbandits")
+    policy: Any = BY_NAME[name](**settings)
+    quiet: PlacePolicy = policy.quiet()  # a study warns by name, once the result is safe
+    return quiet
+
+
+class Fold:
+    """A ledger with its policy, which is brought up to date when somebody looks at it.
+
+    The policy's state is a function of the filled places and of the changes of the rules, so that replay
+    from nothing and going on from where it was give the same.
+    """
+
+    def __init__(self, ledger: Ledger | None = None) -> None:
+        self.ledger = Ledger() if ledger is None else ledger
+        self.disagreements: list[str] = []  # ends on record that the replay does not confirm
+        self._start_again()
+
+    def _start_again(self) -> None:
+        self._policy: PlacePolicy | None = None
+        self._fills = self._stops = 0  # how many of each the policy knows
+        self._revision = self.ledger.revision
+        self._voids: list[tuple[int, int]] = []
+        self.disagreements.clear()
+
+    def apply(self, events: Iterable[Event]) -> None:
+        """Record what has happened."""
+        self.ledger.apply(events)
+
+    @property
+    def is_awake(self) -> bool:
+        """Whether anybody has looked at the policy yet."""
+        return self._policy is not None
+
+    @property
+    def policy(self) -> PlacePolicy:
+        """The policy after everything on record. Not to be changed: use a copy."""
+        ledger = self.ledger
+        if self._revision != ledger.revision:  # a filled place was corrected
+            self._start_again()
+        if self._policy is None:
+            self._policy = make_policy(ledger.policy, ledger.settings)
+        while self._stops < len(ledger.stops):
+            stop = ledger.stops[self._stops]
+            self._tell_until(self._policy, stop.position)
+            if stop.kind == "rules":
+                before = self._policy.folded
+                self._policy = self._policy.amended(**stop.data)
+                self._voids.append((before, stop.data["from_pass"]))
+            else:
+                self._compare(self._policy, stop.data)
+            self._stops += 1
+        self._tell_until(self._policy, len(ledger.fills))
+        return self._policy
+
+    def _tell_until(self, policy: PlacePolicy, position: int) -> None:
+        ledger = self.ledger
+        if position == self._fills + 1:  # the usual case, told one by one
+            number = ledger.fills[self._fills]
+            reward = ledger.spec.signed(ledger.place_values(number))
+            policy.tell(ledger.arm[number], reward, item=ledger.place[number])
+        elif position > self._fills:
+            arms, places, values = ledger.filled(self._fills, position)
+            policy.tell_many(arms, ledger.spec.signed(values), items=places)
+        self._fills = position
+
+    def _compare(self, policy: PlacePolicy, recorded: dict[str, Any]) -> None:
+        if not policy.finished:
+            self.disagreements.append("the replay has not ended where the record has")
+        elif (found := self.ledger.arm_names[policy.recommendation]) != recorded["arm"]:
+            self.disagreements.append(f"the record answers {recorded['arm']!r}, the replay {found!r}")
+
+    # --- what to ask
+
+    @property
+    def state(self) -> str:
+        """ "measuring", "finished", "paused", "budget spent" or "items spent"."""
+        ledger = self.ledger
+        if ledger.end is not None or self.policy.finished:
+            return "finished"
+        if ledger.paused is not None:
+            return "paused"
+        if ledger.budget is not None and ledger.handed_out >= ledger.budget:
+            return "budget spent"
+        if ledger.drawn is not None and self.policy.ask_place(self.pending())[1] >= ledger.passes:
+            return "items spent"
+        return "measuring"
+
+    def next_places(self, n: int) -> list[Place]:
+        """Up to n places to hand out now, in a study that is measuring."""
+        ledger = self.ledger
+        if ledger.budget is not None:
+            n = min(n, ledger.budget - ledger.handed_out)
+        policy, pending = self.policy, self.pending()
+        places = [policy.ask_place(pending)] if n == 1 else policy.ask_places(n, pending)
+        return [place for place in places if place[1] < ledger.passes]
+
+    def pending(self) -> list[Place]:
+        """The places in flight that may still be folded."""
+        ledger, folded = self.ledger, self.policy.folded
+        places = ((ledger.arm[number], ledger.place[number]) for number in ledger.open)
+        return [place for place in places if place[1] >= folded]
+
+    # --- what a result is worth
+
+    def is_void(self, place: int) -> bool:
+        """Whether the rules changed while this pass was being measured: its results never count."""
+        return any(first <= place < end for first, end in self._voids)
+
+    def void(self, places: Sequence[int] | np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        """`is_void` of many."""
+        array = np.asarray(places)
+        found = np.zeros(array.shape, dtype=bool)
+        for first, end in self._voids:
+            found |= (first <= array) & (array < end)
+        return found
+
+    def waits_for(self, number: int) -> list[int]:
+        """The earlier trials, still open, behind which the result of this one waits."""
+        ledger = self.ledger
+        place = ledger.place[number]
+        return [other for other in ledger.open if other < number and ledger.place[other] <= place]

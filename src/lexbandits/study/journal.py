@@ -1,0 +1,202 @@
+"""One study's journal as a process sees it: read what is new, fold, decide, append, all under the lock."""
+
+import threading
+import warnings
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar
+
+from lexbandits.study.answers import answer_of
+from lexbandits.study.errors import StorageError, UnknownStudyError
+from lexbandits.study.events import Event
+from lexbandits.study.fold import Fold
+from lexbandits.study.ledger import Ledger
+from lexbandits.study.storage import Lease, LostConnectionError, Request, Storage, StudyRow, Transaction
+
+T = TypeVar("T")
+CACHE_EVERY = 50_000  # events read one by one that make it worth putting the ledger aside
+
+
+class Turn:
+    """One transaction: what it appends is folded at once, and written when the work is done."""
+
+    def __init__(self, fold: Fold, transaction: Transaction, now: float) -> None:
+        self.fold, self.ledger, self.now = fold, fold.ledger, now
+        self.events: list[Event] = []
+        self.leases: list[Lease] = []
+        self.gone: list[int] = []
+        self.new_request: Request | None = None
+        self._transaction = transaction
+        self._extended: dict[int, float] | None = None
+
+    def append(
+        self,
+        kind: str,
+        payload: dict[str, Any],
+        trial: int | None = None,
+        arm: str | None = None,
+        by: str | None = None,
+    ) -> None:
+        """The next event."""
+        event = Event(self.ledger.seq + 1, kind, trial, arm, payload, self.now, by)
+        self.events.append(event)
+        self.fold.apply((event,))
+
+    def resolve(self, kind: str, number: int, payload: dict[str, Any]) -> None:
+        """An event that ends an open trial, with its lease."""
+        ledger = self.ledger
+        worker = ledger.worker[number]
+        by = ledger.workers[worker] if worker >= 0 and kind != "expired" else None
+        self.append(kind, payload, number, ledger.arm_names[ledger.arm[number]], by)
+        self.gone.append(number)
+
+    def request(self, key: str) -> Request | None:
+        """What an earlier ask with this key was given."""
+        return self._transaction.request(key)
+
+    def in_time(self, number: int) -> bool:
+        """Whether an open trial may still be told: by the storage's clock, heartbeats included."""
+        if self.now < self.ledger.open[number]:
+            return True
+        if self._extended is None:
+            self._extended = self._transaction.leases()
+        until = self._extended.get(number, self.ledger.open[number])
+        self.ledger.open[number] = until
+        return self.now < until
+
+    def expire_overdue(self) -> None:
+        """Declare the places missing whose lease has run out."""
+        overdue = [number for number, until in self.ledger.open.items() if until <= self.now]
+        for number in overdue:
+            if not self.in_time(number):
+                self.resolve("expired", number, {})
+
+    def settle(self) -> None:
+        """Append what follows from the record: an arm that cannot be measured leaves, the answer is there."""
+        ledger = self.ledger
+        for index, failures in enumerate(ledger.failing):
+            name = ledger.arm_names[index]
+            if failures < ledger.spec.max_failures or name in ledger.withdrawn or ledger.paused is not None:
+                continue
+            if any(ledger.measured[other] for other in ledger.offered if other != index):
+                self.withdraw(name, f"could not be measured: failed {failures} times in a row")
+            else:  # without it, an arm of which nothing is known would be the answer
+                reason = f"arm {name!r} failed {failures} times in a row, and no other was ever measured"
+                self.append("paused", {"reason": reason})
+        if ledger.end is None and self.fold.policy.finished:
+            self.append("finished", answer_of(self.fold).as_json())
+
+    def withdraw(self, name: str, reason: str) -> None:
+        """Take an arm out of the question; the event says who comes back because of it."""
+        ledger = self.ledger
+        policy, first = self.fold.policy, ledger.highest + 1
+        left = [index for index in ledger.offered if ledger.arm_names[index] != name]
+        after = policy.amended(offered=left, from_pass=first).candidates
+        returned = [ledger.arm_names[index] for index in after if index not in policy.candidates]
+        self.append("arm_withdrawn", {"reason": reason, "returned": returned, "from_pass": first}, arm=name)
+
+    def write(self) -> None:
+        """Hand everything to the storage."""
+        if self.events or self.new_request:
+            self._transaction.write(self.events, self.leases, self.gone, self.new_request)
+
+
+class Journal:
+    """The fold of one study, kept between calls and advanced by what is new."""
+
+    def __init__(self, storage: Storage, row: StudyRow, read_only: bool = False) -> None:
+        self.storage, self.row, self.read_only = storage, row, read_only
+        self.lock = threading.RLock()
+        self._fold: Fold | None = None
+        self._warned: set[int] = set()  # objectives whose values look as if their noise were another
+
+    def transact(self, work: Callable[[Turn], T]) -> T:
+        """Do the work in one transaction; once more if the server went away meanwhile."""
+        if self.read_only:
+            raise StorageError(f"study {self.row.name!r} was opened to be read only")
+        try:
+            result = self._once(work)
+        except LostConnectionError:
+            self._fold = None
+            result = self._once(work)
+        self._warn()
+        return result
+
+    def _warn(self) -> None:
+        if self._fold is None or not self._fold.is_awake:
+            return
+        for column in set(self._fold.policy.repeating) - self._warned:
+            self._warned.add(column)
+            warnings.warn(
+                f"{self._fold.ledger.spec.objectives[column]}: an arm gave a value more than once, which "
+                "Gaussian noise never does: its intervals may be wrong, and noise cannot be changed after "
+                'looking; say noise="bernoulli", ("bounded", low, high) or "exact" in a new study',
+                stacklevel=4,
+            )
+
+    def _once(self, work: Callable[[Turn], T]) -> T:
+        with self.lock:
+            turn = None
+            if self._fold is None:
+                self._fold = self._loaded()  # most of it, before others have to wait
+            try:
+                with self.storage.transaction(self.row.id) as transaction:
+                    now, news = transaction.read(self._fold.ledger.seq)
+                    if not self._catch_up(self._fold, news):
+                        self._fold = self._replayed(transaction.read(1)[1])
+                    turn = Turn(self._fold, transaction, now)
+                    result = work(turn)
+                    turn.write()
+                return result
+            except BaseException:
+                if turn is None or turn.events:
+                    self._fold = None  # it has folded what was not committed
+                raise
+
+    def fold(self) -> Fold:
+        """The fold of all that is recorded now, read without the lock."""
+        with self.lock:
+            try:
+                return self._read()
+            except LostConnectionError:
+                return self._read()
+
+    def _read(self) -> Fold:
+        if self._fold is None or not self._catch_up(
+            self._fold, self.storage.read(self.row.id, self._fold.ledger.seq)
+        ):
+            self._fold = self._loaded()
+        return self._fold
+
+    def _catch_up(self, fold: Fold, news: Iterable[Event]) -> bool:
+        """Fold what is new. False if the journal is not the one that was folded: a backup was restored."""
+        stream = iter(news)
+        last = next(stream, None)
+        if last is None or (last.seq, last.at) != (fold.ledger.seq, fold.ledger.at):
+            return False
+        fold.apply(stream)
+        return True
+
+    def _replayed(self, events: Iterable[Event]) -> Fold:
+        fold = Fold()
+        fold.apply(events)
+        if fold.ledger.seq == 0:
+            raise UnknownStudyError(f"study {self.row.name!r} was deleted from {self.storage.shown}")
+        return fold
+
+    def _loaded(self) -> Fold:
+        cached = self.storage.cached(self.row.id)
+        ledger = None if cached is None else Ledger.from_bytes(cached)
+        fold = None if ledger is None else Fold(ledger)
+        start = 0 if ledger is None else ledger.seq
+        if fold is None or not self._catch_up(fold, self.storage.read(self.row.id, start)):
+            start, fold = 0, self._replayed(self.storage.read(self.row.id, 1))
+        if fold.ledger.seq - start >= CACHE_EVERY and not self.read_only:
+            self.storage.put_cache(self.row.id, fold.ledger.seq, fold.ledger.to_bytes())
+        if any(stop.kind == "finished" for stop in fold.ledger.stops):
+            _ = fold.policy
+            for disagreement in fold.disagreements:
+                warnings.warn(
+                    f"study {self.row.name!r}: {disagreement}; lexbandits {fold.ledger.version} made it",
+                    stacklevel=4,
+                )
+        return fold

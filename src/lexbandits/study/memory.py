@@ -1,0 +1,111 @@
+"""Studies that live as long as the object: for one process, and for tests."""
+
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from lexbandits.study.errors import UnknownStudyError
+from lexbandits.study.events import Event
+from lexbandits.study.storage import Lease, Request, Storage, StudyRow, Transaction
+
+
+class _Journal:
+    def __init__(self, row: StudyRow) -> None:
+        self.row = row
+        self.events: list[Event] = []
+        self.leases: dict[int, Lease] = {}
+        self.requests: dict[str, Request] = {}
+
+
+class _Turn(Transaction):
+    def __init__(self, journal: _Journal, now: float) -> None:
+        self.journal, self.now = journal, now
+
+    def read(self, since: int) -> tuple[float, list[Event]]:
+        return self.now, self.journal.events[max(since - 1, 0) :]
+
+    def leases(self) -> dict[int, float]:
+        return {trial: lease.until for trial, lease in self.journal.leases.items()}
+
+    def request(self, key: str) -> Request | None:
+        return self.journal.requests.get(key)
+
+    def write(
+        self, events: Sequence[Event], leases: Sequence[Lease], gone: Sequence[int], request: Request | None
+    ) -> None:
+        self.journal.events.extend(events)
+        for trial in gone:
+            self.journal.leases.pop(trial, None)
+        self.journal.leases.update((lease.trial, lease) for lease in leases)
+        if request is not None:
+            self.journal.requests[request.key] = request
+
+
+class MemoryStorage(Storage):
+    """A storage without a file. `clock` may be replaced."""
+
+    shown = "memory"
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+        self._journals: dict[int, _Journal] = {}
+        self._made = 0
+        self.time = time.time
+
+    def create(self, name: str, nonce: str, payload: dict[str, Any]) -> tuple[StudyRow, bool]:
+        with self._lock:
+            there = self.find(name)
+            if there is not None:
+                return there, False
+            self._made += 1
+            row = StudyRow(self._made, name, self.time(), nonce)
+            journal = self._journals[row.id] = _Journal(row)
+            journal.events.append(Event(1, "created", None, None, payload, row.created, None))
+            return row, True
+
+    def find(self, name: str) -> StudyRow | None:
+        return next((journal.row for journal in self._journals.values() if journal.row.name == name), None)
+
+    def studies(self) -> list[StudyRow]:
+        return sorted((journal.row for journal in self._journals.values()), key=lambda row: row.name)
+
+    def delete(self, study: int) -> None:
+        with self._lock:
+            self._journals.pop(study, None)
+
+    @contextmanager
+    def transaction(self, study: int) -> Iterator[Transaction]:
+        with self._lock:
+            yield _Turn(self._journal(study), self.time())
+
+    def read(self, study: int, since: int, most: int | None = None) -> Iterator[Event]:
+        first = max(since - 1, 0)
+        return iter(self._journal(study).events[first : None if most is None else first + most])
+
+    def clock(self, study: int) -> tuple[float, dict[int, float]]:
+        with self._lock:
+            now = self.time()
+            return now, _Turn(self._journal(study), now).leases()
+
+    def extend(self, study: int, worker: str) -> int:
+        with self._lock:
+            leases, now = self._journal(study).leases, self.time()
+            mine = [lease for lease in leases.values() if lease.worker == worker and lease.until > now]
+            leases.update((lease.trial, lease._replace(until=now + lease.seconds)) for lease in mine)
+            return len(mine)
+
+    def cached(self, study: int) -> bytes | None:
+        return None
+
+    def put_cache(self, study: int, seq: int, content: bytes) -> None:
+        return None
+
+    def close(self) -> None:
+        return None
+
+    def _journal(self, study: int) -> _Journal:
+        if study not in self._journals:
+            raise UnknownStudyError("the study was deleted")
+        return self._journals[study]

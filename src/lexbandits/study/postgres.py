@@ -1,0 +1,105 @@
+"""PostgreSQL: any number of machines. Writers of a study queue at an advisory lock, in the server's order."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import psycopg
+from sqlalchemy import create_engine
+from sqlalchemy.engine import make_url
+
+from lexbandits.study.errors import StorageBusyError, StorageError
+from lexbandits.study.sql import SqlStorage, Statement, deleted_meanwhile
+from lexbandits.study.storage import LostConnectionError
+
+PATIENCE = 60  # seconds
+LOCKS = 0x6C657842  # the half of our advisory locks' keys that tells them from others'
+SETTINGS = "SET lock_timeout = '{}s'; SET default_transaction_isolation = 'read committed'"
+
+
+class PostgresStorage(SqlStorage):
+    """postgresql://user:password@host:port/database. The password is in no message."""
+
+    mark = "%s"
+    now = "extract(epoch from clock_timestamp())::double precision"
+
+    def __init__(self, address: str) -> None:
+        url = make_url(address).set(drivername="postgresql+psycopg")
+        self._address = address
+        self.engine = create_engine(url)
+        self._conninfo = dict(self.engine.dialect.create_connect_args(url)[1])
+        super().__init__(url.set(drivername="postgresql").render_as_string(hide_password=True))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return PostgresStorage, (self._address,)
+
+    def _connect(self) -> Any:
+        arguments = {"connect_timeout": 10, "application_name": "lexbandits", **self._conninfo}
+        connection = psycopg.connect(autocommit=True, **arguments)
+        connection.execute(SETTINGS.format(PATIENCE))
+        return connection
+
+    @contextmanager
+    def _writing(self, study: int) -> Iterator[Any]:
+        cursor = self._cursor()
+        try:
+            # both in one message; the lock comes before the first read, whose snapshot is thus the newest
+            cursor.execute(f"BEGIN; SELECT pg_advisory_xact_lock({LOCKS}, {int(study)})")
+            yield cursor
+            cursor.execute("COMMIT")
+        except BaseException:
+            self._roll_back()
+            raise
+
+    @contextmanager
+    def _making(self) -> Iterator[Any]:
+        """As `_writing`, but locked before the transaction begins: inside one, a backend that has found no
+        table goes on believing so while another commits it."""
+        cursor = self._cursor()
+        cursor.execute(f"SELECT pg_advisory_lock({LOCKS}, 0)")
+        try:
+            cursor.execute("BEGIN")
+            yield cursor
+            cursor.execute("COMMIT")
+        except BaseException:
+            self._roll_back()
+            raise
+        finally:
+            if self._connection is not None:
+                cursor.execute(f"SELECT pg_advisory_unlock({LOCKS}, 0)")
+
+    def _roll_back(self) -> None:
+        connection = self._connection
+        if connection is None:
+            return
+        try:
+            if connection.info.transaction_status != psycopg.pq.TransactionStatus.IDLE:
+                connection.execute("ROLLBACK")
+        except psycopg.Error:
+            self.close()
+
+    def _send(self, cursor: Any, statements: list[Statement]) -> None:
+        """All in one statement: each but the last in a WITH."""
+        *others, (last, values) = statements
+        parts = ", ".join(f"part{i} AS ({statement})" for i, (statement, _) in enumerate(others))
+        whole = f"WITH {parts} {last}" if others else last
+        cursor.execute(self._sql(whole), [value for _, part in others for value in part] + list(values))
+
+    def _version(self) -> int | None:
+        if self._all("SELECT to_regclass('lexbandits_version')")[0][0] is None:
+            return None
+        return int(self._all("SELECT schema FROM lexbandits_version")[0][0])
+
+    def _explained(self, error: Exception) -> StorageError | None:
+        if isinstance(error, psycopg.errors.ForeignKeyViolation):
+            return deleted_meanwhile()  # type: ignore[return-value]
+        if isinstance(error, psycopg.errors.LockNotAvailable):
+            return StorageBusyError(f"{self.shown}: others wrote for {PATIENCE} s; nothing was changed")
+        if not isinstance(error, psycopg.Error):
+            return None
+        words = " ".join(str(error).split())
+        connection = self._connection
+        if isinstance(error, psycopg.OperationalError) and (connection is None or connection.closed):
+            self.close()
+            return LostConnectionError(f"{self.shown}: {words}")
+        return StorageError(f"{self.shown}: {words}")

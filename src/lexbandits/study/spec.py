@@ -1,0 +1,281 @@
+"""The question a study asks: objectives, arms and settings, as Python, JSON or TOML.
+
+Values are turned to "larger is better" here and nowhere else; whatever people see is as they gave it.
+"""
+
+import hashlib
+import math
+import re
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from datetime import timedelta
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+
+from lexbandits.arrays import Vector
+from lexbandits.checks import positive, probability, whole
+from lexbandits.study.errors import StudyError, UnknownArmError, ValueOutOfRange
+from lexbandits.study.objective import Objective, checked_name, only_known
+
+UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+
+# --- small words
+
+
+def seconds(what: str, value: Any) -> float:
+    """A duration: seconds as a number, a timedelta, or "500ms", "2s", "10m", "1h", "30d"."""
+    if isinstance(value, timedelta):
+        return positive(what, value.total_seconds())
+    if not isinstance(value, str):
+        return positive(what, value)
+    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)\s*", value)
+    if match is None:
+        raise StudyError(f'{what} must be a duration such as "2s", "10m" or "30d", got {value!r}')
+    return positive(what, float(match[1]) * UNITS[match[2]])
+
+
+def duration(amount: float) -> str:
+    """
+    >>> duration(600.0), duration(0.25), duration(90.0)
+    ('10m', '250ms', '90s')
+    """
+    for unit in ("d", "h", "m", "s", "ms"):
+        count = amount / UNITS[unit]
+        if count >= 1 and count == int(count):
+            return f"{int(count)}{unit}"
+    return f"{amount!r}s"
+
+
+# --- arms and the whole
+
+
+def checked_arm(arm: Any) -> dict[str, Any]:
+    """An arm as {"name": …, further keys that `run` hands to a command}."""
+    words = {"name": arm} if isinstance(arm, str) else arm
+    if not isinstance(words, Mapping) or "name" not in words:
+        raise TypeError(f"an arm is a name or a table with a name, got {arm!r}")
+    checked_name("an arm", words["name"])
+    for key, value in words.items():
+        if not isinstance(key, str) or not isinstance(value, (str, int, float, bool)):
+            raise TypeError(f"arm {words['name']!r}: {key!r} must be text or a number, got {value!r}")
+    return dict(words)
+
+
+def _unique(what: str, names: Sequence[Any]) -> None:
+    seen = set()
+    for name in names:
+        if name in seen:
+            raise StudyError(f"{what} must differ, {name!r} is there twice")
+        seen.add(name)
+
+
+def _checked_items(items: Any) -> tuple[Any, ...] | None:
+    if items is None:
+        return None
+    if isinstance(items, (str, bytes, Mapping)) or not isinstance(items, Iterable):
+        raise TypeError(f"items must be a list, got {items!r}")
+    plain = tuple(item.item() if isinstance(item, np.generic) else item for item in items)
+    for item in plain:
+        if isinstance(item, bool) or not isinstance(item, (str, int, float)):
+            raise TypeError(f"an item must be text or a number, got {item!r}")
+        if isinstance(item, float) and not math.isfinite(item):
+            raise StudyError(f"an item must be finite, got {item!r}")
+    if not plain:
+        raise StudyError("items must not be empty")
+    _unique("items", plain)
+    return plain
+
+
+@dataclass(frozen=True)
+class Spec:
+    """The whole question, checked. `as_json` is what the journal's first event holds."""
+
+    name: str
+    arms: tuple[dict[str, Any], ...]
+    objectives: tuple[Objective, ...]
+    delta: float = 0.05
+    items: tuple[Any, ...] | None = None
+    seed: int = 0
+    if_infeasible: str = "go on"
+    budget: int | None = None
+    lease: float = 600.0
+    max_failures: int = 5
+    max_arms: int = field(default=0)
+
+    @classmethod
+    def from_json(cls, words: Any) -> Self:
+        """Check the words of a REST call, of TOML or of `create_study`."""
+        only_known("a study", words, [f.name for f in fields(cls)])
+        for key in ("name", "arms", "objectives"):
+            if key not in words:
+                raise StudyError(f"a study needs {key}")
+        for key in ("arms", "objectives"):
+            if isinstance(words[key], (str, Mapping)) or not isinstance(words[key], Iterable):
+                raise TypeError(f"{key} must be a list, got {words[key]!r}")
+        arms = tuple(checked_arm(arm) for arm in words["arms"])
+        objectives = tuple(Objective.from_json(objective) for objective in words["objectives"])
+        if not arms or not objectives:
+            raise StudyError("a study needs at least one arm and one objective")
+        _unique("arms", [arm["name"] for arm in arms])
+        _unique("objectives", [objective.name for objective in objectives])
+        policy = words.get("if_infeasible", "go on")
+        if policy not in ("go on", "stop"):
+            raise StudyError(f'if_infeasible must be "go on" or "stop", got {policy!r}')
+        budget, most = words.get("budget"), words.get("max_arms")
+        return cls(
+            name=checked_name("a study", words["name"]),
+            arms=arms,
+            objectives=objectives,
+            delta=probability("delta", words.get("delta", cls.delta)),
+            items=_checked_items(words.get("items")),
+            seed=whole("seed", words.get("seed", cls.seed), least=0),
+            if_infeasible=policy,
+            budget=None if budget is None else whole("budget", budget, least=1),
+            lease=seconds("lease", words.get("lease", cls.lease)),
+            max_failures=whole("max_failures", words.get("max_failures", cls.max_failures), least=1),
+            max_arms=len(arms) if most is None else whole("max_arms", most, least=len(arms)),
+        )
+
+    def as_json(self) -> dict[str, Any]:
+        """The whole question in words that `from_json` reads back to an equal one."""
+        return {
+            "name": self.name,
+            "arms": [arm["name"] if len(arm) == 1 else dict(arm) for arm in self.arms],
+            "objectives": [objective.as_json() for objective in self.objectives],
+            "delta": self.delta,
+            "items": None if self.items is None else list(self.items),
+            "seed": self.seed,
+            "if_infeasible": self.if_infeasible,
+            "budget": self.budget,
+            "lease": duration(self.lease),
+            "max_failures": self.max_failures,
+            "max_arms": self.max_arms,
+        }
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """The objectives' names, in the order of the columns."""
+        return tuple(objective.name for objective in self.objectives)
+
+    def column(self, objective: Any) -> int:
+        """The column of an objective, by name."""
+        if objective not in self.names:
+            raise StudyError(f"no objective {objective!r}; there are {', '.join(map(repr, self.names))}")
+        return self.names.index(objective)
+
+    def checked(self, values: Any) -> dict[str, float | None]:
+        """A result as it is recorded: every value a number or None; absent keys stay absent."""
+        if not isinstance(values, Mapping):
+            raise ValueOutOfRange(
+                f"values must be a table such as {{{self.names[0]!r}: 0.5}}, got {values!r}"
+            )
+        checked: dict[str, float | None] = {}
+        for name, value in values.items():
+            if name not in self.names:
+                known = ", ".join(map(repr, self.names))
+                raise ValueOutOfRange(f"no objective {name!r}; there are {known}")
+            number = self.objectives[self.names.index(name)].checked(value)
+            checked[name] = None if math.isnan(number) else number
+        return checked
+
+    def changed(self, objective: str, **words: Any) -> Self:
+        """The spec with another tolerance or resolution of one objective."""
+        column = self.column(objective)
+        new = list(self.objectives)
+        new[column] = replace(new[column], **words)
+        return replace(self, objectives=tuple(new))
+
+    # --- as the policy sees it
+
+    def signed(self, values: Vector) -> Vector:
+        """(n, m) values as measured -> of which more is better."""
+        return values * self.signs + 0.0  # + 0.0: no negative zeros
+
+    @cached_property
+    def signs(self) -> Vector:
+        """(m,) of 1 and -1."""
+        return np.array([objective.sign for objective in self.objectives], dtype=np.float64)
+
+    @property
+    def tolerances(self) -> list[float]:
+        """One per objective, in its unit."""
+        return [objective.tolerance_in_unit for objective in self.objectives]
+
+    @property
+    def resolutions(self) -> list[float]:
+        """One per objective, in its unit."""
+        return [objective.resolution_in_unit for objective in self.objectives]
+
+    def policy_settings(self) -> dict[str, Any]:
+        """What makes the policy, JSON-able."""
+        targets = [None if o.target is None else o.sign * o.target for o in self.objectives]
+        settings: dict[str, Any] = {
+            "n_arms": len(self.arms),
+            "n_objectives": len(self.objectives),
+            "delta": self.delta,
+            "tolerance": self.tolerances,
+            "resolution": self.resolutions,
+            "noise": [self._signed_noise(objective) for objective in self.objectives],
+            "if_infeasible": self.if_infeasible,
+            "max_arms": self.max_arms,
+        }
+        if any(target is not None for target in targets):
+            settings["at_least"] = targets
+        return settings
+
+    def _signed_noise(self, objective: Objective) -> Any:
+        noise = objective.noise
+        if objective.sign < 0 and (noise == "bernoulli" or noise[0] == "bounded"):
+            low, high = objective.bounds
+            return ["bounded", 0.0 - high, 0.0 - low]
+        if noise[0] == "sub_gaussian" and self.items is not None:  # common items tie the arms' noises
+            return ["sub_gaussian", noise[1], "dependent"]
+        return noise if isinstance(noise, str) else list(noise)
+
+
+def in_drawn_order(items: Iterable[Any], seed: int) -> list[Any]:
+    """Items in an order drawn from the seed that does not depend on the order in which they are given."""
+
+    def draw(item: Any) -> bytes:
+        return hashlib.sha256(f"{seed}:{type(item).__name__}:{item!r}".encode()).digest()
+
+    return sorted(items, key=draw)
+
+
+def arm_index(names: Sequence[str], arm: Any) -> int:
+    """The index of an arm, by name."""
+    if arm not in names:
+        raise UnknownArmError(f"no arm {arm!r}; there are {', '.join(map(repr, names))}")
+    return names.index(arm)
+
+
+def words_from_toml(path: str | Path) -> dict[str, Any]:
+    """`[study]`, `[[objectives]]` and `[[arms]]` of a file, as one table; a `storage` in it stays in it."""
+    with Path(path).open("rb") as file:
+        try:
+            content = tomllib.load(file)
+        except tomllib.TOMLDecodeError as error:
+            raise StudyError(f"{path} is not TOML: {error}") from None
+    only_known(str(path), content, ("study", "objectives", "arms"))
+    words = dict(content.get("study", {}))
+    words |= {key: content[key] for key in ("objectives", "arms") if key in content}
+    return words
+
+
+def difference(there: Any, here: Any, where: str = "") -> str | None:
+    """Where two tables of words differ, in words; None if they do not."""
+    if isinstance(there, dict) and isinstance(here, dict):
+        for key in {**there, **here}:
+            found = difference(there.get(key), here.get(key), f"{where}.{key}" if where else key)
+            if found:
+                return found
+        return None
+    if isinstance(there, list) and isinstance(here, list) and len(there) == len(here):
+        pairs = enumerate(zip(there, here, strict=True))
+        found_in = (difference(*pair, f"{where}[{index}]") for index, pair in pairs)
+        return next(filter(None, found_in), None)
+    return None if there == here else f"{where} is {there!r} there and {here!r} here"

@@ -1,0 +1,374 @@
+"""Studies in a database: the tables, and what SQLite and PostgreSQL have in common.
+
+Tables and addresses are SQLAlchemy's; the few statements of every call go straight to the driver, which
+is several times faster. Written with `?`, they are put in the driver's own style once.
+"""
+
+import os
+import threading
+import weakref
+from abc import abstractmethod
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
+from typing import Any
+
+from sqlalchemy import (
+    Column,
+    Double,
+    Engine,
+    ForeignKey,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    String,
+    Table,
+    Text,
+    text,
+)
+
+from lexbandits.study.errors import StorageError, StorageVersionError, UnknownStudyError
+from lexbandits.study.events import Event, from_rows
+from lexbandits.study.storage import Lease, Request, Storage, StudyRow, Transaction
+
+SCHEMA = 1
+TABLES = MetaData()
+
+VERSION = Table("lexbandits_version", TABLES, Column("schema", Integer, nullable=False))
+
+
+def _of_study(**options: Any) -> Column[int]:
+    return Column("study", ForeignKey("lexbandits_studies.id", ondelete="CASCADE"), nullable=False, **options)
+
+
+STUDIES = Table(
+    "lexbandits_studies",
+    TABLES,
+    Column("id", Integer, primary_key=True),
+    Column("name", String(200), nullable=False, unique=True),
+    Column("created", Double, nullable=False),
+    Column("nonce", String(32), nullable=False),
+    sqlite_autoincrement=True,  # an id is never used again: a stale process must not write into another study
+)
+EVENTS = Table(
+    "lexbandits_events",
+    TABLES,
+    _of_study(primary_key=True),
+    Column("seq", Integer, primary_key=True, autoincrement=False),
+    Column("kind", String(20), nullable=False),
+    Column("trial", Integer),
+    Column("arm", String(200)),
+    Column("payload", Text, nullable=False),
+    Column("at", Double, nullable=False),
+    Column("by", String(200)),
+    sqlite_with_rowid=False,
+)
+_TOLD = text("kind = 'told'")
+Index(
+    "lexbandits_told_once",
+    EVENTS.c.study,
+    EVENTS.c.trial,
+    unique=True,
+    sqlite_where=_TOLD,
+    postgresql_where=_TOLD,
+)
+Index("lexbandits_events_of_trial", EVENTS.c.study, EVENTS.c.trial)
+REQUESTS = Table(
+    "lexbandits_requests",
+    TABLES,
+    _of_study(primary_key=True),
+    Column("request", String(200), primary_key=True),
+    Column("first", Integer, nullable=False),
+    Column("size", Integer, nullable=False),
+    sqlite_with_rowid=False,
+)
+LEASES = Table(
+    "lexbandits_leases",
+    TABLES,
+    _of_study(primary_key=True),
+    Column("trial", Integer, primary_key=True, autoincrement=False),
+    Column("worker", String(200)),
+    Column("until", Double, nullable=False),
+    Column("seconds", Double, nullable=False),
+    sqlite_with_rowid=False,
+)
+HISTORY = Table(
+    "lexbandits_history",
+    TABLES,
+    _of_study(primary_key=True),
+    Column("seq", Integer, nullable=False),
+    Column("blob", LargeBinary, nullable=False),
+)
+TOKENS = Table(
+    "lexbandits_tokens",
+    TABLES,
+    Column("id", Integer, primary_key=True),
+    Column("name", String(200), nullable=False),
+    Column("role", String(20), nullable=False),
+    Column("sha256", String(64), nullable=False, unique=True),
+    Column("created", Double, nullable=False),
+    Column("last_used", Double),
+    Column("revoked", Double),
+)
+
+ROWS_AT_ONCE = 1000  # of one INSERT
+FETCH = 5_000  # small enough that what is parsed dies young
+EVENT_COLUMNS = 'seq, kind, trial, arm, payload, at, "by"'
+
+Statement = tuple[str, Sequence[Any]]
+
+
+class SqlStorage(Storage):
+    """One connection, one lock for the threads that share it; a new connection after a fork."""
+
+    engine: Engine
+    mark: str  # of a parameter
+    now: str  # SQL for the database's clock, in seconds since 1970
+
+    def __init__(self, shown: str) -> None:
+        self.shown = shown
+        self._lock = threading.RLock()
+        self._connection: Any = None
+        self._pid = 0
+        with self._lock:
+            self._prepare()
+
+    # --- what differs
+
+    @abstractmethod
+    def _connect(self) -> Any:
+        """A driver's connection in autocommit mode."""
+
+    @abstractmethod
+    def _writing(self, study: int) -> AbstractContextManager[Any]:
+        """A cursor inside a transaction that nobody else can have at the same time; 0 for all studies."""
+
+    def _making(self) -> AbstractContextManager[Any]:
+        """The same, to make tables."""
+        return self._writing(0)
+
+    @abstractmethod
+    def _send(self, cursor: Any, statements: list[Statement]) -> None:
+        """Execute statements that return nothing."""
+
+    @abstractmethod
+    def _explained(self, error: Exception) -> StorageError | None:
+        """A driver's error in our words; None if it is none."""
+
+    # --- connections
+
+    def _cursor(self) -> Any:
+        """A cursor of this process's connection. Call it with the lock."""
+        if self._pid != os.getpid():
+            self._connection, self._pid = None, os.getpid()  # a parent's is not ours to use, nor to close
+        if self._connection is None:
+            self._connection = self._connect()
+            self._closer = weakref.finalize(self, _close, self._connection, self._pid)
+        return self._connection.cursor()
+
+    def close(self) -> None:
+        with self._lock:
+            if self._connection is not None:
+                self._connection = None
+                self._closer()
+
+    @contextmanager
+    def _speaking(self) -> Iterator[None]:
+        """Errors of the driver, in our words."""
+        with self._lock:
+            try:
+                yield
+            except Exception as error:
+                explained = self._explained(error)
+                if explained is None:
+                    raise
+                raise explained from error
+
+    def _sql(self, statement: str) -> str:
+        return statement.replace("?", self.mark)
+
+    def _all(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
+        with self._speaking():
+            cursor = self._cursor()
+            cursor.execute(self._sql(statement), values)
+            rows: list[tuple[Any, ...]] = cursor.fetchall()
+            return rows
+
+    # --- tables
+
+    def _prepare(self) -> None:
+        """Make the tables where there are none; refuse those of a newer version."""
+        if self._version() is None:
+            with self._speaking(), self._making() as cursor:
+                if self._version() is None:
+                    self._make_tables(cursor)
+        version = self._version()
+        if version != SCHEMA:
+            raise StorageVersionError(
+                f"{self.shown} has tables of version {version}, this lexbandits knows {SCHEMA}: upgrade it"
+            )
+
+    def _make_tables(self, cursor: Any) -> None:
+        from sqlalchemy.schema import CreateIndex, CreateTable
+
+        for table in TABLES.sorted_tables:
+            cursor.execute(str(CreateTable(table).compile(dialect=self.engine.dialect)))
+            for index in table.indexes:
+                cursor.execute(str(CreateIndex(index).compile(dialect=self.engine.dialect)))
+        cursor.execute(self._sql("INSERT INTO lexbandits_version (schema) VALUES (?)"), (SCHEMA,))
+
+    @abstractmethod
+    def _version(self) -> int | None:
+        """The version of the tables; None without tables."""
+
+    # --- studies
+
+    def create(self, name: str, nonce: str, payload: dict[str, Any]) -> tuple[StudyRow, bool]:
+        there = self.find(name)
+        if there is not None:
+            return there, False
+        with self._speaking():
+            with self._writing(0) as cursor:
+                there = self.find(name)
+                if there is not None:
+                    return there, False
+                cursor.execute(f"SELECT {self.now}")
+                at = float(cursor.fetchone()[0])
+                insert = "INSERT INTO lexbandits_studies (name, created, nonce) VALUES (?, ?, ?) RETURNING id"
+                cursor.execute(self._sql(insert), (name, at, nonce))
+                study = int(cursor.fetchone()[0])
+                event = Event(1, "created", None, None, payload, at, None)
+                self._send(cursor, _inserts(study, [event], [], [], None))
+            return StudyRow(study, name, at, nonce), True
+
+    def find(self, name: str) -> StudyRow | None:
+        rows = self._all("SELECT id, name, created, nonce FROM lexbandits_studies WHERE name = ?", name)
+        return StudyRow(*rows[0]) if rows else None
+
+    def studies(self) -> list[StudyRow]:
+        rows = self._all("SELECT id, name, created, nonce FROM lexbandits_studies ORDER BY name")
+        return [StudyRow(*row) for row in rows]
+
+    def delete(self, study: int) -> None:
+        with self._speaking(), self._writing(study) as cursor:
+            cursor.execute(self._sql("DELETE FROM lexbandits_studies WHERE id = ?"), (study,))
+
+    # --- journals
+
+    @contextmanager
+    def transaction(self, study: int) -> Iterator[Transaction]:
+        with self._speaking(), self._writing(study) as cursor:
+            yield _SqlTransaction(self, cursor, study)
+
+    def read(self, study: int, since: int, most: int | None = None) -> Iterator[Event]:
+        """In portions, each of its own statement: nobody waits for who reads slowly."""
+        statement = (
+            f"SELECT {EVENT_COLUMNS} FROM lexbandits_events WHERE study = ? AND seq >= ? ORDER BY seq LIMIT ?"
+        )
+        left = most
+        while left is None or left > 0:
+            size = FETCH if left is None else min(left, FETCH)
+            rows = self._all(statement, study, since, size)
+            yield from from_rows(rows)
+            if len(rows) < size:
+                return
+            since = rows[-1][0] + 1
+            left = None if left is None else left - size
+
+    def clock(self, study: int) -> tuple[float, dict[int, float]]:
+        join = "FROM (SELECT 1) AS one LEFT JOIN lexbandits_leases ON study = ?"
+        rows = self._all(f"SELECT {self.now}, trial, until {join}", study)
+        return float(rows[0][0]), {trial: until for _, trial, until in rows if trial is not None}
+
+    def extend(self, study: int, worker: str) -> int:
+        with self._speaking(), self._writing(study) as cursor:
+            cursor.execute(
+                self._sql(
+                    f"UPDATE lexbandits_leases SET until = {self.now} + seconds "
+                    f"WHERE study = ? AND worker = ? AND until > {self.now}"
+                ),
+                (study, worker),
+            )
+            return int(cursor.rowcount)
+
+    # --- the cache
+
+    def cached(self, study: int) -> bytes | None:
+        rows = self._all("SELECT blob FROM lexbandits_history WHERE study = ?", study)
+        return bytes(rows[0][0]) if rows else None
+
+    def put_cache(self, study: int, seq: int, content: bytes) -> None:
+        try:
+            with self._speaking(), self._writing(study) as cursor:
+                cursor.execute(self._sql("DELETE FROM lexbandits_history WHERE study = ?"), (study,))
+                insert = "INSERT INTO lexbandits_history (study, seq, blob) VALUES (?, ?, ?)"
+                cursor.execute(self._sql(insert), (study, seq, content))
+        except StorageError:
+            return  # it only saves time
+
+
+class _SqlTransaction(Transaction):
+    def __init__(self, storage: SqlStorage, cursor: Any, study: int) -> None:
+        self.storage, self.cursor, self.study = storage, cursor, study
+
+    def _rows(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
+        self.cursor.execute(self.storage._sql(statement), values)
+        rows: list[tuple[Any, ...]] = self.cursor.fetchall()
+        return rows
+
+    def read(self, since: int) -> tuple[float, list[Event]]:
+        join = "FROM (SELECT 1) AS one LEFT JOIN lexbandits_events ON study = ? AND seq >= ? ORDER BY seq"
+        rows = self._rows(f"SELECT {EVENT_COLUMNS}, {self.storage.now} {join}", self.study, since)
+        now = float(rows[0][7])
+        return now, [] if rows[0][0] is None else list(from_rows(rows))
+
+    def leases(self) -> dict[int, float]:
+        return dict(self._rows("SELECT trial, until FROM lexbandits_leases WHERE study = ?", self.study))
+
+    def request(self, key: str) -> Request | None:
+        statement = "SELECT request, first, size FROM lexbandits_requests WHERE study = ? AND request = ?"
+        rows = self._rows(statement, self.study, key)
+        return Request(*rows[0]) if rows else None
+
+    def write(
+        self, events: Sequence[Event], leases: Sequence[Lease], gone: Sequence[int], request: Request | None
+    ) -> None:
+        self.storage._send(self.cursor, _inserts(self.study, events, leases, gone, request))
+
+
+def _inserts(
+    study: int, events: Sequence[Event], leases: Sequence[Lease], gone: Sequence[int], request: Request | None
+) -> list[Statement]:
+    """The statements of a write, as few as can be."""
+    statements: list[Statement] = []
+
+    def insert(table: str, columns: str, rows: Sequence[Sequence[Any]]) -> None:
+        for start in range(0, len(rows), ROWS_AT_ONCE):
+            part = rows[start : start + ROWS_AT_ONCE]
+            row = f"(?{', ?' * len(part[0])})"
+            values = [value for given in part for value in (study, *given)]
+            into = f"INSERT INTO {table} (study, {columns}) VALUES {', '.join([row] * len(part))}"
+            statements.append((into, values))
+
+    insert("lexbandits_events", EVENT_COLUMNS, [event.as_row() for event in events])
+    insert("lexbandits_leases", "trial, worker, until, seconds", leases)
+    for start in range(0, len(gone), ROWS_AT_ONCE):
+        part = gone[start : start + ROWS_AT_ONCE]
+        marks = ", ".join("?" * len(part))
+        statements.append(
+            (f"DELETE FROM lexbandits_leases WHERE study = ? AND trial IN ({marks})", [study, *part])
+        )
+    insert("lexbandits_requests", "request, first, size", [] if request is None else [request])
+    return statements
+
+
+def _close(connection: Any, pid: int) -> None:
+    """Close a connection in the process that opened it, whatever state it is in."""
+    if pid == os.getpid():
+        with suppress(Exception):
+            connection.close()
+
+
+def deleted_meanwhile() -> UnknownStudyError:
+    """A write into a study that is not there any more."""
+    return UnknownStudyError("the study was deleted")

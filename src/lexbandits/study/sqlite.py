@@ -1,0 +1,177 @@
+"""SQLite: one file, any number of processes on one machine.
+
+Writers queue at a gate, `flock` on a file beside the database: SQLite itself lets them try again and again,
+which starves some of them for many seconds. The kernel opens the gate when a process dies.
+"""
+
+import os
+import sqlite3
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import create_engine
+from sqlalchemy.engine import make_url
+
+from lexbandits.study.errors import StorageBusyError, StorageError
+from lexbandits.study.sql import SqlStorage, Statement, deleted_meanwhile
+
+PATIENCE = 60.0  # seconds
+SYNCHRONOUS = ("OFF", "NORMAL", "FULL", "EXTRA")
+NETWORK = (
+    "nfs",
+    "cifs",
+    "smb",
+    "sshfs",
+    "afs",
+    "glusterfs",
+    "ceph",
+    "lustre",
+    "gpfs",
+    "beegfs",
+    "davfs",
+    "9p",
+)
+
+
+class SqliteStorage(SqlStorage):
+    """A path, or sqlite:///path[?synchronous=NORMAL]. FULL by default: a told result was paid for."""
+
+    mark = "?"
+    now = "((julianday('now') - 2440587.5) * 86400.0)"
+
+    def __init__(self, address: str) -> None:
+        if "://" in address:
+            url = make_url(address)
+            path, query = url.database or "", dict(url.query)
+        else:
+            path, query = address, {}
+        if path in ("", ":memory:"):
+            raise StorageError('SQLite needs a file; for a study without one say storage="memory"')
+        self.synchronous = str(query.pop("synchronous", "FULL")).upper()
+        if query or self.synchronous not in SYNCHRONOUS:
+            raise StorageError(f"{address}: only ?synchronous= {', '.join(SYNCHRONOUS)} is known")
+        self.path = Path(path).expanduser().absolute()
+        if not self.path.parent.is_dir():
+            raise StorageError(f"{self.path}: there is no folder {self.path.parent}")
+        _refuse_network(self.path)
+        self._gate = Path(f"{self.path}.lock")
+        self.engine = create_engine(f"sqlite:///{self.path}")
+        super().__init__(str(self.path))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return SqliteStorage, (f"sqlite:///{self.path}?synchronous={self.synchronous}",)
+
+    def _connect(self) -> Any:
+        connection = sqlite3.connect(
+            self.path, timeout=PATIENCE, isolation_level=None, check_same_thread=False, cached_statements=64
+        )
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute(f"PRAGMA synchronous = {self.synchronous}")
+        connection.execute("PRAGMA foreign_keys = ON")
+        return connection
+
+    @contextmanager
+    def _writing(self, study: int) -> Iterator[Any]:
+        cursor = self._cursor()
+        with _gate(self._gate, PATIENCE):
+            cursor.execute("BEGIN IMMEDIATE")
+            try:
+                yield cursor
+                cursor.execute("COMMIT")
+            except BaseException:
+                if self._connection.in_transaction:
+                    cursor.execute("ROLLBACK")
+                raise
+
+    def _send(self, cursor: Any, statements: list[Statement]) -> None:
+        for statement, values in statements:
+            cursor.execute(statement, values)
+
+    def _version(self) -> int | None:
+        there = self._all("SELECT 1 FROM sqlite_master WHERE name = 'lexbandits_version'")
+        return int(self._all("SELECT schema FROM lexbandits_version")[0][0]) if there else None
+
+    def _explained(self, error: Exception) -> StorageError | None:
+        if isinstance(error, sqlite3.IntegrityError) and "FOREIGN KEY" in str(error):
+            return deleted_meanwhile()  # type: ignore[return-value]
+        if isinstance(error, sqlite3.OperationalError) and "locked" in str(error):
+            return StorageBusyError(f"{self.path} was in use for {PATIENCE:g} s; nothing was changed")
+        if isinstance(error, (sqlite3.Error, OSError)):
+            return StorageError(f"{self.path}: {error}")
+        return None
+
+
+@contextmanager
+def _gate(path: Path, patience: float) -> Iterator[None]:
+    """Wait in the kernel's queue for the lock on this file."""
+    try:
+        import fcntl
+    except ImportError:
+        raise StorageError(
+            "SQLite studies need Linux or macOS; elsewhere use PostgreSQL or the service"
+        ) from None
+    gate = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+    try:
+        fcntl.flock(gate, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        gate = _queued(gate, path, patience)
+    try:
+        yield
+    finally:
+        fcntl.flock(
+            gate, fcntl.LOCK_UN
+        )  # a child forked meanwhile has it too: closing would not give it back
+        os.close(gate)
+
+
+def _queued(gate: int, path: Path, patience: float) -> int:
+    """Wait in a thread, since `flock` knows no time limit; what comes too late is given back."""
+    import fcntl
+
+    turn = threading.Condition()
+    state = {"ours": False, "given up": False}
+
+    def wait() -> None:
+        fcntl.flock(gate, fcntl.LOCK_EX)
+        with turn:
+            state["ours"] = True
+            if state["given up"]:
+                os.close(gate)
+            turn.notify()
+
+    threading.Thread(target=wait, daemon=True).start()
+    until = time.monotonic() + patience
+    with turn:
+        while not state["ours"]:
+            if not turn.wait(until - time.monotonic()) and not state["ours"]:
+                state["given up"] = True
+                raise StorageBusyError(f"{path}: others wrote for {patience:g} s; nothing was changed")
+    return gate
+
+
+def _refuse_network(path: Path) -> None:
+    kind = _file_system(path)
+    if kind.removeprefix("fuse.").startswith(NETWORK):
+        raise StorageError(
+            f"{path} is on a network file system ({kind}), whose locks SQLite cannot trust: "
+            "put it on a local disk, or use PostgreSQL or the service"
+        )
+
+
+def _file_system(path: Path) -> str:
+    """The kind of the file system that holds a path; "" where it cannot be found out."""
+    if not sys.platform.startswith("linux"):
+        return ""
+    found, best = "", -1
+    folder = os.path.realpath(path.parent)
+    for line in Path("/proc/self/mounts").read_text().splitlines():
+        _, mount, kind, *_ = line.split(" ")
+        point = mount.replace("\\040", " ")
+        if (folder == point or folder.startswith(point.rstrip("/") + "/")) and len(point) >= best:
+            found, best = kind, len(point)
+    return found

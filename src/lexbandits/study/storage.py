@@ -1,0 +1,141 @@
+"""What a storage offers: studies by name, journals that only grow, leases, and a lock around it all."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from lexbandits.study.errors import StorageError
+from lexbandits.study.events import Event
+
+
+class StudyRow(NamedTuple):
+    """A study as its storage knows it."""
+
+    id: int
+    name: str
+    created: float
+    nonce: str
+
+
+class Lease(NamedTuple):
+    """Who has an open trial until when; `seconds` is what a heartbeat extends it by."""
+
+    trial: int
+    worker: str | None
+    until: float
+    seconds: float
+
+
+class Request(NamedTuple):
+    """An ask that may be repeated: it was given `size` trials from number `first` on."""
+
+    key: str
+    first: int
+    size: int
+
+
+class LostConnectionError(StorageError):
+    """The server went away; the whole transaction may be tried once more."""
+
+
+class Transaction(ABC):
+    """One turn at writing, alone. Committed when its block ends, unless by an error."""
+
+    @abstractmethod
+    def read(self, since: int) -> tuple[float, list[Event]]:
+        """The storage's clock and the events from `since` on, that one included."""
+
+    @abstractmethod
+    def leases(self) -> dict[int, float]:
+        """Open trial -> until, heartbeats included."""
+
+    @abstractmethod
+    def request(self, key: str) -> Request | None:
+        """What this key was given, if anything."""
+
+    @abstractmethod
+    def write(
+        self, events: Sequence[Event], leases: Sequence[Lease], gone: Sequence[int], request: Request | None
+    ) -> None:
+        """Append events, add and drop leases, remember a request."""
+
+
+class Storage(ABC):
+    """Where studies are kept. Safe to use from several threads."""
+
+    shown: str  # its address without a password
+
+    @abstractmethod
+    def create(self, name: str, nonce: str, payload: dict[str, Any]) -> tuple[StudyRow, bool]:
+        """The study of this name, and whether it is new: then `created` is its first event."""
+
+    @abstractmethod
+    def find(self, name: str) -> StudyRow | None:
+        """The study of this name."""
+
+    @abstractmethod
+    def studies(self) -> list[StudyRow]:
+        """All of them, by name."""
+
+    @abstractmethod
+    def delete(self, study: int) -> None:
+        """A study with all that belongs to it."""
+
+    @abstractmethod
+    def transaction(self, study: int) -> AbstractContextManager[Transaction]:
+        """Wait for the lock, at most a minute (`StorageBusyError`)."""
+
+    @abstractmethod
+    def read(self, study: int, since: int, most: int | None = None) -> Iterator[Event]:
+        """Events from `since` on, without the lock."""
+
+    @abstractmethod
+    def clock(self, study: int) -> tuple[float, dict[int, float]]:
+        """The storage's time, and the leases: open trial -> until. Without the lock."""
+
+    @abstractmethod
+    def extend(self, study: int, worker: str) -> int:
+        """A heartbeat: the worker's leases that have not run out begin anew. How many there were."""
+
+    @abstractmethod
+    def cached(self, study: int) -> bytes | None:
+        """A ledger put aside by `put_cache`, to load faster."""
+
+    @abstractmethod
+    def put_cache(self, study: int, seq: int, content: bytes) -> None:
+        """Put a ledger aside. It may be lost at any time."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Give back connections."""
+
+
+def open_storage(storage: "str | Path | Storage") -> Storage:
+    """A storage by its address: "memory", a path, sqlite:///…, postgresql://…; or one that is open."""
+    if isinstance(storage, Storage):
+        return storage
+    if not isinstance(storage, (str, Path)):
+        raise TypeError(f"storage must be an address or a storage, got {storage!r}")
+    address = str(storage)
+    if address == "memory":
+        from lexbandits.study.memory import MemoryStorage
+
+        return MemoryStorage()
+    scheme = address.partition("://")[0] if "://" in address else ""
+    try:
+        if scheme.partition("+")[0] in ("postgresql", "postgres"):
+            from lexbandits.study.postgres import PostgresStorage
+
+            return PostgresStorage(address)
+        if scheme in ("", "sqlite"):
+            from lexbandits.study.sqlite import SqliteStorage
+
+            return SqliteStorage(address)
+    except ModuleNotFoundError as error:
+        extra = "postgres" if error.name == "psycopg" else "live"
+        raise StorageError(f"{error.name} is needed: pip install 'lexbandits[{extra}]'") from error
+    raise StorageError(
+        f"storage must be a path, sqlite:///…, postgresql://… or memory; got one that begins with {scheme}://"
+    )

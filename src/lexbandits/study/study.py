@@ -1,0 +1,386 @@
+"""`Study`: what people call. Every call is one transaction on the journal."""
+
+import copy
+import secrets
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import lexbandits
+from lexbandits.checks import whole
+from lexbandits.study import asking, changes, imports, verification
+from lexbandits.study import workers as workers_module
+from lexbandits.study.answers import Answer, Status, answer_of, results_of, status_of, trials_of
+from lexbandits.study.errors import SpecMismatchError, StudyError, StudyExistsError, UnknownStudyError
+from lexbandits.study.events import Event
+from lexbandits.study.fold import PlacePolicy, make_policy
+from lexbandits.study.journal import Journal, Turn
+from lexbandits.study.objective import Objective
+from lexbandits.study.spec import Spec, difference, seconds, words_from_toml
+from lexbandits.study.storage import Storage, StudyRow, open_storage
+from lexbandits.study.trial import Trial
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+POLICY = "LexElimTol"
+
+
+class Study:
+    """Ask which arm to measure next, tell the result, until there is an answer.
+
+    Made by `create_study` or `open_study`. Any number of processes may work on one study at once, each
+    with a `Study` of its own; one object may be shared by threads and survives a fork.
+    """
+
+    def __init__(self, storage: Storage, row: StudyRow, read_only: bool = False) -> None:
+        self._journal = Journal(storage, row, read_only)
+        self._lease = self._journal.fold().ledger.spec.lease
+
+    @property
+    def name(self) -> str:
+        """The name given."""
+        return self._journal.row.name
+
+    @property
+    def spec(self) -> dict[str, Any]:
+        """The question as asked, in words: JSON-able."""
+        return self._journal.fold().ledger.asked_spec.as_json()
+
+    @property
+    def arms(self) -> dict[str, dict[str, Any]]:
+        """All arms by name, with the further keys they were given; withdrawn ones too."""
+        return {arm["name"]: dict(arm) for arm in self._journal.fold().ledger.arms}
+
+    @property
+    def objectives(self) -> tuple[Objective, ...]:
+        """In order of priority, with the tolerances in force."""
+        ledger = self._journal.fold().ledger
+        return tuple(ledger.spec.objectives[column] for column in ledger.order)
+
+    @property
+    def seq(self) -> int:
+        """How many events there are: it changes whenever anything does."""
+        return self._journal.fold().ledger.seq
+
+    def __repr__(self) -> str:
+        return f"<Study {self.name!r} in {self._journal.storage.shown}>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        storage = self._journal.storage
+        return open_study, (self.name, storage.__reduce__()[1][0], self._journal.read_only)
+
+    # --- asking
+
+    def ask(self, *, lease: Any = None, worker: str | None = None, request: str | None = None) -> Trial:
+        """The next trial; `StudyFinished` or `StudyPaused` when there is nothing to measure.
+
+        It is the caller's for `lease` (the study's, unless said); heartbeats of `worker` extend it. The
+        same `request` gives the same trial again.
+        """
+        trials, reason = self._asked(1, lease, worker, request)
+        if reason is not None:
+            raise reason
+        return trials[0]
+
+    def ask_many(
+        self, n: int, *, lease: Any = None, worker: str | None = None, request: str | None = None
+    ) -> list[Trial]:
+        """Up to n trials at once; fewer or none near the end or while paused."""
+        return self._asked(n, lease, worker, request)[0]
+
+    def choose(self, *, lease: Any = None, worker: str | None = None, request: str | None = None) -> Trial:
+        """For who serves traffic: a trial while measuring, else the winner or best guess, never told."""
+        trials, _ = self._asked(1, lease, worker, request)
+        return trials[0] if trials else Trial(None, None, self.answer.arm, None, None)
+
+    def _asked(self, n: int, *how: Any) -> tuple[list[Trial], StudyError | None]:
+        _, trials, reason = self._told_and_asked([], n, *how)
+        return trials, reason
+
+    # --- telling
+
+    def tell(self, trial: Trial | str, values: Mapping[str, Any]) -> str:
+        """Report a trial's values by objective; None, nan or no key where one was not measured.
+
+        "counted"; "waiting" behind an earlier trial that is still open; "repeated", it was told before;
+        "late", it came after its `until` or the rules changed meanwhile: recorded and never counted;
+        "after the end". Other values than before are a `ConflictError`.
+        """
+        return self.tell_many([(trial, values)])[0]
+
+    def tell_many(self, results: Iterable[tuple[Trial | str, Mapping[str, Any]]]) -> list[str]:
+        """Report many results at once: all or none."""
+        results = _pairs(results)
+        return self._journal.transact(lambda turn: asking.take_all(turn, results))
+
+    def tell_ask(
+        self,
+        results: Iterable[tuple[Trial | str, Mapping[str, Any]]],
+        n: int = 1,
+        *,
+        lease: Any = None,
+        worker: str | None = None,
+        request: str | None = None,
+    ) -> tuple[list[str], list[Trial]]:
+        """`tell_many` and `ask_many` in one transaction: outcomes and trials."""
+        outcomes, trials, _ = self._told_and_asked(_pairs(results), n, lease, worker, request)
+        return outcomes, trials
+
+    def _told_and_asked(
+        self, results: Sequence[asking.Told], n: int, lease: Any, worker: str | None, request: str | None
+    ) -> tuple[list[str], list[Trial], StudyError | None]:
+        count = whole("n", n, least=0)
+        length = self._lease if lease is None else seconds("lease", lease)
+        for what, word in (("worker", worker), ("request", request)):
+            if word is not None and not (isinstance(word, str) and 1 <= len(word) <= 200):
+                raise StudyError(f"{what} must be 1 to 200 characters of text, got {word!r}")
+
+        def work(turn: Turn) -> tuple[list[str], list[Trial], StudyError | None]:
+            outcomes = asking.take_all(turn, results) if results else []
+            trials = asking.hand_out(turn, count, length, worker, request) if count else []
+            return outcomes, trials, None if trials else asking.nothing_to_measure(turn.fold)
+
+        return self._journal.transact(work)
+
+    def record(self, trial: Trial | str, values: Mapping[str, Any]) -> str:
+        """`tell` for short-lived processes: "recorded", "repeated" or "late", without waking the policy.
+
+        Whoever asks or looks next folds it, and notes the end if it brought it.
+        """
+        return self._journal.transact(lambda turn: asking.record(turn, trial, values))
+
+    def fail(self, trial: Trial | str, reason: str = "") -> str:
+        """Report that a trial could not be measured: its place is missing, or has the value `if_failed`."""
+        return self._journal.transact(lambda turn: asking.fail(turn, trial, str(reason)))
+
+    def release(self, trial: Trial | str) -> None:
+        """Give a trial back unmeasured: its place is asked again under a new trial, the old id is refused."""
+        self._journal.transact(lambda turn: asking.release(turn, trial))
+
+    def heartbeat(self, worker: str) -> None:
+        """Say that a worker is alive: its leases that have not run out begin anew."""
+        self._journal.storage.extend(self._journal.row.id, worker)
+
+    def correct(self, trial: Trial | str, values: Mapping[str, Any], reason: str) -> str:
+        """Replace what was told, while its pass is not folded ("corrected"); later only a note ("noted")."""
+        return self._journal.transact(lambda turn: asking.correct(turn, trial, values, reason))
+
+    def run(
+        self,
+        measure: Callable[..., Mapping[str, Any]],
+        workers: int = 1,
+        *,
+        executor: str | Executor = "threads",
+        lease: Any = None,
+        progress: bool = True,
+    ) -> Answer:
+        """Measure until there is an answer: measure(arm) or measure(arm, item) -> values by objective.
+
+        On `workers` "threads", "processes", or an executor of concurrent.futures. What `measure` raises is
+        a failed trial. Ctrl-C releases what is being measured.
+        """
+        how = workers_module.Run(self, measure, whole("workers", workers, least=1), executor, lease, progress)
+        return how.go()
+
+    # --- what is known
+
+    @property
+    def status(self) -> Status:
+        """Where the study stands."""
+        fold = self._settled()
+        return status_of(fold, *self._journal.storage.clock(self._journal.row.id))
+
+    @property
+    def answer(self) -> Answer:
+        """The answer; a best guess while `certified` is False."""
+        return answer_of(self._settled())
+
+    @property
+    def policy(self) -> PlacePolicy:
+        """The policy behind it, a copy: larger is better, arms and objectives by index."""
+        policy: PlacePolicy = copy.copy(self._settled().policy)
+        return policy
+
+    def results(self) -> "pd.DataFrame":
+        """One row per arm and objective."""
+        return results_of(self._settled())
+
+    def trials(self) -> "pd.DataFrame":
+        """One row per trial."""
+        fold = self._settled()
+        _ = fold.policy
+        return trials_of(fold)
+
+    def events(self, since: int = 0) -> Iterator[Event]:
+        """The journal after event `since`."""
+        return self._journal.storage.read(self._journal.row.id, whole("since", since, least=0) + 1)
+
+    def verify(self) -> "verification.Verification":
+        """Replay the journal from nothing and compare it with what was recorded."""
+        return verification.verify(self._journal.storage, self._journal.row)
+
+    def export(self, path: str | Path) -> Path:
+        """Write the trials (.csv, .parquet) or the journal (.jsonl)."""
+        return imports.export(self, Path(path))
+
+    def import_results(self, frame: "pd.DataFrame", arm: str = "arm", *, fair: bool) -> int:
+        """Results measured before, one row each, before the first ask; how many rows it took.
+
+        Rows that share the column `item` share a pass, else an arm's j-th row is pass j; an arm without a
+        row in a pass is missing there. `fair`: whether their collection did not look at their values; if it
+        did, there is no certificate.
+        """
+        return self._journal.transact(lambda turn: imports.take(turn, frame, arm, fair))
+
+    def _settled(self) -> Any:
+        """The fold; an answer that nobody has recorded yet is recorded."""
+        fold = self._journal.fold()
+        if fold.ledger.end is None and not self._journal.read_only and fold.policy.finished:
+            self._journal.transact(Turn.settle)
+            fold = self._journal.fold()
+        return fold
+
+    # --- changes, one event each
+
+    def _change(self, change: Callable[..., None], *arguments: Any) -> None:
+        def work(turn: Turn) -> None:
+            change(turn, *arguments)
+            turn.settle()
+
+        self._journal.transact(work)
+
+    def add_arm(self, arm: str | Mapping[str, Any]) -> None:
+        """Another arm, a name or a table with a name; `max_arms` must have left room for it."""
+        self._change(changes.add_arm, arm)
+
+    def withdraw(self, name: str, reason: str) -> None:
+        """Take an arm out of the question; arms that only it had beaten return."""
+        self._change(changes.withdraw, name, reason)
+
+    def restore(self, name: str) -> None:
+        """Bring a withdrawn arm back."""
+        self._change(changes.restore, name)
+
+    def amend(self, objective: str, *, tolerance: Any = None, resolution: Any = None) -> None:
+        """Another tolerance or resolution, after looking if need be: the confidence stays what it was."""
+        self._change(changes.amend, objective, tolerance, resolution)
+
+    def reorder(self, objectives: Sequence[str]) -> None:
+        """Another order of priority, after looking if need be."""
+        self._change(changes.reorder, objectives)
+
+    def pause(self, reason: str = "") -> None:
+        """Hand out nothing until `resume`; results are still taken."""
+        self._change(changes.pause, reason)
+
+    def resume(self) -> None:
+        """Go on after a pause."""
+        self._change(changes.resume)
+
+    def set_budget(self, budget: int | None) -> None:
+        """Another number of trials to hand out in all; None for no limit."""
+        self._change(changes.set_budget, budget)
+
+    def end(self, reason: str) -> None:
+        """End by hand, without a certificate."""
+        self._journal.transact(lambda turn: asking.end(turn, reason))
+
+    def reopen(self, why: str) -> None:
+        """Go on after an end. A study with its answer ends again at once, unless its rules change."""
+        self._change(changes.reopen, why)
+
+    def note(self, text: str) -> None:
+        """A remark for the record."""
+        self._change(changes.note, text)
+
+
+def _pairs(results: Iterable[tuple[Trial | str, Mapping[str, Any]]]) -> list[asking.Told]:
+    pairs = list(results)
+    for pair in pairs:
+        if not isinstance(pair, (tuple, list)) or len(pair) != 2:
+            raise TypeError(f"results must be (trial, values) pairs, got {pair!r}")
+    return [(trial, values) for trial, values in pairs]
+
+
+# --- studies by name
+
+
+def create_study(
+    name: str,
+    storage: str | Path | Storage = "memory",
+    *,
+    arms: Iterable[str | Mapping[str, Any]],
+    objectives: Iterable[Objective | Mapping[str, Any]],
+    load_if_exists: bool = False,
+    **settings: Any,
+) -> Study:
+    """A new study, or with `load_if_exists` the one of this name, if it asks the same.
+
+    settings: delta=0.05, max_arms (the arms given), items=None, seed=0, if_infeasible="go on" or "stop",
+    budget=None (trials), lease="10m", max_failures=5 (in a row, then an arm is withdrawn). Ties go to the
+    arm listed first: list the incumbent first.
+    """
+    spec = Spec.from_json({"name": name, "arms": arms, "objectives": objectives, **settings})
+    return create_from_spec(spec, storage, load_if_exists=load_if_exists)
+
+
+def create_from_spec(spec: Spec, storage: str | Path | Storage, *, load_if_exists: bool) -> Study:
+    """`create_study` from a whole spec."""
+    policy_settings = spec.policy_settings()
+    make_policy(POLICY, policy_settings)  # refuses what the policy cannot do, before anything is written
+    payload = {
+        "spec": spec.as_json(),
+        "policy": POLICY,
+        "settings": policy_settings,
+        "version": lexbandits.__version__,
+    }
+    opened = open_storage(storage)
+    row, is_new = opened.create(spec.name, secrets.token_hex(8), payload)
+    if is_new:
+        return Study(opened, row)
+    if not load_if_exists:
+        raise StudyExistsError(
+            f"there is a study {spec.name!r} in {opened.shown}; load_if_exists=True opens it"
+        )
+    study = Study(opened, row)
+    differs = difference(study.spec, payload["spec"])
+    if differs:
+        raise SpecMismatchError(f"study {spec.name!r} in {opened.shown} asks another question: {differs}")
+    return study
+
+
+def study_from_toml(
+    path: str | Path, storage: str | Path | Storage | None = None, *, load_if_exists: bool = True
+) -> Study:
+    """The study that a TOML file describes, made or opened; `storage` is that of the file unless given."""
+    words = words_from_toml(path)
+    there = words.pop("storage", "memory")
+    return create_from_spec(
+        Spec.from_json(words), there if storage is None else storage, load_if_exists=load_if_exists
+    )
+
+
+def open_study(name: str, storage: str | Path | Storage, read_only: bool = False) -> Study:
+    """A study that is there."""
+    opened = open_storage(storage)
+    row = opened.find(name)
+    if row is None:
+        there = ", ".join(repr(row.name) for row in opened.studies()[:10]) or "none"
+        raise UnknownStudyError(f"no study {name!r} in {opened.shown}; there: {there}")
+    return Study(opened, row, read_only)
+
+
+def list_studies(storage: str | Path | Storage) -> list[str]:
+    """The names of the studies in a storage."""
+    return [row.name for row in open_storage(storage).studies()]
+
+
+def delete_study(name: str, storage: str | Path | Storage) -> None:
+    """Delete a study with all its results, for good."""
+    opened = open_storage(storage)
+    row = opened.find(name)
+    if row is None:
+        raise UnknownStudyError(f"no study {name!r} in {opened.shown}")
+    opened.delete(row.id)

@@ -1,0 +1,176 @@
+"""`Study.run`: measure on threads, processes or any executor until there is an answer."""
+
+import inspect
+import os
+import secrets
+import socket
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import (
+    FIRST_COMPLETED,
+    Executor,
+    Future,
+    ProcessPoolExecutor,
+    ThreadPoolExecutor,
+    wait,
+)
+from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING, Any
+
+from lexbandits.study.answers import Answer
+from lexbandits.study.errors import StorageError, StudyError
+from lexbandits.study.spec import seconds
+from lexbandits.study.trial import Trial
+
+if TYPE_CHECKING:
+    from lexbandits.study.study import Study
+
+Measure = Callable[..., Mapping[str, Any]]
+
+
+def worker_name() -> str:
+    """A name that no other worker has."""
+    return f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(2)}"
+
+
+def takes_item(measure: Measure) -> bool:
+    """Whether it wants the item beside the arm."""
+    try:
+        parameters = inspect.signature(measure).parameters.values()
+    except (TypeError, ValueError):
+        return False
+    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    required = [p for p in parameters if p.kind in kinds]
+    return len(required) >= 2 or any(p.kind is inspect.Parameter.VAR_POSITIONAL for p in parameters)
+
+
+class Run:
+    """One call of `run`: keeps its executor busy, tells what comes, releases what it cannot finish."""
+
+    def __init__(
+        self,
+        study: "Study",
+        measure: Measure,
+        workers: int,
+        executor: str | Executor,
+        lease: Any,
+        progress: bool,
+    ) -> None:
+        if not callable(measure):
+            raise TypeError(f"measure must be a function of an arm, got {measure!r}")
+        if not isinstance(executor, Executor) and executor not in ("threads", "processes"):
+            raise StudyError(
+                f'executor must be "threads", "processes" or a concurrent.futures executor, got {executor!r}'
+            )
+        self.study, self.measure, self.workers, self.executor = study, measure, workers, executor
+        self.name = worker_name()
+        self.lease = seconds("lease", study.spec["lease"] if lease is None else lease)
+        self.progress = progress
+        self._item = takes_item(measure)
+        self._busy: dict[Future[Any], Trial] = {}
+
+    def go(self) -> Answer:
+        """Until there is nothing more to measure."""
+        with ExitStack() as stack:
+            show = stack.enter_context(_bar(self.study, self.progress))
+            stack.enter_context(self._heartbeats())
+            pool = self.executor if isinstance(self.executor, Executor) else stack.enter_context(self._pool())
+            try:
+                self._start(pool, self.study.ask_many(self.workers, lease=self.lease, worker=self.name))
+                while self._busy:
+                    done, _ = wait(self._busy, return_when=FIRST_COMPLETED)
+                    self._start(pool, self._told(done))
+                    show()
+            except BaseException:
+                self._give_up()
+                raise
+        return self.study.answer
+
+    def _pool(self) -> Executor:
+        kind = ThreadPoolExecutor if self.executor == "threads" else ProcessPoolExecutor
+        return kind(self.workers)
+
+    def _start(self, pool: Executor, trials: list[Trial]) -> None:
+        for trial in trials:
+            arguments = (trial.arm, trial.item) if self._item else (trial.arm,)
+            self._busy[pool.submit(self.measure, *arguments)] = trial
+
+    def _told(self, done: set[Future[Any]]) -> list[Trial]:
+        """Record what is done and take as much new work, in one transaction."""
+        results = []
+        for future in done:
+            error = future.exception()
+            if error is None:
+                results.append((self._busy[future], future.result()))
+            elif isinstance(error, Exception):
+                self.study.fail(self._busy.pop(future), f"{type(error).__name__}: {error}"[:500])
+            else:
+                raise error
+        _, trials = self.study.tell_ask(
+            results, self.workers - len(self._busy) + len(results), lease=self.lease, worker=self.name
+        )
+        for future in done:
+            self._busy.pop(future, None)
+        return trials
+
+    def _give_up(self) -> None:
+        """Give back what nobody has begun or finished; a value that was refused stays with its trial."""
+        for future, trial in self._busy.items():
+            if future.cancel() or not future.done() or future.exception() is not None:
+                try:
+                    self.study.release(trial)
+                except StorageError:
+                    return  # the leases run out by themselves
+
+    @contextmanager
+    def _heartbeats(self) -> Iterator[None]:
+        stop = threading.Event()
+
+        def beat() -> None:
+            while not stop.wait(self.lease / 3):
+                try:
+                    self.study.heartbeat(self.name)
+                except StorageError:
+                    continue  # the next call of the main thread says it better
+
+        thread = threading.Thread(target=beat, daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            stop.set()
+            thread.join()
+
+
+@contextmanager
+def _bar(study: "Study", wanted: bool) -> Iterator[Callable[[], None]]:
+    """Results, candidates and what is being settled; says how to go on after Ctrl-C."""
+    if not wanted:
+        yield lambda: None
+        return
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.fields[news]}"),
+        TimeElapsedColumn(),
+    )
+    with Progress(*columns) as display:
+        task = display.add_task(study.name, total=None, news="")
+
+        def show() -> None:
+            status = study.status
+            settling = f" · settling {status.objective}" if status.objective else ""
+            left = f"{len(status.candidates)} candidates{settling}"
+            display.update(
+                task, total=status.budget, completed=status.results, news=f"{status.results} results · {left}"
+            )
+
+        try:
+            show()
+            yield show
+            show()
+        except KeyboardInterrupt:
+            display.console.print(f"stopped; open study {study.name!r} and call run again to go on")
+            raise

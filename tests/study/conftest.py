@@ -1,0 +1,111 @@
+"""Storages to test on: memory, SQLite and a real PostgreSQL server, private to the run."""
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from lexbandits.study.memory import MemoryStorage
+from lexbandits.study.storage import open_storage
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+
+class Server:
+    """A PostgreSQL server in a folder of its own, run by somebody without rights."""
+
+    def __init__(self, folder: Path, binaries: Path) -> None:
+        self.folder, self.binaries = folder, binaries
+        self.ready = ""
+        self.user = "postgres" if os.getuid() == 0 else ""
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self.port = free.getsockname()[1]
+        if self.user:
+            shutil.chown(folder, self.user)
+        self._run("initdb", "-D", f"{folder}/data", "-U", "lex", "-A", "trust", "-E", "UTF8", "--no-sync")
+        self.start()
+
+    def _run(self, command: str, *arguments: str) -> None:
+        change = ["runuser", "-u", self.user, "--"] if self.user else []
+        done = subprocess.run(
+            [*change, str(self.binaries / command), *arguments],
+            cwd="/",
+            capture_output=True,
+            text=True,
+            timeout=120,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+
+    def start(self) -> None:
+        options = f"-p {self.port} -c listen_addresses=127.0.0.1 -c unix_socket_directories={self.folder}"
+        options += " -c fsync=off"  # safe against kill -9 all the same
+        self._run(
+            "pg_ctl", "-D", f"{self.folder}/data", "-w", "-o", options, "-l", f"{self.folder}/log", "start"
+        )
+
+    def stop(self, mode: str = "fast") -> None:
+        self._run("pg_ctl", "-D", f"{self.folder}/data", "-w", "-m", mode, "stop")
+
+    def database(self, name: str) -> str:
+        with psycopg.connect(f"{self.address}/postgres", autocommit=True) as connection:
+            connection.execute(f'CREATE DATABASE "{name}"')
+        return f"{self.address}/{name}"
+
+    @property
+    def address(self) -> str:
+        return f"postgresql://lex:open%20sesame@127.0.0.1:{self.port}"
+
+
+@pytest.fixture(scope="session")
+def server():
+    found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"), reverse=True)
+    path = shutil.which("initdb")
+    binaries = found[0].parent if found else Path(os.path.realpath(path)).parent if path else None
+    if binaries is None:
+        if os.environ.get("CI") == "true":
+            pytest.fail("no PostgreSQL here: install Debian's postgresql")
+        pytest.skip("no PostgreSQL here: install Debian's postgresql to test studies on it")
+    with tempfile.TemporaryDirectory() as folder:  # not below pytest's, which nobody else may enter
+        running = Server(Path(folder), binaries)
+        yield running
+        running.stop("immediate")
+
+
+@pytest.fixture
+def postgres(server):
+    """The address of a database without tables."""
+    if not server.ready:
+        server.ready = server.database("tests")
+    with psycopg.connect(server.ready) as connection:
+        connection.execute("DROP SCHEMA public CASCADE; CREATE SCHEMA public")
+    return server.ready
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def address(request, tmp_path):
+    """The address of an empty database."""
+    return _sqlite(tmp_path) if request.param == "sqlite" else request.getfixturevalue("postgres")
+
+
+def _sqlite(folder: Path) -> str:
+    """Safe against kill -9, not against a power cut: much faster."""
+    return f"sqlite:///{folder}/study.db?synchronous=OFF"
+
+
+@pytest.fixture(params=["memory", "sqlite", "postgres"])
+def storage(request, tmp_path):
+    """An empty storage."""
+    if request.param == "memory":
+        yield MemoryStorage()
+        return
+    place = _sqlite(tmp_path) if request.param == "sqlite" else request.getfixturevalue("postgres")
+    opened = open_storage(place)
+    yield opened
+    opened.close()

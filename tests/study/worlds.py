@@ -1,0 +1,47 @@
+"""Questions to ask in tests, and worlds that answer them the same way every time."""
+
+import random
+
+import lexbandits as lb
+
+ACCURACY = {"small": 0.6, "large": 0.9, "cot": 0.9}
+LATENCY = {"small": 5.0, "large": 9.0, "cot": 20.0}
+
+
+def question(**changes):
+    """Accuracy first, then latency: "large" is right, by far."""
+    words = {
+        "arms": list(ACCURACY),
+        "objectives": [
+            lb.Objective("correct", tolerance=0.1, noise="bernoulli"),
+            lb.Objective("latency", "minimize", unit="ms", tolerance=2.0, noise=("bounded", 0, 100)),
+        ],
+    }
+    return {**words, **changes}
+
+
+def create(storage="memory", name="models", **changes):
+    return lb.create_study(name, storage, **question(**changes))
+
+
+def measure(arm, item=0):
+    """The values of an arm on an item: a function of both."""
+    luck = random.Random(f"{arm}/{item}")
+    known = ACCURACY.get(arm, 0.3)
+    latency = LATENCY.get(arm, 30.0) * (0.5 + luck.random())
+    return {"correct": int(luck.random() < known), "latency": latency}
+
+
+def go_on(study, results=10**6):
+    """Ask and tell until it is finished or `results` are told."""
+    for count in range(results):
+        try:
+            trial = study.ask()
+        except lb.StudyFinished:
+            return count
+        study.tell(trial, measure(trial.arm, trial.item))
+    return results
+
+
+def kinds(study):
+    return [event.kind for event in study.events()]
