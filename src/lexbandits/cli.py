@@ -149,7 +149,7 @@ def paper(
     again = f"lexbandits paper --out {out}"
     if runs != experiments.REPLICATIONS:
         again += f" --replications {runs}"
-    named = [experiments.section_of(claim).name] if claim else only or experiments.SECTIONS
+    named = [experiments.section_of(claim).NAME] if claim else only or experiments.SECTIONS
     sections = experiments.chosen_sections(named)
     tables = experiments.measure(sections, replications=runs, n_jobs=jobs, out=out / "runs", progress=True)
     verdicts = experiments.verdicts(tables, sections, again)

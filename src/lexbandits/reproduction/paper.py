@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from lexbandits import __version__
+from lexbandits import Cell, __version__, sweep
 from lexbandits.reproduction import acceleration, regret, samples, sensitivity, theorems
 from lexbandits.reproduction.experiment import (
     ALPHA,
@@ -21,10 +21,9 @@ from lexbandits.reproduction.experiment import (
 )
 from lexbandits.reproduction.section import Section
 from lexbandits.reproduction.tables import Tables
-from lexbandits.simulation.sweep import Cell, sweep
 
 SECTIONS: dict[str, Section] = {
-    module.SECTION.name: module.SECTION for module in (acceleration, regret, samples, theorems, sensitivity)
+    section.NAME: section for section in (acceleration, regret, samples, theorems, sensitivity)
 }
 SEED = 0
 REPLICATIONS, QUICK_REPLICATIONS = 100, 5
@@ -41,7 +40,7 @@ def chosen_sections(names: Iterable[str] = SECTIONS) -> list[Section]:
 
 def section_of(claim: str) -> Section:
     """The section that judges a claim; a ValueError that says the nearest name if none does."""
-    homes = {each.name: section for section in SECTIONS.values() for each in section.claims}
+    homes = {each.name: section for section in SECTIONS.values() for each in section.CLAIMS}
     if claim not in homes:
         near = get_close_matches(claim, homes, n=1, cutoff=0.0)
         raise ValueError(f"unknown claim {claim!r}; did you mean {near[0]!r}? known: {', '.join(homes)}")
@@ -80,12 +79,12 @@ def verdicts(tables: Tables, sections: Iterable[Section], command: str) -> pd.Da
     """One row per claim of the sections; `command` gets the claim appended as --claim."""
     rows = []
     for section in sections:
-        for claim in section.claims:
+        for claim in section.CLAIMS:
             outcome, numbers = claim.judge(tables)
             rows.append(
                 {
                     "claim": claim.name,
-                    "section": section.name,
+                    "section": section.NAME,
                     "source": claim.source,
                     "statement": claim.statement,
                     "verdict": outcome,
