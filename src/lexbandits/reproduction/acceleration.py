@@ -169,16 +169,10 @@ def _eliminations(axes: Axes, table: pd.DataFrame, case: str) -> None:
         look = ALGORITHMS[algorithm]
         for item in rows_of(table, case=case, algorithm=algorithm):
             if item["eliminated"]:
-                axes.errorbar(
-                    item["round"],
-                    item["arm"] + offset,
-                    xerr=2 * item["round_se"],
-                    fmt=look.marker,
-                    color=look.colour,
-                    mfc=look.colour if item["by_objective_2"] > 0.5 else "white",
-                    mew=0.9,
-                    elinewidth=0.8,
-                )
+                face = look.colour if item["by_objective_2"] > 0.5 else "white"
+                marker = mark(look.marker, look.colour, mfc=face, mew=0.9)
+                place, error = item["arm"] + offset, 2 * item["round_se"]
+                axes.errorbar(item["round"], place, xerr=error, elinewidth=0.8, **marker)
     limits = drawing.log_limits(table["round"])
     axes.set(xscale="log", xlim=limits, ylim=(table["arm"].max() + 0.6, 1.4))
     axes.set_xticks(drawing.decades(*limits))

@@ -7,18 +7,10 @@ import pandas as pd
 
 from lexbandits import Results, drawing
 from lexbandits.drawing import Axes, Figure
+from lexbandits.reproduction import verdict
 from lexbandits.reproduction.experiment import ALGORITHMS, PAPER_WIDTHS, PAPERS, WIDTHS, Entry, paper_world
 from lexbandits.reproduction.tables import Row, Tables, averaged, count, errors, less, mean, rows_of
-from lexbandits.reproduction.verdict import (
-    HOLDS,
-    Judged,
-    Verdict,
-    by_width,
-    claim,
-    claims_among,
-    only_with,
-    together,
-)
+from lexbandits.reproduction.verdict import Judged, Verdict, by_width, claim, together
 
 NAME = "regret"
 TITLE = "Figure 2. Regret at K = 10"
@@ -181,7 +173,7 @@ def _less_regret(tables: Tables, baseline: str) -> Verdict:
         cases[label if all(less_on) or not won else label + some] = bool(won)
         everywhere &= all(less_on)
         told.append(f"{label}: {'; '.join(f'{who} {regrets(rows)}' for who, rows in ends.items())}")
-    return Verdict(HOLDS if everywhere else only_with({**cases, "": False}), "\n".join(told))
+    return Verdict(verdict.HOLDS if everywhere else verdict.only_with({**cases, "": False}), "\n".join(told))
 
 
 @claim("figure-2-axes", "Figure 2 as published")
@@ -214,4 +206,4 @@ def regrets(rows: list[Row]) -> str:
     return f"({', '.join(str(mean(row, 'regret')) for row in rows)})"
 
 
-CLAIMS = claims_among(globals())
+CLAIMS = verdict.claims_among(globals())

@@ -1,51 +1,17 @@
 """Figure 3: pulls until each objective is settled, at K = 10, 20 and 30."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import pairwise, product
+from itertools import product
 from typing import Any
 
 import numpy as np
 
 from lexbandits import Results, characteristic_time, drawing, sample_lower_bound, theory
 from lexbandits.drawing import Axes, Figure, mark
-from lexbandits.reproduction.experiment import (
-    ALGORITHMS,
-    ARMS,
-    DELTA,
-    EGE_HORIZON,
-    GUARANTEED,
-    PAPER_WIDTHS,
-    PAPERS,
-    SINGLE,
-    WIDTHS,
-    Entry,
-    paper_world,
-    ucb_entry,
-)
-from lexbandits.reproduction.tables import (
-    Mean,
-    Row,
-    Tables,
-    averaged,
-    count,
-    errors,
-    less,
-    mean,
-    one,
-    rows_of,
-)
-from lexbandits.reproduction.verdict import (
-    LABELLED,
-    Judged,
-    Verdict,
-    at_most_delta,
-    by_case,
-    by_width,
-    claim,
-    claims_among,
-    only_with,
-    together,
-)
+from lexbandits.reproduction import experiment, verdict
+from lexbandits.reproduction.experiment import ALGORITHMS, ARMS, PAPERS, WIDTHS, Entry, paper_world
+from lexbandits.reproduction.tables import Row, Tables, averaged, count, errors, grow, less, mean, rows_of
+from lexbandits.reproduction.verdict import LABELLED, Judged, Verdict, by_case, by_width, claim, together
 
 NAME = "samples"
 TITLE = "Figure 3. Pulls to identify"
@@ -73,11 +39,11 @@ def entries() -> list[tuple[Row, Entry]]:
     for (width, told), n_arms in product(WIDTHS.items(), ARMS):
         world, sd = paper_world(n_arms), told.noise_sd
         wanted = [Entry(world, algorithm, sd) for algorithm in told.algorithms]
-        if width in PAPER_WIDTHS:
+        if width in experiment.PAPER_WIDTHS:
             ege_sd = 0.5 if width == "printed" else sd  # published for rewards in [0, 1], that is σ = 1/2
             wanted += [
-                ucb_entry(world, sd),
-                *(Entry(world, ege, ege_sd, EGE_HORIZON) for ege in ("EGE", "EGE/3900")),
+                experiment.ucb_entry(world, sd),
+                *(Entry(world, ege, ege_sd, experiment.EGE_HORIZON) for ege in ("EGE", "EGE/3900")),
             ]
         for entry in wanted:
             labels = {"width": width, "n_arms": n_arms, "algorithm": entry.algorithm}
@@ -91,7 +57,7 @@ def tables(results: Results, answers: Mapping[str, Row]) -> dict[str, list[Row]]
     for labels, entry in entries():
         prefix = results.identification_rounds(entry.name, "prefix")
         alone = results.identification_rounds(entry.name, "objective")
-        last = 0 if entry.algorithm in SINGLE else prefix.shape[1] - 1
+        last = 0 if entry.algorithm in experiment.SINGLE else prefix.shape[1] - 1
         answer = answers[entry.name]
         for i in range(last + 1):
             samples = averaged("samples", prefix[:, i])
@@ -120,7 +86,7 @@ def _lower_bounds() -> list[Row]:
     rows: list[Row] = []
     for n_arms in ARMS:
         time = characteristic_time(paper_world(n_arms).instance)
-        bound = sample_lower_bound(time.low, DELTA)
+        bound = sample_lower_bound(time.low, experiment.DELTA)
         rows.append({"n_arms": n_arms, "lower_bound": bound, "certified": time.certified})
     return rows
 
@@ -136,8 +102,8 @@ def draw(tables: Tables) -> Figure:
     edges = {"left": 0.125, "right": 0.995, "top": 0.945, "bottom": 0.115}
     [row] = drawing.axes_grid(figure, 1, len(ARMS), wspace=0.06, **edges)
     span = bounds["lower_bound"].min() / 2, table["samples"].max() * 60
-    for axes, n_arms in zip(row, ARMS, strict=True):
-        axes.axvline(one(bounds, n_arms=n_arms)["lower_bound"], **DASHED)
+    for axes, n_arms, bound in zip(row, ARMS, bounds["lower_bound"], strict=True):
+        axes.axvline(bound, **DASHED)
         for y, (width, algorithm) in enumerate(lines):
             if algorithm:
                 _samples(axes, y, rows_of(table, width=width, n_arms=n_arms, algorithm=algorithm))
@@ -168,22 +134,16 @@ def _samples(axes: Axes, y: float, rows: list[Row]) -> None:
     known = [item for item in rows if item["reached"]]
     axes.plot([item["samples"] for item in known], [y] * len(known), color=look.colour, lw=0.8, alpha=0.5)
     for item in known:
-        axes.errorbar(
-            item["samples"],
-            y,
-            xerr=[[min(2 * item["samples_se"], 0.9 * item["samples"])], [2 * item["samples_se"]]],
-            fmt=look.marker,
-            color=look.colour,
-            **_marker(look.colour, item["objective"], len(rows)),
-            elinewidth=0.8,
-        )
+        error = 2 * item["samples_se"]
+        marker = mark(look.marker, look.colour, **_marker(look.colour, item["objective"], len(rows)))
+        bars = [[min(error, 0.9 * item["samples"])], [error]]
+        axes.errorbar(item["samples"], y, xerr=bars, elinewidth=0.8, **marker)
     last = rows[-1]
     wrong = f"{last['wrong']}/{last['replications']}"
     unstopped = f" +{last['unstopped']} ∞" if last["unstopped"] else ""
-    bad: Any = (
-        {"color": "#C00000", "fontweight": "bold"} if last["error_low"] > DELTA else {"color": "#333333"}
-    )
-    _beside(axes, wrong + unstopped, 0.985, y, ha="right", fontsize=6, **bad)
+    bad = last["error_low"] > experiment.DELTA
+    tone = {"color": "#C00000", "fontweight": "bold"} if bad else {"color": "#333333"}
+    _beside(axes, wrong + unstopped, 0.985, y, ha="right", fontsize=6, **tone)
 
 
 def _marker(colour: str, objective: int, count: int) -> Any:
@@ -198,8 +158,9 @@ def _marker(colour: str, objective: int, count: int) -> Any:
 
 def settled(tables: Tables, width: str, n_arms: int, *algorithms: str) -> list[Row]:
     """The rows of the first objective."""
-    where = {"width": width, "n_arms": n_arms, "objective": 1}
-    return [one(tables["samples"], **where, algorithm=algorithm) for algorithm in algorithms]
+    rows = rows_of(tables["samples"], width=width, n_arms=n_arms, objective=1)
+    by_name = {row["algorithm"]: row for row in rows}
+    return [by_name[algorithm] for algorithm in algorithms]
 
 
 @claim("more-arms-more-samples", "BAI Results, Figure 3")
@@ -210,7 +171,7 @@ def more_arms_more_samples(tables: Tables, width: str) -> Judged:
     judged = []
     for algorithm, rows in first.groupby("algorithm", sort=False):
         means = [mean(row, "pulls") for row in rows_of(rows)]
-        holds = algorithm == "EGE/3900" or grows(means)  # which is not the paper's
+        holds = algorithm == "EGE/3900" or grow(means)  # which is not the paper's
         judged.append((holds, f"{algorithm} {', '.join(map(str, means))}"))
     return together(judged)
 
@@ -232,7 +193,7 @@ def fewer_samples_than_baselines(tables: Tables, case: tuple[str, str]) -> Judge
     advantages = [mean(other, "samples").over(mean(inner, "samples")) for inner, other in pairs]
     fewer = all(less("samples", inner, other) for inner, other in pairs)
     ratios = ", ".join(map(str, advantages))
-    return fewer and grows(advantages), f"{against(pairs)}; {baseline} over LexElim-In: {ratios}"
+    return fewer and grow(advantages), f"{against(pairs)}; {baseline} over LexElim-In: {ratios}"
 
 
 @claim("both-fewer-samples", "Contributions; Figure 3")
@@ -245,11 +206,6 @@ def both_need_fewer_samples(tables: Tables, case: tuple[str, str]) -> Judged:
     trios = [settled(tables, width, n_arms, *PAPERS, baseline) for n_arms in ARMS]
     fewer = all(less("samples", row, other) for *ours, other in trios for row in ours)
     return fewer, against(trios)
-
-
-def grows(means: Sequence[Mean]) -> bool:
-    """Whether the last is above the first, and none below the one before it."""
-    return means[0].below(means[-1]) and not any(later.below(former) for former, later in pairwise(means))
 
 
 def against(groups: Iterable[Sequence[Row]]) -> str:
@@ -272,14 +228,14 @@ def inner_beats_outer(tables: Tables) -> Verdict:
         parts = []
         for case, n_arms in BY_ARMS.items():
             outer, inner = settled(tables, width, n_arms, *PAPERS)
-            if width in GUARANTEED:
+            if width in experiment.GUARANTEED:
                 wins[case] &= less("pulls", inner, outer)
             parts.append(
                 f"{case}: In {mean(inner, 'pulls')} ({errors(inner)}), "
                 f"Out {mean(outer, 'pulls')} ({errors(outer)})"
             )
         told.append(f"{label}: {'; '.join(parts)}")
-    return Verdict(only_with(wins), "\n".join(told))
+    return Verdict(verdict.only_with(wins), "\n".join(told))
 
 
 @claim("error-at-most-delta", "Theorems 1 to 4")
@@ -290,7 +246,7 @@ def error_at_most_delta(tables: Tables, width: str) -> Judged:
     for algorithm in WIDTHS[width].algorithms:
         rows = rows_of(tables["samples"], width=width, algorithm=algorithm, objective=1)
         wrong, runs = (sum(row[key] for row in rows) for key in ("wrong", "replications"))
-        judged.append((at_most_delta(wrong, runs), f"{algorithm} {wrong}/{runs} wrong"))
+        judged.append((verdict.at_most_delta(wrong, runs), f"{algorithm} {wrong}/{runs} wrong"))
     return together(judged, ", ")
 
 
@@ -347,4 +303,4 @@ def effective_gaps_larger(tables: Tables, n_arms: int) -> Judged:
     return larger, f"Σ 1/Δ̃² = {count(ours)}, Σ 1/(Δ¹)² = {count(single)}"
 
 
-CLAIMS = claims_among(globals())
+CLAIMS = verdict.claims_among(globals())

@@ -8,33 +8,18 @@ import pandas as pd
 
 from lexbandits import Results, drawing
 from lexbandits.drawing import Axes, Figure
+from lexbandits.reproduction import experiment, verdict
 from lexbandits.reproduction.experiment import (
     ALGORITHMS,
     GUARANTEED,
-    PAPER_WIDTHS,
     PAPERS,
-    SOUND,
-    TRADEOFF,
     TRUE_SD,
     WIDTHS,
     Entry,
     paper_world,
-    ucb_entry,
 )
 from lexbandits.reproduction.tables import Mean, Row, Tables, averaged, errors, mean, one, rows_of
-from lexbandits.reproduction.verdict import (
-    FAILS,
-    HOLDS,
-    LABELLED,
-    Judged,
-    Verdict,
-    at_most_delta,
-    by_width,
-    claim,
-    claims_among,
-    only_with,
-    together,
-)
+from lexbandits.reproduction.verdict import Judged, Verdict, by_width, claim, together
 
 NAME = "sensitivity"
 TITLE = "Sensitivity at K = 10"
@@ -76,10 +61,10 @@ def entries() -> list[tuple[Row, Entry]]:
             if "tradeoff" in base.settings:
                 vary("tradeoff", width, {x: base._replace(tradeoff=x) for x in TRADEOFFS})
             vary("delta", width, {x: base._replace(delta=x) for x in DELTAS})
-    for algorithm in (*PAPERS, *SOUND):
+    for algorithm in (*PAPERS, *experiment.SOUND):
         vary("scale", "any", {x: Entry(paper, algorithm, x) for x in SCALES})
-    for width in PAPER_WIDTHS:
-        base = ucb_entry(paper, WIDTHS[width].noise_sd)
+    for width in experiment.PAPER_WIDTHS:
+        base = experiment.ucb_entry(paper, WIDTHS[width].noise_sd)
         vary("alpha", width, {x: base._replace(alpha=x) for x in ALPHAS})
     return found
 
@@ -154,16 +139,16 @@ def tradeoff_needed(tables: Tables) -> Verdict:
     """
     sound = dict.fromkeys(TRADEOFFS, True)
     told = []
-    for label, width in LABELLED.items():
+    for label, width in verdict.LABELLED.items():
         parts = []
         for row in rows_of(tables["sensitivity"], parameter="tradeoff", width=width, algorithm="LexElim-In"):
             if width in GUARANTEED:
-                sound[row["value"]] &= at_most_delta(row["wrong"], row["replications"])
+                sound[row["value"]] &= verdict.at_most_delta(row["wrong"], row["replications"])
             parts.append(f"λ = {row['value']:g}: {errors(row)}, {mean(row, 'pulls')} pulls")
         told.append(f"{label}: {'; '.join(parts)}")
     enough = [value for value in TRADEOFFS if all(sound[other] for other in TRADEOFFS if other >= value)]
-    outcome = f"holds only with λ ≥ {enough[0]:g} (of those tried)" if enough else FAILS
-    return Verdict(HOLDS if all(sound.values()) else outcome, "\n".join(told))
+    outcome = f"holds only with λ ≥ {enough[0]:g} (of those tried)" if enough else verdict.FAILS
+    return Verdict(verdict.HOLDS if all(sound.values()) else outcome, "\n".join(told))
 
 
 @claim("fewer-samples-than-ucb", "BAI Results, Figure 3")
@@ -175,7 +160,7 @@ def fewer_samples_than_ucb(tables: Tables) -> Verdict:
     cases: dict[str, bool] = {}
     told = []
     for row in rows_of(table, parameter="alpha"):
-        where = {"parameter": "tradeoff", "value": TRADEOFF, "width": row["width"]}
+        where = {"parameter": "tradeoff", "value": experiment.TRADEOFF, "width": row["width"]}
         inner = one(table, **where, algorithm="LexElim-In")
         name = f"α = {row['value']:g}"
         if row["width"] in GUARANTEED:
@@ -185,7 +170,7 @@ def fewer_samples_than_ucb(tables: Tables) -> Verdict:
             f"{WIDTHS[row['width']].label}, {name}: UCB-α {mean(row, 'pulls')} ({errors(row)}), "
             f"LexElim-In {mean(inner, 'samples_1')} ({errors(inner)})"
         )
-    return Verdict(only_with(cases), "\n".join(told))
+    return Verdict(verdict.only_with(cases), "\n".join(told))
 
 
 @claim("logarithmic-in-delta", "Theorems 2 and 4")
@@ -206,4 +191,4 @@ def logarithmic_in_delta(tables: Tables, width: str) -> Judged:
     return together(judged)
 
 
-CLAIMS = claims_among(globals())
+CLAIMS = verdict.claims_among(globals())

@@ -4,7 +4,8 @@ A column `x` that holds means has their standard errors in `x_se`.
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -68,6 +69,11 @@ def mean(row: Row, name: str) -> Mean:
 def less(name: str, row: Row, *others: Row) -> bool:
     """Whether a mean of a row is below that of all others."""
     return all(mean(row, name).below(mean(other, name)) for other in others)
+
+
+def grow(means: Sequence[Mean]) -> bool:
+    """Whether the last is above the first, and none below the one before it."""
+    return means[0].below(means[-1]) and not any(later.below(former) for former, later in pairwise(means))
 
 
 def rows_of(table: pd.DataFrame, **where: Any) -> list[Row]:

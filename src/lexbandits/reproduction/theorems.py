@@ -11,16 +11,8 @@ from numpy.typing import NDArray
 
 from lexbandits import Results, drawing, theory
 from lexbandits.drawing import Axes, Figure, mark
-from lexbandits.reproduction.experiment import (
-    ALGORITHMS,
-    ARMS,
-    GUARANTEED,
-    PAPERS,
-    WIDTHS,
-    Entry,
-    paper_world,
-    world,
-)
+from lexbandits.reproduction import experiment
+from lexbandits.reproduction.experiment import ALGORITHMS, ARMS, GUARANTEED, WIDTHS, Entry, paper_world, world
 from lexbandits.reproduction.tables import Row, Tables, averaged, count, mean, rows_of
 from lexbandits.reproduction.verdict import FAILS, HOLDS, Claim, Verdict, at_most_delta, claim
 from lexbandits.theory.paper_bounds import VERSIONS
@@ -55,7 +47,7 @@ def entries() -> list[tuple[Row, Entry]]:
     worlds = (*map(paper_world, ARMS), *EDGES)
     return [
         ({"instance": w.name, "width": width, "algorithm": a}, Entry(w, a, WIDTHS[width].noise_sd))
-        for w, width, a in product(worlds, GUARANTEED, PAPERS)
+        for w, width, a in product(worlds, GUARANTEED, experiment.PAPERS)
     ]
 
 
