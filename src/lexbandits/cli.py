@@ -216,10 +216,7 @@ def _print_bounds(instance: "Instance", delta: float, tradeoff: float | None) ->
     )
     per_objective = told.objectives.set_index("objective").T.reset_index(names="objective")
     print_table(per_objective, "per objective: arms that tie so far, and the bounds of Theorems 1-4")
-    print_table(
-        told.arms,
-        "per arm: gaps, margins over the noise, share of the lower bound's pulls",
-    )
+    print_table(told.arms, "per arm: gaps, margins over the noise, share of the lower bound's pulls")
     print_table(told.leaving, "per arm: most pulls before it leaves (Lemmas 5 and 7)")
 
 

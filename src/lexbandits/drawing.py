@@ -53,11 +53,11 @@ def house_style() -> Iterator[None]:
         yield
 
 
-def new_figure(width: float, height: float) -> Figure:
+def new_figure(width: float, height: float, **options: Any) -> Figure:
     """A figure that belongs to no window."""
     from matplotlib.figure import Figure
 
-    return Figure(figsize=(width, height))
+    return Figure(figsize=(width, height), **options)
 
 
 def save(figure: Figure, path: Path, **options: Any) -> None:
@@ -82,8 +82,7 @@ def label_ends(axes: Axes, x_end: float, ends: Iterable[tuple[float, str, str]])
             name,
             (x, y),
             (x + 0.06, place),
-            xycoords="axes fraction",
-            textcoords="axes fraction",
+            "axes fraction",
             va="center",
             fontsize=SMALL,
             color=colour,
@@ -143,11 +142,6 @@ def legend_below(figure: Figure, looks: Mapping[str, Mapping[str, Any]], **optio
     figure.legend(handles=handles, loc="lower center", frameon=False, **options)
 
 
-def offsets(count: int, step: float) -> list[float]:
-    """Offsets around 0."""
-    return [step * (i - (count - 1) / 2) for i in range(count)]
-
-
 def log_limits(values: Iterable[float]) -> tuple[float, float]:
     """Limits around positive values on a logarithmic axis, with room for markers."""
     known = [value for value in values if value == value and value > 0]
@@ -159,10 +153,3 @@ def decades(low: float, high: float) -> list[float]:
     """Powers of ten between two limits; every other one where there are many."""
     powers = list(range(int(np.ceil(np.log10(low))), int(np.floor(np.log10(high))) + 1))
     return [10.0**power for power in powers[:: 1 + (len(powers) > 3)]]
-
-
-def few_ticks() -> Any:
-    """At most five ticks on an axis."""
-    from matplotlib.ticker import MaxNLocator
-
-    return MaxNLocator(4)

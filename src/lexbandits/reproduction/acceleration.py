@@ -165,8 +165,8 @@ def _plane(axes: Axes, arms: Sequence[Row]) -> None:
 def _eliminations(axes: Axes, table: pd.DataFrame, case: str) -> None:
     """A line per arm: the round in which each algorithm of one width eliminates it."""
     algorithms = list(dict.fromkeys(table["algorithm"]))
-    for offset, algorithm in zip(drawing.offsets(len(algorithms), 0.22), algorithms, strict=True):
-        look = ALGORITHMS[algorithm]
+    for i, algorithm in enumerate(algorithms):
+        look, offset = ALGORITHMS[algorithm], 0.22 * (i - (len(algorithms) - 1) / 2)
         for item in rows_of(table, case=case, algorithm=algorithm):
             if item["eliminated"]:
                 face = look.colour if item["by_objective_2"] > 0.5 else "white"

@@ -84,13 +84,10 @@ def ignorance(*, replications: int = REPLICATIONS, horizon: int = HORIZON, **how
         row = measured(results, q.name)
         broken = row["wrong"]
         if isinstance(q.policy, LexElimTol):
-            runs = results.runs[q.name]
+            runs = results.frame().query("cell == @q.name and stopped")
             broken = sum(
-                out_of_tolerance(q, int(answer), results.eliminations(q.name, int(replication)))
-                for replication, answer, stopped in zip(
-                    runs.replication, runs.recommendation, runs.stopped, strict=True
-                )
-                if stopped
+                out_of_tolerance(q, run.recommendation, results.eliminations(q.name, run.replication))
+                for run in runs.itertuples()
             )
         asked_about = {"topic": q.topic, "told": q.told, "value": q.value}
         rows.append({**asked_about, **row, "broken": broken / row["replications"], "delta": DELTA})
@@ -135,8 +132,7 @@ def _groups(table: pd.DataFrame) -> Iterator[tuple[str, str, pd.DataFrame]]:
 def ignorance_figure(table: pd.DataFrame) -> Figure:
     """Pulls above, broken promises below (dashed: delta), one column per topic."""
     with house_style():
-        figure = new_figure(WIDE, 3.4)
-        figure.set_layout_engine("constrained")
+        figure = new_figure(WIDE, 3.4, layout="constrained")
         axes = figure.subplots(2, len(TOPICS), sharex="col", squeeze=False)
         for column, topic in enumerate(TOPICS):
             lines = [(told, rows) for about, told, rows in _groups(table) if about == topic]
@@ -147,7 +143,7 @@ def ignorance_figure(table: pd.DataFrame) -> Figure:
 
 
 def _column(upper: Axes, lower: Axes, topic: str, lines: list[tuple[str, pd.DataFrame]]) -> None:
-    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+    from matplotlib.ticker import LogLocator, NullFormatter
 
     for (told, rows), colour in zip(lines, COLOURS, strict=False):
         x, errors = rows["value"], 2 * rows["standard_error"]
@@ -164,7 +160,7 @@ def _column(upper: Axes, lower: Axes, topic: str, lines: list[tuple[str, pd.Data
     else:
         upper.set_yscale("log")
         upper.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 3.0, 5.0)))
-    upper.yaxis.set_major_formatter(FuncFormatter(lambda pulls, _: f"{pulls:,.0f}"))
+    upper.yaxis.set_major_formatter("{x:,.0f}")
     upper.yaxis.set_minor_formatter(NullFormatter())
     lower.set_ylim(bottom=0)
     lower.set_xlabel(TOPICS[topic])

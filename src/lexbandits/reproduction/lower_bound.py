@@ -13,8 +13,7 @@ LEAST = 0.1  # an instance with λ = 0 starts here: the axis is logarithmic
 def lower_bound_figure(instances: Mapping[str, Instance]) -> Figure:
     """T* from each instance's own λ to a hundred times as much, and its weights beside equal ones."""
     with house_style():
-        figure = new_figure(WIDE, 2.7)
-        figure.set_layout_engine("constrained")
+        figure = new_figure(WIDE, 2.7, layout="constrained")
         times, weights = figure.subplots(1, 2)
         for name, instance in instances.items():
             tradeoffs = max(instance.tradeoff, LEAST) * np.geomspace(1, 100, 15)

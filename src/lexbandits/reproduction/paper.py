@@ -94,8 +94,8 @@ def settings(replications: int) -> pd.DataFrame:
         "UCB-α stops": "when its |O_*(1)| best arms are apart from the rest",
         "LexElim-Tol": "tolerance 0, resolution the least non-zero gap of each objective",
         "horizon for regret": f"{regret.ROUNDS:,} pulls",
-        "horizon for stopping": f"{experiment.STOPPING_HORIZON:,} pulls; UCB-α {horizons} for the three widths"
-        f"; EGE {experiment.EGE_HORIZON:.0e}. A run that reaches it gave no answer",
+        "horizon for stopping": f"{experiment.STOPPING_HORIZON:,} pulls; UCB-α {horizons} for the three "
+        f"widths; EGE {experiment.EGE_HORIZON:.0e}. A run that reaches it gave no answer",
         "after stopping": "the recommended arm is played on",
         "Figure 1": "arms chosen to do what the text says; the paper prints no coordinates",
         "lexbandits": __version__,

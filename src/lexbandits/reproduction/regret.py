@@ -71,6 +71,8 @@ def tables(results: Results, answers: Mapping[str, Row]) -> dict[str, list[Row]]
 
 def draw(tables: Tables) -> Figure:
     """A row per width setting, a column per objective."""
+    from matplotlib.ticker import MaxNLocator
+
     table = tables["regret"]
     horizon = int(table["t"].max())
     ticks = np.linspace(0, horizon, 3)
@@ -90,7 +92,7 @@ def draw(tables: Tables) -> Figure:
             axes.set_xticks(ticks, [f"{x:,.0f}" for x in ticks])
             axes.spines["bottom"].set_bounds(0, horizon)
             axes.margins(y=0.06)
-            axes.yaxis.set_major_locator(drawing.few_ticks())
+            axes.yaxis.set_major_locator(MaxNLocator(4))
             axes.yaxis.set_major_formatter(lambda y, _: f"{y:,.0f}")
             axes.set_title(f"objective {objective}", fontsize=7)
             drawing.label_ends(axes, horizon, ends)

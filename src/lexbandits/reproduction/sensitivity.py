@@ -9,15 +9,7 @@ import pandas as pd
 from lexbandits import Results, drawing
 from lexbandits.drawing import Axes, Figure
 from lexbandits.reproduction import experiment, verdict
-from lexbandits.reproduction.experiment import (
-    ALGORITHMS,
-    GUARANTEED,
-    PAPERS,
-    TRUE_SD,
-    WIDTHS,
-    Entry,
-    paper_world,
-)
+from lexbandits.reproduction.experiment import ALGORITHMS, GUARANTEED, PAPERS, WIDTHS, Entry, paper_world
 from lexbandits.reproduction.tables import Mean, Row, Tables, averaged, errors, mean, one, rows_of
 from lexbandits.reproduction.verdict import Judged, Verdict, by_width, claim, together
 
@@ -33,13 +25,13 @@ SHOWN = {"sensitivity": "Sensitivity"}
 
 TRADEOFFS = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0)
 DELTAS = (0.1, 0.03, 0.01, 0.001, 0.0001)
-SCALES = (0.02, 0.05, 0.1, 0.2, TRUE_SD, 0.5, 1.0)
+SCALES = (0.02, 0.05, 0.1, 0.2, experiment.TRUE_SD, 0.5, 1.0)
 ALPHAS = (1.5, 3.0, 6.0)
 
 PARAMETERS = {  # what an axis is called, and its ticks
     "tradeoff": ("λ told to In and Pool", (0, 1, 2, 3, 4)),
     "delta": ("δ", (0.1, 0.01, 0.001, 0.0001)),
-    "scale": ("σ told (the noise has √0.1)", (0.02, 0.1, TRUE_SD, 1)),
+    "scale": ("σ told (the noise has √0.1)", (0.02, 0.1, experiment.TRUE_SD, 1)),
     "alpha": ("α of UCB-α", ALPHAS),
 }
 TICK_NAMES = {"scale": ["0.02", "0.1", "√0.1", "1"]}

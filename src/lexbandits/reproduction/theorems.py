@@ -71,7 +71,7 @@ def tables(results: Results, _: Mapping[str, Row]) -> dict[str, list[Row]]:
                 if not np.isnan(bound.measured[..., i]).all()
             ]
             if bound.quantity == PULLS:
-                found = [max(found, key=lambda row: row["largest"] / row["printed"])]
+                found = [max(found, key=excess)]
             rows += found
     return {"theorems": rows}
 
@@ -186,7 +186,7 @@ def _worst_row(table: pd.DataFrame, source: str, objective: int) -> Row | None:
     """The row that comes nearest to its printed bound, or exceeds it most."""
     where = {"source": source} | ({"objective": objective} if objective else {})
     rows = [item for item in rows_of(table, **where) if item["printed"] > 0 and item["largest"] > 0]
-    return max(rows, key=lambda item: item["largest"] / item["printed"], default=None)
+    return max(rows, key=excess, default=None)
 
 
 def _line_name(source: str, objective: int) -> str:
