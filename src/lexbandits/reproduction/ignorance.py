@@ -84,10 +84,11 @@ def ignorance(*, replications: int = REPLICATIONS, horizon: int = HORIZON, **how
         row = measured(results, q.name)
         broken = row["wrong"]
         if isinstance(q.policy, LexElimTol):
-            runs = results.frame().query("cell == @q.name and stopped")
+            runs = results.runs[q.name]
+            answers = zip(runs.replication[runs.stopped], runs.recommendation[runs.stopped], strict=True)
             broken = sum(
-                out_of_tolerance(q, run.recommendation, results.eliminations(q.name, run.replication))
-                for run in runs.itertuples()
+                out_of_tolerance(q, int(answer), results.eliminations(q.name, int(replication)))
+                for replication, answer in answers
             )
         asked_about = {"topic": q.topic, "told": q.told, "value": q.value}
         rows.append({**asked_about, **row, "broken": broken / row["replications"], "delta": DELTA})

@@ -161,7 +161,7 @@ def _less_regret(tables: Tables, baseline: str) -> Verdict:
     cases: dict[str, bool] = {}
     told = []
     everywhere = True
-    for width in PAPER_WIDTHS:
+    for label, width in verdict.LABELLED.items():
         ends = {
             name: rows_of(tables["regret_end"], width=width, algorithm=name) for name in (baseline, *PAPERS)
         }
@@ -170,7 +170,6 @@ def _less_regret(tables: Tables, baseline: str) -> Verdict:
             for theirs, *ours in zip(*ends.values(), strict=True)
         ]
         won = [str(i) for i, is_less in enumerate(less_on, start=1) if is_less]
-        label = WIDTHS[width].label
         some = f" on objective{'s' if len(won) > 1 else ''} {' and '.join(won)}"
         cases[label if all(less_on) or not won else label + some] = bool(won)
         everywhere &= all(less_on)
