@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 
-EXTRAS = {"distributed": "dask", "ray": "ray"}  # by the module that is missing
-
 Jobs = Annotated[int, typer.Option(help="Threads; -1 for one per core.")]
 Out = Annotated[Path, typer.Option(help="Where everything goes; started again, it goes on where it was.")]
 Runs = Annotated[int, typer.Option(help="Runs of every cell.", min=2)]
@@ -28,16 +26,9 @@ def plain_errors() -> Iterator[None]:
     """What a person can mend is one line and exit code 2; a traceback is a defect of ours."""
     try:
         yield
-    except ModuleNotFoundError as error:
-        if (missing := (error.name or "").partition(".")[0]) not in EXTRAS:
-            raise
-        text = f"{missing} is not installed: pip install 'lexbandits[{EXTRAS[missing]}]'"
     except (OSError, ValueError) as error:
-        text = str(error)
-    else:
-        return
-    typer.echo(f"Error: {text}", err=True)
-    raise typer.Exit(2)
+        typer.echo(f"Error: {error}", err=True)
+        raise typer.Exit(2) from error
 
 
 def command(function: Callable[..., None]) -> Callable[..., None]:
@@ -95,11 +86,13 @@ def simulate(
     from lexbandits.simulation import summary
     from lexbandits.simulation.spec import load
     from lexbandits.simulation.sweep import sweep
+    from lexbandits.simulation.workers import runner
 
     asked = load(spec)
     if backend == "dask":
         raise ValueError("--backend dask needs the address of a scheduler: --backend dask:tcp://host:port")
     if backend == "ray":
+        runner(backend, jobs)  # says how to install it
         import ray
 
         ray.init(address="auto")
