@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 
-EXTRAS = {"distributed": "dask", "ray": "ray"}  # by the module that is missing
-
 Jobs = Annotated[int, typer.Option(help="Threads; -1 for one per core.")]
 Out = Annotated[Path, typer.Option(help="Where everything goes; started again, it goes on where it was.")]
 Runs = Annotated[int, typer.Option(help="Runs of every cell.", min=2)]
@@ -28,16 +26,9 @@ def plain_errors() -> Iterator[None]:
     """What a person can mend is one line and exit code 2; a traceback is a defect of ours."""
     try:
         yield
-    except ModuleNotFoundError as error:
-        if (missing := (error.name or "").partition(".")[0]) not in EXTRAS:
-            raise
-        text = f"{missing} is not installed: pip install 'lexbandits[{EXTRAS[missing]}]'"
     except (OSError, ValueError) as error:
-        text = str(error)
-    else:
-        return
-    typer.echo(f"Error: {text}", err=True)
-    raise typer.Exit(2)
+        typer.echo(f"Error: {error}", err=True)
+        raise typer.Exit(2) from error
 
 
 def command(function: Callable[..., None]) -> Callable[..., None]:
@@ -95,11 +86,13 @@ def simulate(
     from lexbandits.simulation import summary
     from lexbandits.simulation.spec import load
     from lexbandits.simulation.sweep import sweep
+    from lexbandits.simulation.workers import runner
 
     asked = load(spec)
     if backend == "dask":
         raise ValueError("--backend dask needs the address of a scheduler: --backend dask:tcp://host:port")
     if backend == "ray":
+        runner(backend, jobs)  # says how to install it
         import ray
 
         ray.init(address="auto")
@@ -149,7 +142,7 @@ def paper(
     again = f"lexbandits paper --out {out}"
     if runs != experiments.REPLICATIONS:
         again += f" --replications {runs}"
-    named = [experiments.section_of(claim).name] if claim else only or experiments.SECTIONS
+    named = [experiments.section_of(claim).NAME] if claim else only or experiments.SECTIONS
     sections = experiments.chosen_sections(named)
     tables = experiments.measure(sections, replications=runs, n_jobs=jobs, out=out / "runs", progress=True)
     verdicts = experiments.verdicts(tables, sections, again)
@@ -216,10 +209,7 @@ def _print_bounds(instance: "Instance", delta: float, tradeoff: float | None) ->
     )
     per_objective = told.objectives.set_index("objective").T.reset_index(names="objective")
     print_table(per_objective, "per objective: arms that tie so far, and the bounds of Theorems 1-4")
-    print_table(
-        told.arms,
-        "per arm: gaps, margins over the noise, share of the lower bound's pulls",
-    )
+    print_table(told.arms, "per arm: gaps, margins over the noise, share of the lower bound's pulls")
     print_table(told.leaving, "per arm: most pulls before it leaves (Lemmas 5 and 7)")
 
 
