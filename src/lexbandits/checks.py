@@ -84,12 +84,9 @@ def per_objective(
     return [check(f"{name}[{i}]", v) for i, v in enumerate(values)]
 
 
-def each_objective(value: float | Sequence[float], n_objectives: int) -> NDArray[np.float64]:
+def each_objective(value: ArrayLike, n_objectives: int) -> NDArray[np.float64]:
     """(m,) array of a setting given once or per objective."""
     return np.ascontiguousarray(np.broadcast_to(np.asarray(value, dtype=np.float64), (n_objectives,)))
-
-
-spread = each_objective
 
 
 def true_or_false(name: str, value: Any) -> bool:

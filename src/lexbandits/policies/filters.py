@@ -1,9 +1,7 @@
 """What Algorithms 1 and 2 share: the widest active arm and the filter on one objective."""
 
 import math
-from typing import Any
 
-from lexbandits.arrays import Vector
 from lexbandits.evidence.width import confidence_width
 from lexbandits.jit import kernel
 from lexbandits.policies.base import NEVER, Arms, eliminate
@@ -53,8 +51,3 @@ def more_active_than(arms: Arms, count: int) -> bool:
             if seen > count:
                 return True
     return False
-
-
-def ranked(means: Vector, pulled: Any, arms: list[int], objective: int) -> list[int]:
-    """`arms` from the largest mean on `objective` to the smallest; unpulled last, ties by index."""
-    return sorted(arms, key=lambda a: (not pulled[a], -means[a, objective], a))

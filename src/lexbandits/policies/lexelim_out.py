@@ -15,12 +15,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from lexbandits.arrays import Counts, Vector
-from lexbandits.checks import checked_settings, each_objective
+from lexbandits.checks import each_objective
 from lexbandits.evidence.width import confidence_width
 from lexbandits.jit import kernel
-from lexbandits.policies.base import Arms, Rules, choose_fewest, record, untried
-from lexbandits.policies.filters import keep_close, more_active_than, ranked, widest
-from lexbandits.policies.policy import Policy
+from lexbandits.policies.base import Arms, Rules, choose_fewest, ranked, record, untried
+from lexbandits.policies.filters import keep_close, more_active_than, widest
+from lexbandits.policies.policy import Policy, checked
 
 
 class State(NamedTuple):
@@ -82,6 +82,7 @@ class LexElimOut(Policy):
     rules = Rules(choose_fewest, observe, finished, quiet_band)
     round_robin = True
 
+    @checked
     def __init__(
         self,
         n_arms: int,
@@ -89,24 +90,20 @@ class LexElimOut(Policy):
         *,
         delta: float,
         optimal_set_sizes: ArrayLike,
-        noise_sd: float | ArrayLike = 1.0,
+        noise_sd: ArrayLike = 1.0,
     ) -> None:
-        settings = checked_settings(
-            n_arms, n_objectives, delta=delta, optimal_set_sizes=optimal_set_sizes, noise_sd=noise_sd
-        )
-        super().__init__(**settings)
         self.state = State(
             untried(n_arms, n_objectives),
             layer=np.zeros(1, np.int64),
-            sizes=np.array(settings["optimal_set_sizes"], np.int64),
-            factors=2.0 * each_objective(settings["noise_sd"], n_objectives),
-            delta=settings["delta"],
+            sizes=np.array(optimal_set_sizes),
+            factors=2.0 * each_objective(noise_sd, n_objectives),
+            delta=delta,
         )
         skip_settled(self.state)  # line 4 before the first round
 
     def best_guess(self) -> int:
         """The arm left if each remaining objective kept its |O_*(i)| best estimates."""
-        arms, left = self.state.arms, list(self.candidates)
+        left = list(self.candidates)
         for i in range(int(self.state.layer[0]), self.n_objectives):
-            left = ranked(arms.means, arms.pulls > 0, left, i)[: self.state.sizes[i]]
+            left = ranked(self.state.arms, left, i)[: self.state.sizes[i]]
         return left[0]

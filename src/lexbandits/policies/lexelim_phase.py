@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from lexbandits.arrays import Counts, Vector
-from lexbandits.checks import checked_settings, each_objective
+from lexbandits.checks import each_objective
 from lexbandits.evidence.mixture import log_add, log_mixture
 from lexbandits.jit import kernel
 from lexbandits.policies.base import Arms, Rules, untried
@@ -28,6 +28,7 @@ from lexbandits.policies.passes import (
     observe_passes,
     open_block,
 )
+from lexbandits.policies.policy import checked
 
 PRECISION = 2.0 * PRIOR  # R of the mixture
 
@@ -175,6 +176,7 @@ class LexElimPhase(BettingPolicy):
 
     rules = Rules(choose_in_turn, observe, finished)
 
+    @checked
     def __init__(
         self,
         n_arms: int,
@@ -182,24 +184,20 @@ class LexElimPhase(BettingPolicy):
         *,
         delta: float,
         optimal_set_sizes: ArrayLike,
-        noise_sd: float | ArrayLike = 1.0,
+        noise_sd: ArrayLike = 1.0,
     ) -> None:
-        settings = checked_settings(
-            n_arms, n_objectives, delta=delta, optimal_set_sizes=optimal_set_sizes, noise_sd=noise_sd
-        )
-        super().__init__(**settings)
-        sizes = settings["optimal_set_sizes"]
-        witnesses = (n_arms - 1) + sum(size - 1 for size in sizes[:-1])
+        sizes = np.array(optimal_set_sizes)
+        witnesses = int((n_arms - 1) + (sizes[:-1] - 1).sum())
         self.state = State(
             untried(n_arms, n_objectives),
             first_pass(n_arms, n_objectives),
             phase=np.zeros(1, np.int64),
-            sizes=np.array(sizes, np.int64),
+            sizes=sizes,
             frozen=np.full(n_arms, -math.inf),
             parting=np.zeros(n_arms),
-            noise_sd=each_objective(settings["noise_sd"], n_objectives),
+            noise_sd=each_objective(noise_sd, n_objectives),
             log_witnesses=math.log(max(1, witnesses)),
-            threshold=math.log(sizes[0] / settings["delta"]),
+            threshold=math.log(sizes[0] / delta),
         )
         skip_settled(self.state)
 

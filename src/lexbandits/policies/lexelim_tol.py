@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from lexbandits.arrays import Counts, Vector
-from lexbandits.checks import per_objective, probability, spread
+from lexbandits.checks import each_objective, per_objective, probability
 from lexbandits.evidence.radius import cost_of_time, spread_of_mean, time_uniform_intervals, two_sample_radius
 from lexbandits.jit import kernel
 from lexbandits.policies.base import Arms, Rules, eliminate, fewest_pulls, untried
@@ -286,8 +286,8 @@ class LexElimTol(Policy):
             noise_sd=per_objective("noise_sd", noise_sd, n_objectives),
         )
         settings = self._settings
-        slack = spread(settings["tolerance"], n_objectives)
-        fine = slack if resolution is None else spread(settings["resolution"], n_objectives)
+        slack = each_objective(settings["tolerance"], n_objectives)
+        fine = slack if resolution is None else each_objective(settings["resolution"], n_objectives)
         for i in range(n_objectives):
             if fine[i] == 0:
                 raise ValueError(
@@ -301,7 +301,9 @@ class LexElimTol(Policy):
             counts=np.zeros((n_arms, n_objectives), np.int64),
             terms=np.tile([math.inf, 0.0], (n_arms, 1)),
             floors=np.array([math.inf, 0.0]),
-            limits=np.stack([slack, slack + fine, spread(settings["noise_sd"], n_objectives)], axis=1),
+            limits=np.stack(
+                [slack, slack + fine, each_objective(settings["noise_sd"], n_objectives)], axis=1
+            ),
             log_level=math.log(level),
         )
 
