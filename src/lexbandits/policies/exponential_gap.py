@@ -80,16 +80,9 @@ def open_halving(state: State) -> None:
 @kernel
 def keep_better_half(state: State) -> None:
     """Drop the worse half of the contenders, of equals the later ones."""
-    for _ in range(np.sum(state.contenders) // 2):
-        worst = -1
-        lowest = 0.0
-        for arm in range(state.contenders.size):
-            if state.contenders[arm]:
-                average = state.sums[arm] / state.quota[0]
-                if worst < 0 or average <= lowest:
-                    worst = arm
-                    lowest = average
-        state.contenders[worst] = False
+    averages = np.where(state.contenders, state.sums / state.quota[0], -math.inf)
+    kept = (np.sum(state.contenders) + 1) // 2
+    state.contenders[np.argsort(-averages, kind="mergesort")[kept:]] = False
 
 
 @kernel

@@ -1,6 +1,7 @@
-"""What Algorithms 1 and 2 share: the widest active arm and the filter on one objective."""
+"""What the algorithms of the paper and LexElim-Phase share: widths, filters, objectives to settle."""
 
 import math
+from typing import Any
 
 from lexbandits.evidence.width import confidence_width
 from lexbandits.jit import kernel
@@ -51,3 +52,16 @@ def more_active_than(arms: Arms, count: int) -> bool:
             if seen > count:
                 return True
     return False
+
+
+@kernel
+def all_settled(state: Any) -> bool:
+    """The `finished` of a policy that settles one objective after the other."""
+    return bool(state.layer[0] == state.sizes.size)
+
+
+@kernel
+def skip_settled(state: Any) -> None:
+    """Leave every objective that has no arm left to drop."""
+    while not all_settled(state) and not more_active_than(state.arms, state.sizes[state.layer[0]]):
+        state.layer[0] += 1

@@ -106,10 +106,7 @@ def log_evidence(state: State, arm: int) -> float:
 @kernel
 def strongest(state: State, arm: int) -> tuple[int, int]:
     """The witness with the most weight and the objective on which it attacks."""
-    rival = 0
-    for a in range(state.weights.shape[1]):
-        if state.weights[arm, a] > state.weights[arm, rival]:
-            rival = a
+    rival = int(np.argmax(state.weights[arm]))
     return state.fronts[arm, rival], rival
 
 
@@ -122,8 +119,7 @@ def weigh(weights: Vector, arm: int, best: int) -> None:
     """
     K = weights.shape[1]
     if weights[arm, best] <= 0.0:
-        for a in range(K):
-            weights[arm, a] = 0.0
+        weights[arm] = 0.0
         weights[arm, best] = 1.0
         return
     threshold = 0.0

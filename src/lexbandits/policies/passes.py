@@ -7,7 +7,6 @@ thousand of them. A policy's own mathematics is handed in as functions: numba wr
 """
 
 import math
-from abc import abstractmethod
 from collections.abc import Callable
 from functools import cache
 from typing import Any, NamedTuple
@@ -185,29 +184,23 @@ def drop_convicted(
     acquitted = False
     for arm in range(arms.active.size):
         if arms.active[arm]:
-            if cannot_convict(state, arm):
+            evidence = -math.inf if cannot_convict(state, arm) else log_evidence(state, arm)
+            if evidence < state.threshold:
                 acquitted = True
             else:
-                evidence = log_evidence(state, arm)
-                if evidence < state.threshold:
-                    acquitted = True
-                else:
-                    convicted[arm] = True
-                    if spared < 0 or evidence < least:
-                        spared = arm
-                        least = evidence
+                convicted[arm] = True
+                if spared < 0 or evidence < least:
+                    spared = arm
+                    least = evidence
     if spared >= 0 and not acquitted:
         convicted[spared] = False
-    if spared >= 0:
-        for arm in range(arms.active.size):
-            if convicted[arm]:
-                objective, rival = strongest(state, arm)
-                arms.left[arm, 1] = objective
-                arms.left[arm, 2] = rival
-        for arm in range(arms.active.size):  # when all rivals are named
-            if convicted[arm]:
-                eliminate(arms, arm, issued, arms.left[arm, 1], arms.left[arm, 2])
-                state.passes.clock[ACTIVE] -= 1
+    for arm in range(arms.active.size):
+        if convicted[arm]:
+            arms.left[arm, 1], arms.left[arm, 2] = strongest(state, arm)
+    for arm in range(arms.active.size):  # when all rivals are named
+        if convicted[arm]:
+            eliminate(arms, arm, issued, arms.left[arm, 1], arms.left[arm, 2])
+            state.passes.clock[ACTIVE] -= 1
     return convicted
 
 
@@ -217,9 +210,9 @@ class BettingPolicy(Policy):
     round_robin = True
 
     @property
-    @abstractmethod
     def evidence(self) -> Vector:
         """(K,) log wealth of each arm's gambler at the last judged pass; an arm leaves at the threshold."""
+        raise NotImplementedError
 
     @property
     def intervals(self) -> Vector:
@@ -245,16 +238,12 @@ class BettingPolicy(Policy):
             told = replay(self.state, arms, rewards, told)
 
     def _make_room(self, arm: int) -> None:
-        arms, passes = self.state.arms, self.state.passes
-        if arms.pulls[arm] < passes.clock[END] or has_room(arms, passes, arm):
-            return
-        slots = len(passes.waiting)
-        while slots <= blocks_ahead(int(arms.pulls[arm]), int(passes.clock[END])):
-            slots *= 2
-        waiting = np.zeros((slots, *passes.waiting.shape[1:]))
-        waiting[: len(passes.waiting)] = np.roll(passes.waiting, -passes.clock[SLOT], axis=0)
-        passes.clock[SLOT] = 0
-        self.state = self.state._replace(passes=passes._replace(waiting=waiting))
+        passes = self.state.passes
+        while not has_room(self.state.arms, passes, arm):
+            unrolled = np.roll(passes.waiting, -passes.clock[SLOT], axis=0)
+            passes.clock[SLOT] = 0
+            passes = passes._replace(waiting=np.concatenate([unrolled, np.zeros_like(unrolled)]))
+            self.state = self.state._replace(passes=passes)
 
 
 @cache
