@@ -106,11 +106,11 @@ def correlation_matrix(name: str, value: Any, n_objectives: int) -> NDArray[np.f
     expected = f"{name} must be an ({n_objectives}, {n_objectives}) correlation matrix"
     try:
         matrix = np.array(value)
-        if matrix.dtype.kind not in "fiu" or matrix.ndim == 0:
-            raise TypeError
-        matrix = matrix.astype(np.float64)
-    except (TypeError, ValueError):
-        raise TypeError(f"{expected}, got {value!r}") from None
+    except ValueError:  # rows of several lengths
+        matrix = np.array(None)
+    if matrix.dtype.kind not in "fiu" or matrix.ndim == 0:
+        raise TypeError(f"{expected}, got {value!r}")
+    matrix = matrix.astype(np.float64)
     if matrix.shape != (n_objectives, n_objectives):
         raise ValueError(f"{expected}, got shape {matrix.shape}")
     symmetric = np.isfinite(matrix).all() and np.array_equal(matrix, matrix.T)
@@ -168,11 +168,13 @@ _SETTINGS: dict[str, Callable[[str, Any, int, int], Any]] = {
 
 
 def checked_settings(n_arms: int, n_objectives: int, **given: Any) -> dict[str, Any]:
-    """All settings of a policy in their plain form, the shape first; a name must be known here."""
+    """All settings of a policy in their plain form, the shape first; an unknown name goes unchecked."""
     n_arms = whole("n_arms", n_arms, least=1)
     n_objectives = whole("n_objectives", n_objectives, least=1)
-    checked = {name: _SETTINGS[name](name, value, n_arms, n_objectives) for name, value in given.items()}
-    return {"n_arms": n_arms, "n_objectives": n_objectives, **checked}
+    for name, check in _SETTINGS.items():
+        if name in given:
+            given[name] = check(name, given[name], n_arms, n_objectives)
+    return {"n_arms": n_arms, "n_objectives": n_objectives, **given}
 
 
 # --- what a policy is told

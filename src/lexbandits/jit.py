@@ -37,17 +37,14 @@ def fused(function: F, *parts: Any) -> F:
 
     Kept on disk where the parts are and close over nothing: their files and names then say which it is.
     """
-    if not all(map(is_compiled, parts)):
+    if not all(hasattr(part, "py_func") for part in parts):
         return function
-    known = {
-        id(part) for part in parts if hasattr(part, "kernel_sources") and part.py_func.__closure__ is None
-    }
-    if not all(id(cell.cell_contents) in known for cell in function.__closure__ or ()):
+    kept = [part for part in parts if hasattr(part, "kernel_sources") and part.py_func.__closure__ is None]
+    if not all(any(cell.cell_contents is part for part in kept) for cell in function.__closure__ or ()):
         return _compiled(function, cache=False, forceinline=True)
     dispatcher: Any = _compiled(function, parts=parts, forceinline=True)
-    lines = [part.py_func.__code__.co_firstlineno for part in parts]
     names = tuple(
-        f"{part.__module__}.{part.__qualname__}:{line}" for part, line in zip(parts, lines, strict=True)
+        (part.__module__, part.__qualname__, part.py_func.__code__.co_firstlineno) for part in parts
     )
     # numba's own key pickles what is closed over, and no two processes pickle a kernel alike
     dispatcher._cache._index_key = lambda signature, codegen: (signature, codegen.magic_tuple(), names)
@@ -90,11 +87,6 @@ def _announce_compilation() -> None:
     methods = {"on_start": lambda self, compilation: on_start(compilation), "on_end": lambda *_: None}
     listen: Any = event.register
     listen("numba:compile", type("Announcement", (event.Listener,), methods)())
-
-
-def is_compiled(function: Callable[..., Any]) -> bool:
-    """Whether `function` is compiled code, which a compiled loop can call."""
-    return hasattr(function, "py_func")
 
 
 def _sources(function: Callable[..., Any]) -> frozenset[str]:

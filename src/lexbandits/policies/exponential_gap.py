@@ -78,14 +78,6 @@ def open_halving(state: State) -> None:
 
 
 @kernel
-def keep_better_half(state: State) -> None:
-    """Drop the worse half of the contenders, of equals the later ones."""
-    averages = np.where(state.contenders, state.sums / state.quota[0], -math.inf)
-    kept = (np.sum(state.contenders) + 1) // 2
-    state.contenders[np.argsort(-averages, kind="mergesort")[kept:]] = False
-
-
-@kernel
 def close_stage(state: State) -> None:
     """Decide what the stage was for, and open the next one."""
     if not state.halving[0]:
@@ -95,7 +87,9 @@ def close_stage(state: State) -> None:
         state.accuracy[1] = risk(state) / 2.0
         open_halving(state)
         return
-    keep_better_half(state)
+    averages = np.where(state.contenders, state.sums / state.quota[0], -math.inf)
+    better = (np.sum(state.contenders) + 1) // 2
+    state.contenders[np.argsort(-averages, kind="mergesort")[better:]] = False  # of equals the later ones
     if np.sum(state.contenders) > 1:
         state.accuracy[0] *= 0.75
         state.accuracy[1] /= 2.0

@@ -40,9 +40,8 @@ class Policy:
     state: Any
 
     def __init__(self, n_arms: int, n_objectives: int, **settings: Any) -> None:
-        self.n_arms = whole("n_arms", n_arms, least=1)
-        self.n_objectives = whole("n_objectives", n_objectives, least=1)
-        self._settings = {"n_arms": self.n_arms, "n_objectives": self.n_objectives, **settings}
+        self._settings = checked_settings(n_arms, n_objectives, **settings)
+        self.n_arms, self.n_objectives = self._settings["n_arms"], self._settings["n_objectives"]
         self._none_pending = np.zeros(self.n_arms, np.int64)
 
     # --- driving it
@@ -173,7 +172,7 @@ class Policy:
 
 
 def checked(init: F) -> F:
-    """An `__init__` that is handed its settings in plain form: the name of each decides its check."""
+    """An `__init__` that is handed its settings in plain form, checked and kept."""
     signature = inspect.signature(init)
 
     @wraps(init)
@@ -181,9 +180,8 @@ def checked(init: F) -> F:
         given = signature.bind(self, *args, **kwargs)
         given.apply_defaults()
         del given.arguments["self"]
-        settings = checked_settings(**given.arguments)
-        Policy.__init__(self, **settings)
-        init(self, **settings)
+        Policy.__init__(self, **given.arguments)
+        init(self, **self._settings)
 
     return cast(F, checking)
 
