@@ -35,11 +35,20 @@ class PlacePolicy(Protocol):
     repeating: tuple[int, ...]
     warns: bool
 
-    def ask_place(self, pending: Iterable[Place] = ()) -> Place: ...
-    def ask_places(self, n: int, pending: Iterable[Place] = ()) -> list[Place]: ...
-    def tell(self, arm: int, reward: ArrayLike, item: int | None = None) -> None: ...
-    def tell_many(self, arms: ArrayLike, rewards: ArrayLike, items: ArrayLike | None = None) -> None: ...
-    def amended(self, **changes: Any) -> "PlacePolicy": ...
+    def ask_place(self, pending: Iterable[Place] = ()) -> Place:
+        """The place to measure next."""
+
+    def ask_places(self, n: int, pending: Iterable[Place] = ()) -> list[Place]:
+        """n of them."""
+
+    def tell(self, arm: int, reward: ArrayLike, item: int | None = None) -> None:
+        """One result."""
+
+    def tell_many(self, arms: ArrayLike, rewards: ArrayLike, items: ArrayLike | None = None) -> None:
+        """Many results."""
+
+    def amended(self, **changes: Any) -> "PlacePolicy":
+        """Under new rules."""
 
 
 def make_policy(name: str, settings: dict[str, Any]) -> PlacePolicy:
