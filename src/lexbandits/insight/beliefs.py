@@ -25,7 +25,7 @@ LEAST = 5  # results of an arm from which a forecast can be made
 
 @dataclass(frozen=True)
 class Guess:
-    """What somebody thinks, larger is better: each mean somewhere in [low, high], nan where nothing is said."""
+    """What somebody thinks, larger is better: each mean lies in [low, high]; nan where nothing is said."""
 
     low: Vector  # (K, m)
     high: Vector  # (K, m)
@@ -66,7 +66,8 @@ def moved(table: Vector, kind: Kind, mean: float) -> Vector:
     if math.isinf(kind.high):
         return table + (mean - now)
     end = kind.high if mean > now else kind.low
-    return table if end == now else table + (end - table) * ((mean - now) / (end - now))
+    share = 0.0 if end == now else (mean - now) / (end - now)
+    return np.asarray(table + (end - table) * share)
 
 
 @dataclass(frozen=True)
@@ -139,9 +140,7 @@ class Measured:
 class Beliefs:
     """Draws worlds: by what was measured where there is enough of it, by the guess elsewhere."""
 
-    def __init__(
-        self, measured: Measured, guess: Guess | None = None, missing: Vector | None = None
-    ) -> None:
+    def __init__(self, measured: Measured, guess: Guess | None = None, missing: Vector | None = None) -> None:
         self.measured, self.guess = measured, guess
         policy = measured.policy
         self._policy, self._kinds = policy, kinds_of(policy)
@@ -268,7 +267,7 @@ class Beliefs:
         values, vectors = np.linalg.eigh(cov)
         noise = vectors @ (np.sqrt(np.maximum(values, 0.0)) * rng.standard_normal(values.size))
         level = centre[leader] + of_leader / math.sqrt(n[leader]) * rng.standard_normal()
-        return np.asarray(level + lead + noise)
+        return np.asarray(level + lead + noise, np.float64)
 
 
 class MissingGuess(ValueError):  # noqa: N818

@@ -13,7 +13,15 @@ import numpy as np
 
 from lexbandits.arrays import Counts, Vector
 from lexbandits.checks import positive, real, whole
-from lexbandits.insight.beliefs import Beliefs, Guess, Measured, MissingGuess, coins_of, kinds_of, offered_arms
+from lexbandits.insight.beliefs import (
+    Beliefs,
+    Guess,
+    Measured,
+    MissingGuess,
+    coins_of,
+    kinds_of,
+    offered_arms,
+)
 from lexbandits.insight.futures import go_on
 from lexbandits.insight.words import about, listed, percent, span
 from lexbandits.policies.lexelim_tol import LexElimTol
@@ -24,7 +32,7 @@ from lexbandits.study.study import Study
 from lexbandits.world.noise import stream
 
 MOST = 200_000  # results after which a future is given up: it says "more than"
-RELAXED_RUNS = 60  # futures per row of what to relax, compared with the same futures as they are
+RELAXED_RUNS = 40  # futures per row of what to relax, compared with the same futures as they are
 WORLDS = 20  # drawn from guessed ranges
 
 
@@ -63,7 +71,11 @@ class Relaxation:
         """What it does, in words."""
         if abs(self.saves) <= max(2 * self.error, 0.5):
             return "makes no difference that shows"
-        return f"saves about {about(self.saves)} results" if self.saves > 0 else f"costs about {about(-self.saves)} more"
+        return (
+            f"saves about {about(self.saves)} results"
+            if self.saves > 0
+            else f"costs about {about(-self.saves)} more"
+        )
 
 
 @dataclass(frozen=True)
@@ -115,7 +127,9 @@ class Forecast:
             low, median, high = self.seconds
             lines.append(f"They take about {span(median)} ({span(low)} to {span(high)}).")
         if self.within is not None:
-            lines.append(f"{percent(self.within)} of the futures end before the budget or the items are spent.")
+            lines.append(
+                f"{percent(self.within)} of the futures end before the budget or the items are spent."
+            )
         if self.worst_case is not None and self.median_case is not None:
             middle, worst = about(self.median_case), about(self.worst_case)
             lines.append(f"In the middle of the ranges guessed it takes {middle}, in the worst case {worst}.")
@@ -253,14 +267,18 @@ class _Question:
                 column = signed[counted & (arms == arm), i]
                 known[arm, i] = column[~np.isnan(column)]
         coins = tuple(
-            bool(coin and all(np.isin(np.abs(known[a, i]), (0.0, 1.0)).all() for a in range(len(ledger.arms))))
+            bool(
+                coin and all(np.isin(np.abs(known[a, i]), (0.0, 1.0)).all() for a in range(len(ledger.arms)))
+            )
             for i, coin in enumerate(_coins(spec))
         )
         lost = (states == FAILED) | (states == EXPIRED) | (states == LATE)
         missing = _missing(spec, policy, arms, values, counted, lost)
         resolved = ledger.column("resolved")[counted & (states != IMPORTED)][-1000:]
         pace = float(np.ptp(resolved)) / (resolved.size - 1) if resolved.size >= 20 else None
-        room = math.inf if ledger.budget is None else float(ledger.budget - ledger.handed_out + len(ledger.open))
+        room = (
+            math.inf if ledger.budget is None else float(ledger.budget - ledger.handed_out + len(ledger.open))
+        )
         if math.isfinite(ledger.passes):
             room = min(room, (ledger.passes - policy.folded) * len(policy.candidates))
         return cls(
@@ -337,7 +355,9 @@ class _Question:
         if isinstance(price, Mapping):
             unknown = [arm for arm in price if arm not in self.arms]
             if unknown:
-                raise ValueError(f"price: no arm {unknown[0]!r}; there are {listed(list(map(repr, self.arms)))}")
+                raise ValueError(
+                    f"price: no arm {unknown[0]!r}; there are {listed(list(map(repr, self.arms)))}"
+                )
             lacking = [arm for arm in self.arms if arm not in price]
             if lacking:
                 raise ValueError(f"price lacks arm {lacking[0]!r}")
@@ -353,8 +373,9 @@ class _Question:
         except MissingGuess as lack:
             arm, objective = self.arms[lack.arm], self.objectives[lack.objective]
             if lack.what == "sd":
+                way = f"sd={{{objective!r}: …}}"
                 raise ValueError(
-                    f"a forecast needs the standard deviation of one value on {objective!r}: sd={{{objective!r}: …}}"
+                    f"a forecast needs the standard deviation of one value on {objective!r}: say {way}"
                 ) from None
             way = f"guess={{{arm!r}: {{{objective!r}: …}}, …}}"
             raise ValueError(
@@ -376,12 +397,15 @@ class _Question:
             cells = row.items() if isinstance(row, Mapping) else zip(self.objectives, row, strict=True)
             for objective, cell in cells:
                 i = self._index(f"guess of {arm!r}", self.objectives, objective, "objective")
-                ends = sorted(self.signs[i] * end for end in _ends(f"the guess of {arm!r}, {objective!r}", cell))
+                ends = sorted(
+                    self.signs[i] * end for end in _ends(f"the guess of {arm!r}, {objective!r}", cell)
+                )
                 kind = kinds_of(self.policy)[i]
                 if not kind.low <= ends[0] <= ends[1] <= kind.high:
                     bounds = sorted((self.signs[i] * kind.low, self.signs[i] * kind.high))
+                    where = f"[{bounds[0]:g}, {bounds[1]:g}]"
                     raise ValueError(
-                        f"the guess of {arm!r} on {objective!r} must be in [{bounds[0]:g}, {bounds[1]:g}], got {cell!r}"
+                        f"the guess of {arm!r} on {objective!r} must be in {where}, got {cell!r}"
                     )
                 low[a, i], high[a, i] = ends
         deviations = self._per_objective("sd", sd, math.nan)
@@ -424,9 +448,7 @@ def _coins(spec: Spec) -> tuple[bool, ...]:
     return tuple(objective.noise == "bernoulli" for objective in spec.objectives)
 
 
-def _missing(
-    spec: Spec, policy: LexElimTol, arms: Counts, values: Vector, counted: Any, lost: Any
-) -> Vector:
+def _missing(spec: Spec, policy: LexElimTol, arms: Counts, values: Vector, counted: Any, lost: Any) -> Vector:
     """(K, m) how often an arm's value was missing, where no value stands for it."""
     K, m = policy.max_arms, policy.n_objectives
     missing = np.zeros((K, m))
@@ -454,7 +476,10 @@ def _changes(policy: LexElimTol, objectives: list[tuple[str, int]]) -> list[_Cha
     for name, i in objectives:
         twice = np.where(np.arange(m) == i, 2.0, 1.0)
         if tolerances[i] > 0:
-            both = {"tolerance": tolerances * twice, "resolution": resolutions * (twice if given is None else 1)}
+            both = {
+                "tolerance": tolerances * twice,
+                "resolution": resolutions * (twice if given is None else 1),
+            }
             rows.append(_change(policy, "tolerance", name, tolerances[i], both))
         if resolutions[i] > 0:
             both = {"tolerance": tolerances, "resolution": resolutions * twice}
@@ -499,13 +524,14 @@ class _Futures(NamedTuple):
     winners: Counts  # (runs,)
 
 
-def _play(
-    policy: LexElimTol, beliefs: Beliefs, runs: int, seed: int, most: int
-) -> _Futures:
+def _play(policy: LexElimTol, beliefs: Beliefs, runs: int, seed: int, most: int) -> _Futures:
     """Futures 0 .. runs − 1, each a function of (seed, its number) alone."""
     K, m = policy.max_arms, policy.n_objectives
     found = _Futures(
-        np.zeros(runs, np.int64), np.zeros((runs, m), np.int64), np.zeros((runs, K), np.int64), np.zeros(runs, np.int64)
+        np.zeros(runs, np.int64),
+        np.zeros((runs, m), np.int64),
+        np.zeros((runs, K), np.int64),
+        np.zeros(runs, np.int64),
     )
 
     def one(run: int) -> None:

@@ -14,7 +14,7 @@ from lexbandits.jit import kernel
 from lexbandits.policies.facts import OVER, PASS, POSITION, TURN, State
 from lexbandits.policies.lexelim_tol import observe
 
-# How the values of an objective are drawn: normal, one of two ends, from a table of quantiles, always the same.
+# How the values of an objective are drawn: normal, one of two ends, from quantiles, always the same.
 NORMAL, COIN, TABLE, FIXED = range(4)
 
 
@@ -54,7 +54,9 @@ def draw(
 
 
 @kernel
-def go_on(state: State, world: World, rng: np.random.Generator, most: int, spent: Counts, pulls: Counts) -> int:
+def go_on(
+    state: State, world: World, rng: np.random.Generator, most: int, spent: Counts, pulls: Counts
+) -> int:
     """Measure until the end or for `most` results, and count them.
 
     `spent` (m,) counts results by the objective being settled, `pulls` (K,) by arm.

@@ -85,6 +85,16 @@ def amount(objective: Objective, number: float) -> str:
     return f"{text}{NARROW}{objective.unit}" if objective.unit else text
 
 
+def rough(objective: Objective, number: float) -> str:
+    """An estimated total: three digits.
+
+    >>> rough(Objective("latency", "minimize", tolerance=80, unit="ms"), 6_545_228.0)
+    '6,550,000\xa0ms'
+    """
+    digits = 2 - math.floor(math.log10(number)) if number > 0 else 0
+    return amount(objective, round(number, digits))
+
+
 def span(seconds: float) -> str:
     """A length of time.
 

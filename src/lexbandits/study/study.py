@@ -5,7 +5,7 @@ import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
@@ -21,6 +21,10 @@ from lexbandits.study.journal import Journal, Turn
 from lexbandits.study.spec import Objective, Spec, difference, seconds, words_from_toml
 from lexbandits.study.storage import Storage, StudyRow, open_storage
 from lexbandits.study.trial import Trial
+
+if TYPE_CHECKING:
+    from lexbandits.insight.explain import Explanation, Story
+    from lexbandits.insight.forecast import Forecast
 
 POLICY = "LexElimTol"
 
@@ -193,6 +197,24 @@ class Study:
         """The policy behind it, a copy: larger is better, arms and objectives by index."""
         policy: PlacePolicy = copy.copy(self._settled().policy)
         return policy
+
+    def forecast(self, guess: Any = None, runs: int = 200, price: Any = None, **how: Any) -> "Forecast":
+        """How many results are still needed, who may win, what to relax: see `lexbandits.forecast`."""
+        from lexbandits.insight.forecast import of_study
+
+        return of_study(self, guess, runs=runs, price=price, **how)
+
+    def explain(self, arm: str | None = None) -> "Explanation | Story":
+        """Why each arm left or stays, what the answer may give up, what strained it; or one arm's story."""
+        from lexbandits.insight.explain import explain
+
+        return explain(self, arm)
+
+    def report(self, path: str | Path, *, format: str | None = None) -> Path:
+        """Write one file that a stranger can check the answer from: HTML, or Markdown (format="md")."""
+        from lexbandits.insight.report import write
+
+        return write(self, Path(path), format)
 
     def results(self) -> pd.DataFrame:
         """One row per arm and objective."""
