@@ -295,7 +295,7 @@ def _against_limit(view: View, arm: int, column: int) -> Reason:
             if above
             else f"at most {value(objective, high, rounded='up')}"
         )
-        text = f"its {objective.name} is {shown}, {bound} {AT}, and the limit is {limit}."
+        text = f"on {objective.name} it has {shown}, {bound} {AT}, and the limit is {limit}."
         return _made(view, arm, column, "beyond the limit", None, found, text)
     bound = (
         f"at most {value(objective, high, rounded='up')}"
@@ -304,7 +304,7 @@ def _against_limit(view: View, arm: int, column: int) -> Reason:
     )
     if view.meets(arm, column):
         text = (
-            f"its {objective.name} is {shown}, {bound} {AT}: within the limit of {limit} or its resolution."
+            f"on {objective.name} it has {shown}, {bound} {AT}: within the limit of {limit} or its resolution."
         )
         return _made(view, arm, column, "within the limit", None, found, text)
     return _made(
@@ -314,7 +314,7 @@ def _against_limit(view: View, arm: int, column: int) -> Reason:
         "open",
         None,
         found,
-        f"its {objective.name} is {shown}, {bound}; the limit is {limit}.",
+        f"on {objective.name} it has {shown}, {bound}; the limit is {limit}.",
     )
 
 

@@ -117,8 +117,14 @@ class View:
 
     @cached_property
     def eliminations(self) -> dict[int, Elimination]:
-        """Arm -> when, on what and by whom it left."""
-        out = {e.arm: e for e in self.policy.eliminations}
+        """Arm -> when, on what and by whom it left; at the end also whom the answer was seen to beat."""
+        policy = self.policy
+        out = {e.arm: e for e in policy.eliminations}
+        if policy.finished:
+            end = int(policy.state.clock[RESULTS])
+            for row in policy.certificate:
+                if row.verdict == "beats":
+                    out.setdefault(row.rival, Elimination(row.rival, end, row.objective, self.leader))
         return {arm: out[arm] for arm in out if self.arms[arm] not in self.fold.ledger.withdrawn}
 
     def standing(self, arm: int) -> str:

@@ -1,0 +1,377 @@
+"""One file from which a stranger can check a study's answer: HTML without scripts, or Markdown."""
+
+import json
+import platform
+import shlex
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from html import escape
+from importlib.resources import files
+from pathlib import Path
+from string import Template
+from typing import Any
+
+import numpy as np
+
+import lexbandits
+from lexbandits.insight.explain import Explanation, explanation_of
+from lexbandits.insight.forecast import Forecast, of_study
+from lexbandits.insight.ladder import ladder, rule, stage_words
+from lexbandits.insight.svg import TICK, WARN, differences, icon, race, reference
+from lexbandits.insight.view import View
+from lexbandits.insight.words import amount, count, listed, percent, value
+from lexbandits.study.spec import Objective
+from lexbandits.study.study import Study
+from lexbandits.study.verification import Verification
+
+MOST_ITEMS = 200  # more are not written out
+FORMATS = {".html": "html", ".htm": "html", ".md": "md", ".markdown": "md"}
+
+
+def write(study: Study, path: Path, format: str | None = None) -> Path:
+    """Write the report; the format follows from the name unless given."""
+    kind = format or FORMATS.get(path.suffix.lower(), "html")
+    if kind not in ("html", "md"):
+        raise ValueError(f'format must be "html" or "md", got {format!r}')
+    contents = Contents.of(study)
+    path.write_text(contents.html() if kind == "html" else contents.markdown(), encoding="utf-8")
+    return path
+
+
+@dataclass(frozen=True)
+class Contents:
+    """What a report says, whatever it looks like."""
+
+    view: View
+    explanation: Explanation
+    forecast: Forecast | None
+    verification: Verification
+
+    @classmethod
+    def of(cls, study: Study) -> "Contents":
+        """Of a study as it stands."""
+        view = View.of(study)
+        coming = None
+        if view.state != "finished":
+            try:
+                coming = of_study(study, runs=100)
+            except ValueError:  # too little measured
+                coming = None
+        return cls(view, explanation_of(view), coming, study.verify())
+
+    # --- words
+
+    @property
+    def title(self) -> str:
+        return f"{self.view.name}: which arm to use"
+
+    @property
+    def pill(self) -> str:
+        """The state in one word."""
+        if self.view.answer.certified:
+            return "Certified"
+        return "Not certified" if self.view.state == "finished" else self.view.state.capitalize()
+
+    @property
+    def subtitle(self) -> str:
+        view = self.view
+        arms, objectives = len(view.arms), len(view.columns)
+        at = datetime.fromtimestamp(view.fold.ledger.at, UTC)
+        what = "ended" if view.state == "finished" else "as of"
+        many = f"{arms} arms, {objectives} objective{'s' if objectives > 1 else ''}"
+        return f"Report of a lexicographic study, {count(view.results)} results, {many}, {what} {at:%d %B %Y %H:%M} UTC"
+
+    @property
+    def question(self) -> str:
+        """The question in one sentence, objectives between asterisks."""
+        view = self.view
+        parts = []
+        for column in view.columns:
+            objective = view.objectives[column]
+            slack = amount(objective, objective.tolerance_in_unit)
+            if objective.target is not None:
+                word = "at most" if objective.at_most is not None else "at least"
+                parts.append(f"which has *{objective.name}* of {word} {amount(objective, objective.target)}")
+            else:
+                best = "highest" if objective.sign > 0 else "lowest"
+                matter = f", where {slack} does not matter" if objective.tolerance_in_unit else ""
+                parts.append(f"which has the {best} *{objective.name}*{matter}")
+        return f"Among {listed(view.arms)}: {'; of those, '.join(parts)}?"
+
+    @property
+    def certificate(self) -> tuple[str, list[str]]:
+        """A title and paragraphs."""
+        view, claims = self.view, self.explanation.claims
+        claimed = [c.sentence for c in claims if c.worst is not None]
+        rest = [c.sentence for c in claims if c.worst is None]
+        if view.answer.certified:
+            sure = f"With probability at least {percent(1 - view.answer.delta)}, over everything the study looked at"
+            text = [f"{sure} and whenever it looked: {' '.join(claimed)}", " ".join(rest)]
+            return f"Certificate at δ = {percent(view.answer.delta)}", [line for line in text if line]
+        text = [f"{view.answer.reason[:1].upper()}{view.answer.reason[1:]}.", " ".join(claimed + rest)]
+        return "No certificate", text
+
+    @property
+    def deciding(self) -> list[int]:
+        """The positions of objectives on which pairs were compared."""
+        view = self.view
+        return [
+            p
+            for p, column in enumerate(view.columns)
+            if not view.is_target(column)
+            and view.stage(p) in ("settled", "being settled")
+            and len(view.entered(p)) > 1
+            and view.counts[view.entered(p), column].min() > 0
+        ]
+
+    @property
+    def specification(self) -> str:
+        return toml(self.view.study.spec)
+
+    @property
+    def command(self) -> str:
+        where = self.view.study._journal.storage.shown
+        return f"lexbandits study verify {shlex.quote(self.view.name)} --storage {shlex.quote(where)}"
+
+    @property
+    def checks(self) -> list[tuple[str, str]]:
+        """What to compare."""
+        view, found = self.view, self.verification
+        ledger, m, rows = view.fold.ledger, len(view.columns), view.spec.max_arms
+        replayed = "the replay confirms the record" if found.ok else f"the replay finds: {'; '.join(found.problems)}"
+        pairs = rows * (rows - 1) // 2
+        versions = [f"lexbandits {lexbandits.__version__}", f"Python {platform.python_version()}", f"numpy {np.__version__}"]
+        if ledger.version != lexbandits.__version__:
+            versions.append(f"the study was made by lexbandits {ledger.version}")
+        return [
+            ("SHA-256 of the events", found.sha256),
+            ("Events", f"{count(found.events)}; {replayed}"),
+            ("Versions", ", ".join(versions)),
+            (
+                "Method",
+                f"{ledger.policy}: differences in common passes, intervals valid at all times, "
+                f"δ = {view.spec.delta:g} shared over {m} objective{'s' if m > 1 else ''} and {pairs} pairs",
+            ),
+        ]
+
+    # --- HTML
+
+    def html(self) -> str:
+        """The whole page."""
+        template = Template((files("lexbandits.insight") / "report.html").read_text("utf-8"))
+        sections = [
+            ("Question", f'<p class="lead">{_bold(self.question)}</p>'),
+            ("Answer", self._html_answer()),
+            ("Every arm, in one sentence", self._html_arms()),
+        ]
+        body = [self._html_header(), *(_section(*section) for section in sections)]
+        body.append(_section("The order, and who stopped where", ladder(self.view), full=True))
+        for position in self.deciding:
+            body.append(_section(*self._html_differences(position)))
+        if self.view.results:
+            body.append(_section("Who left when", f"<figure>{race(self.view)}</figure>"))
+        if self.forecast is not None:
+            body.append(_section("Forecast", self._html_forecast(self.forecast)))
+        body += [
+            _section("What learning cost", _html_lines([c.sentence for c in self.explanation.costs])),
+            _section("Assumptions, and what strained them", self._html_strains()),
+            _section("Specification", f'<pre tabindex="0">{escape(self.specification)}</pre>'),
+            _section("How to verify", self._html_checks()),
+        ]
+        return template.substitute(title=escape(f"{self.view.name}: report"), body="\n".join(body))
+
+    def _html_header(self) -> str:
+        certified = self.view.answer.certified
+        kind, mark = ("ok", icon(TICK, 11)) if certified else ("", "")
+        return (
+            f'<header class="title"><h1>{escape(self.title)} <span class="pill {kind}">{mark}{self.pill}</span></h1>'
+            f"<p>{escape(self.subtitle)}</p></header>"
+        )
+
+    def _html_answer(self) -> str:
+        head, lines = self.certificate
+        certified, name = self.view.answer.certified, self.view.answer.arm
+        kind, mark = ("cert", icon(TICK, 11)) if certified else ("cert nocert", "")
+        paragraphs = "".join(f"<p>{escape(line)}</p>" for line in lines)
+        return (
+            f'<p class="lead"><b>{escape(name)}</b>{escape(self.explanation.sentence.removeprefix(name))}</p>'
+            f'<div class="{kind}"><h3>{mark}{head}</h3>{paragraphs}</div>'
+        )
+
+    def _html_arms(self) -> str:
+        rows = []
+        for story in self.explanation.arms:
+            rest = story.sentence.removeprefix(story.arm).strip()
+            kind = "" if story.standing in ("answer", "candidate") else ' class="o"'
+            rows.append(f"<li{kind}><b>{escape(story.arm)}</b><span>{escape(rest)}</span></li>")
+        return f'<ul class="arms">{"".join(rows)}</ul>'
+
+    def _html_differences(self, position: int) -> tuple[str, str]:
+        view = self.view
+        objective = view.objectives[view.columns[position]]
+        hint = f'<p class="hint">{escape(self._about_differences(position, objective))}</p>'
+        head = "What decided" if view.stage(position) == "settled" else "What decides"
+        return f"{head} {objective.name}", f"{hint}<figure>{differences(view, position)}</figure>"
+
+    def _about_differences(self, position: int, objective: Objective) -> str:
+        best = self.view.arms[reference(self.view, position)]
+        slack = objective.tolerance_in_unit
+        reach = amount(objective, slack + objective.resolution_in_unit)
+        return (
+            f"Differences to {best} in common passes, with their intervals at the study's confidence. An arm leaves "
+            f"once its whole interval is below −{amount(objective, slack)}; arms tie once all of it lies between the "
+            f"dashed lines (±{reach}). Intervals of single arms, above, may overlap although a difference is certain."
+        )
+
+    def _html_forecast(self, coming: Forecast) -> str:
+        winners = sorted(coming.winners.items(), key=lambda row: -row[1])
+        rows = "".join(
+            f'<tr><td>{escape(arm)}</td><td class="num">{percent(share)}</td></tr>' for arm, share in winners if share
+        )
+        relax = "".join(
+            f"<tr><td>{escape(row.setting)} of {escape(row.objective or 'the study')} {row.now:g} → {row.then:g}</td>"
+            f'<td class="num">{escape(row.effect)}</td></tr>'
+            for row in coming.relax
+        )
+        return (
+            f"<p>{escape(coming.sentence)}</p>"
+            f'<table class="mini"><thead><tr><th>Who is likely to win</th><th class="num">futures</th></tr></thead>{rows}</table>'
+            f'<table class="mini"><thead><tr><th>What doubling would do</th><th class="num">results</th></tr></thead>{relax}</table>'
+        )
+
+    def _html_strains(self) -> str:
+        rows = []
+        for strain in self.explanation.strains:
+            kind = ' class="warnt"' if strain.level == "strained" else ' class="mut"'
+            mark = icon(WARN, 13) if strain.level == "strained" else ""
+            rows.append(
+                f"<tr><td>{escape(strain.assumption)}</td><td>{escape(strain.happened)}</td><td{kind}>{mark}{strain.level}</td></tr>"
+            )
+        return (
+            '<table class="mini as"><thead><tr><th scope="col" style="width:34%">Assumed</th><th scope="col">What happened</th>'
+            f'<th scope="col" style="width:104px">Strain</th></tr></thead><tbody>{"".join(rows)}</tbody></table>'
+        )
+
+    def _html_checks(self) -> str:
+        rows = "".join(
+            f'<tr><th scope="row" style="width:180px" class="mut">{name}</th><td style="overflow-wrap:anywhere">{escape(text)}</td></tr>'
+            for name, text in self.checks
+        )
+        return (
+            "<p>The journal alone gives this report again. Replay it and compare the end and the hash:</p>"
+            f'<pre tabindex="0">{escape(self.command)}</pre><table class="mini"><tbody>{rows}</tbody></table>'
+        )
+
+    # --- Markdown
+
+    def markdown(self) -> str:
+        """The same without figures, for a pull request."""
+        head, lines = self.certificate
+        blocks = [
+            f"# {_plain(self.title)}",
+            f"{self.pill}. {self.subtitle}.",
+            "## Question",
+            self.question,
+            "## Answer",
+            f"**{_plain(self.explanation.sentence)}**",
+            "\n>\n".join([f"> {head}.", *(f"> {_plain(line)}" for line in lines)]),
+            "## Arms",
+            "\n".join(f"- {_plain(story.sentence)}" for story in self.explanation.arms),
+            self._markdown_table(),
+        ]
+        if self.forecast is not None:
+            blocks += ["## Forecast", "\n".join(f"- {_plain(line)}" for line in self.forecast.lines)]
+        if self.explanation.costs:
+            blocks += ["## What learning cost", "\n".join(f"- {_plain(c.sentence)}" for c in self.explanation.costs)]
+        strains = [f"| {_plain(s.assumption)} | {_plain(s.happened)} | {s.level} |" for s in self.explanation.strains]
+        blocks += [
+            "## Assumptions, and what strained them",
+            "\n".join(["| Assumed | What happened | Strain |", "| --- | --- | --- |", *strains]),
+            "## Specification",
+            f"```toml\n{self.specification}\n```",
+            "## How to verify",
+            f"```\n{self.command}\n```",
+            "\n".join(f"- {name}: {_plain(text)}" for name, text in self.checks),
+        ]
+        return "\n\n".join(blocks) + "\n"
+
+    def _markdown_table(self) -> str:
+        view = self.view
+        objectives = [view.objectives[column] for column in view.columns]
+        heads = [f"{_plain(o.name)} ({_plain(', '.join(rule(o)))})" for o in objectives]
+        stages = [stage_words(view, position) for position in range(len(objectives))]
+        rows = [
+            f"| Arm | {' | '.join(heads)} | Measured |",
+            f"| --- | {' | '.join('---' for _ in heads)} | ---: |",
+            f"| | {' | '.join(stages)} | |",
+        ]
+        for arm in view.by_standing:
+            cells = [self._markdown_cell(arm, position) for position in range(len(objectives))]
+            name = f"**{_plain(view.arms[arm])}**" if arm == view.leader else _plain(view.arms[arm])
+            rows.append(f"| {name} | {' | '.join(cells)} | {count(view.measured[arm])} |")
+        return "\n".join(rows)
+
+    def _markdown_cell(self, arm: int, position: int) -> str:
+        view, column = self.view, self.view.columns[position]
+        if not view.counts[arm, column]:
+            return "–"
+        mean = value(view.objectives[column], view.mean(arm, column))
+        gone = arm in view.eliminations and view.position_left(arm)
+        if gone is False or position < gone:
+            return mean
+        return f"{mean}, **out**" if position == gone else f"({mean})"
+
+
+def _section(title: str, content: str, *, full: bool = False) -> str:
+    kind = ' class="full"' if full else ""
+    return f"<section{kind}><h2>{escape(title)}</h2><div>{content}</div></section>"
+
+
+def _html_lines(lines: list[str]) -> str:
+    return "".join(f"<p>{escape(line)}</p>" for line in lines) or "<p>Nothing was measured.</p>"
+
+
+def _bold(text: str) -> str:
+    """Text with words between asterisks in bold."""
+    parts = escape(text).split("*")
+    return "".join(f"<b>{part}</b>" if k % 2 else part for k, part in enumerate(parts))
+
+
+def _plain(text: str) -> str:
+    """Text in which Markdown sees nothing special."""
+    for sign in "\\`*_[]<>|#":
+        text = text.replace(sign, f"\\{sign}")
+    return text
+
+
+# --- the question as a file
+
+
+def toml(spec: dict[str, Any]) -> str:
+    """The spec as the TOML file that makes the same study."""
+    study = {k: v for k, v in spec.items() if v is not None and k not in ("arms", "objectives")}
+    lines = ["[study]"]
+    items = study.pop("items", None)
+    lines += [f"{key} = {_word(found)}" for key, found in study.items()]
+    if items is not None and len(items) <= MOST_ITEMS:
+        lines.append(f"items = {_word(items)}")
+    elif items is not None:
+        lines.append(f"# items: {len(items)} of them, in the journal")
+    plain = all(isinstance(arm, str) for arm in spec["arms"])
+    if plain:
+        lines.append(f"arms = {_word(spec['arms'])}")
+    tables = [("objectives", row) for row in spec["objectives"]]
+    tables += [] if plain else [("arms", {"name": row} if isinstance(row, str) else row) for row in spec["arms"]]
+    for table, row in tables:
+        lines += ["", f"[[{table}]]", *(f"{_key(key)} = {_word(found)}" for key, found in row.items())]
+    return "\n".join(lines)
+
+
+def _word(found: Any) -> str:
+    if isinstance(found, (list, tuple)):
+        return f"[{', '.join(map(_word, found))}]"
+    return json.dumps(found, ensure_ascii=False)  # JSON's text, numbers and booleans are TOML's
+
+
+def _key(key: str) -> str:
+    return key if key.replace("_", "").replace("-", "").isalnum() and key.isascii() else json.dumps(key)
