@@ -163,8 +163,9 @@ class Beliefs:
             lacking = [arm for arm in offered if not self.known[arm, i]]
             if not lacking:
                 continue
-            if self.guess is None or np.isnan(self.guess.low[lacking, i]).any():
-                raise MissingGuess(lacking[0], i, "mean")
+            unsaid = [a for a in lacking if self.guess is None or math.isnan(self.guess.low[a, i])]
+            if self.guess is None or unsaid:
+                raise MissingGuess(unsaid[0], i, "mean")
             needs_sd = not self.guess.coins[i] and kind.code not in (EXACT, SUB_GAUSSIAN)
             if needs_sd and math.isnan(self.guess.sd[i]) and not self.known[offered, i].any():
                 raise MissingGuess(lacking[0], i, "sd")

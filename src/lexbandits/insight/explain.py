@@ -303,9 +303,7 @@ def _against_limit(view: View, arm: int, column: int) -> Reason:
         else f"at least {value(objective, low, rounded='down')}"
     )
     if view.meets(arm, column):
-        text = (
-            f"on {objective.name} it has {shown}, {bound} {AT}: within the limit of {limit} or its resolution."
-        )
+        text = f"on {objective.name} it has {shown}, {bound} {AT}: within the limit of {limit} or its resolution."
         return _made(view, arm, column, "within the limit", None, found, text)
     return _made(
         view,

@@ -402,7 +402,7 @@ class _Question:
                 )
                 kind = kinds_of(self.policy)[i]
                 if not kind.low <= ends[0] <= ends[1] <= kind.high:
-                    bounds = sorted((self.signs[i] * kind.low, self.signs[i] * kind.high))
+                    bounds = sorted((self.signs[i] * kind.low + 0.0, self.signs[i] * kind.high + 0.0))
                     where = f"[{bounds[0]:g}, {bounds[1]:g}]"
                     raise ValueError(
                         f"the guess of {arm!r} on {objective!r} must be in {where}, got {cell!r}"

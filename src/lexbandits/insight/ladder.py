@@ -93,7 +93,9 @@ def _rail(view: View, position: int, stage: str) -> str:
             strands.append(f'<line x1="62%" x2="62%" y1="{y - 2.5:.1f}" y2="{y + 2.5:.1f}" class="ou"/>')
         else:
             dash = " dash" if stage in ("later", "not needed") else ""
-            strands.append(f'<line x1="0" x2="100%" y1="{y:.1f}" y2="{y:.1f}" class="in{dash}" style="stroke-width:1.5"/>')
+            strands.append(
+                f'<line x1="0" x2="100%" y1="{y:.1f}" y2="{y:.1f}" class="in{dash}" style="stroke-width:1.5"/>'
+            )
     filled = stage == "settled"
     fill, stroke, text = ("--accent", "--accent", "--inv") if filled else ("--panel", "--line2", "--muted")
     if stage == "being settled":
@@ -106,7 +108,9 @@ def _rail(view: View, position: int, stage: str) -> str:
         )
 
     more = position < len(view.columns) - 1
-    down = '<line x1="11" x2="11" y1="20" y2="100%" style="stroke:var(--line2);stroke-width:2"/>' if more else ""
+    down = (
+        '<line x1="11" x2="11" y1="20" y2="100%" style="stroke:var(--line2);stroke-width:2"/>' if more else ""
+    )
     return (
         f'<svg class="h w" height="40">{"".join(strands)}{rung(23, 20)}</svg>'
         f'<svg class="v" style="display:none;position:absolute;top:9px;left:0" width="22" height="100%">{down}{rung(11, 11)}</svg>'
@@ -134,11 +138,15 @@ def _band(view: View, position: int, axis: Axis) -> str:
     if view.stage(position) in ("later", "not needed") or not entered:
         return ""
     if objective.target is not None:
-        low, high = (axis.low, objective.target) if objective.at_most is not None else (objective.target, axis.high)
+        low, high = (
+            (axis.low, objective.target) if objective.at_most is not None else (objective.target, axis.high)
+        )
         edge = f'<line x1="{axis(objective.target)}" x2="{axis(objective.target)}" y1="-12" y2="128" class="bl" stroke-width="1.5"/>'
     else:
         best = max(entered, key=lambda a: objective.sign * view.mean(a, column))
-        ends = sorted((view.mean(best, column), view.mean(best, column) - objective.sign * objective.tolerance_in_unit))
+        ends = sorted(
+            (view.mean(best, column), view.mean(best, column) - objective.sign * objective.tolerance_in_unit)
+        )
         low, high, edge = ends[0], ends[1], ""
     width = float(axis(high)[:-1]) - float(axis(low)[:-1])
     return f'<rect x="{axis(low)}" width="{max(width, 0.4):.2f}%" y="-12" height="140" class="b"/>{edge}'
@@ -182,13 +190,13 @@ def _cell(view: View, arm: int, position: int, reason: Reason, axis: Axis, stand
     inside = not out and stage in ("settled", "being settled")
     drawn = interval(axis, 13, mean, low, high, inside=inside, halo=arm == view.leader and inside)
     grid = '<line x1="0" x2="100%" y1="13" y2="13" class="gr"/>'
-    picture = f'<svg class="w" height="26" aria-hidden="true">{_band(view, position, axis)}{grid}{drawn}</svg>'
+    picture = (
+        f'<svg class="w" height="26" aria-hidden="true">{_band(view, position, axis)}{grid}{drawn}</svg>'
+    )
     ends = f"{value(objective, low)} – {value(objective, high)}" if math.isfinite(high - low) else "too few"
     why = f'<p class="why"><b>Out:</b> {escape(_short(view, reason, objective))}</p>' if out else ""
     tint = ' class="now"' if stage == "being settled" else ""
-    return (
-        f'<td data-l="{name}"{tint}><div class="cell"><span class="m">{shown}</span><span class="r">{ends}</span>{picture}</div>{why}</td>'
-    )
+    return f'<td data-l="{name}"{tint}><div class="cell"><span class="m">{shown}</span><span class="r">{ends}</span>{picture}</div>{why}</td>'
 
 
 def _short(view: View, reason: Reason, objective: Objective) -> str:
@@ -199,12 +207,16 @@ def _short(view: View, reason: Reason, objective: Objective) -> str:
         shown = value(objective, bound if bound is not None else math.nan, rounded=how)
         return f"certainly {'above' if above else 'below'} the limit, {word} {shown}"
     by = value(objective, reason.difference or 0.0)
-    return f"worse than {reason.rival} by {by}, at least {value(objective, reason.low or 0.0, rounded='down')}"
+    return (
+        f"worse than {reason.rival} by {by}, at least {value(objective, reason.low or 0.0, rounded='down')}"
+    )
 
 
 def _scale(axis: Axis) -> str:
     parts = ['<line x1="0" x2="100%" y1="3" y2="3" class="ax"/>']
     for tick in axis.ticks(3):
         parts.append(f'<line x1="{axis(tick)}" x2="{axis(tick)}" y1="3" y2="7" class="ax"/>')
-        parts.append(f'<text x="{axis(tick)}" y="18" text-anchor="middle" style="font-size:10.5px">{tick_text(tick, axis)}</text>')
+        parts.append(
+            f'<text x="{axis(tick)}" y="18" text-anchor="middle" style="font-size:10.5px">{tick_text(tick, axis)}</text>'
+        )
     return f'<td><div class="cell"><span></span><svg class="w" height="30" aria-hidden="true">{"".join(parts)}</svg></div></td>'

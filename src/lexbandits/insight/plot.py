@@ -58,17 +58,36 @@ def race(study: Study) -> "Figure":
             y=[view.arms[arm]] * 2,
             mode="lines+markers",
             line={"color": IN if stays else OUT, "width": 2.5 if stays else 2},
-            marker={"symbol": ["line-ns", "circle" if stays else "line-ns"], "size": [0, 10], "line": {"width": 2, "color": IN if stays else OUT}},
+            marker={
+                "symbol": ["line-ns", "circle" if stays else "line-ns"],
+                "size": [0, 10],
+                "line": {"width": 2, "color": IN if stays else OUT},
+            },
             hovertemplate=f"{view.arms[arm]}: {count(end)} results{on}<extra></extra>",
         )
     for k, (position, first, end) in enumerate(spans):
         figure.add_shape(
-            type="rect", x0=first, x1=end, y0=0, y1=1, yref="paper", layer="below", line={"width": 0}, fillcolor=TINT if k % 2 else SUNK
+            type="rect",
+            x0=first,
+            x1=end,
+            y0=0,
+            y1=1,
+            yref="paper",
+            layer="below",
+            line={"width": 0},
+            fillcolor=TINT if k % 2 else SUNK,
         )
         if (end - first) > 0.15 * total:
             name = view.objectives[view.columns[position]].name
             figure.add_annotation(
-                x=first, y=1, yref="paper", xanchor="left", yanchor="bottom", text=f"{position + 1} {name}", showarrow=False, font={"size": 11, "color": MUTED}
+                x=first,
+                y=1,
+                yref="paper",
+                xanchor="left",
+                yanchor="bottom",
+                text=f"{position + 1} {name}",
+                showarrow=False,
+                font={"size": 11, "color": MUTED},
             )
     figure.layout.xaxis = {"title": {"text": "results counted"}, "range": [0, 1.06 * total], "nticks": 4}
     gone, answer = len(view.eliminations), view.answer.arm
@@ -107,14 +126,28 @@ def evidence(study: Study) -> "Figure":
             )
         figure.layout[y.replace("y", "yaxis")].update(range=[-4 * reach, 4 * reach], nticks=3)
         figure.layout[x.replace("x", "xaxis")].update(range=[0, max([1, *x_values])], nticks=4)
-        band = {"type": "rect", "xref": f"{x} domain", "yref": y, "x0": 0, "x1": 1, "layer": "below", "line": {"width": 0}}
+        band = {
+            "type": "rect",
+            "xref": f"{x} domain",
+            "yref": y,
+            "x0": 0,
+            "x1": 1,
+            "layer": "below",
+            "line": {"width": 0},
+        }
         figure.add_shape(**band, y0=-slack, y1=slack, fillcolor=BAND)
         for at in (-reach, reach):
             figure.add_shape(
                 type="line", xref=f"{x} domain", yref=y, x0=0, x1=1, y0=at, y1=at, line={"color": EDGE, "dash": "dash", "width": 1}
             )  # fmt: skip
         left = view.eliminations.get(arm)
-        word = "out" if left and left.objective == column else "ties" if view.close(arm, best, column) else "open"
+        word = (
+            "out"
+            if left and left.objective == column
+            else "ties"
+            if view.close(arm, best, column)
+            else "open"
+        )
         _caption(figure, f"{view.arms[arm]}: {word}", y)
     unit = f" ({objective.unit})" if objective.unit else ""
     title = f"{objective.name}{unit}: how much better each arm may be than {view.arms[best]}, over the results counted"
@@ -133,8 +166,28 @@ def forecast(study: Study, found: Forecast | None = None) -> "Figure":
         hovertemplate="%{y:.0%} of the futures end within %{x:,} results<extra></extra>",
     )  # fmt: skip
     low, median, high = coming.results
-    figure.add_shape(type="rect", x0=low, x1=high, y0=0, y1=1, xref="x", yref="y", fillcolor=BAND, line={"width": 0}, layer="below")
-    figure.add_shape(type="line", x0=median, x1=median, y0=0, y1=1, xref="x", yref="y", line={"color": IN, "width": 1.5, "dash": "dot"})
+    figure.add_shape(
+        type="rect",
+        x0=low,
+        x1=high,
+        y0=0,
+        y1=1,
+        xref="x",
+        yref="y",
+        fillcolor=BAND,
+        line={"width": 0},
+        layer="below",
+    )
+    figure.add_shape(
+        type="line",
+        x0=median,
+        x1=median,
+        y0=0,
+        y1=1,
+        xref="x",
+        yref="y",
+        line={"color": IN, "width": 1.5, "dash": "dot"},
+    )
     winners = sorted((row for row in coming.winners.items() if row[1] > 0), key=lambda row: row[1])
     figure.add_bar(
         x=[share for _, share in winners], y=[arm for arm, _ in winners], orientation="h", xaxis="x2", yaxis="y2",
@@ -142,8 +195,18 @@ def forecast(study: Study, found: Forecast | None = None) -> "Figure":
         hovertemplate="%{y} wins %{text}<extra></extra>",
     )  # fmt: skip
     room = 0.62
-    figure.layout.xaxis = {"title": {"text": "results still needed"}, "anchor": "y", "nticks": 4, "rangemode": "tozero"}
-    figure.layout.yaxis = {"domain": [1 - room + 0.1, 1], "tickformat": ".0%", "title": {"text": "ended"}, "nticks": 4}
+    figure.layout.xaxis = {
+        "title": {"text": "results still needed"},
+        "anchor": "y",
+        "nticks": 4,
+        "rangemode": "tozero",
+    }
+    figure.layout.yaxis = {
+        "domain": [1 - room + 0.1, 1],
+        "tickformat": ".0%",
+        "title": {"text": "ended"},
+        "nticks": 4,
+    }
     figure.layout.xaxis2 = {"domain": [0, 0.86], "anchor": "y2", "visible": False, "range": [0, 1]}
     figure.layout.yaxis2 = {"domain": [0, 1 - room - 0.12], "anchor": "x2", "type": "category"}
     title = f"About {about(median)} results to go ({about(low)} to {about(high)} in 8 of 10 futures); below, who wins"
@@ -172,7 +235,9 @@ def pulls(study: Study) -> "Figure":
     figure.layout.barmode = "stack"
     figure.layout.xaxis = {"title": {"text": "trials"}, "nticks": 4}
     tail = f"; hatched, {count(sum(lost))} lost" if sum(lost) else ""
-    return _finish(figure, f"{count(view.results)} results, grey for arms that left{tail}", 110 + 28 * len(rows))
+    return _finish(
+        figure, f"{count(view.results)} results, grey for arms that left{tail}", 110 + 28 * len(rows)
+    )
 
 
 def workers(study: Study) -> "Figure":
@@ -182,7 +247,13 @@ def workers(study: Study) -> "Figure":
     frame = frame[frame["state"] != "imported"].tail(2000)
     frame = frame.assign(worker=frame["worker"].fillna("unnamed"))
     figure = go.Figure()
-    kinds = {"told": (IN, ""), "open": (EDGE, ""), "failed": (WARN, "/"), "expired": (WARN, "x"), "late": (OUT, "\\")}
+    kinds = {
+        "told": (IN, ""),
+        "open": (EDGE, ""),
+        "failed": (WARN, "/"),
+        "expired": (WARN, "x"),
+        "late": (OUT, "\\"),
+    }
     now = max(frame["resolved"].max(), frame["asked"].max()) if len(frame) else None
     for state, (colour, pattern) in kinds.items():
         rows = frame[frame["state"] == state]
@@ -236,7 +307,10 @@ def _caption(figure: Any, text: str, axis: str) -> None:
 
 def _stays(view: View, arm: int, position: int) -> bool:
     left = view.eliminations.get(arm)
-    return (left is None or view.position_left(arm) != position) and view.stage(position) in ("settled", "being settled")
+    return (left is None or view.position_left(arm) != position) and view.stage(position) in (
+        "settled",
+        "being settled",
+    )
 
 
 def _dots(view: View, arms: list[int], column: int, inside: bool) -> dict[str, Any]:
@@ -248,12 +322,20 @@ def _dots(view: View, arms: list[int], column: int, inside: bool) -> dict[str, A
         "x": means,
         "y": [view.arms[arm] for arm in arms],
         "mode": "markers",
-        "marker": {"color": colour if inside else "white", "size": 9, "line": {"color": colour, "width": 1.5}},
+        "marker": {
+            "color": colour if inside else "white",
+            "size": 9,
+            "line": {"color": colour, "width": 1.5},
+        },
         "error_x": {
             "type": "data",
             "symmetric": False,
-            "array": [high - mean if ok else 0 for (_, high), mean, ok in zip(ends, means, finite, strict=True)],
-            "arrayminus": [mean - low if ok else 0 for (low, _), mean, ok in zip(ends, means, finite, strict=True)],
+            "array": [
+                high - mean if ok else 0 for (_, high), mean, ok in zip(ends, means, finite, strict=True)
+            ],
+            "arrayminus": [
+                mean - low if ok else 0 for (low, _), mean, ok in zip(ends, means, finite, strict=True)
+            ],
             "color": colour,
             "thickness": 1.6,
             "width": 4,
@@ -267,10 +349,25 @@ def _dots(view: View, arms: list[int], column: int, inside: bool) -> dict[str, A
 
 def _band(figure: Any, view: View, column: int, entered: list[int], x: str, y: str) -> None:
     objective = view.objectives[column]
-    shape = {"type": "rect", "xref": x, "yref": f"{y} domain", "y0": 0, "y1": 1, "layer": "below", "line": {"width": 0}}
+    shape = {
+        "type": "rect",
+        "xref": x,
+        "yref": f"{y} domain",
+        "y0": 0,
+        "y1": 1,
+        "layer": "below",
+        "line": {"width": 0},
+    }
     if objective.target is not None:
         figure.add_shape(
-            type="line", xref=x, yref=f"{y} domain", x0=objective.target, x1=objective.target, y0=0, y1=1, line={"color": EDGE, "width": 2}
+            type="line",
+            xref=x,
+            yref=f"{y} domain",
+            x0=objective.target,
+            x1=objective.target,
+            y0=0,
+            y1=1,
+            line={"color": EDGE, "width": 2},
         )
     elif entered:
         best = max(objective.sign * view.mean(arm, column) for arm in entered)
@@ -294,7 +391,17 @@ def _finish(figure: Any, title: str, height: int) -> "Figure":
             lines.append("")
         lines[-1] = f"{lines[-1]} {word}".strip()
     figure.update_layout(
-        title={"text": "<br>".join(lines), "x": 0, "xanchor": "left", "xref": "container", "pad": {"l": 12, "t": 12}, "font": {"size": 14, "color": TEXT}, "y": 1, "yref": "container", "yanchor": "top"},
+        title={
+            "text": "<br>".join(lines),
+            "x": 0,
+            "xanchor": "left",
+            "xref": "container",
+            "pad": {"l": 12, "t": 12},
+            "font": {"size": 14, "color": TEXT},
+            "y": 1,
+            "yref": "container",
+            "yanchor": "top",
+        },
         font={"family": "system-ui, sans-serif", "size": 11, "color": MUTED},
         height=height + 18 * len(lines),
         margin={"l": 12, "r": 16, "t": 46 + 18 * len(lines), "b": 12},
@@ -304,6 +411,10 @@ def _finish(figure: Any, title: str, height: int) -> "Figure":
         dragmode=False,
         hoverlabel={"font": {"size": 12}},
     )
-    figure.update_xaxes(automargin=True, gridcolor="#e4e4e0", zeroline=False, linecolor="#cfcfca", fixedrange=True)
-    figure.update_yaxes(automargin=True, gridcolor="#e4e4e0", zeroline=False, linecolor="#cfcfca", fixedrange=True)
+    figure.update_xaxes(
+        automargin=True, gridcolor="#e4e4e0", zeroline=False, linecolor="#cfcfca", fixedrange=True
+    )
+    figure.update_yaxes(
+        automargin=True, gridcolor="#e4e4e0", zeroline=False, linecolor="#cfcfca", fixedrange=True
+    )
     return figure  # type: ignore[no-any-return]

@@ -82,21 +82,23 @@ class Contents:
         return f"Report of a lexicographic study, {count(view.results)} results, {many}, {what} {at:%d %B %Y %H:%M} UTC"
 
     @property
-    def question(self) -> str:
-        """The question in one sentence, objectives between asterisks."""
+    def question(self) -> list[tuple[str, bool]]:
+        """The question in one sentence: pieces of text, and whether each is an objective's name."""
         view = self.view
-        parts = []
+        pieces = [(f"Among {listed(view.arms)}: ", False)]
         for column in view.columns:
             objective = view.objectives[column]
             slack = amount(objective, objective.tolerance_in_unit)
             if objective.target is not None:
                 word = "at most" if objective.at_most is not None else "at least"
-                parts.append(f"which has *{objective.name}* of {word} {amount(objective, objective.target)}")
+                before, after = "", f" of {word} {amount(objective, objective.target)}"
             else:
                 best = "highest" if objective.sign > 0 else "lowest"
                 matter = f", where {slack} does not matter" if objective.tolerance_in_unit else ""
-                parts.append(f"which has the {best} *{objective.name}*{matter}")
-        return f"Among {listed(view.arms)}: {'; of those, '.join(parts)}?"
+                before, after = f"the {best} ", matter
+            start = "" if len(pieces) == 1 else "; of those, "
+            pieces += [(f"{start}which has {before}", False), (objective.name, True), (after, False)]
+        return [*pieces, ("?", False)]
 
     @property
     def certificate(self) -> tuple[str, list[str]]:
@@ -138,9 +140,15 @@ class Contents:
         """What to compare."""
         view, found = self.view, self.verification
         ledger, m, rows = view.fold.ledger, len(view.columns), view.spec.max_arms
-        replayed = "the replay confirms the record" if found.ok else f"the replay finds: {'; '.join(found.problems)}"
+        replayed = (
+            "the replay confirms the record" if found.ok else f"the replay finds: {'; '.join(found.problems)}"
+        )
         pairs = rows * (rows - 1) // 2
-        versions = [f"lexbandits {lexbandits.__version__}", f"Python {platform.python_version()}", f"numpy {np.__version__}"]
+        versions = [
+            f"lexbandits {lexbandits.__version__}",
+            f"Python {platform.python_version()}",
+            f"numpy {np.__version__}",
+        ]
         if ledger.version != lexbandits.__version__:
             versions.append(f"the study was made by lexbandits {ledger.version}")
         return [
@@ -150,7 +158,7 @@ class Contents:
             (
                 "Method",
                 f"{ledger.policy}: differences in common passes, intervals valid at all times, "
-                f"δ = {view.spec.delta:g} shared over {m} objective{'s' if m > 1 else ''} and {pairs} pairs",
+                f"δ = {view.spec.delta:g} shared over {m} objective{'s' if m > 1 else ''} and {pairs} pair{'s' if pairs != 1 else ''}",
             ),
         ]
 
@@ -160,7 +168,7 @@ class Contents:
         """The whole page."""
         template = Template((files("lexbandits.insight") / "report.html").read_text("utf-8"))
         sections = [
-            ("Question", f'<p class="lead">{_bold(self.question)}</p>'),
+            ("Question", f'<p class="lead">{"".join(map(_html_piece, self.question))}</p>'),
             ("Answer", self._html_answer()),
             ("Every arm, in one sentence", self._html_arms()),
         ]
@@ -226,7 +234,9 @@ class Contents:
     def _html_forecast(self, coming: Forecast) -> str:
         winners = sorted(coming.winners.items(), key=lambda row: -row[1])
         rows = "".join(
-            f'<tr><td>{escape(arm)}</td><td class="num">{percent(share)}</td></tr>' for arm, share in winners if share
+            f'<tr><td>{escape(arm)}</td><td class="num">{percent(share)}</td></tr>'
+            for arm, share in winners
+            if share
         )
         relax = "".join(
             f"<tr><td>{escape(row.setting)} of {escape(row.objective or 'the study')} {row.now:g} → {row.then:g}</td>"
@@ -269,9 +279,9 @@ class Contents:
         head, lines = self.certificate
         blocks = [
             f"# {_plain(self.title)}",
-            f"{self.pill}. {self.subtitle}.",
+            f"{self.pill}. {_plain(self.subtitle)}.",
             "## Question",
-            self.question,
+            "".join(f"*{_plain(text)}*" if strong else _plain(text) for text, strong in self.question),
             "## Answer",
             f"**{_plain(self.explanation.sentence)}**",
             "\n>\n".join([f"> {head}.", *(f"> {_plain(line)}" for line in lines)]),
@@ -282,8 +292,13 @@ class Contents:
         if self.forecast is not None:
             blocks += ["## Forecast", "\n".join(f"- {_plain(line)}" for line in self.forecast.lines)]
         if self.explanation.costs:
-            blocks += ["## What learning cost", "\n".join(f"- {_plain(c.sentence)}" for c in self.explanation.costs)]
-        strains = [f"| {_plain(s.assumption)} | {_plain(s.happened)} | {s.level} |" for s in self.explanation.strains]
+            blocks += [
+                "## What learning cost",
+                "\n".join(f"- {_plain(c.sentence)}" for c in self.explanation.costs),
+            ]
+        strains = [
+            f"| {_plain(s.assumption)} | {_plain(s.happened)} | {s.level} |" for s in self.explanation.strains
+        ]
         blocks += [
             "## Assumptions, and what strained them",
             "\n".join(["| Assumed | What happened | Strain |", "| --- | --- | --- |", *strains]),
@@ -331,10 +346,9 @@ def _html_lines(lines: list[str]) -> str:
     return "".join(f"<p>{escape(line)}</p>" for line in lines) or "<p>Nothing was measured.</p>"
 
 
-def _bold(text: str) -> str:
-    """Text with words between asterisks in bold."""
-    parts = escape(text).split("*")
-    return "".join(f"<b>{part}</b>" if k % 2 else part for k, part in enumerate(parts))
+def _html_piece(piece: tuple[str, bool]) -> str:
+    text, strong = piece
+    return f"<b>{escape(text)}</b>" if strong else escape(text)
 
 
 def _plain(text: str) -> str:
@@ -361,7 +375,9 @@ def toml(spec: dict[str, Any]) -> str:
     if plain:
         lines.append(f"arms = {_word(spec['arms'])}")
     tables = [("objectives", row) for row in spec["objectives"]]
-    tables += [] if plain else [("arms", {"name": row} if isinstance(row, str) else row) for row in spec["arms"]]
+    tables += (
+        [] if plain else [("arms", {"name": row} if isinstance(row, str) else row) for row in spec["arms"]]
+    )
     for table, row in tables:
         lines += ["", f"[[{table}]]", *(f"{_key(key)} = {_word(found)}" for key, found in row.items())]
     return "\n".join(lines)

@@ -55,7 +55,9 @@ def interval(
     parts = [f'<line x1="{axis(low)}" x2="{axis(high)}" y1="{y}" y2="{y}" class="{line}"/>']
     for end in (low, high):
         if axis.low < end < axis.high:
-            parts.append(f'<line x1="{axis(end)}" x2="{axis(end)}" y1="{y - 3.5}" y2="{y + 3.5}" class="{line}"/>')
+            parts.append(
+                f'<line x1="{axis(end)}" x2="{axis(end)}" y1="{y - 3.5}" y2="{y + 3.5}" class="{line}"/>'
+            )
     parts.append(f'<circle cx="{axis(mean)}" cy="{y}" r="4" class="{dot}"/>')
     if halo:
         parts.append(f'<circle cx="{axis(mean)}" cy="{y}" r="7" class="halo"/>')
@@ -67,7 +69,9 @@ def names_column(names: Sequence[tuple[str, bool]], height: int, first: float) -
     rows = []
     for k, (name, strong) in enumerate(names):
         kind = 'class="tb"' if strong else 'class="t" style="fill:var(--muted)"'
-        rows.append(f'<text x="0" y="{first + k * ROW + 4}" {kind}><title>{escape(name)}</title>{label(name, 12)}</text>')
+        rows.append(
+            f'<text x="0" y="{first + k * ROW + 4}" {kind}><title>{escape(name)}</title>{label(name, 12)}</text>'
+        )
     return f'<svg class="w" height="{height}">{"".join(rows)}</svg>'
 
 
@@ -128,7 +132,9 @@ def differences(view: View, position: int) -> str:
             word = f"out by {label(view.arms[left.rival], 8)}"
         sign = "+" if d.mean > 0 else ""
         shown = f"{sign}{value(objective, d.mean)}"
-        verdicts.append(f'<text x="12" y="{y + 4}" class="t">{shown}</text><text x="64" y="{y + 4}">{word}</text>')
+        verdicts.append(
+            f'<text x="12" y="{y + 4}" class="t">{shown}</text><text x="64" y="{y + 4}">{word}</text>'
+        )
     parts.append(_scale(axis, bottom))
     names = [(view.arms[arm], arm == view.leader) for arm in rows]
     height = bottom + 24
@@ -206,7 +212,9 @@ def race(view: View) -> str:
         parts.append(f'<line x1="0" x2="{axis(end)}" y1="{y}" y2="{y}" class="{line}"/>')
         if left is not None:
             on = view.objectives[left.objective].name
-            parts.append(f'<line x1="{axis(end)}" x2="{axis(end)}" y1="{y - 5}" y2="{y + 5}" class="ou" style="stroke-width:2"/>')
+            parts.append(
+                f'<line x1="{axis(end)}" x2="{axis(end)}" y1="{y - 5}" y2="{y + 5}" class="ou" style="stroke-width:2"/>'
+            )
             more = f'<tspan class="nr"> on {label(on, 12)}</tspan>'
             text = f'<tspan style="fill:var(--text)">{count(end)}</tspan>{more}'
             parts.append(f'<text x="{axis(end)}" dx="8" y="{y + 4}">{text}</text>')
@@ -220,8 +228,12 @@ def race(view: View) -> str:
             parts.append(f'<text x="{axis(end)}" dx="13" y="{y + 4}">withdrawn</text>')
     parts.append(f'<line x1="0" x2="100%" y1="{bottom}" y2="{bottom}" class="ax"/>')
     for number, anchor in ((0, "start"), (total, "middle")):
-        parts.append(f'<line x1="{axis(number)}" x2="{axis(number)}" y1="{bottom}" y2="{bottom + 4}" class="ax"/>')
-        parts.append(f'<text x="{axis(number)}" y="{bottom + 17}" text-anchor="{anchor}">{count(number)}</text>')
+        parts.append(
+            f'<line x1="{axis(number)}" x2="{axis(number)}" y1="{bottom}" y2="{bottom + 4}" class="ax"/>'
+        )
+        parts.append(
+            f'<text x="{axis(number)}" y="{bottom + 17}" text-anchor="{anchor}">{count(number)}</text>'
+        )
     names = [(view.arms[arm], arm == view.leader) for arm in rows]
     height = bottom + 24
     return (

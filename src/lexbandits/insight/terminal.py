@@ -33,12 +33,18 @@ def print_forecast(study: Study, *, console: Console | None = None, **how: Any) 
     _print_winners(console, coming)
     if coming.relax:
         lines = [
-            (f"{row.setting}{f' of {row.objective}' if row.objective else ''}", f"{row.now:g} → {row.then:g}", row.effect)
+            (
+                f"{row.setting}{f' of {row.objective}' if row.objective else ''}",
+                f"{row.now:g} → {row.then:g}",
+                row.effect,
+            )
             for row in coming.relax
         ]
         _print_table(console, ("doubling", "", ""), lines, right=())
     if coming.within is not None:
-        console.print(f"\n{percent(coming.within)} of the futures end before the budget or the items are spent.")
+        console.print(
+            f"\n{percent(coming.within)} of the futures end before the budget or the items are spent."
+        )
     return coming
 
 
@@ -51,20 +57,27 @@ def _print_winners(console: Console, coming: Forecast) -> None:
             console.print(line.append(f" {percent(share)}"))
 
 
-def print_explanation(study: Study, arm: str | None = None, *, console: Console | None = None) -> Explanation | Story:
+def print_explanation(
+    study: Study, arm: str | None = None, *, console: Console | None = None
+) -> Explanation | Story:
     """Print why each arm left or stays, or all about one arm."""
     console, found = console or Console(), explain(study, arm)
     if isinstance(found, Story):
         console.print(_sentence(found))
         for reason in found.reasons:
-            console.print(Padding(Text.assemble((reason.objective, "bold"), f": {reason.sentence}"), (0, 0, 0, 2)))
+            console.print(
+                Padding(Text.assemble((reason.objective, "bold"), f": {reason.sentence}"), (0, 0, 0, 2))
+            )
         return found
     console.print(Text(found.sentence, style="bold"))
     for title, lines in (
         ("Arms", [_sentence(story) for story in found.arms]),
         ("What the answer may give up", [Text(claim.sentence) for claim in found.claims]),
         ("What learning cost", [Text(cost.sentence) for cost in found.costs]),
-        ("Assumptions that something strained", [_strain(s) for s in found.strains if s.level in ("slight", "strained")]),
+        (
+            "Assumptions that something strained",
+            [_strain(s) for s in found.strains if s.level in ("slight", "strained")],
+        ),
     ):
         if lines:
             console.print(f"\n[bold]{title}[/bold]")
@@ -74,7 +87,9 @@ def print_explanation(study: Study, arm: str | None = None, *, console: Console 
 
 
 def _sentence(story: Story) -> Text:
-    style = "bold blue" if story.standing == "answer" else "bold" if story.standing == "candidate" else "dim bold"
+    style = (
+        "bold blue" if story.standing == "answer" else "bold" if story.standing == "candidate" else "dim bold"
+    )
     return Text.assemble((story.arm, style), story.sentence.removeprefix(story.arm))
 
 
@@ -83,15 +98,22 @@ def _strain(strain: Strain) -> Text:
     return Text.assemble((strain.level, style), f": {strain.sentence}")
 
 
-def write_report(study: Study, path: str | Path, format: str | None = None, *, console: Console | None = None) -> Path:
+def write_report(
+    study: Study, path: str | Path, format: str | None = None, *, console: Console | None = None
+) -> Path:
     """Write the report and say where it is."""
     written = write(study, Path(path), format)
-    (console or Console()).print(Text(f"{written}: open it in a browser" if written.suffix != ".md" else str(written)))
+    (console or Console()).print(
+        Text(f"{written}: open it in a browser" if written.suffix != ".md" else str(written))
+    )
     return written
 
 
 def _print_table(
-    console: Console, heads: tuple[str, ...], rows: list[tuple[str, ...]], right: tuple[int, ...] | None = None
+    console: Console,
+    heads: tuple[str, ...],
+    rows: list[tuple[str, ...]],
+    right: tuple[int, ...] | None = None,
 ) -> None:
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
     aligned = range(1, len(heads)) if right is None else right
