@@ -58,7 +58,7 @@ def test_the_page_stands_alone(written):
 
 def test_both_forms_say_the_same(written):
     study, page, markdown = written
-    text = " ".join("".join(read(page).text).split())
+    text = " ".join("".join(read(page).text).split())  # no-break spaces too
     plain = " ".join(re.sub(r"\\(.)", r"\1", markdown.read_text("utf-8")).split())
     found, check = study.explain(), study.verify()
     for story in found.arms:

@@ -2,6 +2,7 @@
 
 import json
 import platform
+import re
 import shlex
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -186,7 +187,8 @@ class Contents:
             _section("Specification", f'<pre tabindex="0">{escape(self.specification)}</pre>'),
             _section("How to verify", self._html_checks()),
         ]
-        return template.substitute(title=escape(f"{self.view.name}: report"), body="\n".join(body))
+        text = _kept_together("\n".join(body), [objective.unit for objective in self.view.objectives])
+        return template.substitute(title=escape(f"{self.view.name}: report"), body=text)
 
     def _html_header(self) -> str:
         certified = self.view.answer.certified
@@ -335,6 +337,12 @@ class Contents:
         if gone is False or position < gone:
             return mean
         return f"{mean}, **out**" if position == gone else f"({mean})"
+
+
+def _kept_together(text: str, units: list[str]) -> str:
+    """No line ends between a number and its unit."""
+    words = "|".join(re.escape(escape(unit)) for unit in {*units, "%"} if unit)
+    return re.sub(rf"(?<=\d) (?=(?:{words})(?!\w))", "\xa0", text)
 
 
 def _section(title: str, content: str, *, full: bool = False) -> str:

@@ -5,8 +5,6 @@ from collections.abc import Sequence
 
 from lexbandits.study.spec import Objective
 
-NARROW = " "  # a no-break space, before units
-
 
 def count(number: float) -> str:
     """
@@ -44,7 +42,7 @@ def percent(share: float) -> str:
     ('5 %', '0.4 %', '88 %', '0 %')
     """
     shown = f"{100 * share:.2g}" if share < 0.995 else f"{100 * share:.3g}"
-    return f"{float(shown):g}{NARROW}%"
+    return f"{float(shown):g} %"
 
 
 def decimals(objective: Objective) -> int:
@@ -72,24 +70,24 @@ def value(objective: Objective, number: float, *, unit: bool = False, rounded: s
     if float(text.replace(",", "")) == 0:
         text = text.lstrip("-")
     text = text.replace("-", "−")
-    return f"{text}{NARROW}{objective.unit}" if unit and objective.unit else text
+    return f"{text} {objective.unit}" if unit and objective.unit else text
 
 
 def amount(objective: Objective, number: float) -> str:
     """A tolerance or a limit, as it was given.
 
     >>> amount(Objective("latency", "minimize", tolerance=80, unit="ms"), 80.0)
-    '80\\xa0ms'
+    '80 ms'
     """
     text = f"{number:,.12g}".replace("-", "−")
-    return f"{text}{NARROW}{objective.unit}" if objective.unit else text
+    return f"{text} {objective.unit}" if objective.unit else text
 
 
 def rough(objective: Objective, number: float) -> str:
     """An estimated total: three digits.
 
     >>> rough(Objective("latency", "minimize", tolerance=80, unit="ms"), 6_545_228.0)
-    '6,550,000\xa0ms'
+    '6,550,000 ms'
     """
     digits = 2 - math.floor(math.log10(number)) if number > 0 else 0
     return amount(objective, round(number, digits))
@@ -105,8 +103,8 @@ def span(seconds: float) -> str:
         return "without end"
     for limit, size, word in ((90, 1, "s"), (5400, 60, "min"), (129_600, 3600, "h")):
         if seconds < limit:
-            return f"{_short(seconds / size)}{NARROW}{word}"
-    return f"{_short(seconds / 86400)}{NARROW}days"
+            return f"{_short(seconds / size)} {word}"
+    return f"{_short(seconds / 86400)} days"
 
 
 def _short(number: float) -> str:
