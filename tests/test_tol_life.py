@@ -137,7 +137,9 @@ def test_the_certificate_names_what_was_seen_of_every_rival():
 
 def test_differences_and_intervals_hold_the_truth_and_are_antisymmetric():
     means = np.array([[0.0, 0.5], [0.3, 0.2], [0.1, 0.1]])
-    policy = run(make(noise="gaussian", noise_sd=None, resolution=0.05), means, np.random.default_rng(3), most=300)
+    policy = run(
+        make(noise="gaussian", noise_sd=None, resolution=0.05), means, np.random.default_rng(3), most=300
+    )
     low, high = np.moveaxis(policy.differences, -1, 0)
     truth = means[:, None] - means[None, :]
     assert np.all((low <= truth) & (truth <= high))
@@ -154,6 +156,18 @@ def test_an_answer_on_finite_variance_is_never_certified():
     assert policy.folded >= 300
     assert policy.large_sample
     assert not policy.certified
+
+
+def test_a_value_that_carries_the_variance_is_named():
+    policy = make(2, 1, noise="finite_variance", noise_sd=None)
+    values = np.random.default_rng(0).standard_normal((700, 1))
+    values[0] = 1000.0
+    policy.tell_many([0, 1] * 350, values)
+    assert policy.strained == ((0, 0),)
+    calm = np.random.default_rng(0).standard_normal((2000, 1)) * 0.2 + np.tile([[0.0], [9.0]], (1000, 1))
+    calm[0] = 60.0
+    with pytest.warns(UserWarning, match="variance of arm 0 on objective 0"):
+        policy.fresh().tell_many([0, 1] * 1000, calm)
 
 
 def test_exact_objectives_take_one_pass():
@@ -206,8 +220,9 @@ def test_data_that_refute_everybody_end_in_a_contradiction():
 
 
 def test_settings_are_json_and_make_an_equal_policy():
-    policy = make(3, 3, noise_sd=None, noise=["gaussian", ("bounded", 0, 1), ("sub_gaussian", 2, "dependent")],
-                  at_least=[None, 0.5, None], order=[2, 0, 1], offered=[0, 2], max_arms=5)  # fmt: skip
+    noise = ["gaussian", ("bounded", 0, 1), ("sub_gaussian", 2, "dependent")]
+    rules = {"at_least": [None, 0.5, None], "order": [2, 0, 1], "offered": [0, 2], "max_arms": 5}
+    policy = make(3, 3, noise_sd=None, noise=noise, **rules)
     assert lb.LexElimTol(**json.loads(json.dumps(policy.settings))) == policy
     assert policy.candidates == (0, 2)
 
@@ -236,7 +251,7 @@ def test_a_simulated_run_is_what_asking_and_telling_gives():
         (["bounded", -1.0, 2.0], [0.0, -1.5], r"arm 1 on objective 1 .*\[-1.0, 2.0\].*-1.5"),
         ("gaussian", [math.inf, 0.0], "finite"),
         ("gaussian", ["high", 0.0], "numbers"),
-        ("gaussian", [0.0], "shape"),
+        ("gaussian", [0.0], "shape|columns|2 numbers"),
     ],
 )
 def test_bad_values_are_refused_before_anything_changes(noise, reward, message):
@@ -291,6 +306,11 @@ def test_repeated_values_under_gaussian_noise_are_suspicious_once():
         ({"tolerance": 0.0}, "positive tolerance or a positive resolution"),
         ({"tolerance": [0.1, 0.0], "resolution": [0.0, 0.1]}, "objective 0"),
         ({"tolerance": -0.1}, "tolerance"),
+        ({"tolerance": math.nan}, "tolerance"),
+        ({"tolerance": "wide"}, "tolerance"),
+        ({"tolerance": [0.1, 0.1, 0.1]}, "tolerance"),
+        ({"noise_sd": 0.0}, "noise_sd"),
+        ({"delta": 1.0}, "delta"),
         ({"resolution": [0.1]}, "resolution"),
         ({"noise": "bernoulli"}, "not both"),
         ({"noise": "normal", "noise_sd": None}, "unknown kind"),

@@ -1,28 +1,16 @@
-"""The public names and where they live: the one list, read by type checkers and by `__init__.py`."""
+"""The public names and where they live, read by type checkers and by `__init__.py`."""
 
 from lexbandits import theory as theory
 from lexbandits.insight import plot as plot
 from lexbandits.insight.forecast import Forecast as Forecast
 from lexbandits.insight.forecast import forecast as forecast
 from lexbandits.jit import kernel as kernel
+from lexbandits.policies import *  # noqa: F403
 from lexbandits.policies import BY_NAME as BY_NAME
 from lexbandits.policies.base import Arms as Arms
 from lexbandits.policies.base import Elimination as Elimination
 from lexbandits.policies.base import Rules as Rules
 from lexbandits.policies.base import untried as untried
-from lexbandits.policies.exponential_gap import ExponentialGapElimination as ExponentialGapElimination
-from lexbandits.policies.lexelim_in import LexElimIn as LexElimIn
-from lexbandits.policies.lexelim_out import LexElimOut as LexElimOut
-from lexbandits.policies.lexelim_phase import LexElimPhase as LexElimPhase
-from lexbandits.policies.lexelim_pool import LexElimPool as LexElimPool
-from lexbandits.policies.lexelim_tol import LexElimTol as LexElimTol
-from lexbandits.policies.moss import MOSSAnytime as MOSSAnytime
-from lexbandits.policies.pf_lex import PFLex as PFLex
-from lexbandits.policies.policy import Policy as Policy
-from lexbandits.policies.round_robin import RoundRobin as RoundRobin
-from lexbandits.policies.thompson import ThompsonSampling as ThompsonSampling
-from lexbandits.policies.ucb1 import UCB1 as UCB1
-from lexbandits.policies.ucb_alpha import UCBAlpha as UCBAlpha
 from lexbandits.simulation.results import Results as Results
 from lexbandits.simulation.sweep import Cell as Cell
 from lexbandits.simulation.sweep import sweep as sweep
@@ -42,7 +30,7 @@ from lexbandits.study.errors import UnknownArmError as UnknownArmError
 from lexbandits.study.errors import UnknownStudyError as UnknownStudyError
 from lexbandits.study.errors import UnknownTrialError as UnknownTrialError
 from lexbandits.study.errors import ValueOutOfRange as ValueOutOfRange
-from lexbandits.study.spec import Objective as Objective
+from lexbandits.study.objective import Objective as Objective
 from lexbandits.study.study import Study as Study
 from lexbandits.study.study import create_study as create_study
 from lexbandits.study.study import delete_study as delete_study

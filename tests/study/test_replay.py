@@ -16,9 +16,9 @@ from lexbandits.study.memory import MemoryStorage
 from lexbandits.study.storage import open_storage
 
 ACTIONS = [
-    *["ask"] * 4, *["ask_many"] * 3, *["tell"] * 6, *["tell_many"] * 2, "tell_ask", "fail", "release", "expire",
-    "late", "repeat", *["correct"] * 2, "amend", "amend_resolution", "reorder", "add_arm", "withdraw", "restore",
-    "pause", *["resume"] * 3, "budget", "end", *["reopen"] * 2, "note", "heartbeat",
+    *["ask"] * 4, *["ask_many"] * 3, *["tell"] * 6, *["tell_many"] * 2, "tell_ask", "fail", "release", "late",
+    "expire", "repeat", *["correct"] * 2, "amend", "amend_resolution", "reorder", "add_arm", "withdraw",
+    "restore", "pause", *["resume"] * 3, "budget", "end", *["reopen"] * 2, "note", "heartbeat",
 ]  # fmt: skip
 
 

@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from lexbandits.arrays import Counts, Vector
-from lexbandits.checks import spread
+from lexbandits.checks import each_objective
 from lexbandits.jit import kernel
 
 PRIOR = 30.0  # ρ, where the mixtures are tightest, in observations
@@ -26,19 +26,6 @@ def cost_of_time(count: float, prior: float) -> float:
 
 
 @kernel
-def two_sample_radius(
-    noise_sd: float, log_level: float, spread: float, other_spread: float, cost: float, other_cost: float
-) -> float:
-    """W = σ·sqrt(2β(1/n'_a + 1/n'_b)), β = log_level + both costs: valid at all pairs of counts at once.
-
-    The extent of the level set of the product of two normal mixtures: with probability at least
-    1 − exp(−log_level) the difference of two means is never off by W in either direction.
-    Symmetric to the bit.
-    """
-    return noise_sd * math.sqrt(2.0 * (log_level + (cost + other_cost)) * (spread + other_spread))
-
-
-@kernel
 def mixture_radius(count: float, noise_sd: float, log_level: float, prior: float) -> float:
     """Half the width of a normal-mixture interval for one mean, valid at all counts at once.
 
@@ -51,7 +38,7 @@ def time_uniform_intervals(means: Vector, counts: Counts, settings: dict[str, fl
     """(K, m, 2) normal-mixture intervals, valid together at all times; counts (K,) or (K, m)."""
     n_arms, n_objectives = means.shape
     level = float(np.log(n_arms * n_objectives / settings["delta"]))
-    scales = spread(settings["noise_sd"], n_objectives)
+    scales = each_objective(settings["noise_sd"], n_objectives)
     counts = np.broadcast_to(counts if counts.ndim == 2 else counts[:, None], means.shape)
     radii = np.array(
         [

@@ -7,7 +7,7 @@ from lexbandits.insight.explain import Reason, story_of
 from lexbandits.insight.svg import TICK, Axis, icon, interval, tick_text
 from lexbandits.insight.view import NOT_MEASURED, View
 from lexbandits.insight.words import amount, count, value
-from lexbandits.study.spec import Objective
+from lexbandits.study.objective import Objective
 
 CLASSES = {"settled": "done", "being settled": "now", "later": "later", "not needed": "skip2"}
 

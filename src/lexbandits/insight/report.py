@@ -21,7 +21,7 @@ from lexbandits.insight.ladder import ladder, rule, stage_words
 from lexbandits.insight.svg import TICK, WARN, differences, icon, race, reference
 from lexbandits.insight.view import View
 from lexbandits.insight.words import amount, count, listed, percent, value
-from lexbandits.study.spec import Objective
+from lexbandits.study.objective import Objective
 from lexbandits.study.study import Study
 from lexbandits.study.verification import Verification
 

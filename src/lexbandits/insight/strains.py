@@ -9,7 +9,7 @@ from lexbandits.arrays import Vector
 from lexbandits.insight.view import View
 from lexbandits.insight.words import amount, count, listed, value
 from lexbandits.study.ledger import IMPORTED, RELEASED
-from lexbandits.study.spec import Objective
+from lexbandits.study.objective import Objective
 
 DOUBT = 0.001  # p-value below which values are said to contradict what was declared
 UNEQUAL = 0.01  # p-value below which arms are said to lose results unequally

@@ -15,7 +15,8 @@ from lexbandits.policies.lexelim_tol import LexElimTol
 from lexbandits.study.answers import Answer, answer_of, settling
 from lexbandits.study.fold import Fold, make_policy
 from lexbandits.study.ledger import EXPIRED, FAILED, IMPORTED, LATE, OPEN, TOLD
-from lexbandits.study.spec import Objective, Spec, arm_index
+from lexbandits.study.objective import Objective
+from lexbandits.study.spec import Spec, arm_index
 from lexbandits.study.study import Study
 
 NOT_MEASURED = "could not be measured"

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 
-from lexbandits.study.spec import Objective
+from lexbandits.study.objective import Objective
 
 
 def count(number: float) -> str:

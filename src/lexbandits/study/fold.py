@@ -33,7 +33,6 @@ class PlacePolicy(Protocol):
     intervals: Vector
     counts: np.ndarray[Any, Any]
     repeating: tuple[int, ...]
-    warns: bool
 
     def ask_place(self, pending: Iterable[Place] = ()) -> Place:
         """The place to measure next."""
@@ -58,8 +57,8 @@ def make_policy(name: str, settings: dict[str, Any]) -> PlacePolicy:
     if name not in BY_NAME:
         raise StorageVersionError(f"the study's policy {name!r} is unknown: written by a newer lexbandits")
     policy: Any = BY_NAME[name](**settings)
-    policy.warns = False  # a study says it by name, once the result is safe
-    return policy  # type: ignore[no-any-return]
+    quiet: PlacePolicy = policy.quiet()  # a study warns by name, once the result is safe
+    return quiet
 
 
 class Fold:
@@ -86,6 +85,11 @@ class Fold:
         self.ledger.apply(events)
 
     @property
+    def is_awake(self) -> bool:
+        """Whether anybody has looked at the policy yet."""
+        return self._policy is not None
+
+    @property
     def policy(self) -> PlacePolicy:
         """The policy after everything on record. Not to be changed: use a copy."""
         ledger = self.ledger
@@ -99,7 +103,6 @@ class Fold:
             if stop.kind == "rules":
                 before = self._policy.folded
                 self._policy = self._policy.amended(**stop.data)
-                self._policy.warns = False
                 self._voids.append((before, stop.data["from_pass"]))
             else:
                 self._compare(self._policy, stop.data)
@@ -108,11 +111,14 @@ class Fold:
         return self._policy
 
     def _tell_until(self, policy: PlacePolicy, position: int) -> None:
-        if position == self._fills:
-            return
-        arms, places, values = self.ledger.filled(self._fills, position)
-        rewards = self.ledger.spec.signed(values)
-        policy.tell_many(arms, rewards, items=places)
+        ledger = self.ledger
+        if position == self._fills + 1:  # the usual case, told one by one
+            number = ledger.fills[self._fills]
+            reward = ledger.spec.signed(ledger.place_values(number))
+            policy.tell(ledger.arm[number], reward, item=ledger.place[number])
+        elif position > self._fills:
+            arms, places, values = ledger.filled(self._fills, position)
+            policy.tell_many(arms, ledger.spec.signed(values), items=places)
         self._fills = position
 
     def _compare(self, policy: PlacePolicy, recorded: dict[str, Any]) -> None:

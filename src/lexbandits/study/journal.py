@@ -10,7 +10,7 @@ from lexbandits.study.errors import StorageError, UnknownStudyError
 from lexbandits.study.events import Event
 from lexbandits.study.fold import Fold
 from lexbandits.study.ledger import Ledger
-from lexbandits.study.storage import LostConnectionError, Lease, Request, Storage, StudyRow, Transaction
+from lexbandits.study.storage import Lease, LostConnectionError, Request, Storage, StudyRow, Transaction
 
 T = TypeVar("T")
 CACHE_EVERY = 50_000  # events read one by one that make it worth putting the ledger aside
@@ -122,7 +122,7 @@ class Journal:
         return result
 
     def _warn(self) -> None:
-        if self._fold is None:
+        if self._fold is None or not self._fold.is_awake:
             return
         for column in set(self._fold.policy.repeating) - self._warned:
             self._warned.add(column)

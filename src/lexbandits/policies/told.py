@@ -1,0 +1,51 @@
+"""What may be told to a policy that knows the kind of its noise."""
+
+import math
+import warnings
+from collections.abc import Sequence
+
+import numpy as np
+
+from lexbandits.arrays import Counts, Vector
+from lexbandits.evidence.kinds import GAUSSIAN, WATCHED, Kind, check_rewards, repetition_warning
+
+
+class Scrutiny:
+    """Refuses values that the noise rules out; warns, once per objective, of those it makes unlikely."""
+
+    def __init__(self, kinds: Sequence[Kind]) -> None:
+        self.kinds = kinds
+        self._early: dict[int, list[list[float]]] = {}  # the first values told of each arm
+        self.suspect: set[int] = set()  # objectives of which a warning was given
+        self.aloud = True  # False for who warns in words of his own
+
+    def check(self, arm: int, values: Vector) -> None:
+        """One result; the common case is quick."""
+        for kind, value in zip(self.kinds, values.tolist(), strict=True):
+            if not (kind.low <= value <= kind.high or math.isnan(value)):
+                self.check_many([arm], values[None, :])
+
+    def check_many(self, arms: Sequence[int], values: Vector) -> None:
+        """Results, a row each."""
+        check_rewards(self.kinds, arms, values)
+
+    def watch(self, arm: int, values: Vector) -> None:
+        """Take note of the first values of an arm: Gaussian ones never repeat."""
+        early = self._early.setdefault(arm, [])
+        if len(early) == WATCHED:
+            return
+        row = values.tolist()
+        for i, kind in enumerate(self.kinds):
+            unsuspected = kind.code == GAUSSIAN and i not in self.suspect
+            if unsuspected and any(old[i] == row[i] for old in early):
+                self.suspect.add(i)
+                if not self.aloud:
+                    continue
+                warnings.warn(repetition_warning(arm, i, row[i]), UserWarning, stacklevel=4)
+        early.append(row)
+
+    def watch_many(self, arms: Counts, values: Vector) -> None:
+        """The same of results in order."""
+        for arm in np.unique(arms).tolist():
+            for row in np.flatnonzero(arms == arm)[:WATCHED].tolist():
+                self.watch(arm, values[row])
