@@ -16,9 +16,11 @@ NAMES = ["intervals", "race", "evidence", "forecast", "pulls", "workers"]
 @pytest.mark.parametrize("which", ["ended", "under_way"])
 def test_a_figure_has_svg_traces_and_a_title(name, which, request):
     figure = getattr(lb.plot, name)(request.getfixturevalue(which))
-    assert figure.data and {trace.type for trace in figure.data} <= {"scatter", "bar"}
+    assert figure.data
+    assert {trace.type for trace in figure.data} <= {"scatter", "bar"}
     lines = figure.layout.title.text.split("<br>")
-    assert 15 < sum(map(len, lines)) and max(map(len, lines)) <= 46, "it fits 360 pixels"
+    assert sum(map(len, lines)) > 15
+    assert max(map(len, lines)) <= 46, "it fits 360 pixels"
     figure.to_json()
 
 
@@ -26,7 +28,8 @@ def test_the_intervals_show_the_values_of_the_table(ended):
     figure = lb.plot.intervals(ended)
     table = ended.results().set_index(["arm", "objective"])["mean"]
     shown = {(arm, x) for trace in figure.data for arm, x in zip(trace.y, trace.x, strict=True)}
-    assert ("base", table["base", "latency"]) in shown and ("tiny", table["tiny", "refusals"]) in shown
+    assert ("base", table["base", "latency"]) in shown
+    assert ("tiny", table["tiny", "refusals"]) in shown
     assert ("tiny", table["tiny", "latency"]) not in shown, (
         "an arm that left is not shown where it no longer counts"
     )
@@ -35,7 +38,8 @@ def test_the_intervals_show_the_values_of_the_table(ended):
 def test_the_race_ends_where_arms_left(ended):
     ends = {trace.y[0]: trace.x[-1] for trace in lb.plot.race(ended).data}
     stories = ended.explain()
-    assert ends["tiny"] == stories["tiny"].after and ends["small"] == stories["small"].after
+    assert ends["tiny"] == stories["tiny"].after
+    assert ends["small"] == stories["small"].after
     assert ends["base"] == max(ends.values())
 
 
@@ -56,4 +60,5 @@ def test_the_terminal_is_80_columns_wide(which, request, tmp_path):
     lines = out.getvalue().splitlines()
     assert max(map(len, lines)) <= 80
     text = " ".join(" ".join(lines).split())
-    assert "tiny left after" in text and "What learning cost" in text
+    assert "tiny left after" in text
+    assert "What learning cost" in text

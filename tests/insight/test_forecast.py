@@ -11,8 +11,7 @@ from scipy.stats import binom
 
 import lexbandits as lb
 from lexbandits.insight.beliefs import Beliefs, Guess, Measured, coins_of
-from lexbandits.insight.forecast import _play
-from lexbandits.insight.futures import go_on
+from lexbandits.insight.futures import go_on, play
 from lexbandits.world.noise import stream
 
 SPEC = {
@@ -63,7 +62,7 @@ def covered(make, means, sds, shared, studies, futures, seed=1):
     beliefs = truth(policy, means, sds, shared)
     world = beliefs.world(stream(0, 0))
     K, m = policy.max_arms, policy.n_objectives
-    first = _play(policy, beliefs, 400, seed + 1, 10**5).ends
+    first = play(policy, beliefs, 400, seed + 1, 10**5).ends
     low, high = np.quantile(first, (0.1, 0.9))
     half = int(np.median(first) / 2)
     at_start, at_half = [], []
@@ -75,7 +74,7 @@ def covered(make, means, sds, shared, studies, futures, seed=1):
             at_start.append(low <= done <= high)
             continue
         known = Beliefs(Measured(copy.copy(study), {}, coins_of(study)))
-        ends = _play(study, known, futures, number, 10**5).ends
+        ends = play(study, known, futures, number, 10**5).ends
         rest = go_on(study.state, world, rng, 10**5, *counters)
         at_start.append(low <= done + rest <= high)
         at_half.append(np.quantile(ends, 0.1) <= rest <= np.quantile(ends, 0.9))
@@ -105,13 +104,18 @@ def test_a_forecast_in_words():
     assert found.winners == {"small": 1.0, "large": 0.0}, "lower latency is better"
     assert found.cost.median == pytest.approx(0.01 * found.results.median)
     assert found.seconds.median == pytest.approx(2 * found.results.median)
-    assert set(found.by_objective) == {"correct", "latency"} and set(found.by_arm) == {"small", "large"}
+    assert set(found.by_objective) == {"correct", "latency"}
+    assert set(found.by_arm) == {"small", "large"}
     assert {(row.setting, row.objective) for row in found.relax} == {
-        ("tolerance", "correct"), ("resolution", "correct"), ("tolerance", "latency"), ("resolution", "latency"),
+        ("tolerance", "correct"),
+        ("resolution", "correct"),
+        ("tolerance", "latency"),
+        ("resolution", "latency"),
         ("delta", None),
-    }  # fmt: skip
+    }
     assert all(row.then == 2 * row.now for row in found.relax)
-    assert found.sentence.startswith("About ") and "small wins 100" in found.sentence
+    assert found.sentence.startswith("About ")
+    assert "small wins 100" in found.sentence
     assert "Doubling the delta 0.05 → 0.1" in str(found)
     json.dumps(found.as_json(), allow_nan=False)
 
@@ -144,7 +148,8 @@ def test_doubling_the_resolution_of_what_decides_saves_much():
 def test_a_policy_goes_by_numbers_and_ranges_have_a_worst_case():
     policy = lb.LexElimTol(3, 1, delta=0.1, tolerance=0.3, noise_sd=1.0)
     fixed = lb.forecast(policy, [[1.0], [0.4], [-1.0]], runs=60)
-    assert set(fixed.winners) == {"0", "1", "2"} and fixed.worst_case is None
+    assert set(fixed.winners) == {"0", "1", "2"}
+    assert fixed.worst_case is None
     spread = lb.forecast(policy, [[(0.2, 1.0)], [0.4], [-1.0]], runs=60)
     assert spread.worst_case > spread.median_case > 0
     assert "in the worst case" in str(spread)
@@ -183,11 +188,14 @@ def test_what_is_wrong_is_said(change, message):
 def test_a_study_under_way_needs_no_guess_and_is_left_alone(under_way):
     before, events = under_way.policy, under_way.seq
     found = under_way.forecast(runs=40, price=0.5)
-    assert found.measured == 200 and found.results.median > 0 and found.cost.median > 0
+    assert found.measured == 200
+    assert found.results.median > 0
+    assert found.cost.median > 0
     assert found.winners["base"] > 0.5
     assert not any(row.setting == "delta" for row in found.relax), "delta may not change after looking"
     assert 0 <= found.within <= 1, "there is a budget"
-    assert under_way.policy == before and under_way.seq == events
+    assert under_way.policy == before
+    assert under_way.seq == events
 
 
 def test_a_new_study_needs_a_guess_and_an_ended_one_nothing(ended):
@@ -196,7 +204,8 @@ def test_a_new_study_needs_a_guess_and_an_ended_one_nothing(ended):
         fresh.forecast()
     assert fresh.forecast(GUESS, sd=SD, runs=10).results.median > 0
     found = ended.forecast(runs=10)
-    assert found.results == (0, 0, 0) and found.winners["base"] == 1.0
+    assert found.results == (0, 0, 0)
+    assert found.winners["base"] == 1.0
     assert found.sentence == "No more results are needed."
 
 

@@ -26,7 +26,8 @@ class Balanced(HTMLParser):
     def handle_endtag(self, tag):
         if tag in VOID:
             return
-        assert self.open and self.open.pop() == tag, f"</{tag}> closes nothing"
+        assert self.open[-1:] == [tag], f"</{tag}> closes nothing"
+        self.open.pop()
 
     def handle_data(self, data):
         if "style" not in self.open:
@@ -65,8 +66,10 @@ def test_both_forms_say_the_same(written):
         assert " ".join(story.sentence.split()) in plain
         assert " ".join(story.sentence.removeprefix(story.arm).split()) in text
     for part in (check.sha256, f"lexbandits {lb.__version__}", "lexbandits study verify", "noise ="):
-        assert part in text and part in plain
-    assert "nan" not in re.findall(r"\w+", text) and "None" not in text
+        assert part in text
+        assert part in plain
+    assert "nan" not in re.findall(r"\w+", text)
+    assert "None" not in text
 
 
 def test_the_state_is_said_and_never_dressed_up(written):
@@ -110,7 +113,8 @@ def test_names_cannot_break_out_of_the_page(tmp_path):
     assert bad in "".join(page.text)
     markdown = study.report(tmp_path / "r.md").read_text("utf-8")
     outside = re.sub(r"```.*?```", "", markdown, flags=re.DOTALL)
-    assert "<script>" not in outside and "a\\|b \\*c\\* $d" in outside
+    assert "<script>" not in outside
+    assert "a\\|b \\*c\\* $d" in outside
 
 
 def test_any_state_can_be_reported(tmp_path):
@@ -125,7 +129,9 @@ def test_any_state_can_be_reported(tmp_path):
     stage.play(changed, 100)
     changed.end("enough")
     text = "".join(read(changed.report(tmp_path / "changed.html")).text)
-    assert "could not be measured" in text and "was withdrawn: gone" in text and "No certificate" in text
+    assert "could not be measured" in text
+    assert "was withdrawn: gone" in text
+    assert "No certificate" in text
 
 
 def test_the_format_follows_from_the_name(ended, tmp_path):

@@ -241,9 +241,9 @@ class Beliefs:
     def _drawn_sds(self, rng: np.random.Generator, i: int) -> Vector:
         n, variances = self.measured.counts[:, i], self._variances[:, i]
         if self._draws[i] != NORMAL:
-            return np.sqrt(variances)
+            return np.asarray(np.sqrt(variances))
         free = np.maximum(n - 1.0, 1.0)
-        return np.sqrt(variances * free / rng.chisquare(free))
+        return np.asarray(np.sqrt(variances * free / rng.chisquare(free)), np.float64)
 
     def _drawn_means(self, rng: np.random.Generator, i: int, sds: Vector) -> Vector:
         policy = self._policy

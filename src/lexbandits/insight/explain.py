@@ -4,9 +4,10 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+from lexbandits.insight.learning import LearningCost, learning_costs
 from lexbandits.insight.strains import Strain, strains_of
 from lexbandits.insight.view import NOT_MEASURED, Difference, View
-from lexbandits.insight.words import amount, count, listed, percent, rough, value
+from lexbandits.insight.words import amount, count, listed, percent, value
 from lexbandits.study.study import Study
 
 AT = "at the study's confidence"
@@ -57,22 +58,6 @@ class Claim:
 
     objective: str
     worst: float | None
-    sentence: str
-
-    def __str__(self) -> str:
-        return self.sentence
-
-
-@dataclass(frozen=True)
-class LearningCost:
-    """What the measurements gave up against measuring the answer alone, estimated; less than 0: gained.
-
-    The paper's regret. `equal` is what an equal split of as many results would have given up.
-    """
-
-    objective: str
-    so_far: float
-    equal: float
     sentence: str
 
     def __str__(self) -> str:
@@ -303,7 +288,9 @@ def _against_limit(view: View, arm: int, column: int) -> Reason:
         else f"at least {value(objective, low, rounded='down')}"
     )
     if view.meets(arm, column):
-        text = f"on {objective.name} it has {shown}, {bound} {AT}: within the limit of {limit} or its resolution."
+        text = (
+            f"on {objective.name} it has {shown}, {bound} {AT}: within the limit of {limit} and resolution."
+        )
         return _made(view, arm, column, "within the limit", None, found, text)
     return _made(
         view,
@@ -409,53 +396,3 @@ def _claim(view: View, position: int) -> Claim:
     text += value(objective, worst, unit=True, rounded="up")
     promised = "allowed are" if worst <= reach * (1 + 1e-9) else "in the end it will be at most"
     return Claim(objective.name, worst, f"{text} ({promised} {amount(objective, reach)}).")
-
-
-# --- what learning cost
-
-
-def learning_costs(view: View) -> tuple[LearningCost, ...]:
-    """Per objective, by priority; nothing before the first results."""
-    measured = [a for a in range(len(view.arms)) if view.measured[a]]
-    if not view.measured[view.leader]:
-        return ()
-    rows = []
-    for column in view.columns:
-        objective = view.objectives[column]
-        leads = {arm: _mean_lead(view, arm, column) for arm in measured}
-        known = {arm: lead for arm, lead in leads.items() if not math.isnan(lead)}
-        if not known:
-            continue
-        total = sum(view.measured[arm] for arm in known)
-        so_far = sum(view.measured[arm] * lead for arm, lead in known.items())
-        equal = total / len(known) * sum(known.values())
-        rows.append(
-            LearningCost(objective.name, so_far, equal, _cost_sentence(view, column, so_far, equal, total))
-        )
-    return tuple(rows)
-
-
-def _mean_lead(view: View, arm: int, column: int) -> float:
-    """The answer's lead over an arm, by common results where there are any."""
-    if arm == view.leader:
-        return 0.0
-    lead = view.lead(view.leader, arm, column)
-    if lead.results:
-        return lead.mean
-    return view.objectives[column].sign * (view.mean(view.leader, column) - view.mean(arm, column))
-
-
-def _cost_sentence(view: View, column: int, so_far: float, equal: float, results: int) -> str:
-    objective = view.objectives[column]
-
-    def said(total: float) -> str:
-        shown = rough(objective, abs(total))
-        return f"gave up {shown}" if total >= 0 else f"gained {shown}"
-
-    against = f"against measuring {view.answer.arm} alone"
-    text = f"On {objective.name} the {count(results)} results {said(so_far)} in all {against}"
-    return f"{text}; an equal split of as many would have {_past_form(said(equal))}."
-
-
-def _past_form(said: str) -> str:
-    return said.replace("gave up", "given up")

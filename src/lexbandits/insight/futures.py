@@ -1,18 +1,26 @@
-"""One future of a study: the same policy goes on from a copy of its state in a world that may be true.
+"""Futures of a study: the same policy goes on from a copy of its state, in worlds that may be true.
 
 In a pass the arms may share their luck, as prompts that are hard for all do. Luck is shared between
 arms, not between objectives, which are judged one at a time.
 """
 
+import copy
 import math
-from typing import NamedTuple
+import os
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from lexbandits.arrays import Counts, Vector
 from lexbandits.jit import kernel
 from lexbandits.policies.facts import OVER, PASS, POSITION, TURN, State
-from lexbandits.policies.lexelim_tol import observe
+from lexbandits.policies.judgement import observe
+from lexbandits.world.noise import stream
+
+if TYPE_CHECKING:
+    from lexbandits.insight.beliefs import Beliefs
+    from lexbandits.policies.lexelim_tol import LexElimTol
 
 # How the values of an objective are drawn: normal, one of two ends, from quantiles, always the same.
 NORMAL, COIN, TABLE, FIXED = range(4)
@@ -79,3 +87,35 @@ def go_on(
         observe(state, arm, reward)
         results += 1
     return results
+
+
+class Futures(NamedTuple):
+    """What some futures gave."""
+
+    ends: Counts  # (runs,) results
+    spent: Counts  # (runs, m) by objective being settled
+    pulls: Counts  # (runs, K)
+    winners: Counts  # (runs,)
+
+
+def play(policy: "LexElimTol", beliefs: "Beliefs", runs: int, seed: int, most: int) -> Futures:
+    """Futures 0 .. runs − 1, each a function of (seed, its number) alone."""
+    K, m = policy.max_arms, policy.n_objectives
+    found = Futures(
+        np.zeros(runs, np.int64),
+        np.zeros((runs, m), np.int64),
+        np.zeros((runs, K), np.int64),
+        np.zeros(runs, np.int64),
+    )
+
+    def one(run: int) -> None:
+        rng = stream(seed, run)
+        world = beliefs.world(rng)
+        future = copy.copy(policy)
+        found.ends[run] = go_on(future.state, world, rng, most, found.spent[run], found.pulls[run])
+        found.winners[run] = future.recommendation
+
+    one(0)  # compiled once, before the threads
+    with ThreadPoolExecutor(min(8, os.cpu_count() or 1)) as pool:
+        list(pool.map(one, range(1, runs)))
+    return found

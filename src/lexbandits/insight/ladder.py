@@ -4,7 +4,20 @@ import math
 from html import escape
 
 from lexbandits.insight.explain import Reason, story_of
-from lexbandits.insight.svg import TICK, Axis, icon, interval, tick_text
+from lexbandits.insight.svg import (
+    TICK,
+    Axis,
+    across,
+    box,
+    element,
+    icon,
+    interval,
+    line,
+    picture,
+    tick_text,
+    upright,
+    words,
+)
 from lexbandits.insight.view import NOT_MEASURED, View
 from lexbandits.insight.words import amount, count, value
 from lexbandits.study.objective import Objective
@@ -14,34 +27,53 @@ CLASSES = {"settled": "done", "being settled": "now", "later": "later", "not nee
 
 def ladder(view: View) -> str:
     """The table."""
-    axes = [_axis(view, position) for position in range(len(view.columns))]
-    head = "".join(_head(view, position) for position in range(len(view.columns)))
-    rows = "".join(_row(view, arm, axes) for arm in view.by_standing)
-    columns = "<col>" * len(view.columns)
-    answer = view.answer.arm if view.state == "finished" else f"{view.answer.arm}?"
-    return (
-        f'<div class="panel"><table class="lad"><colgroup><col class="a">{columns}<col class="n"></colgroup>'
-        f'<thead><tr><th scope="col"><span class="rt wide" style="right:8px">{len(view.arms)} arms</span>Arm</th>{head}'
-        f'<th scope="col" class="num"><span class="rt wide" style="left:10px"><b style="color:var(--accent-ink)">'
-        f"{escape(answer)}</b></span>Measured</th></tr></thead><tbody>{rows}</tbody>"
-        f'<tfoot class="wide"><tr><td></td>{"".join(map(_scale, axes))}<td></td></tr></tfoot></table>'
-        f"{LEGEND}</div>"
+    places = range(len(view.columns))
+    axes = [_axis(view, position) for position in places]
+    columns = f'<colgroup><col class="a">{"<col>" * len(places)}<col class="n"></colgroup>'
+    answer = escape(view.answer.arm if view.state == "finished" else f"{view.answer.arm}?")
+    many = element("span", f"{len(view.arms)} arms", kind="rt wide", style="right:8px")
+    who = element(
+        "span", f'<b style="color:var(--accent-ink)">{answer}</b>', kind="rt wide", style="left:10px"
     )
+    head = [
+        element("th", f"{many}Arm", scope="col"),
+        *(_head(view, position) for position in places),
+        element("th", f"{who}Measured", scope="col", kind="num"),
+    ]
+    rows = "".join(_row(view, arm, axes) for arm in view.by_standing)
+    foot = element("tr", f"<td></td>{''.join(map(_scale, axes))}<td></td>")
+    parts = [
+        columns,
+        element("thead", element("tr", "".join(head))),
+        element("tbody", rows),
+        element("tfoot", foot, kind="wide"),
+    ]
+    return element("div", element("table", "".join(parts), kind="lad") + _legend(), kind="panel")
 
 
-LEGEND = (
-    '<div class="foot"><span><svg width="34" height="14" aria-hidden="true"><line x1="2" x2="32" y1="7" y2="7" class="in"/>'
-    '<line x1="2" x2="2" y1="4" y2="10" class="in"/><line x1="32" x2="32" y1="4" y2="10" class="in"/>'
-    '<circle cx="17" cy="7" r="4" class="ind"/></svg>mean and interval, valid at all times</span>'
-    '<span><svg width="22" height="14" aria-hidden="true"><rect width="22" height="14" class="b"/></svg>'
-    "what does not matter, from the best; or the limit</span>"
-    '<span><svg width="34" height="14" aria-hidden="true"><line x1="2" x2="32" y1="7" y2="7" class="ou"/>'
-    '<circle cx="17" cy="7" r="4" class="oud"/></svg>out, or not deciding</span>'
-    '<span><svg width="22" height="14" aria-hidden="true"><rect width="22" height="14" '
-    'style="fill:var(--sunk);stroke:var(--line)"/></svg>no longer counts</span>'
-    "<p>Arms are compared by their differences on the same items: an arm can be out although its interval here "
-    "still touches the band.</p></div>"
-)
+def _legend() -> str:
+    axis = Axis(0, 1)
+    known = interval(axis, 7, 0.5, 0.0, 1.0, inside=True)
+    gone = interval(axis, 7, 0.5, 0.0, 1.0, inside=False)
+    sunk = element("rect", width=22, height=14, style="fill:var(--sunk);stroke:var(--line)")
+    signs = (
+        (34, known, "mean and interval, valid at all times"),
+        (
+            22,
+            element("rect", width=22, height=14, kind="b"),
+            "what does not matter, from the best; or the limit",
+        ),
+        (34, gone, "out, or not deciding"),
+        (22, sunk, "no longer counts"),
+    )
+    spans = [
+        element("span", element("svg", sign, width=width, height=14, aria_hidden="true") + text)
+        for width, sign, text in signs
+    ]
+    note = (
+        "Arms are compared by their differences on the same items: an arm can be out although its interval "
+    )
+    return element("div", f"{''.join(spans)}<p>{note}here still touches the band.</p>", kind="foot")
 
 
 # --- the head
@@ -74,11 +106,13 @@ def _head(view: View, position: int) -> str:
     last = " last" if position == len(view.columns) - 1 else ""
     kind, matters = rule(objective)
     mark = icon(TICK) if stage == "settled" else ""
-    return (
-        f'<th scope="col" class="st {CLASSES[stage]}{last}"><div class="rail" aria-hidden="true">{_rail(view, position, stage)}</div>'
-        f'<span class="nm">{escape(objective.name)}</span><span class="rule">{escape(kind)}<br>{escape(matters)}</span>'
-        f'<span class="stt">{mark}{stage_words(view, position)}</span></th>'
-    )
+    parts = [
+        element("div", _rail(view, position, stage), kind="rail", aria_hidden="true"),
+        element("span", escape(objective.name), kind="nm"),
+        element("span", f"{escape(kind)}<br>{escape(matters)}", kind="rule"),
+        element("span", f"{mark}{stage_words(view, position)}", kind="stt"),
+    ]
+    return element("th", "".join(parts), scope="col", kind=f"st {CLASSES[stage]}{last}")
 
 
 def _rail(view: View, position: int, stage: str) -> str:
@@ -87,34 +121,31 @@ def _rail(view: View, position: int, stage: str) -> str:
     gap = min(4.0, 24 / max(len(entered), 1))
     strands = []
     for k, arm in enumerate(entered):
-        y = 10 + gap * k
+        y = round(10 + gap * k, 1)
         if arm in view.eliminations and view.position_left(arm) == position:
-            strands.append(f'<line x1="0" x2="62%" y1="{y:.1f}" y2="{y:.1f}" class="ou"/>')
-            strands.append(f'<line x1="62%" x2="62%" y1="{y - 2.5:.1f}" y2="{y + 2.5:.1f}" class="ou"/>')
+            strands += [line("0", "62%", y, y, "ou"), upright("62%", y - 2.5, y + 2.5, "ou")]
         else:
             dash = " dash" if stage in ("later", "not needed") else ""
-            strands.append(
-                f'<line x1="0" x2="100%" y1="{y:.1f}" y2="{y:.1f}" class="in{dash}" style="stroke-width:1.5"/>'
-            )
-    filled = stage == "settled"
-    fill, stroke, text = ("--accent", "--accent", "--inv") if filled else ("--panel", "--line2", "--muted")
-    if stage == "being settled":
-        stroke, text = "--accent", "--accent-ink"
-
-    def rung(x: int, y: int) -> str:
-        return (
-            f'<circle cx="{x}" cy="{y}" r="10.5" style="fill:var({fill});stroke:var({stroke});stroke-width:1.5"/>'
-            f'<text x="{x}" y="{y + 4}" text-anchor="middle" style="fill:var({text});font-weight:600;font-size:11.5px">{position + 1}</text>'
-        )
-
+            strands.append(line("0", "100%", y, y, f"in{dash}", style="stroke-width:1.5"))
     more = position < len(view.columns) - 1
-    down = (
-        '<line x1="11" x2="11" y1="20" y2="100%" style="stroke:var(--line2);stroke-width:2"/>' if more else ""
+    down = upright("11", 20, 2000, "", style="stroke:var(--line2);stroke-width:2") if more else ""
+    wide = element("svg", "".join(strands) + _rung(position, stage, 23, 20), kind="h w", height=40)
+    how = "display:none;position:absolute;top:9px;left:0;overflow:hidden"
+    return wide + element(
+        "svg", down + _rung(position, stage, 11, 11), kind="v", style=how, width=22, height="100%"
     )
-    return (
-        f'<svg class="h w" height="40">{"".join(strands)}{rung(23, 20)}</svg>'
-        f'<svg class="v" style="display:none;position:absolute;top:9px;left:0" width="22" height="100%">{down}{rung(11, 11)}</svg>'
-    )
+
+
+def _rung(position: int, stage: str, x: int, y: int) -> str:
+    fill, stroke, ink = "--panel", "--line2", "--muted"
+    if stage == "settled":
+        fill, stroke, ink = "--accent", "--accent", "--inv"
+    elif stage == "being settled":
+        stroke, ink = "--accent", "--accent-ink"
+    look = f"fill:var({fill});stroke:var({stroke});stroke-width:1.5"
+    type_ = f"fill:var({ink});font-weight:600;font-size:11.5px"
+    disc = element("circle", cx=x, cy=y, r="10.5", style=look)
+    return disc + words(str(x), y + 4, str(position + 1), text_anchor="middle", style=type_)
 
 
 # --- the rows
@@ -137,69 +168,62 @@ def _band(view: View, position: int, axis: Axis) -> str:
     entered = [a for a in view.entered(position) if view.counts[a, column]]
     if view.stage(position) in ("later", "not needed") or not entered:
         return ""
-    if objective.target is not None:
-        low, high = (
-            (axis.low, objective.target) if objective.at_most is not None else (objective.target, axis.high)
+    target = objective.target
+    if target is not None:
+        low, high = (axis.low, target) if objective.at_most is not None else (target, axis.high)
+        return box(axis, low, high, -12, 128, kind="b") + upright(
+            axis(target), -12, 128, "bl", stroke_width=1.5
         )
-        edge = f'<line x1="{axis(objective.target)}" x2="{axis(objective.target)}" y1="-12" y2="128" class="bl" stroke-width="1.5"/>'
-    else:
-        best = max(entered, key=lambda a: objective.sign * view.mean(a, column))
-        ends = sorted(
-            (view.mean(best, column), view.mean(best, column) - objective.sign * objective.tolerance_in_unit)
-        )
-        low, high, edge = ends[0], ends[1], ""
-    width = float(axis(high)[:-1]) - float(axis(low)[:-1])
-    return f'<rect x="{axis(low)}" width="{max(width, 0.4):.2f}%" y="-12" height="140" class="b"/>{edge}'
+    best = max(objective.sign * view.mean(a, column) for a in entered)
+    low, high = sorted((objective.sign * best, objective.sign * (best - objective.tolerance_in_unit)))
+    return box(axis, low, high, -12, 128, kind="b")
 
 
 def _row(view: View, arm: int, axes: list[Axis]) -> str:
     standing, story = view.standing(arm), story_of(view, arm)
-    words = {
+    said = {
         "answer": "the answer" if view.state == "finished" else "answer so far",
         "candidate": "candidate" if view.state != "finished" else "ties with the answer",
-        "withdrawn": "withdrawn",
-        NOT_MEASURED: NOT_MEASURED,
-    }
-    said = f"out after {count(story.after or 0)}" if standing == "left" else words[standing]
-    kind = "ans" if standing == "answer" else "" if standing == "candidate" else "out"
-    emphasis = ' class="is"' if standing == "answer" else ""
-    cells = "".join(_cell(view, arm, p, story.reasons[p], axes[p], standing) for p in range(len(axes)))
-    losses = {k: n for k, n in view.losses(arm).items() if n}
+        "left": f"out after {count(story.after or 0)}",
+    }.get(standing, standing)
+    emphasis = {"kind": "is"} if standing == "answer" else {}
+    name = element("b", escape(view.arms[arm])) + element("span", said, **emphasis)
+    cells = [_cell(view, arm, p, story.reasons[p], axes[p], standing) for p in range(len(axes))]
     more = [f"{view.open_of(arm)} open"] if view.open_of(arm) else []
-    more += [f"{n} {word}" for word, n in losses.items()]
-    tail = f'<span class="s">{", ".join(more)}</span>' if more else ""
-    return (
-        f'<tr class="{kind}"><th scope="row" class="arm"><b>{escape(view.arms[arm])}</b><span{emphasis}>{said}</span></th>'
-        f'{cells}<td class="num">{count(view.measured[arm])}{tail}</td></tr>'
-    )
+    more += [f"{n} {word}" for word, n in view.losses(arm).items() if n]
+    tail = element("span", ", ".join(more), kind="s") if more else ""
+    kind = "ans" if standing == "answer" else "" if standing == "candidate" else "out"
+    parts = [
+        element("th", name, scope="row", kind="arm"),
+        *cells,
+        element("td", f"{count(view.measured[arm])}{tail}", kind="num"),
+    ]
+    return element("tr", "".join(parts), kind=kind)
 
 
 def _cell(view: View, arm: int, position: int, reason: Reason, axis: Axis, standing: str) -> str:
     column = view.columns[position]
     objective, stage = view.objectives[column], view.stage(position)
-    name = escape(objective.name, quote=True)
-    if not view.counts[arm, column]:
-        return f'<td data-l="{name}"><div class="cell"><span class="m">–</span></div></td>'
+    how = {"data_l": escape(objective.name)}
     mean = view.mean(arm, column)
-    shown = value(objective, mean)
+    shown = element("span", value(objective, mean), kind="m")
     gone = arm in view.eliminations and view.position_left(arm) < position
+    if not view.counts[arm, column]:
+        return element("td", element("div", shown, kind="cell"), **how)
     if gone or standing in ("withdrawn", NOT_MEASURED):
-        return f'<td data-l="{name}" class="past"><div class="cell"><span class="m">{shown}</span></div></td>'
+        return element("td", element("div", shown, kind="cell"), **how, kind="past")
     low, high = view.interval(arm, column)
     out = arm in view.eliminations and view.position_left(arm) == position
     inside = not out and stage in ("settled", "being settled")
     drawn = interval(axis, 13, mean, low, high, inside=inside, halo=arm == view.leader and inside)
-    grid = '<line x1="0" x2="100%" y1="13" y2="13" class="gr"/>'
-    picture = (
-        f'<svg class="w" height="26" aria-hidden="true">{_band(view, position, axis)}{grid}{drawn}</svg>'
-    )
+    drawing = picture(f"{_band(view, position, axis)}{across(13, 'gr')}{drawn}", 26, aria_hidden="true")
     ends = f"{value(objective, low)} – {value(objective, high)}" if math.isfinite(high - low) else "too few"
-    why = f'<p class="why"><b>Out:</b> {escape(_short(view, reason, objective))}</p>' if out else ""
-    tint = ' class="now"' if stage == "being settled" else ""
-    return f'<td data-l="{name}"{tint}><div class="cell"><span class="m">{shown}</span><span class="r">{ends}</span>{picture}</div>{why}</td>'
+    why = element("p", f"<b>Out:</b> {escape(_short(reason, objective))}", kind="why") if out else ""
+    cell = element("div", f"{shown}{element('span', ends, kind='r')}{drawing}", kind="cell")
+    return element("td", cell + why, **how, kind="now" if stage == "being settled" else "")
 
 
-def _short(view: View, reason: Reason, objective: Objective) -> str:
+def _short(reason: Reason, objective: Objective) -> str:
     if reason.verdict == "beyond the limit":
         above = objective.at_most is not None
         bound = reason.low if above else reason.high
@@ -213,10 +237,9 @@ def _short(view: View, reason: Reason, objective: Objective) -> str:
 
 
 def _scale(axis: Axis) -> str:
-    parts = ['<line x1="0" x2="100%" y1="3" y2="3" class="ax"/>']
+    parts = [across(3, "ax")]
     for tick in axis.ticks(3):
-        parts.append(f'<line x1="{axis(tick)}" x2="{axis(tick)}" y1="3" y2="7" class="ax"/>')
-        parts.append(
-            f'<text x="{axis(tick)}" y="18" text-anchor="middle" style="font-size:10.5px">{tick_text(tick, axis)}</text>'
-        )
-    return f'<td><div class="cell"><span></span><svg class="w" height="30" aria-hidden="true">{"".join(parts)}</svg></div></td>'
+        parts.append(upright(axis(tick), 3, 7, "ax"))
+        how = {"text_anchor": "middle", "style": "font-size:10.5px"}
+        parts.append(words(axis(tick), 18, tick_text(tick, axis), **how))
+    return element("td", element("div", f"<span></span>{picture(''.join(parts), 30)}", kind="cell"))

@@ -1,4 +1,4 @@
-"""Figures of a study for notebooks and pages: plotly, SVG traces only, so that they draw where eval is forbidden."""
+"""Figures of a study for notebooks and pages: plotly with SVG traces only, which draw without eval."""
 
 import math
 from typing import TYPE_CHECKING, Any
@@ -138,8 +138,15 @@ def evidence(study: Study) -> "Figure":
         figure.add_shape(**band, y0=-slack, y1=slack, fillcolor=BAND)
         for at in (-reach, reach):
             figure.add_shape(
-                type="line", xref=f"{x} domain", yref=y, x0=0, x1=1, y0=at, y1=at, line={"color": EDGE, "dash": "dash", "width": 1}
-            )  # fmt: skip
+                type="line",
+                xref=f"{x} domain",
+                yref=y,
+                x0=0,
+                x1=1,
+                y0=at,
+                y1=at,
+                line={"color": EDGE, "dash": "dash", "width": 1},
+            )
         left = view.eliminations.get(arm)
         word = (
             "out"
@@ -150,7 +157,8 @@ def evidence(study: Study) -> "Figure":
         )
         _caption(figure, f"{view.arms[arm]}: {word}", y)
     unit = f" ({objective.unit})" if objective.unit else ""
-    title = f"{objective.name}{unit}: how much better each arm may be than {view.arms[best]}, over the results counted"
+    over = f"how much better each arm may be than {view.arms[best]}, over the results counted"
+    title = f"{objective.name}{unit}: {over}"
     return _finish(figure, title, 50 + 128 * max(len(rivals), 1))
 
 
@@ -162,9 +170,14 @@ def forecast(study: Study, found: Forecast | None = None) -> "Figure":
     ends = list(coming.ends)
     shares = [(k + 1) / len(ends) for k in range(len(ends))]
     figure.add_scatter(
-        x=ends, y=shares, mode="lines", line={"color": IN, "width": 2, "shape": "hv"}, xaxis="x", yaxis="y",
+        x=ends,
+        y=shares,
+        mode="lines",
+        line={"color": IN, "width": 2, "shape": "hv"},
+        xaxis="x",
+        yaxis="y",
         hovertemplate="%{y:.0%} of the futures end within %{x:,} results<extra></extra>",
-    )  # fmt: skip
+    )
     low, median, high = coming.results
     figure.add_shape(
         type="rect",
@@ -190,10 +203,17 @@ def forecast(study: Study, found: Forecast | None = None) -> "Figure":
     )
     winners = sorted((row for row in coming.winners.items() if row[1] > 0), key=lambda row: row[1])
     figure.add_bar(
-        x=[share for _, share in winners], y=[arm for arm, _ in winners], orientation="h", xaxis="x2", yaxis="y2",
-        marker={"color": IN}, text=[percent(share) for _, share in winners], textposition="outside", cliponaxis=False,
+        x=[share for _, share in winners],
+        y=[arm for arm, _ in winners],
+        orientation="h",
+        xaxis="x2",
+        yaxis="y2",
+        marker={"color": IN},
+        text=[percent(share) for _, share in winners],
+        textposition="outside",
+        cliponaxis=False,
         hovertemplate="%{y} wins %{text}<extra></extra>",
-    )  # fmt: skip
+    )
     room = 0.62
     figure.layout.xaxis = {
         "title": {"text": "results still needed"},
@@ -209,7 +229,8 @@ def forecast(study: Study, found: Forecast | None = None) -> "Figure":
     }
     figure.layout.xaxis2 = {"domain": [0, 0.86], "anchor": "y2", "visible": False, "range": [0, 1]}
     figure.layout.yaxis2 = {"domain": [0, 1 - room - 0.12], "anchor": "x2", "type": "category"}
-    title = f"About {about(median)} results to go ({about(low)} to {about(high)} in 8 of 10 futures); below, who wins"
+    likely = f"{about(low)} to {about(high)} in 8 of 10 futures"
+    title = f"About {about(median)} results to go ({likely}); below, who wins"
     title = title if high else coming.sentence
     return _finish(figure, title, 320 + 26 * len(winners))
 
@@ -223,15 +244,25 @@ def pulls(study: Study) -> "Figure":
     figure = go.Figure()
     stays = [arm not in view.eliminations and view.standing(arm) in ("answer", "candidate") for arm in rows]
     figure.add_bar(
-        x=[view.measured[arm] for arm in rows], y=names, orientation="h", name="results",
+        x=[view.measured[arm] for arm in rows],
+        y=names,
+        orientation="h",
+        name="results",
         marker={"color": [IN if s else OUT for s in stays]},
-        text=[count(view.measured[arm]) for arm in rows], textposition="auto",
+        text=[count(view.measured[arm]) for arm in rows],
+        textposition="outside",
+        textangle=0,
+        cliponaxis=False,
         hovertemplate="%{y}: %{x:,} results<extra></extra>",
-    )  # fmt: skip
+    )
     figure.add_bar(
-        x=lost, y=names, orientation="h", name="failed, expired or late", marker={"color": WARN, "pattern": {"shape": "/"}},
+        x=lost,
+        y=names,
+        orientation="h",
+        name="failed, expired or late",
+        marker={"color": WARN, "pattern": {"shape": "/"}},
         hovertemplate="%{y}: %{x:,} lost<extra></extra>",
-    )  # fmt: skip
+    )
     figure.layout.barmode = "stack"
     figure.layout.xaxis = {"title": {"text": "trials"}, "nticks": 4}
     tail = f"; hatched, {count(sum(lost))} lost" if sum(lost) else ""
@@ -261,10 +292,15 @@ def workers(study: Study) -> "Figure":
             continue
         taken = (rows["resolved"].fillna(now) - rows["asked"]).dt.total_seconds() * 1000
         figure.add_bar(
-            base=rows["asked"].dt.tz_localize(None), x=taken.clip(lower=1).tolist(), y=rows["worker"].tolist(), orientation="h", name=state,
+            base=rows["asked"].dt.tz_localize(None),
+            x=taken.clip(lower=1).tolist(),
+            y=rows["worker"].tolist(),
+            orientation="h",
+            name=state,
             marker={"color": colour, "line": {"width": 0.5, "color": "white"}, "pattern": {"shape": pattern}},
-            customdata=rows["arm"].tolist(), hovertemplate="%{y}: %{customdata}, " + state + "<extra></extra>",
-        )  # fmt: skip
+            customdata=rows["arm"].tolist(),
+            hovertemplate="%{y}: %{customdata}, " + state + "<extra></extra>",
+        )
     figure.layout.barmode = "overlay"
     figure.layout.xaxis = {"type": "date", "nticks": 4}
     figure.layout.yaxis = {"type": "category"}
@@ -300,9 +336,16 @@ def _row(figure: Any, k: int, rows: int) -> tuple[str, str]:
 
 def _caption(figure: Any, text: str, axis: str) -> None:
     figure.add_annotation(
-        x=0, xref="paper", y=1, yref=f"{axis} domain", xanchor="left", yanchor="bottom", text=f"<b>{text}</b>",
-        showarrow=False, font={"size": 12, "color": TEXT},
-    )  # fmt: skip
+        x=0,
+        xref="paper",
+        y=1,
+        yref=f"{axis} domain",
+        xanchor="left",
+        yanchor="bottom",
+        text=f"<b>{text}</b>",
+        showarrow=False,
+        font={"size": 12, "color": TEXT},
+    )
 
 
 def _stays(view: View, arm: int, position: int) -> bool:
@@ -341,7 +384,8 @@ def _dots(view: View, arms: list[int], column: int, inside: bool) -> dict[str, A
             "width": 4,
         },
         "hovertemplate": [
-            f"{view.arms[arm]}: {value(objective, mean, unit=True)} ({value(objective, low)} to {value(objective, high)})<extra></extra>"
+            f"{view.arms[arm]}: {value(objective, mean, unit=True)} "
+            f"({value(objective, low)} to {value(objective, high)})<extra></extra>"
             for arm, mean, (low, high) in zip(arms, means, ends, strict=True)
         ],
     }
@@ -417,4 +461,4 @@ def _finish(figure: Any, title: str, height: int) -> "Figure":
     figure.update_yaxes(
         automargin=True, gridcolor="#e4e4e0", zeroline=False, linecolor="#cfcfca", fixedrange=True
     )
-    return figure  # type: ignore[no-any-return]
+    return figure

@@ -18,7 +18,7 @@ import lexbandits
 from lexbandits.insight.explain import Explanation, explanation_of
 from lexbandits.insight.forecast import Forecast, of_study
 from lexbandits.insight.ladder import ladder, rule, stage_words
-from lexbandits.insight.svg import TICK, WARN, differences, icon, race, reference
+from lexbandits.insight.svg import TICK, WARN, differences, element, icon, race, reference
 from lexbandits.insight.view import View
 from lexbandits.insight.words import amount, count, listed, percent, value
 from lexbandits.study.objective import Objective
@@ -64,6 +64,7 @@ class Contents:
 
     @property
     def title(self) -> str:
+        """What it is about."""
         return f"{self.view.name}: which arm to use"
 
     @property
@@ -75,12 +76,14 @@ class Contents:
 
     @property
     def subtitle(self) -> str:
+        """How large, and when."""
         view = self.view
         arms, objectives = len(view.arms), len(view.columns)
         at = datetime.fromtimestamp(view.fold.ledger.at, UTC)
         what = "ended" if view.state == "finished" else "as of"
         many = f"{arms} arms, {objectives} objective{'s' if objectives > 1 else ''}"
-        return f"Report of a lexicographic study, {count(view.results)} results, {many}, {what} {at:%d %B %Y %H:%M} UTC"
+        results = f"{count(view.results)} results"
+        return f"Report of a lexicographic study, {results}, {many}, {what} {at:%d %B %Y %H:%M} UTC"
 
     @property
     def question(self) -> list[tuple[str, bool]]:
@@ -108,8 +111,9 @@ class Contents:
         claimed = [c.sentence for c in claims if c.worst is not None]
         rest = [c.sentence for c in claims if c.worst is None]
         if view.answer.certified:
-            sure = f"With probability at least {percent(1 - view.answer.delta)}, over everything the study looked at"
-            text = [f"{sure} and whenever it looked: {' '.join(claimed)}", " ".join(rest)]
+            sure = f"With probability at least {percent(1 - view.answer.delta)}"
+            always = "over everything the study looked at and whenever it looked"
+            text = [f"{sure}, {always}: {' '.join(claimed)}", " ".join(rest)]
             return f"Certificate at δ = {percent(view.answer.delta)}", [line for line in text if line]
         text = [f"{view.answer.reason[:1].upper()}{view.answer.reason[1:]}.", " ".join(claimed + rest)]
         return "No certificate", text
@@ -129,10 +133,12 @@ class Contents:
 
     @property
     def specification(self) -> str:
+        """The question as a TOML file."""
         return toml(self.view.study.spec)
 
     @property
     def command(self) -> str:
+        """What replays the journal."""
         where = self.view.study._journal.storage.shown
         return f"lexbandits study verify {shlex.quote(self.view.name)} --storage {shlex.quote(where)}"
 
@@ -145,6 +151,7 @@ class Contents:
             "the replay confirms the record" if found.ok else f"the replay finds: {'; '.join(found.problems)}"
         )
         pairs = rows * (rows - 1) // 2
+        shared = f"{m} objective{'s' if m > 1 else ''} and {pairs} pair{'s' if pairs != 1 else ''}"
         versions = [
             f"lexbandits {lexbandits.__version__}",
             f"Python {platform.python_version()}",
@@ -159,7 +166,7 @@ class Contents:
             (
                 "Method",
                 f"{ledger.policy}: differences in common passes, intervals valid at all times, "
-                f"δ = {view.spec.delta:g} shared over {m} objective{'s' if m > 1 else ''} and {pairs} pair{'s' if pairs != 1 else ''}",
+                f"δ = {view.spec.delta:g} shared over {shared}",
             ),
         ]
 
@@ -191,88 +198,78 @@ class Contents:
         return template.substitute(title=escape(f"{self.view.name}: report"), body=text)
 
     def _html_header(self) -> str:
-        certified = self.view.answer.certified
-        kind, mark = ("ok", icon(TICK, 11)) if certified else ("", "")
-        return (
-            f'<header class="title"><h1>{escape(self.title)} <span class="pill {kind}">{mark}{self.pill}</span></h1>'
-            f"<p>{escape(self.subtitle)}</p></header>"
-        )
+        kind, mark = ("pill ok", icon(TICK, 11)) if self.view.answer.certified else ("pill", "")
+        pill = element("span", f"{mark}{self.pill}", kind=kind)
+        title = f"<h1>{escape(self.title)} {pill}</h1><p>{escape(self.subtitle)}</p>"
+        return element("header", title, kind="title")
 
     def _html_answer(self) -> str:
         head, lines = self.certificate
         certified, name = self.view.answer.certified, self.view.answer.arm
         kind, mark = ("cert", icon(TICK, 11)) if certified else ("cert nocert", "")
+        rest = escape(self.explanation.sentence.removeprefix(name))
         paragraphs = "".join(f"<p>{escape(line)}</p>" for line in lines)
-        return (
-            f'<p class="lead"><b>{escape(name)}</b>{escape(self.explanation.sentence.removeprefix(name))}</p>'
-            f'<div class="{kind}"><h3>{mark}{head}</h3>{paragraphs}</div>'
-        )
+        lead = element("p", f"<b>{escape(name)}</b>{rest}", kind="lead")
+        return lead + element("div", f"<h3>{mark}{head}</h3>{paragraphs}", kind=kind)
 
     def _html_arms(self) -> str:
         rows = []
         for story in self.explanation.arms:
-            rest = story.sentence.removeprefix(story.arm).strip()
-            kind = "" if story.standing in ("answer", "candidate") else ' class="o"'
-            rows.append(f"<li{kind}><b>{escape(story.arm)}</b><span>{escape(rest)}</span></li>")
-        return f'<ul class="arms">{"".join(rows)}</ul>'
+            rest = escape(story.sentence.removeprefix(story.arm).strip())
+            kind = "" if story.standing in ("answer", "candidate") else "o"
+            rows.append(element("li", f"<b>{escape(story.arm)}</b><span>{rest}</span>", kind=kind))
+        return element("ul", "".join(rows), kind="arms")
 
     def _html_differences(self, position: int) -> tuple[str, str]:
         view = self.view
         objective = view.objectives[view.columns[position]]
-        hint = f'<p class="hint">{escape(self._about_differences(position, objective))}</p>'
+        hint = element("p", escape(self._about_differences(position, objective)), kind="hint")
         head = "What decided" if view.stage(position) == "settled" else "What decides"
         return f"{head} {objective.name}", f"{hint}<figure>{differences(view, position)}</figure>"
 
     def _about_differences(self, position: int, objective: Objective) -> str:
         best = self.view.arms[reference(self.view, position)]
-        slack = objective.tolerance_in_unit
-        reach = amount(objective, slack + objective.resolution_in_unit)
+        slack = amount(objective, objective.tolerance_in_unit)
+        reach = amount(objective, objective.tolerance_in_unit + objective.resolution_in_unit)
         return (
-            f"Differences to {best} in common passes, with their intervals at the study's confidence. An arm leaves "
-            f"once its whole interval is below −{amount(objective, slack)}; arms tie once all of it lies between the "
-            f"dashed lines (±{reach}). Intervals of single arms, above, may overlap although a difference is certain."
+            f"Differences to {best} in common passes, with their intervals at the study's confidence. "
+            f"An arm leaves once its whole interval is below −{slack}; arms tie once all of it lies between "
+            f"the dashed lines (±{reach}). Intervals of single arms, above, may overlap although a "
+            "difference is certain."
         )
 
     def _html_forecast(self, coming: Forecast) -> str:
         winners = sorted(coming.winners.items(), key=lambda row: -row[1])
-        rows = "".join(
-            f'<tr><td>{escape(arm)}</td><td class="num">{percent(share)}</td></tr>'
-            for arm, share in winners
-            if share
-        )
-        relax = "".join(
-            f"<tr><td>{escape(row.setting)} of {escape(row.objective or 'the study')} {row.now:g} → {row.then:g}</td>"
-            f'<td class="num">{escape(row.effect)}</td></tr>'
+        shares = [(arm, percent(share)) for arm, share in winners if share]
+        relax = [
+            (f"{row.setting} of {row.objective or 'the study'} {row.now:g} → {row.then:g}", row.effect)
             for row in coming.relax
-        )
-        return (
-            f"<p>{escape(coming.sentence)}</p>"
-            f'<table class="mini"><thead><tr><th>Who is likely to win</th><th class="num">futures</th></tr></thead>{rows}</table>'
-            f'<table class="mini"><thead><tr><th>What doubling would do</th><th class="num">results</th></tr></thead>{relax}</table>'
-        )
+        ]
+        tables = [
+            _html_table(("Who is likely to win", "futures"), shares),
+            _html_table(("What doubling would do", "results"), relax),
+        ]
+        return f"<p>{escape(coming.sentence)}</p>{''.join(tables)}"
 
     def _html_strains(self) -> str:
         rows = []
         for strain in self.explanation.strains:
-            kind = ' class="warnt"' if strain.level == "strained" else ' class="mut"'
-            mark = icon(WARN, 13) if strain.level == "strained" else ""
-            rows.append(
-                f"<tr><td>{escape(strain.assumption)}</td><td>{escape(strain.happened)}</td><td{kind}>{mark}{strain.level}</td></tr>"
-            )
-        return (
-            '<table class="mini as"><thead><tr><th scope="col" style="width:34%">Assumed</th><th scope="col">What happened</th>'
-            f'<th scope="col" style="width:104px">Strain</th></tr></thead><tbody>{"".join(rows)}</tbody></table>'
-        )
+            mark, kind = (icon(WARN, 13), "warnt") if strain.level == "strained" else ("", "mut")
+            said = f"<td>{escape(strain.assumption)}</td><td>{escape(strain.happened)}</td>"
+            rows.append(f"<tr>{said}{element('td', mark + strain.level, kind=kind)}</tr>")
+        widths = (("Assumed", "width:34%"), ("What happened", ""), ("Strain", "width:104px"))
+        heads = "".join(element("th", head, scope="col", style=width) for head, width in widths)
+        table = f"<thead><tr>{heads}</tr></thead><tbody>{''.join(rows)}</tbody>"
+        return element("table", table, kind="mini as")
 
     def _html_checks(self) -> str:
-        rows = "".join(
-            f'<tr><th scope="row" style="width:180px" class="mut">{name}</th><td style="overflow-wrap:anywhere">{escape(text)}</td></tr>'
-            for name, text in self.checks
-        )
-        return (
-            "<p>The journal alone gives this report again. Replay it and compare the end and the hash:</p>"
-            f'<pre tabindex="0">{escape(self.command)}</pre><table class="mini"><tbody>{rows}</tbody></table>'
-        )
+        rows = []
+        for name, text in self.checks:
+            head = element("th", name, scope="row", style="width:180px", kind="mut")
+            rows.append(f"<tr>{head}{element('td', escape(text), style='overflow-wrap:anywhere')}</tr>")
+        say = "<p>The journal alone gives this report again. Replay it and compare the end and the hash:</p>"
+        command = element("pre", escape(self.command), tabindex=0)
+        return say + command + element("table", f"<tbody>{''.join(rows)}</tbody>", kind="mini")
 
     # --- Markdown
 
@@ -348,6 +345,12 @@ def _kept_together(text: str, units: list[str]) -> str:
 def _section(title: str, content: str, *, full: bool = False) -> str:
     kind = ' class="full"' if full else ""
     return f"<section{kind}><h2>{escape(title)}</h2><div>{content}</div></section>"
+
+
+def _html_table(heads: tuple[str, str], rows: list[tuple[str, str]]) -> str:
+    head = f"<th>{heads[0]}</th>{element('th', heads[1], kind='num')}"
+    body = "".join(f"<tr><td>{escape(a)}</td>{element('td', escape(b), kind='num')}</tr>" for a, b in rows)
+    return element("table", f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody>", kind="mini")
 
 
 def _html_lines(lines: list[str]) -> str:

@@ -1,5 +1,6 @@
 """A study in the terminal: what `lexbandits study forecast | explain | report` print, at 80 columns."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -112,7 +113,7 @@ def write_report(
 def _print_table(
     console: Console,
     heads: tuple[str, ...],
-    rows: list[tuple[str, ...]],
+    rows: Sequence[tuple[str, ...]],
     right: tuple[int, ...] | None = None,
 ) -> None:
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")

@@ -203,7 +203,8 @@ class View:
 
     def lead(self, arm: int, other: int, column: int) -> Difference:
         """How much better `arm` is than `other`."""
-        results, mean = paired(self.policy.state, column, arm, other)
+        state = self.policy.state
+        results, mean = paired(state.kinds, state.singles, state.pairs, column, arm, other)
         low, high = self._signed[1][arm, other, column].tolist()
         return Difference(int(results), float(mean) if results else math.nan, low, high)
 
@@ -275,18 +276,12 @@ class View:
         moments, done = [_moment(policy)], 0
         for position in sorted({*ends[1:], *(stop.position for stop in rules)}):
             while rules and rules[0].position <= done:
-                policy = _amended(policy, rules.pop(0).data)
+                policy = policy.amended(**rules.pop(0).data)
             done = _told(ledger, policy, done, position)
             moments.append(_moment(policy))
         for stop in rules:
-            policy = _amended(policy, stop.data)
+            policy = policy.amended(**stop.data)
         return [*moments, _moment(policy)] if rules else moments
-
-
-def _amended(policy: Any, data: dict[str, Any]) -> Any:
-    new = policy.amended(**data)
-    new.warns = False
-    return new
 
 
 def _told(ledger: Any, policy: Any, first: int, end: int) -> int:
