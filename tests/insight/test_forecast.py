@@ -23,6 +23,7 @@ SPEC = {
 }
 GUESS = {"small": {"correct": 0.8, "latency": 300}, "large": {"correct": 0.82, "latency": 700}}
 SD = {"latency": 100}
+ENDS = (34, 34, 34, 36, 36, 36, 36, 38, 38, 38)
 
 WORLDS = {
     "gaussian": (
@@ -96,6 +97,22 @@ def test_over_200_studies_the_range_covers_the_end_70_to_90_per_cent_of_the_time
     for found in covered(*WORLDS[name], studies=200, futures=100):
         assert len(found) >= 180
         assert 0.7 <= np.mean(found) <= 0.9, f"{sum(found)} of {len(found)}"
+
+
+@pytest.mark.parametrize("shared", [0.0, 0.8])
+def test_worlds_are_as_uncertain_as_the_data(shared):
+    """Over data sets, the middle 80 % of the drawn differences hold the true one 8 times in 10."""
+    held = 0
+    for seed in range(100):
+        rng, policy = np.random.default_rng(seed), lb.LexElimTol(3, 1, delta=0.05, tolerance=0.01)
+        luck = np.sqrt(shared) * rng.standard_normal((30, 1))
+        values = luck + np.sqrt(1 - shared) * rng.standard_normal((30, 3)) + [0.0, 0.5, 1.0]
+        policy.tell_many(np.tile([0, 1, 2], 30), values.reshape(-1, 1))
+        beliefs = Beliefs(Measured(policy, {}, (False,)))
+        drawn = np.array([beliefs.world(stream(seed, k)).means[:, 0] for k in range(200)])
+        low, high = np.quantile(drawn[:, 2] - drawn[:, 0], (0.1, 0.9))
+        held += low <= 1.0 <= high
+    assert 0.001 < binom.cdf(held, 100, 0.8) < 0.999, f"{held} of 100"
 
 
 def test_a_forecast_in_words():
@@ -217,11 +234,13 @@ def test_losses_so_far_are_expected_to_go_on():
     assert study.forecast(runs=40).results.median > 1.4 * twin.forecast(runs=40).results.median
 
 
+@pytest.mark.interpreted
 def test_a_toml_file_can_be_forecast(tmp_path):
     path = tmp_path / "study.toml"
     path.write_text('[study]\nname = "t"\narms = ["a", "b"]\n[[objectives]]\nname = "x"\ntolerance = 0.5\n')
     found = lb.forecast(path, {"a": {"x": 0.0}, "b": {"x": 2.0}}, sd=1.0, runs=10)
     assert found.winners["b"] == 1.0
+    assert found.ends == ENDS, "compiled and interpreted agree"
 
 
 def test_200_futures_of_10_000_results_take_two_cores_at_most_5_seconds():

@@ -167,30 +167,13 @@ def forecast(
     has measured knows its own.
     """
     if isinstance(what, Study):
-        return of_study(what, guess, sd=sd, shared=shared, runs=runs, price=price, seconds=seconds, seed=seed)
-    if isinstance(what, LexElimTol):
+        question = Question.of_fold(what._settled())
+    elif isinstance(what, LexElimTol):
         question = Question.of_policy(what)
     else:
         words = dict(words_from_toml(what) if isinstance(what, (str, Path)) else what)
         words.pop("storage", None)
         question = Question.of_spec(Spec.from_json({"name": "forecast", **words}))
-    return _forecast(question, guess, sd, shared, runs, price, seconds, seed, most)
-
-
-def of_study(
-    study: Study,
-    guess: Any = None,
-    *,
-    sd: Any = None,
-    shared: Any = 0.0,
-    runs: int = 200,
-    price: Any = None,
-    seconds: float | None = None,
-    seed: int = 0,
-    most: int = MOST,
-) -> Forecast:
-    """`forecast` of a study from where it stands."""
-    question = Question.of_fold(study._settled())
     return _forecast(question, guess, sd, shared, runs, price, seconds, seed, most)
 
 

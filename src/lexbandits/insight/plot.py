@@ -3,7 +3,8 @@
 import math
 from typing import TYPE_CHECKING, Any
 
-from lexbandits.insight.forecast import Forecast, of_study
+from lexbandits.insight.forecast import Forecast
+from lexbandits.insight.forecast import forecast as played_on
 from lexbandits.insight.svg import phases
 from lexbandits.insight.view import View
 from lexbandits.insight.words import about, count, percent, value
@@ -165,7 +166,7 @@ def evidence(study: Study) -> "Figure":
 def forecast(study: Study, found: Forecast | None = None) -> "Figure":
     """When the study is likely to end, and who is likely to win; `found` is a forecast made before."""
     go = _plotly()
-    coming = of_study(study) if found is None else found
+    coming = played_on(study) if found is None else found
     figure = go.Figure()
     ends = list(coming.ends)
     shares = [(k + 1) / len(ends) for k in range(len(ends))]
@@ -413,7 +414,7 @@ def _band(figure: Any, view: View, column: int, entered: list[int], x: str, y: s
             y1=1,
             line={"color": EDGE, "width": 2},
         )
-    elif entered:
+    elif len(entered) > 1:
         best = max(objective.sign * view.mean(arm, column) for arm in entered)
         ends = (objective.sign * best, objective.sign * (best - objective.tolerance_in_unit))
         figure.add_shape(**shape, x0=min(ends), x1=max(ends), fillcolor=BAND)

@@ -16,7 +16,7 @@ import numpy as np
 
 import lexbandits
 from lexbandits.insight.explain import Explanation, explanation_of
-from lexbandits.insight.forecast import Forecast, of_study
+from lexbandits.insight.forecast import Forecast, forecast
 from lexbandits.insight.ladder import ladder, rule, stage_words
 from lexbandits.insight.svg import TICK, WARN, differences, element, icon, race, reference
 from lexbandits.insight.view import View
@@ -55,7 +55,7 @@ class Contents:
         coming = None
         if view.state != "finished":
             try:
-                coming = of_study(study, runs=100)
+                coming = forecast(study, runs=100)
             except ValueError:  # too little measured
                 coming = None
         return cls(view, explanation_of(view), coming, study.verify())

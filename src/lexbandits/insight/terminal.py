@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from lexbandits.insight.explain import Explanation, Story, explain
-from lexbandits.insight.forecast import Forecast, of_study
+from lexbandits.insight.forecast import Forecast, forecast
 from lexbandits.insight.report import write
 from lexbandits.insight.strains import Strain
 from lexbandits.insight.words import about, percent, span
@@ -21,7 +21,7 @@ BAR = 24
 
 def print_forecast(study: Study, *, console: Console | None = None, **how: Any) -> Forecast:
     """Print the forecast of a study; `how` as `Study.forecast` takes it."""
-    console, coming = console or Console(), of_study(study, **how)
+    console, coming = console or Console(), forecast(study, **how)
     console.print(Text(coming.sentence))
     rows = [("results", *map(about, coming.results))]
     if coming.cost is not None:

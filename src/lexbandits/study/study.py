@@ -208,9 +208,9 @@ class Study:
 
     def forecast(self, guess: Any = None, runs: int = 200, price: Any = None, **how: Any) -> "Forecast":
         """How many results are still needed, who may win, what to relax: see `lexbandits.forecast`."""
-        from lexbandits.insight.forecast import of_study
+        from lexbandits.insight.forecast import forecast
 
-        return of_study(self, guess, runs=runs, price=price, **how)
+        return forecast(self, guess, runs=runs, price=price, **how)
 
     def explain(self, arm: str | None = None) -> "Explanation | Story":
         """Why each arm left or stays, what the answer may give up, what strained it; or one arm's story."""
