@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: paper test test-slow check bench headline browser database clean
+.PHONY: paper test test-slow check bench headline pictures browser database clean
 
 paper: $(READY)  ## reproduce the paper: results/paper/report.html
 	$(BIN)/lexbandits paper --out results/paper
@@ -29,6 +29,12 @@ bench: $(READY) .venv-bench/.ready  ## speed against the random number generator
 
 headline: $(READY)  ## the table at the top of the README
 	$(BIN)/lexbandits headline
+
+pictures: $(READY)  ## every picture in docs/
+	$(BIN)/lexbandits paper --out results/paper --only samples
+	$(BIN)/lexbandits ignorance --out results/ignorance
+	cp results/paper/figures/samples.png results/ignorance/ignorance.svg docs/
+	$(BIN)/lexbandits bounds --paper 10 --paper 20 --paper 30 --picture docs/lower-bound.svg
 
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "lexbandits needs Python 3.11 or newer")'

@@ -230,7 +230,7 @@ def philox(key, counter):
     return c0, c1, c2, c3
 
 
-# --- LexElim-Cone, LexElim-Phase and LexElim-Tol
+# --- LexElim-Pool, LexElim-Phase and LexElim-Tol
 
 
 def log_mixture(G, V, R):
@@ -245,120 +245,36 @@ def log_mixture(G, V, R):
     return log(2) + log(R / (V + R)) / 2 + tail
 
 
-def judged_sweeps():
+def judged_passes():
     n = 5
     while True:
         yield n
         n += max(1, (n + 99) // 100)
 
 
-def lexelim_cone(draw, K, m, delta, lam, horizon, sigma=None, any_dependence=False):
-    """Every arm on trial; also the wealths at the end."""
+def lexelim_pool(draw, K, m, delta, lam, horizon, sigma=None, correlated=False):
+    """One pot per arm; each witness attacks where it is furthest ahead; also the wealths at the end."""
     sigma = sigma or [1.0] * m
-    A, played, out, grid = set(range(K)), [], [], judged_sweeps()
-    S = {a: [0.0] * m for a in range(K)}
-    G, V, bank = dict.fromkeys(range(K), 0.0), dict.fromkeys(range(K), 0.0), dict.fromkeys(range(K), 0.0)
-    last, Gw, Vw = {}, {}, {}
-    logE = dict.fromkeys(range(K), 0.0)
-    bets, n = {}, 0
-
-    def s(i, j):
-        if i == 0:
-            return sigma[0]
-        if any_dependence:
-            return sigma[i] + lam * sigma[j]
-        return sqrt(sigma[i] * sigma[i] + (lam * sigma[j]) * (lam * sigma[j]))
-
-    def g(r, i, j):
-        return r[0] if i == 0 else r[i] + lam * r[j]
-
-    def q(a, b, i, j):
-        if i == 0:
-            return ((S[a][0] - S[b][0]) / s(0, 0)) / n
-        return (((S[a][i] - S[b][i]) + lam * (S[a][j] - S[b][j])) / s(i, j)) / n
-
-    def coalition(b, i):
-        others = sorted((a for a in A if a != b), key=lambda a: (-q(a, b, i, 0), a))
-        best = q(others[0], b, i, 0)
-        if best <= 0:
-            return best / sqrt(2), {others[0]: 1.0}
-        total, squares, r = best, best * best, 1
-        while r < len(others) and (r + 1) * q(others[r], b, i, 0) > total:
-            total += q(others[r], b, i, 0)
-            squares += q(others[r], b, i, 0) * q(others[r], b, i, 0)
-            r += 1
-        weights = {a: (r + 1) * q(a, b, i, 0) / total - 1 for a in others[:r]}
-        return sqrt(max(0, squares - total * total / (r + 1))), weights
-
-    def witness_wealth(b):
-        return min(log_mixture(Gw[b][j], Vw[b], 45.0) for j in range(last[b][1])) if b in last else 0.0
-
-    while len(A) > 1:
-        end = next(grid)
-        x = {a: [0.0] * m for a in A}
-        for _ in range(end - n):
-            for a in sorted(A):
-                if len(played) == horizon:
-                    return played, A, out, logE
-                r = draw(len(played), a)
-                played.append(a)
-                for i in range(m):
-                    x[a][i] += r[i]
-        J, n = end - n, end
-        for a in A:
-            for i in range(m):
-                S[a][i] += x[a][i]
-        if bets:
-            for b in sorted(A):
-                kind, i, bet = bets[b]
-                if kind == "coalition":
-                    paid, squares = 0.0, 0.0
-                    for a in sorted(bet):
-                        if bet[a] > 0:
-                            paid += bet[a] * g(x[a], i, 0)
-                            squares += bet[a] * bet[a]
-                    G[b] += (paid - g(x[b], i, 0)) / s(i, 0)
-                    V[b] += J * (1 + squares)
-                else:
-                    if last.get(b) != (bet, i):
-                        bank[b] += witness_wealth(b)
-                        last[b], Gw[b], Vw[b] = (bet, i), [0.0] * m, 0.0
-                    for j in range(i):
-                        Gw[b][j] += (g(x[bet], i, j) - g(x[b], i, j)) / s(i, j)
-                    Vw[b] += 2 * J
-                logE[b] = bank[b] + log_mixture(G[b], V[b], 45.0) + witness_wealth(b)
-            drop = {b for b in A if logE[b] >= log(1 / delta)}
-            if drop == A:
-                drop = drop - {min(sorted(A), key=lambda b: logE[b])}
-            for b in sorted(drop):
-                kind, i, bet = bets[b]
-                rival = bet if kind == "witness" else max(sorted(bet), key=lambda a: bet[a])
-                out.append((b, len(played), i, rival))
-            A = A - drop
-        bets = {}
-        for b in sorted(A) if len(A) > 1 else ():
-            options = [(coalition(b, i)[0], ("coalition", i, coalition(b, i)[1])) for i in range(min(m, 2))]
-            for i in range(2, m):
-                for a in sorted(A - {b}):
-                    options.append((min(q(a, b, i, j) for j in range(i)) / sqrt(2), ("witness", i, a)))
-            bets[b] = max(options, key=lambda option: option[0])[1]
-    return played, A, out, logE
-
-
-def lexelim_pool(draw, K, m, delta, lam, horizon, sigma=None):
-    """One pot per arm; each witness attacks where it is furthest ahead."""
-    sigma = sigma or [1.0] * m
-    A, played, out, grid = set(range(K)), [], [], judged_sweeps()
+    A, played, out, grid = set(range(K)), [], [], judged_passes()
     S = {a: [0.0] * m for a in range(K)}
     G, V = dict.fromkeys(range(K), 0.0), dict.fromkeys(range(K), 0.0)
+    logE = dict.fromkeys(range(K), 0.0)
     D = {(b, a, i): [0.0] * i for b in range(K) for a in range(K) for i in range(2, m)}
     weights, n = {}, 0
+
+    def s(i, j):
+        high, low = sigma[i], lam * sigma[j]
+        if correlated is True:
+            return high + low
+        if correlated is False:
+            return sqrt(high * high + low * low)
+        square = high * high + low * low + 2 * correlated[i][j] * high * low
+        return max(high, low, sqrt(max(0.0, square)))
 
     def lead(y, a, b, i, j):
         if i == 0:
             return (y[a][0] - y[b][0]) / sigma[0]
-        s = sqrt(sigma[i] * sigma[i] + (lam * sigma[j]) * (lam * sigma[j]))
-        return ((y[a][i] - y[b][i]) + lam * (y[a][j] - y[b][j])) / s
+        return ((y[a][i] - y[b][i]) + lam * (y[a][j] - y[b][j])) / s(i, j)
 
     def attack(a, b):
         q = [min(lead(S, a, b, i, j) / n for j in range(max(i, 1))) for i in range(m)]
@@ -370,7 +286,7 @@ def lexelim_pool(draw, K, m, delta, lam, horizon, sigma=None):
         for _ in range(end - n):
             for a in sorted(A):
                 if len(played) == horizon:
-                    return played, A, out
+                    return played, A, out, logE
                 r = draw(len(played), a)
                 played.append(a)
                 for i in range(m):
@@ -390,6 +306,7 @@ def lexelim_pool(draw, K, m, delta, lam, horizon, sigma=None):
                         G[b] += min(D[b, a, i]) - before
                 V[b] += J * (1 + sum(w * w for w, _ in weights[b].values()))
             wealth = {b: log_mixture(G[b], V[b], 45.0) for b in A}
+            logE.update(wealth)
             drop = {b for b in A if wealth[b] >= log(1 / delta)}
             if drop == A:
                 drop = drop - {min(sorted(A), key=lambda b: wealth[b])}
@@ -407,22 +324,23 @@ def lexelim_pool(draw, K, m, delta, lam, horizon, sigma=None):
                 r += 1
             w = {a: (r + 1) * q[a][0] / total - 1 if total > 0 else 1.0 for a in order[:r]}
             weights[b] = {a: (w[a], q[a][1]) for a in order[:r]}
-    return played, A, out
+    return played, A, out, logE
 
 
 def lexelim_phase(draw, K, m, delta, sizes, horizon, sigma=None):
-    """Averaged evidence of all witnesses, phase by phase."""
+    """Averaged evidence of all witnesses, phase by phase; also the wealths at the end, or on leaving."""
     sigma = sigma or [1.0] * m
-    A, played, out, grid = set(range(K)), [], [], judged_sweeps()
+    A, played, out, grid = set(range(K)), [], [], judged_passes()
     S = {a: [0.0] * m for a in range(K)}
     N = (K - 1) + sum(size - 1 for size in sizes[:-1])
     frozen = {b: [] for b in range(K)}
+    logE = dict.fromkeys(range(K), 0.0)
     n, phase = 0, 0
     while phase < m and len(A) <= sizes[phase]:
         phase += 1
 
     def terms(b, a):
-        return [log_mixture((S[a][i] - S[b][i]) / sigma[i], 2 * n, 60.0) for i in range(phase + 1)]
+        return [log_mixture((S[a][i] - S[b][i]) / sigma[i], 2 * n, 60.0) for i in range(min(phase + 1, m))]
 
     def evidence(b):
         logs = frozen[b] + [t for a in A - {b} for t in terms(b, a)]
@@ -434,7 +352,7 @@ def lexelim_phase(draw, K, m, delta, sizes, horizon, sigma=None):
         for _ in range(end - n):
             for a in sorted(A):
                 if len(played) == horizon:
-                    return played, A, out
+                    return played, A, out, logE
                 r = draw(len(played), a)
                 played.append(a)
                 for i in range(m):
@@ -442,6 +360,7 @@ def lexelim_phase(draw, K, m, delta, sizes, horizon, sigma=None):
         n = end
         while phase < m:
             wealth = {b: evidence(b) for b in A}
+            logE.update(wealth)
             drop = {b for b in A if wealth[b] >= log(sizes[0] / delta)}
             if drop == A:
                 drop = drop - {min(sorted(A), key=lambda b: wealth[b])}
@@ -457,7 +376,8 @@ def lexelim_phase(draw, K, m, delta, sizes, horizon, sigma=None):
                     frozen[b] += terms(b, a)
             while phase < m and len(A) <= sizes[phase]:
                 phase += 1
-    return played, A, out
+        logE.update({b: evidence(b) for b in A})
+    return played, A, out, logE
 
 
 def lexelim_tol(draw, K, m, delta, tol, res, horizon, sigma=None, rho=30.0):

@@ -11,64 +11,33 @@ from hypothesis import strategies as st
 
 import lexbandits as lb
 import oracle
+from tapes import drive, noise_sds, noisy, replay, tapes, tradeoffs
 
-# λ and σ are dyadic, so that both ways of summing a threshold are exact; coarse rewards make ties common
-tradeoffs = st.sampled_from([0.0, 0.5, 1.0, 2.0])
-coarse = st.integers(-4, 4).map(float)
-fine = st.floats(-4, 4, width=32)
-
-
-@st.composite
-def tapes(draw):
-    """K, m, a horizon and rewards for any round and arm: a level per arm that widths can see, and noise."""
-    K, m = draw(st.integers(2, 6)), draw(st.integers(1, 3))
-    level = draw(st.lists(st.lists(st.integers(0, 3), min_size=m, max_size=m), min_size=K, max_size=K))
-    scale = draw(st.sampled_from([0.0, 2.0, 16.0]))
-    noise = draw(st.lists(st.lists(coarse | fine, min_size=m, max_size=m), min_size=1, max_size=40))
-
-    def reward(t, a):
-        row = noise[(t * 7 + a * 3) % len(noise)]
-        return [scale * level[a][i] + row[i] for i in range(m)]
-
-    return K, m, draw(st.integers(0, 120)), reward
-
-
-def drive(policy, draw, horizon):
-    """Run a policy by ask and tell."""
-    played = []
-    while not policy.finished and len(played) < horizon:
-        arm = policy.ask()
-        policy.tell(arm, draw(len(played), arm))
-        played.append(arm)
-    return played, set(policy.candidates), [tuple(e) for e in policy.eliminations]
-
-
-def scales(data, m):
-    return data.draw(st.none() | st.lists(st.sampled_from([0.25, 0.5, 2.0]), min_size=m, max_size=m))
+# λ and σ are dyadic, so that both ways of summing a threshold are exact; widths must see the levels
+PAPER_TAPES = tapes(scales=(0.0, 2.0, 16.0), rounds=120)
+DYADIC = (0.25, 0.5, 2.0)
 
 
 @pytest.mark.interpreted
-@given(tapes(), tradeoffs, st.data())
+@given(PAPER_TAPES, tradeoffs, st.data())
 @settings(max_examples=300, deadline=None)
 def test_lexelim_in_is_algorithm_2(tape, tradeoff, data):
     K, m, horizon, draw = tape
-    sigma = scales(data, m)
+    sigma = noise_sds(data, m, DYADIC)
     policy = lb.LexElimIn(K, m, delta=0.5, tradeoff=tradeoff, noise_sd=sigma or 1.0)
     expected = oracle.lexelim_in(draw, K, m, 0.5, tradeoff, horizon, sigma)
     assert drive(policy, draw, horizon) == expected
-    replayed = policy.fresh()
-    replayed.tell_many(expected[0], [draw(t, a) for t, a in enumerate(expected[0])])
-    assert replayed == policy
+    assert replay(policy, expected[0], draw) == policy
 
 
 @pytest.mark.interpreted
-@given(tapes(), st.data())
+@given(PAPER_TAPES, st.data())
 @settings(max_examples=300, deadline=None)
 def test_lexelim_out_is_algorithm_1(tape, data):
     K, m, horizon, draw = tape
     sizes = data.draw(st.lists(st.integers(1, K), min_size=m - 1, max_size=m - 1))
     sizes = [*sorted(sizes, reverse=True), 1]
-    sigma = scales(data, m)
+    sigma = noise_sds(data, m, DYADIC)
     policy = lb.LexElimOut(K, m, delta=0.5, optimal_set_sizes=sizes, noise_sd=sigma or 1.0)
     expected = oracle.lexelim_out(draw, K, m, 0.5, sizes, horizon, sigma)
     assert drive(policy, draw, horizon) == expected
@@ -81,12 +50,7 @@ def test_simulated_runs_are_the_oracles_runs(seed):
     instance = lb.random_instance(3 + seed % 4, 1 + seed % 3, seed=seed, max_tradeoff=2, noise_sd=0.03)
     K, m = instance.means.shape
     horizon = 8000
-    noise = np.random.Generator(np.random.SFC64(np.random.SeedSequence(seed, spawn_key=(1,))))
-    table = 0.03 * noise.standard_normal((horizon, m))
-
-    def draw(t, a):
-        return (instance.means[a] + table[t]).tolist()
-
+    draw = noisy(instance, seed, horizon, replication=1)
     tradeoff = np.ceil(instance.tradeoff * 4) / 4
     runs = [
         (

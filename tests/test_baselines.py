@@ -25,43 +25,16 @@ from lexbandits.policies.pf_lex import chain, kept
 from lexbandits.policies.ucb_alpha import parted
 from lexbandits.simulation.trajectory import play
 from lexbandits.world.noise import stream
+from tapes import drive, noisy, replay, tapes
 
 long = pytest.mark.skipif(INTERPRETED, reason="millions of rounds")
-
-coarse = st.integers(-4, 4).map(float)
-fine = st.floats(-4, 4, width=32)
-
-
-@st.composite
-def tapes(draw, most=3):
-    """K, m, a horizon and rewards for any round and arm; coarse ones make ties common."""
-    K, m = draw(st.integers(2, 6)), draw(st.integers(1, most))
-    level = draw(st.lists(st.lists(st.integers(0, 3), min_size=m, max_size=m), min_size=K, max_size=K))
-    scale = draw(st.sampled_from([0.0, 0.5, 2.0]))
-    noise = draw(st.lists(st.lists(coarse | fine, min_size=m, max_size=m), min_size=1, max_size=40))
-
-    def reward(t, a):
-        row = noise[(t * 7 + a * 3) % len(noise)]
-        return [scale * level[a][i] + row[i] for i in range(m)]
-
-    return K, m, draw(st.integers(0, 150)), reward
-
-
-def by_ask_and_tell(policy, draw, horizon):
-    played = []
-    while not policy.finished and len(played) < horizon:
-        arm = policy.ask()
-        policy.tell(arm, draw(len(played), arm))
-        played.append(arm)
-    return played
 
 
 def check(policy, draw, horizon, expected, left=None, out=()):
     """Oracle = ask/tell = replay = simulate: arms, candidates and eliminations."""
     told = policy.fresh()
-    assert by_ask_and_tell(told, draw, horizon) == expected
-    replayed = policy.fresh()
-    replayed.tell_many(expected, [draw(t, a) for t, a in enumerate(expected)])
+    assert drive(told, draw, horizon)[0] == expected
+    replayed = replay(policy, expected, draw)
     assert replayed == told
     rounds = iter(range(horizon))
     instance = lb.Instance(
@@ -112,7 +85,7 @@ def test_ucb_alpha_is_the_published_one(tape, delta, sigma, alpha, rigorous, dat
     check(policy, draw, horizon, *expected)
 
 
-@given(tapes(most=4), deltas, st.sampled_from([0.1, 1.0, 4.0]), st.data())
+@given(tapes(objectives=4), deltas, st.sampled_from([0.1, 1.0, 4.0]), st.data())
 @settings(max_examples=150)
 def test_pf_lex_is_the_published_one(tape, delta, epsilon, data):
     K, m, horizon, draw = tape
@@ -173,13 +146,12 @@ for label, (name, settings) in policies.items():
 def test_a_simulated_run_is_the_ask_and_tell_run_on_the_same_noise(label):
     name, given = POLICIES[label]
     instance = lb.Instance(MEANS, noise_sd=0.3)
-    rng = stream(8, 1)
-    noise = 0.3 * rng.standard_normal((1500, 3))
     policy = lb.BY_NAME[name](5, 3, **given)
     run = lb.simulate(policy, instance, horizon=1500, seed=8, replication=1)
     policy.start_run(8, 1)
-    assert by_ask_and_tell(policy, lambda t, a: instance.means[a] + noise[t], 1500) == run.arms.tolist()
-    assert policy.eliminations == run.eliminations
+    played, _, out = drive(policy, noisy(instance, 8, 1500, replication=1), 1500)
+    assert played == run.arms.tolist()
+    assert out == list(map(tuple, run.eliminations))
 
 
 @long
@@ -439,7 +411,7 @@ def test_the_answer_of_a_stopped_set_stands_whatever_comes_late():
         lb.ExponentialGapElimination(3, 1, delta=0.1, target_size=2, noise_sd=0.05, scale=1000),
         lb.UCBAlpha(3, 1, delta=0.1, alpha=2, target_size=2, noise_sd=0.05),
     ):
-        by_ask_and_tell(policy, lambda t, a: [[1.0, 0.0, 1.1][a]], 1000)
+        drive(policy, lambda t, a: [[1.0, 0.0, 1.1][a]], 1000)
         assert policy.finished
         assert (policy.candidates, policy.recommendation) == ((0, 2), 2)
         policy.tell_many([0] * 50 + [1] * 50, [[9.0]] * 100)

@@ -1,9 +1,10 @@
-"""Are the documents true? Their examples run, and every row of PAPER.md resolves."""
+"""Are the documents true? Their examples run, their links lead somewhere, every row of PAPER.md resolves."""
 
 import doctest
 import importlib
 import pkgutil
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -11,49 +12,106 @@ import pytest
 import lexbandits as lb
 
 ROOT = Path(__file__).parent.parent
-PAGES = sorted([ROOT / "README.md", ROOT / "ARCHITECTURE.md", *(ROOT / "docs").glob("*.md")])
+DOCS = sorted((ROOT / "docs").glob("*.md"))
+PAGES = [*sorted(ROOT.glob("*.md")), *DOCS]
 OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+LINK = r"\]\(([^)#]+?)(?:#[^)]*)?\)"
+
+
+def prose(page):
+    return re.sub(r"```.*?```", "", page.read_text("utf-8"), flags=re.DOTALL)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_the_examples_of_a_page_give_what_they_show(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    result = doctest.testfile(str(page), module_relative=False, optionflags=OPTIONS)
+    result = doctest.testfile(str(page), module_relative=False, optionflags=OPTIONS, encoding="utf-8")
     assert result.failed == 0
 
 
-@pytest.mark.parametrize(
-    "page", [*PAGES, ROOT / "PAPER.md", ROOT / "CHANGELOG.md"], ids=lambda page: page.name
-)
-def test_links_between_pages_lead_somewhere(page):
-    prose = re.sub(r"```.*?```", "", page.read_text(), flags=re.DOTALL)
-    for target in re.findall(r"\]\(([^)#]+?)(?:#[^)]*)?\)", prose):
-        if "://" not in target:
-            assert (page.parent / target).exists(), f"{page.name} links to {target}"
-
-
-def modules():
-    return [m.name for m in pkgutil.walk_packages(lb.__path__, "lexbandits.")]
-
-
-@pytest.mark.parametrize("name", modules())
+@pytest.mark.parametrize("name", [m.name for m in pkgutil.walk_packages(lb.__path__, "lexbandits.")])
 def test_the_examples_in_docstrings_give_what_they_show(name):
     result = doctest.testmod(importlib.import_module(name), optionflags=OPTIONS)
     assert result.failed == 0
 
 
-def test_the_readme_has_an_example():
-    assert ">>>" in (ROOT / "README.md").read_text()
+@pytest.mark.parametrize("name", ["README.md", "docs/getting-started.md", "docs/choosing.md"])
+def test_a_page_about_use_has_an_example(name):
+    assert ">>>" in (ROOT / name).read_text("utf-8")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_between_pages_lead_somewhere(page):
+    for target in re.findall(LINK, prose(page)):
+        if "://" not in target:
+            assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+@pytest.mark.parametrize("page", DOCS, ids=lambda page: page.name)
+def test_the_readme_leads_to_every_page(page):
+    assert f"docs/{page.name}" in re.findall(LINK, prose(ROOT / "README.md"))
+
+
+def test_the_page_of_the_built_package_names_files_where_the_readme_links_to_them():
+    """The rule is in pyproject.toml: on a package index there are no files beside the page."""
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+    page = (ROOT / "README.md").read_text("utf-8")
+    for rule in settings["tool"]["hatch"]["metadata"]["hooks"]["fancy-pypi-readme"]["substitutions"]:
+        page = re.sub(rule["pattern"], rule["replacement"], page)
+    assert "getting started (`docs/getting-started.md`)" in page
+    assert all("://" in target for target in re.findall(r"\]\(([^)]+)\)", page))
+
+
+# --- PAPER.md
 
 
 def rows():
-    table = (ROOT / "PAPER.md").read_text().split("## Symbols")[0]
-    cells = [
-        [cell.strip() for cell in line.strip("|").split("|")]
-        for line in table.splitlines()
-        if line[:1] == "|"
-    ]
-    return cells[2:]
+    table = (ROOT / "PAPER.md").read_text("utf-8").split("## Symbols")[0]
+    lines = [line for line in table.splitlines() if line.startswith("|")]
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[2:]]
+
+
+KINDS = {
+    "Algorithm": "Algorithms?",
+    "Corollary": "Corollary|Corollaries",
+    "Definition": "Definitions?",
+    "Eq.": r"Eqs?\.",
+    "Figure": "Figures?",
+    "Lemma": "Lemmas?",
+    "Remark": "Remarks?",
+    "Theorem": "Theorems?",
+}
+
+
+def cited(kind, document):
+    """The numbers of this kind that a text names: "Lemma 2", "Lemmas 5 and 7", "Theorems 1 to 4"."""
+    number = r"\(?(\d+)\)?(?![\d.]\d)"
+    several = rf"(?<!\w)(?:{KINDS[kind]})\s+{number}((?:(?:, and|,|\s+and|\s+to|–|-)\s*{number})*)"
+    numbers = set()
+    for first, rest, *_ in re.findall(several, document):
+        last = int(first)
+        numbers.add(last)
+        for joined, text in re.findall(r"(and|to|,|–|-)\s*\(?(\d+)", rest):
+            numbers |= set(range(last, int(text) + 1)) if joined in ("to", "–", "-") else {int(text)}
+            last = int(text)
+    return numbers
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "numbers"),
+    [
+        ("Lemma", "Lemma 2", {2}),
+        ("Lemma", "Lemma 21: Eq. (2), Theorem 2, 2 pulls", {21}),
+        ("Lemma", "Dilemma 2 and 2 more", set()),
+        ("Lemma", "Lemmas 5 and 7 and Theorem 3", {5, 7}),
+        ("Theorem", "Theorems 1 to 4, Corollary 1", {1, 2, 3, 4}),
+        ("Eq.", "Lemma 1, Eq. (4); Eqs. (7)–(9)", {4, 7, 8, 9}),
+        ("Definition", "Definitions 1, 2, and 3: 4", {1, 2, 3}),
+        ("Corollary", "Corollary 1", {1}),
+    ],
+)
+def test_a_citation_has_its_kind_and_its_number(kind, text, numbers):
+    assert cited(kind, text) == numbers
 
 
 def resolve(path):
@@ -75,43 +133,20 @@ def test_every_row_of_the_paper_resolves_to_a_symbol_that_cites_it(row):
     if symbol == "none":
         assert len(remark) > 20, f"{item} needs a sentence that says why it has no symbol"
         return
-    found = resolve(symbol.strip("`"))
-    document = found.__doc__ or ""
-    if item.split()[0] in {
-        "Definition",
-        "Eq.",
-        "Lemma",
-        "Theorem",
-        "Corollary",
-        "Algorithm",
-        "Figure",
-        "Remark",
-    }:
-        number = item.split()[1].strip("()")
-        cited = re.search(
-            rf"(Definitions?|Eqs?\.|Lemmas?|Theorems?|Corollary|Algorithms?|Figures?|Remarks?)[^.;]*\b{number}\b",
-            document,
-        )
-        assert cited, f"the docstring of {symbol} does not cite {item}"
+    document = resolve(symbol.strip("`")).__doc__ or ""
+    kind, _, number = item.partition(" ")
+    if kind in KINDS:
+        assert int(number.strip("()")) in cited(kind, document), f"{symbol} does not cite {item}"
     else:
         assert item in document, f"the docstring of {symbol} does not mention {item}"
 
 
 def test_every_numbered_item_of_the_paper_has_a_row():
-    items = {row[0] for row in rows()}
-    expected = {f"Theorem {n}" for n in range(1, 5)} | {f"Lemma {n}" for n in range(1, 8)}
-    expected |= {f"Eq. ({n})" for n in range(1, 7)} | {
-        "Definition 1",
-        "Definition 2",
-        "Corollary 1",
-        "Table 1",
-    }
-    expected |= (
-        {"Algorithm 1", "Algorithm 2"}
-        | {f"Remark {n}" for n in range(1, 5)}
-        | {f"Figure {n}" for n in range(1, 4)}
-    )
-    assert expected <= items
+    counts = {"Theorem": 4, "Lemma": 7, "Definition": 2, "Algorithm": 2, "Corollary": 1, "Table": 1}
+    counts |= {"Remark": 4, "Figure": 3}
+    expected = {f"{kind} {n}" for kind, last in counts.items() for n in range(1, last + 1)}
+    expected |= {f"Eq. ({n})" for n in range(1, 7)}
+    assert expected <= {row[0] for row in rows()}
 
 
 @pytest.mark.parametrize("name", lb.__all__)

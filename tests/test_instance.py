@@ -3,9 +3,11 @@
 from fractions import Fraction
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.special import hyp1f1
 
 import lexbandits as lb
 from lexbandits.world.noise import DRAWS, stream, world
@@ -144,11 +146,24 @@ def test_an_arm_that_gains_for_nothing_makes_the_tradeoff_infinite():
         ([["a", "b"]], ValueError),
         ([[None, 1]], TypeError),
         (3, TypeError),
+        ("12", TypeError),
+        (["12", "34"], TypeError),
+        ([b"12", b"34"], TypeError),
+        ({0: [1, 2], 1: [3, 4]}, TypeError),
+        ([{0: 1, 1: 2}], TypeError),
+        ([{1, 2}, {3, 4}], TypeError),
+        (np.ma.masked_equal([[1.0, 2.0], [3.0, 4.0]], 4.0), TypeError),
     ],
 )
 def test_bad_means_are_refused(means, error):
     with pytest.raises(error, match="means"):
         lb.Instance(means)
+
+
+def test_the_columns_of_a_data_frame_are_objectives():
+    rows = [[0.9, 0.2], [0.9, 0.7], [0.5, 0.9]]
+    for names in ([0, 1], ["10", "20"], ["quality", "cost"]):
+        assert lb.Instance(pd.DataFrame(rows, columns=names, index=[7, 8, 9])) == lb.Instance(rows)
 
 
 @pytest.mark.parametrize(
@@ -194,6 +209,33 @@ def test_an_instance_cannot_be_changed_by_accident():
         instance.means[0, 0] = 5
     with pytest.raises(ValueError, match="read-only"):
         instance.gaps[0, 0] = 5
+
+
+def test_noise_knows_its_standard_deviation():
+    means = [[0.5, 0.1], [0.2, 0.03], [1.0, 0.0]]
+    bernoulli = lb.Instance(means, noise="bernoulli")
+    np.testing.assert_allclose(bernoulli.arm_noise_sds, np.sqrt([[0.25, 0.09], [0.16, 0.0291], [0, 0]]))
+    np.testing.assert_allclose(bernoulli.noise_sds, [0.5, 0.3])
+    beta = lb.Instance([[0.5, 0.1], [0.2, 0.3]], noise="beta", noise_sd=[0.2, 0.1])
+    assert beta.noise_sds.tolist() == [0.2, 0.1]
+    assert lb.Instance(means, noise_sd=[1, 2]).sub_gaussian_sds.tolist() == [1, 2]
+    assert lb.Instance([[1.0], [0.0]], noise="bernoulli").sub_gaussian_sds.tolist() == [0.0]
+
+
+@pytest.mark.parametrize("mean", [0.001, 0.03, 0.3, 0.4999999, 0.5, 0.9])
+def test_the_sub_gaussian_scale_bounds_every_moment(mean):
+    """log E exp(t(X − μ)) ≤ σ²t²/2 for all t; for Bernoulli no smaller σ would do."""
+    t = np.concatenate((-np.geomspace(1e-3, 200, 400), np.geomspace(1e-3, 200, 400)))
+    (sigma,) = lb.Instance([[mean]], noise="bernoulli").sub_gaussian_sds
+    moments = np.logaddexp(np.log1p(-mean), t + np.log(mean)) - t * mean
+    assert np.all(moments <= (sigma * t) ** 2 / 2 * (1 + 1e-9) + 1e-12)
+    assert np.any(moments[np.abs(t) > 0.1] > (0.999 * sigma * t[np.abs(t) > 0.1]) ** 2 / 2)
+    sd = 0.3 * np.sqrt(mean * (1 - mean))
+    instance = lb.Instance([[mean]], noise="beta", noise_sd=sd)
+    (sigma,) = instance.sub_gaussian_sds
+    a, b = world(instance).shapes[0, 0]
+    moments = np.log(hyp1f1(a, a + b, t)) - t * mean
+    assert np.all(moments <= (sigma * t) ** 2 / 2 * (1 + 1e-9) + 1e-9)
 
 
 @pytest.mark.parametrize("noise", ["gaussian", "bernoulli", "beta", "correlated"])

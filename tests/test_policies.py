@@ -2,7 +2,10 @@
 
 import copy
 import json
+import os
 import pickle
+import subprocess
+import sys
 from typing import NamedTuple
 
 import numpy as np
@@ -11,6 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import lexbandits as lb
+from lexbandits.jit import INTERPRETED, fused
 from lexbandits.policies.base import record
 
 K, M = 4, 2
@@ -18,13 +22,12 @@ K, M = 4, 2
 EXAMPLES = {
     "LexElimOut": {"delta": 0.3, "optimal_set_sizes": [2, 1], "noise_sd": 0.2},
     "LexElimIn": {"delta": 0.3, "tradeoff": 0.5, "noise_sd": [0.2, 0.1]},
-    "LexElimCone": {
+    "LexElimPool": {
         "delta": 0.3,
         "tradeoff": 0.5,
         "noise_sd": [0.2, 0.1],
         "correlated": [[1.0, 0.2], [0.2, 1.0]],
     },
-    "LexElimPool": {"delta": 0.3, "tradeoff": 0.5, "noise_sd": [0.2, 0.1], "correlated": True},
     "LexElimPhase": {"delta": 0.3, "optimal_set_sizes": [2, 1], "noise_sd": 0.2},
     "LexElimTol": {"delta": 0.3, "tolerance": [0.5, 0.0], "resolution": 0.3, "noise_sd": [0.2, 0.1]},
     "ExponentialGapElimination": {"delta": 0.3, "noise_sd": [0.3, 0.2], "target_size": 2, "scale": 500.0},
@@ -173,7 +176,7 @@ def test_pulls_in_flight_are_spread_over_the_arms(name):
 
 
 @pytest.mark.interpreted
-def test_rewards_in_any_order_within_a_sweep_are_accepted(name):
+def test_rewards_in_any_order_within_a_pass_are_accepted(name):
     policy = make(name)
     rng = np.random.default_rng(3)
     for _ in range(20):
@@ -266,6 +269,8 @@ BAD_TELLS = [
     (("0", [0.0, 0.0]), TypeError),
     ((True, [0.0, 0.0]), TypeError),
     ((0, [10**400, 0]), ValueError),
+    ((0, [1e308, 0.0]), ValueError),  # finite, but its sums need not be
+    ((0, np.array([1e200, 0.0], dtype=">f8")), ValueError),
     ((0, ["a", "b"]), TypeError),
     ((0, ["1.0", "2.0"]), TypeError),
     ((0, [1j, 0.0]), TypeError),
@@ -297,6 +302,68 @@ def test_a_missing_value_is_accepted_only_where_the_class_says_so(name):
         with pytest.raises(ValueError, match="measured"):
             policy.tell_many([0, 1], [[1.0, 1.0], [None, 1.0]])
         assert pickle.dumps(policy) == before
+
+
+def test_a_masked_value_is_not_measured(name):
+    policy = make(name)
+    hidden = np.ma.masked_array([[7.0, 1.0], [0.5, 0.5]], mask=[[True, False], [False, False]])
+    for call in (
+        lambda: policy.tell(0, hidden[0]),
+        lambda: policy.tell(0, [np.ma.masked, 1.0]),
+        lambda: policy.tell_many([0, 1], hidden),
+        lambda: policy.tell_many([0, 1], list(hidden)),
+    ):
+        if policy.accepts_missing:
+            call()
+            assert np.isnan(policy.means[0, 0])
+        else:
+            before = pickle.dumps(policy)
+            with pytest.raises(ValueError, match="measured"):
+                call()
+            assert pickle.dumps(policy) == before
+    policy.tell(1, hidden[1])
+    assert policy.pulls[1] >= 1
+
+
+@pytest.mark.parametrize("kind", [">f8", "<f8", ">f4", "float16", "longdouble", ">i4", object])
+def test_numbers_of_any_make_are_the_same_numbers(name, kind):
+    one, other = make(name), make(name)
+    rewards = np.array([[0.0, 1.0], [2.0, 3.0]])
+    one.tell(0, rewards[1])
+    one.tell_many([1, 2], rewards)
+    other.tell(0, rewards[1].astype(kind))
+    other.tell_many([1, 2], rewards.astype(kind))
+    assert one == other
+
+
+@pytest.mark.parametrize(
+    ("rewards", "says"),
+    [
+        ([[1.0, 2.0], [3.0, "four"]], r"numbers, got \[3\.0, 'four'\] in row 1"),
+        ([[1.0, 2.0], [3.0, None]], r"measured, got \[3\.0, None\] in row 1"),
+        ([[1.0, 2.0], [3.0, np.inf]], r"finite .* got \[3\.0, inf\] in row 1"),
+        ([[1.0, 2.0]], r"shape \(2, 2\), one row per pull, got \(1, 2\)"),
+    ],
+)
+def test_an_error_in_a_history_names_its_row(rewards, says):
+    with pytest.raises((TypeError, ValueError), match=says):
+        make("UCB1").tell_many([0, 1], rewards)
+    with pytest.raises(ValueError, match="got 9 in row 1"):
+        make("UCB1").tell_many([0, 9], [[0.0, 0.0]] * 2)
+
+
+def test_many_asks_at_once_are_as_many_asks(name):
+    policy = make(name)
+    drive(policy, np.random.default_rng(6), 13)
+    before, flying = pickle.dumps(policy), [2, 0, 2]
+    expected = []
+    for _ in range(9):
+        expected.append(policy.ask([*flying, *expected]))
+    assert policy.ask_many(9, pending=flying) == expected
+    assert policy.ask_many(0) == []
+    assert pickle.dumps(policy) == before
+    with pytest.raises(ValueError, match="count"):
+        policy.ask_many(-1)
 
 
 @pytest.mark.parametrize("pending", [[K], [-1], [0, 99]])
@@ -401,3 +468,40 @@ def test_a_policy_outside_the_package_works_like_a_built_in_one(outside):
     policy = outside(K, M)
     policy.tell_many([0, 1], [[1.0, 1.0], [2.0, 2.0]])
     assert policy.ask() == 2
+
+
+# --- compiled code on disk
+
+FIRST_STEPS = """
+import lexbandits as lb
+policy = lb.RoundRobin(3, 2)
+policy.tell(policy.ask(), [1.0, 2.0])
+policy.tell_many([1, 2], [[0.0, 0.0], [1.0, 1.0]])
+print(policy.pulls.tolist(), policy.finished)
+"""
+
+
+@pytest.mark.skipif(INTERPRETED, reason="nothing is compiled")
+def test_compilation_is_announced_once_and_the_next_process_needs_none(tmp_path):
+    environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path)}
+    runs = [
+        subprocess.run([sys.executable, "-c", FIRST_STEPS], env=environment, capture_output=True, text=True)
+        for _ in range(2)
+    ]
+    assert [run.stdout for run in runs] == ["[1, 1, 1] False\n"] * 2
+    assert [run.stderr.count("compiling") for run in runs] == [1, 0]
+
+
+def test_a_loop_over_kernels_that_close_over_something_is_never_taken_for_another():
+    def raised(n):
+        def add(x):
+            return x + n
+
+        add = lb.kernel(add)
+
+        def loop(x):
+            return add(add(x))
+
+        return fused(loop, add)
+
+    assert [raised(n)(3) for n in (1, 2, 1)] == [5, 7, 5]

@@ -6,15 +6,15 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from typer.testing import CliRunner
 
-from lexbandits.cli import app
-from lexbandits.reproduction import claims, paper, report
+from lexbandits.reproduction import paper, regret, report
 
 FLAGS = [
     "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
     "--disable-background-networking", "--disable-component-update", "--disable-sync",
 ]  # fmt: skip
+ALL = tuple(paper.SECTIONS.values())
+CLAIMS = [claim for section in ALL for claim in section.claims]
 COMMAND = "lexbandits paper --out results/paper --replications 2"
 
 
@@ -23,8 +23,8 @@ def folder(tmp_path_factory):
     """A report of every section, with two replications."""
     out = tmp_path_factory.mktemp("paper")
     tables = paper.measure(replications=2, n_jobs=2, out=out / "runs")
-    verdicts = claims.verdicts(tables, paper.SECTIONS, COMMAND)
-    report.write(out, tables=tables, verdicts=verdicts, settings=paper.settings(2), command=COMMAND)
+    verdicts = paper.verdicts(tables, ALL, COMMAND)
+    report.write(out, ALL, tables=tables, verdicts=verdicts, settings=paper.settings(2), command=COMMAND)
     return out
 
 
@@ -66,7 +66,7 @@ def test_it_opens_without_network_or_complaints(page):
 
 def test_every_figure_is_shown(page):
     images = page.locator("img")
-    assert images.count() == len(paper.SECTIONS)
+    assert images.count() == len(ALL)
     for i in range(images.count()):
         image = images.nth(i)
         image.scroll_into_view_if_needed()
@@ -87,8 +87,8 @@ def test_it_fits_the_width_of_the_screen(page):
 
 def test_every_claim_has_a_verdict_numbers_and_a_command(page):
     cards = page.locator("article")
-    assert cards.count() == len(claims.CLAIMS)
-    for claim in claims.CLAIMS:
+    assert cards.count() == len(CLAIMS)
+    for claim in CLAIMS:
         card = page.locator(f"article#{claim.name}")
         assert card.locator(".badge").inner_text().split(" ", 1)[1].startswith(("holds", "does not hold"))
         assert card.locator("li").count() >= 1
@@ -97,9 +97,9 @@ def test_every_claim_has_a_verdict_numbers_and_a_command(page):
 
 def test_the_overview_leads_to_the_claims(page):
     links = page.locator(".overview a")
-    assert links.count() == len(claims.CLAIMS)
+    assert links.count() == len(CLAIMS)
     links.last.click()
-    assert page.locator(f"article#{claims.CLAIMS[-1].name}").evaluate(
+    assert page.locator(f"article#{CLAIMS[-1].name}").evaluate(
         "e => Math.abs(e.getBoundingClientRect().top) < window.innerHeight"
     )
 
@@ -108,7 +108,7 @@ def test_figures_and_data_are_files_too(folder):
     for section in paper.SECTIONS:
         assert (folder / "figures" / f"{section}.png").read_bytes().startswith(b"\x89PNG")
         assert (folder / "figures" / f"{section}.pdf").read_bytes().startswith(b"%PDF")
-    for name in ("acceleration", "regret", "samples", "bounds", "sensitivity", "verdicts", "settings"):
+    for name in ("acceleration", "regret", "samples", "theorems", "sensitivity", "verdicts", "settings"):
         assert len(pd.read_csv(folder / "data" / f"{name}.csv")) > 0
 
 
@@ -120,35 +120,8 @@ def test_a_sample_count_never_stands_without_its_errors(folder):
 
 def test_a_second_run_takes_the_first_ones_results(folder):
     blocks = {path: path.stat().st_mtime_ns for path in (folder / "runs").rglob("*.npz")}
-    again = paper.measure(["regret"], replications=2, out=folder / "runs")
+    again = paper.measure([regret.SECTION], replications=2, out=folder / "runs")
     pd.testing.assert_frame_equal(
         again["regret_end"], pd.read_csv(folder / "data" / "regret_end.csv"), check_exact=False
     )
     assert {path: path.stat().st_mtime_ns for path in (folder / "runs").rglob("*.npz")} == blocks
-
-
-def test_the_command_writes_the_report_and_prints_the_verdicts(tmp_path):
-    asked = ["paper", "--out", str(tmp_path), "--only", "acceleration", "--replications", "2"]
-    done = CliRunner().invoke(app, asked)
-    assert done.exit_code == 0, done.output
-    assert "both-yellow-arms" in done.output
-    text = (tmp_path / "report-acceleration.html").read_text(encoding="utf-8")
-    assert text.count("<img") == 1
-    assert text.count("<article") == 3
-
-
-def test_the_command_names_what_it_does_not_know(tmp_path):
-    done = CliRunner().invoke(app, ["paper", "--out", str(tmp_path), "--only", "regrets"])
-    assert done.exit_code == 2
-    assert "regrets" in done.output
-
-
-def test_one_claim_is_judged_alone(tmp_path):
-    asked = ["paper", "--out", str(tmp_path), "--claim", "far-yellow-arm", "--replications", "2"]
-    done = CliRunner().invoke(app, asked)
-    assert done.exit_code == 0
-    assert claims.named("far-yellow-arm").statement in done.output
-    assert not (tmp_path / "report.html").exists()
-    wrong = CliRunner().invoke(app, ["paper", "--out", str(tmp_path), "--claim", "far-yelow-arm"])
-    assert wrong.exit_code == 2
-    assert "did you mean 'far-yellow-arm'?" in wrong.output

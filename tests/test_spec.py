@@ -10,6 +10,7 @@ from typer.testing import CliRunner
 import lexbandits as lb
 from lexbandits.cli import app
 from lexbandits.simulation import spec, summary
+from lexbandits.simulation.informed import informed
 
 PAGE = Path(__file__).parent.parent / "docs" / "simulation.md"
 
@@ -92,6 +93,35 @@ def test_what_is_wrong_is_named(tmp_path, before, after, says):
     assert before in SMALL
     with pytest.raises(ValueError, match=says):
         spec.load(written(tmp_path, SMALL.replace(before, after, 1)))
+
+
+def test_a_file_that_is_no_text_is_named(tmp_path):
+    path = tmp_path / "cells.toml"
+    path.write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(ValueError, match=r"cells\.toml is not TOML"):
+        spec.load(path)
+
+
+def test_a_policy_is_informed_of_what_it_takes_and_was_not_given():
+    instance = lb.paper_instance(10)
+    out = informed(lb.LexElimOut, instance, delta=0.1)
+    told = {"delta": 0.1, "optimal_set_sizes": [3, 2, 1], "noise_sd": instance.noise_sd}
+    assert out.settings == {"n_arms": 10, "n_objectives": 3, **told}
+    assert informed(lb.LexElimIn, instance, delta=0.1, noise_sd=1.0).settings["noise_sd"] == 1.0
+    assert informed(lb.LexElimIn, instance, delta=0.1).settings["tradeoff"] == 2.0
+    assert informed(lb.UCBAlpha, instance, delta=0.1, alpha=3.0).settings["target_size"] == 3
+    tol = informed(lb.LexElimTol, instance, delta=0.1)
+    assert tol.settings["tolerance"] == 0.0
+    np.testing.assert_allclose(tol.settings["resolution"], [0.1, 0.2, 0.2])
+    tied = lb.Instance([[1, 1], [1, 0]])
+    assert informed(lb.LexElimTol, tied, delta=0.1).settings["resolution"] == [1.0, 1.0]
+
+
+def test_coins_tell_the_scale_that_keeps_promises(tmp_path):
+    text = SMALL.replace("noise_sd = 0.2", 'noise = "bernoulli"')
+    cell = spec.load(written(tmp_path, text)).cells[0]
+    assert cell.policy.settings["noise_sd"] == cell.instance.sub_gaussian_sds.tolist()
+    assert cell.policy.settings["noise_sd"][1] == 0.5
 
 
 def test_nothing_to_run(tmp_path):

@@ -1,7 +1,7 @@
 """Which option is best when several noisy measures matter in strict order of priority?
 
-The public names are written in `__init__.pyi`; each is loaded on first use, so that `import lexbandits`
-costs nothing it does not need.
+The public names are written in `__init__.pyi`, those of the policies in `policies/__init__.py`. Each is
+loaded on first use, so that `import lexbandits` costs nothing it does not need.
 """
 
 import ast
@@ -11,12 +11,22 @@ from typing import Any
 
 __version__ = "0.2.0"
 
-_HOME_OF = {
-    name.asname or name.name: line.module or __name__
-    for line in ast.parse(Path(__file__).with_suffix(".pyi").read_text("utf-8")).body
-    if isinstance(line, ast.ImportFrom)
-    for name in line.names
-}
+
+def _homes(source: Path) -> dict[str, str]:
+    """The names that a file imports and the modules they come from."""
+    homes = {}
+    for line in ast.parse(source.read_text("utf-8")).body:
+        if isinstance(line, ast.ImportFrom):
+            home = line.module or __name__
+            for name in line.names:
+                if name.name == "*":
+                    homes |= _homes(source.parent.joinpath(*home.split(".")[1:], "__init__.py"))
+                else:
+                    homes[name.name] = home
+    return homes
+
+
+_HOME_OF = _homes(Path(__file__).with_suffix(".pyi"))
 
 __all__ = ["__version__", *_HOME_OF]
 

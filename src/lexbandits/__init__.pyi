@@ -1,25 +1,13 @@
-"""The public names and where they live: the one list, read by type checkers and by `__init__.py`."""
+"""The public names and where they live, read by type checkers and by `__init__.py`."""
 
 from lexbandits import theory as theory
 from lexbandits.jit import kernel as kernel
+from lexbandits.policies import *  # noqa: F403
 from lexbandits.policies import BY_NAME as BY_NAME
 from lexbandits.policies.base import Arms as Arms
 from lexbandits.policies.base import Elimination as Elimination
 from lexbandits.policies.base import Rules as Rules
 from lexbandits.policies.base import untried as untried
-from lexbandits.policies.exponential_gap import ExponentialGapElimination as ExponentialGapElimination
-from lexbandits.policies.lexelim_in import LexElimIn as LexElimIn
-from lexbandits.policies.lexelim_out import LexElimOut as LexElimOut
-from lexbandits.policies.lexelim_phase import LexElimPhase as LexElimPhase
-from lexbandits.policies.lexelim_pool import LexElimPool as LexElimPool
-from lexbandits.policies.lexelim_tol import LexElimTol as LexElimTol
-from lexbandits.policies.moss import MOSSAnytime as MOSSAnytime
-from lexbandits.policies.pf_lex import PFLex as PFLex
-from lexbandits.policies.policy import Policy as Policy
-from lexbandits.policies.round_robin import RoundRobin as RoundRobin
-from lexbandits.policies.thompson import ThompsonSampling as ThompsonSampling
-from lexbandits.policies.ucb1 import UCB1 as UCB1
-from lexbandits.policies.ucb_alpha import UCBAlpha as UCBAlpha
 from lexbandits.simulation.results import Results as Results
 from lexbandits.simulation.sweep import Cell as Cell
 from lexbandits.simulation.sweep import sweep as sweep

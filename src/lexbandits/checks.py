@@ -1,13 +1,20 @@
-"""Checks of a policy's settings: each returns the value in its plain form or says what was wrong."""
+"""Checks of settings and of rewards: each returns the value in its plain form or says what was wrong.
+
+A setting's name decides its check, in every policy alike: `checked_settings`.
+"""
 
 import math
 import operator
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
+
+LARGEST = 1e100  # of a reward: sums of any number of them, and their squares, stay finite
+
+# --- numbers
 
 
 def whole(name: str, value: Any, *, least: int, most: int | None = None) -> int:
@@ -77,9 +84,58 @@ def per_objective(
     return [check(f"{name}[{i}]", v) for i, v in enumerate(values)]
 
 
-def spread(value: float | Sequence[float], n_objectives: int) -> np.ndarray[Any, np.dtype[np.float64]]:
+def each_objective(value: float | Sequence[float], n_objectives: int) -> NDArray[np.float64]:
     """(m,) array of a setting given once or per objective."""
     return np.ascontiguousarray(np.broadcast_to(np.asarray(value, dtype=np.float64), (n_objectives,)))
+
+
+spread = each_objective
+
+
+def true_or_false(name: str, value: Any) -> bool:
+    """A truth value, and no number that stands for one."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise TypeError(f"{name} must be True or False, got {value!r}")
+    return bool(value)
+
+
+def one_of(name: str, value: Any, choices: Sequence[str]) -> str:
+    """One of the names in `choices`."""
+    if not isinstance(value, str):
+        raise TypeError(f"{name} must be one of {', '.join(choices)}, got {value!r}")
+    if value not in choices:
+        raise ValueError(f"{name} must be one of {', '.join(choices)}, got {value!r}")
+    return str(value)
+
+
+def correlation_matrix(name: str, value: Any, n_objectives: int) -> NDArray[np.float64]:
+    """(m, m) symmetric, positive semi-definite, with ones on its diagonal."""
+    expected = f"{name} must be an ({n_objectives}, {n_objectives}) correlation matrix"
+    try:
+        matrix = np.array(value)
+        if matrix.dtype.kind not in "fiu" or matrix.ndim == 0:
+            raise TypeError
+        matrix = matrix.astype(np.float64)
+    except (TypeError, ValueError):
+        raise TypeError(f"{expected}, got {value!r}") from None
+    if matrix.shape != (n_objectives, n_objectives):
+        raise ValueError(f"{expected}, got shape {matrix.shape}")
+    symmetric = np.isfinite(matrix).all() and np.array_equal(matrix, matrix.T)
+    if not symmetric or not np.all(np.diag(matrix) == 1) or np.linalg.eigvalsh(matrix)[0] < -1e-12:
+        raise ValueError(
+            f"{expected}: symmetric, ones on the diagonal, positive semi-definite; got {matrix.tolist()}"
+        )
+    return matrix
+
+
+def dependence(name: str, value: Any, n_objectives: int) -> bool | list[list[float]]:
+    """False, True, or a correlation matrix as lists."""
+    if isinstance(value, (bool, np.bool_)):
+        return bool(value)
+    rows: list[list[float]] = correlation_matrix(
+        f"{name}, if not True or False,", value, n_objectives
+    ).tolist()
+    return rows
 
 
 def set_sizes(value: Any, n_arms: int, n_objectives: int) -> list[int]:
@@ -99,3 +155,149 @@ def set_sizes(value: Any, n_arms: int, n_objectives: int) -> list[int]:
     if sizes[-1] != 1:
         raise ValueError(f"optimal_set_sizes must end in 1, the lex-optimal arm alone, got {sizes}")
     return sizes
+
+
+# --- the settings of a policy
+
+_SETTINGS: dict[str, Callable[[str, Any, int, int], Any]] = {
+    "delta": lambda name, value, K, m: probability(name, value),
+    "tradeoff": lambda name, value, K, m: at_least(name, value, 0.0),
+    "optimal_set_sizes": lambda name, value, K, m: set_sizes(value, K, m),
+    "tolerance": lambda name, value, K, m: per_objective(name, value, m, zero=True),
+    "resolution": lambda name, value, K, m: (
+        None if value is None else per_objective(name, value, m, zero=True)
+    ),
+    "noise_sd": lambda name, value, K, m: per_objective(name, value, m),
+    "correlated": lambda name, value, K, m: dependence(name, value, m),
+    "objective": lambda name, value, K, m: whole(name, value, least=0, most=m - 1),
+    "target_size": lambda name, value, K, m: whole(name, value, least=1, most=K),
+    "alpha": lambda name, value, K, m: at_least(name, value, 1.0),
+    "epsilon": lambda name, value, K, m: positive(name, value),
+    "scale": lambda name, value, K, m: positive(name, value),
+    "rigorous": lambda name, value, K, m: true_or_false(name, value),
+    "variant": lambda name, value, K, m: one_of(name, value, ("official", "xue")),
+    "seed": lambda name, value, K, m: whole(name, value, least=0),
+}
+
+
+def checked_settings(n_arms: int, n_objectives: int, **given: Any) -> dict[str, Any]:
+    """All settings of a policy in their plain form, the shape first; a name must be known here."""
+    n_arms = whole("n_arms", n_arms, least=1)
+    n_objectives = whole("n_objectives", n_objectives, least=1)
+    checked = {name: _SETTINGS[name](name, value, n_arms, n_objectives) for name, value in given.items()}
+    return {"n_arms": n_arms, "n_objectives": n_objectives, **checked}
+
+
+# --- what a policy is told
+
+
+def checked_arm(arm: Any, n_arms: int) -> int:
+    """An arm's index."""
+    return whole("an arm", arm, least=0, most=n_arms - 1)
+
+
+def checked_pending(pending: Iterable[int], n_arms: int) -> NDArray[np.int64]:
+    """(K,) how many pulls of each arm are in flight."""
+    counts = np.zeros(n_arms, np.int64)
+    try:
+        arms = list(pending)
+    except TypeError:
+        raise TypeError(f"pending must be the arms in flight, such as [0, 2], got {pending!r}") from None
+    for arm in arms:
+        counts[checked_arm(arm, n_arms)] += 1
+    return counts
+
+
+def checked_reward(reward: ArrayLike, n_objectives: int, *, missing: bool) -> NDArray[np.float64]:
+    """(m,) one reward; nan for None, or a masked value, where values may be missing."""
+    try:
+        vector = np.array(_unmasked(reward))
+    except ValueError:
+        raise ValueError(f"a reward is {n_objectives} numbers, got {reward!r}") from None
+    if vector.shape != (n_objectives,):
+        raise ValueError(f"a reward is {n_objectives} numbers, one per objective, got {reward!r}")
+    if vector.dtype != np.float64:
+        return _numbers(vector, missing, lambda _: repr(reward))
+    for value in vector.tolist():
+        if not -LARGEST <= value <= LARGEST:
+            raise _not_finite(repr(reward))
+    return vector
+
+
+def checked_history(
+    arms: ArrayLike, rewards: ArrayLike, n_arms: int, n_objectives: int, *, missing: bool
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """(T,) arms and (T, m) rewards, one row per pull."""
+    try:
+        played = np.array(arms)
+    except ValueError:
+        raise TypeError(f"arms must be a list of integers, got {arms!r}") from None
+    if played.size == 0:
+        played = played.astype(np.int64)
+    if played.ndim != 1 or played.dtype.kind not in "iu":
+        raise TypeError(f"arms must be a list of integers, got {arms!r}")
+    outside = (played < 0) | (played >= n_arms)
+    if outside.any():
+        row = int(np.flatnonzero(outside)[0])
+        raise ValueError(f"an arm must be in 0..{n_arms - 1}, got {int(played[row])} in row {row}")
+    given = _unmasked(rewards)
+    try:
+        table = np.array(given)
+    except ValueError:
+        raise ValueError(f"rewards must be a table with {n_objectives} columns") from None
+    if table.size == 0 and played.size == 0:
+        table = np.empty((0, n_objectives))
+    if table.shape != (played.size, n_objectives):
+        expected = (played.size, n_objectives)
+        raise ValueError(f"rewards must have shape {expected}, one row per pull, got {table.shape}")
+    if table.dtype.kind in "US":  # one text makes all of them text: look at what was given
+        table = np.array(given, dtype=object)
+    return played.astype(np.int64), _numbers(
+        table, missing, lambda row: f"{table[row].tolist()} in row {row}"
+    )
+
+
+def _unmasked(values: Any) -> Any:
+    """`values`, with None where a masked array hides a value."""
+    mask = getattr(values, "mask", None)
+    if mask is not None and isinstance(values, np.ndarray):
+        shown = np.array(values, dtype=object)
+        shown[np.broadcast_to(mask, shown.shape)] = None
+        return shown.tolist()
+    if isinstance(values, (list, tuple)) and any(isinstance(value, np.ndarray) for value in values):
+        return [_unmasked(value) for value in values]
+    return values
+
+
+def _numbers(values: NDArray[Any], missing: bool, where: Callable[[int], str]) -> NDArray[np.float64]:
+    """`values` as floats; `where(row)` says in an error what was given."""
+    if values.dtype.kind in "fiub":
+        numbers = np.ascontiguousarray(values, dtype=np.float64)
+        fine = np.abs(numbers) <= LARGEST
+        if not fine.all():
+            raise _not_finite(where(int(np.argwhere(~fine)[0][0])))
+        return numbers
+    if values.dtype.kind not in "OUS":
+        raise TypeError(f"rewards must be numbers, got {where(0)}")
+    numbers = np.empty(values.shape)
+    for index, value in np.ndenumerate(values):
+        if value is None:
+            if not missing:
+                raise ValueError(f"every objective must be measured, got {where(index[0])}")
+            numbers[index] = math.nan
+            continue
+        try:
+            if isinstance(value, (str, bytes)):
+                raise TypeError
+            numbers[index] = float(value)
+        except (TypeError, ValueError):
+            raise TypeError(f"rewards must be numbers, got {where(index[0])}") from None
+        except OverflowError:
+            raise _not_finite(where(index[0])) from None
+        if not abs(numbers[index]) <= LARGEST:
+            raise _not_finite(where(index[0]))
+    return numbers
+
+
+def _not_finite(given: str) -> ValueError:
+    return ValueError(f"rewards must be finite and at most {LARGEST:g} in size, got {given}")

@@ -1,7 +1,8 @@
 """The house style of figures: one look for everything that is drawn."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -58,30 +59,23 @@ def new_figure(width: float, height: float) -> "Figure":
     return Figure(figsize=(width, height))
 
 
+def save(figure: "Figure", path: Path, **options: Any) -> None:
+    """Write a figure in the format of its ending; the same figure gives the same bytes on any day."""
+    undated = {".svg": "Date", ".pdf": "CreationDate", ".png": "Software"}
+    with house_style():
+        figure.savefig(path, metadata={undated[path.suffix]: None}, **options)
+
+
 def label_ends(axes: "Axes", x_end: float, ends: Iterable[tuple[float, str, str]]) -> None:
     """Names beside the ends of curves, pushed apart where they would overlap, tied by thin lines."""
     ordered = sorted(ends)
     if not ordered:
         return
-    figure = axes.figure
-    height = axes.get_window_extent().height * 72 / figure.dpi
-    gap = 1.12 * SMALL / height
+    height = axes.get_window_extent().height * 72 / axes.figure.dpi
     to_axes = axes.transData + axes.transAxes.inverted()
     anchors = [to_axes.transform((x_end, y)) for y, _, _ in ordered]
-    places: list[float] = []
-    for _, y in anchors:
-        places.append(max(float(y), places[-1] + gap) if places else float(y))
-    # clusters drift up when pushed apart: centre them, and keep everything inside
-    shift = float(np.mean([place - y for place, (_, y) in zip(places, anchors, strict=True)]))
-    places = [place - shift for place in places]
-    ceiling = 1.0
-    for i in reversed(range(len(places))):
-        places[i] = min(places[i], ceiling)
-        ceiling = places[i] - gap
-    floor = 0.0
-    for i in range(len(places)):
-        places[i] = max(places[i], floor)
-        floor = places[i] + gap
+    places = pushed_apart([float(y) for _, y in anchors], 1.12 * SMALL / height)
+    line: Any = {"arrowstyle": "-", "lw": 0.4, "shrinkA": 1, "shrinkB": 0, "relpos": (0, 0.5)}
     for place, (x, y), (_, name, colour) in zip(places, anchors, ordered, strict=True):
         axes.annotate(
             name,
@@ -93,15 +87,27 @@ def label_ends(axes: "Axes", x_end: float, ends: Iterable[tuple[float, str, str]
             fontsize=SMALL,
             color=colour,
             annotation_clip=False,
-            arrowprops={
-                "arrowstyle": "-",
-                "color": colour,
-                "lw": 0.4,
-                "shrinkA": 1,
-                "shrinkB": 0,
-                "relpos": (0, 0.5),
-            },
+            arrowprops=line | {"color": colour},
         )
+
+
+def pushed_apart(values: Sequence[float], gap: float) -> list[float]:
+    """Ascending values in 0 … 1, moved as little as needed for neighbours to be `gap` apart."""
+    places: list[float] = []
+    for value in values:
+        places.append(max(value, places[-1] + gap) if places else value)
+    # clusters drift up when pushed apart: centre them, and keep everything inside
+    shift = float(np.mean([place - value for place, value in zip(places, values, strict=True)]))
+    places = [place - shift for place in places]
+    ceiling = 1.0
+    for i in reversed(range(len(places))):
+        places[i] = min(places[i], ceiling)
+        ceiling = places[i] - gap
+    floor = 0.0
+    for i in range(len(places)):
+        places[i] = max(places[i], floor)
+        floor = places[i] + gap
+    return places
 
 
 def offsets(count: int, step: float) -> list[float]:

@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -39,26 +40,64 @@ def written_in(function: F) -> F:
 def fused(function: F, *parts: Callable[..., Any]) -> F:
     """A loop that closes over `parts`, compiled with them if all of them are kernels, else as it is.
 
-    Never kept on disk: numba could not find it again.
+    Kept on disk where the parts are and close over nothing: their files and names then say which it is.
     """
-    return _compiled(function, cache=False, forceinline=True) if all(map(is_compiled, parts)) else function
+    if not all(map(is_compiled, parts)):
+        return function
+    known = {id(part) for part in parts if _is_named(part)}
+    if not all(id(cell.cell_contents) in known for cell in function.__closure__ or ()):
+        return _compiled(function, cache=False, forceinline=True)
+    dispatcher: Any = _compiled(function, parts=parts, forceinline=True)
+    names = tuple(f"{part.__module__}.{part.__qualname__}:{_line(part)}" for part in parts)
+    # numba's own key pickles what is closed over, and no two processes pickle a kernel alike
+    dispatcher._cache._index_key = lambda signature, codegen: (signature, codegen.magic_tuple(), names)
+    return cast(F, dispatcher)
 
 
-def _compiled(function: F, *, cache: bool = True, **how: Any) -> F:
+def _is_named(part: Any) -> bool:
+    return hasattr(part, "kernel_sources") and part.py_func.__closure__ is None
+
+
+def _line(part: Any) -> int:
+    return int(part.py_func.__code__.co_firstlineno)
+
+
+def _compiled(function: F, *, cache: bool = True, parts: tuple[Any, ...] = (), **how: Any) -> F:
     if INTERPRETED:
         return function
     from numba import njit
+
+    _announce_compilation()
 
     def compiled(cache: bool) -> Any:
         return njit(cache=cache, nogil=True, error_model="numpy", fastmath=False, **how)(function)
 
     if not cache or not os.path.exists(function.__code__.co_filename):  # typed at a prompt
         return cast(F, compiled(False))
-    sources = _sources(function)
+    sources = _sources(function).union(*(part.kernel_sources for part in parts))
     with _cache_folder(sources) as writable:
         dispatcher = compiled(writable)
     dispatcher.kernel_sources = sources
     return cast(F, dispatcher)
+
+
+@cache
+def _announce_compilation() -> None:
+    """Say once on stderr what takes so long, when the first kernel is not found on disk."""
+    from numba.core import event
+
+    said: list[bool] = []
+
+    def on_start(compilation: Any) -> None:
+        if not said and hasattr(compilation.data["dispatcher"], "kernel_sources"):
+            said.append(True)
+            print(
+                "lexbandits: compiling for a few seconds; the next process finds it on disk", file=sys.stderr
+            )
+
+    methods = {"on_start": lambda self, compilation: on_start(compilation), "on_end": lambda *_: None}
+    listen: Any = event.register
+    listen("numba:compile", type("Announcement", (event.Listener,), methods)())
 
 
 def is_compiled(function: Callable[..., Any]) -> bool:

@@ -1,4 +1,4 @@
-"""Values in [0, 1]: betting, bounded below by four moments. Section 7 of docs/proofs.md.
+"""Values in [0, 1]: betting, bounded below by four moments. docs/proofs.md, "Bounded values".
 
 A gambler holds a mixture of fixed stakes against the claim that the mean is x. His wealth needs all
 values; the bound needs n, mean, M2, M3 and M4, and costs the same at n = 10 and n = 10⁷.

@@ -1,33 +1,10 @@
-"""The faces of the cone on which LexElim-Cone and LexElim-Pool bet: how noisy each of them is."""
+"""The faces of the cone of arms that λ allows, on which LexElim-Pool bets: how noisy each of them is."""
 
 import math
-from typing import Any
 
 import numpy as np
 
 from lexbandits.arrays import Vector
-
-
-def dependence(correlated: Any, n_objectives: int) -> bool | list[list[float]]:
-    """False, True, or a correlation matrix as lists."""
-    if isinstance(correlated, (bool, np.bool_)):
-        return bool(correlated)
-    expected = f"correlated must be True, False or an ({n_objectives}, {n_objectives}) correlation matrix"
-    try:
-        matrix = np.array(correlated, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise TypeError(f"{expected}, got {correlated!r}") from None
-    if matrix.ndim == 0:
-        raise TypeError(f"{expected}, got {correlated!r}")
-    if matrix.shape != (n_objectives, n_objectives):
-        raise ValueError(f"{expected}, got shape {matrix.shape}")
-    symmetric = np.isfinite(matrix).all() and np.array_equal(matrix, matrix.T)
-    if not symmetric or not np.all(np.diag(matrix) == 1) or np.linalg.eigvalsh(matrix)[0] < -1e-12:
-        raise ValueError(
-            f"{expected}: symmetric, ones on the diagonal, positive semi-definite; got {matrix.tolist()}"
-        )
-    rows: list[list[float]] = matrix.tolist()
-    return rows
 
 
 def face_scales(tradeoff: float, noise_sd: Vector, correlated: bool | list[list[float]]) -> Vector:
@@ -50,10 +27,8 @@ def face_scales(tradeoff: float, noise_sd: Vector, correlated: bool | list[list[
                 scales[i, j] = high + low
             else:
                 cross = correlated[i][j] if correlated else 0.0
-                scales[i, j] = math.sqrt(max(0.0, high * high + low * low + 2.0 * cross * high * low))
-            if scales[i, j] == 0.0:
-                raise ValueError(
-                    f"objectives {i} and {j} cancel: with this correlation reward {i} + tradeoff·reward {j} "
-                    "has no noise; use correlated=True"
+                # noise_sd are upper bounds: where noises cancel, less of one of them would cancel less
+                scales[i, j] = max(
+                    high, low, math.sqrt(max(0.0, high * high + low * low + 2.0 * cross * high * low))
                 )
     return scales

@@ -1,7 +1,7 @@
 """Any noise with a finite variance, approximately: Gaussian once there are many values.
 
-No promise: an answer that rests on it is a large-sample one, never certified. Section 8 of
-docs/proofs.md says where it fails.
+No promise: an answer that rests on it is a large-sample one, never certified. docs/proofs.md
+says where it fails.
 """
 
 import math

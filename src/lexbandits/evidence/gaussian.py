@@ -1,7 +1,8 @@
-"""Gaussian noise of unknown variance: the scale-invariant mixture. Section 6 of docs/proofs.md.
+"""Gaussian noise of unknown variance: the scale-invariant mixture.
 
-For one sequence only: a product of two such evidences is no supermartingale when what is measured
-next depends on the data, so two arms are compared by their differences.
+The proof is in docs/proofs.md, "Gaussian noise of unknown variance". For one
+sequence only: a product of two such evidences is no supermartingale when what is measured next
+depends on the data, so two arms are compared by their differences.
 """
 
 import math

@@ -4,8 +4,6 @@ import math
 
 from lexbandits.jit import kernel
 
-# --- evidence: test supermartingales and radii of normal mixtures, in logs so that nothing overflows
-
 
 @kernel
 def log_tail(z: float) -> float:

@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from lexbandits.arrays import Counts, Vector
-from lexbandits.checks import spread
+from lexbandits.checks import each_objective
 from lexbandits.jit import kernel
 
 PRIOR = 30.0  # ρ, where the mixtures are tightest, in observations
@@ -51,7 +51,7 @@ def time_uniform_intervals(means: Vector, counts: Counts, settings: dict[str, fl
     """(K, m, 2) normal-mixture intervals, valid together at all times; counts (K,) or (K, m)."""
     n_arms, n_objectives = means.shape
     level = float(np.log(n_arms * n_objectives / settings["delta"]))
-    scales = spread(settings["noise_sd"], n_objectives)
+    scales = each_objective(settings["noise_sd"], n_objectives)
     counts = np.broadcast_to(counts if counts.ndim == 2 else counts[:, None], means.shape)
     radii = np.array(
         [

@@ -1,4 +1,4 @@
-"""Sub-Gaussian noise of known scale: the normal mixture. Section 5 of docs/proofs.md."""
+"""Sub-Gaussian noise of known scale: the normal mixture. docs/proofs.md, "Sub-Gaussian noise"."""
 
 import math
 

@@ -82,6 +82,18 @@ def record(arms: Arms, arm: int, reward: Vector) -> None:
 
 
 @kernel
+def observe_only(state: Any, arm: int, reward: Vector) -> None:
+    """The `observe` of a policy that keeps nothing but its arms."""
+    record(state.arms, arm, reward)
+
+
+@kernel
+def never(state: Any) -> bool:
+    """The `finished` of a policy that has no end."""
+    return False
+
+
+@kernel
 def eliminate(arms: Arms, arm: int, round: int, objective: int, rival: int) -> None:
     """Take `arm` out of the active set and note when, on which objective and by whom."""
     arms.active[arm] = False
@@ -100,6 +112,12 @@ def fewest_pulls(arms: Arms, pending: Counts) -> int:
         if arms.active[arm] and arms.pulls[arm] + pending[arm] == fewest:
             return arm
     return -1
+
+
+@kernel
+def choose_fewest(state: Any, pending: Counts) -> int:
+    """The `choose` of a policy that takes its arms in turn: argmax of any width that shrinks with pulls."""
+    return fewest_pulls(state.arms, pending)
 
 
 def best_of(arms: Arms, candidates: Sequence[int], objective: int) -> int:

@@ -7,12 +7,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lexbandits.arrays import Counts, Vector
-from lexbandits.checks import positive, probability, whole
+from lexbandits.checks import checked_settings
 from lexbandits.jit import kernel
 from lexbandits.policies.base import Arms, Rules, eliminate, record, untried
 from lexbandits.policies.filters import more_active_than
-from lexbandits.policies.index import answered, one_objective, own_noise_sd
-from lexbandits.policies.policy import Policy
+from lexbandits.policies.index import StopsAtSet, own_noise_sd, unanswered
 
 
 class State(NamedTuple):
@@ -200,7 +199,7 @@ def observe_sum(state: State, arm: int, count: int, sums: Vector) -> None:
     count_in(state, arm, count, sums[state.objective])
 
 
-class ExponentialGapElimination(Policy):
+class ExponentialGapElimination(StopsAtSet):
     """Estimate all arms left ever more precisely; drop those ε_r below the answer of Median Elimination.
 
     In round r, ε_r = 2^(−r)/4, every arm left gets fresh pulls for an estimate, Median Elimination
@@ -234,16 +233,16 @@ class ExponentialGapElimination(Policy):
         target_size: int = 1,
         scale: float = 1.0,
     ) -> None:
-        shared = one_objective(n_arms, n_objectives, objective, noise_sd)
-        super().__init__(
+        given = checked_settings(
             n_arms,
             n_objectives,
-            delta=probability("delta", delta),
-            **shared,
-            target_size=whole("target_size", target_size, least=1, most=n_arms),
-            scale=positive("scale", scale),
+            delta=delta,
+            objective=objective,
+            noise_sd=noise_sd,
+            target_size=target_size,
+            scale=scale,
         )
-        given = self._settings
+        super().__init__(**given)
         sd = own_noise_sd(given)
         self.state = State(
             untried(self.n_arms, self.n_objectives),
@@ -257,15 +256,10 @@ class ExponentialGapElimination(Policy):
             estimates=np.zeros(self.n_arms),
             accuracy=np.zeros(2),
             leader=np.full(1, -1, np.int64),
-            answer=answered(0 if given["target_size"] == self.n_arms else -1),
+            answer=unanswered(given),
             objective=given["objective"],
             delta=given["delta"],
             factor=4.0 * sd * sd / given["scale"],
             target=given["target_size"],
         )
         open_round(self.state)
-
-    def best_guess(self) -> int:
-        """The largest average over all pulls; the largest last estimate once it has stopped at several."""
-        answer = int(self.state.answer[0])
-        return answer if answer >= 0 else super().best_guess()

@@ -1,14 +1,24 @@
-"""LexElim-In: Algorithm 2 of the paper, which filters on every objective in every round."""
+"""LexElim-In: Algorithm 2 of the paper, which filters on every objective in every round.
+
+lines   here
+1–2     `State`, made by `LexElimIn`
+3, 15   `finished`; the output is `recommendation`
+4       `choose_fewest`: the widest arm has the fewest pulls (Lemma 3)
+5–9     `observe`, by `keep_close`, when the reward of round t is told and before it is folded in
+10      the caller pulls
+11–13   `observe`, by `record`; c(a_t) is computed where it is used
+"""
 
 from typing import NamedTuple
 
+import numpy as np
 from numpy.typing import ArrayLike
 
-from lexbandits.arrays import Counts, Vector
-from lexbandits.checks import at_least, per_objective, probability, spread
+from lexbandits.arrays import Vector
+from lexbandits.checks import checked_settings, each_objective
 from lexbandits.evidence.width import confidence_width
 from lexbandits.jit import kernel
-from lexbandits.policies.base import Arms, Rules, fewest_pulls, record, untried
+from lexbandits.policies.base import Arms, Rules, choose_fewest, record, untried
 from lexbandits.policies.filters import keep_close, more_active_than, widest
 from lexbandits.policies.policy import Policy
 
@@ -19,12 +29,6 @@ class State(NamedTuple):
     arms: Arms
     factors: Vector  # (m,) σ·(2 + 4λ + … + 4λ^(i−1)), or its form for one σ per objective
     delta: float
-
-
-@kernel
-def choose(state: State, pending: Counts) -> int:
-    """Line 4: argmax of c(a), which is the arm with the fewest pulls."""
-    return fewest_pulls(state.arms, pending)
 
 
 @kernel
@@ -63,7 +67,7 @@ class LexElimIn(Policy):
     went on shrinking.
     """
 
-    rules = Rules(choose, observe, finished, quiet_band)
+    rules = Rules(choose_fewest, observe, finished, quiet_band)
     round_robin = True
 
     def __init__(
@@ -75,25 +79,25 @@ class LexElimIn(Policy):
         tradeoff: float,
         noise_sd: float | ArrayLike = 1.0,
     ) -> None:
-        super().__init__(
-            n_arms,
-            n_objectives,
-            delta=probability("delta", delta),
-            tradeoff=at_least("tradeoff", tradeoff, 0.0),
-            noise_sd=per_objective("noise_sd", noise_sd, n_objectives),
-        )
-        factors = width_factors(self._settings["tradeoff"], spread(self._settings["noise_sd"], n_objectives))
-        self.state = State(untried(n_arms, n_objectives), factors, self._settings["delta"])
+        settings = checked_settings(n_arms, n_objectives, delta=delta, tradeoff=tradeoff, noise_sd=noise_sd)
+        super().__init__(**settings)
+        factors = width_factors(settings["tradeoff"], each_objective(settings["noise_sd"], n_objectives))
+        self.state = State(untried(n_arms, n_objectives), factors, settings["delta"])
 
     def best_guess(self) -> int:
         """The arm left if the estimates stood still and the widths went on shrinking."""
         arms, factors = self.state.arms, self.state.factors
         left = [arm for arm in self.candidates if arms.pulls[arm] > 0] or list(self.candidates)
         while len(left) > 1:
-            deficits = (arms.means[left].max(axis=0) - arms.means[left]) / factors
-            # the first to cross its threshold goes; of equals the last, so that the lowest index stays
-            worst = deficits.max(axis=1)
-            left.pop(max(range(len(left)), key=lambda position: (worst[position], position)))
+            means = arms.means[left]
+            best = means.max(axis=0)
+            worst = ((best - means) / factors).max(axis=1)
+            leads = (means == best).any(axis=1)
+            # the first to cross its threshold goes; of equals the last, so that the lowest index stays;
+            # deficits stay what they are until one goes that leads on some objective
+            going = np.lexsort((np.arange(len(left)), worst))[:0:-1]
+            first_leader = int(np.argmax(leads[going])) if leads[going].any() else going.size - 1
+            left = np.delete(left, going[: first_leader + 1]).tolist()
         return left[0]
 
 
@@ -102,7 +106,7 @@ def width_factors(tradeoff: float, noise_sd: Vector) -> Vector:
 
     For equal σ this is the paper's σ·(2 + 4λ + … + 4λ^(i−1)), by the induction of Lemma 6.
 
-    >>> width_factors(2.0, spread(1.0, 3)).tolist()
+    >>> width_factors(2.0, each_objective(1.0, 3)).tolist()
     [2.0, 10.0, 26.0]
     """
     factors = 2.0 * noise_sd

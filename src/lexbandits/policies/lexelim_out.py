@@ -1,4 +1,13 @@
-"""LexElim-Out: Algorithm 1 of the paper, which settles one objective after the other."""
+"""LexElim-Out: Algorithm 1 of the paper, which settles one objective after the other.
+
+lines   here
+1–2     `State`, made by `LexElimOut`
+3–4, 14 `skip_settled` and `finished`; the output is `recommendation`
+5       `choose_fewest`: the widest arm has the fewest pulls (Lemma 3)
+6–7     `observe`, by `keep_close`, when the reward of round t is told and before it is folded in
+8       the caller pulls
+9–11    `observe`, by `record`; c(a_t) is computed where it is used
+"""
 
 from typing import NamedTuple
 
@@ -6,10 +15,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from lexbandits.arrays import Counts, Vector
-from lexbandits.checks import per_objective, probability, set_sizes, spread
+from lexbandits.checks import checked_settings, each_objective
 from lexbandits.evidence.width import confidence_width
 from lexbandits.jit import kernel
-from lexbandits.policies.base import Arms, Rules, fewest_pulls, record, untried
+from lexbandits.policies.base import Arms, Rules, choose_fewest, record, untried
 from lexbandits.policies.filters import keep_close, more_active_than, ranked, widest
 from lexbandits.policies.policy import Policy
 
@@ -22,12 +31,6 @@ class State(NamedTuple):
     sizes: Counts  # (m,) |O_*(i)|
     factors: Vector  # (m,) 2σ_i, what line 7 multiplies c(a_t) by
     delta: float
-
-
-@kernel
-def choose(state: State, pending: Counts) -> int:
-    """Line 5: argmax of c(a), which is the arm with the fewest pulls."""
-    return fewest_pulls(state.arms, pending)
 
 
 @kernel
@@ -76,7 +79,7 @@ class LexElimOut(Policy):
     left if each remaining objective kept its |O_*(i)| best estimates.
     """
 
-    rules = Rules(choose, observe, finished, quiet_band)
+    rules = Rules(choose_fewest, observe, finished, quiet_band)
     round_robin = True
 
     def __init__(
@@ -88,19 +91,16 @@ class LexElimOut(Policy):
         optimal_set_sizes: ArrayLike,
         noise_sd: float | ArrayLike = 1.0,
     ) -> None:
-        super().__init__(
-            n_arms,
-            n_objectives,
-            delta=probability("delta", delta),
-            optimal_set_sizes=set_sizes(optimal_set_sizes, n_arms, n_objectives),
-            noise_sd=per_objective("noise_sd", noise_sd, n_objectives),
+        settings = checked_settings(
+            n_arms, n_objectives, delta=delta, optimal_set_sizes=optimal_set_sizes, noise_sd=noise_sd
         )
+        super().__init__(**settings)
         self.state = State(
             untried(n_arms, n_objectives),
             layer=np.zeros(1, np.int64),
-            sizes=np.array(self._settings["optimal_set_sizes"], np.int64),
-            factors=2.0 * spread(self._settings["noise_sd"], n_objectives),
-            delta=self._settings["delta"],
+            sizes=np.array(settings["optimal_set_sizes"], np.int64),
+            factors=2.0 * each_objective(settings["noise_sd"], n_objectives),
+            delta=settings["delta"],
         )
         skip_settled(self.state)  # line 4 before the first round
 

@@ -11,25 +11,21 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from lexbandits.arrays import Counts, Vector
-from lexbandits.checks import per_objective, probability, set_sizes, spread
+from lexbandits.checks import checked_settings, each_objective
 from lexbandits.evidence.mixture import log_add, log_mixture
 from lexbandits.jit import kernel
-from lexbandits.policies.base import Arms, Rules, eliminate, fewest_pulls, record, untried
+from lexbandits.policies.base import Arms, Rules, untried
 from lexbandits.policies.passes import (
     ACTIVE,
-    END,
-    ISSUED,
     JUDGED,
-    MISSING,
     PRIOR,
-    SLOT,
-    TURN,
-    SweepPolicy,
-    Sweeps,
+    BettingPolicy,
+    Passes,
+    choose_in_turn,
     close_block,
-    enlist,
-    find_turn,
-    first_sweep,
+    drop_convicted,
+    first_pass,
+    observe_passes,
     open_block,
 )
 
@@ -37,10 +33,10 @@ PRECISION = 2.0 * PRIOR  # R of the mixture
 
 
 class State(NamedTuple):
-    """The arms, their sweeps, and the objective of the outer loop."""
+    """The arms, their passes, and the objective of the outer loop."""
 
     arms: Arms
-    sweeps: Sweeps
+    passes: Passes
     phase: Counts  # (1,) the objective being settled; m when all are
     sizes: Counts  # (m,) |O_*(i)|
     frozen: Vector  # (K,) log of the evidence against each arm by witnesses that have left
@@ -48,16 +44,6 @@ class State(NamedTuple):
     noise_sd: Vector  # (m,)
     log_witnesses: float  # log N, over how many witnesses the evidence is averaged
     threshold: float  # log(|O_*(1)|/δ)
-
-
-@kernel
-def choose(state: State, pending: Counts) -> int:
-    """Sweeps: the active arm with the fewest pulls, lowest index.
-
-    With nothing in flight that is whose turn it is: nobody has fewer pulls, and nobody before as few.
-    """
-    turn = state.sweeps.clock[TURN]
-    return int(turn) if pending[turn] == 0 else fewest_pulls(state.arms, pending)
 
 
 @kernel
@@ -69,21 +55,21 @@ def finished(state: State) -> bool:
 @kernel
 def skip_settled(state: State) -> None:
     """Leave every phase that has no arm left to drop."""
-    while not finished(state) and state.sweeps.clock[ACTIVE] <= state.sizes[state.phase[0]]:
+    while not finished(state) and state.passes.clock[ACTIVE] <= state.sizes[state.phase[0]]:
         state.phase[0] += 1
 
 
 @kernel
 def against(state: State, arm: int, witness: int, objective: int) -> float:
     """G_l(b, a): the witness's lead over the arm on one objective, in units of its noise."""
-    totals = state.sweeps.totals
+    totals = state.passes.totals
     return float((totals[witness, objective] - totals[arm, objective]) / state.noise_sd[objective])
 
 
 @kernel
 def log_evidence(state: State, arm: int) -> float:
     """log E_b: the average of every witness's mixture on every objective up to this phase."""
-    variance = 2.0 * state.sweeps.clock[JUDGED]
+    variance = 2.0 * state.passes.clock[JUDGED]
     evidence = float(state.frozen[arm])
     for objective in range(min(state.phase[0] + 1, state.sizes.size)):
         for witness in range(state.arms.active.size):
@@ -91,6 +77,13 @@ def log_evidence(state: State, arm: int) -> float:
                 worth = log_mixture(against(state, arm, witness, objective), variance, PRECISION)
                 evidence = log_add(evidence, worth)
     return evidence - state.log_witnesses
+
+
+@kernel
+def noted_evidence(state: State, arm: int) -> float:
+    """log E_b, kept in case the arm leaves."""
+    state.parting[arm] = log_evidence(state, arm)
+    return float(state.parting[arm])
 
 
 @kernel
@@ -102,7 +95,7 @@ def cannot_convict(state: State, arm: int) -> bool:
     level = state.threshold + state.log_witnesses - 1e-9
     if level > 600.0 or state.frozen[arm] >= level:
         return False
-    spread = 2.0 * state.sweeps.clock[JUDGED] + PRECISION
+    spread = 2.0 * state.passes.clock[JUDGED] + PRECISION
     room = (math.exp(level) - math.exp(state.frozen[arm])) * math.sqrt(spread / PRECISION)
     for objective in range(state.phase[0] + 1):
         for witness in range(state.arms.active.size):
@@ -136,8 +129,8 @@ def strongest(state: State, arm: int) -> tuple[int, int]:
 
 @kernel
 def freeze(state: State, witness: int) -> None:
-    """Keep a leaving witness's evidence against the others at this sweep's value."""
-    variance = 2.0 * state.sweeps.clock[JUDGED]
+    """Keep a leaving witness's evidence against the others at this pass's value."""
+    variance = 2.0 * state.passes.clock[JUDGED]
     for arm in range(state.arms.active.size):
         if state.arms.active[arm]:
             for objective in range(state.phase[0] + 1):
@@ -146,90 +139,41 @@ def freeze(state: State, witness: int) -> None:
 
 
 @kernel
-def drop_convicted(state: State) -> bool:
-    """Drop every arm with E_b ≥ |O_*(1)|/δ, or all but the least if that is everyone; whether any left."""
-    arms = state.arms
-    convicted = np.zeros(arms.active.size, np.bool_)
-    spared = -1
-    acquitted = False
-    for arm in range(arms.active.size):
-        if not arms.active[arm]:
-            continue
-        if cannot_convict(state, arm):
-            acquitted = True
-            continue
-        state.parting[arm] = log_evidence(state, arm)
-        convicted[arm] = state.parting[arm] >= state.threshold
-        if not convicted[arm]:
-            acquitted = True
-        elif spared < 0 or state.parting[arm] < state.parting[spared]:
-            spared = arm
-    if spared < 0:
-        return False
-    if not acquitted:
-        convicted[spared] = False
-    for arm in range(arms.active.size):
-        if convicted[arm]:
-            objective, rival = strongest(state, arm)
-            arms.left[arm, 1] = objective
-            arms.left[arm, 2] = rival
-    for arm in range(arms.active.size):
-        if convicted[arm]:
-            eliminate(arms, arm, state.sweeps.clock[ISSUED], arms.left[arm, 1], arms.left[arm, 2])
-            state.sweeps.clock[ACTIVE] -= 1
-    for arm in range(arms.active.size):
-        if convicted[arm]:
-            freeze(state, arm)
-    return True
+def judge(state: State) -> None:
+    """Drop whom the evidence convicts, and go on to the next phase, until nothing changes."""
+    close_block(state.arms, state.passes)
+    dropping = True
+    while dropping and not finished(state):
+        convicted = drop_convicted(state, cannot_convict, noted_evidence, strongest)
+        dropping = bool(convicted.any())
+        for arm in range(convicted.size):
+            if convicted[arm]:
+                freeze(state, arm)
+        skip_settled(state)
+    open_block(state.arms, state.passes)
 
 
 @kernel
 def observe(state: State, arm: int, reward: Vector) -> None:
     """Add to the arm's block; judge every block that is complete."""
-    arms, clock = state.arms, state.sweeps.clock
-    if finished(state) or not arms.active[arm]:
-        record(arms, arm, reward)
-        return
-    sweep = arms.pulls[arm]
-    if sweep >= clock[END] or clock[TURN] != arm:
-        enlist(arms, state.sweeps, arm, reward)
-    else:
-        # `enlist` for an arm in its turn, written out: handing the state on takes a fifth of the time
-        arms.told[0] += 1
-        arms.pulls[arm] = sweep + 1
-        for i in range(reward.size):
-            state.sweeps.waiting[clock[SLOT], arm, i] += reward[i]
-            arms.sums[arm, i] += reward[i]
-            arms.means[arm, i] = arms.sums[arm, i] / (sweep + 1)
-        if sweep + 1 == clock[END]:
-            clock[MISSING] -= 1
-        following = arm + 1
-        while following < arms.pulls.size and not (arms.active[following] and arms.pulls[following] == sweep):
-            following += 1
-        if following < arms.pulls.size:
-            clock[TURN] = following
-        else:
-            find_turn(arms, clock)
-    while clock[MISSING] == 0 and not finished(state):
-        close_block(arms, state.sweeps)
-        while not finished(state) and drop_convicted(state):
-            skip_settled(state)
-        open_block(arms, state.sweeps)
+    observe_passes(state, arm, reward, finished, judge)
 
 
-class LexElimPhase(SweepPolicy):
+class LexElimPhase(BettingPolicy):
     """LexElim-Out's knowledge, for a small part of its pulls: averaged evidence instead of widths.
 
-    Each sweep pulls every active arm once. In phase i an arm leaves when the average evidence
+    Each pass pulls every active arm once. In phase i an arm leaves when the average evidence
     against it, over all witnesses and the objectives up to i, reaches |O_*(1)|/delta. Given
     `optimal_set_sizes` = |O_*(i)| of the instance, the last one 1, and rewards whose objective i is
     `noise_sd`[i]-sub-Gaussian given everything before, it ends with the lex-optimal arm with
     probability at least 1 − delta. The objectives of one reward vector may depend on each other.
+    Rewards that come late do no harm if those of different pulls are independent, or if they are told
+    pass by pass, and if delay and loss do not depend on the values.
     Told sizes that are too small it may never end: give runs a horizon. Unfinished, it recommends
     the candidate with the least evidence against it.
     """
 
-    rules = Rules(choose, observe, finished)
+    rules = Rules(choose_in_turn, observe, finished)
 
     def __init__(
         self,
@@ -240,32 +184,29 @@ class LexElimPhase(SweepPolicy):
         optimal_set_sizes: ArrayLike,
         noise_sd: float | ArrayLike = 1.0,
     ) -> None:
-        super().__init__(
-            n_arms,
-            n_objectives,
-            delta=probability("delta", delta),
-            optimal_set_sizes=set_sizes(optimal_set_sizes, n_arms, n_objectives),
-            noise_sd=per_objective("noise_sd", noise_sd, n_objectives),
+        settings = checked_settings(
+            n_arms, n_objectives, delta=delta, optimal_set_sizes=optimal_set_sizes, noise_sd=noise_sd
         )
-        sizes = self._settings["optimal_set_sizes"]
+        super().__init__(**settings)
+        sizes = settings["optimal_set_sizes"]
         witnesses = (n_arms - 1) + sum(size - 1 for size in sizes[:-1])
         self.state = State(
             untried(n_arms, n_objectives),
-            first_sweep(n_arms, n_objectives),
+            first_pass(n_arms, n_objectives),
             phase=np.zeros(1, np.int64),
             sizes=np.array(sizes, np.int64),
             frozen=np.full(n_arms, -math.inf),
             parting=np.zeros(n_arms),
-            noise_sd=spread(self._settings["noise_sd"], n_objectives),
+            noise_sd=each_objective(settings["noise_sd"], n_objectives),
             log_witnesses=math.log(max(1, witnesses)),
-            threshold=math.log(sizes[0] / self._settings["delta"]),
+            threshold=math.log(sizes[0] / settings["delta"]),
         )
         skip_settled(self.state)
 
     @property
     def evidence(self) -> Vector:
-        """(K,) log E_b at the last judged sweep, or when the arm left; it leaves at log(|O_*(1)|/delta)."""
-        if not self.state.sweeps.clock[JUDGED] or self.n_arms == 1:
+        """(K,) log E_b at the last judged pass, or when the arm left; it leaves at log(|O_*(1)|/delta)."""
+        if not self.state.passes.clock[JUDGED] or self.n_arms == 1:
             return np.zeros(self.n_arms)
         active, parting = self.state.arms.active, self.state.parting
         return np.array(

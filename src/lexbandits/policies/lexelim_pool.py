@@ -1,4 +1,4 @@
-"""LexElim-Pool: LexElim-Cone with one pot against each arm, into which all its witnesses pay.
+"""LexElim-Pool: one pot against each arm, into which all its witnesses pay.
 
 Every witness attacks on the objective where it is furthest ahead, and the coalition weighs them
 together. From objective 3 on the selector is unknown; the smallest of the selectors' sums over the
@@ -12,40 +12,36 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from lexbandits.arrays import Counts, Vector
-from lexbandits.checks import at_least, per_objective, probability, spread
-from lexbandits.evidence.faces import dependence, face_scales
+from lexbandits.checks import checked_settings, each_objective
+from lexbandits.evidence.faces import face_scales
 from lexbandits.evidence.mixture import log_mixture, mixture_ceiling
 from lexbandits.jit import kernel
-from lexbandits.policies.base import Arms, Rules, eliminate, fewest_pulls, record, untried
+from lexbandits.policies.base import Arms, Rules, untried
 from lexbandits.policies.passes import (
     ACTIVE,
-    END,
     FIRST,
-    ISSUED,
     JUDGED,
-    MISSING,
     PRIOR,
-    SLOT,
-    TURN,
-    SweepPolicy,
-    Sweeps,
+    BettingPolicy,
+    Passes,
+    choose_in_turn,
     close_block,
-    enlist,
-    find_turn,
-    first_sweep,
+    drop_convicted,
+    first_pass,
+    observe_passes,
     open_block,
 )
 
 PRECISION = 1.5 * PRIOR  # R of the mixture
-GAIN, VARIANCE = 0, 1  # columns of State.pots
 
 
 class State(NamedTuple):
-    """The arms, their sweeps, the pots and bets against them, and the cone."""
+    """The arms, their passes, the pots and bets against them, and the cone."""
 
     arms: Arms
-    sweeps: Sweeps
-    pots: Vector  # (K, 2) G_b and V_b
+    passes: Passes
+    gains: Vector  # (K,) G_b, what the pot against each arm has won
+    variances: Vector  # (K,) V_b
     weights: Vector  # (K, K) row b: the coalition against b on the current block
     fronts: Counts  # (K, K) on which objective each witness attacks b
     selectors: Vector  # (K, K, m(m−1)/2 − 1) D: what each selector's face has paid, for objectives 3..m
@@ -55,24 +51,14 @@ class State(NamedTuple):
 
 
 @kernel
-def choose(state: State, pending: Counts) -> int:
-    """Sweeps: the active arm with the fewest pulls, lowest index.
-
-    With nothing in flight that is whose turn it is: nobody has fewer pulls, and nobody before as few.
-    """
-    turn = state.sweeps.clock[TURN]
-    return int(turn) if pending[turn] == 0 else fewest_pulls(state.arms, pending)
-
-
-@kernel
 def finished(state: State) -> bool:
     """One arm is left."""
-    return bool(state.sweeps.clock[ACTIVE] <= 1)
+    return bool(state.passes.clock[ACTIVE] <= 1)
 
 
 @kernel
-def settle(state: State, sums: Vector, sweeps: int) -> None:
-    """Pay the coalition against each active arm from the sums of a block of `sweeps` sweeps."""
+def settle(state: State, sums: Vector, passes: int) -> None:
+    """Pay the coalition against each active arm from the sums of a block of `passes` passes."""
     weights, fronts, selectors = state.weights, state.fronts, state.selectors
     scales, tradeoff = state.scales, state.tradeoff
     for arm in range(sums.shape[0]):
@@ -100,38 +86,30 @@ def settle(state: State, sums: Vector, sweeps: int) -> None:
                         selectors[arm, a, first + j] += weight * lead / scales[i, j]
                         after = min(after, selectors[arm, a, first + j])
                     gain += after - before
-        state.pots[arm, GAIN] += gain
-        state.pots[arm, VARIANCE] += sweeps * (1.0 + squares)
+        state.gains[arm] += gain
+        state.variances[arm] += passes * (1.0 + squares)
 
 
 @kernel
-def drop_convicted(state: State) -> None:
-    """Drop every arm whose pot has 1/δ; if that is everyone, the one with the least stays."""
-    active, pots, weights = state.arms.active, state.pots, state.weights
-    convicted = np.zeros(active.size, np.bool_)
-    spared = -1
-    least = math.inf
-    acquitted = False
-    for arm in range(active.size):
-        if not active[arm]:
-            continue
-        if mixture_ceiling(pots[arm, GAIN], pots[arm, VARIANCE], PRECISION) < state.threshold:
-            acquitted = True
-            continue
-        wealth = log_mixture(pots[arm, GAIN], pots[arm, VARIANCE], PRECISION)
-        convicted[arm] = wealth >= state.threshold
-        if not convicted[arm]:
-            acquitted = True
-        elif spared < 0 or wealth < least:
-            spared = arm
-            least = wealth
-    for arm in range(active.size):
-        if convicted[arm] and (acquitted or arm != spared):
-            rival = 0
-            for a in range(active.size):
-                if weights[arm, a] > weights[arm, rival]:
-                    rival = a
-            eliminate(state.arms, arm, state.sweeps.clock[ISSUED], state.fronts[arm, rival], rival)
+def cannot_convict(state: State, arm: int) -> bool:
+    """Whether a bound without a logarithm already keeps the pot below the threshold."""
+    return mixture_ceiling(state.gains[arm], state.variances[arm], PRECISION) < state.threshold
+
+
+@kernel
+def log_evidence(state: State, arm: int) -> float:
+    """log E_b."""
+    return log_mixture(state.gains[arm], state.variances[arm], PRECISION)
+
+
+@kernel
+def strongest(state: State, arm: int) -> tuple[int, int]:
+    """The witness with the most weight and the objective on which it attacks."""
+    rival = 0
+    for a in range(state.weights.shape[1]):
+        if state.weights[arm, a] > state.weights[arm, rival]:
+            rival = a
+    return state.fronts[arm, rival], rival
 
 
 @kernel
@@ -170,7 +148,7 @@ def weigh(weights: Vector, arm: int, best: int) -> None:
 @kernel
 def place_bets(state: State) -> None:
     """For every active arm: each witness's best objective, and the coalition of them all."""
-    active, totals, n = state.arms.active, state.sweeps.totals, state.sweeps.clock[JUDGED]
+    active, totals, n = state.arms.active, state.passes.totals, state.passes.clock[JUDGED]
     weights, fronts, scales, tradeoff = state.weights, state.fronts, state.scales, state.tradeoff
     for arm in range(active.size):
         if not active[arm]:
@@ -199,14 +177,14 @@ def place_bets(state: State) -> None:
 
 @kernel
 def judge(state: State) -> None:
-    """At a judged sweep: settle the bets on the block, drop whom they convict, place new ones."""
-    clock = state.sweeps.clock
+    """Settle the bets on the block, drop whom they convict, place new ones."""
+    clock = state.passes.clock
     previous = clock[JUDGED]
-    sums = close_block(state.arms, state.sweeps)
+    sums = close_block(state.arms, state.passes)
     if previous >= FIRST:
         settle(state, sums, clock[JUDGED] - previous)
-        drop_convicted(state)
-    open_block(state.arms, state.sweeps)
+        drop_convicted(state, cannot_convict, log_evidence, strongest)
+    open_block(state.arms, state.passes)
     if clock[ACTIVE] > 1:
         place_bets(state)
 
@@ -214,47 +192,28 @@ def judge(state: State) -> None:
 @kernel
 def observe(state: State, arm: int, reward: Vector) -> None:
     """Add to the arm's block; judge every block that is complete."""
-    arms, clock = state.arms, state.sweeps.clock
-    if finished(state) or not arms.active[arm]:
-        record(arms, arm, reward)
-        return
-    sweep = arms.pulls[arm]
-    if sweep >= clock[END] or clock[TURN] != arm:
-        enlist(arms, state.sweeps, arm, reward)
-    else:
-        # `enlist` for an arm in its turn, written out: handing the state on takes a fifth of the time
-        arms.told[0] += 1
-        arms.pulls[arm] = sweep + 1
-        for i in range(reward.size):
-            state.sweeps.waiting[clock[SLOT], arm, i] += reward[i]
-            arms.sums[arm, i] += reward[i]
-            arms.means[arm, i] = arms.sums[arm, i] / (sweep + 1)
-        if sweep + 1 == clock[END]:
-            clock[MISSING] -= 1
-        following = arm + 1
-        while following < arms.pulls.size and not (arms.active[following] and arms.pulls[following] == sweep):
-            following += 1
-        if following < arms.pulls.size:
-            clock[TURN] = following
-        else:
-            find_turn(arms, clock)
-    while clock[MISSING] == 0 and not finished(state):
-        judge(state)
+    observe_passes(state, arm, reward, finished, judge)
 
 
-class LexElimPool(SweepPolicy):
-    """LexElim-Cone's promise and settings with a simpler and slightly better bet.
+class LexElimPool(BettingPolicy):
+    """LexElim-In's knowledge, the trade-off λ of Eq. (2), for a small part of its pulls.
 
-    Against each arm there is one pot. Every witness pays into it on the objective where it is
-    furthest ahead; for m ≥ 3 it needs 2 to 5 % fewer pulls than LexElim-Cone, and O(K²m²) memory.
-    Given `tradeoff` at least the instance's least λ of Eq. (2), a unique lex-optimal arm, and rewards
+    Against each arm there is one pot: a gambler bets that the arm is not lex-optimal. Every other arm
+    pays into it on the objective where it is furthest ahead, and the arm leaves when the pot has
+    1/delta. Given `tradeoff` at least the instance's least λ, a unique lex-optimal arm, and rewards
     whose objective i is `noise_sd`[i]-sub-Gaussian given everything before, it ends with the
-    lex-optimal arm with probability at least 1 − delta. `correlated` as in LexElimCone. When another
-    arm ties with the lex-optimal one on every objective it never ends: give runs a horizon.
-    Unfinished, it recommends the candidate with the least evidence against it.
+    lex-optimal arm with probability at least 1 − delta. It adds evidence across objectives, so it must
+    know how they depend on each other within a reward vector: `correlated` is False if they are
+    independent, True for any dependence, which is always safe and costs some pulls, or the correlation
+    matrix of jointly Gaussian noise, for which `noise_sd` may still be an upper bound.
+
+    Rewards that come late do no harm if those of different pulls are independent, or if they are told
+    pass by pass, and if delay and loss do not depend on the values. When another arm ties with the
+    lex-optimal one on every objective it never ends: give runs a horizon. Unfinished, it recommends the
+    candidate with the least evidence against it. Its state takes O(K²m²) memory.
     """
 
-    rules = Rules(choose, observe, finished)
+    rules = Rules(choose_in_turn, observe, finished)
 
     def __init__(
         self,
@@ -266,21 +225,17 @@ class LexElimPool(SweepPolicy):
         noise_sd: float | ArrayLike = 1.0,
         correlated: bool | ArrayLike = False,
     ) -> None:
-        super().__init__(
-            n_arms,
-            n_objectives,
-            delta=probability("delta", delta),
-            tradeoff=at_least("tradeoff", tradeoff, 0.0),
-            noise_sd=per_objective("noise_sd", noise_sd, n_objectives),
-            correlated=dependence(correlated, n_objectives),
+        settings = checked_settings(
+            n_arms, n_objectives, delta=delta, tradeoff=tradeoff, noise_sd=noise_sd, correlated=correlated
         )
-        settings = self._settings
-        noise = spread(settings["noise_sd"], n_objectives)
+        super().__init__(**settings)
+        noise = each_objective(settings["noise_sd"], n_objectives)
         unknown = max(0, n_objectives * (n_objectives - 1) // 2 - 1)
         self.state = State(
             untried(n_arms, n_objectives),
-            first_sweep(n_arms, n_objectives),
-            pots=np.zeros((n_arms, 2)),
+            first_pass(n_arms, n_objectives),
+            gains=np.zeros(n_arms),
+            variances=np.zeros(n_arms),
             weights=np.zeros((n_arms, n_arms)),
             fronts=np.zeros((n_arms, n_arms), np.int64),
             selectors=np.zeros((n_arms, n_arms, unknown)),
@@ -291,5 +246,5 @@ class LexElimPool(SweepPolicy):
 
     @property
     def evidence(self) -> Vector:
-        """(K,) log E_b at the last judged sweep: an arm leaves at log(1/delta)."""
-        return np.array([log_mixture(gain, variance, PRECISION) for gain, variance in self.state.pots])
+        """(K,) log E_b at the last judged pass: an arm leaves at log(1/delta)."""
+        return np.array([log_evidence(self.state, arm) for arm in range(self.n_arms)])

@@ -7,15 +7,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from lexbandits.arrays import Counts, Vector
-from lexbandits.checks import per_objective, positive, probability, spread, whole
+from lexbandits.checks import checked_settings, each_objective
 from lexbandits.jit import kernel
-from lexbandits.policies.base import Arms, Rules, best_of, record, untried
+from lexbandits.policies.base import Arms, Rules, best_of, never, record, untried
 from lexbandits.policies.chance import policy_key, uniform
 from lexbandits.policies.index import all_pulls
 from lexbandits.policies.order import resettle
 from lexbandits.policies.policy import Policy
-
-VARIANTS = ("official", "xue")
 
 
 class State(NamedTuple):
@@ -128,12 +126,6 @@ def observe(state: State, arm: int, reward: Vector) -> None:
         resettle(orders[i], upper, i, arm)
 
 
-@kernel
-def finished(state: State) -> bool:
-    """Never."""
-    return False
-
-
 class PFLex(Policy):
     """Explore the arms that may be best while their intervals are wide, else filter by chained intervals.
 
@@ -153,7 +145,7 @@ class PFLex(Policy):
     Its choices are a function of `seed`, a simulated run's seed and replication, and the round.
     """
 
-    rules = Rules(choose, observe, finished)
+    rules = Rules(choose, observe, never)
 
     def __init__(
         self,
@@ -166,21 +158,10 @@ class PFLex(Policy):
         variant: str = "official",
         seed: int = 0,
     ) -> None:
-        whole("n_arms", n_arms, least=1)
-        n_objectives = whole("n_objectives", n_objectives, least=1)
-        if not isinstance(variant, str):
-            raise TypeError(f"variant must be one of {VARIANTS}, got {variant!r}")
-        if variant not in VARIANTS:
-            raise ValueError(f"variant must be one of {VARIANTS}, got {variant!r}")
-        super().__init__(
-            n_arms,
-            n_objectives,
-            delta=probability("delta", delta),
-            epsilon=positive("epsilon", epsilon),
-            noise_sd=per_objective("noise_sd", noise_sd, n_objectives),
-            variant=str(variant),
-            seed=whole("seed", seed, least=0),
+        settings = checked_settings(
+            n_arms, n_objectives, delta=delta, epsilon=epsilon, noise_sd=noise_sd, variant=variant, seed=seed
         )
+        super().__init__(**settings)
         shape = (self.n_arms, self.n_objectives)
         self.state = State(
             untried(*shape),
@@ -188,11 +169,11 @@ class PFLex(Policy):
             lower=np.full(shape, -math.inf),
             widths=np.full(self.n_arms, math.inf),
             orders=np.tile(np.arange(self.n_arms), (max(1, self.n_objectives - 1), 1)),
-            scales=spread(self._settings["noise_sd"], self.n_objectives),
-            delta=self._settings["delta"],
-            most=self._settings["epsilon"] / (1.0 if variant == "xue" else 2.0),
+            scales=each_objective(settings["noise_sd"], self.n_objectives),
+            delta=settings["delta"],
+            most=settings["epsilon"] / (1.0 if variant == "xue" else 2.0),
             everywhere=variant == "xue",
-            key=policy_key(self._settings["seed"]),
+            key=policy_key(settings["seed"]),
         )
 
     def start_run(self, seed: int, replication: int) -> None:

@@ -2,22 +2,17 @@
 
 import copy
 import math
-import operator
 from collections.abc import Callable, Iterable
 from functools import cache
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from lexbandits.arrays import Counts, Vector
-from lexbandits.checks import whole
+from lexbandits.checks import checked_arm, checked_history, checked_pending, checked_reward, whole
 from lexbandits.jit import fused
-from lexbandits.policies.base import (
-    Elimination,
-    Rules,
-    best_of,
-)
+from lexbandits.policies.base import Elimination, Rules, best_of
 
 
 class Policy:
@@ -45,19 +40,36 @@ class Policy:
     def ask(self, pending: Iterable[int] = ()) -> int:
         """The arm to pull next, given the arms in flight; the recommendation once finished. Pure."""
         nobody = isinstance(pending, tuple) and not pending
-        in_flight = self._none_pending if nobody else self._in_flight(pending)
+        in_flight = self._none_pending if nobody else checked_pending(pending, self.n_arms)
         arm = int(_next_arm(self.rules)(self.state, in_flight))
         return self.recommendation if arm < 0 else arm
 
+    def ask_many(self, count: int, pending: Iterable[int] = ()) -> list[int]:
+        """`count` arms to pull at once: what as many asks say, each arm in flight for the next. Pure."""
+        count = whole("count", count, least=0)
+        in_flight, next_arm = checked_pending(pending, self.n_arms), _next_arm(self.rules)
+        arms: list[int] = []
+        while len(arms) < count:
+            arm = int(next_arm(self.state, in_flight))
+            if arm < 0:
+                return [self.recommendation] * count
+            in_flight[arm] += 1
+            arms.append(arm)
+        return arms
+
     def tell(self, arm: int, reward: ArrayLike) -> None:
-        """Report the reward vector of a pull of `arm`: late, out of order or after the end if need be."""
-        arm = self._checked_arm(arm)
-        self.rules.observe(self.state, arm, self._checked_reward(reward))
+        """Report the reward vector of a pull of `arm`: late or after the end if need be.
+
+        Arms may come in any order, but the results of one arm in the order in which it was asked for:
+        they count as its first, second, … as they are told.
+        """
+        arm = checked_arm(arm, self.n_arms)
+        self._observe(arm, checked_reward(reward, self.n_objectives, missing=self.accepts_missing))
 
     def tell_many(self, arms: ArrayLike, rewards: ArrayLike) -> None:
         """Report many pulls in order: all are checked, then all are told, in compiled code."""
-        played, table = self._checked_history(arms, rewards)
-        _replay_loop(self.rules)(self.state, played, table)
+        shape = self.n_arms, self.n_objectives
+        self._replay(*checked_history(arms, rewards, *shape, missing=self.accepts_missing))
 
     @property
     def finished(self) -> bool:
@@ -141,99 +153,13 @@ class Policy:
         settings = ", ".join(f"{key}={value!r}" for key, value in self._settings.items())
         return f"{self.name}({settings})"
 
-    # --- checks, before anything changes
+    # --- what is told, checked; a policy whose state must grow first does it here
 
-    def _checked_arm(self, arm: int) -> int:
-        try:
-            if isinstance(arm, (bool, np.bool_)):
-                raise TypeError
-            index = operator.index(arm)
-        except TypeError:
-            raise TypeError(f"an arm is an integer in 0..{self.n_arms - 1}, got {arm!r}") from None
-        if not 0 <= index < self.n_arms:
-            raise ValueError(f"an arm is an integer in 0..{self.n_arms - 1}, got {index}")
-        return index
+    def _observe(self, arm: int, reward: Vector) -> None:
+        self.rules.observe(self.state, arm, reward)
 
-    def _checked_reward(self, reward: ArrayLike) -> Vector:
-        try:
-            vector = np.array(reward)
-        except ValueError:
-            raise ValueError(f"a reward is {self.n_objectives} numbers, got {reward!r}") from None
-        if vector.shape != (self.n_objectives,):
-            raise ValueError(f"a reward is {self.n_objectives} numbers, one per objective, got {reward!r}")
-        kind = vector.dtype.kind
-        if kind != "f" or vector.dtype.itemsize != 8:
-            vector = self._converted(vector, reward)
-            if kind == "O":
-                return vector  # checked one by one
-        for value in vector.tolist():
-            if not math.isfinite(value):
-                raise ValueError(f"rewards must be finite, got {reward!r}")
-        return vector
-
-    def _converted(self, values: NDArray[Any], given: Any) -> Vector:
-        if values.dtype.kind in "fiub":
-            return np.ascontiguousarray(values, dtype=np.float64)
-        if values.dtype.kind != "O":
-            raise TypeError(f"rewards must be numbers, got {given!r}")
-        converted = np.empty(values.shape)
-        for index, value in np.ndenumerate(values):
-            if values.ndim > 1:
-                given = f"{values[index[0]].tolist()} in row {index[0]}"
-            if value is None:
-                if not self.accepts_missing:
-                    raise ValueError(f"{self.name} needs every objective measured, got {given!r}")
-                converted[index] = math.nan
-                continue
-            if isinstance(value, (str, bytes)):
-                raise TypeError(f"rewards must be numbers, got {given!r}")
-            try:
-                converted[index] = float(value)
-            except (TypeError, ValueError):
-                raise TypeError(f"rewards must be numbers, got {given!r}") from None
-            except OverflowError:
-                raise ValueError(f"rewards must be finite, got {given!r}") from None
-            if not math.isfinite(converted[index]):
-                raise ValueError(f"rewards must be finite, got {given!r}")
-        return converted
-
-    def _checked_history(self, arms: ArrayLike, rewards: ArrayLike) -> tuple[Counts, Vector]:
-        try:
-            played = np.array(arms)
-        except ValueError:
-            raise TypeError(f"arms must be a list of integers, got {arms!r}") from None
-        if played.size == 0:
-            played = played.astype(np.int64)
-        if played.ndim != 1 or played.dtype.kind not in "iu":
-            raise TypeError(f"arms must be a list of integers, got {arms!r}")
-        outside = (played < 0) | (played >= self.n_arms)
-        if outside.any():
-            raise ValueError(f"arms are integers in 0..{self.n_arms - 1}, got {int(played[outside][0])}")
-        try:
-            table = np.array(rewards)
-        except ValueError:
-            raise ValueError(f"rewards must be a table with {self.n_objectives} columns") from None
-        if table.size == 0 and played.size == 0:
-            table = np.empty((0, self.n_objectives))
-        if table.shape != (played.size, self.n_objectives):
-            expected = (played.size, self.n_objectives)
-            raise ValueError(f"rewards must have shape {expected}, one row per pull, got {table.shape}")
-        kind = table.dtype.kind
-        table = self._converted(table, "the table given")
-        if kind != "O" and not np.isfinite(table).all():
-            row = int(np.flatnonzero(~np.isfinite(table).all(axis=1))[0])
-            raise ValueError(f"rewards must be finite, got {table[row].tolist()} in row {row}")
-        return played.astype(np.int64), np.ascontiguousarray(table)
-
-    def _in_flight(self, pending: Iterable[int]) -> Counts:
-        counts = np.zeros(self.n_arms, np.int64)
-        try:
-            arms = list(pending)
-        except TypeError:
-            raise TypeError(f"pending must be the arms in flight, such as [0, 2], got {pending!r}") from None
-        for arm in arms:
-            counts[self._checked_arm(arm)] += 1
-        return counts
+    def _replay(self, arms: Counts, rewards: Vector) -> None:
+        _replay_loop(self.rules)(self.state, arms, rewards)
 
 
 @cache

@@ -5,12 +5,12 @@ from typing import NamedTuple
 
 from numpy.typing import ArrayLike
 
-from lexbandits.arrays import Counts, Vector
-from lexbandits.checks import whole
-from lexbandits.jit import kernel
-from lexbandits.policies.base import Arms, Rules, record, untried
+from lexbandits.arrays import Counts
+from lexbandits.checks import checked_settings
+from lexbandits.jit import kernel, written_in
+from lexbandits.policies.base import Arms, Rules, never, observe_only, untried
 from lexbandits.policies.chance import normal, policy_key
-from lexbandits.policies.index import all_pulls, one_objective, own_noise_sd
+from lexbandits.policies.index import largest_index, own_noise_sd, pulls_made
 from lexbandits.policies.policy import Policy
 
 
@@ -23,40 +23,16 @@ class State(NamedTuple):
     key: Counts  # (2,)
 
 
+@written_in
+def index(state: State, arm: int, mean: float, n: int, t: int, best: float) -> float:
+    """A draw of round t from N(mean, σ²/n), n without the pulls in flight."""
+    return mean + state.noise_sd / math.sqrt(state.arms.pulls[arm]) * normal(state.key, t, arm)
+
+
 @kernel
 def choose(state: State, pending: Counts) -> int:
-    """argmax of a draw from N(mean, σ²/n) for each arm; σ²/n is the variance.
-
-    The draws are those of round told + pending, so pulls handed out together differ.
-    """
-    pulls, means, objective, key = state.arms.pulls, state.arms.means, state.objective, state.key
-    chosen, behind, fewest = -1, 0, pulls[0] + pending[0]
-    t = all_pulls(pulls, pending)
-    highest = 0.0
-    for arm in range(pulls.size):
-        n = pulls[arm] + pending[arm]
-        if n < fewest:
-            behind = arm
-            fewest = n
-        if pulls[arm] > 0:  # an arm whose only pulls are in flight waits for them
-            spread = state.noise_sd / math.sqrt(pulls[arm])
-            sample = means[arm, objective] + spread * normal(key, t, arm)
-            if chosen < 0 or sample > highest:
-                chosen = arm
-                highest = sample
-    return behind if chosen < 0 or fewest < 1 else chosen  # first pulls first
-
-
-@kernel
-def observe(state: State, arm: int, reward: Vector) -> None:
-    """Count and add up."""
-    record(state.arms, arm, reward)
-
-
-@kernel
-def finished(state: State) -> bool:
-    """Never."""
-    return False
+    """argmax of the draws; t counts pulls in flight, so that those handed out together differ."""
+    return largest_index(state, pending, 1, pulls_made, index)
 
 
 class ThompsonSampling(Policy):
@@ -70,7 +46,7 @@ class ThompsonSampling(Policy):
     Its draws are a function of `seed`, a simulated run's seed and replication, the round and the arm.
     """
 
-    rules = Rules(choose, observe, finished)
+    rules = Rules(choose, observe_only, never)
 
     def __init__(
         self,
@@ -81,18 +57,10 @@ class ThompsonSampling(Policy):
         noise_sd: float | ArrayLike = 1.0,
         seed: int = 0,
     ) -> None:
-        super().__init__(
-            n_arms,
-            n_objectives,
-            **one_objective(n_arms, n_objectives, objective, noise_sd),
-            seed=whole("seed", seed, least=0),
-        )
-        self.state = State(
-            untried(self.n_arms, self.n_objectives),
-            self._settings["objective"],
-            own_noise_sd(self._settings),
-            policy_key(self._settings["seed"]),
-        )
+        settings = checked_settings(n_arms, n_objectives, objective=objective, noise_sd=noise_sd, seed=seed)
+        super().__init__(**settings)
+        arms = untried(self.n_arms, self.n_objectives)
+        self.state = State(arms, settings["objective"], own_noise_sd(settings), policy_key(settings["seed"]))
 
     def start_run(self, seed: int, replication: int) -> None:
         """Tie the draws to a simulated run."""

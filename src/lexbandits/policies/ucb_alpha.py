@@ -7,13 +7,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from lexbandits.arrays import Counts, Vector
-from lexbandits.checks import at_least, probability, whole
-from lexbandits.jit import kernel
+from lexbandits.checks import checked_settings
+from lexbandits.jit import kernel, written_in
 from lexbandits.policies.base import Arms, Rules, eliminate, record, untried
 from lexbandits.policies.filters import more_active_than
-from lexbandits.policies.index import answered, one_objective, own_noise_sd
+from lexbandits.policies.index import StopsAtSet, largest_index, own_noise_sd, pulls_made, unanswered
 from lexbandits.policies.order import resettle
-from lexbandits.policies.policy import Policy
 
 # ceil(exp(sqrt(δ/3))) for every δ in (0, 1). Computed it would be 1 for a tiny δ, and ε(1) is no number.
 FIRST_PULLS = 2
@@ -40,27 +39,17 @@ def width(pulls: int, noise_sd: float, delta: float) -> float:
     return noise_sd * math.sqrt(2.0 / pulls * math.log(3.0 * log_n * log_n / delta))
 
 
+@written_in
+def index(state: State, arm: int, mean: float, n: int, t: int, best: float) -> float:
+    """mean + α·ε(n); with nothing in flight ε(n) is known."""
+    known = n == state.arms.pulls[arm]
+    return mean + state.alpha * (state.widths[arm] if known else width(n, state.noise_sd, state.delta))
+
+
 @kernel
 def choose(state: State, pending: Counts) -> int:
-    """argmax of mean + α·ε(n), pulls in flight counted in n."""
-    # arrays are taken out of the tuple once: compiled code counts a reference each time
-    pulls, means, widths, objective = state.arms.pulls, state.arms.means, state.widths, state.objective
-    chosen, behind, fewest = -1, 0, pulls[0] + pending[0]
-    highest = 0.0
-    for arm in range(pulls.size):
-        n = pulls[arm] + pending[arm]
-        if n < fewest:
-            behind = arm
-            fewest = n
-        if pulls[arm] > 0:  # an arm whose only pulls are in flight waits for them
-            bonus = widths[arm]
-            if pending[arm] > 0:
-                bonus = width(n, state.noise_sd, state.delta)
-            index = means[arm, objective] + state.alpha * bonus
-            if chosen < 0 or index > highest:
-                chosen = arm
-                highest = index
-    return behind if chosen < 0 or fewest < FIRST_PULLS else chosen  # first pulls first
+    """argmax of the index."""
+    return largest_index(state, pending, FIRST_PULLS, pulls_made, index)
 
 
 @kernel
@@ -108,7 +97,7 @@ def finished(state: State) -> bool:
     return not more_active_than(state.arms, state.target)
 
 
-class UCBAlpha(Policy):
+class UCBAlpha(StopsAtSet):
     """Play the largest mean + α·ε(n) on one objective; stop when intervals of half-width ε(n) part.
 
     ε(n) = σ·sqrt(2/n · ln(3·ln²(n)/δ)). For independent rewards whose `objective` is σ-sub-Gaussian,
@@ -138,32 +127,25 @@ class UCBAlpha(Policy):
         target_size: int = 1,
         rigorous: bool = False,
     ) -> None:
-        shared = one_objective(n_arms, n_objectives, objective, noise_sd)
-        if not isinstance(rigorous, (bool, np.bool_)):
-            raise TypeError(f"rigorous must be True or False, got {rigorous!r}")
-        super().__init__(
+        given = checked_settings(
             n_arms,
             n_objectives,
-            delta=probability("delta", delta),
-            alpha=at_least("alpha", alpha, 1.0),
-            **shared,
-            target_size=whole("target_size", target_size, least=1, most=n_arms),
-            rigorous=bool(rigorous),
+            delta=delta,
+            alpha=alpha,
+            objective=objective,
+            noise_sd=noise_sd,
+            target_size=target_size,
+            rigorous=rigorous,
         )
-        given = self._settings
+        super().__init__(**given)
         self.state = State(
             untried(self.n_arms, self.n_objectives),
             widths=np.full(self.n_arms, math.inf),
             order=np.arange(self.n_arms),
-            answer=answered(0 if given["target_size"] == self.n_arms else -1),
+            answer=unanswered(given),
             objective=given["objective"],
             noise_sd=own_noise_sd(given),
             delta=given["delta"] / self.n_arms if given["rigorous"] else given["delta"],
             alpha=given["alpha"],
             target=given["target_size"],
         )
-
-    def best_guess(self) -> int:
-        """The largest average on the objective; that of the stopping round once it has stopped."""
-        answer = int(self.state.answer[0])
-        return answer if answer >= 0 else super().best_guess()

@@ -1,36 +1,47 @@
-"""What it costs not to know λ, the noise or its correlation."""
+"""What it costs not to know λ, the noise or its correlation, and what tolerances cost."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 
+from lexbandits.drawing import WIDE, house_style, new_figure
 from lexbandits.policies.base import Elimination
 from lexbandits.policies.lexelim_pool import LexElimPool
 from lexbandits.policies.lexelim_tol import LexElimTol
 from lexbandits.policies.policy import Policy
-from lexbandits.simulation.sweep import sweep
-from lexbandits.simulation.workers import Cell
+from lexbandits.reproduction.headline import measured
+from lexbandits.simulation.informed import informed
+from lexbandits.simulation.sweep import Cell, sweep
 from lexbandits.world.examples import paper_instance
 from lexbandits.world.instance import Instance
 
 if TYPE_CHECKING:
-    import pandas as pd
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-from lexbandits.reproduction.headline import _frame, _measured
 
-IGNORANCE_DELTA = 0.1
-IGNORANCE_REPLICATIONS = 1000
+DELTA = 0.1
+REPLICATIONS = 1000
+HORIZON = 200_000
 TRADEOFFS = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 8.0)
 CORRELATIONS = (-0.9, -0.5, 0.0, 0.5, 0.9)
 NOISE_FACTORS = (0.5, 0.7, 1.0, 1.4, 2.0)
 TOLERANCES = (0.01, 0.02, 0.05, 0.1, 0.2)
 RESOLUTION = 0.1  # of the smallest tolerances; larger ones are their own
 
+TOPICS = {
+    "tradeoff": "λ told (true: 2)",
+    "correlation": "true correlation",
+    "noise": "σ told / true σ",
+    "tolerance": "LexElim-Tol: tolerance",
+}
+COLOURS = ("#009E73", "#D55E00", "#0072B2")
+
 
 class Question(NamedTuple):
-    """One setting of what a policy is told, or of what is true, in `ignorance`."""
+    """One setting of what a policy is told, or of what is true."""
 
     topic: str
     told: str
@@ -38,66 +49,70 @@ class Question(NamedTuple):
     policy: Policy
     instance: Instance
 
+    @property
+    def name(self) -> str:
+        """Of its cell."""
+        return f"{self.topic}, {self.told}, {self.value:g}"
 
-def questions(delta: float = IGNORANCE_DELTA) -> Iterable[Question]:
+
+def questions(delta: float = DELTA) -> Iterator[Question]:
     """LexElim-Pool with a wrong λ, dependence or noise scale, and LexElim-Tol across tolerances; K = 10."""
     paper = paper_instance(10)
-    sd, tradeoff, shape = paper.noise_sd, paper.tradeoff, (10, 3)
+
+    def pool(**told: Any) -> Policy:
+        return informed(LexElimPool, paper, delta=delta, **told)
+
     for value in TRADEOFFS:
-        policy = LexElimPool(*shape, delta=delta, tradeoff=value, noise_sd=sd)
-        yield Question("tradeoff", "λ", value, policy, paper)
+        yield Question("tradeoff", "λ", value, pool(tradeoff=value), paper)
     for value in CORRELATIONS:
         # Three objectives cannot all share a correlation below −0.5: there the first two alone do.
         matrix = np.eye(3) if value < 0 else np.where(np.eye(3) == 1, 1.0, value)
         matrix[0, 1] = matrix[1, 0] = value
         instance = Instance(**{**paper.settings, "correlation": matrix})
-        for told, correlated in (
-            ("independent", False), ("any dependence", True), ("the correlation", matrix.tolist()),
-        ):  # fmt: skip
-            pool = LexElimPool(*shape, delta=delta, tradeoff=tradeoff, noise_sd=sd, correlated=correlated)
-            yield Question("correlation", told, value, pool, instance)
+        yield Question("correlation", "independent", value, pool(), instance)
+        yield Question("correlation", "any dependence", value, pool(correlated=True), instance)
+        yield Question("correlation", "the correlation", value, pool(correlated=matrix.tolist()), instance)
     for value in NOISE_FACTORS:
-        policy = LexElimPool(*shape, delta=delta, tradeoff=tradeoff, noise_sd=value * float(sd))
+        policy = pool(noise_sd=value * float(paper.noise_sd))
         yield Question("noise", "σ over the true one", value, policy, paper)
     for value in TOLERANCES:
         resolution = max(value, RESOLUTION)
-        tol = LexElimTol(*shape, delta=delta, tolerance=value, resolution=resolution, noise_sd=sd)
+        tol = informed(LexElimTol, paper, delta=delta, tolerance=value, resolution=resolution)
         yield Question("tolerance", f"resolution {resolution:g}", value, tol, paper)
 
 
 def ignorance(
     *,
-    delta: float = IGNORANCE_DELTA,
-    replications: int = IGNORANCE_REPLICATIONS,
+    delta: float = DELTA,
+    replications: int = REPLICATIONS,
     seed: int = 0,
     n_jobs: int = 1,
     out: str | Path | None = None,
     progress: bool = False,
-    horizon: int = 200_000,
-) -> "pd.DataFrame":
-    """What it costs not to know, on the paper's K = 10: pulls and errors, one row per setting.
+    horizon: int = HORIZON,
+) -> pd.DataFrame:
+    """What it costs not to know, on the paper's K = 10: pulls and errors, one row per question.
 
-    Columns: topic ("tradeoff", "correlation", "noise", "tolerance"), told, value, pulls (mean),
-    standard_error, stopped, wrong (stopped with another arm than the lex-optimal one), replications,
-    broken (the share of runs that broke the policy's promise: LexElim-Tol promises an answer within
-    its tolerances, not the lex-optimal arm), delta.
+    Columns: topic, told, value, those of `headline.measured`, broken (the share of runs that broke the
+    policy's promise: LexElim-Tol promises an answer within its tolerances, not the lex-optimal arm), delta.
     """
     asked = list(questions(delta))
-    cells = [Cell(f"{q.topic}, {q.told}, {q.value:g}", q.policy, q.instance, horizon) for q in asked]
-    runs = sweep(cells, replications=replications, seed=seed, n_jobs=n_jobs, out=out, progress=progress)
-    measured = _measured(runs.frame(), [cell.name for cell in cells])
+    cells = [Cell(q.name, q.policy, q.instance, horizon) for q in asked]
+    results = sweep(cells, replications=replications, seed=seed, n_jobs=n_jobs, out=out, progress=progress)
     rows = []
-    for q, cell, row in zip(asked, cells, measured, strict=True):
+    for q in asked:
+        row = measured(results, q.name)
         broken = row["wrong"]
         if isinstance(q.policy, LexElimTol):
-            answers = runs.frame().query("cell == @cell.name and stopped")
-            pairs = zip(answers["replication"], answers["recommendation"], strict=True)
-            broken = sum(out_of_tolerance(q, int(a), runs.eliminations(cell.name, int(r))) for r, a in pairs)
-        share = broken / row["replications"]
-        rows.append(
-            {"topic": q.topic, "told": q.told, "value": q.value, **row, "broken": share, "delta": delta}
-        )
-    return _frame(rows)
+            runs = results.runs[q.name]
+            broken = sum(
+                out_of_tolerance(q, int(answer), results.eliminations(q.name, int(replication)))
+                for replication, answer in zip(runs.replication, runs.recommendation, strict=True)
+                if runs.stopped[runs.replication == replication][0]
+            )
+        asked_about = {"topic": q.topic, "told": q.told, "value": q.value}
+        rows.append({**asked_about, **row, "broken": broken / row["replications"], "delta": delta})
+    return pd.DataFrame(rows)
 
 
 def out_of_tolerance(question: Question, answer: int, eliminations: Iterable[Elimination]) -> bool:
@@ -116,55 +131,65 @@ def out_of_tolerance(question: Question, answer: int, eliminations: Iterable[Eli
     return False
 
 
-def ignorance_figure(table: "pd.DataFrame") -> "Figure":
-    """Pulls above, broken promises below (dashed: delta), one column per topic of `ignorance`."""
-    from matplotlib.figure import Figure
+def ignorance_markdown(table: pd.DataFrame) -> str:
+    """A line per topic and what was told; bold where the promise was broken in more than δ of the runs."""
+    lines = ["| told | values | pulls | promise broken |", "| --- | --- | ---: | ---: |"]
+    for (topic, told), rows in _groups(table):
+        values = ", ".join(f"{value:g}" for value in rows["value"])
+        pulls = ", ".join(f"{value:,.0f}" for value in rows["pulls"])
+        shares = (
+            f"**{share:.1%}**" if share > delta else f"{share:.1%}"
+            for share, delta in zip(rows["broken"], rows["delta"], strict=True)
+        )
+        what = f"{TOPICS[topic]}; told {told}" if topic == "correlation" else TOPICS[topic]
+        lines.append(f"| {what} | {values} | {pulls} | {', '.join(shares)} |")
+    return "\n".join(lines)
+
+
+def _groups(table: pd.DataFrame) -> Iterator[tuple[tuple[str, str], pd.DataFrame]]:
+    """The lines of the table and the figure: by topic, and for a correlation by what was told."""
+    for topic in TOPICS:
+        rows = table[table["topic"] == topic]
+        if topic == "correlation":
+            for told in dict.fromkeys(rows["told"]):
+                yield (topic, told), rows[rows["told"] == told]
+        else:
+            yield (topic, topic), rows
+
+
+def ignorance_figure(table: pd.DataFrame) -> "Figure":
+    """Pulls above, broken promises below (dashed: delta), one column per topic."""
+    with house_style():
+        figure = new_figure(WIDE, 3.4)
+        figure.set_layout_engine("constrained")
+        axes = figure.subplots(2, len(TOPICS), sharex="col", squeeze=False)
+        for column, topic in enumerate(TOPICS):
+            lines = [(told, rows) for (about, told), rows in _groups(table) if about == topic]
+            _column(axes[0, column], axes[1, column], topic, lines)
+        axes[0, 0].set_ylabel("pulls to stop (± 2 s.e.)")
+        axes[1, 0].set_ylabel("promise broken")
+    return figure
+
+
+def _column(upper: "Axes", lower: "Axes", topic: str, lines: list[tuple[str, pd.DataFrame]]) -> None:
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
-    titles = {
-        "tradeoff": "λ told (true: 2)",
-        "correlation": "true correlation",
-        "noise": "σ told / true σ",
-        "tolerance": "LexElim-Tol: tolerance",
-    }
-    figure = Figure(figsize=(12, 5.2), layout="constrained")
-    axes = figure.subplots(2, len(titles), sharex="col", squeeze=False)
-    colours = ("#009E73", "#D55E00", "#0072B2")
-    for column, (topic, title) in enumerate(titles.items()):
-        upper, lower = axes[0, column], axes[1, column]
-        rows = table[table["topic"] == topic]
-        labels = list(dict.fromkeys(rows["told"])) if topic == "correlation" else [title]
-        for label, colour in zip(labels, colours, strict=False):
-            some = rows[rows["told"] == label] if topic == "correlation" else rows
-            some = some.sort_values("value")
-            upper.errorbar(
-                some["value"],
-                some["pulls"],
-                2 * some["standard_error"],
-                fmt="o-",
-                ms=4,
-                color=colour,
-                label=label,
-            )
-            lower.plot(some["value"], some["broken"], "o-", ms=4, color=colour)
-            if topic == "tolerance":
-                missed = some["wrong"] / some["replications"]
-                lower.plot(some["value"], missed, "o:", ms=4, color="#777777")
-                lower.text(
-                    0.2, 0.93, "not the\nlex-optimal arm", color="#777777", fontsize=8, ha="right", va="top"
-                )
-        if topic != "correlation":  # there pulls differ by less than a factor of three
-            upper.set_yscale("log")
-            upper.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 3.0, 5.0)))
-        upper.yaxis.set_major_formatter(FuncFormatter(lambda pulls, _: f"{pulls:,.0f}"))
-        upper.yaxis.set_minor_formatter(NullFormatter())
-        lower.axhline(float(rows["delta"].iloc[0]), color="#777777", ls="--", lw=1)
-        lower.set_ylim(bottom=0)
-        lower.set_xlabel(title)
-        if topic == "correlation":
-            upper.legend(frameon=False, fontsize=8, title="told")
-        for part in (upper, lower):
-            part.spines[["top", "right"]].set_visible(False)
-    axes[0, 0].set_ylabel("pulls to stop (± 2 s.e.)")
-    axes[1, 0].set_ylabel("promise broken")
-    return figure
+    for (told, rows), colour in zip(lines, COLOURS, strict=False):
+        x, errors = rows["value"], 2 * rows["standard_error"]
+        upper.errorbar(x, rows["pulls"], errors, fmt="o-", ms=3, color=colour, label=told)
+        lower.plot(x, rows["broken"], "o-", ms=3, color=colour)
+        if topic == "tolerance":
+            grey: Any = {"color": "#777777"}
+            lower.plot(x, rows["wrong"] / rows["replications"], "o:", ms=3, **grey)
+            lower.text(0.2, 0.75, "not the\nlex-optimal arm", **grey, fontsize=6, ha="right", va="top")
+        lower.axhline(float(rows["delta"].iloc[0]), color="#777777", ls="--", lw=0.8)
+    if topic == "correlation":
+        upper.set_ylim(bottom=0)  # pulls differ by less than a factor of three: no need for a logarithm
+        upper.legend(frameon=False, title="told", loc="lower right")
+    else:
+        upper.set_yscale("log")
+        upper.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 3.0, 5.0)))
+    upper.yaxis.set_major_formatter(FuncFormatter(lambda pulls, _: f"{pulls:,.0f}"))
+    upper.yaxis.set_minor_formatter(NullFormatter())
+    lower.set_ylim(bottom=0)
+    lower.set_xlabel(TOPICS[topic])

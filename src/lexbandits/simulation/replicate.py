@@ -1,6 +1,6 @@
-"""Replications at full speed, kept in O(K) numbers each: by blocks, by sums or pull by pull."""
+"""Replications at full speed, kept in O(K) numbers each: with a screen, by sums or pull by pull."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, NamedTuple, Self
 
@@ -10,14 +10,14 @@ from numpy.typing import NDArray
 from lexbandits.arrays import Counts
 from lexbandits.jit import kernel
 from lexbandits.policies.policy import Policy
-from lexbandits.simulation.screen import block_loop, clear, desk_for
+from lexbandits.simulation.screen import clear, desk_for, screened_loop
 from lexbandits.simulation.sums import Tally, sum_loop
-from lexbandits.simulation.trajectory import CHUNK, play, prepared
+from lexbandits.simulation.trajectory import CHUNK, check_match, play
 from lexbandits.world.instance import Instance
 from lexbandits.world.noise import stream, world
 
 PER_PULL, SUMS = "per pull", "sums"  # what one draw of the noise stands for
-CALL = 1 << 22  # rounds per compiled call by blocks: Ctrl-C is answered within a tenth of a second
+CALL = 1 << 22  # rounds per compiled call with a screen: Ctrl-C is answered within a tenth of a second
 
 
 Advance = Callable[[Policy, np.random.Generator, int, int, Tally], int]
@@ -57,13 +57,14 @@ def replicate(
     cancelled: Callable[[], bool] = lambda: False,
 ) -> Runs:
     """Replications first .. first + count − 1; each ends when finished or after `horizon` pulls."""
-    advance = engine(policy, instance)
+    check_match(policy, instance)
+    advance, anew = engine(policy, instance), renewal(policy)
+    checkpoints = recording_rounds(policy, horizon)
+    shape = (checkpoints.size, policy.n_arms)
     rows = []
     for replication in range(first, first + count):
-        run = prepared(policy, instance, seed, replication)
-        rng = stream(seed, replication)
-        checkpoints = recording_rounds(policy, horizon)
-        shape = (checkpoints.size, policy.n_arms)
+        run, rng = anew(), stream(seed, replication)
+        run.start_run(seed, replication)
         tally = Tally(checkpoints, np.zeros(policy.n_arms, np.int64), np.zeros(shape, np.int64))
         rounds = 0
         while rounds < horizon and not run.finished:
@@ -87,9 +88,42 @@ def recording_rounds(policy: Policy, horizon: int) -> Counts:
     """
     if policy.round_robin or horizon == 0:
         return np.empty(0, np.int64)
-    decades = [np.arange(10, 100) * 10**power for power in range(len(str(horizon)) - 1)]
-    rounds = np.concatenate([np.arange(1, 10), *decades])
-    return rounds[rounds <= horizon]
+    decades = (digits * 10**power for power in range(len(str(horizon)) - 1) for digits in range(10, 100))
+    return np.array([rounds for rounds in (*range(1, 10), *decades) if rounds <= horizon], np.int64)
+
+
+def renewal(policy: Policy) -> Callable[[], Policy]:
+    """A function that gives a policy with these settings and an empty history; the last one given is lost.
+
+    Making one takes as long as thousands of pulls. Where all that it holds is numbers and arrays, the
+    same one is put back to its first moment instead.
+    """
+    run = policy.fresh()
+    first = dict(vars(run))
+    try:
+        arrays = [(array, array.copy()) for name, value in first.items() for array in _arrays(name, value)]
+    except TypeError:
+        return policy.fresh
+
+    def anew() -> Policy:
+        vars(run).clear()
+        vars(run).update(first)
+        for array, values in arrays:
+            array[...] = values
+        return run
+
+    return anew
+
+
+def _arrays(name: str, value: Any) -> Iterator[NDArray[Any]]:
+    """The arrays inside an attribute of a policy; a TypeError where something else could change."""
+    if isinstance(value, tuple):
+        for part in value:
+            yield from _arrays(name, part)
+    elif isinstance(value, np.ndarray) and value.dtype != object:
+        yield value
+    elif name != "_settings" and not isinstance(value, (int, float, str, bytes, np.generic, type(None))):
+        raise TypeError(f"{name} may change during a run")
 
 
 def noise_stream(policy: Policy, instance: Instance) -> str:
@@ -106,7 +140,7 @@ def engine(policy: Policy, instance: Instance) -> Advance:
     if noise_stream(policy, instance) == SUMS:
         return _by_sums(policy, instance)
     if policy.round_robin and policy.rules.quiet_band is not None and _gaussian(instance):
-        return _by_blocks(policy, instance)
+        return _screened(policy, instance)
     return partial(_by_pulls, instance)
 
 
@@ -114,12 +148,9 @@ def _gaussian(instance: Instance) -> bool:
     return isinstance(instance.noise, str) and instance.noise == "gaussian"
 
 
-def _by_blocks(policy: Policy, instance: Instance) -> Advance:
-    loop, drawn, desk = (
-        block_loop(policy.rules),
-        world(instance),
-        desk_for(policy.n_arms, policy.n_objectives),
-    )
+def _screened(policy: Policy, instance: Instance) -> Advance:
+    loop, drawn = screened_loop(policy.rules), world(instance)
+    desk = desk_for(policy.n_arms, policy.n_objectives)
 
     def advance(run: Policy, rng: np.random.Generator, rounds: int, horizon: int, tally: Tally) -> int:
         if rounds == 0:

@@ -9,14 +9,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from lexbandits.arrays import Counts, Vector
 from lexbandits.policies.base import Elimination
-from lexbandits.simulation.regret import charges
+from lexbandits.simulation.estimates import clopper_pearson
+from lexbandits.simulation.regret import charges, rebuild
 from lexbandits.simulation.replicate import Runs
 from lexbandits.simulation.store import Store, block_size
 from lexbandits.world.instance import NOISES, Instance
 
 if TYPE_CHECKING:
     import pandas as pd
-from lexbandits.simulation.regret import rebuild
 
 
 class CellInfo(NamedTuple):
@@ -28,6 +28,7 @@ class CellInfo(NamedTuple):
     horizon: int
     stream: str  # "per pull", or "sums" where the noise of many pulls was drawn as one number
     recording: Counts | None  # (C,) rounds at which pulls were kept; None: eliminations tell them all
+    code: dict[str, str | None]  # digests of a policy and a sampler from outside the package: `code_of`
 
 
 class Results:
@@ -120,7 +121,6 @@ class Results:
         stop gave no answer: they are counted in `unstopped`, never as right or wrong.
         """
         import pandas as pd
-        from scipy.stats import beta
 
         if not 0 < confidence < 1:
             raise ValueError(f"confidence must be strictly between 0 and 1, got {confidence!r}")
@@ -128,7 +128,7 @@ class Results:
         for name, runs in self.runs.items():
             n = int(runs.rounds.size)
             wrong = int(np.sum(runs.stopped & ~_correct(self.cells[name], runs)))
-            tail = (1 - confidence) / 2
+            low, high = clopper_pearson(wrong, n, confidence)
             rows.append(
                 {
                     "cell": name,
@@ -136,8 +136,8 @@ class Results:
                     "unstopped": int(np.sum(~runs.stopped)),
                     "wrong": wrong,
                     "rate": wrong / n if n else float("nan"),
-                    "low": float(beta.ppf(tail, wrong, n - wrong + 1)) if wrong else 0.0,
-                    "high": float(beta.ppf(1 - tail, wrong + 1, n - wrong)) if wrong < n else 1.0,
+                    "low": low,
+                    "high": high,
                 }
             )
         return pd.DataFrame(rows)
@@ -159,11 +159,12 @@ class Results:
 
     def save(self, folder: str | Path) -> None:
         """Write everything to a new or matching folder, as `sweep(out=folder)` does."""
-        store = Store.prepared(folder, self.seed, {name: description(i) for name, i in self.cells.items()})
-        for name, runs in self.runs.items():
-            blocks = runs.replication // block_size(self.cells[name].horizon)
-            for block in np.unique(blocks):
-                store.write(name, runs.rows(blocks == block))
+        told = {name: description(cell) for name, cell in self.cells.items()}
+        with Store.prepared(folder, self.seed, told) as store:
+            for name, runs in self.runs.items():
+                blocks = runs.replication // block_size(self.cells[name].horizon)
+                for block in np.unique(blocks):
+                    store.write(name, runs.rows(blocks == block))
 
     @classmethod
     def load(cls, folder: str | Path) -> "Results":
@@ -199,6 +200,7 @@ def description(cell: CellInfo) -> dict[str, Any]:
         "horizon": cell.horizon,
         "stream": cell.stream,
         "recording": None if cell.recording is None else cell.recording.tolist(),
+        "code": cell.code,
     }
 
 
@@ -207,9 +209,7 @@ def _from_description(told: Mapping[str, Any]) -> CellInfo:
     if instance["noise"] not in NOISES:
         instance["noise"] = _StoredSampler(instance["noise"])
     recording = None if told["recording"] is None else np.array(told["recording"], np.int64)
-    return CellInfo(
-        told["policy"], told["settings"], Instance(**instance), told["horizon"], told["stream"], recording
-    )
+    return CellInfo(**{**told, "instance": Instance(**instance), "recording": recording})
 
 
 def _sampler_name(sampler: Any) -> str:

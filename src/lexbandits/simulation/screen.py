@@ -1,25 +1,28 @@
-"""Exact simulation of elimination policies by blocks: nobody is asked where nothing can happen.
+"""Exact simulation of elimination policies with a screen: nobody is asked where nothing can happen.
 
 A round-robin policy offers `quiet_band`: how far the active means may spread before somebody leaves.
-A block of pulls whose extremes stay within the band is added up and committed whole; one that does
+A stretch of pulls whose extremes stay within the band is added up and committed whole; one that does
 not is tried again on its first half, down to the single pull that goes through `observe`. Noise is
 kept in stream order, so the trajectory is that of the plain loop to the bit.
 """
 
 from collections.abc import Callable
-from functools import cache, partial
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from lexbandits.arrays import Counts, Vector
-from lexbandits.jit import is_compiled, kernel
+from lexbandits.jit import fused, kernel
 from lexbandits.policies.base import Arms, Rules
 from lexbandits.world.noise import CORRELATED, World
 
-BUFFER = 1 << 13  # normals: long blocks of few arms, and the cache holds them beside the arms
+BUFFER = 1 << 13  # normals: long stretches of few arms, and the cache holds them beside the arms
+PASSES = 8  # held at least, so that many arms are not gathered and put back for every pass
+TILE = 512  # values that go through all passes of a stretch together, as the cache holds no more
 FIRST_FILL = 1 << 10  # a run that is over at once need not draw them all
-SLACK = 1e-14  # relative; sweeps are screened with sum·(1/n), a few roundings away from sum/n
+SLACK = 1e-14  # relative; passes are screened with sum·(1/n), a few roundings away from sum/n
+UNSEEN, LOOSE, TIGHT = range(3)  # what `top` and `bottom` say: nothing; an enclosure; the extremes themselves
 
 
 class Desk(NamedTuple):
@@ -30,8 +33,8 @@ class Desk(NamedTuple):
     order: Counts  # (K,) the active arms, ascending; what follows has their m values side by side
     truth: Vector  # (K·m,) true means
     scales: Vector  # (K·m,) standard deviations
-    sums: Vector  # (K·m,) of the rewards, as the block goes on
-    highs: Vector  # (K·m,) the largest estimate of each in the block
+    sums: Vector  # (K·m,) of the rewards, as the stretch goes on
+    highs: Vector  # (K·m,) the largest estimate of each in the stretch
     lows: Vector  # (K·m,) the smallest
     top: Vector  # (m,) no estimate is above
     bottom: Vector  # (m,) or below
@@ -40,7 +43,7 @@ class Desk(NamedTuple):
 def desk_for(n_arms: int, n_objectives: int) -> Desk:
     """A clear desk for policies of this shape."""
     flat = n_arms * n_objectives
-    rounds = max(BUFFER // n_objectives, 2 * n_arms)
+    rounds = max(BUFFER // n_objectives, PASSES * n_arms)
     return Desk(
         noise=np.empty(rounds * n_objectives),
         cursor=np.array([0, 0, FIRST_FILL]),
@@ -60,88 +63,17 @@ def clear(desk: Desk) -> None:
     desk.cursor[:] = 0, 0, FIRST_FILL
 
 
-@cache
-def block_loop(rules: Rules) -> Callable[[Any, World, np.random.Generator, Desk, int], int]:
-    """The loop over blocks for one algorithm: play up to `limit` rounds, return their number.
+@kernel
+def next_reach(span: int, quiet: bool, reach: int, suspect: int, most: int) -> tuple[int, int]:
+    """How many pulls to try next, and how many are left of the last stretch that was not quiet.
 
-    The desk must be cleared before a run and kept during it. Not on disk, as `plain_loop`.
+    Half of what was not quiet; then, as the trouble is in its rest, half the way to its end; once that is
+    passed, twice as many each time.
     """
-    observe, finished, quiet_band = rules.observe, rules.finished, rules.quiet_band
-    if quiet_band is None:
-        raise ValueError("a policy without quiet_band cannot be simulated by blocks")
-
-    def loop(state: Any, world: World, rng: np.random.Generator, desk: Desk, limit: int) -> int:
-        arms, cursor = state.arms, desk.cursor
-        m = world.means.shape[1]
-        band = np.empty(m)
-        reward = np.empty(m)
-        size, fewest, ahead = line_up(arms, desk)
-        gather(world, desk, size)
-        played = 0
-        reach = size  # pulls to try, as far as noise, limit and sweep allow
-        suspect = 0  # pulls to the end of the last block that was not quiet
-        known = False  # whether top and bottom enclose the present estimates …
-        tight = False  # … and are reached by two of them
-        while played < limit and not finished(state):
-            if cursor[1] - cursor[0] < size * m:
-                refill(world, rng, desk, size * m)
-            span = max(1, min(reach, limit - played, (cursor[1] - cursor[0]) // m))
-            if ahead == 0 and fewest > 0 and span >= size:
-                sweeps = span // size
-                span = sweeps * size
-                quiet_band(state, fewest + sweeps - 1, band)
-                quiet = try_sweeps(arms, desk, size, fewest, sweeps, band)
-                if quiet:
-                    fewest += sweeps
-                    keep_sweeps(arms, desk, size, fewest)
-                known = False
-                certain = False
-            else:
-                span = min(span, size - ahead)
-                if not known:
-                    extremes(arms, desk, size)
-                    tight = True
-                known = True
-                quiet_band(state, fewest, band)
-                quiet = try_part(arms, desk, ahead, span, fewest, band)
-                certain = tight
-                if quiet:
-                    keep_part(arms, desk, ahead, span, fewest)
-                    tight = False
-                    ahead += span
-                    if ahead == size:
-                        ahead = 0
-                        fewest += 1
-                        known = False
-            if quiet:
-                arms.told[0] += span
-                played += span
-                cursor[0] += span * m
-                suspect = max(0, suspect - span)
-                reach = max(1, suspect // 2) if suspect > 0 else min(2 * reach, desk.noise.size)
-            elif span > 1:
-                suspect = span
-                reach = span // 2
-            elif not certain and size > 1:
-                known = False
-            else:
-                arm = desk.order[ahead]
-                for i in range(m):
-                    reward[i] = world.means[arm, i] + world.scales[i] * desk.noise[cursor[0] + i]
-                observe(state, arm, reward)
-                played += 1
-                cursor[0] += m
-                before = size
-                size, fewest, ahead = line_up(arms, desk)
-                if size != before:
-                    gather(world, desk, size)
-                known = False
-                reach = size
-                suspect = 0
-        return played
-
-    compilable = is_compiled(observe) and is_compiled(finished) and is_compiled(quiet_band)
-    return partial(kernel, cache=False)(loop) if compilable else loop
+    if not quiet:
+        return span // 2, span
+    suspect = max(0, suspect - span)
+    return (max(1, suspect // 2) if suspect > 0 else min(2 * reach, most)), suspect
 
 
 @kernel
@@ -201,30 +133,58 @@ def refill(world: World, rng: np.random.Generator, desk: Desk, least: int) -> No
 
 
 @kernel
-def try_sweeps(arms: Arms, desk: Desk, size: int, fewest: int, sweeps: int, band: Vector) -> bool:
-    """Whether the estimates stay within the band during whole sweeps; `desk.sums` ends as their sums.
+def rounds_at_hand(world: World, rng: np.random.Generator, desk: Desk, least: int) -> int:
+    """How many rounds have their noise drawn: `least` or more, after drawing if need be."""
+    cursor, m = desk.cursor, world.means.shape[1]
+    if cursor[1] - cursor[0] < least * m:
+        refill(world, rng, desk, least * m)
+    rounds: int = (cursor[1] - cursor[0]) // m
+    return rounds
+
+
+@kernel
+def next_reward(world: World, desk: Desk, position: int, reward: Vector) -> int:
+    """Fill in the reward of the pull at the cursor and move on; return its arm."""
+    arm: int = desk.order[position]
+    for i in range(reward.size):
+        reward[i] = world.means[arm, i] + world.scales[i] * desk.noise[desk.cursor[0] + i]
+    desk.cursor[0] += reward.size
+    return arm
+
+
+@kernel
+def add_passes(arms: Arms, desk: Desk, size: int, fewest: int, passes: int) -> None:
+    """Leave the sums after these passes in `desk.sums`, the extremes on the way in `highs` and `lows`.
 
     The innermost loop is elementwise over arms and objectives, so that it compiles to vector code.
     """
     truth, scales, running, highs, lows = desk.truth, desk.scales, desk.sums, desk.highs, desk.lows
-    m = band.size
-    flat = size * m
+    m = arms.sums.shape[1]
     for position in range(size):
         arm = desk.order[position]
         for i in range(m):
             running[position * m + i] = arms.sums[arm, i]
             highs[position * m + i] = arms.means[arm, i]
             lows[position * m + i] = arms.means[arm, i]
-    start = desk.cursor[0]
-    rows = desk.noise[start : start + sweeps * flat].reshape((sweeps, flat))
-    for sweep in range(sweeps):
-        share = 1.0 / (fewest + sweep + 1)
-        for k in range(flat):
-            total = running[k] + (truth[k] + scales[k] * rows[sweep, k])
-            running[k] = total
-            estimate = total * share
-            highs[k] = max(highs[k], estimate)
-            lows[k] = min(lows[k], estimate)
+    flat, start = size * m, desk.cursor[0]
+    rows = desk.noise[start : start + passes * flat].reshape((passes, flat))
+    for first in range(0, flat, TILE):
+        # unsigned, as an index that may be negative is not compiled to vector code
+        begin, end = np.uint64(first), np.uint64(min(first + TILE, flat))
+        for one in range(passes):
+            share = 1.0 / (fewest + one + 1)
+            for k in range(begin, end):
+                total = running[k] + (truth[k] + scales[k] * rows[one, k])
+                running[k] = total
+                estimate = total * share
+                highs[k] = max(highs[k], estimate)
+                lows[k] = min(lows[k], estimate)
+
+
+@kernel
+def spread_within(desk: Desk, size: int, band: Vector) -> bool:
+    """Whether the extremes of all arms together are within the band on every objective."""
+    highs, lows, m = desk.highs, desk.lows, band.size
     while size > 1:  # fold the last arms onto the first ones, elementwise again
         half = (size + 1) // 2
         upper, lower = highs[half * m :], lows[half * m :]
@@ -239,15 +199,25 @@ def try_sweeps(arms: Arms, desk: Desk, size: int, fewest: int, sweeps: int, band
 
 
 @kernel
-def keep_sweeps(arms: Arms, desk: Desk, size: int, count: int) -> None:
-    """Commit whole sweeps: every active arm now has `count` pulls."""
+def keep(arms: Arms, desk: Desk, first: int, end: int, count: int) -> None:
+    """Commit `desk.sums` of the arms in places first .. end − 1, which now have `count` pulls each."""
     m = arms.sums.shape[1]
-    for position in range(size):
+    for position in range(first, end):
         arm = desk.order[position]
         arms.pulls[arm] = count
         for i in range(m):
             arms.sums[arm, i] = desk.sums[position * m + i]
             arms.means[arm, i] = desk.sums[position * m + i] / count
+
+
+@kernel
+def whole_passes(arms: Arms, desk: Desk, size: int, fewest: int, passes: int, band: Vector) -> bool:
+    """Commit whole passes if the estimates stay within the band all the time; return whether they do."""
+    add_passes(arms, desk, size, fewest, passes)
+    quiet = spread_within(desk, size, band)
+    if quiet:
+        keep(arms, desk, 0, size, fewest + passes)
+    return quiet
 
 
 @kernel
@@ -262,8 +232,8 @@ def extremes(arms: Arms, desk: Desk, size: int) -> None:
 
 
 @kernel
-def try_part(arms: Arms, desk: Desk, ahead: int, span: int, fewest: int, band: Vector) -> bool:
-    """Whether the estimates seen before each of the next `span` pulls of a sweep are within the band.
+def part_of_a_pass(arms: Arms, desk: Desk, ahead: int, span: int, fewest: int, band: Vector) -> bool:
+    """Commit the next `span` pulls of a pass if the estimates before each are within the band.
 
     For one pull this is exactly the question whether somebody leaves, where top and bottom are tight.
     Widens them to the estimates after the pulls if so.
@@ -289,16 +259,62 @@ def try_part(arms: Arms, desk: Desk, ahead: int, span: int, fewest: int, band: V
     for i in range(m):
         top[i] = highs[i]
         bottom[i] = lows[i]
+    keep(arms, desk, ahead, ahead + span, fewest + 1)
     return True
 
 
-@kernel
-def keep_part(arms: Arms, desk: Desk, ahead: int, span: int, fewest: int) -> None:
-    """Commit part of a sweep."""
-    m = arms.sums.shape[1]
-    for position in range(ahead, ahead + span):
-        arm = desk.order[position]
-        arms.pulls[arm] = fewest + 1
-        for i in range(m):
-            arms.sums[arm, i] = desk.sums[position * m + i]
-            arms.means[arm, i] = desk.sums[position * m + i] / (fewest + 1)
+@cache
+def screened_loop(rules: Rules) -> Callable[[Any, World, np.random.Generator, Desk, int], int]:
+    """The loop over stretches for one algorithm: play up to `limit` rounds, return their number.
+
+    The desk must be cleared before a run and kept during it.
+    """
+    observe, finished, quiet_band = rules.observe, rules.finished, rules.quiet_band
+    if quiet_band is None:
+        raise ValueError("a policy without quiet_band cannot be simulated with a screen")
+
+    def loop(state: Any, world: World, rng: np.random.Generator, desk: Desk, limit: int) -> int:
+        arms, m = state.arms, world.means.shape[1]
+        band, reward = np.empty(m), np.empty(m)
+        size, fewest, ahead = line_up(arms, desk)
+        gather(world, desk, size)
+        played, reach, suspect, sight = 0, size, 0, UNSEEN
+        while played < limit and not finished(state):
+            span = min(reach, limit - played, rounds_at_hand(world, rng, desk, size))
+            if ahead == 0 and fewest > 0 and span >= size:
+                passes = span // size
+                span = passes * size
+                quiet_band(state, fewest + passes - 1, band)
+                quiet = whole_passes(arms, desk, size, fewest, passes, band)
+            else:
+                span = min(span, size - ahead)
+                if sight == UNSEEN:
+                    extremes(arms, desk, size)
+                    sight = TIGHT
+                quiet_band(state, fewest, band)
+                quiet = part_of_a_pass(arms, desk, ahead, span, fewest, band)
+            if quiet:
+                arms.told[0] += span
+                desk.cursor[0] += span * m
+                played += span
+                ahead += span
+                fewest += ahead // size
+                ahead %= size
+                sight = LOOSE if ahead > 0 else UNSEEN
+                reach, suspect = next_reach(span, True, reach, suspect, desk.noise.size)
+            elif span > 1:
+                reach, suspect = next_reach(span, False, reach, suspect, desk.noise.size)
+            elif sight == LOOSE:
+                sight = UNSEEN  # an exact look before the policy is asked
+            else:
+                arm = next_reward(world, desk, ahead, reward)
+                observe(state, arm, reward)
+                played += 1
+                before = size
+                size, fewest, ahead = line_up(arms, desk)
+                if size != before:
+                    gather(world, desk, size)
+                reach, suspect, sight = size, 0, UNSEEN
+        return played
+
+    return fused(loop, observe, finished, quiet_band)

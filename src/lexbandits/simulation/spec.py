@@ -9,7 +9,8 @@ from typing import Any, NamedTuple, TypeVar
 
 from lexbandits.checks import whole
 from lexbandits.policies import BY_NAME, Policy
-from lexbandits.simulation.workers import Cell
+from lexbandits.simulation.informed import truths
+from lexbandits.simulation.sweep import Cell
 from lexbandits.world.examples import paper_instance, random_instance
 from lexbandits.world.instance import Instance
 
@@ -40,7 +41,7 @@ def _read(path: str | Path, parse: Callable[[Mapping[str, Any]], Made]) -> Made:
     try:
         with Path(path).open("rb") as file:
             table = tomllib.load(file)
-    except tomllib.TOMLDecodeError as error:
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ValueError(f"{path} is not TOML: {error}") from None
     try:
         return parse(table)
@@ -113,24 +114,11 @@ def _policy(where: str, told: Mapping[str, Any], instance: Instance) -> Policy:
     made = BY_NAME[told["policy"]]
     takes = set(inspect.signature(made).parameters) - {"n_arms", "n_objectives"}
     _known(where, told, ("policy", "horizon", "instances", *sorted(takes)))
-    settings = {
-        key: _truth(where, key, instance) if value == FROM_INSTANCE else value
-        for key, value in told.items()
-        if key in takes
-    }
+    known = truths(instance)
+    if wrong := [key for key in takes & told.keys() if told[key] == FROM_INSTANCE and key not in known]:
+        raise ValueError(f'{where}.{wrong[0]} cannot be "{FROM_INSTANCE}"; only {", ".join(known)} can')
+    settings = {key: known[key] if told[key] == FROM_INSTANCE else told[key] for key in takes & told.keys()}
     return _made(where, made, {"n_arms": instance.n_arms, "n_objectives": instance.n_objectives, **settings})
-
-
-def _truth(where: str, key: str, instance: Instance) -> Any:
-    truths = {
-        "tradeoff": instance.tradeoff,
-        "optimal_set_sizes": instance.optimal_set_sizes,
-        "target_size": instance.optimal_set_sizes[0],
-        "noise_sd": instance.settings["noise_sd"],
-    }
-    if key not in truths:
-        raise ValueError(f'{where}.{key} cannot be "{FROM_INSTANCE}"; only {", ".join(truths)} can')
-    return truths[key]
 
 
 def _made(where: str, make: Callable[..., Made], arguments: Mapping[str, Any]) -> Made:

@@ -8,19 +8,22 @@ import re
 import warnings
 import zipfile
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 
 import lexbandits
+from lexbandits.simulation.code import UNKNOWN
 from lexbandits.simulation.replicate import Runs
 
 Description = Mapping[str, Any]
 
-FORMAT = 1
-MANIFEST = "manifest.json"
+FORMAT = 2
+MANIFEST, LOCK = "manifest.json", "sweep.lock"
+DESCRIBED = {"policy", "settings", "instance", "horizon", "stream", "recording", "code"}
 UNREADABLE = (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error)
 
 
@@ -43,40 +46,43 @@ class Store:
         manifest = _manifest(path)
         if manifest is None:
             raise ValueError(f"{path} holds no sweep: it has no {MANIFEST}")
+        _check_same(path, manifest, {"format": FORMAT})
         return cls(path, manifest["seed"], manifest["cells"])
 
     @classmethod
-    def prepared(cls, folder: str | Path, seed: int, cells: Mapping[str, Description]) -> Self:
-        """A new or existing folder for these cells; an error names how another sweep's differs."""
+    @contextmanager
+    def prepared(cls, folder: str | Path, seed: int, cells: Mapping[str, Description]) -> Iterator[Self]:
+        """A new or old folder for these cells, held alone; an error names how another sweep's differs."""
         path = Path(folder)
         described = json.loads(json.dumps(cells))
-        manifest = _manifest(path)
-        if manifest is None:
-            if path.exists() and any(path.iterdir()):
-                raise ValueError(f"{path} is not empty and holds no sweep: it has no {MANIFEST}")
-            known = {}
-        else:
-            known = manifest["cells"]
+        if _manifest(path) is None and path.exists() and any(entry.name != LOCK for entry in path.iterdir()):
+            raise ValueError(f"{path} is not empty and holds no sweep: it has no {MANIFEST}")
+        path.mkdir(parents=True, exist_ok=True)
+        with _alone(path):
+            manifest = _manifest(path)
             here = {"format": FORMAT, "version": lexbandits.__version__, "seed": seed}
-            _check_same(path, manifest, here)
+            known = {} if manifest is None else manifest["cells"]
+            if manifest is not None:
+                _check_same(path, manifest, here)
             for name in described.keys() & known.keys():
                 _check_same(path, known[name], described[name], f"cell {name!r}: ")
-        store = cls(path, seed, {**known, **described})
-        if store.cells != known or manifest is None:
-            path.mkdir(parents=True, exist_ok=True)
-            text = {
-                "format": FORMAT,
-                "version": lexbandits.__version__,
-                "seed": seed,
-                "cells": store.cells,
-            }
-            _write_whole(path / MANIFEST, json.dumps(text, indent=1).encode())
-        return store
+                if UNKNOWN in described[name]["code"].values():
+                    raise ValueError(
+                        f"{path} holds cell {name!r}, but its policy or noise {UNKNOWN} with what made "
+                        "those runs: give another folder"
+                    )
+            store = cls(path, seed, {**known, **described})
+            if store.cells != known or manifest is None:
+                text = json.dumps({**here, "cells": store.cells}, indent=1)
+                _write_whole(path / MANIFEST, text.encode())
+            yield store
 
     def read(self, name: str) -> dict[int, Runs]:
         """The sound blocks of a cell by their first replication; a bad file is named in a warning."""
         blocks = {}
         for path in sorted(self._home(name).glob("*.npz")):
+            if path.is_dir():
+                raise ValueError(f"{path} is a folder where a file of results belongs: move it away")
             try:
                 blocks[int(path.stem)] = self._read_block(name, path)
             except UNREADABLE as error:
@@ -97,7 +103,9 @@ class Store:
             if str(file["identity"]) != self._identity(name):
                 raise ValueError("it belongs to another sweep or cell")
             block = Runs(*(file[field] for field in Runs._fields))
-        first, size = int(path.stem), block_size(self.cells[name]["horizon"])
+        told = self.cells[name]
+        _check_columns(block, len(told["instance"]["means"]), len(told["recording"] or ()), told["horizon"])
+        first, size = int(path.stem), block_size(told["horizon"])
         expected = np.arange(first, first + len(block.rounds))
         if first % size or not 0 < expected.size <= size or not np.array_equal(block.replication, expected):
             raise ValueError("its replications are not those of its name")
@@ -117,15 +125,44 @@ def _manifest(folder: Path) -> dict[str, Any] | None:
     if folder.exists() and not folder.is_dir():
         raise ValueError(f"{folder} is a file; results go into a folder")
     try:
-        text = (folder / MANIFEST).read_text()
+        manifest = json.loads((folder / MANIFEST).read_text("utf-8"))
+        seed, cells = manifest["seed"], manifest["cells"]
+        complete = all(cell.keys() == DESCRIBED for cell in cells.values())
+        if not isinstance(seed, int) or not (complete or manifest["format"] != FORMAT):
+            raise TypeError
     except FileNotFoundError:
         return None
-    try:
-        manifest: dict[str, Any] = json.loads(text)
-        manifest["format"], manifest["version"], manifest["seed"], dict(manifest["cells"])
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, AttributeError):
         raise ValueError(f"{folder / MANIFEST} is not the manifest of a sweep") from None
-    return manifest
+    return dict(manifest)
+
+
+@contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """Hold a folder: the system lets go of it however this process ends."""
+    with (folder / LOCK).open("w") as file:
+        with suppress(ImportError):  # elsewhere than on Unix nobody is kept out
+            import fcntl
+
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise ValueError(f"another sweep is running in {folder}") from None
+        yield
+
+
+def _check_columns(block: Runs, n_arms: int, checkpoints: int, horizon: int) -> None:
+    """What a file says may be damaged and still be readable."""
+    n = len(block.replication)
+    shapes = Runs((n,), (n,), (n,), (n,), (n, n_arms), (n, n_arms, 3), (n, n_arms), (n, checkpoints, n_arms))  # type: ignore[arg-type]
+    for field, column, shape, kind in zip(Runs._fields, block, shapes, "iibibiii", strict=True):
+        if column.shape != shape or column.dtype.kind != kind:
+            raise ValueError(f"its {field} are {column.dtype} of shape {column.shape}")
+    inside = (block.rounds <= horizon) & (block.pulls.sum(axis=1) == block.rounds)
+    if not np.all(inside & (block.pulls >= 0).all(axis=1) & (block.left >= -1).all(axis=(1, 2))):
+        raise ValueError("its rounds and pulls do not agree")
+    if not np.all((block.recommendation >= 0) & (block.recommendation < n_arms)):
+        raise ValueError("it recommends arms that there are not")
 
 
 def _check_same(folder: Path, there: Any, here: Any, where: str = "") -> None:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lexbandits.drawing import house_style, new_figure
+from lexbandits.simulation.estimates import mean_and_error
 from lexbandits.simulation.results import Results
 
 if TYPE_CHECKING:
@@ -42,9 +43,7 @@ def regret_figure(results: Results) -> "Figure":
             if cell.horizon == 0:
                 continue
             rounds = np.unique(np.rint(np.geomspace(1, cell.horizon, 200)).astype(np.int64))
-            curves = results.regret(name, rounds)
-            mean = curves.mean(axis=0)
-            error = curves.std(axis=0, ddof=min(1, len(curves) - 1)) / np.sqrt(len(curves))
+            mean, error = mean_and_error(results.regret(name, rounds))
             for i, panel in enumerate(panels[: mean.shape[1]]):
                 colour, line = f"C{place % 10}", LINES[place // 10 % len(LINES)]
                 panel.plot(rounds, mean[:, i], line, color=colour, label=name)

@@ -2,13 +2,13 @@
 
 import math
 from collections.abc import Callable
-from functools import cache, partial
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from lexbandits.arrays import Counts, Vector
-from lexbandits.jit import is_compiled, kernel
+from lexbandits.jit import fused, kernel
 from lexbandits.policies.base import Rules
 from lexbandits.world.noise import CORRELATED, World
 
@@ -63,7 +63,7 @@ def draw_sum(world: World, rng: np.random.Generator, arm: int, count: int, sums:
 
 @cache
 def sum_loop(rules: Rules) -> Callable[[Any, World, np.random.Generator, int, int, Tally], int]:
-    """The loop over batches for one algorithm, from `rounds` up to the horizon; not on disk, as `plain_loop`.
+    """The loop over batches for one algorithm, from `rounds` up to the horizon.
 
     The arms of a batch take turns, as they do pull by pull; one that does not fit is cut at the horizon.
     """
@@ -92,5 +92,4 @@ def sum_loop(rules: Rules) -> Callable[[Any, World, np.random.Generator, int, in
             made += length
         return made - rounds
 
-    compilable = is_compiled(batch) and is_compiled(observe_sum) and is_compiled(finished)
-    return partial(kernel, cache=False)(loop) if compilable else loop
+    return fused(loop, batch, observe_sum, finished)

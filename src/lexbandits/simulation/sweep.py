@@ -1,20 +1,30 @@
 """Many runs of many cells, on threads or on a cluster; with a folder, they survive a kill."""
 
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterable, Iterator
+from contextlib import nullcontext
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from lexbandits.checks import whole
 from lexbandits.policies.policy import Policy
+from lexbandits.simulation.code import code_of
 from lexbandits.simulation.replicate import Runs, noise_stream, recording_rounds
 from lexbandits.simulation.results import CellInfo, Results, description
 from lexbandits.simulation.store import Store, block_size
-from lexbandits.simulation.trajectory import check_match
-from lexbandits.simulation.workers import Cell, Task, _runner
+from lexbandits.simulation.trajectory import LONGEST, check_match
+from lexbandits.simulation.workers import Task, bar, runner
 from lexbandits.world.instance import Instance
 
-__all__ = ["Cell", "Results", "sweep"]
+MOST = 10**7  # replications of a cell
+
+
+class Cell(NamedTuple):
+    """One entry of a sweep: a policy against an instance, for at most `horizon` pulls."""
+
+    name: str
+    policy: Policy
+    instance: Instance
+    horizon: int
 
 
 def sweep(
@@ -36,52 +46,48 @@ def sweep(
     same call, or one with more replications or cells, goes on from them.
     """
     checked = _checked_cells(cells)
-    replications = whole("replications", replications, least=1)
+    replications = whole("replications", replications, least=1, most=MOST)
     seed = whole("seed", seed, least=0)
-    run = _runner(backend, n_jobs)
+    run = runner(backend, n_jobs)
     info = {cell.name: _info(cell) for cell in checked}
-    store = None
-    if out is not None:
-        store = Store.prepared(out, seed, {name: description(told) for name, told in info.items()})
-    blocks = {cell.name: store.read(cell.name) if store else {} for cell in checked}
-    tasks = [task for cell in checked for task in _missing(cell, replications, blocks[cell.name])]
-    with _bar(progress and bool(tasks), sum(task.end - task.first for task in tasks)) as advance:
-        for task, runs in run(tasks, seed):
-            start = task.first - task.first % block_size(task.cell.horizon)
-            known = blocks[task.cell.name]
-            known[start] = Runs.joined([known[start], runs]) if start in known else runs
-            if store:
-                store.write(task.cell.name, known[start])
-            advance(task.end - task.first, int(runs.rounds.sum()))
+    told = {name: description(cell) for name, cell in info.items()}
+    with nullcontext() if out is None else Store.prepared(out, seed, told) as store:
+        blocks = {cell.name: store.read(cell.name) if store else {} for cell in checked}
+        tasks = [task for cell in checked for task in _missing(cell, seed, replications, blocks[cell.name])]
+        with bar(sum(task.end - task.first for task in tasks), progress) as advance:
+            for task, runs in run(tasks):
+                start = task.first - task.first % block_size(task.horizon)
+                known = blocks[task.cell]
+                known[start] = Runs.joined([known[start], runs]) if start in known else runs
+                if store:
+                    store.write(task.cell, known[start])
+                advance(task.end - task.first, int(runs.rounds.sum()))
     joined = {name: Runs.joined(list(known.values())) for name, known in blocks.items()}
     asked = {name: runs.rows(runs.replication < replications) for name, runs in joined.items()}
     return Results(seed, info, asked)
 
 
-def _missing(cell: Cell, replications: int, blocks: dict[int, Runs]) -> Iterator[Task]:
+def _missing(cell: Cell, seed: int, replications: int, blocks: dict[int, Runs]) -> Iterator[Task]:
     """What is not there yet. Bounds of blocks depend on the cell alone."""
     size = block_size(cell.horizon)
     for start in range(0, replications, size):
         first = start + (blocks[start].replication.size if start in blocks else 0)
         end = min(start + size, replications)
         if first < end:
-            yield Task(cell, first, end)
+            yield Task(*cell, seed, first, end)
 
 
 def _info(cell: Cell) -> CellInfo:
-    policy, instance = cell.policy, cell.instance
-    recording = None if policy.round_robin else recording_rounds(policy, cell.horizon)
-    stream = noise_stream(policy, instance)
-    return CellInfo(policy.name, policy.settings, instance, cell.horizon, stream, recording)
-
-
-def _bar(shown: bool, replications: int) -> AbstractContextManager[Callable[[int, int], None]]:
-    """A progress bar as a context that gives advance(replications, rounds)."""
-    if not shown:
-        return nullcontext(lambda replications, rounds: None)
-    from lexbandits.simulation.workers import bar
-
-    return bar(replications)
+    _, policy, instance, horizon = cell
+    return CellInfo(
+        policy.name,
+        policy.settings,
+        instance,
+        horizon,
+        noise_stream(policy, instance),
+        None if policy.round_robin else recording_rounds(policy, horizon),
+        {"policy": code_of(type(policy)), "noise": code_of(instance.noise)},
+    )
 
 
 def _checked_cells(cells: Iterable[Cell]) -> list[Cell]:
@@ -98,12 +104,12 @@ def _checked_cells(cells: Iterable[Cell]) -> list[Cell]:
         name, policy, instance, horizon = cell
         if not isinstance(name, str):
             raise TypeError(f"a cell's name must be a string, got {name!r}")
-        if not isinstance(policy, Policy):
-            raise TypeError(f"cell {name!r}: policy must be a Policy, got {policy!r}")
-        if not isinstance(instance, Instance):
-            raise TypeError(f"cell {name!r}: instance must be an Instance, got {instance!r}")
         if name in checked:
             raise ValueError(f"cell names must differ, got {name!r} twice")
-        check_match(policy, instance)
-        checked[name] = Cell(name, policy, instance, whole(f"horizon of cell {name!r}", horizon, least=0))
+        try:
+            check_match(policy, instance)
+        except (TypeError, ValueError) as error:
+            raise type(error)(f"cell {name!r}: {error}") from None
+        horizon = whole(f"horizon of cell {name!r}", horizon, least=0, most=LONGEST)
+        checked[name] = Cell(name, policy, instance, horizon)
     return list(checked.values())

@@ -1,7 +1,7 @@
 """One policy against one instance: where the learner meets the truth."""
 
 from collections.abc import Callable
-from functools import cache, partial
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -9,19 +9,14 @@ from numpy.typing import NDArray
 
 from lexbandits.arrays import Counts, Vector
 from lexbandits.checks import whole
-from lexbandits.jit import is_compiled, kernel
+from lexbandits.jit import fused
 from lexbandits.policies.base import Elimination, Rules
 from lexbandits.policies.policy import Policy
 from lexbandits.simulation.regret import charges
 from lexbandits.world.instance import Instance
-from lexbandits.world.noise import (
-    DRAWS,
-    Draw,
-    World,
-    stream,
-    world,
-)
+from lexbandits.world.noise import DRAWS, Draw, World, stream, world
 
+LONGEST = 2**62  # rounds: sums of a few counts stay within 64 bits
 CHUNK = 1 << 16  # rounds per compiled call: Ctrl-C is answered, and the horizon is never allocated
 
 
@@ -59,7 +54,7 @@ def simulate(
     The same numbers as replication `replication` of a sweep with this seed, to the bit. An answer
     is certified only where `finished` is True.
     """
-    horizon = whole("horizon", horizon, least=0)
+    horizon = whole("horizon", horizon, least=0, most=LONGEST)
     run = prepared(policy, instance, seed, replication)
     rng = stream(seed, replication)
     pieces = [np.empty(0, np.int32)]
@@ -108,10 +103,7 @@ def play(policy: Policy, instance: Instance, rng: np.random.Generator, arms: Cou
 
 @cache
 def plain_loop(rules: Rules, draw: Draw) -> Callable[..., int]:
-    """The loop over rounds for one algorithm and kind of noise; compiled when its functions are.
-
-    Not kept on disk: the key of a function that closes over others contains their addresses.
-    """
+    """The loop over rounds for one algorithm and kind of noise."""
     choose, observe, finished = rules.choose, rules.observe, rules.finished
 
     def loop(state: Any, world: World, rng: np.random.Generator, pending: Counts, arms: Counts) -> int:
@@ -125,8 +117,7 @@ def plain_loop(rules: Rules, draw: Draw) -> Callable[..., int]:
             arms[t] = arm
         return arms.size
 
-    compilable = is_compiled(choose) and is_compiled(observe) and is_compiled(finished)
-    return partial(kernel, cache=False)(loop) if compilable else loop
+    return fused(loop, choose, observe, finished)
 
 
 def _play_sampled(

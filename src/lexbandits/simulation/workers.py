@@ -4,10 +4,11 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
+from importlib.util import find_spec
 from typing import NamedTuple
 
 import joblib
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from lexbandits.checks import whole
 from lexbandits.policies.policy import Policy
@@ -15,68 +16,75 @@ from lexbandits.simulation.replicate import Runs, engine, replicate
 from lexbandits.world.instance import Instance
 
 
-class Cell(NamedTuple):
-    """One entry of a sweep: a policy against an instance, for at most `horizon` pulls."""
-
-    name: str
-    policy: Policy
-    instance: Instance
-    horizon: int
-
-
 class Task(NamedTuple):
     """Replications first .. end − 1 of a cell: all of a block, or what it lacks."""
 
-    cell: Cell
+    cell: str
+    policy: Policy
+    instance: Instance
+    horizon: int
+    seed: int
     first: int
     end: int
 
 
-# --- who does the work: each runner yields (task, runs) as they come
-
-Runner = Callable[[list[Task], int], Iterator[tuple[Task, Runs]]]
+Runner = Callable[[list[Task]], Iterator[tuple[Task, Runs]]]  # each with its runs, as they are finished
 
 
-def _runner(backend: str | None, n_jobs: int) -> Runner:
+def runner(backend: str | None, n_jobs: int) -> Runner:
+    """Who does the work; what is wrong with the choice is said at once."""
     if backend is not None and not isinstance(backend, str):
         raise TypeError(f"backend must be None or a string, got {backend!r}")
     if backend in (None, "threads"):
         jobs = whole("n_jobs", n_jobs, least=-1)
         if jobs == 0:
             raise ValueError("n_jobs must be positive, or -1 for one thread per core, got 0")
-        return lambda tasks, seed: _on_threads(tasks, seed, jobs)
-    if backend == "dask" or (backend or "").startswith("dask:"):
-        address = (backend or "").partition(":")[2]
-        return lambda tasks, seed: _on_dask(tasks, seed, address)
+        return partial(_on_threads, n_jobs=jobs)
+    kind, _, address = (backend or "").partition(":")
+    if kind == "dask":
+        _need("dask", "distributed")
+        return partial(_on_dask, address=address)
     if backend == "ray":
+        _need("ray", "ray")
         return _on_ray
     raise ValueError(
         f'backend must be None, "threads", "dask", "dask:tcp://host:port" or "ray", got {backend!r}'
     )
 
 
-def _on_threads(tasks: list[Task], seed: int, n_jobs: int) -> Iterator[tuple[Task, Runs]]:
+def _need(extra: str, module: str) -> None:
+    if find_spec(module) is None:
+        raise ValueError(
+            f'backend="{extra}" needs the package {module}: python -m pip install "lexbandits[{extra}]"'
+        )
+
+
+def _on_threads(tasks: list[Task], n_jobs: int) -> Iterator[tuple[Task, Runs]]:
     for task in tasks:
-        engine(task.cell.policy, task.cell.instance)  # made once, so that threads do not compile it twice
+        engine(task.policy, task.instance)  # made once, so that threads do not compile it twice
     cancel = threading.Event()
     parallel = joblib.Parallel(n_jobs, backend="threading", batch_size=1, return_as="generator_unordered")
     try:
-        yield from parallel(joblib.delayed(_work)(task, seed, cancel.is_set) for task in tasks)
+        yield from parallel(joblib.delayed(_work)(task, cancel.is_set) for task in tasks)
     finally:
         cancel.set()  # after Ctrl-C the threads stop at their next call
 
 
-def _on_dask(tasks: list[Task], seed: int, address: str) -> Iterator[tuple[Task, Runs]]:
+def _on_dask(tasks: list[Task], address: str) -> Iterator[tuple[Task, Runs]]:
     from distributed import Client, get_client
 
     with ExitStack() as stack:
-        client = stack.enter_context(Client(address)) if address else get_client()  # type: ignore[no-untyped-call]
+        try:
+            client = stack.enter_context(Client(address)) if address else get_client()  # type: ignore[no-untyped-call]
+        except (OSError, ValueError) as error:
+            how = f"found nobody at {address!r}" if address else "needs an active Client"
+            raise ValueError(f'backend="dask" {how}: give an address, "dask:tcp://host:port"') from error
         stack.enter_context(joblib.parallel_config(backend="dask", client=client))
         parallel = joblib.Parallel(n_jobs=-1, batch_size=1, return_as="generator_unordered")
-        yield from parallel(joblib.delayed(_work)(task, seed) for task in tasks)
+        yield from parallel(joblib.delayed(_work)(task) for task in tasks)
 
 
-def _on_ray(tasks: list[Task], seed: int) -> Iterator[tuple[Task, Runs]]:
+def _on_ray(tasks: list[Task]) -> Iterator[tuple[Task, Runs]]:
     import ray
     from ray.util.joblib import register_ray
 
@@ -88,26 +96,24 @@ def _on_ray(tasks: list[Task], seed: int) -> Iterator[tuple[Task, Runs]]:
     wave = 4 * max(1, int(cluster.get("CPU", 1)))
     with joblib.parallel_config(backend="ray"), joblib.Parallel(n_jobs=-1, batch_size=1) as parallel:
         for start in range(0, len(tasks), wave):
-            yield from parallel(joblib.delayed(_work)(task, seed) for task in tasks[start : start + wave])
+            yield from parallel(joblib.delayed(_work)(task) for task in tasks[start : start + wave])
 
 
-def _work(task: Task, seed: int, cancelled: Callable[[], bool] = lambda: False) -> tuple[Task, Runs]:
-    cell, first, end = task
-    runs = replicate(
-        cell.policy,
-        cell.instance,
-        horizon=cell.horizon,
-        seed=seed,
-        first=first,
-        count=end - first,
-        cancelled=cancelled,
+def _work(task: Task, cancelled: Callable[[], bool] = lambda: False) -> tuple[Task, Runs]:
+    _, policy, instance, horizon, seed, first, end = task
+    return task, replicate(
+        policy, instance, horizon=horizon, seed=seed, first=first, count=end - first, cancelled=cancelled
     )
-    return task, runs
 
 
 @contextmanager
-def bar(replications: int) -> Iterator[Callable[[int, int], None]]:
-    """Show a bar and give advance(replications, rounds)."""
+def bar(replications: int, shown: bool) -> Iterator[Callable[[int, int], None]]:
+    """Give advance(replications, rounds), and show a bar if asked to."""
+    if not shown or replications == 0:
+        yield lambda replications, rounds: None
+        return
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
     columns = (
         BarColumn(),
         MofNCompleteColumn(),

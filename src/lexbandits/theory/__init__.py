@@ -1,35 +1,16 @@
 """The paper's bounds, printed and proved, one function per theorem; and the lower bound T*."""
 
-from lexbandits.theory.paper_bounds import (
-    active_gap_limits,
-    bounds_table,
-    cone_margins,
-    confidence_width,
-    effective_gaps,
-    lexelim_in_anytime_regret,
-    lexelim_in_pulls,
-    lexelim_in_regret,
-    lexelim_in_samples,
-    lexelim_out_pulls,
-    lexelim_out_regret,
-    lexelim_out_samples,
-    log_crossing,
-    tradeoff_sums,
-)
-
-__all__ = [
-    "active_gap_limits",
-    "bounds_table",
-    "cone_margins",
-    "confidence_width",
-    "effective_gaps",
-    "lexelim_in_anytime_regret",
-    "lexelim_in_pulls",
-    "lexelim_in_regret",
-    "lexelim_in_samples",
-    "lexelim_out_pulls",
-    "lexelim_out_regret",
-    "lexelim_out_samples",
-    "log_crossing",
-    "tradeoff_sums",
-]
+from lexbandits.theory.paper_bounds import active_gap_limits as active_gap_limits
+from lexbandits.theory.paper_bounds import bounds_table as bounds_table
+from lexbandits.theory.paper_bounds import cone_margins as cone_margins
+from lexbandits.theory.paper_bounds import confidence_width as confidence_width
+from lexbandits.theory.paper_bounds import effective_gaps as effective_gaps
+from lexbandits.theory.paper_bounds import lexelim_in_anytime_regret as lexelim_in_anytime_regret
+from lexbandits.theory.paper_bounds import lexelim_in_pulls as lexelim_in_pulls
+from lexbandits.theory.paper_bounds import lexelim_in_regret as lexelim_in_regret
+from lexbandits.theory.paper_bounds import lexelim_in_samples as lexelim_in_samples
+from lexbandits.theory.paper_bounds import lexelim_out_pulls as lexelim_out_pulls
+from lexbandits.theory.paper_bounds import lexelim_out_regret as lexelim_out_regret
+from lexbandits.theory.paper_bounds import lexelim_out_samples as lexelim_out_samples
+from lexbandits.theory.paper_bounds import log_crossing as log_crossing
+from lexbandits.theory.paper_bounds import tradeoff_sums as tradeoff_sums

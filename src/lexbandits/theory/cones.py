@@ -1,4 +1,7 @@
-"""The cones of C_λ: projections on them and distances from them."""
+"""C_λ, the differences by which one arm may beat another: a union of cones, projections on them.
+
+C_λ = {d: d¹ ≥ 0 and d^i ≥ −λ·max_{j<i} d^j for i ≥ 2}. docs/lower-bound.md derives what is used here.
+"""
 
 import math
 from fractions import Fraction
@@ -6,57 +9,33 @@ from itertools import product
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from lexbandits.arrays import Vector
 from lexbandits.jit import kernel
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-NEAREST = -1  # holds an arm to C_λ itself, whichever of its cones is nearest
+Matrix = list[list[Fraction]]
 
 
-class Problem(NamedTuple):
-    """Whitened means, and the simplicial cones whose union is C_λ, followed by its convex hull.
+class Cones(NamedTuple):
+    """The simplicial cones whose union is C_λ, followed by its convex hull, in units of the noise.
 
     A cone's faces are numbered as the objectives; a set of faces is a bit mask.
     """
 
-    means: Floats  # (K, m)
-    normals: Floats  # (cones + 1, 2^m, m, m) the projector on the span of the normals of a set of faces
-    conditions: Floats  # (cones + 1, 2^m, m, m) @ y ≥ 0 exactly where y projects on that set of faces
+    normals: Vector  # (cones + 1, 2^m, m, m) the projector on the span of the normals of a set of faces
+    conditions: Vector  # (cones + 1, 2^m, m, m) @ y ≥ 0 exactly where y projects on that set of faces
 
 
-def _tables(tradeoff: float, noise_sds: Floats) -> tuple[Floats, Floats]:
-    """`normals` and `conditions` of every cone, in exact arithmetic, then rounded: a large λ
-    makes faces nearly parallel."""
+def cones_of(tradeoff: float, noise_sds: Vector) -> Cones:
+    """Tabulated in exact arithmetic, then rounded: a large λ makes faces nearly parallel."""
     n = noise_sds.size
-    exact_tradeoff = Fraction(tradeoff)
-    selectors = list(product(*(range(i) for i in range(1, n)))) if tradeoff > 0 else [(0,) * (n - 1)]
-    matrices = []
-    for selector in selectors:
-        faces = [[Fraction(i == k) for k in range(n)] for i in range(n)]
-        for i, j in enumerate(selector, start=1):
-            faces[i][j] = exact_tradeoff  # d^i + λ·d^j(i) ≥ 0
-        matrices.append(faces)
-    hull: list[list[Fraction]] = []
-    for i in range(n):  # c_i = d^i + λ·Σ_{j<i} c_j ≥ 0
-        hull.append([Fraction(i == k) + exact_tradeoff * sum(row[k] for row in hull) for k in range(n)])
-    matrices.append(hull)
-
+    sds = [Fraction(float(sd)) for sd in noise_sds]
+    matrices = _face_normals(Fraction(tradeoff), n)
     normals = np.zeros((len(matrices), 2**n, n, n))
     conditions = np.zeros((len(matrices), 2**n, n, n))
-    sds = [Fraction(float(sd)) for sd in noise_sds]
     for cone, faces in enumerate(matrices):
         whitened = [[x * sd for x, sd in zip(row, sds, strict=True)] for row in faces]
-        projectors = [[[Fraction(0)] * n for _ in range(n)]]
-        for subset in range(1, 2**n):
-            last = subset.bit_length() - 1
-            before = projectors[subset ^ (1 << last)]
-            apart = _apart(whitened[last], before)
-            square = sum(x * x for x in apart)
-            projectors.append(
-                [[before[i][k] + apart[i] * apart[k] / square for k in range(n)] for i in range(n)]
-            )
+        projectors = _projectors(whitened)
         for subset in range(2**n):
             normals[cone, subset] = [[float(x) for x in row] for row in projectors[subset]]
             for i in range(n):
@@ -67,10 +46,38 @@ def _tables(tradeoff: float, noise_sds: Floats) -> tuple[Floats, Floats]:
                 direction = np.array([float(x / largest) for x in apart])
                 sign = -1 if subset >> i & 1 else 1
                 conditions[cone, subset, i] = sign * direction / np.linalg.norm(direction)
-    return normals, conditions
+    return Cones(normals, conditions)
 
 
-def _apart(vector: list[Fraction], projector: list[list[Fraction]]) -> list[Fraction]:
+def _face_normals(tradeoff: Fraction, n: int) -> list[Matrix]:
+    """A of every cone {A·d ≥ 0}: one for each selector i ↦ j(i) < i, and the hull's."""
+    selectors = list(product(*(range(i) for i in range(1, n)))) if tradeoff > 0 else [(0,) * (n - 1)]
+    matrices = []
+    for selector in selectors:
+        faces = [[Fraction(i == k) for k in range(n)] for i in range(n)]
+        for i, j in enumerate(selector, start=1):
+            faces[i][j] = tradeoff  # d^i + λ·d^j(i) ≥ 0
+        matrices.append(faces)
+    hull: Matrix = []
+    for i in range(n):  # c_i = d^i + λ·Σ_{j<i} c_j ≥ 0
+        hull.append([Fraction(i == k) + tradeoff * sum(row[k] for row in hull) for k in range(n)])
+    return [*matrices, hull]
+
+
+def _projectors(faces: Matrix) -> list[Matrix]:
+    """The projector on the span of every set of faces, each from the set without its last face."""
+    n = len(faces)
+    projectors = [[[Fraction(0)] * n for _ in range(n)]]
+    for subset in range(1, 2**n):
+        last = subset.bit_length() - 1
+        before = projectors[subset ^ (1 << last)]
+        apart = _apart(faces[last], before)
+        square = sum(x * x for x in apart)
+        projectors.append([[before[i][k] + apart[i] * apart[k] / square for k in range(n)] for i in range(n)])
+    return projectors
+
+
+def _apart(vector: list[Fraction], projector: Matrix) -> list[Fraction]:
     """The part of `vector` orthogonal to the range of `projector`."""
     return [
         x - sum(p * y for p, y in zip(row, vector, strict=True))
@@ -79,55 +86,16 @@ def _apart(vector: list[Fraction], projector: list[list[Fraction]]) -> list[Frac
 
 
 @kernel
-def _cost(
-    problem: Problem, weights: Floats, b: int, held: Ints, x: Floats, gradient: Floats, hessian: Floats
-) -> float:
-    """½w_b‖x − μ(b)‖² + ½Σ_a w_a·dist²(x − μ(a), the cone of a), its gradient and generalised Hessian."""
-    n = x.size
-    y, residual = np.empty(n), np.empty(n)
-    value = 0.0
-    for i in range(n):
-        gradient[i] = weights[b] * (x[i] - problem.means[b, i])
-        value += 0.5 * gradient[i] * (x[i] - problem.means[b, i])
-        for k in range(n):
-            hessian[i, k] = weights[b] if i == k else 0.0
-    for arm in range(weights.size):
-        if arm == b:
-            continue
-        for i in range(n):
-            y[i] = x[i] - problem.means[arm, i]
-        cone = held[arm]
-        if cone == NEAREST:
-            cone, faces = _leave_nearest(problem, y, residual)
-        else:
-            faces = _leave(problem, cone, y, residual)
-        if faces == 0:
-            continue
-        value += 0.5 * weights[arm] * _square(residual)
-        for i in range(n):
-            gradient[i] += weights[arm] * residual[i]
-            for k in range(n):
-                hessian[i, k] += weights[arm] * problem.normals[cone, faces, i, k]
-    return value
+def squared_length(vector: Vector) -> float:
+    """‖vector‖²."""
+    total = 0.0
+    for i in range(vector.size):
+        total += vector[i] * vector[i]
+    return total
 
 
 @kernel
-def _costs(problem: Problem, b: int, x: Floats, costs: Floats) -> None:
-    """What each arm's move costs per unit of weight, in the cheapest alternative where b is best at x."""
-    n = x.size
-    y, residual = np.empty(n), np.empty(n)
-    for arm in range(costs.size):
-        for i in range(n):
-            y[i] = x[i] - problem.means[arm, i]
-        if arm == b:
-            costs[arm] = 0.5 * _square(y)
-        else:
-            _leave_nearest(problem, y, residual)
-            costs[arm] = 0.5 * _square(residual)
-
-
-@kernel
-def _leave(problem: Problem, cone: int, y: Floats, residual: Floats) -> int:
+def leave(cones: Cones, cone: int, y: Vector, residual: Vector) -> int:
     """`residual` = y − its projection on the cone; returns the set of faces the projection lies on.
 
     Of every set the conditions are the KKT conditions, and one set meets them; where rounding lets
@@ -141,7 +109,7 @@ def _leave(problem: Problem, cone: int, y: Floats, residual: Floats) -> int:
         for i in range(n):
             value = 0.0
             for k in range(n):
-                value += problem.conditions[cone, subset, i, k] * y[k]
+                value += cones.conditions[cone, subset, i, k] * y[k]
             least = min(least, value)
             if least <= closest:
                 break
@@ -152,54 +120,24 @@ def _leave(problem: Problem, cone: int, y: Floats, residual: Floats) -> int:
     for i in range(n):
         value = 0.0
         for k in range(n):
-            value += problem.normals[cone, faces, i, k] * y[k]
+            value += cones.normals[cone, faces, i, k] * y[k]
         residual[i] = value
     return faces
 
 
 @kernel
-def _leave_nearest(problem: Problem, y: Floats, residual: Floats) -> tuple[int, int]:
+def leave_nearest(cones: Cones, y: Vector, residual: Vector) -> tuple[int, int]:
     """The same for C_λ: the nearest of its cones (the first of equals), and the faces."""
     nearest = 0
-    faces = _leave(problem, 0, y, residual)
-    n_cones = len(problem.normals) - 1
+    faces = leave(cones, 0, y, residual)
+    n_cones = len(cones.normals) - 1
     if n_cones > 1 and faces != 0:
-        least = _square(residual)
+        least = squared_length(residual)
         other = np.empty(y.size)
         for cone in range(1, n_cones):
-            other_faces = _leave(problem, cone, y, other)
-            square = _square(other)
+            other_faces = leave(cones, cone, y, other)
+            square = squared_length(other)
             if square < least:
                 nearest, faces, least = cone, other_faces, square
                 residual[:] = other
     return nearest, faces
-
-
-@kernel
-def _solve(matrix: Floats, vector: Floats, solution: Floats) -> None:
-    """matrix·solution = vector by Cholesky's method, which overwrites the lower triangle of `matrix`."""
-    n = vector.size
-    for i in range(n):
-        for k in range(i + 1):
-            value = matrix[i, k]
-            for j in range(k):
-                value -= matrix[i, j] * matrix[k, j]
-            matrix[i, k] = math.sqrt(max(value, 1e-300)) if i == k else value / matrix[k, k]
-    for i in range(n):
-        value = vector[i]
-        for k in range(i):
-            value -= matrix[i, k] * solution[k]
-        solution[i] = value / matrix[i, i]
-    for i in range(n - 1, -1, -1):
-        value = solution[i]
-        for k in range(i + 1, n):
-            value -= matrix[k, i] * solution[k]
-        solution[i] = value / matrix[i, i]
-
-
-@kernel
-def _square(vector: Floats) -> float:
-    total = 0.0
-    for i in range(vector.size):
-        total += vector[i] * vector[i]
-    return total

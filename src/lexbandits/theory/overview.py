@@ -1,10 +1,11 @@
-"""Everything the theory says about one instance, as two tables: per objective and per arm."""
+"""Everything the theory says about one instance: what any algorithm needs, what the paper's may need."""
 
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from lexbandits import theory
+from lexbandits.arrays import Vector
+from lexbandits.theory import paper_bounds
 from lexbandits.theory.lower_bound import CharacteristicTime, characteristic_time, sample_lower_bound
 from lexbandits.world.instance import Instance
 
@@ -12,21 +13,22 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-class Bounds(NamedTuple):
-    """What any algorithm needs, and what the paper's algorithms are promised to need."""
+class Overview(NamedTuple):
+    """The lower bound and three tables, for widths that match the instance's noise."""
 
     delta: float
     tradeoff: float
     time: CharacteristicTime
     lower: float  # pulls that any δ-correct algorithm needs on average
-    objectives: "pd.DataFrame"  # a row per objective: samples and regret, printed and proved
-    arms: "pd.DataFrame"  # a row per arm: gaps, margins, pulls before it leaves, share of the pulls
+    objectives: "pd.DataFrame"  # a row per objective: Theorems 1 to 4, printed and proved
+    arms: "pd.DataFrame"  # a row per arm: gaps, margins, share of the lower bound's pulls
+    leaving: "pd.DataFrame"  # a row per arm: the most pulls before it leaves, printed and proved
 
 
-def bounds(
+def overview(
     instance: Instance, delta: float, *, tradeoff: float | None = None, relative_gap: float = 0.01
-) -> Bounds:
-    """The bounds for widths that match the instance's noise; `tradeoff` None is its own least λ.
+) -> Overview:
+    """What `lexbandits bounds` shows; `tradeoff` None is the instance's own least λ.
 
     `share` is the fraction of pulls that an algorithm which meets the lower bound gives to the arm, and
     `pulls` that fraction of the bound: the arms that deserve the pulls.
@@ -35,21 +37,34 @@ def bounds(
 
     known = instance.tradeoff if tradeoff is None else tradeoff
     scale = instance.noise_sd
-    table = theory.bounds_table(instance, delta, tradeoff=known, noise_sd=scale)
+
+    def bounds(*quantities: str) -> dict[str, Vector]:
+        return {
+            f"{algorithm}_{quantity}_{version}": getattr(paper_bounds, f"lexelim_{algorithm}_{quantity}")(
+                instance, delta, tradeoff=known, noise_sd=scale, constants=version
+            )
+            for algorithm in ("out", "in")
+            for quantity in quantities
+            for version in paper_bounds.VERSIONS
+        }
+
     time = characteristic_time(instance, known, relative_gap=relative_gap)
     lower = sample_lower_bound(time.low, delta)
-
-    bound = [name for name in table.columns if name.split("_")[0] in ("out", "in")]
-    shares = [name for name in bound if "pulls" not in name]
-    objectives = table.groupby("objective")[shares].sum().reset_index()
-    objectives.insert(1, "tied", list(instance.optimal_set_sizes))
-
-    first = table.drop_duplicates("arm").set_index("arm")
-    arms = pd.DataFrame({"arm": np.arange(instance.n_arms)})
-    for i in range(instance.n_objectives):
-        arms[f"gap {i}"] = instance.gaps[:, i]
-    for name in ("effective_gap", "cone_margin", *(name for name in bound if "pulls" in name)):
-        arms[name] = first[name].to_numpy()
-    arms["share"] = time.weights
-    arms["pulls"] = time.weights * lower
-    return Bounds(delta, float(known), time, lower, objectives, arms)
+    objectives = {"objective": range(instance.n_objectives), "tied": instance.optimal_set_sizes}
+    arms = {
+        "arm": np.arange(instance.n_arms),
+        **{f"gap {i}": instance.gaps[:, i] for i in range(instance.n_objectives)},
+        "effective_gap": paper_bounds.effective_gaps(instance, tradeoff=known, noise_sd=scale),
+        "cone_margin": paper_bounds.cone_margins(instance, tradeoff=known, noise_sd=scale),
+        "share": time.weights,
+        "pulls": time.weights * lower,
+    }
+    return Overview(
+        delta,
+        float(known),
+        time,
+        lower,
+        pd.DataFrame({**objectives, **bounds("regret", "samples")}),
+        pd.DataFrame(arms),
+        pd.DataFrame({"arm": arms["arm"], **bounds("pulls")}),
+    )

@@ -11,22 +11,27 @@ it leaves Eq. (2) unfulfilled: `printed` still evaluates the formula, which then
 `proved` refuses. Arms and objectives count from 0.
 """
 
+import inspect
 import math
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, ParamSpec
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from lexbandits.checks import at_least, per_objective, positive, probability, spread, whole
+from lexbandits.arrays import Vector
+from lexbandits.checks import at_least, positive, probability, whole
 from lexbandits.evidence import width as widths
+from lexbandits.theory.arguments import checked_instance, noise_scales, told_tradeoff, with_exact_ties
 from lexbandits.world.instance import Instance
 
 if TYPE_CHECKING:
     import pandas as pd
 
-
-Vector = NDArray[np.float64]
+P = ParamSpec("P")
+Algorithm = Literal["out", "in"]
 Constants = Literal["printed", "proved"]
+VERSIONS: tuple[Constants, Constants] = ("printed", "proved")
 
 
 def confidence_width(
@@ -34,9 +39,10 @@ def confidence_width(
 ) -> float:
     """Lemma 1, Eq. (4): σ·c(a), the half-width of an arm's interval after `pulls` pulls; inf before any.
 
-    With probability at least 1 − δ every mean stays inside at all times: the good event. Lemma 3: it
-    strictly decreases from the first pull on, for every K, m and δ < 1, so that the widest active arm
-    is the one with the fewest pulls and, Lemma 4, active arms differ by at most one pull.
+    For rewards that are σ-sub-Gaussian, Eq. (1) with the mean taken off, every mean stays inside at all
+    times with probability at least 1 − δ: the good event. Lemma 3: it strictly decreases from the first
+    pull on, for every K, m and δ < 1, so that the widest active arm is the one with the fewest pulls
+    and, Lemma 4, active arms differ by at most one pull.
     """
     width = widths.confidence_width(
         whole("pulls", pulls, least=0),
@@ -74,7 +80,7 @@ def tradeoff_sums(tradeoff: float, n_objectives: int, *, noise_sd: float | Array
     """
     tradeoff = at_least("tradeoff", tradeoff, 0.0)
     n_objectives = whole("n_objectives", n_objectives, least=1)
-    sums = _noise_scales(noise_sd, n_objectives)
+    sums = noise_scales(noise_sd, n_objectives)
     for i in range(1, n_objectives):
         sums[i] += tradeoff * sums[:i].max()
     return sums
@@ -87,7 +93,8 @@ def effective_gaps(
 
     In units of the width scale; 0 for the lex-optimal arm. What LexElim-In's pulls depend on.
     """
-    sums = tradeoff_sums(_tradeoff(instance, tradeoff), instance.n_objectives, noise_sd=noise_sd)
+    tradeoff = told_tradeoff(instance, tradeoff)
+    sums = tradeoff_sums(tradeoff, instance.n_objectives, noise_sd=noise_sd)
     largest: Vector = np.where(_worse(instance), instance.gaps / sums, 0.0).max(axis=1)
     return largest
 
@@ -98,10 +105,10 @@ def cone_margins(
     """D(b) = max(Δ¹, max_{i≥2} min_{j<i} (Δ^i + λΔ^j)/(1 + λ)): how far b is from passing for a_*, (K,).
 
     In units of the width scale (σ_1, and σ_i + λσ_j: any dependence between objectives). Not in the
-    paper: it takes the place of Δ̃ in LexElim-Cone, and D(b) ≥ Δ̃(b) for every λ that satisfies Eq. (2).
+    paper: LexElim-Pool's margin, in the place of Δ̃; D(b) ≥ Δ̃(b) for every λ that satisfies Eq. (2).
     """
-    tradeoff = _tradeoff(instance, tradeoff)
-    scales = _noise_scales(noise_sd, instance.n_objectives)
+    tradeoff = told_tradeoff(instance, tradeoff)
+    scales = noise_scales(noise_sd, instance.n_objectives)
     gaps = instance.gaps
     margins: Vector = gaps[:, 0] / scales[0]
     for i in range(1, instance.n_objectives):
@@ -127,14 +134,113 @@ def active_gap_limits(
     return 4.0 * tradeoff_sums(tradeoff, n_objectives, noise_sd=noise_sd) * width
 
 
-def lexelim_out_pulls(
+class _Case(NamedTuple):
+    """The arguments of a bound, checked, and the parts that the bounds of an algorithm are made of."""
+
+    instance: Instance
+    log_factor: float  # 6Km/δ
+    tradeoff: float | None
+    noise_sd: Vector  # (m,)
+    printed: bool
+
+    def sums(self, algorithm: Algorithm) -> Vector:
+        """(m,) Λ^i, scaled; for LexElim-Out, which knows no λ, Λ = 1."""
+        if algorithm == "out":
+            return self.noise_sd
+        tradeoff = told_tradeoff(self.instance, self.tradeoff, promised=not self.printed)
+        return tradeoff_sums(tradeoff, self.instance.n_objectives, noise_sd=self.noise_sd)
+
+    def pulls(self, algorithm: Algorithm) -> Vector:
+        """(K,) the most pulls of each arm; inf for an arm that stays."""
+        limits = self._limits(algorithm)
+        if algorithm == "in":
+            fewest: Vector = limits.min(axis=1)
+            return fewest if self.printed else fewest + 2
+        pulls = np.full(self.instance.n_arms, np.inf)
+        level = 0.0  # when a phase begins, some active arm has at most this many pulls
+        for i in range(self.instance.n_objectives):
+            arms = list(self.instance.suboptimal_set(i))
+            if self.printed:
+                pulls[arms] = limits[arms, i]
+            elif arms:
+                pulls[arms] = np.maximum(limits[arms, i] + 2, level + 1)
+                level = max(level, limits[arms, i].max()) + 1
+        return pulls
+
+    def leaving(self, algorithm: Algorithm) -> NDArray[np.bool_]:
+        """(K, m) the arms that must leave before objective i is settled."""
+        if algorithm == "in":
+            return _worse(self.instance)
+        settled = np.zeros(self.instance.means.shape, np.bool_)
+        for i in range(self.instance.n_objectives):
+            settled[list(self.instance.suboptimal_set(i)), i:] = True
+        return settled
+
+    def regret_shares(self, algorithm: Algorithm) -> Vector:
+        """(K, m) what each arm adds to the bound on R^i."""
+        gaps = self.instance.gaps
+        counted = self.leaving(algorithm) if self.printed else gaps > 0
+        return np.multiply(self.pulls(algorithm)[:, None], gaps, where=counted, out=np.zeros(gaps.shape))
+
+    def sample_shares(self, algorithm: Algorithm) -> Vector:
+        """(K, m) what each arm adds to the bound on the samples until the `leaving` arms are gone."""
+        pulls = self.pulls(algorithm)[:, None]
+        shares = np.where(self.leaving(algorithm), pulls, 0.0)
+        return shares if self.printed else np.minimum(pulls, shares.max(axis=0))
+
+    def _limits(self, algorithm: Algorithm) -> Vector:
+        """(K, m) how often a_t can have been pulled while the arm survives on i; inf if Δ ≤ 0."""
+        limits = np.full(self.instance.means.shape, np.inf)
+        worse = _worse(self.instance)
+        gaps = self.instance.gaps[worse]
+        sums = np.broadcast_to(self.sums(algorithm), worse.shape)[worse]
+        scales = np.broadcast_to(self.noise_sd, worse.shape)[worse]
+        with np.errstate(over="ignore"):
+            a = (8.0 * sums / gaps) ** 2
+            if self.printed:
+                # 392Km/δ, and Λ² left out of the logarithm
+                limits[worse] = a * np.log(392.0 / 6.0 * self.log_factor * (scales / gaps) ** 2)
+            else:
+                limits[worse] = np.floor(_larger_root(a, self.log_factor))
+        return limits
+
+
+def _case(
     instance: Instance,
     delta: float,
     *,
     tradeoff: float | None = None,
     noise_sd: float | ArrayLike = 1.0,
     constants: Constants = "printed",
-) -> Vector:
+) -> _Case:
+    checked_instance(instance)
+    delta = probability("delta", delta)
+    scales = noise_scales(noise_sd, instance.n_objectives)
+    printed = _checked_constants(constants) == "printed"
+    if tradeoff is not None:
+        tradeoff = at_least("tradeoff", tradeoff, 0.0)
+    seen = instance if printed else _as_the_algorithms_see_it(instance)
+    return _Case(seen, 6.0 * instance.means.size / delta, tradeoff, scales, printed)
+
+
+def _asked_as(check: Callable[P, _Case]) -> Callable[[Callable[[_Case], Vector]], Callable[P, Vector]]:
+    """Makes the formula of a bound a function with the arguments of `check`, which all bounds share."""
+
+    def named(formula: Callable[[_Case], Vector]) -> Callable[P, Vector]:
+        def bound(*args: P.args, **kwargs: P.kwargs) -> Vector:
+            return formula(check(*args, **kwargs))
+
+        bound.__name__ = bound.__qualname__ = formula.__name__
+        bound.__doc__ = formula.__doc__
+        signature = inspect.signature(check).replace(return_annotation=Vector)
+        bound.__signature__ = signature  # type: ignore[attr-defined]
+        return bound
+
+    return named
+
+
+@_asked_as(_case)
+def lexelim_out_pulls(case: _Case) -> Vector:
     """Lemma 5: the most pulls of each arm under LexElim-Out, (K,); inf for an arm that stays.
 
     `printed` is 64/Δ²·log(392Km/(Δ²δ)) with the gap of the objective i that eliminates the arm, a ∈ S(i).
@@ -142,90 +248,56 @@ def lexelim_out_pulls(
     S(i) can leave before the last arm of S(1), …, S(i−1) has, which no constant in the printed formula
     makes up for. `tradeoff` is checked and ignored, here and below: LexElim-Out does not know λ.
     """
-    return _out_pulls(_case(instance, delta, tradeoff, noise_sd, constants, algorithm="out"))
+    return case.pulls("out")
 
 
-def lexelim_in_pulls(
-    instance: Instance,
-    delta: float,
-    *,
-    tradeoff: float | None = None,
-    noise_sd: float | ArrayLike = 1.0,
-    constants: Constants = "printed",
-) -> Vector:
+@_asked_as(_case)
+def lexelim_in_pulls(case: _Case) -> Vector:
     """Lemma 7: the most pulls of each arm under LexElim-In, (K,); inf for an arm that stays.
 
     `printed` is 64Λ²/Δ²·log(392Km/(Δ²δ)) at the best objective with Δ > 0. `proved` has the larger root of
     Lemma 2, with Λ² inside the logarithm as well, and two pulls more.
     """
-    return _in_pulls(_case(instance, delta, tradeoff, noise_sd, constants, algorithm="in"))
+    return case.pulls("in")
 
 
-def lexelim_out_regret(
-    instance: Instance,
-    delta: float,
-    *,
-    tradeoff: float | None = None,
-    noise_sd: float | ArrayLike = 1.0,
-    constants: Constants = "printed",
-) -> Vector:
+@_asked_as(_case)
+def lexelim_out_regret(case: _Case) -> Vector:
     """Theorem 1: R^i(t) of LexElim-Out for every t, (m,).
 
     `printed` multiplies Lemma 5 by gaps of either sign; an upper bound on pulls times a negative gap
     bounds nothing from above. `proved` counts positive gaps only, with the pulls of Lemma 5 as proved.
     """
-    case = _case(instance, delta, tradeoff, noise_sd, constants, algorithm="out")
-    return _over_arms(_regret_shares(case, _out_pulls(case), _settled(case.instance)))
+    return _over_arms(case.regret_shares("out"))
 
 
-def lexelim_out_samples(
-    instance: Instance,
-    delta: float,
-    *,
-    tradeoff: float | None = None,
-    noise_sd: float | ArrayLike = 1.0,
-    constants: Constants = "printed",
-) -> Vector:
+@_asked_as(_case)
+def lexelim_out_samples(case: _Case) -> Vector:
     """Theorem 2: T^i(δ), the pulls of LexElim-Out until only O_*(i) is left, (m,); 0 if it is all arms.
 
     `printed` adds up the eliminated arms alone. `proved` counts the others too, each at most as often
     as the last arm to leave may be pulled.
     """
-    case = _case(instance, delta, tradeoff, noise_sd, constants, algorithm="out")
-    return _over_arms(_sample_shares(case, _out_pulls(case), _settled(case.instance)))
+    return _over_arms(case.sample_shares("out"))
 
 
-def lexelim_in_regret(
-    instance: Instance,
-    delta: float,
-    *,
-    tradeoff: float | None = None,
-    noise_sd: float | ArrayLike = 1.0,
-    constants: Constants = "printed",
-) -> Vector:
+@_asked_as(_case)
+def lexelim_in_regret(case: _Case) -> Vector:
     """Theorem 3: R^i(t) of LexElim-In for every t, (m,): the sum over Δ^i(a) > 0 of Δ^i(a) times Lemma 7.
 
     Its proof's "=" is "≤": arms better than a_* on objective i only lower R^i. `proved` differs by its
     Lemma 7 alone.
     """
-    case = _case(instance, delta, tradeoff, noise_sd, constants, algorithm="in")
-    return _over_arms(_regret_shares(case, _in_pulls(case), _worse(case.instance)))
+    return _over_arms(case.regret_shares("in"))
 
 
-def lexelim_in_samples(
-    instance: Instance,
-    delta: float,
-    *,
-    tradeoff: float | None = None,
-    noise_sd: float | ArrayLike = 1.0,
-    constants: Constants = "printed",
-) -> Vector:
+@_asked_as(_case)
+def lexelim_in_samples(case: _Case) -> Vector:
     """Theorem 4: T̃^i(δ), the pulls of LexElim-In until no active arm is worse than a_* on i, (m,).
 
     `printed` adds up the arms with Δ^i > 0 alone; `proved` counts the others too, as for Theorem 2.
     """
-    case = _case(instance, delta, tradeoff, noise_sd, constants, algorithm="in")
-    return _over_arms(_sample_shares(case, _in_pulls(case), _worse(case.instance)))
+    return _over_arms(case.sample_shares("in"))
 
 
 def lexelim_in_anytime_regret(
@@ -245,16 +317,17 @@ def lexelim_in_anytime_regret(
     even when it has just been eliminated. The later t − K − 1 rounds follow the printed proof.
     """
     t = whole("t", t, least=1)
-    case = _case(instance, delta, tradeoff, noise_sd, constants, algorithm="in")
+    case = _case(instance, delta, tradeoff=tradeoff, noise_sd=noise_sd, constants=constants)
+    scale = 16.0 * case.sums("in")
     n_arms = case.instance.n_arms
     first = n_arms + 1
-    if case.constants == "printed":
-        return 16.0 * case.sums * math.sqrt(n_arms * t * math.log(case.log_factor * t))
+    if case.printed:
+        return scale * math.sqrt(n_arms * t * math.log(case.log_factor * t))
     opening = _over_arms(case.instance.gaps[np.arange(min(t, first)) % n_arms])
     if t <= first or n_arms == 1:
         return opening
     later = math.sqrt(n_arms * (t - first) * math.log(case.log_factor * (t - n_arms)))
-    return opening + 16.0 * case.sums * later
+    return opening + scale * later
 
 
 def bounds_table(
@@ -273,84 +346,30 @@ def bounds_table(
     """
     import pandas as pd
 
-    tradeoff = _tradeoff(instance, tradeoff)
-    n_arms, n_objectives = instance.means.shape
-    arms, objectives = np.indices((n_arms, n_objectives))
-    columns: dict[str, NDArray[np.int64] | Vector] = {
-        "arm": arms,
-        "objective": objectives,
+    tradeoff = told_tradeoff(instance, tradeoff)
+    shape = instance.means.shape
+    columns: dict[str, NDArray[Any]] = {
+        "arm": np.arange(shape[0])[:, None],
+        "objective": np.arange(shape[1]),
         "gap": instance.gaps,
-        "tradeoff": np.full((n_arms, n_objectives), tradeoff),
-        "effective_gap": _every_objective(
-            effective_gaps(instance, tradeoff=tradeoff, noise_sd=noise_sd), n_objectives
-        ),
-        "cone_margin": _every_objective(
-            cone_margins(instance, tradeoff=tradeoff, noise_sd=noise_sd), n_objectives
-        ),
+        "tradeoff": np.array(tradeoff),
+        "effective_gap": effective_gaps(instance, tradeoff=tradeoff, noise_sd=noise_sd)[:, None],
+        "cone_margin": cone_margins(instance, tradeoff=tradeoff, noise_sd=noise_sd)[:, None],
     }
-    versions: tuple[Constants, ...] = ("printed", "proved")
-    for algorithm, pulls_of, leaving_of in (
-        ("out", _out_pulls, _settled),
-        ("in", _in_pulls, _worse),
-    ):
-        for version in versions:
-            case = _case(instance, delta, tradeoff, noise_sd, version, algorithm=algorithm)
-            pulls, leaving = pulls_of(case), leaving_of(case.instance)
-            columns[f"{algorithm}_pulls_{version}"] = _every_objective(pulls, n_objectives)
-            columns[f"{algorithm}_regret_{version}"] = _regret_shares(case, pulls, leaving)
-            columns[f"{algorithm}_samples_{version}"] = _sample_shares(case, pulls, leaving)
-    return pd.DataFrame({name: values.ravel() for name, values in columns.items()})
+    algorithms: tuple[Algorithm, Algorithm] = ("out", "in")
+    for algorithm in algorithms:
+        for version in VERSIONS:
+            case = _case(instance, delta, tradeoff=tradeoff, noise_sd=noise_sd, constants=version)
+            columns[f"{algorithm}_pulls_{version}"] = case.pulls(algorithm)[:, None]
+            columns[f"{algorithm}_regret_{version}"] = case.regret_shares(algorithm)
+            columns[f"{algorithm}_samples_{version}"] = case.sample_shares(algorithm)
+    return pd.DataFrame({name: np.broadcast_to(values, shape).ravel() for name, values in columns.items()})
 
 
-class _Case(NamedTuple):
-    """The arguments of a bound, checked. For LexElim-Out `sums` are the width scales: Λ = 1."""
-
-    instance: Instance
-    log_factor: float  # 6Km/δ
-    noise_sd: Vector  # (m,)
-    sums: Vector  # (m,) Λ^i, scaled
-    constants: Constants
-
-
-def _case(
-    instance: Instance,
-    delta: float,
-    tradeoff: float | None,
-    noise_sd: float | ArrayLike,
-    constants: Constants,
-    *,
-    algorithm: str,
-) -> _Case:
-    _check_instance(instance)
-    delta = probability("delta", delta)
-    scales = _noise_scales(noise_sd, instance.n_objectives)
-    if _checked_constants(constants) == "proved":
-        instance = _without_tolerance(instance)
-    sums = scales
-    if algorithm == "in":
-        tradeoff = _tradeoff(instance, tradeoff)
-        if constants == "proved" and tradeoff < instance.tradeoff:
-            raise ValueError(
-                f"a proved bound of LexElim-In needs a tradeoff of at least {instance.tradeoff}, the"
-                f" instance's own, got {tradeoff}: below it Eq. (2) fails and the lex-optimal arm may go"
-            )
-        sums = tradeoff_sums(tradeoff, instance.n_objectives, noise_sd=scales)
-    elif tradeoff is not None:
-        at_least("tradeoff", tradeoff, 0.0)
-    return _Case(instance, 6.0 * instance.means.size / delta, scales, sums, constants)
-
-
-def _without_tolerance(instance: Instance) -> Instance:
-    """The same means with exact ties, which is all that the algorithms know of.
-
-    Refuses if the tolerance matters: then the arm or the sets that it defines are not what they find.
-    """
-    if instance.tie_tolerance == 0:
-        return instance
-    exact = Instance(**{**instance.settings, "tie_tolerance": 0.0})
-    objectives = range(instance.n_objectives)
-    same_sets = all(exact.optimal_set(i) == instance.optimal_set(i) for i in objectives)
-    if exact.lex_optimal_arm != instance.lex_optimal_arm or not same_sets:
+def _as_the_algorithms_see_it(instance: Instance) -> Instance:
+    """With exact ties, all that the algorithms know of; refuses if other arms tie within the tolerance."""
+    exact = with_exact_ties(instance)
+    if any(exact.optimal_set(i) != instance.optimal_set(i) for i in range(instance.n_objectives)):
         raise ValueError(
             "a proved bound needs ties that are exact, since the algorithms have no tolerance; with"
             f" tie_tolerance={instance.tie_tolerance} arms tie that differ"
@@ -358,42 +377,12 @@ def _without_tolerance(instance: Instance) -> Instance:
     return exact
 
 
-def _out_pulls(case: _Case) -> Vector:
-    limits = _pull_limits(case)
-    pulls = np.full(case.instance.n_arms, np.inf)
-    # What `proved` tracks: when a phase begins, some active arm has at most this many pulls.
-    level = 0.0
-    for i in range(case.instance.n_objectives):
-        arms = list(case.instance.suboptimal_set(i))
-        if not arms:
-            continue
-        pulls[arms] = limits[arms, i]
-        if case.constants == "proved":
-            pulls[arms] = np.maximum(limits[arms, i] + 2, level + 1)
-            level = max(level, limits[arms, i].max()) + 1
-    return pulls
-
-
-def _in_pulls(case: _Case) -> Vector:
-    fewest: Vector = _pull_limits(case).min(axis=1)
-    return fewest + 2 if case.constants == "proved" else fewest
-
-
-def _pull_limits(case: _Case) -> Vector:
-    """(K, m) how often a_t can have been pulled while the arm survives on that objective; inf if Δ ≤ 0."""
-    limits = np.full(case.instance.means.shape, np.inf)
-    worse = _worse(case.instance)
-    gaps = case.instance.gaps[worse]
-    sums = np.broadcast_to(case.sums, worse.shape)[worse]
-    scales = np.broadcast_to(case.noise_sd, worse.shape)[worse]
-    with np.errstate(over="ignore"):
-        a = (8.0 * sums / gaps) ** 2
-        if case.constants == "printed":
-            # 392Km/δ, and Λ² left out of the logarithm
-            limits[worse] = a * np.log(392.0 / 6.0 * case.log_factor * (scales / gaps) ** 2)
-        else:
-            limits[worse] = np.floor(_larger_root(a, case.log_factor))
-    return limits
+def _worse(instance: Instance) -> NDArray[np.bool_]:
+    """(K, m) Δ^i(a) > 0: the arms outside Õ_*(i)."""
+    worse = np.ones(instance.means.shape, np.bool_)
+    for i in range(instance.n_objectives):
+        worse[list(instance.objective_optimal_set(i)), i] = False
+    return worse
 
 
 def _larger_root(a: Vector, b: float) -> Vector:
@@ -407,68 +396,12 @@ def _larger_root(a: Vector, b: float) -> Vector:
     return roots
 
 
-def _regret_shares(case: _Case, pulls: Vector, leaving: NDArray[np.bool_]) -> Vector:
-    """(K, m) what each arm adds to the bound on R^i."""
-    gaps = case.instance.gaps
-    counted = leaving if case.constants == "printed" else gaps > 0
-    return np.multiply(pulls[:, None], gaps, where=counted, out=np.zeros(gaps.shape))
-
-
-def _sample_shares(case: _Case, pulls: Vector, leaving: NDArray[np.bool_]) -> Vector:
-    """(K, m) what each arm adds to the bound on the samples until the `leaving` arms are gone."""
-    shares = np.where(leaving, pulls[:, None], 0.0)
-    if case.constants == "proved":
-        shares = np.minimum(pulls[:, None], shares.max(axis=0))
-    return shares
-
-
 def _over_arms(shares: Vector) -> Vector:
     total: Vector = shares.sum(axis=0)
     return total
 
 
-def _settled(instance: Instance) -> NDArray[np.bool_]:
-    """(K, m) the arms of S(1), …, S(i): those that must leave for O_*(i) to remain."""
-    settled = np.zeros(instance.means.shape, np.bool_)
-    for i in range(instance.n_objectives):
-        settled[list(instance.suboptimal_set(i)), i:] = True
-    return settled
-
-
-def _worse(instance: Instance) -> NDArray[np.bool_]:
-    """(K, m) Δ^i(a) > 0: the arms outside Õ_*(i)."""
-    worse = np.ones(instance.means.shape, np.bool_)
-    for i in range(instance.n_objectives):
-        worse[list(instance.objective_optimal_set(i)), i] = False
-    return worse
-
-
-def _every_objective(values: Vector, n_objectives: int) -> Vector:
-    return np.repeat(values[:, None], n_objectives, axis=1)
-
-
-def _check_instance(instance: Instance) -> None:
-    if not isinstance(instance, Instance):
-        raise TypeError(f"instance must be an Instance, got {instance!r}")
-
-
-def _tradeoff(instance: Instance, tradeoff: float | None) -> float:
-    _check_instance(instance)
-    if tradeoff is not None:
-        return at_least("tradeoff", tradeoff, 0.0)
-    if not math.isfinite(instance.tradeoff):
-        raise ValueError(
-            "no λ satisfies Eq. (2) on this instance, where within the tie tolerance an arm gains on an"
-            " objective without losing on an earlier one: give a finite tradeoff"
-        )
-    return instance.tradeoff
-
-
-def _noise_scales(noise_sd: float | ArrayLike, n_objectives: int) -> Vector:
-    return np.array(spread(per_objective("noise_sd", noise_sd, n_objectives), n_objectives))
-
-
 def _checked_constants(constants: Constants) -> Constants:
-    if constants not in ("printed", "proved"):
+    if constants not in VERSIONS:
         raise ValueError(f'constants must be "printed" or "proved", got {constants!r}')
     return constants

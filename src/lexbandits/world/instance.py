@@ -1,6 +1,6 @@
 """A lexicographic bandit: true means and the structure the paper's Preliminaries define on them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Set
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -8,15 +8,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from lexbandits.checks import at_least, correlation_matrix, per_objective, whole
+
 Sampler = Callable[[np.random.Generator, int], ArrayLike]
 
 NOISES = ("gaussian", "bernoulli", "beta")
+NO_ROW = (str, bytes, Mapping, Set)  # that can be gone through, but not for numbers in order
 
 
 class Instance:
     """True means (K, m), most important objective first, larger is better, and their noise.
 
-    Means may be floats, ints or Fractions: ties, gaps and λ are computed exactly and rounded once.
+    Means are rows of numbers, an array or a data frame, whose columns are the objectives. They may be
+    floats, ints or Fractions: ties, gaps and λ are computed exactly and rounded once.
     Two means within `tie_tolerance` of each other count as equal. `noise` is "gaussian" with standard
     deviation `noise_sd` (one number, or one per objective) and, if given, the (m, m) `correlation`
     of the objectives; "bernoulli" with the means as probabilities; "beta" with those means and
@@ -39,20 +43,45 @@ class Instance:
         self._exact = _exact_means(means)
         self.means: NDArray[np.float64] = _frozen([[float(x) for x in row] for row in self._exact])
         self.n_arms, self.n_objectives = self.means.shape
-        self.noise_sd = _noise_scale(noise_sd, self.n_objectives)
+        scale = per_objective("noise_sd", noise_sd, self.n_objectives)
+        self.noise_sd = scale if isinstance(scale, float) else _frozen(scale)
         self.noise = noise
-        self.correlation = _correlation(correlation, self.n_objectives)
-        self.tie_tolerance = _tolerance(tie_tolerance)
+        self.correlation = (
+            None
+            if correlation is None
+            else _frozen(correlation_matrix("correlation", correlation, self.n_objectives))
+        )
+        self.tie_tolerance = at_least("tie_tolerance", tie_tolerance, 0.0)
         self._check_noise()
 
     @property
+    def arm_noise_sds(self) -> NDArray[np.float64]:
+        """(K, m) the standard deviation of each arm's noise; with a sampler, what `noise_sd` says."""
+        if self.noise == "bernoulli":
+            return np.sqrt(self.means * (1 - self.means))
+        return np.array(np.broadcast_to(self.noise_sd, self.means.shape))
+
+    @property
     def noise_sds(self) -> NDArray[np.float64]:
-        """(m,) the standard deviation of each objective's noise."""
-        return (
-            np.full(self.n_objectives, self.noise_sd)
-            if np.ndim(self.noise_sd) == 0
-            else np.array(self.noise_sd)
-        )
+        """(m,) the standard deviation of each objective's noise, that of the noisiest arm."""
+        return np.asarray(self.arm_noise_sds.max(axis=0))
+
+    @property
+    def sub_gaussian_sds(self) -> NDArray[np.float64]:
+        """(m,) a σ for which all arms' noise is σ-sub-Gaussian: what a policy must know to keep its promise.
+
+        More than the standard deviation for Bernoulli (the least σ: Kearns and Saul 1998) and Beta rewards
+        (Marchal and Arbel 2017), unless a mean is 1/2.
+        """
+        sds = self.arm_noise_sds
+        if self.noise == "bernoulli":
+            slant = np.abs(1 - 2 * self.means)
+            inside = (slant > 1e-6) & (slant < 1)
+            sds = np.where(slant < 1, 0.5, 0.0)
+            sds[inside] *= np.sqrt(slant[inside] / np.arctanh(slant[inside]))
+        elif self.noise == "beta":
+            sds = sds / (2 * np.sqrt(self.means * (1 - self.means)))
+        return np.asarray(sds.max(axis=0))
 
     @cached_property
     def lex_optimal_arm(self) -> int:
@@ -75,7 +104,7 @@ class Instance:
 
     def optimal_set(self, i: int) -> tuple[int, ...]:
         """O_*(i): the arms that tie with a_* on objectives 0..i."""
-        self._check_objective(i)
+        whole("objective", i, least=0, most=self.n_objectives - 1)
         return tuple(
             arm
             for arm, row in enumerate(self._exact_gaps)
@@ -89,12 +118,12 @@ class Instance:
 
     def objective_optimal_set(self, i: int) -> tuple[int, ...]:
         """Õ_*(i): the arms at least as good as a_* on objective i alone."""
-        self._check_objective(i)
+        whole("objective", i, least=0, most=self.n_objectives - 1)
         return tuple(arm for arm, row in enumerate(self._exact_gaps) if row[i] <= self._exact_tolerance)
 
     def suboptimal_set(self, i: int) -> tuple[int, ...]:
         """S(i): the arms of O_*(i−1) that are worse than a_* on objective i."""
-        self._check_objective(i)
+        whole("objective", i, least=0, most=self.n_objectives - 1)
         reached = range(self.n_arms) if i == 0 else self.optimal_set(i - 1)
         return tuple(arm for arm in reached if self._exact_gaps[arm][i] > self._exact_tolerance)
 
@@ -144,12 +173,6 @@ class Instance:
     def _exact_tolerance(self) -> Fraction:
         return Fraction(self.tie_tolerance)
 
-    def _check_objective(self, i: int) -> None:
-        if isinstance(i, bool) or not isinstance(i, (int, np.integer)):
-            raise TypeError(f"objective must be an integer, got {i!r}")
-        if not 0 <= i < self.n_objectives:
-            raise ValueError(f"objective must be in 0..{self.n_objectives - 1}, got {i}")
-
     def _check_noise(self) -> None:
         if not callable(self.noise) and not (isinstance(self.noise, str) and self.noise in NOISES):
             raise ValueError(
@@ -170,8 +193,13 @@ class Instance:
 
 
 def _exact_means(means: Any) -> list[list[Fraction]]:
+    table = (
+        means.to_numpy() if hasattr(means, "to_numpy") else means
+    )  # of a data frame, whose names are names
     try:
-        rows = [list(row) for row in means]
+        if isinstance(table, NO_ROW) or any(isinstance(row, NO_ROW) for row in table):
+            raise TypeError
+        rows = [list(row) for row in table]
     except TypeError:
         raise TypeError(
             f"means must be a table, one row per arm and one column per objective, got {means!r}"
@@ -197,48 +225,6 @@ def _exact(x: Any) -> Fraction:
 def _plain(x: Fraction) -> float | str:
     """A float where it says the same, else "p/q", which Fraction reads back."""
     return float(x) if Fraction(float(x)) == x else str(x)
-
-
-def _noise_scale(noise_sd: float | ArrayLike, n_objectives: int) -> float | NDArray[np.float64]:
-    scale = _numbers("noise_sd", noise_sd)
-    if scale.shape not in ((), (n_objectives,)):
-        raise ValueError(f"noise_sd must be a number or one per objective ({n_objectives}), got {noise_sd!r}")
-    if not np.all(np.isfinite(scale) & (scale > 0)):
-        raise ValueError(f"noise_sd must be positive and finite, got {noise_sd!r}")
-    return float(scale) if scale.ndim == 0 else _frozen(scale)
-
-
-def _correlation(correlation: ArrayLike | None, n_objectives: int) -> NDArray[np.float64] | None:
-    if correlation is None:
-        return None
-    matrix = _numbers("correlation", correlation)
-    if matrix.shape != (n_objectives, n_objectives):
-        raise ValueError(f"correlation must be ({n_objectives}, {n_objectives}), got shape {matrix.shape}")
-    if not (
-        np.all(np.isfinite(matrix)) and np.array_equal(matrix, matrix.T) and np.all(np.diag(matrix) == 1)
-    ):
-        raise ValueError("correlation must be symmetric with ones on its diagonal")
-    if np.linalg.eigvalsh(matrix)[0] < -1e-12:
-        raise ValueError("correlation must be positive semi-definite")
-    return _frozen(matrix)
-
-
-def _tolerance(tie_tolerance: float) -> float:
-    value = float(_numbers("tie_tolerance", tie_tolerance, shape=()))
-    if not (np.isfinite(value) and value >= 0):
-        raise ValueError(f"tie_tolerance must be a finite number >= 0, got {tie_tolerance!r}")
-    return value
-
-
-def _numbers(name: str, value: Any, shape: tuple[int, ...] | None = None) -> NDArray[np.float64]:
-    """`value` as an array of floats; strings, None and the like are a TypeError."""
-    try:
-        array = np.asarray(value)
-    except ValueError:
-        raise ValueError(f"{name} must be a number or a table of equal rows, got {value!r}") from None
-    if array.dtype.kind not in "fiu" or (shape is not None and array.shape != shape):
-        raise TypeError(f"{name} must be {'a number' if shape == () else 'numbers'}, got {value!r}")
-    return array.astype(np.float64)
 
 
 def _frozen(values: Any) -> NDArray[np.float64]:

@@ -12,7 +12,7 @@ import lexbandits as lb
 from lexbandits.arrays import Vector
 from lexbandits.policies.policy import Policy
 from lexbandits.simulation.replicate import replicate
-from lexbandits.simulation.screen import FIRST_FILL, block_loop, clear, desk_for
+from lexbandits.simulation.screen import FIRST_FILL, clear, desk_for, screened_loop
 from lexbandits.simulation.trajectory import play, prepared
 from lexbandits.world.noise import stream, world
 
@@ -30,9 +30,9 @@ def by_pulls(policy, instance, horizon, seed):
     return run, arms[: play(run, instance, stream(seed, 0), arms)]
 
 
-def by_blocks(policy, instance, horizon, seed, per_call=10**9):
+def by_screen(policy, instance, horizon, seed, per_call=10**9):
     run, rng, desk = prepared(policy, instance, seed, 0), stream(seed, 0), desk_for(*instance.means.shape)
-    loop, drawn, rounds = block_loop(policy.rules), world(instance), 0
+    loop, drawn, rounds = screened_loop(policy.rules), world(instance), 0
     while rounds < horizon and not run.finished:
         rounds += loop(run.state, drawn, rng, desk, min(per_call, horizon - rounds))
     return run, rounds
@@ -40,7 +40,7 @@ def by_blocks(policy, instance, horizon, seed, per_call=10**9):
 
 def assert_same(policy, instance, horizon, seed, per_call=10**9):
     slow, arms = by_pulls(policy, instance, horizon, seed)
-    fast, rounds = by_blocks(policy, instance, horizon, seed, per_call)
+    fast, rounds = by_screen(policy, instance, horizon, seed, per_call)
     assert rounds == arms.size
     assert fast.eliminations == slow.eliminations
     assert bits(fast.state) == bits(slow.state)
@@ -71,7 +71,7 @@ def any_policy(rng, instance):
 
 @pytest.mark.parametrize("part", range(4))
 def test_the_screen_is_the_plain_loop(part):
-    """3,000 random instances: ties, eliminations in the first sweeps, any λ, calls cut anywhere."""
+    """3,000 random instances: ties, eliminations in the first passes, any λ, calls cut anywhere."""
     rng = np.random.default_rng(part)
     eliminations = finished = 0
     for seed in range(750):
@@ -92,7 +92,7 @@ def test_the_screen_is_the_plain_loop(part):
 
 @pytest.mark.parametrize("seed", range(4))
 def test_many_arms(seed):
-    """K = 300: blocks shorter than a sweep, and a buffer that ends inside one."""
+    """K = 300: stretches shorter than a pass, and a buffer that ends inside one."""
     rng = np.random.default_rng(seed)
     instance = lb.Instance(rng.uniform(0, 1, (300, 3)), noise_sd=[0.3, 1.0, 0.1])
     out = lb.LexElimOut(300, 3, delta=0.1, optimal_set_sizes=(1, 1, 1), noise_sd=0.1)
@@ -102,7 +102,7 @@ def test_many_arms(seed):
         assert len(run.eliminations) > 50
 
 
-def test_a_sweep_longer_than_the_buffer():
+def test_a_pass_longer_than_the_buffer():
     instance = lb.random_instance(9000, 2, seed=0, ties=False)
     assert_same(lb.LexElimIn(9000, 2, delta=0.1, tradeoff=0.1, noise_sd=0.05), instance, 20_000, 3)
 
@@ -123,7 +123,7 @@ def test_a_desk_serves_run_after_run():
 
 def test_a_policy_without_a_band_is_refused():
     with pytest.raises(ValueError, match="quiet_band"):
-        block_loop(lb.UCB1.rules)
+        screened_loop(lb.UCB1.rules)
 
 
 def lonely_band(state, pulls: int, band: Vector) -> None:

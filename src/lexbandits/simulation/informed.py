@@ -1,0 +1,47 @@
+"""What a policy is told about an instance: the one bridge from the truth to settings."""
+
+import inspect
+from typing import Any, TypeVar
+
+from lexbandits.policies.policy import Policy
+from lexbandits.world.instance import Instance
+
+P = TypeVar("P", bound=Policy)
+
+NO_GAP = 1.0  # where all arms tie, no resolution is too coarse
+
+
+def informed(cls: type[P], instance: Instance, **settings: Any) -> P:
+    """A policy of class `cls` for `instance`; every setting it takes and was not given is told truthfully."""
+    takes = inspect.signature(cls).parameters
+    told = truths(instance)
+    if settings.get("noise") is not None:  # a kind of noise instead of its scale
+        del told["noise_sd"]
+    known = {name: value for name, value in told.items() if name in takes}
+    shape = {"n_arms": instance.n_arms, "n_objectives": instance.n_objectives}
+    return cls(**{**shape, **known, **settings})
+
+
+def truths(instance: Instance) -> dict[str, Any]:
+    """Settings by name. With this tolerance and resolution only the lex-optimal arm is acceptable."""
+    return {
+        "tradeoff": instance.tradeoff,
+        "optimal_set_sizes": list(instance.optimal_set_sizes),
+        "target_size": instance.optimal_set_sizes[0],
+        "noise_sd": _scale(instance),
+        "tolerance": instance.tie_tolerance,
+        "resolution": _least_differences(instance),
+    }
+
+
+def _scale(instance: Instance) -> float | list[float]:
+    """σ as a policy's promise needs it: as given, where the noise is Gaussian or a sampler's."""
+    if instance.noise in ("bernoulli", "beta"):
+        return instance.sub_gaussian_sds.tolist()  # type: ignore[no-any-return]
+    return instance.settings["noise_sd"]  # type: ignore[no-any-return]
+
+
+def _least_differences(instance: Instance) -> list[float]:
+    """Per objective the least gap that counts as one."""
+    counted = (column[column > instance.tie_tolerance] for column in abs(instance.gaps).T)
+    return [float(column.min()) if column.size else NO_GAP for column in counted]

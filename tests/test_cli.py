@@ -1,0 +1,131 @@
+"""The command line: what each command prints and writes, and how it says what is wrong."""
+
+import subprocess
+import sys
+
+import pytest
+from typer.testing import CliRunner
+
+import lexbandits as lb
+from lexbandits.cli import app
+from lexbandits.reproduction import ignorance
+from lexbandits.reproduction.paper import section_of
+
+CELLS = """
+horizon = 20
+replications = 2
+instances.mine.means = [[1, 0], [0, 1]]
+policies.all.policy = "RoundRobin"
+"""
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+def refused(said, *arguments):
+    """One line that says what is wrong, and no traceback."""
+    done = run(*arguments)
+    assert (done.exit_code, type(done.exception)) == (2, SystemExit), done.output
+    assert said in done.output
+    assert done.output.count("Error: ") == 1
+
+
+@pytest.fixture
+def cells(tmp_path):
+    path = tmp_path / "cells.toml"
+    path.write_text(CELLS)
+    return path
+
+
+def test_python_m_is_the_command_and_says_the_version():
+    done = subprocess.run(
+        [sys.executable, "-m", "lexbandits", "--version"], capture_output=True, text=True, check=True
+    )
+    assert done.stdout == f"lexbandits {lb.__version__}\n"
+
+
+@pytest.mark.parametrize("command", ["paper", "headline", "ignorance"])
+def test_a_place_that_cannot_be_written_is_named(command, tmp_path):
+    (tmp_path / "file").touch()
+    place = tmp_path / "file" / "below"
+    refused(str(place), command, "--out", place, "--replications", 2)
+
+
+@pytest.mark.parametrize(("backend", "module"), [("ray", "ray"), ("dask:tcp://localhost:1", "distributed")])
+def test_a_backend_that_is_not_installed_names_its_extra(backend, module, cells, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, module, None)
+    extra = f"pip install 'lexbandits[{backend.partition(':')[0]}]'"
+    refused(extra, "simulate", cells, "--out", tmp_path / "out", "--backend", backend)
+
+
+def test_dask_on_the_command_line_needs_an_address(cells):
+    refused("dask:tcp://host:port", "simulate", cells, "--backend", "dask")
+
+
+def test_paper_writes_the_report_and_prints_the_verdicts(tmp_path):
+    done = run("paper", "--out", tmp_path, "--only", "acceleration", "--replications", 2)
+    assert done.exit_code == 0, done.output
+    assert "both-yellow-arms" in done.output
+    text = (tmp_path / "report-acceleration.html").read_text(encoding="utf-8")
+    assert text.count("<img") == 1
+    assert text.count("<article") == 4
+
+
+def test_paper_judges_one_claim_alone(tmp_path):
+    done = run("paper", "--out", tmp_path, "--claim", "far-yellow-arm", "--replications", 2)
+    assert done.exit_code == 0
+    statements = {claim.name: claim.statement for claim in section_of("far-yellow-arm").claims}
+    assert statements["far-yellow-arm"] in done.output
+    assert not list(tmp_path.glob("*.html"))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("paper", "--only", "regrets"), "got 'regrets'"),
+        (("paper", "--claim", "far-yelow-arm"), "did you mean 'far-yellow-arm'?"),
+        (("headline", "--only", "LexElim-Pol"), "unknown algorithm 'LexElim-Pol'"),
+        (("bounds",), "name one instance"),
+        (("bounds", "--paper", 15), "multiple of 10"),
+        (("bounds", "--paper", 10, "--tradeoff", 1), "tradeoff"),
+        (("bounds", "--paper", 10, "--delta", 2), "delta"),
+        (("bounds", "missing.toml"), "missing.toml"),
+        (("simulate", "missing.toml"), "missing.toml"),
+    ],
+)
+def test_what_is_wrong_is_said(arguments, said, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    refused(said, *arguments)
+    assert not list(tmp_path.iterdir())
+
+
+def test_bounds_of_the_papers_instances(tmp_path):
+    done = run("bounds", "--paper", 10, "--picture", tmp_path / "times.svg")
+    assert done.exit_code == 0
+    assert "any δ-correct algorithm needs 581 pulls" in done.output
+    assert "out samples printed" in done.output
+    assert (tmp_path / "times.svg").read_text().startswith("<?xml")
+
+
+def test_bounds_of_an_instance_in_a_file(tmp_path):
+    file = tmp_path / "instance.toml"
+    file.write_text("means = [[1, 0.5], [1, 1], [0, 2]]\nnoise_sd = 0.5\n")
+    done = run("bounds", file, "--delta", 0.1)
+    assert done.exit_code == 0
+    assert "lex-optimal arm 1, λ = 1, δ = 0.1" in done.output
+    file.write_text("means = [[1, 0.5], [1, 1]]\nnoise_ds = 0.5\n")
+    refused("did you mean 'noise_sd'?", "bounds", file)
+
+
+def test_headline_and_ignorance_print_and_write_their_tables(tmp_path):
+    done = run(
+        "headline", "--out", tmp_path / "h", "--arms", 10, "--replications", 2, "--only", "LexElim-Pool"
+    )
+    assert done.exit_code == 0
+    assert "| K | lower bound | LexElim-Pool |" in done.output
+    assert (tmp_path / "h" / "headline.csv").exists()
+    done = run("ignorance", "--out", tmp_path / "i", "--replications", 2)
+    assert done.exit_code == 0
+    assert all(f"| {title}" in done.output for title in ignorance.TOPICS.values())
+    assert {file.suffix for file in (tmp_path / "i").glob("ignorance.*")} == {".csv", ".svg"}
