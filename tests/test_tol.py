@@ -1,6 +1,5 @@
 """LexElim-Tol is its specification, whatever the noise, the order of telling and the rules."""
 
-import math
 import pickle
 import warnings
 
@@ -29,7 +28,9 @@ def bounded_ends(kind, values, level, pair):
     """The library's interval: tested elsewhere."""
     own = spread_kinds(["bounded", *kind[1:]], 1)[0]
     if pair:
-        return pair_interval(own, *tol_oracle.moments([stored_difference(own, d, 0.0) for d in values]), level)
+        return pair_interval(
+            own, *tol_oracle.moments([stored_difference(own, d, 0.0) for d in values]), level
+        )
     scaled = [(v - own.low) / (own.high - own.low) for v in values]
     return arm_bounds(own, *tol_oracle.moments(scaled), level)
 
@@ -45,7 +46,9 @@ def worlds(draw, kinds=KINDS):
     """Settings of a policy, and a tape: the values of any place, ties and missing ones included."""
     K, m = draw(st.integers(1, 4)), draw(st.integers(1, 3))
     noise = draw(st.lists(st.sampled_from(kinds), min_size=m, max_size=m))
-    at_least = draw(st.none() | st.lists(st.none() | st.sampled_from([0.4, 0.9, 5.0]), min_size=m, max_size=m))
+    at_least = draw(
+        st.none() | st.lists(st.none() | st.sampled_from([0.4, 0.9, 5.0]), min_size=m, max_size=m)
+    )
     chosen = {
         "delta": draw(st.sampled_from([0.05, 0.5, 0.95])),
         "tolerance": draw(st.lists(st.sampled_from([0.0, 0.125, 0.5]), min_size=m, max_size=m)),
@@ -203,7 +206,9 @@ def test_amended_it_is_the_rule_in_force_on_the_same_facts(world, other, most, m
     _, new, _ = other
     policy = lb.LexElimTol(K, m, **chosen)
     filled = drive(policy, tape, most)
-    ahead = {(arm, number): tape(arm, number) for arm, number in policy.ask_places(data.draw(st.integers(0, 3)))}
+    ahead = {
+        (arm, number): tape(arm, number) for arm, number in policy.ask_places(data.draw(st.integers(0, 3)))
+    }
     for (arm, number), values in ahead.items():
         policy.tell(arm, values, item=number)
     run = expected((K, m), chosen, {**filled, **ahead})

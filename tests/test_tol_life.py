@@ -137,7 +137,9 @@ def test_the_certificate_names_what_was_seen_of_every_rival():
 
 def test_differences_and_intervals_hold_the_truth_and_are_antisymmetric():
     means = np.array([[0.0, 0.5], [0.3, 0.2], [0.1, 0.1]])
-    policy = run(make(noise="gaussian", noise_sd=None, resolution=0.05), means, np.random.default_rng(3), most=300)
+    policy = run(
+        make(noise="gaussian", noise_sd=None, resolution=0.05), means, np.random.default_rng(3), most=300
+    )
     low, high = np.moveaxis(policy.differences, -1, 0)
     truth = means[:, None] - means[None, :]
     assert np.all((low <= truth) & (truth <= high))
@@ -206,8 +208,9 @@ def test_data_that_refute_everybody_end_in_a_contradiction():
 
 
 def test_settings_are_json_and_make_an_equal_policy():
-    policy = make(3, 3, noise_sd=None, noise=["gaussian", ("bounded", 0, 1), ("sub_gaussian", 2, "dependent")],
-                  at_least=[None, 0.5, None], order=[2, 0, 1], offered=[0, 2], max_arms=5)  # fmt: skip
+    noise = ["gaussian", ("bounded", 0, 1), ("sub_gaussian", 2, "dependent")]
+    rules = {"at_least": [None, 0.5, None], "order": [2, 0, 1], "offered": [0, 2], "max_arms": 5}
+    policy = make(3, 3, noise_sd=None, noise=noise, **rules)
     assert lb.LexElimTol(**json.loads(json.dumps(policy.settings))) == policy
     assert policy.candidates == (0, 2)
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy.stats import binom
 
 import lexbandits as lb
-from lexbandits.policies.lexelim_tol import begin
+from lexbandits.policies.judgement import begin
 
 DELTA = 0.2
 
@@ -147,9 +147,7 @@ def broken(name, rng, K, m, settle, runs, delta=DELTA):
     tol, res = [unit] * m, [unit] * m
     wrong = 0
     for _ in range(runs):
-        policy = lb.LexElimTol(
-            K, m, delta=delta, tolerance=tol, resolution=res, noise=noise, settle=settle
-        )
+        policy = lb.LexElimTol(K, m, delta=delta, tolerance=tol, resolution=res, noise=noise, settle=settle)
         play(policy, lambda rng, arms, items: draw(rng, means, arms, items), rng)
         kept = survivors_kept(means, tol, res, place_of_leaving(policy), policy.objective)
         fine = acceptable(means, tol, res, policy.recommendation)
@@ -244,7 +242,9 @@ def test_delays_that_depend_on_the_outcome_do_no_harm_by_places():
     """Rates exactly the tolerance apart: whoever drops the lower arm is wrong."""
     rng, wrong, runs = np.random.default_rng(5), 0, 25
     for _ in range(runs):
-        policy = lb.LexElimTol(2, 1, delta=DELTA, tolerance=0.2, resolution=0.2, noise="bernoulli", settle="all")
+        policy = lb.LexElimTol(
+            2, 1, delta=DELTA, tolerance=0.2, resolution=0.2, noise="bernoulli", settle="all"
+        )
         shop(policy, [0.4, 0.6], rng, by_place=True)
         wrong += policy.eliminations != ()
     at_most_delta(wrong, runs)

@@ -178,15 +178,20 @@ class Run:
 
     def worth_it(self, i, a, b, D):
         kind, tol, reach = self.rules.kinds[i], self.rules.tol[i], self.rules.reach[i]
-        if kind[0] == "sub_gaussian":
-            return True
+        n, mean, m2, *_ = moments(D)
+        x = 2.0 * self.rules.level[i] / n
         if kind[0] == "bounded":
             width = kind[2] - kind[1]
             n, z, m2, *_ = moments([(d + width) / (2.0 * width) for d in D])
-            mean, scale = (2.0 * z - 1.0) * width, 2.0 * width
+            mean, least = (2.0 * z - 1.0) * width, 2.0 * width * sqrt(x * (m2 / n))
+        elif kind[0] == "sub_gaussian":
+            least = sqrt(2.0) * kind[1] * sqrt(x * (n + RHO) / n)
         else:
-            (n, mean, m2, *_), scale = moments(D), 1.0
-        least = sqrt(2.0 * (m2 / n) * self.rules.level[i] / n) * scale
+            g = x + 0.5 * x * x
+            if n <= RHO * g:
+                return False
+            least = sqrt(m2 / n * g * (n + RHO) / (n - RHO * g))
+        least *= 1.0 - 1e-12
         low, high = self.low(i, a, b), -self.low(i, b, a)
         return (
             low <= tol < mean - least

@@ -1,4 +1,4 @@
-"""Ordinary Python, compiled by numba: `kernel`, `apart`, `written_in` and `fused`. The only import of numba."""
+"""Ordinary Python, compiled by numba: `kernel`, `written_in` and `fused`. The only import of numba."""
 
 import hashlib
 import os

@@ -5,6 +5,7 @@ import shutil
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -28,9 +29,6 @@ class Server:
             self.port = free.getsockname()[1]
         if self.user:
             shutil.chown(folder, self.user)
-            for parent in folder.parents:
-                if parent.stat().st_uid == os.getuid() and str(parent).startswith("/tmp/"):
-                    parent.chmod(0o755)
         self._run("initdb", "-D", f"{folder}/data", "-U", "lex", "-A", "trust", "-E", "UTF8", "--no-sync")
         self.start()
 
@@ -46,7 +44,8 @@ class Server:
         assert done.returncode == 0, done.stdout + done.stderr
 
     def start(self) -> None:
-        options = f"-p {self.port} -c listen_addresses=127.0.0.1 -c fsync=off -c unix_socket_directories={self.folder}"
+        options = f"-p {self.port} -c listen_addresses=127.0.0.1 -c unix_socket_directories={self.folder}"
+        options += " -c fsync=off"  # safe against kill -9 all the same
         self._run(
             "pg_ctl", "-D", f"{self.folder}/data", "-w", "-o", options, "-l", f"{self.folder}/log", "start"
         )
@@ -65,7 +64,7 @@ class Server:
 
 
 @pytest.fixture(scope="session")
-def server(tmp_path_factory):
+def server():
     found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"), reverse=True)
     path = shutil.which("initdb")
     binaries = found[0].parent if found else Path(os.path.realpath(path)).parent if path else None
@@ -73,9 +72,10 @@ def server(tmp_path_factory):
         if os.environ.get("CI") == "true":
             pytest.fail("no PostgreSQL here: install Debian's postgresql")
         pytest.skip("no PostgreSQL here: install Debian's postgresql to test studies on it")
-    running = Server(tmp_path_factory.mktemp("postgres"), binaries)
-    yield running
-    running.stop("immediate")
+    with tempfile.TemporaryDirectory() as folder:  # not below pytest's, which nobody else may enter
+        running = Server(Path(folder), binaries)
+        yield running
+        running.stop("immediate")
 
 
 @pytest.fixture

@@ -21,14 +21,16 @@ def test_names_directions_and_an_answer(storage):
     go_on(study)
     answer = study.answer
     assert (answer.arm, answer.certified, answer.delta, answer.flags) == ("large", True, 0.05, ())
-    assert study.status.state == "finished" and study.status.objective is None
+    assert study.status.state == "finished"
+    assert study.status.objective is None
     assert {row["rival"] for row in answer.certificate} == {"small", "cot"}
     cot = next(r for r in answer.certificate if r["rival"] == "cot" and r["objective"] == "latency")
     assert cot["low"] < cot["difference"] < cot["high"] < 0, "latency as measured: large is lower"
     with pytest.raises(lb.StudyFinished, match="large"):
         study.ask()
     assert study.ask_many(3) == []
-    assert kinds(study)[0] == "created" and kinds(study)[-1] == "finished"
+    assert kinds(study)[0] == "created"
+    assert kinds(study)[-1] == "finished"
     assert study.verify().ok
 
 
@@ -36,7 +38,10 @@ def test_a_trial(storage):
     study = create(storage, lease="10m")
     before = datetime.now(UTC)
     trial = study.ask(worker="w1")
-    assert trial.number == 0 and trial.arm == "small" and trial.item == 0 and trial.id.startswith("0-")
+    assert trial.number == 0
+    assert trial.arm == "small"
+    assert trial.item == 0
+    assert trial.id.startswith("0-")
     assert timedelta(minutes=9) < trial.until - before < timedelta(minutes=11)
     assert set(trial.as_json()) == {"number", "id", "arm", "item", "until"}
     json.dumps(trial.as_json())
@@ -48,7 +53,8 @@ def test_outcomes(storage):
     study = create(storage)
     first, second = study.ask_many(2)
     assert study.tell(second, GOOD) == "waiting"
-    assert study.status.waiting == 1 and study.status.waiting_for == (first.id,)
+    assert study.status.waiting == 1
+    assert study.status.waiting_for == (first.id,)
     assert study.tell(first.id, GOOD) == "counted"
     assert study.tell(first, GOOD) == "repeated"
     assert study.tell(first, {"correct": True, "latency": np.float32(10)}) == "repeated"
@@ -69,7 +75,8 @@ def test_missing_values(storage):
     study.tell(c, {"correct": pd.NA})
     study.tell(d, {})
     frame = study.trials().set_index("number")
-    assert math.isnan(frame.correct[0]) and frame.latency[0] == 5
+    assert math.isnan(frame.correct[0])
+    assert frame.latency[0] == 5
     assert list(frame.state) == ["told", "told", "failed", "failed"]
     assert study.status.failed == 2
 
@@ -92,7 +99,8 @@ def test_refused_values_leave_the_trial_open(values, words):
     trial = study.ask()
     with pytest.raises(lb.ValueOutOfRange, match=words):
         study.tell(trial, values)
-    assert study.status.open == 1 and kinds(study) == ["created", "asked"]
+    assert study.status.open == 1
+    assert kinds(study) == ["created", "asked"]
     assert study.tell(trial, GOOD) == "counted"
 
 
@@ -113,9 +121,11 @@ def test_tell_ask(storage):
     study = create(storage)
     trial = study.ask()
     outcomes, trials = study.tell_ask([(trial, GOOD)], 3)
-    assert outcomes == ["counted"] and [t.number for t in trials] == [1, 2, 3]
+    assert outcomes == ["counted"]
+    assert [t.number for t in trials] == [1, 2, 3]
     outcomes, trials = study.tell_ask([(t, GOOD) for t in trials])
-    assert len(outcomes) == 3 and len(trials) == 1
+    assert len(outcomes) == 3
+    assert len(trials) == 1
 
 
 def test_a_request_gives_the_same_trials_again(storage):
@@ -140,7 +150,8 @@ def test_failed_and_released(storage):
         study.tell(released, GOOD)
     again = study.ask()
     assert (again.arm, again.item) == (released.arm, released.item)
-    assert again.number == 2 and again.id != released.id
+    assert again.number == 2
+    assert again.id != released.id
     assert study.status.handed_out == 2, "a released trial does not count"
 
 
@@ -153,9 +164,11 @@ def test_failures_in_a_row_withdraw_an_arm(storage):
         else:
             study.tell(trial, measure(trial.arm, trial.item))
     event = next(e for e in study.events() if e.kind == "arm_withdrawn")
-    assert event.arm == "cot" and "could not be measured" in event.payload["reason"]
+    assert event.arm == "cot"
+    assert "could not be measured" in event.payload["reason"]
     go_on(study)
-    assert study.answer.arm == "large" and study.status.failed == 3
+    assert study.answer.arm == "large"
+    assert study.status.failed == 3
 
 
 def test_when_nothing_can_be_measured_the_study_pauses(storage):
@@ -174,7 +187,8 @@ def test_if_failed_counts(storage):
         while True:
             trial = study.ask()
             study.tell(trial, {"up": 1}) if trial.arm == "good" else study.fail(trial, "down")
-    assert study.answer.arm == "good" and study.answer.certified
+    assert study.answer.arm == "good"
+    assert study.answer.certified
 
 
 def test_correction_before_and_after_its_pass_is_folded(storage):
@@ -187,7 +201,8 @@ def test_correction_before_and_after_its_pass_is_folded(storage):
     study.tell(c, GOOD)
     assert study.policy.means[0, 0] == 1.0
     study.correct(a, {"correct": 0, "latency": 10}, "too late")
-    assert study.trials().correct[0] == 1 and kinds(study)[-1] == "note"
+    assert study.trials().correct[0] == 1
+    assert kinds(study)[-1] == "note"
     assert study.verify().ok
     with pytest.raises(lb.ConflictError):
         study.correct(study.ask(), GOOD, "not told yet")
@@ -200,7 +215,8 @@ def test_choose_never_raises_for_these(storage):
     study.tell(trial, GOOD)
     study.pause("lunch")
     idle = study.choose()
-    assert (idle.number, idle.id, idle.until) == (None, None, None) and idle.arm in study.arms
+    assert (idle.number, idle.id, idle.until) == (None, None, None)
+    assert idle.arm in study.arms
     with pytest.raises(lb.UnknownTrialError):
         study.tell(idle, GOOD)
     study.resume()
@@ -216,17 +232,21 @@ def test_pause_budget_and_end(storage):
     assert study.status.state == "paused"
     study.resume()
     trials = study.ask_many(10)
-    assert len(trials) == 4 and study.status.state == "budget spent"
+    assert len(trials) == 4
+    assert study.status.state == "budget spent"
     with pytest.raises(lb.StudyFinished, match="budget spent"):
         study.ask()
     answer = study.answer
-    assert not answer.certified and len(answer.candidates) == 3 and "'correct' is not settled" in answer.reason
+    assert not answer.certified
+    assert len(answer.candidates) == 3
+    assert "'correct' is not settled" in answer.reason
     study.release(trials[0])
     assert study.status.state == "measuring"
     study.set_budget(5)
     assert len(study.ask_many(10)) == 2
     study.end("enough")
-    assert study.status.state == "finished" and not study.answer.certified
+    assert study.status.state == "finished"
+    assert not study.answer.certified
     assert "enough" in study.answer.reason
     study.reopen("not enough")
     assert study.status.state == "budget spent"
@@ -259,7 +279,8 @@ def test_exact_objective(storage):
     with pytest.raises(lb.ConflictError, match="exact"):
         study.tell(third, {"size": 13})
     study.tell(b, {"size": 10})
-    assert study.answer.arm == "b" and study.answer.certified
+    assert study.answer.arm == "b"
+    assert study.answer.certified
 
 
 def test_tables(storage):
@@ -269,10 +290,13 @@ def test_tables(storage):
     frame = study.trials()
     columns = ["number", "id", "arm", "item", "state", "worker", "asked", "resolved", "correct", "latency"]
     assert list(frame.columns) == columns
-    assert list(frame.state) == ["told", "open"] and list(frame.worker) == ["w1", "w1"]
-    assert list(frame.id) == [a.id, b.id] and frame.resolved.isna().tolist() == [False, True]
+    assert list(frame.state) == ["told", "open"]
+    assert list(frame.worker) == ["w1", "w1"]
+    assert list(frame.id) == [a.id, b.id]
+    assert frame.resolved.isna().tolist() == [False, True]
     results = study.results()
-    assert len(results) == 6 and set(results.arm) == {"small", "large", "cot"}
+    assert len(results) == 6
+    assert set(results.arm) == {"small", "large", "cot"}
     assert [e.seq for e in study.events(since=2)] == [3, 4]
 
 
@@ -282,7 +306,8 @@ def test_policy_is_a_copy(storage):
     policy = study.policy
     assert isinstance(policy, lb.LexElimTol)
     policy.tell(1, [1.0, -1.0], item=0)
-    assert study.policy != policy and study.policy.rounds == 1
+    assert study.policy != policy
+    assert study.policy.rounds == 1
 
 
 # --- changes of the rules
@@ -293,20 +318,24 @@ def test_arms_come_and_go(storage):
     go_on(study)
     assert study.answer.arm == "large"
     study.add_arm("cot")
-    assert study.status.state == "measuring" and "cot" in study.status.candidates
+    assert study.status.state == "measuring"
+    assert "cot" in study.status.candidates
     with pytest.raises(lb.StudyError, match="at most 3 arms"):
         study.add_arm("fourth")
     with pytest.raises(lb.ConflictError):
         study.add_arm("cot")
     go_on(study)
-    assert study.answer.arm == "large" and study.answer.certified
+    assert study.answer.arm == "large"
+    assert study.answer.certified
     study.withdraw("large", "too dear")
     event = list(study.events())[-1]
     if event.kind == "finished":
         event = list(study.events())[-2]
-    assert event.payload["reason"] == "too dear" and event.payload["returned"], "who comes back, and why"
+    assert event.payload["reason"] == "too dear"
+    assert event.payload["returned"], "who comes back"
     go_on(study)
-    assert study.answer.arm == "cot" and study.answer.certified
+    assert study.answer.arm == "cot"
+    assert study.answer.certified
     study.restore("large")
     go_on(study)
     assert study.answer.arm == "large"
@@ -323,7 +352,8 @@ def test_results_in_flight_when_the_rules_change_never_count(storage):
     study.amend("latency", tolerance=3)
     assert study.tell(trial, GOOD) == "late"
     assert study.policy.counts.sum() == before
-    assert study.trials().state[6] == "void" and study.status.void == 1
+    assert study.trials().state[6] == "void"
+    assert study.status.void == 1
     assert study.ask().item > trial.item
 
 
@@ -342,7 +372,8 @@ def test_amend_and_reorder(storage):
     with pytest.raises(lb.StudyError, match="needs a tolerance"):
         study.amend("latency")
     go_on(study)
-    assert study.answer.arm in ("large", "cot") and study.verify().ok
+    assert study.answer.arm in ("large", "cot")
+    assert study.verify().ok
 
 
 def test_notes(storage):
@@ -363,7 +394,8 @@ def test_a_guardrail_comes_first(storage):
             trial = study.ask()
             refused = int(trial.item % 10 < (9 if trial.arm == "rude" else 1))
             study.tell(trial, {"refusals": refused, "score": 0.9 if trial.arm == "rude" else 0.4})
-    assert study.answer.arm == "kind" and study.answer.certified
+    assert study.answer.arm == "kind"
+    assert study.answer.certified
 
 
 @pytest.mark.parametrize("choice", ["go on", "stop"])
@@ -375,7 +407,8 @@ def test_nobody_meets_a_guardrail(choice):
             trial = study.ask()
             study.tell(trial, {"up": int(trial.item % 10 < (5 if trial.arm == "a" else 1))})
     answer = study.answer
-    assert "closest to the target" in answer.flags and not answer.certified
+    assert "closest to the target" in answer.flags
+    assert not answer.certified
     if choice == "go on":
         assert answer.arm == "a"
 
@@ -390,14 +423,15 @@ def test_create_open_list_delete(address):
     assert create(address, load_if_exists=True).name == "models"
     with pytest.raises(lb.SpecMismatchError, match=r"delta is 0\.05 there and 0\.1 here"):
         create(address, load_if_exists=True, delta=0.1)
-    with pytest.raises(lb.SpecMismatchError, match="'minimize'"):
+    with pytest.raises(lb.SpecMismatchError, match="'minimize'"):  # noqa: PT012
         objectives = [question()["objectives"][0], lb.Objective("latency", tolerance=2)]
         create(address, load_if_exists=True, objectives=objectives)
     create(address, name="other study")
     assert lb.list_studies(address) == ["models", "other study"]
     go_on(study, 10)
     again = lb.open_study("models", address)
-    assert again.policy == study.policy and again.status.results == 10
+    assert again.policy == study.policy
+    assert again.status.results == 10
     lb.delete_study("models", address)
     assert lb.list_studies(address) == ["other study"]
     with pytest.raises(lb.UnknownStudyError):
@@ -469,8 +503,10 @@ level = 19
 """
     )
     study = lb.study_from_toml(path)
-    assert study.name == "codecs" and study.arms["zstd"]["level"] == 19
-    assert study.spec["lease"] == "2m" and study.objectives[0].noise == ("bounded", 0.0, 10.0)
+    assert study.name == "codecs"
+    assert study.arms["zstd"]["level"] == 19
+    assert study.spec["lease"] == "2m"
+    assert study.objectives[0].noise == ("bounded", 0.0, 10.0)
     assert study.objectives[0].tolerance_in_unit == pytest.approx(0.15)
     assert lb.study_from_toml(path).seq == study.seq
     assert lb.list_studies(tmp_path / "s.db") == ["codecs"]
@@ -491,13 +527,15 @@ def test_import_shares_passes_by_item(storage):
     study = create(storage)
     frame = history().sample(frac=1, random_state=0)
     assert study.import_results(frame, fair=True) == 90
-    assert study.policy.folded == 30 and study.status.results == 90
+    assert study.policy.folded == 30
+    assert study.status.results == 90
     assert list(study.policy.counts[:, 0]) == [30, 30, 30]
     other = create(name="sorted")
     other.import_results(frame.sort_values("latency"), fair=True)
     assert other.policy == study.policy, "the frame's order does not matter"
     go_on(study)
-    assert study.answer.arm == "large" and study.answer.certified
+    assert study.answer.arm == "large"
+    assert study.answer.certified
     assert study.verify().ok
 
 
@@ -514,7 +552,9 @@ def test_unfair_import_voids_the_certificate():
     study = create()
     study.import_results(history(items=range(400)), fair=False)
     answer = study.answer
-    assert study.status.state == "finished" and not answer.certified and "imported unfairly" in answer.flags
+    assert study.status.state == "finished"
+    assert not answer.certified
+    assert "imported unfairly" in answer.flags
 
 
 def test_import_refuses():
@@ -547,7 +587,8 @@ def test_export(tmp_path):
     go_on(study, 7)
     csv = study.export(tmp_path / "t.csv")
     frame = pd.read_csv(csv)
-    assert list(frame.columns) == list(study.trials().columns) and len(frame) == 7
+    assert list(frame.columns) == list(study.trials().columns)
+    assert len(frame) == 7
     assert len(pd.read_parquet(study.export(tmp_path / "t.parquet"))) == 7
     lines = study.export(tmp_path / "t.jsonl").read_text().splitlines()
     assert [json.loads(line)["kind"] for line in lines] == kinds(study)
@@ -565,7 +606,8 @@ def test_export(tmp_path):
 def test_run(storage, executor):
     study = create(storage)
     answer = study.run(measure, workers=4, executor=executor, progress=False)
-    assert answer.arm == "large" and answer.certified and study.status.open == 0 or answer == study.answer
+    assert (answer.arm, answer.certified) == ("large", True)
+    assert study.status.open == 0
 
 
 def test_run_on_an_executor_and_only_by_arm():
@@ -612,7 +654,7 @@ def test_run_releases_what_it_cannot_finish():
 
 def test_gaussian_values_that_repeat_are_named():
     study = lb.create_study("x", arms=["a", "b"], objectives=[lb.Objective("cost", tolerance=1)])
-    with pytest.warns(UserWarning, match="'cost'.*bernoulli"):  # noqa: PT012
+    with pytest.warns(UserWarning, match="'cost'.*bernoulli"):  # noqa: PT031
         for _ in range(4):
             study.tell(study.ask(), {"cost": 3.0})
     assert study.status.results == 4, "the result is safe"

@@ -15,9 +15,11 @@ from lexbandits.study.ledger import Ledger
 from lexbandits.study.memory import MemoryStorage
 from lexbandits.study.storage import open_storage
 
-ACTIONS = """ask ask ask ask ask_many ask_many ask_many tell tell tell tell tell tell tell_many tell_many tell_ask fail release expire late
-repeat correct amend amend_resolution reorder add_arm withdraw restore pause resume resume resume budget end reopen
-reopen note heartbeat correct""".split()
+ACTIONS = [
+    *["ask"] * 4, *["ask_many"] * 3, *["tell"] * 6, *["tell_many"] * 2, "tell_ask", "fail", "release", "late",
+    "expire", "repeat", *["correct"] * 2, "amend", "amend_resolution", "reorder", "add_arm", "withdraw",
+    "restore", "pause", *["resume"] * 3, "budget", "end", *["reopen"] * 2, "note", "heartbeat",
+]  # fmt: skip
 
 
 class Player:
@@ -130,8 +132,6 @@ class Player:
         self.study.heartbeat("w1")
 
 
-
-
 def script_of(seed, length):
     luck = random.Random(seed)
     return [(luck.choice(ACTIONS), luck.randrange(10**6)) for _ in range(length)]
@@ -159,7 +159,8 @@ def same(study, other):
     mine, theirs = study._journal.fold(), other._journal.fold()
     assert mine.ledger == theirs.ledger
     assert mine.policy == theirs.policy
-    assert study.answer == other.answer and study.status == other.status
+    assert study.answer == other.answer
+    assert study.status == other.status
     assert study.trials().equals(other.trials())
 
 
@@ -172,7 +173,8 @@ def test_replay_is_recovery(script):
     same(study, again)
     ledger = study._journal.fold().ledger
     cached = Ledger.from_bytes(ledger.to_bytes())
-    assert cached == ledger and Fold(cached).policy == study.policy
+    assert cached == ledger
+    assert Fold(cached).policy == study.policy
     assert study.verify().problems == ()
 
 
@@ -181,7 +183,6 @@ def test_replay_is_recovery(script):
 def test_a_journal_means_the_same_in_every_storage(script, databases):
     study = in_memory().play(script)
     events = list(study.events())
-    now, leases = study._journal.storage.clock(study._journal.row.id)
     for storage in databases:
         name = secrets.token_hex(8)
         row, _ = storage.create(name, "", events[0].payload)
@@ -192,7 +193,8 @@ def test_a_journal_means_the_same_in_every_storage(script, databases):
         fold = moved._journal.fold()
         fold.ledger.at = study._journal.fold().ledger.at  # the first event keeps its own time
         assert fold.ledger == study._journal.fold().ledger
-        assert fold.policy == study.policy and moved.answer == study.answer
+        assert fold.policy == study.policy
+        assert moved.answer == study.answer
         assert moved.trials().equals(study.trials())
 
 

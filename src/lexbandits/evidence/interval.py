@@ -12,6 +12,7 @@ from lexbandits.evidence.bounded import bounded_interval, bounded_lower, bounded
 from lexbandits.evidence.finite_variance import finite_variance_radius
 from lexbandits.evidence.gaussian import gaussian_radius
 from lexbandits.evidence.kinds import BOUNDED, EXACT, FINITE_VARIANCE, GAUSSIAN, SUB_GAUSSIAN, Kind
+from lexbandits.evidence.radius import PRIOR
 from lexbandits.evidence.sub_gaussian import one_sided_level, sub_gaussian_radius
 from lexbandits.jit import kernel
 
@@ -125,15 +126,24 @@ def worth_looking(
     """Whether a pair's interval can show more than [seen_low, seen_high], the best ends seen so far.
 
     More is: the difference is above `tolerance`, below −`tolerance`, at most `reach` (tolerance +
-    resolution) or at least −`reach`. An interval is hardly narrower than mean ± sqrt(2·(M2/n)·level/n),
-    which costs no root finding. Not looking is always valid.
+    resolution) or at least −`reach`. An interval is never narrower (of bounded values: hardly narrower)
+    than what costs no logarithm here. Not looking is always valid.
     """
-    if kind.code == SUB_GAUSSIAN or kind.code == EXACT:
+    if kind.code == EXACT:
         return True
-    least = math.sqrt(2.0 * (m2 / n) * level / n)
-    centre = told_difference(kind, mean)
+    exponent = 2.0 * level / n  # less than what `gaussian_radius` has there
     if kind.code >= BOUNDED:
-        least *= 2.0 * (kind.high - kind.low)
+        least = 2.0 * (kind.high - kind.low) * math.sqrt(exponent * (m2 / n))
+    elif kind.code == SUB_GAUSSIAN:
+        least = kind.pair_sd * math.sqrt(exponent * (n + PRIOR) / n)
+    else:
+        growth = exponent + 0.5 * exponent * exponent
+        left = n - PRIOR * growth
+        if left <= 0.0:
+            return False
+        least = math.sqrt(m2 / n * growth * (n + PRIOR) / left)
+    least *= 1.0 - 1e-12  # for rounding
+    centre = told_difference(kind, mean)
     above, below = centre - least, centre + least
     return bool(
         (seen_low <= tolerance < above)

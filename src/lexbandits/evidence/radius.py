@@ -26,19 +26,6 @@ def cost_of_time(count: float, prior: float) -> float:
 
 
 @kernel
-def two_sample_radius(
-    noise_sd: float, log_level: float, spread: float, other_spread: float, cost: float, other_cost: float
-) -> float:
-    """W = σ·sqrt(2β(1/n'_a + 1/n'_b)), β = log_level + both costs: valid at all pairs of counts at once.
-
-    The extent of the level set of the product of two normal mixtures: with probability at least
-    1 − exp(−log_level) the difference of two means is never off by W in either direction.
-    Symmetric to the bit.
-    """
-    return noise_sd * math.sqrt(2.0 * (log_level + (cost + other_cost)) * (spread + other_spread))
-
-
-@kernel
 def mixture_radius(count: float, noise_sd: float, log_level: float, prior: float) -> float:
     """Half the width of a normal-mixture interval for one mean, valid at all counts at once.
 

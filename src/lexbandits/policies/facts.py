@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from lexbandits.arrays import Counts, Vector
 from lexbandits.evidence.interval import (
     arm_bounds,
+    arm_interval,
     kind_at,
     pair_interval,
     stored_difference,
@@ -115,7 +116,8 @@ def fold_values(state: State) -> None:
                     push_value(state.pairs, pair_of(a, b, n_arms), i, kind, difference)
 
 
-# --- facts; lows and limits are those of a state
+# --- facts. Kernels that are called for every pair take the arrays they need, not the whole state:
+# numba counts references to every array of it, at every call
 
 
 @kernel
@@ -152,10 +154,9 @@ def meets(bounds: Vector, limits: Vector, i: int, arm: int) -> bool:
 
 
 @kernel
-def paired(state: State, i: int, a: int, b: int) -> tuple[float, float]:
+def paired(kinds: Vector, singles: Vector, pairs: Vector, i: int, a: int, b: int) -> tuple[float, float]:
     """Common results and the mean of a − b over them; an exact objective has one once both are known."""
-    kind = kind_at(state.kinds, i)
-    singles, pairs = state.singles, state.pairs
+    kind = kind_at(kinds, i)
     if kind.code == EXACT:
         known = min(1.0, singles[a, i, 0], singles[b, i, 0])
         return known, singles[a, i, 1] - singles[b, i, 1]
@@ -165,36 +166,34 @@ def paired(state: State, i: int, a: int, b: int) -> tuple[float, float]:
 
 
 @kernel
-def look(state: State, i: int, a: int, b: int) -> None:
+def look(
+    lows: Vector, limits: Vector, kinds: Vector, singles: Vector, pairs: Vector, i: int, a: int, b: int
+) -> None:
     """Take note of the interval of the pair a < b, if it can show more than what was seen."""
-    lows, limits = state.lows, state.limits
-    kind = kind_at(state.kinds, i)
+    kind = kind_at(kinds, i)
     if kind.code == EXACT:
-        known, difference = paired(state, i, a, b)
+        known, difference = paired(kinds, singles, pairs, i, a, b)
         if known > 0.0:
             lows[i, a, b] = difference
             lows[i, b, a] = -difference
         return
-    n, mean, m2, m3, m4 = moments(state.pairs, pair_of(a, b, lows.shape[1]), i)
+    n, mean, m2, m3, m4 = moments(pairs, pair_of(a, b, lows.shape[1]), i)
     if n < 2.0:
         return
     low, high = lows[i, a, b], -lows[i, b, a]
-    if worth_looking(
-        kind, n, mean, m2, limits[i, LEVEL], limits[i, TOLERANCE], limits[i, REACH], low, high
-    ):
+    if worth_looking(kind, n, mean, m2, limits[i, LEVEL], limits[i, TOLERANCE], limits[i, REACH], low, high):
         below, above = pair_interval(kind, n, mean, m2, m3, m4, limits[i, LEVEL])
         lows[i, a, b] = max(low, below)
         lows[i, b, a] = max(-high, -above)
 
 
 @kernel
-def look_at_arm(state: State, i: int, arm: int) -> None:
+def look_at_arm(bounds: Vector, limits: Vector, kinds: Vector, singles: Vector, i: int, arm: int) -> None:
     """Take note of an arm's bounds on an objective with a target."""
-    bounds = state.bounds
-    kind = kind_at(state.kinds, i)
-    n, mean, m2, m3, m4 = moments(state.singles, arm, i)
+    kind = kind_at(kinds, i)
+    n, mean, m2, m3, m4 = moments(singles, arm, i)
     if n >= (1.0 if kind.code == EXACT else 2.0):
-        below, above = arm_bounds(kind, n, mean, m2, m3, m4, state.limits[i, TARGET_LEVEL])
+        below, above = arm_bounds(kind, n, mean, m2, m3, m4, limits[i, TARGET_LEVEL])
         bounds[i, arm, LOW] = max(bounds[i, arm, LOW], below)
         bounds[i, arm, HIGH] = min(bounds[i, arm, HIGH], above)
 
@@ -250,15 +249,20 @@ def drop_beaten(state: State, alive: NDArray[np.bool_], position: int) -> bool:
 
 
 @kernel
-def is_open(state: State, alive: NDArray[np.bool_], i: int, arm: int) -> bool:
-    """Whether the objective is not settled as far as this survivor is concerned."""
-    lows, limits = state.lows, state.limits
-    if state.must[i]:
-        return not meets(state.bounds, limits, i, arm)
-    for other in range(alive.size):
-        if alive[other] and other != arm and not close(lows, limits, i, arm, other):
-            return True
-    return False
+def find_open(state: State, alive: NDArray[np.bool_], i: int) -> bool:
+    """Whether the objective is not settled; note in `who` for which survivors."""
+    lows, limits, bounds, who = state.lows, state.limits, state.bounds, state.who
+    must, some = state.must[i], False
+    for arm in range(alive.size):
+        is_open = alive[arm] and must and not meets(bounds, limits, i, arm)
+        if alive[arm] and not must:
+            for other in range(alive.size):
+                if alive[other] and other != arm and not close(lows, limits, i, arm, other):
+                    is_open = True
+                    break
+        who[BY_RULE, arm] = is_open
+        some |= is_open
+    return some
 
 
 @apart
@@ -288,11 +292,8 @@ def survey(state: State) -> None:
         if not must[i] and not drop_beaten(state, alive, position):
             clock[OVER] = clock[CONTRADICTION] = 1
             return
-        for arm in range(alive.size):
-            if settled and alive[arm] and is_open(state, alive, i, arm):
-                settled = False
-        if settled:
-            position += 1
+        settled = not find_open(state, alive, i)
+        position += settled
     clock[POSITION] = position
     if position == order.size:
         clock[OVER] = 1
@@ -302,3 +303,29 @@ def survey(state: State) -> None:
             arms.left[arm, 0] = arms.left[arm, 1] = arms.left[arm, 2] = 0
         elif arms.active[arm] and not alive[arm]:
             eliminate(arms, arm, clock[RESULTS], order[gone[arm, 0]], gone[arm, 1])
+
+
+# --- for people who watch
+
+
+@apart
+def fill_intervals(state: State, level: float, singles: Vector, pairs: Vector) -> None:
+    """(K, m, 2) where the means lie, (K, K, m, 2) and their differences, by all that was folded."""
+    n_arms, m = state.values.shape
+    for i in range(m):
+        kind = kind_at(state.kinds, i)
+        for a in range(n_arms):
+            n, mean, m2, m3, m4 = moments(state.singles, a, i)
+            singles[a, i, LOW], singles[a, i, HIGH] = arm_interval(kind, n, mean, m2, m3, m4, level)
+            for b in range(a + 1, n_arms):
+                low, high = state.lows[i, a, b], -state.lows[i, b, a]
+                n, mean, m2, m3, m4 = moments(state.pairs, pair_of(a, b, n_arms), i)
+                if kind.code == EXACT:
+                    known, difference = paired(state.kinds, state.singles, state.pairs, i, a, b)
+                    if known > 0.0:
+                        low = high = difference
+                elif n >= 2.0:
+                    below, above = pair_interval(kind, n, mean, m2, m3, m4, state.limits[i, LEVEL])
+                    low, high = max(low, below), min(high, above)
+                pairs[a, b, i, LOW], pairs[a, b, i, HIGH] = low, high
+                pairs[b, a, i, LOW], pairs[b, a, i, HIGH] = -high, -low

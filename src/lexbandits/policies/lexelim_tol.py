@@ -2,49 +2,36 @@
 
 Arms are measured in passes and compared by their differences in common passes, whatever the noise.
 Objective by objective: whoever is beaten by more than the tolerance is out; an objective is settled
-when all pairs left are close. Facts about pairs are in facts.py, the earlier end with an answer that
-is already certain in proof.py, results that come early or late in places.py; docs/proofs.md proves it.
+when all pairs left are close. The rule is in judgement.py, facts about pairs in facts.py, the earlier
+end with an answer that is already certain in proof.py, results that come early or late in places.py;
+docs/proofs.md proves it.
 """
 
 import copy
 import math
-import warnings
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
-from typing import Any, NamedTuple, Self
+from collections.abc import Sequence
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from lexbandits.arrays import Counts, Vector
 from lexbandits.checks import per_objective, probability, real, spread, whole
-from lexbandits.evidence.interval import arm_interval, kind_at, pair_interval
 from lexbandits.evidence.kinds import (
     BOUNDED,
     EXACT,
     FINITE_VARIANCE,
-    GAUSSIAN,
-    WATCHED,
-    check_rewards,
     checked_kinds,
     kind_rows,
-    repetition_warning,
     spread_kinds,
 )
-from lexbandits.jit import apart, kernel
 from lexbandits.policies.base import Rules, untried
 from lexbandits.policies.facts import (
     ASKED,
-    BY_PROOF,
-    BY_RULE,
     CANDIDATE,
     CONTRADICTION,
     FILLED,
-    HIGH,
     HIGHEST,
-    LACKS,
-    LEVEL,
-    LOW,
     NEXT,
     OFFERED,
     OVER,
@@ -53,276 +40,48 @@ from lexbandits.policies.facts import (
     PROVE,
     RESULTS,
     STOP,
-    TURN,
     State,
-    beats,
-    close,
-    fold_values,
-    is_open,
-    look,
-    look_at_arm,
-    meets,
-    misses,
-    moments,
-    not_worse,
-    pair_of,
-    paired,
-    survey,
+    fill_intervals,
 )
-from lexbandits.policies.places import Place, Waiting, checked_places, told_numbers
-from lexbandits.policies.policy import Policy
-from lexbandits.policies.proof import best_by_differences, look_for, plug_in, prove
+from lexbandits.policies.judgement import (
+    begin,
+    choose,
+    count,
+    fill,
+    finished,
+    next_judged,
+    observe,
+    replay,
+    row_asked,
+)
+from lexbandits.policies.places import Place, PlacePolicy, PlaceRules, Waiting
+from lexbandits.policies.proof import Seen, certificate, plug_in
+from lexbandits.policies.told import Scrutiny
 
 FIRST_JUDGED = 5  # passes; with an exact objective the first pass is judged
-FIRST_PROOF = 10  # passes before there is a candidate
-RULE_EVERY = 5  # once there is one, every fifth pass asks as if there were none
 MOST_BYTES = 1 << 30  # for all pairs
 
 
-@kernel
-def next_judged(number: int) -> int:
-    """The pass after which pairs are looked at again."""
-    return number + max(1, number // 100)
-
-
-@apart
-def look_around(state: State) -> None:
-    """Look at what the current objective still needs to know of the survivors."""
-    active, lows, limits = state.arms.active, state.lows, state.limits
-    i = state.order[state.clock[POSITION]]
-    for a in range(active.size):
-        if active[a] and state.must[i]:
-            if not meets(state.bounds, limits, i, a):
-                look_at_arm(state, i, a)
-        elif active[a]:
-            for b in range(a + 1, active.size):
-                if active[b] and not close(lows, limits, i, a, b):
-                    look(state, i, a, b)
-
-
-@kernel
-def settle(state: State, looked: int) -> None:
-    """Drop, and look at the next objective, until nothing changes; `looked` at this position already."""
-    while True:
-        survey(state)
-        if state.clock[OVER] == 1 or state.clock[POSITION] == looked:
-            return
-        looked = state.clock[POSITION]
-        look_around(state)
-
-
-@apart
-def judge(state: State) -> None:
-    """Who survives, who answers, and whom the rule and the proof of the answer would ask next."""
-    arms, clock, who = state.arms, state.clock, state.who
-    proving = clock[PROVE] == 1 and clock[PASS] >= FIRST_PROOF
-    candidate = -1
-    for turn in range(2):
-        settle(state, -1 if turn == 0 else clock[POSITION])
-        if clock[OVER] == 1 or not proving:
-            break
-        if candidate < 0 or not arms.active[candidate]:
-            candidate = plug_in(state)
-        if turn == 0:
-            look_for(state, candidate)
-    for arm in range(arms.active.size):
-        who[BY_RULE, arm] = who[BY_PROOF, arm] = False
-    if clock[OVER] == 1:
-        settled = clock[POSITION] == state.order.size and clock[CONTRADICTION] == 0
-        clock[CANDIDATE] = best_by_differences(state, arms.active, state.order[-1]) if settled else plug_in(state)
-        return
-    clock[CANDIDATE] = candidate
-    if proving and prove(state, candidate):
-        clock[OVER] = 1
-    i = state.order[clock[POSITION]]
-    for arm in range(arms.active.size):
-        who[BY_RULE, arm] = arms.active[arm] and is_open(state, arms.active, i, arm)
-
-
-@kernel
-def row_asked(state: State, number: int) -> int:
-    """Which arms pass `number` asks, as things stand: the rule's, or the proof's four times of five."""
-    return BY_PROOF if state.clock[CANDIDATE] >= 0 and number % RULE_EVERY != 0 else BY_RULE
-
-
-@kernel
-def open_pass(state: State) -> None:
-    """Fix the members of the current pass; nobody once it is over."""
-    clock, who = state.clock, state.who
-    row = row_asked(state, clock[PASS])
-    clock[LACKS] = 0
-    clock[TURN] = -1
-    for arm in range(who.shape[1] - 1, -1, -1):
-        for i in range(state.values.shape[1]):
-            state.values[arm, i] = 0.0
-        who[FILLED, arm] = False
-        who[ASKED, arm] = clock[OVER] == 0 and who[row, arm]
-        if who[ASKED, arm]:
-            clock[LACKS] += 1
-            clock[TURN] = arm
-
-
-@apart
-def close_pass(state: State) -> None:
-    """Fold the current pass, judge if it is time, and open the next."""
-    clock = state.clock
-    fold_values(state)
-    clock[PASS] += 1
-    if clock[PASS] == clock[NEXT]:
-        judge(state)
-        clock[NEXT] = next_judged(clock[PASS])
-    open_pass(state)
-
-
-@kernel
-def fill(state: State, arm: int, reward: Vector) -> None:
-    """Fill the arm's place in the current pass; the last place folds it, and opens the next."""
-    clock, who, kinds = state.clock, state.who, state.kinds
-    if who[FILLED, arm]:
-        raise ValueError("the arm's place in this pass is filled: use tell, which keeps what comes early")
-    for i in range(reward.size):
-        if reward[i] < kinds[i, 1] or reward[i] > kinds[i, 2]:
-            raise ValueError("a value lies outside the bounds of its noise")
-        if kinds[i, 0] == EXACT and state.singles[arm, i, 0] > 0.0:
-            if abs(reward[i] - state.singles[arm, i, 1]) > 0.0:
-                raise ValueError("an exact objective was measured twice with different values")
-    who[FILLED, arm] = True
-    if not who[ASKED, arm]:
-        return
-    for i in range(reward.size):
-        state.values[arm, i] = reward[i]
-    clock[LACKS] -= 1
-    if clock[LACKS] == 0:
-        close_pass(state)
-    else:
-        while not (who[ASKED, clock[TURN]] and not who[FILLED, clock[TURN]]):
-            clock[TURN] += 1
-
-
-@kernel
-def count(state: State, arm: int, number: int) -> None:
-    """Count a result of the arm in pass `number`."""
-    state.arms.told[0] += 1
-    state.arms.pulls[arm] += 1
-    state.clock[HIGHEST] = max(state.clock[HIGHEST], number)
-
-
-@kernel
-def choose(state: State, pending: Counts) -> int:
-    """Whose turn it is; with results in flight, the member of the pass with the fewest taken places."""
-    turn = state.clock[TURN]
-    if pending[turn] == 0:
-        return int(turn)
-    chosen = -1
-    fewest = 0
-    for arm in range(pending.size):
-        taken = pending[arm] + state.who[FILLED, arm]
-        if state.who[ASKED, arm] and (chosen < 0 or taken < fewest):
-            chosen = arm
-            fewest = taken
-    return chosen
-
-
-@kernel
-def observe(state: State, arm: int, reward: Vector) -> None:
-    """Count a result of the current pass, one after the other; after the end it is only counted."""
-    if state.clock[OVER] == 0:
-        number = state.clock[PASS]
-        fill(state, arm, reward)
-        count(state, arm, number)
-    else:
-        count(state, arm, state.clock[PASS])
-
-
-@kernel
-def finished(state: State) -> bool:
-    """The answer is certain, or there is none to be had."""
-    return bool(state.clock[OVER] == 1)
-
-
-@kernel
-def replay(
-    state: State, arms: Counts, rewards: Vector, items: Counts, start: int, somebody_waits: bool
-) -> int:
-    """Tell in order until a result must wait, or until those that wait may go on; return how far it came.
-
-    items: the pass of each result, −1 for the earliest that the arm lacks.
-    """
-    clock = state.clock
-    for t in range(start, arms.size):
-        if clock[OVER] == 1 or 0 <= items[t] < clock[PASS]:
-            count(state, arms[t], max(items[t], clock[PASS] if items[t] < 0 else 0))
-            continue
-        number = clock[PASS]
-        if state.who[FILLED, arms[t]] or items[t] > number:
-            return t
-        observe(state, arms[t], rewards[t])
-        if somebody_waits and clock[PASS] != number:
-            return t + 1
-    return int(arms.size)
-
-
-@kernel
-def begin(state: State) -> None:
-    """Judge by the rules in force and open a pass."""
-    judge(state)
-    open_pass(state)
-
-
-@kernel
-def fill_intervals(state: State, level: float, singles: Vector, pairs: Vector) -> None:
-    """(K, m, 2) where the means lie, (K, K, m, 2) and their differences, by all that was folded."""
-    n_arms, m = state.values.shape
-    for i in range(m):
-        kind = kind_at(state.kinds, i)
-        for a in range(n_arms):
-            n, mean, m2, m3, m4 = moments(state.singles, a, i)
-            singles[a, i, LOW], singles[a, i, HIGH] = arm_interval(kind, n, mean, m2, m3, m4, level)
-            for b in range(a + 1, n_arms):
-                low, high = state.lows[i, a, b], -state.lows[i, b, a]
-                n, mean, m2, m3, m4 = moments(state.pairs, pair_of(a, b, n_arms), i)
-                if kind.code == EXACT:
-                    known, difference = paired(state, i, a, b)
-                    if known > 0.0:
-                        low = high = difference
-                elif n >= 2.0:
-                    below, above = pair_interval(kind, n, mean, m2, m3, m4, state.limits[i, LEVEL])
-                    low, high = max(low, below), min(high, above)
-                pairs[a, b, i, LOW], pairs[a, b, i, HIGH] = low, high
-                pairs[b, a, i, LOW], pairs[b, a, i, HIGH] = -high, -low
-
-
-class Seen(NamedTuple):
-    """What was seen of the answer against one rival on one objective."""
-
-    rival: int
-    objective: int
-    difference: float  # answer − rival, the mean over common results; nan without any
-    low: float  # the true difference lies between these,
-    high: float
-    results: int  # common results
-    verdict: str  # "beats", "close", "not worse", "beaten by 3", "misses the target", "meets the target", "open"
-
-
-class LexElimTol(Policy):
+class LexElimTol(PlacePolicy):
     """For ties that are never exact: all it needs are the differences that do not matter.
 
     Per objective i, differences up to `tolerance`[i] are immaterial: such arms go on to the next
     objective. An arm worse by more than tolerance + `resolution` does not; in between either may
     happen. Without a resolution it is the tolerance; both zero is an error, except where noise is "exact".
 
-    `noise` is a kind, one for all objectives or one each: "gaussian" (unknown variances, one per pair
-    of arms), "bernoulli", ("bounded", lo, hi), ("sub_gaussian", sd), or with "dependent" behind where the arms of a pass share
-    their luck, "exact", and "finite_variance", which is approximate. `noise_sd` is short for sub-Gaussian.
-    `at_least`, None or a number per objective: a target to be met, where all arms that meet it tie.
+    `noise` is a kind, one for all objectives or one each: "gaussian" (variances unknown and of any
+    ratio), "bernoulli", ("bounded", lo, hi), ("sub_gaussian", sd), or ("sub_gaussian", sd, "dependent")
+    where the arms of a pass share their luck, "exact", and "finite_variance", which is approximate.
+    `noise_sd` is short for sub-Gaussian. `at_least`, None or a number per objective: a target to be
+    met, where all arms that meet it tie; if nobody does, the objective is as any other, or it stops.
 
     With probability at least 1 − delta, for every i: an arm within tolerance[i] of the best arm that
     reached objective i survives it, and every survivor is within tolerance[i] + resolution[i] of
-    that best arm; with a target, arms that meet it survive and survivors miss it by less than the
-    resolution. settle="all" goes on until that is so; settle="answer" stops once the answer is acceptable for
-    certain: no arm that deserves to reach objective i is better there by more than tolerance +
-    resolution. Needed: given all earlier passes, the difference of two arms in a pass has the same mean in every pass
-    (and for "gaussian" the same normal law).
+    that best arm; with a target, arms that meet it survive and survivors miss it by at most the
+    resolution. settle="all" goes on until that is so; settle="answer" stops once the answer is
+    acceptable for certain: no arm that deserves to reach objective i is better there by more than
+    tolerance + resolution. What it needs: whatever happened in earlier passes, the difference of two
+    arms in a pass has one and the same mean (and for "gaussian" one and the same normal law).
 
     A result belongs to a place, (arm, pass): `ask_place` and `tell(…, item=pass)` are for who measures in
     parallel or on common items; the state depends on which places are filled, never on the order. A
@@ -334,9 +93,9 @@ class LexElimTol(Policy):
     """
 
     rules = Rules(choose, observe, finished)
+    places = PlaceRules(fill, count, replay, row_asked)
     accepts_missing = True
     round_robin = False
-    warns = True  # of values that repeat under "gaussian"; False for who reads `repeating`
 
     def __init__(
         self,
@@ -374,15 +133,14 @@ class LexElimTol(Policy):
         self.max_arms = self.n_arms if max_arms is None else self._settings["max_arms"]
         self._kinds = spread_kinds(self._settings["noise"], m)
         self._waiting = Waiting()
-        self._early: dict[int, list[list[float]]] = {}  # the first values told of each arm
-        self._suspect: set[int] = set()  # objectives of which a warning was given
+        self._scrutiny = Scrutiny(self._kinds)
         self.state = self._first_state()
         begin(self.state)
 
     def _first_state(self) -> State:
         K, m = self.max_arms, self.n_objectives
         n_pairs, depth = K * (K - 1) // 2, 5 if any(kind.code >= BOUNDED for kind in self._kinds) else 3
-        size = 8 * n_pairs * m * (depth + 2)
+        size = 8 * m * (n_pairs * depth + K * K)
         if size > MOST_BYTES:
             raise ValueError(
                 f"{self.name} compares all pairs of arms: with {K} arms and {m} objectives that takes "
@@ -435,99 +193,6 @@ class LexElimTol(Policy):
         target_level = np.full(m, math.log(2 * self.max_arms * m / settings["delta"]))
         return np.stack([slack, slack + fine, target, target - fine, level, target_level], axis=1)
 
-    # --- driving it
-
-    def ask(self, pending: Iterable[int] = ()) -> int:
-        """The arm to measure next, given the arms in flight; the recommendation once finished. Pure."""
-        if self.finished:
-            return self.recommendation
-        if isinstance(pending, tuple) and not pending and not self._waiting:
-            return int(self.state.clock[TURN])
-        in_flight = self._in_flight(pending)
-        for arm, _ in self._open_places():
-            if in_flight[arm] == 0:
-                return arm
-            in_flight[arm] -= 1
-        raise AssertionError("places never end")
-
-    def ask_place(self, pending: Iterable[Place] = ()) -> Place:
-        """The (arm, pass) to measure next, given those in flight. Pure.
-
-        First what the current pass lacks, then places of the next passes as they would be asked if
-        nothing changed. What is asked in vain costs a measurement, never the promise.
-        """
-        return self.ask_places(1, pending)[0]
-
-    def ask_places(self, n: int, pending: Iterable[Place] = ()) -> list[Place]:
-        """n places to measure, those that n calls of `ask_place` in a row would give."""
-        taken = checked_places(pending, self.max_arms)
-        free = (place for place in self._open_places() if place not in taken)
-        return list(islice(free, whole("n", n, least=0)))
-
-    def tell(self, arm: int, reward: ArrayLike, item: int | None = None) -> None:
-        """Report the result of `arm` in pass `item`; `None` where a value was not measured.
-
-        All `None`: nothing will come for this place. Without an item: the arm's earliest empty place
-        from the current pass on. Results of passes that are over, and after the end, are only counted.
-        """
-        arm = self._checked_arm(arm)
-        vector = told_numbers(reward, (self.n_objectives,))
-        for kind, value in zip(self._kinds, vector.tolist(), strict=True):
-            if not (kind.low <= value <= kind.high and math.isfinite(value)) and not math.isnan(value):
-                check_rewards(self._kinds, [arm], vector[None, :])
-        self._check_exact([arm], vector[None, :])
-        clock = self.state.clock
-        number = self._earliest(arm) if item is None else whole("item", item, least=0)
-        if clock[OVER] == 1 or number < clock[PASS]:
-            count(self.state, arm, number)
-        else:
-            if self._is_filled((arm, number)):
-                raise ValueError(f"the place of arm {arm} in pass {number} is already filled")
-            self._watch(arm, vector)
-            if number == clock[PASS]:
-                self.rules.observe(self.state, arm, vector)
-                self._go_on()
-            else:
-                self._waiting.put((arm, number), vector)
-                count(self.state, arm, number)
-
-    def tell_many(self, arms: ArrayLike, rewards: ArrayLike, items: ArrayLike | None = None) -> None:
-        """Report many results: all are checked, then all are told, in compiled code."""
-        played = self._checked_played(arms)
-        table = told_numbers(rewards, (played.size, self.n_objectives))
-        check_rewards(self._kinds, played, table)
-        self._check_exact(played.tolist(), table)
-        numbers = np.full(played.size, -1, np.int64) if items is None else self._checked_items(items, played)
-        self._watch_many(played, table)
-        if items is not None:  # the state does not depend on the order, the speed does
-            turn = np.lexsort((played, numbers))
-            played, table, numbers = played[turn], np.ascontiguousarray(table[turn]), numbers[turn]
-        told = 0
-        while told < played.size:
-            came = replay(self.state, played, table, numbers, told, bool(self._waiting))
-            if came == told:
-                arm = int(played[told])
-                number = self._earliest(arm) if numbers[told] < 0 else int(numbers[told])
-                self._waiting.put((arm, number), table[told].copy())
-                count(self.state, arm, number)
-                came += 1
-            else:
-                self._go_on()
-            told = came
-
-    def _go_on(self) -> None:
-        """Fill the current pass from what waits; after the end nothing waits."""
-        clock = self.state.clock
-        while self._waiting and clock[OVER] == 0:
-            number = int(clock[PASS])
-            for arm, values in self._waiting.take(number):
-                if clock[PASS] == number:
-                    fill(self.state, arm, values)
-            if clock[PASS] == number:
-                break
-        if clock[OVER] == 1:
-            self._waiting.clear()
-
     def amended(
         self,
         *,
@@ -539,7 +204,8 @@ class LexElimTol(Policy):
     ) -> Self:
         """The policy under new rules, by what was seen so far; this one stays as it is.
 
-        The new rules begin with `from_pass`, which must lie above every pass told or asked (without it: told). What is not folded below it is void: who changes the rules has seen it.
+        The new rules begin with `from_pass`: above every pass asked; without it, above every pass told.
+        What is not folded below it is void, as who changes the rules may have seen it.
         """
         given = {"tolerance": tolerance, "resolution": resolution, "order": order, "offered": offered}
         changes = {name: value for name, value in given.items() if value is not None}
@@ -561,23 +227,23 @@ class LexElimTol(Policy):
         begin(state)
         for arm in np.flatnonzero(state.arms.left[:, 0]).tolist():
             _, objective, rival = old.arms.left[arm].tolist()
-            if old.arms.left[arm, 0] and objective == state.arms.left[arm, 1]:
-                if rival < 0 or state.who[OFFERED, rival]:
-                    state.arms.left[arm] = old.arms.left[arm]
-        new._early, new._suspect = copy.deepcopy(self._early), set(self._suspect)
+            still = objective == state.arms.left[arm, 1] and (rival < 0 or state.who[OFFERED, rival])
+            if still and old.arms.left[arm, 0] > 0:
+                state.arms.left[arm] = old.arms.left[arm]
+        new._scrutiny = copy.deepcopy(self._scrutiny)
         return new
+
+    def quiet(self) -> Self:
+        """From now on `repeating` alone tells of values that Gaussian noise never gives."""
+        self._scrutiny.aloud = False
+        return self
 
     # --- what it knows
 
     @property
-    def folded(self) -> int:
-        """Passes that are over: the number of the current one."""
-        return int(self.state.clock[PASS])
-
-    @property
     def repeating(self) -> tuple[int, ...]:
-        """The "gaussian" objectives on which an arm gave one value twice, which Gaussian noise never does."""
-        return tuple(sorted(self._suspect))
+        """The "gaussian" objectives on which an arm gave one value twice."""
+        return tuple(sorted(self._scrutiny.suspect))
 
     @property
     def wanted(self) -> tuple[int, ...]:
@@ -628,7 +294,8 @@ class LexElimTol(Policy):
     @property
     def counts(self) -> Counts:
         """(rows, m) values folded."""
-        return self.state.singles[:, :, 0].astype(np.int64)
+        counts: Counts = self.state.singles[:, :, 0].astype(np.int64)
+        return counts
 
     @property
     def paired(self) -> Counts:
@@ -667,34 +334,7 @@ class LexElimTol(Policy):
 
         "open" where something is missing; empty after a contradiction.
         """
-        if self.contradiction:
-            return ()
-        x, differences, seen = self.recommendation, self.differences, []
-        for y in np.flatnonzero(self.state.who[OFFERED]).tolist():
-            if y != x:
-                for i in self.state.order.tolist():
-                    verdict = self._verdict(x, y, i)
-                    results, mean = paired(self.state, i, x, y)
-                    mean = mean if results else math.nan
-                    seen.append(Seen(y, i, mean, *differences[x, y, i].tolist(), int(results), verdict))
-                    if verdict == "beats" or verdict.startswith(("beaten", "misses")):
-                        break
-        return tuple(seen)
-
-    def _verdict(self, x: int, y: int, i: int) -> str:
-        state = self.state
-        position, rival = state.gone[y].tolist()
-        if state.must[i]:
-            if misses(state.bounds, state.limits, i, y):
-                return "misses the target"
-            return "meets the target" if meets(state.bounds, state.limits, i, y) else "open"
-        if beats(state.lows, state.limits, i, x, y):
-            return "beats"
-        if position >= 0 and state.order[position] == i:
-            return f"beaten by {rival}"
-        if close(state.lows, state.limits, i, x, y):
-            return "close"
-        return "not worse" if not_worse(state.lows, state.limits, i, x, y) else "open"
+        return () if self.contradiction else certificate(self.state, self.recommendation, self.differences)
 
     def best_guess(self) -> int:
         """Once finished the answer; before that what today's means would give."""
@@ -705,74 +345,7 @@ class LexElimTol(Policy):
         """The answer once finished; before that `best_guess`, which carries no certificate."""
         return self.best_guess()
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, LexElimTol) and super().__eq__(other) and self._waiting == other._waiting
-
-    __hash__ = None  # type: ignore[assignment]
-
-    # --- places
-
-    def _is_filled(self, place: Place) -> bool:
-        arm, number = place
-        here = number == self.state.clock[PASS] and self.state.who[FILLED, arm]
-        return bool(here) or place in self._waiting
-
-    def _earliest(self, arm: int) -> int:
-        number = int(self.state.clock[PASS])
-        if self.state.clock[OVER] == 0:
-            while self._is_filled((arm, number)):
-                number += 1
-        return number
-
-    def _open_places(self) -> Iterator[Place]:
-        """Places to fill, as things stand, for ever."""
-        number, answer = self.folded, self.recommendation if self.finished else -1
-        while True:
-            if answer >= 0:
-                yield answer, number
-            else:
-                row = row_asked(self.state, number)
-                for arm in np.flatnonzero(self.state.who[row]).tolist():
-                    if not self._is_filled((arm, number)):
-                        yield arm, number
-            number += 1
-
-    # --- checks, before anything changes
-
-    def _checked_arm(self, arm: int) -> int:
-        return whole("an arm", arm, least=0, most=self.max_arms - 1)
-
-    def _checked_played(self, arms: ArrayLike) -> Counts:
-        try:
-            played = np.array(arms)
-        except ValueError:
-            raise TypeError(f"arms must be a list of integers, got {arms!r}") from None
-        if played.size == 0:
-            played = played.astype(np.int64)
-        if played.ndim != 1 or played.dtype.kind not in "iu":
-            raise TypeError(f"arms must be a list of integers, got {arms!r}")
-        outside = (played < 0) | (played >= self.max_arms)
-        if outside.any():
-            raise ValueError(f"arms are integers in 0..{self.max_arms - 1}, got {int(played[outside][0])}")
-        return played.astype(np.int64)
-
-    def _checked_items(self, items: ArrayLike, played: Counts) -> Counts:
-        numbers = np.array(items)
-        if numbers.shape != played.shape or (numbers.size and numbers.dtype.kind not in "iu"):
-            raise TypeError(f"items must be {played.size} passes, one per result, got {items!r}")
-        numbers = numbers.astype(np.int64)
-        if numbers.size and numbers.min() < 0:
-            raise ValueError(f"a pass is an integer from 0 on, got {int(numbers.min())}")
-        new: set[Place] = set()
-        if self.state.clock[OVER] == 0:
-            later = numbers >= self.state.clock[PASS]
-            for place in zip(played[later].tolist(), numbers[later].tolist(), strict=True):
-                if place in new or self._is_filled(place):
-                    raise ValueError(f"the place of arm {place[0]} in pass {place[1]} is already filled")
-                new.add(place)
-        return numbers
-
-    def _check_exact(self, arms: Sequence[int], rewards: Vector) -> None:
+    def _check_exact(self, arms: list[int], rewards: Vector) -> None:
         """Refuse a second, different value of an arm on an exact objective."""
         state = self.state
         for i, kind in enumerate(self._kinds):
@@ -789,24 +362,6 @@ class LexElimTol(Policy):
                     raise ValueError(
                         f"objective {i} is exact, but arm {arm} gave {value} after {float(known[arm])}"
                     )
-
-    def _watch(self, arm: int, values: Vector) -> None:
-        """Warn if a value repeats among the first of an arm, which Gaussian noise never does."""
-        early = self._early.setdefault(arm, [])
-        if len(early) < WATCHED:
-            row = values.tolist()
-            for i, kind in enumerate(self._kinds):
-                if kind.code == GAUSSIAN and i not in self._suspect and any(old[i] == row[i] for old in early):
-                    self._suspect.add(i)
-                    if not self.warns:
-                        continue
-                    warnings.warn(repetition_warning(arm, i, row[i]), UserWarning, stacklevel=3)
-            early.append(row)
-
-    def _watch_many(self, arms: Counts, rewards: Vector) -> None:
-        for arm in np.unique(arms).tolist():
-            for row in np.flatnonzero(arms == arm)[:WATCHED].tolist():
-                self._watch(arm, rewards[row])
 
 
 def _one_of(name: str, value: str, words: tuple[str, ...]) -> str:

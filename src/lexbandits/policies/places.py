@@ -1,13 +1,22 @@
-"""Places: a result belongs to its arm and pass, whenever it comes. Results ahead of their pass wait here."""
+"""Places: a result belongs to its arm and pass, whenever it comes; what is ahead of its pass waits.
 
-from collections.abc import Iterable, Iterator
-from typing import Any
+A pass is folded when the places of all its members are filled, so the state is a function of the set
+of filled places, in whatever order they were filled.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from lexbandits.arrays import Vector
+from lexbandits.arrays import Counts, Vector
 from lexbandits.checks import whole
+from lexbandits.policies.facts import FILLED, OVER, PASS, TURN, State
+from lexbandits.policies.policy import Policy
+from lexbandits.policies.told import Scrutiny, told_arms, told_numbers
 
 Place = tuple[int, int]  # (arm, pass), passes from 0
 
@@ -78,23 +87,177 @@ def checked_places(pending: Iterable[Any], n_arms: int) -> set[Place]:
     return places
 
 
-def told_numbers(given: ArrayLike, shape: tuple[int, ...]) -> Vector:
-    """Rewards as floats, nan where a value was not measured (None or nan)."""
-    try:
-        raw = np.array(given)
-    except ValueError:
-        raise ValueError(f"rewards must have shape {shape}, one column per objective, got {given!r}") from None
-    if raw.size == 0 and shape[0] == 0:
-        return np.empty(shape)
-    if raw.shape != shape:
-        raise ValueError(f"rewards must have shape {shape}, one column per objective, got {given!r}")
-    if raw.dtype.kind in "fiub":
-        return np.ascontiguousarray(raw, dtype=np.float64)
-    if raw.dtype.kind != "O" or any(isinstance(value, (str, bytes)) for value in raw.flat):
-        raise TypeError(f"rewards must be numbers, got {given!r}")
-    try:
-        return np.ascontiguousarray(raw.astype(np.float64))
-    except OverflowError:
-        raise ValueError(f"rewards must be finite, got {given!r}") from None
-    except (TypeError, ValueError):
-        raise TypeError(f"rewards must be numbers, got {given!r}") from None
+class PlaceRules(NamedTuple):
+    """Kernels of a policy with passes."""
+
+    fill: Callable[[State, int, Vector], None]  # an arm's place in the current pass
+    counted: Callable[[State, int, int], None]  # a result of an arm in a pass
+    replay: Callable[[State, Counts, Vector, Counts, int, bool], int]
+    row_asked: Callable[[State, int], int]  # the row of `who` that a pass will ask, as things stand
+
+
+class PlacePolicy(Policy):
+    """A policy whose results belong to places."""
+
+    places: ClassVar[PlaceRules]
+    max_arms: int
+    _scrutiny: Scrutiny
+    _waiting: Waiting
+
+    @property
+    def folded(self) -> int:
+        """Passes that are over: the number of the current one."""
+        return int(self.state.clock[PASS])
+
+    def ask(self, pending: Iterable[int] = ()) -> int:
+        """The arm to measure next, given the arms in flight; the recommendation once finished. Pure."""
+        if self.finished:
+            return self.recommendation
+        if isinstance(pending, tuple) and not pending and not self._waiting:
+            return int(self.state.clock[TURN])
+        return self.ask_many(1, pending)[0]
+
+    def ask_many(self, count: int, pending: Iterable[int] = ()) -> list[int]:
+        """`count` arms to measure at once, given the arms in flight. Pure."""
+        count = whole("count", count, least=0)
+        try:
+            flying = Counter(self._checked_arm(arm) for arm in pending)
+        except TypeError:
+            raise TypeError(f"pending must be the arms in flight, such as [0, 2], got {pending!r}") from None
+        arms: list[int] = []
+        places = self._open_places()
+        while len(arms) < count:
+            arm, _ = next(places)
+            if flying[arm] > 0:
+                flying[arm] -= 1
+            else:
+                arms.append(arm)
+        return arms
+
+    def ask_place(self, pending: Iterable[Place] = ()) -> Place:
+        """The (arm, pass) to measure next, given those in flight. Pure.
+
+        First what the current pass lacks, then places of the next passes as they would be asked if
+        nothing changed. What is asked in vain costs a measurement, never the promise.
+        """
+        return self.ask_places(1, pending)[0]
+
+    def ask_places(self, n: int, pending: Iterable[Place] = ()) -> list[Place]:
+        """n places to measure, those that n calls of `ask_place` in a row would give."""
+        taken = checked_places(pending, self.max_arms)
+        free = (place for place in self._open_places() if place not in taken)
+        return list(islice(free, whole("n", n, least=0)))
+
+    def tell(self, arm: int, reward: ArrayLike, item: int | None = None) -> None:
+        """Report the result of `arm` in pass `item`; `None` where a value was not measured.
+
+        All `None`: nothing will come for this place. Without an item: the arm's earliest empty place
+        from the current pass on. Results of passes that are over, and after the end, are only counted.
+        """
+        arm = self._checked_arm(arm)
+        vector = told_numbers(reward, (self.n_objectives,))
+        self._scrutiny.check(arm, vector)
+        self._check_exact([arm], vector[None, :])
+        clock = self.state.clock
+        number = self._earliest(arm) if item is None else whole("item", item, least=0)
+        if clock[OVER] == 1 or number < clock[PASS]:
+            self.places.counted(self.state, arm, number)
+        else:
+            if self._is_filled((arm, number)):
+                raise ValueError(f"the place of arm {arm} in pass {number} is already filled")
+            self._scrutiny.watch(arm, vector)
+            if number == clock[PASS]:
+                self.rules.observe(self.state, arm, vector)
+                self._go_on()
+            else:
+                self._waiting.put((arm, number), vector)
+                self.places.counted(self.state, arm, number)
+
+    def tell_many(self, arms: ArrayLike, rewards: ArrayLike, items: ArrayLike | None = None) -> None:
+        """Report many results: all are checked, then all are told, in compiled code."""
+        played = told_arms(arms, self.max_arms)
+        table = told_numbers(rewards, (played.size, self.n_objectives))
+        self._scrutiny.check_many(played.tolist(), table)
+        self._check_exact(played.tolist(), table)
+        numbers = np.full(played.size, -1, np.int64) if items is None else self._checked_items(items, played)
+        self._scrutiny.watch_many(played, table)
+        if items is not None:  # the state does not depend on the order, the speed does
+            turn = np.lexsort((played, numbers))
+            played, table, numbers = played[turn], np.ascontiguousarray(table[turn]), numbers[turn]
+        told = 0
+        while told < played.size:
+            came = self.places.replay(self.state, played, table, numbers, told, bool(self._waiting))
+            if came == told:
+                arm = int(played[told])
+                number = self._earliest(arm) if numbers[told] < 0 else int(numbers[told])
+                self._waiting.put((arm, number), table[told].copy())
+                self.places.counted(self.state, arm, number)
+                came += 1
+            else:
+                self._go_on()
+            told = came
+
+    def _go_on(self) -> None:
+        """Fill the current pass from what waits; after the end nothing waits."""
+        clock = self.state.clock
+        while self._waiting and clock[OVER] == 0:
+            number = int(clock[PASS])
+            for arm, values in self._waiting.take(number):
+                if clock[PASS] == number:
+                    self.places.fill(self.state, arm, values)
+            if clock[PASS] == number:
+                break
+        if clock[OVER] == 1:
+            self._waiting.clear()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, PlacePolicy) and super().__eq__(other) and self._waiting == other._waiting
+
+    __hash__ = None
+
+    def _is_filled(self, place: Place) -> bool:
+        arm, number = place
+        here = number == self.state.clock[PASS] and self.state.who[FILLED, arm]
+        return bool(here) or place in self._waiting
+
+    def _earliest(self, arm: int) -> int:
+        number = int(self.state.clock[PASS])
+        if self.state.clock[OVER] == 0:
+            while self._is_filled((arm, number)):
+                number += 1
+        return number
+
+    def _open_places(self) -> Iterator[Place]:
+        """Places to fill, as things stand, for ever."""
+        number, answer = self.folded, self.recommendation if self.finished else -1
+        while True:
+            if answer >= 0:
+                yield answer, number
+            else:
+                row = self.places.row_asked(self.state, number)
+                for arm in np.flatnonzero(self.state.who[row]).tolist():
+                    if not self._is_filled((arm, number)):
+                        yield arm, number
+            number += 1
+
+    def _checked_arm(self, arm: int) -> int:
+        return whole("an arm", arm, least=0, most=self.max_arms - 1)
+
+    def _checked_items(self, items: ArrayLike, played: Counts) -> Counts:
+        numbers = np.array(items)
+        if numbers.shape != played.shape or (numbers.size and numbers.dtype.kind not in "iu"):
+            raise TypeError(f"items must be {played.size} passes, one per result, got {items!r}")
+        numbers = numbers.astype(np.int64)
+        if numbers.size and numbers.min() < 0:
+            raise ValueError(f"a pass is an integer from 0 on, got {int(numbers.min())}")
+        new: set[Place] = set()
+        if self.state.clock[OVER] == 0:
+            later = numbers >= self.state.clock[PASS]
+            for place in zip(played[later].tolist(), numbers[later].tolist(), strict=True):
+                if place in new or self._is_filled(place):
+                    raise ValueError(f"the place of arm {place[0]} in pass {place[1]} is already filled")
+                new.add(place)
+        return numbers
+
+    def _check_exact(self, arms: list[int], rewards: Vector) -> None:
+        """Refuse a value that an arm cannot have after what it was told; here: nothing."""

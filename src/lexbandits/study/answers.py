@@ -73,7 +73,9 @@ def answer_of(fold: Fold) -> Answer:
     ledger = fold.ledger
     if ledger.end is not None:
         words = {key: ledger.end[key] for key in Answer.__dataclass_fields__}
-        return Answer(**{**words, **{key: tuple(words[key]) for key in ("candidates", "flags", "certificate")}})
+        return Answer(
+            **{**words, **{key: tuple(words[key]) for key in ("candidates", "flags", "certificate")}}
+        )
     policy, names = fold.policy, ledger.arm_names
     flags = _flags(fold)
     certified = bool(policy.finished and policy.certified and not ledger.unfair)

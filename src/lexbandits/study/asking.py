@@ -30,7 +30,7 @@ Told = tuple[Trial | str, Any]
 def hand_out(turn: Turn, n: int, lease: float, worker: str | None, request: str | None) -> list[Trial]:
     """Up to n trials; the same ones again for a request that was answered before."""
     if request is not None and (known := turn.request(request)) is not None:
-        return [trial_of(turn.fold, number) for number in range(known.first, known.first + known.count)]
+        return [trial_of(turn.fold, number) for number in range(known.first, known.first + known.size)]
     turn.expire_overdue()
     turn.settle()
     if turn.fold.state != "measuring":
@@ -74,7 +74,7 @@ def number_of(turn: Turn, trial: Trial | str) -> int:
         raise UnknownTrialError("this trial was handed out when there was nothing to measure: it is not told")
     if not isinstance(identity, str):
         raise TypeError(f"a trial is what ask gave, or its id, got {trial!r}")
-    digits, _, nonce = identity.partition("-")
+    digits = identity.partition("-")[0]
     if digits.isdecimal() and len(digits) < 18 and int(digits) < len(ledger):
         number = int(digits)
         if identity == trial_id(turn.fold, number) and not math.isnan(ledger.until[number]):

@@ -33,13 +33,21 @@ class PlacePolicy(Protocol):
     intervals: Vector
     counts: np.ndarray[Any, Any]
     repeating: tuple[int, ...]
-    warns: bool
 
-    def ask_place(self, pending: Iterable[Place] = ()) -> Place: ...
-    def ask_places(self, n: int, pending: Iterable[Place] = ()) -> list[Place]: ...
-    def tell(self, arm: int, reward: ArrayLike, item: int | None = None) -> None: ...
-    def tell_many(self, arms: ArrayLike, rewards: ArrayLike, items: ArrayLike | None = None) -> None: ...
-    def amended(self, **changes: Any) -> "PlacePolicy": ...
+    def ask_place(self, pending: Iterable[Place] = ()) -> Place:
+        """The place to measure next."""
+
+    def ask_places(self, n: int, pending: Iterable[Place] = ()) -> list[Place]:
+        """n of them."""
+
+    def tell(self, arm: int, reward: ArrayLike, item: int | None = None) -> None:
+        """One result."""
+
+    def tell_many(self, arms: ArrayLike, rewards: ArrayLike, items: ArrayLike | None = None) -> None:
+        """Many results."""
+
+    def amended(self, **changes: Any) -> "PlacePolicy":
+        """Under new rules."""
 
 
 def make_policy(name: str, settings: dict[str, Any]) -> PlacePolicy:
@@ -49,8 +57,8 @@ def make_policy(name: str, settings: dict[str, Any]) -> PlacePolicy:
     if name not in BY_NAME:
         raise StorageVersionError(f"the study's policy {name!r} is unknown: written by a newer lexbandits")
     policy: Any = BY_NAME[name](**settings)
-    policy.warns = False  # a study says it by name, once the result is safe
-    return policy  # type: ignore[no-any-return]
+    quiet: PlacePolicy = policy.quiet()  # a study warns by name, once the result is safe
+    return quiet
 
 
 class Fold:
@@ -90,7 +98,6 @@ class Fold:
             if stop.kind == "rules":
                 before = self._policy.folded
                 self._policy = self._policy.amended(**stop.data)
-                self._policy.warns = False
                 self._voids.append((before, stop.data["from_pass"]))
             else:
                 self._compare(self._policy, stop.data)

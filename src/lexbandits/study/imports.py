@@ -23,7 +23,9 @@ def take(turn: Turn, frame: pd.DataFrame, arm: str, fair: bool) -> int:
     if not isinstance(fair, bool):
         raise TypeError(f"fair must be True or False, got {fair!r}")
     if ledger.handed_out or ledger.open or ledger.counts[5]:
-        raise ConflictError("results are imported before the first ask: later they would be chosen by looking")
+        raise ConflictError(
+            "results are imported before the first ask: later they would be chosen by looking"
+        )
     if not isinstance(frame, pd.DataFrame) or arm not in frame.columns:
         raise StudyError(f"a frame with a column {arm!r} of arms is needed, got {_columns(frame)}")
     names = ledger.spec.names
@@ -59,7 +61,9 @@ def take(turn: Turn, frame: pd.DataFrame, arm: str, fair: bool) -> int:
 
 
 def _columns(frame: Any) -> str:
-    return ", ".join(map(str, frame.columns)) if isinstance(frame, pd.DataFrame) else repr(type(frame).__name__)
+    return (
+        ", ".join(map(str, frame.columns)) if isinstance(frame, pd.DataFrame) else repr(type(frame).__name__)
+    )
 
 
 def _places(turn: Turn, frame: pd.DataFrame, arms: list[str]) -> tuple[list[int], list[Any] | None]:

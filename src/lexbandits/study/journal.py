@@ -10,7 +10,7 @@ from lexbandits.study.errors import StorageError, UnknownStudyError
 from lexbandits.study.events import Event
 from lexbandits.study.fold import Fold
 from lexbandits.study.ledger import Ledger
-from lexbandits.study.storage import ConnectionLost, Lease, Request, Storage, StudyRow, Transaction
+from lexbandits.study.storage import Lease, LostConnectionError, Request, Storage, StudyRow, Transaction
 
 T = TypeVar("T")
 CACHE_EVERY = 50_000  # events read one by one that make it worth putting the ledger aside
@@ -115,7 +115,7 @@ class Journal:
             raise StorageError(f"study {self.row.name!r} was opened to be read only")
         try:
             result = self._once(work)
-        except ConnectionLost:
+        except LostConnectionError:
             self._fold = None
             result = self._once(work)
         self._warn()
@@ -127,7 +127,7 @@ class Journal:
         for column in set(self._fold.policy.repeating) - self._warned:
             self._warned.add(column)
             warnings.warn(
-                f"{self._fold.ledger.spec.objectives[column]}: an arm gave the same value more than once, which "
+                f"{self._fold.ledger.spec.objectives[column]}: an arm gave a value more than once, which "
                 "Gaussian noise never does: its intervals may be wrong, and noise cannot be changed after "
                 'looking; say noise="bernoulli", ("bounded", low, high) or "exact" in a new study',
                 stacklevel=4,
@@ -157,7 +157,7 @@ class Journal:
         with self.lock:
             try:
                 return self._read()
-            except ConnectionLost:
+            except LostConnectionError:
                 return self._read()
 
     def _read(self) -> Fold:
@@ -196,7 +196,7 @@ class Journal:
             _ = fold.policy
             for disagreement in fold.disagreements:
                 warnings.warn(
-                    f"study {self.row.name!r}: {disagreement}; it was made by lexbandits {fold.ledger.version}",
+                    f"study {self.row.name!r}: {disagreement}; lexbandits {fold.ledger.version} made it",
                     stacklevel=4,
                 )
         return fold

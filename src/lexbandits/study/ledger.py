@@ -47,8 +47,8 @@ class Ledger:
     """The record of a study after its first `seq` events."""
 
     small: ClassVar[tuple[str, ...]] = (  # what a cache keeps beside the columns
-        "seq", "at", "policy", "settings", "version", "arms", "order", "withdrawn", "failing", "measured", "workers",
-        "paused", "budget", "end", "unfair", "imported_items", "highest", "notes",
+        "seq", "at", "policy", "settings", "version", "arms", "order", "withdrawn", "failing", "measured",
+        "workers", "paused", "budget", "end", "unfair", "imported_items", "highest", "notes",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -66,7 +66,9 @@ class Ledger:
         self.workers: list[str] = []
         self.paused: str | None = None
         self.budget: int | None = None
-        self.end: dict[str, Any] | None = None  # the payload of "finished" or "ended", until something reopens
+        self.end: dict[str, Any] | None = (
+            None  # the payload of "finished" or "ended", until something reopens
+        )
         self.unfair = False  # data were imported whose collection looked at their values
         self.imported_items: list[Any] = []  # by pass
         self.drawn: list[Any] | None = None  # the items of the passes after the imported ones
@@ -150,7 +152,7 @@ class Ledger:
         return values.reshape(-1, len(self.spec.names)) if name == "values" else values
 
     def filled(self, first: int, end: int) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any], Vector]:
-        """Arms, passes and values as measured of fills first .. end − 1; failures carry their agreed value."""
+        """Arms, passes and values of fills first .. end − 1; failures carry their agreed value."""
         numbers = np.array(self.fills[first:end], dtype=np.int64)
         if end - first == 1:
             number = numbers[0]
@@ -181,7 +183,9 @@ class Ledger:
             worker = self._worker_index[by] = len(self.workers)
             self.workers.append(str(by))
         place, until = payload["pass"], payload["until"]
-        self._add(self._arm_index[event.arm], place, OPEN, payload["nonce"], worker, event.at, until, math.nan)
+        self._add(
+            self._arm_index[event.arm], place, OPEN, payload["nonce"], worker, event.at, until, math.nan
+        )
         self.values.extend([math.nan] * len(self.spec.names))
         self.open[number] = until
 

@@ -96,6 +96,15 @@ class MemoryStorage(Storage):
             leases.update((lease.trial, lease._replace(until=now + lease.seconds)) for lease in mine)
             return len(mine)
 
+    def cached(self, study: int) -> bytes | None:
+        return None
+
+    def put_cache(self, study: int, seq: int, content: bytes) -> None:
+        return None
+
+    def close(self) -> None:
+        return None
+
     def _journal(self, study: int) -> _Journal:
         if study not in self._journals:
             raise UnknownStudyError("the study was deleted")

@@ -10,11 +10,11 @@ from sqlalchemy.engine import make_url
 
 from lexbandits.study.errors import StorageBusyError, StorageError
 from lexbandits.study.sql import SqlStorage, Statement, deleted_meanwhile
-from lexbandits.study.storage import ConnectionLost
+from lexbandits.study.storage import LostConnectionError
 
 PATIENCE = 60  # seconds
 LOCKS = 0x6C657842  # the half of our advisory locks' keys that tells them from others'
-SETTLE = "SET lock_timeout = '{}s'; SET synchronous_commit = on; SET default_transaction_isolation = 'read committed'"
+SETTINGS = "SET lock_timeout = '{}s'; SET default_transaction_isolation = 'read committed'"
 
 
 class PostgresStorage(SqlStorage):
@@ -27,7 +27,7 @@ class PostgresStorage(SqlStorage):
         url = make_url(address).set(drivername="postgresql+psycopg")
         self._address = address
         self.engine = create_engine(url)
-        self._conninfo: dict[str, Any] = self.engine.dialect.create_connect_args(url)[1]
+        self._conninfo = dict(self.engine.dialect.create_connect_args(url)[1])
         super().__init__(url.set(drivername="postgresql").render_as_string(hide_password=True))
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -36,7 +36,7 @@ class PostgresStorage(SqlStorage):
     def _connect(self) -> Any:
         arguments = {"connect_timeout": 10, "application_name": "lexbandits", **self._conninfo}
         connection = psycopg.connect(autocommit=True, **arguments)
-        connection.execute(SETTLE.format(PATIENCE))
+        connection.execute(SETTINGS.format(PATIENCE))
         return connection
 
     @contextmanager
@@ -51,6 +51,23 @@ class PostgresStorage(SqlStorage):
             self._roll_back()
             raise
 
+    @contextmanager
+    def _making(self) -> Iterator[Any]:
+        """As `_writing`, but locked before the transaction begins: inside one, a backend that has found no
+        table goes on believing so while another commits it."""
+        cursor = self._cursor()
+        cursor.execute(f"SELECT pg_advisory_lock({LOCKS}, 0)")
+        try:
+            cursor.execute("BEGIN")
+            yield cursor
+            cursor.execute("COMMIT")
+        except BaseException:
+            self._roll_back()
+            raise
+        finally:
+            if self._connection is not None:
+                cursor.execute(f"SELECT pg_advisory_unlock({LOCKS}, 0)")
+
     def _roll_back(self) -> None:
         connection = self._connection
         if connection is None:
@@ -59,7 +76,7 @@ class PostgresStorage(SqlStorage):
             if connection.info.transaction_status != psycopg.pq.TransactionStatus.IDLE:
                 connection.execute("ROLLBACK")
         except psycopg.Error:
-            self._drop_connection()
+            self.close()
 
     def _send(self, cursor: Any, statements: list[Statement]) -> None:
         """All in one statement: each but the last in a WITH."""
@@ -83,6 +100,6 @@ class PostgresStorage(SqlStorage):
         words = " ".join(str(error).split())
         connection = self._connection
         if isinstance(error, psycopg.OperationalError) and (connection is None or connection.closed):
-            self._drop_connection()
-            return ConnectionLost(f"{self.shown}: {words}")
+            self.close()
+            return LostConnectionError(f"{self.shown}: {words}")
         return StorageError(f"{self.shown}: {words}")

@@ -130,7 +130,9 @@ class Objective:
     def __post_init__(self) -> None:
         checked_name("an objective", self.name)
         if self.name in TRIAL_COLUMNS:
-            raise StudyError(f"an objective cannot be called {self.name!r}: the table of trials has that column")
+            raise StudyError(
+                f"an objective cannot be called {self.name!r}: the table of trials has that column"
+            )
         if self.direction not in DIRECTIONS:
             raise StudyError(
                 f'{self}: the direction must be "maximize" or "minimize", got {self.direction!r}'
@@ -172,7 +174,9 @@ class Objective:
     @cached_property
     def tolerance_in_unit(self) -> float:
         """The tolerance as a number."""
-        return 0.0 if self.tolerance is None else _amount(f"{self}: tolerance", self.tolerance, self.reference)
+        return (
+            0.0 if self.tolerance is None else _amount(f"{self}: tolerance", self.tolerance, self.reference)
+        )
 
     @cached_property
     def resolution_in_unit(self) -> float:
@@ -245,7 +249,9 @@ class Objective:
         if self.target is not None and both[1] == 0:
             raise StudyError(f"{self}: a target needs a positive resolution, got {both[1]:g}")
         if sum(both) == 0:
-            raise StudyError(f"{self}: tolerance and resolution are both 0, so equal arms would never be settled")
+            raise StudyError(
+                f"{self}: tolerance and resolution are both 0, so equal arms would never be settled"
+            )
 
 
 def _only_known(what: str, words: Any, known: Iterable[str]) -> None:
@@ -376,7 +382,9 @@ class Spec:
     def checked(self, values: Any) -> dict[str, float | None]:
         """A result as it is recorded: every value a number or None; absent keys stay absent."""
         if not isinstance(values, Mapping):
-            raise ValueOutOfRange(f"values must be a table such as {{{self.names[0]!r}: 0.5}}, got {values!r}")
+            raise ValueOutOfRange(
+                f"values must be a table such as {{{self.names[0]!r}: 0.5}}, got {values!r}"
+            )
         checked: dict[str, float | None] = {}
         for name, value in values.items():
             if name not in self.names:

@@ -6,9 +6,10 @@ is several times faster. Written with `?`, they are put in the driver's own styl
 
 import os
 import threading
+import weakref
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import Any
 
 from sqlalchemy import (
@@ -78,7 +79,7 @@ REQUESTS = Table(
     _of_study(primary_key=True),
     Column("request", String(200), primary_key=True),
     Column("first", Integer, nullable=False),
-    Column("count", Integer, nullable=False),
+    Column("size", Integer, nullable=False),
     sqlite_with_rowid=False,
 )
 LEASES = Table(
@@ -129,7 +130,6 @@ class SqlStorage(Storage):
         self._lock = threading.RLock()
         self._connection: Any = None
         self._pid = 0
-        self._left: list[Any] = []  # connections of a parent process: not ours to close
         with self._lock:
             self._prepare()
 
@@ -142,6 +142,10 @@ class SqlStorage(Storage):
     @abstractmethod
     def _writing(self, study: int) -> AbstractContextManager[Any]:
         """A cursor inside a transaction that nobody else can have at the same time; 0 for all studies."""
+
+    def _making(self) -> AbstractContextManager[Any]:
+        """The same, to make tables."""
+        return self._writing(0)
 
     @abstractmethod
     def _send(self, cursor: Any, statements: list[Statement]) -> None:
@@ -156,29 +160,17 @@ class SqlStorage(Storage):
     def _cursor(self) -> Any:
         """A cursor of this process's connection. Call it with the lock."""
         if self._pid != os.getpid():
-            if self._connection is not None:
-                self._left.append(self._connection)
-                self._connection = None
-            self._pid = os.getpid()
+            self._connection, self._pid = None, os.getpid()  # a parent's is not ours to use, nor to close
         if self._connection is None:
             self._connection = self._connect()
+            self._closer = weakref.finalize(self, _close, self._connection, self._pid)
         return self._connection.cursor()
-
-    def _drop_connection(self) -> None:
-        connection, self._connection = self._connection, None
-        if connection is not None and self._pid == os.getpid():
-            try:
-                connection.close()
-            except Exception:  # it is broken already
-                return
 
     def close(self) -> None:
         with self._lock:
-            self._drop_connection()
-
-    def __del__(self) -> None:
-        if getattr(self, "_connection", None) is not None:
-            self._drop_connection()
+            if self._connection is not None:
+                self._connection = None
+                self._closer()
 
     @contextmanager
     def _speaking(self) -> Iterator[None]:
@@ -207,13 +199,13 @@ class SqlStorage(Storage):
     def _prepare(self) -> None:
         """Make the tables where there are none; refuse those of a newer version."""
         if self._version() is None:
-            with self._speaking(), self._writing(0) as cursor:
+            with self._speaking(), self._making() as cursor:
                 if self._version() is None:
                     self._make_tables(cursor)
         version = self._version()
         if version != SCHEMA:
             raise StorageVersionError(
-                f"{self.shown} has tables of version {version}, this lexbandits knows {SCHEMA}: upgrade lexbandits"
+                f"{self.shown} has tables of version {version}, this lexbandits knows {SCHEMA}: upgrade it"
             )
 
     def _make_tables(self, cursor: Any) -> None:
@@ -270,7 +262,9 @@ class SqlStorage(Storage):
 
     def read(self, study: int, since: int, most: int | None = None) -> Iterator[Event]:
         """In portions, each of its own statement: nobody waits for who reads slowly."""
-        statement = f"SELECT {EVENT_COLUMNS} FROM lexbandits_events WHERE study = ? AND seq >= ? ORDER BY seq LIMIT ?"
+        statement = (
+            f"SELECT {EVENT_COLUMNS} FROM lexbandits_events WHERE study = ? AND seq >= ? ORDER BY seq LIMIT ?"
+        )
         left = most
         while left is None or left > 0:
             size = FETCH if left is None else min(left, FETCH)
@@ -329,10 +323,10 @@ class _SqlTransaction(Transaction):
         return now, [] if rows[0][0] is None else list(from_rows(row[:7] for row in rows))
 
     def leases(self) -> dict[int, float]:
-        return dict(self._rows("SELECT trial, until FROM lexbandits_leases WHERE study = ?", self.study))  # type: ignore[arg-type]
+        return dict(self._rows("SELECT trial, until FROM lexbandits_leases WHERE study = ?", self.study))
 
     def request(self, key: str) -> Request | None:
-        statement = "SELECT request, first, count FROM lexbandits_requests WHERE study = ? AND request = ?"
+        statement = "SELECT request, first, size FROM lexbandits_requests WHERE study = ? AND request = ?"
         rows = self._rows(statement, self.study, key)
         return Request(*rows[0]) if rows else None
 
@@ -364,8 +358,15 @@ def _inserts(
         statements.append(
             (f"DELETE FROM lexbandits_leases WHERE study = ? AND trial IN ({marks})", [study, *part])
         )
-    insert("lexbandits_requests", "request, first, count", [] if request is None else [request])
+    insert("lexbandits_requests", "request, first, size", [] if request is None else [request])
     return statements
+
+
+def _close(connection: Any, pid: int) -> None:
+    """Close a connection in the process that opened it, whatever state it is in."""
+    if pid == os.getpid():
+        with suppress(Exception):
+            connection.close()
 
 
 def deleted_meanwhile() -> UnknownStudyError:

@@ -22,7 +22,20 @@ from lexbandits.study.sql import SqlStorage, Statement, deleted_meanwhile
 
 PATIENCE = 60.0  # seconds
 SYNCHRONOUS = ("OFF", "NORMAL", "FULL", "EXTRA")
-NETWORK = ("nfs", "cifs", "smb", "sshfs", "afs", "glusterfs", "ceph", "lustre", "gpfs", "beegfs", "davfs", "9p")
+NETWORK = (
+    "nfs",
+    "cifs",
+    "smb",
+    "sshfs",
+    "afs",
+    "glusterfs",
+    "ceph",
+    "lustre",
+    "gpfs",
+    "beegfs",
+    "davfs",
+    "9p",
+)
 
 
 class SqliteStorage(SqlStorage):
@@ -99,7 +112,9 @@ def _gate(path: Path, patience: float) -> Iterator[None]:
     try:
         import fcntl
     except ImportError:
-        raise StorageError("SQLite studies need Linux or macOS; elsewhere use PostgreSQL or the service") from None
+        raise StorageError(
+            "SQLite studies need Linux or macOS; elsewhere use PostgreSQL or the service"
+        ) from None
     gate = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
     try:
         fcntl.flock(gate, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -108,12 +123,14 @@ def _gate(path: Path, patience: float) -> Iterator[None]:
     try:
         yield
     finally:
-        fcntl.flock(gate, fcntl.LOCK_UN)  # a child forked meanwhile has it too: closing would not give it back
+        fcntl.flock(
+            gate, fcntl.LOCK_UN
+        )  # a child forked meanwhile has it too: closing would not give it back
         os.close(gate)
 
 
 def _queued(gate: int, path: Path, patience: float) -> int:
-    """Wait in a thread of its own, since `flock` knows no time limit; give the lock back if it comes too late."""
+    """Wait in a thread, since `flock` knows no time limit; what comes too late is given back."""
     import fcntl
 
     turn = threading.Condition()

@@ -29,14 +29,14 @@ class Lease(NamedTuple):
 
 
 class Request(NamedTuple):
-    """An ask that may be repeated: it was given `count` trials from number `first` on."""
+    """An ask that may be repeated: it was given `size` trials from number `first` on."""
 
     key: str
     first: int
-    count: int
+    size: int
 
 
-class ConnectionLost(StorageError):  # noqa: N818
+class LostConnectionError(StorageError):
     """The server went away; the whole transaction may be tried once more."""
 
 
@@ -99,12 +99,15 @@ class Storage(ABC):
     def extend(self, study: int, worker: str) -> int:
         """A heartbeat: the worker's leases that have not run out begin anew. How many there were."""
 
+    @abstractmethod
     def cached(self, study: int) -> bytes | None:
         """A ledger put aside by `put_cache`, to load faster."""
 
+    @abstractmethod
     def put_cache(self, study: int, seq: int, content: bytes) -> None:
         """Put a ledger aside. It may be lost at any time."""
 
+    @abstractmethod
     def close(self) -> None:
         """Give back connections."""
 

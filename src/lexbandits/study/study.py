@@ -89,7 +89,7 @@ class Study:
         return self._asked(n, lease, worker, request)[0]
 
     def choose(self, *, lease: Any = None, worker: str | None = None, request: str | None = None) -> Trial:
-        """For who serves traffic: a trial while measuring, else the winner or best guess, never to be told."""
+        """For who serves traffic: a trial while measuring, else the winner or best guess, never told."""
         trials, _ = self._asked(1, lease, worker, request)
         return trials[0] if trials else Trial(None, None, self.answer.arm, None, None)
 
@@ -191,7 +191,8 @@ class Study:
     @property
     def policy(self) -> PlacePolicy:
         """The policy behind it, a copy: larger is better, arms and objectives by index."""
-        return copy.copy(self._settled().policy)
+        policy: PlacePolicy = copy.copy(self._settled().policy)
+        return policy
 
     def results(self) -> pd.DataFrame:
         """One row per arm and objective."""
@@ -331,7 +332,9 @@ def create_from_spec(spec: Spec, storage: str | Path | Storage, *, load_if_exist
     if is_new:
         return Study(opened, row)
     if not load_if_exists:
-        raise StudyExistsError(f"there is a study {spec.name!r} in {opened.shown}; load_if_exists=True opens it")
+        raise StudyExistsError(
+            f"there is a study {spec.name!r} in {opened.shown}; load_if_exists=True opens it"
+        )
     study = Study(opened, row)
     differs = difference(study.spec, payload["spec"])
     if differs:

@@ -6,7 +6,14 @@ import secrets
 import socket
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import FIRST_COMPLETED, Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor, wait
+from concurrent.futures import (
+    FIRST_COMPLETED,
+    Executor,
+    Future,
+    ProcessPoolExecutor,
+    ThreadPoolExecutor,
+    wait,
+)
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -143,7 +150,12 @@ def _bar(study: "Study", wanted: bool) -> Iterator[Callable[[], None]]:
     if not wanted:
         yield lambda: None
         return
-    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[news]}"), TimeElapsedColumn())
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.fields[news]}"),
+        TimeElapsedColumn(),
+    )
     with Progress(*columns) as display:
         task = display.add_task(study.name, total=None, news="")
 
@@ -151,7 +163,9 @@ def _bar(study: "Study", wanted: bool) -> Iterator[Callable[[], None]]:
             status = study.status
             settling = f" · settling {status.objective}" if status.objective else ""
             left = f"{len(status.candidates)} candidates{settling}"
-            display.update(task, total=status.budget, completed=status.results, news=f"{status.results} results · {left}")
+            display.update(
+                task, total=status.budget, completed=status.results, news=f"{status.results} results · {left}"
+            )
 
         try:
             show()
