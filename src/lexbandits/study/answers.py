@@ -2,16 +2,14 @@
 
 import math
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from lexbandits.study.fold import Fold
 from lexbandits.study.ledger import EXPIRED, FAILED, LATE, OPEN, STATES, TOLD
 from lexbandits.study.spec import TRIAL_COLUMNS
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 @dataclass(frozen=True)
@@ -200,10 +198,8 @@ def status_of(fold: Fold, now: float, leases: dict[int, float]) -> Status:
 # --- tables
 
 
-def trials_of(fold: Fold) -> "pd.DataFrame":
+def trials_of(fold: Fold) -> pd.DataFrame:
     """One row per trial, with the values as told in every state, late ones too."""
-    import pandas as pd  # half a second, which a worker that only asks and tells need not wait
-
     ledger = fold.ledger
     states, places = ledger.column("state"), ledger.column("place")
     names = np.array([*STATES, "void"], dtype=object)
@@ -224,10 +220,8 @@ def trials_of(fold: Fold) -> "pd.DataFrame":
     return pd.DataFrame(columns, columns=[*TRIAL_COLUMNS, *ledger.spec.names])
 
 
-def results_of(fold: Fold) -> "pd.DataFrame":
+def results_of(fold: Fold) -> pd.DataFrame:
     """One row per arm and objective: what was measured, and where its mean lies at the study's confidence."""
-    import pandas as pd
-
     ledger, policy = fold.ledger, fold.policy
     states, arms = ledger.column("state"), ledger.column("arm")
     means, intervals, counts = policy.means, policy.intervals, policy.counts
@@ -237,7 +231,7 @@ def results_of(fold: Fold) -> "pd.DataFrame":
         state = "withdrawn" if arm in ledger.withdrawn else "left" if index in out else "candidate"
         for column in ledger.order:
             objective = ledger.spec.objectives[column]
-            low, high = sorted((objective.sign * intervals[index, column] + 0.0).tolist())
+            low, high = sorted((objective.sign * intervals[index, column]).tolist())
             rows.append(
                 {
                     "arm": arm,

@@ -102,7 +102,7 @@ def _take(turn: Turn, number: int, values: dict[str, float | None]) -> str:
         _check_exact(turn, number, values)
         over = ledger.end is not None
         turn.resolve("told", number, dict(values))
-        return "after the end" if over else _worth(turn, number)
+        return "after the end" if over else _worth(turn.fold, number)
     if state == EXPIRED:
         turn.resolve("told_late", number, dict(values))
         return "late"
@@ -120,10 +120,7 @@ def _take(turn: Turn, number: int, values: dict[str, float | None]) -> str:
     raise ConflictError(f"trial {trial_id(turn.fold, number)} was told {known!r} before, got {values!r}")
 
 
-def _worth(turn: Turn, number: int) -> str:
-    if turn.record_only:
-        return "recorded"
-    fold = turn.fold
+def _worth(fold: Fold, number: int) -> str:
     policy = fold.policy
     if fold.ledger.place[number] < policy.folded and fold.is_void(fold.ledger.place[number]):
         return "late"  # the rules changed while it was measured
@@ -148,7 +145,7 @@ def fail(turn: Turn, trial: Trial | str, reason: str) -> str:
         over, in_time = ledger.end is not None, turn.in_time(number)
         turn.resolve("failed" if in_time else "expired", number, {"reason": reason} if in_time else {})
         turn.settle()
-        return "late" if not in_time else "after the end" if over else _worth(turn, number)
+        return "late" if not in_time else "after the end" if over else _worth(turn.fold, number)
     if state == FAILED:
         return "repeated"
     if state in (EXPIRED, LATE):

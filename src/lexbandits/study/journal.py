@@ -19,10 +19,8 @@ CACHE_EVERY = 50_000  # events read one by one that make it worth putting the le
 class Turn:
     """One transaction: what it appends is folded at once, and written when the work is done."""
 
-    def __init__(
-        self, fold: Fold, transaction: Transaction, now: float, record_only: bool = False
-    ) -> None:
-        self.fold, self.ledger, self.now, self.record_only = fold, fold.ledger, now, record_only
+    def __init__(self, fold: Fold, transaction: Transaction, now: float) -> None:
+        self.fold, self.ledger, self.now = fold, fold.ledger, now
         self.events: list[Event] = []
         self.leases: list[Lease] = []
         self.gone: list[int] = []
@@ -74,8 +72,6 @@ class Turn:
 
     def settle(self) -> None:
         """Append what follows from the record: an arm that cannot be measured leaves, the answer is there."""
-        if self.record_only:
-            return
         ledger = self.ledger
         for index, failures in enumerate(ledger.failing):
             name = ledger.arm_names[index]
@@ -107,10 +103,8 @@ class Turn:
 class Journal:
     """The fold of one study, kept between calls and advanced by what is new."""
 
-    def __init__(
-        self, storage: Storage, row: StudyRow, read_only: bool = False, record_only: bool = False
-    ) -> None:
-        self.storage, self.row, self.read_only, self.record_only = storage, row, read_only, record_only
+    def __init__(self, storage: Storage, row: StudyRow, read_only: bool = False) -> None:
+        self.storage, self.row, self.read_only = storage, row, read_only
         self.lock = threading.RLock()
         self._fold: Fold | None = None
         self._warned: set[int] = set()  # objectives whose values look as if their noise were another
@@ -128,7 +122,7 @@ class Journal:
         return result
 
     def _warn(self) -> None:
-        if self._fold is None or self.record_only:
+        if self._fold is None:
             return
         for column in set(self._fold.policy.repeating) - self._warned:
             self._warned.add(column)
@@ -149,7 +143,7 @@ class Journal:
                     now, news = transaction.read(self._fold.ledger.seq)
                     if not self._catch_up(self._fold, news):
                         self._fold = self._replayed(transaction.read(1)[1])
-                    turn = Turn(self._fold, transaction, now, self.record_only)
+                    turn = Turn(self._fold, transaction, now)
                     result = work(turn)
                     turn.write()
                 return result
@@ -198,7 +192,7 @@ class Journal:
             start, fold = 0, self._replayed(self.storage.read(self.row.id, 1))
         if fold.ledger.seq - start >= CACHE_EVERY and not self.read_only:
             self.storage.put_cache(self.row.id, fold.ledger.seq, fold.ledger.to_bytes())
-        if not self.record_only and any(stop.kind == "finished" for stop in fold.ledger.stops):
+        if any(stop.kind == "finished" for stop in fold.ledger.stops):
             _ = fold.policy
             for disagreement in fold.disagreements:
                 warnings.warn(

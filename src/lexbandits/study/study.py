@@ -5,11 +5,13 @@ import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas as pd
 
 import lexbandits
 from lexbandits.checks import whole
-from lexbandits.study import asking, changes, verification
+from lexbandits.study import asking, changes, imports, verification
 from lexbandits.study import workers as workers_module
 from lexbandits.study.answers import Answer, Status, answer_of, results_of, status_of, trials_of
 from lexbandits.study.errors import SpecMismatchError, StudyError, StudyExistsError, UnknownStudyError
@@ -19,9 +21,6 @@ from lexbandits.study.journal import Journal, Turn
 from lexbandits.study.spec import Objective, Spec, difference, seconds, words_from_toml
 from lexbandits.study.storage import Storage, StudyRow, open_storage
 from lexbandits.study.trial import Trial
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 POLICY = "LexElimTol"
 
@@ -33,21 +32,14 @@ class Study:
     with a `Study` of its own; one object may be shared by threads and survives a fork.
     """
 
-    def __init__(
-        self, storage: Storage, row: StudyRow, read_only: bool = False, record_only: bool = False
-    ) -> None:
-        self._journal = Journal(storage, row, read_only, record_only)
+    def __init__(self, storage: Storage, row: StudyRow, read_only: bool = False) -> None:
+        self._journal = Journal(storage, row, read_only)
         self._lease = self._journal.fold().ledger.spec.lease
 
     @property
     def name(self) -> str:
         """The name given."""
         return self._journal.row.name
-
-    @property
-    def storage(self) -> str:
-        """Where it is kept, without a password."""
-        return self._journal.storage.shown
 
     @property
     def spec(self) -> dict[str, Any]:
@@ -202,11 +194,11 @@ class Study:
         policy: PlacePolicy = copy.copy(self._settled().policy)
         return policy
 
-    def results(self) -> "pd.DataFrame":
+    def results(self) -> pd.DataFrame:
         """One row per arm and objective."""
         return results_of(self._settled())
 
-    def trials(self) -> "pd.DataFrame":
+    def trials(self) -> pd.DataFrame:
         """One row per trial."""
         fold = self._settled()
         _ = fold.policy
@@ -222,20 +214,16 @@ class Study:
 
     def export(self, path: str | Path) -> Path:
         """Write the trials (.csv, .parquet) or the journal (.jsonl)."""
-        from lexbandits.study.imports import export
+        return imports.export(self, Path(path))
 
-        return export(self, Path(path))
-
-    def import_results(self, frame: "pd.DataFrame", arm: str = "arm", *, fair: bool) -> int:
+    def import_results(self, frame: pd.DataFrame, arm: str = "arm", *, fair: bool) -> int:
         """Results measured before, one row each, before the first ask; how many rows it took.
 
         Rows that share the column `item` share a pass, else an arm's j-th row is pass j; an arm without a
         row in a pass is missing there. `fair`: whether their collection did not look at their values; if it
         did, there is no certificate.
         """
-        from lexbandits.study.imports import take
-
-        return self._journal.transact(lambda turn: take(turn, frame, arm, fair))
+        return self._journal.transact(lambda turn: imports.take(turn, frame, arm, fair))
 
     def _settled(self) -> Any:
         """The fold; an answer that nobody has recorded yet is recorded."""
@@ -365,20 +353,14 @@ def study_from_toml(
     )
 
 
-def open_study(
-    name: str, storage: str | Path | Storage, read_only: bool = False, *, record_only: bool = False
-) -> Study:
-    """A study that is there.
-
-    `record_only`, for a process that lives for one result: `tell` and `fail` say "recorded" and leave what
-    follows to whoever looks next, so that no policy is loaded.
-    """
+def open_study(name: str, storage: str | Path | Storage, read_only: bool = False) -> Study:
+    """A study that is there."""
     opened = open_storage(storage)
     row = opened.find(name)
     if row is None:
         there = ", ".join(repr(row.name) for row in opened.studies()[:10]) or "none"
         raise UnknownStudyError(f"no study {name!r} in {opened.shown}; there: {there}")
-    return Study(opened, row, read_only, record_only)
+    return Study(opened, row, read_only)
 
 
 def list_studies(storage: str | Path | Storage) -> list[str]:

@@ -17,8 +17,10 @@ from concurrent.futures import (
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
 
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
 from lexbandits.study.answers import Answer
-from lexbandits.study.errors import ConflictError, StorageError, StudyError
+from lexbandits.study.errors import StorageError, StudyError
 from lexbandits.study.spec import seconds
 from lexbandits.study.trial import Trial
 
@@ -97,7 +99,7 @@ class Run:
 
     def _told(self, done: set[Future[Any]]) -> list[Trial]:
         """Record what is done and take as much new work, in one transaction."""
-        results, stop = [], None
+        results = []
         for future in done:
             error = future.exception()
             if error is None:
@@ -105,10 +107,7 @@ class Run:
             elif isinstance(error, Exception):
                 self.study.fail(self._busy.pop(future), f"{type(error).__name__}: {error}"[:500])
             else:
-                stop = error
-        if stop is not None:
-            self.study.tell_many(results)
-            raise stop
+                raise error
         _, trials = self.study.tell_ask(
             results, self.workers - len(self._busy) + len(results), lease=self.lease, worker=self.name
         )
@@ -122,8 +121,6 @@ class Run:
             if future.cancel() or not future.done() or future.exception() is not None:
                 try:
                     self.study.release(trial)
-                except ConflictError:
-                    continue  # it was told just before
                 except StorageError:
                     return  # the leases run out by themselves
 
@@ -153,16 +150,13 @@ def _bar(study: "Study", wanted: bool) -> Iterator[Callable[[], None]]:
     if not wanted:
         yield lambda: None
         return
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
         TextColumn("{task.fields[news]}"),
         TimeElapsedColumn(),
     )
-    with Progress(*columns, console=Console(stderr=True)) as display:
+    with Progress(*columns) as display:
         task = display.add_task(study.name, total=None, news="")
 
         def show() -> None:
