@@ -22,6 +22,7 @@ from lexbandits.study.errors import StudyError, UnknownArmError, ValueOutOfRange
 
 TRIAL_COLUMNS = ("number", "id", "arm", "item", "state", "worker", "asked", "resolved")
 DIRECTIONS = ("maximize", "minimize")
+LARGEST = 1e100  # of a value; the policy could not sum larger ones
 UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
 Noise = str | tuple[Any, ...]
@@ -202,8 +203,8 @@ class Objective:
             if type(value).__name__ in ("NAType", "NaTType"):  # pandas' missing values
                 return math.nan
             raise ValueOutOfRange(f"{where}: a value must be a number, got {value!r}") from None
-        if math.isinf(number):
-            raise ValueOutOfRange(f"{where}: a value must be finite, got {value!r}")
+        if abs(number) > LARGEST:
+            raise ValueOutOfRange(f"{where}: a value must be finite, and at most {LARGEST:g}, got {value!r}")
         low, high = self.bounds
         if not (low <= number <= high or math.isnan(number)):
             raise ValueOutOfRange(f"{where}: a value must be in [{low:g}, {high:g}], got {value!r}")

@@ -5,9 +5,7 @@ import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from pathlib import Path
-from typing import Any
-
-import pandas as pd
+from typing import TYPE_CHECKING, Any
 
 import lexbandits
 from lexbandits.checks import whole
@@ -21,6 +19,9 @@ from lexbandits.study.journal import Journal, Turn
 from lexbandits.study.spec import Objective, Spec, difference, seconds, words_from_toml
 from lexbandits.study.storage import Storage, StudyRow, open_storage
 from lexbandits.study.trial import Trial
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 POLICY = "LexElimTol"
 
@@ -142,6 +143,13 @@ class Study:
 
         return self._journal.transact(work)
 
+    def record(self, trial: Trial | str, values: Mapping[str, Any]) -> str:
+        """`tell` for short-lived processes: "recorded", "repeated" or "late", without waking the policy.
+
+        Whoever asks or looks next folds it, and notes the end if it brought it.
+        """
+        return self._journal.transact(lambda turn: asking.record(turn, trial, values))
+
     def fail(self, trial: Trial | str, reason: str = "") -> str:
         """Report that a trial could not be measured: its place is missing, or has the value `if_failed`."""
         return self._journal.transact(lambda turn: asking.fail(turn, trial, str(reason)))
@@ -194,11 +202,11 @@ class Study:
         policy: PlacePolicy = copy.copy(self._settled().policy)
         return policy
 
-    def results(self) -> pd.DataFrame:
+    def results(self) -> "pd.DataFrame":
         """One row per arm and objective."""
         return results_of(self._settled())
 
-    def trials(self) -> pd.DataFrame:
+    def trials(self) -> "pd.DataFrame":
         """One row per trial."""
         fold = self._settled()
         _ = fold.policy
@@ -216,7 +224,7 @@ class Study:
         """Write the trials (.csv, .parquet) or the journal (.jsonl)."""
         return imports.export(self, Path(path))
 
-    def import_results(self, frame: pd.DataFrame, arm: str = "arm", *, fair: bool) -> int:
+    def import_results(self, frame: "pd.DataFrame", arm: str = "arm", *, fair: bool) -> int:
         """Results measured before, one row each, before the first ask; how many rows it took.
 
         Rows that share the column `item` share a pass, else an arm's j-th row is pass j; an arm without a
