@@ -25,7 +25,7 @@ def is_missing(storage: str) -> bool:
     return "://" not in path and not Path(path).expanduser().exists()
 
 
-def opened(name: str, storage: str, *, reads: bool = False, record_only: bool = False) -> "Study":
+def opened(name: str, storage: str, *, reads: bool = False) -> "Study":
     """A study that is there; while its history is short, its policy will run interpreted."""
     if is_missing(storage):
         raise UnknownStudyError(f"no study {name!r}: there is no {storage}")
@@ -36,7 +36,7 @@ def opened(name: str, storage: str, *, reads: bool = False, record_only: bool = 
     row = there.find(name)
     if row is not None and next(there.read(row.id, SHORT, 1), None) is None:
         _interpret()
-    return open_study(name, there, reads, record_only=record_only)
+    return open_study(name, there, reads)
 
 
 def made(file: Path, storage: str | None, load_if_exists: bool, *, short: bool = True) -> "Study":

@@ -60,7 +60,7 @@ def delete(
     """Delete a study with all its results, for good."""
     from lexbandits.study.study import delete_study
 
-    opened(name, storage, record_only=True)
+    opened(name, storage)
     if not yes and sys.stdin.isatty():
         typer.confirm(f"Delete study {name!r} with all its results?", abort=True, err=True)
     delete_study(name, storage)
@@ -107,7 +107,7 @@ def tell(
     """Report a trial's values. Exit code 4 if others were told before."""
     from lexbandits.study.programs import pairs
 
-    outcome = opened(name, storage, record_only=True).tell(trial, pairs(values))
+    outcome = opened(name, storage).record(trial, pairs(values))
     _say({"trial": trial, "outcome": outcome}, outcome, as_json)
 
 
@@ -120,7 +120,7 @@ def fail(
     as_json: AsJson = False,
 ) -> None:
     """Report that a trial could not be measured."""
-    outcome = opened(name, storage, record_only=True).fail(trial, reason)
+    outcome = opened(name, storage).fail(trial, reason)
     _say({"trial": trial, "outcome": outcome}, outcome, as_json)
 
 
@@ -129,7 +129,7 @@ def release(
     name: Name, trial: TrialId, storage: Annotated[str, Where] = DEFAULT, as_json: AsJson = False
 ) -> None:
     """Give a trial back unmeasured: its place is asked again under a new id."""
-    opened(name, storage, record_only=True).release(trial)
+    opened(name, storage).release(trial)
     _say({"trial": trial, "outcome": "released"}, "released", as_json)
 
 
@@ -189,7 +189,7 @@ def results(name: Name, storage: Annotated[str, Where] = DEFAULT, as_json: AsJso
 @terminal.command(app)
 def verify(name: Name, storage: Annotated[str, Where] = DEFAULT, as_json: AsJson = False) -> None:
     """Replay the journal from nothing and compare it with what was recorded. Exit code 4 if they differ."""
-    found = opened(name, storage, record_only=True).verify()
+    found = opened(name, storage).verify()
     if as_json:
         print_json({**vars(found), "ok": found.ok})
     else:
