@@ -211,7 +211,7 @@ def test_a_file_with_a_mistake_is_named(folder):
 
 def test_values_may_be_missing_and_names_may_have_spaces(folder):
     lb.create_study(
-        "a study", "lexbandits.db", arms=["a"], objectives=[{"name": "x = y", "tolerance": 1}, {"name": "z", "tolerance": 1}]
+        "a study", "lexbandits.db", arms=["a", "b"], objectives=[{"name": "x = y", "tolerance": 1}, {"name": "z", "tolerance": 1}]
     )
     trial = said("study", "ask", "a study", "--lease", "2s", "--worker", "me", "--request", "r1")
     assert said("study", "ask", "a study", "--request", "r1")["id"] == trial["id"]

@@ -12,6 +12,8 @@ from lexbandits.commands.terminal import CONFLICT, AsJson, number, print_json, p
 from lexbandits.study.errors import StudyError
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from lexbandits.study.answers import Answer
     from lexbandits.study.study import Study
 
@@ -183,7 +185,21 @@ def results(name: Name, storage: Annotated[str, Where] = DEFAULT, as_json: AsJso
     if as_json:
         print_json(frame.to_dict("records"))
     else:
-        print_table(frame, names=True)
+        print_table(_by_arm(frame), names=True)
+
+
+def _by_arm(frame: "pd.DataFrame") -> "pd.DataFrame":
+    """One row per arm: each objective's mean and the interval that holds it."""
+    import pandas as pd
+
+    rows: dict[str, dict[str, Any]] = {}
+    for row in frame.to_dict("records"):
+        known = rows.setdefault(row["arm"], {"arm": row["arm"], "state": row["state"], "results": 0})
+        known["results"] = max(known["results"], row["results"])
+        title = f"{row['objective']}, {row['unit']}" if row["unit"] else str(row["objective"])
+        mean = "–" if pd.isna(row["mean"]) else number(row["mean"])
+        known[title] = f"{mean} [{number(row['low'])}, {number(row['high'])}]"
+    return pd.DataFrame(list(rows.values()))
 
 
 @terminal.command(app)

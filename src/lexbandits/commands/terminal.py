@@ -44,6 +44,7 @@ def plain_errors(as_json: bool = False) -> Iterator[None]:
     """What a person can mend is one line and an exit code; a traceback is a defect of ours."""
     try:
         with warnings.catch_warnings():
+            warnings.simplefilter("always", UserWarning)
             warnings.showwarning = lambda message, *_: typer.echo(f"Warning: {message}", err=True)
             yield
         return
@@ -93,10 +94,11 @@ def print_table(frame: "pd.DataFrame", title: str | None = None, *, names: bool 
     `names`: texts are names that people gave, and stay as they are.
     """
     from rich.console import Console
-    from rich.table import Table
+    from rich.table import Column, Table
     from rich.text import Text
 
-    shown = Table(*(str(name).replace("_", " ") for name in frame.columns), title=title, title_justify="left")
+    heads = (Text(str(name) if names else str(name).replace("_", " ")) for name in frame.columns)
+    shown = Table(*map(Column, heads), title=title, title_justify="left")
     for row in frame.itertuples(index=False):
         shown.add_row(*(Text(value if names and isinstance(value, str) else number(value)) for value in row))
     Console().print(shown)
