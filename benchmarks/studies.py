@@ -42,6 +42,8 @@ def done(process):
 
 def together(who, storage, processes, n):
     """All workers start at once; asks with their tells a second, and the longest wait for one."""
+    if storage != "memory":
+        done(worker(who, "fill", storage, 0))  # Optuna's tables cannot be made by several at once
     workers = [worker(who, "rate", storage, n) for _ in range(processes)]
     for each in workers:
         assert each.stdout.readline() == "ready\n"
