@@ -14,6 +14,7 @@ import tempfile
 import time
 from contextlib import contextmanager
 from datetime import date
+from itertools import chain
 from pathlib import Path
 
 from speed import ROOT, Row, machine, table
@@ -22,7 +23,7 @@ sys.path.insert(0, str(ROOT / "tests" / "study"))
 from conftest import Server, server_binaries
 
 QUICK = "--quick" in sys.argv
-REPEATS = 2 if QUICK else 5
+REPEATS = 1 if QUICK else 5
 WORKER = str(ROOT / "benchmarks" / "study_worker.py")
 PYTHON = {"ours": sys.executable, "optuna": str(ROOT / ".venv-bench" / "bin" / "python")}
 
@@ -89,7 +90,6 @@ def addresses(kind, folder, server, repeat):
 
 
 def rate_rows(folder, server):
-    rows = []
     for (kind, processes), target in TARGETS.items():
         if kind == "postgres" and server is None:
             continue
@@ -102,11 +102,9 @@ def rate_rows(folder, server):
             theirs.append(together("optuna", there, processes, m // share)[0])
             ratios.append(ours[-1] / theirs[-1])
         where = f"{TITLES[kind]}, {processes} process{'es' if processes > 1 else ''}"
-        rows.append(
-            Row(f"ask + tell, {where}", ours, "a second", statistics.median(ratios), "ours ÷ Optuna", target)
-        )
-        rows.append(Row(f"Optuna, {where}", theirs, "a second"))
-    return rows
+        ratio = statistics.median(ratios)
+        yield Row(f"ask + tell, {where}", ours, "a second", ratio, "ours ÷ Optuna", target)
+        yield Row(f"Optuna, {where}", theirs, "a second")
 
 
 # --- opening, waiting, starting
@@ -127,15 +125,13 @@ def open_rows(folder, server):
         done(worker("ours", "fill", here, n, **careless))
         done(worker("optuna", "fill", there, n, **careless))
         places["PostgreSQL", 15] = [here, there]
-    rows = []
     for (what, target), (here, there) in places.items():
         ours = [done(worker("ours", "look", here))["seconds"] for _ in range(REPEATS)]
         theirs = [done(worker("optuna", "look", there))["seconds"] for _ in range(REPEATS)]
         ratio = statistics.median(theirs) / statistics.median(ours)
         title = f"opening a study of {n:,} results, {what}"
-        rows.append(Row(title, [1 / t for t in ours], "a second", ratio, "ours ÷ Optuna", target))
-        rows.append(Row(f"Optuna, {title}", [1 / t for t in theirs], "a second"))
-    return rows
+        yield Row(title, [1 / t for t in ours], "a second", ratio, "ours ÷ Optuna", target)
+        yield Row(f"Optuna, {title}", [1 / t for t in theirs], "a second")
 
 
 def large_rows(folder):
@@ -158,11 +154,11 @@ def large_rows(folder):
     ]
 
 
-def wait_row(folder):
+def wait_rows(folder):
     waits = [
         together("ours", f"sqlite:///{folder}/wait_{i}.db", 24, 5 if QUICK else 20)[1] for i in range(REPEATS)
     ]
-    return Row("longest wait of 24 SQLite writers for an ask and a tell", waits, "s", target=2.0)
+    return [Row("longest wait of 24 SQLite writers for an ask and a tell", waits, "s", target=2.0)]
 
 
 STUDY = """
@@ -186,7 +182,10 @@ def start_rows(folder):
     def command(*words):
         before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
         ended = subprocess.run(
-            [sys.executable, "-m", "lexbandits", "study", *words, *here], capture_output=True, text=True, check=True
+            [sys.executable, "-m", "lexbandits", "study", *words, *here],
+            capture_output=True,
+            text=True,
+            check=True,
         )
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
         spent = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
@@ -229,10 +228,11 @@ def postgres():
 
 PAGE = """# What a study costs
 
-Measured by `make bench` on {day}: {machine}. Beside Optuna {optuna} in the same run, on the same disk and the same
-PostgreSQL server: medians of {repeats} repetitions, on the clock, with the smallest and the largest. An ask and a tell
-of ours decides by all results so far what to measure; Optuna draws at random (`RandomSampler`), a categorical
-parameter with four values and two objectives. "Opening" is to open a study and see all that it knows.
+Measured by `make bench` on {day}: {machine}. Beside Optuna {optuna} in the same run, on the same disk
+and the same PostgreSQL server: medians of {repeats} repetitions, on the clock, with the smallest and the
+largest. An ask and a tell of ours decides by all results so far what to measure; Optuna draws at random
+(`RandomSampler`), a categorical parameter with four values and two objectives. "Opening" is to open a study
+and see all that it knows.
 
 {table}
 """
@@ -240,17 +240,28 @@ parameter with four values and two objectives. "Opening" is to open a study and 
 
 def main():
     about = machine()
+    print(about, flush=True)
     results = ROOT / "results"
     results.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory(dir=results) as name, postgres() as server:
         folder = Path(name)
-        rows = [*rate_rows(folder, server), *open_rows(folder, server), *large_rows(folder)]
-        rows += [wait_row(folder), *start_rows(folder)]
+        parts = (
+            start_rows(folder),
+            open_rows(folder, server),
+            rate_rows(folder, server),
+            wait_rows(folder),
+            large_rows(folder),
+        )
+        rows = []
+        for row in chain(*parts):
+            rows.append(row)
+            print(table([row]).splitlines()[-1], flush=True)
     text = table(rows)
-    print(about, text, sep="\n\n")
     asked = [PYTHON["optuna"], "-c", "import optuna; print(optuna.__version__)"]
     optuna = subprocess.run(asked, capture_output=True, text=True, check=True).stdout.strip()
-    page = PAGE.format(day=date.today().isoformat(), machine=about, optuna=optuna, repeats=REPEATS, table=text)
+    page = PAGE.format(
+        day=date.today().isoformat(), machine=about, optuna=optuna, repeats=REPEATS, table=text
+    )
     if not QUICK:
         (ROOT / "docs" / "benchmarks-studies.md").write_text(page)
     missed = [row.what for row in rows if "no" in row.reached]

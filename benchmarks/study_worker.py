@@ -1,4 +1,4 @@
-"""One process of a study's benchmark, ours or Optuna's: `python study_worker.py ours|optuna TASK STORAGE [N]`.
+"""One process of a benchmark of studies: `python study_worker.py ours|optuna TASK STORAGE [N]`.
 
 Prints JSON. Runs in .venv for ours and in .venv-bench for Optuna's; both are asked for the same: ask which
 of four arms to measure, tell two values.

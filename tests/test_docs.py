@@ -40,10 +40,14 @@ def in_console(page):
             yield command, output
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if "```console" in page.read_text("utf-8")], ids=lambda p: p.name)
+@pytest.mark.parametrize(
+    "page", [page for page in PAGES if "```console" in page.read_text("utf-8")], ids=lambda p: p.name
+)
 def test_the_commands_of_a_page_print_what_it_shows(page, tmp_path):
     """In a folder with the ```toml blocks whose first line is a comment with a file's name."""
-    for name, content in re.findall(r"^```toml\n# (\S+)\n(.*?)^```", page.read_text("utf-8"), re.DOTALL | re.MULTILINE):
+    for name, content in re.findall(
+        r"^```toml\n# (\S+)\n(.*?)^```", page.read_text("utf-8"), re.DOTALL | re.MULTILINE
+    ):
         (tmp_path / name).write_text(content)
     programs = tmp_path / "bin"
     programs.mkdir()
@@ -57,7 +61,11 @@ def test_the_commands_of_a_page_print_what_it_shows(page, tmp_path):
             command, shell=True, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120
         )
         printed = done.stdout or done.stderr
-        assert doctest.OutputChecker().check_output(expected, printed, OPTIONS), (command, printed, done.stderr)
+        assert doctest.OutputChecker().check_output(expected, printed, OPTIONS), (
+            command,
+            printed,
+            done.stderr,
+        )
 
 
 @pytest.mark.parametrize("name", [m.name for m in pkgutil.walk_packages(lb.__path__, "lexbandits.")])
@@ -66,7 +74,9 @@ def test_the_examples_in_docstrings_give_what_they_show(name):
     assert result.failed == 0
 
 
-@pytest.mark.parametrize("name", ["README.md", "docs/getting-started.md", "docs/choosing.md", "docs/studies.md"])
+@pytest.mark.parametrize(
+    "name", ["README.md", "docs/getting-started.md", "docs/choosing.md", "docs/studies.md"]
+)
 def test_a_page_about_use_has_an_example(name):
     assert ">>>" in (ROOT / name).read_text("utf-8")
 

@@ -49,10 +49,13 @@ def test_compression_ends_with_a_codec_that_is_small_and_fast(tmp_path):
     command = [sys.executable, here / "measure.py", "{codec}", "{level}", "{item}"]
     out = run(tmp_path, "-m", "lexbandits", "run", here / "study.toml", "--workers", 2, "--", *command)
     study = lb.open_study("compression", tmp_path / "lexbandits.db")
-    assert study.answer.certified and study.answer.arm.startswith("bz2")
+    assert study.answer.certified
+    assert study.answer.arm.startswith("bz2")
     assert f"answer: {study.answer.arm} (certain" in out
     assert study.status.results < 600
-    ratios = study.trials().query("state == 'told'").pivot(index="item", columns="arm", values="ratio").dropna()
+    ratios = (
+        study.trials().query("state == 'told'").pivot(index="item", columns="arm", values="ratio").dropna()
+    )
     alone = ratios["bz2 9"].var() + ratios["lzma 6"].var()
     assert (ratios["bz2 9"] - ratios["lzma 6"]).var() < alone / 2, "common files cancel in the differences"
 
@@ -71,7 +74,8 @@ def test_models_are_chosen_by_accuracy_then_latency_then_size(tmp_path):
     out = run(tmp_path, script, "--tolerance", "6%", "--workers", 2, OMP_NUM_THREADS="1")
     study = lb.open_study("models", tmp_path / "models.db")
     answer = study.answer
-    assert answer.certified and answer.arm in ("linear discriminant", "forest of 20")
+    assert answer.certified
+    assert answer.arm in ("linear discriminant", "forest of 20")
     assert f"\n{answer.arm}: certain" in out
     told = study.trials().query("state == 'told'")
     assert told.groupby("arm")["size"].nunique().max() == 1, "size is exact"
@@ -81,7 +85,8 @@ def test_models_are_chosen_by_accuracy_then_latency_then_size(tmp_path):
 def test_a_page_test_counts_an_expiry_as_no_purchase(tmp_path):
     out = run(tmp_path, EXAMPLES / "page-test" / "serve.py", "--servers", 3)
     study = lb.open_study("page", tmp_path / "page.db")
-    assert study.answer.certified and study.answer.arm == "short form"
+    assert study.answer.certified
+    assert study.answer.arm == "short form"
     assert "short form: certain" in out
     trials = study.trials()
     assert trials["worker"].nunique() == 3, "three servers in processes of their own"
@@ -94,7 +99,8 @@ def test_a_page_test_counts_an_expiry_as_no_purchase(tmp_path):
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.parent.name)
 def test_a_page_shows_what_its_example_prints(page):
     text = page.read_text("utf-8")
-    assert "```text" in text and "certain at the study's confidence" in text
+    assert "```text" in text
+    assert "certain at the study's confidence" in text
     assert f"examples/{page.parent.name}/README.md" in (ROOT / "docs" / "studies.md").read_text("utf-8")
 
 

@@ -26,7 +26,7 @@ def visit(page: str, luck: random.Random) -> tuple[float, float] | None:
 
 
 def serve(storage: str, seed: int) -> None:
-    """Show pages and report purchases until the study has its answer; from then on everybody sees the winner."""
+    """Show pages and report purchases until the study has its answer; then everybody sees the winner."""
     study = lb.open_study("page", storage)
     luck = random.Random(seed)
     coming: list[tuple[float, str, float]] = []  # purchases that are on their way
@@ -67,7 +67,9 @@ def main() -> None:
         server.join()
     answer, status = study.answer, study.status
     print(f"{answer.arm}: {answer.reason}")
-    print(f"{status.results} purchases in time, {status.expired} visits without, {status.late} purchases too late")
+    print(
+        f"{status.results} purchases in time, {status.expired} visits without, {status.late} bought too late"
+    )
     for row in answer.certificate:
         print(f"  {row['objective']} against {row['rival']}: {row['difference']:.3g} ({row['verdict']})")
 

@@ -15,7 +15,7 @@ INTERPRETED = os.environ.get("LEXBANDITS_JIT") == "0"
 
 
 def interpret() -> None:
-    """Leave the kernels of modules imported from now on as they are: for a process too short to load numba."""
+    """Leave the kernels of modules imported from now on as they are: for a process too short for numba."""
     global INTERPRETED
     INTERPRETED = True
 

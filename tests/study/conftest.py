@@ -22,7 +22,11 @@ class Server:
     """A PostgreSQL server in a folder of its own, run by somebody without rights."""
 
     def __init__(self, folder: Path, binaries: Path, options: str = "-c fsync=off") -> None:
-        self.folder, self.binaries, self.options = folder, binaries, options  # safe against kill -9 all the same
+        self.folder, self.binaries, self.options = (
+            folder,
+            binaries,
+            options,
+        )  # safe against kill -9 all the same
         self.user = "postgres" if os.getuid() == 0 else ""
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))

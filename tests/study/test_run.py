@@ -110,7 +110,9 @@ def test_the_last_line_has_the_values(output, values):
     assert values_of(output) == values
 
 
-@pytest.mark.parametrize("output", [b"", b"\n", b"done", b"correct=high", b"[1]", b'{"correct": 1', b"correct='1"])
+@pytest.mark.parametrize(
+    "output", [b"", b"\n", b"done", b"correct=high", b"[1]", b'{"correct": 1', b"correct='1"]
+)
 def test_a_last_line_that_says_nothing_is_a_failure(output):
     with pytest.raises(ProgramFailed):
         values_of(output)
@@ -167,7 +169,8 @@ def test_a_stopped_program_measures_nothing_more():
 def test_a_run_ends_with_the_answer_and_its_reasons(folder):
     done = run("--workers", 2, *PYTHON)
     assert "models: finished after" in done.stdout
-    assert "answer: large (certain" in done.stdout and "large − small one" in done.stdout
+    assert "answer: large (certain" in done.stdout
+    assert "large − small one" in done.stdout
     measured = [line.split("|") for line in (folder / "measured.txt").read_text().splitlines()]
     trials = study().trials()
     told = trials[trials.state == "told"]
@@ -175,7 +178,9 @@ def test_a_run_ends_with_the_answer_and_its_reasons(folder):
     again = CliRunner().invoke(app, ["run", "study.toml", "--json", *PYTHON])
     assert again.exit_code == 0
     assert json.loads(again.stdout)["answer"]["arm"] == "large"
-    assert len((folder / "measured.txt").read_text().splitlines()) == len(measured), "nothing was left to measure"
+    assert len((folder / "measured.txt").read_text().splitlines()) == len(measured), (
+        "nothing was left to measure"
+    )
 
 
 def test_common_items_and_json(folder):
@@ -229,7 +234,8 @@ def test_a_signal_releases_what_is_being_measured(number, folder):
         runner.send_signal(number)
         _, said = runner.communicate(timeout=30)
     assert runner.returncode == 128 + number
-    assert "goes on" in said and "Traceback" not in said
+    assert "goes on" in said
+    assert "Traceback" not in said
     assert list(study().trials().state) == ["released", "released"]
     assert not any(alive(int(pid)) for pid in (folder / "pids").read_text().split())
 

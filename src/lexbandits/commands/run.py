@@ -16,7 +16,7 @@ from lexbandits.study.errors import StudyPaused
 if TYPE_CHECKING:
     from lexbandits.study.programs import Program
 
-LEASE = 60.0  # seconds; the heartbeats of a living process extend it, so that one that was killed blocks nobody for long
+LEASE = 60.0  # seconds; heartbeats extend it, and a process that was killed blocks nobody for longer
 
 
 def run(
@@ -29,7 +29,9 @@ def run(
     ],
     workers: Annotated[int, typer.Option(help="Commands at once.", min=1)] = 1,
     timeout: Annotated[str | None, typer.Option(help='Of one command, as "30s"; then it has failed.')] = None,
-    lease: Annotated[str | None, typer.Option(help="How long a trial outlives a kill -9 of this. [60s]")] = None,
+    lease: Annotated[
+        str | None, typer.Option(help="How long a trial outlives a kill -9 of this. [60s]")
+    ] = None,
     storage: Annotated[str | None, Where] = None,
     as_json: AsJson = False,
 ) -> None:

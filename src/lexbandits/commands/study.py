@@ -1,4 +1,4 @@
-"""`lexbandits study …`: everything about a study but measuring, for people and for scripts in any language."""
+"""`lexbandits study …`: everything about a study but measuring, for people and for scripts."""
 
 import sys
 from pathlib import Path
@@ -274,7 +274,8 @@ def add_arm(
     name: Name,
     arm: Arm,
     keys: Annotated[
-        list[str] | None, typer.Argument(help="What run hands to the command as {key}.", metavar="key=value …")
+        list[str] | None,
+        typer.Argument(help="What run hands to the command as {key}.", metavar="key=value …"),
     ] = None,
     storage: Annotated[str, Where] = DEFAULT,
     as_json: AsJson = False,
@@ -306,9 +307,7 @@ def withdraw(
 
 
 @terminal.command(app)
-def restore(
-    name: Name, arm: Arm, storage: Annotated[str, Where] = DEFAULT, as_json: AsJson = False
-) -> None:
+def restore(name: Name, arm: Arm, storage: Annotated[str, Where] = DEFAULT, as_json: AsJson = False) -> None:
     """Bring a withdrawn arm back."""
     study = opened(name, storage)
     study.restore(arm)

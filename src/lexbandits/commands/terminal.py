@@ -61,7 +61,9 @@ def plain_errors(as_json: bool = False) -> Iterator[None]:
     raise typer.Exit(next((code for kind, code in EXIT_CODES.items() if isinstance(problem, kind)), USAGE))
 
 
-def command(app: typer.Typer, name: str | None = None) -> Callable[[Callable[..., None]], Callable[..., None]]:
+def command(
+    app: typer.Typer, name: str | None = None
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Make a function a command of `app`; one that takes `as_json` says errors in JSON too."""
 
     def added(function: Callable[..., None]) -> Callable[..., None]:

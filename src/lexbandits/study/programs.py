@@ -31,7 +31,9 @@ class Stopped(BaseException):
 class Program:
     """A command line with `{arm}`, `{item}` and the further keys of the arms; `{{` and `}}` are braces."""
 
-    def __init__(self, command: Sequence[str], arms: Callable[[], Arms], timeout: float | None = None) -> None:
+    def __init__(
+        self, command: Sequence[str], arms: Callable[[], Arms], timeout: float | None = None
+    ) -> None:
         self._command, self._arms, self._timeout = list(command), arms, timeout
         self._running: set[subprocess.Popen[bytes]] = set()
         self._lock = threading.Lock()
@@ -155,4 +157,6 @@ def values_of(output: bytes) -> dict[str, Any]:
                 return values
         return pairs(word.rstrip(",") for word in shlex.split(last))
     except ValueError:
-        raise ProgramFailed(f"its last line is neither a JSON object nor name=value pairs: {last!r}") from None
+        raise ProgramFailed(
+            f"its last line is neither a JSON object nor name=value pairs: {last!r}"
+        ) from None
