@@ -8,7 +8,7 @@ import numpy as np
 
 from lexbandits.study.fold import Fold
 from lexbandits.study.ledger import EXPIRED, FAILED, LATE, OPEN, STATES, TOLD
-from lexbandits.study.spec import TRIAL_COLUMNS
+from lexbandits.study.trial import TRIAL_COLUMNS
 
 if TYPE_CHECKING:  # pandas is slow to import, and `tell` needs no table
     import pandas as pd

@@ -16,7 +16,8 @@ import numpy as np
 from lexbandits.arrays import Vector
 from lexbandits.study.errors import StorageError, StorageVersionError
 from lexbandits.study.events import Event
-from lexbandits.study.spec import Objective, Spec, checked_arm, in_drawn_order
+from lexbandits.study.objective import Objective
+from lexbandits.study.spec import Spec, checked_arm, in_drawn_order
 
 STATES = ("open", "told", "failed", "expired", "late", "released", "imported")
 OPEN, TOLD, FAILED, EXPIRED, LATE, RELEASED, IMPORTED = range(len(STATES))

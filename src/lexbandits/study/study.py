@@ -16,7 +16,8 @@ from lexbandits.study.errors import SpecMismatchError, StudyError, StudyExistsEr
 from lexbandits.study.events import Event
 from lexbandits.study.fold import PlacePolicy, make_policy
 from lexbandits.study.journal import Journal, Turn
-from lexbandits.study.spec import Objective, Spec, difference, seconds, words_from_toml
+from lexbandits.study.objective import Objective
+from lexbandits.study.spec import Spec, difference, seconds, words_from_toml
 from lexbandits.study.storage import Storage, StudyRow, open_storage
 from lexbandits.study.trial import Trial
 
