@@ -75,7 +75,7 @@ def test_paper_writes_the_report_and_prints_the_verdicts(tmp_path):
 def test_paper_judges_one_claim_alone(tmp_path):
     done = run("paper", "--out", tmp_path, "--claim", "far-yellow-arm", "--replications", 2)
     assert done.exit_code == 0
-    statements = {claim.name: claim.statement for claim in section_of("far-yellow-arm").claims}
+    statements = {claim.name: claim.statement for claim in section_of("far-yellow-arm").CLAIMS}
     assert statements["far-yellow-arm"] in done.output
     assert not list(tmp_path.glob("*.html"))
 

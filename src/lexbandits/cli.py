@@ -56,11 +56,13 @@ def simulate(
     from lexbandits.simulation import summary
     from lexbandits.simulation.spec import load
     from lexbandits.simulation.sweep import sweep
+    from lexbandits.simulation.workers import runner
 
     asked = load(spec)
     if backend == "dask":
         raise ValueError("--backend dask needs the address of a scheduler: --backend dask:tcp://host:port")
     if backend == "ray":
+        runner(backend, jobs)  # says how to install it
         import ray
 
         ray.init(address="auto")
@@ -110,7 +112,7 @@ def paper(
     again = f"lexbandits paper --out {out}"
     if runs != experiments.REPLICATIONS:
         again += f" --replications {runs}"
-    named = [experiments.section_of(claim).name] if claim else only or experiments.SECTIONS
+    named = [experiments.section_of(claim).NAME] if claim else only or experiments.SECTIONS
     sections = experiments.chosen_sections(named)
     tables = experiments.measure(sections, replications=runs, n_jobs=jobs, out=out / "runs", progress=True)
     verdicts = experiments.verdicts(tables, sections, again)
@@ -177,10 +179,7 @@ def _print_bounds(instance: "Instance", delta: float, tradeoff: float | None) ->
     )
     per_objective = told.objectives.set_index("objective").T.reset_index(names="objective")
     print_table(per_objective, "per objective: arms that tie so far, and the bounds of Theorems 1-4")
-    print_table(
-        told.arms,
-        "per arm: gaps, margins over the noise, share of the lower bound's pulls",
-    )
+    print_table(told.arms, "per arm: gaps, margins over the noise, share of the lower bound's pulls")
     print_table(told.leaving, "per arm: most pulls before it leaves (Lemmas 5 and 7)")
 
 

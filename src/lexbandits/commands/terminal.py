@@ -22,8 +22,6 @@ from lexbandits.study.errors import (
 if TYPE_CHECKING:
     import pandas as pd
 
-EXTRAS = {"distributed": "dask", "ray": "ray"}  # by the module that is missing
-
 USAGE, FINISHED, CONFLICT, BUSY = 2, 3, 4, 5
 EXIT_CODES = {
     StudyFinished: FINISHED,
@@ -47,18 +45,12 @@ def plain_errors(as_json: bool = False) -> Iterator[None]:
             warnings.simplefilter("always", UserWarning)
             warnings.showwarning = lambda message, *_: typer.echo(f"Warning: {message}", err=True)
             yield
-        return
-    except ModuleNotFoundError as error:
-        if (missing := (error.name or "").partition(".")[0]) not in EXTRAS:
-            raise
-        problem: Exception = error
-        text = f"{missing} is not installed: pip install 'lexbandits[{EXTRAS[missing]}]'"
     except (OSError, ValueError) as error:
-        text, problem = str(error), error
-    typer.echo(f"Error: {text}", err=True)
-    if as_json:
-        print_json({"error": type(problem).__name__, "message": text})
-    raise typer.Exit(next((code for kind, code in EXIT_CODES.items() if isinstance(problem, kind)), USAGE))
+        typer.echo(f"Error: {error}", err=True)
+        if as_json:
+            print_json({"error": type(error).__name__, "message": str(error)})
+        code = next((code for kind, code in EXIT_CODES.items() if isinstance(error, kind)), USAGE)
+        raise typer.Exit(code) from error
 
 
 def command(
