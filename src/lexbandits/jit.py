@@ -14,6 +14,12 @@ F = TypeVar("F", bound=Callable[..., Any])
 INTERPRETED = os.environ.get("LEXBANDITS_JIT") == "0"
 
 
+def interpret() -> None:
+    """Leave the kernels of modules imported from now on as they are: for a process too short for numba."""
+    global INTERPRETED
+    INTERPRETED = True
+
+
 def kernel(function: F) -> F:
     """Compile `function` with strict IEEE arithmetic, so that both modes agree bit for bit.
 

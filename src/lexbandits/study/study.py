@@ -47,6 +47,11 @@ class Study:
         return self._journal.row.name
 
     @property
+    def storage(self) -> str:
+        """Where it is kept, without a password."""
+        return self._journal.storage.shown
+
+    @property
     def spec(self) -> dict[str, Any]:
         """The question as asked, in words: JSON-able."""
         return self._journal.fold().ledger.asked_spec.as_json()
