@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from lexbandits import __version__
-from lexbandits.commands import run, study, terminal
+from lexbandits.commands import insight, run, terminal
 from lexbandits.commands.terminal import print_table
 
 if TYPE_CHECKING:
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 
-app.add_typer(study.app, name="study")
+app.add_typer(insight.app, name="study")  # all of `study`, and what `insight` adds to it
 command = terminal.command(app)
 command(run.run)
 

@@ -367,3 +367,21 @@ def test_on_postgres(folder, postgres):
     shown = process("study", "ask", "nothing", env=environment).stderr
     assert "sesame" not in shown
     assert "no study 'nothing'" in shown
+
+
+def test_a_forecast_reasons_and_a_report_from_the_command_line(folder):
+    run("study", "create", "models.toml")
+    study = lb.open_study("models", "lexbandits.db")
+    go_on(study, 60)
+    coming = said("study", "forecast", "models", "--runs", 20, "--price", 2.5)
+    assert set(coming["winners"]) == {"small", "large", "cot"}
+    assert coming["cost"][1] == pytest.approx(2.5 * coming["results"][1])
+    assert "still needed" in run("study", "forecast", "models", "--runs", 20).stdout
+    assert {story["arm"] for story in said("study", "explain", "models")["arms"]} == {"small", "large", "cot"}
+    assert said("study", "explain", "models", "cot")["arm"] == "cot"
+    assert "Arms" in run("study", "explain", "models").stdout
+    assert said("study", "report", "models") == {"path": "models.html"}
+    assert "<html" in (folder / "models.html").read_text()
+    run("study", "report", "models", "--format", "md")
+    assert (folder / "models.md").read_text().startswith("#")
+    run("study", "explain", "models", "nobody", code=2)
