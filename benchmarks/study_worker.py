@@ -1,4 +1,4 @@
-"""One process of a benchmark of studies: `python study_worker.py ours|optuna TASK STORAGE [N]`.
+"""One process of a benchmark of studies: `python study_worker.py ours|optuna|nsga TASK STORAGE [N]`.
 
 Prints JSON. Runs in .venv for ours and in .venv-bench for Optuna's; both are asked for the same: ask which
 of four arms to measure, tell two values.
@@ -44,6 +44,8 @@ class Ours:
 class Optuna:
     """The same with Optuna: a categorical parameter, two objectives, drawn at random."""
 
+    sampler = "RandomSampler"
+
     def __init__(self, storage):
         import optuna
 
@@ -56,7 +58,7 @@ class Optuna:
             storage=self.storage,
             load_if_exists=True,
             directions=["maximize", "minimize"],
-            sampler=self.optuna.samplers.RandomSampler(),
+            sampler=getattr(self.optuna.samplers, self.sampler)(),
         )
 
     def one(self):
@@ -76,11 +78,17 @@ class Optuna:
         assert study.get_trials(deepcopy=False)
 
 
+class Nsga(Optuna):
+    """With the sampler that Optuna takes for two objectives unless told otherwise."""
+
+    sampler = "NSGAIISampler"
+
+
 def main():
     """Do one task, after a little of it to warm up; times are of the machine's clock."""
     who, task, storage, *rest = sys.argv[1:]
     n = int(rest[0]) if rest else 0
-    peer = {"ours": Ours, "optuna": Optuna}[who](storage)
+    peer = {"ours": Ours, "optuna": Optuna, "nsga": Nsga}[who](storage)
     peer.open()
     if task == "fill":
         peer.fill(n)
