@@ -6,7 +6,7 @@ reward vector of round t if arm a is played; every transcription returns the arm
 and the arms that are left.
 """
 
-from math import ceil, erfc, exp, inf, isnan, log, log1p, pi, sqrt
+from math import ceil, erfc, exp, inf, log, log1p, pi, sqrt
 
 # --- Algorithms 1 and 2: LexElim-Out and LexElim-In
 
@@ -378,45 +378,3 @@ def lexelim_phase(draw, K, m, delta, sizes, horizon, sigma=None):
                 phase += 1
         logE.update({b: evidence(b) for b in A})
     return played, A, out, logE
-
-
-def lexelim_tol(draw, K, m, delta, tol, res, horizon, sigma=None, rho=30.0):
-    """All pairs, after every reward; `draw` may give nan for a value not measured."""
-    sigma = sigma or [1.0] * m
-    A, played, out = set(range(K)), [], []
-    S = {a: [0.0] * m for a in range(K)}
-    n = {a: [0] * m for a in range(K)}
-    pulls = dict.fromkeys(range(K), 0)
-    i = 0
-
-    def mean(a):
-        return S[a][i] / n[a][i] if n[a][i] else 0.0
-
-    def radius(a, b):
-        na, nb = n[a][i], n[b][i]
-        if na == 0 or nb == 0:
-            return inf
-        beta = log(m * (K * (K - 1) // 2) / delta) + (log1p(na / rho) / 2 + log1p(nb / rho) / 2)
-        return sigma[i] * sqrt(2 * beta * ((na + rho) / na / na + (nb + rho) / nb / nb))
-
-    while len(A) > 1 and i < m and len(played) < horizon:
-        a = min(sorted(A), key=lambda a: pulls[a])
-        r = draw(len(played), a)
-        played.append(a)
-        pulls[a] += 1
-        for j in range(m):
-            if not isnan(r[j]):
-                S[a][j] += r[j]
-                n[a][j] += 1
-        while i < m:
-            leads = {b: max((mean(a) - mean(b) - radius(a, b), -a) for a in A - {b}) for b in A if len(A) > 1}
-            drop = {b for b in leads if leads[b][0] > tol[i]}
-            out += [(b, len(played), i, -leads[b][1]) for b in sorted(drop)]
-            A = A - drop
-            if (
-                any(mean(a) - mean(b) + radius(a, b) > tol[i] + res[i] for a in A for b in A - {a})
-                or len(A) == 1
-            ):
-                break
-            i += 1
-    return played, A, out

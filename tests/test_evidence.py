@@ -13,7 +13,7 @@ from scipy.stats import norm
 import lexbandits as lb
 from lexbandits.evidence.faces import face_scales
 from lexbandits.evidence.mixture import log_mixture, log_tail, mixture_ceiling
-from lexbandits.evidence.radius import cost_of_time, mixture_radius, spread_of_mean, two_sample_radius
+from lexbandits.evidence.radius import mixture_radius, spread_of_mean
 from lexbandits.policies.lexelim_pool import weigh
 
 # --- the closed form of the coalition
@@ -140,25 +140,7 @@ def test_the_tail_is_one_function_on_both_sides_of_its_switch():
     assert log_tail(1e8) == pytest.approx(5e15)
 
 
-# --- the two-sample radius
-
-
-@given(st.integers(1, 10**9), st.integers(1, 10**9), st.floats(0.1, 3), st.floats(0.5, 20))
-def test_the_radius_is_the_extent_of_the_level_set(n_a, n_b, sigma, level):
-    """The largest e_a − e_b with log of both arms' mixtures together below the level."""
-    beta = level + cost_of_time(n_a, 30.0) + cost_of_time(n_b, 30.0)
-    spreads = spread_of_mean(n_a, 30.0), spread_of_mean(n_b, 30.0)
-    radius = two_sample_radius(sigma, level, *spreads, cost_of_time(n_a, 30.0), cost_of_time(n_b, 30.0))
-
-    def log_wealth(error, n):
-        return -0.5 * math.log1p(n / 30) + (n * error / sigma) ** 2 / (2 * (n + 30))
-
-    # on the ellipse e_a²/s_a + e_b²/s_b = 2σ²β, at angle θ
-    angle = np.linspace(0, 2 * math.pi, 20001)
-    size = sigma * math.sqrt(2 * beta)
-    e_a, e_b = size * math.sqrt(spreads[0]) * np.cos(angle), size * math.sqrt(spreads[1]) * np.sin(angle)
-    assert log_wealth(e_a[1234], n_a) + log_wealth(e_b[1234], n_b) == pytest.approx(level, rel=1e-6, abs=1e-6)
-    assert np.max(e_a - e_b) == pytest.approx(radius, rel=1e-6)
+# --- radii
 
 
 def test_an_unobserved_arm_has_an_infinite_radius():

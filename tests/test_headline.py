@@ -6,7 +6,7 @@ import numpy as np
 
 import lexbandits as lb
 from lexbandits.reproduction.headline import KNOWS, headline, headline_markdown
-from lexbandits.reproduction.ignorance import ignorance, ignorance_figure, out_of_tolerance, questions
+from lexbandits.reproduction.ignorance import ignorance, ignorance_figure, questions
 
 README = Path(__file__).parent.parent / "README.md"
 
@@ -43,12 +43,3 @@ def test_ignorance_asks_about_everything_a_person_may_not_know():
     assert pulls[2.0] > pulls[1.0] > pulls[0.5]
     figure = ignorance_figure(table)
     assert len(figure.axes) == 8
-
-
-def test_a_broken_promise_of_tol_is_seen():
-    question = next(q for q in questions() if q.topic == "tolerance" and q.value == 0.05)
-    behind = [lb.Elimination(arm, 10, 0, 5) for arm in range(10) if arm not in (2, 5, 8)]
-    lost = [lb.Elimination(2, 20, 1, 5)]
-    assert not out_of_tolerance(question, 5, [*behind, *lost, lb.Elimination(8, 30, 2, 5)])
-    assert out_of_tolerance(question, 2, behind)  # 0.4 behind on the second objective
-    assert out_of_tolerance(question, 8, [*behind, lb.Elimination(5, 20, 1, 8)])  # it ties with the best

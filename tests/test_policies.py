@@ -282,6 +282,8 @@ def test_a_bad_reward_is_refused_before_anything_changes(name, call, error):
     policy = make(name)
     drive(policy, np.random.default_rng(8), 9)
     before = pickle.dumps(policy)
+    if policy.accepts_missing and call[1] is BAD_TELLS[0][0][1]:
+        return  # nan: not measured
     with pytest.raises(error):
         policy.tell(*call)
     with pytest.raises(error):
@@ -293,7 +295,7 @@ def test_a_missing_value_is_accepted_only_where_the_class_says_so(name):
     policy = make(name)
     if policy.accepts_missing:
         policy.tell(0, [None, 1.0])
-        policy.tell_many([1, 2], [[0.5, None], [1.0, 1.0]])
+        policy.tell_many([1, 2], [[0.5, None], [1.0, np.nan]])
         assert policy.rounds == 3
     else:
         before = pickle.dumps(policy)

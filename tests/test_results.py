@@ -12,8 +12,9 @@ from lexbandits.simulation.results import CellInfo
 
 def test_the_frame(reference):
     frame = reference.frame()
-    assert list(frame.columns) == ["cell", "replication", "stopped", "rounds", "recommendation", "correct"]
-    assert [str(kind) for kind in frame.dtypes[1:]] == ["int64", "bool", "int64", "int64", "bool"]
+    about = ["stopped", "rounds", "recommendation", "correct", "lex_optimal"]
+    assert list(frame.columns) == ["cell", "replication", *about]
+    assert [str(kind) for kind in frame.dtypes[1:]] == ["int64", "bool", "int64", "int64", "bool", "bool"]
     assert len(frame) == 600
     assert frame.cell.unique().tolist() == ["in", "out", "ege", "ucb"]
     assert frame[frame.cell == "ucb"].rounds.eq(3000).all()

@@ -239,7 +239,7 @@ def test_a_simulated_run_is_what_asking_and_telling_gives():
         (["bounded", -1.0, 2.0], [0.0, -1.5], r"arm 1 on objective 1 .*\[-1.0, 2.0\].*-1.5"),
         ("gaussian", [math.inf, 0.0], "finite"),
         ("gaussian", ["high", 0.0], "numbers"),
-        ("gaussian", [0.0], "shape"),
+        ("gaussian", [0.0], "shape|2 numbers"),
     ],
 )
 def test_bad_values_are_refused_before_anything_changes(noise, reward, message):
@@ -294,6 +294,11 @@ def test_repeated_values_under_gaussian_noise_are_suspicious_once():
         ({"tolerance": 0.0}, "positive tolerance or a positive resolution"),
         ({"tolerance": [0.1, 0.0], "resolution": [0.0, 0.1]}, "objective 0"),
         ({"tolerance": -0.1}, "tolerance"),
+        ({"tolerance": math.nan}, "tolerance"),
+        ({"tolerance": "wide"}, "tolerance"),
+        ({"tolerance": [0.1, 0.1, 0.1]}, "tolerance"),
+        ({"noise_sd": 0.0}, "noise_sd"),
+        ({"delta": 1.0}, "delta"),
         ({"resolution": [0.1]}, "resolution"),
         ({"noise": "bernoulli"}, "not both"),
         ({"noise": "normal", "noise_sd": None}, "unknown kind"),

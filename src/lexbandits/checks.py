@@ -89,7 +89,32 @@ def each_objective(value: float | Sequence[float], n_objectives: int) -> NDArray
     return np.ascontiguousarray(np.broadcast_to(np.asarray(value, dtype=np.float64), (n_objectives,)))
 
 
-spread = each_objective
+def targets(name: str, value: Any, n_objectives: int) -> list[float | None] | None:
+    """None or a number for each objective; None if no objective has a target."""
+    given = [value] * n_objectives if np.ndim(value) == 0 else list(value)
+    if len(given) != n_objectives:
+        raise ValueError(f"{name} must be a number or None per objective ({n_objectives}), got {len(given)}")
+    checked = [None if target is None else real(f"{name}[{i}]", target) for i, target in enumerate(given)]
+    return None if all(target is None for target in checked) else checked
+
+
+def different(name: str, value: Any, *, most: int) -> list[int]:
+    """Different integers in 0..most, at least one."""
+    try:
+        numbers = [whole(f"{name}[{i}]", number, least=0, most=most) for i, number in enumerate(value)]
+    except TypeError as error:
+        raise TypeError(f"{name} must be a list of integers, got {value!r}") from error
+    if not numbers or len(set(numbers)) < len(numbers):
+        raise ValueError(f"{name} must name at least one, and none twice, got {value!r}")
+    return numbers
+
+
+def permutation(name: str, value: Any, size: int) -> list[int]:
+    """Each of 0..size − 1 once."""
+    numbers = different(name, value, most=size - 1)
+    if len(numbers) < size:
+        raise ValueError(f"{name} must name each of 0..{size - 1} once, got {value!r}")
+    return numbers
 
 
 def true_or_false(name: str, value: Any) -> bool:
@@ -167,6 +192,11 @@ _SETTINGS: dict[str, Callable[[str, Any, int, int], Any]] = {
     "resolution": lambda name, value, K, m: (
         None if value is None else per_objective(name, value, m, zero=True)
     ),
+    "at_least": lambda name, value, K, m: targets(name, value, m),
+    "if_infeasible": lambda name, value, K, m: one_of(name, value, ("go on", "stop")),
+    "settle": lambda name, value, K, m: one_of(name, value, ("answer", "all")),
+    "order": lambda name, value, K, m: None if value is None else permutation(name, value, m),
+    "max_arms": lambda name, value, K, m: None if value is None else whole(name, value, least=K),
     "noise_sd": lambda name, value, K, m: per_objective(name, value, m),
     "correlated": lambda name, value, K, m: dependence(name, value, m),
     "objective": lambda name, value, K, m: whole(name, value, least=0, most=m - 1),
@@ -209,7 +239,7 @@ def checked_pending(pending: Iterable[int], n_arms: int) -> NDArray[np.int64]:
 
 
 def checked_reward(reward: ArrayLike, n_objectives: int, *, missing: bool) -> NDArray[np.float64]:
-    """(m,) one reward; nan for None, or a masked value, where values may be missing."""
+    """(m,) one reward; where values may be missing, nan for None, nan or a masked value."""
     try:
         vector = np.array(_unmasked(reward))
     except ValueError:
@@ -219,7 +249,7 @@ def checked_reward(reward: ArrayLike, n_objectives: int, *, missing: bool) -> ND
     if vector.dtype != np.float64:
         return _numbers(vector, missing, lambda _: repr(reward))
     for value in vector.tolist():
-        if not -LARGEST <= value <= LARGEST:
+        if not (-LARGEST <= value <= LARGEST or (missing and math.isnan(value))):
             raise _not_finite(repr(reward))
     return vector
 
@@ -273,7 +303,7 @@ def _numbers(values: NDArray[Any], missing: bool, where: Callable[[int], str]) -
     """`values` as floats; `where(row)` says in an error what was given."""
     if values.dtype.kind in "fiub":
         numbers = np.ascontiguousarray(values, dtype=np.float64)
-        fine = np.abs(numbers) <= LARGEST
+        fine = (np.abs(numbers) <= LARGEST) | (missing & np.isnan(numbers))
         if not fine.all():
             raise _not_finite(where(int(np.argwhere(~fine)[0][0])))
         return numbers
@@ -294,7 +324,7 @@ def _numbers(values: NDArray[Any], missing: bool, where: Callable[[int], str]) -
             raise TypeError(f"rewards must be numbers, got {where(index[0])}") from None
         except OverflowError:
             raise _not_finite(where(index[0])) from None
-        if not abs(numbers[index]) <= LARGEST:
+        if not (abs(numbers[index]) <= LARGEST or (missing and math.isnan(numbers[index]))):
             raise _not_finite(where(index[0]))
     return numbers
 

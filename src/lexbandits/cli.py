@@ -257,3 +257,23 @@ def ignorance(out: Out = Path("results/ignorance"), replications: Runs = 1000, j
     save(tables.ignorance_figure(table), out / "ignorance.svg")
     typer.echo(tables.ignorance_markdown(table))
     typer.echo(f"\n{out}: ignorance.csv, ignorance.svg")
+
+
+@command
+def practice(
+    out: Out = Path("results/practice"),
+    replications: Annotated[
+        int | None, typer.Option(help="Runs of every cell. [300, or 20 with --quick]", min=2)
+    ] = None,
+    only: Annotated[list[str] | None, typer.Option(help="Studies by name; can be repeated. [all]")] = None,
+    jobs: Jobs = -1,
+    quick: Annotated[bool, typer.Option("--quick", help="A first look: 20 runs of every cell.")] = False,
+) -> None:
+    """LexElim-Tol beside what people do today, on realistic studies: pulls and broken promises."""
+    from lexbandits.reproduction import practice as benchmark
+
+    runs = replications or (benchmark.QUICK_REPLICATIONS if quick else benchmark.REPLICATIONS)
+    table = benchmark.practice(only=only, replications=runs, n_jobs=jobs, out=out / "runs", progress=True)
+    benchmark.write(table, out)
+    typer.echo((out / "practice.md").read_text())
+    typer.echo(f"{out}: practice.csv, practice.md, practice.svg, practice.png")

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from lexbandits.arrays import Counts, Vector
-from lexbandits.checks import per_objective, probability, real, spread, whole
+from lexbandits.checks import checked_settings, different, each_objective, whole
 from lexbandits.evidence.kinds import (
     BOUNDED,
     EXACT,
@@ -114,24 +114,26 @@ class LexElimTol(PlacePolicy):
         offered: Sequence[int] | None = None,
         max_arms: int | None = None,
     ) -> None:
-        m = whole("n_objectives", n_objectives, least=1)
-        rows = n_arms if max_arms is None else max_arms
-        super().__init__(
+        settings = checked_settings(
             n_arms,
             n_objectives,
-            delta=probability("delta", delta),
-            tolerance=per_objective("tolerance", tolerance, m, zero=True),
-            resolution=None if resolution is None else per_objective("resolution", resolution, m, zero=True),
-            noise=checked_kinds(noise, noise_sd, m),
-            at_least=_checked_targets(at_least, m),
-            if_infeasible=_one_of("if_infeasible", if_infeasible, ("go on", "stop")),
-            settle=_one_of("settle", settle, ("answer", "all")),
-            order=None if order is None else _checked_order(order, m),
-            offered=None if offered is None else _checked_arms("offered", offered, rows),
-            max_arms=None if max_arms is None else whole("max_arms", max_arms, least=n_arms),
+            delta=delta,
+            tolerance=tolerance,
+            resolution=resolution,
+            at_least=at_least,
+            if_infeasible=if_infeasible,
+            settle=settle,
+            order=order,
+            max_arms=max_arms,
         )
-        self.max_arms = self.n_arms if max_arms is None else self._settings["max_arms"]
-        self._kinds = spread_kinds(self._settings["noise"], m)
+        settings["noise"] = checked_kinds(noise, noise_sd, settings["n_objectives"])
+        rows = settings["max_arms"] or settings["n_arms"]
+        settings["offered"] = (
+            None if offered is None else sorted(different("offered", offered, most=rows - 1))
+        )
+        super().__init__(**settings)
+        self.max_arms = rows
+        self._kinds = spread_kinds(settings["noise"], self.n_objectives)
         self._waiting = Waiting()
         self._scrutiny = Scrutiny(self._kinds)
         self.state = self._first_state()
@@ -176,8 +178,8 @@ class LexElimTol(PlacePolicy):
 
     def _limits(self) -> Vector:
         settings, m = self._settings, self.n_objectives
-        slack = spread(settings["tolerance"], m)
-        fine = slack if settings["resolution"] is None else spread(settings["resolution"], m)
+        slack = each_objective(settings["tolerance"], m)
+        fine = slack if settings["resolution"] is None else each_objective(settings["resolution"], m)
         targets = settings["at_least"]
         target = np.array([math.nan if t is None else t for t in targets or [None] * m], np.float64)
         for i in range(m):
@@ -362,35 +364,3 @@ class LexElimTol(PlacePolicy):
                     raise ValueError(
                         f"objective {i} is exact, but arm {arm} gave {value} after {float(known[arm])}"
                     )
-
-
-def _one_of(name: str, value: str, words: tuple[str, ...]) -> str:
-    if value not in words:
-        raise ValueError(f"{name} must be {' or '.join(map(repr, words))}, got {value!r}")
-    return value
-
-
-def _checked_targets(value: Any, n_objectives: int) -> list[float | None] | None:
-    if value is None:
-        return None
-    targets = [value] * n_objectives if np.ndim(value) == 0 else list(value)
-    if len(targets) != n_objectives:
-        raise ValueError(
-            f"at_least must be one target or None per objective ({n_objectives}), got {len(targets)}"
-        )
-    checked = [None if t is None else real(f"at_least[{i}]", t) for i, t in enumerate(targets)]
-    return None if all(t is None for t in checked) else checked
-
-
-def _checked_arms(name: str, value: Any, n_arms: int) -> list[int]:
-    arms = [whole(f"{name}[{i}]", arm, least=0, most=n_arms - 1) for i, arm in enumerate(value)]
-    if not arms or len(set(arms)) != len(arms):
-        raise ValueError(f"{name} must name at least one arm, and each arm once, got {value!r}")
-    return sorted(arms)
-
-
-def _checked_order(value: Any, n_objectives: int) -> list[int]:
-    order = [whole(f"order[{i}]", k, least=0, most=n_objectives - 1) for i, k in enumerate(value)]
-    if sorted(order) != list(range(n_objectives)):
-        raise ValueError(f"order must name each of the {n_objectives} objectives once, got {value!r}")
-    return order

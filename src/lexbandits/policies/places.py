@@ -4,7 +4,6 @@ A pass is folded when the places of all its members are filled, so the state is 
 of filled places, in whatever order they were filled.
 """
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from typing import Any, ClassVar, NamedTuple
@@ -13,10 +12,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from lexbandits.arrays import Counts, Vector
-from lexbandits.checks import whole
+from lexbandits.checks import checked_arm, checked_history, checked_pending, checked_reward, whole
 from lexbandits.policies.facts import FILLED, OVER, PASS, TURN, State
 from lexbandits.policies.policy import Policy
-from lexbandits.policies.told import Scrutiny, told_arms, told_numbers
+from lexbandits.policies.told import Scrutiny
 
 Place = tuple[int, int]  # (arm, pass), passes from 0
 
@@ -82,8 +81,7 @@ def checked_places(pending: Iterable[Any], n_arms: int) -> set[Place]:
     for pair in pairs:
         if len(pair) != 2:
             raise ValueError(f"{expected}, got {pair!r}")
-        arm = whole("an arm", pair[0], least=0, most=n_arms - 1)
-        places.add((arm, whole("a pass", pair[1], least=0)))
+        places.add((checked_arm(pair[0], n_arms), whole("a pass", pair[1], least=0)))
     return places
 
 
@@ -120,10 +118,7 @@ class PlacePolicy(Policy):
     def ask_many(self, count: int, pending: Iterable[int] = ()) -> list[int]:
         """`count` arms to measure at once, given the arms in flight. Pure."""
         count = whole("count", count, least=0)
-        try:
-            flying = Counter(self._checked_arm(arm) for arm in pending)
-        except TypeError:
-            raise TypeError(f"pending must be the arms in flight, such as [0, 2], got {pending!r}") from None
+        flying = checked_pending(pending, self.max_arms)
         arms: list[int] = []
         places = self._open_places()
         while len(arms) < count:
@@ -154,8 +149,8 @@ class PlacePolicy(Policy):
         All `None`: nothing will come for this place. Without an item: the arm's earliest empty place
         from the current pass on. Results of passes that are over, and after the end, are only counted.
         """
-        arm = self._checked_arm(arm)
-        vector = told_numbers(reward, (self.n_objectives,))
+        arm = checked_arm(arm, self.max_arms)
+        vector = checked_reward(reward, self.n_objectives, missing=True)
         self._scrutiny.check(arm, vector)
         self._check_exact([arm], vector[None, :])
         clock = self.state.clock
@@ -175,8 +170,8 @@ class PlacePolicy(Policy):
 
     def tell_many(self, arms: ArrayLike, rewards: ArrayLike, items: ArrayLike | None = None) -> None:
         """Report many results: all are checked, then all are told, in compiled code."""
-        played = told_arms(arms, self.max_arms)
-        table = told_numbers(rewards, (played.size, self.n_objectives))
+        shape = self.max_arms, self.n_objectives
+        played, table = checked_history(arms, rewards, *shape, missing=True)
         self._scrutiny.check_many(played.tolist(), table)
         self._check_exact(played.tolist(), table)
         numbers = np.full(played.size, -1, np.int64) if items is None else self._checked_items(items, played)
@@ -239,9 +234,6 @@ class PlacePolicy(Policy):
                     if not self._is_filled((arm, number)):
                         yield arm, number
             number += 1
-
-    def _checked_arm(self, arm: int) -> int:
-        return whole("an arm", arm, least=0, most=self.max_arms - 1)
 
     def _checked_items(self, items: ArrayLike, played: Counts) -> Counts:
         numbers = np.array(items)

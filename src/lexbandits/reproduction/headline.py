@@ -66,14 +66,19 @@ def headline(
 
 
 def measured(results: Results, cell: str) -> Row:
-    """pulls (mean; at the horizon where a run did not stop), standard_error, stopped, wrong, replications."""
+    """pulls (mean; at the horizon if it did not stop), standard_error, stopped, wrong, broken, replications.
+
+    wrong counts answers other than the lex-optimal arm, broken is the share of runs whose answer broke the
+    policy's own promise.
+    """
     runs = results.frame().query("cell == @cell")
     pulls, error = mean_and_error(runs["rounds"].to_numpy(float))
     return {
         "pulls": pulls,
         "standard_error": error,
         "stopped": int(runs["stopped"].sum()),
-        "wrong": int((runs["stopped"] & ~runs["correct"]).sum()),
+        "wrong": int((runs["stopped"] & ~runs["lex_optimal"]).sum()),
+        "broken": float((runs["stopped"] & ~runs["correct"]).mean()),
         "replications": len(runs),
     }
 

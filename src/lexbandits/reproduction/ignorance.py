@@ -1,6 +1,6 @@
 """What it costs not to know λ, the noise or its correlation, and what tolerances cost."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -8,7 +8,6 @@ import numpy as np
 import pandas as pd
 
 from lexbandits.drawing import WIDE, house_style, new_figure
-from lexbandits.policies.base import Elimination
 from lexbandits.policies.lexelim_pool import LexElimPool
 from lexbandits.policies.lexelim_tol import LexElimTol
 from lexbandits.policies.policy import Policy
@@ -93,42 +92,17 @@ def ignorance(
 ) -> pd.DataFrame:
     """What it costs not to know, on the paper's K = 10: pulls and errors, one row per question.
 
-    Columns: topic, told, value, those of `headline.measured`, broken (the share of runs that broke the
-    policy's promise: LexElim-Tol promises an answer within its tolerances, not the lex-optimal arm), delta.
+    Columns: topic, told, value, those of `headline.measured`, delta. LexElim-Tol promises an answer
+    within its tolerances, not the lex-optimal arm.
     """
     asked = list(questions(delta))
     cells = [Cell(q.name, q.policy, q.instance, horizon) for q in asked]
     results = sweep(cells, replications=replications, seed=seed, n_jobs=n_jobs, out=out, progress=progress)
-    rows = []
-    for q in asked:
-        row = measured(results, q.name)
-        broken = row["wrong"]
-        if isinstance(q.policy, LexElimTol):
-            runs = results.runs[q.name]
-            broken = sum(
-                out_of_tolerance(q, int(answer), results.eliminations(q.name, int(replication)))
-                for replication, answer in zip(runs.replication, runs.recommendation, strict=True)
-                if runs.stopped[runs.replication == replication][0]
-            )
-        asked_about = {"topic": q.topic, "told": q.told, "value": q.value}
-        rows.append({**asked_about, **row, "broken": broken / row["replications"], "delta": delta})
+    rows = [
+        {"topic": q.topic, "told": q.told, "value": q.value, **measured(results, q.name), "delta": delta}
+        for q in asked
+    ]
     return pd.DataFrame(rows)
-
-
-def out_of_tolerance(question: Question, answer: int, eliminations: Iterable[Elimination]) -> bool:
-    """Whether a run of LexElim-Tol broke either promise on some objective."""
-    means, settings = question.instance.means, question.policy.settings
-    tolerance, resolution = settings["tolerance"], settings["resolution"]
-    reached, left = set(range(len(means))), list(eliminations)
-    for i in range(means.shape[1]):
-        best = max(means[arm, i] for arm in reached)
-        gone = {e.arm for e in left if e.objective == i}
-        # gaps equal to a tolerance are on its right side, whatever their last digit
-        dropped = any(best - means[arm, i] <= tolerance - 1e-12 for arm in gone)
-        if dropped or best - means[answer, i] > tolerance + resolution + 1e-12:
-            return True
-        reached -= gone
-    return False
 
 
 def ignorance_markdown(table: pd.DataFrame) -> str:

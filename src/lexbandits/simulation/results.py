@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from lexbandits.arrays import Counts, Vector
 from lexbandits.policies.base import Elimination
 from lexbandits.simulation.estimates import clopper_pearson
+from lexbandits.simulation.promise import kept, lex_optimal
 from lexbandits.simulation.regret import charges, rebuild
 from lexbandits.simulation.replicate import Runs
 from lexbandits.simulation.store import Store, block_size
@@ -46,8 +47,9 @@ class Results:
         """One row per cell and replication.
 
         `stopped`: the policy had its answer; `rounds`: pulls made, at most the horizon; `correct`: the
-        recommendation is the lex-optimal arm or, where the policy's target_size k is above 1, the
-        candidates are exactly k best arms of its objective.
+        answer is what the policy promises: the lex-optimal arm, for LexElimTol an arm acceptable under
+        its tolerances, where target_size k is above 1 exactly k best arms of the policy's objective;
+        `lex_optimal`: the recommendation is the lex-optimal arm, promised or not.
         """
         import pandas as pd
 
@@ -59,6 +61,7 @@ class Results:
                 "rounds": self._column(lambda cell, runs: runs.rounds, np.int64),
                 "recommendation": self._column(lambda cell, runs: runs.recommendation, np.int64),
                 "correct": self._column(_correct, np.bool_),
+                "lex_optimal": self._column(lambda cell, runs: lex_optimal(cell.instance, runs), np.bool_),
             }
         )
 
@@ -229,11 +232,4 @@ class _StoredSampler(NamedTuple):
 
 
 def _correct(cell: CellInfo, runs: Runs) -> NDArray[np.bool_]:
-    """(R,) whether each recommendation, or set of candidates, is the right one."""
-    size = cell.settings.get("target_size", 1)
-    if size <= 1:
-        return np.asarray(runs.recommendation == cell.instance.lex_optimal_arm)
-    values = cell.instance.means[:, cell.settings.get("objective", 0)]
-    worst_kept = np.where(runs.active, values, np.inf).min(axis=1)
-    best_left = np.where(runs.active, -np.inf, values).max(axis=1)
-    return np.asarray((runs.active.sum(axis=1) == size) & (worst_kept >= best_left))
+    return kept(cell.policy, cell.settings, cell.instance, runs)

@@ -1,0 +1,317 @@
+"""The benchmark for practitioners: pulls and broken promises on their studies, ours beside today's habits."""
+
+import hashlib
+import json
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import joblib
+import numpy as np
+
+import lexbandits
+from lexbandits.drawing import SMALL, WIDE, house_style, new_figure
+from lexbandits.reproduction.habits import HABITS, Choice
+from lexbandits.reproduction.studies import Study, studies
+from lexbandits.simulation.estimates import clopper_pearson, mean_and_error
+from lexbandits.simulation.promise import Tolerances
+from lexbandits.simulation.tape import Tape, play
+from lexbandits.simulation.workers import bar
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+REPLICATIONS = 300
+QUICK_REPLICATIONS = 20
+HORIZON = 10**7  # nobody comes near it
+TOGETHER = 20  # replications that are measured and kept together
+
+
+class Method(NamedTuple):
+    """A way to choose, with its looks."""
+
+    name: str
+    choose: Callable[[Study, Tape], Choice]
+    colour: str
+    marker: str
+
+
+def _ours(settle: str, *, bounded_sd: bool = False) -> Callable[[Study, Tape], Choice]:
+    def choose(study: Study, tape: Tape) -> Choice:
+        run = play(study.policy(settle, bounded_sd=bounded_sd), tape, HORIZON)
+        if not run.finished:
+            raise RuntimeError(f"{study.name}: no answer after {run.rounds} results")
+        return Choice(run.recommendation, run.rounds, {e.arm: e.objective for e in run.eliminations})
+
+    return choose
+
+
+def _habit(name: str) -> Callable[[Study, Tape], Choice]:
+    return lambda study, tape: HABITS[name](tape.first, study.aim)
+
+
+METHODS = (
+    Method("LexElim-Tol", _ours("answer"), "#009E73", "o"),
+    Method('LexElim-Tol, settle="all"', _ours("all"), "#56B4E9", "o"),
+    Method("LexElim-Tol, σ from a bound", _ours("answer", bounded_sd=True), "#0072B2", "o"),
+    Method("planned t-tests", _habit("planned t-tests"), "#000000", "s"),
+    Method("peeking at t-tests", _habit("peeking at t-tests"), "#D55E00", "D"),
+    Method("comparing means", _habit("comparing means"), "#CC79A7", "^"),
+    Method("successive halving", _habit("successive halving"), "#E69F00", "v"),
+)
+
+
+class Row(NamedTuple):
+    """One replication."""
+
+    replication: int
+    pulls: int
+    answer: int
+    kept: int
+
+
+class Batch(NamedTuple):
+    """Replications first .. end − 1 of a method on a study."""
+
+    study: Study
+    method: Method
+    first: int
+    end: int
+
+
+def practice(
+    *,
+    only: Sequence[str] | None = None,
+    replications: int = REPLICATIONS,
+    seed: int = 0,
+    n_jobs: int = 1,
+    out: str | Path | None = None,
+    progress: bool = False,
+) -> "pd.DataFrame":
+    """Every method on every study (`only`: on those named), one row each.
+
+    Columns: study, title, method, pulls (mean), standard_error, broken (the share of replications whose
+    answer is not acceptable), low, high (its exact 95 % interval), replications, delta. All methods see
+    the same results: those of an arm in a pass depend on the seed and the replication alone. With `out`,
+    what is measured is kept there, and the same call goes on from it.
+    """
+    import pandas as pd
+
+    chosen = _named(only)
+    runs = {
+        (study.name, method.name): _Kept(out, study, method, seed) for study in chosen for method in METHODS
+    }
+    batches = [
+        Batch(study, method, first, min(first + TOGETHER, replications))
+        for study in chosen
+        for method in METHODS
+        for first in runs[study.name, method.name].missing(replications)
+    ]
+    cancel = threading.Event()
+    parallel = joblib.Parallel(n_jobs, backend="threading", batch_size=1, return_as="generator_unordered")
+    count = sum(batch.end - batch.first for batch in batches)
+    with bar(count, progress) as advance:
+        try:
+            for batch, rows in parallel(joblib.delayed(_measured)(batch, seed, cancel) for batch in batches):
+                runs[batch.study.name, batch.method.name].add(rows)
+                advance(len(rows), sum(row.pulls for row in rows))
+        finally:
+            cancel.set()  # after Ctrl-C the threads stop at their next replication
+    found = [
+        _row(study, method, runs[study.name, method.name].rows(replications))
+        for study in chosen
+        for method in METHODS
+    ]
+    return pd.DataFrame(found)
+
+
+def _named(only: Sequence[str] | None) -> list[Study]:
+    known = {study.name: study for study in studies()}
+    if unknown := [name for name in only or () if name not in known]:
+        raise ValueError(f"unknown study {unknown[0]!r}; known: {', '.join(known)}")
+    return [known[name] for name in only or known]
+
+
+def _measured(batch: Batch, seed: int, cancel: threading.Event) -> tuple[Batch, list[Row]]:
+    rows = []
+    promise = Tolerances(batch.study.policy("answer").settings, batch.study.trials.instance())
+    for replication in range(batch.first, batch.end):
+        if cancel.is_set():
+            raise InterruptedError("the benchmark was cancelled")
+        answer, pulls, dropped = batch.method.choose(batch.study, Tape(batch.study.trials, seed, replication))
+        rows.append(Row(replication, pulls, answer, int(promise.kept(answer, dropped))))
+    return batch, rows
+
+
+def _row(study: Study, method: Method, rows: list[Row]) -> dict[str, Any]:
+    pulls, error = mean_and_error(np.array([row.pulls for row in rows], np.float64))
+    broken = sum(not row.kept for row in rows)
+    low, high = clopper_pearson(broken, len(rows))
+    return {
+        "study": study.name,
+        "title": study.title,
+        "method": method.name,
+        "pulls": float(pulls),
+        "standard_error": float(error),
+        "broken": broken / len(rows),
+        "low": low,
+        "high": high,
+        "replications": len(rows),
+        "delta": study.delta,
+    }
+
+
+class _Kept:
+    """Finished replications of a method on a study, and the CSV file that holds them, if any.
+
+    The file's name has a digest of everything that the numbers depend on but the code.
+    """
+
+    def __init__(self, folder: str | Path | None, study: Study, method: Method, seed: int) -> None:
+        self.known: dict[int, Row] = {}
+        self.path: Path | None = None
+        if folder is not None:
+            settings = study.policy("answer").settings
+            told = [lexbandits.__version__, seed, method.name, settings, study.bounds, study.trials.settings]
+            digest = hashlib.blake2b(json.dumps(told, sort_keys=True).encode(), digest_size=4).hexdigest()
+            words = "".join(c if c.isalnum() else " " for c in method.name).split()
+            self.path = Path(folder) / f"{study.name}-{'-'.join(words)}-{digest}.csv"
+            if self.path.exists():
+                self.known = {row.replication: row for row in self._read(self.path)}
+
+    @staticmethod
+    def _read(path: Path) -> Iterator[Row]:
+        for line in path.read_text().splitlines()[1:]:
+            yield Row(*map(int, line.split(",")))
+
+    def missing(self, replications: int) -> list[int]:
+        """First replications of the groups that are not all there."""
+        return [
+            first
+            for first in range(0, replications, TOGETHER)
+            if any(r not in self.known for r in range(first, min(first + TOGETHER, replications)))
+        ]
+
+    def add(self, rows: list[Row]) -> None:
+        """Keep more replications; a kill leaves the old file or the new one."""
+        self.known.update({row.replication: row for row in rows})
+        if self.path is not None:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            lines = [",".join(Row._fields), *(",".join(map(str, self.known[r])) for r in sorted(self.known))]
+            partial = self.path.with_suffix(".partial")
+            partial.write_text("\n".join(lines) + "\n")
+            partial.replace(self.path)
+
+    def rows(self, replications: int) -> list[Row]:
+        """The replications asked for."""
+        return [self.known[r] for r in range(replications)]
+
+
+def write(table: "pd.DataFrame", folder: Path) -> None:
+    """Table and figure as files: practice.csv, practice.md, practice.svg, practice.png."""
+    folder.mkdir(parents=True, exist_ok=True)
+    table.to_csv(folder / "practice.csv", index=False)
+    (folder / "practice.md").write_text(practice_markdown(table) + "\n")
+    figure = practice_figure(table)
+    with house_style():
+        figure.savefig(folder / "practice.svg", metadata={"Date": None})
+        figure.savefig(folder / "practice.png", dpi=200)
+
+
+def practice_markdown(table: "pd.DataFrame") -> str:
+    """One row per study, one column per method: mean pulls ± standard error, share of broken promises."""
+    methods = list(dict.fromkeys(table["method"]))
+    lines = ["| study | " + " | ".join(methods) + " |", "| --- |" + " ---: |" * len(methods)]
+    for _, group in table.groupby("study", sort=False):
+        rows = group.set_index("method").to_dict("index")
+        title = rows[methods[0]]["title"].replace("\n", " ")
+        lines.append(f"| {title} | " + " | ".join(_text(rows[name]) for name in methods) + " |")
+    return "\n".join(lines)
+
+
+def _text(row: dict[Any, Any]) -> str:
+    error = f" ± {row['standard_error']:,.0f}" if row["standard_error"] > 0 else ""
+    share = f"{100 * row['broken']:.1f} %"
+    return f"{row['pulls']:,.0f}{error}, {f'**{share}**' if _cheats(row) else share}"
+
+
+def _cheats(row: Any) -> bool:
+    """Whether it surely breaks the promise more often than it may."""
+    return bool(row["low"] > row["delta"])
+
+
+def practice_figure(table: "pd.DataFrame") -> "Figure":
+    """Pulls on the left, broken promises on the right; hollow where they are surely more than δ."""
+    with house_style():
+        titles = list(dict.fromkeys(table["title"]))
+        figure = new_figure(WIDE, 0.7 + 0.8 * len(titles))
+        left, right = figure.subplots(1, 2, sharey=True, width_ratios=(1.25, 1))
+        for axes in (left, right):
+            _bands(axes, len(titles))
+        step = 0.8 / len(METHODS)
+        for row in table.to_dict("records"):
+            order = [method.name for method in METHODS].index(row["method"])
+            y = titles.index(row["title"]) - 0.4 + step * (order + 0.5)
+            _mark(left, right, METHODS[order], row, y)
+        for place, delta in enumerate(table.groupby("study", sort=False)["delta"].first()):
+            right.plot([delta] * 2, [place - 0.45, place + 0.45], color="#777777", lw=0.8, ls=(0, (3, 2)))
+        right.text(float(table["delta"].iloc[0]), -0.52, "δ", color="#555555", fontsize=SMALL, ha="center")
+        _finish(left, right, titles)
+        figure.subplots_adjust(
+            left=0.15, right=0.97, top=1 - 0.58 / figure.get_figheight(), bottom=0.075, wspace=0.06
+        )
+    return figure
+
+
+def _mark(left: "Axes", right: "Axes", method: Method, row: dict[Any, Any], y: float) -> None:
+    cheats = _cheats(row)
+    look: dict[str, Any] = {
+        "marker": method.marker,
+        "color": method.colour,
+        "markerfacecolor": "white" if cheats else method.colour,
+        "markersize": 4,
+        "ls": "none",
+    }
+    left.errorbar(row["pulls"], y, xerr=2 * row["standard_error"], elinewidth=0.8, **look)
+    right.plot([row["low"], row["high"]], [y, y], color=method.colour, lw=0.9)
+    right.plot(row["broken"], y, clip_on=False, zorder=5, **look)
+
+
+def _bands(axes: "Axes", count: int) -> None:
+    for place in range(0, count, 2):
+        axes.axhspan(place - 0.5, place + 0.5, color="#f4f4f4", lw=0, zorder=0)
+    axes.grid(visible=False, axis="y")
+
+
+def _finish(left: "Axes", right: "Axes", titles: list[str]) -> None:
+    from matplotlib.lines import Line2D
+    from matplotlib.ticker import FuncFormatter, NullFormatter
+
+    left.set_xscale("log")
+    left.xaxis.set_major_formatter(FuncFormatter(lambda pulls, _: f"{pulls:,.0f}"))
+    left.xaxis.set_minor_formatter(NullFormatter())
+    left.set_xlabel("pulls until the answer (± 2 s.e.)")
+    left.set_yticks(range(len(titles)), titles)
+    left.set_ylim(len(titles) - 0.5, -0.5)
+    left.tick_params(axis="y", length=0)
+    right.tick_params(axis="y", length=0)
+    # a square root leaves room for what is rare and shows 0
+    right.set_xscale("function", functions=(lambda x: abs(x) ** 0.5, lambda x: x**2))
+    right.set_xlim(0, 1)
+    right.set_xticks([0, 0.01, 0.05, 0.2, 0.5, 1], ["0", "1 %", "5 %", "20 %", "50 %", "100 %"])
+    right.set_xlabel("promises broken (exact 95 % intervals)")
+    handles = [
+        Line2D([], [], color=m.colour, marker=m.marker, ls="none", markersize=4, label=m.name)
+        for m in METHODS
+    ]
+    handles.append(
+        Line2D([], [], color="#555555", marker="o", markerfacecolor="white", ls="none", markersize=4,
+               label="hollow: broken more often than δ")
+    )  # fmt: skip
+    figure = left.figure
+    figure.legend(
+        handles=handles, loc="upper center", ncol=4, frameon=False, columnspacing=1.2, handletextpad=0.2
+    )

@@ -1,0 +1,141 @@
+"""Whether a run gave what its policy promises: judged here, since a policy cannot see the truth."""
+
+from collections.abc import Mapping, Sequence, Set
+from fractions import Fraction
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lexbandits.simulation.replicate import Runs
+from lexbandits.world.instance import Instance
+
+ROUNDING = Fraction(1, 2**52)  # relative: 0.86 − 0.83 is 0.03, whatever the last digits of the three
+
+
+def kept(policy: str, settings: Mapping[str, Any], instance: Instance, runs: Runs) -> NDArray[np.bool_]:
+    """(R,) whether each run's answer is right by the promise of the policy with this name.
+
+    LexElimTol promises an acceptable arm (see `Tolerances`), a policy with target_size k above 1 that
+    its candidates are k best arms of its objective, every other one the lex-optimal arm.
+    """
+    if policy == "LexElimTol":
+        return _acceptable(Tolerances(settings, instance), runs)
+    size = settings.get("target_size", 1)
+    if size <= 1:
+        return lex_optimal(instance, runs)
+    values = instance.means[:, settings.get("objective", 0)]
+    worst_kept = np.where(runs.active, values, np.inf).min(axis=1)
+    best_left = np.where(runs.active, -np.inf, values).max(axis=1)
+    return np.asarray((runs.active.sum(axis=1) == size) & (worst_kept >= best_left))
+
+
+def lex_optimal(instance: Instance, runs: Runs) -> NDArray[np.bool_]:
+    """(R,) whether each recommendation is the lex-optimal arm."""
+    return np.asarray(runs.recommendation == instance.lex_optimal_arm)
+
+
+class Tolerances:
+    """What LexElimTol promises under its settings, asked of the true means.
+
+    Exact but for the rounding of the numbers as given: a gap equal to a tolerance is within it, and a
+    mean equal to a target meets it.
+    """
+
+    def __init__(self, settings: Mapping[str, Any], instance: Instance) -> None:
+        m = instance.n_objectives
+        self.means = [[Fraction(x) for x in row] for row in instance.settings["means"]]
+        self.order: Sequence[int] = settings.get("order") or range(m)
+        offered = settings.get("offered")
+        self.offered = frozenset(range(instance.n_arms) if offered is None else offered)
+        resolution = settings.get("resolution")
+        self.tolerance = _each(settings["tolerance"], m)
+        self.resolution = self.tolerance if resolution is None else _each(resolution, m)
+        self.targets = _each(settings.get("at_least"), m)
+        self.stops = settings.get("if_infeasible") == "stop"
+
+    def kept(self, answer: int, left: Mapping[int, int]) -> bool:
+        """Whether an answer is acceptable by the means, or by where each arm left: {arm: objective}."""
+        return self.accepts(answer) or self.accepts_course(answer, left)
+
+    @cache  # noqa: B019, as it lives for one call
+    def accepts(self, answer: int) -> bool:
+        """Whether no arm that deserves to reach an objective is better there by more than it may be.
+
+        B_1 is all arms offered; B_{i+1} is the answer and the arms of B_i within the tolerance of its best
+        on objective i. The answer must be within tolerance + resolution of the best of every B_i. Where
+        there is a target, those who meet it go on, and the answer may miss it by the resolution; if
+        nobody in B_i meets it, the objective may also be judged like any other or, where the policy stops
+        there, end the matter.
+        """
+        return answer in self.offered and self._accepts(answer, self.offered, 0)
+
+    def _accepts(self, answer: int, reached: Set[int], stage: int) -> bool:
+        if stage == len(self.order):
+            return True
+        i = self.order[stage]
+        if self.targets[i] is not None:
+            meeting = {arm for arm in reached if self._meets(arm, i)}
+            if self._nearly_meets(answer, i) and self._accepts(answer, meeting | {answer}, stage + 1):
+                return True
+            if meeting or self.stops:
+                return not meeting
+        if not self._within(answer, reached, i, self.tolerance[i] + self.resolution[i]):
+            return False
+        close = {arm for arm in reached if self._within(arm, reached, i, self.tolerance[i])}
+        return self._accepts(answer, close | {answer}, stage + 1)
+
+    def accepts_course(self, answer: int, left: Mapping[int, int]) -> bool:
+        """Whether, objective by objective, everybody who should stay stayed and nobody else did.
+
+        Of the arms that reached an objective, those within the tolerance of their best survive it, and
+        every survivor is within tolerance + resolution of that best. Targets as in `accepts`.
+        """
+        reached: Set[int] = self.offered
+        for i in self.order:
+            survivors = {arm for arm in reached if left.get(arm) != i}
+            if self.stops and self.targets[i] is not None and not any(self._meets(a, i) for a in reached):
+                break
+            if not self._fair(reached, survivors, i):
+                return False
+            reached = survivors
+        return answer in reached
+
+    def _fair(self, reached: Set[int], left: Set[int], i: int) -> bool:
+        out = reached - left
+        if self.targets[i] is not None:
+            nobody_wronged = not any(self._meets(arm, i) for arm in out)
+            if left and nobody_wronged and all(self._nearly_meets(arm, i) for arm in left):
+                return True
+            if any(self._meets(arm, i) for arm in reached):
+                return False
+        nobody_wronged = not any(self._within(arm, reached, i, self.tolerance[i]) for arm in out)
+        reach = self.tolerance[i] + self.resolution[i]
+        return bool(left) and nobody_wronged and all(self._within(arm, reached, i, reach) for arm in left)
+
+    def _within(self, arm: int, others: Set[int], i: int, limit: Fraction) -> bool:
+        best, mean = max(self.means[other][i] for other in others), self.means[arm][i]
+        return best - mean <= limit + ROUNDING * (abs(best) + abs(mean) + limit)
+
+    def _meets(self, arm: int, i: int) -> bool:
+        return self._above(arm, i, Fraction(0))
+
+    def _nearly_meets(self, arm: int, i: int) -> bool:
+        return self._above(arm, i, self.resolution[i])
+
+    def _above(self, arm: int, i: int, slack: Fraction) -> bool:
+        mean, target = self.means[arm][i], self.targets[i]
+        return bool(mean >= target - slack - ROUNDING * (abs(mean) + abs(target) + slack))
+
+
+def _acceptable(promise: Tolerances, runs: Runs) -> NDArray[np.bool_]:
+    rows = zip(runs.recommendation.tolist(), runs.left, strict=True)
+    exits = ((x, {arm: int(left[arm, 1]) for arm in np.flatnonzero(left[:, 0]).tolist()}) for x, left in rows)
+    return np.array([promise.kept(answer, left) for answer, left in exits], np.bool_)
+
+
+def _each(value: Any, count: int) -> list[Any]:
+    """One exact number, or None, per objective."""
+    values = [value] * count if value is None or np.ndim(value) == 0 else list(value)
+    return [None if x is None else Fraction(x) for x in values]

@@ -1,0 +1,70 @@
+"""Passes drawn ahead: results of all arms on one item after the other, for whoever asks for them in order."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from lexbandits.arrays import Counts, Vector
+from lexbandits.jit import kernel
+from lexbandits.policies.facts import PASS, State
+from lexbandits.policies.judgement import choose, finished, observe
+from lexbandits.policies.lexelim_tol import LexElimTol
+from lexbandits.simulation.trajectory import check_match
+from lexbandits.world.noise import stream
+from lexbandits.world.trials import Trials
+
+BLOCK = (
+    1 << 10
+)  # passes drawn at a time, whoever asks: a result depends on (seed, replication, pass, arm) alone
+
+
+class Tape:
+    """What each arm would give in each pass of one replication."""
+
+    def __init__(self, trials: Trials, seed: int, replication: int) -> None:
+        self.trials, self.seed, self.replication = trials, seed, replication
+        self._known = trials.passes(np.random.default_rng(0), 0)
+        self._blocks = self.blocks()
+
+    def blocks(self) -> Iterator[Vector]:
+        """(BLOCK, K, m) after (BLOCK, K, m), without end; nothing is kept."""
+        rng = stream(self.seed, self.replication)
+        while True:
+            yield self.trials.passes(rng, BLOCK)
+
+    def first(self, n: int) -> Vector:
+        """(n, K, m) the first n passes; they are kept."""
+        if len(self._known) < n:
+            missing = -(-(n - len(self._known)) // BLOCK)
+            self._known = np.concatenate([self._known, *(next(self._blocks) for _ in range(missing))])
+        return self._known[:n]
+
+
+@kernel
+def play_block(state: State, results: Vector, first: int, pending: Counts) -> bool:
+    """Play LexElim-Tol as long as its pass is among `results`, which begin with pass `first`.
+
+    Whether it is finished.
+    """
+    while not finished(state):
+        number = state.clock[PASS] - first
+        if number >= results.shape[0]:
+            return False
+        arm = choose(state, pending)
+        observe(state, arm, results[number, arm])
+    return True
+
+
+def play(policy: LexElimTol, tape: Tape, horizon: int) -> LexElimTol:
+    """A fresh copy of the policy after its run, one result after the other; ended soon after `horizon`.
+
+    Each result is that of its place, arm and pass, on the tape, so arms share the luck of common items.
+    """
+    check_match(policy, tape.trials.instance())
+    run, first = policy.fresh(), 0
+    pending = np.zeros(policy.n_arms, np.int64)
+    for results in tape.blocks():
+        if play_block(run.state, results, first, pending) or run.rounds >= horizon:
+            break
+        first += len(results)
+    return run
