@@ -12,11 +12,17 @@ from lexbandits import __version__
 if TYPE_CHECKING:
     import pandas as pd
 
+    from lexbandits.server.tokens import Tokens
     from lexbandits.world.instance import Instance
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 
-EXTRAS = {"distributed": "dask", "ray": "ray"}  # by the module that is missing
+EXTRAS = {  # by the module that is missing
+    "distributed": "dask",
+    "ray": "ray",
+    "fastapi": "serve",
+    "uvicorn": "serve",
+}
 
 Jobs = Annotated[int, typer.Option(help="Threads; -1 for one per core.")]
 Out = Annotated[Path, typer.Option(help="Where everything goes; started again, it goes on where it was.")]
@@ -277,3 +283,76 @@ def practice(
     benchmark.write(table, out)
     typer.echo((out / "practice.md").read_text())
     typer.echo(f"{out}: practice.csv, practice.md, practice.svg, practice.png")
+
+
+# --- the service
+
+Storage = Annotated[
+    str,
+    typer.Option(
+        envvar="LEXBANDITS_STORAGE",
+        help="A path, sqlite:///… or postgresql://…; passwords go into the variable.",
+    ),
+]
+
+
+@command
+def serve(
+    host: Annotated[
+        str, typer.Option(help="The address to listen on; beyond this machine only with tokens.")
+    ] = ("127.0.0.1"),
+    port: Annotated[int, typer.Option(help="0 for any that is free.", min=0, max=65535)] = 8787,
+    storage: Storage = "lexbandits.db",
+    allow_host: Annotated[
+        list[str] | None, typer.Option(help="A name that others know this service by; can be repeated.")
+    ] = None,
+) -> None:
+    """A service for a team: an API for workers and a page that shows every study live."""
+    from lexbandits.server.start import serve as run
+
+    run(storage, host, port, allow_host or (), say=lambda address: print(address, flush=True))
+
+
+token = typer.Typer(no_args_is_help=True, help="Who may use the service.")
+app.add_typer(token, name="token")
+
+
+@token.command("create")
+@plain_errors()
+def token_create(
+    name: Annotated[str, typer.Argument(help="Whose it is.")],
+    role: Annotated[
+        str, typer.Option(help="read (look), write (measure) or admin (make and change studies).")
+    ] = "write",
+    storage: Storage = "lexbandits.db",
+) -> None:
+    """Make a token and print it, once."""
+    typer.echo(_tokens(storage).create(name, role))
+
+
+@token.command("list")
+@plain_errors()
+def token_list(storage: Storage = "lexbandits.db") -> None:
+    """Show who has a token, never the token."""
+    import pandas as pd
+
+    rows = [row._asdict() for row in _tokens(storage).storage.tokens()]
+    frame = pd.DataFrame(rows, columns=["name", "role", "created", "last_used", "revoked"])
+    for column in ("created", "last_used", "revoked"):
+        times = pd.to_datetime(frame[column].astype(float), unit="s", utc=True).dt.strftime("%Y-%m-%d %H:%M")
+        frame[column] = times.astype(object).where(times.notna(), "")
+    print_table(frame)
+
+
+@token.command("revoke")
+@plain_errors()
+def token_revoke(name: str, storage: Storage = "lexbandits.db") -> None:
+    """Take a token back, from the next request on."""
+    _tokens(storage).revoke(name)
+
+
+def _tokens(storage: str) -> "Tokens":
+    from lexbandits.server.rooms import opened
+    from lexbandits.server.tokens import Tokens
+
+    return Tokens(opened(storage))

@@ -57,9 +57,13 @@ class Transaction(ABC):
 
     @abstractmethod
     def write(
-        self, events: Sequence[Event], leases: Sequence[Lease], gone: Sequence[int], request: Request | None
+        self,
+        events: Sequence[Event],
+        leases: Sequence[Lease],
+        gone: Sequence[int],
+        requests: Sequence[Request],
     ) -> None:
-        """Append events, add and drop leases, remember a request."""
+        """Append events, add and drop leases, remember requests."""
 
 
 class Storage(ABC):

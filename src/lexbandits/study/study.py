@@ -32,8 +32,10 @@ class Study:
     with a `Study` of its own; one object may be shared by threads and survives a fork.
     """
 
-    def __init__(self, storage: Storage, row: StudyRow, read_only: bool = False) -> None:
-        self._journal = Journal(storage, row, read_only)
+    def __init__(
+        self, storage: Storage, row: StudyRow, read_only: bool = False, journal: type[Journal] = Journal
+    ) -> None:
+        self._journal = journal(storage, row, read_only)
         self._lease = self._journal.fold().ledger.spec.lease
 
     @property
@@ -149,6 +151,10 @@ class Study:
     def release(self, trial: Trial | str) -> None:
         """Give a trial back unmeasured: its place is asked again under a new trial, the old id is refused."""
         self._journal.transact(lambda turn: asking.release(turn, trial))
+
+    def expire(self, trial: Trial | str) -> str:
+        """Declare an overdue trial's place missing now; the next ask of anybody would do it too."""
+        return self._journal.transact(lambda turn: asking.expire(turn, trial))
 
     def heartbeat(self, worker: str) -> None:
         """Say that a worker is alive: its leases that have not run out begin anew."""
