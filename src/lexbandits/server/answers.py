@@ -119,7 +119,7 @@ class AnswerOut(BaseModel):
 
 
 class EventOut(BaseModel):
-    """One line of the journal."""
+    """One line of the journal; `seconds` is its time since 1970, exactly."""
 
     seq: int
     kind: str
@@ -127,6 +127,7 @@ class EventOut(BaseModel):
     arm: str | None
     payload: dict[str, Any]
     at: str
+    seconds: float
     by: str | None
 
 

@@ -37,7 +37,7 @@ def plain(number: float) -> float | None:
 
 def event_words(event: Event) -> dict[str, Any]:
     """An event for JSON."""
-    return {**event._asdict(), "at": when(event.at)}
+    return {**event._asdict(), "at": when(event.at), "seconds": event.at}
 
 
 def _brief(event: Event) -> dict[str, Any]:

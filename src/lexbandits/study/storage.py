@@ -141,5 +141,6 @@ def open_storage(storage: "str | Path | Storage") -> Storage:
         extra = "postgres" if error.name == "psycopg" else "live"
         raise StorageError(f"{error.name} is needed: pip install 'lexbandits[{extra}]'") from error
     raise StorageError(
-        f"storage must be a path, sqlite:///…, postgresql://… or memory; got one that begins with {scheme}://"
+        f"storage must be a path, sqlite:///…, postgresql://…, http://… or memory; "
+        f"got one that begins with {scheme}://"
     )

@@ -5,7 +5,7 @@ import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
@@ -21,6 +21,9 @@ from lexbandits.study.journal import Journal, Turn
 from lexbandits.study.spec import Objective, Spec, difference, seconds, words_from_toml
 from lexbandits.study.storage import Storage, StudyRow, open_storage
 from lexbandits.study.trial import Trial
+
+if TYPE_CHECKING:
+    from lexbandits.study.remote import Service
 
 POLICY = "LexElimTol"
 
@@ -325,6 +328,9 @@ def create_study(
 
 def create_from_spec(spec: Spec, storage: str | Path | Storage, *, load_if_exists: bool) -> Study:
     """`create_study` from a whole spec."""
+    service = _service(storage)
+    if service is not None:
+        return service.create(spec, load_if_exists=load_if_exists)
     policy_settings = spec.policy_settings()
     make_policy(POLICY, policy_settings)  # refuses what the policy cannot do, before anything is written
     payload = {
@@ -342,10 +348,22 @@ def create_from_spec(spec: Spec, storage: str | Path | Storage, *, load_if_exist
             f"there is a study {spec.name!r} in {opened.shown}; load_if_exists=True opens it"
         )
     study = Study(opened, row)
-    differs = difference(study.spec, payload["spec"])
-    if differs:
-        raise SpecMismatchError(f"study {spec.name!r} in {opened.shown} asks another question: {differs}")
+    checked_same(study, payload["spec"], opened.shown)
     return study
+
+
+def checked_same(study: Study, asked: Any, where: str) -> None:
+    """Refuse a study that is there and asks another question."""
+    differs = difference(study.spec, asked)
+    if differs:
+        raise SpecMismatchError(f"study {study.name!r} in {where} asks another question: {differs}")
+
+
+def _service(storage: Any) -> "Service | None":
+    """The service behind an address, if it is one's."""
+    from lexbandits.study import remote
+
+    return remote.Service(storage) if remote.is_remote(storage) else None
 
 
 def study_from_toml(
@@ -361,6 +379,9 @@ def study_from_toml(
 
 def open_study(name: str, storage: str | Path | Storage, read_only: bool = False) -> Study:
     """A study that is there."""
+    service = _service(storage)
+    if service is not None:
+        return service.study(name)
     opened = open_storage(storage)
     row = opened.find(name)
     if row is None:
@@ -371,11 +392,18 @@ def open_study(name: str, storage: str | Path | Storage, read_only: bool = False
 
 def list_studies(storage: str | Path | Storage) -> list[str]:
     """The names of the studies in a storage."""
+    service = _service(storage)
+    if service is not None:
+        return service.names()
     return [row.name for row in open_storage(storage).studies()]
 
 
 def delete_study(name: str, storage: str | Path | Storage) -> None:
     """Delete a study with all its results, for good."""
+    service = _service(storage)
+    if service is not None:
+        service.delete(name)
+        return
     opened = open_storage(storage)
     row = opened.find(name)
     if row is None:
