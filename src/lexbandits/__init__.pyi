@@ -27,7 +27,7 @@ from lexbandits.study.errors import UnknownArmError as UnknownArmError
 from lexbandits.study.errors import UnknownStudyError as UnknownStudyError
 from lexbandits.study.errors import UnknownTrialError as UnknownTrialError
 from lexbandits.study.errors import ValueOutOfRange as ValueOutOfRange
-from lexbandits.study.spec import Objective as Objective
+from lexbandits.study.objective import Objective as Objective
 from lexbandits.study.study import Study as Study
 from lexbandits.study.study import create_study as create_study
 from lexbandits.study.study import delete_study as delete_study

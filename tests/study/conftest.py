@@ -6,7 +6,6 @@ import socket
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 
 import psycopg
@@ -23,6 +22,7 @@ class Server:
 
     def __init__(self, folder: Path, binaries: Path) -> None:
         self.folder, self.binaries = folder, binaries
+        self.ready = ""
         self.user = "postgres" if os.getuid() == 0 else ""
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
@@ -80,7 +80,12 @@ def server():
 
 @pytest.fixture
 def postgres(server):
-    return server.database(f"test_{time.monotonic_ns()}")
+    """The address of a database without tables."""
+    if not server.ready:
+        server.ready = server.database("tests")
+    with psycopg.connect(server.ready) as connection:
+        connection.execute("DROP SCHEMA public CASCADE; CREATE SCHEMA public")
+    return server.ready
 
 
 @pytest.fixture(params=["sqlite", "postgres"])

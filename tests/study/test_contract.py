@@ -67,6 +67,24 @@ def test_outcomes(storage):
     assert study.status.results == 3
 
 
+def test_record_needs_no_policy(address):
+    """For short-lived processes; who comes next folds it, and notes the end."""
+    study = create(address)
+    trials = study.ask_many(3 * 400)
+    light = lb.open_study("models", address)
+    assert light.record(trials[0], measure(trials[0].arm, 0)) == "recorded"
+    assert light.record(trials[0].id, measure(trials[0].arm, 0)) == "repeated"
+    assert not light._journal.fold().is_awake
+    with pytest.raises(lb.ConflictError):
+        light.record(trials[0], {"correct": 0.5})
+    for trial in trials[1:]:
+        light.record(trial, measure(trial.arm, trial.item))
+    assert "finished" not in kinds(light)
+    assert study.status.state == "finished"
+    assert kinds(light)[-1] == "finished"
+    assert study.answer.arm == "large"
+
+
 def test_missing_values(storage):
     study = create(storage)
     a, b, c, d = study.ask_many(4)

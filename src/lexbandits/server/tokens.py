@@ -6,7 +6,7 @@ import secrets
 import time
 
 from lexbandits.study.errors import AuthError, ConflictError, StorageError, StudyError
-from lexbandits.study.spec import checked_name
+from lexbandits.study.objective import checked_name
 from lexbandits.study.sql import SqlStorage, TokenRow
 
 ROLES = ("read", "write", "admin")  # look; measure; make, change and delete studies

@@ -2,14 +2,16 @@
 
 import math
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 
 from lexbandits.study.fold import Fold
 from lexbandits.study.ledger import EXPIRED, FAILED, LATE, OPEN, STATES, TOLD
-from lexbandits.study.spec import TRIAL_COLUMNS
+from lexbandits.study.trial import TRIAL_COLUMNS
+
+if TYPE_CHECKING:  # pandas is slow to import, and `tell` needs no table
+    import pandas as pd
 
 
 @dataclass(frozen=True)
@@ -199,8 +201,10 @@ def status_of(fold: Fold, now: float, leases: dict[int, float]) -> Status:
 # --- tables
 
 
-def trials_of(fold: Fold) -> pd.DataFrame:
+def trials_of(fold: Fold) -> "pd.DataFrame":
     """One row per trial, with the values as told in every state, late ones too."""
+    import pandas as pd
+
     ledger = fold.ledger
     states, places = ledger.column("state"), ledger.column("place")
     names = np.array([*STATES, "void"], dtype=object)
@@ -221,8 +225,10 @@ def trials_of(fold: Fold) -> pd.DataFrame:
     return pd.DataFrame(columns, columns=[*TRIAL_COLUMNS, *ledger.spec.names])
 
 
-def results_of(fold: Fold) -> pd.DataFrame:
+def results_of(fold: Fold) -> "pd.DataFrame":
     """One row per arm and objective: what was measured, and where its mean lies at the study's confidence."""
+    import pandas as pd
+
     ledger, policy = fold.ledger, fold.policy
     states, arms = ledger.column("state"), ledger.column("arm")
     means, intervals, counts = policy.means, policy.intervals, policy.counts

@@ -87,8 +87,17 @@ def take_all(turn: Turn, results: Sequence[Told]) -> list[str]:
     spec = turn.ledger.spec
     checked = [(number_of(turn, trial), spec.checked(values)) for trial, values in results]
     outcomes = [_take(turn, number, values) for number, values in checked]
+    outcomes = [
+        _worth(turn.fold, number) if outcome == "recorded" else outcome
+        for (number, _), outcome in zip(checked, outcomes, strict=True)
+    ]
     turn.settle()
     return outcomes
+
+
+def record(turn: Turn, trial: Trial | str, values: Any) -> str:
+    """Take one result without looking at what it means."""
+    return _take(turn, number_of(turn, trial), turn.ledger.spec.checked(values))
 
 
 def _take(turn: Turn, number: int, values: dict[str, float | None]) -> str:
@@ -102,7 +111,7 @@ def _take(turn: Turn, number: int, values: dict[str, float | None]) -> str:
         _check_exact(turn, number, values)
         over = ledger.end is not None
         turn.resolve("told", number, dict(values))
-        return "after the end" if over else _worth(turn.fold, number)
+        return "after the end" if over else "recorded"
     if state == EXPIRED:
         turn.resolve("told_late", number, dict(values))
         return "late"

@@ -49,6 +49,6 @@ class Event(NamedTuple):
 def from_rows(rows: Iterable[tuple[Any, ...]]) -> Iterator[Event]:
     """Rows of a storage back to events; the payloads are parsed in one go, which is much faster."""
     rows = list(rows)
-    payloads = json.loads(f"[{','.join(row[4] for row in rows)}]")
-    for (seq, kind, trial, arm, _, at, by), payload in zip(rows, payloads, strict=True):
-        yield Event(seq, kind, trial, arm, payload, at, by)
+    payloads = json.loads(f"[{','.join([row[4] for row in rows])}]")
+    for row, payload in zip(rows, payloads, strict=True):
+        yield Event(row[0], row[1], row[2], row[3], payload, row[5], row[6])

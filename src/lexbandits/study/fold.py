@@ -86,6 +86,11 @@ class Fold:
         self.ledger.apply(events)
 
     @property
+    def is_awake(self) -> bool:
+        """Whether anybody has looked at the policy yet."""
+        return self._policy is not None
+
+    @property
     def policy(self) -> PlacePolicy:
         """The policy after everything on record. Not to be changed: use a copy."""
         ledger = self.ledger
@@ -107,11 +112,14 @@ class Fold:
         return self._policy
 
     def _tell_until(self, policy: PlacePolicy, position: int) -> None:
-        if position == self._fills:
-            return
-        arms, places, values = self.ledger.filled(self._fills, position)
-        rewards = self.ledger.spec.signed(values)
-        policy.tell_many(arms, rewards, items=places)
+        ledger = self.ledger
+        if position == self._fills + 1:  # the usual case, told one by one
+            number = ledger.fills[self._fills]
+            reward = ledger.spec.signed(ledger.place_values(number))
+            policy.tell(ledger.arm[number], reward, item=ledger.place[number])
+        elif position > self._fills:
+            arms, places, values = ledger.filled(self._fills, position)
+            policy.tell_many(arms, ledger.spec.signed(values), items=places)
         self._fills = position
 
     def _compare(self, policy: PlacePolicy, recorded: dict[str, Any]) -> None:

@@ -7,17 +7,17 @@ from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import pandas as pd
-
 from lexbandits.study.errors import ConflictError, StudyError
 from lexbandits.study.journal import Turn
 from lexbandits.study.spec import arm_index, in_drawn_order
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from lexbandits.study.study import Study
 
 
-def take(turn: Turn, frame: pd.DataFrame, arm: str, fair: bool) -> int:
+def take(turn: Turn, frame: "pd.DataFrame", arm: str, fair: bool) -> int:
     """Append one event with all rows, each at its place."""
     ledger = turn.ledger
     if not isinstance(fair, bool):
@@ -26,7 +26,7 @@ def take(turn: Turn, frame: pd.DataFrame, arm: str, fair: bool) -> int:
         raise ConflictError(
             "results are imported before the first ask: later they would be chosen by looking"
         )
-    if not isinstance(frame, pd.DataFrame) or arm not in frame.columns:
+    if arm not in getattr(frame, "columns", ()):
         raise StudyError(f"a frame with a column {arm!r} of arms is needed, got {_columns(frame)}")
     names = ledger.spec.names
     if not set(names) & set(frame.columns):
@@ -61,12 +61,11 @@ def take(turn: Turn, frame: pd.DataFrame, arm: str, fair: bool) -> int:
 
 
 def _columns(frame: Any) -> str:
-    return (
-        ", ".join(map(str, frame.columns)) if isinstance(frame, pd.DataFrame) else repr(type(frame).__name__)
-    )
+    columns = getattr(frame, "columns", None)
+    return repr(type(frame).__name__) if columns is None else ", ".join(map(str, columns))
 
 
-def _places(turn: Turn, frame: pd.DataFrame, arms: list[str]) -> tuple[list[int], list[Any] | None]:
+def _places(turn: Turn, frame: "pd.DataFrame", arms: list[str]) -> tuple[list[int], list[Any] | None]:
     """The pass of each row, and the items of the new passes if the rows have items."""
     ledger, first = turn.ledger, turn.ledger.highest + 1
     if "item" not in frame.columns:

@@ -123,7 +123,7 @@ class Journal:
         return result
 
     def _warn(self) -> None:
-        if self._fold is None:
+        if self._fold is None or not self._fold.is_awake:
             return
         for column in set(self._fold.policy.repeating) - self._warned:
             self._warned.add(column)

@@ -16,7 +16,8 @@ import numpy as np
 from lexbandits.arrays import Vector
 from lexbandits.study.errors import StorageError, StorageVersionError
 from lexbandits.study.events import Event
-from lexbandits.study.spec import Objective, Spec, checked_arm, in_drawn_order
+from lexbandits.study.objective import Objective
+from lexbandits.study.spec import Spec, checked_arm, in_drawn_order
 
 STATES = ("open", "told", "failed", "expired", "late", "released", "imported")
 OPEN, TOLD, FAILED, EXPIRED, LATE, RELEASED, IMPORTED = range(len(STATES))
@@ -154,17 +155,19 @@ class Ledger:
     def filled(self, first: int, end: int) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any], Vector]:
         """Arms, passes and values of fills first .. end − 1; failures carry their agreed value."""
         numbers = np.array(self.fills[first:end], dtype=np.int64)
-        if end - first == 1:
-            number = numbers[0]
-            state, arms = np.array([self.state[number]]), np.array([self.arm[number]], np.int64)
-            places, values = np.array([self.place[number]], np.int64), np.array([self.told_values(number)])
-        else:
-            state, arms = self.column("state")[numbers], self.column("arm")[numbers].astype(np.int64)
-            places, values = self.column("place")[numbers], self.column("values")[numbers]
+        state, values = self.column("state")[numbers], self.column("values")[numbers]
+        for code in (FAILED, EXPIRED, LATE):
+            values[state == code] = self._agreed(code)
+        return self.column("arm")[numbers].astype(np.int64), self.column("place")[numbers], values
+
+    def place_values(self, number: int) -> Vector:
+        """`filled` of one trial: what its place counts as."""
+        state = self.state[number]
+        return np.array(self._agreed(state) if state in (FAILED, EXPIRED, LATE) else self.told_values(number))
+
+    def _agreed(self, state: int) -> list[float]:
         objectives = self.spec.objectives
-        values[state == FAILED] = [_or_nan(o.if_failed) for o in objectives]
-        values[(state == EXPIRED) | (state == LATE)] = [_or_nan(o.if_expired) for o in objectives]
-        return arms, places, values
+        return [_or_nan(o.if_failed if state == FAILED else o.if_expired) for o in objectives]
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Ledger) and self.to_bytes() == other.to_bytes()
@@ -190,8 +193,11 @@ class Ledger:
         self.open[number] = until
 
     def _on_told(self, event: Event) -> None:
-        values = [_or_nan(event.payload.get(name)) for name in self.spec.names]
-        missing = all(value != value for value in values)
+        values, missing = [], True
+        for name in self.spec.names:
+            value = event.payload.get(name)
+            values.append(math.nan if value is None else value)
+            missing = missing and value is None
         number = self._resolve(event, FAILED if missing else TOLD)
         self._set_values(number, values)
         self.fills.append(number)
@@ -269,8 +275,8 @@ class Ledger:
         self.resolved[number] = at
 
     def _set_values(self, number: int, values: list[float], exact: bool = True) -> None:
-        m = len(values)
-        self.values[number * m : (number + 1) * m] = array("d", values)
+        for column, value in enumerate(values, number * len(values)):
+            self.values[column] = value
         if exact and self.exact_columns:
             for column in self.exact_columns:
                 if values[column] == values[column]:

@@ -18,17 +18,13 @@ from lexbandits.study.answers import Answer, Status
 from lexbandits.study.asking import Told
 from lexbandits.study.errors import AuthError, StorageError, StudyError, StudyFinished, StudyPaused
 from lexbandits.study.events import Event
-from lexbandits.study.spec import TRIAL_COLUMNS, Objective, Spec, seconds
+from lexbandits.study.objective import Objective
+from lexbandits.study.spec import Spec, seconds
 from lexbandits.study.study import Study, open_study
-from lexbandits.study.trial import Trial
+from lexbandits.study.trial import TRIAL_COLUMNS, Trial
 
 PATIENCE = 60.0  # seconds to try again while the service is away or its storage is busy
 AGAIN = (502, 503, 504)
-
-
-def is_remote(storage: Any) -> bool:
-    """Whether an address is that of a service."""
-    return isinstance(storage, str) and storage.startswith(("http://", "https://"))
 
 
 class Service:
@@ -223,6 +219,8 @@ class RemoteStudy(Study):
     def tell_many(self, results: Any) -> list[str]:
         """Report many results at once: all or none."""
         return self.tell_ask(results, 0)[0]
+
+    record = tell
 
     def fail(self, trial: Trial | str, reason: str = "") -> str:
         """Report that a trial could not be measured."""

@@ -8,7 +8,7 @@ import math
 import re
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from datetime import timedelta
 from functools import cached_property
 from pathlib import Path
@@ -17,26 +17,13 @@ from typing import Any, Self
 import numpy as np
 
 from lexbandits.arrays import Vector
-from lexbandits.checks import positive, probability, real, whole
+from lexbandits.checks import positive, probability, whole
 from lexbandits.study.errors import StudyError, UnknownArmError, ValueOutOfRange
+from lexbandits.study.objective import Objective, checked_name, only_known
 
-TRIAL_COLUMNS = ("number", "id", "arm", "item", "state", "worker", "asked", "resolved")
-DIRECTIONS = ("maximize", "minimize")
 UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
-Noise = str | tuple[Any, ...]
-
-
 # --- small words
-
-
-def checked_name(what: str, name: Any) -> str:
-    """1 to 200 printable characters."""
-    if not isinstance(name, str):
-        raise TypeError(f"the name of {what} must be text, got {name!r}")
-    if not (1 <= len(name) <= 200 and name.isprintable()):
-        raise StudyError(f"the name of {what} must be 1 to 200 printable characters, got {name!r}")
-    return name
 
 
 def seconds(what: str, value: Any) -> float:
@@ -61,205 +48,6 @@ def duration(amount: float) -> str:
         if count >= 1 and count == int(count):
             return f"{int(count)}{unit}"
     return f"{amount!r}s"
-
-
-def _amount(what: str, value: Any, reference: float | None) -> float:
-    """A number >= 0, or a percentage of the reference."""
-    if isinstance(value, str):
-        match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*%\s*", value)
-        if match is None:
-            raise StudyError(f'{what} must be a number or a percentage such as "5%", got {value!r}')
-        if reference is None:
-            raise StudyError(
-                f"{what} is {value!r} of an unknown best, which nobody knows before the end: "
-                "say reference=, the number of which it is a percentage"
-            )
-        return float(match[1]) / 100 * abs(reference)
-    number = real(what, value)
-    if number < 0:
-        raise StudyError(f"{what} must not be negative, got {value!r}")
-    return number
-
-
-def _noise(what: str, value: Any) -> Noise:
-    """A kind of noise in its plain form: text, or a tuple of text and numbers."""
-    parts = (value,) if isinstance(value, str) else tuple(value) if isinstance(value, Sequence) else ()
-    match parts:
-        case ("gaussian" | "bernoulli" | "exact" | "finite_variance",):
-            return str(parts[0])
-        case ("bounded", low, high):
-            low, high = real(f"{what}'s lower bound", low), real(f"{what}'s upper bound", high)
-            if low >= high:
-                raise StudyError(f"{what}: the lower bound must be below the upper one, got {value!r}")
-            return ("bounded", low, high)
-        case ("sub_gaussian", sd) | ("sub_gaussian", sd, "dependent"):
-            return ("sub_gaussian", positive(f"{what}'s standard deviation", sd), *parts[2:])
-    raise StudyError(
-        f'{what} must be "gaussian", "bernoulli", ("bounded", low, high), ("sub_gaussian", sd), '
-        f'"finite_variance" or "exact", got {value!r}'
-    )
-
-
-# --- objectives
-
-
-@dataclass(frozen=True)
-class Objective:
-    """One measure, with the direction, unit and tolerance in which people speak of it.
-
-    `tolerance` is what does not matter, `resolution` how finely it is told apart (the tolerance, unless
-    said): numbers in the objective's unit or "5%" of `reference`. With `at_least` or `at_most` the
-    objective is met or not, and all arms that meet it tie. `noise` is a kind: "gaussian" (unknown
-    variance), "bernoulli", ("bounded", low, high), ("sub_gaussian", sd), "finite_variance", "exact".
-    `if_failed` and `if_expired` are the values that count then; without them the value is missing.
-    """
-
-    name: str
-    direction: str = "maximize"
-    _: KW_ONLY
-    tolerance: float | str | None = None
-    resolution: float | str | None = None
-    unit: str = ""
-    noise: Noise = "gaussian"
-    at_least: float | None = None
-    at_most: float | None = None
-    reference: float | None = None
-    if_failed: float | None = None
-    if_expired: float | None = None
-
-    def __post_init__(self) -> None:
-        checked_name("an objective", self.name)
-        if self.name in TRIAL_COLUMNS:
-            raise StudyError(
-                f"an objective cannot be called {self.name!r}: the table of trials has that column"
-            )
-        if self.direction not in DIRECTIONS:
-            raise StudyError(
-                f'{self}: the direction must be "maximize" or "minimize", got {self.direction!r}'
-            )
-        if not isinstance(self.unit, str):
-            raise TypeError(f"{self}: the unit must be text, got {self.unit!r}")
-        object.__setattr__(self, "noise", _noise(f"{self}: noise", self.noise))
-        for key in ("at_least", "at_most", "reference"):
-            if getattr(self, key) is not None:
-                object.__setattr__(self, key, real(f"{self}: {key}", getattr(self, key)))
-        self._check_target()
-        self._check_precision()
-        for key in ("if_failed", "if_expired"):
-            if getattr(self, key) is not None:
-                object.__setattr__(self, key, self.checked(getattr(self, key), key))
-
-    def __str__(self) -> str:
-        return f"objective {self.name!r}"
-
-    @property
-    def sign(self) -> int:
-        """What turns a value into one of which more is better."""
-        return 1 if self.direction == "maximize" else -1
-
-    @property
-    def target(self) -> float | None:
-        """The value to be met, as given."""
-        return self.at_most if self.at_least is None else self.at_least
-
-    @property
-    def bounds(self) -> tuple[float, float]:
-        """What values can be, as given."""
-        if self.noise == "bernoulli":
-            return 0.0, 1.0
-        if self.noise[0] == "bounded":
-            return float(self.noise[1]), float(self.noise[2])
-        return -math.inf, math.inf
-
-    @cached_property
-    def tolerance_in_unit(self) -> float:
-        """The tolerance as a number."""
-        return (
-            0.0 if self.tolerance is None else _amount(f"{self}: tolerance", self.tolerance, self.reference)
-        )
-
-    @cached_property
-    def resolution_in_unit(self) -> float:
-        """The resolution as a number: a tenth of a target that has neither it nor a tolerance."""
-        if self.resolution is not None:
-            return _amount(f"{self}: resolution", self.resolution, self.reference)
-        if self.tolerance is None and self.target is not None:
-            return abs(self.target) / 10
-        return self.tolerance_in_unit
-
-    def checked(self, value: Any, what: str = "") -> float:
-        """The value as a number, nan if missing; an error if it cannot be one of this objective."""
-        where = f"{self}{', ' + what if what else ''}"
-        if value is None:
-            return math.nan
-        if isinstance(value, (str, bytes)):
-            raise ValueOutOfRange(f"{where}: a value must be a number, got {value!r}")
-        try:
-            number = float(value)
-        except OverflowError:
-            number = math.inf
-        except (TypeError, ValueError):
-            if type(value).__name__ in ("NAType", "NaTType"):  # pandas' missing values
-                return math.nan
-            raise ValueOutOfRange(f"{where}: a value must be a number, got {value!r}") from None
-        if math.isinf(number):
-            raise ValueOutOfRange(f"{where}: a value must be finite, got {value!r}")
-        low, high = self.bounds
-        if not (low <= number <= high or math.isnan(number)):
-            raise ValueOutOfRange(f"{where}: a value must be in [{low:g}, {high:g}], got {value!r}")
-        return number
-
-    def as_json(self) -> dict[str, Any]:
-        """The words that make it again, without those left at their default."""
-        words = {f.name: getattr(self, f.name) for f in fields(self) if getattr(self, f.name) != f.default}
-        words.setdefault("direction", self.direction)
-        if isinstance(self.noise, tuple):
-            words["noise"] = list(self.noise)
-        return words
-
-    @classmethod
-    def from_json(cls, words: Any) -> Self:
-        """From the words of `as_json`, of a REST call or of TOML."""
-        if isinstance(words, cls):
-            return words
-        _only_known("an objective", words, [f.name for f in fields(cls)])
-        if "name" not in words:
-            raise StudyError(f"an objective needs a name, got {words!r}")
-        return cls(**words)
-
-    def _check_target(self) -> None:
-        if self.at_least is not None and self.at_most is not None:
-            raise StudyError(f"{self}: one target, at_least or at_most, not both")
-        wrong = "at_most" if self.direction == "maximize" else "at_least"
-        if getattr(self, wrong) is not None:
-            other = "minimize" if wrong == "at_most" else "maximize"
-            raise StudyError(
-                f'{self}: {wrong} goes with direction="{other}", got direction="{self.direction}"'
-            )
-
-    def _check_precision(self) -> None:
-        both = self.tolerance_in_unit, self.resolution_in_unit  # says what is wrong with either
-        if self.noise == "exact":
-            return
-        if self.tolerance is None and self.resolution is None and self.target is None:
-            raise StudyError(
-                f"{self} needs a tolerance (the difference that does not matter) or a resolution: "
-                "without either, two equal arms would be measured for ever"
-            )
-        if self.target is not None and both[1] == 0:
-            raise StudyError(f"{self}: a target needs a positive resolution, got {both[1]:g}")
-        if sum(both) == 0:
-            raise StudyError(
-                f"{self}: tolerance and resolution are both 0, so equal arms would never be settled"
-            )
-
-
-def _only_known(what: str, words: Any, known: Iterable[str]) -> None:
-    if not isinstance(words, Mapping):
-        raise TypeError(f"{what} must be a table of names and values, got {words!r}")
-    unknown = [key for key in words if key not in set(known)]
-    if unknown:
-        raise StudyError(f"{what} has no {unknown[0]!r}; it has {', '.join(sorted(known))}")
 
 
 # --- arms and the whole
@@ -321,7 +109,7 @@ class Spec:
     @classmethod
     def from_json(cls, words: Any) -> Self:
         """Check the words of a REST call, of TOML or of `create_study`."""
-        _only_known("a study", words, [f.name for f in fields(cls)])
+        only_known("a study", words, [f.name for f in fields(cls)])
         for key in ("name", "arms", "objectives"):
             if key not in words:
                 raise StudyError(f"a study needs {key}")
@@ -472,7 +260,7 @@ def words_from_toml(path: str | Path) -> dict[str, Any]:
             content = tomllib.load(file)
         except tomllib.TOMLDecodeError as error:
             raise StudyError(f"{path} is not TOML: {error}") from None
-    _only_known(str(path), content, ("study", "objectives", "arms"))
+    only_known(str(path), content, ("study", "objectives", "arms"))
     words = dict(content.get("study", {}))
     words |= {key: content[key] for key in ("objectives", "arms") if key in content}
     return words

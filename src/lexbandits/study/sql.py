@@ -125,7 +125,7 @@ class TokenRow(NamedTuple):
 
 
 ROWS_AT_ONCE = 1000  # of one INSERT
-FETCH = 50_000
+FETCH = 5_000  # small enough that what is parsed dies young
 EVENT_COLUMNS = 'seq, kind, trial, arm, payload, at, "by"'
 
 Statement = tuple[str, Sequence[Any]]
@@ -363,7 +363,7 @@ class _SqlTransaction(Transaction):
         join = "FROM (SELECT 1) AS one LEFT JOIN lexbandits_events ON study = ? AND seq >= ? ORDER BY seq"
         rows = self._rows(f"SELECT {EVENT_COLUMNS}, {self.storage.now} {join}", self.study, since)
         now = float(rows[0][7])
-        return now, [] if rows[0][0] is None else list(from_rows(row[:7] for row in rows))
+        return now, [] if rows[0][0] is None else list(from_rows(rows))
 
     def leases(self) -> dict[int, float]:
         return dict(self._rows("SELECT trial, until FROM lexbandits_leases WHERE study = ?", self.study))

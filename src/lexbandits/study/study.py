@@ -7,8 +7,6 @@ from concurrent.futures import Executor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import pandas as pd
-
 import lexbandits
 from lexbandits.checks import whole
 from lexbandits.study import asking, changes, imports, verification
@@ -18,11 +16,14 @@ from lexbandits.study.errors import SpecMismatchError, StudyError, StudyExistsEr
 from lexbandits.study.events import Event
 from lexbandits.study.fold import PlacePolicy, make_policy
 from lexbandits.study.journal import Journal, Turn
-from lexbandits.study.spec import Objective, Spec, difference, seconds, words_from_toml
+from lexbandits.study.objective import Objective
+from lexbandits.study.spec import Spec, difference, seconds, words_from_toml
 from lexbandits.study.storage import Storage, StudyRow, open_storage
 from lexbandits.study.trial import Trial
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from lexbandits.study.remote import Service
 
 POLICY = "LexElimTol"
@@ -147,6 +148,13 @@ class Study:
 
         return self._journal.transact(work)
 
+    def record(self, trial: Trial | str, values: Mapping[str, Any]) -> str:
+        """`tell` for short-lived processes: "recorded", "repeated" or "late", without waking the policy.
+
+        Whoever asks or looks next folds it, and notes the end if it brought it.
+        """
+        return self._journal.transact(lambda turn: asking.record(turn, trial, values))
+
     def fail(self, trial: Trial | str, reason: str = "") -> str:
         """Report that a trial could not be measured: its place is missing, or has the value `if_failed`."""
         return self._journal.transact(lambda turn: asking.fail(turn, trial, str(reason)))
@@ -203,11 +211,11 @@ class Study:
         policy: PlacePolicy = copy.copy(self._settled().policy)
         return policy
 
-    def results(self) -> pd.DataFrame:
+    def results(self) -> "pd.DataFrame":
         """One row per arm and objective."""
         return results_of(self._settled())
 
-    def trials(self) -> pd.DataFrame:
+    def trials(self) -> "pd.DataFrame":
         """One row per trial."""
         fold = self._settled()
         _ = fold.policy
@@ -225,7 +233,7 @@ class Study:
         """Write the trials (.csv, .parquet) or the journal (.jsonl)."""
         return imports.export(self, Path(path))
 
-    def import_results(self, frame: pd.DataFrame, arm: str = "arm", *, fair: bool) -> int:
+    def import_results(self, frame: "pd.DataFrame", arm: str = "arm", *, fair: bool) -> int:
         """Results measured before, one row each, before the first ask; how many rows it took.
 
         Rows that share the column `item` share a pass, else an arm's j-th row is pass j; an arm without a
@@ -361,9 +369,11 @@ def checked_same(study: Study, asked: Any, where: str) -> None:
 
 def _service(storage: Any) -> "Service | None":
     """The service behind an address, if it is one's."""
-    from lexbandits.study import remote
+    if not (isinstance(storage, str) and storage.startswith(("http://", "https://"))):
+        return None
+    from lexbandits.study.remote import Service
 
-    return remote.Service(storage) if remote.is_remote(storage) else None
+    return Service(storage)
 
 
 def study_from_toml(

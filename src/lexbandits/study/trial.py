@@ -3,6 +3,8 @@
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
+TRIAL_COLUMNS = ("number", "id", "arm", "item", "state", "worker", "asked", "resolved")  # then the objectives
+
 
 class Trial(NamedTuple):
     """Measure `arm` (on `item`, if the arms are measured on common items) and tell the values before `until`.

@@ -17,8 +17,6 @@ from concurrent.futures import (
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
 
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-
 from lexbandits.study.answers import Answer
 from lexbandits.study.errors import StorageError, StudyError
 from lexbandits.study.spec import seconds
@@ -150,6 +148,8 @@ def _bar(study: "Study", wanted: bool) -> Iterator[Callable[[], None]]:
     if not wanted:
         yield lambda: None
         return
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),

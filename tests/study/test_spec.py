@@ -1,0 +1,144 @@
+"""The question: what it may say, what is refused and in which words, and what the policy is told of it."""
+
+import json
+from datetime import timedelta
+
+import numpy as np
+import pytest
+from worlds import create, question
+
+import lexbandits as lb
+from lexbandits.study.spec import Spec, difference, duration, in_drawn_order, seconds
+
+
+def spec(*objectives, **changes):
+    words = {"name": "x", "arms": ["a", "b"], "objectives": objectives or question()["objectives"]}
+    return Spec.from_json({**words, **changes})
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        ({}, "needs a tolerance"),
+        ({"tolerance": "10%"}, "an unknown best"),
+        ({"tolerance": "ten"}, "percentage"),
+        ({"tolerance": -1}, "negative"),
+        ({"tolerance": 0}, "both 0"),
+        ({"tolerance": 1, "direction": "up"}, '"maximize" or "minimize", got \'up\''),
+        ({"tolerance": 1, "noise": "poisson"}, "noise must be"),
+        ({"tolerance": 1, "noise": ("bounded", 1, 0)}, "below the upper"),
+        ({"tolerance": 1, "noise": ("bounded", 0)}, "noise must be"),
+        ({"tolerance": 1, "at_most": 3}, 'goes with direction="minimize"'),
+        ({"tolerance": 1, "direction": "minimize", "at_least": 3}, 'goes with direction="maximize"'),
+        ({"at_least": 0}, "positive resolution"),
+        ({"tolerance": 1, "noise": "bernoulli", "if_failed": 2}, r"\[0, 1\]"),
+        ({"tolerance": 1, "colour": "red"}, "no 'colour'"),
+    ],
+)
+def test_objectives_that_are_refused(words, sentence):
+    with pytest.raises(lb.StudyError, match=sentence):
+        spec({"name": "score", **words})
+
+
+@pytest.mark.parametrize("name", ["", "x" * 201, "tab\there", "state", "number"])
+def test_names_that_are_refused(name):
+    with pytest.raises(lb.StudyError, match=r"printable|column"):
+        lb.Objective(name, tolerance=1)
+
+
+def test_names_may_have_spaces():
+    assert lb.Objective("time to first byte", tolerance=1).name == "time to first byte"
+    assert create(name="my study", arms=["an arm", "another arm"]).ask().arm == "an arm"
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"arms": ["a", "a"]}, "twice"),
+        ({"arms": []}, "at least one arm"),
+        ({"arms": "ab"}, "list"),
+        ({"arms": [3]}, "name"),
+        ({"delta": 0}, "delta"),
+        ({"delta": 1.5}, "delta"),
+        ({"max_arms": 1}, "max_arms"),
+        ({"budget": 0}, "budget"),
+        ({"lease": "soon"}, "duration"),
+        ({"lease": 0}, "lease"),
+        ({"items": []}, "items"),
+        ({"items": ["q", "q"]}, "twice"),
+        ({"items": "abc"}, "list"),
+        ({"if_infeasible": "panic"}, "go on"),
+        ({"seed": -1}, "seed"),
+        ({"max_failures": 0}, "max_failures"),
+        ({"colour": "red"}, "colour"),
+    ],
+)
+def test_studies_that_are_refused(changes, sentence, tmp_path):
+    with pytest.raises((lb.StudyError, ValueError, TypeError), match=sentence):
+        create(tmp_path / "s.db", **changes)
+    assert not (tmp_path / "s.db").exists(), "before anything is written"
+
+
+def test_tolerances_in_units():
+    cost = lb.Objective("cost", "minimize", unit="USD", tolerance="10%", reference=0.02)
+    assert cost.tolerance_in_unit == pytest.approx(0.002)
+    assert cost.resolution_in_unit == cost.tolerance_in_unit, "without a resolution it equals the tolerance"
+    assert lb.Objective("x", resolution=0.5).tolerance_in_unit == 0
+    assert lb.Objective("x", "minimize", at_most=0.01).resolution_in_unit == pytest.approx(0.001)
+    assert lb.Objective("size", noise="exact").tolerance_in_unit == 0
+
+
+def test_the_policy_sees_larger_is_better():
+    settings = spec(
+        lb.Objective("refusals", "minimize", at_most=0.01, resolution=0.005, noise="bernoulli"),
+        lb.Objective("correct", tolerance=0.02, noise="bernoulli"),
+        lb.Objective("latency", "minimize", tolerance=80, noise=("bounded", 0, 10_000)),
+        lb.Objective("cost", "minimize", tolerance=1, noise=("sub_gaussian", 2.0)),
+    ).policy_settings()
+    assert settings["noise"] == [
+        ["bounded", -1.0, 0.0],
+        "bernoulli",
+        ["bounded", -10_000.0, 0.0],
+        ["sub_gaussian", 2.0],
+    ]
+    assert settings["at_least"] == [-0.01, None, None, None]
+    lb.LexElimTol(**json.loads(json.dumps(settings)))
+    with_items = spec(lb.Objective("cost", tolerance=1, noise=("sub_gaussian", 2.0)), items=[1, 2])
+    assert with_items.policy_settings()["noise"] == [["sub_gaussian", 2.0, "dependent"]]
+
+
+def test_signs():
+    turned = spec().signed(np.array([[1.0, 0.0]]))
+    assert turned.tolist() == [[1.0, 0.0]]
+    assert not np.signbit(turned).any(), "no negative zeros"
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [("2s", 2.0), ("10m", 600.0), ("30d", 2_592_000.0), ("1.5h", 5400.0), ("250ms", 0.25), (7, 7.0)],
+)
+def test_durations(given, expected):
+    assert seconds("lease", given) == expected
+    assert seconds("lease", duration(expected)) == expected
+    assert seconds("lease", timedelta(seconds=expected)) == expected
+
+
+def test_a_spec_in_words_is_the_same_spec():
+    whole = spec(
+        lb.Objective("refusals", "minimize", at_most=0.01, resolution=0.005, noise="bernoulli", if_expired=1),
+        lb.Objective("latency", "minimize", unit="ms", tolerance="5%", reference=80, noise=("bounded", 0, 9)),
+        arms=["a", {"name": "b", "level": 3}],
+        items=["x", 2],
+        lease="90s",
+        max_arms=5,
+    )
+    words = json.loads(json.dumps(whole.as_json()))
+    assert Spec.from_json(words) == whole
+    assert difference(words, words) is None
+    assert difference(words, {**words, "delta": 0.1}) == "delta is 0.05 there and 0.1 here"
+
+
+def test_items_are_drawn_once_for_all():
+    """Never change this order: journals rest on it."""
+    assert in_drawn_order(["a", "b", "c", "d", 1, 2.5], 0) == in_drawn_order([2.5, 1, "d", "c", "b", "a"], 0)
+    assert in_drawn_order(range(8), 0) == [7, 0, 6, 1, 2, 5, 3, 4]

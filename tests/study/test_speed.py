@@ -1,0 +1,147 @@
+"""What a call costs the database, and an old journal to open: counted where possible, not timed."""
+
+import json
+import time
+from pathlib import Path
+
+import pytest
+from worlds import create, go_on, kinds, measure
+
+import lexbandits as lb
+from lexbandits.study import journal as journal_module
+from lexbandits.study.events import Event
+from lexbandits.study.ledger import Ledger
+from lexbandits.study.sql import SCHEMA
+
+GOOD = {"correct": 1, "latency": 10}
+OLD = Path(__file__).parent / "journals"
+
+
+class Counted:
+    """A cursor that counts; whatever else is asked goes to the real one."""
+
+    def __init__(self, cursor, seen):
+        self._cursor, self._seen = cursor, seen
+
+    def execute(self, statement, *values):
+        self._seen.append(" ".join(statement.split()))
+        return self._cursor.execute(statement, *values)
+
+    def __getattr__(self, name):
+        return getattr(self._cursor, name)
+
+
+@pytest.fixture
+def counted(address, monkeypatch):
+    """A study and the list of what its connection executes."""
+    study, seen = create(address), []
+    storage = study._journal.storage
+    real = storage._cursor
+    monkeypatch.setattr(storage, "_cursor", lambda: Counted(real(), seen))
+    study.tell(study.ask(), GOOD)
+    seen.clear()
+    return study, seen
+
+
+def cost(seen):
+    """Statements and commits; BEGIN is part of its commit, but for the lock that PostgreSQL takes with it."""
+    commits = seen.count("COMMIT")
+    lock = sum("pg_advisory" in statement for statement in seen)
+    own = [s for s in seen if s != "COMMIT" and not s.startswith("BEGIN")]
+    return len(own) + lock, commits
+
+
+def test_statements_of_ask_and_tell(counted):
+    study, seen = counted
+    study.tell(study.ask(worker="w"), GOOD)
+    statements, commits = cost(seen)
+    assert statements <= 6, seen
+    assert commits == 2
+
+
+def test_statements_of_tell_ask(counted):
+    study, seen = counted
+    trial = study.ask()
+    seen.clear()
+    study.tell_ask([(trial, GOOD)])
+    statements, commits = cost(seen)
+    assert statements <= 4, seen
+    assert commits == 1
+
+
+def test_many_results_are_one_transaction(counted):
+    study, seen = counted
+    trials = study.ask_many(700)
+    seen.clear()
+    study.tell_many([(trial, measure(trial.arm, trial.item)) for trial in trials])
+    assert cost(seen) <= (6, 1)
+
+
+# --- the cache
+
+
+def test_the_cache_saves_reading_and_may_be_lost(address, monkeypatch):
+    study = create(address)
+    go_on(study, 60)
+    study.withdraw("cot", "so")
+    go_on(study, 20)
+    monkeypatch.setattr(journal_module, "CACHE_EVERY", 50)
+    lb.open_study("models", address)  # puts it aside
+    go_on(study, 4)
+    asked = []
+    storage = lb.open_study("models", address)._journal.storage
+    real = storage.read
+    monkeypatch.setattr(
+        storage, "read", lambda s, since, most=None: asked.append(since) or real(s, since, most)
+    )
+    again = lb.open_study("models", storage)
+    assert asked[0] > 100
+    assert again._journal.fold().ledger == study._journal.fold().ledger
+    assert again.policy == study.policy
+    storage.put_cache(study._journal.row.id, 1, Ledger.to_bytes(create()._journal.fold().ledger))
+    assert lb.open_study("models", storage).policy == study.policy, "one of another journal is not believed"
+    with storage._writing(1) as cursor:
+        cursor.execute("DELETE FROM lexbandits_history")
+    assert lb.open_study("models", storage).policy == study.policy
+
+
+@pytest.mark.slow
+def test_a_million_events_open_in_seconds(tmp_path):
+    address = f"sqlite:///{tmp_path}/s.db?synchronous=OFF"
+    objectives = [lb.Objective("correct", tolerance=1e-6, noise="bernoulli")]
+    study = create(address, objectives=objectives)
+    events = []
+    for number in range(500_000):
+        arm, place = ("small", "large", "cot")[number % 3], number // 3
+        asked = {"pass": place, "nonce": number, "until": 2e9}
+        told = {"correct": (number * 7919) % 13 / 13}
+        events.append(Event(2 * number + 2, "asked", number, arm, asked, 1e9, "w"))
+        events.append(Event(2 * number + 3, "told", number, arm, told, 1e9, "w"))
+    with study._journal.storage.transaction(1) as transaction:
+        transaction.write(events, [], [], None)
+    del events
+    for limit in (6, 1):
+        start = time.process_time()
+        again = lb.open_study("models", address)
+        assert again.policy.rounds == 500_000
+        assert time.process_time() - start < 2 * limit, "twice the target: other tests run beside it"
+
+
+# --- journals of earlier versions
+
+
+@pytest.mark.parametrize("path", sorted(OLD.glob("*.jsonl")), ids=lambda path: path.stem)
+def test_journals_of_earlier_versions_open(path, storage):
+    events = [Event(**json.loads(line)) for line in path.read_text().splitlines()]
+    row, _ = storage.create("old", "", events[0].payload)
+    with storage.transaction(row.id) as transaction:
+        transaction.write(events[1:], [], [], None)
+    study = lb.open_study("old", storage)
+    assert study.verify().problems == ()
+    recorded = [event.payload for event in events if event.kind == "finished"][-1]
+    assert study.answer.arm == recorded["arm"]
+    assert kinds(study) == [event.kind for event in events]
+
+
+def test_there_is_a_journal_of_this_schema():
+    assert list(OLD.glob(f"schema-{SCHEMA}-*.jsonl")), "write one with tests/study/write_journal.py"
