@@ -158,6 +158,18 @@ def test_an_answer_on_finite_variance_is_never_certified():
     assert not policy.certified
 
 
+def test_a_value_that_carries_the_variance_is_named():
+    policy = make(2, 1, noise="finite_variance", noise_sd=None)
+    values = np.random.default_rng(0).standard_normal((700, 1))
+    values[0] = 1000.0
+    policy.tell_many([0, 1] * 350, values)
+    assert policy.strained == ((0, 0),)
+    calm = np.random.default_rng(0).standard_normal((2000, 1)) * 0.2 + np.tile([[0.0], [9.0]], (1000, 1))
+    calm[0] = 60.0
+    with pytest.warns(UserWarning, match="variance of arm 0 on objective 0"):
+        policy.fresh().tell_many([0, 1] * 1000, calm)
+
+
 def test_exact_objectives_take_one_pass():
     policy = make(3, 2, noise="exact", noise_sd=None, tolerance=0.0)
     policy.tell_many([0, 1, 2], [[1.0, 5.0], [2.0, 3.0], [2.0, 4.0]])
@@ -239,7 +251,7 @@ def test_a_simulated_run_is_what_asking_and_telling_gives():
         (["bounded", -1.0, 2.0], [0.0, -1.5], r"arm 1 on objective 1 .*\[-1.0, 2.0\].*-1.5"),
         ("gaussian", [math.inf, 0.0], "finite"),
         ("gaussian", ["high", 0.0], "numbers"),
-        ("gaussian", [0.0], "shape|2 numbers"),
+        ("gaussian", [0.0], "shape|columns|2 numbers"),
     ],
 )
 def test_bad_values_are_refused_before_anything_changes(noise, reward, message):

@@ -62,7 +62,7 @@ eighths = st.integers(0, 16).map(lambda k: k / 8)
 
 @pytest.mark.interpreted
 @given(st.data())
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=600, deadline=None)
 def test_whatever_intervals_hold_the_truth_the_promise_holds(data):
     """Lower ends are placed anywhere below the true differences, on the edges of the rules too."""
     K, m = data.draw(st.integers(2, 5)), data.draw(st.integers(1, 3))
@@ -71,6 +71,7 @@ def test_whatever_intervals_hold_the_truth_the_promise_holds(data):
     tol = data.draw(st.lists(st.sampled_from([0.0, 0.125, 0.5]), min_size=m, max_size=m))
     res = data.draw(st.lists(st.sampled_from([0.125, 0.25, 1.0]), min_size=m, max_size=m))
     at_least = data.draw(st.none() | st.lists(st.none() | eighths, min_size=m, max_size=m))
+    order = data.draw(st.permutations(range(m)))
     policy = lb.LexElimTol(
         K,
         m,
@@ -78,6 +79,7 @@ def test_whatever_intervals_hold_the_truth_the_promise_holds(data):
         tolerance=tol,
         resolution=res,
         at_least=at_least,
+        order=order,
         settle=data.draw(st.sampled_from(["answer", "all"])),
     )
     slack = st.sampled_from([0.0, 0.0, 0.125, 0.25, 0.5, 4.0, np.inf])
@@ -92,14 +94,37 @@ def test_whatever_intervals_hold_the_truth_the_promise_holds(data):
     policy.state.clock[0] = 10
     begin(policy.state)
     assert not policy.contradiction
-    given_up = [i for i, _ in policy.infeasible]
-    settled = policy.objective
+    given_up = [order.index(i) for i, _ in policy.infeasible]
+    settled = m if policy.objective == m else order.index(policy.objective)
+    means = [[row[i] for i in order] for row in means]
+    tol, res = [tol[i] for i in order], [res[i] for i in order]
+    at_least = None if at_least is None else [at_least[i] for i in order]
     gone = [m if p < 0 else p for p in policy.state.gone[:, 0].tolist()]
     assert survivors_kept(means, tol, res, gone, settled, at_least, given_up)
     if policy.finished:
         if settled < m:  # by its proof
             assert acceptable(means, tol, res, policy.recommendation, at_least, given_up)
         assert policy.recommendation in policy.candidates
+
+
+@pytest.mark.interpreted
+def test_who_is_beaten_by_others_on_a_later_objective_may_still_deserve_to_go_on():
+    """Arm 1 beats 2 on objective 1, but does not deserve to get there; 2 does, and is best on objective 2."""
+    means = [[1.0, 0.5, 0.0], [0.5, 0.75, 0.0], [1.0, 0.5, 2.0]]
+    tol, res = [0.25] * 3, [0.5] * 3
+    policy = lb.LexElimTol(3, 3, delta=0.1, tolerance=tol, resolution=res)
+    lows = policy.state.lows
+    for i in range(3):
+        for a in range(3):
+            for b in range(3):
+                lows[i, a, b] = min(means[a][i] - means[b][i], 0.0)
+    lows[1, 1, 2], lows[1, 1, 0] = 0.25 + 1e-9, -np.inf
+    lows[1, 2, 1] = -0.25 - 1e-9
+    policy.state.clock[0] = 10
+    begin(policy.state)
+    assert policy.candidates == (0, 1)
+    assert not acceptable(means, tol, res, 0)
+    assert not policy.finished
 
 
 # --- error rates on edges, every kind

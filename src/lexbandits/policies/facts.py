@@ -22,7 +22,7 @@ from lexbandits.evidence.interval import (
     told_difference,
     worth_looking,
 )
-from lexbandits.evidence.kinds import BOUNDED, EXACT, Kind
+from lexbandits.evidence.kinds import BOUNDED, EXACT, FINITE_VARIANCE, Kind
 from lexbandits.evidence.moments import push, push_squares
 from lexbandits.jit import apart, kernel
 from lexbandits.policies.base import Arms, eliminate
@@ -75,9 +75,9 @@ def moments(table: Vector, row: int, i: int) -> tuple[float, float, float, float
 
 @kernel
 def push_value(table: Vector, row: int, i: int, kind: Kind, value: float) -> None:
-    """Add a stored value to a row of moments."""
+    """Add a stored value to a row of moments: five where an interval or a warning needs them."""
     n, mean, m2 = table[row, i, 0], table[row, i, 1], table[row, i, 2]
-    if kind.code >= BOUNDED:
+    if kind.code >= BOUNDED or (kind.code == FINITE_VARIANCE and table.shape[2] == 5):
         n, mean, m2, m3, m4 = push(n, mean, m2, table[row, i, 3], table[row, i, 4], value)
         table[row, i, 3] = m3
         table[row, i, 4] = m4

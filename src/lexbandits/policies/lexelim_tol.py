@@ -9,6 +9,7 @@ docs/proofs.md proves it.
 
 import copy
 import math
+import warnings
 from collections.abc import Sequence
 from typing import Any, Self
 
@@ -17,6 +18,7 @@ from numpy.typing import ArrayLike
 
 from lexbandits.arrays import Counts, Vector
 from lexbandits.checks import checked_settings, different, each_objective, whole
+from lexbandits.evidence.finite_variance import one_value_dominates
 from lexbandits.evidence.kinds import (
     BOUNDED,
     EXACT,
@@ -164,7 +166,7 @@ class LexElimTol(PlacePolicy):
             clock,
             who,
             values=np.zeros((K, m)),
-            singles=np.zeros((K, m, depth)),
+            singles=np.zeros((K, m, 5 if self.large_sample else depth)),
             pairs=np.zeros((n_pairs, m, depth)),
             lows=np.full((m, K, K), -math.inf),
             bounds=np.tile([-math.inf, math.inf], (m, K, 1)),
@@ -194,6 +196,17 @@ class LexElimTol(PlacePolicy):
         level = math.log(m * pairs / settings["delta"]) + half
         target_level = np.full(m, math.log(2 * self.max_arms * m / settings["delta"]))
         return np.stack([slack, slack + fine, target, target - fine, level, target_level], axis=1)
+
+    def _go_on(self) -> None:
+        super()._go_on()
+        if self.finished and self.strained:
+            arm, i = self.strained[0]
+            warnings.warn(
+                f"one value may carry a quarter of the variance of arm {arm} on objective {i}: the answer, "
+                'which rests on "finite_variance", may be wrong more often than delta',
+                UserWarning,
+                stacklevel=3,
+            )
 
     def amended(
         self,
@@ -274,6 +287,17 @@ class LexElimTol(PlacePolicy):
     def large_sample(self) -> bool:
         """Whether the promise is only approximate, as the noise is only known to have a variance."""
         return any(kind.code == FINITE_VARIANCE for kind in self._kinds)
+
+    @property
+    def strained(self) -> tuple[tuple[int, int], ...]:
+        """(arm, objective) where one value may carry a quarter of a variance only known to be finite."""
+        singles = self.state.singles
+        return tuple(
+            (arm, i)
+            for i, kind in enumerate(self._kinds)
+            for arm in range(self.max_arms)
+            if kind.code == FINITE_VARIANCE and one_value_dominates(*singles[arm, i, [0, 2, 4]].tolist())
+        )
 
     @property
     def infeasible(self) -> tuple[tuple[int, tuple[int, ...]], ...]:

@@ -103,6 +103,11 @@ class PlacePolicy(Policy):
     _waiting: Waiting
 
     @property
+    def finished(self) -> bool:
+        """Whether the policy has its answer."""
+        return bool(self.state.clock[OVER])
+
+    @property
     def folded(self) -> int:
         """Passes that are over: the number of the current one."""
         return int(self.state.clock[PASS])
