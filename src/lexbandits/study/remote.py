@@ -4,6 +4,7 @@ import math
 import os
 import secrets
 import time
+import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from datetime import datetime
@@ -49,6 +50,7 @@ class Service:
             timeout = httpx2.Timeout(90.0, connect=10.0)
             self._client = httpx2.Client(base_url=self.shown, headers=headers, timeout=timeout)
             self._pid = os.getpid()
+            weakref.finalize(self, _close, self._client, self._pid)
         return self._client
 
     def call(
@@ -339,6 +341,11 @@ class RemoteStudy(Study):
     def note(self, text: str) -> None:
         """A remark for the record."""
         self._once("POST", "/notes", {"text": text})
+
+
+def _close(client: Any, pid: int) -> None:
+    if pid == os.getpid():
+        client.close()
 
 
 def _id(trial: Trial | str) -> str:
