@@ -5,7 +5,13 @@ QUESTION = {
     "arms": ["small", {"name": "large", "tokens": 200}, "cot"],
     "objectives": [
         {"name": "correct", "tolerance": 0.1, "noise": "bernoulli"},
-        {"name": "latency", "direction": "minimize", "unit": "ms", "tolerance": 2, "noise": ["bounded", 0, 100]},
+        {
+            "name": "latency",
+            "direction": "minimize",
+            "unit": "ms",
+            "tolerance": 2,
+            "noise": ["bounded", 0, 100],
+        },
     ],
 }
 MODELS = "/api/studies/models"

@@ -6,6 +6,7 @@ from fastapi import Header, Path, Query
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
 from lexbandits.server.guard import name_in_path
+from lexbandits.study.spec import seconds
 
 HUGE = 1e50  # a fourth power of it is still a number
 LONGEST_LEASE = 366 * 86400.0
@@ -30,6 +31,12 @@ def _encodable(text: str) -> str:
     return text
 
 
+def _not_too_long(lease: float | str) -> float | str:
+    if seconds("lease", lease) > LONGEST_LEASE:
+        raise ValueError(f"must be at most {LONGEST_LEASE / 86400:g}d")
+    return lease
+
+
 _described = {"pattern": PRINTABLE}
 Name = Annotated[
     str,
@@ -46,10 +53,11 @@ Number = Annotated[float, Field(ge=-HUGE, le=HUGE)]
 Amount = (
     Annotated[float, Field(ge=0, le=HUGE)] | Annotated[str, Field(max_length=40, pattern=r"^\d+(\.\d+)?%$")]
 )
-Lease = (
+Lease = Annotated[
     Annotated[float, Field(gt=0, le=LONGEST_LEASE)]
-    | Annotated[str, Field(max_length=20, pattern=r"^\d{1,9}(\.\d{1,9})?(ms|s|m|h|d)$")]
-)
+    | Annotated[str, Field(max_length=20, pattern=r"^\d{1,9}(\.\d{1,9})?(ms|s|m|h|d)$")],
+    AfterValidator(_not_too_long),
+]
 Value = bool | Number | None
 Values = Annotated[dict[Name, Value], Field(max_length=MOST_OBJECTIVES)]
 Item = Annotated[str, Field(max_length=1000), AfterValidator(_encodable)] | Annotated[

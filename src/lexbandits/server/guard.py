@@ -11,6 +11,7 @@ from fastapi import Request, Response
 from fastapi.routing import APIRoute
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from lexbandits.server.problems import Refused, problem
@@ -110,6 +111,8 @@ class StrictRequest(Request):
                         if size > LARGEST:
                             raise _too_large()
                         chunks.append(chunk)
+            except ClientDisconnect:
+                raise Refused(400, "the connection was closed before the body had come") from None
             except TimeoutError:
                 raise Refused(408, f"the body did not arrive within {PATIENCE:g} s") from None
             self._body = b"".join(chunks)

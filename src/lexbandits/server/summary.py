@@ -129,7 +129,7 @@ def trial_rows(
     fold: Fold, leases: dict[int, float], state: str | None, since: int, limit: int
 ) -> tuple[list[dict[str, Any]], int | None]:
     """Up to `limit` trials from number `since` on, and the number to go on from."""
-    ledger = fold.ledger
+    ledger, _ = fold.ledger, fold.policy  # which knows whose results are void
     states = ledger.column("state")[since:]
     wanted = np.ones(len(states), bool) if state is None else states == STATES.index(state)
     numbers = (np.flatnonzero(wanted) + since).tolist()
@@ -139,6 +139,9 @@ def trial_rows(
 
 def _trial_row(fold: Fold, leases: dict[int, float], number: int) -> dict[str, Any]:
     ledger = fold.ledger
+    state = STATES[ledger.state[number]]
+    if state == "told" and fold.is_void(ledger.place[number]):
+        state = "void"
     worker, until = ledger.worker[number], ledger.until[number]
     if ledger.state[number] == OPEN:
         until = leases.get(number, ledger.open[number])
@@ -148,7 +151,7 @@ def _trial_row(fold: Fold, leases: dict[int, float], number: int) -> dict[str, A
         "id": trial_id(fold, number),
         "arm": ledger.arm_names[ledger.arm[number]],
         "item": ledger.item(ledger.place[number]),
-        "state": STATES[ledger.state[number]],
+        "state": state,
         "worker": ledger.workers[worker] if worker >= 0 else None,
         "asked": when(ledger.asked[number]),
         "until": when(until),

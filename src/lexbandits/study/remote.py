@@ -19,10 +19,12 @@ from lexbandits.study.answers import Answer, Status
 from lexbandits.study.asking import Told
 from lexbandits.study.errors import AuthError, StorageError, StudyError, StudyFinished, StudyPaused
 from lexbandits.study.events import Event
+from lexbandits.study.fold import Fold, PlacePolicy
 from lexbandits.study.objective import Objective
 from lexbandits.study.spec import Spec, seconds
 from lexbandits.study.study import Study, open_study
 from lexbandits.study.trial import TRIAL_COLUMNS, Trial
+from lexbandits.study.verification import Verification, replay
 
 PATIENCE = 60.0  # seconds to try again while the service is away or its storage is busy
 AGAIN = (502, 503, 504)
@@ -292,6 +294,17 @@ class RemoteStudy(Study):
                 yield Event(**{key: row["seconds" if key == "at" else key] for key in Event._fields})
             following = page["next"]
 
+    @property
+    def policy(self) -> PlacePolicy:
+        """The policy behind it, replayed here from the journal."""
+        fold = Fold()
+        fold.apply(self.events())
+        return fold.policy
+
+    def verify(self) -> Verification:
+        """Replay the journal here and compare it with what was recorded there."""
+        return replay(self.events())
+
     # --- changes
 
     def _once(self, method: str, path: str, body: Any = None) -> None:
@@ -350,8 +363,10 @@ def _close(client: Any, pid: int) -> None:
 
 def _id(trial: Trial | str) -> str:
     identity = trial.id if isinstance(trial, Trial) else trial
-    if not isinstance(identity, str):
-        raise errors.UnknownTrialError(f"a trial is what ask gave, or its id, got {trial!r}")
+    if identity is not None and not isinstance(identity, str):
+        raise TypeError(f"a trial is what ask gave, or its id, got {trial!r}")
+    if identity is None or not 1 <= len(identity) <= 40:
+        raise errors.UnknownTrialError(f"no study hands out a trial {identity!r}")
     return quote(identity, safe="")
 
 
