@@ -109,8 +109,8 @@ export function race(model, forecast) {
   if (model.results === 0) return null;
   const end = forecast && !model.finished ? forecast.results : null;
   const last = model.results + (end ? Math.min(end.high, 20 * model.results) : 0);
-  const axis = axisOf(0, last, 4);
-  axis.ticks = axis.ticks.filter((value) => value >= 0 && value <= last);
+  const axis = axisOf(0, last, 4, 0, 0.03);
+  axis.ticks = [...axis.ticks.filter((value) => value <= last && Math.abs(value - model.results) > 0.12 * last), model.results].sort((a, z) => a - z);
   const rows = model.arms.map((arm) => {
     const stop = arm.exit ? arm.exit.after ?? (arm.exit.kind === "withdrawn" ? null : model.results) : model.results;
     const on = arm.exit && arm.exit.at >= 0 ? model.objectives[arm.exit.at].name : null;
@@ -132,7 +132,7 @@ export function race(model, forecast) {
   const hint = end ? `Results counted, from the first to now, and on to the end that is likely. Shaded: between ${about(end.low)} and ${about(end.high)} more.`
     : model.finished ? "Results counted, of all arms together, until the end." : "Results counted, of all arms together, from the first to now.";
   return panel("race", "Who left when", hint, figure("d3", h("div", { class: "ends" }, h("span", null, ""), end && h("span", null, "likely end")), rows, axis, draw,
-    ticks(axis, count), "When it left"));
+    ticks(axis, (value) => value === model.results ? `${count(value)}${model.finished ? "" : " now"}` : count(value)), "When it left"));
 }
 
 // --- the certificate
@@ -152,7 +152,7 @@ export function certificate(model) {
   const silent = model.objectives.filter(({ state }) => state === "not needed").map(({ name }) => name);
   return panel("certificate", "What the certificate says", null,
     h("p", null, `With probability at least ${percent(1 - answer.delta)}, over everything this study looked at and whenever it looked:`),
-    h("table", { class: "mini" }, h("tbody", null, rivals.map((arm) => h("tr", { "data-key": arm.name }, h("th", { scope: "row" }, arm.name), h("td", null, said(arm)))),
+    h("table", { class: "mini cert" }, h("tbody", null, rivals.map((arm) => h("tr", { "data-key": arm.name }, h("th", { scope: "row" }, arm.name), h("td", null, said(arm)))),
       silent.length > 0 && h("tr", { class: "mut" }, h("th", { scope: "row" }, silent.join(", ")), h("td", null, "nothing is claimed: it was not needed")))),
     h("p", { class: "hint" }, "Rests on: noise as declared, items drawn anew in each pass, results lost for reasons that have nothing to do with their values."));
 }

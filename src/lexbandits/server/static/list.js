@@ -13,7 +13,8 @@ const FILTERS = {
 
 export function listView({ studies, next, role }, filter) {
   if (!studies.length) return nothing(role);
-  const shown = studies.filter(FILTERS[filter][1]);
+  const group = (study) => study.state === "measuring" ? 0 : study.certified ? 1 : 2;
+  const shown = studies.filter(FILTERS[filter][1]).sort((a, z) => group(a) - group(z));
   return [
     h("div", { class: "bar" }, h("h1", { class: "say", tabindex: -1 }, ...sentence(studies))),
     h("div", { class: "filter", role: "group", "aria-label": "Show" }, Object.entries(FILTERS).map(([key, [name, fits]]) =>

@@ -34,7 +34,7 @@ const routeOf = () => {
 };
 
 function moved() {
-  if (location.hash === "#view") {
+  if (location.hash === "#view" && state.route) {
     history.replaceState(null, "", state.route?.study == null ? "#/" : `#/study/${encodeURIComponent(state.route.study)}`);
     $("view").focus();
     return;

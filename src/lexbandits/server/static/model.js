@@ -102,12 +102,13 @@ function bandOf(objective, arms) {
   return objective.smaller ? [best, best + objective.tolerance] : [best - objective.tolerance, best];
 }
 
-export function axisOf(low, high, wanted = 3) {
+/** An axis with at most `most` round ticks, and room at both ends. */
+export function axisOf(low, high, most = 4, before = 0.04, after = before) {
   const width = high - low || Math.abs(high) || 1;
-  const [from, to] = [low - 0.04 * width, low + 1.04 * width];
-  const rough = width / wanted;
-  const power = 10 ** Math.floor(Math.log10(rough));
-  const step = [1, 2, 5, 10].find((factor) => factor * power >= rough) * power;
+  const [from, to] = [low - before * width, low + (1 + after) * width];
+  const inside = (step) => Math.floor(to / step) - Math.ceil(from / step) + 1;
+  const power = 10 ** Math.floor(Math.log10(width / most));
+  const step = [1, 2, 5, 10, 20].map((factor) => factor * power).find((each) => inside(each) <= most);
   const ticks = [];
   for (let tick = Math.ceil(from / step) * step; tick <= to && ticks.length < 12; tick += step) ticks.push(tick);
   const digits = Math.max(0, -Math.floor(Math.log10(step) + 1e-9));

@@ -128,15 +128,18 @@ function strip(model, forecast) {
   const silent = model.workers.filter((worker) => worker.until && Date.parse(worker.until) <= now());
   const busy = model.workers.filter((worker) => worker.open > 0).length;
   const worst = model.arms.reduce((a, z) => z.failed > a.failed ? z : a, model.arms[0]);
+  const strained = worst.failed >= 3 && worst.failed > 0.02 * worst.results;
+  const failedWords = model.failed > worst.failed ? `${count(model.failed)} failed, ${count(worst.failed)} on ${worst.name}` : `${count(model.failed)} failed: ${worst.name}`;
+  const failures = model.failed === 0 ? `${count(model.expired)} ${plural(model.expired, "lease")} ran out` : strained ? attention(failedWords) : failedWords;
   const tiles = [
     ["Results", count(model.results), [`${count(model.open)} open`, model.waiting > 0 && `${count(model.waiting)} wait`].filter(Boolean).join(", ")],
     forecast && !model.finished && ["Still needed, forecast", `≈ ${about(forecast.results.median)}`, `${about(forecast.results.low)}–${about(forecast.results.high)} in 8 of 10 runs`],
     model.budget != null ? ["Budget left", count(Math.max(0, model.budget - model.handed_out)), `of ${count(model.budget)} trials`] : !forecast && ["Handed out", count(model.handed_out), "trials, no limit set"],
     ["Wrong with probability", model.finished && !model.answer.certified ? "–" : `≤ ${percent(model.delta)}`, model.answer.certified ? "for the whole study" : model.finished ? "nothing is certified" : "when it is certified"],
-    ["Workers", [count(busy), h("small", null, ` of ${count(model.workers.length)} measuring`)], silent.length > 0 ? attention(`${listed(silent.slice(0, 2).map(({ name }) => name))} silent`) : "", silent.length > 0],
-    ["Overdue", count(model.overdue), model.overdue > 0 ? attention(model.waiting > 0 ? `${plural(model.overdue, "holds", "hold")} back ${count(model.waiting)}` : "leases ran out") : "no lease ran out", model.overdue > 0],
+    model.finished ? ["Workers", count(model.workers.length), "measured"] : ["Workers", [count(busy), h("small", null, ` of ${count(model.workers.length)} measuring`)], silent.length > 0 ? attention(`${listed(silent.slice(0, 2).map(({ name }) => name))} silent`) : "", silent.length > 0],
+    !model.finished && ["Overdue", count(model.overdue), model.overdue > 0 ? attention(model.waiting > 0 ? `${plural(model.overdue, "holds", "hold")} back ${count(model.waiting)}` : "leases ran out") : "no lease ran out", model.overdue > 0],
     ["Late", count(model.late), model.late > 0 ? "kept, not counted" : "all in time"],
-    ["Missing", count(lost), lost === 0 ? "none failed" : model.failed > 0 ? attention(`${count(worst.failed)} of ${count(model.failed)} failed: ${worst.name}`) : `${count(model.expired)} leases ran out`, model.failed > 0],
+    ["Missing", count(lost), lost === 0 ? "none failed" : failures, strained],
   ].filter(Boolean);
   return h("dl", { class: "strip", "data-key": "strip" }, tiles.map(([name, value, more, strained]) =>
     h("div", { class: strained ? "att" : null, "data-key": name }, h("dt", null, name), h("dd", { class: "v" }, value), h("dd", { class: "n" }, more))));
