@@ -11,11 +11,11 @@ INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 paper: $(READY)  ## reproduce the paper: results/paper/report.html
 	$(BIN)/lexbandits paper --out results/paper
 
-test: $(READY) browser database  ## all tests but the long ones, compiled; then a short run of the kernels interpreted
+test: $(READY) .venv-fuzz/.ready browser database  ## all tests but the long ones, compiled; then a short run of the kernels interpreted
 	$(BIN)/python -m pytest -m "not slow"
 	LEXBANDITS_JIT=0 $(BIN)/python -m pytest -q -m interpreted
 
-test-slow: $(READY) database  ## error rates over thousands of seeds, workers killed for long
+test-slow: $(READY) .venv-fuzz/.ready database  ## error rates over thousands of seeds, workers killed for long
 	$(BIN)/python -m pytest -m slow
 
 check: $(READY)  ## format, lint, types, layers
@@ -48,6 +48,12 @@ $(READY): pyproject.toml constraints.txt
 	.venv-bench/bin/python -m pip install --quiet --disable-pip-version-check --requirement $<
 	touch $@
 
+# The service is tried out by a fuzzer, apart since its pytest plugin would load with every test.
+.venv-fuzz/.ready: tests/server/fuzzer.txt
+	$(PYTHON) -m venv --clear .venv-fuzz
+	.venv-fuzz/bin/python -m pip install --quiet --disable-pip-version-check --requirement $<
+	touch $@
+
 # The report is looked at in a real browser: Debian's Chromium, installed where that is possible.
 browser:
 	@if ! command -v chromium >/dev/null && [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
@@ -66,4 +72,4 @@ database:
 	fi
 
 clean:
-	rm -rf $(VENV) .venv-bench results .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) .venv-bench .venv-fuzz results .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

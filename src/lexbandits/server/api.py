@@ -60,21 +60,28 @@ def _words() -> Iterator[None]:
         raise Refused(422, str(error)) from error
 
 
+_STUDY, _TRIAL = "$response.body#/name", "$response.body#/trials/0/id"
+
+
 def _link(operation: str, description: str, **parameters: str) -> dict[str, Any]:
     return {"operationId": operation, "description": description, "parameters": parameters}
 
 
-def _links(trial: bool = False) -> dict[str, Any]:
-    """What one can do with a study that was made, or with the first trial that was handed out."""
-    if trial:
-        where = {"study": "$request.path.study", "trial": "$response.body#/trials/0/id"}
-        return {
-            name: _link(name, f"{name} the first trial", **where) for name in ("tell", "release", "expire")
-        }
-    where = {"study": "$response.body#/name"}
-    return {
-        name: _link(name, f"{name} of this study", **where) for name in ("ask", "summary", "events", "delete")
-    }
+def _links(names: str, phrase: str, **parameters: str) -> dict[str, Any]:
+    return {name: _link(name, f"{name} {phrase}", **parameters) for name in names.split()}
+
+
+MADE = {  # what one can do with a study that was made
+    **_links(
+        "ask summary spec events trials results tell_many heartbeat note", "of this study", study=_STUDY
+    ),
+    **_links("delete add_arm set_state reorder set_budget", "of this study", study=_STUDY),
+    **_links("withdraw restore", "its first arm", study=_STUDY, arm="$request.body#/arms/0"),
+    **_links("amend", "its first objective", study=_STUDY, objective="$request.body#/objectives/0/name"),
+}
+HANDED_OUT = _links(
+    "tell correct release expire", "the first trial", study="$request.path.study", trial=_TRIAL
+)
 
 
 # --- looking
@@ -165,7 +172,7 @@ def _handed_out(room: Room, handed: list[Trial], wanted: bool) -> dict[str, Any]
 @measure.post(
     "/{study}/trials",
     status_code=201,
-    responses={201: {"model": answers.Trials, "links": _links(trial=True)}, **problems(404, 409)},
+    responses={201: {"model": answers.Trials, "links": HANDED_OUT}, **problems(404, 409)},
 )
 def ask(request: Request, study: StudyName, body: bodies.AskBody, key: Key = None) -> Response:
     """Hand out trials; the same ones again for the same Idempotency-Key. None when the study is over."""
@@ -245,9 +252,7 @@ def _changed(room: Room, status: int = 200) -> Response:
         return JSONResponse({"name": reader.name, "seq": reader.seq}, status)
 
 
-@decide.post(
-    "", status_code=201, responses={201: {"model": answers.Changed, "links": _links()}, **problems(409)}
-)
+@decide.post("", status_code=201, responses={201: {"model": answers.Changed, "links": MADE}, **problems(409)})
 def create(request: Request, body: bodies.StudyBody) -> Response:
     """A new study."""
     rooms = _rooms(request)

@@ -10,7 +10,9 @@ from fastapi import FastAPI, Response
 from fastapi.responses import FileResponse, JSONResponse
 from fastapi.routing import APIRoute
 from fastapi.staticfiles import StaticFiles
-from starlette.types import ASGIApp
+from starlette.applications import Starlette
+from starlette.routing import Mount
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from lexbandits import __version__
 from lexbandits.server import answers, api, problems
@@ -19,6 +21,7 @@ from lexbandits.server.rooms import Rooms
 from lexbandits.server.tokens import Tokens
 
 THREADS = 64  # requests at work at once; more wait
+OURS = ("/api/", "/healthz", "/openapi.json", "/vendor/")  # what is not a file of the page
 STATIC = Path(__file__).parent / "static"
 
 
@@ -60,9 +63,15 @@ def make_app(rooms: Rooms, tokens: Tokens, hosts: Iterable[str] = (), numbers: b
             path, media_type="text/javascript", headers={"Cache-Control": "public, max-age=86400"}
         )
 
-    app.mount("/", StaticFiles(directory=STATIC, html=True))
     _describe(app)
-    return Guard(app, hosts, numbers)
+    page = Starlette(routes=[Mount("/", StaticFiles(directory=STATIC, html=True))])
+    problems.install(page)
+
+    async def front(scope: Scope, receive: Receive, send: Send) -> None:
+        chosen = page if scope["type"] == "http" and not scope["path"].startswith(OURS) else app
+        await chosen(scope, receive, send)
+
+    return Guard(front, hosts, numbers)
 
 
 def _operation(route: APIRoute) -> str:

@@ -11,7 +11,7 @@ from lexbandits.study.spec import seconds
 HUGE = 1e50  # a fourth power of it is still a number
 LONGEST_LEASE = 366 * 86400.0
 MOST_ARMS, MOST_OBJECTIVES, MOST_ITEMS, MOST_RESULTS = 200, 20, 100_000, 1000
-PRINTABLE = r"^[^\x00-\x1f\x7f-\xa0\xad\ud800-\udfff]+$"
+PRINTABLE = r"^[^\x00-\x1f\x7f-\xa0\xad]+$"
 
 
 def _printable(text: str) -> str:
@@ -76,20 +76,35 @@ class Body(BaseModel):
         return self.model_dump(exclude_unset=True)
 
 
+Noise = (
+    Literal["gaussian", "bernoulli", "exact", "finite_variance"]
+    | Annotated[
+        list[Literal["bounded", "sub_gaussian", "dependent"] | Number], Field(min_length=2, max_length=3)
+    ]
+)
+_some: Any = {"type": "number", "exclusiveMinimum": 0}
+
+
 class ObjectiveBody(Body):
     """One measure, in order of priority."""
+
+    # what the study layer asks for, so that who reads only the description can make a study
+    model_config = ConfigDict(
+        json_schema_extra={
+            "anyOf": [
+                {"required": ["tolerance"], "properties": {"tolerance": _some}},
+                {"required": ["resolution"], "properties": {"resolution": _some}},
+                {"required": ["noise"], "properties": {"noise": {"const": "exact"}}},
+            ],
+        }
+    )
 
     name: Name
     direction: Literal["maximize", "minimize"] = "maximize"
     tolerance: Amount | None = None
     resolution: Amount | None = None
     unit: Annotated[str, Field(max_length=50), AfterValidator(_encodable)] = ""
-    noise: (
-        Literal["gaussian", "bernoulli", "exact", "finite_variance"]
-        | Annotated[
-            list[Literal["bounded", "sub_gaussian", "dependent"] | Number], Field(min_length=2, max_length=3)
-        ]
-    ) = "gaussian"
+    noise: Noise = "gaussian"
     at_least: Number | None = None
     at_most: Number | None = None
     reference: Number | None = None
@@ -105,11 +120,32 @@ class ArmBody(Body):
     name: Name
 
 
+EXAMPLE: Any = {
+    "name": "prompts",
+    "arms": ["small", "large"],
+    "objectives": [
+        {"name": "correct", "tolerance": 0.02, "noise": "bernoulli"},
+        {
+            "name": "latency",
+            "direction": "minimize",
+            "unit": "ms",
+            "tolerance": 80,
+            "noise": ["bounded", 0, 10000],
+        },
+    ],
+}
+
+
 class StudyBody(Body):
     """A question: the same words as in TOML."""
 
+    model_config = ConfigDict(json_schema_extra={"examples": [EXAMPLE]})
+
     name: Name
-    arms: Annotated[list[Name | ArmBody], Field(min_length=1, max_length=MOST_ARMS)]
+    arms: Annotated[
+        list[Name | ArmBody],
+        Field(min_length=1, max_length=MOST_ARMS, json_schema_extra={"uniqueItems": True}),
+    ]
     objectives: Annotated[list[ObjectiveBody], Field(min_length=1, max_length=MOST_OBJECTIVES)]
     delta: Annotated[float, Field(gt=0, lt=1)] = 0.05
     max_arms: Annotated[int, Field(ge=1, le=MOST_ARMS)] | None = None

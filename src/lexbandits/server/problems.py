@@ -1,12 +1,14 @@
 """What is refused and why, as application/problem+json."""
 
 import logging
+import re
 from http import HTTPStatus
 from typing import Any
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
+from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 
 from lexbandits.server.tokens import UnknownTokenError, WeakTokenError
@@ -90,11 +92,21 @@ def _message(error: Any) -> str:
     return f"{error['msg']}{': ' if more else ''}{more}"[:200]
 
 
-def _of_http(_: Request, error: Exception) -> JSONResponse:
+def _of_http(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, HTTPException)
     answer = problem(error.status_code, str(error.detail))
     answer.headers.update(error.headers or {})
+    if error.status_code == 405 and isinstance(request.app, FastAPI):
+        answer.headers["Allow"] = ", ".join(_allowed(request.app, request.scope["path"]))
     return answer
+
+
+def _allowed(app: FastAPI, path: str) -> list[str]:
+    """The methods of a path; the router knows only those of the first function there."""
+    for template, methods in app.openapi()["paths"].items():
+        if re.fullmatch(re.sub(r"\{\w+\}", "[^/]+", template), path):
+            return [method.upper() for method in methods]
+    return ["GET"]
 
 
 def _of_refused(_: Request, error: Exception) -> JSONResponse:
@@ -106,7 +118,7 @@ def _unforeseen(_: Request, error: Exception) -> JSONResponse:
     return problem(500, "an error of the service; its log says more")
 
 
-def install(app: FastAPI) -> None:
+def install(app: Starlette) -> None:
     """Every error of the service in one form."""
     app.add_exception_handler(StudyError, _of_study)
     app.add_exception_handler(RequestValidationError, _of_body)

@@ -62,7 +62,7 @@ function decidingByTarget(model, objective) {
   const heads = h("div", { class: "ends" }, ["← ", " →"].map((arrow, side) =>
     h("span", null, side === 0 && arrow, side === better ? "within the limit" : side === worse ? "beyond it" : "", side === 1 && arrow)));
   return panel("deciding", [`What decides now: ${objective.name}, against the limit`],
-    `An arm leaves once its whole interval is ${smaller ? "above" : "below"} ${objective.full(target)}. It stays once all of it is ${smaller ? "below" : "above"} the dashed line (limit and resolution, ${objective.full(far)}).`,
+    `An arm leaves once its whole interval is ${smaller ? "above" : "below"} ${withUnit(given(target), objective.unit)}. It stays once all of it is ${smaller ? "below" : "above"} the dashed line (limit and resolution, ${withUnit(given(far), objective.unit)}).`,
     figure("d3", heads, rows, axis, (row) => [band(axis, objective.band, 0, ROW), upright(axis, target, "limit"), upright(axis, far, "limit dash"),
       s("line", { class: "grid", x1: 0, x2: "100%", y1: ROW / 2, y2: ROW / 2 }), whisker(axis, row, ROW / 2, row.look ? "out" : "in")],
     ticks(axis, (value) => number(value, axis.digits)), "Mean, and where it stands"));
@@ -88,13 +88,14 @@ function decidingByDifferences(model, objective) {
     return { name: row.rival, look: gone ? "gone" : null, mean: difference, low: flipped(row.high), high: flipped(row.low),
       said: [h("span", { class: "v" }, text), " ", said], label: `${row.rival} less ${model.leader}: ${text}, ${said}` };
   }).sort((a, z) => Boolean(a.look) - Boolean(z.look) || (smaller ? a.mean - z.mean : z.mean - a.mean));
-  const ends = rows.filter((row) => !row.look).flatMap(({ mean, low, high }) => [mean, low, high]).filter((end) => end != null);
+  const ends = rows.flatMap(({ look, mean, low, high }) => look ? [mean] : [mean, low, high]).filter((end) => end != null);
   const axis = axisOf(Math.min(...ends, -reach), Math.max(...ends, reach), 4);
-  const leader = { name: model.leader, look: "lead", said: "compared with", label: `${model.leader}: the others are compared with it` };
-  const worse = `worse than ${model.leader}`;
-  const heads = h("div", { class: "ends" }, h("span", null, `← ${smaller ? "better" : worse}`), h("span", null, `${smaller ? worse : "better"} →`));
+  const leader = { name: model.leader, look: "lead", said: "reference", label: `${model.leader}: the others are compared with it` };
+  const worse = ["worse", h("span", { class: "than" }, ` than ${model.leader}`)];
+  const unit = (value) => withUnit(given(value), objective.unit);
+  const heads = h("div", { class: "ends" }, h("span", null, "← ", smaller ? "better" : worse), h("span", null, smaller ? worse : "better", " →"));
   return panel("deciding", [`What decides now: ${objective.name}, against ${model.leader}`],
-    `Differences on the same items. An arm is out once its whole interval is worse than ${objective.full(tolerance)}, the shaded part that does not matter; it ties once all of it lies between the dashed lines (with the resolution, ${objective.full(reach)}).`,
+    `Differences on the same items. An arm is out once its whole interval is worse by more than ${unit(tolerance)} (shaded: does not matter); it ties once all of it lies between the dashed lines (with the resolution, ${unit(reach)}).`,
     figure("d3", heads, [leader, ...rows], axis, (row) => [
       band(axis, [-tolerance, tolerance], 0, ROW), upright(axis, -reach, "limit dash"), upright(axis, reach, "limit dash"), upright(axis, 0, "zero"),
       s("line", { class: "grid", x1: 0, x2: "100%", y1: ROW / 2, y2: ROW / 2 }),

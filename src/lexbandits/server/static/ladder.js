@@ -83,9 +83,9 @@ function upright(objective, look) {
 // --- a row
 
 function row(model, arm) {
-  const look = arm.state === "answer" ? "ans" : arm.exit ? "out" : null;
+  const look = arm.state === "answer" && model.results > 0 ? "ans" : arm.exit ? "out" : null;
   return h("tr", { role: "row", class: look, "data-key": arm.name },
-    h("th", { scope: "row", role: "rowheader", class: "arm" }, b(arm.name), h("span", { class: arm.state === "answer" ? "is" : null }, standing(model, arm)),
+    h("th", { scope: "row", role: "rowheader", class: "arm", title: arm.name.length > 40 ? arm.name : null }, b(arm.name), h("span", { class: arm.state === "answer" && model.results > 0 ? "is" : null }, standing(model, arm)),
       arm.exit?.kind === "withdrawn" && h("p", { class: "why" }, arm.exit.why)),
     model.objectives.map((objective) => cell(model, arm, objective)),
     h("td", { role: "cell", class: "num" }, count(arm.results), h("span", { class: "s" }, troubles(arm))),
@@ -94,7 +94,7 @@ function row(model, arm) {
 }
 
 function standing(model, arm) {
-  if (arm.state === "answer") return model.answer.certified ? "the answer" : model.results === 0 ? "listed first" : model.finished ? "best guess" : "answer so far";
+  if (arm.state === "answer" && model.results > 0) return model.answer.certified ? "the answer" : model.finished ? "best guess" : "answer so far";
   if (!arm.exit) return model.finished && model.answer.certified ? "ties with the answer" : "candidate";
   if (arm.exit.kind === "withdrawn") return "withdrawn";
   return arm.exit.after == null ? "out" : `out after ${count(arm.exit.after)}`;
@@ -118,7 +118,7 @@ function cell(model, arm, objective) {
   return h("td", { ...common, class: objective.state === "settling" ? "now" : null },
     h("div", { class: "cell" },
       h("span", { class: "m" }, objective.text(value.mean)),
-      h("span", { class: "r" }, value.mean == null ? "not measured" : span(value.low, value.high, objective.digits)),
+      h("span", { class: "r" }, value.mean == null ? h("span", { class: "unseen" }, "not measured") : span(value.low, value.high, objective.digits)),
       plot(model, arm, objective, value, leaves)),
     leaves && h("p", { class: "why" }, b("Out: "), arm.exit.why));
 }

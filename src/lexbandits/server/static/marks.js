@@ -33,7 +33,7 @@ export function whisker(axis, { mean, low, high }, y, look, ringed = false) {
   if (!axis || mean == null) return [];
   const line = { class: `mark ${look}` };
   const known = [low ?? axis.from, high ?? axis.to];
-  const cap = (value) => value != null && s("line", { ...line, x1: axis.x(value), x2: axis.x(value), y1: y - 4, y2: y + 4 });
+  const cap = (value) => value != null && value >= axis.from && value <= axis.to && s("line", { ...line, x1: axis.x(value), x2: axis.x(value), y1: y - 4, y2: y + 4 });
   return [
     s("line", { ...line, x1: axis.x(known[0]), x2: axis.x(known[1]), y1: y, y2: y }),
     cap(low), cap(high),

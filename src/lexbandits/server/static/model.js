@@ -90,7 +90,7 @@ function place(objective, arms) {
   objective.band = bandOf(objective, inside);
   if (objective.isTarget) ends.push(objective.target);
   else if (objective.band) ends.push(...objective.band);
-  objective.axis = ends.length ? axisOf(Math.min(...ends), Math.max(...ends)) : null;
+  objective.axis = known.length ? axisOf(Math.min(...ends), Math.max(...ends)) : null;
 }
 
 /** What does not matter, seen from the best; or what meets the target. An end that is open is infinite. */

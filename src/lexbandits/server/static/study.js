@@ -5,7 +5,7 @@ import { certificate, deciding, forecastPanel, panel, race } from "./figures.js"
 import { ladder } from "./ladder.js";
 import { attention, pill } from "./marks.js";
 import { armsInWords } from "./model.js";
-import { about, ago, capital, clockTime, count, inWords, lasting, leaseWords, listed, now, percent, plural } from "./words.js";
+import { about, ago, capital, clockTime, count, given, inWords, lasting, leaseWords, listed, now, percent, plural, withUnit } from "./words.js";
 
 export function studyView(model, { trials, forecast, role, can }) {
   const quiet = [deciding(model), certificate(model), race(model, forecast), forecastPanel(model, forecast), latest(model)].filter(Boolean);
@@ -45,7 +45,7 @@ function sentence(model, forecast) {
   const offered = arms.filter((arm) => arm.exit?.kind !== "withdrawn").length;
   const among = answer.candidates.length === offered ? armsInWords(offered) : `${inWords(answer.candidates.length)} of ${armsInWords(offered)}`;
   if (model.results === 0 && state === "measuring") {
-    return ["No results yet. ", settlingNow && quiet(b(settlingNow.name), ` is settled first, among ${among}`, needed(forecast, ", then the rest by order"))];
+    return ["No results yet. ", settlingNow && quiet(b(settlingNow.name), ` is settled first, among ${among}`, needed(forecast, ", then the others in order"))];
   }
   const open = settlingNow && [b(settlingNow.name), ` ${state === "measuring" ? "is being settled" : "is not settled"} among ${among}`];
   if (state === "measuring") return [b(answer.arm), " is the answer so far, not yet certain. ", quiet(open, needed(forecast, ""))];
@@ -95,8 +95,8 @@ function mostDepends(model) {
   if (objective.isTarget) return [`Open on ${objective.name}: `, b(listed(open.map((row) => row.rival).slice(0, 4))), open.length > 4 && ` and ${inWords(open.length - 4)} more`, "."];
   const [row] = open.sort((a, z) => (z.high - z.low) - (a.high - a.low));
   const ahead = objective.smaller ? row.difference < 0 : row.difference > 0;
-  return ["Widest open: ", b(row.rival), ` is ${objective.full(Math.abs(row.difference))} ${ahead ? "worse" : "better"} than ${model.leader} on ${objective.name}, and `,
-    `${objective.full(objective.tolerance)} does not matter.`];
+  return ["Most open: ", b(row.rival), ` is ${objective.full(Math.abs(row.difference))} ${ahead ? "worse" : "better"} than ${model.leader} on ${objective.name}, and `,
+    `${withUnit(given(objective.tolerance), objective.unit)} does not matter.`];
 }
 
 // --- what one may do
