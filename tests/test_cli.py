@@ -55,7 +55,7 @@ def test_a_place_that_cannot_be_written_is_named(command, tmp_path):
 @pytest.mark.parametrize(("backend", "module"), [("ray", "ray"), ("dask:tcp://localhost:1", "distributed")])
 def test_a_backend_that_is_not_installed_names_its_extra(backend, module, cells, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, module, None)
-    extra = f"lexbandits[{backend.partition(':')[0]}]"
+    extra = f'pip install "lexbandits[{backend.partition(":")[0]}]"'
     refused(extra, "simulate", cells, "--out", tmp_path / "out", "--backend", backend)
 
 
@@ -75,7 +75,7 @@ def test_paper_writes_the_report_and_prints_the_verdicts(tmp_path):
 def test_paper_judges_one_claim_alone(tmp_path):
     done = run("paper", "--out", tmp_path, "--claim", "far-yellow-arm", "--replications", 2)
     assert done.exit_code == 0
-    statements = {claim.name: claim.statement for claim in section_of("far-yellow-arm").claims}
+    statements = {claim.name: claim.statement for claim in section_of("far-yellow-arm").CLAIMS}
     assert statements["far-yellow-arm"] in done.output
     assert not list(tmp_path.glob("*.html"))
 

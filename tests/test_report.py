@@ -14,7 +14,7 @@ FLAGS = [
     "--disable-background-networking", "--disable-component-update", "--disable-sync",
 ]  # fmt: skip
 ALL = tuple(paper.SECTIONS.values())
-CLAIMS = [claim for section in ALL for claim in section.claims]
+CLAIMS = [claim for section in ALL for claim in section.CLAIMS]
 COMMAND = "lexbandits paper --out results/paper --replications 2"
 
 
@@ -120,7 +120,7 @@ def test_a_sample_count_never_stands_without_its_errors(folder):
 
 def test_a_second_run_takes_the_first_ones_results(folder):
     blocks = {path: path.stat().st_mtime_ns for path in (folder / "runs").rglob("*.npz")}
-    again = paper.measure([regret.SECTION], replications=2, out=folder / "runs")
+    again = paper.measure([regret], replications=2, out=folder / "runs")
     pd.testing.assert_frame_equal(
         again["regret_end"], pd.read_csv(folder / "data" / "regret_end.csv"), check_exact=False
     )

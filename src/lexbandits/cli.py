@@ -8,21 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from lexbandits import __version__
+from lexbandits.commands import service
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from lexbandits.server.tokens import Tokens
     from lexbandits.world.instance import Instance
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
-
-EXTRAS = {  # by the module that is missing
-    "distributed": "dask",
-    "ray": "ray",
-    "fastapi": "serve",
-    "uvicorn": "serve",
-}
 
 Jobs = Annotated[int, typer.Option(help="Threads; -1 for one per core.")]
 Out = Annotated[Path, typer.Option(help="Where everything goes; started again, it goes on where it was.")]
@@ -34,16 +27,9 @@ def plain_errors() -> Iterator[None]:
     """What a person can mend is one line and exit code 2; a traceback is a defect of ours."""
     try:
         yield
-    except ModuleNotFoundError as error:
-        if (missing := (error.name or "").partition(".")[0]) not in EXTRAS:
-            raise
-        text = f"{missing} is not installed: pip install 'lexbandits[{EXTRAS[missing]}]'"
     except (OSError, ValueError) as error:
-        text = str(error)
-    else:
-        return
-    typer.echo(f"Error: {text}", err=True)
-    raise typer.Exit(2)
+        typer.echo(f"Error: {error}", err=True)
+        raise typer.Exit(2) from error
 
 
 def command(function: Callable[..., None]) -> Callable[..., None]:
@@ -101,11 +87,13 @@ def simulate(
     from lexbandits.simulation import summary
     from lexbandits.simulation.spec import load
     from lexbandits.simulation.sweep import sweep
+    from lexbandits.simulation.workers import runner
 
     asked = load(spec)
     if backend == "dask":
         raise ValueError("--backend dask needs the address of a scheduler: --backend dask:tcp://host:port")
     if backend == "ray":
+        runner(backend, jobs)  # says how to install it
         import ray
 
         ray.init(address="auto")
@@ -155,7 +143,7 @@ def paper(
     again = f"lexbandits paper --out {out}"
     if runs != experiments.REPLICATIONS:
         again += f" --replications {runs}"
-    named = [experiments.section_of(claim).name] if claim else only or experiments.SECTIONS
+    named = [experiments.section_of(claim).NAME] if claim else only or experiments.SECTIONS
     sections = experiments.chosen_sections(named)
     tables = experiments.measure(sections, replications=runs, n_jobs=jobs, out=out / "runs", progress=True)
     verdicts = experiments.verdicts(tables, sections, again)
@@ -222,10 +210,7 @@ def _print_bounds(instance: "Instance", delta: float, tradeoff: float | None) ->
     )
     per_objective = told.objectives.set_index("objective").T.reset_index(names="objective")
     print_table(per_objective, "per objective: arms that tie so far, and the bounds of Theorems 1-4")
-    print_table(
-        told.arms,
-        "per arm: gaps, margins over the noise, share of the lower bound's pulls",
-    )
+    print_table(told.arms, "per arm: gaps, margins over the noise, share of the lower bound's pulls")
     print_table(told.leaving, "per arm: most pulls before it leaves (Lemmas 5 and 7)")
 
 
@@ -287,72 +272,8 @@ def practice(
 
 # --- the service
 
-Storage = Annotated[
-    str,
-    typer.Option(
-        envvar="LEXBANDITS_STORAGE",
-        help="A path, sqlite:///… or postgresql://…; passwords go into the variable.",
-    ),
-]
-
-
-@command
-def serve(
-    host: Annotated[
-        str, typer.Option(help="The address to listen on; beyond this machine only with tokens.")
-    ] = ("127.0.0.1"),
-    port: Annotated[int, typer.Option(help="0 for any that is free.", min=0, max=65535)] = 8787,
-    storage: Storage = "lexbandits.db",
-    allow_host: Annotated[
-        list[str] | None, typer.Option(help="A name that others know this service by; can be repeated.")
-    ] = None,
-) -> None:
-    """A service for a team: an API for workers and a page that shows every study live."""
-    from lexbandits.server.start import serve as run
-
-    run(storage, host, port, allow_host or (), say=lambda address: print(address, flush=True))
-
-
+command(service.serve)
 token = typer.Typer(no_args_is_help=True, help="Who may use the service.")
 app.add_typer(token, name="token")
-
-
-@token.command("create")
-@plain_errors()
-def token_create(
-    name: Annotated[str, typer.Argument(help="Whose it is.")],
-    role: Annotated[
-        str, typer.Option(help="read (look), write (measure) or admin (make and change studies).")
-    ] = "write",
-    storage: Storage = "lexbandits.db",
-) -> None:
-    """Make a token and print it, once."""
-    typer.echo(_tokens(storage).create(name, role))
-
-
-@token.command("list")
-@plain_errors()
-def token_list(storage: Storage = "lexbandits.db") -> None:
-    """Show who has a token, never the token."""
-    import pandas as pd
-
-    rows = [row._asdict() for row in _tokens(storage).storage.tokens()]
-    frame = pd.DataFrame(rows, columns=["name", "role", "created", "last_used", "revoked"])
-    for column in ("created", "last_used", "revoked"):
-        times = pd.to_datetime(frame[column].astype(float), unit="s", utc=True).dt.strftime("%Y-%m-%d %H:%M")
-        frame[column] = times.astype(object).where(times.notna(), "")
-    print_table(frame)
-
-
-@token.command("revoke")
-@plain_errors()
-def token_revoke(name: str, storage: Storage = "lexbandits.db") -> None:
-    """Take a token back, from the next request on."""
-    _tokens(storage).revoke(name)
-
-
-def _tokens(storage: str) -> "Tokens":
-    from lexbandits.server.rooms import opened
-    from lexbandits.server.tokens import Tokens
-
-    return Tokens(opened(storage))
+for each in (service.create, service.list_, service.revoke):
+    token.command(each.__name__.rstrip("_"))(plain_errors()(each))

@@ -1,6 +1,6 @@
 """The house style of figures: one look for everything that is drawn."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
+    from matplotlib.axes import Axes as Axes
+    from matplotlib.figure import Figure as Figure
+else:
+    Axes = Figure = Any  # matplotlib is slow to import, and only drawing needs it
 
 SETTINGS: Any = {
     "font.family": "DejaVu Sans",
@@ -52,21 +53,21 @@ def house_style() -> Iterator[None]:
         yield
 
 
-def new_figure(width: float, height: float) -> "Figure":
+def new_figure(width: float, height: float, **options: Any) -> Figure:
     """A figure that belongs to no window."""
     from matplotlib.figure import Figure
 
-    return Figure(figsize=(width, height))
+    return Figure(figsize=(width, height), **options)
 
 
-def save(figure: "Figure", path: Path, **options: Any) -> None:
+def save(figure: Figure, path: Path, **options: Any) -> None:
     """Write a figure in the format of its ending; the same figure gives the same bytes on any day."""
     undated = {".svg": "Date", ".pdf": "CreationDate", ".png": "Software"}
     with house_style():
         figure.savefig(path, metadata={undated[path.suffix]: None}, **options)
 
 
-def label_ends(axes: "Axes", x_end: float, ends: Iterable[tuple[float, str, str]]) -> None:
+def label_ends(axes: Axes, x_end: float, ends: Iterable[tuple[float, str, str]]) -> None:
     """Names beside the ends of curves, pushed apart where they would overlap, tied by thin lines."""
     ordered = sorted(ends)
     if not ordered:
@@ -81,8 +82,7 @@ def label_ends(axes: "Axes", x_end: float, ends: Iterable[tuple[float, str, str]
             name,
             (x, y),
             (x + 0.06, place),
-            xycoords="axes fraction",
-            textcoords="axes fraction",
+            "axes fraction",
             va="center",
             fontsize=SMALL,
             color=colour,
@@ -110,9 +110,36 @@ def pushed_apart(values: Sequence[float], gap: float) -> list[float]:
     return places
 
 
-def offsets(count: int, step: float) -> list[float]:
-    """Offsets around 0."""
-    return [step * (i - (count - 1) / 2) for i in range(count)]
+def axes_grid(figure: Figure, rows: int, columns: int, **edges: float) -> list[list[Axes]]:
+    """New axes, row by row, between these edges of the figure."""
+    grid = figure.add_gridspec(rows, columns, **edges)
+    return [[figure.add_subplot(grid[row, column]) for column in range(columns)] for row in range(rows)]
+
+
+def list_down(axes: Axes, names: Sequence[str | None], *, named: bool) -> None:
+    """The y axis as a list from top to bottom, with or without the names; None: a line that has none."""
+    axes.grid(visible=False, axis="y")
+    axes.tick_params(axis="y", length=0)
+    places = [y for y, name in enumerate(names) if name]
+    axes.set_yticks(places, [name for name in names if name] if named else [])
+
+
+def heading(axes: Axes, text: str, place: tuple[float, float], **look: Any) -> None:
+    """Bold words over some axes; `place` in fractions of them."""
+    axes.annotate(text, place, xycoords="axes fraction", fontweight="bold", **look)
+
+
+def mark(marker: str = "o", colour: str = "#555555", **look: Any) -> dict[str, Any]:
+    """How a marker without a line looks."""
+    return {"ls": "", "marker": marker, "color": colour, **look}
+
+
+def legend_below(figure: Figure, looks: Mapping[str, Mapping[str, Any]], **options: Any) -> None:
+    """What each look means, along the lower edge."""
+    from matplotlib.lines import Line2D
+
+    handles = [Line2D([], [], label=name, **look) for name, look in looks.items()]
+    figure.legend(handles=handles, loc="lower center", frameon=False, **options)
 
 
 def log_limits(values: Iterable[float]) -> tuple[float, float]:
@@ -126,10 +153,3 @@ def decades(low: float, high: float) -> list[float]:
     """Powers of ten between two limits; every other one where there are many."""
     powers = list(range(int(np.ceil(np.log10(low))), int(np.floor(np.log10(high))) + 1))
     return [10.0**power for power in powers[:: 1 + (len(powers) > 3)]]
-
-
-def few_ticks() -> Any:
-    """At most five ticks on an axis."""
-    from matplotlib.ticker import MaxNLocator
-
-    return MaxNLocator(4)

@@ -4,32 +4,36 @@ import math
 from collections.abc import Mapping, Sequence
 from functools import cache
 from itertools import product
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
-from lexbandits.drawing import WIDE, decades, log_limits, new_figure, offsets
-from lexbandits.reproduction.experiment import (
-    ALGORITHMS,
-    DELTA,
-    GUARANTEED,
-    WIDTHS,
-    Entry,
-    World,
-    averaged,
-    world,
+from lexbandits import Instance, Results, characteristic_time, drawing, sample_lower_bound
+from lexbandits.drawing import Axes, Figure, mark
+from lexbandits.reproduction.experiment import ALGORITHMS, DELTA, GUARANTEED, WIDTHS, Entry, world
+from lexbandits.reproduction.tables import Row, Tables, averaged, count, errors, less, mean, one, rows_of
+from lexbandits.reproduction.verdict import (
+    Judged,
+    Verdict,
+    by_width,
+    claim,
+    claims_among,
+    only_with,
+    together,
 )
-from lexbandits.reproduction.section import Section
-from lexbandits.reproduction.tables import Mean, Row, Tables, count, errors, mean, one, percent, rows_of
-from lexbandits.reproduction.verdict import Judged, Verdict, by_width, claim, only_with
-from lexbandits.simulation.results import Results
-from lexbandits.theory.lower_bound import characteristic_time, sample_lower_bound
-from lexbandits.world.instance import Instance
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+NAME = "acceleration"
+TITLE = "Figure 1. Cross-objective acceleration"
+CAPTION = (
+    "Left: the arms; yellow ones are eliminated by the second objective (LexElim-In, matched "
+    "widths). Right: the mean round in which each algorithm eliminates each arm, filled where "
+    "mostly the second objective did it, and wrong answers in the order of the legend. The paper "
+    "prints no coordinates: these arms were chosen to do what its text says."
+)
+SHOWN = {
+    "acceleration": "Who eliminates which arm, and when",
+    "acceleration_stopping": "Pulls and regret up to the answer, and lower bounds",
+}
 
 # The paper prints no coordinates: these do what its text says. Gaps to the star, which is arm 1: near
 # (.10, .25), far (.03, .60), plain (.35, .05), (.50, .30), (.25, .10); in (b) the last is the red arm
@@ -80,20 +84,19 @@ def tables(results: Results, answers: Mapping[str, Row]) -> dict[str, list[Row]]
                 }
             )
         regret = averaged("regret_1", results.runs[entry.name].pulls @ known.gaps[:, 0])
-        bounds = {"tradeoff": known.tradeoff, **lower_bounds(entry.world)}
+        bounds = {"tradeoff": known.tradeoff, **lower_bounds(known)}
         stopping.append({**labels, **bounds, **regret, **answers[entry.name]})
     return {"acceleration": arms, "acceleration_stopping": stopping}
 
 
 @cache
-def lower_bounds(case: World) -> Row:
+def lower_bounds(known: Instance) -> Row:
     """What a learner cannot beat on average at δ: in pulls, when it sees the first objective alone and when
     it sees all and knows λ; in regret on the first objective up to the answer, when it sees that alone.
 
     For the last: an arm that is Δ behind becomes the best when its mean rises by a little more than Δ, so
     it is pulled kl(δ, 1 − δ)·2σ²/Δ² times on average, whatever the others are; each pull costs Δ.
     """
-    known = case.instance
     first = Instance(known.means[:, :1], noise_sd=known.noise_sd)
     gaps = known.gaps[known.gaps[:, 0] > 0, 0]
     regret_time = float(np.sum(2 * known.noise_sd**2 / gaps))
@@ -104,32 +107,34 @@ def lower_bounds(case: World) -> Row:
     }
 
 
-def draw(tables: Tables) -> "Figure":
+def draw(tables: Tables) -> Figure:
     """Arms in the plane, and when and on which objective each is eliminated."""
     cases = {"Figure 1a": "(a) no conflict, λ = 0", "Figure 1b": "(b) conflict, λ = 1"}
     table, stopping = tables["acceleration"], tables["acceleration_stopping"]
     table = table[table["case"].isin(list(cases))]
-    figure = new_figure(WIDE, 4.5)
-    planes = figure.add_gridspec(2, 1, left=0.062, right=0.275, top=0.86, bottom=0.165, hspace=0.5)
-    grid = figure.add_gridspec(2, 4, left=0.35, right=0.985, top=0.86, bottom=0.165, hspace=0.5, wspace=0.16)
-    for row, (case, title) in enumerate(cases.items()):
+    figure = drawing.new_figure(drawing.WIDE, 4.5)
+    edges = {"top": 0.86, "bottom": 0.165, "hspace": 0.5}
+    planes = drawing.axes_grid(figure, 2, 1, left=0.062, right=0.275, **edges)
+    panels = drawing.axes_grid(figure, 2, 4, left=0.35, right=0.985, wspace=0.16, **edges)
+    for (case, title), (plane,), row in zip(cases.items(), planes, panels, strict=True):
         arms = rows_of(table, case=case, width="matched", algorithm="LexElim-In")
-        plane = figure.add_subplot(planes[row, 0])
         _plane(plane, arms)
         plane.set_title(title, loc="left", fontweight="bold", pad=9)
-        for column, (width, told) in enumerate(WIDTHS.items()):
-            axes = figure.add_subplot(grid[row, column])
+        for axes, width in zip(row, WIDTHS, strict=True):
             _eliminations(axes, table[table["width"] == width], case)
-            axes.set_yticks(range(2, len(arms) + 1), [_arm_name(a) for a in arms[1:]] if column == 0 else [])
+            axes.set_yticks(range(2, len(arms) + 1), list(map(_arm_name, arms[1:])) if axes is row[0] else [])
             results = rows_of(stopping, case=case, width=width)
             wrong = ", ".join(str(result["wrong"]) for result in results)
             axes.set_title(f"wrong: {wrong} of {results[0]['replications']}", loc="left", fontsize=6, pad=3)
-            if row == 0:
-                above: Any = {"xycoords": "axes fraction", "fontsize": 7, "fontweight": "bold"}
-                axes.annotate(told.title.replace(", ", ",\n"), (0, 1.14), **above)
-            else:
-                axes.set_xlabel("round of elimination")
-    _legend(figure, dict.fromkeys(table["algorithm"]))
+    for above, below, told in zip(*panels, WIDTHS.values(), strict=True):
+        drawing.heading(above, told.title.replace(", ", ",\n"), (0, 1.14), fontsize=7)
+        below.set_xlabel("round of elimination")
+    looks = {
+        name: mark(ALGORITHMS[name].marker, ALGORITHMS[name].colour)
+        for name in dict.fromkeys(table["algorithm"])
+    }
+    looks |= {"filled: by objective 2": mark(), "open: by objective 1": mark(mfc="white")}
+    drawing.legend_below(figure, looks, ncols=7, handletextpad=0.2, columnspacing=1.2)
     return figure
 
 
@@ -139,7 +144,7 @@ def _arm_name(arm: Row) -> str:
     return f"red {arm['arm']}" if arm["gap_2"] < 0 else f"{arm['arm']}"
 
 
-def _plane(axes: "Axes", arms: Sequence[Row]) -> None:
+def _plane(axes: Axes, arms: Sequence[Row]) -> None:
     """Arms by their two means; yellow where LexElim-In with matched widths needs objective 2."""
     for arm in arms:
         x, y = arm["mean_1"], arm["mean_2"]
@@ -157,79 +162,58 @@ def _plane(axes: "Axes", arms: Sequence[Row]) -> None:
     axes.yaxis.labelpad = 1
 
 
-def _eliminations(axes: "Axes", table: pd.DataFrame, case: str) -> None:
+def _eliminations(axes: Axes, table: pd.DataFrame, case: str) -> None:
     """A line per arm: the round in which each algorithm of one width eliminates it."""
     algorithms = list(dict.fromkeys(table["algorithm"]))
-    for offset, algorithm in zip(offsets(len(algorithms), 0.22), algorithms, strict=True):
-        look = ALGORITHMS[algorithm]
+    for i, algorithm in enumerate(algorithms):
+        look, offset = ALGORITHMS[algorithm], 0.22 * (i - (len(algorithms) - 1) / 2)
         for item in rows_of(table, case=case, algorithm=algorithm):
             if item["eliminated"]:
-                axes.errorbar(
-                    item["round"],
-                    item["arm"] + offset,
-                    xerr=2 * item["round_se"],
-                    fmt=look.marker,
-                    color=look.colour,
-                    mfc=look.colour if item["by_objective_2"] > 0.5 else "white",
-                    mew=0.9,
-                    elinewidth=0.8,
-                )
-    limits = log_limits(table["round"])
+                face = look.colour if item["by_objective_2"] > 0.5 else "white"
+                marker = mark(look.marker, look.colour, mfc=face, mew=0.9)
+                place, error = item["arm"] + offset, 2 * item["round_se"]
+                axes.errorbar(item["round"], place, xerr=error, elinewidth=0.8, **marker)
+    limits = drawing.log_limits(table["round"])
     axes.set(xscale="log", xlim=limits, ylim=(table["arm"].max() + 0.6, 1.4))
-    axes.set_xticks(decades(*limits))
+    axes.set_xticks(drawing.decades(*limits))
     axes.tick_params(axis="y", length=0)
 
 
-def _legend(figure: "Figure", algorithms: Mapping[str, None]) -> None:
-    from matplotlib.lines import Line2D
-
-    grey: Any = {"ls": "", "marker": "o", "color": "#555555"}
-    handles = [
-        *(
-            Line2D([], [], ls="", marker=ALGORITHMS[name].marker, color=ALGORITHMS[name].colour, label=name)
-            for name in algorithms
-        ),
-        Line2D([], [], **grey, label="filled: by objective 2"),
-        Line2D([], [], **grey, mfc="white", label="open: by objective 1"),
-    ]
-    figure.legend(
-        handles=handles, loc="lower center", ncols=7, frameon=False, handletextpad=0.2, columnspacing=1.2
-    )
-
-
 @claim("both-yellow-arms", "Cross-objective Acceleration, Figure 1(a)")
-def both_yellow_arms(tables: Tables) -> Verdict:
+@by_width
+def both_yellow_arms(tables: Tables, width: str) -> Judged:
     """Without conflict (λ = 0) LexElim-In eliminates the two arms with small first and large second gaps
     through the second objective, and efficiently.
     """
-    return _yellow_arms(tables, "Figure 1a", near=True, far=True)
+    return _yellow_arms(tables, width, "Figure 1a", near=True)
 
 
 @claim("far-yellow-arm", "Cross-objective Acceleration, Figure 1(b)")
-def only_far_yellow_arm(tables: Tables) -> Verdict:
+@by_width
+def only_far_yellow_arm(tables: Tables, width: str) -> Judged:
     """With a conflict (λ = 1) only the far one of the two is still eliminated quickly through the second
     objective.
     """
-    return _yellow_arms(tables, "Figure 1b", near=False, far=True)
+    return _yellow_arms(tables, width, "Figure 1b", near=False)
 
 
-def _yellow_arms(tables: Tables, case: str, *, near: bool, far: bool) -> Verdict:
-    def look(width: str) -> Judged:
-        holds, parts = True, []
-        for kind, arm, expected in (("near", NEAR, near), ("far", FAR, far)):
-            inner, outer = (
-                one(tables["acceleration"], case=case, width=width, arm=arm, algorithm=f"LexElim-{which}")
-                for which in ("In", "Out")
-            )
-            sooner = mean(inner, "round").below(mean(outer, "round"))
-            holds &= (inner["by_objective_2"] > 0.5 and sooner) == expected
-            parts.append(
-                f"{kind} at round {mean(inner, 'round')} ({percent(inner['by_objective_2'])} by objective 2; "
-                f"LexElim-Out {mean(outer, 'round')})"
-            )
-        return holds, ", ".join(parts)
-
-    return by_width(look)
+def _yellow_arms(tables: Tables, width: str, case: str, *, near: bool) -> Judged:
+    """Whether the far arm, and the near one just if `near`, goes through objective 2 and sooner for it."""
+    judged = []
+    for kind, arm, expected in (("near", NEAR, near), ("far", FAR, True)):
+        inner, outer = (
+            one(tables["acceleration"], case=case, width=width, arm=arm, algorithm=f"LexElim-{which}")
+            for which in ("In", "Out")
+        )
+        share = inner["by_objective_2"]
+        quick = share > 0.5 and less("round", inner, outer)
+        percent = "–" if math.isnan(share) else f"{100 * share:.0f} %"
+        numbers = (
+            f"{kind} at round {mean(inner, 'round')} ({percent} by objective 2; "
+            f"LexElim-Out {mean(outer, 'round')})"
+        )
+        judged.append((quick == expected, numbers))
+    return together(judged, ", ")
 
 
 @claim("beyond-lower-bound", "Abstract, Table 1, Remark 4")
@@ -256,7 +240,7 @@ def _beyond(tables: Tables, measured: str, bound: str) -> Verdict:
             row = one(tables["acceleration_stopping"], case=case, width=width, algorithm=algorithm)
             where = f"{label}, {WIDTHS[width].label}"
             if width in GUARANTEED:
-                cases[where] = mean(row, measured).below(Mean(row[bound], 0.0))
+                cases[where] = mean(row, measured).below(row[bound])
             told.append(
                 f"{where}: {algorithm} {mean(row, measured)} against {count(row[bound])} ({errors(row)})"
             )
@@ -265,19 +249,4 @@ def _beyond(tables: Tables, measured: str, bound: str) -> Verdict:
     return Verdict(only_with(cases), "\n".join(told))
 
 
-SECTION = Section(
-    name="acceleration",
-    title="Figure 1. Cross-objective acceleration",
-    caption="Left: the arms; yellow ones are eliminated by the second objective (LexElim-In, matched "
-    "widths). Right: the mean round in which each algorithm eliminates each arm, filled where "
-    "mostly the second objective did it, and wrong answers in the order of the legend. The paper "
-    "prints no coordinates: these arms were chosen to do what its text says.",
-    entries=entries,
-    tables=tables,
-    shown={
-        "acceleration": "Who eliminates which arm, and when",
-        "acceleration_stopping": "Pulls and regret up to the answer, and lower bounds",
-    },
-    draw=draw,
-    claims=(both_yellow_arms, only_far_yellow_arm, beyond_the_lower_bound, beyond_the_regret_bound),
-)
+CLAIMS = claims_among(globals())

@@ -11,17 +11,12 @@ from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 import lexbandits as lb
-from lexbandits.policies.policy import Policy
-from lexbandits.reproduction.tables import Row
-from lexbandits.simulation.estimates import clopper_pearson, mean_and_error
+from lexbandits import Cell, Instance, Policy, Results, paper_instance
+from lexbandits.reproduction.tables import Row, averaged
+from lexbandits.simulation.estimates import clopper_pearson
 from lexbandits.simulation.informed import informed
-from lexbandits.simulation.results import Results
-from lexbandits.simulation.sweep import Cell
-from lexbandits.world.examples import paper_instance
-from lexbandits.world.instance import Instance
 
 DELTA = 0.01
 TRADEOFF = 2.0  # the least λ of the paper's instance; the text names none
@@ -168,9 +163,7 @@ def answers(results: Results) -> dict[str, Row]:
         found[rate["cell"]] = {
             **averaged("pulls", rounds),
             "pulls_median": float(np.median(rounds)) if rounds.size else math.nan,
-            "replications": rate["replications"],
-            "unstopped": rate["unstopped"],
-            "wrong": rate["wrong"],
+            **{key: rate[key] for key in ("replications", "unstopped", "wrong")},
             "error_low": rate["low"],
             "error_high": rate["high"],
             "failed": 100 * failed / rate["replications"],
@@ -178,9 +171,3 @@ def answers(results: Results) -> dict[str, Row]:
             "failed_high": 100 * high,
         }
     return found
-
-
-def averaged(name: str, values: NDArray[np.float64]) -> Row:
-    """The columns of a mean and its standard error, over the values that are not nan."""
-    value, error = mean_and_error(values[~np.isnan(values)])
-    return {name: value, f"{name}_se": error}

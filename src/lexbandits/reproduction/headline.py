@@ -1,18 +1,16 @@
 """The table at the top of the README: pulls of the elimination policies beside the lower bound."""
 
 from collections.abc import Sequence
-from pathlib import Path
+from itertools import product
+from typing import Any
 
 import pandas as pd
 
+from lexbandits import Cell, Results, characteristic_time, paper_instance, sample_lower_bound, sweep
 from lexbandits.reproduction.experiment import ALGORITHMS, ARMS, DELTA
 from lexbandits.reproduction.tables import Row, rows_of
 from lexbandits.simulation.estimates import mean_and_error
 from lexbandits.simulation.informed import informed
-from lexbandits.simulation.results import Results
-from lexbandits.simulation.sweep import Cell, sweep
-from lexbandits.theory.lower_bound import characteristic_time, sample_lower_bound
-from lexbandits.world.examples import paper_instance
 
 HORIZON = 5_000_000
 REPLICATIONS = 1000
@@ -29,36 +27,27 @@ def headline(
     *,
     arms: Sequence[int] = ARMS,
     only: Sequence[str] | None = None,
-    delta: float = DELTA,
     replications: int = REPLICATIONS,
-    seed: int = 0,
-    n_jobs: int = 1,
-    out: str | Path | None = None,
-    progress: bool = False,
+    **how: Any,
 ) -> pd.DataFrame:
     """Pulls to stop and errors on the paper's instances, one row per number of arms and algorithm.
 
-    Every policy is told what it needs about the instance and its true noise. Columns: n_arms, algorithm,
-    knows, those of `measured`, lower_bound (T*·kl(δ, 1 − δ), for algorithms that know λ) and ratio, the
-    pulls over it.
+    Every policy is told what it needs about the instance and its true noise; `how` goes to `sweep`. Columns:
+    n_arms, algorithm, knows, those of `measured`, lower_bound (T*·kl(δ, 1 − δ), for algorithms that know λ)
+    and ratio, the pulls over it.
     """
     if unknown := [name for name in only or () if name not in KNOWS]:
         raise ValueError(f"unknown algorithm {unknown[0]!r}; known: {', '.join(KNOWS)}")
-    instances = {n_arms: paper_instance(n_arms) for n_arms in arms}
-    entries = [(n_arms, name) for n_arms in arms for name in KNOWS if not only or name in only]
-    cells = [
-        Cell(
-            f"K={n}, {name}",
-            informed(ALGORITHMS[name].policy, instances[n], delta=delta),
-            instances[n],
-            HORIZON,
-        )
-        for n, name in entries
-    ]
-    results = sweep(cells, replications=replications, seed=seed, n_jobs=n_jobs, out=out, progress=progress)
-    bounds = {n: sample_lower_bound(characteristic_time(instances[n]).low, delta) for n in arms}
+    algorithms = [name for name in KNOWS if not only or name in only]
+    cells = {}
+    for n_arms, name in product(arms, algorithms):
+        instance = paper_instance(n_arms)
+        policy = informed(ALGORITHMS[name].policy, instance, delta=DELTA)
+        cells[n_arms, name] = Cell(f"K={n_arms}, {name}", policy, instance, HORIZON)
+    results = sweep(cells.values(), replications=replications, **how)
+    bounds = {n: sample_lower_bound(characteristic_time(paper_instance(n)).low, DELTA) for n in arms}
     rows = []
-    for (n_arms, name), cell in zip(entries, cells, strict=True):
+    for (n_arms, name), cell in cells.items():
         row = measured(results, cell.name)
         told = {"n_arms": n_arms, "algorithm": name, "knows": KNOWS[name]}
         rows.append({**told, **row, "lower_bound": bounds[n_arms], "ratio": row["pulls"] / bounds[n_arms]})
@@ -90,10 +79,9 @@ def headline_markdown(table: pd.DataFrame) -> str:
         "| K | lower bound | " + " | ".join(algorithms) + " |",
         "| ---: | ---: |" + " ---: |" * len(algorithms),
     ]
-    for n_arms in dict.fromkeys(table["n_arms"]):
-        rows = rows_of(table, n_arms=n_arms)
-        texts = [_pulls(row) for row in rows]
-        lines.append(f"| {n_arms} | {rows[0]['lower_bound']:,.0f} | " + " | ".join(texts) + " |")
+    for n_arms, rows in table.groupby("n_arms", sort=False):
+        bound, pulls = rows["lower_bound"].iloc[0], map(_pulls, rows_of(rows))
+        lines.append(f"| {n_arms} | {bound:,.0f} | " + " | ".join(pulls) + " |")
     return "\n".join(lines)
 
 

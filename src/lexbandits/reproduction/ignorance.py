@@ -1,28 +1,17 @@
 """What it costs not to know λ, the noise or its correlation, and what tolerances cost."""
 
 from collections.abc import Iterator
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from lexbandits.drawing import WIDE, house_style, new_figure
-from lexbandits.policies.lexelim_pool import LexElimPool
-from lexbandits.policies.lexelim_tol import LexElimTol
-from lexbandits.policies.policy import Policy
-from lexbandits.reproduction.headline import measured
+from lexbandits import Cell, Instance, LexElimPool, LexElimTol, Policy, paper_instance, sweep
+from lexbandits.drawing import WIDE, Axes, Figure, house_style, new_figure
+from lexbandits.reproduction.headline import REPLICATIONS, measured
 from lexbandits.simulation.informed import informed
-from lexbandits.simulation.sweep import Cell, sweep
-from lexbandits.world.examples import paper_instance
-from lexbandits.world.instance import Instance
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 DELTA = 0.1
-REPLICATIONS = 1000
 HORIZON = 200_000
 TRADEOFFS = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 8.0)
 CORRELATIONS = (-0.9, -0.5, 0.0, 0.5, 0.9)
@@ -54,12 +43,12 @@ class Question(NamedTuple):
         return f"{self.topic}, {self.told}, {self.value:g}"
 
 
-def questions(delta: float = DELTA) -> Iterator[Question]:
+def questions() -> Iterator[Question]:
     """LexElim-Pool with a wrong λ, dependence or noise scale, and LexElim-Tol across tolerances; K = 10."""
     paper = paper_instance(10)
 
     def pool(**told: Any) -> Policy:
-        return informed(LexElimPool, paper, delta=delta, **told)
+        return informed(LexElimPool, paper, delta=DELTA, **told)
 
     for value in TRADEOFFS:
         yield Question("tradeoff", "λ", value, pool(tradeoff=value), paper)
@@ -76,30 +65,21 @@ def questions(delta: float = DELTA) -> Iterator[Question]:
         yield Question("noise", "σ over the true one", value, policy, paper)
     for value in TOLERANCES:
         resolution = max(value, RESOLUTION)
-        tol = informed(LexElimTol, paper, delta=delta, tolerance=value, resolution=resolution)
+        tol = informed(LexElimTol, paper, delta=DELTA, tolerance=value, resolution=resolution)
         yield Question("tolerance", f"resolution {resolution:g}", value, tol, paper)
 
 
-def ignorance(
-    *,
-    delta: float = DELTA,
-    replications: int = REPLICATIONS,
-    seed: int = 0,
-    n_jobs: int = 1,
-    out: str | Path | None = None,
-    progress: bool = False,
-    horizon: int = HORIZON,
-) -> pd.DataFrame:
+def ignorance(*, replications: int = REPLICATIONS, horizon: int = HORIZON, **how: Any) -> pd.DataFrame:
     """What it costs not to know, on the paper's K = 10: pulls and errors, one row per question.
 
     Columns: topic, told, value, those of `headline.measured`, delta. LexElim-Tol promises an answer
-    within its tolerances, not the lex-optimal arm.
+    within its tolerances, not the lex-optimal arm. `how` goes to `sweep`.
     """
-    asked = list(questions(delta))
+    asked = list(questions())
     cells = [Cell(q.name, q.policy, q.instance, horizon) for q in asked]
-    results = sweep(cells, replications=replications, seed=seed, n_jobs=n_jobs, out=out, progress=progress)
+    results = sweep(cells, replications=replications, **how)
     rows = [
-        {"topic": q.topic, "told": q.told, "value": q.value, **measured(results, q.name), "delta": delta}
+        {"topic": q.topic, "told": q.told, "value": q.value, **measured(results, q.name), "delta": DELTA}
         for q in asked
     ]
     return pd.DataFrame(rows)
@@ -108,45 +88,37 @@ def ignorance(
 def ignorance_markdown(table: pd.DataFrame) -> str:
     """A line per topic and what was told; bold where the promise was broken in more than δ of the runs."""
     lines = ["| told | values | pulls | promise broken |", "| --- | --- | ---: | ---: |"]
-    for (topic, told), rows in _groups(table):
+    for topic, told, rows in _groups(table):
         values = ", ".join(f"{value:g}" for value in rows["value"])
         pulls = ", ".join(f"{value:,.0f}" for value in rows["pulls"])
-        shares = (
-            f"**{share:.1%}**" if share > delta else f"{share:.1%}"
-            for share, delta in zip(rows["broken"], rows["delta"], strict=True)
-        )
+        shares = (f"**{share:.1%}**" if share > DELTA else f"{share:.1%}" for share in rows["broken"])
         what = f"{TOPICS[topic]}; told {told}" if topic == "correlation" else TOPICS[topic]
         lines.append(f"| {what} | {values} | {pulls} | {', '.join(shares)} |")
     return "\n".join(lines)
 
 
-def _groups(table: pd.DataFrame) -> Iterator[tuple[tuple[str, str], pd.DataFrame]]:
+def _groups(table: pd.DataFrame) -> Iterator[tuple[str, str, pd.DataFrame]]:
     """The lines of the table and the figure: by topic, and for a correlation by what was told."""
-    for topic in TOPICS:
-        rows = table[table["topic"] == topic]
-        if topic == "correlation":
-            for told in dict.fromkeys(rows["told"]):
-                yield (topic, told), rows[rows["told"] == told]
-        else:
-            yield (topic, topic), rows
+    about = table["told"].where(table["topic"] == "correlation", "")
+    for (topic, told), rows in table.groupby(["topic", about], sort=False):
+        yield str(topic), str(told), rows
 
 
-def ignorance_figure(table: pd.DataFrame) -> "Figure":
+def ignorance_figure(table: pd.DataFrame) -> Figure:
     """Pulls above, broken promises below (dashed: delta), one column per topic."""
     with house_style():
-        figure = new_figure(WIDE, 3.4)
-        figure.set_layout_engine("constrained")
+        figure = new_figure(WIDE, 3.4, layout="constrained")
         axes = figure.subplots(2, len(TOPICS), sharex="col", squeeze=False)
         for column, topic in enumerate(TOPICS):
-            lines = [(told, rows) for (about, told), rows in _groups(table) if about == topic]
+            lines = [(told, rows) for about, told, rows in _groups(table) if about == topic]
             _column(axes[0, column], axes[1, column], topic, lines)
         axes[0, 0].set_ylabel("pulls to stop (± 2 s.e.)")
         axes[1, 0].set_ylabel("promise broken")
     return figure
 
 
-def _column(upper: "Axes", lower: "Axes", topic: str, lines: list[tuple[str, pd.DataFrame]]) -> None:
-    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+def _column(upper: Axes, lower: Axes, topic: str, lines: list[tuple[str, pd.DataFrame]]) -> None:
+    from matplotlib.ticker import LogLocator, NullFormatter
 
     for (told, rows), colour in zip(lines, COLOURS, strict=False):
         x, errors = rows["value"], 2 * rows["standard_error"]
@@ -156,14 +128,14 @@ def _column(upper: "Axes", lower: "Axes", topic: str, lines: list[tuple[str, pd.
             grey: Any = {"color": "#777777"}
             lower.plot(x, rows["wrong"] / rows["replications"], "o:", ms=3, **grey)
             lower.text(0.2, 0.75, "not the\nlex-optimal arm", **grey, fontsize=6, ha="right", va="top")
-        lower.axhline(float(rows["delta"].iloc[0]), color="#777777", ls="--", lw=0.8)
+        lower.axhline(DELTA, color="#777777", ls="--", lw=0.8)
     if topic == "correlation":
         upper.set_ylim(bottom=0)  # pulls differ by less than a factor of three: no need for a logarithm
         upper.legend(frameon=False, title="told", loc="lower right")
     else:
         upper.set_yscale("log")
         upper.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 3.0, 5.0)))
-    upper.yaxis.set_major_formatter(FuncFormatter(lambda pulls, _: f"{pulls:,.0f}"))
+    upper.yaxis.set_major_formatter("{x:,.0f}")
     upper.yaxis.set_minor_formatter(NullFormatter())
     lower.set_ylim(bottom=0)
     lower.set_xlabel(TOPICS[topic])

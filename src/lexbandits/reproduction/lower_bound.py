@@ -1,25 +1,19 @@
 """The picture of docs/lower-bound.md: the characteristic time against λ, and who deserves the pulls."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lexbandits.drawing import WIDE, house_style, new_figure
-from lexbandits.theory.lower_bound import characteristic_time
-from lexbandits.world.instance import Instance
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from lexbandits import Instance, characteristic_time
+from lexbandits.drawing import WIDE, Figure, house_style, new_figure
 
 LEAST = 0.1  # an instance with λ = 0 starts here: the axis is logarithmic
 
 
-def lower_bound_figure(instances: Mapping[str, Instance]) -> "Figure":
+def lower_bound_figure(instances: Mapping[str, Instance]) -> Figure:
     """T* from each instance's own λ to a hundred times as much, and its weights beside equal ones."""
     with house_style():
-        figure = new_figure(WIDE, 2.7)
-        figure.set_layout_engine("constrained")
+        figure = new_figure(WIDE, 2.7, layout="constrained")
         times, weights = figure.subplots(1, 2)
         for name, instance in instances.items():
             tradeoffs = max(instance.tradeoff, LEAST) * np.geomspace(1, 100, 15)

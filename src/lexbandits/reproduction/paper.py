@@ -4,27 +4,17 @@ import platform
 from collections.abc import Iterable
 from difflib import get_close_matches
 from importlib.metadata import version
-from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
-from lexbandits import __version__
-from lexbandits.reproduction import acceleration, regret, samples, sensitivity, theorems
-from lexbandits.reproduction.experiment import (
-    ALPHA,
-    DELTA,
-    EGE_HORIZON,
-    STOPPING_HORIZON,
-    TRADEOFF,
-    UCB_HORIZONS,
-    answers,
-)
+from lexbandits import Cell, __version__, sweep
+from lexbandits.reproduction import acceleration, experiment, regret, samples, sensitivity, theorems
 from lexbandits.reproduction.section import Section
 from lexbandits.reproduction.tables import Tables
-from lexbandits.simulation.sweep import Cell, sweep
 
 SECTIONS: dict[str, Section] = {
-    module.SECTION.name: module.SECTION for module in (acceleration, regret, samples, theorems, sensitivity)
+    section.NAME: section for section in (acceleration, regret, samples, theorems, sensitivity)
 }
 SEED = 0
 REPLICATIONS, QUICK_REPLICATIONS = 100, 5
@@ -41,7 +31,7 @@ def chosen_sections(names: Iterable[str] = SECTIONS) -> list[Section]:
 
 def section_of(claim: str) -> Section:
     """The section that judges a claim; a ValueError that says the nearest name if none does."""
-    homes = {each.name: section for section in SECTIONS.values() for each in section.claims}
+    homes = {each.name: section for section in SECTIONS.values() for each in section.CLAIMS}
     if claim not in homes:
         near = get_close_matches(claim, homes, n=1, cutoff=0.0)
         raise ValueError(f"unknown claim {claim!r}; did you mean {near[0]!r}? known: {', '.join(homes)}")
@@ -56,21 +46,14 @@ def cells(sections: Iterable[Section]) -> list[Cell]:
 
 
 def measure(
-    sections: Iterable[Section] = tuple(SECTIONS.values()),
-    *,
-    replications: int = REPLICATIONS,
-    n_jobs: int = 1,
-    out: str | Path | None = None,
-    progress: bool = False,
+    sections: Iterable[Section] = tuple(SECTIONS.values()), *, replications: int = REPLICATIONS, **how: Any
 ) -> dict[str, pd.DataFrame]:
-    """Everything the figures plot and the verdicts use; with `out`, a killed run goes on where it was."""
+    """Everything the figures plot and the verdicts use; `how` goes to `sweep`."""
     if replications < 2:
         raise ValueError(f"standard errors need at least 2 replications, got {replications}")
     asked = list(sections)
-    results = sweep(
-        cells(asked), replications=replications, seed=SEED, n_jobs=n_jobs, out=out, progress=progress
-    )
-    found = answers(results)
+    results = sweep(cells(asked), replications=replications, seed=SEED, **how)
+    found = experiment.answers(results)
     return {
         name: pd.DataFrame(rows) for section in asked for name, rows in section.tables(results, found).items()
     }
@@ -78,35 +61,32 @@ def measure(
 
 def verdicts(tables: Tables, sections: Iterable[Section], command: str) -> pd.DataFrame:
     """One row per claim of the sections; `command` gets the claim appended as --claim."""
-    rows = []
-    for section in sections:
-        for claim in section.claims:
-            outcome, numbers = claim.judge(tables)
-            rows.append(
-                {
-                    "claim": claim.name,
-                    "section": section.name,
-                    "source": claim.source,
-                    "statement": claim.statement,
-                    "verdict": outcome,
-                    "numbers": numbers,
-                    "command": f"{command} --claim {claim.name}",
-                }
-            )
-    return pd.DataFrame(rows)
+    rows = [
+        {
+            "claim": claim.name,
+            "section": section.NAME,
+            "source": claim.source,
+            "statement": claim.statement,
+            **claim.judge(tables)._asdict(),
+            "command": f"{command} --claim {claim.name}",
+        }
+        for section in sections
+        for claim in section.CLAIMS
+    ]
+    return pd.DataFrame(rows).rename(columns={"outcome": "verdict"})
 
 
 def settings(replications: int) -> pd.DataFrame:
     """Every choice a reader needs to get the same numbers, those the paper leaves open included."""
     alphas = ", ".join(f"{alpha:g}" for alpha in sensitivity.ALPHAS)
-    horizons = ", ".join(f"{horizon:,}" for horizon in UCB_HORIZONS.values())
+    horizons = ", ".join(f"{horizon:,}" for horizon in experiment.UCB_HORIZONS.values())
     rows = {
         "replications": f"{replications} of every cell (the paper: 10)",
         "seed": f"{SEED}; replication r draws from SFC64(SeedSequence({SEED}, spawn_key=(r,)))",
         "noise": "Gaussian, variance 0.1, objectives independent (the paper's)",
-        "δ": f"{DELTA} everywhere (the paper names it for Figure 3 only)",
-        "λ": f"{TRADEOFF:g}, the least λ of the paper's instance (not named in the paper)",
-        "α of UCB-α": f"{ALPHA:g} (not named; {alphas} occur in public code)",
+        "δ": f"{experiment.DELTA} everywhere (the paper names it for Figure 3 only)",
+        "λ": f"{experiment.TRADEOFF:g}, the least λ of the paper's instance (not named in the paper)",
+        "α of UCB-α": f"{experiment.ALPHA:g} (not named; {alphas} occur in public code)",
         "ε of PF-LEX": "(KT)^(−1/3), the rule of the same authors' other papers; the official variant",
         "EGE": "stops at |O_*(1)| arms; σ = 1/2 as published under 'as printed', else the width's σ",
         "EGE/3900": "the same with every batch divided by 3900, as public code does; no guarantee",
@@ -114,8 +94,8 @@ def settings(replications: int) -> pd.DataFrame:
         "UCB-α stops": "when its |O_*(1)| best arms are apart from the rest",
         "LexElim-Tol": "tolerance 0, resolution the least non-zero gap of each objective",
         "horizon for regret": f"{regret.ROUNDS:,} pulls",
-        "horizon for stopping": f"{STOPPING_HORIZON:,} pulls; UCB-α {horizons} for the three widths; "
-        f"EGE {EGE_HORIZON:.0e}. A run that reaches it gave no answer",
+        "horizon for stopping": f"{experiment.STOPPING_HORIZON:,} pulls; UCB-α {horizons} for the three "
+        f"widths; EGE {experiment.EGE_HORIZON:.0e}. A run that reaches it gave no answer",
         "after stopping": "the recommended arm is played on",
         "Figure 1": "arms chosen to do what the text says; the paper prints no coordinates",
         "lexbandits": __version__,

@@ -1,29 +1,25 @@
 """Figure 2: the regret of each objective over time, at K = 10."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
-from lexbandits.drawing import WIDE, few_ticks, label_ends, new_figure
-from lexbandits.reproduction.experiment import (
-    ALGORITHMS,
-    PAPER_WIDTHS,
-    PAPERS,
-    WIDTHS,
-    Entry,
-    averaged,
-    paper_world,
-)
-from lexbandits.reproduction.section import Section
-from lexbandits.reproduction.tables import Mean, Row, Tables, count, errors, mean, rows_of
-from lexbandits.reproduction.verdict import HOLDS, Claim, Judged, Verdict, by_width, claim, only_with
-from lexbandits.simulation.results import Results
+from lexbandits import Results, drawing
+from lexbandits.drawing import Axes, Figure
+from lexbandits.reproduction import verdict
+from lexbandits.reproduction.experiment import ALGORITHMS, PAPER_WIDTHS, PAPERS, WIDTHS, Entry, paper_world
+from lexbandits.reproduction.tables import Row, Tables, averaged, count, errors, less, mean, rows_of
+from lexbandits.reproduction.verdict import Judged, Verdict, by_width, claim, together
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+NAME = "regret"
+TITLE = "Figure 2. Regret at K = 10"
+CAPTION = (
+    "Mean regret of each objective with a band of two standard errors. After stopping, the "
+    "recommended arm is played on. The last row repeats the paper's two algorithms with matched "
+    "widths."
+)
+SHOWN = {"regret_end": "Regret after the last round"}
 
 ROUNDS = 10_000
 BENT = 0.8  # a curve bends when the second half of the rounds adds at most this much of the first
@@ -73,48 +69,42 @@ def tables(results: Results, answers: Mapping[str, Row]) -> dict[str, list[Row]]
     return {"regret": curves, "regret_end": ends}
 
 
-def draw(tables: Tables) -> "Figure":
+def draw(tables: Tables) -> Figure:
     """A row per width setting, a column per objective."""
+    from matplotlib.ticker import MaxNLocator
+
     table = tables["regret"]
     horizon = int(table["t"].max())
-    figure = new_figure(WIDE, 8.2)
-    grid = figure.add_gridspec(
-        4, 3, left=0.068, right=0.985, top=0.935, bottom=0.052, hspace=0.46, wspace=0.24
-    )
-    labels: list[tuple[Axes, list[tuple[float, str, str]]]] = []
-    for row, (width, told) in enumerate(WIDTHS.items()):
+    ticks = np.linspace(0, horizon, 3)
+    figure = drawing.new_figure(drawing.WIDE, 8.2)
+    edges = {"left": 0.068, "right": 0.985, "top": 0.935, "bottom": 0.052}
+    panels = drawing.axes_grid(figure, 4, 3, hspace=0.46, wspace=0.24, **edges)
+    for row, (width, told) in zip(panels, WIDTHS.items(), strict=True):
         drawn = [(item, width) for item in dict.fromkeys(table[table["width"] == width]["algorithm"])]
         if width == "sound":  # beside the paper's own with the same knowledge of the noise
             drawn = [("LexElim-Out", "matched"), ("LexElim-In", "matched"), *drawn]
-        for column in range(3):
-            axes = figure.add_subplot(grid[row, column])
+        for objective, axes in enumerate(row, start=1):
             ends = [
-                _curve(axes, table, width=source, algorithm=algorithm, objective=column + 1)
+                _curve(axes, table, width=source, algorithm=algorithm, objective=objective)
                 for algorithm, source in drawn
             ]
-            ticks = np.linspace(0, horizon, 3)
             axes.set_xlim(0, 1.42 * horizon)
             axes.set_xticks(ticks, [f"{x:,.0f}" for x in ticks])
             axes.spines["bottom"].set_bounds(0, horizon)
             axes.margins(y=0.06)
-            axes.yaxis.set_major_locator(few_ticks())
+            axes.yaxis.set_major_locator(MaxNLocator(4))
             axes.yaxis.set_major_formatter(lambda y, _: f"{y:,.0f}")
-            axes.set_title(f"objective {column + 1}", fontsize=7)
-            if column == 0:
-                axes.set_ylabel("regret")
-                axes.annotate(
-                    told.title, (0, 1.2), xycoords="axes fraction", fontweight="bold", fontsize=8, va="bottom"
-                )
-            if row == 3:
-                axes.set_xlabel("round t")
-            labels.append((axes, ends))
-    for axes, ends in labels:
-        label_ends(axes, horizon, ends)
+            axes.set_title(f"objective {objective}", fontsize=7)
+            drawing.label_ends(axes, horizon, ends)
+        row[0].set_ylabel("regret")
+        drawing.heading(row[0], told.title, (0, 1.2), fontsize=8, va="bottom")
+    for axes in panels[-1]:
+        axes.set_xlabel("round t")
     return figure
 
 
 def _curve(
-    axes: "Axes", table: pd.DataFrame, *, width: str, algorithm: str, objective: int
+    axes: Axes, table: pd.DataFrame, *, width: str, algorithm: str, objective: int
 ) -> tuple[float, str, str]:
     """One mean with its band; gives where it ends, its name and colour."""
     look = ALGORITHMS[algorithm]
@@ -131,96 +121,79 @@ def sublinear_regret(tables: Tables) -> Verdict:
     """LexElim-Out and LexElim-In have sublinear regret on all objectives at T = 10,000. (Here: the second
     half of the rounds adds at most 80 % of the first.)
     """
-
-    def look(width: str) -> Judged:
-        holds, parts = True, []
-        for algorithm in PAPERS:
-            rows = rows_of(tables["regret_end"], width=width, algorithm=algorithm)
-            holds &= all(bends(row) for row in rows)
-            gone = f"{rows[0]['arms_eliminated']:.1f} arms eliminated"
-            parts.append(f"{algorithm} {regrets(rows)}, {halves(rows)}, {gone}, {errors(rows[0])}")
-        return holds, "; ".join(parts)
-
+    outcome, numbers = _both_bend(tables)
     plain = regrets(rows_of(tables["regret_end"], algorithm="round-robin"))
-    return by_width(look, f"round-robin: {plain}")
+    return Verdict(outcome, f"{numbers}\nround-robin: {plain}")
+
+
+@by_width
+def _both_bend(tables: Tables, width: str) -> Judged:
+    judged = []
+    for algorithm in PAPERS:
+        rows = rows_of(tables["regret_end"], width=width, algorithm=algorithm)
+        gone = f"{rows[0]['arms_eliminated']:.1f} arms eliminated"
+        numbers = f"{algorithm} {regrets(rows)}, {halves(rows)}, {gone}, {errors(rows[0])}"
+        judged.append((all(map(bends, rows)), numbers))
+    return together(judged)
 
 
 @claim("ucb-first-objective", "RM Results, Figure 2")
-def ucb_learns_the_first_objective_only(tables: Tables) -> Verdict:
+@by_width
+def ucb_learns_the_first_objective_only(tables: Tables, width: str) -> Judged:
     """UCB-α has low regret on the first objective and linear regret on the second and third."""
-
-    def look(width: str) -> Judged:
-        first, *later = rows = rows_of(tables["regret_end"], width=width, algorithm="UCB-α")
-        return bends(first) and not any(map(bends, later)), f"{regrets(rows)}, {halves(rows)}"
-
-    return by_width(look)
+    first, *later = rows = rows_of(tables["regret_end"], width=width, algorithm="UCB-α")
+    return bends(first) and not any(map(bends, later)), f"{regrets(rows)}, {halves(rows)}"
 
 
-def less_regret(name: str, baseline: str, source: str, statement: str) -> Claim:
-    """Both algorithms of the paper end below the baseline on every objective."""
-
-    def judge(tables: Tables) -> Verdict:
-        cases: dict[str, bool] = {}
-        told = []
-        everywhere = True
-        for width in PAPER_WIDTHS:
-            theirs, *ours = (
-                rows_of(tables["regret_end"], width=width, algorithm=algorithm)
-                for algorithm in (baseline, *PAPERS)
-            )
-            less = [
-                all(mean(rows[i], "regret").below(mean(other, "regret")) for rows in ours)
-                for i, other in enumerate(theirs)
-            ]
-            won = [str(i + 1) for i, is_less in enumerate(less) if is_less]
-            label = WIDTHS[width].label
-            some = f" on objective{'s' if len(won) > 1 else ''} {' and '.join(won)}"
-            cases[label if all(less) or not won else label + some] = bool(won)
-            everywhere &= all(less)
-            ends = zip((baseline, *PAPERS), (theirs, *ours), strict=True)
-            told.append(f"{label}: {'; '.join(f'{who} {regrets(rows)}' for who, rows in ends)}")
-        return Verdict(HOLDS if everywhere else only_with({**cases, "": False}), "\n".join(told))
-
-    return Claim(name, source, statement, judge)
+@claim("less-regret-pf-lex", "RM Results, Figure 2")
+def less_regret_than_pf_lex(tables: Tables) -> Verdict:
+    """PF-LEX converges more slowly: both algorithms have less regret on every objective."""
+    return _less_regret(tables, "PF-LEX")
 
 
-less_regret_than_pf_lex = less_regret(
-    "less-regret-pf-lex",
-    "PF-LEX",
-    "RM Results, Figure 2",
-    "PF-LEX converges more slowly: both algorithms have less regret on every objective.",
-)
-less_regret_than_ucb = less_regret(
-    "less-regret-ucb",
-    "UCB-α",
-    "Contributions; Figure 2",
-    "Both algorithms outperform the baselines in cumulative regret: here UCB-α, on every objective.",
-)
+@claim("less-regret-ucb", "Contributions; Figure 2")
+def less_regret_than_ucb(tables: Tables) -> Verdict:
+    """Both algorithms outperform the baselines in cumulative regret: here UCB-α, on every objective."""
+    return _less_regret(tables, "UCB-α")
+
+
+def _less_regret(tables: Tables, baseline: str) -> Verdict:
+    cases: dict[str, bool] = {}
+    told = []
+    everywhere = True
+    for label, width in verdict.LABELLED.items():
+        ends = {
+            name: rows_of(tables["regret_end"], width=width, algorithm=name) for name in (baseline, *PAPERS)
+        }
+        less_on = [
+            all(less("regret", row, theirs) for row in ours)
+            for theirs, *ours in zip(*ends.values(), strict=True)
+        ]
+        won = [str(i) for i, is_less in enumerate(less_on, start=1) if is_less]
+        some = f" on objective{'s' if len(won) > 1 else ''} {' and '.join(won)}"
+        cases[label if all(less_on) or not won else label + some] = bool(won)
+        everywhere &= all(less_on)
+        told.append(f"{label}: {'; '.join(f'{who} {regrets(rows)}' for who, rows in ends.items())}")
+    return Verdict(verdict.HOLDS if everywhere else verdict.only_with({**cases, "": False}), "\n".join(told))
 
 
 @claim("figure-2-axes", "Figure 2 as published")
-def figure_2_axes(tables: Tables) -> Verdict:
+@by_width
+def figure_2_axes(tables: Tables, width: str) -> Judged:
     """All curves fit the axes of the published figure, which end at 800, 800 and 4,000."""
-
-    def look(width: str) -> Judged:
-        rows = rows_of(tables["regret_end"], width=width)
-        highest = [
-            max(
-                (row["regret"], row["algorithm"])
-                for row in rows
-                if row["objective"] == i + 1 and row["algorithm"] != "round-robin"
-            )
-            for i in range(3)
-        ]
-        inside = all(value <= end * 1.001 for (value, _), end in zip(highest, AXES, strict=True))
-        return inside, f"largest {', '.join(f'{count(value)} ({who})' for value, who in highest)}"
-
-    return by_width(look)
+    table = tables["regret_end"]
+    learners = table[table["algorithm"] != "round-robin"]
+    highest = [
+        max((row["regret"], row["algorithm"]) for row in rows_of(learners, width=width, objective=objective))
+        for objective in (1, 2, 3)
+    ]
+    inside = all(value <= end * 1.001 for (value, _), end in zip(highest, AXES, strict=True))
+    return inside, f"largest {', '.join(f'{count(value)} ({who})' for value, who in highest)}"
 
 
 def bends(row: Row) -> bool:
     """Whether the second half of the rounds adds at most 80 % of the first, errors considered."""
-    return mean(row, "bend").below(Mean(0.0, 0.0))
+    return mean(row, "bend").below(0.0)
 
 
 def halves(rows: list[Row]) -> str:
@@ -234,21 +207,4 @@ def regrets(rows: list[Row]) -> str:
     return f"({', '.join(str(mean(row, 'regret')) for row in rows)})"
 
 
-SECTION = Section(
-    name="regret",
-    title="Figure 2. Regret at K = 10",
-    caption="Mean regret of each objective with a band of two standard errors. After stopping, the "
-    "recommended arm is played on. The last row repeats the paper's two algorithms with matched "
-    "widths.",
-    entries=entries,
-    tables=tables,
-    shown={"regret_end": "Regret after the last round"},
-    draw=draw,
-    claims=(
-        sublinear_regret,
-        ucb_learns_the_first_objective_only,
-        less_regret_than_pf_lex,
-        less_regret_than_ucb,
-        figure_2_axes,
-    ),
-)
+CLAIMS = verdict.claims_among(globals())

@@ -52,7 +52,7 @@ def write(
     A page of some sections is called report-<sections>.html, so that it does not replace the whole one.
     """
     folder = Path(out)
-    part = "" if len(sections) == len(SECTIONS) else f"-{'-'.join(section.name for section in sections)}"
+    part = "" if len(sections) == len(SECTIONS) else f"-{'-'.join(section.NAME for section in sections)}"
     for inner in ("data", "figures"):
         (folder / inner).mkdir(parents=True, exist_ok=True)
     for name, table in {**tables, f"verdicts{part}": verdicts, f"settings{part}": settings}.items():
@@ -91,18 +91,18 @@ def _section(section: Section, tables: Tables, claims: Iterable[Row], figures: P
     """The figure, its claims and its tables; the figure is written to its own files too."""
     with house_style():
         figure = section.draw(tables)
-    picture = figures / f"{section.name}.png"
+    picture = figures / f"{section.NAME}.png"
     save(figure, picture, dpi=DPI)
     save(figure, picture.with_suffix(".pdf"))
-    title, source = html.escape(section.title), base64.b64encode(picture.read_bytes()).decode()
+    title, source = html.escape(section.TITLE), base64.b64encode(picture.read_bytes()).decode()
     parts = [
-        f'<section id="{section.name}"><h2>{title}</h2>',
+        f'<section id="{section.NAME}"><h2>{title}</h2>',
         f'<figure><div class="scroll"><img alt="{title}" src="data:image/png;base64,{source}"></div>',
-        f"<figcaption>{_text(section.caption)} Files: figures/{section.name}.png and .pdf.</figcaption>",
+        f"<figcaption>{_text(section.CAPTION)} Files: figures/{section.NAME}.png and .pdf.</figcaption>",
         "</figure>",
-        *(_card(row) for row in claims if row["section"] == section.name),
+        *(_card(row) for row in claims if row["section"] == section.NAME),
     ]
-    for name, heading in section.shown.items():
+    for name, heading in section.SHOWN.items():
         parts.append(
             f"<details><summary>{html.escape(heading)} <span>data/{name}.csv</span></summary>"
             f'<div class="scroll">{_table(tables[name])}</div></details>'

@@ -1,47 +1,35 @@
 """Figure 3: pulls until each objective is settled, at K = 10, 20 and 30."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import pairwise, product
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import product
+from typing import Any
 
 import numpy as np
 
-from lexbandits import theory
-from lexbandits.drawing import WIDE, new_figure
-from lexbandits.reproduction.experiment import (
-    ALGORITHMS,
-    ARMS,
-    DELTA,
-    EGE_HORIZON,
-    GUARANTEED,
-    PAPER_WIDTHS,
-    PAPERS,
-    SINGLE,
-    WIDTHS,
-    Entry,
-    averaged,
-    paper_world,
-    ucb_entry,
-)
-from lexbandits.reproduction.section import Section
-from lexbandits.reproduction.tables import Mean, Row, Tables, count, errors, mean, one, rows_of
-from lexbandits.reproduction.verdict import (
-    Judged,
-    Verdict,
-    at_most_delta,
-    by_case,
-    by_width,
-    claim,
-    only_with,
-)
-from lexbandits.simulation.results import Results
-from lexbandits.theory.lower_bound import characteristic_time, sample_lower_bound
+from lexbandits import Results, characteristic_time, drawing, sample_lower_bound, theory
+from lexbandits.drawing import Axes, Figure, mark
+from lexbandits.reproduction import experiment, verdict
+from lexbandits.reproduction.experiment import ALGORITHMS, ARMS, PAPERS, WIDTHS, Entry, paper_world
+from lexbandits.reproduction.tables import Row, Tables, averaged, count, errors, grow, less, mean, rows_of
+from lexbandits.reproduction.verdict import LABELLED, Judged, Verdict, by_case, by_width, claim, together
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+NAME = "samples"
+TITLE = "Figure 3. Pulls to identify"
+CAPTION = (
+    "Mean pulls until every candidate ties with the lex-optimal arm on the first, the first two, "
+    "all three objectives (light to dark), with bars of two standard errors, and wrong answers "
+    "out of all runs (red where the 95 % interval lies above δ = 0.01; ∞: runs that had no answer"
+    " at the horizon). UCB-α and EGE look at the first objective only: the others are not "
+    "applicable."
+)
+SHOWN = {
+    "samples": "Pulls to identify",
+    "lower_bound": "Least possible pulls, for any algorithm that knows λ = 2",
+    "instance": "The paper's instances",
+}
 
 AXIS = 14_000  # pulls at which all published panels end
+BY_ARMS = {f"K = {n_arms}": n_arms for n_arms in ARMS}
 DASHED: Any = {"color": "#333333", "lw": 0.9, "ls": (0, (3, 2))}
 
 
@@ -51,11 +39,11 @@ def entries() -> list[tuple[Row, Entry]]:
     for (width, told), n_arms in product(WIDTHS.items(), ARMS):
         world, sd = paper_world(n_arms), told.noise_sd
         wanted = [Entry(world, algorithm, sd) for algorithm in told.algorithms]
-        if width in PAPER_WIDTHS:
+        if width in experiment.PAPER_WIDTHS:
             ege_sd = 0.5 if width == "printed" else sd  # published for rewards in [0, 1], that is σ = 1/2
             wanted += [
-                ucb_entry(world, sd),
-                *(Entry(world, ege, ege_sd, EGE_HORIZON) for ege in ("EGE", "EGE/3900")),
+                experiment.ucb_entry(world, sd),
+                *(Entry(world, ege, ege_sd, experiment.EGE_HORIZON) for ege in ("EGE", "EGE/3900")),
             ]
         for entry in wanted:
             labels = {"width": width, "n_arms": n_arms, "algorithm": entry.algorithm}
@@ -69,7 +57,7 @@ def tables(results: Results, answers: Mapping[str, Row]) -> dict[str, list[Row]]
     for labels, entry in entries():
         prefix = results.identification_rounds(entry.name, "prefix")
         alone = results.identification_rounds(entry.name, "objective")
-        last = 0 if entry.algorithm in SINGLE else prefix.shape[1] - 1
+        last = 0 if entry.algorithm in experiment.SINGLE else prefix.shape[1] - 1
         answer = answers[entry.name]
         for i in range(last + 1):
             samples = averaged("samples", prefix[:, i])
@@ -86,9 +74,8 @@ def _arms() -> list[Row]:
     rows: list[Row] = []
     for n_arms in ARMS:
         known = paper_world(n_arms).instance
-        effective = theory.effective_gaps(known)
-        for arm in range(n_arms):
-            row: Row = {"n_arms": n_arms, "arm": arm + 1, "effective_gap": float(effective[arm])}
+        for arm, effective_gap in enumerate(theory.effective_gaps(known).tolist()):
+            row: Row = {"n_arms": n_arms, "arm": arm + 1, "effective_gap": effective_gap}
             row |= {f"mean_{i + 1}": float(known.means[arm, i]) for i in range(3)}
             row |= {f"gap_{i + 1}": float(known.gaps[arm, i]) for i in range(3)}
             rows.append(row | {"lex_optimal": arm == known.lex_optimal_arm, "tradeoff": known.tradeoff})
@@ -99,85 +86,64 @@ def _lower_bounds() -> list[Row]:
     rows: list[Row] = []
     for n_arms in ARMS:
         time = characteristic_time(paper_world(n_arms).instance)
-        bound = sample_lower_bound(time.low, DELTA)
+        bound = sample_lower_bound(time.low, experiment.DELTA)
         rows.append({"n_arms": n_arms, "lower_bound": bound, "certified": time.certified})
     return rows
 
 
-def draw(tables: Tables) -> "Figure":
+def draw(tables: Tables) -> Figure:
     """A line per width and algorithm, a panel per number of arms, with the wrong answers beside."""
     table, bounds = tables["samples"], tables["lower_bound"]
-    n_arms = list(dict.fromkeys(table["n_arms"]))
-    lines: list[tuple[str, str] | None] = []
+    lines: list[tuple[str, str | None]] = []  # a heading before the algorithms of each width
     for width in WIDTHS:
         algorithms = dict.fromkeys(table[table["width"] == width]["algorithm"])
-        lines += [None, *((width, algorithm) for algorithm in algorithms)]
-    figure = new_figure(WIDE, 5.9)
-    grid = figure.add_gridspec(1, len(n_arms), left=0.125, right=0.995, top=0.945, bottom=0.115, wspace=0.06)
+        lines += [(width, None), *((width, algorithm) for algorithm in algorithms)]
+    figure = drawing.new_figure(drawing.WIDE, 5.9)
+    edges = {"left": 0.125, "right": 0.995, "top": 0.945, "bottom": 0.115}
+    [row] = drawing.axes_grid(figure, 1, len(ARMS), wspace=0.06, **edges)
     span = bounds["lower_bound"].min() / 2, table["samples"].max() * 60
-    for column, arms in enumerate(n_arms):
-        axes = figure.add_subplot(grid[0, column])
-        axes.axvline(one(bounds, n_arms=arms)["lower_bound"], **DASHED)
-        titles = iter(told.title for told in WIDTHS.values())
-        for y, line in enumerate(lines):
-            if line is None:
-                _band(axes, y, next(titles))
+    for axes, n_arms, bound in zip(row, ARMS, bounds["lower_bound"], strict=True):
+        axes.axvline(bound, **DASHED)
+        for y, (width, algorithm) in enumerate(lines):
+            if algorithm:
+                _samples(axes, y, rows_of(table, width=width, n_arms=n_arms, algorithm=algorithm))
             else:
-                _samples(axes, y, rows_of(table, width=line[0], n_arms=arms, algorithm=line[1]))
+                axes.axhspan(y - 0.5, y + 0.5, color="#f1f1f1", lw=0)
+                box = {"facecolor": "#f1f1f1", "edgecolor": "none", "pad": 1}
+                _beside(axes, WIDTHS[width].title, 0.02, y, fontweight="bold", bbox=box)
+        drawing.list_down(axes, [algorithm for _, algorithm in lines], named=axes is row[0])
         axes.set(xscale="log", xlim=span, ylim=(len(lines) - 0.4, -0.6), xlabel="pulls")
-        axes.grid(visible=False, axis="y")
         axes.set_xticks([10.0**k for k in range(int(np.ceil(np.log10(span[0]))), 9)])
-        axes.set_title(f"K = {arms}", fontweight="bold", loc="left")
+        axes.set_title(f"K = {n_arms}", fontweight="bold", loc="left")
         axes.set_title("wrong", fontsize=6, loc="right")
-        axes.set_yticks(
-            [y for y, line in enumerate(lines) if line],
-            [line[1] for line in lines if line] if column == 0 else [],
-        )
-        axes.tick_params(axis="y", length=0)
-    _legend(figure)
+    labels = ("objective 1 settled", "objectives 1 and 2", "all three: stopped")
+    looks = {label: mark(**_marker("#555555", i, 3)) for i, label in enumerate(labels, start=1)}
+    looks["least possible for δ = 0.01, λ = 2, σ² = 0.1"] = DASHED
+    drawing.legend_below(figure, looks, ncols=4)
     return figure
 
 
-def _band(axes: "Axes", y: float, title: str) -> None:
-    """The heading of a width's lines."""
-    axes.axhspan(y - 0.5, y + 0.5, color="#f1f1f1", lw=0)
-    axes.annotate(
-        title,
-        (0.02, y),
-        xycoords=("axes fraction", "data"),
-        fontweight="bold",
-        va="center",
-        bbox={"facecolor": "#f1f1f1", "edgecolor": "none", "pad": 1},
-    )
+def _beside(axes: Axes, text: str, x: float, y: float, **look: Any) -> None:
+    """Words on line y; x in fractions of the axes."""
+    axes.annotate(text, (x, y), xycoords=("axes fraction", "data"), va="center", **look)
 
 
-def _samples(axes: "Axes", y: float, rows: list[Row]) -> None:
+def _samples(axes: Axes, y: float, rows: list[Row]) -> None:
     """The objectives of one algorithm, joined by a line; its wrong answers at the right."""
     look = ALGORITHMS[rows[0]["algorithm"]]
     known = [item for item in rows if item["reached"]]
     axes.plot([item["samples"] for item in known], [y] * len(known), color=look.colour, lw=0.8, alpha=0.5)
     for item in known:
-        axes.errorbar(
-            item["samples"],
-            y,
-            xerr=[[min(2 * item["samples_se"], 0.9 * item["samples"])], [2 * item["samples_se"]]],
-            fmt=look.marker,
-            color=look.colour,
-            **_marker(look.colour, item["objective"], len(rows)),
-            elinewidth=0.8,
-        )
+        error = 2 * item["samples_se"]
+        marker = mark(look.marker, look.colour, **_marker(look.colour, item["objective"], len(rows)))
+        bars = [[min(error, 0.9 * item["samples"])], [error]]
+        axes.errorbar(item["samples"], y, xerr=bars, elinewidth=0.8, **marker)
     last = rows[-1]
-    bad = last["error_low"] > DELTA
-    axes.annotate(
-        f"{last['wrong']}/{last['replications']}" + (f" +{last['unstopped']} ∞" if last["unstopped"] else ""),
-        (0.985, y),
-        xycoords=("axes fraction", "data"),
-        ha="right",
-        va="center",
-        fontsize=6,
-        color="#C00000" if bad else "#333333",
-        fontweight="bold" if bad else "normal",
-    )
+    wrong = f"{last['wrong']}/{last['replications']}"
+    unstopped = f" +{last['unstopped']} ∞" if last["unstopped"] else ""
+    bad = last["error_low"] > experiment.DELTA
+    tone = {"color": "#C00000", "fontweight": "bold"} if bad else {"color": "#333333"}
+    _beside(axes, wrong + unstopped, 0.985, y, ha="right", fontsize=6, **tone)
 
 
 def _marker(colour: str, objective: int, count: int) -> Any:
@@ -190,84 +156,56 @@ def _marker(colour: str, objective: int, count: int) -> Any:
     return {"mfc": face, "markersize": 4.5 if count == 1 else 7.5 - 2.2 * (objective - 1), "mew": 0.8}
 
 
-def _legend(figure: "Figure") -> None:
-    from matplotlib.lines import Line2D
-
-    grey: Any = {"ls": "", "marker": "o", "color": "#555555"}
-    labels = ("objective 1 settled", "objectives 1 and 2", "all three: stopped")
-    handles = [
-        Line2D([], [], **grey, **_marker("#555555", i, 3), label=label)
-        for i, label in enumerate(labels, start=1)
-    ]
-    handles.append(Line2D([], [], **DASHED, label="least possible for δ = 0.01, λ = 2, σ² = 0.1"))
-    figure.legend(handles=handles, loc="lower center", ncols=4, frameon=False)
-
-
 def settled(tables: Tables, width: str, n_arms: int, *algorithms: str) -> list[Row]:
     """The rows of the first objective."""
-    where = {"width": width, "n_arms": n_arms, "objective": 1}
-    return [one(tables["samples"], **where, algorithm=algorithm) for algorithm in algorithms]
+    rows = rows_of(tables["samples"], width=width, n_arms=n_arms, objective=1)
+    by_name = {row["algorithm"]: row for row in rows}
+    return [by_name[algorithm] for algorithm in algorithms]
 
 
 @claim("more-arms-more-samples", "BAI Results, Figure 3")
-def more_arms_more_samples(tables: Tables) -> Verdict:
+@by_case(LABELLED, {"for comparison": "sound"})
+def more_arms_more_samples(tables: Tables, width: str) -> Judged:
     """All algorithms need more samples as K grows."""
-    table = tables["samples"]
+    first = tables["samples"].query("objective == 1 and width == @width")
+    judged = []
+    for algorithm, rows in first.groupby("algorithm", sort=False):
+        means = [mean(row, "pulls") for row in rows_of(rows)]
+        holds = algorithm == "EGE/3900" or grow(means)  # which is not the paper's
+        judged.append((holds, f"{algorithm} {', '.join(map(str, means))}"))
+    return together(judged)
 
-    def look(width: str) -> Judged:
-        holds, parts = True, []
-        for algorithm in dict.fromkeys(table[table["width"] == width]["algorithm"]):
-            rows = rows_of(table, width=width, algorithm=algorithm, objective=1)
-            means = [mean(row, "pulls") for row in rows]
-            holds &= algorithm == "EGE/3900" or grows(means)  # which is not the paper's
-            parts.append(f"{algorithm} {', '.join(map(str, means))}")
-        return holds, "; ".join(parts)
 
-    return by_width(look, f"for comparison: {look('sound')[1]}")
+by_baseline = by_case(
+    {
+        f"{label} against {baseline}": (width, baseline)
+        for (label, width), baseline in product(LABELLED.items(), ("UCB-α", "EGE"))
+    }
+)
 
 
 @claim("fewer-samples-than-baselines", "BAI Results, Figure 3")
-def fewer_samples_than_baselines(tables: Tables) -> Verdict:
+@by_baseline
+def fewer_samples_than_baselines(tables: Tables, case: tuple[str, str]) -> Judged:
     """LexElim-In outperforms EGE and UCB-α (here α = 3) at every K, and its advantage grows with K."""
-
-    def look(width: str, baseline: str) -> Judged:
-        pairs = [settled(tables, width, n_arms, "LexElim-In", baseline) for n_arms in ARMS]
-        advantages = [mean(other, "samples").over(mean(inner, "samples")) for inner, other in pairs]
-        fewer = all(mean(inner, "samples").below(mean(other, "samples")) for inner, other in pairs)
-        ratios = ", ".join(map(str, advantages))
-        return fewer and grows(advantages), f"{against(pairs)}; {baseline} over LexElim-In: {ratios}"
-
-    return by_baseline(look)
+    width, baseline = case
+    pairs = [settled(tables, width, n_arms, "LexElim-In", baseline) for n_arms in ARMS]
+    advantages = [mean(other, "samples").over(mean(inner, "samples")) for inner, other in pairs]
+    fewer = all(less("samples", inner, other) for inner, other in pairs)
+    ratios = ", ".join(map(str, advantages))
+    return fewer and grow(advantages), f"{against(pairs)}; {baseline} over LexElim-In: {ratios}"
 
 
 @claim("both-fewer-samples", "Contributions; Figure 3")
-def both_need_fewer_samples(tables: Tables) -> Verdict:
+@by_baseline
+def both_need_fewer_samples(tables: Tables, case: tuple[str, str]) -> Judged:
     """Both LexElim-Out and LexElim-In outperform the baselines in samples: here EGE and UCB-α (α = 3), at
     every K.
     """
-
-    def look(width: str, baseline: str) -> Judged:
-        trios = [settled(tables, width, n_arms, *PAPERS, baseline) for n_arms in ARMS]
-        fewer = all(
-            mean(row, "samples").below(mean(other, "samples")) for *ours, other in trios for row in ours
-        )
-        return fewer, against(trios)
-
-    return by_baseline(look)
-
-
-def by_baseline(look: Callable[[str, str], Judged]) -> Verdict:
-    """The verdict over the paper's widths and both baselines; it holds where it does against both."""
-    cases = {
-        f"{WIDTHS[width].label} against {baseline}": look(width, baseline)
-        for width, baseline in product(PAPER_WIDTHS, ("UCB-α", "EGE"))
-    }
-    return by_case(cases)
-
-
-def grows(means: Sequence[Mean]) -> bool:
-    """Whether the last is above the first, and none below the one before it."""
-    return means[0].below(means[-1]) and not any(later.below(former) for former, later in pairwise(means))
+    width, baseline = case
+    trios = [settled(tables, width, n_arms, *PAPERS, baseline) for n_arms in ARMS]
+    fewer = all(less("samples", row, other) for *ours, other in trios for row in ours)
+    return fewer, against(trios)
 
 
 def against(groups: Iterable[Sequence[Row]]) -> str:
@@ -284,66 +222,53 @@ def inner_beats_outer(tables: Tables) -> Verdict:
     """LexElim-In identifies the lex-optimal arm faster than LexElim-Out. (Judged with widths that carry a
     guarantee.)
     """
-    wins = {f"K = {n_arms}": True for n_arms in ARMS}
+    wins = dict.fromkeys(BY_ARMS, True)
     told = []
-    for width in PAPER_WIDTHS:
+    for label, width in LABELLED.items():
         parts = []
-        for n_arms, case in zip(ARMS, wins, strict=True):
+        for case, n_arms in BY_ARMS.items():
             outer, inner = settled(tables, width, n_arms, *PAPERS)
-            if width in GUARANTEED:
-                wins[case] &= mean(inner, "pulls").below(mean(outer, "pulls"))
+            if width in experiment.GUARANTEED:
+                wins[case] &= less("pulls", inner, outer)
             parts.append(
                 f"{case}: In {mean(inner, 'pulls')} ({errors(inner)}), "
                 f"Out {mean(outer, 'pulls')} ({errors(outer)})"
             )
-        told.append(f"{WIDTHS[width].label}: {'; '.join(parts)}")
-    return Verdict(only_with(wins), "\n".join(told))
+        told.append(f"{label}: {'; '.join(parts)}")
+    return Verdict(verdict.only_with(wins), "\n".join(told))
 
 
 @claim("error-at-most-delta", "Theorems 1 to 4")
-def error_at_most_delta(tables: Tables) -> Verdict:
+@by_case(LABELLED, {"for comparison, σ = √0.1": "sound"})
+def error_at_most_delta(tables: Tables, width: str) -> Judged:
     """The answer is wrong with probability at most δ = 0.01."""
-
-    def look(width: str) -> Judged:
-        holds, parts = True, []
-        for algorithm in WIDTHS[width].algorithms:
-            rows = rows_of(tables["samples"], width=width, algorithm=algorithm, objective=1)
-            wrong, runs = (sum(row[key] for row in rows) for key in ("wrong", "replications"))
-            holds &= at_most_delta(wrong, runs)
-            parts.append(f"{algorithm} {wrong}/{runs} wrong")
-        return holds, ", ".join(parts)
-
-    return by_width(look, f"for comparison, σ = √0.1: {look('sound')[1]}")
+    judged = []
+    for algorithm in WIDTHS[width].algorithms:
+        rows = rows_of(tables["samples"], width=width, algorithm=algorithm, objective=1)
+        wrong, runs = (sum(row[key] for row in rows) for key in ("wrong", "replications"))
+        judged.append((verdict.at_most_delta(wrong, runs), f"{algorithm} {wrong}/{runs} wrong"))
+    return together(judged, ", ")
 
 
 @claim("as-good-as-ege", "Remark 2")
-def as_good_as_single_objective(tables: Tables) -> Verdict:
+@by_width
+def as_good_as_single_objective(tables: Tables, width: str) -> Judged:
     """LexElim-Out settles the first objective as efficiently as the best single-objective algorithm, EGE."""
-
-    def look(width: str) -> Judged:
-        trios = [settled(tables, width, n_arms, "LexElim-Out", "EGE", "UCB-α") for n_arms in ARMS]
-        holds = all(mean(outer, "samples").below(mean(ege, "samples")) for outer, ege, _ in trios)
-        return holds, against(trios)
-
-    return by_width(look)
+    trios = [settled(tables, width, n_arms, "LexElim-Out", "EGE", "UCB-α") for n_arms in ARMS]
+    return all(less("samples", outer, ege) for outer, ege, _ in trios), against(trios)
 
 
 @claim("figure-3-axes", "Figure 3 as published")
-def figure_3_axes(tables: Tables) -> Verdict:
+@by_width
+def figure_3_axes(tables: Tables, width: str) -> Judged:
     """All sample counts fit the axes of the published figure, which end at 14,000."""
-
-    def look(width: str) -> Judged:
-        largest: dict[str, float] = {}
-        inside = points = 0
-        for algorithm in (*PAPERS, "UCB-α", "EGE"):
-            samples = [row["samples"] for row in rows_of(tables["samples"], width=width, algorithm=algorithm)]
-            largest[algorithm] = max(samples)
-            points += len(samples)
-            inside += sum(value <= AXIS for value in samples)
-        most = ", ".join(f"{algorithm} {count(value)}" for algorithm, value in largest.items())
-        return inside == points, f"{inside} of {points} points inside; largest {most}"
-
-    return by_width(look)
+    samples = {
+        algorithm: [row["samples"] for row in rows_of(tables["samples"], width=width, algorithm=algorithm)]
+        for algorithm in (*PAPERS, "UCB-α", "EGE")
+    }
+    most = ", ".join(f"{algorithm} {count(max(values))}" for algorithm, values in samples.items())
+    inside = [value <= AXIS for values in samples.values() for value in values]
+    return all(inside), f"{sum(inside)} of {len(inside)} points inside; largest {most}"
 
 
 def ruled_out(tables: Tables, n_arms: int) -> list[Row]:
@@ -352,63 +277,30 @@ def ruled_out(tables: Tables, n_arms: int) -> list[Row]:
 
 
 @claim("gaps-twice-as-large", "BAI Results")
-def gaps_twice_as_large(tables: Tables) -> Verdict:
+@by_case(BY_ARMS)
+def gaps_twice_as_large(tables: Tables, n_arms: int) -> Judged:
     """In the experiment the gaps of the second and third objectives are twice those of the first, which is
     why LexElim-In is fast.
     """
-
-    def look(n_arms: int) -> Judged:
-        arms = ruled_out(tables, n_arms)
-        double = [sum(row[f"gap_{i}"] >= 2 * row["gap_1"] - 1e-12 for row in arms) for i in (2, 3)]
-        better = [sum(row[f"gap_{i}"] < 0 for row in arms) for i in (2, 3)]
-        helped = sum(row["effective_gap"] > row["gap_1"] * (1 + 1e-12) for row in arms)
-        return min(double) == len(arms), (
-            f"of {len(arms)} arms with Δ¹ > 0, Δ² ≥ 2Δ¹ for {double[0]}, Δ³ ≥ 2Δ¹ for {double[1]}; "
-            f"better than a_* on objective 2: {better[0]}, on 3: {better[1]}; "
-            f"a later objective helps LexElim-In (Δ̃ > Δ¹ at λ = {arms[0]['tradeoff']:g}) for {helped}"
-        )
-
-    return by_case({f"K = {n_arms}": look(n_arms) for n_arms in ARMS})
+    arms = ruled_out(tables, n_arms)
+    double = [sum(row[f"gap_{i}"] >= 2 * row["gap_1"] - 1e-12 for row in arms) for i in (2, 3)]
+    better = [sum(row[f"gap_{i}"] < 0 for row in arms) for i in (2, 3)]
+    helped = sum(row["effective_gap"] > row["gap_1"] * (1 + 1e-12) for row in arms)
+    return min(double) == len(arms), (
+        f"of {len(arms)} arms with Δ¹ > 0, Δ² ≥ 2Δ¹ for {double[0]}, Δ³ ≥ 2Δ¹ for {double[1]}; "
+        f"better than a_* on objective 2: {better[0]}, on 3: {better[1]}; "
+        f"a later objective helps LexElim-In (Δ̃ > Δ¹ at λ = {arms[0]['tradeoff']:g}) for {helped}"
+    )
 
 
 @claim("effective-gaps", "Table 1")
-def effective_gaps_larger(tables: Tables) -> Verdict:
+@by_case(BY_ARMS)
+def effective_gaps_larger(tables: Tables, n_arms: int) -> Judged:
     """Δ̃(a) ≥ Δ¹(a) for every arm, so that LexElim-In's sample bound has the smaller sum."""
-
-    def look(n_arms: int) -> Judged:
-        arms = ruled_out(tables, n_arms)
-        ours, single = (sum(row[gap] ** -2 for row in arms) for gap in ("effective_gap", "gap_1"))
-        larger = all(row["effective_gap"] >= row["gap_1"] * (1 - 1e-12) for row in arms)
-        return larger, f"Σ 1/Δ̃² = {count(ours)}, Σ 1/(Δ¹)² = {count(single)}"
-
-    return by_case({f"K = {n_arms}": look(n_arms) for n_arms in ARMS})
+    arms = ruled_out(tables, n_arms)
+    ours, single = (sum(row[gap] ** -2 for row in arms) for gap in ("effective_gap", "gap_1"))
+    larger = all(row["effective_gap"] >= row["gap_1"] * (1 - 1e-12) for row in arms)
+    return larger, f"Σ 1/Δ̃² = {count(ours)}, Σ 1/(Δ¹)² = {count(single)}"
 
 
-SECTION = Section(
-    name="samples",
-    title="Figure 3. Pulls to identify",
-    caption="Mean pulls until every candidate ties with the lex-optimal arm on the first, the first two, "
-    "all three objectives (light to dark), with bars of two standard errors, and wrong answers "
-    "out of all runs (red where the 95 % interval lies above δ = 0.01; ∞: runs that had no answer"
-    " at the horizon). UCB-α and EGE look at the first objective only: the others are not "
-    "applicable.",
-    entries=entries,
-    tables=tables,
-    shown={
-        "samples": "Pulls to identify",
-        "lower_bound": "Least possible pulls, for any algorithm that knows λ = 2",
-        "instance": "The paper's instances",
-    },
-    draw=draw,
-    claims=(
-        more_arms_more_samples,
-        fewer_samples_than_baselines,
-        both_need_fewer_samples,
-        inner_beats_outer,
-        error_at_most_delta,
-        as_good_as_single_objective,
-        figure_3_axes,
-        gaps_twice_as_large,
-        effective_gaps_larger,
-    ),
-)
+CLAIMS = verdict.claims_among(globals())

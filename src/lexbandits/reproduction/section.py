@@ -1,30 +1,29 @@
-"""What a section of the report is; each has a file of its own, which ends in a `SECTION`."""
+"""What a section of the report is: a module that says what is run, tabulated, drawn and claimed."""
 
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Protocol
 
+from lexbandits.drawing import Figure
 from lexbandits.reproduction.experiment import Entry
 from lexbandits.reproduction.tables import Row, Tables
 from lexbandits.reproduction.verdict import Claim
 from lexbandits.simulation.results import Results
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
+class Section(Protocol):
+    """One experiment. Its figure and its claims read the tables alone."""
 
-class Section(NamedTuple):
-    """One experiment: what is run, what is tabulated, drawn and claimed.
+    NAME: str
+    TITLE: str
+    CAPTION: str
+    SHOWN: Mapping[str, str]  # the tables that stand under the figure, and their headings
+    CLAIMS: Sequence[Claim]
 
-    `entries` gives every cell with the columns that name it in the tables; `tables` takes the results of
-    all cells and, by name of the cell, how its answers came out (`experiment.answers`); `shown` says which
-    tables stand under the figure, with what heading. Figures and claims read the tables alone.
-    """
+    def entries(self) -> list[tuple[Row, Entry]]:
+        """Every cell, with the columns that name it in the tables."""
 
-    name: str
-    title: str
-    caption: str
-    entries: Callable[[], list[tuple[Row, Entry]]]
-    tables: Callable[[Results, Mapping[str, Row]], Mapping[str, list[Row]]]
-    shown: Mapping[str, str]
-    draw: Callable[[Tables], "Figure"]
-    claims: tuple[Claim, ...]
+    def tables(self, results: Results, answers: Mapping[str, Row], /) -> dict[str, list[Row]]:
+        """From the results of all cells and, by name of the cell, how its answers came out."""
+
+    def draw(self, tables: Tables) -> Figure:
+        """The figure."""

@@ -4,10 +4,15 @@ A column `x` that holds means has their standard errors in `x_se`.
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any, NamedTuple
 
+import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
+
+from lexbandits.simulation.estimates import mean_and_error
 
 Row = dict[str, Any]
 Tables = Mapping[str, pd.DataFrame]
@@ -16,18 +21,29 @@ ERRORS = 2.0  # two means differ when they are this many standard errors apart
 
 
 class Mean(NamedTuple):
-    """A mean and its standard error; nan where a single value has none."""
+    """A mean and its standard error (nan where a single value has none), written to two digits of the error.
+
+    >>> print(Mean(24_741.6, 246.2), Mean(84.31, 3.41), Mean(39.5e6, 553_300.0), sep=", ")
+    24,742 ± 246, 84.3 ± 3.4, 39.50 ± 0.55 million
+    """
 
     value: float
     error: float
 
     def __str__(self) -> str:
-        return pm(self.value, self.error)
+        value, error = self
+        if math.isnan(error) or math.isnan(value) or error == 0:
+            return count(value)
+        unit, name = (1e6, " million") if abs(value) >= 1e7 else (1.0, "")
+        decimals = min(3, max(0, 1 - math.floor(math.log10(error / unit))))
+        text = f"{value / unit:,.{decimals}f} ± {error / unit:,.{decimals}f}{name}"
+        return text.replace("-", "−")
 
-    def below(self, other: "Mean") -> bool:
+    def below(self, other: "Mean | float") -> bool:
         """Whether it is smaller by more than `ERRORS` standard errors of the difference."""
-        errors = (0.0 if math.isnan(error) else error for error in (self.error, other.error))
-        return self.value + ERRORS * math.hypot(*errors) < other.value
+        value, error = other if isinstance(other, Mean) else (other, 0.0)
+        errors = (0.0 if math.isnan(each) else each for each in (self.error, error))
+        return self.value + ERRORS * math.hypot(*errors) < value
 
     def minus(self, other: "Mean") -> "Mean":
         """The difference of independent means."""
@@ -39,9 +55,25 @@ class Mean(NamedTuple):
         return Mean(ratio, abs(ratio) * math.hypot(self.error / self.value, other.error / other.value))
 
 
+def averaged(name: str, values: NDArray[np.float64]) -> Row:
+    """The columns of a mean and its standard error, over the values that are not nan."""
+    value, error = mean_and_error(values[~np.isnan(values)])
+    return {name: value, f"{name}_se": error}
+
+
 def mean(row: Row, name: str) -> Mean:
     """A mean of a row with its error."""
     return Mean(row[name], row[f"{name}_se"])
+
+
+def less(name: str, row: Row, *others: Row) -> bool:
+    """Whether a mean of a row is below that of all others."""
+    return all(mean(row, name).below(mean(other, name)) for other in others)
+
+
+def grow(means: Sequence[Mean]) -> bool:
+    """Whether the last is above the first, and none below the one before it."""
+    return means[0].below(means[-1]) and not any(later.below(former) for former, later in pairwise(means))
 
 
 def rows_of(table: pd.DataFrame, **where: Any) -> list[Row]:
@@ -71,25 +103,6 @@ def count(value: float) -> str:
     if abs(value) >= 1e7:
         return f"{value / 1e6:,.1f} million".replace("-", "−")
     return (f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}").replace("-", "−")
-
-
-def pm(value: float, error: float) -> str:
-    """Mean ± standard error, to two digits of the error.
-
-    >>> pm(24_741.6, 246.2), pm(84.31, 3.41), pm(39.5e6, 553_300.0)
-    ('24,742 ± 246', '84.3 ± 3.4', '39.50 ± 0.55 million')
-    """
-    if math.isnan(error) or math.isnan(value) or error == 0:
-        return count(value)
-    unit, name = (1e6, " million") if abs(value) >= 1e7 else (1.0, "")
-    decimals = min(3, max(0, 1 - math.floor(math.log10(error / unit))))
-    text = f"{value / unit:,.{decimals}f} ± {error / unit:,.{decimals}f}{name}"
-    return text.replace("-", "−")
-
-
-def percent(share: float) -> str:
-    """A share of one."""
-    return "–" if math.isnan(share) else f"{100 * share:.0f} %"
 
 
 def errors(row: Row) -> str:

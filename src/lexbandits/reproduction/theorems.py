@@ -3,37 +3,34 @@
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from lexbandits import theory
-from lexbandits.drawing import WIDE, new_figure
-from lexbandits.reproduction.experiment import (
-    ALGORITHMS,
-    ARMS,
-    GUARANTEED,
-    PAPERS,
-    WIDTHS,
-    Entry,
-    averaged,
-    paper_world,
-    world,
-)
-from lexbandits.reproduction.section import Section
-from lexbandits.reproduction.tables import Row, Tables, count, mean, rows_of
+from lexbandits import Results, drawing, theory
+from lexbandits.drawing import Axes, Figure, mark
+from lexbandits.reproduction import experiment
+from lexbandits.reproduction.experiment import ALGORITHMS, ARMS, GUARANTEED, WIDTHS, Entry, paper_world, world
+from lexbandits.reproduction.tables import Row, Tables, averaged, count, mean, rows_of
 from lexbandits.reproduction.verdict import FAILS, HOLDS, Claim, Verdict, at_most_delta, claim
-from lexbandits.simulation.results import Results
+from lexbandits.theory.paper_bounds import VERSIONS
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+NAME = "theorems"
+TITLE = "The theorems against the runs"
+CAPTION = (
+    "Both bounds and what was measured, for the width settings that carry a guarantee. Runs can "
+    "refute a bound, never prove it. The edge instances have two objectives and are built to be "
+    "hard for the printed formulas. In “waiting” ten arms that only the second objective tells "
+    "apart wait for the first to be settled; in “survivors” ten arms outlive the one that the "
+    "first objective eliminates; in “gain” the rival is better on the second objective, and a "
+    "bound that is not positive is in the table only."
+)
+SHOWN = {"theorems": "Bounds as printed, as repaired, and measured"}
 
 Floats = NDArray[np.float64]
 
-VERSIONS = ("printed", "proved")
 PULLS = "pulls of an arm"
 EDGES = (
     # ten arms that only the second objective tells apart wait for the first to be settled
@@ -50,7 +47,7 @@ def entries() -> list[tuple[Row, Entry]]:
     worlds = (*map(paper_world, ARMS), *EDGES)
     return [
         ({"instance": w.name, "width": width, "algorithm": a}, Entry(w, a, WIDTHS[width].noise_sd))
-        for w, width, a in product(worlds, GUARANTEED, PAPERS)
+        for w, width, a in product(worlds, GUARANTEED, experiment.PAPERS)
     ]
 
 
@@ -74,7 +71,7 @@ def tables(results: Results, _: Mapping[str, Row]) -> dict[str, list[Row]]:
                 if not np.isnan(bound.measured[..., i]).all()
             ]
             if bound.quantity == PULLS:
-                found = [max(found, key=lambda row: row["largest"] / row["printed"])]
+                found = [max(found, key=excess)]
             rows += found
     return {"theorems": rows}
 
@@ -147,66 +144,49 @@ def _runs_above(column: Floats, cap: Floats) -> int:
     return int(above.sum() if above.ndim == 1 else above.any(axis=1).sum())
 
 
-def draw(tables: Tables) -> "Figure":
+def draw(tables: Tables) -> Figure:
     """Printed bound, repaired bound and measured values, a line per theorem and objective."""
     table = tables["theorems"]
-    paper = [name for name in dict.fromkeys(table["instance"]) if name.startswith("K=")]
     lines: list[tuple[str, int] | None] = []
     for source in ("Theorem 1", "Theorem 2", "Lemma 5", "Theorem 3", "Theorem 4", "Corollary 1", "Lemma 7"):
         lines += [None, *((source, i) for i in ((0,) if source.startswith("Lemma") else (1, 2, 3)))]
-    figure = new_figure(WIDE, 7.6)
-    columns = {**{name: [name] for name in paper}, "edge instances, the worst": [w.name for w in EDGES]}
-    grid = figure.add_gridspec(2, len(columns), left=0.115, right=0.995, top=0.945, bottom=0.085)
-    grid.update(hspace=0.2, wspace=0.07)
-    for (row, width), (column, title) in product(enumerate(GUARANTEED), enumerate(columns)):
-        axes = figure.add_subplot(grid[row, column])
-        within = table[(table["width"] == width) & table["instance"].isin(columns[title])]
-        for y, line in enumerate(lines):
-            if line:
-                _mark(axes, _worst_row(within, *line), y)
-            elif y:
-                axes.axhline(y, color="#d0d0d0", lw=0.5)
-        axes.set(xscale="log", ylim=(len(lines) - 0.4, 0.4))
-        axes.margins(x=0.09)
-        axes.grid(visible=False, axis="y")
-        axes.tick_params(axis="y", length=0)
-        axes.set_yticks(
-            [y for y, line in enumerate(lines) if line],
-            [_line_name(*line) for line in lines if line] if column == 0 else [],
-        )
-        axes.set_title(title.replace("=", " = "), loc="left", fontsize=7)
-        if column == 0:
-            top = axes.get_position().y1 + 0.028
-            figure.text(0.012, top, WIDTHS[width].title, fontweight="bold", fontsize=8)
-        if row == 1:
-            axes.set_xlabel("pulls, or regret")
-    _legend(figure)
+    names = [_line_name(*line) if line else None for line in lines]
+    columns = {f"K = {n_arms}": [paper_world(n_arms).name] for n_arms in ARMS}
+    columns["edge instances, the worst"] = [edge.name for edge in EDGES]
+    figure = drawing.new_figure(drawing.WIDE, 7.6)
+    edges = {"left": 0.115, "right": 0.995, "top": 0.945, "bottom": 0.085}
+    panels = drawing.axes_grid(figure, 2, len(columns), hspace=0.2, wspace=0.07, **edges)
+    for row, width in zip(panels, GUARANTEED, strict=True):
+        for axes, (title, instances) in zip(row, columns.items(), strict=True):
+            within = table[(table["width"] == width) & table["instance"].isin(instances)]
+            for y, line in enumerate(lines):
+                if line:
+                    _marks(axes, _worst_row(within, *line), y)
+                elif y:
+                    axes.axhline(y, color="#d0d0d0", lw=0.5)
+            drawing.list_down(axes, names, named=axes is row[0])
+            axes.set(xscale="log", ylim=(len(lines) - 0.4, 0.4))
+            axes.margins(x=0.09)
+            axes.set_title(title, loc="left", fontsize=7)
+        top = row[0].get_position().y1 + 0.028
+        figure.text(0.012, top, WIDTHS[width].title, fontweight="bold", fontsize=8)
+    for axes in panels[-1]:
+        axes.set_xlabel("pulls, or regret")
+    looks = {
+        "measured (mean; whisker to the largest run)": mark(mew=0.9),
+        "printed bound": mark("|", mew=0.9, markersize=7),
+        "repaired bound": mark("D", mew=0.9, mfc="white", markersize=4),
+        "a run exceeds the printed bound": mark(colour="#C00000"),
+    }
+    drawing.legend_below(figure, looks, ncols=4, handletextpad=0.2)
     return figure
-
-
-def _legend(figure: "Figure") -> None:
-    from matplotlib.lines import Line2D
-
-    grey: Any = {"ls": "", "color": "#555555", "mew": 0.9}
-    figure.legend(
-        handles=[
-            Line2D([], [], **grey, marker="o", label="measured (mean; whisker to the largest run)"),
-            Line2D([], [], **grey, marker="|", markersize=7, label="printed bound"),
-            Line2D([], [], **grey, marker="D", mfc="white", markersize=4, label="repaired bound"),
-            Line2D([], [], ls="", marker="o", color="#C00000", label="a run exceeds the printed bound"),
-        ],
-        loc="lower center",
-        ncols=4,
-        frameon=False,
-        handletextpad=0.2,
-    )
 
 
 def _worst_row(table: pd.DataFrame, source: str, objective: int) -> Row | None:
     """The row that comes nearest to its printed bound, or exceeds it most."""
     where = {"source": source} | ({"objective": objective} if objective else {})
     rows = [item for item in rows_of(table, **where) if item["printed"] > 0 and item["largest"] > 0]
-    return max(rows, key=lambda item: item["largest"] / item["printed"], default=None)
+    return max(rows, key=excess, default=None)
 
 
 def _line_name(source: str, objective: int) -> str:
@@ -214,7 +194,7 @@ def _line_name(source: str, objective: int) -> str:
     return f"{source}  {letter}{' ¹²³'[objective]}" if objective else f"{source}  n(a)"
 
 
-def _mark(axes: "Axes", item: Row | None, y: float) -> None:
+def _marks(axes: Axes, item: Row | None, y: float) -> None:
     if item is None:
         return
     exceeded = item["largest"] > item["printed"] * (1 + 1e-9)
@@ -228,10 +208,8 @@ def _mark(axes: "Axes", item: Row | None, y: float) -> None:
 @claim("lemma-2", "Appendix, Lemma 2")
 def lemma_2(_: Tables) -> Verdict:
     """For ab > e, x > a·log(ab) implies x > a·log(bx)."""
-    from lexbandits.theory.paper_bounds import log_crossing
-
     a, b = 1.0, 10.0
-    printed, proved = log_crossing(a, b), log_crossing(a, b, constants="proved")
+    printed, proved = (theory.log_crossing(a, b, constants=version) for version in VERSIONS)
     x = (printed + proved) / 2
     right = a * math.log(b * x)
     numbers = (
@@ -239,6 +217,17 @@ def lemma_2(_: Tables) -> Verdict:
         f"at x = {x:.3f} between them a·log(bx) = {right:.3f}"
     )
     return Verdict(HOLDS if x > right else "holds only with the true threshold", numbers)
+
+
+STATEMENTS = {
+    "Lemma 5": "LexElim-Out pulls no arm more often than the printed bound.",
+    "Theorem 1": "The regret of LexElim-Out stays within the printed bound.",
+    "Theorem 2": "LexElim-Out settles every objective within the printed number of samples.",
+    "Lemma 7": "LexElim-In pulls no arm more often than the printed bound.",
+    "Theorem 3": "The regret of LexElim-In stays within the printed bound.",
+    "Theorem 4": "LexElim-In settles every objective within the printed number of samples.",
+    "Corollary 1": "The regret of LexElim-In stays within the anytime bound (constant of its proof).",
+}
 
 
 def within_the_bound(source: str, statement: str) -> Claim:
@@ -280,33 +269,4 @@ def _against(row: Row) -> str:
     )
 
 
-SECTION = Section(
-    name="theorems",
-    title="The theorems against the runs",
-    caption="Both bounds and what was measured, for the width settings that carry a guarantee. Runs can "
-    "refute a bound, never prove it. The edge instances have two objectives and are built to be "
-    "hard for the printed formulas. In “waiting” ten arms that only the second objective tells "
-    "apart wait for the first to be settled; in “survivors” ten arms outlive the one that the "
-    "first objective eliminates; in “gain” the rival is better on the second objective, and a "
-    "bound that is not positive is in the table only.",
-    entries=entries,
-    tables=tables,
-    shown={"theorems": "Bounds as printed, as repaired, and measured"},
-    draw=draw,
-    claims=(
-        lemma_2,
-        within_the_bound("Lemma 5", "LexElim-Out pulls no arm more often than the printed bound."),
-        within_the_bound("Theorem 1", "The regret of LexElim-Out stays within the printed bound."),
-        within_the_bound(
-            "Theorem 2", "LexElim-Out settles every objective within the printed number of samples."
-        ),
-        within_the_bound("Lemma 7", "LexElim-In pulls no arm more often than the printed bound."),
-        within_the_bound("Theorem 3", "The regret of LexElim-In stays within the printed bound."),
-        within_the_bound(
-            "Theorem 4", "LexElim-In settles every objective within the printed number of samples."
-        ),
-        within_the_bound(
-            "Corollary 1", "The regret of LexElim-In stays within the anytime bound (constant of its proof)."
-        ),
-    ),
-)
+CLAIMS = [lemma_2, *(within_the_bound(*each) for each in STATEMENTS.items())]

@@ -1,7 +1,7 @@
 """What the paper says, claim by claim, and how the tables of a section are judged."""
 
-from collections.abc import Callable, Mapping
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple, TypeVar
 
 from lexbandits.reproduction.experiment import DELTA, PAPER_WIDTHS, WIDTHS
 from lexbandits.reproduction.tables import Tables
@@ -10,6 +10,7 @@ HOLDS, FAILS = "holds", "does not hold"
 SURPRISE = 0.01  # an error count less likely than this under δ speaks against the guarantee
 
 Judged = tuple[bool, str]  # whether a claim holds in one case, and the numbers that say so
+Case = TypeVar("Case")
 
 
 class Verdict(NamedTuple):
@@ -19,18 +20,48 @@ class Verdict(NamedTuple):
     numbers: str
 
 
+Judge = Callable[[Tables], Verdict]
+
+
 class Claim(NamedTuple):
     """A statement of the paper in our words; `judge` reads the tables of its section."""
 
     name: str
     source: str
     statement: str
-    judge: Callable[[Tables], Verdict]
+    judge: Judge
 
 
-def claim(name: str, source: str) -> Callable[[Callable[[Tables], Verdict]], Claim]:
+def claim(name: str, source: str) -> Callable[[Judge], Claim]:
     """Written above the function that judges the claim, whose docstring is the statement."""
     return lambda judge: Claim(name, source, " ".join((judge.__doc__ or "").split()), judge)
+
+
+def claims_among(names: Mapping[str, Any]) -> list[Claim]:
+    """Those of a module's names that are claims, in the order in which they stand in it."""
+    return [value for value in names.values() if isinstance(value, Claim)]
+
+
+def by_case(
+    cases: Mapping[str, Case], beside: Mapping[str, Case] | None = None
+) -> Callable[[Callable[[Tables, Case], Judged]], Judge]:
+    """Written above a function that looks at one case; the numbers of those `beside` are told, not judged."""
+
+    def judge_of(look: Callable[[Tables, Case], Judged]) -> Judge:
+        def judge(tables: Tables) -> Verdict:
+            judged = {name: look(tables, case) for name, case in cases.items()}
+            told = judged | {name: look(tables, case) for name, case in (beside or {}).items()}
+            numbers = "\n".join(f"{name}: {numbers}" for name, (_, numbers) in told.items())
+            return Verdict(only_with({name: holds for name, (holds, _) in judged.items()}), numbers)
+
+        judge.__doc__ = look.__doc__
+        return judge
+
+    return judge_of
+
+
+LABELLED = {WIDTHS[width].label: width for width in PAPER_WIDTHS}
+by_width = by_case(LABELLED)
 
 
 def only_with(cases: Mapping[str, bool]) -> str:
@@ -41,16 +72,10 @@ def only_with(cases: Mapping[str, bool]) -> str:
     return f"holds only with {' or '.join(held)}" if held else FAILS
 
 
-def by_case(cases: Mapping[str, Judged], *remarks: str) -> Verdict:
-    """The verdict over several cases; remarks follow the numbers."""
-    told = [f"{case}: {numbers}" for case, (_, numbers) in cases.items()]
-    outcome = only_with({case: holds for case, (holds, _) in cases.items()})
-    return Verdict(outcome, "\n".join([*told, *remarks]))
-
-
-def by_width(look: Callable[[str], Judged], *remarks: str) -> Verdict:
-    """The verdict over the paper's three widths."""
-    return by_case({WIDTHS[width].label: look(width) for width in PAPER_WIDTHS}, *remarks)
+def together(judged: Iterable[Judged], between: str = "; ") -> Judged:
+    """Whether a claim holds in all of these, and all their numbers."""
+    holds, numbers = zip(*judged, strict=True)
+    return all(holds), between.join(numbers)
 
 
 def at_most_delta(wrong: int, runs: int) -> bool:

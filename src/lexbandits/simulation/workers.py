@@ -112,6 +112,7 @@ def bar(replications: int, shown: bool) -> Iterator[Callable[[int, int], None]]:
     if not shown or replications == 0:
         yield lambda replications, rounds: None
         return
+    from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     columns = (
@@ -121,7 +122,7 @@ def bar(replications: int, shown: bool) -> Iterator[Callable[[int, int], None]]:
         TimeRemainingColumn(),
         TextColumn("left"),
     )
-    with Progress(*columns) as display:
+    with Progress(*columns, console=Console(stderr=True)) as display:
         task = display.add_task("", total=replications, rate="–")
         start, total = time.monotonic(), 0
 

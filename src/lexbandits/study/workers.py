@@ -148,6 +148,7 @@ def _bar(study: "Study", wanted: bool) -> Iterator[Callable[[], None]]:
     if not wanted:
         yield lambda: None
         return
+    from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
     columns = (
@@ -156,7 +157,7 @@ def _bar(study: "Study", wanted: bool) -> Iterator[Callable[[], None]]:
         TextColumn("{task.fields[news]}"),
         TimeElapsedColumn(),
     )
-    with Progress(*columns) as display:
+    with Progress(*columns, console=Console(stderr=True)) as display:
         task = display.add_task(study.name, total=None, news="")
 
         def show() -> None:

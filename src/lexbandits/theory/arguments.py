@@ -50,5 +50,4 @@ def told_tradeoff(instance: Instance, tradeoff: float | None, *, promised: bool 
 
 def noise_scales(noise_sd: float | ArrayLike, n_objectives: int) -> Vector:
     """(m,) σ of every objective, given once or per objective."""
-    checked = per_objective("noise_sd", noise_sd, n_objectives)
-    return np.array(np.broadcast_to(np.asarray(checked, dtype=np.float64), (n_objectives,)))
+    return np.broadcast_to(per_objective("noise_sd", noise_sd, n_objectives), (n_objectives,)).astype(float)

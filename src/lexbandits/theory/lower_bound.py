@@ -127,9 +127,8 @@ def _maximin(problem: Problem, best: int, relative_gap: float) -> tuple[float, f
             best_weights, best_value = weights, float(values.min())
         upper, liked = _master(cuts, upper, best_value)
         if best_value * (1 + relative_gap / 2) >= upper:
-            proved, found, nodes = _prove(
-                problem, best_weights, rivals, points, upper / (1 + relative_gap), nodes
-            )
+            threshold = upper / (1 + relative_gap)
+            proved, found, nodes = _prove(problem, best_weights, rivals, points, threshold, nodes)
             if found.size == 0:
                 break
             cuts = np.concatenate([cuts, found])
@@ -137,12 +136,9 @@ def _maximin(problem: Problem, best: int, relative_gap: float) -> tuple[float, f
             upper, liked = _master(cuts, upper, best_value)
         weights = (best_weights + liked) / 2
     else:
-        proved, found, nodes = _prove(
-            problem, best_weights, rivals, points, best_value * (1 - relative_gap / 2), nodes
-        )
-        if found.size:
-            best_value = min(best_value, float((found @ best_weights).min()))
-            proved = -math.inf
+        threshold = best_value * (1 - relative_gap / 2)
+        proved, found, _ = _prove(problem, best_weights, rivals, points, threshold, nodes)
+        best_value = min([best_value, *(found @ best_weights).tolist()])
     certified = proved > -math.inf
     return proved if certified else best_value, upper, best_weights, certified
 
@@ -179,8 +175,8 @@ def _prove(
 ) -> tuple[float, Vector, int]:
     """Whether every alternative costs at least `threshold` under `weights`.
 
-    Returns the bound proved (−inf where the nodes ran out), the costs (n, K) of cheaper alternatives
-    found, and the nodes left.
+    Returns the bound proved (−inf where there are cheaper ones or the nodes ran out), the costs (n, K) of
+    cheaper alternatives found, and the nodes left.
     """
     proved = math.inf
     found = []
