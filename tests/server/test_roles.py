@@ -163,3 +163,11 @@ def test_the_password_of_a_database_is_nowhere(server, serve):
     assert "sesame" not in out + errors
     assert service.token not in errors
     assert "sesame" not in " ".join(service.process.args)
+
+
+def test_a_password_in_a_command_is_refused():
+    for words in (["serve"], ["token", "list"]):
+        done = command("", *words, "--storage", "postgresql://ann:sesame@127.0.0.1:1/db")
+        assert done.returncode == 2
+        assert "LEXBANDITS_STORAGE" in done.stderr
+        assert "sesame" not in done.stdout + done.stderr

@@ -1,5 +1,7 @@
 """`lexbandits serve` and `lexbandits token`."""
 
+import re
+import sys
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -33,6 +35,7 @@ def serve(
     ] = None,
 ) -> None:
     """A service for a team: an API for workers, a page that shows every study live."""
+    _refuse_password(storage)
     try:
         from lexbandits.server.start import serve as run
     except ModuleNotFoundError as error:
@@ -70,7 +73,14 @@ def revoke(name: Annotated[str, typer.Argument(help="Whose it is.")], storage: S
 
 
 def _tokens(storage: str) -> "Tokens":
+    _refuse_password(storage)
     from lexbandits.server.rooms import opened
     from lexbandits.server.tokens import Tokens
 
     return Tokens(opened(storage))
+
+
+def _refuse_password(storage: str) -> None:
+    """The words of a command can be read by everybody on the machine."""
+    if re.search(r"://[^/@]*:[^/@]*@", storage) and any(storage in word for word in sys.argv):
+        raise StudyError("an address with a password belongs in LEXBANDITS_STORAGE, not in the command")

@@ -274,7 +274,7 @@ def _workers(fold: Fold, leases: dict[int, float]) -> list[dict[str, Any]]:
     last = np.full(n, -1)
     last[worker[known]] = np.flatnonzero(known)  # of several the last one stays
     resolved = np.full(n, -math.inf)
-    np.fmax.at(resolved, worker[known], np.nan_to_num(ledger.column("resolved")[known], nan=-math.inf))
+    np.fmax.at(resolved, worker[known], ledger.column("resolved")[known])
     heard = np.fmax(ledger.column("asked")[last], resolved)
     told = np.bincount(worker[known & ~np.isnan(ledger.column("resolved"))], minlength=n)
     holding: dict[int, list[float]] = {}

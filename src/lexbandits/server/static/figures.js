@@ -132,7 +132,7 @@ export function race(model, forecast) {
   };
   const hint = end ? `Results counted, from the first to now, and on to the end that is likely. Shaded: between ${about(end.low)} and ${about(end.high)} more.`
     : model.finished ? "Results counted, of all arms together, until the end." : "Results counted, of all arms together, from the first to now.";
-  return panel("race", "Who left when", hint, figure("d3", h("div", { class: "ends" }, h("span", null, ""), end && h("span", null, "likely end")), rows, axis, draw,
+  return panel("race", "Who left when", hint, figure("d3", h("div", { class: "ends" }, h("span", null, h("span", { class: "unseen" }, "Results")), end && h("span", null, "likely end")), rows, axis, draw,
     ticks(axis, (value) => value === model.results ? `${count(value)}${model.finished ? "" : " now"}` : count(value)), "When it left"));
 }
 
