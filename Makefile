@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: paper test test-slow check bench headline pictures browser database clean
+.PHONY: paper test test-slow check bench demo headline pictures browser database clean
 
 paper: $(READY)  ## reproduce the paper: results/paper/report.html
 	$(BIN)/lexbandits paper --out results/paper
@@ -19,13 +19,21 @@ test-slow: $(READY) .venv-fuzz/.ready database  ## error rates over thousands of
 	$(BIN)/python -m pytest -m slow
 
 check: $(READY)  ## format, lint, types, layers
-	$(BIN)/ruff format --check src tests benchmarks
-	$(BIN)/ruff check src tests benchmarks
+	$(BIN)/ruff format --check src tests benchmarks examples
+	$(BIN)/ruff check src tests benchmarks examples
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-bench: $(READY) .venv-bench/.ready  ## speed against the random number generator and against peers
+bench: $(READY) .venv-bench/.ready database  ## speed against the random number generator and against peers
 	$(BIN)/python benchmarks/speed.py
+	$(BIN)/python benchmarks/studies.py
+
+demo: $(READY)  ## a live study in under a minute: which compression codec? examples/compression/README.md
+	mkdir -p results
+	rm -f results/demo.db*
+	$(BIN)/lexbandits run examples/compression/study.toml --workers 2 --storage results/demo.db -- \
+		$(BIN)/python examples/compression/measure.py {codec} {level} {item}
+	$(BIN)/lexbandits study results compression --storage results/demo.db
 
 headline: $(READY)  ## the table at the top of the README
 	$(BIN)/lexbandits headline
@@ -40,7 +48,7 @@ $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "lexbandits needs Python 3.11 or newer")'
 	$(PYTHON) -m venv --clear $(VENV)
 	$(INSTALL) --upgrade "pip>=25.1"
-	$(INSTALL) --constraint constraints.txt --editable ".[dask,ray,live,postgres,parquet,serve]" --group dev
+	$(INSTALL) --constraint constraints.txt --editable ".[dask,ray,live,postgres,parquet,plot,serve]" --group dev
 	touch $@
 
 .venv-bench/.ready: benchmarks/peers.txt

@@ -235,6 +235,8 @@ def start_rows():
 def number(value, unit):
     if unit == "s":
         return f"{value:.2f} s"
+    if value < 1000:
+        return f"{value:.3g}"
     return f"{value / 1e6:.1f} M" if value >= 1e6 else f"{value / 1e3:,.1f} k"
 
 

@@ -1,6 +1,9 @@
-"""Rewards for any round and arm, and the loop that plays them by ask and tell."""
+"""Rewards for any round and arm, the loop that plays them by ask and tell, and scripts in both modes."""
 
 import math
+import os
+import subprocess
+import sys
 
 from hypothesis import strategies as st
 
@@ -53,3 +56,13 @@ def replay(policy, played, draw):
     again = policy.fresh()
     again.tell_many(played, [draw(t, a) for t, a in enumerate(played)])
     return again
+
+
+def outputs(script, *arguments):
+    """What a script prints compiled and interpreted; a warning is an error."""
+    command = [sys.executable, "-W", "error", "-c", script, *arguments]
+    for mode in ("1", "0"):
+        environment = {**os.environ, "LEXBANDITS_JIT": mode}
+        done = subprocess.run(command, env=environment, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        yield done.stdout

@@ -55,7 +55,7 @@ def test_a_place_that_cannot_be_written_is_named(command, tmp_path):
 @pytest.mark.parametrize(("backend", "module"), [("ray", "ray"), ("dask:tcp://localhost:1", "distributed")])
 def test_a_backend_that_is_not_installed_names_its_extra(backend, module, cells, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, module, None)
-    extra = f'pip install "lexbandits[{backend.partition(":")[0]}]"'
+    extra = f"lexbandits[{backend.partition(':')[0]}]"
     refused(extra, "simulate", cells, "--out", tmp_path / "out", "--backend", backend)
 
 

@@ -2,8 +2,11 @@
 
 import doctest
 import importlib
+import os
 import pkgutil
 import re
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
@@ -29,13 +32,51 @@ def test_the_examples_of_a_page_give_what_they_show(page, tmp_path, monkeypatch)
     assert result.failed == 0
 
 
+def in_console(page):
+    """(command, what it prints) of the ```console blocks of a page."""
+    for block in re.findall(r"^```console\n(.*?)^```", page.read_text("utf-8"), re.DOTALL | re.MULTILINE):
+        for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
+            command, _, output = part.partition("\n")
+            yield command, output
+
+
+@pytest.mark.parametrize(
+    "page", [page for page in PAGES if "```console" in page.read_text("utf-8")], ids=lambda p: p.name
+)
+def test_the_commands_of_a_page_print_what_it_shows(page, tmp_path):
+    """In a folder with the ```toml blocks whose first line is a comment with a file's name."""
+    for name, content in re.findall(
+        r"^```toml\n# (\S+)\n(.*?)^```", page.read_text("utf-8"), re.DOTALL | re.MULTILINE
+    ):
+        (tmp_path / name).write_text(content)
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    for name, words in {"lexbandits": " -m lexbandits", "python": ""}.items():
+        (programs / name).write_text(f'#!/bin/sh\nexec {sys.executable}{words} "$@"\n')
+        (programs / name).chmod(0o755)
+    environment = {**os.environ, "PATH": f"{programs}:{os.environ['PATH']}"}
+    environment.pop("LEXBANDITS_STORAGE", None)
+    for command, expected in in_console(page):
+        done = subprocess.run(
+            command, shell=True, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120
+        )
+        printed = done.stdout or done.stderr
+        assert doctest.OutputChecker().check_output(expected, printed, OPTIONS), (
+            command,
+            printed,
+            done.stderr,
+        )
+
+
 @pytest.mark.parametrize("name", [m.name for m in pkgutil.walk_packages(lb.__path__, "lexbandits.")])
 def test_the_examples_in_docstrings_give_what_they_show(name):
     result = doctest.testmod(importlib.import_module(name), optionflags=OPTIONS)
     assert result.failed == 0
 
 
-@pytest.mark.parametrize("name", ["README.md", "docs/getting-started.md", "docs/choosing.md"])
+@pytest.mark.parametrize(
+    "name", ["README.md", "docs/getting-started.md", "docs/choosing.md", "docs/studies.md"]
+)
 def test_a_page_about_use_has_an_example(name):
     assert ">>>" in (ROOT / name).read_text("utf-8")
 

@@ -1,11 +1,13 @@
 """What every policy must do. A new one adds one line to `EXAMPLES`."""
 
+import ast
 import copy
 import json
 import os
 import pickle
 import subprocess
 import sys
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -14,6 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import lexbandits as lb
+from lexbandits import policies
 from lexbandits.jit import INTERPRETED, fused
 from lexbandits.policies.base import record
 
@@ -56,6 +59,16 @@ def make(name, n_arms=K, n_objectives=M, **changes):
 
 def test_every_policy_has_an_example():
     assert set(EXAMPLES) == set(lb.BY_NAME)
+
+
+def test_nothing_beside_it_imports_an_algorithm():
+    homes = {policy.__module__ for policy in lb.BY_NAME.values()}
+    for source in Path(policies.__file__).parent.glob("[!_]*.py"):
+        for line in ast.walk(ast.parse(source.read_text("utf-8"))):
+            if isinstance(line, (ast.Import, ast.ImportFrom)):
+                home = getattr(line, "module", None)
+                named = {f"{home}.{name.name}" if home else name.name for name in line.names}
+                assert not homes & {home, *named}, f"{source.name}, line {line.lineno}"
 
 
 @pytest.fixture(params=sorted(EXAMPLES))

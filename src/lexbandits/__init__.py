@@ -35,7 +35,9 @@ def __getattr__(name: str) -> Any:
     if name not in _HOME_OF:
         raise AttributeError(f"module 'lexbandits' has no attribute {name!r}")
     home = _HOME_OF[name]
-    value = import_module(f"{home}.{name}") if home == __name__ else getattr(import_module(home), name)
+    path = Path(__file__).parent.joinpath(*home.split(".")[1:], name)
+    is_module = path.is_dir() or path.with_suffix(".py").is_file()
+    value = import_module(f"{home}.{name}") if is_module else getattr(import_module(home), name)
     globals()[name] = value
     return value
 

@@ -6,7 +6,6 @@ A setting's name decides its check, in every policy alike: `checked_settings`.
 import math
 import operator
 from collections.abc import Callable, Iterable, Sequence
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -78,13 +77,11 @@ def per_objective(
         return check(name, value)
     values: list[Any] = list(value)  # type: ignore[arg-type]
     if len(values) != n_objectives:
-        raise ValueError(
-            f"{name} must be one number or one per objective ({n_objectives}), got {len(values)}"
-        )
+        raise ValueError(f"{name} must be one number or {n_objectives}, one per objective, got {len(values)}")
     return [check(f"{name}[{i}]", v) for i, v in enumerate(values)]
 
 
-def each_objective(value: float | Sequence[float], n_objectives: int) -> NDArray[np.float64]:
+def each_objective(value: ArrayLike, n_objectives: int) -> NDArray[np.float64]:
     """(m,) array of a setting given once or per objective."""
     return np.ascontiguousarray(np.broadcast_to(np.asarray(value, dtype=np.float64), (n_objectives,)))
 
@@ -126,10 +123,9 @@ def true_or_false(name: str, value: Any) -> bool:
 
 def one_of(name: str, value: Any, choices: Sequence[str]) -> str:
     """One of the names in `choices`."""
-    if not isinstance(value, str):
-        raise TypeError(f"{name} must be one of {', '.join(choices)}, got {value!r}")
     if value not in choices:
-        raise ValueError(f"{name} must be one of {', '.join(choices)}, got {value!r}")
+        wrong = ValueError if isinstance(value, str) else TypeError
+        raise wrong(f"{name} must be one of {', '.join(choices)}, got {value!r}")
     return str(value)
 
 
@@ -138,11 +134,11 @@ def correlation_matrix(name: str, value: Any, n_objectives: int) -> NDArray[np.f
     expected = f"{name} must be an ({n_objectives}, {n_objectives}) correlation matrix"
     try:
         matrix = np.array(value)
-        if matrix.dtype.kind not in "fiu" or matrix.ndim == 0:
-            raise TypeError
-        matrix = matrix.astype(np.float64)
-    except (TypeError, ValueError):
-        raise TypeError(f"{expected}, got {value!r}") from None
+    except ValueError:  # rows of several lengths
+        matrix = np.array(None)
+    if matrix.dtype.kind not in "fiu" or matrix.ndim == 0:
+        raise TypeError(f"{expected}, got {value!r}")
+    matrix = matrix.astype(np.float64)
     if matrix.shape != (n_objectives, n_objectives):
         raise ValueError(f"{expected}, got shape {matrix.shape}")
     symmetric = np.isfinite(matrix).all() and np.array_equal(matrix, matrix.T)
@@ -165,20 +161,14 @@ def dependence(name: str, value: Any, n_objectives: int) -> bool | list[list[flo
 
 def set_sizes(value: Any, n_arms: int, n_objectives: int) -> list[int]:
     """|O_*(i)| for each objective: at most K, never rising, the last one 1."""
-    n_arms = whole("n_arms", n_arms, least=1)
-    n_objectives = whole("n_objectives", n_objectives, least=1)
     try:
         sizes = [whole(f"optimal_set_sizes[{i}]", size, least=1, most=n_arms) for i, size in enumerate(value)]
     except TypeError as error:
         raise TypeError(f"optimal_set_sizes must be {n_objectives} integers, got {value!r}") from error
     if len(sizes) != n_objectives:
-        raise ValueError(
-            f"optimal_set_sizes must have one size per objective ({n_objectives}), got {len(sizes)}"
-        )
-    if any(later > earlier for earlier, later in pairwise(sizes)):
-        raise ValueError(f"optimal_set_sizes must never rise, got {sizes}")
-    if sizes[-1] != 1:
-        raise ValueError(f"optimal_set_sizes must end in 1, the lex-optimal arm alone, got {sizes}")
+        raise ValueError(f"optimal_set_sizes must be {n_objectives}, one per objective, got {len(sizes)}")
+    if sizes != sorted(sizes, reverse=True) or sizes[-1] != 1:
+        raise ValueError(f"optimal_set_sizes must never rise and end in 1, the lex-optimal arm, got {sizes}")
     return sizes
 
 
@@ -211,11 +201,13 @@ _SETTINGS: dict[str, Callable[[str, Any, int, int], Any]] = {
 
 
 def checked_settings(n_arms: int, n_objectives: int, **given: Any) -> dict[str, Any]:
-    """All settings of a policy in their plain form, the shape first; a name must be known here."""
+    """All settings of a policy in their plain form, the shape first; an unknown name goes unchecked."""
     n_arms = whole("n_arms", n_arms, least=1)
     n_objectives = whole("n_objectives", n_objectives, least=1)
-    checked = {name: _SETTINGS[name](name, value, n_arms, n_objectives) for name, value in given.items()}
-    return {"n_arms": n_arms, "n_objectives": n_objectives, **checked}
+    for name, check in _SETTINGS.items():
+        if name in given:
+            given[name] = check(name, given[name], n_arms, n_objectives)
+    return {"n_arms": n_arms, "n_objectives": n_objectives, **given}
 
 
 # --- what a policy is told
@@ -311,15 +303,12 @@ def _numbers(values: NDArray[Any], missing: bool, where: Callable[[int], str]) -
         raise TypeError(f"rewards must be numbers, got {where(0)}")
     numbers = np.empty(values.shape)
     for index, value in np.ndenumerate(values):
-        if value is None:
-            if not missing:
-                raise ValueError(f"every objective must be measured, got {where(index[0])}")
-            numbers[index] = math.nan
-            continue
+        if value is None and not missing:
+            raise ValueError(f"every objective must be measured, got {where(index[0])}")
         try:
             if isinstance(value, (str, bytes)):
                 raise TypeError
-            numbers[index] = float(value)
+            numbers[index] = math.nan if value is None else float(value)
         except (TypeError, ValueError):
             raise TypeError(f"rewards must be numbers, got {where(index[0])}") from None
         except OverflowError:

@@ -1,57 +1,28 @@
 """The command line. A command is a function under `@command`, which imports what it needs when it runs."""
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from lexbandits import __version__
-from lexbandits.commands import service
+from lexbandits.commands import run, service, study, terminal
+from lexbandits.commands.terminal import print_table
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from lexbandits.world.instance import Instance
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 
+app.add_typer(study.app, name="study")
+app.add_typer(service.token, name="token")
+command = terminal.command(app)
+command(run.run)
+command(service.serve)
+
 Jobs = Annotated[int, typer.Option(help="Threads; -1 for one per core.")]
 Out = Annotated[Path, typer.Option(help="Where everything goes; started again, it goes on where it was.")]
 Runs = Annotated[int, typer.Option(help="Runs of every cell.", min=2)]
-
-
-@contextmanager
-def plain_errors() -> Iterator[None]:
-    """What a person can mend is one line and exit code 2; a traceback is a defect of ours."""
-    try:
-        yield
-    except (OSError, ValueError) as error:
-        typer.echo(f"Error: {error}", err=True)
-        raise typer.Exit(2) from error
-
-
-def command(function: Callable[..., None]) -> Callable[..., None]:
-    """Make a function a command of `lexbandits`."""
-    return app.command()(plain_errors()(function))
-
-
-def print_table(frame: "pd.DataFrame", title: str | None = None) -> None:
-    """Show a table; a float has three digits below 100 and none after the point above."""
-    from rich.console import Console
-    from rich.table import Table
-
-    shown = Table(*(str(name).replace("_", " ") for name in frame.columns), title=title, title_justify="left")
-    for row in frame.itertuples(index=False):
-        shown.add_row(*map(_number, row))
-    Console().print(shown)
-
-
-def _number(value: Any) -> str:
-    if not isinstance(value, float):
-        return str(value).replace("_", " ")
-    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
 
 
 def _show_version(wanted: bool) -> None:
@@ -268,12 +239,3 @@ def practice(
     benchmark.write(table, out)
     typer.echo((out / "practice.md").read_text())
     typer.echo(f"{out}: practice.csv, practice.md, practice.svg, practice.png")
-
-
-# --- the service
-
-command(service.serve)
-token = typer.Typer(no_args_is_help=True, help="Who may use the service.")
-app.add_typer(token, name="token")
-for each in (service.create, service.list_, service.revoke):
-    token.command(each.__name__.rstrip("_"))(plain_errors()(each))

@@ -14,14 +14,20 @@ F = TypeVar("F", bound=Callable[..., Any])
 INTERPRETED = os.environ.get("LEXBANDITS_JIT") == "0"
 
 
-def kernel(function: F, *, cache: bool = True) -> F:
+def interpret() -> None:
+    """Leave the kernels of modules imported from now on as they are: for a process too short for numba."""
+    global INTERPRETED
+    INTERPRETED = True
+
+
+def kernel(function: F) -> F:
     """Compile `function` with strict IEEE arithmetic, so that both modes agree bit for bit.
 
     With LEXBANDITS_JIT=0 the same source runs interpreted: for coverage, a debugger, or doubt.
     Compiled code is kept on disk where a folder can be written, and in memory elsewhere.
     """
     # forceinline: numba counts references to every array handed to a call that stays a call
-    return _compiled(function, cache=cache, forceinline=True)
+    return _compiled(function, forceinline=True)
 
 
 def apart(function: F) -> F:
@@ -37,29 +43,23 @@ def written_in(function: F) -> F:
     return _compiled(function, inline="always")
 
 
-def fused(function: F, *parts: Callable[..., Any]) -> F:
+def fused(function: F, *parts: Any) -> F:
     """A loop that closes over `parts`, compiled with them if all of them are kernels, else as it is.
 
     Kept on disk where the parts are and close over nothing: their files and names then say which it is.
     """
-    if not all(map(is_compiled, parts)):
+    if not all(hasattr(part, "py_func") for part in parts):
         return function
-    known = {id(part) for part in parts if _is_named(part)}
-    if not all(id(cell.cell_contents) in known for cell in function.__closure__ or ()):
+    kept = [part for part in parts if hasattr(part, "kernel_sources") and part.py_func.__closure__ is None]
+    if not all(any(cell.cell_contents is part for part in kept) for cell in function.__closure__ or ()):
         return _compiled(function, cache=False, forceinline=True)
     dispatcher: Any = _compiled(function, parts=parts, forceinline=True)
-    names = tuple(f"{part.__module__}.{part.__qualname__}:{_line(part)}" for part in parts)
+    names = tuple(
+        (part.__module__, part.__qualname__, part.py_func.__code__.co_firstlineno) for part in parts
+    )
     # numba's own key pickles what is closed over, and no two processes pickle a kernel alike
     dispatcher._cache._index_key = lambda signature, codegen: (signature, codegen.magic_tuple(), names)
     return cast(F, dispatcher)
-
-
-def _is_named(part: Any) -> bool:
-    return hasattr(part, "kernel_sources") and part.py_func.__closure__ is None
-
-
-def _line(part: Any) -> int:
-    return int(part.py_func.__code__.co_firstlineno)
 
 
 def _compiled(function: F, *, cache: bool = True, parts: tuple[Any, ...] = (), **how: Any) -> F:
@@ -98,11 +98,6 @@ def _announce_compilation() -> None:
     methods = {"on_start": lambda self, compilation: on_start(compilation), "on_end": lambda *_: None}
     listen: Any = event.register
     listen("numba:compile", type("Announcement", (event.Listener,), methods)())
-
-
-def is_compiled(function: Callable[..., Any]) -> bool:
-    """Whether `function` is compiled code, which a compiled loop can call."""
-    return hasattr(function, "py_func")
 
 
 def _sources(function: Callable[..., Any]) -> frozenset[str]:

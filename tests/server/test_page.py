@@ -19,7 +19,7 @@ browser = test_report.browser
 EVIL = "<img src=x onerror=alert(1)>"
 WIDTHS = {"desktop": (1280, 900), "phone": (360, 740)}
 WORKER = """
-import random, sys
+import random, sys, time
 import lexbandits as lb
 study, rng = lb.open_study("models", sys.argv[1]), random.Random(sys.argv[2])
 shares = {"small": 0.1, "large": 0.9, "cot": 0.1}
@@ -28,6 +28,7 @@ while True:
         trial = study.ask(worker=f"worker {sys.argv[2]}")
     except lb.StudyFinished:
         break
+    time.sleep(0.05)
     study.tell(trial, {"correct": int(rng.random() < shares[trial.arm]), "latency": rng.uniform(40, 60)})
 """
 
@@ -66,6 +67,23 @@ def visit(browser, service):
     assert complaints == []
 
 
+@pytest.fixture
+def start(service):
+    """Start worker processes; none outlives its test."""
+    started = []
+
+    def worker(name):
+        command = [sys.executable, "-c", WORKER, service.address, name]
+        environment = {**os.environ, "LEXBANDITS_TOKEN": service.token}
+        started.append(subprocess.Popen(command, env=environment))
+        return started[-1]
+
+    yield worker
+    for process in started:
+        process.kill()
+        process.wait()
+
+
 def press(page, name, where="body"):
     page.locator(where).get_by_role("button", name=name, exact=True).click()
 
@@ -95,21 +113,11 @@ def finished(client):
 # --- measuring
 
 
-def test_two_workers_measure_and_the_page_sees_it_end(service, client, visit):
-    make(
-        client,
-        objectives=[
-            {"name": "correct", "tolerance": 0.3, "noise": "bernoulli"},
-            {"name": "latency", "tolerance": 50},
-        ],
-    )
+def test_two_workers_measure_and_the_page_sees_it_end(client, visit, start):
+    make(client)
     page = visit("models")
     assert "No results yet" in page.inner_text(".say")
-    environment = {**os.environ, "LEXBANDITS_TOKEN": service.token}
-    workers = [
-        subprocess.Popen([sys.executable, "-c", WORKER, service.address, str(i)], env=environment)
-        for i in range(2)
-    ]
+    workers = [start("0"), start("1")]
     page.wait_for_selector("text=is the answer so far", timeout=90_000)
     assert "Measuring" in page.inner_text("h1")
     page.wait_for_selector(".pill.ok", timeout=90_000)
@@ -427,8 +435,8 @@ def test_it_polls_with_its_etag_one_request_at_a_time(client, visit):
         most[0] = max(most[0], len(under_way))
 
     page.on("request", begins)
-    page.on("requestfinished", under_way.discard)
-    page.on("requestfailed", under_way.discard)
+    page.on("requestfinished", lambda request: under_way.discard(request))
+    page.on("requestfailed", lambda request: under_way.discard(request))
     del page.asked[:]
     page.wait_for_timeout(6500)
     polled = [status for status, url in page.asked if url.endswith(MODELS)]

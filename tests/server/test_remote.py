@@ -88,7 +88,7 @@ def test_a_worker_survives_a_restart_of_the_service(serve):
     trial = study.ask()
     port, token = service.port, service.token
     service.stop()
-    from lexbandits.server.rooms import opened
+    from lexbandits.server.tokens import opened
 
     opened(service.storage).add_token(
         "kept", "admin", __import__("hashlib").sha256(token.encode()).hexdigest()

@@ -9,8 +9,7 @@ import pytest
 from asked import QUESTION, make, refused
 
 import lexbandits as lb
-from lexbandits.server.rooms import opened
-from lexbandits.server.tokens import Tokens
+from lexbandits.server.tokens import Tokens, opened
 
 RANK = {"read": 1, "write": 2, "admin": 3}
 DECIDING = {

@@ -20,8 +20,9 @@ sys.path.insert(0, str(Path(__file__).parent))
 class Server:
     """A PostgreSQL server in a folder of its own, run by somebody without rights."""
 
-    def __init__(self, folder: Path, binaries: Path) -> None:
+    def __init__(self, folder: Path, binaries: Path, options: str = "-c fsync=off") -> None:
         self.folder, self.binaries = folder, binaries
+        self.options = options  # without fsync it is safe against kill -9 all the same
         self.ready = ""
         self.user = "postgres" if os.getuid() == 0 else ""
         with socket.socket() as free:
@@ -45,7 +46,7 @@ class Server:
 
     def start(self) -> None:
         options = f"-p {self.port} -c listen_addresses=127.0.0.1 -c unix_socket_directories={self.folder}"
-        options += " -c fsync=off"  # safe against kill -9 all the same
+        options += f" {self.options}"
         self._run(
             "pg_ctl", "-D", f"{self.folder}/data", "-w", "-o", options, "-l", f"{self.folder}/log", "start"
         )
@@ -63,11 +64,16 @@ class Server:
         return f"postgresql://lex:open%20sesame@127.0.0.1:{self.port}"
 
 
-@pytest.fixture(scope="session")
-def server():
+def server_binaries() -> Path | None:
+    """The folder of PostgreSQL's programs, if it is installed."""
     found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"), reverse=True)
     path = shutil.which("initdb")
-    binaries = found[0].parent if found else Path(os.path.realpath(path)).parent if path else None
+    return found[0].parent if found else Path(os.path.realpath(path)).parent if path else None
+
+
+@pytest.fixture(scope="session")
+def server():
+    binaries = server_binaries()
     if binaries is None:
         if os.environ.get("CI") == "true":
             pytest.fail("no PostgreSQL here: install Debian's postgresql")

@@ -6,22 +6,18 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from lexbandits.commands.storage import DEFAULT, Where
+from lexbandits.commands.terminal import AsJson, command, print_json, print_table
 from lexbandits.study.errors import StudyError
 from lexbandits.study.trial import moment
 
 if TYPE_CHECKING:
     from lexbandits.server.tokens import Tokens
 
-Storage = Annotated[
-    str,
-    typer.Option(
-        envvar="LEXBANDITS_STORAGE",
-        show_envvar=True,
-        show_default="lexbandits.db",
-        help="A path, sqlite:///… or postgresql://…; a password belongs in the variable.",
-    ),
-]
-DEFAULT = "lexbandits.db"
+Storage = Annotated[str, Where]
+Owner = Annotated[str, typer.Argument(help="Whose it is.")]
+
+token = typer.Typer(no_args_is_help=True, help="Who may use the service.")
 
 
 def serve(
@@ -36,46 +32,63 @@ def serve(
 ) -> None:
     """A service for a team: an API for workers, a page that shows every study live."""
     _refuse_password(storage)
-    try:
-        from lexbandits.server.start import serve as run
-    except ModuleNotFoundError as error:
-        raise StudyError(f"{error.name} is needed: pip install 'lexbandits[serve]'") from error
+    from lexbandits.server.start import serve as run
 
     run(storage, host, port, allow_host or (), say=lambda address: print(address, flush=True))
 
 
+@command(token)
 def create(
-    name: Annotated[str, typer.Argument(help="Whose it is.")],
+    name: Owner,
     role: Annotated[
-        str, typer.Option(help="read (look), write (measure) or admin (make, change).")
+        str, typer.Option(help="read (look), write (measure) or admin (make and change studies).")
     ] = "write",
     storage: Storage = DEFAULT,
+    as_json: AsJson = False,
 ) -> None:
     """Make a token and print it: nobody can see it again."""
-    typer.echo(_tokens(storage).create(name, role))
+    secret = _tokens(storage).create(name, role)
+    if as_json:
+        print_json({"name": name, "role": role, "token": secret})
+    else:
+        typer.echo(secret)
 
 
-def list_(storage: Storage = DEFAULT) -> None:
+@command(token, "list")
+def show(storage: Storage = DEFAULT, as_json: AsJson = False) -> None:
     """Show who has a token, never the token."""
-    for row in _tokens(storage).storage.tokens():
-        used = "never used" if row.last_used is None else f"last used {_day(row.last_used)}"
-        gone = "" if row.revoked is None else f", revoked {_day(row.revoked)}"
-        typer.echo(f"{row.name}: {row.role}, made {_day(row.created)}, {used}{gone}")
+    rows = [
+        {
+            "name": row.name,
+            "role": row.role,
+            **{
+                key: None if at is None else moment(at).isoformat(timespec="seconds")
+                for key, at in (
+                    ("created", row.created),
+                    ("last used", row.last_used),
+                    ("revoked", row.revoked),
+                )
+            },
+        }
+        for row in _tokens(storage).storage.tokens()
+    ]
+    if as_json:
+        print_json(rows)
+        return
+    import pandas as pd
+
+    print_table(pd.DataFrame(rows, dtype=object).fillna(""), names=True)
 
 
-def _day(at: float) -> str:
-    return moment(at).strftime("%Y-%m-%d %H:%M")
-
-
-def revoke(name: Annotated[str, typer.Argument(help="Whose it is.")], storage: Storage = DEFAULT) -> None:
+@command(token)
+def revoke(name: Owner, storage: Storage = DEFAULT) -> None:
     """Take a token back, from the next request on."""
     _tokens(storage).revoke(name)
 
 
 def _tokens(storage: str) -> "Tokens":
     _refuse_password(storage)
-    from lexbandits.server.rooms import opened
-    from lexbandits.server.tokens import Tokens
+    from lexbandits.server.tokens import Tokens, opened
 
     return Tokens(opened(storage))
 

@@ -1,13 +1,14 @@
 """The faces of the cone of arms that λ allows, on which LexElim-Pool bets: how noisy each of them is."""
 
 import math
+from typing import Any
 
 import numpy as np
 
 from lexbandits.arrays import Vector
 
 
-def face_scales(tradeoff: float, noise_sd: Vector, correlated: bool | list[list[float]]) -> Vector:
+def face_scales(tradeoff: float, noise_sd: Vector, correlated: Any) -> Vector:
     """(m, m) s_ij, the sub-Gaussian scale of r^i + λr^j for j < i; s_1 = σ_1 at (0, 0).
 
     >>> [round(float(face_scales(2.0, np.ones(2), how)[1, 0] ** 2), 9) for how in (False, True)]

@@ -1,6 +1,6 @@
 """What an algorithm is (`Rules` on a state) and what a user drives (`Policy`)."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -67,18 +67,24 @@ def untried(n_arms: int, n_objectives: int) -> Arms:
 
 
 @kernel
-def record(arms: Arms, arm: int, reward: Vector) -> None:
-    """Eq. (3): fold one reward vector into the statistics of `arm`.
+def record_sum(arms: Arms, arm: int, count: int, sums: Vector) -> None:
+    """Fold `count` reward vectors that add up to `sums` into the statistics of `arm`.
 
     Sums rather than the recurrence on means, so that blocks and single pulls agree to the bit.
     """
-    arms.told[0] += 1
-    n = arms.pulls[arm] + 1
+    arms.told[0] += count
+    n = arms.pulls[arm] + count
     arms.pulls[arm] = n
-    for i in range(reward.size):
-        total = arms.sums[arm, i] + reward[i]
+    for i in range(sums.size):
+        total = arms.sums[arm, i] + sums[i]
         arms.sums[arm, i] = total
         arms.means[arm, i] = total / n
+
+
+@kernel
+def record(arms: Arms, arm: int, reward: Vector) -> None:
+    """Eq. (3): fold one reward vector into the statistics of `arm`."""
+    record_sum(arms, arm, 1, reward)
 
 
 @kernel
@@ -103,15 +109,21 @@ def eliminate(arms: Arms, arm: int, round: int, objective: int, rival: int) -> N
 
 
 @kernel
-def fewest_pulls(arms: Arms, pending: Counts) -> int:
-    """The active arm with the fewest pulls, those in flight included; the lowest index if several."""
+def fewest_among(pulls: Counts, pending: Counts, among: NDArray[np.bool_]) -> int:
+    """The arm of `among` with the fewest pulls, those in flight included; the lowest index if several."""
     fewest = NEVER
-    for arm in range(arms.pulls.size):  # the least first, then who has it: the first loop is vectorised
-        fewest = min(fewest, arms.pulls[arm] + pending[arm] if arms.active[arm] else NEVER)
-    for arm in range(arms.pulls.size):
-        if arms.active[arm] and arms.pulls[arm] + pending[arm] == fewest:
+    for arm in range(pulls.size):  # the least first, then who has it: the first loop is vectorised
+        fewest = min(fewest, pulls[arm] + pending[arm] if among[arm] else NEVER)
+    for arm in range(pulls.size):
+        if among[arm] and pulls[arm] + pending[arm] == fewest:
             return arm
     return -1
+
+
+@kernel
+def fewest_pulls(arms: Arms, pending: Counts) -> int:
+    """The active arm with the fewest pulls, those in flight included; the lowest index if several."""
+    return fewest_among(arms.pulls, pending, arms.active)
 
 
 @kernel
@@ -120,6 +132,6 @@ def choose_fewest(state: Any, pending: Counts) -> int:
     return fewest_pulls(state.arms, pending)
 
 
-def best_of(arms: Arms, candidates: Sequence[int], objective: int) -> int:
-    """Among `candidates` the largest mean on `objective`, lowest index first; unpulled arms come last."""
-    return max(candidates, key=lambda a: (bool(arms.pulls[a] > 0), float(arms.means[a, objective]), -a))
+def ranked(arms: Arms, candidates: Iterable[int], objective: int) -> list[int]:
+    """`candidates` from the largest mean on `objective` to the smallest; unpulled last, ties by index."""
+    return sorted(candidates, key=lambda a: (arms.pulls[a] == 0, -arms.means[a, objective], a))

@@ -10,6 +10,7 @@ import numpy as np
 
 from lexbandits.arrays import Counts
 from lexbandits.jit import kernel
+from lexbandits.policies.policy import Policy
 
 WORD = 0xFFFFFFFF
 UNIT = 2.0**-53
@@ -18,6 +19,14 @@ UNIT = 2.0**-53
 def policy_key(seed: int, run: tuple[int, ...] = ()) -> Counts:
     """(2,) the key of a policy's draws: its own seed and, in a run, the run's seed and replication."""
     return np.random.SeedSequence(seed, spawn_key=run).generate_state(2).astype(np.int64)
+
+
+class Randomised(Policy):
+    """A policy with a setting `seed` whose state has a field `key`."""
+
+    def start_run(self, seed: int, replication: int) -> None:
+        """Tie the draws to a simulated run."""
+        self.state.key[:] = policy_key(self._settings["seed"], (seed, replication))
 
 
 @kernel

@@ -7,11 +7,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lexbandits.arrays import Counts, Vector
-from lexbandits.checks import checked_settings
+from lexbandits.checks import each_objective
 from lexbandits.jit import kernel
-from lexbandits.policies.base import Arms, Rules, eliminate, record, untried
+from lexbandits.policies.base import Arms, Rules, eliminate, fewest_among, record_sum, untried
 from lexbandits.policies.filters import more_active_than
-from lexbandits.policies.index import StopsAtSet, own_noise_sd, unanswered
+from lexbandits.policies.policy import Policy, checked
 
 
 class State(NamedTuple):
@@ -32,7 +32,6 @@ class State(NamedTuple):
     estimates: Vector  # (K,) p(a), from the first stage of the round
     accuracy: Vector  # (2,) ε and δ of the halving
     leader: Counts  # (1,) i_r, the last answer of Median Elimination; −1 before
-    answer: Counts  # (1,) the recommendation once stopped, −1 before
     objective: int
     delta: float
     factor: float  # what every published count is multiplied by: 4σ²/scale
@@ -57,12 +56,9 @@ def open_stage(state: State, count: float) -> None:
     """Ask for ceil(count·4σ²/scale) fresh pulls of every contender."""
     quota = math.ceil(max(1.0, min(state.factor * count, 2.0**48)))
     state.quota[0] = quota
-    state.lacking[0] = 0
-    for arm in range(state.contenders.size):
-        state.fresh[arm] = 0
-        state.sums[arm] = 0.0
-        if state.contenders[arm]:
-            state.lacking[0] += quota
+    state.lacking[0] = quota * np.sum(state.contenders)
+    state.fresh[:] = 0
+    state.sums[:] = 0.0
 
 
 @kernel
@@ -70,8 +66,7 @@ def open_round(state: State) -> None:
     """Estimate every arm of S_r from t_r = 2/ε_r²·ln(2/δ_r) pulls."""
     epsilon = gap(state)
     state.halving[0] = False
-    for arm in range(state.contenders.size):
-        state.contenders[arm] = state.arms.active[arm]
+    state.contenders[:] = state.arms.active
     open_stage(state, 2.0 / (epsilon * epsilon) * math.log(2.0 / risk(state)))
 
 
@@ -83,92 +78,54 @@ def open_halving(state: State) -> None:
 
 
 @kernel
-def keep_better_half(state: State) -> None:
-    """Drop the worse half of the contenders, of equals the later ones."""
-    size = 0
-    for arm in range(state.contenders.size):
-        size += state.contenders[arm]
-    for _ in range(size // 2):
-        worst = -1
-        lowest = 0.0
-        for arm in range(state.contenders.size):
-            if state.contenders[arm]:
-                average = state.sums[arm] / state.quota[0]
-                if worst < 0 or average <= lowest:
-                    worst = arm
-                    lowest = average
-        state.contenders[worst] = False
-
-
-@kernel
 def close_stage(state: State) -> None:
     """Decide what the stage was for, and open the next one."""
     if not state.halving[0]:
-        for arm in range(state.contenders.size):
-            if state.contenders[arm]:
-                state.estimates[arm] = state.sums[arm] / state.quota[0]
+        state.estimates[:] = state.sums / state.quota[0]
         state.halving[0] = True
         state.accuracy[0] = gap(state) / 2.0 / 4.0  # MedianElimination(S_r, ε_r/2, δ_r)
         state.accuracy[1] = risk(state) / 2.0
         open_halving(state)
         return
-    keep_better_half(state)
-    leader = -1
-    left = 0
-    for arm in range(state.contenders.size):
-        if state.contenders[arm]:
-            left += 1
-            if leader < 0:
-                leader = arm
-    if left > 1:
+    averages = np.where(state.contenders, state.sums / state.quota[0], -math.inf)
+    better = (np.sum(state.contenders) + 1) // 2
+    state.contenders[np.argsort(-averages, kind="mergesort")[better:]] = False  # of equals the later ones
+    if np.sum(state.contenders) > 1:
         state.accuracy[0] *= 0.75
         state.accuracy[1] /= 2.0
         open_halving(state)
         return
+    leader = int(np.argmax(state.contenders))
     state.leader[0] = leader
     bar = state.estimates[leader] - gap(state)
     for arm in range(state.contenders.size):
         if state.arms.active[arm] and state.estimates[arm] < bar:
             eliminate(state.arms, arm, state.arms.told[0], state.objective, leader)
-    if finished(state):
-        best = -1
-        for arm in range(state.contenders.size):
-            if state.arms.active[arm] and (best < 0 or state.estimates[arm] > state.estimates[best]):
-                best = arm
-        state.answer[0] = best
-        return
-    state.round[0] += 1
-    open_round(state)
+    if not finished(state):
+        state.round[0] += 1
+        open_round(state)
 
 
 @kernel
 def choose(state: State, pending: Counts) -> int:
     """The contender with the fewest pulls in this stage, those in flight included; lowest index."""
-    chosen = -1
-    fewest = 0
-    for arm in range(state.contenders.size):
-        if state.contenders[arm]:
-            n = state.fresh[arm] + pending[arm]
-            if chosen < 0 or n < fewest:
-                chosen = arm
-                fewest = n
-    return chosen
+    return fewest_among(state.fresh, pending, state.contenders)
 
 
 @kernel
 def observe(state: State, arm: int, reward: Vector) -> None:
     """A pull of a contender that still lacks some counts for the stage; any other is only recorded."""
-    record(state.arms, arm, reward)
-    count_in(state, arm, 1, reward[state.objective])
+    observe_sum(state, arm, 1, reward)
 
 
 @kernel
-def count_in(state: State, arm: int, count: int, total: float) -> None:
-    """Fold `count` fresh pulls into the stage, and close it when it is complete."""
+def observe_sum(state: State, arm: int, count: int, sums: Vector) -> None:
+    """What `count` calls of `observe` with rewards that add up to `sums` do; at most what `batch` asks."""
+    record_sum(state.arms, arm, count, sums)
     if finished(state) or not state.contenders[arm] or state.fresh[arm] + count > state.quota[0]:
         return
     state.fresh[arm] += count
-    state.sums[arm] += total
+    state.sums[arm] += sums[state.objective]
     state.lacking[0] -= count
     if state.lacking[0] == 0:
         close_stage(state)
@@ -187,19 +144,7 @@ def batch(state: State, counts: Counts) -> None:
         counts[arm] = state.quota[0] - state.fresh[arm] if state.contenders[arm] else 0
 
 
-@kernel
-def observe_sum(state: State, arm: int, count: int, sums: Vector) -> None:
-    """What `count` calls of `observe` with rewards that add up to `sums` do; at most what `batch` asks."""
-    arms = state.arms
-    arms.told[0] += count
-    arms.pulls[arm] += count
-    for i in range(sums.size):
-        arms.sums[arm, i] += sums[i]
-        arms.means[arm, i] = arms.sums[arm, i] / arms.pulls[arm]
-    count_in(state, arm, count, sums[state.objective])
-
-
-class ExponentialGapElimination(StopsAtSet):
+class ExponentialGapElimination(Policy):
     """Estimate all arms left ever more precisely; drop those ε_r below the answer of Median Elimination.
 
     In round r, ε_r = 2^(−r)/4, every arm left gets fresh pulls for an estimate, Median Elimination
@@ -222,6 +167,7 @@ class ExponentialGapElimination(StopsAtSet):
 
     rules = Rules(choose, observe, finished, batch=batch, observe_sum=observe_sum)
 
+    @checked
     def __init__(
         self,
         n_arms: int,
@@ -229,37 +175,32 @@ class ExponentialGapElimination(StopsAtSet):
         *,
         delta: float,
         objective: int = 0,
-        noise_sd: float | ArrayLike = 0.5,
+        noise_sd: ArrayLike = 0.5,
         target_size: int = 1,
         scale: float = 1.0,
     ) -> None:
-        given = checked_settings(
-            n_arms,
-            n_objectives,
-            delta=delta,
-            objective=objective,
-            noise_sd=noise_sd,
-            target_size=target_size,
-            scale=scale,
-        )
-        super().__init__(**given)
-        sd = own_noise_sd(given)
+        sd = float(each_objective(noise_sd, n_objectives)[objective])
         self.state = State(
-            untried(self.n_arms, self.n_objectives),
+            untried(n_arms, n_objectives),
             round=np.ones(1, np.int64),
             halving=np.zeros(1, np.bool_),
-            contenders=np.ones(self.n_arms, np.bool_),
+            contenders=np.ones(n_arms, np.bool_),
             quota=np.zeros(1, np.int64),
             lacking=np.zeros(1, np.int64),
-            fresh=np.zeros(self.n_arms, np.int64),
-            sums=np.zeros(self.n_arms),
-            estimates=np.zeros(self.n_arms),
+            fresh=np.zeros(n_arms, np.int64),
+            sums=np.zeros(n_arms),
+            estimates=np.zeros(n_arms),
             accuracy=np.zeros(2),
             leader=np.full(1, -1, np.int64),
-            answer=unanswered(given),
-            objective=given["objective"],
-            delta=given["delta"],
-            factor=4.0 * sd * sd / given["scale"],
-            target=given["target_size"],
+            objective=objective,
+            delta=delta,
+            factor=4.0 * sd * sd / scale,
+            target=target_size,
         )
         open_round(self.state)
+
+    def best_guess(self) -> int:
+        """Of the arms left the largest average over all pulls; once finished the largest last estimate."""
+        if not self.finished:
+            return super().best_guess()
+        return max(self.candidates, key=lambda arm: (self.state.estimates[arm], -arm))

@@ -1,9 +1,8 @@
-"""What Algorithms 1 and 2 share: the widest active arm and the filter on one objective."""
+"""What the algorithms of the paper and LexElim-Phase share: widths, filters, objectives to settle."""
 
 import math
 from typing import Any
 
-from lexbandits.arrays import Vector
 from lexbandits.evidence.width import confidence_width
 from lexbandits.jit import kernel
 from lexbandits.policies.base import NEVER, Arms, eliminate
@@ -55,6 +54,14 @@ def more_active_than(arms: Arms, count: int) -> bool:
     return False
 
 
-def ranked(means: Vector, pulled: Any, arms: list[int], objective: int) -> list[int]:
-    """`arms` from the largest mean on `objective` to the smallest; unpulled last, ties by index."""
-    return sorted(arms, key=lambda a: (not pulled[a], -means[a, objective], a))
+@kernel
+def all_settled(state: Any) -> bool:
+    """The `finished` of a policy that settles one objective after the other."""
+    return bool(state.layer[0] == state.sizes.size)
+
+
+@kernel
+def skip_settled(state: Any) -> None:
+    """Leave every objective that has no arm left to drop."""
+    while not all_settled(state) and not more_active_than(state.arms, state.sizes[state.layer[0]]):
+        state.layer[0] += 1

@@ -15,12 +15,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from lexbandits.arrays import Vector
-from lexbandits.checks import checked_settings, each_objective
+from lexbandits.checks import each_objective
 from lexbandits.evidence.width import confidence_width
 from lexbandits.jit import kernel
 from lexbandits.policies.base import Arms, Rules, choose_fewest, record, untried
 from lexbandits.policies.filters import keep_close, more_active_than, widest
-from lexbandits.policies.policy import Policy
+from lexbandits.policies.policy import Policy, checked
 
 
 class State(NamedTuple):
@@ -70,19 +70,12 @@ class LexElimIn(Policy):
     rules = Rules(choose_fewest, observe, finished, quiet_band)
     round_robin = True
 
+    @checked
     def __init__(
-        self,
-        n_arms: int,
-        n_objectives: int,
-        *,
-        delta: float,
-        tradeoff: float,
-        noise_sd: float | ArrayLike = 1.0,
+        self, n_arms: int, n_objectives: int, *, delta: float, tradeoff: float, noise_sd: ArrayLike = 1.0
     ) -> None:
-        settings = checked_settings(n_arms, n_objectives, delta=delta, tradeoff=tradeoff, noise_sd=noise_sd)
-        super().__init__(**settings)
-        factors = width_factors(settings["tradeoff"], each_objective(settings["noise_sd"], n_objectives))
-        self.state = State(untried(n_arms, n_objectives), factors, settings["delta"])
+        factors = width_factors(tradeoff, each_objective(noise_sd, n_objectives))
+        self.state = State(untried(n_arms, n_objectives), factors, delta)
 
     def best_guess(self) -> int:
         """The arm left if the estimates stood still and the widths went on shrinking."""

@@ -2,7 +2,7 @@
 
 lines   here
 1–2     `State`, made by `LexElimOut`
-3–4, 14 `skip_settled` and `finished`; the output is `recommendation`
+3–4, 14 `skip_settled` and `all_settled`; the output is `recommendation`
 5       `choose_fewest`: the widest arm has the fewest pulls (Lemma 3)
 6–7     `observe`, by `keep_close`, when the reward of round t is told and before it is folded in
 8       the caller pulls
@@ -15,12 +15,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from lexbandits.arrays import Counts, Vector
-from lexbandits.checks import checked_settings, each_objective
+from lexbandits.checks import each_objective
 from lexbandits.evidence.width import confidence_width
 from lexbandits.jit import kernel
-from lexbandits.policies.base import Arms, Rules, choose_fewest, record, untried
-from lexbandits.policies.filters import keep_close, more_active_than, ranked, widest
-from lexbandits.policies.policy import Policy
+from lexbandits.policies.base import Arms, Rules, choose_fewest, ranked, record, untried
+from lexbandits.policies.filters import all_settled, keep_close, skip_settled, widest
+from lexbandits.policies.policy import Policy, checked
 
 
 class State(NamedTuple):
@@ -36,24 +36,11 @@ class State(NamedTuple):
 @kernel
 def observe(state: State, arm: int, reward: Vector) -> None:
     """Lines 6-11. Elimination uses the estimates from before this reward, as the paper does."""
-    if state.arms.active[arm] and not finished(state):
+    if state.arms.active[arm] and not all_settled(state):
         layer = state.layer[0]
         keep_close(state.arms, layer, state.factors[layer] * widest(state.arms, state.delta))  # lines 6-7
-        skip_settled(state)
+        skip_settled(state)  # lines 3-4
     record(state.arms, arm, reward)  # lines 9-10
-
-
-@kernel
-def skip_settled(state: State) -> None:
-    """Lines 3-4: leave every objective that has no arm left to eliminate."""
-    while not finished(state) and not more_active_than(state.arms, state.sizes[state.layer[0]]):
-        state.layer[0] += 1
-
-
-@kernel
-def finished(state: State) -> bool:
-    """Line 3: every objective is settled."""
-    return bool(state.layer[0] == state.sizes.size)
 
 
 @kernel
@@ -79,9 +66,10 @@ class LexElimOut(Policy):
     left if each remaining objective kept its |O_*(i)| best estimates.
     """
 
-    rules = Rules(choose_fewest, observe, finished, quiet_band)
+    rules = Rules(choose_fewest, observe, all_settled, quiet_band)
     round_robin = True
 
+    @checked
     def __init__(
         self,
         n_arms: int,
@@ -89,24 +77,20 @@ class LexElimOut(Policy):
         *,
         delta: float,
         optimal_set_sizes: ArrayLike,
-        noise_sd: float | ArrayLike = 1.0,
+        noise_sd: ArrayLike = 1.0,
     ) -> None:
-        settings = checked_settings(
-            n_arms, n_objectives, delta=delta, optimal_set_sizes=optimal_set_sizes, noise_sd=noise_sd
-        )
-        super().__init__(**settings)
         self.state = State(
             untried(n_arms, n_objectives),
             layer=np.zeros(1, np.int64),
-            sizes=np.array(settings["optimal_set_sizes"], np.int64),
-            factors=2.0 * each_objective(settings["noise_sd"], n_objectives),
-            delta=settings["delta"],
+            sizes=np.array(optimal_set_sizes),
+            factors=2.0 * each_objective(noise_sd, n_objectives),
+            delta=delta,
         )
         skip_settled(self.state)  # line 4 before the first round
 
     def best_guess(self) -> int:
         """The arm left if each remaining objective kept its |O_*(i)| best estimates."""
-        arms, left = self.state.arms, list(self.candidates)
+        left = list(self.candidates)
         for i in range(int(self.state.layer[0]), self.n_objectives):
-            left = ranked(arms.means, arms.pulls > 0, left, i)[: self.state.sizes[i]]
+            left = ranked(self.state.arms, left, i)[: self.state.sizes[i]]
         return left[0]

@@ -11,12 +11,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from lexbandits.arrays import Counts, Vector
-from lexbandits.checks import checked_settings, each_objective
+from lexbandits.checks import each_objective
 from lexbandits.evidence.mixture import log_add, log_mixture
 from lexbandits.jit import kernel
 from lexbandits.policies.base import Arms, Rules, untried
+from lexbandits.policies.filters import all_settled, skip_settled
 from lexbandits.policies.passes import (
-    ACTIVE,
     JUDGED,
     PRIOR,
     BettingPolicy,
@@ -28,6 +28,7 @@ from lexbandits.policies.passes import (
     observe_passes,
     open_block,
 )
+from lexbandits.policies.policy import checked
 
 PRECISION = 2.0 * PRIOR  # R of the mixture
 
@@ -37,26 +38,13 @@ class State(NamedTuple):
 
     arms: Arms
     passes: Passes
-    phase: Counts  # (1,) the objective being settled; m when all are
+    layer: Counts  # (1,) the objective being settled; m when all are
     sizes: Counts  # (m,) |O_*(i)|
     frozen: Vector  # (K,) log of the evidence against each arm by witnesses that have left
     parting: Vector  # (K,) log E_b of an arm when it left
     noise_sd: Vector  # (m,)
     log_witnesses: float  # log N, over how many witnesses the evidence is averaged
     threshold: float  # log(|O_*(1)|/δ)
-
-
-@kernel
-def finished(state: State) -> bool:
-    """Every objective is settled."""
-    return bool(state.phase[0] == state.sizes.size)
-
-
-@kernel
-def skip_settled(state: State) -> None:
-    """Leave every phase that has no arm left to drop."""
-    while not finished(state) and state.passes.clock[ACTIVE] <= state.sizes[state.phase[0]]:
-        state.phase[0] += 1
 
 
 @kernel
@@ -71,7 +59,7 @@ def log_evidence(state: State, arm: int) -> float:
     """log E_b: the average of every witness's mixture on every objective up to this phase."""
     variance = 2.0 * state.passes.clock[JUDGED]
     evidence = float(state.frozen[arm])
-    for objective in range(min(state.phase[0] + 1, state.sizes.size)):
+    for objective in range(min(state.layer[0] + 1, state.sizes.size)):
         for witness in range(state.arms.active.size):
             if state.arms.active[witness] and witness != arm:
                 worth = log_mixture(against(state, arm, witness, objective), variance, PRECISION)
@@ -97,7 +85,7 @@ def cannot_convict(state: State, arm: int) -> bool:
         return False
     spread = 2.0 * state.passes.clock[JUDGED] + PRECISION
     room = (math.exp(level) - math.exp(state.frozen[arm])) * math.sqrt(spread / PRECISION)
-    for objective in range(state.phase[0] + 1):
+    for objective in range(state.layer[0] + 1):
         for witness in range(state.arms.active.size):
             if state.arms.active[witness] and witness != arm:
                 gain = against(state, arm, witness, objective)
@@ -118,7 +106,7 @@ def strongest(state: State, arm: int) -> tuple[int, int]:
     """The objective and the witness with the largest share in the evidence, first of equals."""
     best_objective, best_witness = 0, -1
     most = -math.inf
-    for objective in range(state.phase[0] + 1):
+    for objective in range(state.layer[0] + 1):
         for witness in range(state.arms.active.size):
             if state.arms.active[witness] and witness != arm:
                 gain = against(state, arm, witness, objective)
@@ -133,7 +121,7 @@ def freeze(state: State, witness: int) -> None:
     variance = 2.0 * state.passes.clock[JUDGED]
     for arm in range(state.arms.active.size):
         if state.arms.active[arm]:
-            for objective in range(state.phase[0] + 1):
+            for objective in range(state.layer[0] + 1):
                 worth = log_mixture(against(state, arm, witness, objective), variance, PRECISION)
                 state.frozen[arm] = log_add(state.frozen[arm], worth)
 
@@ -143,7 +131,7 @@ def judge(state: State) -> None:
     """Drop whom the evidence convicts, and go on to the next phase, until nothing changes."""
     close_block(state.arms, state.passes)
     dropping = True
-    while dropping and not finished(state):
+    while dropping and not all_settled(state):
         convicted = drop_convicted(state, cannot_convict, noted_evidence, strongest)
         dropping = bool(convicted.any())
         for arm in range(convicted.size):
@@ -156,7 +144,7 @@ def judge(state: State) -> None:
 @kernel
 def observe(state: State, arm: int, reward: Vector) -> None:
     """Add to the arm's block; judge every block that is complete."""
-    observe_passes(state, arm, reward, finished, judge)
+    observe_passes(state, arm, reward, all_settled, judge)
 
 
 class LexElimPhase(BettingPolicy):
@@ -173,8 +161,9 @@ class LexElimPhase(BettingPolicy):
     the candidate with the least evidence against it.
     """
 
-    rules = Rules(choose_in_turn, observe, finished)
+    rules = Rules(choose_in_turn, observe, all_settled)
 
+    @checked
     def __init__(
         self,
         n_arms: int,
@@ -182,24 +171,20 @@ class LexElimPhase(BettingPolicy):
         *,
         delta: float,
         optimal_set_sizes: ArrayLike,
-        noise_sd: float | ArrayLike = 1.0,
+        noise_sd: ArrayLike = 1.0,
     ) -> None:
-        settings = checked_settings(
-            n_arms, n_objectives, delta=delta, optimal_set_sizes=optimal_set_sizes, noise_sd=noise_sd
-        )
-        super().__init__(**settings)
-        sizes = settings["optimal_set_sizes"]
-        witnesses = (n_arms - 1) + sum(size - 1 for size in sizes[:-1])
+        sizes = np.array(optimal_set_sizes)
+        witnesses = int((n_arms - 1) + (sizes[:-1] - 1).sum())
         self.state = State(
             untried(n_arms, n_objectives),
             first_pass(n_arms, n_objectives),
-            phase=np.zeros(1, np.int64),
-            sizes=np.array(sizes, np.int64),
+            layer=np.zeros(1, np.int64),
+            sizes=sizes,
             frozen=np.full(n_arms, -math.inf),
             parting=np.zeros(n_arms),
-            noise_sd=each_objective(settings["noise_sd"], n_objectives),
+            noise_sd=each_objective(noise_sd, n_objectives),
             log_witnesses=math.log(max(1, witnesses)),
-            threshold=math.log(sizes[0] / settings["delta"]),
+            threshold=math.log(sizes[0] / delta),
         )
         skip_settled(self.state)
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from lexbandits.arrays import Counts, Vector
-from lexbandits.checks import checked_settings, each_objective
+from lexbandits.checks import each_objective
 from lexbandits.evidence.faces import face_scales
 from lexbandits.evidence.mixture import log_mixture, mixture_ceiling
 from lexbandits.jit import kernel
@@ -31,6 +31,7 @@ from lexbandits.policies.passes import (
     observe_passes,
     open_block,
 )
+from lexbandits.policies.policy import checked
 
 PRECISION = 1.5 * PRIOR  # R of the mixture
 
@@ -105,10 +106,7 @@ def log_evidence(state: State, arm: int) -> float:
 @kernel
 def strongest(state: State, arm: int) -> tuple[int, int]:
     """The witness with the most weight and the objective on which it attacks."""
-    rival = 0
-    for a in range(state.weights.shape[1]):
-        if state.weights[arm, a] > state.weights[arm, rival]:
-            rival = a
+    rival = int(np.argmax(state.weights[arm]))
     return state.fronts[arm, rival], rival
 
 
@@ -121,8 +119,7 @@ def weigh(weights: Vector, arm: int, best: int) -> None:
     """
     K = weights.shape[1]
     if weights[arm, best] <= 0.0:
-        for a in range(K):
-            weights[arm, a] = 0.0
+        weights[arm] = 0.0
         weights[arm, best] = 1.0
         return
     threshold = 0.0
@@ -215,6 +212,7 @@ class LexElimPool(BettingPolicy):
 
     rules = Rules(choose_in_turn, observe, finished)
 
+    @checked
     def __init__(
         self,
         n_arms: int,
@@ -222,14 +220,9 @@ class LexElimPool(BettingPolicy):
         *,
         delta: float,
         tradeoff: float,
-        noise_sd: float | ArrayLike = 1.0,
+        noise_sd: ArrayLike = 1.0,
         correlated: bool | ArrayLike = False,
     ) -> None:
-        settings = checked_settings(
-            n_arms, n_objectives, delta=delta, tradeoff=tradeoff, noise_sd=noise_sd, correlated=correlated
-        )
-        super().__init__(**settings)
-        noise = each_objective(settings["noise_sd"], n_objectives)
         unknown = max(0, n_objectives * (n_objectives - 1) // 2 - 1)
         self.state = State(
             untried(n_arms, n_objectives),
@@ -239,9 +232,9 @@ class LexElimPool(BettingPolicy):
             weights=np.zeros((n_arms, n_arms)),
             fronts=np.zeros((n_arms, n_arms), np.int64),
             selectors=np.zeros((n_arms, n_arms, unknown)),
-            scales=face_scales(settings["tradeoff"], noise, settings["correlated"]),
-            tradeoff=settings["tradeoff"],
-            threshold=math.log(1.0 / settings["delta"]),
+            scales=face_scales(tradeoff, each_objective(noise_sd, n_objectives), correlated),
+            tradeoff=tradeoff,
+            threshold=math.log(1.0 / delta),
         )
 
     @property

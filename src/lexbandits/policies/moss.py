@@ -5,11 +5,11 @@ import math
 from lexbandits.arrays import Counts
 from lexbandits.jit import kernel, written_in
 from lexbandits.policies.base import Rules, never, observe_only
-from lexbandits.policies.index import IndexPolicy, OneObjective, largest_index, pulls_made
+from lexbandits.policies.index import IndexPolicy, OneObjective, largest_index
 
 
 @written_in
-def index(state: OneObjective, arm: int, mean: float, n: int, t: int, best: float) -> float:
+def index(state: OneObjective, arm: int, mean: float, n: int, t: int, log_t: float, best: float) -> float:
     """mean + 2σ·sqrt((2.35/2)·ln₊(t/(K n))/n)."""
     fair = state.arms.pulls.size * n
     return mean if t <= fair else mean + 2.0 * state.noise_sd * math.sqrt(2.35 / 2.0 * math.log(t / fair) / n)
@@ -18,7 +18,7 @@ def index(state: OneObjective, arm: int, mean: float, n: int, t: int, best: floa
 @kernel
 def choose(state: OneObjective, pending: Counts) -> int:
     """argmax of the index, t the pulls made of all arms, those in flight included."""
-    return largest_index(state, pending, 1, pulls_made, index)
+    return largest_index(state, pending, 1, index)
 
 
 class MOSSAnytime(IndexPolicy):

@@ -7,13 +7,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from lexbandits.arrays import Counts, Vector
-from lexbandits.checks import checked_settings, each_objective
+from lexbandits.checks import each_objective
 from lexbandits.jit import kernel
-from lexbandits.policies.base import Arms, Rules, best_of, never, record, untried
-from lexbandits.policies.chance import policy_key, uniform
-from lexbandits.policies.index import all_pulls
+from lexbandits.policies.base import Arms, Rules, never, ranked, record, untried
+from lexbandits.policies.chance import Randomised, policy_key, uniform
 from lexbandits.policies.order import resettle
-from lexbandits.policies.policy import Policy
+from lexbandits.policies.policy import checked
 
 
 class State(NamedTuple):
@@ -85,7 +84,7 @@ def choose(state: State, pending: Counts) -> int:
             wide += 1
     chosen = -1
     if wide > 0:
-        skip = int(uniform(state.key, all_pulls(state.arms.pulls, pending), 0) * wide)
+        skip = int(uniform(state.key, state.arms.told[0] + np.sum(pending), 0) * wide)
         for arm in range(widths.size):
             if widths[arm] > state.most and kept(upper, floors, arm, chained):
                 if skip == 0:
@@ -106,18 +105,12 @@ def choose(state: State, pending: Counts) -> int:
 def observe(state: State, arm: int, reward: Vector) -> None:
     """Update the intervals of `arm`; those of the others do not depend on the round."""
     record(state.arms, arm, reward)
-    means, upper, lower, orders, scales = (
-        state.arms.means,
-        state.upper,
-        state.lower,
-        state.orders,
-        state.scales,
-    )
+    means, upper, lower, orders = state.arms.means, state.upper, state.lower, state.orders
     n_arms, n_objectives = means.shape
     unit = width(state.arms.pulls[arm], n_arms, n_objectives, state.delta)
     widest = 0.0
     for i in range(n_objectives):
-        c = scales[i] * unit
+        c = state.scales[i] * unit
         upper[arm, i] = means[arm, i] + c
         lower[arm, i] = means[arm, i] - c
         widest = max(widest, c)
@@ -126,7 +119,7 @@ def observe(state: State, arm: int, reward: Vector) -> None:
         resettle(orders[i], upper, i, arm)
 
 
-class PFLex(Policy):
+class PFLex(Randomised):
     """Explore the arms that may be best while their intervals are wide, else filter by chained intervals.
 
     Two arms are chained on an objective when their confidence intervals meet, directly or through
@@ -147,6 +140,7 @@ class PFLex(Policy):
 
     rules = Rules(choose, observe, never)
 
+    @checked
     def __init__(
         self,
         n_arms: int,
@@ -154,31 +148,23 @@ class PFLex(Policy):
         *,
         delta: float,
         epsilon: float,
-        noise_sd: float | ArrayLike = 1.0,
+        noise_sd: ArrayLike = 1.0,
         variant: str = "official",
         seed: int = 0,
     ) -> None:
-        settings = checked_settings(
-            n_arms, n_objectives, delta=delta, epsilon=epsilon, noise_sd=noise_sd, variant=variant, seed=seed
-        )
-        super().__init__(**settings)
-        shape = (self.n_arms, self.n_objectives)
+        shape = (n_arms, n_objectives)
         self.state = State(
             untried(*shape),
             upper=np.full(shape, math.inf),
             lower=np.full(shape, -math.inf),
-            widths=np.full(self.n_arms, math.inf),
-            orders=np.tile(np.arange(self.n_arms), (max(1, self.n_objectives - 1), 1)),
-            scales=each_objective(settings["noise_sd"], self.n_objectives),
-            delta=settings["delta"],
-            most=settings["epsilon"] / (1.0 if variant == "xue" else 2.0),
+            widths=np.full(n_arms, math.inf),
+            orders=np.tile(np.arange(n_arms), (max(1, n_objectives - 1), 1)),
+            scales=each_objective(noise_sd, n_objectives),
+            delta=delta,
+            most=epsilon / (1.0 if variant == "xue" else 2.0),
             everywhere=variant == "xue",
-            key=policy_key(settings["seed"]),
+            key=policy_key(seed),
         )
-
-    def start_run(self, seed: int, replication: int) -> None:
-        """Tie the draws to a simulated run."""
-        self.state.key[:] = policy_key(self._settings["seed"], (seed, replication))
 
     def best_guess(self) -> int:
         """Among the arms that pass the filters the largest average on the last objective."""
@@ -187,4 +173,4 @@ class PFLex(Policy):
         for i in range(floors.size):
             chain(state.upper, state.lower, state.orders, floors, i)
         left = [arm for arm in range(self.n_arms) if kept(state.upper, floors, arm, floors.size)]
-        return best_of(state.arms, left, self.n_objectives - 1)
+        return ranked(state.arms, left, self.n_objectives - 1)[0]

@@ -1,18 +1,28 @@
 """`Policy`: what a user drives. Ask for an arm, tell its reward, until it is finished."""
 
 import copy
+import inspect
 import math
 from collections.abc import Callable, Iterable
-from functools import cache
-from typing import Any, ClassVar, Self
+from functools import cache, wraps
+from typing import Any, ClassVar, Self, TypeVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from lexbandits.arrays import Counts, Vector
-from lexbandits.checks import checked_arm, checked_history, checked_pending, checked_reward, whole
+from lexbandits.checks import (
+    checked_arm,
+    checked_history,
+    checked_pending,
+    checked_reward,
+    checked_settings,
+    whole,
+)
 from lexbandits.jit import fused
-from lexbandits.policies.base import Elimination, Rules, best_of
+from lexbandits.policies.base import Elimination, Rules, ranked
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 class Policy:
@@ -20,8 +30,8 @@ class Policy:
 
     A policy is a function of its history: `ask` changes nothing, and two policies told the same
     history are in the same state. Replay, storage and simulation all rest on this. A subclass gives
-    `rules`, passes its settings to `super().__init__` and sets `state`, a named tuple whose field
-    `arms` is an `Arms`; everything else is inherited.
+    `rules`, passes its settings to `super().__init__`, as `checked` does, and sets `state`, a named
+    tuple whose field `arms` is an `Arms`; everything else is inherited.
     """
 
     rules: ClassVar[Rules]
@@ -92,7 +102,7 @@ class Policy:
     def best_guess(self) -> int:
         """The candidate with the largest mean on the policy's objective (0 if it has none), lowest index."""
         objective = self._settings.get("objective", 0)
-        return best_of(self.state.arms, self.candidates, objective)
+        return ranked(self.state.arms, self.candidates, objective)[0]
 
     @property
     def rounds(self) -> int:
@@ -160,6 +170,21 @@ class Policy:
 
     def _replay(self, arms: Counts, rewards: Vector) -> None:
         _replay_loop(self.rules)(self.state, arms, rewards)
+
+
+def checked(init: F) -> F:
+    """An `__init__` that is handed its settings in plain form, checked by their names and kept."""
+    signature = inspect.signature(init)
+
+    @wraps(init)
+    def checking(self: Policy, *args: Any, **kwargs: Any) -> None:
+        given = signature.bind(self, *args, **kwargs)
+        given.apply_defaults()
+        del given.arguments["self"]
+        Policy.__init__(self, **checked_settings(**given.arguments))
+        init(self, **self._settings)
+
+    return cast(F, checking)
 
 
 @cache

@@ -6,12 +6,12 @@ from typing import NamedTuple
 from numpy.typing import ArrayLike
 
 from lexbandits.arrays import Counts
-from lexbandits.checks import checked_settings
+from lexbandits.checks import each_objective
 from lexbandits.jit import kernel, written_in
 from lexbandits.policies.base import Arms, Rules, never, observe_only, untried
-from lexbandits.policies.chance import normal, policy_key
-from lexbandits.policies.index import largest_index, own_noise_sd, pulls_made
-from lexbandits.policies.policy import Policy
+from lexbandits.policies.chance import Randomised, normal, policy_key
+from lexbandits.policies.index import largest_index
+from lexbandits.policies.policy import checked
 
 
 class State(NamedTuple):
@@ -24,7 +24,7 @@ class State(NamedTuple):
 
 
 @written_in
-def index(state: State, arm: int, mean: float, n: int, t: int, best: float) -> float:
+def index(state: State, arm: int, mean: float, n: int, t: int, log_t: float, best: float) -> float:
     """A draw of round t from N(mean, σ²/n), n without the pulls in flight."""
     return mean + state.noise_sd / math.sqrt(state.arms.pulls[arm]) * normal(state.key, t, arm)
 
@@ -32,10 +32,10 @@ def index(state: State, arm: int, mean: float, n: int, t: int, best: float) -> f
 @kernel
 def choose(state: State, pending: Counts) -> int:
     """argmax of the draws; t counts pulls in flight, so that those handed out together differ."""
-    return largest_index(state, pending, 1, pulls_made, index)
+    return largest_index(state, pending, 1, index)
 
 
-class ThompsonSampling(Policy):
+class ThompsonSampling(Randomised):
     """Draw each arm's mean on one objective from N(mean, σ²/n), play the largest, after a pull of each arm.
 
     The posterior under a flat prior and Gaussian rewards of standard deviation σ = `noise_sd`. For
@@ -48,20 +48,9 @@ class ThompsonSampling(Policy):
 
     rules = Rules(choose, observe_only, never)
 
+    @checked
     def __init__(
-        self,
-        n_arms: int,
-        n_objectives: int,
-        *,
-        objective: int = 0,
-        noise_sd: float | ArrayLike = 1.0,
-        seed: int = 0,
+        self, n_arms: int, n_objectives: int, *, objective: int = 0, noise_sd: ArrayLike = 1.0, seed: int = 0
     ) -> None:
-        settings = checked_settings(n_arms, n_objectives, objective=objective, noise_sd=noise_sd, seed=seed)
-        super().__init__(**settings)
-        arms = untried(self.n_arms, self.n_objectives)
-        self.state = State(arms, settings["objective"], own_noise_sd(settings), policy_key(settings["seed"]))
-
-    def start_run(self, seed: int, replication: int) -> None:
-        """Tie the draws to a simulated run."""
-        self.state.key[:] = policy_key(self._settings["seed"], (seed, replication))
+        sd = each_objective(noise_sd, n_objectives)[objective]
+        self.state = State(untried(n_arms, n_objectives), objective, float(sd), policy_key(seed))

@@ -9,24 +9,18 @@ from lexbandits.policies.index import IndexPolicy, OneObjective, largest_index
 
 
 @written_in
-def index(state: OneObjective, arm: int, mean: float, n: int, square: float, best: float) -> float:
+def index(state: OneObjective, arm: int, mean: float, n: int, t: int, log_t: float, best: float) -> float:
     """mean + σ·sqrt(8 ln t/n); no root where the best is ahead by more for certain."""
     lead = best - mean
-    if lead > 0.0 and lead * lead * n > square * state.noise_sd * state.noise_sd * (1.0 + 1e-12):
-        return mean
-    return mean + state.noise_sd * math.sqrt(square / n)
-
-
-@kernel
-def clock(t: int) -> float:
-    """8 ln t."""
-    return 8.0 * math.log(t)
+    if lead < 0.0 or lead * lead * n <= 8.0 * log_t * state.noise_sd * state.noise_sd * (1.0 + 1e-12):
+        return mean + state.noise_sd * math.sqrt(8.0 * log_t / n)
+    return -math.inf
 
 
 @kernel
 def choose(state: OneObjective, pending: Counts) -> int:
     """argmax of the index, t the pulls made of all arms, those in flight included."""
-    return largest_index(state, pending, 1, clock, index)
+    return largest_index(state, pending, 1, index)
 
 
 class UCB1(IndexPolicy):

@@ -7,12 +7,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from lexbandits.arrays import Counts, Vector
-from lexbandits.checks import checked_settings
+from lexbandits.checks import each_objective
 from lexbandits.jit import kernel, written_in
 from lexbandits.policies.base import Arms, Rules, eliminate, record, untried
 from lexbandits.policies.filters import more_active_than
-from lexbandits.policies.index import StopsAtSet, largest_index, own_noise_sd, pulls_made, unanswered
+from lexbandits.policies.index import largest_index
 from lexbandits.policies.order import resettle
+from lexbandits.policies.policy import Policy, checked
 
 # ceil(exp(sqrt(δ/3))) for every δ in (0, 1). Computed it would be 1 for a tiny δ, and ε(1) is no number.
 FIRST_PULLS = 2
@@ -23,8 +24,7 @@ class State(NamedTuple):
 
     arms: Arms
     widths: Vector  # (K,) ε(n), inf before the first pulls are in
-    order: Counts  # (K,) arms by mean on the objective, best first
-    answer: Counts  # (1,) the recommendation once stopped, −1 before
+    order: Counts  # (K,) arms by mean on the objective, best first; as it was when the policy stopped
     objective: int
     noise_sd: float
     delta: float
@@ -40,7 +40,7 @@ def width(pulls: int, noise_sd: float, delta: float) -> float:
 
 
 @written_in
-def index(state: State, arm: int, mean: float, n: int, t: int, best: float) -> float:
+def index(state: State, arm: int, mean: float, n: int, t: int, log_t: float, best: float) -> float:
     """mean + α·ε(n); with nothing in flight ε(n) is known."""
     known = n == state.arms.pulls[arm]
     return mean + state.alpha * (state.widths[arm] if known else width(n, state.noise_sd, state.delta))
@@ -49,7 +49,7 @@ def index(state: State, arm: int, mean: float, n: int, t: int, best: float) -> f
 @kernel
 def choose(state: State, pending: Counts) -> int:
     """argmax of the index."""
-    return largest_index(state, pending, FIRST_PULLS, pulls_made, index)
+    return largest_index(state, pending, FIRST_PULLS, index)
 
 
 @kernel
@@ -63,7 +63,8 @@ def observe(state: State, arm: int, reward: Vector) -> None:
             state.widths[arm] = width(pulls, state.noise_sd, state.delta)
         resettle(state.order, state.arms.means, state.objective, arm)
         if parted(state.arms.means, state.objective, state.widths, state.order, state.target):
-            stop(state)
+            for rank in range(state.target, state.order.size):
+                eliminate(state.arms, state.order[rank], state.arms.told[0], state.objective, state.order[0])
 
 
 @kernel
@@ -83,21 +84,12 @@ def parted(means: Vector, objective: int, widths: Vector, order: Counts, target:
 
 
 @kernel
-def stop(state: State) -> None:
-    """Settle on the top k."""
-    best = state.order[0]
-    state.answer[0] = best
-    for rank in range(state.target, state.order.size):
-        eliminate(state.arms, state.order[rank], state.arms.told[0], state.objective, best)
-
-
-@kernel
 def finished(state: State) -> bool:
     """Only the target is left."""
     return not more_active_than(state.arms, state.target)
 
 
-class UCBAlpha(StopsAtSet):
+class UCBAlpha(Policy):
     """Play the largest mean + α·ε(n) on one objective; stop when intervals of half-width ε(n) part.
 
     ε(n) = σ·sqrt(2/n · ln(3·ln²(n)/δ)). For independent rewards whose `objective` is σ-sub-Gaussian,
@@ -115,6 +107,7 @@ class UCBAlpha(StopsAtSet):
 
     rules = Rules(choose, observe, finished)
 
+    @checked
     def __init__(
         self,
         n_arms: int,
@@ -123,29 +116,21 @@ class UCBAlpha(StopsAtSet):
         delta: float,
         alpha: float,
         objective: int = 0,
-        noise_sd: float | ArrayLike = 1.0,
+        noise_sd: ArrayLike = 1.0,
         target_size: int = 1,
         rigorous: bool = False,
     ) -> None:
-        given = checked_settings(
-            n_arms,
-            n_objectives,
-            delta=delta,
-            alpha=alpha,
-            objective=objective,
-            noise_sd=noise_sd,
-            target_size=target_size,
-            rigorous=rigorous,
-        )
-        super().__init__(**given)
         self.state = State(
-            untried(self.n_arms, self.n_objectives),
-            widths=np.full(self.n_arms, math.inf),
-            order=np.arange(self.n_arms),
-            answer=unanswered(given),
-            objective=given["objective"],
-            noise_sd=own_noise_sd(given),
-            delta=given["delta"] / self.n_arms if given["rigorous"] else given["delta"],
-            alpha=given["alpha"],
-            target=given["target_size"],
+            untried(n_arms, n_objectives),
+            widths=np.full(n_arms, math.inf),
+            order=np.arange(n_arms),
+            objective=objective,
+            noise_sd=float(each_objective(noise_sd, n_objectives)[objective]),
+            delta=delta / n_arms if rigorous else delta,
+            alpha=alpha,
+            target=target_size,
         )
+
+    def best_guess(self) -> int:
+        """The largest average on the objective; that of the moment it stopped once it has."""
+        return int(self.state.order[0]) if self.finished else super().best_guess()

@@ -8,22 +8,15 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from lexbandits.server.tokens import opened
 from lexbandits.server.writer import GatheringJournal
-from lexbandits.study.errors import StorageError, UnknownStudyError
+from lexbandits.study.errors import UnknownStudyError
 from lexbandits.study.sql import SqlStorage
-from lexbandits.study.storage import StudyRow, open_storage
+from lexbandits.study.storage import StudyRow
 from lexbandits.study.study import Study
 
 OPEN = 200  # studies
 WRITERS, READERS = 8, 4  # connections to the storage
-
-
-def opened(address: str | Path) -> SqlStorage:
-    """The storage of a service: a file or a database, which can hold its tokens too."""
-    storage = open_storage(address)
-    if not isinstance(storage, SqlStorage):
-        raise StorageError("a service needs a storage that lasts: a path, sqlite:///… or postgresql://…")
-    return storage
 
 
 class Room:

@@ -4,14 +4,24 @@ import hashlib
 import hmac
 import secrets
 import time
+from pathlib import Path
 
 from lexbandits.study.errors import AuthError, ConflictError, StorageError, StudyError
 from lexbandits.study.objective import checked_name
 from lexbandits.study.sql import SqlStorage, TokenRow
+from lexbandits.study.storage import open_storage
 
 ROLES = ("read", "write", "admin")  # look; measure; make, change and delete studies
 MOST = 1000  # tokens, since every request compares with all of them
 USED_EVERY = 60.0  # seconds between two notes that a token is in use
+
+
+def opened(address: str | Path) -> SqlStorage:
+    """The storage of a service: a file or a database, which can hold its tokens too."""
+    storage = open_storage(address)
+    if not isinstance(storage, SqlStorage):
+        raise StorageError("a service needs a storage that lasts: a path, sqlite:///… or postgresql://…")
+    return storage
 
 
 class UnknownTokenError(AuthError):

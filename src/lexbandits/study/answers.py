@@ -238,7 +238,7 @@ def results_of(fold: Fold) -> "pd.DataFrame":
         state = "withdrawn" if arm in ledger.withdrawn else "left" if index in out else "candidate"
         for column in ledger.order:
             objective = ledger.spec.objectives[column]
-            low, high = sorted((objective.sign * intervals[index, column]).tolist())
+            low, high = sorted((objective.sign * intervals[index, column] + 0.0).tolist())
             rows.append(
                 {
                     "arm": arm,

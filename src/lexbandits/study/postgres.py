@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import psycopg
-from sqlalchemy import create_engine
+from sqlalchemy.dialects import registry
 from sqlalchemy.engine import make_url
 
 from lexbandits.study.errors import StorageBusyError, StorageError
@@ -20,14 +20,14 @@ SETTINGS = "SET lock_timeout = '{}s'; SET default_transaction_isolation = 'read 
 class PostgresStorage(SqlStorage):
     """postgresql://user:password@host:port/database. The password is in no message."""
 
+    dialect = "postgresql.psycopg"
     mark = "%s"
     now = "extract(epoch from clock_timestamp())::double precision"
 
     def __init__(self, address: str) -> None:
         url = make_url(address).set(drivername="postgresql+psycopg")
         self._address = address
-        self.engine = create_engine(url)
-        self._conninfo = dict(self.engine.dialect.create_connect_args(url)[1])
+        self._conninfo = dict(registry.load(self.dialect)().create_connect_args(url)[1])
         super().__init__(url.set(drivername="postgresql").render_as_string(hide_password=True))
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -12,104 +12,11 @@ from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import Any, NamedTuple
 
-from sqlalchemy import (
-    Column,
-    Double,
-    Engine,
-    ForeignKey,
-    Index,
-    Integer,
-    LargeBinary,
-    MetaData,
-    String,
-    Table,
-    Text,
-    text,
-)
-
 from lexbandits.study.errors import StorageError, StorageVersionError, UnknownStudyError
 from lexbandits.study.events import Event, from_rows
 from lexbandits.study.storage import Lease, Request, Storage, StudyRow, Transaction
 
 SCHEMA = 1
-TABLES = MetaData()
-
-VERSION = Table("lexbandits_version", TABLES, Column("schema", Integer, nullable=False))
-
-
-def _of_study(**options: Any) -> Column[int]:
-    return Column("study", ForeignKey("lexbandits_studies.id", ondelete="CASCADE"), nullable=False, **options)
-
-
-STUDIES = Table(
-    "lexbandits_studies",
-    TABLES,
-    Column("id", Integer, primary_key=True),
-    Column("name", String(200), nullable=False, unique=True),
-    Column("created", Double, nullable=False),
-    Column("nonce", String(32), nullable=False),
-    sqlite_autoincrement=True,  # an id is never used again: a stale process must not write into another study
-)
-EVENTS = Table(
-    "lexbandits_events",
-    TABLES,
-    _of_study(primary_key=True),
-    Column("seq", Integer, primary_key=True, autoincrement=False),
-    Column("kind", String(20), nullable=False),
-    Column("trial", Integer),
-    Column("arm", String(200)),
-    Column("payload", Text, nullable=False),
-    Column("at", Double, nullable=False),
-    Column("by", String(200)),
-    sqlite_with_rowid=False,
-)
-_TOLD = text("kind = 'told'")
-Index(
-    "lexbandits_told_once",
-    EVENTS.c.study,
-    EVENTS.c.trial,
-    unique=True,
-    sqlite_where=_TOLD,
-    postgresql_where=_TOLD,
-)
-Index("lexbandits_events_of_trial", EVENTS.c.study, EVENTS.c.trial)
-REQUESTS = Table(
-    "lexbandits_requests",
-    TABLES,
-    _of_study(primary_key=True),
-    Column("request", String(200), primary_key=True),
-    Column("first", Integer, nullable=False),
-    Column("size", Integer, nullable=False),
-    sqlite_with_rowid=False,
-)
-LEASES = Table(
-    "lexbandits_leases",
-    TABLES,
-    _of_study(primary_key=True),
-    Column("trial", Integer, primary_key=True, autoincrement=False),
-    Column("worker", String(200)),
-    Column("until", Double, nullable=False),
-    Column("seconds", Double, nullable=False),
-    sqlite_with_rowid=False,
-)
-HISTORY = Table(
-    "lexbandits_history",
-    TABLES,
-    _of_study(primary_key=True),
-    Column("seq", Integer, nullable=False),
-    Column("blob", LargeBinary, nullable=False),
-)
-TOKENS = Table(
-    "lexbandits_tokens",
-    TABLES,
-    Column("id", Integer, primary_key=True),
-    Column("name", String(200), nullable=False),
-    Column("role", String(20), nullable=False),
-    Column("sha256", String(64), nullable=False, unique=True),
-    Column("created", Double, nullable=False),
-    Column("last_used", Double),
-    Column("revoked", Double),
-)
 
 
 class TokenRow(NamedTuple):
@@ -134,7 +41,7 @@ Statement = tuple[str, Sequence[Any]]
 class SqlStorage(Storage):
     """One connection, one lock for the threads that share it; a new connection after a fork."""
 
-    engine: Engine
+    dialect: str  # SQLAlchemy's name of it
     mark: str  # of a parameter
     now: str  # SQL for the database's clock, in seconds since 1970
 
@@ -222,12 +129,10 @@ class SqlStorage(Storage):
             )
 
     def _make_tables(self, cursor: Any) -> None:
-        from sqlalchemy.schema import CreateIndex, CreateTable
+        from lexbandits.study.tables import statements
 
-        for table in TABLES.sorted_tables:
-            cursor.execute(str(CreateTable(table).compile(dialect=self.engine.dialect)))
-            for index in table.indexes:
-                cursor.execute(str(CreateIndex(index).compile(dialect=self.engine.dialect)))
+        for statement in statements(self.dialect):
+            cursor.execute(statement)
         cursor.execute(self._sql("INSERT INTO lexbandits_version (schema) VALUES (?)"), (SCHEMA,))
 
     @abstractmethod

@@ -14,9 +14,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import create_engine
-from sqlalchemy.engine import make_url
-
 from lexbandits.study.errors import StorageBusyError, StorageError
 from lexbandits.study.sql import SqlStorage, Statement, deleted_meanwhile
 
@@ -41,11 +38,14 @@ NETWORK = (
 class SqliteStorage(SqlStorage):
     """A path, or sqlite:///path[?synchronous=NORMAL]. FULL by default: a told result was paid for."""
 
+    dialect = "sqlite"
     mark = "?"
     now = "((julianday('now') - 2440587.5) * 86400.0)"
 
     def __init__(self, address: str) -> None:
         if "://" in address:
+            from sqlalchemy.engine import make_url
+
             url = make_url(address)
             path, query = url.database or "", dict(url.query)
         else:
@@ -60,7 +60,6 @@ class SqliteStorage(SqlStorage):
             raise StorageError(f"{self.path}: there is no folder {self.path.parent}")
         _refuse_network(self.path)
         self._gate = Path(f"{self.path}.lock")
-        self.engine = create_engine(f"sqlite:///{self.path}")
         super().__init__(str(self.path))
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -24,6 +24,8 @@ from lexbandits.study.trial import Trial
 if TYPE_CHECKING:
     import pandas as pd
 
+    from lexbandits.insight.explain import Explanation, Story
+    from lexbandits.insight.forecast import Forecast
     from lexbandits.study.remote import Service
 
 POLICY = "LexElimTol"
@@ -46,6 +48,11 @@ class Study:
     def name(self) -> str:
         """The name given."""
         return self._journal.row.name
+
+    @property
+    def storage(self) -> str:
+        """Where it is kept, without a password."""
+        return self._journal.storage.shown
 
     @property
     def spec(self) -> dict[str, Any]:
@@ -210,6 +217,24 @@ class Study:
         """The policy behind it, a copy: larger is better, arms and objectives by index."""
         policy: PlacePolicy = copy.copy(self._settled().policy)
         return policy
+
+    def forecast(self, guess: Any = None, runs: int = 200, price: Any = None, **how: Any) -> "Forecast":
+        """How many results are still needed, who may win, what to relax: see `lexbandits.forecast`."""
+        from lexbandits.insight.forecast import forecast
+
+        return forecast(self, guess, runs=runs, price=price, **how)
+
+    def explain(self, arm: str | None = None) -> "Explanation | Story":
+        """Why each arm left or stays, what the answer may give up, what strained it; or one arm's story."""
+        from lexbandits.insight.explain import explain
+
+        return explain(self, arm)
+
+    def report(self, path: str | Path, *, format: str | None = None) -> Path:
+        """Write one file that a stranger can check the answer from: HTML, or Markdown (format="md")."""
+        from lexbandits.insight.report import write
+
+        return write(self, Path(path), format)
 
     def results(self) -> "pd.DataFrame":
         """One row per arm and objective."""

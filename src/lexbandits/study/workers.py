@@ -18,7 +18,7 @@ from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
 
 from lexbandits.study.answers import Answer
-from lexbandits.study.errors import StorageError, StudyError
+from lexbandits.study.errors import ConflictError, StorageError, StudyError
 from lexbandits.study.spec import seconds
 from lexbandits.study.trial import Trial
 
@@ -97,7 +97,7 @@ class Run:
 
     def _told(self, done: set[Future[Any]]) -> list[Trial]:
         """Record what is done and take as much new work, in one transaction."""
-        results = []
+        results, stop = [], None
         for future in done:
             error = future.exception()
             if error is None:
@@ -105,7 +105,10 @@ class Run:
             elif isinstance(error, Exception):
                 self.study.fail(self._busy.pop(future), f"{type(error).__name__}: {error}"[:500])
             else:
-                raise error
+                stop = error
+        if stop is not None:
+            self.study.tell_many(results)
+            raise stop
         _, trials = self.study.tell_ask(
             results, self.workers - len(self._busy) + len(results), lease=self.lease, worker=self.name
         )
@@ -119,6 +122,8 @@ class Run:
             if future.cancel() or not future.done() or future.exception() is not None:
                 try:
                     self.study.release(trial)
+                except ConflictError:
+                    continue  # it was told just before
                 except StorageError:
                     return  # the leases run out by themselves
 

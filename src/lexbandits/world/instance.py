@@ -46,12 +46,11 @@ class Instance:
         scale = per_objective("noise_sd", noise_sd, self.n_objectives)
         self.noise_sd = scale if isinstance(scale, float) else _frozen(scale)
         self.noise = noise
-        self.correlation = (
-            None
-            if correlation is None
-            else _frozen(correlation_matrix("correlation", correlation, self.n_objectives))
-        )
+        self.correlation = None
+        if correlation is not None:
+            self.correlation = _frozen(correlation_matrix("correlation", correlation, self.n_objectives))
         self.tie_tolerance = at_least("tie_tolerance", tie_tolerance, 0.0)
+        self._exact_tolerance = Fraction(self.tie_tolerance)
         self._check_noise()
 
     @property
@@ -105,11 +104,8 @@ class Instance:
     def optimal_set(self, i: int) -> tuple[int, ...]:
         """O_*(i): the arms that tie with a_* on objectives 0..i."""
         whole("objective", i, least=0, most=self.n_objectives - 1)
-        return tuple(
-            arm
-            for arm, row in enumerate(self._exact_gaps)
-            if all(abs(gap) <= self._exact_tolerance for gap in row[: i + 1])
-        )
+        tied = [[abs(gap) <= self._exact_tolerance for gap in row[: i + 1]] for row in self._exact_gaps]
+        return tuple(arm for arm, ties in enumerate(tied) if all(ties))
 
     @cached_property
     def optimal_set_sizes(self) -> tuple[int, ...]:
@@ -169,16 +165,10 @@ class Instance:
         best = self._exact[self.lex_optimal_arm]
         return [[b - x for b, x in zip(best, row, strict=True)] for row in self._exact]
 
-    @cached_property
-    def _exact_tolerance(self) -> Fraction:
-        return Fraction(self.tie_tolerance)
-
     def _check_noise(self) -> None:
         if not callable(self.noise) and not (isinstance(self.noise, str) and self.noise in NOISES):
-            raise ValueError(
-                f"noise must be one of {', '.join(NOISES)} or a sampler (rng, arm) -> vector, "
-                f"got {self.noise!r}"
-            )
+            expected = f"one of {', '.join(NOISES)} or a sampler (rng, arm) -> vector"
+            raise ValueError(f"noise must be {expected}, got {self.noise!r}")
         if self.correlation is not None and self.noise != "gaussian":
             raise ValueError(f"correlation is for gaussian noise, got noise={self.noise!r}")
         if self.noise == "bernoulli" and not np.all((self.means >= 0) & (self.means <= 1)):
@@ -187,27 +177,22 @@ class Instance:
             room = self.means * (1 - self.means)
             if not np.all((self.means > 0) & (self.means < 1) & (self.noise_sds**2 < room)):
                 raise ValueError(
-                    "beta noise needs means in (0, 1) and noise_sd² < mean·(1 − mean) "
-                    "for every arm and objective"
+                    "beta noise needs means in (0, 1) and noise_sd² < mean·(1 − mean) everywhere"
                 )
 
 
 def _exact_means(means: Any) -> list[list[Fraction]]:
-    table = (
-        means.to_numpy() if hasattr(means, "to_numpy") else means
-    )  # of a data frame, whose names are names
+    table = means.to_numpy() if hasattr(means, "to_numpy") else means  # a data frame's names are names
     try:
         if isinstance(table, NO_ROW) or any(isinstance(row, NO_ROW) for row in table):
             raise TypeError
         rows = [list(row) for row in table]
     except TypeError:
         raise TypeError(
-            f"means must be a table, one row per arm and one column per objective, got {means!r}"
+            f"means must be a table, a row per arm, a column per objective, got {means!r}"
         ) from None
-    if not rows or not rows[0] or any(len(row) != len(rows[0]) for row in rows):
-        raise ValueError(
-            f"means must be a table of equal, non-empty rows; got row lengths {[len(row) for row in rows]}"
-        )
+    if len({len(row) for row in rows}) != 1 or not rows[0]:
+        raise ValueError(f"means must be equal, non-empty rows; got row lengths {[len(row) for row in rows]}")
     return [[_exact(x) for x in row] for row in rows]
 
 

@@ -81,12 +81,7 @@ def draw_beta(world: World, rng: np.random.Generator, arm: int, reward: Vector) 
 
 Draw = Callable[[World, np.random.Generator, int, Vector], None]
 
-DRAWS: dict[int, Draw] = {
-    GAUSSIAN: draw_gaussian,
-    CORRELATED: draw_correlated,
-    BERNOULLI: draw_bernoulli,
-    BETA: draw_beta,
-}
+DRAWS: tuple[Draw, ...] = (draw_gaussian, draw_correlated, draw_bernoulli, draw_beta)  # by kind
 
 
 def stream(seed: int, replication: int) -> np.random.Generator:

@@ -147,7 +147,7 @@ export function certificate(model) {
     const rows = answer.certificate.filter((row) => row.rival === arm.name && row.objective !== model.objectives[arm.exit?.at]?.name);
     const before = rows.filter((row) => /^(close|not worse)/.test(row.verdict)).map((row) => row.objective);
     const even = before.length ? `on ${listed(before)} ${answer.arm} is as good or better, within what matters` : "";
-    if (!arm.exit) return [even || "no difference that matters was found", "; ties go to the arm listed first"];
+    if (!arm.exit) return [even || "no difference that matters was found", arm.ties && "; ties go to the arm listed first"];
     return [b(model.objectives[arm.exit.at].name), `: ${arm.exit.why}`, even && `; ${even}`];
   };
   const silent = model.objectives.filter(({ state }) => state === "not needed").map(({ name }) => name);

@@ -95,7 +95,7 @@ function row(model, arm) {
 
 function standing(model, arm) {
   if (arm.state === "answer" && model.results > 0) return model.answer.certified ? "the answer" : model.finished ? "best guess" : "answer so far";
-  if (!arm.exit) return model.finished && model.answer.certified ? "ties with the answer" : "candidate";
+  if (!arm.exit) return !model.finished || !model.answer.certified ? "candidate" : arm.ties ? "ties with the answer" : "not better";
   if (arm.exit.kind === "withdrawn") return "withdrawn";
   return arm.exit.after == null ? "out" : `out after ${count(arm.exit.after)}`;
 }

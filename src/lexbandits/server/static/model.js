@@ -7,7 +7,7 @@ export function modelOf(summary) {
   const at = new Map(objectives.map((objective) => [objective.name, objective]));
   const finished = summary.state === "finished";
   const shown = finished ? summary.answer.certificate : summary.differences;
-  const arms = summary.arms.map((arm) => ({ ...arm, exit: exitOf(arm, summary, at, shown) }));
+  const arms = summary.arms.map((arm) => ({ ...arm, exit: exitOf(arm, summary, at, shown), ties: isClose(arm, shown) }));
   const rank = (arm) => arm.state === "answer" ? -1 : arm.exit ? objectives.length - arm.exit.at : 0;
   arms.sort((a, z) => rank(a) - rank(z) || (z.exit?.after ?? 0) - (a.exit?.after ?? 0));
   for (const objective of objectives) place(objective, arms);
@@ -52,6 +52,12 @@ function exitOf(arm, summary, at, shown) {
   if (!last) return null;
   const objective = at.get(last.objective);
   return { at: objective.index, kind: "out", after: null, why: certifiedWords(last, objective, summary.answer.arm, arm) };
+}
+
+/** Whether nothing that matters lies between an arm and the answer, on any objective. */
+function isClose(arm, shown) {
+  const rows = shown.filter((row) => row.rival === arm.name);
+  return rows.length > 0 && rows.every((row) => /^(close|meets)/.test(row.verdict));
 }
 
 function leftWords(arm, objective) {

@@ -66,8 +66,10 @@ function decided(model) {
     if (n === 0) return null;
     return objective.isTarget ? `${inWords(n)} ${plural(n, "misses", "miss")} the limit on ${objective.name}` : `${inWords(n)} ${plural(n, "is", "are")} worse on ${objective.name}`;
   }).filter(Boolean);
-  const ties = model.arms.filter((arm) => !arm.exit && arm.state !== "answer").length;
+  const others = model.arms.filter((arm) => !arm.exit && arm.state !== "answer");
+  const ties = others.filter((arm) => arm.ties).length;
   if (ties > 0) parts.push(`${inWords(ties)} ${plural(ties, "ties", "tie")} with it`);
+  if (others.length > ties) parts.push(`${inWords(others.length - ties)} ${plural(others.length - ties, "is", "are")} not better by more than what matters`);
   return parts.length ? `Of the others ${listed(parts)}.` : "There was no other.";
 }
 

@@ -1,0 +1,62 @@
+"""Where a command finds its study, and how little it loads to use it."""
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from lexbandits.study.errors import StorageError, StudyError, UnknownStudyError
+
+if TYPE_CHECKING:
+    from lexbandits.study.study import Study
+
+DEFAULT = "lexbandits.db"
+SHORT = 4000  # events: folded interpreted before numba would have been loaded
+
+Where = typer.Option("--storage", envvar="LEXBANDITS_STORAGE", help="A path or an address of a database.")
+
+
+def is_missing(storage: str) -> bool:
+    """Whether a storage is a file that is not there: looking at it would make it."""
+    if storage == "memory":
+        raise StorageError("a study in memory ends with its process: say a file or a database for --storage")
+    path = storage.removeprefix("sqlite:///").partition("?")[0] if "sqlite:///" in storage else storage
+    return "://" not in path and not Path(path).expanduser().exists()
+
+
+def opened(name: str, storage: str, *, reads: bool = False) -> "Study":
+    """A study that is there; while its history is short, its policy will run interpreted."""
+    if is_missing(storage):
+        raise UnknownStudyError(f"no study {name!r}: there is no {storage}")
+    from lexbandits.study.storage import open_storage
+    from lexbandits.study.study import open_study
+
+    there = open_storage(storage)
+    row = there.find(name)
+    if row is not None and next(there.read(row.id, SHORT, 1), None) is None:
+        _interpret()
+    return open_study(name, there, reads)
+
+
+def made(file: Path, storage: str | None, load_if_exists: bool, *, short: bool = True) -> "Study":
+    """The study of a TOML file, in the storage given, else the file's, else the default."""
+    if short:
+        _interpret()
+    from lexbandits.study.spec import Spec, words_from_toml
+    from lexbandits.study.study import create_from_spec
+
+    words = words_from_toml(file)
+    of_file = words.pop("storage", DEFAULT)
+    try:
+        spec = Spec.from_json(words)
+    except TypeError as error:  # a mistake of whoever wrote the file
+        raise StudyError(f"{file}: {error}") from None
+    return create_from_spec(spec, storage or of_file, load_if_exists=load_if_exists)
+
+
+def _interpret() -> None:
+    if "lexbandits.policies" not in sys.modules:
+        from lexbandits.jit import interpret
+
+        interpret()

@@ -1,0 +1,105 @@
+"""How commands speak: one way to say errors, with their exit codes; one table printer; JSON."""
+
+import json
+import math
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import wraps
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from lexbandits.study.errors import (
+    ConflictError,
+    SpecMismatchError,
+    StorageBusyError,
+    StudyExistsError,
+    StudyFinished,
+    StudyPaused,
+)
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+USAGE, FINISHED, CONFLICT, BUSY = 2, 3, 4, 5
+EXIT_CODES = {
+    StudyFinished: FINISHED,
+    ConflictError: CONFLICT,
+    StudyExistsError: CONFLICT,
+    SpecMismatchError: CONFLICT,
+    StudyPaused: CONFLICT,
+    StorageBusyError: BUSY,
+}  # whatever else a person can mend is USAGE
+
+AsJson = Annotated[
+    bool, typer.Option("--json", help="Print one JSON document on stdout; messages go to stderr.")
+]
+
+
+@contextmanager
+def plain_errors(as_json: bool = False) -> Iterator[None]:
+    """What a person can mend is one line and an exit code; a traceback is a defect of ours."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("always", UserWarning)
+            warnings.showwarning = lambda message, *_: typer.echo(f"Warning: {message}", err=True)
+            yield
+    except (OSError, ValueError) as error:
+        typer.echo(f"Error: {error}", err=True)
+        if as_json:
+            print_json({"error": type(error).__name__, "message": str(error)})
+        code = next((code for kind, code in EXIT_CODES.items() if isinstance(error, kind)), USAGE)
+        raise typer.Exit(code) from error
+
+
+def command(
+    app: typer.Typer, name: str | None = None
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Make a function a command of `app`; one that takes `as_json` says errors in JSON too."""
+
+    def added(function: Callable[..., None]) -> Callable[..., None]:
+        @wraps(function)
+        def called(*arguments: Any, **options: Any) -> None:
+            with plain_errors(options.get("as_json", False)):
+                function(*arguments, **options)
+
+        return app.command(name)(called)
+
+    return added
+
+
+def print_json(document: Any) -> None:
+    """One document; what JSON cannot say (nan, infinity) is null."""
+    typer.echo(json.dumps(_plain(document), ensure_ascii=False, allow_nan=False))
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _plain(each) for key, each in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(each) for each in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def print_table(frame: "pd.DataFrame", title: str | None = None, *, names: bool = False) -> None:
+    """Show a table; a float has three digits below 100 and none after the point above.
+
+    `names`: texts are names that people gave, and stay as they are.
+    """
+    from rich.console import Console
+    from rich.table import Column, Table
+    from rich.text import Text
+
+    heads = (Text(str(name) if names else str(name).replace("_", " ")) for name in frame.columns)
+    shown = Table(*map(Column, heads), title=title, title_justify="left")
+    for row in frame.itertuples(index=False):
+        shown.add_row(*(Text(value if names and isinstance(value, str) else number(value)) for value in row))
+    Console().print(shown)
+
+
+def number(value: Any) -> str:
+    """A value for people."""
+    if not isinstance(value, float):
+        return str(value).replace("_", " ")
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"

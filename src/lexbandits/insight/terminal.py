@@ -1,0 +1,126 @@
+"""A study in the terminal: what `lexbandits study forecast | explain | report` print, at 80 columns."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from lexbandits.insight.explain import Explanation, Story, explain
+from lexbandits.insight.forecast import Forecast, forecast
+from lexbandits.insight.report import write
+from lexbandits.insight.strains import Strain
+from lexbandits.insight.words import about, percent, span
+from lexbandits.study.study import Study
+
+BAR = 24
+
+
+def print_forecast(study: Study, *, console: Console | None = None, **how: Any) -> Forecast:
+    """Print the forecast of a study; `how` as `Study.forecast` takes it."""
+    console, coming = console or Console(), forecast(study, **how)
+    console.print(Text(coming.sentence))
+    rows = [("results", *map(about, coming.results))]
+    if coming.cost is not None:
+        rows.append(("cost", *(f"{number:,.4g}" for number in coming.cost)))
+    if coming.seconds is not None:
+        rows.append(("time", *map(span, coming.seconds)))
+    rows += [(f"  {name}", *map(about, found)) for name, found in coming.by_objective.items() if found.high]
+    if coming.results.high:
+        _print_table(console, ("still needed", "10 %", "median", "90 %"), rows)
+    _print_winners(console, coming)
+    if coming.relax:
+        lines = [
+            (
+                f"{row.setting}{f' of {row.objective}' if row.objective else ''}",
+                f"{row.now:g} → {row.then:g}",
+                row.effect,
+            )
+            for row in coming.relax
+        ]
+        _print_table(console, ("doubling", "", ""), lines, right=())
+    if coming.within is not None:
+        console.print(
+            f"\n{percent(coming.within)} of the futures end before the budget or the items are spent."
+        )
+    return coming
+
+
+def _print_winners(console: Console, coming: Forecast) -> None:
+    console.print()
+    for arm, share in sorted(coming.winners.items(), key=lambda row: -row[1]):
+        if share:
+            line = Text(f"{arm[:24]:<24} ")
+            line.append("█" * max(1, round(BAR * share)), style="blue")
+            console.print(line.append(f" {percent(share)}"))
+
+
+def print_explanation(
+    study: Study, arm: str | None = None, *, console: Console | None = None
+) -> Explanation | Story:
+    """Print why each arm left or stays, or all about one arm."""
+    console, found = console or Console(), explain(study, arm)
+    if isinstance(found, Story):
+        console.print(_sentence(found))
+        for reason in found.reasons:
+            console.print(
+                Padding(Text.assemble((reason.objective, "bold"), f": {reason.sentence}"), (0, 0, 0, 2))
+            )
+        return found
+    console.print(Text(found.sentence, style="bold"))
+    for title, lines in (
+        ("Arms", [_sentence(story) for story in found.arms]),
+        ("What the answer may give up", [Text(claim.sentence) for claim in found.claims]),
+        ("What learning cost", [Text(cost.sentence) for cost in found.costs]),
+        (
+            "Assumptions that something strained",
+            [_strain(s) for s in found.strains if s.level in ("slight", "strained")],
+        ),
+    ):
+        if lines:
+            console.print(f"\n[bold]{title}[/bold]")
+            for line in lines:
+                console.print(Padding(line, (0, 0, 0, 2)))
+    return found
+
+
+def _sentence(story: Story) -> Text:
+    style = (
+        "bold blue" if story.standing == "answer" else "bold" if story.standing == "candidate" else "dim bold"
+    )
+    return Text.assemble((story.arm, style), story.sentence.removeprefix(story.arm))
+
+
+def _strain(strain: Strain) -> Text:
+    style = "yellow" if strain.level == "strained" else ""
+    return Text.assemble((strain.level, style), f": {strain.sentence}")
+
+
+def write_report(
+    study: Study, path: str | Path, format: str | None = None, *, console: Console | None = None
+) -> Path:
+    """Write the report and say where it is."""
+    written = write(study, Path(path), format)
+    (console or Console()).print(
+        Text(f"{written}: open it in a browser" if written.suffix != ".md" else str(written))
+    )
+    return written
+
+
+def _print_table(
+    console: Console,
+    heads: tuple[str, ...],
+    rows: Sequence[tuple[str, ...]],
+    right: tuple[int, ...] | None = None,
+) -> None:
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
+    aligned = range(1, len(heads)) if right is None else right
+    for k, head in enumerate(heads):
+        table.add_column(head, justify="right" if k in aligned else "left")
+    for row in rows:
+        table.add_row(*(Text(cell) for cell in row))
+    console.print()
+    console.print(table)

@@ -1,0 +1,111 @@
+"""Numbers as people read them: as many digits as the tolerance needs, a real minus sign, units."""
+
+import math
+from collections.abc import Sequence
+
+from lexbandits.study.objective import Objective
+
+
+def count(number: float) -> str:
+    """
+    >>> count(1284), count(math.inf)
+    ('1,284', 'without end')
+    """
+    return "without end" if math.isinf(number) else f"{number:,.0f}"
+
+
+def about(number: float) -> str:
+    """A count that is a forecast: two digits.
+
+    >>> about(1284), about(7), about(96_512)
+    ('1,300', '7', '97,000')
+    """
+    if math.isinf(number) or number < 10:
+        return count(number)
+    step = 10 ** (math.floor(math.log10(number)) - 1)
+    return count(round(number / step) * step)
+
+
+def listed(names: Sequence[str], word: str = "and") -> str:
+    """
+    >>> listed(["a", "b", "c"])
+    'a, b and c'
+    """
+    if len(names) < 2:
+        return "".join(names)
+    return f"{', '.join(names[:-1])} {word} {names[-1]}"
+
+
+def percent(share: float) -> str:
+    """
+    >>> percent(0.05), percent(0.004), percent(0.875), percent(0.0)
+    ('5 %', '0.4 %', '88 %', '0 %')
+    """
+    shown = f"{100 * share:.2g}" if share < 0.995 else f"{100 * share:.3g}"
+    return f"{float(shown):g} %"
+
+
+def decimals(objective: Objective) -> int:
+    """How many decimals an objective's values are shown with: one more than what matters has."""
+    steps = [s for s in (objective.tolerance_in_unit, objective.resolution_in_unit) if s > 0]
+    if not steps:
+        return 3
+    return min(max(0, 1 - math.floor(math.log10(min(steps)))), 12)
+
+
+def value(objective: Objective, number: float, *, unit: bool = False, rounded: str = "") -> str:
+    """A value of the objective; rounded "down" or "up" where it is a bound."""
+    if math.isnan(number):
+        return "–"
+    if math.isinf(number):
+        return "∞" if number > 0 else "−∞"
+    places = decimals(objective)
+    if rounded:
+        exact = number * 10**places
+        near = round(exact)
+        if abs(exact - near) > 1e-6:
+            near = math.floor(exact) if rounded == "down" else math.ceil(exact)
+        number = near / 10**places
+    text = f"{number:,.{places}f}"
+    if float(text.replace(",", "")) == 0:
+        text = text.lstrip("-")
+    text = text.replace("-", "−")
+    return f"{text} {objective.unit}" if unit and objective.unit else text
+
+
+def amount(objective: Objective, number: float) -> str:
+    """A tolerance or a limit, as it was given.
+
+    >>> amount(Objective("latency", "minimize", tolerance=80, unit="ms"), 80.0)
+    '80 ms'
+    """
+    text = f"{number:,.12g}".replace("-", "−")
+    return f"{text} {objective.unit}" if objective.unit else text
+
+
+def rough(objective: Objective, number: float) -> str:
+    """An estimated total: three digits.
+
+    >>> rough(Objective("latency", "minimize", tolerance=80, unit="ms"), 6_545_228.0)
+    '6,550,000 ms'
+    """
+    digits = 2 - math.floor(math.log10(number)) if number > 0 else 0
+    return amount(objective, round(number, digits))
+
+
+def span(seconds: float) -> str:
+    """A length of time.
+
+    >>> span(42), span(5400), span(200_000)
+    ('42 s', '1.5 h', '2.3 days')
+    """
+    if math.isinf(seconds):
+        return "without end"
+    for limit, size, word in ((90, 1, "s"), (5400, 60, "min"), (129_600, 3600, "h")):
+        if seconds < limit:
+            return f"{_short(seconds / size)} {word}"
+    return f"{_short(seconds / 86400)} days"
+
+
+def _short(number: float) -> str:
+    return f"{number:.0f}" if number >= 10 else f"{number:.2g}"

@@ -1,0 +1,162 @@
+"""Measure with any program: fill in its command line, run it, read the values from its last line."""
+
+import json
+import os
+import re
+import shlex
+import shutil
+import signal
+import subprocess
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from lexbandits.study.errors import StudyError
+
+PLACEHOLDER = re.compile(r"\{\{|\}\}|\{([^{}\s]+)\}")
+GRACE = 3.0  # seconds between asking a program to end and ending it
+MISSING = ("", "none", "null", "nan")
+
+Arms = Mapping[str, Mapping[str, Any]]
+
+
+class ProgramFailed(Exception):  # noqa: N818
+    """It ended badly, took too long or said nothing that can be read: a failed trial."""
+
+
+class Stopped(BaseException):
+    """Somebody asked us to stop: what is being measured was not measured."""
+
+
+class Program:
+    """A command line with `{arm}`, `{item}` and the further keys of the arms; `{{` and `}}` are braces."""
+
+    def __init__(
+        self, command: Sequence[str], arms: Callable[[], Arms], timeout: float | None = None
+    ) -> None:
+        self._command, self._arms, self._timeout = list(command), arms, timeout
+        self._running: set[subprocess.Popen[bytes]] = set()
+        self._lock = threading.Lock()
+        self.stopped: int | None = None  # by this signal
+        if not self._command:
+            raise StudyError("say the command after --, such as: -- python measure.py {arm}")
+        for arm in arms():
+            self._filled(arm, 0)
+        if PLACEHOLDER.search(self._command[0]) is None and shutil.which(self._command[0]) is None:
+            raise StudyError(f"no program {self._command[0]!r}")
+
+    def __call__(self, arm: str, item: Any) -> dict[str, Any]:
+        """The values that one run of the program prints."""
+        line = self._filled(arm, item)
+        with self._lock:
+            if self.stopped is not None:
+                raise Stopped
+            try:
+                process = subprocess.Popen(
+                    line,
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.PIPE,
+                    start_new_session=True,  # so that its own children end with it
+                )
+            except OSError as error:
+                raise ProgramFailed(f"{line[0]}: {error}") from None
+            self._running.add(process)
+        try:
+            out, err = self._output(process)
+        finally:
+            with self._lock:
+                self._running.discard(process)
+        if self.stopped is not None and process.returncode != 0:
+            raise Stopped
+        if process.returncode != 0:
+            said = (_lines(err) or [""])[-1]
+            raise ProgramFailed(f"exit code {process.returncode}{': ' if said else ''}{said}")
+        return values_of(out)
+
+    def stop(self, number: int = signal.SIGTERM) -> None:
+        """End what runs, measure nothing more. Safe in a signal handler."""
+        self.stopped = number
+        self._signal(signal.SIGTERM)
+        killer = threading.Timer(GRACE, self._signal, [signal.SIGKILL])
+        killer.daemon = True
+        killer.start()
+
+    def _output(self, process: subprocess.Popen[bytes]) -> tuple[bytes, bytes]:
+        try:
+            return process.communicate(timeout=self._timeout)
+        except subprocess.TimeoutExpired:
+            _signal_group(process, signal.SIGKILL)
+            process.communicate()
+            raise ProgramFailed(f"no result within {self._timeout:g} s") from None
+
+    def _signal(self, number: int) -> None:
+        for process in tuple(self._running):
+            _signal_group(process, number)
+
+    def _filled(self, arm: str, item: Any) -> list[str]:
+        known = {"arm": arm, "item": item, **self._arms()[arm]}
+        known.pop("name")
+
+        def value(match: re.Match[str]) -> str:
+            if match[1] is None:
+                return match[0][0]
+            if match[1] not in known:
+                there = ", ".join(f"{{{key}}}" for key in known)
+                raise StudyError(f"arm {arm!r} has no {match[0]}; there are {there} ({{{{ is a brace)")
+            return str(known[match[1]])
+
+        return [PLACEHOLDER.sub(value, word) for word in self._command]
+
+
+def pairs(words: Iterable[str]) -> dict[str, float | None]:
+    """`name=value` pairs as values; none, null, nan or nothing where there is no value.
+
+    >>> pairs(["correct=1", "time = 0.25", "cost="])
+    {'correct': 1.0, 'time': 0.25, 'cost': None}
+    """
+    values: dict[str, float | None] = {}
+    for word in words:
+        name, equals, text = (part.strip() for part in word.rpartition("="))
+        if not (name and equals):
+            raise StudyError(f"values are name=value pairs, such as latency=640, got {word!r}")
+        if name in values:
+            raise StudyError(f"{name!r} is given twice")
+        if text.lower() in MISSING:
+            values[name] = None
+            continue
+        try:
+            values[name] = float(text)
+        except ValueError:
+            raise StudyError(f"{name}: a value must be a number, got {text!r}") from None
+    return values
+
+
+def _signal_group(process: subprocess.Popen[bytes], number: int) -> None:
+    if process.poll() is None:
+        try:
+            os.killpg(process.pid, number)
+        except ProcessLookupError:
+            return
+
+
+def _lines(output: bytes) -> list[str]:
+    return [line for line in output.decode("utf-8", "replace").splitlines() if line.strip()]
+
+
+def values_of(output: bytes) -> dict[str, Any]:
+    """The values on the last line that says anything: a JSON object, or name=value pairs."""
+    lines = _lines(output)
+    if not lines:
+        raise ProgramFailed("it printed nothing")
+    last = lines[-1].strip()
+    try:
+        if last.startswith("{"):
+            values = json.loads(last)
+            if isinstance(values, dict):
+                return values
+        return pairs(word.rstrip(",") for word in shlex.split(last))
+    except ValueError:
+        raise ProgramFailed(
+            f"its last line is neither a JSON object nor name=value pairs: {last!r}"
+        ) from None

@@ -1,0 +1,190 @@
+"""Every number of an explanation can be computed again from the trials."""
+
+import json
+
+import numpy as np
+import pytest
+import stage
+from scipy.stats import fisher_exact
+
+import lexbandits as lb
+from lexbandits.insight.strains import unequal
+
+
+def by_pass(study, objective):
+    """Values by item and arm."""
+    frame = study.trials()
+    return frame[frame["state"] == "told"].pivot(index="item", columns="arm", values=objective)
+
+
+def test_one_sentence_per_arm_with_its_numbers(ended):
+    found = ended.explain()
+    assert next(story.arm for story in found.arms) == "base" == ended.answer.arm
+    small = found["small"]
+    assert small.standing == "left"
+    assert small.after > 0
+    reason = next(r for r in small.reasons if r.objective == "correct")
+    table = by_pass(ended, "correct")
+    common = (table[reason.rival] - table["small"]).dropna()
+    assert reason.verdict == "worse"
+    assert reason.results == len(common)
+    assert reason.difference == pytest.approx(common.mean())
+    assert reason.tolerance < reason.low < reason.difference < reason.high
+    least = np.floor(reason.low * 1000) / 1000
+    assert small.sentence == (
+        f"small left after {small.after:,} results: on correct it is worse than {reason.rival} by "
+        f"{reason.difference:.3f}, by at least {least:.3f} at the study's confidence, "
+        "and 0.08 does not matter. It is better than base on latency ("
+        f"{by_pass(ended, 'latency')['small'].mean():.0f} ms) and cost "
+        f"({by_pass(ended, 'cost')['small'].mean():.2f} USD), which comes later in the order."
+    )
+
+
+def test_worse_means_more_where_less_is_better(ended):
+    reason = next(r for r in ended.explain("large").reasons if r.objective == "latency")
+    table = by_pass(ended, "latency")
+    assert reason.verdict == "worse"
+    assert reason.rival == "base"
+    assert reason.difference == pytest.approx((table["large"] - table["base"]).dropna().mean())
+    assert reason.low > 150
+    assert "150 ms does not matter" in reason.sentence
+
+
+def test_an_arm_beyond_a_limit(ended):
+    story = ended.explain("tiny")
+    reason = story.reasons[0]
+    assert reason.verdict == "beyond the limit"
+    assert reason.rival is None
+    assert reason.low > 0.1
+    assert reason.difference == pytest.approx(by_pass(ended, "refusals")["tiny"].mean())
+    assert "the limit is 0.1" in story.sentence
+    assert {r.verdict for r in story.reasons[1:]} == {"no longer counts"}
+
+
+def test_the_worst_that_the_answer_may_give_up(ended):
+    claims = {claim.objective: claim for claim in ended.explain().claims}
+    assert ended.answer.certified
+    assert 0 <= claims["correct"].worst <= 0.16 + 1e-9, "tolerance + resolution"
+    assert claims["latency"].worst == 0.0
+    assert claims["refusals"].worst <= 0.2, "limit + resolution"
+    assert claims["cost"].worst is None
+    assert "Nothing is claimed" in claims["cost"].sentence
+    true = stage.TRUTH
+    assert true["large"][1] - true["base"][1] <= claims["correct"].worst
+
+
+def test_a_study_under_way_says_what_is_open(under_way):
+    found = under_way.explain()
+    assert "not certain" in found.sentence
+    assert any(story.standing == "candidate" for story in found.arms)
+    for story in found.arms:
+        assert len(story.reasons) == 4
+        assert all(reason.sentence.endswith(".") for reason in story.reasons)
+    text = str(found)
+    assert "nan" not in text
+    assert "inf" not in text
+    json.dumps(found.as_json(), allow_nan=False)
+
+
+def test_what_learning_cost_is_the_regret_by_common_results(ended):
+    costs = {cost.objective: cost for cost in ended.explain().costs}
+    table = by_pass(ended, "latency")
+    counts = table.count()
+    leads = {arm: -(table["base"] - table[arm]).dropna().mean() for arm in table if arm != "base"}
+    expected = sum(counts[arm] * lead for arm, lead in leads.items())
+    assert costs["latency"].so_far == pytest.approx(expected, rel=1e-6)
+    assert costs["latency"].equal == pytest.approx(counts.sum() / 4 * sum(leads.values()), rel=1e-6)
+    assert costs["correct"].equal > costs["correct"].so_far, "bad arms left early"
+
+
+def test_withdrawn_and_not_measurable_arms():
+    study = stage.create("losses", max_failures=4)
+    stage.play(study, 60, fails=lambda trial: trial.arm == "large")
+    study.withdraw("small", "too small for production")
+    stories = study.explain()
+    assert stories["large"].standing == "could not be measured"
+    assert stories["large"].sentence.startswith(
+        "large could not be measured: failed 4 times in a row (0 results"
+    )
+    assert stories["small"].standing == "withdrawn"
+    assert "small was withdrawn: too small for production" in stories["small"].sentence
+
+
+def test_an_unknown_arm_is_named(ended):
+    with pytest.raises(lb.UnknownArmError, match="'huge'"):
+        ended.explain("huge")
+
+
+def test_a_new_study_can_be_explained():
+    found = stage.create("new").explain()
+    assert found.costs == ()
+    assert "not certain" in found.sentence
+    assert "nan" not in str(found)
+
+
+# --- strained assumptions
+
+
+def strain(study, word):
+    return next(s for s in study.explain().strains if word in s.assumption)
+
+
+def test_the_test_of_equal_losses_is_exact():
+    table = [[9, 91], [2, 98]]
+    ours = unequal([9, 2], [100, 100])
+    assert ours == pytest.approx(fisher_exact(table).pvalue, abs=0.015)
+    rng = np.random.default_rng(0)
+    levels = [unequal(rng.binomial([60, 40, 20], 0.1).tolist(), [60, 40, 20]) for _ in range(150)]
+    assert np.mean(np.array(levels) <= 0.1) < 0.2, "at 10 % it speaks up about once in ten"
+
+
+def test_one_sided_losses_are_strained_and_even_ones_are_not():
+    one_sided = stage.create("one-sided", max_failures=1000)
+    stage.play(one_sided, 600, fails=lambda t: t.arm == "large" and t.number % 5 == 0)
+    found = strain(one_sided, "lost")
+    assert found.level == "strained"
+    assert found.p < 0.01
+    assert "most of all large" in found.happened
+    even = stage.create("even", max_failures=1000)
+    stage.play(even, 600, fails=lambda t: t.number % 37 == 0)
+    assert strain(even, "lost").level == "slight"
+    assert strain(stage.create("none"), "lost").level == "none"
+
+
+def test_values_that_contradict_their_noise():
+    objectives = [
+        lb.Objective("x", tolerance=0.1),
+        lb.Objective("y", tolerance=0.1, noise=("sub_gaussian", 0.5)),
+    ]
+    study = lb.create_study("noise", arms=["a", "b"], objectives=objectives)
+    rng = np.random.default_rng(0)
+    for _ in range(150):
+        trial = study.ask()
+        study.tell(trial, {"x": float(rng.lognormal(0, 1.2)), "y": float(rng.normal(0, 2.0))})
+    levels = {s.assumption.split()[0]: s for s in study.explain().strains}
+    assert levels["x"].level == "strained"
+    assert "heavy-tailed" in levels["x"].happened
+    assert levels["y"].p < 0.001
+
+
+def test_gaussian_values_are_not_accused():
+    accused = 0
+    for seed in range(20):
+        study = lb.create_study(f"s{seed}", arms=["a", "b"], objectives=[lb.Objective("x", tolerance=0.05)])
+        rng = np.random.default_rng(seed)
+        for _ in range(5):
+            trials = study.ask_many(40)
+            study.tell_many([(t, {"x": float(rng.normal(1 if t.arm == "a" else 1.02, 3))}) for t in trials])
+        accused += strain(study, "Gaussian").level not in ("none", "not needed")
+    assert accused == 0, "p < 0.001 happens once in a thousand"
+
+
+def test_changes_and_imports_are_listed():
+    study = stage.create("changed")
+    stage.play(study, 100)
+    study.amend("correct", tolerance=0.1)
+    study.reorder(["refusals", "latency", "correct", "cost"])
+    found = strain(study, "Rules")
+    assert "tolerance or resolution was changed" in found.happened
+    assert "order" in found.happened
+    assert found.level == "none", "that keeps the confidence"

@@ -1,0 +1,369 @@
+"""`lexbandits study …`: what scripts rely on, in processes of their own where that matters."""
+
+import json
+import os
+import resource
+import subprocess
+import sys
+
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+from worlds import create, go_on, measure
+
+import lexbandits as lb
+from lexbandits.cli import app
+from lexbandits.study import sqlite as sqlite_module
+
+TOML = """
+[study]
+name = "models"
+max_arms = 4
+[[objectives]]
+name = "correct"
+tolerance = 0.1
+noise = "bernoulli"
+[[objectives]]
+name = "latency"
+direction = "minimize"
+unit = "ms"
+tolerance = 2.0
+noise = ["bounded", 0, 100]
+[[arms]]
+name = "small"
+[[arms]]
+name = "large"
+[[arms]]
+name = "cot"
+"""
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A folder with the file of a study; whoever works in it needs no --storage."""
+    monkeypatch.delenv("LEXBANDITS_STORAGE", raising=False)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "models.toml").write_text(TOML)
+    return tmp_path
+
+
+def run(*arguments, code=0):
+    done = CliRunner().invoke(app, [str(argument) for argument in arguments])
+    assert done.exit_code == code, (done.output, done.exception)
+    return done
+
+
+def said(*arguments, code=0):
+    """The one JSON document on stdout."""
+    return json.loads(run(*arguments, "--json", code=code).stdout)
+
+
+def process(*arguments, **options):
+    """`python -m lexbandits …` in a process of its own."""
+    command = [sys.executable, "-m", "lexbandits", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, **options)
+
+
+@pytest.fixture
+def made(folder):
+    run("study", "create", "models.toml")
+    return folder
+
+
+# --- the forms that scripts rely on
+
+
+def test_create_ask_tell_status_in_processes_of_their_own(folder):
+    done = process("study", "create", "models.toml")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert (folder / "lexbandits.db").exists(), "the default storage is a file in this folder"
+    done = process("study", "ask", "models", "--json")
+    trial = json.loads(done.stdout)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert list(trial) == ["number", "id", "arm", "item", "until"]
+    assert (trial["number"], trial["arm"], trial["item"]) == (0, "small", 0)
+    done = process("study", "tell", "models", trial["id"], "correct=1", "latency=5.5")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "recorded\n", "")
+    done = process("study", "status", "models", "--json")
+    status = json.loads(done.stdout)
+    assert (status["state"], status["objective"], status["results"]) == ("measuring", "correct", 1)
+    assert status["answer"]["certified"] is False
+    assert list(lb.open_study("models", "lexbandits.db").trials()["latency"]) == [5.5]
+
+
+PROBE = """
+import sys
+from lexbandits.cli import app
+app(sys.argv[1:], standalone_mode=False)
+heavy = ("numba", "pandas", "rich", "sqlalchemy", "lexbandits.policies")
+print([name for name in heavy if name in sys.modules], file=sys.stderr)
+"""
+
+
+def loaded(*arguments):
+    done = subprocess.run(
+        [sys.executable, "-c", PROBE, *arguments], capture_output=True, text=True, timeout=60, check=True
+    )
+    return done.stdout, done.stderr.strip()
+
+
+def test_tell_loads_no_policy_and_ask_no_compiler(made):
+    out, modules = loaded("study", "ask", "models", "--json")
+    assert modules == "['lexbandits.policies']"
+    trial = json.loads(out)["id"]
+    assert loaded("study", "tell", "models", trial, "correct=1", "latency=1") == ("recorded\n", "[]")
+
+
+@pytest.mark.parametrize(("word", "most"), [("tell", 1.0), ("ask", 1.5)])
+def test_a_new_process_is_soon_done(word, most, made):
+    """In processor time, the best of three: how long others keep the machine is not ours to promise."""
+    trial = said("study", "ask", "models")["id"]
+    rest = [trial, "correct=1", "latency=5"] if word == "tell" else ["--json"]
+    times = []
+    for _ in range(3):
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        assert process("study", word, "models", *rest).returncode == 0
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        times.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+    assert min(times) < most
+
+
+def test_a_long_history_is_folded_by_compiled_code(folder):
+    """Interpreted it would take longer than loading the compiler."""
+    study = create(str(folder / "lexbandits.db"))
+    go_on(study, 60)
+    study._journal.storage.close()
+    code = "import lexbandits.commands.storage as s; s.SHORT = 100\n" + PROBE
+    done = subprocess.run(
+        [sys.executable, "-c", code, "study", "ask", "models"],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+    )
+    assert "numba" in done.stderr
+
+
+def test_the_environment_names_the_storage(folder, monkeypatch):
+    monkeypatch.setenv("LEXBANDITS_STORAGE", f"sqlite:///{folder}/other.db?synchronous=OFF")
+    assert said("study", "create", "models.toml") == {"name": "models", "storage": f"{folder}/other.db"}
+    assert said("study", "list") == ["models"]
+    assert said("study", "list", "--storage", folder / "third.db") == []
+    assert not (folder / "third.db").exists()
+    assert not (folder / "lexbandits.db").exists()
+
+
+def test_the_file_may_name_the_storage(folder):
+    (folder / "models.toml").write_text(
+        TOML.replace('name = "models"', 'name = "models"\nstorage = "mine.db"', 1)
+    )
+    run("study", "create", "models.toml")
+    assert said("study", "list", "--storage", "mine.db") == ["models"]
+
+
+# --- exit codes
+
+
+def error(code, kind, *arguments):
+    """An error is a line on stderr, a JSON document on stdout if asked for, and a code."""
+    plain = run(*arguments, code=code)
+    assert plain.stdout == ""
+    assert plain.stderr.startswith("Error: ")
+    assert plain.stderr.count("\n") == 1
+    assert said(*arguments, code=code) == {"error": kind, "message": plain.stderr[7:-1]}
+    return plain.stderr
+
+
+def test_exit_codes(made):
+    assert "no study 'modles'" in error(2, "UnknownStudyError", "study", "ask", "modles")
+    assert "'models'" in error(4, "StudyExistsError", "study", "create", "models.toml")
+    run("study", "create", "models.toml", "--load-if-exists")
+    (made / "models.toml").write_text(TOML.replace("tolerance = 2.0", "tolerance = 3.0"))
+    assert "3.0" in error(4, "SpecMismatchError", "study", "create", "models.toml", "--load-if-exists")
+    trial = said("study", "ask", "models")["id"]
+    error(2, "UnknownTrialError", "study", "tell", "models", "7-00000000", "correct=1")
+    assert "[0, 1]" in error(2, "ValueOutOfRange", "study", "tell", "models", trial, "correct=2")
+    error(2, "ValueOutOfRange", "study", "tell", "models", trial, "speed=2")
+    error(2, "ValueOutOfRange", "study", "tell", "models", trial, "latency=inf")
+    error(2, "StudyError", "study", "tell", "models", trial, "correct")
+    error(2, "StudyError", "study", "tell", "models", trial, "correct=yes")
+    error(2, "StudyError", "study", "tell", "models", trial, "correct=1", "correct=1")
+    run("study", "tell", "models", trial, "correct=1", "latency=none")
+    error(4, "ConflictError", "study", "tell", "models", trial, "correct=0", "latency=none")
+    run("study", "pause", "models", "lunch")
+    assert "lunch" in error(4, "StudyPaused", "study", "ask", "models")
+    run("study", "resume", "models")
+    run("study", "end", "models", "enough")
+    error(3, "StudyFinished", "study", "ask", "models")
+    error(3, "StudyFinished", "study", "end", "models", "enough")
+    run("study", code=2)
+    run("study", "tell", "models", code=2)
+
+
+def test_a_busy_storage_is_exit_code_5(made, monkeypatch):
+    monkeypatch.setattr(sqlite_module, "PATIENCE", 0.1)
+    with sqlite_module._gate(made / "lexbandits.db.lock", 1):
+        error(5, "StorageBusyError", "study", "ask", "models")
+
+
+def test_a_file_with_a_mistake_is_named(folder):
+    (folder / "models.toml").write_text(TOML.replace("tolerance = 0.1", 'tolerance = ["0.1"]'))
+    assert "tolerance" in error(2, "StudyError", "study", "create", "models.toml")
+    (folder / "models.toml").write_text("name =")
+    assert "not TOML" in error(2, "StudyError", "study", "create", "models.toml")
+    error(2, "FileNotFoundError", "study", "create", "other.toml")
+    assert "memory" in error(2, "StorageError", "study", "list", "--storage", "memory")
+    assert not (folder / "lexbandits.db").exists()
+
+
+# --- telling
+
+
+def test_values_may_be_missing_and_names_may_have_spaces(folder):
+    lb.create_study(
+        "a study",
+        "lexbandits.db",
+        arms=["a", "b"],
+        objectives=[{"name": "x = y", "tolerance": 1}, {"name": "z", "tolerance": 1}],
+    )
+    trial = said("study", "ask", "a study", "--lease", "2s", "--worker", "me", "--request", "r1")
+    assert said("study", "ask", "a study", "--request", "r1")["id"] == trial["id"]
+    outcome = said("study", "tell", "a study", trial["id"], "x = y=-1e3", "z=NaN")
+    assert outcome == {"trial": trial["id"], "outcome": "recorded"}
+    row = lb.open_study("a study", "lexbandits.db").trials().iloc[0]
+    assert row["x = y"] == -1000
+    assert pd.isna(row["z"])
+    assert row["worker"] == "me"
+
+
+def test_a_result_recorded_without_a_policy_counts_like_any_other(folder):
+    """The same study by commands and by Python: the same journal but for its times and nonces."""
+    run("study", "create", "models.toml")
+    lb.study_from_toml("models.toml", "other.db")
+    other = lb.open_study("models", "other.db")
+    for _ in range(30):
+        trial = said("study", "ask", "models")
+        values = measure(trial["arm"], trial["item"])
+        run("study", "tell", "models", trial["id"], *(f"{name}={value!r}" for name, value in values.items()))
+        twin = other.ask()
+        assert (twin.arm, twin.item) == (trial["arm"], trial["item"])
+        other.tell(twin, values)
+    study = lb.open_study("models", "lexbandits.db")
+    assert study.results().equals(other.results())
+    study._journal.storage.close()
+
+
+def test_whoever_looks_next_records_the_end(made):
+    study = lb.open_study("models", "lexbandits.db")
+    only = lb.open_study("models", "lexbandits.db")
+    while not study.policy.finished:
+        trial = study.ask()
+        assert only.record(trial, measure(trial.arm, trial.item)) == "recorded"
+    assert [event.kind for event in only.events()][-1] == "finished"
+    assert said("study", "status", "models")["state"] == "finished"
+    assert "beats" in run("study", "status", "models").stdout
+
+
+def test_an_arm_that_cannot_be_measured_leaves(made):
+    study = lb.open_study("models", "lexbandits.db")
+    for _ in range(40):
+        trial = study.ask()
+        if trial.arm == "cot":
+            assert said("study", "fail", "models", trial.id, "no memory")["outcome"] == "counted"
+        else:
+            study.tell(trial, measure(trial.arm, trial.item))
+    assert "cot" not in said("study", "status", "models")["candidates"]
+
+
+def test_fail_and_release(made):
+    first = said("study", "ask", "models")
+    assert said("study", "release", "models", first["id"])["outcome"] == "released"
+    error(4, "ConflictError", "study", "tell", "models", first["id"], "correct=1")
+    again = said("study", "ask", "models")
+    assert (again["arm"], again["item"]) == (first["arm"], first["item"])
+    assert run("study", "fail", "models", again["id"], "no memory").stdout == "counted\n"
+    assert said("study", "fail", "models", again["id"])["outcome"] == "repeated"
+
+
+# --- looking, changing, moving
+
+
+def test_results_are_plain_json(made):
+    rows = said("study", "results", "models")
+    assert len(rows) == 6
+    assert rows[0]["mean"] is None, "JSON has no nan"
+    assert "small" in run("study", "results", "models").stdout
+
+
+def test_changes_of_the_rules(made):
+    run("study", "add-arm", "models", "under_score", "level=3")
+    study = lb.open_study("models", "lexbandits.db")
+    assert study.arms["under_score"] == {"name": "under_score", "level": "3"}
+    assert "under_score" in run("study", "results", "models").stdout
+    assert "under_score" not in said("study", "withdraw", "models", "under_score", "too dear")["candidates"]
+    assert "under_score" in said("study", "restore", "models", "under_score")["candidates"]
+    run("study", "amend", "models", "latency", "--tolerance", "3.5")
+    run("study", "reorder", "models", "latency", "correct")
+    assert [(o.name, o.tolerance) for o in study.objectives] == [("latency", 3.5), ("correct", 0.1)]
+    assert said("study", "pause", "models", "lunch")["reason"] == "lunch"
+    assert said("study", "resume", "models")["state"] == "measuring"
+    assert said("study", "end", "models", "enough")["answer"]["reason"] == "ended by hand: enough"
+    assert said("study", "reopen", "models", "not yet")["state"] == "measuring"
+    error(2, "StudyError", "study", "amend", "models", "latency")
+    error(2, "UnknownArmError", "study", "withdraw", "models", "huge", "why")
+    error(4, "ConflictError", "study", "add-arm", "models", "small")
+    error(2, "StudyError", "study", "add-arm", "models", "new", "level")
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet", ".jsonl"])
+def test_import_and_export(suffix, made):
+    rows = [
+        {"arm": arm, "item": item, **measure(arm, item)}
+        for item in range(5)
+        for arm in ("small", "large", "cot")
+    ]
+    frame = pd.DataFrame(rows)
+    file = made / f"pilot{suffix}"
+    if suffix == ".jsonl":
+        frame.to_json(file, orient="records", lines=True)
+    else:
+        getattr(frame, f"to_{suffix[1:]}")(file, index=False)
+    assert "--unfair" in error(2, "StudyError", "study", "import", "models", file)
+    assert said("study", "import", "models", file, "--fair") == {"imported": 15}
+    assert said("study", "status", "models")["results"] == 15
+    out = made / f"out{suffix}"
+    assert run("study", "export", "models", out).stdout == f"{out}\n"
+    assert out.stat().st_size > 100
+    error(2, "StudyError", "study", "export", "models", made / "out.xls")
+    error(2, "StudyError", "study", "import", "models", made / "pilot.xls", "--fair")
+
+
+def test_verify_tells_a_changed_record(made):
+    study = lb.open_study("models", "lexbandits.db")
+    go_on(study)
+    assert said("study", "verify", "models")["ok"] is True
+    storage = study._journal.storage
+    changed = """replace(payload, '"arm":"large"', '"arm":"small"')"""
+    storage._all(f"UPDATE lexbandits_events SET payload = {changed} WHERE kind = 'finished'")
+    storage.close()
+    found = said("study", "verify", "models", code=4)
+    assert found["ok"] is False
+    assert "'small'" in found["problems"][0]
+    assert "the record answers" in run("study", "verify", "models", code=4).stdout
+
+
+def test_delete_asks_a_person_and_no_script(made):
+    assert said("study", "delete", "models") == {"deleted": "models"}
+    assert said("study", "list") == []
+    error(2, "UnknownStudyError", "study", "delete", "models", "--yes")
+
+
+def test_on_postgres(folder, postgres):
+    environment = {**os.environ, "LEXBANDITS_STORAGE": postgres}
+    assert process("study", "create", "models.toml", env=environment).returncode == 0
+    trial = json.loads(process("study", "ask", "models", "--json", env=environment).stdout)
+    done = process("study", "tell", "models", trial["id"], "correct=1", "latency=3", env=environment)
+    assert done.stdout == "recorded\n"
+    shown = process("study", "ask", "nothing", env=environment).stderr
+    assert "sesame" not in shown
+    assert "no study 'nothing'" in shown

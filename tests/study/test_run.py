@@ -1,0 +1,274 @@
+"""`lexbandits run STUDY.toml -- command`: any program measures; real processes, really killed."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+import lexbandits as lb
+from lexbandits.cli import app
+from lexbandits.study.programs import Program, ProgramFailed, Stopped, values_of
+
+TOML = """
+[study]
+name = "models"
+storage = "study.db"
+[[objectives]]
+name = "correct"
+tolerance = 0.2
+noise = "bernoulli"
+[[objectives]]
+name = "latency"
+direction = "minimize"
+tolerance = 2.0
+noise = ["bounded", 0, 100]
+[[arms]]
+name = "small one"
+chance = 0.2
+[[arms]]
+name = "large"
+chance = 1
+"""
+
+# leaves a line of what it measured, then prints it
+MEASURE = """
+import random, sys, time
+arm, item, chance = sys.argv[1:4]
+luck = random.Random(f"{arm}/{item}")
+values = f"correct={int(luck.random() < float(chance))} latency={luck.random()}"
+time.sleep(0.01)
+with open("measured.txt", "a") as file:
+    file.write(f"{arm}|{item}|{values}\\n")
+print("chatter")
+print(values)
+"""
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.delenv("LEXBANDITS_STORAGE", raising=False)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "study.toml").write_text(TOML)
+    (tmp_path / "measure.py").write_text(MEASURE)
+    return tmp_path
+
+
+def run(*arguments, code=0):
+    done = CliRunner().invoke(app, ["run", "study.toml", *map(str, arguments)])
+    assert done.exit_code == code, (done.output, done.exception)
+    return done
+
+
+def shell(script):
+    return ["--", "sh", "-c", script]
+
+
+PYTHON = ["--", sys.executable, "measure.py", "{arm}", "{item}", "{chance}"]
+GOOD = "echo correct=$([ '{arm}' = large ] && echo 1 || echo 0) latency=1"
+
+
+def study():
+    return lb.open_study("models", "study.db")
+
+
+def start(*arguments):
+    return subprocess.Popen(
+        [sys.executable, "-m", "lexbandits", "run", "study.toml", *map(str, arguments)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def until(condition, seconds=60):
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "waited in vain"
+        time.sleep(0.05)
+
+
+# --- what the program says
+
+
+@pytest.mark.parametrize(
+    ("output", "values"),
+    [
+        (b'chatter\n{"correct": 1, "latency": null}\n\n', {"correct": 1, "latency": None}),
+        (b"correct=1 latency=2.5", {"correct": 1.0, "latency": 2.5}),
+        (b"correct=1, latency=none\r\n", {"correct": 1.0, "latency": None}),
+        (b"'two words'=1e3", {"two words": 1000.0}),
+        (b"\xff\ncorrect=0", {"correct": 0.0}),
+    ],
+)
+def test_the_last_line_has_the_values(output, values):
+    assert values_of(output) == values
+
+
+@pytest.mark.parametrize(
+    "output", [b"", b"\n", b"done", b"correct=high", b"[1]", b'{"correct": 1', b"correct='1"]
+)
+def test_a_last_line_that_says_nothing_is_a_failure(output):
+    with pytest.raises(ProgramFailed):
+        values_of(output)
+
+
+def program(script, arms=None, **options):
+    return Program(["sh", "-c", script], lambda: arms or {"a": {"name": "a", "level": 3}}, **options)
+
+
+def test_placeholders_are_filled_in_and_braces_doubled_are_braces():
+    assert program("echo x={level} {item} | awk '{{print $1}}'")("a", 7) == {"x": 3.0}
+    name = "it's; touch oops"
+    spoken = Program(["printf", "%s\nx=%s", "{arm}", "{item}"], lambda: {name: {"name": name}})
+    assert spoken(name, 7) == {"x": 7.0}, "no shell reads the names"
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        (["echo", "{size}"], r"arm 'a' has no \{size\}; there are \{arm\}, \{item\}, \{level\}"),
+        (["no-such-program"], "no program 'no-such-program'"),
+        ([], "say the command"),
+    ],
+)
+def test_a_command_that_cannot_be_is_refused_before_anything_is_measured(command, said):
+    with pytest.raises(lb.StudyError, match=said):
+        Program(command, lambda: {"a": {"name": "a", "level": 3}})
+
+
+def test_a_program_that_takes_too_long_is_ended_with_its_children(tmp_path):
+    slow = program(f"sleep 60 & echo $! > {tmp_path}/pid; wait", timeout=0.5)
+    with pytest.raises(ProgramFailed, match=r"no result within 0\.5 s"):
+        slow("a", 0)
+    until(lambda: not alive(int((tmp_path / "pid").read_text())), 5)
+
+
+def alive(pid):
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def test_a_stopped_program_measures_nothing_more():
+    stopped = program("echo x=1")
+    stopped.stop()
+    with pytest.raises(Stopped):
+        stopped("a", 0)
+
+
+# --- a whole run
+
+
+def test_a_run_ends_with_the_answer_and_its_reasons(folder):
+    done = run("--workers", 2, *PYTHON)
+    assert "models: finished after" in done.stdout
+    assert "answer: large (certain" in done.stdout
+    assert "large − small one" in done.stdout
+    measured = [line.split("|") for line in (folder / "measured.txt").read_text().splitlines()]
+    trials = study().trials()
+    told = trials[trials.state == "told"]
+    assert {(arm, int(item)) for arm, item, _ in measured} == set(zip(told.arm, told.item, strict=True))
+    again = CliRunner().invoke(app, ["run", "study.toml", "--json", *PYTHON])
+    assert again.exit_code == 0
+    assert json.loads(again.stdout)["answer"]["arm"] == "large"
+    assert len((folder / "measured.txt").read_text().splitlines()) == len(measured), (
+        "nothing was left to measure"
+    )
+
+
+def test_common_items_and_json(folder):
+    (folder / "study.toml").write_text(TOML.replace("[study]", '[study]\nitems = ["a b", "c"]'))
+    done = run("--json", *shell('echo {item} >> items; echo \'{{"correct": 1, "latency": 1}}\''))
+    assert json.loads(done.stdout)["state"] == "items spent"
+    assert sorted((folder / "items").read_text().split("\n")) == ["", "a b", "a b", "c", "c"]
+
+
+def test_an_arm_that_always_fails_leaves_and_the_reason_is_on_record(folder):
+    failing = "[ '{arm}' = large ] || { echo out of memory >&2; exit 3; }; echo correct=1 latency=1"
+    done = run(*shell(failing.replace("{ e", "{{ e").replace("; }", "; }}")))
+    assert "answer: large" in done.stdout
+    reasons = [event.payload["reason"] for event in study().events() if event.kind == "failed"]
+    assert set(reasons) == {"ProgramFailed: exit code 3: out of memory"}
+    assert len(reasons) == 5
+
+
+def test_a_program_that_always_fails_pauses_the_study(folder):
+    done = run(*shell("exit 1"), code=4)
+    assert "failed 5 times in a row" in done.stderr
+
+
+def test_a_timeout_is_a_failure(folder):
+    run("--timeout", "300ms", *shell(f"[ '{{arm}}' = large ] || sleep 60; {GOOD}"))
+    assert study().status.failed == 5
+
+
+def test_a_value_that_cannot_be_stops_the_run_and_its_trial_stays_open(folder):
+    done = run(*shell("echo correct=2 latency=1"), code=2)
+    assert "objective 'correct': a value must be in [0, 1]" in done.stderr
+    assert "speed" in run(*shell("echo speed=2"), code=2).stderr
+    assert list(study().trials().state) == ["open", "open"]
+
+
+def test_what_is_wrong_is_said_before_anything_is_asked(folder):
+    assert "{size}" in run("--", "echo", "{size}", code=2).stderr
+    assert "no program" in run("--", "no-such-program", code=2).stderr
+    assert "timeout" in run("--timeout", "soon", "--", "true", code=2).stderr
+    run(code=2)
+    assert len(study().trials()) == 0
+
+
+# --- killed
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_releases_what_is_being_measured(number, folder):
+    with start("--workers", 2, *shell("echo $$ >> pids; sleep 100; echo correct=1 latency=1")) as runner:
+        until(lambda: (folder / "pids").exists() and len((folder / "pids").read_text().split()) == 2)
+        runner.send_signal(number)
+        _, said = runner.communicate(timeout=30)
+    assert runner.returncode == 128 + number
+    assert "goes on" in said
+    assert "Traceback" not in said
+    assert list(study().trials().state) == ["released", "released"]
+    assert not any(alive(int(pid)) for pid in (folder / "pids").read_text().split())
+
+
+def test_a_program_that_ignores_the_signal_is_ended_anyway(folder):
+    with start(*shell("trap '' TERM; echo $$ > pid; while true; do sleep 0.1; done")) as runner:
+        until(lambda: (folder / "pid").exists() and (folder / "pid").read_text())
+        runner.terminate()
+        runner.communicate(timeout=30)
+    assert runner.returncode == 143
+    assert list(study().trials().state) == ["released"]
+
+
+def test_killed_and_started_again_it_goes_on(folder):
+    """kill -9 twice in the middle: nothing told is lost, no place is measured twice, the record holds."""
+    log = folder / "measured.txt"
+    for stop_at in (8, 20):
+        with start("--workers", 2, "--lease", "1s", *PYTHON) as runner:
+            until(lambda goal=stop_at: log.exists() and len(log.read_text().splitlines()) >= goal)
+            os.kill(runner.pid, signal.SIGKILL)
+        if stop_at == 8:
+            before = study().trials().query("state == 'told'")
+            assert len(before) >= 1
+    time.sleep(1.1)
+    with start("--workers", 2, "--lease", "1s", *PYTHON) as runner:
+        out, said = runner.communicate(timeout=120)
+    assert runner.returncode == 0, said
+    assert "answer: large (certain" in out
+    after = study()
+    trials = after.trials()
+    told = trials[trials.state == "told"]
+    assert before[["id", "correct", "latency"]].equals(told.loc[before.index, ["id", "correct", "latency"]])
+    assert not told.duplicated(["arm", "item"]).any()
+    assert (trials.state == "expired").any(), "what was being measured when it was killed"
+    assert not (trials.state == "open").any()
+    assert after.verify().ok
