@@ -3,6 +3,7 @@
 import time
 
 from asked import MODELS, QUESTION, ask, make, refused
+from worlds import go_on, measure
 
 import lexbandits as lb
 
@@ -170,8 +171,6 @@ def test_the_summary_is_known_by_its_etag(client):
 def test_the_summary_says_what_the_study_says(client, service):
     make(client)
     study = lb.open_study("models", service.link)
-    from worlds import measure
-
     study.run(measure, workers=8, progress=False)
     here = lb.open_study("models", service.storage, read_only=True)
     summary = client.get(MODELS).json()
@@ -268,3 +267,27 @@ def test_health_description_and_page_need_no_token(service):
         assert page.status_code == 200
         assert page.headers["content-type"].startswith("text/html")
         assert "script-src 'self'" in page.headers["content-security-policy"]
+
+
+def test_explanation_forecast_figures_and_report(client, service):
+    make(client)
+    refused(client.get(f"{MODELS}/forecast"), 409)  # nothing is measured
+    refused(client.get(f"{MODELS}/figures/nothing"), 422)
+    study = lb.open_study("models", service.link)
+    go_on(study, 60)
+    explained = client.get(f"{MODELS}/explanation").json()
+    assert {story["arm"] for story in explained["arms"]} == {"small", "large", "cot"}
+    coming = client.get(f"{MODELS}/forecast", params={"runs": 20}).json()
+    assert coming["runs"] == 20
+    assert set(coming["winners"]) == {"small", "large", "cot"}
+    refused(client.get(f"{MODELS}/forecast", params={"runs": 10**6}), 422)
+    for name in ("intervals", "race", "evidence", "forecast", "pulls", "workers"):
+        assert set(client.get(f"{MODELS}/figures/{name}").json()) >= {"data", "layout"}
+    report = client.get(f"{MODELS}/report")
+    assert report.headers["content-type"] == "text/html; charset=utf-8"
+    assert report.headers["content-disposition"] == 'attachment; filename="report.html"'
+    assert "sandbox" in report.headers["content-security-policy"]
+    assert "<script" not in report.text
+    here = lb.open_study("models", service.storage, read_only=True)
+    assert here.verify().sha256 in report.text
+    assert client.get(f"{MODELS}/report", params={"format": "md"}).text.startswith("#")

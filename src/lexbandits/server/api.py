@@ -37,14 +37,16 @@ from lexbandits.study.trial import Trial
 _bearer = Security(HTTPBearer(auto_error=False, description="lexbandits token create"))
 
 
-def _router(role: str) -> APIRouter:
+def router(role: str) -> APIRouter:
+    """Endpoints for who has at least this role."""
     return APIRouter(prefix="/api/studies", route_class=needing(role), dependencies=[_bearer])
 
 
-look, measure, decide = _router("read"), _router("write"), _router("admin")
+look, measure, decide = router("read"), router("write"), router("admin")
 
 
-def _rooms(request: Request) -> Rooms:
+def rooms_of(request: Request) -> Rooms:
+    """The studies of this service."""
     rooms: Rooms = request.app.state.rooms
     return rooms
 
@@ -98,7 +100,7 @@ def _with_tag(tag: str, known: str | None, content: Any) -> Response:
 @look.get("", responses={200: {"model": answers.Glances}, **problems()})
 def studies(request: Request, after: After = "", limit: Limit = 100) -> Response:
     """Every study at a glance, by name; and the role of who asks."""
-    rooms = _rooms(request)
+    rooms = rooms_of(request)
     rows = [row for row in rooms.reads.studies() if row.name > after]
     page = rows[: min(limit, 100)]
     content = {
@@ -114,21 +116,21 @@ def studies(request: Request, after: After = "", limit: Limit = 100) -> Response
 )
 def summary(request: Request, study: StudyName, known: Known = None) -> Response:
     """Where a study stands: what a page polls, with its ETag."""
-    tag, content = summary_of(_rooms(request)[study])
+    tag, content = summary_of(rooms_of(request)[study])
     return _with_tag(tag, known, content)
 
 
 @look.get("/{study}/spec", responses={200: {"model": dict[str, Any]}, **problems(404)})
 def spec(request: Request, study: StudyName) -> Response:
     """The question as it was asked."""
-    with _rooms(request)[study].reading() as reader:
+    with rooms_of(request)[study].reading() as reader:
         return JSONResponse(reader.spec)
 
 
 @look.get("/{study}/events", responses={200: {"model": answers.Events}, **problems(404)})
 def events(request: Request, study: StudyName, since: Since = 0, limit: Limit = 100) -> Response:
     """The journal after event `since`."""
-    room = _rooms(request)[study]
+    room = rooms_of(request)[study]
     found = [event_words(event) for event in room.reads.read(room.row.id, since + 1, limit)]
     return JSONResponse({"events": found, "next": found[-1]["seq"] if len(found) == limit else None})
 
@@ -138,7 +140,7 @@ def trials(
     request: Request, study: StudyName, state: TrialState | None = None, since: Since = 0, limit: Limit = 100
 ) -> Response:
     """Trials from number `since` on, of one state if so asked, with what was told of them."""
-    room = _rooms(request)[study]
+    room = rooms_of(request)[study]
     with room.reading() as reader:
         leases = room.reads.clock(room.row.id)[1]
         found, following = trial_rows(reader._journal.fold(), leases, state, since, limit)
@@ -148,7 +150,7 @@ def trials(
 @look.get("/{study}/results", responses={200: {"model": answers.Results}, **problems(404)})
 def results(request: Request, study: StudyName) -> Response:
     """What was measured, one row per arm and objective."""
-    with _rooms(request)[study].reading() as reader:
+    with rooms_of(request)[study].reading() as reader:
         rows = reader.results().to_dict("records")
     numbers = ("mean", "low", "high")
     return JSONResponse({"results": [{**row, **{key: plain(row[key]) for key in numbers}} for row in rows]})
@@ -176,7 +178,7 @@ def _handed_out(room: Room, handed: list[Trial], wanted: bool) -> dict[str, Any]
 )
 def ask(request: Request, study: StudyName, body: bodies.AskBody, key: Key = None) -> Response:
     """Hand out trials; the same ones again for the same Idempotency-Key. None when the study is over."""
-    room = _rooms(request)[study]
+    room = rooms_of(request)[study]
     handed = room.writer.ask_many(body.n, lease=body.lease, worker=body.worker, request=key)
     words = _handed_out(room, handed, True)
     if words["state"] == "paused":
@@ -191,7 +193,7 @@ def tell(request: Request, study: StudyName, trial: TrialId, body: bodies.Result
     """Report a trial's values, or why there are none. Safe to repeat."""
     if (body.values is None) == (body.failed is None):
         raise Refused(422, "a result has values, or failed says why there are none; not both")
-    writer = _rooms(request)[study].writer
+    writer = rooms_of(request)[study].writer
     if body.values is not None:
         return JSONResponse({"outcome": writer.tell(trial, body.values)})
     return JSONResponse({"outcome": writer.fail(trial, str(body.failed))})
@@ -200,7 +202,7 @@ def tell(request: Request, study: StudyName, trial: TrialId, body: bodies.Result
 @measure.post("/{study}/results", responses={200: {"model": answers.Outcomes}, **problems(404, 409)})
 def tell_many(request: Request, study: StudyName, body: bodies.ResultsBody, key: Key = None) -> Response:
     """Report results, all or none of them, and ask for new trials in the same step."""
-    room = _rooms(request)[study]
+    room = rooms_of(request)[study]
     told = [(each.trial, each.values) for each in body.results]
     outcomes, handed = room.writer.tell_ask(told, body.ask, lease=body.lease, worker=body.worker, request=key)
     return JSONResponse({"outcomes": outcomes, **_handed_out(room, handed, body.ask > 0)})
@@ -209,7 +211,7 @@ def tell_many(request: Request, study: StudyName, body: bodies.ResultsBody, key:
 @measure.delete("/{study}/trials/{trial}/lease", status_code=204, responses=problems(404, 409))
 def release(request: Request, study: StudyName, trial: TrialId) -> Response:
     """Give a trial back unmeasured."""
-    _rooms(request)[study].writer.release(trial)
+    rooms_of(request)[study].writer.release(trial)
     return Response(status_code=204)
 
 
@@ -218,7 +220,7 @@ def release(request: Request, study: StudyName, trial: TrialId) -> Response:
 )
 def expire(request: Request, study: StudyName, trial: TrialId) -> Response:
     """Declare an overdue trial's place missing now."""
-    return JSONResponse({"outcome": _rooms(request)[study].writer.expire(trial)})
+    return JSONResponse({"outcome": rooms_of(request)[study].writer.expire(trial)})
 
 
 @measure.put(
@@ -226,20 +228,20 @@ def expire(request: Request, study: StudyName, trial: TrialId) -> Response:
 )
 def correct(request: Request, study: StudyName, trial: TrialId, body: bodies.CorrectionBody) -> Response:
     """Replace what was told, while it is not folded; later a note."""
-    return JSONResponse({"outcome": _rooms(request)[study].writer.correct(trial, body.values, body.reason)})
+    return JSONResponse({"outcome": rooms_of(request)[study].writer.correct(trial, body.values, body.reason)})
 
 
 @measure.post("/{study}/workers/{worker}/heartbeat", status_code=204, responses=problems(404))
 def heartbeat(request: Request, study: StudyName, worker: WorkerName) -> Response:
     """A worker is alive: its leases begin anew."""
-    _rooms(request)[study].writer.heartbeat(worker)
+    rooms_of(request)[study].writer.heartbeat(worker)
     return Response(status_code=204)
 
 
 @measure.post("/{study}/notes", status_code=201, responses={201: {"model": answers.Changed}, **problems(404)})
 def note(request: Request, study: StudyName, body: bodies.NoteBody) -> Response:
     """A remark for the record."""
-    room = _rooms(request)[study]
+    room = rooms_of(request)[study]
     room.writer.note(body.text)
     return _changed(room, 201)
 
@@ -255,7 +257,7 @@ def _changed(room: Room, status: int = 200) -> Response:
 @decide.post("", status_code=201, responses={201: {"model": answers.Changed, "links": MADE}, **problems(409)})
 def create(request: Request, body: bodies.StudyBody) -> Response:
     """A new study."""
-    rooms = _rooms(request)
+    rooms = rooms_of(request)
     with _words():
         made = create_from_spec(Spec.from_json(body.words()), rooms.storage, load_if_exists=False)
     answer = _changed(rooms[made.name], 201)
@@ -266,7 +268,7 @@ def create(request: Request, body: bodies.StudyBody) -> Response:
 @decide.delete("/{study}", status_code=204, responses=problems(404))
 def delete(request: Request, study: StudyName) -> Response:
     """Delete a study with all its results, for good."""
-    rooms = _rooms(request)
+    rooms = rooms_of(request)
     row = rooms[study].row
     rooms.storage.delete(row.id)
     rooms.forget(row)
@@ -278,7 +280,7 @@ def delete(request: Request, study: StudyName) -> Response:
 )
 def add_arm(request: Request, study: StudyName, body: bodies.ArmBody) -> Response:
     """Another arm, where max_arms has left room."""
-    room = _rooms(request)[study]
+    room = rooms_of(request)[study]
     with _words():
         room.writer.add_arm(body.words())
     return _changed(room, 201)
@@ -289,7 +291,7 @@ def add_arm(request: Request, study: StudyName, body: bodies.ArmBody) -> Respons
 )
 def withdraw(request: Request, study: StudyName, arm: ArmName, body: bodies.ReasonBody) -> Response:
     """Take an arm out of the question."""
-    room = _rooms(request)[study]
+    room = rooms_of(request)[study]
     room.writer.withdraw(arm, body.reason)
     return _changed(room)
 
@@ -299,7 +301,7 @@ def withdraw(request: Request, study: StudyName, arm: ArmName, body: bodies.Reas
 )
 def restore(request: Request, study: StudyName, arm: ArmName) -> Response:
     """Bring a withdrawn arm back."""
-    room = _rooms(request)[study]
+    room = rooms_of(request)[study]
     room.writer.restore(arm)
     return _changed(room)
 
@@ -307,7 +309,7 @@ def restore(request: Request, study: StudyName, arm: ArmName) -> Response:
 @decide.post("/{study}/state", responses={200: {"model": answers.Changed}, **problems(404, 409)})
 def set_state(request: Request, study: StudyName, body: bodies.StateBody) -> Response:
     """Pause; resume or reopen ("measuring"); end by hand ("finished")."""
-    room = _rooms(request)[study]
+    room = rooms_of(request)[study]
     with room.reading() as reader:
         ended = reader._journal.fold().ledger.end is not None
     if body.state == "paused":
@@ -324,7 +326,7 @@ def set_state(request: Request, study: StudyName, body: bodies.StateBody) -> Res
 @decide.put("/{study}/objectives/{objective}", responses={200: {"model": answers.Changed}, **problems(404)})
 def amend(request: Request, study: StudyName, objective: ObjectiveName, body: bodies.AmendBody) -> Response:
     """Another tolerance or resolution of an objective."""
-    room = _rooms(request)[study]
+    room = rooms_of(request)[study]
     with _words():
         room.writer.amend(objective, **body.words())
     return _changed(room)
@@ -333,7 +335,7 @@ def amend(request: Request, study: StudyName, objective: ObjectiveName, body: bo
 @decide.put("/{study}/order", responses={200: {"model": answers.Changed}, **problems(404)})
 def reorder(request: Request, study: StudyName, body: bodies.OrderBody) -> Response:
     """Another order of priority."""
-    room = _rooms(request)[study]
+    room = rooms_of(request)[study]
     room.writer.reorder(body.objectives)
     return _changed(room)
 
@@ -341,6 +343,6 @@ def reorder(request: Request, study: StudyName, body: bodies.OrderBody) -> Respo
 @decide.put("/{study}/budget", responses={200: {"model": answers.Changed}, **problems(404)})
 def set_budget(request: Request, study: StudyName, body: bodies.BudgetBody) -> Response:
     """Another number of trials to hand out in all."""
-    room = _rooms(request)[study]
+    room = rooms_of(request)[study]
     room.writer.set_budget(body.budget)
     return _changed(room)

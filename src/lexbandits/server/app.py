@@ -15,7 +15,7 @@ from starlette.routing import Mount
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from lexbandits import __version__
-from lexbandits.server import answers, api, problems
+from lexbandits.server import answers, api, insights, problems
 from lexbandits.server.guard import Guard
 from lexbandits.server.rooms import Rooms
 from lexbandits.server.tokens import Tokens
@@ -45,7 +45,7 @@ def make_app(rooms: Rooms, tokens: Tokens, hosts: Iterable[str] = (), numbers: b
     )
     app.state.rooms, app.state.tokens = rooms, tokens
     problems.install(app)
-    for router in (api.look, api.measure, api.decide):
+    for router in (insights.look, api.measure, api.decide):
         app.include_router(router)
 
     @app.get("/healthz", responses={200: {"model": answers.Health}, **answers.problems_of(421, 503)})

@@ -26,6 +26,8 @@ class Room:
         self.row, self._writes, self.reads = row, writes, reads
         self._lock = threading.RLock()
         self._making = threading.Lock()
+        self._thinks = threading.Lock()
+        self._thoughts: dict[str, Any] = {}
         self._writer: Study | None = None
         self.memory: dict[str, Any] = {}  # what readers remember, under their lock
 
@@ -39,6 +41,16 @@ class Room:
 
     @cached_property
     def _reader(self) -> Study:
+        return Study(self.reads, self.row, read_only=True)
+
+    @contextmanager
+    def thinking(self) -> Iterator[tuple[Study, dict[str, Any]]]:
+        """Another one, for what takes long, and what is known already: who only reads does not wait for it."""
+        with self._thinks:
+            yield self._thinker, self._thoughts
+
+    @cached_property
+    def _thinker(self) -> Study:
         return Study(self.reads, self.row, read_only=True)
 
     @contextmanager
