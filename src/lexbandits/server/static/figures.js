@@ -39,6 +39,8 @@ const upright = (axis, value, look) => s("line", { class: look, x1: axis.x(value
 const VERDICTS = { open: "open", close: "ties", "not worse": "not better", beats: "out", "meets the target": "meets it", "misses the target": "out" };
 const verdictOf = (verdict) => verdict.startsWith("beaten") ? "out" : VERDICTS[verdict] ?? verdict;
 
+const headline = ({ state }) => state === "measuring" ? "What decides now" : "What is still open";
+
 export function deciding(model) {
   const objective = model.settlingNow;
   if (!objective || model.results === 0) return null;
@@ -61,7 +63,7 @@ function decidingByTarget(model, objective) {
   const [better, worse] = smaller ? [0, 1] : [1, 0];
   const heads = h("div", { class: "ends" }, ["← ", " →"].map((arrow, side) =>
     h("span", null, side === 0 && arrow, side === better ? "within the limit" : side === worse ? "beyond it" : "", side === 1 && arrow)));
-  return panel("deciding", [`What decides now: ${objective.name}, against the limit`],
+  return panel("deciding", `${headline(model)}: ${objective.name}, against the limit`,
     `An arm leaves once its whole interval is ${smaller ? "above" : "below"} ${withUnit(given(target), objective.unit)}. It stays once all of it is ${smaller ? "below" : "above"} the dashed line (limit and resolution, ${withUnit(given(far), objective.unit)}).`,
     figure("d3", heads, rows, axis, (row) => [band(axis, objective.band, 0, ROW), upright(axis, target, "limit"), upright(axis, far, "limit dash"),
       s("line", { class: "grid", x1: 0, x2: "100%", y1: ROW / 2, y2: ROW / 2 }), whisker(axis, row, ROW / 2, row.look ? "out" : "in")],
@@ -94,7 +96,7 @@ function decidingByDifferences(model, objective) {
   const worse = ["worse", h("span", { class: "than" }, ` than ${model.leader}`)];
   const unit = (value) => withUnit(given(value), objective.unit);
   const heads = h("div", { class: "ends" }, h("span", null, "← ", smaller ? "better" : worse), h("span", null, smaller ? worse : "better", " →"));
-  return panel("deciding", [`What decides now: ${objective.name}, against ${model.leader}`],
+  return panel("deciding", `${headline(model)}: ${objective.name}, against ${model.leader}`,
     `Differences on the same items. An arm is out once its whole interval is worse by more than ${unit(tolerance)} (shaded: does not matter); it ties once all of it lies between the dashed lines (with the resolution, ${unit(reach)}).`,
     figure("d3", heads, [leader, ...rows], axis, (row) => [
       band(axis, [-tolerance, tolerance], 0, ROW), upright(axis, -reach, "limit dash"), upright(axis, reach, "limit dash"), upright(axis, 0, "zero"),
@@ -116,7 +118,7 @@ export function race(model, forecast) {
     const stop = arm.exit ? arm.exit.after ?? (arm.exit.kind === "withdrawn" ? null : model.results) : model.results;
     const on = arm.exit && arm.exit.at >= 0 ? model.objectives[arm.exit.at].name : null;
     const said = arm.exit?.kind === "withdrawn" ? "withdrawn" : on ? [h("span", { class: "v" }, count(stop)), ` on ${on}`]
-      : arm.state === "answer" ? (model.answer.certified ? "the answer" : "answer so far") : "";
+      : arm.state === "answer" ? (model.answer.certified ? "the answer" : model.state === "measuring" ? "answer so far" : "best guess") : "";
     return { name: arm.name, look: arm.exit ? "gone" : arm.state === "answer" ? "first" : null, stop, said, gone: Boolean(arm.exit),
       label: arm.exit ? `${arm.name}: ${arm.exit.kind} ${stop == null ? "" : `after ${count(stop)} results`}` : `${arm.name}: still in after ${count(model.results)} results` };
   });

@@ -34,7 +34,7 @@ const railEnd = ({ answer, results }) => results === 0 ? "" : answer.certified ?
 // --- the head
 
 function rung(model, objective) {
-  const look = { settled: "done", settling: "now", later: "later", "not needed": "later" }[objective.state];
+  const look = { settled: "done", settling: "now", later: "later", "not needed": "later", unclaimed: "later" }[objective.state];
   return h("th", { scope: "col", role: "columnheader", class: `st ${look}`, "data-key": objective.name },
     h("div", { class: "rail", "aria-hidden": "true" }, strands(model, objective), upright(objective, look)),
     h("span", { class: "nm" }, objective.name),
@@ -45,6 +45,8 @@ function rung(model, objective) {
 function stateWords(model, { state, entered, stayed, index }) {
   const change = entered === stayed ? `${entered} ${entered === 1 ? "arm" : "arms"}` : `${entered} → ${stayed} ${stayed === 1 ? "arm" : "arms"}`;
   if (state === "settled") return `Settled: ${entered === stayed ? `all ${change} stay` : change}`;
+  if (state === "settling" && model.state !== "measuring") return `Not settled: ${change}`;
+  if (state === "unclaimed") return "Nothing is claimed";
   if (state === "settling") return `Being settled: ${entered === stayed ? change : `${change} so far`}`;
   if (state === "not needed") return "Not needed";
   return index === model.settlingNow?.index + 1 ? "Next, among those that stay" : index === model.objectives.length - 1 ? "Last" : "Later";
@@ -94,7 +96,7 @@ function row(model, arm) {
 }
 
 function standing(model, arm) {
-  if (arm.state === "answer" && model.results > 0) return model.answer.certified ? "the answer" : model.finished ? "best guess" : "answer so far";
+  if (arm.state === "answer" && model.results > 0) return model.answer.certified ? "the answer" : model.state === "measuring" ? "answer so far" : "best guess";
   if (!arm.exit) return !model.finished || !model.answer.certified ? "candidate" : arm.ties ? "ties with the answer" : "not better";
   if (arm.exit.kind === "withdrawn") return "withdrawn";
   return arm.exit.after == null ? "out" : `out after ${count(arm.exit.after)}`;
@@ -126,7 +128,7 @@ function cell(model, arm, objective) {
 function plot(model, arm, objective, value, leaves) {
   const { axis, state } = objective;
   if (!axis) return null;
-  const provisional = state === "later" || state === "not needed";
+  const provisional = state !== "settled" && state !== "settling";
   const look = leaves ? "out" : provisional ? "later" : "in";
   const tall = leaves ? [-9, 43] : [-9, 240];
   const limit = objective.isTarget && s("line", { class: "limit", x1: axis.x(objective.target), x2: axis.x(objective.target), y1: tall[0], y2: tall[0] + tall[1] });
@@ -152,7 +154,7 @@ function legend(model) {
   const drawn = (look) => sample(s("line", { class: `mark ${look}`, x1: 1, x2: 33, y1: 6, y2: 6 }),
     [1, 33].map((x) => s("line", { class: `mark ${look}`, x1: x, x2: x, y1: 2, y2: 10 })), s("circle", { class: `dot ${look}`, cx: 17, cy: 6, r: 4 }));
   const box = (look) => s("svg", { width: 22, height: 12, "aria-hidden": "true" }, s("rect", { class: look, x: 0.5, y: 0.5, width: 21, height: 11 }));
-  const later = model.objectives.some(({ state }) => state === "later" || state === "not needed");
+  const later = model.objectives.some(({ state }) => state !== "settled" && state !== "settling");
   return h("div", { class: "foot" },
     h("span", null, drawn("in"), "mean and interval, valid at all times"),
     h("span", null, box("band"), "what does not matter, from the best; or within the limit"),

@@ -3,7 +3,8 @@
 import { digitsOf, given, inWords, number, withUnit } from "./words.js";
 
 export function modelOf(summary) {
-  const objectives = summary.objectives.map((objective, index) => prepared(objective, index, summary.arms));
+  const ended = summary.state === "finished" && summary.answer.reason.startsWith("ended by hand");
+  const objectives = summary.objectives.map((objective, index) => prepared(objective, index, summary.arms, ended));
   const at = new Map(objectives.map((objective) => [objective.name, objective]));
   const finished = summary.state === "finished";
   const shown = finished ? summary.answer.certificate : summary.differences;
@@ -14,12 +15,13 @@ export function modelOf(summary) {
   return { ...summary, objectives, arms, finished, shown, settlingNow: at.get(summary.settling) ?? null };
 }
 
-function prepared(objective, index, arms) {
+function prepared(objective, index, arms, ended) {
   const means = arms.map((arm) => Math.abs(arm.objectives[objective.name].mean ?? 0));
   const digits = digitsOf(objective.tolerance, objective.resolution) ?? Math.max(0, 3 - Math.ceil(Math.log10(Math.max(...means, 1))));
   const smaller = objective.direction === "minimize";
   return {
     ...objective, index, digits, smaller,
+    state: ended ? "unclaimed" : objective.state,
     isTarget: objective.target != null,
     text: (value) => number(value, digits),
     full: (value) => withUnit(number(value, digits), objective.unit),
@@ -96,7 +98,9 @@ function place(objective, arms) {
   objective.band = bandOf(objective, inside);
   if (objective.isTarget) ends.push(objective.target);
   else if (objective.band) ends.push(...objective.band);
-  objective.axis = known.length ? axisOf(Math.min(...ends), Math.max(...ends)) : null;
+  const [low, high] = [Math.min(...ends), Math.max(...ends)];
+  const most = Math.max(Math.abs(low), Math.abs(high)) >= 1000 ? 3 : 4; // long labels need room
+  objective.axis = known.length ? axisOf(low, high, most) : null;
 }
 
 /** What does not matter, seen from the best; or what meets the target. An end that is open is infinite. */
@@ -109,7 +113,7 @@ function bandOf(objective, arms) {
 }
 
 /** An axis with at most `most` round ticks, and room at both ends. */
-export function axisOf(low, high, most = 4, before = 0.04, after = before) {
+export function axisOf(low, high, most, before = 0.04, after = before) {
   const width = high - low || Math.abs(high) || 1;
   const [from, to] = [low - before * width, low + (1 + after) * width];
   const inside = (step) => Math.floor(to / step) - Math.ceil(from / step) + 1;

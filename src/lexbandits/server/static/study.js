@@ -111,12 +111,14 @@ function buttons(model, role, can) {
     may.write && ["note", "Write a note"],
     may.admin && ["add-arm", "Add an arm"],
     may.admin && !over && ["amend", "Change a tolerance"],
-    may.admin && ["budget", "Set the budget"],
+    may.admin && model.state !== "budget spent" && ["budget", "Set the budget"],
     may.admin && !over && ["end", "End without a certificate"],
   ].filter(Boolean);
   return [
     may.write && !over && model.state === "measuring" && button("measure", "Measure by hand", can.report ? "" : "pri"),
-    may.admin && !over && (model.state === "paused" ? button("resume", "Resume") : button("pause", "Pause")),
+    may.admin && model.state === "paused" && button("resume", "Resume"),
+    may.admin && model.state === "measuring" && button("pause", "Pause"),
+    may.admin && model.state === "budget spent" && button("budget", "Set the budget", "pri"),
     may.admin && over && button("reopen", "Reopen"),
     more.length > 0 && h("details", { class: "menu", "data-key": "more" }, h("summary", null, "More"), h("div", null, more.map(([action, text]) => button(action, text, "plain")))),
     can.report && h("button", { class: "btn pri", "data-do": "report", "data-key": "report" }, "Report"),
@@ -131,14 +133,15 @@ function strip(model, forecast) {
   const busy = model.workers.filter((worker) => worker.open > 0).length;
   const worst = model.arms.reduce((a, z) => z.failed > a.failed ? z : a, model.arms[0]);
   const strained = worst.failed >= 3 && worst.failed > 0.02 * worst.results;
-  const failedWords = model.failed > worst.failed ? `${count(model.failed)} failed, ${count(worst.failed)} on ${worst.name}` : `${count(model.failed)} failed: ${worst.name}`;
-  const failures = model.failed === 0 ? `${count(model.expired)} ${plural(model.expired, "lease")} ran out` : strained ? attention(failedWords) : failedWords;
+  const whose = model.failed === 0 ? "" : model.failed > worst.failed ? ` (${count(worst.failed)} on ${worst.name})` : ` (${worst.name})`;
+  const losses = [model.failed > 0 && `${count(model.failed)} failed${whose}`, model.expired > 0 && `${count(model.expired)} ran out`].filter(Boolean).join(", ");
+  const failures = strained ? attention(losses) : losses;
   const tiles = [
     ["Results", count(model.results), [`${count(model.open)} open`, model.waiting > 0 && `${count(model.waiting)} wait`].filter(Boolean).join(", ")],
     forecast && !model.finished && ["Still needed, forecast", `≈ ${about(forecast.results.median)}`, `${about(forecast.results.low)}–${about(forecast.results.high)} in 8 of 10 runs`],
     model.budget != null ? ["Budget left", count(Math.max(0, model.budget - model.handed_out)), `of ${count(model.budget)} trials`] : !forecast && ["Handed out", count(model.handed_out), "trials, no limit set"],
     ["Wrong with probability", model.finished && !model.answer.certified ? "–" : `≤ ${percent(model.delta)}`, model.answer.certified ? "for the whole study" : model.finished ? "nothing is certified" : "when it is certified"],
-    model.finished ? ["Workers", count(model.workers.length), "measured"] : ["Workers", [count(busy), h("small", null, ` of ${count(model.workers.length)} measuring`)], silent.length > 0 ? attention(`${listed(silent.slice(0, 2).map(({ name }) => name))} silent`) : "", silent.length > 0],
+    model.finished ? ["Workers", count(model.workers.length), "measured"] : ["Workers", [count(busy), h("small", null, ` of ${count(model.workers.length)} measuring`)], silent.length > 0 ? attention(silent.length > 2 ? `${count(silent.length)} silent` : `${listed(silent.map(({ name }) => name))} silent`) : "", silent.length > 0],
     !model.finished && ["Overdue", count(model.overdue), model.overdue > 0 ? attention(model.waiting > 0 ? `${plural(model.overdue, "holds", "hold")} back ${count(model.waiting)}` : "leases ran out") : "no lease ran out", model.overdue > 0],
     ["Late", count(model.late), model.late > 0 ? "kept, not counted" : "all in time"],
     ["Missing", count(lost), lost === 0 ? "none failed" : failures, strained],
@@ -200,7 +203,7 @@ function workers(model, trials, role) {
   const others = trials.filter((trial) => !known.has(trial.worker));
   const rows = [...model.workers.map((worker) => workerRow(worker, trials.filter((trial) => trial.worker === worker.name), role)),
     others.length > 0 && workerRow({ name: null, open: others.length, heard: null, resolved: null }, others, role)];
-  return panel("workers", "Workers and open trials", "A trial whose lease ran out is declared missing at the next ask and not repeated: asking again until an answer is quick would choose by value.",
+  return panel("workers", model.finished ? "Workers" : "Workers and open trials", model.finished ? null : "A trial whose lease ran out is declared missing at the next ask and not repeated: asking again until an answer is quick would choose by value.",
     h("table", { class: "mini wk", role: "table" },
       h("thead", { role: "rowgroup" }, h("tr", { role: "row" }, ["Worker", "Last asked or told", "Measuring"].map((head) => h("th", { scope: "col", role: "columnheader" }, head)), h("th", { scope: "col", role: "columnheader", class: "num" }, "Told"))),
       h("tbody", { role: "rowgroup" }, rows)));
