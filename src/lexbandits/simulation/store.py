@@ -150,10 +150,9 @@ def _alone(folder: Path) -> Iterator[None]:
 
 def _check_columns(block: Runs, n_arms: int, checkpoints: int, horizon: int) -> None:
     """What a file says may be damaged and still be readable."""
-    n = len(block.replication)
-    shapes = Runs((n,), (n,), (n,), (n,), (n, n_arms), (n, n_arms, 3), (n, n_arms), (n, checkpoints, n_arms))  # type: ignore[arg-type]
-    for field, column, shape, kind in zip(Runs._fields, block, shapes, "iibibiii", strict=True):
-        if column.shape != shape or column.dtype.kind != kind:
+    blank = Runs.blank(block.replication, n_arms, checkpoints)
+    for field, column, expected in zip(Runs._fields, block, blank, strict=True):
+        if column.shape != expected.shape or column.dtype != expected.dtype:
             raise ValueError(f"its {field} are {column.dtype} of shape {column.shape}")
     inside = (block.rounds <= horizon) & (block.pulls.sum(axis=1) == block.rounds)
     if not np.all(inside & (block.pulls >= 0).all(axis=1) & (block.left >= -1).all(axis=(1, 2))):
