@@ -1,9 +1,9 @@
 """Exact simulation of elimination policies with a screen: nobody is asked where nothing can happen.
 
 A round-robin policy offers `quiet_band`: how far the active means may spread before somebody leaves.
-A stretch of pulls whose extremes stay within the band is added up and committed whole; one that does
-not is tried again on its first half, down to the single pull that goes through `observe`. Noise is
-kept in stream order, so the trajectory is that of the plain loop to the bit.
+Passes over the arms whose extremes stay within the band are added up and committed whole; if they do
+not, half of them are tried, down to a single pass, which is followed pull by pull to the one that goes
+through `observe`. Noise is kept in stream order, so the trajectory is that of the plain loop to the bit.
 """
 
 from collections.abc import Callable
@@ -22,7 +22,6 @@ PASSES = 8  # held at least, so that many arms are not gathered and put back for
 TILE = 512  # values that go through all passes of a stretch together, as the cache holds no more
 FIRST_FILL = 1 << 10  # a run that is over at once need not draw them all
 SLACK = 1e-14  # relative; passes are screened with sum·(1/n), a few roundings away from sum/n
-UNSEEN, LOOSE, TIGHT = range(3)  # what `top` and `bottom` say: nothing; an enclosure; the extremes themselves
 
 
 class Desk(NamedTuple):
@@ -36,7 +35,7 @@ class Desk(NamedTuple):
     sums: Vector  # (K·m,) of the rewards, as the stretch goes on
     highs: Vector  # (K·m,) the largest estimate of each in the stretch
     lows: Vector  # (K·m,) the smallest
-    top: Vector  # (m,) no estimate is above
+    top: Vector  # (m,) in a pass under way no estimate is above
     bottom: Vector  # (m,) or below
 
 
@@ -61,19 +60,6 @@ def desk_for(n_arms: int, n_objectives: int) -> Desk:
 def clear(desk: Desk) -> None:
     """Forget the noise of the last run."""
     desk.cursor[:] = 0, 0, FIRST_FILL
-
-
-@kernel
-def next_reach(span: int, quiet: bool, reach: int, suspect: int, most: int) -> tuple[int, int]:
-    """How many pulls to try next, and how many are left of the last stretch that was not quiet.
-
-    Half of what was not quiet; then, as the trouble is in its rest, half the way to its end; once that is
-    passed, twice as many each time.
-    """
-    if not quiet:
-        return span // 2, span
-    suspect = max(0, suspect - span)
-    return (max(1, suspect // 2) if suspect > 0 else min(2 * reach, most)), suspect
 
 
 @kernel
@@ -182,8 +168,18 @@ def add_passes(arms: Arms, desk: Desk, size: int, fewest: int, passes: int) -> N
 
 
 @kernel
+def within(desk: Desk, band: Vector) -> bool:
+    """Whether the extremes found last, folded onto the first arm, are within the band on every objective."""
+    highs, lows = desk.highs, desk.lows
+    quiet = True
+    for i in range(band.size):
+        quiet &= highs[i] - lows[i] + SLACK * (abs(highs[i]) + abs(lows[i])) <= band[i]
+    return quiet
+
+
+@kernel
 def spread_within(desk: Desk, size: int, band: Vector) -> bool:
-    """Whether the extremes of all arms together are within the band on every objective."""
+    """Whether the extremes of all arms together are within the band."""
     highs, lows, m = desk.highs, desk.lows, band.size
     while size > 1:  # fold the last arms onto the first ones, elementwise again
         half = (size + 1) // 2
@@ -192,10 +188,7 @@ def spread_within(desk: Desk, size: int, band: Vector) -> bool:
             highs[k] = max(highs[k], upper[k])
             lows[k] = min(lows[k], lower[k])
         size = half
-    quiet = True
-    for i in range(m):
-        quiet &= highs[i] - lows[i] + SLACK * (abs(highs[i]) + abs(lows[i])) <= band[i]
-    return quiet
+    return within(desk, band)
 
 
 @kernel
@@ -232,35 +225,31 @@ def extremes(arms: Arms, desk: Desk, size: int) -> None:
 
 
 @kernel
-def part_of_a_pass(arms: Arms, desk: Desk, ahead: int, span: int, fewest: int, band: Vector) -> bool:
-    """Commit the next `span` pulls of a pass if the estimates before each are within the band.
+def part_of_a_pass(arms: Arms, desk: Desk, ahead: int, span: int, fewest: int, band: Vector) -> int:
+    """Commit the next pulls of a pass, `span` at most, as long as the estimates before each are within
+    the band, and widen top and bottom to the estimates after them; return how many.
 
-    For one pull this is exactly the question whether somebody leaves, where top and bottom are tight.
-    Widens them to the estimates after the pulls if so.
+    None, where top and bottom are tight, is exactly that somebody leaves.
     """
     truth, scales, noise, running = desk.truth, desk.scales, desk.noise, desk.sums
-    highs, lows, top, bottom = desk.highs, desk.lows, desk.top, desk.bottom
-    m, start = band.size, desk.cursor[0]
-    for i in range(m):
-        highs[i] = top[i]
-        lows[i] = bottom[i]
-    for pull in range(span):
+    top, bottom, m, start = desk.top, desk.bottom, band.size, desk.cursor[0]
+    made = 0
+    quiet = True
+    while made < span and quiet:
         for i in range(m):
-            if not highs[i] - lows[i] <= band[i]:
-                return False
-        position = ahead + pull
-        for i in range(m):
-            k = position * m + i
-            reward = truth[k] + scales[k] * noise[start + pull * m + i]
-            running[k] = arms.sums[desk.order[position], i] + reward
-            estimate = running[k] / (fewest + 1)
-            highs[i] = max(highs[i], estimate)
-            lows[i] = min(lows[i], estimate)
-    for i in range(m):
-        top[i] = highs[i]
-        bottom[i] = lows[i]
-    keep(arms, desk, ahead, ahead + span, fewest + 1)
-    return True
+            quiet &= top[i] - bottom[i] <= band[i]
+        if quiet:
+            position = ahead + made
+            for i in range(m):
+                k = position * m + i
+                reward = truth[k] + scales[k] * noise[start + made * m + i]
+                running[k] = arms.sums[desk.order[position], i] + reward
+                estimate = running[k] / (fewest + 1)
+                top[i] = max(top[i], estimate)
+                bottom[i] = min(bottom[i], estimate)
+            made += 1
+    keep(arms, desk, ahead, ahead + made, fewest + 1)
+    return made
 
 
 @cache
@@ -278,43 +267,39 @@ def screened_loop(rules: Rules) -> Callable[[Any, World, np.random.Generator, De
         band, reward = np.empty(m), np.empty(m)
         size, fewest, ahead = line_up(arms, desk)
         gather(world, desk, size)
-        played, reach, suspect, sight = 0, size, 0, UNSEEN
+        played, reach, enclosed = 0, size, False
         while played < limit and not finished(state):
-            span = min(reach, limit - played, rounds_at_hand(world, rng, desk, size))
-            if ahead == 0 and fewest > 0 and span >= size:
-                passes = span // size
-                span = passes * size
+            span = min(limit - played, rounds_at_hand(world, rng, desk, size))
+            if ahead == 0 and fewest > 0 and min(reach, span) >= size:
+                passes = min(reach, span) // size
                 quiet_band(state, fewest + passes - 1, band)
+                while passes > 1 and not within(desk, band):  # it would not be quiet if it were as wide again
+                    passes //= 2
+                    quiet_band(state, fewest + passes - 1, band)
                 quiet = whole_passes(arms, desk, size, fewest, passes, band)
+                made = passes * size if quiet else 0
+                reach = 2 * made if quiet else passes * size // 2
             else:
-                span = min(span, size - ahead)
-                if sight == UNSEEN:
+                exactly = not enclosed
+                if exactly:
                     extremes(arms, desk, size)
-                    sight = TIGHT
                 quiet_band(state, fewest, band)
-                quiet = part_of_a_pass(arms, desk, ahead, span, fewest, band)
-            if quiet:
-                arms.told[0] += span
-                desk.cursor[0] += span * m
-                played += span
-                ahead += span
-                fewest += ahead // size
-                ahead %= size
-                sight = LOOSE if ahead > 0 else UNSEEN
-                reach, suspect = next_reach(span, True, reach, suspect, desk.noise.size)
-            elif span > 1:
-                reach, suspect = next_reach(span, False, reach, suspect, desk.noise.size)
-            elif sight == LOOSE:
-                sight = UNSEEN  # an exact look before the policy is asked
-            else:
-                arm = next_reward(world, desk, ahead, reward)
-                observe(state, arm, reward)
-                played += 1
-                before = size
-                size, fewest, ahead = line_up(arms, desk)
-                if size != before:
-                    gather(world, desk, size)
-                reach, suspect, sight = size, 0, UNSEEN
+                made = part_of_a_pass(arms, desk, ahead, min(span, size - ahead), fewest, band)
+                if made == 0 and exactly:
+                    arm = next_reward(world, desk, ahead, reward)
+                    observe(state, arm, reward)
+                    played += 1
+                    before = size
+                    size, fewest, ahead = line_up(arms, desk)
+                    if size != before:
+                        gather(world, desk, size)
+                reach, enclosed = size, 0 < made < size - ahead
+            arms.told[0] += made
+            desk.cursor[0] += made * m
+            played += made
+            ahead += made
+            fewest += ahead // size
+            ahead %= size
         return played
 
     return fused(loop, observe, finished, quiet_band)

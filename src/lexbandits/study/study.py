@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import lexbandits
-from lexbandits.checks import whole
+from lexbandits.checks import difference, whole
 from lexbandits.study import asking, changes, imports, verification
 from lexbandits.study import workers as workers_module
 from lexbandits.study.answers import Answer, Status, answer_of, results_of, status_of, trials_of
@@ -17,7 +17,7 @@ from lexbandits.study.events import Event
 from lexbandits.study.fold import PlacePolicy, make_policy
 from lexbandits.study.journal import Journal, Turn
 from lexbandits.study.objective import Objective
-from lexbandits.study.spec import Spec, difference, seconds, words_from_toml
+from lexbandits.study.spec import Spec, seconds, words_from_toml
 from lexbandits.study.storage import Storage, StudyRow, open_storage
 from lexbandits.study.trial import Trial
 
