@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from lexbandits import __version__
+from lexbandits.commands import insight as insight
 from lexbandits.commands import run, study, terminal
 from lexbandits.commands.terminal import print_table
 

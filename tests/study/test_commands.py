@@ -15,6 +15,7 @@ import lexbandits as lb
 from lexbandits.cli import app
 from lexbandits.study import sqlite as sqlite_module
 
+ARMS = ("small", "large", "cot")
 TOML = """
 [study]
 name = "models"
@@ -350,6 +351,31 @@ def test_verify_tells_a_changed_record(made):
     assert found["ok"] is False
     assert "'small'" in found["problems"][0]
     assert "the record answers" in run("study", "verify", "models", code=4).stdout
+
+
+def test_explain_forecast_and_report(made):
+    """What they say is tested elsewhere; here, that commands reach it and speak JSON."""
+    (made / "guess.toml").write_text(
+        "".join(f"[{arm}]\ncorrect = 0.{i}\nlatency = 5\n" for i, arm in enumerate(ARMS, 6))
+    )
+    coming = said(
+        "study", "forecast", "models.toml", "--guess", "guess.toml", "--sd", "latency=2", "--runs", 5
+    )
+    assert set(coming["winners"]) == set(ARMS)
+    assert (
+        "should end the study"
+        in run(
+            "study", "forecast", "models", "--guess", "guess.toml", "--sd", "latency=2", "--runs", 5
+        ).stdout
+    )
+    go_on(lb.open_study("models", "lexbandits.db"))
+    assert {story["arm"] for story in said("study", "explain", "models")["arms"]} == set(ARMS)
+    assert said("study", "explain", "models", "small")["standing"] == "left"
+    assert "large is the answer" in run("study", "explain", "models").stdout
+    assert said("study", "report", "models", "out.md") == {"path": "out.md"}
+    run("study", "report", "models")
+    assert "<html" in (made / "models.html").read_text()
+    error(2, "UnknownStudyError", "study", "explain", "nothing")
 
 
 def test_delete_asks_a_person_and_no_script(made):
