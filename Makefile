@@ -33,7 +33,7 @@ demo: $(READY)  ## a live study in under a minute: which compression codec? exam
 	rm -f results/demo.db*
 	$(BIN)/lexbandits run examples/compression/study.toml --workers 2 --storage results/demo.db -- \
 		$(BIN)/python examples/compression/measure.py {codec} {level} {item}
-	$(BIN)/lexbandits study results compression --storage results/demo.db
+	$(BIN)/lexbandits study explain compression --storage results/demo.db
 
 headline: $(READY)  ## the table at the top of the README
 	$(BIN)/lexbandits headline

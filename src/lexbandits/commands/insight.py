@@ -1,8 +1,9 @@
-"""`lexbandits study forecast | explain | report`: what a study will cost, and why it says what it says."""
+"""`lexbandits study explain | forecast | report`: why, how much longer, and one file to hand on."""
 
+import tomllib
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -14,56 +15,68 @@ from lexbandits.commands.terminal import AsJson, print_json
 
 
 @terminal.command(app)
-def forecast(
+def explain(
     name: Name,
+    arm: Annotated[str | None, typer.Argument(help="All about one arm.")] = None,
     storage: Annotated[str, Where] = DEFAULT,
-    runs: Annotated[int, typer.Option(help="Futures to play.", min=10)] = 200,
-    price: Annotated[float | None, typer.Option(help="Of one result.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """How many results are still needed, who is likely to win, and what to relax."""
-    from lexbandits.insight.terminal import print_forecast
-
+    """Why each arm left or stays, and what the answer may give up."""
     study = opened(name, storage, reads=True)
     if as_json:
-        print_json(study.forecast(runs=runs, price=price).as_json())
-    else:
-        print_forecast(study, runs=runs, price=price)
+        print_json(asdict(study.explain(arm)))
+        return
+    from lexbandits.insight.terminal import print_explanation
+
+    print_explanation(study, arm)
 
 
 @terminal.command(app)
-def explain(
-    name: Name,
-    arm: Annotated[str | None, typer.Argument(help="One arm's story. [all]")] = None,
+def forecast(
+    name: Annotated[str, typer.Argument(help="The study's name, or a file.toml of one to be made.")],
+    guess: Annotated[
+        Path | None,
+        typer.Option(
+            help="A TOML file of means that nobody has measured: [arm] objective = 0.8 or [0.7, 0.9]."
+        ),
+    ] = None,
+    sd: Annotated[
+        list[str] | None,
+        typer.Option(help="objective=value, the standard deviation of one value; can be repeated."),
+    ] = None,
+    price: Annotated[float | None, typer.Option(help="Of one result.")] = None,
+    runs: Annotated[int, typer.Option(help="Futures to play.", min=1)] = 200,
     storage: Annotated[str, Where] = DEFAULT,
     as_json: AsJson = False,
 ) -> None:
-    """Why each arm left or stays, what the answer may give up, and what strained the assumptions."""
-    from lexbandits.insight.explain import Explanation
-    from lexbandits.insight.terminal import print_explanation
+    """How many results are still needed, who may win, what relaxing a tolerance would save."""
+    from lexbandits.insight import forecast as insight
+    from lexbandits.insight.terminal import print_forecast
+    from lexbandits.study.programs import pairs
 
-    study = opened(name, storage, reads=True)
+    planned = name.endswith(".toml") and Path(name).exists()
+    what: Any = name if planned else opened(name, storage, reads=True, compiled=True)
+    how: dict[str, Any] = {"runs": runs, "price": price, "sd": pairs(sd) if sd else None}
+    if guess is not None:
+        how["guess"] = tomllib.loads(guess.read_text("utf-8"))
     if as_json:
-        found = study.explain(arm)
-        print_json(found.as_json() if isinstance(found, Explanation) else asdict(found))
+        print_json(insight.forecast(what, **how).as_json())
     else:
-        print_explanation(study, arm)
+        print_forecast(what, **how)
 
 
 @terminal.command(app)
 def report(
     name: Name,
-    out: Annotated[Path | None, typer.Option(help="The file. [NAME.html, or NAME.md]")] = None,
+    path: Annotated[Path | None, typer.Argument(help="A file.html or file.md. [NAME.html]")] = None,
     storage: Annotated[str, Where] = DEFAULT,
     format: Annotated[str | None, typer.Option(help="html or md. [by the file's name]")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Write one file from which a stranger can check the answer."""
-    from lexbandits.insight.terminal import write_report
-
-    study = opened(name, storage, reads=True)
-    path = out or Path(f"{name.replace('/', '-')}.{format or 'html'}")
+    """Write one file that a stranger can check the answer from."""
+    place = path or Path(f"{name.replace('/', '-')}.{format or 'html'}")
+    written = opened(name, storage, reads=True).report(place, format=format)
     if as_json:
-        print_json({"path": str(study.report(path, format=format))})
+        print_json({"path": str(written)})
     else:
-        write_report(study, path, format)
+        typer.echo(f"{written}: open it in a browser" if written.suffix == ".html" else str(written))

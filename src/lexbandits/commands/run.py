@@ -62,7 +62,7 @@ def run(
         return
     typer.echo(f"{study.name}: {status.state} after {status.results} results")
     show_answer(answer)
-    typer.echo(f"look: lexbandits study results {study.name!r} --storage {study.storage}")
+    typer.echo(f"look: lexbandits study explain|results|report {study.name!r} --storage {study.storage}")
 
 
 @contextmanager

@@ -25,8 +25,8 @@ def is_missing(storage: str) -> bool:
     return "://" not in path and not Path(path).expanduser().exists()
 
 
-def opened(name: str, storage: str, *, reads: bool = False) -> "Study":
-    """A study that is there; while its history is short, its policy will run interpreted."""
+def opened(name: str, storage: str, *, reads: bool = False, compiled: bool = False) -> "Study":
+    """A study that is there; while its history is short its policy runs interpreted, unless `compiled`."""
     if is_missing(storage):
         raise UnknownStudyError(f"no study {name!r}: there is no {storage}")
     from lexbandits.study.storage import open_storage
@@ -34,7 +34,7 @@ def opened(name: str, storage: str, *, reads: bool = False) -> "Study":
 
     there = open_storage(storage)
     row = there.find(name)
-    if row is not None and next(there.read(row.id, SHORT, 1), None) is None:
+    if row is not None and not compiled and next(there.read(row.id, SHORT, 1), None) is None:
         _interpret()
     return open_study(name, there, reads)
 
