@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from lexbandits.arrays import Counts
 from lexbandits.jit import kernel
 from lexbandits.policies.policy import Policy
-from lexbandits.simulation.screen import clear, desk_for, screened_loop
+from lexbandits.simulation.screen import desk_for, screened_loop
 from lexbandits.simulation.sums import Tally, sum_loop
 from lexbandits.simulation.trajectory import CHUNK, check_match, play
 from lexbandits.world.instance import Instance
@@ -160,8 +160,6 @@ def _screened(policy: Policy, instance: Instance) -> Advance:
     desk = desk_for(policy.n_arms, policy.n_objectives)
 
     def advance(run: Policy, rng: np.random.Generator, rounds: int, horizon: int, tally: Tally) -> int:
-        if rounds == 0:
-            clear(desk)
         made = loop(run.state, drawn, rng, desk, min(CALL, horizon - rounds))
         tally.pulls[:] = run.state.arms.pulls
         return made

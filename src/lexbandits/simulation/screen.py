@@ -15,7 +15,7 @@ import numpy as np
 from lexbandits.arrays import Counts, Vector
 from lexbandits.jit import fused, kernel
 from lexbandits.policies.base import Arms, Rules
-from lexbandits.world.noise import CORRELATED, World
+from lexbandits.world.noise import CORRELATED, World, correlate
 
 BUFFER = 1 << 13  # normals: long stretches of few arms, and the cache holds them beside the arms
 PASSES = 8  # held at least, so that many arms are not gathered and put back for every pass
@@ -40,26 +40,12 @@ class Desk(NamedTuple):
 
 
 def desk_for(n_arms: int, n_objectives: int) -> Desk:
-    """A clear desk for policies of this shape."""
+    """A desk for policies of this shape."""
     flat = n_arms * n_objectives
     rounds = max(BUFFER // n_objectives, PASSES * n_arms)
-    return Desk(
-        noise=np.empty(rounds * n_objectives),
-        cursor=np.array([0, 0, FIRST_FILL]),
-        order=np.zeros(n_arms, np.int64),
-        truth=np.zeros(flat),
-        scales=np.zeros(flat),
-        sums=np.zeros(flat),
-        highs=np.zeros(flat),
-        lows=np.zeros(flat),
-        top=np.zeros(n_objectives),
-        bottom=np.zeros(n_objectives),
-    )
-
-
-def clear(desk: Desk) -> None:
-    """Forget the noise of the last run."""
-    desk.cursor[:] = 0, 0, FIRST_FILL
+    noise, cursor, order = np.empty(rounds * n_objectives), np.zeros(3, np.int64), np.zeros(n_arms, np.int64)
+    values = (np.zeros(flat) for _ in range(5))
+    return Desk(noise, cursor, order, *values, np.zeros(n_objectives), np.zeros(n_objectives))
 
 
 @kernel
@@ -103,16 +89,8 @@ def refill(world: World, rng: np.random.Generator, desk: Desk, least: int) -> No
     for k in range(fresh.size):
         fresh[k] = rng.standard_normal()
     if world.kind == CORRELATED:
-        root = world.root
-        normals = np.empty(m)
         for start in range(left, end, m):
-            for i in range(m):
-                normals[i] = noise[start + i]
-            for i in range(m):
-                total = 0.0
-                for j in range(m):
-                    total += root[i, j] * normals[j]
-                noise[start + i] = total
+            correlate(world.root, noise[start : start + m].copy(), noise[start : start + m])
     cursor[0] = 0
     cursor[1] = end
     cursor[2] = min(noise.size, 2 * end)
@@ -168,27 +146,26 @@ def add_passes(arms: Arms, desk: Desk, size: int, fewest: int, passes: int) -> N
 
 
 @kernel
-def within(desk: Desk, band: Vector) -> bool:
-    """Whether the extremes found last, folded onto the first arm, are within the band on every objective."""
+def fold(desk: Desk, size: int, m: int) -> None:
+    """Leave the extremes of all arms together in the first m places."""
     highs, lows = desk.highs, desk.lows
-    quiet = True
-    for i in range(band.size):
-        quiet &= highs[i] - lows[i] + SLACK * (abs(highs[i]) + abs(lows[i])) <= band[i]
-    return quiet
-
-
-@kernel
-def spread_within(desk: Desk, size: int, band: Vector) -> bool:
-    """Whether the extremes of all arms together are within the band."""
-    highs, lows, m = desk.highs, desk.lows, band.size
-    while size > 1:  # fold the last arms onto the first ones, elementwise again
+    while size > 1:  # the last arms onto the first ones, elementwise again
         half = (size + 1) // 2
         upper, lower = highs[half * m :], lows[half * m :]
         for k in range((size - half) * m):
             highs[k] = max(highs[k], upper[k])
             lows[k] = min(lows[k], lower[k])
         size = half
-    return within(desk, band)
+
+
+@kernel
+def within(desk: Desk, band: Vector) -> bool:
+    """Whether the extremes of all arms together are within the band on every objective."""
+    highs, lows = desk.highs, desk.lows
+    quiet = True
+    for i in range(band.size):
+        quiet &= highs[i] - lows[i] + SLACK * (abs(highs[i]) + abs(lows[i])) <= band[i]
+    return quiet
 
 
 @kernel
@@ -201,16 +178,6 @@ def keep(arms: Arms, desk: Desk, first: int, end: int, count: int) -> None:
         for i in range(m):
             arms.sums[arm, i] = desk.sums[position * m + i]
             arms.means[arm, i] = desk.sums[position * m + i] / count
-
-
-@kernel
-def whole_passes(arms: Arms, desk: Desk, size: int, fewest: int, passes: int, band: Vector) -> bool:
-    """Commit whole passes if the estimates stay within the band all the time; return whether they do."""
-    add_passes(arms, desk, size, fewest, passes)
-    quiet = spread_within(desk, size, band)
-    if quiet:
-        keep(arms, desk, 0, size, fewest + passes)
-    return quiet
 
 
 @kernel
@@ -256,7 +223,7 @@ def part_of_a_pass(arms: Arms, desk: Desk, ahead: int, span: int, fewest: int, b
 def screened_loop(rules: Rules) -> Callable[[Any, World, np.random.Generator, Desk, int], int]:
     """The loop over stretches for one algorithm: play up to `limit` rounds, return their number.
 
-    The desk must be cleared before a run and kept during it.
+    A desk is kept during a run and may serve the next one.
     """
     observe, finished, quiet_band = rules.observe, rules.finished, rules.quiet_band
     if quiet_band is None:
@@ -265,6 +232,8 @@ def screened_loop(rules: Rules) -> Callable[[Any, World, np.random.Generator, De
     def loop(state: Any, world: World, rng: np.random.Generator, desk: Desk, limit: int) -> int:
         arms, m = state.arms, world.means.shape[1]
         band, reward = np.empty(m), np.empty(m)
+        if arms.told[0] == 0:
+            desk.cursor[0], desk.cursor[1], desk.cursor[2] = 0, 0, FIRST_FILL
         size, fewest, ahead = line_up(arms, desk)
         gather(world, desk, size)
         played, reach, enclosed = 0, size, False
@@ -276,9 +245,12 @@ def screened_loop(rules: Rules) -> Callable[[Any, World, np.random.Generator, De
                 while passes > 1 and not within(desk, band):  # it would not be quiet if it were as wide again
                     passes //= 2
                     quiet_band(state, fewest + passes - 1, band)
-                quiet = whole_passes(arms, desk, size, fewest, passes, band)
-                made = passes * size if quiet else 0
-                reach = 2 * made if quiet else passes * size // 2
+                add_passes(arms, desk, size, fewest, passes)
+                fold(desk, size, m)
+                made, reach = 0, passes * size // 2
+                if within(desk, band):
+                    keep(arms, desk, 0, size, fewest + passes)
+                    made, reach = passes * size, 2 * passes * size
             else:
                 exactly = not enclosed
                 if exactly:
