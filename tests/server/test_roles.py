@@ -58,7 +58,7 @@ def test_every_endpoint_and_every_token(guarded):
         with service.client(token=token) as client:
             for method, path, name in found:
                 where = path.format(
-                    study="no study", trial="0-0", worker="w", arm="a", objective="o"
+                    study="no study", trial="0-0", worker="w", arm="a", objective="o", name="race"
                 ).replace(" ", "%20")
                 body = None if method in ("GET", "DELETE") else {}
                 answer = client.request(method, where, json=body)

@@ -45,7 +45,7 @@ def make_app(rooms: Rooms, tokens: Tokens, hosts: Iterable[str] = (), numbers: b
     )
     app.state.rooms, app.state.tokens = rooms, tokens
     problems.install(app)
-    for router in (insights.look, api.measure, api.decide):
+    for router in (api.look, insights.think, api.measure, api.decide):
         app.include_router(router)
 
     @app.get("/healthz", responses={200: {"model": answers.Health}, **answers.problems_of(421, 503)})

@@ -1,4 +1,4 @@
-"""What a study means: its explanation, forecast, figures and report. They take seconds, so each is made once per state."""
+"""What a study means: explanation, forecast, figures, report; slow to make, so each is made once per state."""
 
 import math
 from collections.abc import Callable
@@ -8,11 +8,13 @@ from fastapi import Query, Request, Response
 from fastapi.responses import JSONResponse
 
 from lexbandits.server.answers import problems
-from lexbandits.server.api import look, rooms_of
+from lexbandits.server.api import rooms_of, router
 from lexbandits.server.bodies import StudyName
 from lexbandits.server.rooms import Room
 from lexbandits.study.errors import ConflictError
 from lexbandits.study.study import Study
+
+think = router("read")
 
 Figure = Literal["intervals", "race", "evidence", "forecast", "pulls", "workers"]
 Runs = Annotated[int, Query(ge=10, le=200)]
@@ -45,7 +47,7 @@ def finite(words: Any) -> Any:
     return None if isinstance(words, float) and not math.isfinite(words) else words
 
 
-@look.get("/{study}/explanation", responses={200: {"model": dict[str, Any]}, **problems(404, 409)})
+@think.get("/{study}/explanation", responses={200: {"model": dict[str, Any]}, **problems(404, 409)})
 def explanation(request: Request, study: StudyName) -> Response:
     """Why each arm left or stays, what the answer may give up, what strained it: numbers and sentences."""
 
@@ -55,29 +57,28 @@ def explanation(request: Request, study: StudyName) -> Response:
     return JSONResponse(_made(rooms_of(request)[study], "explanation", explained))
 
 
-@look.get("/{study}/forecast", responses={200: {"model": dict[str, Any]}, **problems(404, 409)})
+@think.get("/{study}/forecast", responses={200: {"model": dict[str, Any]}, **problems(404, 409)})
 def forecast(request: Request, study: StudyName, runs: Runs = 100) -> Response:
     """How many results are still needed, who is likely to win, what a wider tolerance would save."""
-    words = _made(
-        rooms_of(request)[study],
-        f"forecast {runs}",
-        lambda reader: finite(reader.forecast(runs=runs).as_json()),
-    )
-    return JSONResponse(words)
+
+    def played(reader: Study) -> Any:
+        return finite(reader.forecast(runs=runs).as_json())
+
+    return JSONResponse(_made(rooms_of(request)[study], f"forecast {runs}", played))
 
 
-@look.get("/{study}/figures/{name}", responses={200: {"model": dict[str, Any]}, **problems(404, 409)})
+@think.get("/{study}/figures/{name}", responses={200: {"model": dict[str, Any]}, **problems(404, 409)})
 def figure(request: Request, study: StudyName, name: Figure) -> Response:
     """A figure for plotly.js: SVG traces only."""
     from lexbandits.insight import plot
 
-    text = _made(
-        rooms_of(request)[study], f"figure {name}", lambda reader: getattr(plot, name)(reader).to_json()
-    )
-    return Response(text, media_type="application/json")
+    def drawn(reader: Study) -> Any:
+        return getattr(plot, name)(reader).to_json()
+
+    return Response(_made(rooms_of(request)[study], f"figure {name}", drawn), media_type="application/json")
 
 
-@look.get(
+@think.get(
     "/{study}/report",
     responses={200: {"content": {"text/html": {}, "text/markdown": {}}}, **problems(404, 409)},
     response_class=Response,

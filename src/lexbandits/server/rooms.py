@@ -10,12 +10,13 @@ from typing import Any
 
 from lexbandits.server.tokens import opened
 from lexbandits.server.writer import GatheringJournal
-from lexbandits.study.errors import UnknownStudyError
+from lexbandits.study.errors import StorageBusyError, UnknownStudyError
 from lexbandits.study.sql import SqlStorage
 from lexbandits.study.storage import StudyRow
 from lexbandits.study.study import Study
 
 OPEN = 200  # studies
+PATIENCE = 20.0  # seconds to wait for others who think about the same study
 WRITERS, READERS = 8, 4  # connections to the storage
 
 
@@ -45,9 +46,13 @@ class Room:
 
     @contextmanager
     def thinking(self) -> Iterator[tuple[Study, dict[str, Any]]]:
-        """Another one, for what takes long, and what is known already: who only reads does not wait for it."""
-        with self._thinks:
+        """Another one, for what takes long, and what is known already; who looks does not wait for it."""
+        if not self._thinks.acquire(timeout=PATIENCE):
+            raise StorageBusyError(f"others think about study {self.row.name!r}: try again")
+        try:
             yield self._thinker, self._thoughts
+        finally:
+            self._thinks.release()
 
     @cached_property
     def _thinker(self) -> Study:

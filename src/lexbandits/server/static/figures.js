@@ -170,7 +170,7 @@ export function forecastPanel(model, forecast) {
     const unit = setting === "delta" ? "" : units.get(objective) ?? "";
     return `${objective ?? ""} ${setting === "delta" ? "δ" : setting} ${given(now)} → ${withUnit(given(then), unit)}`.trim();
   };
-  const saved = ({ saves, error }) => Math.abs(saves) <= Math.max(2 * (error ?? 0), 0.5) ? "none" : saves > 0 ? `≈ ${about(saves)} results` : `costs ≈ ${about(-saves)}`;
+  const saved = ({ saves, error }) => saves == null ? "–" : Math.abs(saves) <= Math.max(2 * (error ?? 0), 0.5) ? "none" : saves > 0 ? `≈ ${about(saves)} results` : `costs ≈ ${about(-saves)}`;
   return panel("forecast", "Forecast", `From ${count(forecast.runs)} runs of the rest of the study, drawn from what was measured.`,
     h("div", { class: "fc" },
       h("div", null, h("h3", null, "Who is likely to win"), h("table", { class: "mini" }, h("tbody", null, winners.map(([arm, share]) =>

@@ -11,6 +11,7 @@ import { clockTime, lasting } from "./words.js";
 
 const [OFTEN, SELDOM, HIDDEN, LONGEST] = [2000, 5000, 60_000, 60_000]; // milliseconds between two looks
 const FORECAST_EVERY = 60_000;
+const FORECAST_FROM = 5; // results of an arm; with fewer there is nothing to foretell from
 const OPEN_TRIALS = 100;
 
 const $ = (id) => document.getElementById(id);
@@ -119,17 +120,21 @@ async function lookAtStudy(route) {
     tellNews(state.model, found.content);
     Object.assign(state, { model: modelOf(found.content), tag: found.tag, trials });
   }
-  await lookAhead(route);
+  lookAhead(route);
 }
 
-/** The forecast costs the service something: seldom, and never again once it says that there is none. */
+/** The forecast takes the service seconds: seldom, beside the polls, never again once there is none. */
 async function lookAhead(route) {
-  if (!state.can.forecast || !state.model || state.model.finished || Date.now() - state.forecastAt < FORECAST_EVERY) return;
+  const { can, model, forecastAt } = state;
+  if (!can.forecast || model?.state !== "measuring" || Date.now() - forecastAt < FORECAST_EVERY) return;
+  const known = ({ exit, objectives }) => exit || Object.values(objectives).every(({ results }) => results >= FORECAST_FROM);
+  if (!model.arms.every(known)) return;
   state.forecastAt = Date.now();
   try {
     const found = await request("GET", studyPath(route.study, "forecast"));
     const range = (given) => Array.isArray(given) ? { low: given[0], median: given[1], high: given[2] } : given;
     if (route === state.route) state.forecast = found.results ? { ...found, results: range(found.results) } : null;
+    draw();
   } catch (error) {
     if (error.status === 404) state.can.forecast = false;
     state.forecast = null;
