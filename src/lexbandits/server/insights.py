@@ -1,4 +1,4 @@
-"""What a study means: explanation, forecast, figures, report; slow to make, so each is made once per state."""
+"""What a study means: explanation, forecast, figures, report. Slow, so each is made once per state."""
 
 import math
 from collections.abc import Callable

@@ -165,20 +165,24 @@ export function certificate(model) {
 export function forecastPanel(model, forecast) {
   if (!forecast || model.finished) return null;
   const units = new Map(model.objectives.map(({ name, unit }) => [name, unit]));
-  const winners = Object.entries(forecast.winners).sort((a, z) => z[1] - a[1]).slice(0, 6);
+  const winners = Object.entries(forecast.winners).sort((a, z) => z[1] - a[1]).filter(([, share], i) => share > 0 && i < 6);
   const changed = ({ setting, objective, now, then }) => {
     const unit = setting === "delta" ? "" : units.get(objective) ?? "";
     return `${objective ?? ""} ${setting === "delta" ? "δ" : setting} ${given(now)} → ${withUnit(given(then), unit)}`.trim();
   };
-  const saved = ({ saves, error }) => saves == null ? "–" : Math.abs(saves) <= Math.max(2 * (error ?? 0), 0.5) ? "none" : saves > 0 ? `≈ ${about(saves)} results` : `costs ≈ ${about(-saves)}`;
+  const shows = ({ saves, error }) => saves != null && Math.abs(saves) > Math.max(2 * (error ?? 0), 0.5);
+  const saved = ({ saves }) => saves > 0 ? `≈ ${about(saves)} results` : `costs ≈ ${about(-saves)}`;
+  const relax = (forecast.relax ?? []).filter(shows);
   return panel("forecast", "Forecast", `From ${count(forecast.runs)} runs of the rest of the study, drawn from what was measured.`,
     h("div", { class: "fc" },
       h("div", null, h("h3", null, "Who is likely to win"), h("table", { class: "mini" }, h("tbody", null, winners.map(([arm, share]) =>
         h("tr", { "data-key": arm }, h("th", { scope: "row" }, arm),
           h("td", { class: "grow" }, s("svg", { class: "w", height: 8, "aria-hidden": "true" }, s("rect", { class: "trough", width: "100%", height: 8, rx: 1 }), s("rect", { class: "fillbar", width: `${(100 * share).toFixed(1)}%`, height: 8, rx: 1 }))),
           h("td", { class: "num" }, share > 0 && share < 0.01 ? "< 1\u00a0%" : percent(share))))))),
-      forecast.relax?.length > 0 && h("div", null, h("h3", null, "What more tolerance would save"), h("table", { class: "mini" }, h("tbody", null, forecast.relax.map((change) =>
-        h("tr", null, h("th", { scope: "row" }, changed(change)), h("td", { class: "num" }, saved(change)))))))));
+      forecast.relax?.length > 0 && h("div", null, h("h3", null, "What a wider tolerance or resolution would save"),
+        relax.length > 0 && h("table", { class: "mini" }, h("tbody", null, relax.map((change) =>
+          h("tr", null, h("th", { scope: "row" }, changed(change)), h("td", { class: "num" }, saved(change)))))),
+        relax.length < forecast.relax.length && h("p", { class: "hint" }, relax.length ? "The others: no difference that shows." : "Nothing that shows."))));
 }
 
 export { panel };
