@@ -44,8 +44,9 @@ def desk_for(n_arms: int, n_objectives: int) -> Desk:
     flat = n_arms * n_objectives
     rounds = max(BUFFER // n_objectives, PASSES * n_arms)
     noise, cursor, order = np.empty(rounds * n_objectives), np.zeros(3, np.int64), np.zeros(n_arms, np.int64)
-    values = (np.zeros(flat) for _ in range(5))
-    return Desk(noise, cursor, order, *values, np.zeros(n_objectives), np.zeros(n_objectives))
+    truth, scales, sums, highs, lows = np.zeros((5, flat))
+    top, bottom = np.zeros((2, n_objectives))
+    return Desk(noise, cursor, order, truth, scales, sums, highs, lows, top, bottom)
 
 
 @kernel
