@@ -27,7 +27,7 @@ export function takeToken() {
 }
 
 export const studyPath = (name, ...more) =>
-  ["/api/studies", ...[name, ...more].map((part, i) => i % 2 ? part : encodeURIComponent(part))].join("/");
+  ["/api/studies", ...[name, ...more].map((part, i) => (i % 2 ? part : encodeURIComponent(part)))].join("/");
 
 async function send(method, path, body, headers) {
   const token = sessionStorage.getItem(KEPT);
@@ -37,11 +37,19 @@ async function send(method, path, body, headers) {
   let answer;
   try {
     answer = await fetch(path, {
-      method, headers: sent, cache: "no-store", credentials: "omit", redirect: "error",
-      body: body === undefined ? undefined : JSON.stringify(body), signal: AbortSignal.timeout(PATIENCE),
+      method,
+      headers: sent,
+      cache: "no-store",
+      credentials: "omit",
+      redirect: "error",
+      body: body === undefined ? undefined : JSON.stringify(body),
+      signal: AbortSignal.timeout(PATIENCE),
     });
   } catch (error) {
-    throw new Problem(0, error.name === "TimeoutError" ? "no answer within 30 s" : "the service cannot be reached");
+    throw new Problem(
+      0,
+      error.name === "TimeoutError" ? "no answer within 30 s" : "the service cannot be reached",
+    );
   }
   const date = Date.parse(answer.headers.get("date") ?? "");
   if (!Number.isNaN(date)) clock.ahead = Math.abs(date - Date.now()) < 2000 ? 0 : date - Date.now();
@@ -76,5 +84,7 @@ export async function download(path, name) {
 
 /** A key under which a repeated request is done once. randomUUID exists on secure origins only. */
 export function onceKey() {
-  return [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+  return [...crypto.getRandomValues(new Uint8Array(16))]
+    .map((byte) => byte.toString(16).padStart(2, "0"))
+    .join("");
 }

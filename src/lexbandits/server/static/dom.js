@@ -7,7 +7,9 @@ function fill(element, attributes, children) {
     if (value === true) element.setAttribute(name, "");
     else if (value !== false && value != null) element.setAttribute(name, value);
   }
-  element.append(...children.flat(Infinity).filter((child) => child != null && child !== false && child !== ""));
+  element.append(
+    ...children.flat(Infinity).filter((child) => child != null && child !== false && child !== ""),
+  );
   return element;
 }
 
@@ -28,7 +30,7 @@ export function show(place, ...children) {
   morphChildren(place, wanted);
 }
 
-const keyOf = (node) => node.nodeType === 1 ? node.getAttribute("data-key") : null;
+const keyOf = (node) => (node.nodeType === 1 ? node.getAttribute("data-key") : null);
 
 function alike(a, z) {
   return a.nodeType === z.nodeType && a.nodeName === z.nodeName && keyOf(a) === keyOf(z);

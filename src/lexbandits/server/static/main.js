@@ -1,6 +1,16 @@
 // The page: which view, how often to look, what to say when the service is away.
 
-import { Problem, clock, forgetToken, hasToken, keepToken, poll, request, studyPath, takeToken } from "./api.js";
+import {
+  Problem,
+  clock,
+  forgetToken,
+  hasToken,
+  keepToken,
+  poll,
+  request,
+  studyPath,
+  takeToken,
+} from "./api.js";
 import { actionsFor, closeDialog } from "./actions.js";
 import { b, h, show } from "./dom.js";
 import { listView } from "./list.js";
@@ -16,9 +26,22 @@ const OPEN_TRIALS = 100;
 
 const $ = (id) => document.getElementById(id);
 const state = {
-  route: null, role: null, can: null, filter: "all", pages: 1,
-  list: null, model: null, tag: null, trials: [], forecast: null, forecastAt: 0,
-  trouble: null, failures: 0, since: null, seen: null, nextAt: 0,
+  route: null,
+  role: null,
+  can: null,
+  filter: "all",
+  pages: 1,
+  list: null,
+  model: null,
+  tag: null,
+  trials: [],
+  forecast: null,
+  forecastAt: 0,
+  trouble: null,
+  failures: 0,
+  since: null,
+  seen: null,
+  nextAt: 0,
 };
 let timer = 0;
 let looking = false;
@@ -36,13 +59,27 @@ const routeOf = () => {
 
 function moved() {
   if (location.hash === "#view" && state.route) {
-    history.replaceState(null, "", state.route?.study == null ? "#/" : `#/study/${encodeURIComponent(state.route.study)}`);
+    history.replaceState(
+      null,
+      "",
+      state.route?.study == null ? "#/" : `#/study/${encodeURIComponent(state.route.study)}`,
+    );
     $("view").focus();
     return;
   }
   if (takeToken()) state.role = null;
   const first = state.route === null;
-  Object.assign(state, { route: routeOf(), model: null, tag: null, trials: [], forecast: null, forecastAt: 0, trouble: null, failures: 0, news: null });
+  Object.assign(state, {
+    route: routeOf(),
+    model: null,
+    tag: null,
+    trials: [],
+    forecast: null,
+    forecastAt: 0,
+    trouble: null,
+    failures: 0,
+    news: null,
+  });
   closeDialog();
   draw();
   if (!first) {
@@ -65,10 +102,16 @@ async function refresh() {
   const { route } = state;
   try {
     if (hasToken()) await look(route);
-    if (route === state.route) Object.assign(state, { trouble: null, failures: 0, since: null, seen: Date.now() });
+    if (route === state.route)
+      Object.assign(state, { trouble: null, failures: 0, since: null, seen: Date.now() });
   } catch (error) {
     if (!(error instanceof Problem)) throw error;
-    if (route === state.route) Object.assign(state, { trouble: error, failures: state.failures + 1, since: state.since ?? Date.now() });
+    if (route === state.route)
+      Object.assign(state, {
+        trouble: error,
+        failures: state.failures + 1,
+        since: state.since ?? Date.now(),
+      });
   } finally {
     const again = looking === "again";
     looking = false;
@@ -115,7 +158,10 @@ async function lookAtAll(route) {
 async function lookAtStudy(route) {
   const found = await poll(studyPath(route.study), state.tag);
   if (found && route === state.route) {
-    const trials = found.content.open > 0 ? (await request("GET", `${studyPath(route.study, "trials")}?state=open&limit=${OPEN_TRIALS}`)).trials : [];
+    const trials =
+      found.content.open > 0
+        ? (await request("GET", `${studyPath(route.study, "trials")}?state=open&limit=${OPEN_TRIALS}`)).trials
+        : [];
     if (route !== state.route) return;
     tellNews(state.model, found.content);
     Object.assign(state, { model: modelOf(found.content), tag: found.tag, trials });
@@ -127,13 +173,16 @@ async function lookAtStudy(route) {
 async function lookAhead(route) {
   const { can, model, forecastAt } = state;
   if (!can.forecast || model?.state !== "measuring" || Date.now() - forecastAt < FORECAST_EVERY) return;
-  const known = ({ exit, objectives }) => exit || Object.values(objectives).every(({ results }) => results >= FORECAST_FROM);
+  const known = ({ exit, objectives }) =>
+    exit || Object.values(objectives).every(({ results }) => results >= FORECAST_FROM);
   if (!model.arms.every(known)) return;
   state.forecastAt = Date.now();
   try {
     const found = await request("GET", studyPath(route.study, "forecast"));
-    const range = (given) => Array.isArray(given) ? { low: given[0], median: given[1], high: given[2] } : given;
-    if (route === state.route) state.forecast = found.results ? { ...found, results: range(found.results) } : null;
+    const range = (given) =>
+      Array.isArray(given) ? { low: given[0], median: given[1], high: given[2] } : given;
+    if (route === state.route)
+      state.forecast = found.results ? { ...found, results: range(found.results) } : null;
     draw();
   } catch (error) {
     if (error.status === 404) state.can.forecast = false;
@@ -141,12 +190,19 @@ async function lookAhead(route) {
   }
 }
 
-const news = (text) => { $("news").textContent = text; };
+const news = (text) => {
+  $("news").textContent = text;
+};
 
 /** Say aloud what matters and nothing else: a screen reader must not read every poll. */
 function tellNews(before, after) {
   if (!before) return;
-  if (before.state !== after.state) news(after.answer.certified ? `${after.answer.arm} is the answer, certified.` : `The study is now: ${after.state}.`);
+  if (before.state !== after.state)
+    news(
+      after.answer.certified
+        ? `${after.answer.arm} is the answer, certified.`
+        : `The study is now: ${after.state}.`,
+    );
   else if (before.answer.arm !== after.answer.arm) news(`The answer so far is now ${after.answer.arm}.`);
   else if (before.settling !== after.settling) news(`Now being settled: ${after.settling}.`);
 }
@@ -155,34 +211,100 @@ function tellNews(before, after) {
 
 function draw() {
   const { route, trouble, model, list } = state;
-  document.title = route?.study == null ? "Studies: lexbandits" : `${route.study}${model ? `, ${model.answer.certified ? "certified" : model.state}` : ""}: lexbandits`;
+  document.title =
+    route?.study == null
+      ? "Studies: lexbandits"
+      : `${route.study}${model ? `, ${model.answer.certified ? "certified" : model.state}` : ""}: lexbandits`;
   show($("top"), top());
   show($("notice"), notice());
   if (!hasToken() || trouble?.status === 401) return drawSignIn();
-  if (trouble?.status === 404) return show($("view"), blank("There is no such study.", "It may have been deleted, or its name is another.", h("a", { class: "btn", href: "#/" }, "All studies")));
+  if (trouble?.status === 404)
+    return show(
+      $("view"),
+      blank(
+        "There is no such study.",
+        "It may have been deleted, or its name is another.",
+        h("a", { class: "btn", href: "#/" }, "All studies"),
+      ),
+    );
   if (route.study == null) return list ? show($("view"), listView(list, state.filter)) : drawWaiting();
   return model ? show($("view"), studyView(model, state)) : drawWaiting();
 }
 
-const blank = (title, text, ...more) => h("section", { class: "blank" }, h("h1", { class: "say", tabindex: -1 }, title), h("p", { class: "sub" }, text), h("p", null, more));
+const blank = (title, text, ...more) =>
+  h(
+    "section",
+    { class: "blank" },
+    h("h1", { class: "say", tabindex: -1 }, title),
+    h("p", { class: "sub" }, text),
+    h("p", null, more),
+  );
 
 function drawWaiting() {
   const { trouble } = state;
-  if (trouble) return show($("view"), blank(trouble.status ? "The service refused." : "The service cannot be reached.", `${trouble.message}.`, h("button", { class: "btn", "data-do": "retry" }, "Try again")));
+  if (trouble)
+    return show(
+      $("view"),
+      blank(
+        trouble.status ? "The service refused." : "The service cannot be reached.",
+        `${trouble.message}.`,
+        h("button", { class: "btn", "data-do": "retry" }, "Try again"),
+      ),
+    );
   const bar = (height) => h("div", { class: "bone", style: `height:${height}px` });
-  return show($("view"), h("section", { "aria-busy": "true", class: "waiting" }, h("h1", { class: "unseen", tabindex: -1 }, "Loading"), bar(60), bar(72), bar(380), bar(220)));
+  return show(
+    $("view"),
+    h(
+      "section",
+      { "aria-busy": "true", class: "waiting" },
+      h("h1", { class: "unseen", tabindex: -1 }, "Loading"),
+      bar(60),
+      bar(72),
+      bar(380),
+      bar(220),
+    ),
+  );
 }
 
 function drawSignIn() {
   const refused = state.trouble?.status === 401 && hasToken();
   const place = $("view");
   if (!place.querySelector("#signin")) {
-    place.replaceChildren(h("section", { class: "blank" }, h("h1", { class: "say", tabindex: -1 }, "Which token do you have?"),
-      h("p", { class: "sub" }, "The address that lexbandits serve prints at its start has one in it. Otherwise an administrator makes one: ", h("code", null, "lexbandits token create NAME --role read"), "."),
-      h("form", { id: "signin" }, h("div", { class: "field" }, h("label", { for: "token" }, "Token"),
-        h("input", { id: "token", name: "token", type: "password", autocomplete: "off", spellcheck: "false", "aria-describedby": "token-alert", placeholder: "lb_…" })),
-      h("p", { class: "alert", role: "alert", id: "token-alert" }), h("button", { class: "btn pri" }, "Open"),
-      h("p", { class: "hint" }, "It is kept in this tab until you close it."))));
+    place.replaceChildren(
+      h(
+        "section",
+        { class: "blank" },
+        h("h1", { class: "say", tabindex: -1 }, "Which token do you have?"),
+        h(
+          "p",
+          { class: "sub" },
+          "The address that lexbandits serve prints at its start has one in it. Otherwise an administrator makes one: ",
+          h("code", null, "lexbandits token create NAME --role read"),
+          ".",
+        ),
+        h(
+          "form",
+          { id: "signin" },
+          h(
+            "div",
+            { class: "field" },
+            h("label", { for: "token" }, "Token"),
+            h("input", {
+              id: "token",
+              name: "token",
+              type: "password",
+              autocomplete: "off",
+              spellcheck: "false",
+              "aria-describedby": "token-alert",
+              placeholder: "lb_…",
+            }),
+          ),
+          h("p", { class: "alert", role: "alert", id: "token-alert" }),
+          h("button", { class: "btn pri" }, "Open"),
+          h("p", { class: "hint" }, "It is kept in this tab until you close it."),
+        ),
+      ),
+    );
   }
   if (refused) {
     $("token-alert").textContent = "This token is not known here, or it was revoked.";
@@ -192,29 +314,81 @@ function drawSignIn() {
 
 function top() {
   const { route, model, role, trouble } = state;
-  const live = !hasToken() ? null : trouble ? h("span", { class: "warnt" }, warning(), "Not connected")
-    : model?.finished ? `Ended ${clockTime(model.changed)}` : [h("span", { class: "pulse", "aria-hidden": "true" }), "Live", h("span", { class: "hide" }, model ? `, changed ${lasting(Date.now() + clock.ahead - Date.parse(model.changed))} ago` : "")];
-  return h("nav", { class: "wrap", "aria-label": "Where you are" }, h("a", { href: "#/" }, b("lexbandits")), h("span", { "aria-hidden": "true" }, "/"),
+  const live = !hasToken()
+    ? null
+    : trouble
+      ? h("span", { class: "warnt" }, warning(), "Not connected")
+      : model?.finished
+        ? `Ended ${clockTime(model.changed)}`
+        : [
+            h("span", { class: "pulse", "aria-hidden": "true" }),
+            "Live",
+            h(
+              "span",
+              { class: "hide" },
+              model ? `, changed ${lasting(Date.now() + clock.ahead - Date.parse(model.changed))} ago` : "",
+            ),
+          ];
+  return h(
+    "nav",
+    { class: "wrap", "aria-label": "Where you are" },
+    h("a", { href: "#/" }, b("lexbandits")),
+    h("span", { "aria-hidden": "true" }, "/"),
     h("a", { href: "#/", "aria-current": route?.study == null ? "page" : null }, "Studies"),
-    route?.study != null && [h("span", { "aria-hidden": "true" }, "/"), h("b", { class: "here", "aria-current": "page" }, route.study)],
-    h("span", { class: "sp" }), h("span", { class: "live" }, live),
-    role && hasToken() && h("span", { class: "who" }, `${role} access`, h("button", { class: "link", "data-do": "leave" }, "Leave")));
+    route?.study != null && [
+      h("span", { "aria-hidden": "true" }, "/"),
+      h("b", { class: "here", "aria-current": "page" }, route.study),
+    ],
+    h("span", { class: "sp" }),
+    h("span", { class: "live" }, live),
+    role &&
+      hasToken() &&
+      h(
+        "span",
+        { class: "who" },
+        `${role} access`,
+        h("button", { class: "link", "data-do": "leave" }, "Leave"),
+      ),
+  );
 }
 
 function notice() {
   const { trouble, since, model, list, seen } = state;
   if (!trouble || trouble.status === 401 || trouble.status === 404 || !(model || list)) return null;
-  const what = trouble.status ? `The service refused: ${trouble.message}.` : `Not connected for ${lasting(Date.now() - since)}: ${trouble.message}.`;
-  return h("div", { class: "notice", role: "alert" }, h("div", { class: "wrap" }, warning(), h("span", null, `${what} What you see is from ${seen ? clockTime(seen) : "before"}.`), h("button", { class: "btn sm", "data-do": "retry" }, "Try now")));
+  const what = trouble.status
+    ? `The service refused: ${trouble.message}.`
+    : `Not connected for ${lasting(Date.now() - since)}: ${trouble.message}.`;
+  return h(
+    "div",
+    { class: "notice", role: "alert" },
+    h(
+      "div",
+      { class: "wrap" },
+      warning(),
+      h("span", null, `${what} What you see is from ${seen ? clockTime(seen) : "before"}.`),
+      h("button", { class: "btn sm", "data-do": "retry" }, "Try now"),
+    ),
+  );
 }
 
 // --- what people do here
 
 const here = {
   retry: () => refresh(),
-  filter: ({ filter }) => { state.filter = filter; draw(); },
-  "more-studies": () => { state.pages += 1; refresh(); },
-  leave: () => { forgetToken(); Object.assign(state, { role: null, model: null, list: null, tag: null }); draw(); $("token")?.focus(); },
+  filter: ({ filter }) => {
+    state.filter = filter;
+    draw();
+  },
+  "more-studies": () => {
+    state.pages += 1;
+    refresh();
+  },
+  leave: () => {
+    forgetToken();
+    Object.assign(state, { role: null, model: null, list: null, tag: null });
+    draw();
+    $("token")?.focus();
+  },
 };
 const actions = actionsFor(state, news, refresh);
 
@@ -241,8 +415,12 @@ document.addEventListener("submit", (event) => {
   show($("view"));
   refresh();
 });
-document.addEventListener("visibilitychange", () => { if (!document.hidden) refresh(); });
+document.addEventListener("visibilitychange", () => {
+  if (!document.hidden) refresh();
+});
 addEventListener("online", refresh);
 addEventListener("hashchange", moved);
-setInterval(() => { if (!document.hidden && state.model && hasToken()) draw(); }, 5000); // times pass without a change
+setInterval(() => {
+  if (!document.hidden && state.model && hasToken()) draw();
+}, 5000); // times pass without a change
 moved();

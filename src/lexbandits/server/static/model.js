@@ -4,12 +4,18 @@ import { digitsOf, given, inWords, number, withUnit } from "./words.js";
 
 export function modelOf(summary) {
   const ended = summary.state === "finished" && summary.answer.reason.startsWith("ended by hand");
-  const objectives = summary.objectives.map((objective, index) => prepared(objective, index, summary.arms, ended));
+  const objectives = summary.objectives.map((objective, index) =>
+    prepared(objective, index, summary.arms, ended),
+  );
   const at = new Map(objectives.map((objective) => [objective.name, objective]));
   const finished = summary.state === "finished";
   const shown = finished ? summary.answer.certificate : summary.differences;
-  const arms = summary.arms.map((arm) => ({ ...arm, exit: exitOf(arm, summary, at, shown), ties: isClose(arm, shown) }));
-  const rank = (arm) => arm.state === "answer" ? -1 : arm.exit ? objectives.length - arm.exit.at : 0;
+  const arms = summary.arms.map((arm) => ({
+    ...arm,
+    exit: exitOf(arm, summary, at, shown),
+    ties: isClose(arm, shown),
+  }));
+  const rank = (arm) => (arm.state === "answer" ? -1 : arm.exit ? objectives.length - arm.exit.at : 0);
   arms.sort((a, z) => rank(a) - rank(z) || (z.exit?.after ?? 0) - (a.exit?.after ?? 0));
   for (const objective of objectives) place(objective, arms);
   return { ...summary, objectives, arms, finished, shown, settlingNow: at.get(summary.settling) ?? null };
@@ -17,10 +23,15 @@ export function modelOf(summary) {
 
 function prepared(objective, index, arms, ended) {
   const means = arms.map((arm) => Math.abs(arm.objectives[objective.name].mean ?? 0));
-  const digits = digitsOf(objective.tolerance, objective.resolution) ?? Math.max(0, 3 - Math.ceil(Math.log10(Math.max(...means, 1))));
+  const digits =
+    digitsOf(objective.tolerance, objective.resolution) ??
+    Math.max(0, 3 - Math.ceil(Math.log10(Math.max(...means, 1))));
   const smaller = objective.direction === "minimize";
   return {
-    ...objective, index, digits, smaller,
+    ...objective,
+    index,
+    digits,
+    smaller,
     state: ended ? "unclaimed" : objective.state,
     isTarget: objective.target != null,
     text: (value) => number(value, digits),
@@ -36,7 +47,10 @@ function ruleOf(objective, smaller) {
     return ["guardrail", `${smaller ? "at most" : "at least"} ${unit(objective.target)}${slack}`];
   }
   const what = [objective.unit, smaller ? "lower is better" : "higher is better"].filter(Boolean).join(", ");
-  return [what, objective.tolerance > 0 ? `${unit(objective.tolerance)} does not matter` : "every difference matters"];
+  return [
+    what,
+    objective.tolerance > 0 ? `${unit(objective.tolerance)} does not matter` : "every difference matters",
+  ];
 }
 
 // --- where an arm's way ends
@@ -53,7 +67,12 @@ function exitOf(arm, summary, at, shown) {
   const last = rows.find((row) => /^(beats|beaten|misses)/.test(row.verdict));
   if (!last) return null;
   const objective = at.get(last.objective);
-  return { at: objective.index, kind: "out", after: null, why: certifiedWords(last, objective, summary.answer.arm, arm) };
+  return {
+    at: objective.index,
+    kind: "out",
+    after: null,
+    why: certifiedWords(last, objective, summary.answer.arm, arm),
+  };
 }
 
 /** Whether nothing that matters lies between an arm and the answer, on any objective. */
@@ -105,7 +124,8 @@ function place(objective, arms) {
 
 /** What does not matter, seen from the best; or what meets the target. An end that is open is infinite. */
 function bandOf(objective, arms) {
-  if (objective.isTarget) return objective.smaller ? [-Infinity, objective.target] : [objective.target, Infinity];
+  if (objective.isTarget)
+    return objective.smaller ? [-Infinity, objective.target] : [objective.target, Infinity];
   const means = arms.map((arm) => arm.objectives[objective.name].mean).filter((mean) => mean != null);
   if (!means.length || !(objective.tolerance > 0)) return null;
   const best = objective.smaller ? Math.min(...means) : Math.max(...means);
@@ -120,7 +140,8 @@ export function axisOf(low, high, most, before = 0.04, after = before) {
   const power = 10 ** Math.floor(Math.log10(width / most));
   const step = [1, 2, 5, 10, 20].map((factor) => factor * power).find((each) => inside(each) <= most);
   const ticks = [];
-  for (let tick = Math.ceil(from / step) * step; tick <= to && ticks.length < 12; tick += step) ticks.push(tick);
+  for (let tick = Math.ceil(from / step) * step; tick <= to && ticks.length < 12; tick += step)
+    ticks.push(tick);
   const digits = Math.max(0, -Math.floor(Math.log10(step) + 1e-9));
   const share = (value) => Math.min(100, Math.max(0, (100 * (value - from)) / (to - from)));
   return { from, to, ticks, digits, share, x: (value) => `${share(value).toFixed(2)}%` };

@@ -3,7 +3,21 @@
 import { clock } from "./api.js";
 
 const THIN = "\u00a0"; // a unit never stands on a line of its own
-const SMALL = ["no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"];
+const SMALL = [
+  "no",
+  "one",
+  "two",
+  "three",
+  "four",
+  "five",
+  "six",
+  "seven",
+  "eight",
+  "nine",
+  "ten",
+  "eleven",
+  "twelve",
+];
 
 const formats = new Map();
 function format(digits) {
@@ -25,11 +39,11 @@ export function number(value, digits = 0) {
 }
 
 export const count = (value) => number(value, 0);
-export const withUnit = (text, unit) => unit ? `${text}${THIN}${unit}` : text;
+export const withUnit = (text, unit) => (unit ? `${text}${THIN}${unit}` : text);
 export const percent = (share) => `${Number((100 * share).toPrecision(2))}${THIN}%`;
 export const inWords = (n) => SMALL[n] ?? count(n);
 export const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1);
-export const plural = (n, one, many = `${one}s`) => n === 1 ? one : many;
+export const plural = (n, one, many = `${one}s`) => (n === 1 ? one : many);
 
 /** As a person would write a number that was given: no digits that say nothing. */
 export const given = (value) => minus(String(Number(value.toPrecision(6))));
@@ -38,7 +52,9 @@ export function span(low, high, digits) {
   if (low == null && high == null) return "not known yet";
   if (low == null) return `up to ${number(high, digits)}`;
   if (high == null) return `from ${number(low, digits)}`;
-  return low < 0 ? `${number(low, digits)} to ${number(high, digits)}` : `${number(low, digits)}–${number(high, digits)}`;
+  return low < 0
+    ? `${number(low, digits)} to ${number(high, digits)}`
+    : `${number(low, digits)}–${number(high, digits)}`;
 }
 
 /** One more digit than what matters has. */
@@ -64,7 +80,7 @@ export function lasting(milliseconds) {
   return `${Math.round(seconds / 86400)}${THIN}days`;
 }
 
-export const ago = (iso) => iso ? `${lasting(now() - Date.parse(iso))} ago` : "never";
+export const ago = (iso) => (iso ? `${lasting(now() - Date.parse(iso))} ago` : "never");
 
 export function clockTime(iso) {
   const time = new Date(iso);
@@ -73,5 +89,8 @@ export function clockTime(iso) {
   return `${time.toLocaleDateString("en-GB", { day: "numeric", month: "short" })} ${hours}`;
 }
 
-export const leaseWords = (lease) => lease.replace(/^(\d+(?:\.\d+)?)([a-z]+)$/, (_, n, unit) =>
-  `${n}${THIN}${{ m: "min", d: n === "1" ? "day" : "days" }[unit] ?? unit}`);
+export const leaseWords = (lease) =>
+  lease.replace(
+    /^(\d+(?:\.\d+)?)([a-z]+)$/,
+    (_, n, unit) => `${n}${THIN}${{ m: "min", d: n === "1" ? "day" : "days" }[unit] ?? unit}`,
+  );
