@@ -12,10 +12,7 @@ from urllib.parse import quote
 import pytest
 from asked import MODELS, ask, make
 
-import test_report
 from conftest import until
-
-browser = test_report.browser
 
 EVIL = "<img src=x onerror=alert(1)>"
 WIDTHS = {"desktop": (1280, 900), "phone": (360, 740)}
