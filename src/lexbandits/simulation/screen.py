@@ -44,8 +44,7 @@ def desk_for(n_arms: int, n_objectives: int) -> Desk:
     flat = n_arms * n_objectives
     rounds = max(BUFFER // n_objectives, PASSES * n_arms)
     noise, cursor, order = np.empty(rounds * n_objectives), np.zeros(3, np.int64), np.zeros(n_arms, np.int64)
-    values = (np.zeros(flat) for _ in range(5))
-    return Desk(noise, cursor, order, *values, np.zeros(n_objectives), np.zeros(n_objectives))
+    return Desk(noise, cursor, order, *map(np.zeros, (*[flat] * 5, n_objectives, n_objectives)))
 
 
 @kernel
