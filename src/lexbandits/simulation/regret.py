@@ -46,7 +46,8 @@ def rebuild(left: Counts, checkpoints: Counts, rates: Vector, curve: Vector) -> 
                 if span > 0 and here[arm] and pulls[arm] == fewest:
                     pulls[arm] += 1
                     span -= 1
-            in_turn(here, span, pulls)
+            if span > 0:
+                in_turn(here, span, pulls)
             rounds = until
         for i in range(m):
             total = 0.0
