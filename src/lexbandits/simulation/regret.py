@@ -5,6 +5,7 @@ import numpy as np
 from lexbandits.arrays import Counts, Vector
 from lexbandits.checks import one_of
 from lexbandits.jit import kernel
+from lexbandits.simulation.sums import in_turn
 from lexbandits.world.instance import Instance
 
 
@@ -27,32 +28,26 @@ def rebuild(left: Counts, checkpoints: Counts, rates: Vector, curve: Vector) -> 
     the fewest pulls, the lowest index if several. O(K) per elimination and checkpoint.
     """
     n_arms, m = rates.shape
-    pulls = np.zeros(n_arms, np.int64)
+    pulls, here = np.zeros(n_arms, np.int64), np.zeros(n_arms, np.int64)
     rounds = 0
     for c in range(checkpoints.size):
         while rounds < checkpoints[c]:
             until = checkpoints[c]
-            available = 0
             fewest = -1
             for arm in range(n_arms):
-                if left[arm] == 0 or left[arm] > rounds:
-                    available += 1
+                here[arm] = left[arm] == 0 or left[arm] > rounds
+                if here[arm]:
                     if left[arm] != 0 and left[arm] < until:
                         until = left[arm]
                     if fewest < 0 or pulls[arm] < fewest:
                         fewest = pulls[arm]
             span = until - rounds
             for arm in range(n_arms):  # finish the sweep that is under way
-                if span > 0 and (left[arm] == 0 or left[arm] > rounds) and pulls[arm] == fewest:
+                if span > 0 and here[arm] and pulls[arm] == fewest:
                     pulls[arm] += 1
                     span -= 1
-            more, rest = span // available, span % available
-            for arm in range(n_arms):
-                if left[arm] == 0 or left[arm] > rounds:
-                    pulls[arm] += more
-                    if rest > 0:
-                        pulls[arm] += 1
-                        rest -= 1
+            if span > 0:
+                in_turn(here, span, pulls)
             rounds = until
         for i in range(m):
             total = 0.0

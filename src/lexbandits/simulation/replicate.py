@@ -69,22 +69,21 @@ def replicate(
     advance, anew = engine(policy, instance), renewal(policy)
     checkpoints = recording_rounds(policy, horizon)
     runs = Runs.blank(np.arange(first, first + count), policy.n_arms, checkpoints.size)
-    for row, replication in enumerate(range(first, first + count)):
-        run, rng = anew(), stream(seed, replication)
-        run.start_run(seed, replication)
+    # made one after the other they take a third of what each would take between two runs
+    streams = [stream(seed, replication) for replication in range(first, first + count)]
+    for row, rng in enumerate(streams):
+        run = anew()
+        run.start_run(seed, first + row)
         tally = Tally(checkpoints, runs.pulls[row], runs.pulls_at[row])
-        rounds = 0
-        while rounds < horizon and not run.finished:
+        rounds, finished = 0, run.finished
+        while rounds < horizon and not finished:
             if cancelled():
                 raise InterruptedError("the sweep was cancelled")
             rounds += advance(run, rng, rounds, horizon, tally)
-        arms = run.state.arms
-        runs.rounds[row], runs.stopped[row], runs.recommendation[row] = (
-            rounds,
-            run.finished,
-            run.recommendation,
-        )
-        runs.active[row], runs.left[row] = arms.active, arms.left
+            finished = run.finished
+        runs.rounds[row], runs.stopped[row] = rounds, finished
+        runs.recommendation[row] = run.recommendation
+        runs.active[row], runs.left[row] = run.state.arms.active, run.state.arms.left
     return runs
 
 
@@ -145,7 +144,8 @@ def engine(policy: Policy, instance: Instance) -> Advance:
     Working arrays belong to the engine: one for each thread.
     """
     if noise_stream(policy, instance) == SUMS:
-        return _by_sums(policy, instance)
+        loop, drawn = sum_loop(policy.rules), world(instance)
+        return lambda run, rng, rounds, horizon, tally: loop(run.state, drawn, rng, rounds, horizon, tally)
     if policy.round_robin and policy.rules.quiet_band is not None and _gaussian(instance):
         return _screened(policy, instance)
     return partial(_by_pulls, instance)
@@ -163,15 +163,6 @@ def _screened(policy: Policy, instance: Instance) -> Advance:
         made = loop(run.state, drawn, rng, desk, min(CALL, horizon - rounds))
         tally.pulls[:] = run.state.arms.pulls
         return made
-
-    return advance
-
-
-def _by_sums(policy: Policy, instance: Instance) -> Advance:
-    loop, drawn = sum_loop(policy.rules), world(instance)
-
-    def advance(run: Policy, rng: np.random.Generator, rounds: int, horizon: int, tally: Tally) -> int:
-        return loop(run.state, drawn, rng, rounds, horizon, tally)
 
     return advance
 

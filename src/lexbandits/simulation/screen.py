@@ -90,8 +90,10 @@ def refill(world: World, rng: np.random.Generator, desk: Desk, least: int) -> No
     for k in range(fresh.size):
         fresh[k] = rng.standard_normal()
     if world.kind == CORRELATED:
+        normals = np.empty(m)
         for start in range(left, end, m):
-            correlate(world.root, noise[start : start + m].copy(), noise[start : start + m])
+            normals[:] = noise[start : start + m]
+            correlate(world.root, normals, noise[start : start + m])
     cursor[0] = 0
     cursor[1] = end
     cursor[2] = min(noise.size, 2 * end)

@@ -23,7 +23,7 @@ class Tally(NamedTuple):
 
 @kernel
 def in_turn(counts: Counts, rounds: int, pulls: Counts) -> None:
-    """Add to `pulls` those of the first `rounds` rounds in which the arms of `counts` take turns."""
+    """Add to `pulls` those of `rounds` rounds in which the arms with a positive count take turns."""
     arms = 0
     for arm in range(counts.size):
         arms += counts[arm] > 0
