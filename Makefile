@@ -11,11 +11,11 @@ INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 paper: $(READY)  ## reproduce the paper: results/paper/report.html
 	$(BIN)/lexbandits paper --out results/paper
 
-test: $(READY) browser database  ## all tests but the long ones, compiled; then a short run of the kernels interpreted
+test: $(READY) .venv-fuzz/.ready browser database  ## all tests but the long ones, compiled; then a short run of the kernels interpreted
 	$(BIN)/python -m pytest -m "not slow"
 	LEXBANDITS_JIT=0 $(BIN)/python -m pytest -q -m interpreted
 
-test-slow: $(READY) database  ## error rates over thousands of seeds, workers killed for long
+test-slow: $(READY) .venv-fuzz/.ready database  ## error rates over thousands of seeds, workers killed for long
 	$(BIN)/python -m pytest -m slow
 
 check: $(READY)  ## format, lint, types, layers
@@ -48,12 +48,18 @@ $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "lexbandits needs Python 3.11 or newer")'
 	$(PYTHON) -m venv --clear $(VENV)
 	$(INSTALL) --upgrade "pip>=25.1"
-	$(INSTALL) --constraint constraints.txt --editable ".[dask,ray,live,postgres,parquet,plot]" --group dev
+	$(INSTALL) --constraint constraints.txt --editable ".[dask,ray,live,postgres,parquet,plot,serve]" --group dev
 	touch $@
 
 .venv-bench/.ready: benchmarks/peers.txt
 	$(PYTHON) -m venv --clear .venv-bench
 	.venv-bench/bin/python -m pip install --quiet --disable-pip-version-check --requirement $<
+	touch $@
+
+# The service is tried out by a fuzzer, apart since its pytest plugin would load with every test.
+.venv-fuzz/.ready: tests/server/fuzzer.txt
+	$(PYTHON) -m venv --clear .venv-fuzz
+	.venv-fuzz/bin/python -m pip install --quiet --disable-pip-version-check --requirement $<
 	touch $@
 
 # The report is looked at in a real browser: Debian's Chromium, installed where that is possible.
@@ -74,4 +80,4 @@ database:
 	fi
 
 clean:
-	rm -rf $(VENV) .venv-bench results .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) .venv-bench .venv-fuzz results .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

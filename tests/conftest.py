@@ -1,4 +1,7 @@
-"""Hypothesis draws the same examples every time, for everyone; and one sweep serves many tests."""
+"""Hypothesis draws the same examples every time; one sweep and one browser serve many tests."""
+
+import os
+import shutil
 
 import pytest
 from hypothesis import settings
@@ -14,3 +17,25 @@ settings.load_profile("repeatable")
 def reference():
     """150 replications of every shared cell; nobody changes it."""
     return lb.sweep(cells(), replications=150, seed=4)
+
+
+FLAGS = [
+    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+    "--disable-background-networking", "--disable-component-update", "--disable-sync",
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def browser():
+    """Debian's Chromium."""
+    chromium = shutil.which("chromium")
+    if chromium is None:
+        if os.environ.get("CI") == "true":
+            pytest.fail("no chromium: in CI pages must be looked at (make browser installs it)")
+        pytest.skip("no chromium here: make browser installs it")
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as play:
+        launched = play.chromium.launch(executable_path=chromium, args=FLAGS)
+        yield launched
+        launched.close()

@@ -1,7 +1,5 @@
 """The report in a real browser: offline, on a phone, without errors."""
 
-import os
-import shutil
 from pathlib import Path
 
 import pandas as pd
@@ -9,10 +7,6 @@ import pytest
 
 from lexbandits.reproduction import paper, regret, report
 
-FLAGS = [
-    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
-    "--disable-background-networking", "--disable-component-update", "--disable-sync",
-]  # fmt: skip
 ALL = tuple(paper.SECTIONS.values())
 CLAIMS = [claim for section in ALL for claim in section.CLAIMS]
 COMMAND = "lexbandits paper --out results/paper --replications 2"
@@ -26,21 +20,6 @@ def folder(tmp_path_factory):
     verdicts = paper.verdicts(tables, ALL, COMMAND)
     report.write(out, ALL, tables=tables, verdicts=verdicts, settings=paper.settings(2), command=COMMAND)
     return out
-
-
-@pytest.fixture(scope="module")
-def browser():
-    chromium = shutil.which("chromium")
-    if chromium is None:
-        if os.environ.get("CI") == "true":
-            pytest.fail("no chromium: in CI the report must be looked at (make browser installs it)")
-        pytest.skip("no chromium here: make browser installs it")
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as play:
-        launched = play.chromium.launch(executable_path=chromium, args=FLAGS)
-        yield launched
-        launched.close()
 
 
 @pytest.fixture(params=[(1280, 900), (360, 740)], ids=["desktop", "phone"])

@@ -9,7 +9,7 @@ import lexbandits as lb
 from lexbandits.arrays import Vector
 from lexbandits.policies.policy import Policy
 from lexbandits.simulation.replicate import replicate
-from lexbandits.simulation.screen import FIRST_FILL, clear, desk_for, screened_loop
+from lexbandits.simulation.screen import desk_for, screened_loop
 from lexbandits.simulation.trajectory import play, prepared
 from lexbandits.world.noise import stream, world
 from tapes import outputs
@@ -113,10 +113,6 @@ def test_a_desk_serves_run_after_run():
         run = lb.simulate(policy, instance, horizon=10**5, seed=5, replication=replication)
         assert run.rounds == many.rounds[replication]
         assert np.array_equal(np.bincount(run.arms, minlength=10), many.pulls[replication])
-    desk = desk_for(3, 2)
-    desk.cursor[:] = 5, 9, 99
-    clear(desk)
-    assert desk.cursor.tolist() == [0, 0, FIRST_FILL]
 
 
 def test_a_policy_without_a_band_is_refused():

@@ -150,7 +150,7 @@ def test_another_sweeps_folder_is_refused(tmp_path):
         lb.sweep([lb.Cell("in", lexelim_out(), PAPER, 10**6)], replications=1, seed=4, out=tmp_path)
     manifest = json.loads((tmp_path / "manifest.json").read_text())
     (tmp_path / "manifest.json").write_text(json.dumps({**manifest, "version": "0.0.1"}))
-    with pytest.raises(ValueError, match=r'version is "0\.0\.1" there'):
+    with pytest.raises(ValueError, match=r"version is '0\.0\.1' there"):
         lb.sweep(cells()[:1], replications=1, seed=4, out=tmp_path)
     (tmp_path / "manifest.json").write_text("{")
     with pytest.raises(ValueError, match="not the manifest"):

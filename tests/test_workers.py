@@ -52,7 +52,7 @@ def test_a_ray_cluster(tmp_path):
 
 def test_progress_is_shown(capsys):
     lb.sweep(cells()[:1], replications=3, progress=True)
-    assert "3/3 replications" in capsys.readouterr().out
+    assert "3/3 replications" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("backend", ["dask", "dask:tcp://localhost:1", "ray"])

@@ -5,6 +5,7 @@ A setting's name decides its check, in every policy alike: `checked_settings`.
 
 import math
 import operator
+import reprlib
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -208,6 +209,24 @@ def checked_settings(n_arms: int, n_objectives: int, **given: Any) -> dict[str, 
         if name in given:
             given[name] = check(name, given[name], n_arms, n_objectives)
     return {"n_arms": n_arms, "n_objectives": n_objectives, **given}
+
+
+# --- what was written down before
+
+
+def difference(there: Any, here: Any, where: str = "") -> str | None:
+    """Where two values made of dicts and lists differ, in words; None if they do not."""
+    if isinstance(there, dict) and isinstance(here, dict):
+        for key in {**there, **here}:
+            found = difference(there.get(key), here.get(key), f"{where}.{key}" if where else key)
+            if found:
+                return found
+        return None
+    if isinstance(there, list) and isinstance(here, list) and len(there) == len(here):
+        pairs = enumerate(zip(there, here, strict=True))
+        found_in = (difference(*pair, f"{where}[{index}]") for index, pair in pairs)
+        return next(filter(None, found_in), None)
+    return None if there == here else f"{where} is {reprlib.repr(there)} there and {reprlib.repr(here)} here"
 
 
 # --- what a policy is told

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from lexbandits import __version__
-from lexbandits.commands import insight as insight
-from lexbandits.commands import run, study, terminal
+from lexbandits.commands import insight, run, service, terminal
 from lexbandits.commands.terminal import print_table
 
 if TYPE_CHECKING:
@@ -15,9 +14,11 @@ if TYPE_CHECKING:
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 
-app.add_typer(study.app, name="study")
+app.add_typer(insight.app, name="study")  # all of `study`, and what `insight` adds to it
+app.add_typer(service.token, name="token")
 command = terminal.command(app)
 command(run.run)
+command(service.serve)
 
 Jobs = Annotated[int, typer.Option(help="Threads; -1 for one per core.")]
 Out = Annotated[Path, typer.Option(help="Where everything goes; started again, it goes on where it was.")]

@@ -373,6 +373,7 @@ def test_explain_forecast_and_report(made):
     assert said("study", "explain", "models", "small")["standing"] == "left"
     assert "large is the answer" in run("study", "explain", "models").stdout
     assert said("study", "report", "models", "out.md") == {"path": "out.md"}
+    assert said("study", "report", "models", "--format", "md") == {"path": "models.md"}
     run("study", "report", "models")
     assert "<html" in (made / "models.html").read_text()
     error(2, "UnknownStudyError", "study", "explain", "nothing")

@@ -118,7 +118,7 @@ def test_a_million_events_open_in_seconds(tmp_path):
         events.append(Event(2 * number + 2, "asked", number, arm, asked, 1e9, "w"))
         events.append(Event(2 * number + 3, "told", number, arm, told, 1e9, "w"))
     with study._journal.storage.transaction(1) as transaction:
-        transaction.write(events, [], [], None)
+        transaction.write(events, [], [], [])
     del events
     for limit in (6, 1):
         start = time.process_time()
@@ -135,7 +135,7 @@ def test_journals_of_earlier_versions_open(path, storage):
     events = [Event(**json.loads(line)) for line in path.read_text().splitlines()]
     row, _ = storage.create("old", "", events[0].payload)
     with storage.transaction(row.id) as transaction:
-        transaction.write(events[1:], [], [], None)
+        transaction.write(events[1:], [], [], [])
     study = lb.open_study("old", storage)
     assert study.verify().problems == ()
     recorded = [event.payload for event in events if event.kind == "finished"][-1]

@@ -9,7 +9,8 @@ import typer
 
 from lexbandits.commands import terminal
 from lexbandits.commands.storage import DEFAULT, Where, opened
-from lexbandits.commands.study import Name, app
+from lexbandits.commands.study import Name
+from lexbandits.commands.study import app as app
 from lexbandits.commands.terminal import AsJson, print_json
 
 
@@ -69,10 +70,12 @@ def report(
     name: Name,
     path: Annotated[Path | None, typer.Argument(help="A file.html or file.md. [NAME.html]")] = None,
     storage: Annotated[str, Where] = DEFAULT,
+    format: Annotated[str | None, typer.Option(help="html or md. [by the file's name]")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Write one file that a stranger can check the answer from."""
-    written = opened(name, storage, reads=True).report(path or Path(f"{name.replace('/', '-')}.html"))
+    place = path or Path(f"{name.replace('/', '-')}.{format or 'html'}")
+    written = opened(name, storage, reads=True).report(place, format=format)
     if as_json:
         print_json({"path": str(written)})
     else:

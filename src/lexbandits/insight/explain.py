@@ -1,7 +1,7 @@
 """Why each arm left or stays, what the answer may give up, and what learning cost: one sentence each."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from lexbandits.insight.learning import LearningCost, learning_costs
@@ -95,8 +95,6 @@ class Explanation:
 
     def as_json(self) -> dict[str, Any]:
         """Plain lists and numbers."""
-        from dataclasses import asdict
-
         return asdict(self)
 
 

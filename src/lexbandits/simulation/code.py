@@ -5,7 +5,6 @@ import sys
 import types
 from collections.abc import Iterator
 from fractions import Fraction
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,6 +14,10 @@ UNKNOWN = "cannot be compared"
 PLAIN = (bool, int, float, complex, str, bytes, Fraction, np.generic, type(None), type(...))
 BY_NAME = (types.ModuleType, types.BuiltinFunctionType, np.ufunc)
 HIDDEN = {"__dict__", "__weakref__", "__module__", "__doc__", "__annotations__", "__firstlineno__"}
+MADE_OF = (  # where Python's functions, methods, properties, partials and code objects keep their parts
+    *("__code__", "__defaults__", "__kwdefaults__", "__closure__", "cell_contents", "__func__", "__self__"),
+    *("func", "args", "keywords", "fget", "fset", "co_code", "co_consts", "co_names"),
+)
 
 
 def code_of(thing: Any) -> str | None:
@@ -27,66 +30,49 @@ def code_of(thing: Any) -> str | None:
         return None
     digest = hashlib.blake2b(digest_size=16)
     try:
-        for part in _parts(thing, set()):
+        for part in _parts(thing, {}):
             digest.update(part.encode() + b"\0")
-    except (TypeError, RecursionError):
+    except (TypeError, ValueError, RecursionError):  # a ValueError: an empty cell
         return UNKNOWN
     return digest.hexdigest()
 
 
-def _parts(thing: Any, seen: set[int]) -> Iterator[str]:
+def _parts(thing: Any, seen: dict[int, Any]) -> Iterator[str]:
     """Everything that tells `thing` from another one; a TypeError where something in it has no such form."""
     thing = getattr(thing, "py_func", thing)  # of a kernel
-    match thing:
-        case _ if isinstance(thing, PLAIN):
-            yield f"{type(thing).__name__} {thing!r}"
-        case _ if isinstance(thing, BY_NAME):
-            yield thing.__name__
-        case tuple() | list():
-            yield f"{type(thing).__name__} of {len(thing)}"
-            for part in thing:
-                yield from _parts(part, seen)
-        case dict():
-            yield from _parts(list(thing.items()), seen)
-        case set() | frozenset():
-            yield f"set {sorted(map(repr, thing))}"
-        case np.ndarray() if thing.dtype != object:
-            yield f"array {thing.dtype} {thing.shape} {thing.tobytes().hex()}"
-        case types.CodeType():
-            yield thing.co_code.hex()
-            yield from _parts((thing.co_consts, thing.co_names), seen)
-        case types.MethodType():
-            yield from _parts((thing.__func__, thing.__self__), seen)
-        case partial():
-            yield from _parts((thing.func, thing.args, thing.keywords), seen)
-        case staticmethod() | classmethod():
-            yield from _parts(thing.__func__, seen)
-        case property():
-            yield from _parts((thing.fget, thing.fset), seen)
-        case _ if id(thing) in seen:
-            yield "again"
-        case _:
-            seen.add(id(thing))
-            yield from _function_class_or_object(thing, seen)
+    yield type(thing).__name__
+    if isinstance(thing, PLAIN):
+        yield repr(thing)
+    elif isinstance(thing, BY_NAME):
+        yield thing.__name__
+    elif isinstance(thing, set | frozenset):
+        yield repr(sorted(map(repr, thing)))
+    elif isinstance(thing, np.ndarray) and thing.dtype != object:
+        yield f"{thing.dtype} {thing.shape} {thing.tobytes().hex()}"
+    elif isinstance(thing, tuple | list | dict):
+        yield str(len(thing))
+        for part in thing.items() if isinstance(thing, dict) else thing:
+            yield from _parts(part, seen)
+    elif id(thing) not in seen:
+        seen[id(thing)] = thing  # held, so that no other one gets its id
+        yield from _parts(_inside(thing), seen)
 
 
-def _function_class_or_object(thing: Any, seen: set[int]) -> Iterator[str]:
+def _inside(thing: Any) -> list[Any]:
+    """What a function, a class or another object is made of."""
+    parts = [getattr(thing, name) for name in MADE_OF if hasattr(thing, name)]
     if isinstance(thing, types.FunctionType | type):
-        yield f"{thing.__module__}.{thing.__qualname__}"
+        name = f"{thing.__module__}.{thing.__qualname__}"
         if _installed(thing):
-            return
-    if isinstance(thing, types.FunctionType):
-        yield from _parts((thing.__code__, thing.__defaults__, thing.__kwdefaults__), seen)
-        yield from _parts([cell.cell_contents for cell in thing.__closure__ or ()], seen)
-        yield from _parts(_looked_up(thing), seen)
-    elif isinstance(thing, type):
-        yield from _parts((thing.__bases__, {k: v for k, v in vars(thing).items() if k not in HIDDEN}), seen)
-    elif hasattr(thing, "__dict__"):
-        yield from _parts((type(thing), vars(thing)), seen)
-    elif hasattr(type(thing), "__get__"):  # a field of a named tuple, a slot
-        yield type(thing).__name__
-    else:
+            return [name]
+        if isinstance(thing, type):
+            return [name, thing.__bases__, {k: v for k, v in vars(thing).items() if k not in HIDDEN}]
+        return [name, parts, _looked_up(thing)]
+    if hasattr(thing, "__dict__"):
+        return [type(thing), vars(thing), parts]
+    if not parts and not hasattr(type(thing), "__get__"):  # a field of a named tuple and a slot have one
         raise TypeError(f"{thing!r} cannot be compared with another one")
+    return parts
 
 
 def _looked_up(function: types.FunctionType) -> list[tuple[str, Any]]:

@@ -3,6 +3,7 @@
 import numpy as np
 
 from lexbandits.arrays import Counts, Vector
+from lexbandits.checks import one_of
 from lexbandits.jit import kernel
 from lexbandits.world.instance import Instance
 
@@ -11,10 +12,8 @@ def charges(instance: Instance, kind: str) -> Vector:
     """(K, m) what one pull of each arm adds to the regret."""
     if not isinstance(instance, Instance):
         raise TypeError(f"the instance must be an Instance, got {instance!r}")
-    if kind == "general":
+    if one_of("kind", kind, ("general", "priority")) == "general":
         return np.array(instance.gaps)
-    if kind != "priority":
-        raise ValueError(f'kind must be "general" or "priority", got {kind!r}')
     differs = np.abs(instance.gaps) > instance.tie_tolerance
     first = differs & (np.cumsum(differs, axis=1) == 1)
     return np.where(first, instance.gaps, 0.0)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from lexbandits.arrays import Counts
 from lexbandits.jit import kernel
 from lexbandits.policies.policy import Policy
-from lexbandits.simulation.screen import clear, desk_for, screened_loop
+from lexbandits.simulation.screen import desk_for, screened_loop
 from lexbandits.simulation.sums import Tally, sum_loop
 from lexbandits.simulation.trajectory import CHUNK, check_match, play
 from lexbandits.world.instance import Instance
@@ -40,6 +40,14 @@ class Runs(NamedTuple):
         return type(self)(*(column[which] for column in self))
 
     @classmethod
+    def blank(cls, replication: Counts, n_arms: int, n_checkpoints: int) -> Self:
+        """Nothing has happened in these replications."""
+        n, K = replication.size, n_arms
+        shapes = (n,), (n,), (n,), (n, K), (n, K, 3), (n, K), (n, n_checkpoints, K)
+        kinds = (np.int64, np.bool_, np.int64, np.bool_, np.int64, np.int64, np.int64)
+        return cls(replication, *map(np.zeros, shapes, kinds))
+
+    @classmethod
     def joined(cls, parts: list[Self]) -> Self:
         """All parts, in order of replication."""
         whole = cls(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
@@ -60,25 +68,24 @@ def replicate(
     check_match(policy, instance)
     advance, anew = engine(policy, instance), renewal(policy)
     checkpoints = recording_rounds(policy, horizon)
-    shape = (checkpoints.size, policy.n_arms)
-    rows = []
-    for replication in range(first, first + count):
+    runs = Runs.blank(np.arange(first, first + count), policy.n_arms, checkpoints.size)
+    for row, replication in enumerate(range(first, first + count)):
         run, rng = anew(), stream(seed, replication)
         run.start_run(seed, replication)
-        tally = Tally(checkpoints, np.zeros(policy.n_arms, np.int64), np.zeros(shape, np.int64))
+        tally = Tally(checkpoints, runs.pulls[row], runs.pulls_at[row])
         rounds = 0
         while rounds < horizon and not run.finished:
             if cancelled():
                 raise InterruptedError("the sweep was cancelled")
             rounds += advance(run, rng, rounds, horizon, tally)
-        active = np.zeros(policy.n_arms, np.bool_)
-        active[list(run.candidates)] = True
-        left = np.zeros((policy.n_arms, 3), np.int64)
-        for arm, *how in run.eliminations:
-            left[arm] = how
-        ended = (replication, rounds, run.finished, run.recommendation)
-        rows.append((*ended, active, left, tally.pulls, tally.pulls_at))
-    return Runs(*(np.array(column) for column in zip(*rows, strict=True)))
+        arms = run.state.arms
+        runs.rounds[row], runs.stopped[row], runs.recommendation[row] = (
+            rounds,
+            run.finished,
+            run.recommendation,
+        )
+        runs.active[row], runs.left[row] = arms.active, arms.left
+    return runs
 
 
 def recording_rounds(policy: Policy, horizon: int) -> Counts:
@@ -153,8 +160,6 @@ def _screened(policy: Policy, instance: Instance) -> Advance:
     desk = desk_for(policy.n_arms, policy.n_objectives)
 
     def advance(run: Policy, rng: np.random.Generator, rounds: int, horizon: int, tally: Tally) -> int:
-        if rounds == 0:
-            clear(desk)
         made = loop(run.state, drawn, rng, desk, min(CALL, horizon - rounds))
         tally.pulls[:] = run.state.arms.pulls
         return made

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lexbandits.arrays import Counts, Vector
+from lexbandits.checks import one_of, probability
 from lexbandits.policies.base import Elimination
 from lexbandits.simulation.estimates import clopper_pearson
 from lexbandits.simulation.promise import kept, lex_optimal
@@ -103,11 +104,10 @@ class Results:
 
         A candidate that leaves without an elimination, as in a policy that only stops, leaves at the end.
         """
-        if kind not in ("prefix", "objective"):
-            raise ValueError(f'kind must be "prefix" or "objective", got {kind!r}')
         chosen, runs = self._cell(cell)
         instance = chosen.instance
-        wanted = instance.optimal_set if kind == "prefix" else instance.objective_optimal_set
+        prefix = one_of("kind", kind, ("prefix", "objective")) == "prefix"
+        wanted = instance.optimal_set if prefix else instance.objective_optimal_set
         gone = np.where(runs.left[:, :, 0] > 0, runs.left[:, :, 0], runs.rounds[:, None]).astype(np.float64)
         gone[runs.active] = np.nan
         reached = np.zeros((runs.rounds.size, instance.n_objectives))
@@ -125,8 +125,7 @@ class Results:
         """
         import pandas as pd
 
-        if not 0 < confidence < 1:
-            raise ValueError(f"confidence must be strictly between 0 and 1, got {confidence!r}")
+        confidence = probability("confidence", confidence)
         rows = []
         for name, runs in self.runs.items():
             n = int(runs.rounds.size)
@@ -196,15 +195,8 @@ def description(cell: CellInfo) -> dict[str, Any]:
     settings = cell.instance.settings
     if callable(settings["noise"]):
         settings["noise"] = _sampler_name(settings["noise"])
-    return {
-        "policy": cell.policy,
-        "settings": cell.settings,
-        "instance": settings,
-        "horizon": cell.horizon,
-        "stream": cell.stream,
-        "recording": None if cell.recording is None else cell.recording.tolist(),
-        "code": cell.code,
-    }
+    recording = None if cell.recording is None else cell.recording.tolist()
+    return {**cell._asdict(), "instance": settings, "recording": recording}
 
 
 def _from_description(told: Mapping[str, Any]) -> CellInfo:

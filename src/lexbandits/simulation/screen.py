@@ -1,9 +1,9 @@
 """Exact simulation of elimination policies with a screen: nobody is asked where nothing can happen.
 
 A round-robin policy offers `quiet_band`: how far the active means may spread before somebody leaves.
-A stretch of pulls whose extremes stay within the band is added up and committed whole; one that does
-not is tried again on its first half, down to the single pull that goes through `observe`. Noise is
-kept in stream order, so the trajectory is that of the plain loop to the bit.
+Passes over the arms whose extremes stay within the band are added up and committed whole; if they do
+not, half of them are tried, down to a single pass, which is followed pull by pull to the one that goes
+through `observe`. Noise is kept in stream order, so the trajectory is that of the plain loop to the bit.
 """
 
 from collections.abc import Callable
@@ -15,14 +15,13 @@ import numpy as np
 from lexbandits.arrays import Counts, Vector
 from lexbandits.jit import fused, kernel
 from lexbandits.policies.base import Arms, Rules
-from lexbandits.world.noise import CORRELATED, World
+from lexbandits.world.noise import CORRELATED, World, correlate
 
 BUFFER = 1 << 13  # normals: long stretches of few arms, and the cache holds them beside the arms
 PASSES = 8  # held at least, so that many arms are not gathered and put back for every pass
 TILE = 512  # values that go through all passes of a stretch together, as the cache holds no more
 FIRST_FILL = 1 << 10  # a run that is over at once need not draw them all
 SLACK = 1e-14  # relative; passes are screened with sum·(1/n), a few roundings away from sum/n
-UNSEEN, LOOSE, TIGHT = range(3)  # what `top` and `bottom` say: nothing; an enclosure; the extremes themselves
 
 
 class Desk(NamedTuple):
@@ -36,44 +35,18 @@ class Desk(NamedTuple):
     sums: Vector  # (K·m,) of the rewards, as the stretch goes on
     highs: Vector  # (K·m,) the largest estimate of each in the stretch
     lows: Vector  # (K·m,) the smallest
-    top: Vector  # (m,) no estimate is above
+    top: Vector  # (m,) in a pass under way no estimate is above
     bottom: Vector  # (m,) or below
 
 
 def desk_for(n_arms: int, n_objectives: int) -> Desk:
-    """A clear desk for policies of this shape."""
+    """A desk for policies of this shape."""
     flat = n_arms * n_objectives
     rounds = max(BUFFER // n_objectives, PASSES * n_arms)
-    return Desk(
-        noise=np.empty(rounds * n_objectives),
-        cursor=np.array([0, 0, FIRST_FILL]),
-        order=np.zeros(n_arms, np.int64),
-        truth=np.zeros(flat),
-        scales=np.zeros(flat),
-        sums=np.zeros(flat),
-        highs=np.zeros(flat),
-        lows=np.zeros(flat),
-        top=np.zeros(n_objectives),
-        bottom=np.zeros(n_objectives),
-    )
-
-
-def clear(desk: Desk) -> None:
-    """Forget the noise of the last run."""
-    desk.cursor[:] = 0, 0, FIRST_FILL
-
-
-@kernel
-def next_reach(span: int, quiet: bool, reach: int, suspect: int, most: int) -> tuple[int, int]:
-    """How many pulls to try next, and how many are left of the last stretch that was not quiet.
-
-    Half of what was not quiet; then, as the trouble is in its rest, half the way to its end; once that is
-    passed, twice as many each time.
-    """
-    if not quiet:
-        return span // 2, span
-    suspect = max(0, suspect - span)
-    return (max(1, suspect // 2) if suspect > 0 else min(2 * reach, most)), suspect
+    noise, cursor, order = np.empty(rounds * n_objectives), np.zeros(3, np.int64), np.zeros(n_arms, np.int64)
+    truth, scales, sums, highs, lows = np.zeros((5, flat))
+    top, bottom = np.zeros((2, n_objectives))
+    return Desk(noise, cursor, order, truth, scales, sums, highs, lows, top, bottom)
 
 
 @kernel
@@ -117,16 +90,8 @@ def refill(world: World, rng: np.random.Generator, desk: Desk, least: int) -> No
     for k in range(fresh.size):
         fresh[k] = rng.standard_normal()
     if world.kind == CORRELATED:
-        root = world.root
-        normals = np.empty(m)
         for start in range(left, end, m):
-            for i in range(m):
-                normals[i] = noise[start + i]
-            for i in range(m):
-                total = 0.0
-                for j in range(m):
-                    total += root[i, j] * normals[j]
-                noise[start + i] = total
+            correlate(world.root, noise[start : start + m].copy(), noise[start : start + m])
     cursor[0] = 0
     cursor[1] = end
     cursor[2] = min(noise.size, 2 * end)
@@ -182,18 +147,24 @@ def add_passes(arms: Arms, desk: Desk, size: int, fewest: int, passes: int) -> N
 
 
 @kernel
-def spread_within(desk: Desk, size: int, band: Vector) -> bool:
-    """Whether the extremes of all arms together are within the band on every objective."""
-    highs, lows, m = desk.highs, desk.lows, band.size
-    while size > 1:  # fold the last arms onto the first ones, elementwise again
+def fold(desk: Desk, size: int, m: int) -> None:
+    """Leave the extremes of all arms together in the first m places."""
+    highs, lows = desk.highs, desk.lows
+    while size > 1:  # the last arms onto the first ones, elementwise again
         half = (size + 1) // 2
         upper, lower = highs[half * m :], lows[half * m :]
         for k in range((size - half) * m):
             highs[k] = max(highs[k], upper[k])
             lows[k] = min(lows[k], lower[k])
         size = half
+
+
+@kernel
+def within(desk: Desk, band: Vector) -> bool:
+    """Whether the extremes of all arms together are within the band on every objective."""
+    highs, lows = desk.highs, desk.lows
     quiet = True
-    for i in range(m):
+    for i in range(band.size):
         quiet &= highs[i] - lows[i] + SLACK * (abs(highs[i]) + abs(lows[i])) <= band[i]
     return quiet
 
@@ -211,16 +182,6 @@ def keep(arms: Arms, desk: Desk, first: int, end: int, count: int) -> None:
 
 
 @kernel
-def whole_passes(arms: Arms, desk: Desk, size: int, fewest: int, passes: int, band: Vector) -> bool:
-    """Commit whole passes if the estimates stay within the band all the time; return whether they do."""
-    add_passes(arms, desk, size, fewest, passes)
-    quiet = spread_within(desk, size, band)
-    if quiet:
-        keep(arms, desk, 0, size, fewest + passes)
-    return quiet
-
-
-@kernel
 def extremes(arms: Arms, desk: Desk, size: int) -> None:
     """The largest and the smallest estimate on each objective."""
     means, order, top, bottom = arms.means, desk.order, desk.top, desk.bottom
@@ -232,42 +193,38 @@ def extremes(arms: Arms, desk: Desk, size: int) -> None:
 
 
 @kernel
-def part_of_a_pass(arms: Arms, desk: Desk, ahead: int, span: int, fewest: int, band: Vector) -> bool:
-    """Commit the next `span` pulls of a pass if the estimates before each are within the band.
+def part_of_a_pass(arms: Arms, desk: Desk, ahead: int, span: int, fewest: int, band: Vector) -> int:
+    """Commit the next pulls of a pass, `span` at most, as long as the estimates before each are within
+    the band, and widen top and bottom to the estimates after them; return how many.
 
-    For one pull this is exactly the question whether somebody leaves, where top and bottom are tight.
-    Widens them to the estimates after the pulls if so.
+    None, where top and bottom are tight, is exactly that somebody leaves.
     """
     truth, scales, noise, running = desk.truth, desk.scales, desk.noise, desk.sums
-    highs, lows, top, bottom = desk.highs, desk.lows, desk.top, desk.bottom
-    m, start = band.size, desk.cursor[0]
-    for i in range(m):
-        highs[i] = top[i]
-        lows[i] = bottom[i]
-    for pull in range(span):
+    top, bottom, m, start = desk.top, desk.bottom, band.size, desk.cursor[0]
+    made = 0
+    quiet = True
+    while made < span and quiet:
         for i in range(m):
-            if not highs[i] - lows[i] <= band[i]:
-                return False
-        position = ahead + pull
-        for i in range(m):
-            k = position * m + i
-            reward = truth[k] + scales[k] * noise[start + pull * m + i]
-            running[k] = arms.sums[desk.order[position], i] + reward
-            estimate = running[k] / (fewest + 1)
-            highs[i] = max(highs[i], estimate)
-            lows[i] = min(lows[i], estimate)
-    for i in range(m):
-        top[i] = highs[i]
-        bottom[i] = lows[i]
-    keep(arms, desk, ahead, ahead + span, fewest + 1)
-    return True
+            quiet &= top[i] - bottom[i] <= band[i]
+        if quiet:
+            position = ahead + made
+            for i in range(m):
+                k = position * m + i
+                reward = truth[k] + scales[k] * noise[start + made * m + i]
+                running[k] = arms.sums[desk.order[position], i] + reward
+                estimate = running[k] / (fewest + 1)
+                top[i] = max(top[i], estimate)
+                bottom[i] = min(bottom[i], estimate)
+            made += 1
+    keep(arms, desk, ahead, ahead + made, fewest + 1)
+    return made
 
 
 @cache
 def screened_loop(rules: Rules) -> Callable[[Any, World, np.random.Generator, Desk, int], int]:
     """The loop over stretches for one algorithm: play up to `limit` rounds, return their number.
 
-    The desk must be cleared before a run and kept during it.
+    A desk is kept during a run and may serve the next one.
     """
     observe, finished, quiet_band = rules.observe, rules.finished, rules.quiet_band
     if quiet_band is None:
@@ -276,45 +233,46 @@ def screened_loop(rules: Rules) -> Callable[[Any, World, np.random.Generator, De
     def loop(state: Any, world: World, rng: np.random.Generator, desk: Desk, limit: int) -> int:
         arms, m = state.arms, world.means.shape[1]
         band, reward = np.empty(m), np.empty(m)
+        if arms.told[0] == 0:
+            desk.cursor[0], desk.cursor[1], desk.cursor[2] = 0, 0, FIRST_FILL
         size, fewest, ahead = line_up(arms, desk)
         gather(world, desk, size)
-        played, reach, suspect, sight = 0, size, 0, UNSEEN
+        played, reach, enclosed = 0, size, False
         while played < limit and not finished(state):
-            span = min(reach, limit - played, rounds_at_hand(world, rng, desk, size))
-            if ahead == 0 and fewest > 0 and span >= size:
-                passes = span // size
-                span = passes * size
+            span = min(limit - played, rounds_at_hand(world, rng, desk, size))
+            if ahead == 0 and fewest > 0 and min(reach, span) >= size:
+                passes = min(reach, span) // size
                 quiet_band(state, fewest + passes - 1, band)
-                quiet = whole_passes(arms, desk, size, fewest, passes, band)
+                while passes > 1 and not within(desk, band):  # it would not be quiet if it were as wide again
+                    passes //= 2
+                    quiet_band(state, fewest + passes - 1, band)
+                add_passes(arms, desk, size, fewest, passes)
+                fold(desk, size, m)
+                made, reach = 0, passes * size // 2
+                if within(desk, band):
+                    keep(arms, desk, 0, size, fewest + passes)
+                    made, reach = passes * size, 2 * passes * size
             else:
-                span = min(span, size - ahead)
-                if sight == UNSEEN:
+                exactly = not enclosed
+                if exactly:
                     extremes(arms, desk, size)
-                    sight = TIGHT
                 quiet_band(state, fewest, band)
-                quiet = part_of_a_pass(arms, desk, ahead, span, fewest, band)
-            if quiet:
-                arms.told[0] += span
-                desk.cursor[0] += span * m
-                played += span
-                ahead += span
-                fewest += ahead // size
-                ahead %= size
-                sight = LOOSE if ahead > 0 else UNSEEN
-                reach, suspect = next_reach(span, True, reach, suspect, desk.noise.size)
-            elif span > 1:
-                reach, suspect = next_reach(span, False, reach, suspect, desk.noise.size)
-            elif sight == LOOSE:
-                sight = UNSEEN  # an exact look before the policy is asked
-            else:
-                arm = next_reward(world, desk, ahead, reward)
-                observe(state, arm, reward)
-                played += 1
-                before = size
-                size, fewest, ahead = line_up(arms, desk)
-                if size != before:
-                    gather(world, desk, size)
-                reach, suspect, sight = size, 0, UNSEEN
+                made = part_of_a_pass(arms, desk, ahead, min(span, size - ahead), fewest, band)
+                if made == 0 and exactly:
+                    arm = next_reward(world, desk, ahead, reward)
+                    observe(state, arm, reward)
+                    played += 1
+                    before = size
+                    size, fewest, ahead = line_up(arms, desk)
+                    if size != before:
+                        gather(world, desk, size)
+                reach, enclosed = size, 0 < made < size - ahead
+            arms.told[0] += made
+            desk.cursor[0] += made * m
+            played += made
+            ahead += made
+            fewest += ahead // size
+            ahead %= size
         return played
 
     return fused(loop, observe, finished, quiet_band)

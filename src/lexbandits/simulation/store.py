@@ -11,15 +11,14 @@ import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
 import lexbandits
+from lexbandits.checks import difference
 from lexbandits.simulation.code import UNKNOWN
 from lexbandits.simulation.replicate import Runs
-
-Description = Mapping[str, Any]
 
 FORMAT = 2
 MANIFEST, LOCK = "manifest.json", "sweep.lock"
@@ -33,11 +32,12 @@ def block_size(horizon: int) -> int:
     return min(64, max(1, 10**8 // max(1, horizon)))
 
 
-class Store:
+class Store(NamedTuple):
     """The folder of one sweep: its seed, the descriptions of its cells, and their blocks."""
 
-    def __init__(self, folder: Path, seed: int, cells: dict[str, Any]) -> None:
-        self.folder, self.seed, self.cells = folder, seed, cells
+    folder: Path
+    seed: int
+    cells: dict[str, Any]
 
     @classmethod
     def opened(cls, folder: str | Path) -> Self:
@@ -46,35 +46,32 @@ class Store:
         manifest = _manifest(path)
         if manifest is None:
             raise ValueError(f"{path} holds no sweep: it has no {MANIFEST}")
-        _check_same(path, manifest, {"format": FORMAT})
+        _check_same(path, {"format": manifest["format"]}, {"format": FORMAT})
         return cls(path, manifest["seed"], manifest["cells"])
 
     @classmethod
     @contextmanager
-    def prepared(cls, folder: str | Path, seed: int, cells: Mapping[str, Description]) -> Iterator[Self]:
+    def prepared(cls, folder: str | Path, seed: int, cells: Mapping[str, Any]) -> Iterator[Self]:
         """A new or old folder for these cells, held alone; an error names how another sweep's differs."""
         path = Path(folder)
-        described = json.loads(json.dumps(cells))
         if _manifest(path) is None and path.exists() and any(entry.name != LOCK for entry in path.iterdir()):
             raise ValueError(f"{path} is not empty and holds no sweep: it has no {MANIFEST}")
         path.mkdir(parents=True, exist_ok=True)
         with _alone(path):
-            manifest = _manifest(path)
-            here = {"format": FORMAT, "version": lexbandits.__version__, "seed": seed}
-            known = {} if manifest is None else manifest["cells"]
-            if manifest is not None:
-                _check_same(path, manifest, here)
-            for name in described.keys() & known.keys():
-                _check_same(path, known[name], described[name], f"cell {name!r}: ")
-                if UNKNOWN in described[name]["code"].values():
+            here: dict[str, Any] = {"format": FORMAT, "version": lexbandits.__version__, "seed": seed}
+            there = _manifest(path) or here
+            known, told = there.pop("cells", {}), json.loads(json.dumps(cells))
+            _check_same(path, there, here)
+            for name in told.keys() & known.keys():
+                _check_same(path, known[name], told[name], f"cell {name!r}: ")
+                if UNKNOWN in told[name]["code"].values():
                     raise ValueError(
                         f"{path} holds cell {name!r}, but its policy or noise {UNKNOWN} with what made "
                         "those runs: give another folder"
                     )
-            store = cls(path, seed, {**known, **described})
-            if store.cells != known or manifest is None:
-                text = json.dumps({**here, "cells": store.cells}, indent=1)
-                _write_whole(path / MANIFEST, text.encode())
+            store = cls(path, seed, {**known, **told})
+            manifest = json.dumps({**here, "cells": store.cells}, indent=1)
+            _write_whole(path / MANIFEST, manifest.encode())
             yield store
 
     def read(self, name: str) -> dict[int, Runs]:
@@ -153,10 +150,9 @@ def _alone(folder: Path) -> Iterator[None]:
 
 def _check_columns(block: Runs, n_arms: int, checkpoints: int, horizon: int) -> None:
     """What a file says may be damaged and still be readable."""
-    n = len(block.replication)
-    shapes = Runs((n,), (n,), (n,), (n,), (n, n_arms), (n, n_arms, 3), (n, n_arms), (n, checkpoints, n_arms))  # type: ignore[arg-type]
-    for field, column, shape, kind in zip(Runs._fields, block, shapes, "iibibiii", strict=True):
-        if column.shape != shape or column.dtype.kind != kind:
+    blank = Runs.blank(block.replication, n_arms, checkpoints)
+    for field, column, expected in zip(Runs._fields, block, blank, strict=True):
+        if column.shape != expected.shape or column.dtype != expected.dtype:
             raise ValueError(f"its {field} are {column.dtype} of shape {column.shape}")
     inside = (block.rounds <= horizon) & (block.pulls.sum(axis=1) == block.rounds)
     if not np.all(inside & (block.pulls >= 0).all(axis=1) & (block.left >= -1).all(axis=(1, 2))):
@@ -166,21 +162,8 @@ def _check_columns(block: Runs, n_arms: int, checkpoints: int, horizon: int) -> 
 
 
 def _check_same(folder: Path, there: Any, here: Any, where: str = "") -> None:
-    """Compare what `here` says with what `there` says, down to the innermost key."""
-    for key, value in here.items():
-        other = there.get(key) if isinstance(there, dict) else None
-        if isinstance(value, dict) and isinstance(other, dict):
-            _check_same(
-                folder, {**dict.fromkeys(value), **other}, {**dict.fromkeys(other), **value}, f"{where}{key}."
-            )
-        elif value != other:
-            differs = f"{where}{key} is {_short(other)} there and {_short(value)} here"
-            raise ValueError(f"{folder} holds another sweep: {differs}")
-
-
-def _short(value: Any) -> str:
-    text = json.dumps(value)
-    return text if len(text) <= 80 else text[:77] + "..."
+    if differs := difference(there, here):
+        raise ValueError(f"{folder} holds another sweep: {where}{differs}")
 
 
 def _write_whole(path: Path, content: bytes) -> None:

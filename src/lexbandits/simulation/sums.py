@@ -10,7 +10,7 @@ import numpy as np
 from lexbandits.arrays import Counts, Vector
 from lexbandits.jit import fused, kernel
 from lexbandits.policies.base import Rules
-from lexbandits.world.noise import CORRELATED, World
+from lexbandits.world.noise import World, correlate
 
 
 class Tally(NamedTuple):
@@ -48,17 +48,12 @@ def count_batch(counts: Counts, made: int, length: int, tally: Tally) -> None:
 @kernel
 def draw_sum(world: World, rng: np.random.Generator, arm: int, count: int, sums: Vector) -> None:
     """Fill `sums` with the sum of `count` Gaussian rewards of `arm`, drawn as one."""
-    m = sums.size
-    normals = np.empty(m)
-    for i in range(m):
+    normals = np.empty(sums.size)
+    for i in range(sums.size):
         normals[i] = rng.standard_normal()
-    for i in range(m):
-        noise = normals[i]
-        if world.kind == CORRELATED:
-            noise = 0.0
-            for j in range(m):
-                noise += world.root[i, j] * normals[j]
-        sums[i] = world.means[arm, i] * count + world.scales[i] * math.sqrt(count) * noise
+    correlate(world.root, normals, sums)
+    for i in range(sums.size):
+        sums[i] = world.means[arm, i] * count + world.scales[i] * math.sqrt(count) * sums[i]
 
 
 @cache

@@ -33,30 +33,21 @@ Runner = Callable[[list[Task]], Iterator[tuple[Task, Runs]]]  # each with its ru
 
 def runner(backend: str | None, n_jobs: int) -> Runner:
     """Who does the work; what is wrong with the choice is said at once."""
-    if backend is not None and not isinstance(backend, str):
-        raise TypeError(f"backend must be None or a string, got {backend!r}")
-    if backend in (None, "threads"):
+    if backend is None or backend == "threads":
         jobs = whole("n_jobs", n_jobs, least=-1)
         if jobs == 0:
             raise ValueError("n_jobs must be positive, or -1 for one thread per core, got 0")
         return partial(_on_threads, n_jobs=jobs)
-    kind, _, address = (backend or "").partition(":")
-    if kind == "dask":
-        _need("dask", "distributed")
-        return partial(_on_dask, address=address)
-    if backend == "ray":
-        _need("ray", "ray")
-        return _on_ray
-    raise ValueError(
-        f'backend must be None, "threads", "dask", "dask:tcp://host:port" or "ray", got {backend!r}'
-    )
-
-
-def _need(extra: str, module: str) -> None:
-    if find_spec(module) is None:
-        raise ValueError(
-            f'backend="{extra}" needs the package {module}: python -m pip install "lexbandits[{extra}]"'
-        )
+    kind, _, address = str(backend).partition(":")
+    modules = {"dask": "distributed", "ray": "ray"}
+    if kind not in modules or (address and kind == "ray"):
+        choices = '"threads", "dask", "dask:tcp://host:port" or "ray"'
+        wrong = ValueError if isinstance(backend, str) else TypeError
+        raise wrong(f"backend must be None, {choices}, got {backend!r}")
+    if find_spec(modules[kind]) is None:
+        needs = f'needs the package {modules[kind]}: python -m pip install "lexbandits[{kind}]"'
+        raise ValueError(f'backend="{kind}" {needs}')
+    return _on_ray if kind == "ray" else partial(_on_dask, address=address)
 
 
 def _on_threads(tasks: list[Task], n_jobs: int) -> Iterator[tuple[Task, Runs]]:
@@ -115,32 +106,16 @@ def bar(replications: int, shown: bool) -> Iterator[Callable[[int, int], None]]:
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-    columns = (
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("replications · {task.fields[rate]} rounds/s ·"),
-        TimeRemainingColumn(),
-        TextColumn("left"),
-    )
+    news = TextColumn("replications · {task.fields[rate]:.2f} million rounds/s ·")
+    columns = (BarColumn(), MofNCompleteColumn(), news, TimeRemainingColumn(), TextColumn("left"))
     with Progress(*columns, console=Console(stderr=True)) as display:
-        task = display.add_task("", total=replications, rate="–")
+        task = display.add_task("", total=replications, rate=0.0)
         start, total = time.monotonic(), 0
 
         def advance(replications: int, rounds: int) -> None:
             nonlocal total
             total += rounds
-            rate = total / max(time.monotonic() - start, 1e-9)
-            display.update(task, advance=replications, rate=_short(rate))
+            seconds = max(time.monotonic() - start, 1e-9)
+            display.update(task, advance=replications, rate=total / seconds / 1e6)
 
         yield advance
-
-
-def _short(rate: float) -> str:
-    """
-    >>> _short(81_234_567.0)
-    '81.2M'
-    """
-    for limit, unit in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
-        if rate >= limit:
-            return f"{rate / limit:.1f}{unit}"
-    return f"{rate:.0f}"

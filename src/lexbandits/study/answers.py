@@ -88,7 +88,7 @@ def answer_of(fold: Fold) -> Answer:
         candidates=tuple(names[index] for index in policy.candidates),
         reason=_reason(fold, certified, flags),
         flags=flags,
-        certificate=_certificate(fold) if policy.finished else (),
+        certificate=certificate_of(fold) if policy.finished else (),
     )
 
 
@@ -124,7 +124,8 @@ def _reason(fold: Fold, certified: bool, flags: tuple[str, ...]) -> str:
     return f"a best guess, {state}: {missing}"
 
 
-def _certificate(fold: Fold) -> tuple[dict[str, Any], ...]:
+def certificate_of(fold: Fold) -> tuple[dict[str, Any], ...]:
+    """The best guess against each rival, objective by objective until one decides: what was seen so far."""
     ledger = fold.ledger
     rows = []
     for row in fold.policy.certificate:

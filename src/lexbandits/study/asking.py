@@ -42,7 +42,7 @@ def hand_out(turn: Turn, n: int, lease: float, worker: str | None, request: str 
         turn.leases.append(Lease(number, worker, until, lease))
     count = len(ledger) - first
     if request is not None and count:
-        turn.new_request = Request(request, first, count)
+        turn.new_requests.append(Request(request, first, count))
     return [trial_of(turn.fold, number) for number in range(first, first + count)]
 
 
@@ -171,6 +171,22 @@ def release(turn: Turn, trial: Trial | str) -> None:
         turn.resolve("released", number, {})
     elif state in (TOLD, FAILED, LATE):
         raise ConflictError(f"trial {trial_id(turn.fold, number)} has a result and cannot be released")
+
+
+def expire(turn: Turn, trial: Trial | str) -> str:
+    """Declare a place missing now whose time has run out, as the next ask would; "repeated" if it was."""
+    number = number_of(turn, trial)
+    state = turn.ledger.state[number]
+    if state in (EXPIRED, LATE):
+        return "repeated"
+    if state != OPEN:
+        raise ConflictError(f"trial {trial_id(turn.fold, number)} is not open")
+    if turn.in_time(number):
+        until = moment(turn.ledger.open[number]).isoformat(timespec="seconds")
+        raise ConflictError(f"trial {trial_id(turn.fold, number)} is not overdue: it has until {until}")
+    turn.resolve("expired", number, {})
+    turn.settle()
+    return "expired"
 
 
 def correct(turn: Turn, trial: Trial | str, values: Any, reason: str) -> str:

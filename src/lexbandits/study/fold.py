@@ -31,6 +31,7 @@ class PlacePolicy(Protocol):
     lacking: tuple[Place, ...]
     means: Vector
     intervals: Vector
+    differences: Vector
     counts: np.ndarray[Any, Any]
     repeating: tuple[int, ...]
 

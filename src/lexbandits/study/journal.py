@@ -24,7 +24,7 @@ class Turn:
         self.events: list[Event] = []
         self.leases: list[Lease] = []
         self.gone: list[int] = []
-        self.new_request: Request | None = None
+        self.new_requests: list[Request] = []
         self._transaction = transaction
         self._extended: dict[int, float] | None = None
 
@@ -51,7 +51,8 @@ class Turn:
 
     def request(self, key: str) -> Request | None:
         """What an earlier ask with this key was given."""
-        return self._transaction.request(key)
+        mine = (request for request in self.new_requests if request.key == key)
+        return next(mine, None) or self._transaction.request(key)
 
     def in_time(self, number: int) -> bool:
         """Whether an open trial may still be told: by the storage's clock, heartbeats included."""
@@ -96,8 +97,8 @@ class Turn:
 
     def write(self) -> None:
         """Hand everything to the storage."""
-        if self.events or self.new_request:
-            self._transaction.write(self.events, self.leases, self.gone, self.new_request)
+        if self.events or self.new_requests:
+            self._transaction.write(self.events, self.leases, self.gone, self.new_requests)
 
 
 class Journal:

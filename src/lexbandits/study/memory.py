@@ -33,14 +33,17 @@ class _Turn(Transaction):
         return self.journal.requests.get(key)
 
     def write(
-        self, events: Sequence[Event], leases: Sequence[Lease], gone: Sequence[int], request: Request | None
+        self,
+        events: Sequence[Event],
+        leases: Sequence[Lease],
+        gone: Sequence[int],
+        requests: Sequence[Request],
     ) -> None:
         self.journal.events.extend(events)
         for trial in gone:
             self.journal.leases.pop(trial, None)
         self.journal.leases.update((lease.trial, lease) for lease in leases)
-        if request is not None:
-            self.journal.requests[request.key] = request
+        self.journal.requests.update((request.key, request) for request in requests)
 
 
 class MemoryStorage(Storage):

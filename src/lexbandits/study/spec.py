@@ -264,18 +264,3 @@ def words_from_toml(path: str | Path) -> dict[str, Any]:
     words = dict(content.get("study", {}))
     words |= {key: content[key] for key in ("objectives", "arms") if key in content}
     return words
-
-
-def difference(there: Any, here: Any, where: str = "") -> str | None:
-    """Where two tables of words differ, in words; None if they do not."""
-    if isinstance(there, dict) and isinstance(here, dict):
-        for key in {**there, **here}:
-            found = difference(there.get(key), here.get(key), f"{where}.{key}" if where else key)
-            if found:
-                return found
-        return None
-    if isinstance(there, list) and isinstance(here, list) and len(there) == len(here):
-        pairs = enumerate(zip(there, here, strict=True))
-        found_in = (difference(*pair, f"{where}[{index}]") for index, pair in pairs)
-        return next(filter(None, found_in), None)
-    return None if there == here else f"{where} is {there!r} there and {here!r} here"

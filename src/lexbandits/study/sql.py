@@ -10,13 +10,27 @@ import weakref
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
-from typing import Any
+from typing import Any, NamedTuple
 
 from lexbandits.study.errors import StorageError, StorageVersionError, UnknownStudyError
 from lexbandits.study.events import Event, from_rows
 from lexbandits.study.storage import Lease, Request, Storage, StudyRow, Transaction
 
 SCHEMA = 1
+
+
+class TokenRow(NamedTuple):
+    """A token of the service, without its secret."""
+
+    id: int
+    name: str
+    role: str
+    sha256: str
+    created: float
+    last_used: float | None
+    revoked: float | None
+
+
 ROWS_AT_ONCE = 1000  # of one INSERT
 FETCH = 5_000  # small enough that what is parsed dies young
 EVENT_COLUMNS = 'seq, kind, trial, arm, payload, at, "by"'
@@ -142,7 +156,7 @@ class SqlStorage(Storage):
                 cursor.execute(self._sql(insert), (name, at, nonce))
                 study = int(cursor.fetchone()[0])
                 event = Event(1, "created", None, None, payload, at, None)
-                self._send(cursor, _inserts(study, [event], [], [], None))
+                self._send(cursor, _inserts(study, [event], [], [], []))
             return StudyRow(study, name, at, nonce), True
 
     def find(self, name: str) -> StudyRow | None:
@@ -195,6 +209,36 @@ class SqlStorage(Storage):
             )
             return int(cursor.rowcount)
 
+    def latest(self, study: int, since: int, most: int, without: Sequence[str]) -> list[Event]:
+        """The last events from `since` on, but not of the kinds in `without`; the latest first."""
+        marks = ", ".join("?" * len(without))
+        rows = self._all(
+            f"SELECT {EVENT_COLUMNS} FROM lexbandits_events WHERE study = ? AND seq >= ? "
+            f"AND kind NOT IN ({marks}) ORDER BY seq DESC LIMIT ?",
+            *(study, since, *without, most),
+        )
+        return list(from_rows(rows))
+
+    # --- tokens of the service
+
+    def tokens(self) -> list[TokenRow]:
+        """All of them, revoked ones too."""
+        rows = self._all(f"SELECT {', '.join(TokenRow._fields)} FROM lexbandits_tokens ORDER BY id")
+        return [TokenRow(*row) for row in rows]
+
+    def add_token(self, name: str, role: str, sha256: str) -> None:
+        """A new token, known by its hash alone."""
+        insert = f"INSERT INTO lexbandits_tokens (name, role, sha256, created) VALUES (?, ?, ?, {self.now})"
+        self._change(insert, name, role, sha256)
+
+    def mark_token(self, token: int, column: str) -> None:
+        """Put the time into `last_used` or `revoked`."""
+        self._change(f"UPDATE lexbandits_tokens SET {column} = {self.now} WHERE id = ?", token)
+
+    def _change(self, statement: str, *values: Any) -> None:
+        with self._speaking(), self._writing(0) as cursor:
+            cursor.execute(self._sql(statement), values)
+
     # --- the cache
 
     def cached(self, study: int) -> bytes | None:
@@ -235,13 +279,21 @@ class _SqlTransaction(Transaction):
         return Request(*rows[0]) if rows else None
 
     def write(
-        self, events: Sequence[Event], leases: Sequence[Lease], gone: Sequence[int], request: Request | None
+        self,
+        events: Sequence[Event],
+        leases: Sequence[Lease],
+        gone: Sequence[int],
+        requests: Sequence[Request],
     ) -> None:
-        self.storage._send(self.cursor, _inserts(self.study, events, leases, gone, request))
+        self.storage._send(self.cursor, _inserts(self.study, events, leases, gone, requests))
 
 
 def _inserts(
-    study: int, events: Sequence[Event], leases: Sequence[Lease], gone: Sequence[int], request: Request | None
+    study: int,
+    events: Sequence[Event],
+    leases: Sequence[Lease],
+    gone: Sequence[int],
+    requests: Sequence[Request],
 ) -> list[Statement]:
     """The statements of a write, as few as can be."""
     statements: list[Statement] = []
@@ -262,7 +314,7 @@ def _inserts(
         statements.append(
             (f"DELETE FROM lexbandits_leases WHERE study = ? AND trial IN ({marks})", [study, *part])
         )
-    insert("lexbandits_requests", "request, first, size", [] if request is None else [request])
+    insert("lexbandits_requests", "request, first, size", requests)
     return statements
 
 

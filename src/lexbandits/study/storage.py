@@ -57,9 +57,13 @@ class Transaction(ABC):
 
     @abstractmethod
     def write(
-        self, events: Sequence[Event], leases: Sequence[Lease], gone: Sequence[int], request: Request | None
+        self,
+        events: Sequence[Event],
+        leases: Sequence[Lease],
+        gone: Sequence[int],
+        requests: Sequence[Request],
     ) -> None:
-        """Append events, add and drop leases, remember a request."""
+        """Append events, add and drop leases, remember requests."""
 
 
 class Storage(ABC):
@@ -137,5 +141,6 @@ def open_storage(storage: "str | Path | Storage") -> Storage:
         extra = "postgres" if error.name == "psycopg" else "live"
         raise StorageError(f"{error.name} is needed: pip install 'lexbandits[{extra}]'") from error
     raise StorageError(
-        f"storage must be a path, sqlite:///…, postgresql://… or memory; got one that begins with {scheme}://"
+        f"storage must be a path, sqlite:///…, postgresql://…, http://… or memory; "
+        f"got one that begins with {scheme}://"
     )

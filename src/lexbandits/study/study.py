@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import lexbandits
-from lexbandits.checks import whole
+from lexbandits.checks import difference, whole
 from lexbandits.study import asking, changes, imports, verification
 from lexbandits.study import workers as workers_module
 from lexbandits.study.answers import Answer, Status, answer_of, results_of, status_of, trials_of
@@ -17,7 +17,7 @@ from lexbandits.study.events import Event
 from lexbandits.study.fold import PlacePolicy, make_policy
 from lexbandits.study.journal import Journal, Turn
 from lexbandits.study.objective import Objective
-from lexbandits.study.spec import Spec, difference, seconds, words_from_toml
+from lexbandits.study.spec import Spec, seconds, words_from_toml
 from lexbandits.study.storage import Storage, StudyRow, open_storage
 from lexbandits.study.trial import Trial
 
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from lexbandits.insight.explain import Explanation, Story
     from lexbandits.insight.forecast import Forecast
+    from lexbandits.study.remote import Service
 
 POLICY = "LexElimTol"
 
@@ -37,8 +38,10 @@ class Study:
     with a `Study` of its own; one object may be shared by threads and survives a fork.
     """
 
-    def __init__(self, storage: Storage, row: StudyRow, read_only: bool = False) -> None:
-        self._journal = Journal(storage, row, read_only)
+    def __init__(
+        self, storage: Storage, row: StudyRow, read_only: bool = False, journal: type[Journal] = Journal
+    ) -> None:
+        self._journal = journal(storage, row, read_only)
         self._lease = self._journal.fold().ledger.spec.lease
 
     @property
@@ -166,6 +169,10 @@ class Study:
     def release(self, trial: Trial | str) -> None:
         """Give a trial back unmeasured: its place is asked again under a new trial, the old id is refused."""
         self._journal.transact(lambda turn: asking.release(turn, trial))
+
+    def expire(self, trial: Trial | str) -> str:
+        """Declare an overdue trial's place missing now; the next ask of anybody would do it too."""
+        return self._journal.transact(lambda turn: asking.expire(turn, trial))
 
     def heartbeat(self, worker: str) -> None:
         """Say that a worker is alive: its leases that have not run out begin anew."""
@@ -354,6 +361,9 @@ def create_study(
 
 def create_from_spec(spec: Spec, storage: str | Path | Storage, *, load_if_exists: bool) -> Study:
     """`create_study` from a whole spec."""
+    service = _service(storage)
+    if service is not None:
+        return service.create(spec, load_if_exists=load_if_exists)
     policy_settings = spec.policy_settings()
     make_policy(POLICY, policy_settings)  # refuses what the policy cannot do, before anything is written
     payload = {
@@ -371,10 +381,24 @@ def create_from_spec(spec: Spec, storage: str | Path | Storage, *, load_if_exist
             f"there is a study {spec.name!r} in {opened.shown}; load_if_exists=True opens it"
         )
     study = Study(opened, row)
-    differs = difference(study.spec, payload["spec"])
-    if differs:
-        raise SpecMismatchError(f"study {spec.name!r} in {opened.shown} asks another question: {differs}")
+    checked_same(study, payload["spec"], opened.shown)
     return study
+
+
+def checked_same(study: Study, asked: Any, where: str) -> None:
+    """Refuse a study that is there and asks another question."""
+    differs = difference(study.spec, asked)
+    if differs:
+        raise SpecMismatchError(f"study {study.name!r} in {where} asks another question: {differs}")
+
+
+def _service(storage: Any) -> "Service | None":
+    """The service behind an address, if it is one's."""
+    if not (isinstance(storage, str) and storage.startswith(("http://", "https://"))):
+        return None
+    from lexbandits.study.remote import Service
+
+    return Service(storage)
 
 
 def study_from_toml(
@@ -390,6 +414,9 @@ def study_from_toml(
 
 def open_study(name: str, storage: str | Path | Storage, read_only: bool = False) -> Study:
     """A study that is there."""
+    service = _service(storage)
+    if service is not None:
+        return service.study(name)
     opened = open_storage(storage)
     row = opened.find(name)
     if row is None:
@@ -400,11 +427,18 @@ def open_study(name: str, storage: str | Path | Storage, read_only: bool = False
 
 def list_studies(storage: str | Path | Storage) -> list[str]:
     """The names of the studies in a storage."""
+    service = _service(storage)
+    if service is not None:
+        return service.names()
     return [row.name for row in open_storage(storage).studies()]
 
 
 def delete_study(name: str, storage: str | Path | Storage) -> None:
     """Delete a study with all its results, for good."""
+    service = _service(storage)
+    if service is not None:
+        service.delete(name)
+        return
     opened = open_storage(storage)
     row = opened.find(name)
     if row is None:

@@ -52,17 +52,23 @@ def draw_gaussian(world: World, rng: np.random.Generator, arm: int, reward: Vect
 
 
 @kernel
+def correlate(root: Vector, normals: Vector, noise: Vector) -> None:
+    """Fill `noise` with the root of the correlation times independent normals."""
+    for i in range(noise.size):
+        noise[i] = 0.0
+        for j in range(noise.size):
+            noise[i] += root[i, j] * normals[j]
+
+
+@kernel
 def draw_correlated(world: World, rng: np.random.Generator, arm: int, reward: Vector) -> None:
     """As `draw_gaussian`, with the root of the correlation between the normals and the reward."""
-    m = reward.size
-    normals = np.empty(m)
-    for i in range(m):
+    normals = np.empty(reward.size)
+    for i in range(reward.size):
         normals[i] = rng.standard_normal()
-    for i in range(m):
-        noise = 0.0
-        for j in range(m):
-            noise += world.root[i, j] * normals[j]
-        reward[i] = world.means[arm, i] + world.scales[i] * noise
+    correlate(world.root, normals, reward)
+    for i in range(reward.size):
+        reward[i] = world.means[arm, i] + world.scales[i] * reward[i]
 
 
 @kernel

@@ -8,7 +8,8 @@ import pytest
 from worlds import create, question
 
 import lexbandits as lb
-from lexbandits.study.spec import Spec, difference, duration, in_drawn_order, seconds
+from lexbandits.checks import difference
+from lexbandits.study.spec import Spec, duration, in_drawn_order, seconds
 
 
 def spec(*objectives, **changes):

@@ -1,0 +1,99 @@
+"""`lexbandits serve` and `lexbandits token`."""
+
+import re
+import sys
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from lexbandits.commands.storage import DEFAULT, Where
+from lexbandits.commands.terminal import AsJson, command, print_json, print_table
+from lexbandits.study.errors import StudyError
+from lexbandits.study.trial import moment
+
+if TYPE_CHECKING:
+    from lexbandits.server.tokens import Tokens
+
+Storage = Annotated[str, Where]
+Owner = Annotated[str, typer.Argument(help="Whose it is.")]
+
+token = typer.Typer(no_args_is_help=True, help="Who may use the service.")
+
+
+def serve(
+    host: Annotated[
+        str, typer.Option(help="Where to listen; beyond this machine only with tokens.")
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="0 for any that is free.", min=0, max=65535)] = 8787,
+    storage: Storage = DEFAULT,
+    allow_host: Annotated[
+        list[str] | None, typer.Option(help="A name that others know this service by; can be repeated.")
+    ] = None,
+) -> None:
+    """A service for a team: an API for workers, a page that shows every study live."""
+    _refuse_password(storage)
+    from lexbandits.server.start import serve as run
+
+    run(storage, host, port, allow_host or (), say=lambda address: print(address, flush=True))
+
+
+@command(token)
+def create(
+    name: Owner,
+    role: Annotated[
+        str, typer.Option(help="read (look), write (measure) or admin (make and change studies).")
+    ] = "write",
+    storage: Storage = DEFAULT,
+    as_json: AsJson = False,
+) -> None:
+    """Make a token and print it: nobody can see it again."""
+    secret = _tokens(storage).create(name, role)
+    if as_json:
+        print_json({"name": name, "role": role, "token": secret})
+    else:
+        typer.echo(secret)
+
+
+@command(token, "list")
+def show(storage: Storage = DEFAULT, as_json: AsJson = False) -> None:
+    """Show who has a token, never the token."""
+    rows = [
+        {
+            "name": row.name,
+            "role": row.role,
+            **{
+                key: None if at is None else moment(at).isoformat(timespec="seconds")
+                for key, at in (
+                    ("created", row.created),
+                    ("last used", row.last_used),
+                    ("revoked", row.revoked),
+                )
+            },
+        }
+        for row in _tokens(storage).storage.tokens()
+    ]
+    if as_json:
+        print_json(rows)
+        return
+    import pandas as pd
+
+    print_table(pd.DataFrame(rows, dtype=object).fillna(""), names=True)
+
+
+@command(token)
+def revoke(name: Owner, storage: Storage = DEFAULT) -> None:
+    """Take a token back, from the next request on."""
+    _tokens(storage).revoke(name)
+
+
+def _tokens(storage: str) -> "Tokens":
+    _refuse_password(storage)
+    from lexbandits.server.tokens import Tokens, opened
+
+    return Tokens(opened(storage))
+
+
+def _refuse_password(storage: str) -> None:
+    """The words of a command can be read by everybody on the machine."""
+    if re.search(r"://[^/@]*:[^/@]*@", storage) and any(storage in word for word in sys.argv):
+        raise StudyError("an address with a password belongs in LEXBANDITS_STORAGE, not in the command")

@@ -1,0 +1,284 @@
+"""What is answered, as OpenAPI describes it. Not used to check answers: they are ours."""
+
+from typing import Any, Literal
+
+from pydantic import BaseModel
+
+from lexbandits.server.problems import MEDIA
+
+
+class Problem(BaseModel):
+    """RFC 9457; `kind` is the error's name in Python."""
+
+    type: str
+    title: str
+    status: int
+    detail: str
+    kind: str | None = None
+    errors: list[dict[str, Any]] | None = None
+
+
+class TrialOut(BaseModel):
+    """A trial to be measured before `until`."""
+
+    id: str
+    number: int
+    arm: str
+    item: Any
+    until: str
+
+
+class Trials(BaseModel):
+    """Trials handed out; none when the study has ended, and then why."""
+
+    trials: list[TrialOut]
+    state: str
+    reason: str | None = None
+
+
+class Outcome(BaseModel):
+    """What became of a result."""
+
+    outcome: str
+
+
+class Outcomes(Trials):
+    """What became of many results, in their order, and new trials if asked for."""
+
+    outcomes: list[str]
+
+
+class Changed(BaseModel):
+    """A change was recorded; the study has `seq` events now."""
+
+    name: str
+    seq: int
+
+
+class Difference(BaseModel):
+    """leader − rival over common results; the truth lies in [low, high] at the study's confidence."""
+
+    rival: str
+    objective: str
+    difference: float | None
+    low: float | None
+    high: float | None
+    results: int
+    verdict: str
+
+
+class Measured(BaseModel):
+    """Where a mean lies."""
+
+    results: int
+    mean: float | None
+    low: float | None
+    high: float | None
+
+
+class ArmOut(BaseModel):
+    """One arm. `left`: on which objective, after how many results, against whom; `withdrawn`: why."""
+
+    name: str
+    words: dict[str, Any]
+    state: Literal["answer", "candidate", "left", "withdrawn"]
+    results: int
+    open: int
+    failed: int
+    expired: int
+    late: int
+    objectives: dict[str, Measured]
+    left: dict[str, Any] | None
+    withdrawn: str | None
+
+
+class ObjectiveOut(BaseModel):
+    """One objective, in order of priority."""
+
+    name: str
+    direction: Literal["maximize", "minimize"]
+    unit: str
+    tolerance: float
+    resolution: float
+    target: float | None
+    noise: str | list[Any]
+    bounds: list[float] | None
+    state: Literal["settled", "settling", "later", "not needed"]
+
+
+class AnswerOut(BaseModel):
+    """The answer so far."""
+
+    arm: str
+    certified: bool
+    delta: float
+    candidates: list[str]
+    reason: str
+    flags: list[str]
+    certificate: list[Difference]
+
+
+class EventOut(BaseModel):
+    """One line of the journal; `seconds` is its time since 1970, exactly."""
+
+    seq: int
+    kind: str
+    trial: int | None
+    arm: str | None
+    payload: dict[str, Any]
+    at: str
+    seconds: float
+    by: str | None
+
+
+class WorkerOut(BaseModel):
+    """Who measures: trials held, trials resolved, when it was last heard of, when its next lease ends."""
+
+    name: str
+    open: int
+    resolved: int
+    heard: str | None
+    until: str | None
+
+
+class Summary(BaseModel):
+    """A study; its size depends on arms and objectives only. Times are the storage's clock."""
+
+    name: str
+    created: str
+    changed: str
+    seq: int
+    state: str
+    reason: str
+    settling: str | None
+    results: int
+    open: int
+    waiting: int
+    waiting_for: list[str]
+    overdue: int
+    late: int
+    failed: int
+    expired: int
+    void: int
+    handed_out: int
+    budget: int | None
+    delta: float
+    lease: str
+    items: int | None
+    max_arms: int
+    answer: AnswerOut
+    objectives: list[ObjectiveOut]
+    arms: list[ArmOut]
+    leader: str
+    differences: list[Difference]
+    events: list[EventOut]
+    workers: list[WorkerOut]
+
+
+class Glance(BaseModel):
+    """A study in the list."""
+
+    name: str
+    created: str
+    changed: str
+    seq: int
+    state: str
+    settling: str | None
+    results: int
+    budget: int | None
+    open: int
+    overdue: int
+    answer: str
+    certified: bool
+    candidates: list[str]
+    arms: int
+    objectives: list[str]
+
+
+class Glances(BaseModel):
+    """Studies by name; `next` is the `after` of the next page."""
+
+    studies: list[Glance]
+    next: str | None
+    role: str
+
+
+class Events(BaseModel):
+    """Events after `since`; `next` is the `since` of the next page, None at the end."""
+
+    events: list[EventOut]
+    next: int | None
+
+
+class TrialRow(BaseModel):
+    """A trial on record; its values in every state."""
+
+    id: str
+    number: int
+    arm: str
+    item: Any
+    state: str
+    worker: str | None
+    asked: str
+    resolved: str | None
+    values: dict[str, float | None]
+    until: str | None
+
+
+class TrialRows(BaseModel):
+    """Trials from number `since` on; `next` is the `since` of the next page, None at the end."""
+
+    trials: list[TrialRow]
+    next: int | None
+
+
+class ResultRow(BaseModel):
+    """One arm on one objective."""
+
+    arm: str
+    objective: str
+    unit: str
+    state: str
+    results: int
+    mean: float | None
+    low: float | None
+    high: float | None
+    open: int
+    failed: int
+
+
+class Results(BaseModel):
+    """One row per arm and objective."""
+
+    results: list[ResultRow]
+
+
+class Health(BaseModel):
+    """The service and its storage answer."""
+
+    status: Literal["ok"]
+    version: str
+
+
+REASONS = {
+    401: "no token, or one that is not known",
+    403: "the token's role is too low",
+    404: "no such study, trial, arm or objective",
+    408: "the body came too slowly",
+    409: "it contradicts what is on record, or the study is paused or over",
+    413: "the body is too large",
+    421: "a Host that the service does not answer to",
+    422: "not what this endpoint takes",
+    503: "the storage is busy or away; try again",
+}
+
+
+def problems(*codes: int) -> dict[int | str, dict[str, Any]]:
+    """The refusals of an endpoint under /api, beside those that any of them may give."""
+    return problems_of(401, 403, 408, 413, 421, 422, 503, *codes)
+
+
+def problems_of(*codes: int) -> dict[int | str, dict[str, Any]]:
+    """Refusals, for the description of an endpoint."""
+    content = {MEDIA: {"schema": {"$ref": "#/components/schemas/Problem"}}}
+    return {code: {"description": REASONS[code], "content": content} for code in sorted(set(codes))}

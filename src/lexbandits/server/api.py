@@ -1,0 +1,348 @@
+"""The endpoints under /api. Each is a plain function; the study layer does the work."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+from urllib.parse import quote
+
+from fastapi import APIRouter, Request, Response, Security
+from fastapi.responses import JSONResponse
+from fastapi.security import HTTPBearer
+
+from lexbandits.server import answers, bodies
+from lexbandits.server.answers import problems
+from lexbandits.server.bodies import (
+    After,
+    ArmName,
+    Key,
+    Known,
+    Limit,
+    ObjectiveName,
+    Since,
+    StudyName,
+    TrialId,
+    TrialState,
+    WorkerName,
+)
+from lexbandits.server.guard import needing
+from lexbandits.server.problems import Refused
+from lexbandits.server.rooms import Room, Rooms
+from lexbandits.server.summary import event_words, glance_at, plain, summary_of, trial_rows
+from lexbandits.study.asking import nothing_to_measure
+from lexbandits.study.errors import StudyError, StudyPaused
+from lexbandits.study.spec import Spec
+from lexbandits.study.study import create_from_spec
+from lexbandits.study.trial import Trial
+
+_bearer = Security(HTTPBearer(auto_error=False, description="lexbandits token create"))
+
+
+def router(role: str) -> APIRouter:
+    """Endpoints for who has at least this role."""
+    return APIRouter(prefix="/api/studies", route_class=needing(role), dependencies=[_bearer])
+
+
+look, measure, decide = router("read"), router("write"), router("admin")
+
+
+def rooms_of(request: Request) -> Rooms:
+    """The studies of this service."""
+    rooms: Rooms = request.app.state.rooms
+    return rooms
+
+
+@contextmanager
+def _words() -> Iterator[None]:
+    """What the study layer says of words it cannot use."""
+    try:
+        yield
+    except StudyError:
+        raise
+    except (TypeError, ValueError) as error:
+        raise Refused(422, str(error)) from error
+
+
+_STUDY, _TRIAL = "$response.body#/name", "$response.body#/trials/0/id"
+
+
+def _link(operation: str, description: str, **parameters: str) -> dict[str, Any]:
+    return {"operationId": operation, "description": description, "parameters": parameters}
+
+
+def _links(names: str, phrase: str, **parameters: str) -> dict[str, Any]:
+    return {name: _link(name, f"{name} {phrase}", **parameters) for name in names.split()}
+
+
+MADE = {  # what one can do with a study that was made
+    **_links(
+        "ask summary spec events trials results tell_many heartbeat note", "of this study", study=_STUDY
+    ),
+    **_links("delete add_arm set_state reorder set_budget", "of this study", study=_STUDY),
+    **_links("withdraw restore", "its first arm", study=_STUDY, arm="$request.body#/arms/0"),
+    **_links("amend", "its first objective", study=_STUDY, objective="$request.body#/objectives/0/name"),
+}
+HANDED_OUT = _links(
+    "tell correct release expire", "the first trial", study="$request.path.study", trial=_TRIAL
+)
+
+
+# --- looking
+
+
+def _with_tag(tag: str, known: str | None, content: Any) -> Response:
+    """304 to who has it already."""
+    headers = {"ETag": tag, "Cache-Control": "private, no-cache"}
+    if known is not None and tag in (part.strip().removeprefix("W/") for part in known.split(",")):
+        return Response(status_code=304, headers=headers)
+    return JSONResponse(content, headers=headers)
+
+
+@look.get("", responses={200: {"model": answers.Glances}, **problems()})
+def studies(request: Request, after: After = "", limit: Limit = 100) -> Response:
+    """Every study at a glance, by name; and the role of who asks."""
+    rooms = rooms_of(request)
+    rows = [row for row in rooms.reads.studies() if row.name > after]
+    page = rows[: min(limit, 100)]
+    content = {
+        "studies": [glance_at(rooms.room(row)) for row in page],
+        "next": page[-1].name if len(page) < len(rows) else None,
+        "role": request.state.role,
+    }
+    return JSONResponse(content)
+
+
+@look.get(
+    "/{study}", responses={200: {"model": answers.Summary}, 304: {"description": "as known"}, **problems(404)}
+)
+def summary(request: Request, study: StudyName, known: Known = None) -> Response:
+    """Where a study stands: what a page polls, with its ETag."""
+    tag, content = summary_of(rooms_of(request)[study])
+    return _with_tag(tag, known, content)
+
+
+@look.get("/{study}/spec", responses={200: {"model": dict[str, Any]}, **problems(404)})
+def spec(request: Request, study: StudyName) -> Response:
+    """The question as it was asked."""
+    with rooms_of(request)[study].reading() as reader:
+        return JSONResponse(reader.spec)
+
+
+@look.get("/{study}/events", responses={200: {"model": answers.Events}, **problems(404)})
+def events(request: Request, study: StudyName, since: Since = 0, limit: Limit = 100) -> Response:
+    """The journal after event `since`."""
+    room = rooms_of(request)[study]
+    found = [event_words(event) for event in room.reads.read(room.row.id, since + 1, limit)]
+    return JSONResponse({"events": found, "next": found[-1]["seq"] if len(found) == limit else None})
+
+
+@look.get("/{study}/trials", responses={200: {"model": answers.TrialRows}, **problems(404)})
+def trials(
+    request: Request, study: StudyName, state: TrialState | None = None, since: Since = 0, limit: Limit = 100
+) -> Response:
+    """Trials from number `since` on, of one state if so asked, with what was told of them."""
+    room = rooms_of(request)[study]
+    with room.reading() as reader:
+        leases = room.reads.clock(room.row.id)[1]
+        found, following = trial_rows(reader._journal.fold(), leases, state, since, limit)
+    return JSONResponse({"trials": found, "next": following})
+
+
+@look.get("/{study}/results", responses={200: {"model": answers.Results}, **problems(404)})
+def results(request: Request, study: StudyName) -> Response:
+    """What was measured, one row per arm and objective."""
+    with rooms_of(request)[study].reading() as reader:
+        rows = reader.results().to_dict("records")
+    numbers = ("mean", "low", "high")
+    return JSONResponse({"results": [{**row, **{key: plain(row[key]) for key in numbers}} for row in rows]})
+
+
+# --- measuring
+
+
+def _handed_out(room: Room, handed: list[Trial], wanted: bool) -> dict[str, Any]:
+    """Trials, and when there are none though somebody wanted them, why."""
+    words: dict[str, Any] = {"trials": [trial.as_json() for trial in handed], "state": "measuring"}
+    if not handed:
+        with room.reading() as reader:
+            fold = reader._journal.fold()
+            words["state"] = fold.state
+            if wanted and fold.state != "measuring":
+                words["reason"] = str(nothing_to_measure(fold))
+    return words
+
+
+@measure.post(
+    "/{study}/trials",
+    status_code=201,
+    responses={201: {"model": answers.Trials, "links": HANDED_OUT}, **problems(404, 409)},
+)
+def ask(request: Request, study: StudyName, body: bodies.AskBody, key: Key = None) -> Response:
+    """Hand out trials; the same ones again for the same Idempotency-Key. None when the study is over."""
+    room = rooms_of(request)[study]
+    handed = room.writer.ask_many(body.n, lease=body.lease, worker=body.worker, request=key)
+    words = _handed_out(room, handed, True)
+    if words["state"] == "paused":
+        raise StudyPaused(words["reason"])
+    return JSONResponse(words, 201)
+
+
+@measure.put(
+    "/{study}/trials/{trial}/result", responses={200: {"model": answers.Outcome}, **problems(404, 409)}
+)
+def tell(request: Request, study: StudyName, trial: TrialId, body: bodies.ResultBody) -> Response:
+    """Report a trial's values, or why there are none. Safe to repeat."""
+    if (body.values is None) == (body.failed is None):
+        raise Refused(422, "a result has values, or failed says why there are none; not both")
+    writer = rooms_of(request)[study].writer
+    if body.values is not None:
+        return JSONResponse({"outcome": writer.tell(trial, body.values)})
+    return JSONResponse({"outcome": writer.fail(trial, str(body.failed))})
+
+
+@measure.post("/{study}/results", responses={200: {"model": answers.Outcomes}, **problems(404, 409)})
+def tell_many(request: Request, study: StudyName, body: bodies.ResultsBody, key: Key = None) -> Response:
+    """Report results, all or none of them, and ask for new trials in the same step."""
+    room = rooms_of(request)[study]
+    told = [(each.trial, each.values) for each in body.results]
+    outcomes, handed = room.writer.tell_ask(told, body.ask, lease=body.lease, worker=body.worker, request=key)
+    return JSONResponse({"outcomes": outcomes, **_handed_out(room, handed, body.ask > 0)})
+
+
+@measure.delete("/{study}/trials/{trial}/lease", status_code=204, responses=problems(404, 409))
+def release(request: Request, study: StudyName, trial: TrialId) -> Response:
+    """Give a trial back unmeasured."""
+    rooms_of(request)[study].writer.release(trial)
+    return Response(status_code=204)
+
+
+@measure.post(
+    "/{study}/trials/{trial}/expiry", responses={200: {"model": answers.Outcome}, **problems(404, 409)}
+)
+def expire(request: Request, study: StudyName, trial: TrialId) -> Response:
+    """Declare an overdue trial's place missing now."""
+    return JSONResponse({"outcome": rooms_of(request)[study].writer.expire(trial)})
+
+
+@measure.put(
+    "/{study}/trials/{trial}/correction", responses={200: {"model": answers.Outcome}, **problems(404, 409)}
+)
+def correct(request: Request, study: StudyName, trial: TrialId, body: bodies.CorrectionBody) -> Response:
+    """Replace what was told, while it is not folded; later a note."""
+    return JSONResponse({"outcome": rooms_of(request)[study].writer.correct(trial, body.values, body.reason)})
+
+
+@measure.post("/{study}/workers/{worker}/heartbeat", status_code=204, responses=problems(404))
+def heartbeat(request: Request, study: StudyName, worker: WorkerName) -> Response:
+    """A worker is alive: its leases begin anew."""
+    rooms_of(request)[study].writer.heartbeat(worker)
+    return Response(status_code=204)
+
+
+@measure.post("/{study}/notes", status_code=201, responses={201: {"model": answers.Changed}, **problems(404)})
+def note(request: Request, study: StudyName, body: bodies.NoteBody) -> Response:
+    """A remark for the record."""
+    room = rooms_of(request)[study]
+    room.writer.note(body.text)
+    return _changed(room, 201)
+
+
+# --- deciding
+
+
+def _changed(room: Room, status: int = 200) -> Response:
+    with room.reading() as reader:
+        return JSONResponse({"name": reader.name, "seq": reader.seq}, status)
+
+
+@decide.post("", status_code=201, responses={201: {"model": answers.Changed, "links": MADE}, **problems(409)})
+def create(request: Request, body: bodies.StudyBody) -> Response:
+    """A new study."""
+    rooms = rooms_of(request)
+    with _words():
+        made = create_from_spec(Spec.from_json(body.words()), rooms.storage, load_if_exists=False)
+    answer = _changed(rooms[made.name], 201)
+    answer.headers["Location"] = f"/api/studies/{quote(made.name, safe='')}"
+    return answer
+
+
+@decide.delete("/{study}", status_code=204, responses=problems(404))
+def delete(request: Request, study: StudyName) -> Response:
+    """Delete a study with all its results, for good."""
+    rooms = rooms_of(request)
+    row = rooms[study].row
+    rooms.storage.delete(row.id)
+    rooms.forget(row)
+    return Response(status_code=204)
+
+
+@decide.post(
+    "/{study}/arms", status_code=201, responses={201: {"model": answers.Changed}, **problems(404, 409)}
+)
+def add_arm(request: Request, study: StudyName, body: bodies.ArmBody) -> Response:
+    """Another arm, where max_arms has left room."""
+    room = rooms_of(request)[study]
+    with _words():
+        room.writer.add_arm(body.words())
+    return _changed(room, 201)
+
+
+@decide.post(
+    "/{study}/arms/{arm}/withdrawal", responses={200: {"model": answers.Changed}, **problems(404, 409)}
+)
+def withdraw(request: Request, study: StudyName, arm: ArmName, body: bodies.ReasonBody) -> Response:
+    """Take an arm out of the question."""
+    room = rooms_of(request)[study]
+    room.writer.withdraw(arm, body.reason)
+    return _changed(room)
+
+
+@decide.delete(
+    "/{study}/arms/{arm}/withdrawal", responses={200: {"model": answers.Changed}, **problems(404, 409)}
+)
+def restore(request: Request, study: StudyName, arm: ArmName) -> Response:
+    """Bring a withdrawn arm back."""
+    room = rooms_of(request)[study]
+    room.writer.restore(arm)
+    return _changed(room)
+
+
+@decide.post("/{study}/state", responses={200: {"model": answers.Changed}, **problems(404, 409)})
+def set_state(request: Request, study: StudyName, body: bodies.StateBody) -> Response:
+    """Pause; resume or reopen ("measuring"); end by hand ("finished")."""
+    room = rooms_of(request)[study]
+    with room.reading() as reader:
+        ended = reader._journal.fold().ledger.end is not None
+    if body.state == "paused":
+        room.writer.pause(body.reason)
+    elif body.state == "finished":
+        room.writer.end(body.reason)
+    elif ended:
+        room.writer.reopen(body.reason)
+    else:
+        room.writer.resume()
+    return _changed(room)
+
+
+@decide.put("/{study}/objectives/{objective}", responses={200: {"model": answers.Changed}, **problems(404)})
+def amend(request: Request, study: StudyName, objective: ObjectiveName, body: bodies.AmendBody) -> Response:
+    """Another tolerance or resolution of an objective."""
+    room = rooms_of(request)[study]
+    with _words():
+        room.writer.amend(objective, **body.words())
+    return _changed(room)
+
+
+@decide.put("/{study}/order", responses={200: {"model": answers.Changed}, **problems(404)})
+def reorder(request: Request, study: StudyName, body: bodies.OrderBody) -> Response:
+    """Another order of priority."""
+    room = rooms_of(request)[study]
+    room.writer.reorder(body.objectives)
+    return _changed(room)
+
+
+@decide.put("/{study}/budget", responses={200: {"model": answers.Changed}, **problems(404)})
+def set_budget(request: Request, study: StudyName, body: bodies.BudgetBody) -> Response:
+    """Another number of trials to hand out in all."""
+    room = rooms_of(request)[study]
+    room.writer.set_budget(body.budget)
+    return _changed(room)

@@ -1,0 +1,95 @@
+"""The application: endpoints, page, health, and its description."""
+
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import anyio.to_thread
+from fastapi import FastAPI, Response
+from fastapi.responses import FileResponse, JSONResponse
+from fastapi.routing import APIRoute
+from fastapi.staticfiles import StaticFiles
+from starlette.applications import Starlette
+from starlette.routing import Mount
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from lexbandits import __version__
+from lexbandits.server import answers, api, insights, problems
+from lexbandits.server.guard import Guard
+from lexbandits.server.rooms import Rooms
+from lexbandits.server.tokens import Tokens
+
+THREADS = 64  # requests at work at once; more wait
+OURS = ("/api/", "/healthz", "/openapi.json", "/vendor/")  # what is not a file of the page
+STATIC = Path(__file__).parent / "static"
+
+
+def make_app(rooms: Rooms, tokens: Tokens, hosts: Iterable[str] = (), numbers: bool = False) -> ASGIApp:
+    """The service over a storage. `hosts` are names it answers to; `numbers`: any address too."""
+
+    @asynccontextmanager
+    async def life(_: FastAPI) -> AsyncIterator[None]:
+        anyio.to_thread.current_default_thread_limiter().total_tokens = THREADS
+        yield
+        rooms.close()
+
+    app = FastAPI(
+        title="lexbandits",
+        version=__version__,
+        description="Live studies: which option is best when several noisy measures matter in strict order?",
+        docs_url=None,
+        redoc_url=None,
+        lifespan=life,
+        generate_unique_id_function=_operation,
+    )
+    app.state.rooms, app.state.tokens = rooms, tokens
+    problems.install(app)
+    for router in (api.look, insights.think, api.measure, api.decide):
+        app.include_router(router)
+
+    @app.get("/healthz", responses={200: {"model": answers.Health}, **answers.problems_of(421, 503)})
+    def healthz() -> Response:
+        """Whether the service and its storage answer."""
+        rooms.reads.find("")
+        return JSONResponse({"status": "ok", "version": __version__})
+
+    @app.get("/vendor/plotly.min.js", include_in_schema=False)
+    def plotly() -> Response:
+        import plotly as package
+
+        path = Path(package.__file__).parent / "package_data" / "plotly.min.js"
+        return FileResponse(
+            path, media_type="text/javascript", headers={"Cache-Control": "public, max-age=86400"}
+        )
+
+    _describe(app)
+    page = Starlette(routes=[Mount("/", StaticFiles(directory=STATIC, html=True))])
+    problems.install(page)
+
+    async def front(scope: Scope, receive: Receive, send: Send) -> None:
+        chosen = page if scope["type"] == "http" and not scope["path"].startswith(OURS) else app
+        await chosen(scope, receive, send)
+
+    return Guard(front, hosts, numbers)
+
+
+def _operation(route: APIRoute) -> str:
+    return route.name
+
+
+def _describe(app: FastAPI) -> None:
+    """Every refusal in the document is a Problem."""
+    plain = app.openapi
+
+    def described() -> dict[str, Any]:
+        if app.openapi_schema is None:
+            schema = plain()
+            schemas = schema.setdefault("components", {}).setdefault("schemas", {})
+            schemas["Problem"] = answers.Problem.model_json_schema()
+            for unused in ("HTTPValidationError", "ValidationError"):
+                schemas.pop(unused, None)
+            app.openapi_schema = schema
+        return app.openapi_schema
+
+    app.openapi = described  # type: ignore[method-assign]

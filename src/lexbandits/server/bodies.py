@@ -1,0 +1,251 @@
+"""What may be sent, with a bound on everything. The study layer checks what the words mean."""
+
+from typing import Annotated, Any, Literal
+
+from fastapi import Header, Path, Query
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+
+from lexbandits.server.guard import name_in_path
+from lexbandits.study.spec import seconds
+
+HUGE = 1e50  # a fourth power of it is still a number
+LONGEST_LEASE = 366 * 86400.0
+MOST_ARMS, MOST_OBJECTIVES, MOST_ITEMS, MOST_RESULTS = 200, 20, 100_000, 1000
+PRINTABLE = r"^[^\x00-\x1f\x7f-\xa0\xad]+$"
+
+
+def _printable(text: str) -> str:
+    if not text.isprintable():
+        raise ValueError("must be printable")
+    return text
+
+
+def _not_dots(text: str) -> str:
+    if text in (".", ".."):
+        raise ValueError("would be lost in an address")
+    return text
+
+
+def _encodable(text: str) -> str:
+    text.encode()  # a lone surrogate is no text
+    return text
+
+
+def _not_too_long(lease: float | str) -> float | str:
+    if seconds("lease", lease) > LONGEST_LEASE:
+        raise ValueError(f"must be at most {LONGEST_LEASE / 86400:g}d")
+    return lease
+
+
+_described = {"pattern": PRINTABLE}
+Name = Annotated[
+    str,
+    Field(min_length=1, max_length=200, json_schema_extra=_described),
+    AfterValidator(_printable),
+    AfterValidator(_not_dots),
+]
+Worker = Annotated[
+    str, Field(min_length=1, max_length=200, json_schema_extra=_described), AfterValidator(_printable)
+]
+Text = Annotated[str, Field(max_length=2000), AfterValidator(_encodable)]
+Reason = Annotated[str, Field(min_length=1, max_length=2000), AfterValidator(_encodable)]
+Number = Annotated[float, Field(ge=-HUGE, le=HUGE)]
+Amount = (
+    Annotated[float, Field(ge=0, le=HUGE)] | Annotated[str, Field(max_length=40, pattern=r"^\d+(\.\d+)?%$")]
+)
+Lease = Annotated[
+    Annotated[float, Field(gt=0, le=LONGEST_LEASE)]
+    | Annotated[str, Field(max_length=20, pattern=r"^\d{1,9}(\.\d{1,9})?(ms|s|m|h|d)$")],
+    AfterValidator(_not_too_long),
+]
+Value = bool | Number | None
+Values = Annotated[dict[Name, Value], Field(max_length=MOST_OBJECTIVES)]
+Item = Annotated[str, Field(max_length=1000), AfterValidator(_encodable)] | Annotated[
+    int, Field(ge=-(2**53), le=2**53)
+] | Number  # fmt: skip
+Many = Annotated[int, Field(ge=1, le=MOST_RESULTS)]
+
+
+class Body(BaseModel):
+    """A table without other keys; numbers are numbers, text is text."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
+
+    def words(self) -> dict[str, Any]:
+        """What was said, without what was not."""
+        return self.model_dump(exclude_unset=True)
+
+
+Noise = (
+    Literal["gaussian", "bernoulli", "exact", "finite_variance"]
+    | Annotated[
+        list[Literal["bounded", "sub_gaussian", "dependent"] | Number], Field(min_length=2, max_length=3)
+    ]
+)
+_some: Any = {"type": "number", "exclusiveMinimum": 0}
+
+
+class ObjectiveBody(Body):
+    """One measure, in order of priority."""
+
+    # what the study layer asks for, so that who reads only the description can make a study
+    model_config = ConfigDict(
+        json_schema_extra={
+            "anyOf": [
+                {"required": ["tolerance"], "properties": {"tolerance": _some}},
+                {"required": ["resolution"], "properties": {"resolution": _some}},
+                {"required": ["noise"], "properties": {"noise": {"const": "exact"}}},
+            ],
+        }
+    )
+
+    name: Name
+    direction: Literal["maximize", "minimize"] = "maximize"
+    tolerance: Amount | None = None
+    resolution: Amount | None = None
+    unit: Annotated[str, Field(max_length=50), AfterValidator(_encodable)] = ""
+    noise: Noise = "gaussian"
+    at_least: Number | None = None
+    at_most: Number | None = None
+    reference: Number | None = None
+    if_failed: Number | None = None
+    if_expired: Number | None = None
+
+
+class ArmBody(Body):
+    """An arm with further keys, which `lexbandits run` hands to its command."""
+
+    model_config = ConfigDict(extra="allow", strict=True, allow_inf_nan=False)
+    __pydantic_extra__: dict[Name, bool | Annotated[int, Field(ge=-(2**53), le=2**53)] | Number | Text]
+    name: Name
+
+
+EXAMPLE: Any = {
+    "name": "prompts",
+    "arms": ["small", "large"],
+    "objectives": [
+        {"name": "correct", "tolerance": 0.02, "noise": "bernoulli"},
+        {
+            "name": "latency",
+            "direction": "minimize",
+            "unit": "ms",
+            "tolerance": 80,
+            "noise": ["bounded", 0, 10000],
+        },
+    ],
+}
+
+
+class StudyBody(Body):
+    """A question: the same words as in TOML."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [EXAMPLE]})
+
+    name: Name
+    arms: Annotated[
+        list[Name | ArmBody],
+        Field(min_length=1, max_length=MOST_ARMS, json_schema_extra={"uniqueItems": True}),
+    ]
+    objectives: Annotated[list[ObjectiveBody], Field(min_length=1, max_length=MOST_OBJECTIVES)]
+    delta: Annotated[float, Field(gt=0, lt=1)] = 0.05
+    max_arms: Annotated[int, Field(ge=1, le=MOST_ARMS)] | None = None
+    items: Annotated[list[Item], Field(min_length=1, max_length=MOST_ITEMS)] | None = None
+    seed: Annotated[int, Field(ge=0, le=2**53)] = 0
+    if_infeasible: Literal["go on", "stop"] = "go on"
+    budget: Annotated[int, Field(ge=1, le=10**9)] | None = None
+    lease: Lease = "10m"
+    max_failures: Annotated[int, Field(ge=1, le=10**6)] = 5
+
+
+class AskBody(Body):
+    """n trials for a worker, each for the length of the lease."""
+
+    n: Many = 1
+    worker: Worker | None = None
+    lease: Lease | None = None
+
+
+class ResultBody(Body):
+    """Values by objective, or why there are none."""
+
+    values: Values | None = None
+    failed: Text | None = None
+
+
+class TrialResult(Body):
+    """Values of one trial."""
+
+    trial: Annotated[str, Field(max_length=40)]
+    values: Values
+
+
+class ResultsBody(Body):
+    """Many results at once, all or none of them; and n new trials."""
+
+    results: Annotated[list[TrialResult], Field(max_length=MOST_RESULTS)]
+    ask: Annotated[int, Field(ge=0, le=MOST_RESULTS)] = 0
+    worker: Worker | None = None
+    lease: Lease | None = None
+
+
+class CorrectionBody(Body):
+    """Other values than those told, and why."""
+
+    values: Values
+    reason: Reason
+
+
+class ReasonBody(Body):
+    """Why."""
+
+    reason: Reason
+
+
+class StateBody(Body):
+    """ "paused", "measuring" (resumed or reopened) or "finished" (ended by hand), and why."""
+
+    state: Literal["paused", "measuring", "finished"]
+    reason: Text = ""
+
+
+class AmendBody(Body):
+    """Another tolerance or resolution of an objective."""
+
+    tolerance: Amount | None = None
+    resolution: Amount | None = None
+
+
+class OrderBody(Body):
+    """The objectives in their new order of priority."""
+
+    objectives: Annotated[list[Name], Field(min_length=1, max_length=MOST_OBJECTIVES)]
+
+
+class BudgetBody(Body):
+    """Trials to hand out in all; null for no limit."""
+
+    budget: Annotated[int, Field(ge=1, le=10**9)] | None
+
+
+class NoteBody(Body):
+    """A remark for the record."""
+
+    text: Reason
+
+
+# --- in addresses and headers
+
+_Part = Annotated[str, BeforeValidator(name_in_path), Field(min_length=1, max_length=200)]
+StudyName = Annotated[_Part, Path()]
+ArmName = Annotated[_Part, Path()]
+ObjectiveName = Annotated[_Part, Path()]
+WorkerName = Annotated[Annotated[_Part, AfterValidator(_printable)], Path()]
+TrialId = Annotated[Annotated[str, BeforeValidator(name_in_path), Field(min_length=1, max_length=40)], Path()]
+Key = Annotated[
+    str | None, Header(alias="Idempotency-Key", min_length=1, max_length=200, pattern=r"^[\x21-\x7e]+$")
+]
+Known = Annotated[str | None, Header(alias="If-None-Match", max_length=1000)]
+Since = Annotated[int, Query(ge=0, le=2**53)]
+Limit = Annotated[int, Query(ge=1, le=1000)]
+After = Annotated[str, Query(max_length=200)]
+TrialState = Annotated[Literal["open", "told", "failed", "expired", "late", "released", "imported"], Query()]

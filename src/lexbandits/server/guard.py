@@ -1,0 +1,183 @@
+"""What every request passes: the Host it names, headers of every answer, who asks, and what may be sent."""
+
+import asyncio
+import json
+from collections.abc import Callable, Coroutine, Iterable
+from ipaddress import ip_address
+from typing import Any
+from urllib.parse import quote, unquote
+
+from fastapi import Request, Response
+from fastapi.routing import APIRoute
+from starlette.concurrency import run_in_threadpool
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import ClientDisconnect
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from lexbandits.server.problems import Refused, problem
+from lexbandits.server.tokens import check
+
+LARGEST = 4 << 20  # bytes of a body
+DEEPEST = 20  # lists and tables inside each other
+PATIENCE = 30.0  # seconds for a body to arrive
+LOOPBACK = ("localhost", "127.0.0.1", "::1")
+SEGMENT = "".join(chr(code) for code in range(33, 127) if chr(code) not in "/%")
+
+HEADERS = {
+    "Content-Security-Policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; "
+        "img-src 'self' data: blob:; font-src 'self'; connect-src 'self'; base-uri 'none'; "
+        "form-action 'none'; frame-ancestors 'none'"
+    ),
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
+}
+
+
+def host_of(header: str) -> str:
+    """The name or number of a Host header, without its port."""
+    if header.startswith("["):
+        return header[1:].partition("]")[0].lower()
+    return header.rpartition(":")[0].lower() if ":" in header else header.lower()
+
+
+def is_number(host: str) -> bool:
+    """Whether a host is an address rather than a name, which others could point at this machine."""
+    try:
+        ip_address(host)
+    except ValueError:
+        return False
+    return True
+
+
+class Guard:
+    """Around the whole application."""
+
+    def __init__(self, app: ASGIApp, hosts: Iterable[str], numbers: bool) -> None:
+        self.app = app
+        self.hosts = {*LOOPBACK, *(host.lower() for host in hosts)}
+        self.numbers = numbers  # whether any address will do, since the service listens beyond this machine
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """One request."""
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+
+        async def dressed(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                for name, value in HEADERS.items():
+                    headers.setdefault(name, value)
+                headers.setdefault("Cache-Control", "no-store")
+            await send(message)
+
+        host = host_of(Headers(scope=scope).get("host", ""))
+        if host not in self.hosts and not (self.numbers and is_number(host)):
+            answer = problem(421, "this service does not answer to that Host: start it with --allow-host")
+            await answer(scope, receive, dressed)
+            return
+        await self.app({**scope, "path": routed(scope)}, receive, dressed)
+
+
+def routed(scope: Scope) -> str:
+    """The path in which a slash inside a name is still told from one between names."""
+    raw = scope.get("raw_path", b"").decode("latin-1").partition("?")[0]
+    return "/".join(quote(unquote(part), safe=SEGMENT) for part in raw.split("/")) or str(scope["path"])
+
+
+def name_in_path(part: str) -> str:
+    """A part of a path back to the name it stands for."""
+    return unquote(part)
+
+
+class StrictRequest(Request):
+    """A request whose body is bounded in bytes, time and depth, and is JSON as the standard has it."""
+
+    async def body(self) -> bytes:
+        """All of it."""
+        if not hasattr(self, "_body"):
+            declared = self.headers.get("content-length", "")
+            if declared.isdecimal() and int(declared) > LARGEST:
+                raise _too_large()
+            chunks, size = [], 0
+            try:
+                async with asyncio.timeout(PATIENCE):
+                    async for chunk in self.stream():
+                        size += len(chunk)
+                        if size > LARGEST:
+                            raise _too_large()
+                        chunks.append(chunk)
+            except ClientDisconnect:
+                raise Refused(400, "the connection was closed before the body had come") from None
+            except TimeoutError:
+                raise Refused(408, f"the body did not arrive within {PATIENCE:g} s") from None
+            self._body = b"".join(chunks)
+        return self._body
+
+    async def json(self) -> Any:
+        """Refuses NaN, infinities, a key given twice, and too many brackets inside each other."""
+        text = await self.body()
+        try:
+            content = json.loads(text, parse_constant=_no_constant, object_pairs_hook=_once_each)
+            _not_too_deep(content)
+        except RecursionError:
+            raise json.JSONDecodeError("too many brackets inside each other", "", 0) from None
+        except json.JSONDecodeError:
+            raise
+        except ValueError as error:  # not UTF-8, or a number of thousands of digits
+            raise json.JSONDecodeError(str(error)[:200], "", 0) from None
+        return content
+
+
+def _too_large() -> Refused:
+    return Refused(413, f"a body may have {LARGEST} bytes")
+
+
+def _no_constant(word: str) -> Any:
+    raise json.JSONDecodeError(f"{word} is not JSON", "", 0)
+
+
+def _once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    table = dict(pairs)
+    if len(table) < len(pairs):
+        raise json.JSONDecodeError("a key is given twice", "", 0)
+    return table
+
+
+def _not_too_deep(content: Any) -> None:
+    level = [content]
+    for _ in range(DEEPEST):
+        level = [
+            part
+            for each in level
+            if isinstance(each, (dict, list))
+            for part in (each.values() if isinstance(each, dict) else each)
+        ]
+        if not level:
+            return
+    raise json.JSONDecodeError("too many brackets inside each other", "", 0)
+
+
+def needing(role: str) -> type[APIRoute]:
+    """Routes for who has at least this role: known before anything that was sent is read."""
+
+    class Guarded(APIRoute):
+        def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+            handler = super().get_route_handler()
+
+            async def guarded(request: Request) -> Response:
+                tokens = request.app.state.tokens
+                given = await run_in_threadpool(tokens.role_of, request.headers.get("authorization"))
+                check(given, role)
+                request.state.role = given
+                strict = StrictRequest(request.scope, request.receive)
+                await strict.body()
+                return await handler(strict)
+
+            return guarded
+
+    return Guarded

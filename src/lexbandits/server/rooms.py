@@ -1,0 +1,110 @@
+"""The studies that the service has open: for each one who writes, and one who reads beside them."""
+
+import threading
+from collections import OrderedDict
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from lexbandits.server.tokens import opened
+from lexbandits.server.writer import GatheringJournal
+from lexbandits.study.errors import StorageBusyError, UnknownStudyError
+from lexbandits.study.sql import SqlStorage
+from lexbandits.study.storage import StudyRow
+from lexbandits.study.study import Study
+
+OPEN = 200  # studies
+PATIENCE = 20.0  # seconds to wait for others who think about the same study
+WRITERS, READERS = 8, 4  # connections to the storage
+
+
+class Room:
+    """One study: requests that write share commits, those that read do not wait for them."""
+
+    def __init__(self, row: StudyRow, writes: SqlStorage, reads: SqlStorage) -> None:
+        self.row, self._writes, self.reads = row, writes, reads
+        self._lock = threading.RLock()
+        self._making = threading.Lock()
+        self._thinks = threading.Lock()
+        self._thoughts: dict[str, Any] = {}
+        self._writer: Study | None = None
+        self.memory: dict[str, Any] = {}  # what readers remember, under their lock
+
+    @property
+    def writer(self) -> Study:
+        """To be shared by threads."""
+        with self._making:
+            if self._writer is None:
+                self._writer = Study(self._writes, self.row, journal=GatheringJournal)
+            return self._writer
+
+    @cached_property
+    def _reader(self) -> Study:
+        return Study(self.reads, self.row, read_only=True)
+
+    @contextmanager
+    def thinking(self) -> Iterator[tuple[Study, dict[str, Any]]]:
+        """Another one, for what takes long, and what is known already; who looks does not wait for it."""
+        if not self._thinks.acquire(timeout=PATIENCE):
+            raise StorageBusyError(f"others think about study {self.row.name!r}: try again")
+        try:
+            yield self._thinker, self._thoughts
+        finally:
+            self._thinks.release()
+
+    @cached_property
+    def _thinker(self) -> Study:
+        return Study(self.reads, self.row, read_only=True)
+
+    @contextmanager
+    def reading(self) -> Iterator[Study]:
+        """A study to look at, for one thread at a time; it changes nothing."""
+        with self._lock:
+            yield self._reader
+
+
+class Rooms:
+    """Studies by name, as many as are in use."""
+
+    def __init__(self, address: str | Path) -> None:
+        self.address = address
+        self.storage = opened(address)
+        self._writes = [self.storage, *(opened(address) for _ in range(WRITERS - 1))]
+        self._reads = [opened(address) for _ in range(READERS)]
+        self._lock = threading.Lock()
+        self._rooms: OrderedDict[int, Room] = OrderedDict()
+
+    def __getitem__(self, name: str) -> Room:
+        row = self.reads.find(name) if name.isprintable() else None
+        if row is None:
+            raise UnknownStudyError(f"no study {name!r}")
+        return self.room(row)
+
+    @property
+    def reads(self) -> SqlStorage:
+        """A connection to look things up with."""
+        return self._reads[0]
+
+    def room(self, row: StudyRow) -> Room:
+        """The room of a study."""
+        with self._lock:
+            room = self._rooms.get(row.id)
+            if room is None:
+                room = Room(row, self._writes[row.id % WRITERS], self._reads[row.id % READERS])
+                self._rooms[row.id] = room
+            self._rooms.move_to_end(row.id)
+            while len(self._rooms) > OPEN:
+                self._rooms.popitem(last=False)
+            return room
+
+    def forget(self, row: StudyRow) -> None:
+        """A study was deleted."""
+        with self._lock:
+            self._rooms.pop(row.id, None)
+
+    def close(self) -> None:
+        """Give back the connections."""
+        for storage in (*self._writes, *self._reads):
+            storage.close()

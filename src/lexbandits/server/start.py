@@ -1,0 +1,101 @@
+"""`lexbandits serve`: bind, say where, and run until told to stop."""
+
+import logging
+import socket
+import threading
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from lexbandits.server.app import make_app
+from lexbandits.server.guard import LOOPBACK
+from lexbandits.server.rooms import Rooms
+from lexbandits.server.tokens import Tokens, new_secret
+from lexbandits.study.errors import StudyError
+
+HEADERS = 32 << 10  # bytes of a request's head
+PATIENCE = 30.0  # seconds for it to arrive
+STOPPING = 10  # seconds for what is under way when the service stops
+
+
+class Protocol(H11Protocol):
+    """Closes a connection that never sends a request."""
+
+    def connection_made(self, transport: "object") -> None:
+        """Begin to wait."""
+        super().connection_made(transport)  # type: ignore[arg-type]
+        self._waiting = self.loop.call_later(PATIENCE, self._give_up)
+
+    def _give_up(self) -> None:
+        if self.cycle is None:
+            self.transport.close()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Nothing more to wait for."""
+        self._waiting.cancel()
+        super().connection_lost(exc)
+
+
+def serve(
+    storage: str | Path,
+    host: str = "127.0.0.1",
+    port: int = 8787,
+    allow_hosts: Sequence[str] = (),
+    say: Callable[[str], None] = print,
+) -> None:
+    """Serve the studies of a storage until SIGTERM or Ctrl-C. `say` is given the address, first of all."""
+    local = host in LOOPBACK
+    rooms = Rooms(storage)
+    kept = Tokens(rooms.storage)
+    start = None
+    if not kept.valid():
+        if not local:
+            rooms.close()
+            raise StudyError(
+                f"listening on {host} lets others in, and there are no tokens yet: "
+                "make one with lexbandits token create, or listen on 127.0.0.1"
+            )
+        start = new_secret()
+    names = [*allow_hosts, *([] if local else [host, socket.gethostname(), socket.getfqdn()])]
+    app = make_app(rooms, Tokens(rooms.reads, start), names, numbers=not local)
+    bound = _bound(host, port)
+    config = uvicorn.Config(
+        app,
+        http=Protocol,
+        ws="none",
+        access_log=False,
+        log_level="warning",
+        server_header=False,
+        proxy_headers=False,
+        h11_max_incomplete_event_size=HEADERS,
+        timeout_keep_alive=75,
+        timeout_graceful_shutdown=STOPPING,
+    )
+    shown = f"[{host}]" if ":" in host else host
+    fragment = f"#token={start}" if start else ""
+    say(f"http://{shown}:{bound.getsockname()[1]}/{fragment}")
+    threading.Thread(target=_warm_up, daemon=True).start()
+    uvicorn.Server(config).run(sockets=[bound])
+
+
+def _bound(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, port), family=family, backlog=2048)
+    except OSError as error:
+        raise StudyError(f"cannot listen on {host}, port {port}: {error.strerror or error}") from None
+
+
+def _warm_up() -> None:
+    """Compiled code is loaded before the first request needs it."""
+    from lexbandits.study.study import create_study
+
+    try:
+        words = {"name": "b", "tolerance": 0.1, "noise": "bernoulli"}
+        study = create_study("first", "memory", arms=["a", "b"], objectives=[words])
+        study.tell(study.ask(), {"b": 1})
+        study.results()
+    except Exception:
+        logging.getLogger("lexbandits.server").exception("warming up")

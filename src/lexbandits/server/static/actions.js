@@ -1,0 +1,447 @@
+// What people do: each action is a form in the one dialog, which stays open until the service has agreed.
+
+import { Problem, download, onceKey, request, studyPath } from "./api.js";
+import { b, h } from "./dom.js";
+import { itemWords } from "./record.js";
+import { clockTime, given, leaseWords, withUnit } from "./words.js";
+
+const dialog = document.getElementById("dialog");
+const WHO = "lexbandits-who";
+const OUTCOMES = {
+  counted: "Saved and counted.",
+  waiting: "Saved. It counts as soon as an earlier trial of its pass is in.",
+  repeated: "These values were saved before.",
+  late: "Saved, but its time had run out: kept on record, not counted.",
+  "after the end": "Saved on record. The study had ended; its answer stays.",
+  failed: "Saved as failed.",
+};
+
+/** A field of a form: label, what is typed, what it is for. */
+function field({ name, label, value = "", hint, long, required, choices, mode }) {
+  const common = {
+    id: `f-${name}`,
+    name,
+    required,
+    "aria-describedby": hint ? `h-${name}` : null,
+    autocomplete: "off",
+  };
+  const input = choices
+    ? h(
+        "select",
+        common,
+        choices.map(([key, text]) => h("option", { value: key }, text)),
+      )
+    : long
+      ? h("textarea", { ...common, rows: 3, maxlength: 2000 })
+      : h("input", { ...common, type: "text", inputmode: mode, maxlength: 200 });
+  if (value !== "") input.value = value;
+  return h(
+    "div",
+    { class: "field" },
+    h("label", { for: `f-${name}` }, label),
+    input,
+    hint && h("p", { class: "hint", id: `h-${name}` }, hint),
+  );
+}
+
+/** Show a form. `buttons`: text, look, and what to do with its values; an error stays in the dialog. */
+function openForm({ title, text, fields = [], buttons }) {
+  const alert = h("p", { class: "alert", role: "alert" });
+  const form = h(
+    "form",
+    { novalidate: true },
+    h("h2", { id: "dialog-title", tabindex: -1 }, title),
+    text && h("div", { class: "told" }, text),
+    fields.map(field),
+    alert,
+    h(
+      "div",
+      { class: "acts" },
+      h("button", { type: "button", class: "btn", "data-do": "close" }, "Cancel"),
+      buttons.map(({ text: words, look }, i) =>
+        h(
+          "button",
+          { type: i === buttons.length - 1 ? "submit" : "button", class: `btn ${look ?? ""}`, value: i },
+          words,
+        ),
+      ),
+    ),
+  );
+  const run = async (i) => {
+    const values = Object.fromEntries(
+      [...new FormData(form)].map(([key, value]) => [key, String(value).trim()]),
+    );
+    const missing = fields.find(({ name, required }) => required && !values[name]);
+    alert.textContent = "";
+    try {
+      if (missing && !buttons[i].free) throw new Problem(422, `${missing.label} is needed.`);
+      for (const button of form.querySelectorAll("button")) button.disabled = true;
+      await buttons[i].run(values);
+    } catch (error) {
+      alert.textContent = error.message;
+      if (!(error instanceof Problem)) throw error;
+    } finally {
+      for (const button of form.querySelectorAll("button")) button.disabled = false;
+    }
+  };
+  form.addEventListener("submit", (event) => {
+    event.preventDefault();
+    run(buttons.length - 1);
+  });
+  form.addEventListener("click", (event) => {
+    const button = event.target.closest("button[type=button][value]");
+    if (button) run(Number(button.value));
+  });
+  dialog.replaceChildren(form);
+  if (!dialog.open) dialog.showModal();
+  (form.querySelector("input, textarea, select") ?? form.querySelector("h2")).focus();
+}
+
+export function closeDialog() {
+  dialog.close();
+}
+
+/** A number as typed: a point for decimals, either minus sign, nothing for missing. */
+export function typed(text, label) {
+  const plain = text.replaceAll("−", "-").replaceAll(/[\s\u00a0]/g, "");
+  if (plain === "") return null;
+  if (!/^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i.test(plain))
+    throw new Problem(422, `${label}: a number with a decimal point, got “${text}”.`);
+  return Number(plain);
+}
+
+// --- the actions
+
+export function actionsFor(state, news, refresh) {
+  const path = (...more) => studyPath(state.model.name, ...more);
+  const said = (text) => {
+    dialog.close();
+    news(text);
+    refresh();
+  };
+
+  const simple = (title, text, label, button, run, options = {}) =>
+    openForm({
+      title,
+      text,
+      fields: label ? [{ name: "reason", label, long: true, required: options.required }] : [],
+      buttons: [{ text: button, look: options.look ?? "pri", run: async ({ reason = "" }) => run(reason) }],
+    });
+
+  const setState = (to, reason, words) =>
+    request("POST", path("state"), { state: to, reason }).then(() => said(words));
+
+  return {
+    pause: () =>
+      simple(
+        "Pause the study",
+        "No trial is handed out until it is resumed; results of open trials still count.",
+        "Why (others see it)",
+        "Pause",
+        (reason) => setState("paused", reason, "Paused."),
+      ),
+    resume: () =>
+      simple("Resume the study", "Trials are handed out again.", null, "Resume", () =>
+        setState("measuring", "", "Measuring again."),
+      ),
+    reopen: () =>
+      simple(
+        "Reopen the study",
+        "It goes on measuring from where it ended. That is on record.",
+        "Why",
+        "Reopen",
+        (reason) => setState("measuring", reason, "Reopened."),
+        { required: true },
+      ),
+    end: () =>
+      simple(
+        "End without a certificate",
+        [
+          `The answer will be a best guess, ${state.model.answer.arm}, and nothing is certified. What was measured stays on record.`,
+        ],
+        "Why",
+        "End the study",
+        (reason) => setState("finished", reason, "Ended."),
+        { required: true, look: "danger" },
+      ),
+    note: () =>
+      simple(
+        "Write a note",
+        "For the record, with the time. It changes nothing.",
+        "Note",
+        "Save",
+        (text) => request("POST", path("notes"), { text }).then(() => said("Note saved.")),
+        { required: true },
+      ),
+    budget: () =>
+      openForm({
+        title: "Set the budget",
+        text: `${state.model.handed_out} trials were handed out so far.`,
+        fields: [
+          {
+            name: "budget",
+            label: "Trials in all",
+            mode: "numeric",
+            value: state.model.budget ?? "",
+            hint: "Empty: no limit.",
+          },
+        ],
+        buttons: [
+          {
+            text: "Set",
+            look: "pri",
+            run: ({ budget }) =>
+              request("PUT", path("budget"), { budget: typed(budget, "Trials in all") }).then(() =>
+                said("Budget set."),
+              ),
+          },
+        ],
+      }),
+    "add-arm": () =>
+      openForm({
+        title: "Add an arm",
+        text: `Room for ${state.model.max_arms} arms was left when the study was made; it has ${state.model.arms.length}.`,
+        fields: [{ name: "name", label: "Name", required: true }],
+        buttons: [
+          {
+            text: "Add",
+            look: "pri",
+            run: ({ name }) => request("POST", path("arms"), { name }).then(() => said(`${name} added.`)),
+          },
+        ],
+      }),
+    amend: () =>
+      openForm({
+        title: "Change a tolerance",
+        text: "Allowed after looking, at the same confidence. It is on record.",
+        fields: [
+          {
+            name: "objective",
+            label: "Objective",
+            choices: state.model.objectives.map(({ name, tolerance, unit, isTarget }) => [
+              name,
+              isTarget ? name : `${name}, now ${withUnit(given(tolerance), unit)}`,
+            ]),
+          },
+          {
+            name: "tolerance",
+            label: "Tolerance",
+            mode: "decimal",
+            hint: "In the objective's unit. Empty: as it is.",
+          },
+          { name: "resolution", label: "Resolution", mode: "decimal", hint: "Empty: as it is." },
+        ],
+        buttons: [
+          {
+            text: "Change",
+            look: "pri",
+            run: async ({ objective, tolerance, resolution }) => {
+              const words = {
+                tolerance: typed(tolerance, "Tolerance"),
+                resolution: typed(resolution, "Resolution"),
+              };
+              const body = Object.fromEntries(Object.entries(words).filter(([, value]) => value !== null));
+              if (!Object.keys(body).length)
+                throw new Problem(422, "Give a tolerance, a resolution, or both.");
+              await request("PUT", path("objectives", objective), body);
+              said(`${objective} changed.`);
+            },
+          },
+        ],
+      }),
+    arm: ({ arm }) => armDialog(state, arm, path, said),
+    report: () => download(path("report"), `${state.model.name}.html`).catch((error) => news(error.message)),
+    measure: () => askForTrial(state, path, news, refresh),
+    enter: ({ trial }) => {
+      const found = state.trials.find(({ id }) => id === trial);
+      if (found) enterResult(state, found, path, news, refresh);
+    },
+    release: ({ trial }) =>
+      request("DELETE", path("trials", trial, "lease"))
+        .then(() => said("Given back."))
+        .catch((error) => news(error.message)),
+    expire: ({ trial }) =>
+      request("POST", path("trials", trial, "expiry"))
+        .then(() => said("Declared missing."))
+        .catch((error) => news(error.message)),
+    close: closeDialog,
+  };
+}
+
+function armDialog(state, name, path, said) {
+  const arm = state.model.arms.find((each) => each.name === name);
+  const settings = Object.entries(arm.words)
+    .map(([key, value]) => `${key} = ${value}`)
+    .join(", ");
+  const counts = [
+    ["results", arm.results],
+    ["open", arm.open],
+    ["failed", arm.failed],
+    ["missing", arm.expired],
+    ["late", arm.late],
+  ];
+  const text = [
+    settings && h("p", { class: "mono" }, settings),
+    h(
+      "p",
+      null,
+      counts.map(([word, n], i) => `${i ? ", " : ""}${n} ${word}`),
+    ),
+    arm.exit &&
+      h(
+        "p",
+        null,
+        b(
+          arm.exit.kind === "withdrawn"
+            ? "Withdrawn: "
+            : `Out on ${state.model.objectives[arm.exit.at].name}: `,
+        ),
+        arm.exit.why,
+      ),
+  ];
+  if (state.role !== "admin") {
+    openForm({ title: name, text, buttons: [] });
+  } else if (arm.withdrawn != null) {
+    openForm({
+      title: name,
+      text,
+      buttons: [
+        {
+          text: "Bring back",
+          look: "pri",
+          run: () =>
+            request("DELETE", path("arms", name, "withdrawal")).then(() => said(`${name} is back in.`)),
+        },
+      ],
+    });
+  } else {
+    const run = ({ reason }) =>
+      request("POST", path("arms", name, "withdrawal"), { reason }).then(() => said(`${name} withdrawn.`));
+    openForm({
+      title: name,
+      text: [
+        text,
+        h("p", null, "Withdrawing takes it out of the question; arms that only it had beaten come back."),
+      ],
+      fields: [{ name: "reason", label: "Why withdraw it", long: true, required: true }],
+      buttons: [{ text: "Withdraw", look: "danger", run }],
+    });
+  }
+}
+
+// --- measuring by hand
+
+function askForTrial(state, path, news, refresh) {
+  const key = onceKey();
+  openForm({
+    title: "Measure by hand",
+    text: "The study says which arm to measure, on which item. A result counts if it is entered in time.",
+    fields: [
+      {
+        name: "worker",
+        label: "Who measures",
+        value: localStorage.getItem(WHO) ?? "",
+        required: true,
+        hint: "Your name or your bench; shown beside the trial.",
+      },
+      {
+        name: "lease",
+        label: "Time for one measurement",
+        choices: [
+          ["", `as the study says: ${leaseWords(state.model.lease)}`],
+          ["1h", "1 hour"],
+          ["1d", "1 day"],
+          ["7d", "7 days"],
+          ["30d", "30 days"],
+        ],
+      },
+    ],
+    buttons: [
+      {
+        text: "Ask for a trial",
+        look: "pri",
+        run: async ({ worker, lease }) => {
+          localStorage.setItem(WHO, worker);
+          const handed = await request(
+            "POST",
+            path("trials"),
+            { n: 1, worker, ...(lease ? { lease } : {}) },
+            { "Idempotency-Key": key },
+          );
+          refresh();
+          if (!handed.trials.length)
+            throw new Problem(409, handed.reason ?? `Nothing to measure: ${handed.state}.`);
+          enterResult(state, handed.trials[0], path, news, refresh);
+        },
+      },
+    ],
+  });
+}
+
+function valueHint({ noise, bounds, unit, smaller, isTarget, target }) {
+  const range =
+    noise === "bernoulli"
+      ? "0 or 1"
+      : bounds
+        ? `from ${given(bounds[0])} to ${withUnit(given(bounds[1]), unit)}`
+        : unit
+          ? `in ${unit}`
+          : "a number";
+  return `${range}; ${isTarget ? `limit ${given(target)}` : smaller ? "lower is better" : "higher is better"}. Empty if not measured.`;
+}
+
+function enterResult(state, trial, path, news, refresh) {
+  const { objectives } = state.model;
+  const finish = (outcome) => {
+    const words = OUTCOMES[outcome] ?? `Saved: ${outcome}.`;
+    news(words);
+    refresh();
+    openForm({
+      title: words,
+      text: [h("p", null, b(trial.arm), `, ${itemWords(trial.item)}`)],
+      buttons: [
+        { text: "Measure the next", look: "pri", run: () => askForTrial(state, path, news, refresh) },
+      ],
+    });
+  };
+  const result = (body) =>
+    request("PUT", path("trials", trial.id, "result"), body).then(({ outcome }) => finish(outcome));
+  openForm({
+    title: "Enter a result",
+    text: h(
+      "p",
+      null,
+      "Measure ",
+      b(trial.arm),
+      ` on ${itemWords(trial.item)}, before ${clockTime(trial.until)}.`,
+    ),
+    fields: [
+      ...objectives.map((objective, i) => ({
+        name: `v${i}`,
+        label: withUnit(objective.name, objective.unit && `(${objective.unit})`),
+        mode: "decimal",
+        hint: valueHint(objective),
+      })),
+      { name: "failed", label: "If it could not be measured: why" },
+    ],
+    buttons: [
+      {
+        text: "Could not be measured",
+        run: async ({ failed }) => {
+          if (!failed) throw new Problem(422, "Say why it could not be measured.");
+          await result({ failed });
+        },
+      },
+      {
+        text: "Save result",
+        look: "pri",
+        run: async (values) => {
+          const told = objectives.map(({ name }, i) => [name, typed(values[`v${i}`], name)]);
+          if (told.every(([, value]) => value === null))
+            throw new Problem(422, "Give at least one value, or say that it could not be measured.");
+          await result({ values: Object.fromEntries(told) });
+        },
+      },
+    ],
+  });
+}

@@ -1,0 +1,206 @@
+// What happened, and who measures.
+
+import { b, h } from "./dom.js";
+import { panel } from "./figures.js";
+import { attention } from "./marks.js";
+import { ago, clockTime, count, lasting, listed, now } from "./words.js";
+
+// --- what happened
+
+const quoted = (text) => (text ? [": “", text, "”"] : "");
+
+/** An event as a sentence. */
+function eventWords({ kind, arm, payload, by }) {
+  const who = by ? ` (${by})` : "";
+  switch (kind) {
+    case "created":
+      return ["the study was created"];
+    case "failed":
+      return [b(arm), " failed", quoted(payload.reason), who];
+    case "expired":
+      return ["a trial of ", b(arm), " ran out: declared missing", who];
+    case "released":
+      return ["a trial of ", b(arm), " was given back", who];
+    case "told_late":
+      return ["a result of ", b(arm), " came late: kept, not counted", who];
+    case "corrected":
+      return ["a result of ", b(arm), " was corrected", quoted(payload.reason)];
+    case "arm_added":
+      return [b(arm ?? payload.arm?.name ?? payload.arm ?? "an arm"), " was added"];
+    case "arm_withdrawn":
+      return [
+        b(arm),
+        " was withdrawn",
+        quoted(payload.reason),
+        payload.returned?.length > 0 && ["; back in: ", listed(payload.returned)],
+      ];
+    case "arm_restored":
+      return [b(arm), " is back in"];
+    case "amended":
+      return [
+        b(payload.objective),
+        " was changed",
+        payload.tolerance != null && `: tolerance ${payload.tolerance}`,
+        payload.resolution != null && `, resolution ${payload.resolution}`,
+      ];
+    case "reordered":
+      return ["new order: ", payload.objectives?.join(" › ")];
+    case "paused":
+      return ["paused", quoted(payload.reason)];
+    case "resumed":
+      return ["measuring again"];
+    case "budget":
+      return payload.budget == null
+        ? ["no budget any more"]
+        : [`budget set to ${count(payload.budget)} trials`];
+    case "finished":
+      return payload.certified
+        ? [b(payload.arm), " is certified as the answer"]
+        : ["finished: ", b(payload.arm), ", without a certificate"];
+    case "ended":
+      return ["ended by hand", quoted((payload.reason ?? "").replace(/^ended by hand: /, ""))];
+    case "reopened":
+      return ["reopened", quoted(payload.why ?? payload.reason)];
+    case "imported":
+      return ["results were imported"];
+    case "note":
+      return ["note", quoted(payload.text)];
+    default:
+      return [kind.replaceAll("_", " ")];
+  }
+}
+
+export function latest(model) {
+  return panel(
+    "latest",
+    "Latest",
+    null,
+    h(
+      "ul",
+      { class: "tl" },
+      model.events
+        .slice(0, 10)
+        .map((event) =>
+          h(
+            "li",
+            { "data-key": event.seq },
+            h("time", { datetime: event.at }, clockTime(event.at)),
+            h("span", null, eventWords(event)),
+          ),
+        ),
+    ),
+  );
+}
+
+// --- who measures
+
+export const itemWords = (item) =>
+  typeof item === "number"
+    ? `item ${count(item)}`
+    : `item ${typeof item === "string" ? item : JSON.stringify(item)}`;
+
+function leaseLeft(until) {
+  const left = Date.parse(until) - now();
+  return left > 0
+    ? h("span", { class: "mut" }, `${lasting(left)} left`)
+    : attention(`overdue by ${lasting(-left)}`);
+}
+
+export function workers(model, trials, role) {
+  if (!model.workers.length && !trials.length) {
+    return panel(
+      "workers",
+      "Workers and open trials",
+      null,
+      h("p", { class: "mut" }, model.finished ? "Nobody measured." : "Nobody has asked for a trial yet."),
+    );
+  }
+  const known = new Set(model.workers.map(({ name }) => name));
+  const others = trials.filter((trial) => !known.has(trial.worker));
+  const rows = [
+    ...model.workers.map((worker) =>
+      workerRow(
+        worker,
+        trials.filter((trial) => trial.worker === worker.name),
+        role,
+      ),
+    ),
+    others.length > 0 &&
+      workerRow({ name: null, open: others.length, heard: null, resolved: null }, others, role),
+  ];
+  return panel(
+    "workers",
+    model.finished ? "Workers" : "Workers and open trials",
+    model.finished
+      ? null
+      : "A trial whose lease ran out is declared missing at the next ask and not repeated: asking again until an answer is quick would choose by value.",
+    h(
+      "table",
+      { class: "mini wk", role: "table" },
+      h(
+        "thead",
+        { role: "rowgroup" },
+        h(
+          "tr",
+          { role: "row" },
+          ["Worker", "Last asked or told", "Measuring"].map((head) =>
+            h("th", { scope: "col", role: "columnheader" }, head),
+          ),
+          h("th", { scope: "col", role: "columnheader", class: "num" }, "Told"),
+        ),
+      ),
+      h("tbody", { role: "rowgroup" }, rows),
+    ),
+  );
+}
+
+function workerRow(worker, held, role) {
+  const hidden = worker.open - held.length;
+  return h(
+    "tr",
+    { role: "row", "data-key": `worker ${worker.name}` },
+    h(
+      "th",
+      { scope: "row", role: "rowheader" },
+      worker.name == null ? h("span", { class: "mut" }, "without a name") : worker.name,
+    ),
+    h("td", { role: "cell", class: "mut" }, worker.heard ? ago(worker.heard) : ""),
+    h(
+      "td",
+      { role: "cell" },
+      held.length === 0 && hidden <= 0 ? h("span", { class: "mut" }, "–") : null,
+      held.length > 0 &&
+        h(
+          "ul",
+          { class: "held" },
+          held.map((trial) => openTrial(trial, role)),
+        ),
+      hidden > 0 && h("span", { class: "mut" }, `${held.length ? "and " : ""}${count(hidden)} more`),
+    ),
+    h("td", { role: "cell", class: "num" }, worker.resolved == null ? "" : count(worker.resolved)),
+  );
+}
+
+function openTrial(trial, role) {
+  const overdue = Date.parse(trial.until) <= now();
+  const named = `${trial.arm}, ${itemWords(trial.item)}`;
+  const button = (action, text) =>
+    h(
+      "button",
+      { class: "btn sm", "data-do": action, "data-trial": trial.id, "aria-label": `${text}: ${named}` },
+      text,
+    );
+  return h(
+    "li",
+    { "data-key": trial.id },
+    h("span", { class: "what" }, named),
+    leaseLeft(trial.until),
+    role !== "read" &&
+      h(
+        "span",
+        { class: "does" },
+        overdue ? button("expire", "Declare missing") : button("enter", "Enter result"),
+        !overdue && button("release", "Give back"),
+      ),
+  );
+}

@@ -1,0 +1,96 @@
+// Numbers and times as people read them.
+
+import { clock } from "./api.js";
+
+const THIN = "\u00a0"; // a unit never stands on a line of its own
+const SMALL = [
+  "no",
+  "one",
+  "two",
+  "three",
+  "four",
+  "five",
+  "six",
+  "seven",
+  "eight",
+  "nine",
+  "ten",
+  "eleven",
+  "twelve",
+];
+
+const formats = new Map();
+function format(digits) {
+  if (!formats.has(digits)) {
+    const options = { minimumFractionDigits: digits, maximumFractionDigits: digits };
+    formats.set(digits, new Intl.NumberFormat("en", options));
+  }
+  return formats.get(digits);
+}
+
+const minus = (text) => text.replaceAll("-", "−");
+
+export function number(value, digits = 0) {
+  if (value == null) return "–";
+  const size = Math.abs(value);
+  if (size >= 1e9 || (size > 0 && size < 1e-7)) return minus(value.toExponential(2));
+  const text = minus(format(digits).format(value));
+  return /[1-9]/.test(text) ? text : text.replace("−", "");
+}
+
+export const count = (value) => number(value, 0);
+export const withUnit = (text, unit) => (unit ? `${text}${THIN}${unit}` : text);
+export const percent = (share) => `${Number((100 * share).toPrecision(2))}${THIN}%`;
+export const inWords = (n) => SMALL[n] ?? count(n);
+export const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1);
+export const plural = (n, one, many = `${one}s`) => (n === 1 ? one : many);
+
+/** As a person would write a number that was given: no digits that say nothing. */
+export const given = (value) => minus(String(Number(value.toPrecision(6))));
+
+export function span(low, high, digits) {
+  if (low == null && high == null) return "not known yet";
+  if (low == null) return `up to ${number(high, digits)}`;
+  if (high == null) return `from ${number(low, digits)}`;
+  return low < 0
+    ? `${number(low, digits)} to ${number(high, digits)}`
+    : `${number(low, digits)}–${number(high, digits)}`;
+}
+
+/** One more digit than what matters has. */
+export function digitsOf(...steps) {
+  const finest = Math.min(...steps.filter((step) => step > 0));
+  return Number.isFinite(finest) ? Math.min(8, Math.max(0, Math.ceil(-Math.log10(finest) - 1e-9) + 1)) : null;
+}
+
+/** To two digits, for what is only known roughly. */
+export const about = (value) => count(Number(value.toPrecision(2)));
+
+export function listed(names) {
+  return names.length < 2 ? names.join("") : `${names.slice(0, -1).join(", ")} and ${names.at(-1)}`;
+}
+
+export const now = () => Date.now() + clock.ahead;
+
+export function lasting(milliseconds) {
+  const seconds = Math.max(0, Math.round(milliseconds / 1000));
+  if (seconds < 90) return `${seconds}${THIN}s`;
+  if (seconds < 90 * 60) return `${Math.round(seconds / 60)}${THIN}min`;
+  if (seconds < 36 * 3600) return `${Math.round(seconds / 3600)}${THIN}h`;
+  return `${Math.round(seconds / 86400)}${THIN}days`;
+}
+
+export const ago = (iso) => (iso ? `${lasting(now() - Date.parse(iso))} ago` : "never");
+
+export function clockTime(iso) {
+  const time = new Date(iso);
+  const hours = time.toLocaleTimeString("en-GB", { hour: "2-digit", minute: "2-digit" });
+  if (time.toDateString() === new Date(now()).toDateString()) return hours;
+  return `${time.toLocaleDateString("en-GB", { day: "numeric", month: "short" })} ${hours}`;
+}
+
+export const leaseWords = (lease) =>
+  lease.replace(
+    /^(\d+(?:\.\d+)?)([a-z]+)$/,
+    (_, n, unit) => `${n}${THIN}${{ m: "min", d: n === "1" ? "day" : "days" }[unit] ?? unit}`,
+  );

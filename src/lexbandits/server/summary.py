@@ -1,0 +1,295 @@
+"""A study in one piece of JSON whose size depends on its arms and objectives, never on its trials."""
+
+import math
+import zlib
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+import numpy as np
+
+from lexbandits.server.rooms import Room
+from lexbandits.study.answers import Answer, answer_of, certificate_of, settling, status_of, trial_id
+from lexbandits.study.events import Event
+from lexbandits.study.fold import Fold
+from lexbandits.study.ledger import EXPIRED, FAILED, LATE, OPEN, STATES
+from lexbandits.study.spec import duration
+from lexbandits.study.trial import moment
+
+LATEST = 20  # events
+WORKERS = 50
+COMMON = ("asked", "told")  # kinds that are counted rather than listed
+
+
+def when(at: float) -> str | None:
+    """A time for JSON."""
+    return None if math.isnan(at) else _iso(moment(at))
+
+
+def _iso(time: datetime) -> str:
+    return time.isoformat(timespec="milliseconds")
+
+
+def plain(number: float) -> float | None:
+    """JSON has neither nan nor infinity."""
+    return float(number) + 0.0 if math.isfinite(number) else None  # + 0.0: no negative zeros
+
+
+def event_words(event: Event) -> dict[str, Any]:
+    """An event for JSON."""
+    return {**event._asdict(), "at": when(event.at), "seconds": event.at}
+
+
+def _brief(event: Event) -> dict[str, Any]:
+    """An event without what could be long: the question, imported values, certificates."""
+
+    def is_short(value: Any) -> bool:
+        if isinstance(value, list):
+            return len(value) <= LATEST and all(isinstance(each, (str, int, float)) for each in value)
+        return not isinstance(value, dict) or all(
+            isinstance(v, (int, float, type(None))) for v in value.values()
+        )
+
+    return {**event_words(event), "payload": {key: v for key, v in event.payload.items() if is_short(v)}}
+
+
+def summary_of(room: Room) -> tuple[str, dict[str, Any]]:
+    """Its ETag, which changes when anything in it does, and the summary."""
+    with room.reading() as study:
+        fold = study._journal.fold()
+        now, leases = room.reads.clock(room.row.id)
+        overdue = sum(leases.get(number, until) <= now for number, until in fold.ledger.open.items())
+        held = zlib.crc32(repr(sorted(leases.items())).encode())
+        tag = f'"{room.row.nonce[:8]}-{fold.ledger.seq}-{overdue}-{held:08x}"'
+        if room.memory.get("tag") != tag:
+            events = _latest(room, fold)
+            room.memory |= {"tag": tag, "summary": _summary(room, fold, now, leases, events)}
+        return tag, room.memory["summary"]
+
+
+def glance_at(room: Room) -> dict[str, Any]:
+    """A study in a list of all."""
+    _, whole = summary_of(room)
+    answer, keys = (
+        whole["answer"],
+        ("name", "created", "seq", "state", "settling", "results", "budget", "open"),
+    )
+    return {
+        **{key: whole[key] for key in (*keys, "overdue", "changed")},
+        "answer": answer["arm"],
+        "certified": answer["certified"],
+        "candidates": answer["candidates"],
+        "arms": len(whole["arms"]),
+        "objectives": [objective["name"] for objective in whole["objectives"]],
+    }
+
+
+def _latest(room: Room, fold: Fold) -> list[Event]:
+    """The last events that are worth a line; the journal is searched once, then only what is new."""
+    seen, known = room.memory.get("latest", (0, []))
+    if seen > fold.ledger.seq:
+        seen, known = 0, []  # a backup was restored
+    new = room.reads.latest(room.row.id, seen + 1, LATEST, COMMON)
+    kept = [*(event for event in new if event.seq <= fold.ledger.seq), *known][:LATEST]
+    room.memory["latest"] = fold.ledger.seq, kept
+    return kept
+
+
+def _summary(
+    room: Room, fold: Fold, now: float, leases: dict[int, float], events: Sequence[Event]
+) -> dict[str, Any]:
+    ledger, spec = fold.ledger, fold.ledger.spec
+    answer, status = answer_of(fold), status_of(fold, now, leases).as_json()
+    status["waiting_for"] = status["waiting_for"][:LATEST]
+    status["settling"] = status.pop("objective")
+    del status["candidates"]
+    return {
+        **status,
+        "created": when(room.row.created),
+        "changed": when(ledger.at),
+        "seq": ledger.seq,
+        "delta": spec.delta,
+        "lease": duration(spec.lease),
+        "items": None if ledger.drawn is None else len(ledger.imported_items) + len(ledger.drawn),
+        "max_arms": spec.max_arms,
+        "answer": answer.as_json(),
+        "objectives": _objectives(fold, answer),
+        "arms": _arms(fold, answer),
+        "leader": ledger.arm_names[fold.policy.recommendation],
+        "differences": list(certificate_of(fold)),
+        "events": [_brief(event) for event in events],
+        "workers": _workers(fold, leases),
+    }
+
+
+# --- trials
+
+
+def trial_rows(
+    fold: Fold, leases: dict[int, float], state: str | None, since: int, limit: int
+) -> tuple[list[dict[str, Any]], int | None]:
+    """Up to `limit` trials from number `since` on, and the number to go on from."""
+    ledger, _ = fold.ledger, fold.policy  # which knows whose results are void
+    states = ledger.column("state")[since:]
+    wanted = np.ones(len(states), bool) if state is None else states == STATES.index(state)
+    numbers = (np.flatnonzero(wanted) + since).tolist()
+    rows = [_trial_row(fold, leases, number) for number in numbers[:limit]]
+    return rows, numbers[limit] if len(numbers) > limit else None
+
+
+def _trial_row(fold: Fold, leases: dict[int, float], number: int) -> dict[str, Any]:
+    ledger = fold.ledger
+    state = STATES[ledger.state[number]]
+    if state == "told" and fold.is_void(ledger.place[number]):
+        state = "void"
+    worker, until = ledger.worker[number], ledger.until[number]
+    if ledger.state[number] == OPEN:
+        until = leases.get(number, ledger.open[number])
+    told = zip(ledger.spec.names, ledger.told_values(number), strict=True)
+    return {
+        "number": number,
+        "id": trial_id(fold, number),
+        "arm": ledger.arm_names[ledger.arm[number]],
+        "item": ledger.item(ledger.place[number]),
+        "state": state,
+        "worker": ledger.workers[worker] if worker >= 0 else None,
+        "asked": when(ledger.asked[number]),
+        "until": when(until),
+        "resolved": when(ledger.resolved[number]),
+        "values": {name: plain(value) for name, value in told},
+    }
+
+
+# --- objectives
+
+
+def _objectives(fold: Fold, answer: Answer) -> list[dict[str, Any]]:
+    ledger = fold.ledger
+    names = [ledger.spec.names[column] for column in ledger.order]
+    current = settling(fold)
+    rows = []
+    for position, column in enumerate(ledger.order):
+        objective = ledger.spec.objectives[column]
+        if current is not None:
+            now = names.index(current)
+            state = "settled" if position < now else "settling" if position == now else "later"
+        else:
+            state = "settled" if _needed(fold, answer, column) else "not needed"
+        bounds = [plain(bound) for bound in objective.bounds]
+        rows.append(
+            {
+                "name": objective.name,
+                "direction": objective.direction,
+                "unit": objective.unit,
+                "tolerance": objective.tolerance_in_unit,
+                "resolution": objective.resolution_in_unit,
+                "target": objective.target,
+                "noise": objective.noise if isinstance(objective.noise, str) else list(objective.noise),
+                "bounds": None if None in bounds else bounds,
+                "state": state,
+            }
+        )
+    return rows
+
+
+def _needed(fold: Fold, answer: Answer, column: int) -> bool:
+    """Whether an answer rests on this objective."""
+    objective = fold.ledger.spec.objectives[column]
+    left_here = any(elimination.objective == column for elimination in fold.policy.eliminations)
+    seen = any(row["objective"] == objective.name and row["verdict"] != "open" for row in answer.certificate)
+    return left_here or seen or objective.target is not None
+
+
+# --- arms
+
+
+def _arms(fold: Fold, answer: Answer) -> list[dict[str, Any]]:
+    ledger, policy = fold.ledger, fold.policy
+    count = len(ledger.arm_names)
+    states, arms = ledger.column("state"), ledger.column("arm")
+    of_state = {
+        word: np.bincount(arms[states == state], minlength=count)
+        for word, state in (("open", OPEN), ("failed", FAILED), ("expired", EXPIRED), ("late", LATE))
+    }
+    gone = {elimination.arm: elimination for elimination in policy.eliminations}
+    means, counts, intervals = policy.means, policy.counts, policy.intervals
+    differences: Any = policy.differences if gone else None
+    rows = []
+    for index, arm in enumerate(ledger.arms):
+        name = arm["name"]
+        why = ledger.withdrawn.get(name)
+        state = "withdrawn" if why is not None else "left" if index in gone else "candidate"
+        measured = {}
+        for column in ledger.order:
+            objective = ledger.spec.objectives[column]
+            low, high = sorted((objective.sign * intervals[index, column]).tolist())
+            mean = objective.sign * float(means[index, column])
+            measured[objective.name] = {
+                "results": int(counts[index, column]),
+                "mean": plain(mean),
+                "low": plain(low),
+                "high": plain(high),
+            }
+        rows.append(
+            {
+                "name": name,
+                "words": {key: value for key, value in arm.items() if key != "name"},
+                "state": "answer" if name == answer.arm and state != "withdrawn" else state,
+                "results": ledger.measured[index],
+                **{word: int(found[index]) for word, found in of_state.items()},
+                "objectives": measured,
+                "left": _left(fold, gone[index], differences) if state == "left" else None,
+                "withdrawn": why,
+            }
+        )
+    return rows
+
+
+def _left(fold: Fold, elimination: Any, differences: Any) -> dict[str, Any]:
+    """After how many results, on what and against whom an arm left, and how far it is behind (arm − rival).
+
+    Without a rival it missed the objective's target.
+    """
+    ledger = fold.ledger
+    column, rival = elimination.objective, elimination.rival
+    objective = ledger.spec.objectives[column]
+    words = {"objective": objective.name, "results": int(elimination.round), "rival": None}
+    if rival >= 0:
+        low, high = sorted((objective.sign * differences[elimination.arm, rival, column]).tolist())
+        words |= {"rival": ledger.arm_names[rival], "low": plain(low), "high": plain(high)}
+    return words
+
+
+# --- workers
+
+
+def _workers(fold: Fold, leases: dict[int, float]) -> list[dict[str, Any]]:
+    """Those heard of last: what they hold, what they told, and since when they are silent."""
+    ledger = fold.ledger
+    n = len(ledger.workers)
+    if n == 0:
+        return []
+    worker, states = ledger.column("worker"), ledger.column("state")
+    known = worker >= 0
+    last = np.full(n, -1)
+    last[worker[known]] = np.flatnonzero(known)  # of several the last one stays
+    resolved = np.full(n, -math.inf)
+    np.fmax.at(resolved, worker[known], ledger.column("resolved")[known])
+    heard = np.fmax(ledger.column("asked")[last], resolved)
+    told = np.bincount(worker[known & ~np.isnan(ledger.column("resolved"))], minlength=n)
+    holding: dict[int, list[float]] = {}
+    for number in np.flatnonzero(states == OPEN).tolist():
+        holding.setdefault(int(worker[number]), []).append(leases.get(number, ledger.open[number]))
+    rows = []
+    for index in np.argsort(-heard, kind="stable")[:WORKERS].tolist():
+        held = holding.get(index, [])
+        rows.append(
+            {
+                "name": ledger.workers[index],
+                "open": len(held),
+                "resolved": int(told[index]),
+                "heard": when(float(heard[index])),
+                "until": when(min(held)) if held else None,
+            }
+        )
+    return rows

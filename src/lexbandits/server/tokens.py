@@ -1,0 +1,107 @@
+"""Who may do what: bearer tokens with a role each. Only their hashes are kept."""
+
+import hashlib
+import hmac
+import secrets
+import time
+from pathlib import Path
+
+from lexbandits.study.errors import AuthError, ConflictError, StorageError, StudyError
+from lexbandits.study.objective import checked_name
+from lexbandits.study.sql import SqlStorage, TokenRow
+from lexbandits.study.storage import open_storage
+
+ROLES = ("read", "write", "admin")  # look; measure; make, change and delete studies
+MOST = 1000  # tokens, since every request compares with all of them
+USED_EVERY = 60.0  # seconds between two notes that a token is in use
+
+
+def opened(address: str | Path) -> SqlStorage:
+    """The storage of a service: a file or a database, which can hold its tokens too."""
+    storage = open_storage(address)
+    if not isinstance(storage, SqlStorage):
+        raise StorageError("a service needs a storage that lasts: a path, sqlite:///… or postgresql://…")
+    return storage
+
+
+class UnknownTokenError(AuthError):
+    """No token, or one that is not known or was revoked."""
+
+
+class WeakTokenError(AuthError):
+    """The token's role is too low."""
+
+
+def new_secret() -> str:
+    """A token nobody can guess."""
+    return f"lb_{secrets.token_urlsafe(32)}"
+
+
+def _digest(secret: str) -> str:
+    return hashlib.sha256(secret.encode("utf-8", "surrogateescape")).hexdigest()
+
+
+class Tokens:
+    """The tokens of a storage, and the one that was made for this start, if any."""
+
+    def __init__(self, storage: SqlStorage, start: str | None = None) -> None:
+        self.storage = storage
+        self._start = None if start is None else _digest(start)
+        self._noted: dict[int, float] = {}
+
+    def create(self, name: str, role: str) -> str:
+        """A new token: the only time that anybody sees it."""
+        checked_name("a token", name)
+        if role not in ROLES:
+            raise StudyError(f"a role is one of {', '.join(ROLES)}, got {role!r}")
+        valid = self.valid()
+        if any(row.name == name for row in valid):
+            raise ConflictError(f"there is a token {name!r}: revoke it first, or choose another name")
+        if len(valid) >= MOST:
+            raise ConflictError(f"there are {MOST} tokens: revoke one first")
+        secret = new_secret()
+        self.storage.add_token(name, role, _digest(secret))
+        return secret
+
+    def valid(self) -> list[TokenRow]:
+        """Those that have not been revoked."""
+        return [row for row in self.storage.tokens() if row.revoked is None]
+
+    def revoke(self, name: str) -> None:
+        """From the next request on it is unknown."""
+        for row in self.valid():
+            if row.name == name:
+                self.storage.mark_token(row.id, "revoked")
+                return
+        raise StudyError(f"no token {name!r}, or it was revoked before")
+
+    def role_of(self, header: str | None) -> str:
+        """The role that an Authorization header gives."""
+        scheme, _, secret = (header or "").strip().partition(" ")
+        digest = _digest(secret.strip())
+        found: TokenRow | None = None
+        for row in self.valid():
+            if hmac.compare_digest(row.sha256, digest):
+                found = row
+        started = self._start is not None and hmac.compare_digest(self._start, digest)
+        if scheme.lower() != "bearer" or (found is None and not started):
+            raise UnknownTokenError("a token is needed: Authorization: Bearer lb_…")
+        if found is None:
+            return "admin"
+        self._note(found)
+        return found.role
+
+    def _note(self, row: TokenRow) -> None:
+        now = time.monotonic()
+        if now - self._noted.get(row.id, -USED_EVERY) >= USED_EVERY:
+            self._noted[row.id] = now
+            try:
+                self.storage.mark_token(row.id, "last_used")
+            except StorageError:
+                return  # good to know, not worth a refusal
+
+
+def check(role: str, needed: str) -> None:
+    """Refuse a role that is too low."""
+    if ROLES.index(role) < ROLES.index(needed):
+        raise WeakTokenError(f"this needs a token with the role {needed}, yours has {role}")

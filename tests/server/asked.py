@@ -1,0 +1,41 @@
+"""What the tests of the service ask for."""
+
+QUESTION = {
+    "name": "models",
+    "arms": ["small", {"name": "large", "tokens": 200}, "cot"],
+    "objectives": [
+        {"name": "correct", "tolerance": 0.1, "noise": "bernoulli"},
+        {
+            "name": "latency",
+            "direction": "minimize",
+            "unit": "ms",
+            "tolerance": 2,
+            "noise": ["bounded", 0, 100],
+        },
+    ],
+}
+MODELS = "/api/studies/models"
+
+
+def make(client, **changes):
+    answer = client.post("/api/studies", json={**QUESTION, **changes})
+    assert answer.status_code == 201, answer.text
+    return answer
+
+
+def ask(client, n=1, study=MODELS, **words):
+    answer = client.post(f"{study}/trials", json={"n": n, **words})
+    assert answer.status_code == 201, answer.text
+    return answer.json()["trials"]
+
+
+def refused(answer, status, *words):
+    """The answer is a problem of this status that says so."""
+    assert answer.status_code == status, answer.text
+    assert answer.headers["content-type"] == "application/problem+json"
+    problem = answer.json()
+    assert problem["status"] == status
+    assert problem["title"]
+    for word in words:
+        assert word in problem["detail"], problem
+    return problem

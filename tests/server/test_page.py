@@ -1,0 +1,599 @@
+"""The page in a real browser against a real service: what it shows, what people can do there, how it asks."""
+
+import importlib.util
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+from urllib.parse import quote
+
+import pytest
+from asked import MODELS, ask, make
+
+from conftest import until
+
+EVIL = "<img src=x onerror=alert(1)>"
+WIDTHS = {"desktop": (1280, 900), "phone": (360, 740)}
+WORKER = """
+import random, sys, time
+import lexbandits as lb
+study, rng = lb.open_study("models", sys.argv[1]), random.Random(sys.argv[2])
+shares = {"small": 0.1, "large": 0.9, "cot": 0.1}
+while True:
+    try:
+        trial = study.ask(worker=f"worker {sys.argv[2]}")
+    except lb.StudyFinished:
+        break
+    time.sleep(0.05)
+    study.tell(trial, {"correct": int(rng.random() < shares[trial.arm]), "latency": rng.uniform(40, 60)})
+"""
+
+
+@pytest.fixture
+def visit(browser, service):
+    """Open the page as a person would; at the end nothing may have been complained about."""
+    contexts, complaints = [], []
+
+    def opened(study=None, size="desktop", scheme="light", token=None, tolerate=(), wait=True):
+        width, height = WIDTHS[size]
+        context = browser.new_context(viewport={"width": width, "height": height}, color_scheme=scheme)
+        page = context.new_page()
+        page.set_default_timeout(20_000)
+
+        def complain(text):
+            if not any(word in text for word in tolerate):
+                complaints.append(text)
+
+        page.on("console", lambda message: complain(message.text) if message.type != "log" else None)
+        page.on("pageerror", lambda error: complain(f"{error}"))
+        page.on("dialog", lambda dialog: (complaints.append(f"a dialog: {dialog.message}"), dialog.dismiss()))
+        page.asked = []
+        page.on("response", lambda response: page.asked.append((response.status, response.url)))
+        contexts.append(context)
+        page.goto(f"{service.address}/#token={token or service.token}")
+        if study is not None:
+            page.goto(f"{service.address}/#/study/{quote(study, safe='')}")
+        if wait:
+            page.wait_for_selector(".lad" if study else ".ls, .blank")
+        return page
+
+    yield opened
+    for context in contexts:
+        context.close()
+    assert complaints == []
+
+
+@pytest.fixture
+def start(service):
+    """Start worker processes; none outlives its test."""
+    started = []
+
+    def worker(name):
+        command = [sys.executable, "-c", WORKER, service.address, name]
+        environment = {**os.environ, "LEXBANDITS_TOKEN": service.token}
+        started.append(subprocess.Popen(command, env=environment))
+        return started[-1]
+
+    yield worker
+    for process in started:
+        process.kill()
+        process.wait()
+
+
+def press(page, name, where="body"):
+    page.locator(where).get_by_role("button", name=name, exact=True).click()
+
+
+def tell(client, trial, study=MODELS, **body):
+    answer = client.put(f"{study}/trials/{trial['id']}/result", json=body)
+    assert answer.status_code == 200, answer.text
+
+
+def measured(client, n=12, **changes):
+    """A study with some results."""
+    make(client, **changes)
+    for i, trial in enumerate(ask(client, n, worker="bench 1")):
+        tell(client, trial, values={"correct": i % 2, "latency": 40 + i})
+
+
+def finished(client):
+    """A study that is certain after one result an arm, without its second objective."""
+    size = {"name": "size", "direction": "minimize", "unit": "MB", "tolerance": 1, "noise": "exact"}
+    make(client, objectives=[size, {"name": "cost", "tolerance": 1}])
+    for trial in ask(client, 3, worker="bench 1"):
+        value = {"small": 10, "large": 90.5, "cot": 30}[trial["arm"]]
+        tell(client, trial, values={"size": value, "cost": 1})
+    assert client.get(MODELS).json()["answer"]["certified"]
+
+
+# --- measuring
+
+
+def test_two_workers_measure_and_the_page_sees_it_end(client, visit, start):
+    make(client)
+    page = visit("models")
+    assert "No results yet" in page.inner_text(".say")
+    workers = [start("0"), start("1")]
+    page.wait_for_selector("text=is the answer so far", timeout=90_000)
+    assert "Measuring" in page.inner_text("h1")
+    page.wait_for_selector(".pill.ok", timeout=90_000)
+    assert [worker.wait(30) for worker in workers] == [0, 0]
+    assert page.inner_text(".say").startswith("large is the answer.")
+    assert "Wrong with probability at most 5 %" in page.inner_text(".say").replace("\u00a0", " ")
+    assert page.inner_text("#news") == "large is the answer, certified."
+    table = page.inner_text(".lad")
+    assert "the answer" in table
+    assert "worse than large by" in table
+    assert {"worker 0", "worker 1"} <= set(page.locator(".wk tbody th").all_inner_texts())
+    assert page.locator("[data-do=measure]").count() == 0
+
+
+def test_a_result_by_hand(client, visit):
+    make(client)
+    page = visit("models", tolerate=["422"])
+    press(page, "Measure by hand")
+    press(page, "Ask for a trial")
+    assert page.inner_text("[role=alert]") == "Who measures is needed."
+    page.fill("#f-worker", "Marie")
+    page.select_option("#f-lease", "1d")
+    press(page, "Ask for a trial")
+    page.wait_for_selector("text=Enter a result")
+    press(page, "Save result")
+    assert "at least one value" in page.inner_text("dialog [role=alert]")
+    page.fill("#f-v0", "1")
+    page.fill("#f-v1", "55,5")
+    press(page, "Save result")
+    assert "decimal point" in page.inner_text("dialog [role=alert]")
+    page.fill("#f-v1", "555")
+    press(page, "Save result")
+    page.locator("dialog [role=alert]", has_text="latency").wait_for()
+    page.fill("#f-v1", "55.5")
+    press(page, "Save result")
+    page.wait_for_selector("text=Saved and counted.")
+    told = client.get(f"{MODELS}/trials?state=told").json()["trials"]
+    assert [(row["worker"], row["values"]) for row in told] == [("Marie", {"correct": 1.0, "latency": 55.5})]
+    press(page, "Measure the next")
+    assert page.input_value("#f-worker") == "Marie"
+    press(page, "Ask for a trial")
+    page.fill("#f-failed", "the bulb broke")
+    press(page, "Could not be measured")
+    page.wait_for_selector("text=“the bulb broke”")
+    assert client.get(MODELS).json()["failed"] == 1
+
+
+def test_open_trials_can_be_entered_given_back_and_declared_missing(client, visit):
+    make(client)
+    ask(client, worker="Marie", lease="1h")
+    ask(client, worker="Pierre", lease="1h")
+    ask(client, worker="Irène", lease=0.01)
+    page = visit("models")
+    page.locator("tr", has_text="Marie").locator("text=Enter result").click()
+    page.fill("#f-v0", "1")
+    press(page, "Save result")
+    page.wait_for_selector("dialog >> text=Saved")
+    page.keyboard.press("Escape")
+    page.locator("tr", has_text="Pierre").locator("text=Give back").click()
+    page.wait_for_selector("text=was given back")
+    page.locator("tr", has_text="Irène").locator("text=Declare missing").click()
+    page.wait_for_selector("text=declared missing")
+    counts = client.get(MODELS).json()
+    assert (counts["results"], counts["open"], counts["expired"]) == (1, 0, 1)
+
+
+# --- deciding
+
+
+def test_an_arm_is_withdrawn_with_a_reason_and_comes_back(client, visit):
+    measured(client)
+    page = visit("models")
+    page.click("[data-arm=cot]")
+    press(page, "Withdraw", "dialog")
+    assert page.inner_text("dialog [role=alert]") == "Why withdraw it is needed."
+    page.fill("#f-reason", "sold out")
+    press(page, "Withdraw", "dialog")
+    row = page.locator(".lad tr[data-key=cot]")
+    row.locator("text=withdrawn").wait_for()
+    assert "sold out" in row.inner_text()
+    assert row.locator("td.past").count() == 2
+    page.click("[data-arm=cot]")
+    press(page, "Bring back")
+    row.locator("text=candidate").wait_for()
+    assert client.get(MODELS).json()["arms"][2]["withdrawn"] is None
+
+
+def test_pause_resume_end_reopen_and_the_rest(client, visit):
+    measured(client, max_arms=4)
+    page = visit("models")
+    press(page, "Pause")
+    page.fill("#f-reason", "the lab is closed")
+    press(page, "Pause", "dialog")
+    page.wait_for_selector(".pill:has-text('Paused')")
+    assert page.inner_text(".say").startswith("Paused: the lab is closed.")
+    press(page, "Resume")
+    press(page, "Resume", "dialog")
+    page.wait_for_selector(".pill:has-text('Measuring')")
+    forms = {
+        "Write a note": ({"reason": "warm day"}, "Save", "“warm day”"),
+        "Add an arm": ({"name": "tiny"}, "Add", ".lad >> text=tiny"),
+        "Change a tolerance": ({"tolerance": "0.25"}, "Change", "text=0.25 does not matter"),
+        "Set the budget": ({"budget": "50"}, "Set", "text=of 50 trials"),
+        "End without a certificate": ({"reason": "enough"}, "End the study", "text=is the best guess"),
+    }
+    for entry, (fields, button, seen) in forms.items():
+        page.click("summary")
+        press(page, entry)
+        for name, value in fields.items():
+            page.fill(f"#f-{name}", value)
+        press(page, button, "dialog")
+        page.locator(seen if seen.startswith((".", "text=")) else f"text={seen}").first.wait_for()
+        page.wait_for_selector("dialog[open]", state="detached")
+    assert "Ended by hand: enough" in page.inner_text(".say")
+    press(page, "Reopen")
+    page.fill("#f-reason", "more money")
+    press(page, "Reopen", "dialog")
+    page.wait_for_selector(".pill:has-text('Measuring')")
+
+
+@pytest.mark.parametrize("role", ["read", "write"])
+def test_who_may_not_sees_no_buttons(service, client, visit, role):
+    measured(client)
+    ask(client, worker="Marie")
+    page = visit("models", wait=False)
+    page.route(
+        "**/api/studies?*", lambda route: route.fulfill(json={"studies": [], "next": None, "role": role})
+    )
+    page.reload()
+    page.wait_for_selector(f"text={role} access")
+    page.wait_for_selector(".lad")
+    offered = set(page.locator("[data-do]").evaluate_all("all => all.map(each => each.dataset.do)"))
+    assert offered - {"leave", "report"} == {"arm"} | (
+        {"measure", "note", "enter", "release"} if role == "write" else set()
+    )
+    page.click("[data-arm=cot]")
+    assert page.locator("dialog >> text=Withdraw").count() == 0
+
+
+# --- what is shown
+
+
+def test_names_are_text(client, visit):
+    names = {"name": f"{EVIL}/&?#", "arms": [EVIL, "</script><script>alert(2)</script>", "x" * 200]}
+    objective = {"name": "<b onclick=alert(3)>", "unit": "<u>", "tolerance": 0.1, "noise": "bernoulli"}
+    make(client, **names, objectives=[objective])
+    study = f"/api/studies/{quote(names['name'], safe='')}"
+    for trial in ask(client, 6, study, worker="<svg onload=alert(4)>"):
+        tell(client, trial, study, values={objective["name"]: 1})
+    tell(client, *ask(client, 1, study), study, failed="<iframe src=javascript:alert(5)>")
+    ask(client, 1, study, worker="<svg onload=alert(4)>")
+    client.post(f"{study}/arms/{'x' * 200}/withdrawal", json={"reason": "<h1>why</h1>"})
+    for size in WIDTHS:
+        page = visit(names["name"], size)
+        for text in (
+            names["name"],
+            EVIL,
+            objective["name"],
+            "<svg onload=alert(4)>",
+            "<h1>why</h1>",
+            "<iframe",
+        ):
+            assert page.get_by_text(text).count() > 0, text
+        assert page.locator("main img, main script, main iframe, main u, main h1 h1").count() == 0
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        page.locator("[data-do=arm]").first.click()
+        assert page.evaluate("document.querySelector('dialog').scrollWidth <= innerWidth")
+        page.goto(f"{page.url.partition('#')[0]}#/")
+        page.get_by_role("link", name=names["name"]).click()
+        page.wait_for_selector(".lad")
+
+
+def test_values_are_as_people_gave_them(client, visit):
+    make(
+        client,
+        objectives=[
+            {
+                "name": "net",
+                "direction": "minimize",
+                "unit": "°C",
+                "tolerance": 0.5,
+                "noise": ["bounded", -50, 50],
+            }
+        ],
+    )
+    for trial in ask(client, 30):
+        tell(client, trial, values={"net": {"small": -12.25, "large": -3.5, "cot": 4}[trial["arm"]]})
+    page = visit("models")
+    row = page.locator(".lad tr[data-key=small]")
+    assert row.locator(".m").inner_text() == "−12.25"
+    assert "°C, lower is better" in page.inner_text(".lad thead")
+    assert "0.5\u00a0°C does not matter" in page.inner_text(".lad thead")
+    assert page.inner_text(".say").startswith("small")
+
+
+def test_a_row_stops_where_its_arm_left(client, visit):
+    finished(client)
+    page = visit("models")
+    assert "worse than small by" in page.inner_text(
+        ".lad tr[data-key=large] td.now, .lad tr[data-key=large] td >> nth=0"
+    )
+    assert page.locator(".lad tr[data-key=large] td.past").count() == 1
+    assert "no longer counts" in page.inner_text(".lad tr[data-key=large] td.past")
+    assert page.inner_text(".lad thead th.st >> nth=0").endswith("Settled: 3 → 1 arm")
+    assert page.inner_text(".lad thead th.st >> nth=1").endswith("Not needed")
+    assert "What the certificate says" in page.inner_text("main")
+    assert "nothing is claimed" in page.inner_text("main")
+
+
+STATES = {
+    "empty": ({}, None, "Measuring", "No results yet."),
+    "budget": ({"budget": 12}, None, "Budget spent", "The budget of 12 trials is spent."),
+    "items": ({"items": ["a", "b"]}, None, "Items spent", "All 2 items are used."),
+    "ended": (
+        {},
+        {"state": "finished", "reason": "enough"},
+        "Ended, no certificate",
+        "without a certificate",
+    ),
+}
+
+
+@pytest.mark.parametrize("state", STATES)
+def test_states_have_a_shape_and_a_word(client, visit, state):
+    changes, then, word, sentence = STATES[state]
+    if state == "empty":
+        make(client)
+    elif state == "items":
+        make(client, **changes)
+        for trial in ask(client, 6):
+            tell(client, trial, values={"correct": 1, "latency": 50})
+    else:
+        measured(client, **changes)
+    if then:
+        assert client.post(f"{MODELS}/state", json=then).status_code == 200
+    page = visit("models")
+    assert page.inner_text("h1 .pill") == word
+    assert page.locator("h1 .pill svg").count() == 1
+    assert sentence in page.inner_text(".say")
+    assert page.locator(".halo").count() == 0 or state != "empty"
+
+
+def test_no_studies_and_no_such_study(client, visit):
+    page = visit(tolerate=["404"])
+    assert "No studies yet." in page.inner_text("main")
+    page.goto(f"{page.url}study/nowhere")
+    page.wait_for_selector("text=There is no such study.")
+    make(client)
+    page.click("text=All studies")
+    page.wait_for_selector(".ls >> text=models")
+
+
+def test_what_is_not_offered_yet_is_hidden_and_what_is_offered_is_shown(client, visit, tmp_path):
+    measured(client, 24)
+    page = visit("models", wait=False)
+    paths = {f"/api/studies/{{study}}/{end}": {} for end in ("forecast", "report")}
+    saving = {"setting": "tolerance", "objective": "latency", "now": 2, "then": 4, "saves": 380, "error": 9}
+    winners = {"small": 0.75, "cot": 0.25}
+    forecast = {"results": [600, 900, 1500], "winners": winners, "runs": 200, "relax": [saving]}
+    page.route("**/openapi.json", lambda route: route.fulfill(json={"paths": {}}))
+    page.reload()
+    page.wait_for_selector(".lad")
+    assert page.locator("text=Forecast").count() == page.locator("[data-do=report]").count() == 0
+    page.unroute("**/openapi.json")
+    page.route("**/openapi.json", lambda route: route.fulfill(json={"paths": paths}))
+    page.route("**/forecast", lambda route: route.fulfill(json=forecast))
+    page.route("**/report", lambda route: route.fulfill(body="<p>report", content_type="text/html"))
+    page.reload()
+    page.wait_for_selector("text=Who is likely to win")
+    assert "about 900 more results should end the study (600 to 1,500)" in page.inner_text(".say")
+    assert "≈ 380 results" in page.inner_text("[data-key=forecast]")
+    with page.expect_download() as download:
+        page.click("[data-do=report]")
+    assert download.value.suggested_filename == "models.html"
+    download.value.save_as(tmp_path / "report.html")
+    assert (tmp_path / "report.html").read_text() == "<p>report"
+
+
+def test_the_service_foretells_and_reports(client, visit, tmp_path):
+    measured(client, 24)
+    page = visit("models")
+    page.wait_for_selector("text=Who is likely to win", timeout=120_000)
+    assert re.search("about [0-9,]+ more results? should end the study", page.inner_text(".say"))
+    with page.expect_download(timeout=60_000) as download:
+        press(page, "Report")
+    download.value.save_as(tmp_path / "report.html")
+    assert "models" in (tmp_path / "report.html").read_text()
+
+
+# --- tokens
+
+
+def test_the_token_is_kept_in_the_tab_and_nowhere_else(service, client, visit):
+    make(client)
+    page = visit()
+    assert page.url == f"{service.address}/#/"
+    assert service.token not in page.content()
+    assert page.evaluate("Object.values(sessionStorage)") == [service.token]
+    assert page.evaluate("Object.values(localStorage).length + document.cookie.length") == 0
+    assert not any(service.token in url for _, url in page.asked)
+    page.reload()
+    page.wait_for_selector(".ls")
+    press(page, "Leave")
+    page.wait_for_selector("text=Which token do you have?")
+    assert page.evaluate("sessionStorage.length") == 0
+
+
+def test_a_refused_token_is_asked_for_again(service, client, visit):
+    make(client)
+    page = visit(token="lb_wrong", wait=False, tolerate=["401"])
+    page.wait_for_selector("text=This token is not known here")
+    page.fill("#token", service.token)
+    page.keyboard.press("Enter")
+    page.wait_for_selector(".ls >> text=models")
+
+
+# --- how it asks
+
+
+def test_it_polls_with_its_etag_one_request_at_a_time(client, visit):
+    measured(client)
+    page = visit("models")
+    under_way, most = set(), [0]
+
+    def begins(request):
+        under_way.add(request)
+        most[0] = max(most[0], len(under_way))
+
+    page.on("request", begins)
+    page.on("requestfinished", lambda request: under_way.discard(request))
+    page.on("requestfailed", lambda request: under_way.discard(request))
+    del page.asked[:]
+    page.wait_for_timeout(6500)
+    polled = [status for status, url in page.asked if url.endswith(MODELS)]
+    assert 2 <= len(polled) <= 4
+    assert set(polled) == {304}
+    assert len(page.asked) == len(polled)
+    assert most == [1]
+    tell(client, *ask(client), values={"correct": 1, "latency": 50})
+    page.wait_for_selector(".strip >> text=13")
+
+
+def test_it_rests_when_nobody_looks(client, visit):
+    measured(client)
+    page = visit("models")
+    page.evaluate("Object.defineProperty(document, 'hidden', {value: true, configurable: true})")
+    page.wait_for_timeout(3000)  # what was planned before
+    del page.asked[:]
+    page.wait_for_timeout(5000)
+    assert page.asked == []
+    page.evaluate("delete document.hidden; document.dispatchEvent(new Event('visibilitychange'))")
+    until(lambda: page.wait_for_timeout(50) or page.asked)
+
+
+def test_without_the_service_it_says_so_keeps_what_it_knows_and_backs_off(client, visit):
+    measured(client)
+    page = visit("models", tolerate=["ERR_INTERNET_DISCONNECTED"])
+    asked = []
+    page.on("requestfailed", lambda request: asked.append(time.monotonic()))
+    page.context.set_offline(True)
+    page.wait_for_selector(".notice")
+    assert "Not connected" in page.inner_text("#top")
+    assert "What you see is from" in page.inner_text(".notice")
+    assert page.locator(".lad tbody tr").count() == 3
+    until(lambda: page.wait_for_timeout(50) or len(asked) >= 3)
+    assert asked[2] - asked[1] > 1.5 * (asked[1] - asked[0])
+    page.context.set_offline(False)
+    page.wait_for_selector(".notice", state="detached")
+
+
+def test_an_open_menu_and_the_focus_survive_news(client, visit):
+    measured(client)
+    page = visit("models")
+    page.click("summary")
+    page.focus(".menu [data-do=note]")
+    tell(client, *ask(client), values={"correct": 1, "latency": 50})
+    page.wait_for_selector(".strip >> text=13")
+    assert page.evaluate("document.activeElement.dataset.do") == "note"
+    assert page.locator("details.menu[open]").count() == 1
+
+
+# --- for everybody
+
+
+def axe(page):
+    if importlib.util.find_spec("axe_playwright_python") is None:
+        if os.environ.get("CI") == "true":
+            pytest.fail("no axe: in CI the page must be checked (axe-playwright-python)")
+        pytest.skip("no axe here: pip install axe-playwright-python")
+    from axe_playwright_python.sync_playwright import Axe
+
+    found = Axe().run(page, options={"resultTypes": ["violations"]})
+    assert found.violations_count == 0, found.generate_report()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("size", WIDTHS)
+def test_it_is_accessible_and_fits(client, visit, size, scheme):
+    """Nothing that axe finds, nothing wider than the screen: list, study, dialogs, end, token."""
+
+    def fine(page):
+        axe(page)
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+    finished(client)
+    fine(visit("models", size, scheme))
+    client.delete(MODELS)
+    measured(client)
+    ask(client, worker="Marie", lease=0.01)
+    client.post(f"{MODELS}/arms/cot/withdrawal", json={"reason": "sold out"})
+    fine(visit(None, size, scheme))
+    page = visit("models", size, scheme)
+    fine(page)
+    page.click("summary")
+    fine(page)
+    press(page, "Measure by hand")
+    fine(page)
+    page.fill("#f-worker", "Marie")
+    press(page, "Ask for a trial")
+    page.wait_for_selector("text=Enter a result")
+    fine(page)
+    page.keyboard.press("Escape")
+    press(page, "Leave")
+    fine(page)
+
+
+@pytest.mark.parametrize("size", WIDTHS)
+def test_the_keyboard_reaches_every_action_and_one_sees_where_it_is(client, visit, size):
+    measured(client)
+    ask(client, worker="Marie")
+    page = visit("models", size)
+    page.focus("summary")
+    page.keyboard.press("Enter")
+    page.evaluate("document.activeElement.blur()")
+    name = "e => e.dataset.do ? e.dataset.do + (e.dataset.arm ?? '') : e.tagName + e.textContent"
+    wanted = set(page.locator("a:visible, button:visible, summary").evaluate_all(f"all => all.map({name})"))
+    reached = set()
+    for _ in range(60):
+        page.keyboard.press("Tab")
+        reached.add(page.evaluate(f"({name})(document.activeElement)"))
+        assert page.evaluate("document.activeElement.matches('body, :focus-visible')")
+        if page.evaluate("document.activeElement !== document.body"):
+            assert page.evaluate("getComputedStyle(document.activeElement).outlineWidth") == "2px"
+        if wanted <= reached:
+            break
+    assert wanted <= reached
+    page.focus("[data-arm=cot]")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("dialog[open]")
+    page.keyboard.type("sold out")
+    for _ in range(2):
+        page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    page.wait_for_selector(".lad >> text=sold out")
+    page.focus("[data-arm=small]")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("dialog[open]")
+    page.keyboard.press("Escape")
+    assert page.evaluate("document.activeElement.dataset.arm") == "small"
+
+
+def test_the_first_tab_skips_to_the_content(client, visit):
+    measured(client)
+    page = visit("models")
+    page.evaluate("document.activeElement.blur()")
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    assert page.evaluate("document.activeElement.id") == "view"
+    assert re.search("#/study/models$", page.url)
+
+
+def test_screen_readers_hear_tables_and_names(client, visit):
+    measured(client)
+    for size in WIDTHS:
+        page = visit("models", size)
+        table = page.get_by_role("table").first
+        assert table.get_by_role("row").count() == 4
+        assert table.get_by_role("columnheader", name="latency").count() == 1
+        assert page.get_by_role("rowheader", name="small").count() >= 1
+        assert page.get_by_role("button", name="small: details and actions").count() == 1
+        assert json.loads(page.evaluate("JSON.stringify(document.title)")).startswith("models, measuring")

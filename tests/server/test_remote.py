@@ -1,0 +1,117 @@
+"""storage="http://…": what holds for workers on a database holds for workers on the service."""
+
+import multiprocessing
+import time
+
+import pytest
+import test_contract as contract
+import test_trouble as trouble
+from worlds import create, go_on, measure
+
+import lexbandits as lb
+
+CLAIMS = [
+    contract.test_names_directions_and_an_answer,
+    contract.test_a_trial,
+    contract.test_outcomes,
+    contract.test_missing_values,
+    contract.test_tell_many_is_all_or_nothing,
+    contract.test_tell_ask,
+    contract.test_a_request_gives_the_same_trials_again,
+    contract.test_failed_and_released,
+    contract.test_failures_in_a_row_withdraw_an_arm,
+    contract.test_when_nothing_can_be_measured_the_study_pauses,
+    contract.test_if_failed_counts,
+    contract.test_correction_before_and_after_its_pass_is_folded,
+    contract.test_choose_never_raises_for_these,
+    contract.test_pause_budget_and_end,
+    contract.test_items_each_once,
+    contract.test_exact_objective,
+    contract.test_tables,
+    contract.test_arms_come_and_go,
+    contract.test_results_in_flight_when_the_rules_change_never_count,
+    contract.test_amend_and_reorder,
+    contract.test_notes,
+    contract.test_a_guardrail_comes_first,
+    contract.test_unknown_trials,
+    trouble.test_all_workers_vanish,
+    trouble.test_expired_places_are_not_asked_again,
+    trouble.test_a_result_counts_until_its_own_time_whoever_noticed,
+    trouble.test_heartbeats_keep_an_ask_from_expiring_a_place,
+    trouble.test_results_after_the_end_leave_the_answer,
+]
+
+
+@pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: claim.__name__.removeprefix("test_"))
+def test_over_http(service, claim):
+    claim(service.link)
+
+
+@pytest.mark.parametrize("executor", ["threads", "processes"])
+def test_run_over_http(service, executor):
+    contract.test_run(service.link, executor)
+
+
+def test_the_same_answer_as_on_a_file(service, tmp_path):
+    there, here = create(service.link), create(f"{tmp_path}/study.db")
+    assert go_on(there) == go_on(here)
+    assert there.answer == here.answer
+    assert there.results().equals(here.results())
+    assert [e.kind for e in there.events()] == [e.kind for e in here.events()]
+    at_the_service = lb.open_study("models", service.storage, read_only=True)
+    assert there.verify() == at_the_service.verify()
+    assert there.policy == here.policy
+
+
+def work(link, name):
+    lb.open_study(name, link).run(measure, workers=2, progress=False)
+
+
+def test_processes_share_a_study_on_postgres(serve, postgres):
+    service = serve(postgres)
+    study = create(service.link)
+    context = multiprocessing.get_context("spawn")
+    workers = [context.Process(target=work, args=(service.link, "models")) for _ in range(2)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join(120)
+        assert worker.exitcode == 0
+    assert study.answer.arm == "large"
+    assert study.answer.certified
+    assert lb.open_study("models", postgres, read_only=True).verify()
+
+
+def test_a_worker_survives_a_restart_of_the_service(serve):
+    service = serve()
+    study = create(service.link)
+    trial = study.ask()
+    port, token = service.port, service.token
+    service.stop()
+    from lexbandits.server.tokens import opened
+
+    opened(service.storage).add_token(
+        "kept", "admin", __import__("hashlib").sha256(token.encode()).hexdigest()
+    )
+    import threading
+
+    later = threading.Timer(1.0, service.start, (port,))
+    later.start()
+    start = time.monotonic()
+    assert study.tell(trial, measure(trial.arm, trial.item)) == "counted"
+    assert time.monotonic() - start > 0.9
+    later.join()
+
+
+def test_an_address_that_is_no_service(monkeypatch):
+    monkeypatch.setattr("lexbandits.study.remote.PATIENCE", 0.2)
+    with pytest.raises(lb.StorageError, match="does not answer"):
+        lb.open_study("models", "http://127.0.0.1:9")
+    with pytest.raises(lb.StorageError):
+        lb.open_study("models", "http://")
+
+
+def test_what_needs_the_storage_itself_says_so(service):
+    study = create(service.link)
+    with pytest.raises(lb.StudyError, match="over http"):
+        study.import_results(None, fair=True)
