@@ -234,7 +234,7 @@ def postgres():
 
 PAGE = """# What a study costs
 
-Measured by `make bench` on {day}: {machine}. Beside Optuna {optuna} in the same run, on the same disk
+Measured by {how} on {day}: {machine}. Beside Optuna {optuna} in the same run, on the same disk
 and the same PostgreSQL server: medians of {repeats} repetitions, on the clock, with the smallest and the
 largest. An ask and a tell of ours decides by all results so far what to measure; Optuna draws at random
 (`RandomSampler`, its fastest), a categorical parameter with four values and two objectives. "Opening" is to
@@ -265,8 +265,9 @@ def main():
     text = table(rows)
     asked = [PYTHON["optuna"], "-c", "import optuna; print(optuna.__version__)"]
     optuna = subprocess.run(asked, capture_output=True, text=True, check=True).stdout.strip()
+    how = "a short run (`python benchmarks/studies.py --quick`)" if QUICK else "`make bench`"
     page = PAGE.format(
-        day=date.today().isoformat(), machine=about, optuna=optuna, repeats=REPEATS, table=text
+        how=how, day=date.today().isoformat(), machine=about, optuna=optuna, repeats=REPEATS, table=text
     )
     (ROOT / "docs" / "benchmarks-studies.md").write_text(page)
     missed = [row.what for row in rows if "no" in row.reached]

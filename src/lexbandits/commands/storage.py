@@ -32,6 +32,8 @@ def opened(name: str, storage: str, *, reads: bool = False, compiled: bool = Fal
     from lexbandits.study.storage import open_storage
     from lexbandits.study.study import open_study
 
+    if storage.startswith(("http://", "https://")):
+        return open_study(name, storage)
     there = open_storage(storage)
     row = there.find(name)
     if row is not None and not compiled and next(there.read(row.id, SHORT, 1), None) is None:

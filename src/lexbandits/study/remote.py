@@ -159,6 +159,11 @@ class RemoteStudy(Study):
     def __repr__(self) -> str:
         return f"<Study {self._name!r} in {self._service.shown}>"
 
+    @property
+    def storage(self) -> str:
+        """The address of the service, without a token."""
+        return self._service.shown
+
     def _get(self, path: str = "", **query: Any) -> Any:
         return self._service.call("GET", self._path + path, **query)
 

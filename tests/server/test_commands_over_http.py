@@ -1,0 +1,45 @@
+"""`lexbandits study … --storage http://…`: the commands of a worker, with a real service behind them."""
+
+import json
+import os
+import subprocess
+import sys
+
+TOML = """
+[study]
+name = "models"
+[[objectives]]
+name = "correct"
+tolerance = 0.3
+noise = "bernoulli"
+[[arms]]
+name = "small"
+[[arms]]
+name = "large"
+"""
+
+
+def test_create_ask_tell_status_and_run(serve, tmp_path):
+    started = serve()
+    (tmp_path / "models.toml").write_text(TOML)
+
+    def command(*words, code=0):
+        done = subprocess.run(
+            [sys.executable, "-m", "lexbandits", *words],
+            cwd=tmp_path,
+            env={**os.environ, "LEXBANDITS_STORAGE": started.address, "LEXBANDITS_TOKEN": started.token},
+            capture_output=True,
+            text=True,
+            timeout=120,
+        )
+        assert done.returncode == code, done.stderr
+        return done.stdout
+
+    command("study", "create", "models.toml")
+    trial = json.loads(command("study", "ask", "models", "--json"))
+    assert list(trial) == ["number", "id", "arm", "item", "until"]
+    assert command("study", "tell", "models", trial["id"], "correct=1").strip() in ("recorded", "counted")
+    assert json.loads(command("study", "status", "models", "--json"))["results"] == 1
+    good = "echo correct=$([ '{arm}' = large ] && echo 1 || echo 0)"
+    assert "answer: large" in command("run", "models.toml", "--", "sh", "-c", good)
+    command("study", "ask", "models", code=3)
