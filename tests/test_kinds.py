@@ -112,7 +112,7 @@ def test_every_kind_at_once_and_the_short_way_to_say_sub_gaussian():
         ([["bounded", 0, 1], 3], None, 2, TypeError, r"noise\[1\] must be .* got 3"),
         (0.5, None, 1, TypeError, "noise must be .* got 0.5"),
         ("bernoulli", 0.5, 1, ValueError, "give noise or noise_sd, not both; got noise 'bernoulli'"),
-        (None, [1.0], 2, ValueError, "noise_sd must be one number or one per objective"),
+        (None, [1.0], 2, ValueError, "noise_sd must be one number or 2, one per objective"),
         (None, -1.0, 2, ValueError, "noise_sd must be positive"),
     ],
 )

@@ -1,16 +1,10 @@
-"""A real service: a process of its own, on SQLite or PostgreSQL."""
+"""Services for tests, and the database of the tests of studies."""
 
 import importlib.util
-import os
-import subprocess
 import sys
-import time
 from pathlib import Path
 
-import httpx2
 import pytest
-
-import lexbandits as lb
 
 STUDY = Path(__file__).parents[1] / "study"
 sys.path[:0] = [str(STUDY), str(Path(__file__).parent)]
@@ -19,56 +13,7 @@ _fixtures = importlib.util.module_from_spec(_spec)
 _spec.loader.exec_module(_fixtures)
 server, postgres = _fixtures.server, _fixtures.postgres
 
-
-class Service:
-    """`lexbandits serve` on a free port."""
-
-    def __init__(self, storage, *options, wait=True):
-        self.storage, self.options = storage, options
-        self.start()
-
-    def start(self, port=0):
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "lexbandits", "serve", "--port", str(port), *self.options],
-            env={**os.environ, "LEXBANDITS_STORAGE": str(self.storage)},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        self.link = self.process.stdout.readline().strip()
-        if not self.link:
-            raise AssertionError(self.process.stderr.read())
-        self.address, _, fragment = self.link.partition("/#token=")
-        self.address = self.address.rstrip("/")
-        self.token = fragment
-
-    @property
-    def port(self):
-        return int(self.address.rpartition(":")[2])
-
-    def client(self, token=None, **headers):
-        token = self.token if token is None else token
-        if token:
-            headers["Authorization"] = f"Bearer {token}"
-        return httpx2.Client(base_url=self.address, headers=headers, timeout=60)
-
-    def stop(self):
-        """As systemd would; what it wrote on stderr."""
-        self.process.terminate()
-        return self.process.communicate(timeout=30)
-
-    def kill(self):
-        self.process.kill()
-        self.process.communicate()
-
-    def clear(self):
-        for name in lb.list_studies(self.link):
-            lb.delete_study(name, self.link)
-
-
-def fast(folder):
-    """Safe against kill -9, not against a power cut: much faster."""
-    return f"sqlite:///{folder}/service.db?synchronous=OFF"
+from services import Service, fast  # noqa: E402
 
 
 @pytest.fixture(scope="session")
@@ -109,11 +54,3 @@ def serve(tmp_path):
             service.kill()
         service.process.stdout.close()
         service.process.stderr.close()
-
-
-def until(condition, seconds=20):
-    """Wait for something to become true."""
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end
-        time.sleep(0.02)

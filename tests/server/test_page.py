@@ -11,8 +11,7 @@ from urllib.parse import quote
 
 import pytest
 from asked import MODELS, ask, make
-
-from conftest import until
+from services import until
 
 EVIL = "<img src=x onerror=alert(1)>"
 WIDTHS = {"desktop": (1280, 900), "phone": (360, 740)}

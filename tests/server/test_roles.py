@@ -21,7 +21,7 @@ OPEN_TO_ALL = {"healthz"}
 @pytest.fixture(scope="module")
 def guarded(tmp_path_factory):
     """A service with stored tokens, one per role, and one that was revoked."""
-    from conftest import Service, fast
+    from services import Service, fast
 
     storage = fast(tmp_path_factory.mktemp("roles"))
     tokens = Tokens(opened(storage))

@@ -1,0 +1,69 @@
+"""A real service: a process of its own, on SQLite or PostgreSQL."""
+
+import os
+import subprocess
+import sys
+import time
+
+import httpx2
+
+import lexbandits as lb
+
+
+class Service:
+    """`lexbandits serve` on a free port."""
+
+    def __init__(self, storage, *options, wait=True):
+        self.storage, self.options = storage, options
+        self.start()
+
+    def start(self, port=0):
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "lexbandits", "serve", "--port", str(port), *self.options],
+            env={**os.environ, "LEXBANDITS_STORAGE": str(self.storage)},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        self.link = self.process.stdout.readline().strip()
+        if not self.link:
+            raise AssertionError(self.process.stderr.read())
+        self.address, _, fragment = self.link.partition("/#token=")
+        self.address = self.address.rstrip("/")
+        self.token = fragment
+
+    @property
+    def port(self):
+        return int(self.address.rpartition(":")[2])
+
+    def client(self, token=None, **headers):
+        token = self.token if token is None else token
+        if token:
+            headers["Authorization"] = f"Bearer {token}"
+        return httpx2.Client(base_url=self.address, headers=headers, timeout=60)
+
+    def stop(self):
+        """As systemd would; what it wrote on stderr."""
+        self.process.terminate()
+        return self.process.communicate(timeout=30)
+
+    def kill(self):
+        self.process.kill()
+        self.process.communicate()
+
+    def clear(self):
+        for name in lb.list_studies(self.link):
+            lb.delete_study(name, self.link)
+
+
+def fast(folder):
+    """Safe against kill -9, not against a power cut: much faster."""
+    return f"sqlite:///{folder}/service.db?synchronous=OFF"
+
+
+def until(condition, seconds=20):
+    """Wait for something to become true."""
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.02)
