@@ -583,7 +583,7 @@ def test_the_first_tab_skips_to_the_content(client, visit):
     page.keyboard.press("Tab")
     page.keyboard.press("Enter")
     assert page.evaluate("document.activeElement.id") == "view"
-    until(lambda: page.url.endswith("#/study/models"))  # the page puts its own address back
+    page.wait_for_url(re.compile("#/study/models$"))  # the page puts its own address back
 
 
 def test_screen_readers_hear_tables_and_names(client, visit):
