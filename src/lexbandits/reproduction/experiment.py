@@ -75,7 +75,10 @@ ALGORITHMS = {
     "LexElim-Out": Algorithm(lb.LexElimOut, {}, "Out", "#0072B2", "-", "s"),
     "LexElim-In": Algorithm(lb.LexElimIn, {}, "In", "#D55E00", (0, (4, 1.5)), "o"),
     "LexElim-Phase": Algorithm(lb.LexElimPhase, {}, "Phase", "#CC79A7", (0, (6, 1.2, 1.2, 1.2)), "D"),
-    "LexElim-Tol": Algorithm(lb.LexElimTol, {"tolerance": 0.0}, "Tol", "#56B4E9", (0, (1.2, 1.2)), "v"),
+    # it settles every objective here: these experiments ask when each of them is
+    "LexElim-Tol": Algorithm(
+        lb.LexElimTol, {"tolerance": 0.0, "settle": "all"}, "Tol", "#56B4E9", (0, (1.2, 1.2)), "v"
+    ),
     "LexElim-Pool": Algorithm(lb.LexElimPool, {}, "Pool", "#009E73", "-", "^"),
     "UCB-α": Algorithm(lb.UCBAlpha, {}, "UCB-α", "#000000", (0, (5, 1, 1, 1, 1, 1)), "X"),
     "PF-LEX": Algorithm(lb.PFLex, {}, "PF-LEX", "#B8860B", (0, (2.5, 1)), "P"),

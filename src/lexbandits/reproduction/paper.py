@@ -92,7 +92,7 @@ def settings(replications: int) -> pd.DataFrame:
         "EGE/3900": "the same with every batch divided by 3900, as public code does; no guarantee",
         "EGE's draws": "sums of batches drawn at once: the same law, another stream",
         "UCB-α stops": "when its |O_*(1)| best arms are apart from the rest",
-        "LexElim-Tol": "tolerance 0, resolution the least non-zero gap of each objective",
+        "LexElim-Tol": 'tolerance 0, resolution the least non-zero gap of each objective; settle="all"',
         "horizon for regret": f"{regret.ROUNDS:,} pulls",
         "horizon for stopping": f"{experiment.STOPPING_HORIZON:,} pulls; UCB-α {horizons} for the three "
         f"widths; EGE {experiment.EGE_HORIZON:.0e}. A run that reaches it gave no answer",
