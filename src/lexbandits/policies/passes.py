@@ -7,6 +7,7 @@ thousand of them. A policy's own mathematics is handed in as functions: numba wr
 """
 
 import math
+from abc import abstractmethod
 from collections.abc import Callable
 from functools import cache
 from typing import Any, NamedTuple
@@ -210,9 +211,9 @@ class BettingPolicy(Policy):
     round_robin = True
 
     @property
+    @abstractmethod
     def evidence(self) -> Vector:
         """(K,) log wealth of each arm's gambler at the last judged pass; an arm leaves at the threshold."""
-        raise NotImplementedError
 
     @property
     def intervals(self) -> Vector:
