@@ -62,6 +62,29 @@ def fused(function: F, *parts: Any) -> F:
     return cast(F, dispatcher)
 
 
+@cache
+def direct(function: F) -> F:
+    """A kernel called past numba's dispatcher, which looks at every array of a state at every call.
+
+    For one whose arguments are always of the types of its first call: nobody checks them afterwards.
+    """
+    dispatcher: Any = function
+    if not hasattr(dispatcher, "get_overload"):
+        return function
+    code: list[Callable[..., Any]] = []
+
+    def call(*arguments: Any) -> Any:
+        if code:
+            return code[0](*arguments)
+        from numba import typeof
+
+        result = dispatcher(*arguments)
+        code.append(dispatcher.get_overload(tuple(map(typeof, arguments))))
+        return result
+
+    return cast(F, call)
+
+
 def _compiled(function: F, *, cache: bool = True, parts: tuple[Any, ...] = (), **how: Any) -> F:
     if INTERPRETED:
         return function

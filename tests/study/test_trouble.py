@@ -539,3 +539,39 @@ def test_a_file_that_is_no_database(tmp_path):
     (tmp_path / "s.db").write_bytes(b"not a database, " * 100)
     with pytest.raises(lb.StorageError, match=r"s\.db"):
         create(tmp_path / "s.db")
+
+
+def test_threads_read_one_object_while_others_write():
+    study = create(objectives=[lb.Objective("correct", tolerance=1e-6, noise="bernoulli")])
+    go_on_measuring, errors = threading.Event(), []
+
+    def forever(work):
+        try:
+            while not go_on_measuring.is_set():
+                work()
+        except Exception as error:
+            errors.append(error)
+
+    def measure_one():
+        trial = study.ask()
+        study.tell(trial, {"correct": trial.number % 2})
+
+    def look():
+        assert study.status.results <= len(study.trials())
+        assert study.answer.arm in study.arms
+        assert len(study.results()) == 3
+        assert study.policy.rounds <= study.seq
+
+    def explain():
+        assert study.explain().arms
+
+    works = [measure_one, measure_one, look, look, explain]
+    threads = [threading.Thread(target=forever, args=(work,)) for work in works]
+    for thread in threads:
+        thread.start()
+    time.sleep(2)
+    go_on_measuring.set()
+    for thread in threads:
+        thread.join()
+    assert errors == []
+    assert study.verify().problems == ()

@@ -167,7 +167,8 @@ def forecast(
     has measured knows its own.
     """
     if isinstance(what, Study):
-        question = Question.of_fold(what._settled())
+        with what._journal.lock:
+            question = Question.of_fold(what._settled())
     elif isinstance(what, LexElimTol):
         question = Question.of_policy(what)
     else:

@@ -258,7 +258,7 @@ class LexElimTol(PlacePolicy):
     @property
     def repeating(self) -> tuple[int, ...]:
         """The "gaussian" objectives on which an arm gave one value twice."""
-        return tuple(sorted(self._scrutiny.suspect))
+        return tuple(sorted(self._scrutiny.suspect)) if self._scrutiny.suspect else ()
 
     @property
     def wanted(self) -> tuple[int, ...]:

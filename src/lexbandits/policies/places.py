@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 
 from lexbandits.arrays import Counts, Vector
 from lexbandits.checks import checked_arm, checked_history, checked_pending, checked_reward, whole
+from lexbandits.jit import direct
 from lexbandits.policies.facts import FILLED, OVER, PASS, TURN, State
 from lexbandits.policies.policy import Policy
 from lexbandits.policies.told import Scrutiny
@@ -140,6 +141,9 @@ class PlacePolicy(Policy):
         First what the current pass lacks, then places of the next passes as they would be asked if
         nothing changed. What is asked in vain costs a measurement, never the promise.
         """
+        clock = self.state.clock
+        if isinstance(pending, (list, tuple)) and not pending and clock[OVER] == 0:
+            return int(clock[TURN]), int(clock[PASS])
         return self.ask_places(1, pending)[0]
 
     def ask_places(self, n: int, pending: Iterable[Place] = ()) -> list[Place]:
@@ -158,8 +162,11 @@ class PlacePolicy(Policy):
         vector = checked_reward(reward, self.n_objectives, missing=True)
         self._scrutiny.check(arm, vector)
         self._check_exact([arm], vector[None, :])
+        self.tell_checked(arm, vector, self._earliest(arm) if item is None else whole("item", item, least=0))
+
+    def tell_checked(self, arm: int, vector: Vector, number: int) -> None:
+        """`tell` for who has checked what he tells: a study checks what it records."""
         clock = self.state.clock
-        number = self._earliest(arm) if item is None else whole("item", item, least=0)
         if clock[OVER] == 1 or number < clock[PASS]:
             self.places.counted(self.state, arm, number)
         else:
@@ -167,8 +174,9 @@ class PlacePolicy(Policy):
                 raise ValueError(f"the place of arm {arm} in pass {number} is already filled")
             self._scrutiny.watch(arm, vector)
             if number == clock[PASS]:
-                self.rules.observe(self.state, arm, vector)
-                self._go_on()
+                direct(self.rules.observe)(self.state, arm, vector)
+                if self._waiting or clock[OVER] == 1:
+                    self._go_on()
             else:
                 self._waiting.put((arm, number), vector)
                 self.places.counted(self.state, arm, number)
@@ -247,14 +255,22 @@ class PlacePolicy(Policy):
         numbers = numbers.astype(np.int64)
         if numbers.size and numbers.min() < 0:
             raise ValueError(f"a pass is an integer from 0 on, got {int(numbers.min())}")
-        new: set[Place] = set()
         if self.state.clock[OVER] == 0:
             later = numbers >= self.state.clock[PASS]
-            for place in zip(played[later].tolist(), numbers[later].tolist(), strict=True):
-                if place in new or self._is_filled(place):
-                    raise ValueError(f"the place of arm {place[0]} in pass {place[1]} is already filled")
-                new.add(place)
+            self._check_empty(played[later], numbers[later])
         return numbers
+
+    def _check_empty(self, played: Counts, numbers: Counts) -> None:
+        turn = np.lexsort((played, numbers))
+        arms, passes = played[turn], numbers[turn]
+        twice = (arms[1:] == arms[:-1]) & (passes[1:] == passes[:-1])
+        here = (passes == self.state.clock[PASS]) & self.state.who[FILLED, arms]
+        places = zip(arms.tolist(), passes.tolist(), strict=True) if self._waiting else ()
+        ahead = np.array([place in self._waiting for place in places], np.bool_)
+        for filled in (here, ahead, twice):
+            if filled.any():
+                row = int(np.flatnonzero(filled)[0])
+                raise ValueError(f"the place of arm {arms[row]} in pass {passes[row]} is already filled")
 
     def _check_exact(self, arms: list[int], rewards: Vector) -> None:
         """Refuse a value that an arm cannot have after what it was told; here: nothing."""

@@ -169,11 +169,9 @@ def settling(fold: Fold) -> str | None:
 def status_of(fold: Fold, now: float, leases: dict[int, float]) -> Status:
     """Where the study stands at a time of the storage's clock."""
     ledger, policy = fold.ledger, fold.policy
-    states, places = ledger.column("state"), ledger.column("place")
-    told = np.flatnonzero((states == TOLD) & (places >= policy.folded))
     held_back, behind = 0, set()
     if ledger.open:
-        for number in told.tolist():
+        for number in ledger.told_from(policy.folded):
             others = fold.waits_for(number)
             held_back += bool(others)
             behind.update(others)
@@ -190,7 +188,7 @@ def status_of(fold: Fold, now: float, leases: dict[int, float]) -> Status:
         late=ledger.counts[LATE],
         failed=ledger.counts[FAILED],
         expired=ledger.counts[EXPIRED],
-        void=int((fold.void(places) & (states == TOLD)).sum()),
+        void=fold.count_void(),
         handed_out=ledger.handed_out,
         budget=ledger.budget,
         waiting_for=tuple(trial_id(fold, number) for number in sorted(behind)),

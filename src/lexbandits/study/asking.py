@@ -87,10 +87,9 @@ def take_all(turn: Turn, results: Sequence[Told]) -> list[str]:
     spec = turn.ledger.spec
     checked = [(number_of(turn, trial), spec.checked(values)) for trial, values in results]
     outcomes = [_take(turn, number, values) for number, values in checked]
-    outcomes = [
-        _worth(turn.fold, number) if outcome == "recorded" else outcome
-        for (number, _), outcome in zip(checked, outcomes, strict=True)
-    ]
+    for i, (number, _) in enumerate(checked):
+        if outcomes[i] == "recorded":
+            outcomes[i] = _worth(turn.fold, number)
     turn.settle()
     return outcomes
 
@@ -108,7 +107,8 @@ def _take(turn: Turn, number: int, values: dict[str, float | None]) -> str:
             turn.resolve("expired", number, {})
             turn.resolve("told_late", number, dict(values))
             return "late"
-        _check_exact(turn, number, values)
+        if ledger.exact:
+            _check_exact(turn, number, values)
         over = ledger.end is not None
         turn.resolve("told", number, dict(values))
         return "after the end" if over else "recorded"

@@ -1,7 +1,7 @@
 """What can happen to a study: the kinds of events, and what each carries. Never rewritten."""
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 # kind -> what its payload holds; `trial` and `arm` have columns of their own
@@ -46,9 +46,10 @@ class Event(NamedTuple):
         return (*self[:4], json.dumps(self.payload, separators=(",", ":"), allow_nan=False), *self[5:])
 
 
-def from_rows(rows: Iterable[tuple[Any, ...]]) -> Iterator[Event]:
+def from_rows(rows: Sequence[tuple[Any, ...]]) -> list[Event]:
     """Rows of a storage back to events; the payloads are parsed in one go, which is much faster."""
-    rows = list(rows)
-    payloads = json.loads(f"[{','.join([row[4] for row in rows])}]")
-    for row, payload in zip(rows, payloads, strict=True):
-        yield Event(row[0], row[1], row[2], row[3], payload, row[5], row[6])
+    if not rows:
+        return []
+    columns = list(zip(*rows, strict=True))
+    columns[4] = json.loads(f"[{','.join(columns[4])}]")
+    return list(map(Event._make, zip(*columns[:7], strict=True)))

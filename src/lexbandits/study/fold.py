@@ -7,9 +7,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from lexbandits.arrays import Vector
+from lexbandits.study import stretches
 from lexbandits.study.errors import StorageVersionError
 from lexbandits.study.events import Event
-from lexbandits.study.ledger import Ledger
+from lexbandits.study.ledger import TOLD, Ledger
 
 Place = tuple[int, int]  # arm, pass
 
@@ -41,8 +42,8 @@ class PlacePolicy(Protocol):
     def ask_places(self, n: int, pending: Iterable[Place] = ()) -> list[Place]:
         """n of them."""
 
-    def tell(self, arm: int, reward: ArrayLike, item: int | None = None) -> None:
-        """One result."""
+    def tell_checked(self, arm: int, vector: Vector, number: int) -> None:
+        """One result of a place."""
 
     def tell_many(self, arms: ArrayLike, rewards: ArrayLike, items: ArrayLike | None = None) -> None:
         """Many results."""
@@ -76,14 +77,14 @@ class Fold:
 
     def _start_again(self) -> None:
         self._policy: PlacePolicy | None = None
-        self._fills = self._stops = 0  # how many of each the policy knows
+        self._fills = self._stops = self._seq = 0  # how many of each the policy knows
         self._revision = self.ledger.revision
         self._voids: list[tuple[int, int]] = []
         self.disagreements.clear()
 
     def apply(self, events: Iterable[Event]) -> None:
         """Record what has happened."""
-        self.ledger.apply(events)
+        stretches.apply(self.ledger, events)
 
     @property
     def is_awake(self) -> bool:
@@ -94,6 +95,8 @@ class Fold:
     def policy(self) -> PlacePolicy:
         """The policy after everything on record. Not to be changed: use a copy."""
         ledger = self.ledger
+        if self._policy is not None and self._seq == ledger.seq:
+            return self._policy
         if self._revision != ledger.revision:  # a filled place was corrected
             self._start_again()
         if self._policy is None:
@@ -109,14 +112,14 @@ class Fold:
                 self._compare(self._policy, stop.data)
             self._stops += 1
         self._tell_until(self._policy, len(ledger.fills))
+        self._seq = ledger.seq
         return self._policy
 
     def _tell_until(self, policy: PlacePolicy, position: int) -> None:
         ledger = self.ledger
         if position == self._fills + 1:  # the usual case, told one by one
             number = ledger.fills[self._fills]
-            reward = ledger.spec.signed(ledger.place_values(number))
-            policy.tell(ledger.arm[number], reward, item=ledger.place[number])
+            policy.tell_checked(ledger.arm[number], ledger.reward(number), ledger.place[number])
         elif position > self._fills:
             arms, places, values = ledger.filled(self._fills, position)
             policy.tell_many(arms, ledger.spec.signed(values), items=places)
@@ -172,6 +175,12 @@ class Fold:
         for first, end in self._voids:
             found |= (first <= array) & (array < end)
         return found
+
+    def count_void(self) -> int:
+        """How many results that came in time never count."""
+        if not self._voids:
+            return 0
+        return int((self.void(self.ledger.column("place")) & (self.ledger.column("state") == TOLD)).sum())
 
     def waits_for(self, number: int) -> list[int]:
         """The earlier trials, still open, behind which the result of this one waits."""

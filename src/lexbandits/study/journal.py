@@ -13,7 +13,7 @@ from lexbandits.study.ledger import Ledger
 from lexbandits.study.storage import Lease, LostConnectionError, Request, Storage, StudyRow, Transaction
 
 T = TypeVar("T")
-CACHE_EVERY = 50_000  # events read one by one that make it worth putting the ledger aside
+CACHE_EVERY = 5_000  # events, and a tenth of all: read one by one, it is worth putting the ledger aside
 
 
 class Turn:
@@ -39,7 +39,7 @@ class Turn:
         """The next event."""
         event = Event(self.ledger.seq + 1, kind, trial, arm, payload, self.now, by)
         self.events.append(event)
-        self.fold.apply((event,))
+        self.ledger.apply((event,))
 
     def resolve(self, kind: str, number: int, payload: dict[str, Any]) -> None:
         """An event that ends an open trial, with its lease."""
@@ -74,6 +74,13 @@ class Turn:
     def settle(self) -> None:
         """Append what follows from the record: an arm that cannot be measured leaves, the answer is there."""
         ledger = self.ledger
+        if max(ledger.failing) >= ledger.spec.max_failures:
+            self._give_up_arms()
+        if ledger.end is None and self.fold.policy.finished:
+            self.append("finished", answer_of(self.fold).as_json())
+
+    def _give_up_arms(self) -> None:
+        ledger = self.ledger
         for index, failures in enumerate(ledger.failing):
             name = ledger.arm_names[index]
             if failures < ledger.spec.max_failures or name in ledger.withdrawn or ledger.paused is not None:
@@ -83,8 +90,6 @@ class Turn:
             else:  # without it, an arm of which nothing is known would be the answer
                 reason = f"arm {name!r} failed {failures} times in a row, and no other was ever measured"
                 self.append("paused", {"reason": reason})
-        if ledger.end is None and self.fold.policy.finished:
-            self.append("finished", answer_of(self.fold).as_json())
 
     def withdraw(self, name: str, reason: str) -> None:
         """Take an arm out of the question; the event says who comes back because of it."""
@@ -106,7 +111,7 @@ class Journal:
 
     def __init__(self, storage: Storage, row: StudyRow, read_only: bool = False) -> None:
         self.storage, self.row, self.read_only = storage, row, read_only
-        self.lock = threading.RLock()
+        self.lock = threading.RLock()  # of the threads that share this fold
         self._fold: Fold | None = None
         self._warned: set[int] = set()  # objectives whose values look as if their noise were another
 
@@ -114,44 +119,44 @@ class Journal:
         """Do the work in one transaction; once more if the server went away meanwhile."""
         if self.read_only:
             raise StorageError(f"study {self.row.name!r} was opened to be read only")
-        try:
-            result = self._once(work)
-        except LostConnectionError:
-            self._fold = None
-            result = self._once(work)
-        self._warn()
-        return result
+        with self.lock:
+            try:
+                result = self._once(work)
+            except LostConnectionError:
+                self._fold = None
+                result = self._once(work)
+            fold = self._fold
+            if fold is not None and fold.is_awake and len(fold.policy.repeating) > len(self._warned):
+                self._warn(fold)
+            return result
 
-    def _warn(self) -> None:
-        if self._fold is None or not self._fold.is_awake:
-            return
-        for column in set(self._fold.policy.repeating) - self._warned:
+    def _warn(self, fold: Fold) -> None:
+        for column in set(fold.policy.repeating) - self._warned:
             self._warned.add(column)
             warnings.warn(
-                f"{self._fold.ledger.spec.objectives[column]}: an arm gave a value more than once, which "
+                f"{fold.ledger.spec.objectives[column]}: an arm gave a value more than once, which "
                 "Gaussian noise never does: its intervals may be wrong, and noise cannot be changed after "
                 'looking; say noise="bernoulli", ("bounded", low, high) or "exact" in a new study',
                 stacklevel=4,
             )
 
     def _once(self, work: Callable[[Turn], T]) -> T:
-        with self.lock:
-            turn = None
-            if self._fold is None:
-                self._fold = self._loaded()  # most of it, before others have to wait
-            try:
-                with self.storage.transaction(self.row.id) as transaction:
-                    now, news = transaction.read(self._fold.ledger.seq)
-                    if not self._catch_up(self._fold, news):
-                        self._fold = self._replayed(transaction.read(1)[1])
-                    turn = Turn(self._fold, transaction, now)
-                    result = work(turn)
-                    turn.write()
-                return result
-            except BaseException:
-                if turn is None or turn.events:
-                    self._fold = None  # it has folded what was not committed
-                raise
+        turn = None
+        if self._fold is None:
+            self._fold = self._loaded()  # most of it, before others have to wait
+        try:
+            with self.storage.transaction(self.row.id) as transaction:
+                now, news = transaction.read(self._fold.ledger.seq)
+                if not self._catch_up(self._fold, news):
+                    self._fold = self._replayed(transaction.read(1)[1])
+                turn = Turn(self._fold, transaction, now)
+                result = work(turn)
+                turn.write()
+            return result
+        except BaseException:
+            if turn is None or turn.events:
+                self._fold = None  # it has folded what was not committed
+            raise
 
     def fold(self) -> Fold:
         """The fold of all that is recorded now, read without the lock."""
@@ -191,7 +196,7 @@ class Journal:
         start = 0 if ledger is None else ledger.seq
         if fold is None or not self._catch_up(fold, self.storage.read(self.row.id, start)):
             start, fold = 0, self._replayed(self.storage.read(self.row.id, 1))
-        if fold.ledger.seq - start >= CACHE_EVERY and not self.read_only:
+        if fold.ledger.seq - start >= max(CACHE_EVERY, fold.ledger.seq / 10) and not self.read_only:
             self.storage.put_cache(self.row.id, fold.ledger.seq, fold.ledger.to_bytes())
         if any(stop.kind == "finished" for stop in fold.ledger.stops):
             _ = fold.policy

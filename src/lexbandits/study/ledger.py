@@ -130,6 +130,18 @@ class Ledger:
         """The arms in question."""
         return [i for i, name in enumerate(self.arm_names) if name not in self.withdrawn]
 
+    def arm_index(self, name: str | None) -> int:
+        """The row of an arm."""
+        return self._arm_index[name]
+
+    def worker_index(self, name: str | None) -> int:
+        """The number of a worker, a new one if need be; −1 for none."""
+        index = self._worker_index.get(name)
+        if index is None:
+            index = self._worker_index[name] = len(self.workers)
+            self.workers.append(str(name))
+        return index
+
     def item(self, place: int) -> Any:
         """What the arms of a pass are measured on."""
         imported = len(self.imported_items)
@@ -152,6 +164,13 @@ class Ledger:
         values = np.array(getattr(self, name))
         return values.reshape(-1, len(self.spec.names)) if name == "values" else values
 
+    def told_from(self, place: int) -> list[int]:
+        """The trials of this pass and of later ones that were told."""
+        if not self.arm:
+            return []
+        states, places = np.frombuffer(self.state, "b"), np.frombuffer(self.place, "q")
+        return np.flatnonzero((places >= place) & (states == TOLD)).tolist()
+
     def filled(self, first: int, end: int) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any], Vector]:
         """Arms, passes and values of fills first .. end − 1; failures carry their agreed value."""
         numbers = np.array(self.fills[first:end], dtype=np.int64)
@@ -160,10 +179,11 @@ class Ledger:
             values[state == code] = self._agreed(code)
         return self.column("arm")[numbers].astype(np.int64), self.column("place")[numbers], values
 
-    def place_values(self, number: int) -> Vector:
-        """`filled` of one trial: what its place counts as."""
+    def reward(self, number: int) -> Vector:
+        """(m,) what the place of a trial counts as, of which more is better: `filled`, for one."""
         state = self.state[number]
-        return np.array(self._agreed(state) if state in (FAILED, EXPIRED, LATE) else self.told_values(number))
+        values = self._agreed(state) if state in (FAILED, EXPIRED, LATE) else self.told_values(number)
+        return self.spec.signed_row(values)
 
     def _agreed(self, state: int) -> list[float]:
         objectives = self.spec.objectives
@@ -180,15 +200,10 @@ class Ledger:
         number, payload = event.trial, event.payload
         if number != len(self.arm):
             raise _damaged(event, f"trial {number} comes after {len(self.arm)} trials")
-        by = event.by
-        worker = self._worker_index.get(by)
-        if worker is None:
-            worker = self._worker_index[by] = len(self.workers)
-            self.workers.append(str(by))
+        worker = self.worker_index(event.by)
         place, until = payload["pass"], payload["until"]
-        self._add(
-            self._arm_index[event.arm], place, OPEN, payload["nonce"], worker, event.at, until, math.nan
-        )
+        arm = self._arm_index[event.arm]
+        self._add(arm, place, OPEN, payload["nonce"], worker, event.at, until, math.nan)
         self.values.extend([math.nan] * len(self.spec.names))
         self.open[number] = until
 
@@ -248,15 +263,25 @@ class Ledger:
             self.imported_items += payload["items"]
             self._order_items()
 
-    def _add(self, arm: int, place: int, state: int, nonce: int, worker: int, *times: float) -> None:
+    def _add(
+        self,
+        arm: int,
+        place: int,
+        state: int,
+        nonce: int,
+        worker: int,
+        asked: float,
+        until: float,
+        resolved: float,
+    ) -> None:
         self.arm.append(arm)
         self.place.append(place)
         self.state.append(state)
         self.nonce.append(nonce)
         self.worker.append(worker)
-        self.asked.append(times[0])
-        self.until.append(times[1])
-        self.resolved.append(times[2])
+        self.asked.append(asked)
+        self.until.append(until)
+        self.resolved.append(resolved)
         self.counts[state] += 1
         if place > self.highest:
             self.highest = place
@@ -275,8 +300,8 @@ class Ledger:
         self.resolved[number] = at
 
     def _set_values(self, number: int, values: list[float], exact: bool = True) -> None:
-        for column, value in enumerate(values, number * len(values)):
-            self.values[column] = value
+        m = len(values)
+        self.values[number * m : (number + 1) * m] = array("d", values)
         if exact and self.exact_columns:
             for column in self.exact_columns:
                 if values[column] == values[column]:

@@ -3,8 +3,7 @@
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from typing import Any
+from typing import Any, Self
 
 from lexbandits.study.errors import UnknownStudyError
 from lexbandits.study.events import Event
@@ -20,11 +19,25 @@ class _Journal:
 
 
 class _Turn(Transaction):
-    def __init__(self, journal: _Journal, now: float) -> None:
-        self.journal, self.now = journal, now
+    """A block under the storage's lock."""
+
+    def __init__(self, storage: "MemoryStorage", study: int) -> None:
+        self.storage, self.study = storage, study
+
+    def __enter__(self) -> Self:
+        self.storage._lock.acquire()
+        try:
+            self.journal = self.storage._journal(self.study)
+        except BaseException:
+            self.storage._lock.release()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.storage._lock.release()
 
     def read(self, since: int) -> tuple[float, list[Event]]:
-        return self.now, self.journal.events[max(since - 1, 0) :]
+        return self.storage.time(), self.journal.events[max(since - 1, 0) :]
 
     def leases(self) -> dict[int, float]:
         return {trial: lease.until for trial, lease in self.journal.leases.items()}
@@ -42,8 +55,10 @@ class _Turn(Transaction):
         self.journal.events.extend(events)
         for trial in gone:
             self.journal.leases.pop(trial, None)
-        self.journal.leases.update((lease.trial, lease) for lease in leases)
-        self.journal.requests.update((request.key, request) for request in requests)
+        for lease in leases:
+            self.journal.leases[lease.trial] = lease
+        for request in requests:
+            self.journal.requests[request.key] = request
 
 
 class MemoryStorage(Storage):
@@ -78,19 +93,16 @@ class MemoryStorage(Storage):
         with self._lock:
             self._journals.pop(study, None)
 
-    @contextmanager
-    def transaction(self, study: int) -> Iterator[Transaction]:
-        with self._lock:
-            yield _Turn(self._journal(study), self.time())
+    def transaction(self, study: int) -> _Turn:
+        return _Turn(self, study)
 
     def read(self, study: int, since: int, most: int | None = None) -> Iterator[Event]:
         first = max(since - 1, 0)
         return iter(self._journal(study).events[first : None if most is None else first + most])
 
     def clock(self, study: int) -> tuple[float, dict[int, float]]:
-        with self._lock:
-            now = self.time()
-            return now, _Turn(self._journal(study), now).leases()
+        with _Turn(self, study) as turn:
+            return self.time(), turn.leases()
 
     def extend(self, study: int, worker: str) -> int:
         with self._lock:

@@ -112,7 +112,7 @@ class Objective:
     def __str__(self) -> str:
         return f"objective {self.name!r}"
 
-    @property
+    @cached_property
     def sign(self) -> int:
         """What turns a value into one of which more is better."""
         return 1 if self.direction == "maximize" else -1
@@ -132,6 +132,11 @@ class Objective:
         return -math.inf, math.inf
 
     @cached_property
+    def _range(self) -> tuple[float, float]:
+        low, high = self.bounds
+        return max(low, -LARGEST), min(high, LARGEST)
+
+    @cached_property
     def tolerance_in_unit(self) -> float:
         """The tolerance as a number."""
         return (
@@ -149,9 +154,12 @@ class Objective:
 
     def checked(self, value: Any, what: str = "") -> float:
         """The value as a number, nan if missing; an error if it cannot be one of this objective."""
-        where = f"{self}{', ' + what if what else ''}"
+        low, high = self._range
+        if type(value) in (int, float) and low <= value <= high:  # the common case is quick
+            return float(value)
         if value is None:
             return math.nan
+        where = f"{self}{', ' + what if what else ''}"
         if isinstance(value, (str, bytes)):
             raise ValueOutOfRange(f"{where}: a value must be a number, got {value!r}")
         try:
@@ -164,7 +172,6 @@ class Objective:
             raise ValueOutOfRange(f"{where}: a value must be a number, got {value!r}") from None
         if abs(number) > LARGEST:
             raise ValueOutOfRange(f"{where}: a value must be finite, and at most {LARGEST:g}, got {value!r}")
-        low, high = self.bounds
         if not (low <= number <= high or math.isnan(number)):
             raise ValueOutOfRange(f"{where}: a value must be in [{low:g}, {high:g}], got {value!r}")
         return number

@@ -217,7 +217,7 @@ class SqlStorage(Storage):
             f"AND kind NOT IN ({marks}) ORDER BY seq DESC LIMIT ?",
             *(study, since, *without, most),
         )
-        return list(from_rows(rows))
+        return from_rows(rows)
 
     # --- tokens of the service
 
@@ -268,7 +268,7 @@ class _SqlTransaction(Transaction):
         join = "FROM (SELECT 1) AS one LEFT JOIN lexbandits_events ON study = ? AND seq >= ? ORDER BY seq"
         rows = self._rows(f"SELECT {EVENT_COLUMNS}, {self.storage.now} {join}", self.study, since)
         now = float(rows[0][7])
-        return now, [] if rows[0][0] is None else list(from_rows(rows))
+        return now, [] if rows[0][0] is None else from_rows(rows)
 
     def leases(self) -> dict[int, float]:
         return dict(self._rows("SELECT trial, until FROM lexbandits_leases WHERE study = ?", self.study))

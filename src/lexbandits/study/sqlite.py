@@ -107,40 +107,59 @@ class SqliteStorage(SqlStorage):
 
 @contextmanager
 def _gate(path: Path, patience: float) -> Iterator[None]:
-    """Wait in the kernel's queue for the lock on this file."""
+    """Wait for the lock on this file, one after the other.
+
+    Who has just given the lock back would take it again before the kernel has woken who waits for it, so
+    it is waited for with the place at the head of a queue, a lock on a second file, in hand.
+    """
     try:
         import fcntl
     except ImportError:
         raise StorageError(
             "SQLite studies need Linux or macOS; elsewhere use PostgreSQL or the service"
         ) from None
-    gate = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+    locks = [_opened(path.with_suffix(".queue")), _opened(path)]
+    taken = 0
     try:
-        fcntl.flock(gate, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        for lock in locks:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            taken += 1
     except BlockingIOError:
-        gate = _queued(gate, path, patience)
+        _wait_in_thread(locks, taken, path, patience)
+    queue, gate = locks
+    _give_back(queue)
     try:
         yield
     finally:
-        fcntl.flock(
-            gate, fcntl.LOCK_UN
-        )  # a child forked meanwhile has it too: closing would not give it back
-        os.close(gate)
+        _give_back(gate)
 
 
-def _queued(gate: int, path: Path, patience: float) -> int:
-    """Wait in a thread, since `flock` knows no time limit; what comes too late is given back."""
+def _opened(path: Path) -> int:
+    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+
+
+def _give_back(lock: int) -> None:
+    import fcntl
+
+    fcntl.flock(lock, fcntl.LOCK_UN)  # a child forked meanwhile has it too: closing would not give it back
+    os.close(lock)
+
+
+def _wait_in_thread(locks: list[int], taken: int, path: Path, patience: float) -> None:
+    """Wait for the locks that are not taken, since `flock` knows no time limit; too late, all go back."""
     import fcntl
 
     turn = threading.Condition()
     state = {"ours": False, "given up": False}
 
     def wait() -> None:
-        fcntl.flock(gate, fcntl.LOCK_EX)
+        for lock in locks[taken:]:
+            fcntl.flock(lock, fcntl.LOCK_EX)
         with turn:
             state["ours"] = True
             if state["given up"]:
-                os.close(gate)
+                for lock in locks:
+                    _give_back(lock)
             turn.notify()
 
     threading.Thread(target=wait, daemon=True).start()
@@ -150,7 +169,6 @@ def _queued(gate: int, path: Path, patience: float) -> int:
             if not turn.wait(until - time.monotonic()) and not state["ours"]:
                 state["given up"] = True
                 raise StorageBusyError(f"{path}: others wrote for {patience:g} s; nothing was changed")
-    return gate
 
 
 def _refuse_network(path: Path) -> None:

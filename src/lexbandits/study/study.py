@@ -204,19 +204,22 @@ class Study:
     @property
     def status(self) -> Status:
         """Where the study stands."""
-        fold = self._settled()
-        return status_of(fold, *self._journal.storage.clock(self._journal.row.id))
+        with self._journal.lock:
+            fold = self._settled()
+            return status_of(fold, *self._journal.storage.clock(self._journal.row.id))
 
     @property
     def answer(self) -> Answer:
         """The answer; a best guess while `certified` is False."""
-        return answer_of(self._settled())
+        with self._journal.lock:
+            return answer_of(self._settled())
 
     @property
     def policy(self) -> PlacePolicy:
         """The policy behind it, a copy: larger is better, arms and objectives by index."""
-        policy: PlacePolicy = copy.copy(self._settled().policy)
-        return policy
+        with self._journal.lock:
+            policy: PlacePolicy = copy.copy(self._settled().policy)
+            return policy
 
     def forecast(self, guess: Any = None, runs: int = 200, price: Any = None, **how: Any) -> "Forecast":
         """How many results are still needed, who may win, what to relax: see `lexbandits.forecast`."""
@@ -228,23 +231,27 @@ class Study:
         """Why each arm left or stays, what the answer may give up, what strained it; or one arm's story."""
         from lexbandits.insight.explain import explain
 
-        return explain(self, arm)
+        with self._journal.lock:
+            return explain(self, arm)
 
     def report(self, path: str | Path, *, format: str | None = None) -> Path:
         """Write one file that a stranger can check the answer from: HTML, or Markdown (format="md")."""
         from lexbandits.insight.report import write
 
-        return write(self, Path(path), format)
+        with self._journal.lock:
+            return write(self, Path(path), format)
 
     def results(self) -> "pd.DataFrame":
         """One row per arm and objective."""
-        return results_of(self._settled())
+        with self._journal.lock:
+            return results_of(self._settled())
 
     def trials(self) -> "pd.DataFrame":
         """One row per trial."""
-        fold = self._settled()
-        _ = fold.policy
-        return trials_of(fold)
+        with self._journal.lock:
+            fold = self._settled()
+            _ = fold.policy
+            return trials_of(fold)
 
     def events(self, since: int = 0) -> Iterator[Event]:
         """The journal after event `since`."""
@@ -268,7 +275,7 @@ class Study:
         return self._journal.transact(lambda turn: imports.take(turn, frame, arm, fair))
 
     def _settled(self) -> Any:
-        """The fold; an answer that nobody has recorded yet is recorded."""
+        """The fold, for who holds the journal's lock; an answer that nobody has recorded yet is recorded."""
         fold = self._journal.fold()
         if fold.ledger.end is None and not self._journal.read_only and fold.policy.finished:
             self._journal.transact(Turn.settle)

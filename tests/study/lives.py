@@ -1,0 +1,141 @@
+"""Lives of a study, drawn from a seed: asks, tells, failures, expiries, changes of the rules."""
+
+import random
+
+from worlds import create, measure
+
+import lexbandits as lb
+from lexbandits.study.memory import MemoryStorage
+
+ACTIONS = [
+    *["ask"] * 4, *["ask_many"] * 3, *["tell"] * 6, *["tell_many"] * 2, "tell_ask", "fail", "release", "late",
+    "expire", "repeat", *["correct"] * 2, "amend", "amend_resolution", "reorder", "add_arm", "withdraw",
+    "restore", "pause", *["resume"] * 3, "budget", "end", *["reopen"] * 2, "note", "heartbeat",
+]  # fmt: skip
+
+
+class Player:
+    """Plays a list of drawn actions on a study; whatever a study refuses is part of the game."""
+
+    def __init__(self, study, tick):
+        self.study, self.tick = study, tick
+        self.open, self.done, self.expired = [], [], []
+
+    def play(self, actions):
+        for action, luck in actions:
+            try:
+                getattr(self, action)(random.Random(luck))
+            except lb.StudyError:
+                continue
+        return self.study
+
+    def values(self, trial):
+        values = measure(trial.arm, trial.item)
+        if trial.number % 7 == 3:
+            values["correct"] = None
+        return {} if trial.number % 11 == 5 else values
+
+    def ask(self, luck):
+        self.open.append(self.study.ask(worker=luck.choice(["w1", "w2", None]), lease="1h"))
+
+    def ask_many(self, luck):
+        self.open += self.study.ask_many(luck.randrange(1, 5), lease="1h", request=luck.choice([None, "r"]))
+
+    def _pop(self, luck):
+        return self.open.pop(luck.randrange(len(self.open))) if self.open else self.study.ask(lease="1h")
+
+    def tell(self, luck):
+        trial = self._pop(luck)
+        self.study.tell(trial, self.values(trial))
+        self.done.append(trial)
+
+    def tell_many(self, luck):
+        trials = [self._pop(luck) for _ in range(3)]
+        self.study.tell_many([(trial, self.values(trial)) for trial in trials])
+        self.done += trials
+
+    def tell_ask(self, luck):
+        trial = self._pop(luck)
+        self.open += self.study.tell_ask([(trial, self.values(trial))], 2, lease="1h")[1]
+
+    def fail(self, luck):
+        self.study.fail(self._pop(luck), "no")
+
+    def release(self, luck):
+        self.study.release(self._pop(luck))
+
+    def expire(self, luck):
+        self.expired += self.study.ask_many(2, lease=0.001)
+        self.tick()
+        self.open.append(self.study.ask(lease="1h"))
+
+    def late(self, luck):
+        if self.expired:
+            trial = self.expired.pop()
+            assert self.study.tell(trial, self.values(trial)) == "late"
+
+    def repeat(self, luck):
+        if self.done:
+            trial = luck.choice(self.done)
+            assert self.study.tell(trial, self.values(trial)) == "repeated"
+
+    def correct(self, luck):
+        trial = (self.done or self.open or [self.study.ask(lease="1h")])[-1]  # the likeliest not to be folded
+        self.study.correct(trial, measure(trial.arm, "corrected"), "typo")
+        self.done = [other for other in self.done if other != trial]
+
+    def amend(self, luck):
+        self.study.amend("latency", tolerance=luck.choice([1, 2, 5]))
+
+    def amend_resolution(self, luck):
+        self.study.amend("correct", resolution=luck.choice([0.05, 0.2]))
+
+    def reorder(self, luck):
+        self.study.reorder(luck.sample(["correct", "latency"], 2))
+
+    def add_arm(self, luck):
+        self.study.add_arm(luck.choice(["fourth", "fifth"]))
+
+    def withdraw(self, luck):
+        self.study.withdraw(luck.choice(["small", "large", "fourth"]), "so")
+
+    def restore(self, luck):
+        self.study.restore(luck.choice(["small", "large", "fourth"]))
+
+    def pause(self, luck):
+        self.study.pause("tea")
+
+    def resume(self, luck):
+        self.study.resume()
+
+    def budget(self, luck):
+        self.study.set_budget(luck.choice([None, 10, 200]))
+
+    def end(self, luck):
+        self.study.end("so")
+
+    def reopen(self, luck):
+        self.study.reopen("so")
+
+    def note(self, luck):
+        self.study.note("so")
+
+    def heartbeat(self, luck):
+        self.study.heartbeat("w1")
+
+
+def script_of(seed, length):
+    luck = random.Random(seed)
+    return [(luck.choice(ACTIONS), luck.randrange(10**6)) for _ in range(length)]
+
+
+def in_memory():
+    """A study in memory whose clock only moves when told to."""
+    storage = MemoryStorage()
+    now = [1e9]
+    storage.time = lambda: now[0]
+
+    def tick():
+        now[0] += 1.0
+
+    return Player(create(storage, max_arms=4), tick)
