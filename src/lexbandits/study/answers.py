@@ -8,6 +8,7 @@ import numpy as np
 
 from lexbandits.study.fold import Fold
 from lexbandits.study.ledger import EXPIRED, FAILED, LATE, OPEN, STATES, TOLD
+from lexbandits.study.objective import Objective
 from lexbandits.study.trial import TRIAL_COLUMNS
 
 if TYPE_CHECKING:  # pandas is slow to import, and `tell` needs no table
@@ -38,7 +39,10 @@ class Answer:
 
 @dataclass(frozen=True)
 class Status:
-    """Where a study stands. Counts are of trials; `waiting_for` are the ids that hold results back."""
+    """Where a study stands. Counts are of trials; `waiting_for` are the ids that hold results back.
+
+    `late` are results that never count: told after their time, or `void`, as the rules changed meanwhile.
+    """
 
     name: str
     state: str
@@ -111,17 +115,32 @@ def _flags(fold: Fold) -> tuple[str, ...]:
 
 def _reason(fold: Fold, certified: bool, flags: tuple[str, ...]) -> str:
     policy, ledger = fold.policy, fold.ledger
+    if certified and len(ledger.offered) == 1 and ledger.withdrawn:
+        others = "; ".join(f"{name!r} was withdrawn: {why}" for name, why in ledger.withdrawn.items())
+        return f"the only arm left; {others}"
     if certified:
         return f"certain at the study's confidence of {1 - ledger.spec.delta:g}"
+    if policy.finished and policy.infeasible:
+        unmet = " and ".join(_unmet(ledger.spec.objectives[column]) for column, _ in policy.infeasible)
+        stopped = ledger.spec.if_infeasible == "stop"
+        how = "stopped there, as asked" if stopped else "the answer is the closest to the target"
+        return f"finished without a certificate: {unmet}; {how}"
     if policy.finished:
         return f"finished without a certificate: {', '.join(flags) or 'nothing to compare'}"
     state = fold.state
-    missing = f"{len(policy.candidates)} candidates left"
+    left = len(policy.candidates)
+    missing = f"{left} candidate{'s' if left != 1 else ''} left"
     if (objective := settling(fold)) is not None:
         missing += f", {objective!r} is not settled"
     if state == "measuring":
         return f"a best guess while measuring: {missing}"
     return f"a best guess, {state}: {missing}"
+
+
+def _unmet(objective: Objective) -> str:
+    bound = "at least" if objective.at_least is not None else "at most"
+    unit = f" {objective.unit}" if objective.unit else ""
+    return f"no arm has {objective.name} of {bound} {objective.target:g}{unit}"
 
 
 def certificate_of(fold: Fold) -> tuple[dict[str, Any], ...]:
@@ -175,24 +194,25 @@ def status_of(fold: Fold, now: float, leases: dict[int, float]) -> Status:
             others = fold.waits_for(number)
             held_back += bool(others)
             behind.update(others)
+    void = fold.count_void()
     untils = (leases.get(number, until) for number, until in ledger.open.items())
     return Status(
         name=ledger.spec.name,
         state=fold.state,
         objective=settling(fold),
         candidates=tuple(ledger.arm_names[index] for index in policy.candidates),
-        results=sum(ledger.measured),
+        results=sum(ledger.measured) - void,
         open=len(ledger.open),
         waiting=held_back,
         overdue=sum(until <= now for until in untils),
-        late=ledger.counts[LATE],
+        late=ledger.counts[LATE] + void,
         failed=ledger.counts[FAILED],
         expired=ledger.counts[EXPIRED],
-        void=fold.count_void(),
+        void=void,
         handed_out=ledger.handed_out,
         budget=ledger.budget,
         waiting_for=tuple(trial_id(fold, number) for number in sorted(behind)),
-        reason=ledger.paused or "",
+        reason=ledger.paused or ("" if ledger.end is None else ledger.end["reason"]),
     )
 
 

@@ -153,8 +153,9 @@ def fail(turn: Turn, trial: Trial | str, reason: str) -> str:
     if state == OPEN:
         over, in_time = ledger.end is not None, turn.in_time(number)
         turn.resolve("failed" if in_time else "expired", number, {"reason": reason} if in_time else {})
+        outcome = "late" if not in_time else "after the end" if over else _worth(turn.fold, number)
         turn.settle()
-        return "late" if not in_time else "after the end" if over else _worth(turn.fold, number)
+        return outcome
     if state == FAILED:
         return "repeated"
     if state in (EXPIRED, LATE):
@@ -164,11 +165,18 @@ def fail(turn: Turn, trial: Trial | str, reason: str) -> str:
 
 
 def release(turn: Turn, trial: Trial | str) -> None:
-    """Give a trial back unmeasured; nothing to do if it has expired or was released before."""
+    """Give a trial back unmeasured; nothing to do if it was released before.
+
+    After its time it expires instead, whether or not anybody had noticed: whoever could have a place again
+    because it was slow would choose by value.
+    """
     number = number_of(turn, trial)
     state = turn.ledger.state[number]
-    if state == OPEN:
+    if state == OPEN and turn.in_time(number):
         turn.resolve("released", number, {})
+    elif state == OPEN:
+        turn.resolve("expired", number, {})
+        turn.settle()
     elif state in (TOLD, FAILED, LATE):
         raise ConflictError(f"trial {trial_id(turn.fold, number)} has a result and cannot be released")
 

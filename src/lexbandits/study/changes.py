@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from lexbandits.checks import whole
-from lexbandits.study.errors import ConflictError, StudyError
+from lexbandits.study.errors import ConflictError, StudyError, study_errors
 from lexbandits.study.journal import Turn
 from lexbandits.study.spec import arm_index, checked_arm
 
@@ -82,7 +82,9 @@ def resume(turn: Turn) -> None:
 
 def set_budget(turn: Turn, budget: int | None) -> None:
     """How many trials may be handed out in all."""
-    turn.append("budget", {"budget": None if budget is None else whole("budget", budget, least=1)})
+    with study_errors():
+        most = None if budget is None else whole("budget", budget, least=1)
+    turn.append("budget", {"budget": most})
 
 
 def reopen(turn: Turn, why: str) -> None:

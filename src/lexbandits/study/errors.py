@@ -1,8 +1,22 @@
 """What can go wrong with a study. All are `StudyError`, which is a `ValueError`."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 
 class StudyError(ValueError):
     """Something a study refuses, in words for the person who asked for it."""
+
+
+@contextmanager
+def study_errors() -> Iterator[None]:
+    """Whatever is wrong with a value is a `StudyError`."""
+    try:
+        yield
+    except StudyError:
+        raise
+    except ValueError as error:
+        raise StudyError(str(error)) from error
 
 
 class StudyExistsError(StudyError):

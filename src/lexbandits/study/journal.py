@@ -115,10 +115,14 @@ class Journal:
         self._fold: Fold | None = None
         self._warned: set[int] = set()  # objectives whose values look as if their noise were another
 
-    def transact(self, work: Callable[[Turn], T]) -> T:
-        """Do the work in one transaction; once more if the server went away meanwhile."""
+    def check_writable(self) -> None:
+        """Refuse to change what was opened to be read."""
         if self.read_only:
             raise StorageError(f"study {self.row.name!r} was opened to be read only")
+
+    def transact(self, work: Callable[[Turn], T]) -> T:
+        """Do the work in one transaction; once more if the server went away meanwhile."""
+        self.check_writable()
         with self.lock:
             try:
                 result = self._once(work)

@@ -72,6 +72,9 @@ class MemoryStorage(Storage):
         self._made = 0
         self.time = time.time
 
+    def __reduce__(self) -> str:
+        raise TypeError("a study in memory cannot leave its process: keep it in a file or a database")
+
     def create(self, name: str, nonce: str, payload: dict[str, Any]) -> tuple[StudyRow, bool]:
         with self._lock:
             there = self.find(name)

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any, Self
 
 from lexbandits.checks import positive, real
-from lexbandits.study.errors import StudyError, ValueOutOfRange
+from lexbandits.study.errors import StudyError, ValueOutOfRange, study_errors
 from lexbandits.study.trial import TRIAL_COLUMNS
 
 DIRECTIONS = ("maximize", "minimize")
@@ -87,6 +87,7 @@ class Objective:
     if_failed: float | None = None
     if_expired: float | None = None
 
+    @study_errors()
     def __post_init__(self) -> None:
         checked_name("an objective", self.name)
         if self.name in TRIAL_COLUMNS:

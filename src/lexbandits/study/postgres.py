@@ -7,6 +7,7 @@ from typing import Any
 import psycopg
 from sqlalchemy.dialects import registry
 from sqlalchemy.engine import make_url
+from sqlalchemy.exc import ArgumentError
 
 from lexbandits.study.errors import StorageBusyError, StorageError
 from lexbandits.study.sql import SqlStorage, Statement, deleted_meanwhile
@@ -25,10 +26,16 @@ class PostgresStorage(SqlStorage):
     now = "extract(epoch from clock_timestamp())::double precision"
 
     def __init__(self, address: str) -> None:
-        url = make_url(address).set(drivername="postgresql+psycopg")
+        try:
+            url = make_url(address).set(drivername="postgresql+psycopg")
+        except (ValueError, ArgumentError):
+            raise StorageError(
+                "the address of the database cannot be read: postgresql://user:password@host:port/database"
+            ) from None
         self._address = address
         self._conninfo = dict(registry.load(self.dialect)().create_connect_args(url)[1])
-        super().__init__(url.set(drivername="postgresql").render_as_string(hide_password=True))
+        shown = url.set(drivername="postgresql").difference_update_query(["password"])
+        super().__init__(shown.render_as_string(hide_password=True))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return PostgresStorage, (self._address,)

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from datetime import datetime
 from typing import Any
-from urllib.parse import quote, urldefrag
+from urllib.parse import quote, urldefrag, urlsplit
 
 import pandas as pd
 
@@ -36,6 +36,12 @@ class Service:
     def __init__(self, address: str) -> None:
         self.address = address
         plain, fragment = urldefrag(address)
+        parts = urlsplit(plain)
+        if "@" in parts.netloc or parts.query:
+            raise StorageError(
+                "the address of a service is http://host:port, without a name, a password or a query: "
+                "the token comes from LEXBANDITS_TOKEN"
+            )
         self.shown = plain.rstrip("/")
         given = fragment.removeprefix("token=") if fragment.startswith("token=") else ""
         self._token = given or os.environ.get("LEXBANDITS_TOKEN", "")

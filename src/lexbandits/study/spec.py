@@ -18,7 +18,7 @@ import numpy as np
 
 from lexbandits.arrays import Vector
 from lexbandits.checks import positive, probability, whole
-from lexbandits.study.errors import StudyError, UnknownArmError, ValueOutOfRange
+from lexbandits.study.errors import StudyError, UnknownArmError, ValueOutOfRange, study_errors
 from lexbandits.study.objective import Objective, checked_name, only_known
 
 UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
@@ -26,6 +26,7 @@ UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 # --- small words
 
 
+@study_errors()
 def seconds(what: str, value: Any) -> float:
     """A duration: seconds as a number, a timedelta, or "500ms", "2s", "10m", "1h", "30d"."""
     if isinstance(value, timedelta):
@@ -35,7 +36,10 @@ def seconds(what: str, value: Any) -> float:
     match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)\s*", value)
     if match is None:
         raise StudyError(f'{what} must be a duration such as "2s", "10m" or "30d", got {value!r}')
-    return positive(what, float(match[1]) * UNITS[match[2]])
+    amount = float(match[1]) * UNITS[match[2]]
+    if amount <= 0:
+        raise StudyError(f"{what} must be longer than nothing, got {value!r}")
+    return amount
 
 
 def duration(amount: float) -> str:
@@ -107,6 +111,7 @@ class Spec:
     max_arms: int = field(default=0)
 
     @classmethod
+    @study_errors()
     def from_json(cls, words: Any) -> Self:
         """Check the words of a REST call, of TOML or of `create_study`."""
         only_known("a study", words, [f.name for f in fields(cls)])

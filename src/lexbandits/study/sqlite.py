@@ -42,6 +42,8 @@ class SqliteStorage(SqlStorage):
     mark = "?"
     now = "((julianday('now') - 2440587.5) * 86400.0)"
 
+    _file: tuple[int, int] | None = None  # which one is connected to
+
     def __init__(self, address: str) -> None:
         if "://" in address:
             from sqlalchemy.engine import make_url
@@ -64,6 +66,17 @@ class SqliteStorage(SqlStorage):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return SqliteStorage, (f"sqlite:///{self.path}?synchronous={self.synchronous}",)
+
+    def _cursor(self) -> Any:
+        """Of the file that is there now: a backup may have been put in its place."""
+        file = _identity(self.path)
+        if self._connection is not None and file is None:
+            raise StorageError(f"{self.path} is gone: it was deleted or moved")
+        if self._connection is not None and file != self._file:
+            self.close()
+        cursor = super()._cursor()
+        self._file = file or _identity(self.path)
+        return cursor
 
     def _connect(self) -> Any:
         connection = sqlite3.connect(
@@ -169,6 +182,14 @@ def _wait_in_thread(locks: list[int], taken: int, path: Path, patience: float) -
             if not turn.wait(until - time.monotonic()) and not state["ours"]:
                 state["given up"] = True
                 raise StorageBusyError(f"{path}: others wrote for {patience:g} s; nothing was changed")
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    try:
+        found = os.stat(path)
+    except FileNotFoundError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def _refuse_network(path: Path) -> None:

@@ -1,5 +1,6 @@
 """What a storage offers: studies by name, journals that only grow, leases, and a lock around it all."""
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
@@ -116,6 +117,16 @@ class Storage(ABC):
         """Give back connections."""
 
 
+def is_missing(storage: "str | Path | Storage") -> bool:
+    """Whether a storage is a file that is not there: opening it would make it."""
+    if isinstance(storage, Storage) or str(storage) == "memory":
+        return False
+    if re.match(r"(postgres|sqlite|http)\w*(\+\w+)?:/?[^/]", str(storage)):  # no path: it may hold a password
+        raise StorageError("an address has two slashes after its colon, such as postgresql://…")
+    path = str(storage).removeprefix("sqlite:///").partition("?")[0]
+    return "://" not in path and not Path(path).expanduser().exists()
+
+
 def open_storage(storage: "str | Path | Storage") -> Storage:
     """A storage by its address: "memory", a path, sqlite:///…, postgresql://…; or one that is open."""
     if isinstance(storage, Storage):
@@ -123,6 +134,7 @@ def open_storage(storage: "str | Path | Storage") -> Storage:
     if not isinstance(storage, (str, Path)):
         raise TypeError(f"storage must be an address or a storage, got {storage!r}")
     address = str(storage)
+    is_missing(address)  # refuses what only looks like a path
     if address == "memory":
         from lexbandits.study.memory import MemoryStorage
 

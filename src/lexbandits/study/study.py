@@ -12,13 +12,19 @@ from lexbandits.checks import difference, whole
 from lexbandits.study import asking, changes, imports, verification
 from lexbandits.study import workers as workers_module
 from lexbandits.study.answers import Answer, Status, answer_of, results_of, status_of, trials_of
-from lexbandits.study.errors import SpecMismatchError, StudyError, StudyExistsError, UnknownStudyError
+from lexbandits.study.errors import (
+    SpecMismatchError,
+    StudyError,
+    StudyExistsError,
+    UnknownStudyError,
+    study_errors,
+)
 from lexbandits.study.events import Event
 from lexbandits.study.fold import PlacePolicy, make_policy
 from lexbandits.study.journal import Journal, Turn
 from lexbandits.study.objective import Objective
 from lexbandits.study.spec import Spec, seconds, words_from_toml
-from lexbandits.study.storage import Storage, StudyRow, open_storage
+from lexbandits.study.storage import Storage, StudyRow, is_missing, open_storage
 from lexbandits.study.trial import Trial
 
 if TYPE_CHECKING:
@@ -82,6 +88,10 @@ class Study:
         storage = self._journal.storage
         return open_study, (self.name, storage.__reduce__()[1][0], self._journal.read_only)
 
+    def close(self) -> None:
+        """Give back the connection; a later call opens another. Copy a SQLite file after that, not before."""
+        self._journal.storage.close()
+
     # --- asking
 
     def ask(self, *, lease: Any = None, worker: str | None = None, request: str | None = None) -> Trial:
@@ -103,7 +113,8 @@ class Study:
 
     def choose(self, *, lease: Any = None, worker: str | None = None, request: str | None = None) -> Trial:
         """For who serves traffic: a trial while measuring, else the winner or best guess, never told."""
-        trials, _ = self._asked(1, lease, worker, request)
+        nothing = self._journal.read_only and self.status.state != "measuring"
+        trials, _ = ([], None) if nothing else self._asked(1, lease, worker, request)
         return trials[0] if trials else Trial(None, None, self.answer.arm, None, None)
 
     def _asked(self, n: int, *how: Any) -> tuple[list[Trial], StudyError | None]:
@@ -142,7 +153,7 @@ class Study:
     def _told_and_asked(
         self, results: Sequence[asking.Told], n: int, lease: Any, worker: str | None, request: str | None
     ) -> tuple[list[str], list[Trial], StudyError | None]:
-        count = whole("n", n, least=0)
+        count = n if type(n) is int and n >= 0 else _count("n", n)
         length = self._lease if lease is None else seconds("lease", lease)
         for what, word in (("worker", worker), ("request", request)):
             if word is not None and not (isinstance(word, str) and 1 <= len(word) <= 200):
@@ -176,6 +187,7 @@ class Study:
 
     def heartbeat(self, worker: str) -> None:
         """Say that a worker is alive: its leases that have not run out begin anew."""
+        self._journal.check_writable()
         self._journal.storage.extend(self._journal.row.id, worker)
 
     def correct(self, trial: Trial | str, values: Mapping[str, Any], reason: str) -> str:
@@ -336,6 +348,11 @@ class Study:
         self._change(changes.note, text)
 
 
+@study_errors()
+def _count(what: str, value: Any) -> int:
+    return whole(what, value, least=0)
+
+
 def _pairs(results: Iterable[tuple[Trial | str, Mapping[str, Any]]]) -> list[asking.Told]:
     pairs = list(results)
     for pair in pairs:
@@ -372,7 +389,8 @@ def create_from_spec(spec: Spec, storage: str | Path | Storage, *, load_if_exist
     if service is not None:
         return service.create(spec, load_if_exists=load_if_exists)
     policy_settings = spec.policy_settings()
-    make_policy(POLICY, policy_settings)  # refuses what the policy cannot do, before anything is written
+    with study_errors():
+        make_policy(POLICY, policy_settings)  # refuses what it cannot do, before anything is written
     payload = {
         "spec": spec.as_json(),
         "policy": POLICY,
@@ -424,12 +442,18 @@ def open_study(name: str, storage: str | Path | Storage, read_only: bool = False
     service = _service(storage)
     if service is not None:
         return service.study(name)
+    return Study(*_found(name, storage), read_only)
+
+
+def _found(name: str, storage: str | Path | Storage) -> tuple[Storage, StudyRow]:
+    if is_missing(storage):
+        raise UnknownStudyError(f"no study {name!r}: there is no {storage}")
     opened = open_storage(storage)
     row = opened.find(name)
     if row is None:
         there = ", ".join(repr(row.name) for row in opened.studies()[:10]) or "none"
         raise UnknownStudyError(f"no study {name!r} in {opened.shown}; there: {there}")
-    return Study(opened, row, read_only)
+    return opened, row
 
 
 def list_studies(storage: str | Path | Storage) -> list[str]:
@@ -437,7 +461,7 @@ def list_studies(storage: str | Path | Storage) -> list[str]:
     service = _service(storage)
     if service is not None:
         return service.names()
-    return [row.name for row in open_storage(storage).studies()]
+    return [] if is_missing(storage) else [row.name for row in open_storage(storage).studies()]
 
 
 def delete_study(name: str, storage: str | Path | Storage) -> None:
@@ -446,8 +470,5 @@ def delete_study(name: str, storage: str | Path | Storage) -> None:
     if service is not None:
         service.delete(name)
         return
-    opened = open_storage(storage)
-    row = opened.find(name)
-    if row is None:
-        raise UnknownStudyError(f"no study {name!r} in {opened.shown}")
+    opened, row = _found(name, storage)
     opened.delete(row.id)

@@ -1,0 +1,172 @@
+"""What a stranger's scripts found: overdue releases, replaced files, passwords, handles that only read."""
+
+import os
+import pickle
+import shutil
+import sqlite3
+import time
+
+import pytest
+from worlds import create, go_on, measure
+
+import lexbandits as lb
+
+BOUNDED = [lb.Objective("err", "minimize", tolerance=1, noise=("bounded", 0, 10))]
+
+
+@pytest.mark.parametrize("noticed", [False, True])
+def test_an_overdue_trial_cannot_be_released_to_be_asked_again(noticed):
+    study = create()
+    trial = study.ask(lease="1ms")
+    time.sleep(0.01)
+    if noticed:
+        study.ask()
+    study.release(trial)
+    assert study.status.expired == 1
+    assert (trial.arm, trial.item) not in [(again.arm, again.item) for again in study.ask_many(6)]
+    assert study.tell(trial, measure(trial.arm)) == "late"
+
+
+def test_the_failure_that_makes_an_arm_leave_was_in_time():
+    study = create(objectives=BOUNDED, max_failures=2)
+    outcomes = []
+    while "small" not in [event.arm for event in study.events() if event.kind == "arm_withdrawn"]:
+        trial = study.ask()
+        outcomes.append(study.fail(trial) if trial.arm == "small" else study.tell(trial, {"err": 1}))
+    assert "late" not in outcomes
+    assert study.status.late == 0
+
+
+def test_what_the_rules_overtook_is_late_and_no_result():
+    study = create(max_arms=4)
+    first = study.ask_many(2)[0]
+    study.add_arm("fourth")
+    assert study.tell(first, measure(first.arm)) == "late"
+    status = study.status
+    assert (status.results, status.late, status.void, status.open) == (0, 1, 1, 1)
+
+
+def test_a_handle_that_only_reads_changes_nothing(tmp_path):
+    study = create(f"sqlite:///{tmp_path}/s.db?synchronous=OFF")
+    trial = study.ask(worker="w")
+    reader = lb.open_study("models", tmp_path / "s.db", read_only=True)
+    for change in (reader.ask, reader.choose, lambda: reader.heartbeat("w"), lambda: reader.tell(trial, {})):
+        with pytest.raises(lb.StorageError, match="read only"):
+            change()
+    study.tell(trial, measure(trial.arm, trial.item))
+    go_on(study)
+    assert reader.choose() == (None, None, study.answer.arm, None, None)
+
+
+def test_looking_for_a_study_makes_no_file(tmp_path):
+    path = tmp_path / "mistyped.db"
+    assert lb.list_studies(path) == []
+    for look in (lb.open_study, lb.delete_study):
+        with pytest.raises(lb.UnknownStudyError, match=r"there is no .*mistyped\.db"):
+            look("models", path)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_backup_put_in_the_place_of_an_open_file_is_noticed(tmp_path):
+    path = tmp_path / "s.db"
+    study = create(path)
+    before = study.ask()
+    copy = sqlite3.connect(tmp_path / "backup.db")
+    with sqlite3.connect(path) as source:
+        source.backup(copy)
+    copy.close()
+    lost = study.ask()
+    os.replace(tmp_path / "backup.db", path)
+    for rest in ("-wal", "-shm"):
+        (tmp_path / f"s.db{rest}").unlink(missing_ok=True)
+    assert study.tell(before, measure(before.arm)) == "counted"
+    with pytest.raises(lb.UnknownTrialError):
+        study.tell(lost, measure(lost.arm))
+    assert lb.open_study("models", path).status.results == 1
+    for file in tmp_path.glob("s.db*"):
+        file.unlink()
+    with pytest.raises(lb.StorageError, match="is gone"):
+        study.ask()
+
+
+def test_a_closed_study_is_one_file_and_opens_again(tmp_path):
+    study = create(tmp_path / "s.db")
+    go_on(study, 7)
+    study.close()
+    shutil.copy(tmp_path / "s.db", tmp_path / "copy.db")
+    assert lb.open_study("models", tmp_path / "copy.db").status.results == 7
+    go_on(study, 1)
+    assert study.status.results == 8
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "postgresql://u:hunter2@127.0.0.1:1/db",
+        "postgresql://127.0.0.1:1/db?user=u&password=hunter2",
+        "postgresql://u:hunter2@h:abc/db",
+        "postgresql:/u:hunter2@h/db",
+        "http://user:hunter2@127.0.0.1:1",
+        "http://127.0.0.1:1/?token=hunter2",
+        "http://127.0.0.1:1/#token=hunter2",
+        "mysql://u:hunter2@h/db",
+    ],
+)
+def test_no_error_shows_a_password(address, monkeypatch):
+    monkeypatch.setattr("lexbandits.study.remote.PATIENCE", 0.1)
+    with pytest.raises(lb.StorageError) as raised:
+        lb.list_studies(address)
+    error = raised.value
+    while error is not None:
+        assert "hunter2" not in str(error)
+        error = error.__cause__
+
+
+@pytest.mark.parametrize(
+    "words",
+    [{"delta": 0}, {"max_arms": 1}, {"budget": 0}, {"lease": "0s"}, {"lease": -1}, {"max_failures": 0}],
+    ids=str,
+)
+def test_every_mistake_in_a_question_is_a_study_error(words):
+    with pytest.raises(lb.StudyError) as raised:
+        create(**words)
+    assert next(iter(words)) in str(raised.value)
+
+
+def test_mistakes_in_calls_are_study_errors():
+    study = create()
+    for call in (
+        lambda: study.ask_many(-1),
+        lambda: study.set_budget(0),
+        lambda: study.ask(lease="0s"),
+        lambda: lb.Objective("x", tolerance=float("nan")),
+    ):
+        with pytest.raises(lb.StudyError):
+            call()
+    assert len(list(study.events())) == 1
+
+
+def test_the_reason_of_the_only_arm_left_names_the_others():
+    study = create(arms=["a", "b"], objectives=BOUNDED, max_failures=2)
+    while study.status.state == "measuring":
+        trial = study.ask()
+        study.fail(trial) if trial.arm == "b" else study.tell(trial, {"err": 1})
+    answer = study.answer
+    assert answer.arm == "a"
+    assert "only arm left" in answer.reason
+    assert "'b' was withdrawn: could not be measured" in answer.reason
+
+
+@pytest.mark.parametrize(("policy", "words"), [("go on", "closest to the target"), ("stop", "stopped there")])
+def test_the_reason_names_a_target_that_nobody_meets(policy, words):
+    objective = lb.Objective("refusals", "minimize", at_most=0.1, resolution=0.1, noise="bernoulli")
+    study = create(objectives=[objective], if_infeasible=policy)
+    study.run(lambda arm: {"refusals": 1}, progress=False)
+    assert "no arm has refusals of at most 0.1" in study.answer.reason
+    assert words in study.answer.reason
+    assert study.status.reason == study.answer.reason
+
+
+def test_a_study_in_memory_says_why_it_cannot_be_sent_away():
+    with pytest.raises(TypeError, match="cannot leave its process"):
+        pickle.dumps(create())
