@@ -311,6 +311,9 @@ def test_repeated_values_under_gaussian_noise_are_suspicious_once():
         ({"tolerance": [0.1, 0.1, 0.1]}, "tolerance"),
         ({"noise_sd": 0.0}, "noise_sd"),
         ({"delta": 1.0}, "delta"),
+        ({"delta": None}, "delta"),  # None is for what may be left out
+        ({"tolerance": None}, "tolerance"),
+        ({"settle": None}, "settle"),
         ({"resolution": [0.1]}, "resolution"),
         ({"noise": "bernoulli"}, "not both"),
         ({"noise": "normal", "noise_sd": None}, "unknown kind"),
