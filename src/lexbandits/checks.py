@@ -84,8 +84,8 @@ def per_objective(
 
 
 def each_objective(value: ArrayLike, n_objectives: int) -> NDArray[np.float64]:
-    """(m,) array of a setting given once or per objective."""
-    return np.ascontiguousarray(np.broadcast_to(np.asarray(value, dtype=np.float64), (n_objectives,)))
+    """(m,) array of its own for a setting given once or per objective."""
+    return np.array(np.broadcast_to(np.asarray(value, dtype=np.float64), (n_objectives,)))
 
 
 def targets(name: str, value: Any, n_objectives: int) -> list[float | None] | None:
