@@ -8,7 +8,7 @@ import typer
 
 from lexbandits.commands import terminal
 from lexbandits.commands.shape import Name, Said, of_study, say
-from lexbandits.commands.storage import DEFAULT, Where, is_missing, made, opened
+from lexbandits.commands.storage import DEFAULT, Where, is_missing, made, nearby, opened
 from lexbandits.commands.terminal import CONFLICT, AsJson, number, print_table
 from lexbandits.study.errors import StudyError
 
@@ -42,7 +42,7 @@ def create(
 ) -> None:
     """Make the study that a file describes."""
     study = made(file, storage, load_if_exists)
-    words = f"study {study.name!r} in {study.storage}"
+    words = f"study {study.name!r} in {nearby(study.storage)}"
     say(Said({"name": study.name, "storage": study.storage}, words), as_json)
 
 
