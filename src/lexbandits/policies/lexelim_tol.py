@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike
 
 from lexbandits.arrays import Counts, Vector
 from lexbandits.checks import different, each_objective, whole
+from lexbandits.evidence.exact import check_exact
 from lexbandits.evidence.finite_variance import one_value_dominates
 from lexbandits.evidence.kinds import (
     BOUNDED,
@@ -371,7 +372,5 @@ class LexElimTol(PlacePolicy):
                 if state.singles[arm, i, 0] > 0:
                     known[arm] = state.singles[arm, i, 1]
             for arm, value in zip(arms, rewards[:, i].tolist(), strict=True):
-                if not math.isnan(value) and known.setdefault(arm, value) != value:
-                    raise ValueError(
-                        f"objective {i} is exact, but arm {arm} gave {value} after {float(known[arm])}"
-                    )
+                if not math.isnan(value):
+                    check_exact(arm, i, float(known.setdefault(arm, value)), value)
