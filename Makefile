@@ -34,6 +34,8 @@ demo: $(READY)  ## a live study in under a minute: which compression codec? exam
 	$(BIN)/lexbandits run examples/compression/study.toml --workers 2 --storage results/demo.db -- \
 		$(BIN)/python examples/compression/measure.py {codec} {level} {item}
 	$(BIN)/lexbandits study explain compression --storage results/demo.db
+	$(BIN)/lexbandits study report compression results/demo.html --storage results/demo.db
+	@echo "live, with every study beside it: $(BIN)/lexbandits serve --storage results/demo.db"
 
 headline: $(READY)  ## the table at the top of the README
 	$(BIN)/lexbandits headline

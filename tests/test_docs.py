@@ -2,17 +2,15 @@
 
 import doctest
 import importlib
-import os
 import pkgutil
 import re
-import subprocess
-import sys
 import tomllib
 from pathlib import Path
 
 import pytest
 
 import lexbandits as lb
+from consoles import in_console, run
 
 ROOT = Path(__file__).parent.parent
 DOCS = sorted((ROOT / "docs").glob("*.md"))
@@ -32,14 +30,6 @@ def test_the_examples_of_a_page_give_what_they_show(page, tmp_path, monkeypatch)
     assert result.failed == 0
 
 
-def in_console(page):
-    """(command, what it prints) of the ```console blocks of a page."""
-    for block in re.findall(r"^```console\n(.*?)^```", page.read_text("utf-8"), re.DOTALL | re.MULTILINE):
-        for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
-            command, _, output = part.partition("\n")
-            yield command, output
-
-
 @pytest.mark.parametrize(
     "page", [page for page in PAGES if "```console" in page.read_text("utf-8")], ids=lambda p: p.name
 )
@@ -49,17 +39,8 @@ def test_the_commands_of_a_page_print_what_it_shows(page, tmp_path):
         r"^```toml\n# (\S+)\n(.*?)^```", page.read_text("utf-8"), re.DOTALL | re.MULTILINE
     ):
         (tmp_path / name).write_text(content)
-    programs = tmp_path / "bin"
-    programs.mkdir()
-    for name, words in {"lexbandits": " -m lexbandits", "python": ""}.items():
-        (programs / name).write_text(f'#!/bin/sh\nexec {sys.executable}{words} "$@"\n')
-        (programs / name).chmod(0o755)
-    environment = {**os.environ, "PATH": f"{programs}:{os.environ['PATH']}"}
-    environment.pop("LEXBANDITS_STORAGE", None)
     for command, expected in in_console(page):
-        done = subprocess.run(
-            command, shell=True, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120
-        )
+        done = run(command, tmp_path)
         printed = done.stdout or done.stderr
         assert doctest.OutputChecker().check_output(expected, printed, OPTIONS), (
             command,

@@ -23,7 +23,7 @@ from lexbandits.evidence.interval import (
     told_mean,
     worth_looking,
 )
-from lexbandits.evidence.kinds import check_rewards, checked_kinds, kind_rows, repeated_value, spread_kinds
+from lexbandits.evidence.kinds import check_rewards, checked_kinds, kind_rows, spread_kinds
 from lexbandits.evidence.moments import push
 from lexbandits.evidence.sub_gaussian import one_sided_level, sub_gaussian_radius
 from tapes import outputs
@@ -144,12 +144,7 @@ def test_an_exact_arm_has_one_value():
         check_exact(1, 0, 0.3, 0.4)
 
 
-def test_a_repeated_value_is_noticed_among_the_first_thirty():
-    distinct = [i / 7 for i in range(40)]
-    assert repeated_value(distinct) is None
-    assert repeated_value([*distinct[:29], distinct[3]]) == distinct[3]
-    assert repeated_value([*distinct[:30], distinct[3]]) is None
-    assert repeated_value([math.nan, math.nan, 1.0]) is None
+def test_what_is_said_of_a_repeated_value():
     message = kinds.repetition_warning(2, 1, 0.5)
     assert all(word in message for word in ("arm 2", "objective 1", "0.5", "bernoulli", "bounded", "exact"))
 

@@ -386,7 +386,13 @@ def test_a_tie_within_a_tolerance_is_not_exact():
             Instance([[0.6], [0.5]], noise="bernoulli"),
             {},
             ValueError,
-            "gaussian noise, got noise='bernoulli'",
+            "gaussian noise, got noise='bernoulli'; give Instance",
+        ),
+        (  # no variance at all, and no division by it
+            Instance([[1, 1], [1, 0], [0, 1]], noise="bernoulli"),
+            {},
+            ValueError,
+            "gaussian noise, got noise='bernoulli'; give Instance",
         ),
         (
             Instance([[1, 1], [0, 0]], correlation=[[1, 0.5], [0.5, 1]]),

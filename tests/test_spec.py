@@ -124,6 +124,19 @@ def test_coins_tell_the_scale_that_keeps_promises(tmp_path):
     assert cell.policy.settings["noise_sd"][1] == 0.5
 
 
+@pytest.mark.parametrize("means", [[[1, 0.5], [1, 0.2], [0, 0.9]], [[1, 1], [1, 0], [0, 1]]])
+@pytest.mark.parametrize("cls", [lb.LexElimOut, lb.LexElimIn, lb.LexElimPool, lb.LexElimPhase, lb.LexElimTol])
+def test_coins_that_never_vary_are_told_the_scale_of_all_coins(cls, means):
+    instance = lb.Instance(means, noise="bernoulli")
+    assert instance.sub_gaussian_sds[0] == 0
+    policy = informed(cls, instance, delta=0.1)
+    scales = policy.settings.get("noise_sd", [sd for _, sd in policy.settings.get("noise", [])])
+    assert scales == [0.5, 0.5]
+    frame = lb.sweep([lb.Cell("coins", policy, instance, 100_000)], replications=3).frame()
+    assert frame["stopped"].all()
+    assert frame["correct"].all()
+
+
 def test_nothing_to_run(tmp_path):
     with pytest.raises(ValueError, match=r"\[instances\.NAME\]"):
         spec.load(written(tmp_path, "horizon = 3"))

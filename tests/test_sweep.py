@@ -1,5 +1,7 @@
 """Sweeps: a replication is a simulation, whatever the rewards and whoever wrote the policy."""
 
+import inspect
+
 import numpy as np
 import pytest
 
@@ -7,7 +9,8 @@ import lexbandits as lb
 from cells import PAPER, cells, lexelim_in, same
 from lexbandits.policies.base import record, untried
 from lexbandits.policies.policy import Policy
-from lexbandits.simulation.replicate import SUMS, renewal
+from lexbandits.simulation.informed import informed
+from lexbandits.simulation.replicate import SUMS, renewal, replicate
 from lexbandits.simulation.sums import Tally, count_batch, draw_sum
 from lexbandits.world.noise import stream, world
 
@@ -49,7 +52,15 @@ class Diary(lb.ThompsonSampling):
         assert self.pages == [replication]
 
 
-@pytest.mark.parametrize("policy_class", [lb.ThompsonSampling, lb.LexElimPool, Diary])
+class Stone(lb.UCB1):
+    """Holds an array that cannot be written."""
+
+    def __init__(self, n_arms, n_objectives, **settings):
+        super().__init__(n_arms, n_objectives, **settings)
+        self.words = np.broadcast_to(1.0, (n_arms,))
+
+
+@pytest.mark.parametrize("policy_class", [lb.ThompsonSampling, lb.LexElimPool, Diary, Stone])
 def test_a_policy_is_as_new_in_every_run(policy_class):
     told = {"delta": 0.1, "tradeoff": 2.0, "noise_sd": 0.1} if policy_class is lb.LexElimPool else {}
     policy = policy_class(10, 3, **told)
@@ -63,6 +74,21 @@ def test_a_policy_is_as_new_in_every_run(policy_class):
     for replication in range(4):
         run = lb.simulate(policy, PAPER, horizon=2000, seed=3, replication=replication)
         assert results.runs["a"].pulls[replication].tolist() == np.bincount(run.arms, minlength=10).tolist()
+
+
+@pytest.mark.parametrize("name", sorted(lb.BY_NAME))
+def test_every_policy_can_be_run_again_with_a_scale_per_objective(name):
+    instance = lb.Instance([[0.9, 0.5], [0.9, 0.2], [0.3, 0.9]], noise_sd=[0.3, 0.2])
+    takes = inspect.signature(lb.BY_NAME[name]).parameters
+    chosen = {"delta": 0.1, "alpha": 2.0, "epsilon": 0.5}
+    policy = informed(
+        lb.BY_NAME[name], instance, **{key: chosen[key] for key in chosen.keys() & takes.keys()}
+    )
+    runs = lb.sweep([lb.Cell("again", policy, instance, 400)], replications=3).runs["again"]
+    for replication in range(3):
+        alone = replicate(policy, instance, horizon=400, seed=0, first=replication, count=1)
+        for together, apart in zip(runs.rows([replication]), alone, strict=True):
+            assert together.tobytes() == apart.tobytes()
 
 
 # --- sums of pulls

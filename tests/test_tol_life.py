@@ -267,7 +267,7 @@ def test_a_second_different_exact_value_is_refused_wherever_the_first_is():
     for first in ({}, {"item": 4}):
         policy = make(2, 1, noise="exact", noise_sd=None)
         policy.tell(0, [1.0], **first)
-        with pytest.raises(ValueError, match=r"objective 0 is exact, but arm 0 gave 2.0 after 1.0"):
+        with pytest.raises(ValueError, match=r'arm 0 gave 2.0 on objective 0 after 1.0.* "exact"'):
             policy.tell(0, [2.0])
         policy.tell(0, [1.0])
     with pytest.raises(ValueError, match="exact"):
@@ -293,10 +293,15 @@ def test_repeated_values_under_gaussian_noise_are_suspicious_once():
         policy.tell(1, [1.0])
     with pytest.warns(UserWarning, match="more than once"):
         make(2, 1, noise="gaussian", noise_sd=None).tell_many([0, 1, 0], [[1.0], [2.0], [1.0]])
-    late = make(2, 1, noise="gaussian", noise_sd=None)
-    values = np.random.default_rng(0).standard_normal((80, 1))
-    late.tell_many([0, 1] * 40, values)
-    late.tell_many([0, 1], values[-2:])
+    values = np.random.default_rng(0).standard_normal((30, 1))
+    for told, noticed in ((29, True), (30, False)):  # among the first thirty values of an arm
+        late = make(2, 1, noise="gaussian", noise_sd=None)
+        late.tell_many([0] * told, values[:told])
+        with warnings.catch_warnings(record=True) as seen:
+            warnings.simplefilter("always")
+            late.tell(0, values[3])
+        assert bool(seen) is noticed
+    make(2, 1, noise="gaussian", noise_sd=None).tell_many([0, 1, 0, 1], [[None]] * 4)
     make(2, 1).tell_many([0, 1, 0, 1], [[1.0]] * 4)
 
 
@@ -311,6 +316,9 @@ def test_repeated_values_under_gaussian_noise_are_suspicious_once():
         ({"tolerance": [0.1, 0.1, 0.1]}, "tolerance"),
         ({"noise_sd": 0.0}, "noise_sd"),
         ({"delta": 1.0}, "delta"),
+        ({"delta": None}, "delta"),  # None is for what may be left out
+        ({"tolerance": None}, "tolerance"),
+        ({"settle": None}, "settle"),
         ({"resolution": [0.1]}, "resolution"),
         ({"noise": "bernoulli"}, "not both"),
         ({"noise": "normal", "noise_sd": None}, "unknown kind"),

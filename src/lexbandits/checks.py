@@ -84,8 +84,8 @@ def per_objective(
 
 
 def each_objective(value: ArrayLike, n_objectives: int) -> NDArray[np.float64]:
-    """(m,) array of a setting given once or per objective."""
-    return np.ascontiguousarray(np.broadcast_to(np.asarray(value, dtype=np.float64), (n_objectives,)))
+    """(m,) array of its own for a setting given once or per objective."""
+    return np.array(np.broadcast_to(np.asarray(value, dtype=np.float64), (n_objectives,)))
 
 
 def targets(name: str, value: Any, n_objectives: int) -> list[float | None] | None:
@@ -181,14 +181,12 @@ _SETTINGS: dict[str, Callable[[str, Any, int, int], Any]] = {
     "tradeoff": lambda name, value, K, m: at_least(name, value, 0.0),
     "optimal_set_sizes": lambda name, value, K, m: set_sizes(value, K, m),
     "tolerance": lambda name, value, K, m: per_objective(name, value, m, zero=True),
-    "resolution": lambda name, value, K, m: (
-        None if value is None else per_objective(name, value, m, zero=True)
-    ),
+    "resolution": lambda name, value, K, m: per_objective(name, value, m, zero=True),
     "at_least": lambda name, value, K, m: targets(name, value, m),
     "if_infeasible": lambda name, value, K, m: one_of(name, value, ("go on", "stop")),
     "settle": lambda name, value, K, m: one_of(name, value, ("answer", "all")),
-    "order": lambda name, value, K, m: None if value is None else permutation(name, value, m),
-    "max_arms": lambda name, value, K, m: None if value is None else whole(name, value, least=K),
+    "order": lambda name, value, K, m: permutation(name, value, m),
+    "max_arms": lambda name, value, K, m: whole(name, value, least=K),
     "noise_sd": lambda name, value, K, m: per_objective(name, value, m),
     "correlated": lambda name, value, K, m: dependence(name, value, m),
     "objective": lambda name, value, K, m: whole(name, value, least=0, most=m - 1),

@@ -43,20 +43,33 @@ def test_the_race_ends_where_arms_left(ended):
     assert ends["base"] == max(ends.values())
 
 
+def test_the_evidence_ends_at_what_the_policy_knows(ended):
+    figure = lb.plot.evidence(ended)
+    names = [objective.name for objective in ended.objectives]
+    i = names.index(figure.layout.title.text.split()[0])
+    low, high = (trace for trace in figure.data if trace.hovertemplate.startswith("large"))
+    arms = list(ended.arms)
+    known = ended.policy.differences[arms.index("large"), arms.index("base"), i]
+    assert [low.y[-1], high.y[-1]] == known.tolist()
+    band, *edges = figure.layout.shapes
+    slack, fine = ended.objectives[i].tolerance_in_unit, ended.objectives[i].resolution_in_unit
+    assert (band.y0, band.y1) == (-slack, slack)
+    assert [edge.y0 for edge in edges] == [-slack - fine, slack + fine]
+
+
 @pytest.mark.parametrize("name", ["intervals", "race", "evidence", "pulls", "workers"])
 def test_a_new_study_can_be_drawn(name):
     getattr(lb.plot, name)(stage.create("new")).to_json()
 
 
 @pytest.mark.parametrize("which", ["ended", "under_way"])
-def test_the_terminal_is_80_columns_wide(which, request, tmp_path):
+def test_the_terminal_is_80_columns_wide(which, request):
     study = request.getfixturevalue(which)
     out = io.StringIO()
     console = Console(file=out, width=80)
     terminal.print_forecast(study, console=console, runs=10)
     terminal.print_explanation(study, console=console)
     terminal.print_explanation(study, "tiny", console=console)
-    terminal.write_report(study, tmp_path / "r.html", console=console)
     lines = out.getvalue().splitlines()
     assert max(map(len, lines)) <= 80
     text = " ".join(" ".join(lines).split())

@@ -3,32 +3,32 @@
 import tomllib
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from lexbandits.commands import terminal
+from lexbandits.commands.shape import Said, of_study
 from lexbandits.commands.storage import DEFAULT, Where, opened
-from lexbandits.commands.study import Name
 from lexbandits.commands.study import app as app
 from lexbandits.commands.terminal import AsJson, print_json
 
+if TYPE_CHECKING:
+    from lexbandits.study.study import Study
 
-@terminal.command(app)
+
+@of_study(app, reads=True)
 def explain(
-    name: Name,
-    arm: Annotated[str | None, typer.Argument(help="All about one arm.")] = None,
-    storage: Annotated[str, Where] = DEFAULT,
-    as_json: AsJson = False,
-) -> None:
+    study: "Study", arm: Annotated[str | None, typer.Argument(help="All about one arm.")] = None
+) -> Said:
     """Why each arm left or stays, and what the answer may give up."""
-    study = opened(name, storage, reads=True)
-    if as_json:
-        print_json(asdict(study.explain(arm)))
-        return
-    from lexbandits.insight.terminal import print_explanation
 
-    print_explanation(study, arm)
+    def words() -> None:
+        from lexbandits.insight.terminal import print_explanation
+
+        print_explanation(study, arm)
+
+    return Said(lambda: asdict(study.explain(arm)), words)
 
 
 @terminal.command(app)
@@ -65,18 +65,14 @@ def forecast(
         print_forecast(what, **how)
 
 
-@terminal.command(app)
+@of_study(app, reads=True)
 def report(
-    name: Name,
+    study: "Study",
     path: Annotated[Path | None, typer.Argument(help="A file.html or file.md. [NAME.html]")] = None,
-    storage: Annotated[str, Where] = DEFAULT,
     format: Annotated[str | None, typer.Option(help="html or md. [by the file's name]")] = None,
-    as_json: AsJson = False,
-) -> None:
+) -> Said:
     """Write one file that a stranger can check the answer from."""
-    place = path or Path(f"{name.replace('/', '-')}.{format or 'html'}")
-    written = opened(name, storage, reads=True).report(place, format=format)
-    if as_json:
-        print_json({"path": str(written)})
-    else:
-        typer.echo(f"{written}: open it in a browser" if written.suffix == ".html" else str(written))
+    place = path or Path(f"{study.name.replace('/', '-')}.{format or 'html'}")
+    written = study.report(place, format=format)
+    look = ": open it in a browser" if written.suffix == ".html" else ""
+    return Said({"path": str(written)}, f"{written}{look}")

@@ -1,5 +1,6 @@
 """`lexbandits run STUDY.toml -- command {arm} {item}`: measure with any program until there is an answer."""
 
+import shlex
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -8,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from lexbandits.commands.storage import Where, made
+from lexbandits.commands.storage import Where, made, nearby
 from lexbandits.commands.study import show_answer
 from lexbandits.commands.terminal import AsJson, print_json
 from lexbandits.study.errors import StudyPaused
@@ -62,7 +63,8 @@ def run(
         return
     typer.echo(f"{study.name}: {status.state} after {status.results} results")
     show_answer(answer)
-    typer.echo(f"look: lexbandits study explain|results|report {study.name!r} --storage {study.storage}")
+    where = f"{shlex.quote(study.name)} --storage {shlex.quote(nearby(study.storage))}"
+    typer.echo(f"look: lexbandits study explain|results|report {where}")
 
 
 @contextmanager

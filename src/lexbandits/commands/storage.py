@@ -25,6 +25,12 @@ def is_missing(storage: str) -> bool:
     return "://" not in path and not Path(path).expanduser().exists()
 
 
+def nearby(storage: str) -> str:
+    """A storage as somebody in this folder would name it."""
+    path, here = Path(storage), Path.cwd()
+    return str(path.relative_to(here)) if path.is_relative_to(here) else storage
+
+
 def opened(name: str, storage: str, *, reads: bool = False, compiled: bool = False) -> "Study":
     """A study that is there; while its history is short its policy runs interpreted, unless `compiled`."""
     if is_missing(storage):

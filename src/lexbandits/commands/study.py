@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from lexbandits.commands import terminal
-from lexbandits.commands.storage import DEFAULT, Where, is_missing, made, opened
-from lexbandits.commands.terminal import CONFLICT, AsJson, number, print_json, print_table
+from lexbandits.commands.shape import Name, Said, of_study, say
+from lexbandits.commands.storage import DEFAULT, Where, is_missing, made, nearby, opened
+from lexbandits.commands.terminal import CONFLICT, AsJson, number, print_table
 from lexbandits.study.errors import StudyError
 
 if TYPE_CHECKING:
@@ -19,9 +20,10 @@ if TYPE_CHECKING:
 
 app = typer.Typer(no_args_is_help=True, help="Live studies: ask what to measure next, tell the result.")
 
-Name = Annotated[str, typer.Argument(help="The study's name.", show_default=False)]
 TrialId = Annotated[str, typer.Argument(help="The id that ask gave.", metavar="TRIAL")]
 Arm = Annotated[str, typer.Argument(help="An arm's name.")]
+Why = Annotated[str, typer.Argument(help="Why, for the record.")]
+Amount = Annotated[str | None, typer.Option(help='In its unit, or as "5%" of its reference.')]
 
 
 # --- making and finding
@@ -40,7 +42,8 @@ def create(
 ) -> None:
     """Make the study that a file describes."""
     study = made(file, storage, load_if_exists)
-    _say({"name": study.name, "storage": study.storage}, f"study {study.name!r} in {study.storage}", as_json)
+    words = f"study {study.name!r} in {nearby(study.storage)}"
+    say(Said({"name": study.name, "storage": study.storage}, words), as_json)
 
 
 @terminal.command(app, "list")
@@ -49,7 +52,7 @@ def list_all(storage: Annotated[str, Where] = DEFAULT, as_json: AsJson = False) 
     from lexbandits.study.study import list_studies
 
     names = [] if is_missing(storage) else list_studies(storage)
-    _say(names, "\n".join(names) if names else f"no studies in {storage}", as_json)
+    say(Said(names, "\n".join(names) if names else f"no studies in {storage}"), as_json)
 
 
 @terminal.command(app)
@@ -66,89 +69,79 @@ def delete(
     if not yes and sys.stdin.isatty():
         typer.confirm(f"Delete study {name!r} with all its results?", abort=True, err=True)
     delete_study(name, storage)
-    _say({"deleted": name}, f"deleted {name!r}", as_json)
-
-
-def _say(document: Any, text: str, as_json: bool) -> None:
-    if as_json:
-        print_json(document)
-    else:
-        typer.echo(text)
+    say(Said({"deleted": name}, f"deleted {name!r}"), as_json)
 
 
 # --- measuring
 
 
-@terminal.command(app)
+@of_study(app)
 def ask(
-    name: Name,
-    storage: Annotated[str, Where] = DEFAULT,
+    study: "Study",
     lease: Annotated[
         str | None, typer.Option(help='How long the trial is yours, as "10m". [the study\'s]')
     ] = None,
     worker: Annotated[str | None, typer.Option(help="Who measures it.")] = None,
     request: Annotated[str | None, typer.Option(help="The same key gives the same trial again.")] = None,
-    as_json: AsJson = False,
-) -> None:
+) -> Said:
     """The next trial: which arm to measure, on which item, until when. Exit code 3 when there is none."""
-    trial = opened(name, storage).ask(lease=lease, worker=worker, request=request)
-    said = f"trial {trial.id}: measure {trial.arm!r} on item {trial.item!r} until {trial.as_json()['until']}"
-    _say(trial.as_json(), said, as_json)
+    trial = study.ask(lease=lease, worker=worker, request=request)
+    until = trial.as_json()["until"]
+    return Said(
+        trial.as_json(), f"trial {trial.id}: measure {trial.arm!r} on item {trial.item!r} until {until}"
+    )
 
 
-@terminal.command(app)
+@of_study(app)
 def tell(
-    name: Name,
+    study: "Study",
     trial: TrialId,
     values: Annotated[
         list[str], typer.Argument(help="What was measured, by objective.", metavar="name=value …")
     ],
-    storage: Annotated[str, Where] = DEFAULT,
-    as_json: AsJson = False,
-) -> None:
+) -> Said:
     """Report a trial's values. Exit code 4 if others were told before."""
     from lexbandits.study.programs import pairs
 
-    outcome = opened(name, storage).record(trial, pairs(values))
-    _say({"trial": trial, "outcome": outcome}, outcome, as_json)
+    return _outcome(trial, study.record(trial, pairs(values)))
 
 
-@terminal.command(app)
+@of_study(app)
 def fail(
-    name: Name,
+    study: "Study",
     trial: TrialId,
     reason: Annotated[str, typer.Argument(help="Why it could not be measured.")] = "",
-    storage: Annotated[str, Where] = DEFAULT,
-    as_json: AsJson = False,
-) -> None:
+) -> Said:
     """Report that a trial could not be measured."""
-    outcome = opened(name, storage).fail(trial, reason)
-    _say({"trial": trial, "outcome": outcome}, outcome, as_json)
+    return _outcome(trial, study.fail(trial, reason))
 
 
-@terminal.command(app)
-def release(
-    name: Name, trial: TrialId, storage: Annotated[str, Where] = DEFAULT, as_json: AsJson = False
-) -> None:
+@of_study(app)
+def release(study: "Study", trial: TrialId) -> Said:
     """Give a trial back unmeasured: its place is asked again under a new id."""
-    opened(name, storage).release(trial)
-    _say({"trial": trial, "outcome": "released"}, "released", as_json)
+    study.release(trial)
+    return _outcome(trial, "released")
+
+
+def _outcome(trial: str, outcome: str) -> Said:
+    return Said({"trial": trial, "outcome": outcome}, outcome)
 
 
 # --- looking
 
 
-@terminal.command(app)
-def status(name: Name, storage: Annotated[str, Where] = DEFAULT, as_json: AsJson = False) -> None:
+@of_study(app, reads=True)
+def status(study: "Study") -> Said:
     """Where a study stands, and its answer so far."""
-    _show_status(opened(name, storage, reads=True), as_json)
+    return Said(lambda: _status(study), lambda: _show_status(study))
 
 
-def _show_status(study: "Study", as_json: bool) -> None:
-    status, answer = study.status, study.answer
-    if as_json:
-        print_json({**status.as_json(), "answer": answer.as_json()})
-        return
+def _status(study: "Study") -> dict[str, Any]:
+    return {**study.status.as_json(), "answer": study.answer.as_json()}
+
+
+def _show_status(study: "Study") -> None:
+    status = study.status
     settling = f", settling {status.objective!r}" if status.objective else ""
     typer.echo(f"{status.name}: {status.state}{settling}")
     typer.echo(f"candidates: {', '.join(status.candidates)}")
@@ -160,7 +153,7 @@ def _show_status(study: "Study", as_json: bool) -> None:
     typer.echo(f"results: {status.results}" + (f" ({counts})" if counts else ""))
     if status.budget is not None:
         typer.echo(f"budget: {status.handed_out} of {status.budget} trials handed out")
-    show_answer(answer)
+    show_answer(study.answer)
 
 
 def show_answer(answer: "Answer") -> None:
@@ -178,14 +171,11 @@ def _or(value: float | None, unknown: str) -> str:
     return unknown if value is None else number(value)
 
 
-@terminal.command(app)
-def results(name: Name, storage: Annotated[str, Where] = DEFAULT, as_json: AsJson = False) -> None:
+@of_study(app, reads=True)
+def results(study: "Study") -> Said:
     """Means and intervals, one row per arm and objective."""
-    frame = opened(name, storage, reads=True).results()
-    if as_json:
-        print_json(frame.to_dict("records"))
-    else:
-        print_table(_by_arm(frame), names=True)
+    frame = study.results()
+    return Said(lambda: frame.to_dict("records"), lambda: print_table(_by_arm(frame), names=True))
 
 
 def _by_arm(frame: "pd.DataFrame") -> "pd.DataFrame":
@@ -202,25 +192,21 @@ def _by_arm(frame: "pd.DataFrame") -> "pd.DataFrame":
     return pd.DataFrame(list(rows.values()))
 
 
-@terminal.command(app)
-def verify(name: Name, storage: Annotated[str, Where] = DEFAULT, as_json: AsJson = False) -> None:
+@of_study(app)
+def verify(study: "Study") -> Said:
     """Replay the journal from nothing and compare it with what was recorded. Exit code 4 if they differ."""
-    found = opened(name, storage).verify()
-    if as_json:
-        print_json({**vars(found), "ok": found.ok})
-    else:
-        typer.echo(f"{found.events} events, {found.trials} trials, SHA-256 {found.sha256}")
-        typer.echo("\n".join(found.problems) if found.problems else "the record holds")
-    if not found.ok:
-        raise typer.Exit(CONFLICT)
+    found = study.verify()
+    counted = f"{found.events} events, {found.trials} trials, SHA-256 {found.sha256}"
+    words = "\n".join([counted, *(found.problems or ["the record holds"])])
+    return Said({**vars(found), "ok": found.ok}, words, 0 if found.ok else CONFLICT)
 
 
 # --- results in and out
 
 
-@terminal.command(app, "import")
+@of_study(app, "import")
 def import_results(
-    name: Name,
+    study: "Study",
     file: Annotated[Path, typer.Argument(help=".csv, .parquet or .jsonl, one result per line.")],
     fair: Annotated[
         bool | None,
@@ -230,9 +216,7 @@ def import_results(
         ),
     ] = None,
     arm: Annotated[str, typer.Option(help="The column with the arms' names.")] = "arm",
-    storage: Annotated[str, Where] = DEFAULT,
-    as_json: AsJson = False,
-) -> None:
+) -> Said:
     """Take over results measured before, before the first ask."""
     import pandas as pd
 
@@ -242,44 +226,36 @@ def import_results(
     readers[".jsonl"] = lambda path: pd.read_json(path, lines=True)
     if file.suffix not in readers:
         raise StudyError(f"import reads {', '.join(readers)}, got {file.name!r}")
-    frame = readers[file.suffix](file)
-    count = opened(name, storage).import_results(frame, arm, fair=fair)
-    _say({"imported": count}, f"{count} results", as_json)
+    count = study.import_results(readers[file.suffix](file), arm, fair=fair)
+    return Said({"imported": count}, f"{count} results")
 
 
-@terminal.command(app)
+@of_study(app, reads=True)
 def export(
-    name: Name,
+    study: "Study",
     path: Annotated[Path, typer.Argument(help=".csv or .parquet: the trials; .jsonl: the journal.")],
-    storage: Annotated[str, Where] = DEFAULT,
-    as_json: AsJson = False,
-) -> None:
+) -> Said:
     """Write the trials or the journal to a file."""
-    written = opened(name, storage, reads=True).export(path)
-    _say({"path": str(written)}, str(written), as_json)
+    written = str(study.export(path))
+    return Said({"path": written}, written)
 
 
 # --- changes, one event each
 
 
-def _changed(study: "Study", said: str, as_json: bool) -> None:
-    if as_json:
-        _show_status(study, as_json)
-    else:
-        typer.echo(said)
+def _changed(study: "Study", words: str) -> Said:
+    return Said(lambda: _status(study), words)
 
 
-@terminal.command(app)
+@of_study(app)
 def add_arm(
-    name: Name,
+    study: "Study",
     arm: Arm,
     keys: Annotated[
         list[str] | None,
         typer.Argument(help="What run hands to the command as {key}.", metavar="key=value …"),
     ] = None,
-    storage: Annotated[str, Where] = DEFAULT,
-    as_json: AsJson = False,
-) -> None:
+) -> Said:
     """Another arm; max_arms must have left room for it."""
     further = {}
     for word in keys or ():
@@ -287,31 +263,34 @@ def add_arm(
         if not (key and equals):
             raise StudyError(f"further keys are key=value pairs, got {word!r}")
         further[key] = value
-    study = opened(name, storage)
     study.add_arm({"name": arm, **further} if further else arm)
-    _changed(study, f"added {arm!r}", as_json)
+    return _changed(study, f"added {arm!r}")
 
 
-@terminal.command(app)
-def withdraw(
-    name: Name,
-    arm: Arm,
-    reason: Annotated[str, typer.Argument(help="Why, for the record.")],
-    storage: Annotated[str, Where] = DEFAULT,
-    as_json: AsJson = False,
-) -> None:
+@of_study(app)
+def withdraw(study: "Study", arm: Arm, reason: Why) -> Said:
     """Take an arm out of the question, not because of its values."""
-    study = opened(name, storage)
     study.withdraw(arm, reason)
-    _changed(study, f"withdrew {arm!r}", as_json)
+    return _changed(study, f"withdrew {arm!r}")
 
 
-@terminal.command(app)
-def restore(name: Name, arm: Arm, storage: Annotated[str, Where] = DEFAULT, as_json: AsJson = False) -> None:
+@of_study(app)
+def restore(study: "Study", arm: Arm) -> Said:
     """Bring a withdrawn arm back."""
-    study = opened(name, storage)
     study.restore(arm)
-    _changed(study, f"restored {arm!r}", as_json)
+    return _changed(study, f"restored {arm!r}")
+
+
+@of_study(app)
+def amend(
+    study: "Study",
+    objective: Annotated[str, typer.Argument(help="An objective's name.")],
+    tolerance: Amount = None,
+    resolution: Amount = None,
+) -> Said:
+    """Another tolerance or resolution, after looking if need be."""
+    study.amend(objective, tolerance=_amount(tolerance), resolution=_amount(resolution))
+    return _changed(study, f"amended {objective!r}")
 
 
 def _amount(text: str | None) -> float | str | None:
@@ -322,76 +301,51 @@ def _amount(text: str | None) -> float | str | None:
         return text
 
 
-@terminal.command(app)
-def amend(
-    name: Name,
-    objective: Annotated[str, typer.Argument(help="An objective's name.")],
-    tolerance: Annotated[str | None, typer.Option(help='In its unit, or as "5%" of its reference.')] = None,
-    resolution: Annotated[str | None, typer.Option(help='In its unit, or as "5%" of its reference.')] = None,
-    storage: Annotated[str, Where] = DEFAULT,
-    as_json: AsJson = False,
-) -> None:
-    """Another tolerance or resolution, after looking if need be."""
-    study = opened(name, storage)
-    study.amend(objective, tolerance=_amount(tolerance), resolution=_amount(resolution))
-    _changed(study, f"amended {objective!r}", as_json)
-
-
-@terminal.command(app)
+@of_study(app)
 def reorder(
-    name: Name,
+    study: "Study",
     objectives: Annotated[list[str], typer.Argument(help="All objectives, the first counts most.")],
-    storage: Annotated[str, Where] = DEFAULT,
-    as_json: AsJson = False,
-) -> None:
+) -> Said:
     """Another order of priority, after looking if need be."""
-    study = opened(name, storage)
     study.reorder(objectives)
-    _changed(study, "order: " + ", ".join(objectives), as_json)
+    return _changed(study, "order: " + ", ".join(objectives))
 
 
-@terminal.command(app)
-def pause(
-    name: Name,
-    reason: Annotated[str, typer.Argument(help="Why, for the record.")] = "",
-    storage: Annotated[str, Where] = DEFAULT,
-    as_json: AsJson = False,
-) -> None:
+@of_study(app)
+def budget(
+    study: "Study",
+    trials: Annotated[str, typer.Argument(help="How many may be handed out in all, or none for no end.")],
+) -> Said:
+    """Another budget; a study that had spent its old one goes on."""
+    if trials != "none" and not trials.isdecimal():
+        raise StudyError(f"a budget is a number of trials, or none for no end; got {trials!r}")
+    study.set_budget(None if trials == "none" else int(trials))
+    return _changed(study, f"budget: {trials}")
+
+
+@of_study(app)
+def pause(study: "Study", reason: Why = "") -> Said:
     """Hand out nothing until resume; results are still taken."""
-    study = opened(name, storage)
     study.pause(reason)
-    _changed(study, "paused", as_json)
+    return _changed(study, "paused")
 
 
-@terminal.command(app)
-def resume(name: Name, storage: Annotated[str, Where] = DEFAULT, as_json: AsJson = False) -> None:
+@of_study(app)
+def resume(study: "Study") -> Said:
     """Go on after a pause."""
-    study = opened(name, storage)
     study.resume()
-    _changed(study, "resumed", as_json)
+    return _changed(study, "resumed")
 
 
-@terminal.command(app)
-def end(
-    name: Name,
-    reason: Annotated[str, typer.Argument(help="Why, for the record.")],
-    storage: Annotated[str, Where] = DEFAULT,
-    as_json: AsJson = False,
-) -> None:
+@of_study(app)
+def end(study: "Study", reason: Why) -> Said:
     """End by hand, without a certificate."""
-    study = opened(name, storage)
     study.end(reason)
-    _changed(study, f"ended; best guess: {study.answer.arm}", as_json)
+    return _changed(study, f"ended; best guess: {study.answer.arm}")
 
 
-@terminal.command(app)
-def reopen(
-    name: Name,
-    why: Annotated[str, typer.Argument(help="Why, for the record.")],
-    storage: Annotated[str, Where] = DEFAULT,
-    as_json: AsJson = False,
-) -> None:
+@of_study(app)
+def reopen(study: "Study", why: Why) -> Said:
     """Go on after an end."""
-    study = opened(name, storage)
     study.reopen(why)
-    _changed(study, "reopened", as_json)
+    return _changed(study, "reopened")

@@ -101,19 +101,6 @@ def check_rewards(kinds: Sequence[Kind], arms: Iterable[int], rewards: Vector) -
     )
 
 
-def repeated_value(values: Iterable[float]) -> float | None:
-    """The first value that occurs twice among the first 30, nan aside: a sign that they are not Gaussian."""
-    seen: set[float] = set()
-    for value in values:
-        if value in seen:
-            return value
-        if not math.isnan(value):
-            seen.add(value)
-        if len(seen) == WATCHED:
-            return None
-    return None
-
-
 def repetition_warning(arm: int, objective: int, value: float) -> str:
     """What to say of a repeated value under "gaussian"."""
     return (

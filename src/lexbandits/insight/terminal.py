@@ -1,7 +1,6 @@
 """A study in the terminal: what `lexbandits study forecast | explain | report` print, at 80 columns."""
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from rich.console import Console
@@ -11,7 +10,6 @@ from rich.text import Text
 
 from lexbandits.insight.explain import Explanation, Story, explain
 from lexbandits.insight.forecast import Forecast, forecast
-from lexbandits.insight.report import write
 from lexbandits.insight.strains import Strain
 from lexbandits.insight.words import about, percent, span
 from lexbandits.study.study import Study
@@ -97,17 +95,6 @@ def _sentence(story: Story) -> Text:
 def _strain(strain: Strain) -> Text:
     style = "yellow" if strain.level == "strained" else ""
     return Text.assemble((strain.level, style), f": {strain.sentence}")
-
-
-def write_report(
-    study: Study, path: str | Path, format: str | None = None, *, console: Console | None = None
-) -> Path:
-    """Write the report and say where it is."""
-    written = write(study, Path(path), format)
-    (console or Console()).print(
-        Text(f"{written}: open it in a browser" if written.suffix != ".md" else str(written))
-    )
-    return written
 
 
 def _print_table(

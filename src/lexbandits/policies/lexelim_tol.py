@@ -17,7 +17,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from lexbandits.arrays import Counts, Vector
-from lexbandits.checks import checked_settings, different, each_objective, whole
+from lexbandits.checks import different, each_objective, whole
+from lexbandits.evidence.exact import check_exact
 from lexbandits.evidence.finite_variance import one_value_dominates
 from lexbandits.evidence.kinds import (
     BOUNDED,
@@ -57,6 +58,7 @@ from lexbandits.policies.judgement import (
     row_asked,
 )
 from lexbandits.policies.places import Place, PlacePolicy, PlaceRules, Waiting
+from lexbandits.policies.policy import checked
 from lexbandits.policies.proof import Seen, certificate, plug_in
 from lexbandits.policies.told import Scrutiny
 
@@ -99,6 +101,7 @@ class LexElimTol(PlacePolicy):
     accepts_missing = True
     round_robin = False
 
+    @checked
     def __init__(
         self,
         n_arms: int,
@@ -116,26 +119,11 @@ class LexElimTol(PlacePolicy):
         offered: Sequence[int] | None = None,
         max_arms: int | None = None,
     ) -> None:
-        settings = checked_settings(
-            n_arms,
-            n_objectives,
-            delta=delta,
-            tolerance=tolerance,
-            resolution=resolution,
-            at_least=at_least,
-            if_infeasible=if_infeasible,
-            settle=settle,
-            order=order,
-            max_arms=max_arms,
-        )
-        settings["noise"] = checked_kinds(noise, noise_sd, settings["n_objectives"])
-        rows = settings["max_arms"] or settings["n_arms"]
-        settings["offered"] = (
-            None if offered is None else sorted(different("offered", offered, most=rows - 1))
-        )
-        super().__init__(**settings)
-        self.max_arms = rows
-        self._kinds = spread_kinds(settings["noise"], self.n_objectives)
+        settings, self.max_arms = self._settings, max_arms or n_arms
+        settings["noise"] = checked_kinds(noise, settings.pop("noise_sd"), n_objectives)
+        if offered is not None:
+            settings["offered"] = sorted(different("offered", offered, most=self.max_arms - 1))
+        self._kinds = spread_kinds(settings["noise"], n_objectives)
         self._waiting = Waiting()
         self._scrutiny = Scrutiny(self._kinds)
         self.state = self._first_state()
@@ -384,7 +372,5 @@ class LexElimTol(PlacePolicy):
                 if state.singles[arm, i, 0] > 0:
                     known[arm] = state.singles[arm, i, 1]
             for arm, value in zip(arms, rewards[:, i].tolist(), strict=True):
-                if not math.isnan(value) and known.setdefault(arm, value) != value:
-                    raise ValueError(
-                        f"objective {i} is exact, but arm {arm} gave {value} after {float(known[arm])}"
-                    )
+                if not math.isnan(value):
+                    check_exact(arm, i, float(known.setdefault(arm, value)), value)

@@ -61,11 +61,6 @@ class Waiting:
         """The results of a pass that begins, by arm."""
         return sorted(self._passes.pop(number, {}).items(), key=lambda item: item[0])
 
-    def drop_before(self, number: int) -> None:
-        """Forget passes below `number`."""
-        for passed in [k for k in self._passes if k < number]:
-            del self._passes[passed]
-
     def clear(self) -> None:
         """Forget everything."""
         self._passes.clear()

@@ -173,15 +173,21 @@ class Policy:
 
 
 def checked(init: F) -> F:
-    """An `__init__` that is handed its settings in plain form, checked by their names and kept."""
+    """An `__init__` that is handed its settings in plain form, checked by their names and kept.
+
+    A setting whose default is None may be None.
+    """
     signature = inspect.signature(init)
+    optional = {name for name, parameter in signature.parameters.items() if parameter.default is None}
 
     @wraps(init)
     def checking(self: Policy, *args: Any, **kwargs: Any) -> None:
-        given = signature.bind(self, *args, **kwargs)
-        given.apply_defaults()
-        del given.arguments["self"]
-        Policy.__init__(self, **checked_settings(**given.arguments))
+        bound = signature.bind(self, *args, **kwargs)
+        bound.apply_defaults()
+        del bound.arguments["self"]
+        given = bound.arguments
+        said = {name: value for name, value in given.items() if value is not None or name not in optional}
+        Policy.__init__(self, **{**given, **checked_settings(**said)})
         init(self, **self._settings)
 
     return cast(F, checking)

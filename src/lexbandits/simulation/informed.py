@@ -3,11 +3,14 @@
 import inspect
 from typing import Any, TypeVar
 
+import numpy as np
+
 from lexbandits.policies.policy import Policy
 from lexbandits.world.instance import Instance
 
 P = TypeVar("P", bound=Policy)
 
+ANY_COIN = 0.5  # σ of a reward in [0, 1], whatever its mean
 NO_GAP = 1.0  # where all arms tie, no resolution is too coarse
 
 
@@ -35,9 +38,13 @@ def truths(instance: Instance) -> dict[str, Any]:
 
 
 def _scale(instance: Instance) -> float | list[float]:
-    """σ as a policy's promise needs it: as given, where the noise is Gaussian or a sampler's."""
+    """σ as a policy's promise needs it: as given, where the noise is Gaussian or a sampler's.
+
+    On an objective whose coins never vary every σ > 0 is true: it is told that of all coins.
+    """
     if instance.noise in ("bernoulli", "beta"):
-        return instance.sub_gaussian_sds.tolist()  # type: ignore[no-any-return]
+        sds = instance.sub_gaussian_sds
+        return np.where(sds > 0, sds, ANY_COIN).tolist()  # type: ignore[no-any-return]
     return instance.settings["noise_sd"]  # type: ignore[no-any-return]
 
 

@@ -122,12 +122,13 @@ def renewal(policy: Policy) -> Callable[[], Policy]:
 
 
 def _arrays(name: str, value: Any) -> Iterator[NDArray[Any]]:
-    """The arrays inside an attribute of a policy; a TypeError where something else could change."""
+    """The arrays inside an attribute of a policy that may change; a TypeError where something else may."""
     if isinstance(value, tuple):
         for part in value:
             yield from _arrays(name, part)
     elif isinstance(value, np.ndarray) and value.dtype != object:
-        yield value
+        if value.flags.writeable:
+            yield value
     elif name != "_settings" and not isinstance(value, (int, float, str, bytes, np.generic, type(None))):
         raise TypeError(f"{name} may change during a run")
 

@@ -10,7 +10,7 @@ import numpy as np
 from lexbandits.arrays import Counts, Vector
 from lexbandits.jit import fused, kernel
 from lexbandits.policies.base import Rules
-from lexbandits.world.noise import World, correlate
+from lexbandits.world.noise import World, draw_noise
 
 
 class Tally(NamedTuple):
@@ -48,10 +48,7 @@ def count_batch(counts: Counts, made: int, length: int, tally: Tally) -> None:
 @kernel
 def draw_sum(world: World, rng: np.random.Generator, arm: int, count: int, sums: Vector) -> None:
     """Fill `sums` with the sum of `count` Gaussian rewards of `arm`, drawn as one."""
-    normals = np.empty(sums.size)
-    for i in range(sums.size):
-        normals[i] = rng.standard_normal()
-    correlate(world.root, normals, sums)
+    draw_noise(world.root, rng, sums)
     for i in range(sums.size):
         sums[i] = world.means[arm, i] * count + world.scales[i] * math.sqrt(count) * sums[i]
 

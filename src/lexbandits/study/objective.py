@@ -7,12 +7,11 @@ from dataclasses import KW_ONLY, dataclass, fields
 from functools import cached_property
 from typing import Any, Self
 
-from lexbandits.checks import positive, real
+from lexbandits.checks import LARGEST, positive, real
 from lexbandits.study.errors import StudyError, ValueOutOfRange, study_errors
 from lexbandits.study.trial import TRIAL_COLUMNS
 
 DIRECTIONS = ("maximize", "minimize")
-LARGEST = 1e100  # of a value; the policy could not sum larger ones
 
 Noise = str | tuple[Any, ...]
 

@@ -93,7 +93,10 @@ def _bounded(instance: Instance) -> Instance:
     """`instance` with exact ties, once it is known to be one the bound speaks about."""
     checked_instance(instance)
     if instance.noise != "gaussian":
-        raise ValueError(f"the bound is for gaussian noise, got noise={instance.noise!r}")
+        raise ValueError(
+            f"the bound is for gaussian noise, got noise={instance.noise!r}; "
+            "give Instance(means, noise_sd=…) to bound the Gaussian instance with these means"
+        )
     if instance.correlation is not None and np.any(instance.correlation != np.eye(instance.n_objectives)):
         raise ValueError("the bound is for independent objectives, got a correlation")
     if instance.n_objectives > MAX_OBJECTIVES:

@@ -61,12 +61,18 @@ def correlate(root: Vector, normals: Vector, noise: Vector) -> None:
 
 
 @kernel
+def draw_noise(root: Vector, rng: np.random.Generator, noise: Vector) -> None:
+    """Fill `noise` with normals of variance 1 that have this root of their correlation."""
+    normals = np.empty(noise.size)
+    for i in range(noise.size):
+        normals[i] = rng.standard_normal()
+    correlate(root, normals, noise)
+
+
+@kernel
 def draw_correlated(world: World, rng: np.random.Generator, arm: int, reward: Vector) -> None:
     """As `draw_gaussian`, with the root of the correlation between the normals and the reward."""
-    normals = np.empty(reward.size)
-    for i in range(reward.size):
-        normals[i] = rng.standard_normal()
-    correlate(world.root, normals, reward)
+    draw_noise(world.root, rng, reward)
     for i in range(reward.size):
         reward[i] = world.means[arm, i] + world.scales[i] * reward[i]
 

@@ -1,0 +1,58 @@
+"""The shape of a command about one study: `lexbandits study WORD NAME … [--storage …] [--json]`."""
+
+import inspect
+from collections.abc import Callable
+from typing import Annotated, Any, NamedTuple
+
+import typer
+
+from lexbandits.commands import terminal
+from lexbandits.commands.storage import DEFAULT, Where, opened
+from lexbandits.commands.terminal import AsJson, print_json
+
+Name = Annotated[str, typer.Argument(help="The study's name.", show_default=False)]
+
+
+class Said(NamedTuple):
+    """What a command says."""
+
+    document: Any  # for scripts, or a function that makes it
+    words: str | Callable[[], None]  # for people, or a function that prints them
+    code: int = 0  # of the exit
+
+
+def say(said: Said, as_json: bool) -> None:
+    """Print one of the two; what is not printed is not made."""
+    if as_json:
+        print_json(said.document() if callable(said.document) else said.document)
+    elif isinstance(said.words, str):
+        typer.echo(said.words)
+    else:
+        said.words()
+    if said.code:
+        raise typer.Exit(said.code)
+
+
+def of_study(
+    app: typer.Typer, name: str | None = None, *, reads: bool = False
+) -> Callable[[Callable[..., Said]], Callable[..., None]]:
+    """Make a function of a study, and of what else a person says, a command of `app`.
+
+    The command takes the study's name first and --storage and --json last.
+    """
+
+    def added(function: Callable[..., Said]) -> Callable[..., None]:
+        def called(
+            name: Name, storage: Annotated[str, Where] = DEFAULT, as_json: AsJson = False, **own: Any
+        ) -> None:
+            say(function(opened(name, storage, reads=reads), **own), as_json)
+
+        first, *last, _ = inspect.signature(called).parameters.values()
+        _, *own = inspect.signature(function).parameters.values()
+        taken = [first, *own, *last]
+        called.__name__, called.__doc__ = function.__name__, function.__doc__
+        called.__annotations__ = {parameter.name: parameter.annotation for parameter in taken}
+        called.__signature__ = inspect.Signature(taken)  # type: ignore[attr-defined]
+        return terminal.command(app, name)(called)
+
+    return added

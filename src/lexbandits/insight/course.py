@@ -1,0 +1,140 @@
+"""What has happened, drawn: who left when, how often each arm was measured, who measured."""
+
+from typing import TYPE_CHECKING, Any
+
+from lexbandits.insight.canvas import (
+    EDGE,
+    ENTIRE,
+    IN,
+    MUTED,
+    OUT,
+    SUNK,
+    TINT,
+    WARN,
+    blank,
+    finish,
+    label,
+    patch,
+)
+from lexbandits.insight.svg import phases
+from lexbandits.insight.view import View
+from lexbandits.insight.words import count
+from lexbandits.study.study import Study
+
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
+
+
+def race(study: Study) -> "Figure":
+    """Who left when, over the results counted."""
+    figure, view = blank(), View.of(study)
+    spans = phases(view)
+    total = max([1, *(end for *_, end in spans)])
+    rows = [arm for arm in view.by_standing if view.measured[arm]][::-1]
+    for arm in rows:
+        _add_lane(figure, view, arm, total)
+    for k, (position, first, end) in enumerate(spans):
+        patch(figure, (first, end), ENTIRE, TINT if k % 2 else SUNK, yref="paper")
+        if (end - first) > 0.15 * total:
+            name = view.objectives[view.columns[position]].name
+            font = {"size": 11, "color": MUTED}
+            label(figure, f"{position + 1} {name}", font=font, x=first, yref="paper")
+    figure.layout.xaxis = {"title": {"text": "results counted"}, "range": [0, 1.06 * total], "nticks": 4}
+    gone, answer = len(view.eliminations), view.answer.arm
+    what = f"{answer} is the answer" if view.state == "finished" else f"{answer} leads"
+    return finish(figure, f"{gone} of {len(view.arms)} arms have left; {what}", 120 + 28 * len(rows))
+
+
+def pulls(study: Study) -> "Figure":
+    """How often each arm was measured, and what was lost."""
+    figure, view = blank(), View.of(study)
+    rows = view.by_standing[::-1]
+    names = [view.arms[arm] for arm in rows]
+    lost = [sum(view.losses(arm).values()) for arm in rows]
+    stays = [arm not in view.eliminations and view.standing(arm) in ("answer", "candidate") for arm in rows]
+    figure.add_bar(
+        x=[view.measured[arm] for arm in rows],
+        y=names,
+        orientation="h",
+        name="results",
+        marker={"color": [IN if s else OUT for s in stays]},
+        text=[count(view.measured[arm]) for arm in rows],
+        textposition="outside",
+        textangle=0,
+        cliponaxis=False,
+        hovertemplate="%{y}: %{x:,} results<extra></extra>",
+    )
+    figure.add_bar(
+        x=lost,
+        y=names,
+        orientation="h",
+        name="failed, expired or late",
+        marker={"color": WARN, "pattern": {"shape": "/"}},
+        hovertemplate="%{y}: %{x:,} lost<extra></extra>",
+    )
+    figure.layout.barmode = "stack"
+    figure.layout.xaxis = {"title": {"text": "trials"}, "nticks": 4}
+    tail = f"; hatched, {count(sum(lost))} lost" if sum(lost) else ""
+    return finish(
+        figure, f"{count(view.results)} results, grey for arms that left{tail}", 110 + 28 * len(rows)
+    )
+
+
+def workers(study: Study) -> "Figure":
+    """What each worker measured and when: from handing out to the result."""
+    figure, view = blank(), View.of(study)
+    frame = study.trials()
+    frame = frame[frame["state"] != "imported"].tail(2000)
+    frame = frame.assign(worker=frame["worker"].fillna("unnamed"))
+    kinds = {
+        "told": (IN, ""),
+        "open": (EDGE, ""),
+        "failed": (WARN, "/"),
+        "expired": (WARN, "x"),
+        "late": (OUT, "\\"),
+    }
+    now = max(frame["resolved"].max(), frame["asked"].max()) if len(frame) else None
+    for state, (colour, pattern) in kinds.items():
+        rows = frame[frame["state"] == state]
+        if rows.empty:
+            continue
+        taken = (rows["resolved"].fillna(now) - rows["asked"]).dt.total_seconds() * 1000
+        figure.add_bar(
+            base=rows["asked"].dt.tz_localize(None),
+            x=taken.clip(lower=1).tolist(),
+            y=rows["worker"].tolist(),
+            orientation="h",
+            name=state,
+            marker={"color": colour, "line": {"width": 0.5, "color": "white"}, "pattern": {"shape": pattern}},
+            customdata=rows["arm"].tolist(),
+            hovertemplate="%{y}: %{customdata}, " + state + "<extra></extra>",
+        )
+    figure.layout.barmode = "overlay"
+    figure.layout.xaxis = {"type": "date", "nticks": 4}
+    figure.layout.yaxis = {"type": "category"}
+    figure.layout.showlegend = True
+    named = frame["worker"].nunique()
+    text = f"{named} worker{'s' if named != 1 else ''} and the last {count(len(frame))} trials"
+    figure = finish(figure, f"{view.name}: {text}", 140 + 28 * max(named, 1))
+    figure.layout.legend = {"orientation": "h", "y": -0.3}
+    figure.layout.showlegend = True
+    return figure
+
+
+def _add_lane(figure: Any, view: View, arm: int, total: int) -> None:
+    left = view.eliminations.get(arm)
+    end = left.round if left is not None else total
+    stays = left is None and view.standing(arm) in ("answer", "candidate")
+    on = "" if left is None else f" on {view.objectives[left.objective].name}"
+    figure.add_scatter(
+        x=[0, end],
+        y=[view.arms[arm]] * 2,
+        mode="lines+markers",
+        line={"color": IN if stays else OUT, "width": 2.5 if stays else 2},
+        marker={
+            "symbol": ["line-ns", "circle" if stays else "line-ns"],
+            "size": [0, 10],
+            "line": {"width": 2, "color": IN if stays else OUT},
+        },
+        hovertemplate=f"{view.arms[arm]}: {count(end)} results{on}<extra></extra>",
+    )

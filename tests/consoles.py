@@ -1,0 +1,33 @@
+"""The ```console blocks of pages: their commands, run in a folder, and what they show."""
+
+import os
+import re
+import subprocess
+import sys
+
+
+def in_console(page):
+    """(command, what it prints) of the ```console blocks of a page."""
+    for block in re.findall(r"^```console\n(.*?)^```", page.read_text("utf-8"), re.DOTALL | re.MULTILINE):
+        for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
+            command, _, output = part.replace("\\\n> ", "").partition("\n")
+            yield command, output
+
+
+def run(command, folder, **environment):
+    """The process of a command, where `lexbandits` and `python` are those of the tests."""
+    programs = folder / "bin"
+    programs.mkdir(exist_ok=True)
+    for name, words in {"lexbandits": " -m lexbandits", "python": ""}.items():
+        (programs / name).write_text(f'#!/bin/sh\nexec {sys.executable}{words} "$@"\n')
+        (programs / name).chmod(0o755)
+    known = {key: value for key, value in os.environ.items() if key != "LEXBANDITS_STORAGE"}
+    return subprocess.run(
+        command,
+        shell=True,
+        cwd=folder,
+        env={**known, "PATH": f"{programs}:{os.environ['PATH']}", **environment},
+        capture_output=True,
+        text=True,
+        timeout=240,
+    )
