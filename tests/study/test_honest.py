@@ -170,3 +170,19 @@ def test_the_reason_names_a_target_that_nobody_meets(policy, words):
 def test_a_study_in_memory_says_why_it_cannot_be_sent_away():
     with pytest.raises(TypeError, match="cannot leave its process"):
         pickle.dumps(create())
+
+
+def test_a_worker_that_tells_again_after_a_correction_repeats(address):
+    study = create(address)
+    others = study.ask_many(3)
+    trial = others.pop()
+    told = measure(trial.arm)
+    study.tell(trial, told)
+    assert study.correct(trial, {"correct": 0, "latency": 77}, "typo") == "corrected"
+    for handle in (study, lb.open_study("models", study._journal.storage)):
+        assert handle.tell(trial, told) == "repeated"
+        assert handle.tell(trial, {"correct": 0, "latency": 77}) == "repeated"
+        with pytest.raises(lb.ConflictError):
+            handle.tell(trial, {"correct": 0, "latency": 78})
+    ledger = study._journal.fold().ledger
+    assert type(ledger).from_bytes(ledger.to_bytes()).first_told == ledger.first_told != {}

@@ -121,12 +121,13 @@ def _take(turn: Turn, number: int, values: dict[str, float | None]) -> str:
         )
     vector = [math.nan if (value := values.get(name)) is None else value for name in ledger.spec.names]
     on_record = ledger.told_values(number)
-    if all(a == b or (a != a and b != b) for a, b in zip(vector, on_record, strict=True)):
-        return "repeated"
+    for known in (on_record, ledger.first_told.get(number, on_record)):
+        if all(a == b or (a != a and b != b) for a, b in zip(vector, known, strict=True)):
+            return "repeated"
     if state == FAILED and all(value != value for value in on_record):
         raise ConflictError(f"trial {trial_id(turn.fold, number)} is on record as failed, got {values!r}")
-    known = {n: None if v != v else v for n, v in zip(ledger.spec.names, on_record, strict=True)}
-    raise ConflictError(f"trial {trial_id(turn.fold, number)} was told {known!r} before, got {values!r}")
+    before = {n: None if v != v else v for n, v in zip(ledger.spec.names, on_record, strict=True)}
+    raise ConflictError(f"trial {trial_id(turn.fold, number)} was told {before!r} before, got {values!r}")
 
 
 def _worth(fold: Fold, number: int) -> str:

@@ -159,6 +159,8 @@ class Fold:
     def pending(self) -> list[Place]:
         """The places in flight that may still be folded."""
         ledger, folded = self.ledger, self.policy.folded
+        if not ledger.open:
+            return []
         places = ((ledger.arm[number], ledger.place[number]) for number in ledger.open)
         return [place for place in places if place[1] >= folded]
 

@@ -33,7 +33,7 @@ COLUMNS = {  # name -> typecode of `array`
     "values": "d",  # m per trial, as told
     "fills": "q",  # the trials that filled a place or declared it missing, in the order of the journal
 }
-CACHE_FORMAT = 1
+CACHE_FORMAT = 2
 
 
 class Stop(NamedTuple):
@@ -79,6 +79,7 @@ class Ledger:
         self.open: dict[int, float] = {}  # number -> until
         self.exact_columns: list[int] = []
         self.exact: dict[tuple[int, int], float] = {}  # (arm, column) -> its one value
+        self.first_told: dict[int, list[float]] = {}  # of corrected trials, as their workers may tell again
         self.revision = 0  # grows when a value changes after it was filled in
         self.counts = [0] * len(STATES)
         self.arm = array("i")
@@ -208,11 +209,9 @@ class Ledger:
         self.open[number] = until
 
     def _on_told(self, event: Event) -> None:
-        values, missing = [], True
-        for name in self.spec.names:
-            value = event.payload.get(name)
-            values.append(math.nan if value is None else value)
-            missing = missing and value is None
+        given = event.payload
+        values = [math.nan if (value := given.get(name)) is None else value for name in self.spec.names]
+        missing = all(value != value for value in values)
         number = self._resolve(event, FAILED if missing else TOLD)
         self._set_values(number, values)
         self.fills.append(number)
@@ -243,6 +242,7 @@ class Ledger:
         if number is None or self.state[number] != TOLD:
             raise _damaged(event, f"trial {number} has no counted result")
         values = [_or_nan(event.payload["values"].get(name)) for name in self.spec.names]
+        self.first_told.setdefault(number, self.told_values(number))
         for column in range(len(values)):
             self.exact.pop((self.arm[number], column), None)
         self._set_values(number, values)
@@ -401,6 +401,7 @@ class Ledger:
             "objectives": [objective.as_json() for objective in self.spec.objectives],
             "stops": self.stops,
             "exact": [[*key, value] for key, value in self.exact.items()],
+            "first_told": list(self.first_told.items()),
             "lengths": [len(getattr(self, name)) for name in COLUMNS],
         }
         header = json.dumps(small).encode()
@@ -423,6 +424,7 @@ class Ledger:
         ledger.spec = replace(spec, objectives=tuple(map(Objective.from_json, small["objectives"])))
         ledger.stops = [Stop(*stop) for stop in small["stops"]]
         ledger.exact = {(arm, column): value for arm, column, value in small["exact"]}
+        ledger.first_told = dict(small["first_told"])
         ledger._worker_index |= {name: index for index, name in enumerate(ledger.workers)}
         start, view = 8 + size, memoryview(content)
         for (name, typecode), length in zip(COLUMNS.items(), small["lengths"], strict=True):

@@ -155,9 +155,8 @@ class Study:
     ) -> tuple[list[str], list[Trial], StudyError | None]:
         count = n if type(n) is int and n >= 0 else _count("n", n)
         length = self._lease if lease is None else seconds("lease", lease)
-        for what, word in (("worker", worker), ("request", request)):
-            if word is not None and not (isinstance(word, str) and 1 <= len(word) <= 200):
-                raise StudyError(f"{what} must be 1 to 200 characters of text, got {word!r}")
+        if worker is not None or request is not None:
+            _check_words(worker=worker, request=request)
 
         def work(turn: Turn) -> tuple[list[str], list[Trial], StudyError | None]:
             outcomes = asking.take_all(turn, results) if results else []
@@ -346,6 +345,12 @@ class Study:
     def note(self, text: str) -> None:
         """A remark for the record."""
         self._change(changes.note, text)
+
+
+def _check_words(**words: Any) -> None:
+    for what, word in words.items():
+        if word is not None and not (isinstance(word, str) and 1 <= len(word) <= 200):
+            raise StudyError(f"{what} must be 1 to 200 characters of text, got {word!r}")
 
 
 @study_errors()
