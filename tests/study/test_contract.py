@@ -2,9 +2,9 @@
 
 import json
 import math
+import re
 import threading
-from concurrent.futures import ThreadPoolExecutor
-from datetime import UTC, datetime, timedelta
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 
 import numpy as np
 import pandas as pd
@@ -12,6 +12,7 @@ import pytest
 from worlds import create, go_on, kinds, measure, question
 
 import lexbandits as lb
+from lexbandits.study.progress import Outlook
 
 GOOD = {"correct": 1, "latency": 10}
 
@@ -652,6 +653,43 @@ def test_run_stops_at_a_value_that_cannot_be():
     with pytest.raises(lb.ValueOutOfRange):
         study.run(lambda arm: {"correct": 3}, workers=1, progress=False)
     assert study.status.open == 1
+
+
+class InThrees(Executor):
+    """Does three tasks once it has them."""
+
+    def __init__(self):
+        self.tasks = []
+
+    def submit(self, function, /, *arguments):
+        self.tasks.append((Future(), function, arguments))
+        if len(self.tasks) == 3:
+            for future, given, words in self.tasks:
+                future.set_result(given(*words))
+        return self.tasks[-1][0]
+
+
+def test_a_refused_value_does_not_cost_what_others_have_measured():
+    study = create()
+    with pytest.raises(lb.ValueOutOfRange):
+        study.run(
+            lambda arm: {"correct": 3} if arm == "large" else measure(arm),
+            workers=3,
+            executor=InThrees(),
+            progress=False,
+        )
+    assert (study.status.results, study.status.open) == (2, 1)
+    assert study.trials().query("state == 'open'").arm.tolist() == ["large"]
+
+
+def test_the_progress_bar_says_how_many_more(capfd):
+    study = create(objectives=[lb.Objective("correct", tolerance=0.03, noise="bernoulli")], budget=400)
+    outlook = Outlook(study, first=0)
+    assert outlook.words() == "", "nothing is measured"
+    study.run(lambda arm, item: {"correct": measure(arm, item)["correct"]}, workers=2)
+    assert re.search(r"400 results · 2 candidates · settling correct", capfd.readouterr().err)
+    assert re.fullmatch(r" · about [\d,]+ more", Outlook(study, first=0).words())
+    assert Outlook(study, first=1000).words() == "", "a forecast takes time, and is not made at once"
 
 
 def test_run_releases_what_it_cannot_finish():

@@ -18,7 +18,8 @@ from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
 
 from lexbandits.study.answers import Answer
-from lexbandits.study.errors import ConflictError, StorageError, StudyError
+from lexbandits.study.errors import StorageError, StudyError
+from lexbandits.study.progress import bar
 from lexbandits.study.spec import seconds
 from lexbandits.study.trial import Trial
 
@@ -72,7 +73,7 @@ class Run:
     def go(self) -> Answer:
         """Until there is nothing more to measure."""
         with ExitStack() as stack:
-            show = stack.enter_context(_bar(self.study, self.progress))
+            show = stack.enter_context(bar(self.study, self.progress))
             stack.enter_context(self._heartbeats())
             pool = self.executor if isinstance(self.executor, Executor) else stack.enter_context(self._pool())
             try:
@@ -109,23 +110,24 @@ class Run:
         if stop is not None:
             self.study.tell_many(results)
             raise stop
-        _, trials = self.study.tell_ask(
-            results, self.workers - len(self._busy) + len(results), lease=self.lease, worker=self.name
-        )
+        wanted = self.workers - len(self._busy) + len(results)
+        _, trials = self.study.tell_ask(results, wanted, lease=self.lease, worker=self.name)
         for future in done:
             self._busy.pop(future, None)
         return trials
 
     def _give_up(self) -> None:
-        """Give back what nobody has begun or finished; a value that was refused stays with its trial."""
+        """Tell what is measured, one by one as a value may have been refused; give back the rest."""
         for future, trial in self._busy.items():
-            if future.cancel() or not future.done() or future.exception() is not None:
-                try:
+            try:
+                if future.cancel() or not future.done() or future.exception() is not None:
                     self.study.release(trial)
-                except ConflictError:
-                    continue  # it was told just before
-                except StorageError:
-                    return  # the leases run out by themselves
+                else:
+                    self.study.tell(trial, future.result())
+            except StorageError:
+                return  # the leases run out by themselves
+            except StudyError:
+                continue  # it was told just before, or its value was refused: it stays open
 
     @contextmanager
     def _heartbeats(self) -> Iterator[None]:
@@ -145,38 +147,3 @@ class Run:
         finally:
             stop.set()
             thread.join()
-
-
-@contextmanager
-def _bar(study: "Study", wanted: bool) -> Iterator[Callable[[], None]]:
-    """Results, candidates and what is being settled; says how to go on after Ctrl-C."""
-    if not wanted:
-        yield lambda: None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TextColumn("{task.fields[news]}"),
-        TimeElapsedColumn(),
-    )
-    with Progress(*columns, console=Console(stderr=True)) as display:
-        task = display.add_task(study.name, total=None, news="")
-
-        def show() -> None:
-            status = study.status
-            settling = f" · settling {status.objective}" if status.objective else ""
-            left = f"{len(status.candidates)} candidates{settling}"
-            display.update(
-                task, total=status.budget, completed=status.results, news=f"{status.results} results · {left}"
-            )
-
-        try:
-            show()
-            yield show
-            show()
-        except KeyboardInterrupt:
-            display.console.print(f"stopped; open study {study.name!r} and call run again to go on")
-            raise

@@ -1,0 +1,79 @@
+"""The progress bar of a run: results, candidates, what is being settled, how many more."""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from lexbandits.study.study import Study
+
+OFTEN = 0.2  # seconds between two looks
+FUTURES = 20  # of a forecast: enough for "about 1,200 more"
+SHARE = 20  # a forecast may take one part in so many of the time
+
+
+class Outlook:
+    """How many more results it will take, looked at now and then."""
+
+    def __init__(self, study: "Study", first: float = 3.0) -> None:
+        self._study, self._next, self._words = study, time.monotonic() + first, ""
+
+    def words(self) -> str:
+        """Such as "about 1,200 more"; nothing while nobody can know."""
+        start = time.monotonic()
+        if start >= self._next:
+            try:
+                needed = self._study.forecast(runs=FUTURES).results
+            except ValueError:  # too little was measured, or it is measured elsewhere
+                self._words = ""
+            else:
+                self._words = f" · about {_rounded(needed.median)} more" if needed.high else ""
+            took = time.monotonic() - start
+            self._next = start + took + max(SHARE * took, 5.0)
+        return self._words
+
+
+def _rounded(count: float) -> str:
+    """Two digits, as a forecast has no more."""
+    return f"{float(f'{count:.2g}'):,.0f}"
+
+
+@contextmanager
+def bar(study: "Study", wanted: bool) -> Iterator[Callable[[], None]]:
+    """A function that shows how far the study is; after Ctrl-C it says how to go on."""
+    if not wanted:
+        yield lambda: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.fields[news]}"),
+        TimeElapsedColumn(),
+    )
+    outlook = Outlook(study)
+    with Progress(*columns, console=Console(stderr=True)) as display:
+        task = display.add_task(study.name, total=None, news="")
+        shown = -OFTEN
+
+        def show(at_once: bool = False) -> None:
+            nonlocal shown
+            if not at_once and time.monotonic() - shown < OFTEN:
+                return
+            status = study.status
+            settling = f" · settling {status.objective}" if status.objective else ""
+            left = f"{len(status.candidates)} candidates{settling}{outlook.words() if settling else ''}"
+            news = f"{status.results:,} results · {left}"
+            display.update(task, total=status.budget, completed=status.results, news=news)
+            shown = time.monotonic()
+
+        try:
+            show()
+            yield show
+            show(at_once=True)
+        except KeyboardInterrupt:
+            display.console.print(f"stopped; open study {study.name!r} and call run again to go on")
+            raise
