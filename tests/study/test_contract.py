@@ -5,6 +5,7 @@ import math
 import re
 import threading
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
 
 import numpy as np
 import pandas as pd
