@@ -2,15 +2,16 @@
 
 import threading
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
 from lexbandits.server.tokens import opened
-from lexbandits.server.writer import GatheringJournal
+from lexbandits.server.writer import GatheringJournal, StudyInTurn, Work
 from lexbandits.study.errors import StorageBusyError, UnknownStudyError
+from lexbandits.study.journal import Turn
 from lexbandits.study.sql import SqlStorage
 from lexbandits.study.storage import StudyRow
 from lexbandits.study.study import Study
@@ -40,6 +41,14 @@ class Room:
                 self._writer = Study(self._writes, self.row, journal=GatheringJournal)
             return self._writer
 
+    def change(self, *calls: Callable[[Study], Any]) -> list[Work]:
+        """Do these in one commit, if none of them fails halfway; what came of each."""
+        journal = self.writer._journal
+        assert isinstance(journal, GatheringJournal)
+        works = [Work(partial(_called, call, journal)) for call in calls]
+        journal.do_all(works)
+        return works
+
     @cached_property
     def _reader(self) -> Study:
         return Study(self.reads, self.row, read_only=True)
@@ -63,6 +72,10 @@ class Room:
         """A study to look at, for one thread at a time; it changes nothing."""
         with self._lock:
             yield self._reader
+
+
+def _called(call: Callable[[Study], Any], journal: GatheringJournal, turn: Turn) -> Any:
+    return call(StudyInTurn(journal, turn))
 
 
 class Rooms:
