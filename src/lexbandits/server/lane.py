@@ -14,8 +14,9 @@ from contextlib import suppress
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
+import anyio
+import anyio.to_thread
 from pydantic import BaseModel, ValidationError
-from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -28,6 +29,7 @@ from lexbandits.server.tokens import Tokens, may
 from lexbandits.study.errors import StudyError
 from lexbandits.study.study import Study
 
+THREADS = 32  # studies at work at once
 SMALL = 64 << 10  # bytes of a body that is read before it is known who sends it
 PATH = re.compile(r"/api/studies/([^/]{1,600})/(?:(trials|results)|trials/([^/]{1,120})/result)")
 KEY = re.compile(r"[\x21-\x7e]{1,200}")
@@ -113,6 +115,7 @@ class Lane:
         self.app, self.rooms, self.tokens = app, rooms, tokens
         self._lock = threading.Lock()
         self._waiting: dict[str, list[_Job]] = {}  # by study, of those that a thread is at work on
+        self._limiter: anyio.CapacityLimiter | None = None  # made inside the loop
         self._threads: set[asyncio.Task[None]] = set()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -142,9 +145,16 @@ class Lane:
                 self._waiting[study].append(job)
                 return
             self._waiting[study] = [job]
-        thread = asyncio.create_task(run_in_threadpool(self._work, study, asyncio.get_running_loop()))
+        work = partial(self._work, study, asyncio.get_running_loop())
+        thread = asyncio.create_task(anyio.to_thread.run_sync(work, limiter=self._limit()))
         self._threads.add(thread)
         thread.add_done_callback(self._threads.discard)
+
+    def _limit(self) -> anyio.CapacityLimiter:
+        """Threads of its own: who looks at studies, or thinks about them, never holds up who measures."""
+        if self._limiter is None:
+            self._limiter = anyio.CapacityLimiter(THREADS)
+        return self._limiter
 
     def _work(self, study: str, loop: asyncio.AbstractEventLoop) -> None:
         while True:
