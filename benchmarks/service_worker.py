@@ -1,7 +1,8 @@
-"""One client process of a benchmark of the service: `python service_worker.py ADDRESS BATCH SECONDS`.
+"""One client process of a benchmark of the service: `python service_worker.py ADDRESS STUDY BATCH SECONDS`.
 
-Says "ready", waits for a line, and then works for so many seconds. Prints JSON: results told, when it began
-and ended, processor seconds, and how long every ask took.
+Says "ready", waits for a line, and then works for so many seconds: BATCH results a request, which asks for
+as many new trials, as `study.run` does; with BATCH 0 an ask and a tell apart. Prints JSON: results told, when
+it began and ended, processor seconds, and how long every ask took.
 """
 
 import json
@@ -18,7 +19,7 @@ def values():
 
 
 def one_by_one(study, until, asks):
-    """Ask for a trial, tell its result: one each, as `study.ask` and `study.tell` do."""
+    """Ask for a trial, tell its result: a request each."""
     told = 0
     while time.perf_counter() < until:
         before = time.perf_counter()
@@ -40,8 +41,8 @@ def in_batches(study, until, size):
 
 def main():
     """One run."""
-    address, batch, seconds = sys.argv[1], int(sys.argv[2]), float(sys.argv[3])
-    study, asks = lb.open_study("bench", address), []
+    address, name, batch, seconds = *sys.argv[1:3], int(sys.argv[3]), float(sys.argv[4])
+    study, asks = lb.open_study(name, address), []
     one_by_one(study, time.perf_counter() + 0.2, asks)
     asks.clear()
     print("ready", flush=True)
