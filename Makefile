@@ -24,9 +24,10 @@ check: $(READY)  ## format, lint, types, layers
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-bench: $(READY) .venv-bench/.ready database  ## speed against the random number generator and against peers
+bench: $(READY) .venv-bench/.ready browser database  ## speed against the random number generator and against peers
 	$(BIN)/python benchmarks/speed.py
 	$(BIN)/python benchmarks/studies.py
+	$(BIN)/python benchmarks/service.py
 
 demo: $(READY)  ## a live study in under a minute: which compression codec? examples/compression/README.md
 	mkdir -p results

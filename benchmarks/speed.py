@@ -30,6 +30,7 @@ ROOT = Path(__file__).parent.parent
 REPEATS = 7
 M = 3
 MATCHED = 0.1**0.5
+LESS_IS_MORE = ("s", "ms", "bytes")
 
 
 class Row(NamedTuple):
@@ -38,7 +39,7 @@ class Row(NamedTuple):
     unit: str
     ratio: float | None = None
     of: str = ""
-    target: float | None = None  # least ratio, or for seconds the most
+    target: float | None = None  # least ratio, or for times and sizes the most
 
     @property
     def median(self):
@@ -48,7 +49,9 @@ class Row(NamedTuple):
     def reached(self):
         if self.target is None:
             return ""
-        good = self.median <= self.target if self.unit == "s" else (self.ratio or self.median) >= self.target
+        if self.unit in LESS_IS_MORE:
+            return "yes" if self.median <= self.target else "**no**"
+        good = (self.ratio or self.median) >= self.target
         return "yes" if good else "**no**"
 
 
@@ -233,8 +236,14 @@ def start_rows():
 
 
 def number(value, unit):
-    if unit == "s":
-        return f"{value:.2f} s"
+    if unit in LESS_IS_MORE:
+        return (
+            f"{value:.2f} s"
+            if unit == "s"
+            else f"{value:,.3g} {unit}"
+            if value < 1000
+            else f"{value:,.0f} {unit}"
+        )
     if value < 1000:
         return f"{value:.3g}"
     return f"{value / 1e6:.1f} M" if value >= 1e6 else f"{value / 1e3:,.1f} k"
@@ -256,9 +265,9 @@ def table(rows):
         )
         target = ""
         if row.target is not None:
-            sign = "≤" if row.unit == "s" else "≥"
-            target = f"{sign} {row.target:,g}" + (" s" if row.unit == "s" else "")
-        unit = "" if row.unit == "s" else f" {row.unit}"
+            less = row.unit in LESS_IS_MORE
+            target = f"≤ {row.target:,g} {row.unit}" if less else f"≥ {row.target:,g}"
+        unit = "" if row.unit in LESS_IS_MORE else f" {row.unit}"
         median = number(row.median, row.unit) + unit
         lines.append(f"| {row.what} | {median} | {spread} | {ratio} | {target} | {row.reached} |")
     return "\n".join(lines)

@@ -27,8 +27,11 @@ def running(tmp_path_factory):
 
 
 @pytest.fixture
-def service(running):
-    """An empty service."""
+def service(request):
+    """An empty service on SQLite; on PostgreSQL where parametrize("service", …, indirect) says so."""
+    if getattr(request, "param", "sqlite") == "postgres":
+        return request.getfixturevalue("serve")(request.getfixturevalue("postgres"))
+    running = request.getfixturevalue("running")
     running.clear()
     return running
 

@@ -13,13 +13,15 @@ import lexbandits as lb
 class Service:
     """`lexbandits serve` on a free port."""
 
-    def __init__(self, storage, *options, wait=True):
+    program = ("-m", "lexbandits")
+
+    def __init__(self, storage, *options):
         self.storage, self.options = storage, options
         self.start()
 
     def start(self, port=0):
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "lexbandits", "serve", "--port", str(port), *self.options],
+            [sys.executable, *self.program, "serve", "--port", str(port), *self.options],
             env={**os.environ, "LEXBANDITS_STORAGE": str(self.storage)},
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -54,6 +56,18 @@ class Service:
     def clear(self):
         for name in lb.list_studies(self.link):
             lb.delete_study(name, self.link)
+
+
+class Impatient(Service):
+    """Waits a second where others wait half a minute."""
+
+    program = (
+        "-c",
+        "from lexbandits.server import guard, start\n"
+        "start.PATIENCE = guard.PATIENCE = 1.0\n"
+        "from lexbandits.cli import app\n"
+        "app()",
+    )
 
 
 def fast(folder):

@@ -6,6 +6,7 @@ import time
 
 import pytest
 from asked import MODELS, QUESTION, ask, make, refused
+from services import Impatient, fast
 
 STRANGE = [
     "<img src=x onerror=alert(1)>",
@@ -177,6 +178,65 @@ def test_slow_clients_do_not_hold_up_others(client, service):
     finally:
         for connection in slow:
             connection.close()
+
+
+@pytest.fixture
+def impatient(tmp_path):
+    service = Impatient(fast(tmp_path))
+    yield service
+    service.stop()
+
+
+def test_who_sends_too_slowly_is_sent_away(impatient):
+    """Nothing; a head that never ends, as the first request, the second, and right behind one; a body."""
+    get = f"GET /api/studies HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {impatient.token}\r\n"
+    post = get.replace("GET", "POST") + "Content-Length: 100\r\n\r\n"
+    stranger = f"POST /api/studies HTTP/1.1\r\nHost: localhost\r\nContent-Length: {10**6}\r\n\r\n"
+    begins = {
+        "nothing": [""],
+        "a head": [get],
+        "a second head": [f"{get}\r\n", "GET"],
+        "a head right behind": [f"{get}\r\nGET"],
+        "a body": [post],
+        "a body that nobody reads": [stranger],
+    }
+    answers = dict.fromkeys(begins, b"")
+    slow = {}
+    for name, (first, *_) in begins.items():
+        slow[name] = socket.create_connection(("127.0.0.1", impatient.port))
+        slow[name].sendall(first.encode())
+    answers["a second head"] = slow["a second head"].recv(1 << 16)
+    slow["a second head"].sendall(begins["a second head"][1].encode())
+    kept = impatient.client()
+    assert kept.get("/healthz").status_code == 200
+    start, there = time.monotonic(), set(slow)
+    while there and time.monotonic() - start < 10:
+        for name in sorted(there):
+            connection = slow[name]
+            connection.settimeout(0.1)
+            try:
+                if name != "nothing":
+                    connection.sendall(b"x")  # one byte now and then must not help
+                came = connection.recv(1 << 16)
+                answers[name] += came
+                if not came:
+                    there.remove(name)
+            except TimeoutError:
+                continue
+            except ConnectionError:
+                there.remove(name)
+    assert not there
+    assert {name: answer.count(b"HTTP/1.1") for name, answer in answers.items()} == {
+        **dict.fromkeys(begins, 1),
+        "nothing": 0,
+        "a head": 0,
+    }
+    assert answers["a body"].startswith(b"HTTP/1.1 408")
+    assert answers["a body that nobody reads"].startswith(b"HTTP/1.1 401")
+    assert kept.get("/healthz").status_code == 200, "who only rests may stay"
+    kept.close()
+    for connection in slow.values():
+        connection.close()
 
 
 @pytest.mark.slow

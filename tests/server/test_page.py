@@ -110,6 +110,7 @@ def finished(client):
 # --- measuring
 
 
+@pytest.mark.parametrize("service", ["sqlite", "postgres"], indirect=True)
 def test_two_workers_measure_and_the_page_sees_it_end(client, visit, start):
     make(client)
     page = visit("models")

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 from urllib.parse import quote
 
@@ -9,7 +10,7 @@ from fastapi import APIRouter, Request, Response, Security
 from fastapi.responses import JSONResponse
 from fastapi.security import HTTPBearer
 
-from lexbandits.server import answers, bodies
+from lexbandits.server import answers, bodies, measuring
 from lexbandits.server.answers import problems
 from lexbandits.server.bodies import (
     After,
@@ -28,11 +29,9 @@ from lexbandits.server.guard import needing
 from lexbandits.server.problems import Refused
 from lexbandits.server.rooms import Room, Rooms
 from lexbandits.server.summary import event_words, glance_at, plain, summary_of, trial_rows
-from lexbandits.study.asking import nothing_to_measure
-from lexbandits.study.errors import StudyError, StudyPaused
+from lexbandits.study.errors import StudyError
 from lexbandits.study.spec import Spec
 from lexbandits.study.study import create_from_spec
-from lexbandits.study.trial import Trial
 
 _bearer = Security(HTTPBearer(auto_error=False, description="lexbandits token create"))
 
@@ -159,18 +158,6 @@ def results(request: Request, study: StudyName) -> Response:
 # --- measuring
 
 
-def _handed_out(room: Room, handed: list[Trial], wanted: bool) -> dict[str, Any]:
-    """Trials, and when there are none though somebody wanted them, why."""
-    words: dict[str, Any] = {"trials": [trial.as_json() for trial in handed], "state": "measuring"}
-    if not handed:
-        with room.reading() as reader:
-            fold = reader._journal.fold()
-            words["state"] = fold.state
-            if wanted and fold.state != "measuring":
-                words["reason"] = str(nothing_to_measure(fold))
-    return words
-
-
 @measure.post(
     "/{study}/trials",
     status_code=201,
@@ -178,12 +165,8 @@ def _handed_out(room: Room, handed: list[Trial], wanted: bool) -> dict[str, Any]
 )
 def ask(request: Request, study: StudyName, body: bodies.AskBody, key: Key = None) -> Response:
     """Hand out trials; the same ones again for the same Idempotency-Key. None when the study is over."""
-    room = rooms_of(request)[study]
-    handed = room.writer.ask_many(body.n, lease=body.lease, worker=body.worker, request=key)
-    words = _handed_out(room, handed, True)
-    if words["state"] == "paused":
-        raise StudyPaused(words["reason"])
-    return JSONResponse(words, 201)
+    (done,) = rooms_of(request)[study].change(partial(measuring.ask, body=body, key=key))
+    return JSONResponse(measuring.not_paused(done.outcome()), 201)
 
 
 @measure.put(
@@ -191,21 +174,15 @@ def ask(request: Request, study: StudyName, body: bodies.AskBody, key: Key = Non
 )
 def tell(request: Request, study: StudyName, trial: TrialId, body: bodies.ResultBody) -> Response:
     """Report a trial's values, or why there are none. Safe to repeat."""
-    if (body.values is None) == (body.failed is None):
-        raise Refused(422, "a result has values, or failed says why there are none; not both")
-    writer = rooms_of(request)[study].writer
-    if body.values is not None:
-        return JSONResponse({"outcome": writer.tell(trial, body.values)})
-    return JSONResponse({"outcome": writer.fail(trial, str(body.failed))})
+    (done,) = rooms_of(request)[study].change(partial(measuring.tell, trial=trial, body=body))
+    return JSONResponse(done.outcome())
 
 
 @measure.post("/{study}/results", responses={200: {"model": answers.Outcomes}, **problems(404, 409)})
 def tell_many(request: Request, study: StudyName, body: bodies.ResultsBody, key: Key = None) -> Response:
     """Report results, all or none of them, and ask for new trials in the same step."""
-    room = rooms_of(request)[study]
-    told = [(each.trial, each.values) for each in body.results]
-    outcomes, handed = room.writer.tell_ask(told, body.ask, lease=body.lease, worker=body.worker, request=key)
-    return JSONResponse({"outcomes": outcomes, **_handed_out(room, handed, body.ask > 0)})
+    (done,) = rooms_of(request)[study].change(partial(measuring.tell_many, body=body, key=key))
+    return JSONResponse(done.outcome())
 
 
 @measure.delete("/{study}/trials/{trial}/lease", status_code=204, responses=problems(404, 409))

@@ -17,6 +17,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from lexbandits import __version__
 from lexbandits.server import answers, api, insights, problems
 from lexbandits.server.guard import Guard
+from lexbandits.server.lane import Lane
 from lexbandits.server.rooms import Rooms
 from lexbandits.server.tokens import Tokens
 
@@ -67,8 +68,10 @@ def make_app(rooms: Rooms, tokens: Tokens, hosts: Iterable[str] = (), numbers: b
     page = Starlette(routes=[Mount("/", StaticFiles(directory=STATIC, html=True))])
     problems.install(page)
 
+    lane = Lane(app, rooms, tokens)
+
     async def front(scope: Scope, receive: Receive, send: Send) -> None:
-        chosen = page if scope["type"] == "http" and not scope["path"].startswith(OURS) else app
+        chosen = page if scope["type"] == "http" and not scope["path"].startswith(OURS) else lane
         await chosen(scope, receive, send)
 
     return Guard(front, hosts, numbers)

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 from collections.abc import Callable, Coroutine, Iterable
 from ipaddress import ip_address
 from typing import Any
@@ -10,8 +11,6 @@ from urllib.parse import quote, unquote
 from fastapi import Request, Response
 from fastapi.routing import APIRoute
 from starlette.concurrency import run_in_threadpool
-from starlette.datastructures import Headers, MutableHeaders
-from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from lexbandits.server.problems import Refused, problem
@@ -35,6 +34,11 @@ HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
 }
+RAW = [
+    (name.lower().encode(), value.encode())
+    for name, value in {**HEADERS, "Cache-Control": "no-store"}.items()
+]
+PLAIN = re.compile(r"[!-$&-~]+")  # nothing in it is quoted, or has to be
 
 
 def host_of(header: str) -> str:
@@ -69,13 +73,14 @@ class Guard:
 
         async def dressed(message: Message) -> None:
             if message["type"] == "http.response.start":
-                headers = MutableHeaders(scope=message)
-                for name, value in HEADERS.items():
-                    headers.setdefault(name, value)
-                headers.setdefault("Cache-Control", "no-store")
+                given = {name.lower() for name, _ in message["headers"]}
+                more = [header for header in RAW if header[0] not in given]
+                message = {**message, "headers": [*message["headers"], *more]}
             await send(message)
 
-        host = host_of(Headers(scope=scope).get("host", ""))
+        host = host_of(
+            next((value for name, value in scope["headers"] if name == b"host"), b"").decode("latin-1")
+        )
         if host not in self.hosts and not (self.numbers and is_number(host)):
             answer = problem(421, "this service does not answer to that Host: start it with --allow-host")
             await answer(scope, receive, dressed)
@@ -85,7 +90,9 @@ class Guard:
 
 def routed(scope: Scope) -> str:
     """The path in which a slash inside a name is still told from one between names."""
-    raw = scope.get("raw_path", b"").decode("latin-1").partition("?")[0]
+    raw: str = scope.get("raw_path", b"").decode("latin-1").partition("?")[0]
+    if PLAIN.fullmatch(raw):
+        return raw
     return "/".join(quote(unquote(part), safe=SEGMENT) for part in raw.split("/")) or str(scope["path"])
 
 
@@ -103,34 +110,45 @@ class StrictRequest(Request):
             declared = self.headers.get("content-length", "")
             if declared.isdecimal() and int(declared) > LARGEST:
                 raise _too_large()
-            chunks, size = [], 0
-            try:
-                async with asyncio.timeout(PATIENCE):
-                    async for chunk in self.stream():
-                        size += len(chunk)
-                        if size > LARGEST:
-                            raise _too_large()
-                        chunks.append(chunk)
-            except ClientDisconnect:
-                raise Refused(400, "the connection was closed before the body had come") from None
-            except TimeoutError:
-                raise Refused(408, f"the body did not arrive within {PATIENCE:g} s") from None
-            self._body = b"".join(chunks)
+            self._body = await whole_body(self.receive, LARGEST)
         return self._body
 
     async def json(self) -> Any:
         """Refuses NaN, infinities, a key given twice, and too many brackets inside each other."""
-        text = await self.body()
-        try:
-            content = json.loads(text, parse_constant=_no_constant, object_pairs_hook=_once_each)
-            _not_too_deep(content)
-        except RecursionError:
-            raise json.JSONDecodeError("too many brackets inside each other", "", 0) from None
-        except json.JSONDecodeError:
-            raise
-        except ValueError as error:  # not UTF-8, or a number of thousands of digits
-            raise json.JSONDecodeError(str(error)[:200], "", 0) from None
-        return content
+        return strict_json(await self.body())
+
+
+async def whole_body(receive: Receive, largest: int) -> bytes:
+    """A body of so many bytes at most, which must come in time."""
+    chunks, size = [], 0
+    try:
+        async with asyncio.timeout(PATIENCE):
+            while True:
+                message = await receive()
+                if message["type"] == "http.disconnect":
+                    raise Refused(400, "the connection was closed before the body had come")
+                chunks.append(message.get("body", b""))
+                size += len(chunks[-1])
+                if size > largest:
+                    raise _too_large()
+                if not message.get("more_body", False):
+                    return b"".join(chunks)
+    except TimeoutError:
+        raise Refused(408, f"the body did not arrive within {PATIENCE:g} s") from None
+
+
+def strict_json(text: bytes) -> Any:
+    """JSON without NaN, infinities, a key given twice, and too many brackets inside each other."""
+    try:
+        content = json.loads(text, parse_constant=_no_constant, object_pairs_hook=_once_each)
+        _not_too_deep(content)
+    except RecursionError:
+        raise json.JSONDecodeError("too many brackets inside each other", "", 0) from None
+    except json.JSONDecodeError:
+        raise
+    except ValueError as error:  # not UTF-8, or a number of thousands of digits
+        raise json.JSONDecodeError(str(error)[:200], "", 0) from None
+    return content
 
 
 def _too_large() -> Refused:

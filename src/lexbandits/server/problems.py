@@ -66,7 +66,8 @@ def problem(status: int, detail: str, kind: str = "", **more: Any) -> JSONRespon
     return JSONResponse({**content, **more}, status, headers, MEDIA)
 
 
-def _of_study(_: Request, error: Exception) -> JSONResponse:
+def of_study(error: Exception) -> JSONResponse:
+    """What the study layer refuses, in its words."""
     status = next(status for kind, status in STATUS.items() if isinstance(error, kind))
     if status == 503:
         LOG.error("%s", error)
@@ -74,6 +75,10 @@ def _of_study(_: Request, error: Exception) -> JSONResponse:
     return problem(
         status, str(error), next(k.__name__ for k in kind.__mro__ if not k.__name__.startswith("Conn"))
     )
+
+
+def _of_study(_: Request, error: Exception) -> JSONResponse:
+    return of_study(error)
 
 
 def _of_body(_: Request, error: Exception) -> JSONResponse:

@@ -2,15 +2,17 @@
 
 import threading
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
 from lexbandits.server.tokens import opened
-from lexbandits.server.writer import GatheringJournal
+from lexbandits.server.writer import GatheringJournal, StudyInTurn, Work
 from lexbandits.study.errors import StorageBusyError, UnknownStudyError
+from lexbandits.study.fold import Fold
+from lexbandits.study.journal import Journal, Turn
 from lexbandits.study.sql import SqlStorage
 from lexbandits.study.storage import StudyRow
 from lexbandits.study.study import Study
@@ -18,6 +20,17 @@ from lexbandits.study.study import Study
 OPEN = 200  # studies
 PATIENCE = 20.0  # seconds to wait for others who think about the same study
 WRITERS, READERS = 8, 4  # connections to the storage
+
+
+class _Looking(Journal):
+    """Changes nothing but the cache, which spares the next who opens the study most of the work."""
+
+    def _loaded(self) -> Fold:
+        self.read_only = False
+        try:
+            return super()._loaded()
+        finally:
+            self.read_only = True
 
 
 class Room:
@@ -40,9 +53,17 @@ class Room:
                 self._writer = Study(self._writes, self.row, journal=GatheringJournal)
             return self._writer
 
+    def change(self, *calls: Callable[[Study], Any]) -> list[Work]:
+        """Do these in one commit, if none of them fails halfway; what came of each."""
+        journal = self.writer._journal
+        assert isinstance(journal, GatheringJournal)
+        works = [Work(partial(_called, call, journal)) for call in calls]
+        journal.do_all(works)
+        return works
+
     @cached_property
     def _reader(self) -> Study:
-        return Study(self.reads, self.row, read_only=True)
+        return Study(self.reads, self.row, read_only=True, journal=_Looking)
 
     @contextmanager
     def thinking(self) -> Iterator[tuple[Study, dict[str, Any]]]:
@@ -56,13 +77,17 @@ class Room:
 
     @cached_property
     def _thinker(self) -> Study:
-        return Study(self.reads, self.row, read_only=True)
+        return Study(self.reads, self.row, read_only=True, journal=_Looking)
 
     @contextmanager
     def reading(self) -> Iterator[Study]:
         """A study to look at, for one thread at a time; it changes nothing."""
         with self._lock:
             yield self._reader
+
+
+def _called(call: Callable[[Study], Any], journal: GatheringJournal, turn: Turn) -> Any:
+    return call(StudyInTurn(journal, turn))
 
 
 class Rooms:
@@ -72,6 +97,7 @@ class Rooms:
         self.address = address
         self.storage = opened(address)
         self._writes = [self.storage, *(opened(address) for _ in range(WRITERS - 1))]
+        self.reads = opened(address)  # to look things up with: never busy for long
         self._reads = [opened(address) for _ in range(READERS)]
         self._lock = threading.Lock()
         self._rooms: OrderedDict[int, Room] = OrderedDict()
@@ -81,11 +107,6 @@ class Rooms:
         if row is None:
             raise UnknownStudyError(f"no study {name!r}")
         return self.room(row)
-
-    @property
-    def reads(self) -> SqlStorage:
-        """A connection to look things up with."""
-        return self._reads[0]
 
     def room(self, row: StudyRow) -> Room:
         """The room of a study."""
@@ -106,5 +127,5 @@ class Rooms:
 
     def close(self) -> None:
         """Give back the connections."""
-        for storage in (*self._writes, *self._reads):
+        for storage in (*self._writes, self.reads, *self._reads):
             storage.close()

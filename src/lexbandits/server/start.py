@@ -1,5 +1,6 @@
 """`lexbandits serve`: bind, say where, and run until told to stop."""
 
+import asyncio
 import logging
 import socket
 import threading
@@ -21,21 +22,43 @@ STOPPING = 10  # seconds for what is under way when the service stops
 
 
 class Protocol(H11Protocol):
-    """Closes a connection that never sends a request."""
+    """Closes a connection whose next request does not come: the first, or one that has begun to come."""
+
+    _waiting: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: "object") -> None:
         """Begin to wait."""
         super().connection_made(transport)  # type: ignore[arg-type]
-        self._waiting = self.loop.call_later(PATIENCE, self._give_up)
+        self._watch()
 
-    def _give_up(self) -> None:
-        if self.cycle is None:
-            self.transport.close()
+    def data_received(self, data: bytes) -> None:
+        """A part of a request."""
+        super().data_received(data)
+        self._watch()
+
+    def on_response_complete(self) -> None:
+        """The next request may have begun to come already."""
+        super().on_response_complete()
+        self._watch()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Nothing more to wait for."""
-        self._waiting.cancel()
+        self._stop_waiting()
         super().connection_lost(exc)
+
+    def _watch(self) -> None:
+        """A head has its time from its first byte on, however slowly the others follow."""
+        at_work = self.cycle is not None and not self.cycle.response_complete
+        at_rest = self.timeout_keep_alive_task is not None  # uvicorn waits, and longer
+        if at_work or at_rest:
+            self._stop_waiting()
+        elif self._waiting is None:
+            self._waiting = self.loop.call_later(PATIENCE, self.transport.close)
+
+    def _stop_waiting(self) -> None:
+        if self._waiting is not None:
+            self._waiting.cancel()
+            self._waiting = None
 
 
 def serve(

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from lexbandits.server.rooms import Room
+from lexbandits.server.tally import Tally, tally_of
 from lexbandits.study.answers import Answer, answer_of, certificate_of, settling, status_of, trial_id
 from lexbandits.study.events import Event
 from lexbandits.study.fold import Fold
@@ -18,6 +19,7 @@ from lexbandits.study.trial import moment
 
 LATEST = 20  # events
 WORKERS = 50
+COUNTED = {"open": OPEN, "failed": FAILED, "expired": EXPIRED, "late": LATE}
 COMMON = ("asked", "told")  # kinds that are counted rather than listed
 
 
@@ -100,6 +102,7 @@ def _summary(
 ) -> dict[str, Any]:
     ledger, spec = fold.ledger, fold.ledger.spec
     answer, status = answer_of(fold), status_of(fold, now, leases).as_json()
+    tally = tally_of(ledger, room.memory)
     status["waiting_for"] = status["waiting_for"][:LATEST]
     status["settling"] = status.pop("objective")
     del status["candidates"]
@@ -114,11 +117,11 @@ def _summary(
         "max_arms": spec.max_arms,
         "answer": answer.as_json(),
         "objectives": _objectives(fold, answer),
-        "arms": _arms(fold, answer),
+        "arms": _arms(fold, answer, tally),
         "leader": ledger.arm_names[fold.policy.recommendation],
         "differences": list(certificate_of(fold)),
         "events": [_brief(event) for event in events],
-        "workers": _workers(fold, leases),
+        "workers": _workers(fold, leases, tally),
     }
 
 
@@ -130,9 +133,10 @@ def trial_rows(
 ) -> tuple[list[dict[str, Any]], int | None]:
     """Up to `limit` trials from number `since` on, and the number to go on from."""
     ledger, _ = fold.ledger, fold.policy  # which knows whose results are void
-    states = ledger.column("state")[since:]
-    wanted = np.ones(len(states), bool) if state is None else states == STATES.index(state)
-    numbers = (np.flatnonzero(wanted) + since).tolist()
+    numbers: Sequence[int] = range(since, len(ledger))
+    if state is not None:
+        found = np.flatnonzero(ledger.column("state")[since:] == STATES.index(state))
+        numbers = (found[: limit + 1] + since).tolist()
     rows = [_trial_row(fold, leases, number) for number in numbers[:limit]]
     return rows, numbers[limit] if len(numbers) > limit else None
 
@@ -203,14 +207,8 @@ def _needed(fold: Fold, answer: Answer, column: int) -> bool:
 # --- arms
 
 
-def _arms(fold: Fold, answer: Answer) -> list[dict[str, Any]]:
+def _arms(fold: Fold, answer: Answer, tally: Tally) -> list[dict[str, Any]]:
     ledger, policy = fold.ledger, fold.policy
-    count = len(ledger.arm_names)
-    states, arms = ledger.column("state"), ledger.column("arm")
-    of_state = {
-        word: np.bincount(arms[states == state], minlength=count)
-        for word, state in (("open", OPEN), ("failed", FAILED), ("expired", EXPIRED), ("late", LATE))
-    }
     gone = {elimination.arm: elimination for elimination in policy.eliminations}
     means, counts, intervals = policy.means, policy.counts, policy.intervals
     differences: Any = policy.differences if gone else None
@@ -218,7 +216,7 @@ def _arms(fold: Fold, answer: Answer) -> list[dict[str, Any]]:
     for index, arm in enumerate(ledger.arms):
         name = arm["name"]
         why = ledger.withdrawn.get(name)
-        state = "withdrawn" if why is not None else "left" if index in gone else "candidate"
+        where = "withdrawn" if why is not None else "left" if index in gone else "candidate"
         measured = {}
         for column in ledger.order:
             objective = ledger.spec.objectives[column]
@@ -234,11 +232,11 @@ def _arms(fold: Fold, answer: Answer) -> list[dict[str, Any]]:
             {
                 "name": name,
                 "words": {key: value for key, value in arm.items() if key != "name"},
-                "state": "answer" if name == answer.arm and state != "withdrawn" else state,
+                "state": "answer" if name == answer.arm and where != "withdrawn" else where,
                 "results": ledger.measured[index],
-                **{word: int(found[index]) for word, found in of_state.items()},
+                **{word: int(tally.by_arm[index, state]) for word, state in COUNTED.items()},
                 "objectives": measured,
-                "left": _left(fold, gone[index], differences) if state == "left" else None,
+                "left": _left(fold, gone[index], differences) if where == "left" else None,
                 "withdrawn": why,
             }
         )
@@ -263,32 +261,21 @@ def _left(fold: Fold, elimination: Any, differences: Any) -> dict[str, Any]:
 # --- workers
 
 
-def _workers(fold: Fold, leases: dict[int, float]) -> list[dict[str, Any]]:
+def _workers(fold: Fold, leases: dict[int, float], tally: Tally) -> list[dict[str, Any]]:
     """Those heard of last: what they hold, what they told, and since when they are silent."""
     ledger = fold.ledger
-    n = len(ledger.workers)
-    if n == 0:
-        return []
-    worker, states = ledger.column("worker"), ledger.column("state")
-    known = worker >= 0
-    last = np.full(n, -1)
-    last[worker[known]] = np.flatnonzero(known)  # of several the last one stays
-    resolved = np.full(n, -math.inf)
-    np.fmax.at(resolved, worker[known], ledger.column("resolved")[known])
-    heard = np.fmax(ledger.column("asked")[last], resolved)
-    told = np.bincount(worker[known & ~np.isnan(ledger.column("resolved"))], minlength=n)
     holding: dict[int, list[float]] = {}
-    for number in np.flatnonzero(states == OPEN).tolist():
-        holding.setdefault(int(worker[number]), []).append(leases.get(number, ledger.open[number]))
+    for number, until in ledger.open.items():
+        holding.setdefault(ledger.worker[number], []).append(leases.get(number, until))
     rows = []
-    for index in np.argsort(-heard, kind="stable")[:WORKERS].tolist():
+    for index in np.argsort(-tally.heard, kind="stable")[:WORKERS].tolist():
         held = holding.get(index, [])
         rows.append(
             {
                 "name": ledger.workers[index],
                 "open": len(held),
-                "resolved": int(told[index]),
-                "heard": when(float(heard[index])),
+                "resolved": int(tally.resolved[index]),
+                "heard": when(float(tally.heard[index])),
                 "until": when(min(held)) if held else None,
             }
         )

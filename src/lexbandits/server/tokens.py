@@ -4,6 +4,7 @@ import hashlib
 import hmac
 import secrets
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 from lexbandits.study.errors import AuthError, ConflictError, StorageError, StudyError
@@ -77,15 +78,27 @@ class Tokens:
 
     def role_of(self, header: str | None) -> str:
         """The role that an Authorization header gives."""
+        (role,) = self.roles_of([header])
+        if role is None:
+            raise UnknownTokenError("a token is needed: Authorization: Bearer lb_…")
+        return role
+
+    def roles_of(self, headers: Sequence[str | None]) -> list[str | None]:
+        """The roles of several at once, all by what is on record now; None for who is not known."""
+        valid = self.valid()
+        known = {header: self._role(header, valid) for header in set(headers)}
+        return [known[header] for header in headers]
+
+    def _role(self, header: str | None, valid: Sequence[TokenRow]) -> str | None:
         scheme, _, secret = (header or "").strip().partition(" ")
         digest = _digest(secret.strip())
         found: TokenRow | None = None
-        for row in self.valid():
+        for row in valid:
             if hmac.compare_digest(row.sha256, digest):
                 found = row
         started = self._start is not None and hmac.compare_digest(self._start, digest)
         if scheme.lower() != "bearer" or (found is None and not started):
-            raise UnknownTokenError("a token is needed: Authorization: Bearer lb_…")
+            return None
         if found is None:
             return "admin"
         self._note(found)
@@ -101,7 +114,12 @@ class Tokens:
                 return  # good to know, not worth a refusal
 
 
+def may(role: str, needed: str) -> bool:
+    """Whether a role is high enough."""
+    return ROLES.index(role) >= ROLES.index(needed)
+
+
 def check(role: str, needed: str) -> None:
     """Refuse a role that is too low."""
-    if ROLES.index(role) < ROLES.index(needed):
+    if not may(role, needed):
         raise WeakTokenError(f"this needs a token with the role {needed}, yours has {role}")

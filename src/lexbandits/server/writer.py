@@ -2,12 +2,14 @@
 
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import islice
 from typing import Any, TypeVar
 
+from lexbandits.study.fold import Fold
 from lexbandits.study.journal import Journal, Turn
 from lexbandits.study.storage import Storage, StudyRow
+from lexbandits.study.study import Study
 
 T = TypeVar("T")
 MOST = 256  # pieces of work in one commit
@@ -17,7 +19,7 @@ class _SpoiledError(Exception):
     """A piece of work failed after it had changed the fold: nothing of this commit can be kept."""
 
 
-class _Work:
+class Work:
     """What one thread wants done, and what came of it."""
 
     def __init__(self, work: Callable[[Turn], Any]) -> None:
@@ -50,28 +52,40 @@ class GatheringJournal(Journal):
 
     def __init__(self, storage: Storage, row: StudyRow, read_only: bool = False) -> None:
         super().__init__(storage, row, read_only)
-        self._queue: deque[_Work] = deque()
+        self._queue: deque[Work] = deque()
         self._door = threading.Lock()
 
     def transact(self, work: Callable[[Turn], T]) -> T:
         """Do the work in a commit, which it may share with others; it is safe when this returns."""
-        mine = _Work(work)
-        with self._door:
-            self._queue.append(mine)
-            if len(self._queue) == 1:
-                mine.awake.set()
-        mine.awake.wait()
-        if not mine.done:
-            with self._door:
-                batch = list(islice(self._queue, MOST))
-            try:
-                self._commit(batch)
-            finally:
-                self._hand_over(batch)
+        mine = Work(work)
+        self.do_all([mine])
         result: T = mine.outcome()
         return result
 
-    def _hand_over(self, batch: list[_Work]) -> None:
+    def do_all(self, works: Sequence[Work]) -> None:
+        """Several pieces of work of one thread, in as few commits as can be."""
+        with self._door:
+            idle = not self._queue
+            self._queue.extend(works)
+            if idle and works:
+                works[0].awake.set()
+        for each in works:
+            if each.done:
+                continue
+            each.awake.wait()
+            if not each.done:
+                self._lead()
+
+    def _lead(self) -> None:
+        """Commit for all who wait."""
+        with self._door:
+            batch = list(islice(self._queue, MOST))
+        try:
+            self._commit(batch)
+        finally:
+            self._hand_over(batch)
+
+    def _hand_over(self, batch: Sequence[Work]) -> None:
         with self._door:
             for each in batch:
                 self._queue.popleft()
@@ -80,7 +94,7 @@ class GatheringJournal(Journal):
             if self._queue:
                 self._queue[0].awake.set()
 
-    def _commit(self, batch: list[_Work]) -> None:
+    def _commit(self, batch: Sequence[Work]) -> None:
         def attempt_all(turn: Turn) -> None:
             for each in batch:
                 each.attempt(turn)
@@ -96,8 +110,28 @@ class GatheringJournal(Journal):
             if not isinstance(error, Exception):
                 raise
 
-    def _alone(self, each: _Work) -> None:
+    def _alone(self, each: Work) -> None:
         try:
             each.error, each.result = None, super().transact(each.work)
         except Exception as error:
             each.error = error
+
+
+class StudyInTurn(Study):
+    """A study whose calls are pieces of the commit under way."""
+
+    def __init__(self, journal: Journal, turn: Turn) -> None:
+        self._journal = _JournalInTurn(journal, turn)
+        self._lease = turn.ledger.spec.lease
+
+
+class _JournalInTurn(Journal):
+    def __init__(self, journal: Journal, turn: Turn) -> None:
+        self.storage, self.row, self.read_only = journal.storage, journal.row, False
+        self._turn = turn
+
+    def transact(self, work: Callable[[Turn], T]) -> T:
+        return work(self._turn)
+
+    def fold(self) -> Fold:
+        return self._turn.fold

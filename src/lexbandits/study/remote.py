@@ -1,5 +1,6 @@
 """A study behind the service: `storage="http://host"`, with the token in LEXBANDITS_TOKEN."""
 
+import json
 import math
 import os
 import secrets
@@ -9,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from datetime import datetime
 from typing import Any
-from urllib.parse import quote, urldefrag, urlsplit
+from urllib.parse import quote, urldefrag, urlencode, urlsplit
 
 import pandas as pd
 
@@ -45,6 +46,9 @@ class Service:
         self.shown = plain.rstrip("/")
         given = fragment.removeprefix("token=") if fragment.startswith("token=") else ""
         self._token = given or os.environ.get("LEXBANDITS_TOKEN", "")
+        self._headers = {"Accept": "application/json", "Content-Type": "application/json"}
+        if self._token:
+            self._headers["Authorization"] = f"Bearer {self._token}"
         self._client: Any = None
         self._pid = 0
 
@@ -54,9 +58,8 @@ class Service:
                 import httpx2
             except ModuleNotFoundError as error:
                 raise StorageError("httpx2 is needed: pip install 'lexbandits[client]'") from error
-            headers = {"Authorization": f"Bearer {self._token}"} if self._token else {}
-            timeout = httpx2.Timeout(90.0, connect=10.0)
-            self._client = httpx2.Client(base_url=self.shown, headers=headers, timeout=timeout)
+            self._client = httpx2.Client()
+            self._how = {"timeout": httpx2.Timeout(90.0, connect=10.0).as_dict()}
             self._pid = os.getpid()
             weakref.finalize(self, _close, self._client, self._pid)
         return self._client
@@ -75,13 +78,15 @@ class Service:
         client = self._http()
         import httpx2
 
-        headers = {} if key is None else {"Idempotency-Key": key}
+        headers = self._headers if key is None else {**self._headers, "Idempotency-Key": key}
+        content = None if body is None else json.dumps(body, allow_nan=False)
+        url = f"{self.shown}/api/studies{path}{f'?{urlencode(query)}' if query else ''}"
         until, pause = time.monotonic() + PATIENCE, 0.05
         while True:
             try:
-                answer = client.request(
-                    method, f"/api/studies{path}", json=body, headers=headers, params=query
-                )
+                # made here: what a client would put together anew for each costs as much as sending it
+                request = httpx2.Request(method, url, headers=headers, content=content, extensions=self._how)
+                answer = client.send(request)
             except (httpx2.TransportError, httpx2.InvalidURL) as error:
                 problem: StudyError = StorageError(
                     f"{self.shown} does not answer: {type(error).__name__} {error}"

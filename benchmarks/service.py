@@ -1,0 +1,280 @@
+"""What the service costs: results a second, how long an ask takes, what a look at a large study costs.
+
+python service.py [--quick]: once each, for a shorter time, and with a smaller study to look at.
+Writes docs/benchmarks-service.md.
+"""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from contextlib import contextmanager
+from datetime import date
+from itertools import chain, count
+from pathlib import Path
+
+import lexbandits as lb
+from speed import ROOT, Row, machine, table
+
+sys.path.insert(0, str(ROOT / "tests" / "server"))
+from services import Service
+
+QUICK = "--quick" in sys.argv
+REPEATS = 1 if QUICK else 5
+SECONDS = 2.0 if QUICK else 5.0
+TRIALS = 20_000 if QUICK else 1_000_000
+POLLS = 10 if QUICK else 50
+CLIENTS = {1: "1 client", 8: "8 clients", 32: "32 clients"}
+WORKER = str(ROOT / "benchmarks" / "service_worker.py")
+FILLER = str(ROOT / "benchmarks" / "study_worker.py")
+NAMES = (f"study {number}" for number in count())
+
+
+@contextmanager
+def serving(storage):
+    service = Service(storage)
+    try:
+        yield service
+    finally:
+        service.kill()
+
+
+def processor(pid):
+    """Seconds of processor time that a process has used."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+# --- the disk
+
+
+def disk_rows(folder):
+    """What the disk can do at all: appends that are safe before the next one begins."""
+    rates = []
+    for _ in range(REPEATS):
+        with (folder / "appended").open("wb", buffering=0) as file:
+            start, syncs = time.perf_counter(), 0
+            while time.perf_counter() - start < 1:
+                file.write(bytes(4096))
+                os.fdatasync(file.fileno())
+                syncs += 1
+            rates.append(syncs / (time.perf_counter() - start))
+    return [Row("the disk: appends of 4 kB, each safe before the next", rates, "a second")]
+
+
+# --- measuring
+
+
+def question():
+    """A study that never ends."""
+    correct = lb.Objective("correct", tolerance=0, resolution=1e-9, noise="bernoulli")
+    latency = lb.Objective("latency", "minimize", tolerance=1e-9, noise=("bounded", 0, 1))
+    return {"arms": ["a", "b", "c", "d"], "objectives": [correct, latency]}
+
+
+def together(service, clients, batch):
+    """All clients work at once on a new study: results a second, asks in ms, processor ms a request."""
+    name = next(NAMES)
+    lb.create_study(name, service.link, **question())
+    command = [sys.executable, WORKER, service.link, name, str(batch), str(SECONDS)]
+    workers = [
+        subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        for _ in range(clients)
+    ]
+    for each in workers:
+        assert each.stdout.readline() == "ready\n"
+    before = processor(service.process.pid)
+    for each in workers:
+        each.stdin.write("\n")
+        each.stdin.flush()
+    told = [json.loads(each.communicate()[0]) for each in workers]
+    used = processor(service.process.pid) - before
+    seconds = max(each["ended"] for each in told) - min(each["started"] for each in told)
+    results = sum(each["told"] for each in told)
+    requests = results / batch if batch else 2 * results
+    asks = sorted(1000 * wait for each in told for wait in each["asks"])
+    theirs = sum(each["processor"] for each in told)
+    return results / seconds, asks, 1000 * used / requests, 1000 * theirs / requests
+
+
+def quantile(values, share):
+    return values[min(int(share * len(values)), len(values) - 1)]
+
+
+def measuring_rows(folder):
+    with serving(f"sqlite:///{folder}/measuring.db") as service:
+        together(service, 1, 0)  # compiled code is loaded
+        for clients, who in CLIENTS.items():
+            runs = [together(service, clients, 1) for _ in range(REPEATS)]
+            rates, _, ours, theirs = map(list, zip(*runs, strict=True))
+            target = 300 if clients == 8 else None
+            yield Row(f"{who}, one result a request", rates, "results/s", target=target)
+            if clients == 8:
+                yield Row("of it processor time of the service, a request", ours, "ms")
+                yield Row("of it processor time of a client in Python, a request", theirs, "ms")
+        for clients, who in CLIENTS.items():
+            rates = [together(service, clients, 100)[0] for _ in range(REPEATS)]
+            target = 5000 if clients == 8 else None
+            yield Row(f"{who}, 100 results a request", rates, "results/s", target=target)
+        for clients, who in CLIENTS.items():
+            runs = [together(service, clients, 0) for _ in range(REPEATS)]
+            yield Row(f"{who}, ask and tell apart", [run[0] for run in runs], "results/s")
+            for share, target in ((0.5, None), (0.99, 100 if clients == 8 else None)):
+                waits = [quantile(run[1], share) for run in runs]
+                yield Row(f"{who}: {share:.0%} of asks within", waits, "ms", target=target)
+
+
+# --- looking
+
+
+def filled(folder, trials):
+    """A study of so many trials, made in memory where there is such a disk."""
+    fast = Path("/dev/shm") if Path("/dev/shm").is_dir() else folder
+    with tempfile.TemporaryDirectory(dir=fast) as scratch:
+        made = Path(scratch) / f"looking_{trials}.db"
+        address = f"sqlite:///{made}?synchronous=OFF"
+        subprocess.run([sys.executable, FILLER, "ours", "fill", address, str(trials)], check=True)
+        return f"sqlite:///{shutil.copy(made, folder)}"
+
+
+def polls(service):
+    """Looks at a study after every result, and looks that find it as it was: ms each; bytes of the last."""
+    changed, same, path = [], [], "/api/studies/bench"
+    with service.client() as client:
+        tag = client.get(path).headers["etag"]
+        for _ in range(POLLS):
+            (trial,) = client.post(f"{path}/trials", json={}).json()["trials"]
+            values = {"values": {"correct": 1, "latency": 0.5}}
+            client.put(f"{path}/trials/{trial['id']}/result", json=values).raise_for_status()
+            for status, waits in ((200, changed), (304, same)):
+                start = time.perf_counter()
+                answer = client.get(path, headers={"If-None-Match": tag})
+                waits.append(1000 * (time.perf_counter() - start))
+                assert answer.status_code == status
+                tag = answer.headers["etag"]
+        return changed, same, len(client.get(path).content)
+
+
+def first_look(service):
+    """Seconds until the first summary after a start, and the longest that somebody else waits meanwhile."""
+    import threading
+
+    waits, over = [], threading.Event()
+
+    def others():
+        with service.client() as client:
+            while not over.is_set():
+                start = time.perf_counter()
+                client.get("/healthz").raise_for_status()
+                waits.append(time.perf_counter() - start)
+                time.sleep(0.005)
+
+    with service.client() as client:
+        beside = threading.Thread(target=others)
+        beside.start()
+        start = time.perf_counter()
+        client.get("/api/studies/bench").raise_for_status()
+        seconds = time.perf_counter() - start
+        over.set()
+        beside.join()
+    return seconds, max(waits)
+
+
+def paints(service):
+    """Seconds until a browser has painted something, and until the study stands there; None without one."""
+    chromium = shutil.which("chromium")
+    if chromium is None:
+        print("no chromium here: what the page takes is left out", file=sys.stderr)
+        return None
+    from playwright.sync_api import sync_playwright
+
+    painted, drawn = [], []
+    with sync_playwright() as play:
+        flags = ["--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu"]
+        browser = play.chromium.launch(executable_path=chromium, args=flags)
+        for _ in range(max(3, REPEATS)):
+            context = browser.new_context()
+            page = context.new_page()
+            page.goto(f"{service.address}/#token={service.token}")
+            page.wait_for_selector(".ls")
+            page.goto("about:blank")
+            page.goto(f"{service.address}/#/study/bench")
+            start = time.perf_counter()
+            page.reload()
+            page.wait_for_selector(".lad")
+            drawn.append(time.perf_counter() - start)
+            first = "performance.getEntriesByName('first-contentful-paint')[0].startTime"
+            painted.append(page.evaluate(first) / 1000)
+            context.close()
+        browser.close()
+    return painted, drawn
+
+
+def looking_rows(folder):
+    small = 1000
+    with serving(filled(folder, small)) as service:
+        _, _, size = polls(service)
+    yield Row(f"summary of {small:,} trials", [size], "bytes")
+    large = filled(folder, TRIALS)
+    for what in ("nothing cached", "from its cache"):
+        with serving(large) as service:
+            time.sleep(3)  # compiled code is loaded
+            seconds, longest = first_look(service)
+            yield Row(f"first look at {TRIALS:,} trials after a start, {what}", [seconds], "s")
+            yield Row("longest wait of others meanwhile", [longest], "s")
+            if what == "nothing cached":
+                continue
+            changed, same, bytes_ = polls(service)
+            yield Row(f"summary of {TRIALS:,} trials", [bytes_], "bytes", target=2 * size)
+            yield Row(f"poll of {TRIALS:,} trials after a result", changed, "ms", target=50)
+            yield Row(f"poll of {TRIALS:,} trials without news", same, "ms", target=50)
+            found = paints(service)
+            if found is not None:
+                yield Row(f"the page of {TRIALS:,} trials in Chromium: first paint", found[0], "s")
+                yield Row("until the study stands there", found[1], "s")
+
+
+PAGE = """# What the service costs
+
+Measured by {how} on {day}: {machine}. `lexbandits serve` on SQLite with `synchronous=FULL`, the default:
+every answer comes after its commit. The clients are Python processes (`storage="http://…"`) on the same
+machine, so that they share its processors with the service. A request tells results and asks for as many
+new trials, as `study.run` does; "apart" are an ask and a tell in a request each. Medians of {repeats} runs
+of {seconds:g} seconds each, with the smallest and the largest; of polls the median of {polls}. The first
+target is meant for a disk that does 200 appends a second: see what this one does.
+
+{table}
+"""
+
+
+def main():
+    about = machine()
+    print(about, flush=True)
+    results = ROOT / "results"
+    results.mkdir(exist_ok=True)
+    rows = []
+    with tempfile.TemporaryDirectory(dir=results) as name:
+        folder = Path(name)
+        for row in chain(disk_rows(folder), measuring_rows(folder), looking_rows(folder)):
+            rows.append(row)
+            print(table([row]).splitlines()[-1], flush=True)
+    how = "a short run (`python benchmarks/service.py --quick`)" if QUICK else "`make bench`"
+    page = PAGE.format(
+        how=how,
+        day=date.today().isoformat(),
+        machine=about,
+        repeats=REPEATS,
+        seconds=SECONDS,
+        polls=POLLS,
+        table=table(rows),
+    )
+    (ROOT / "docs" / "benchmarks-service.md").write_text(page)
+    missed = [row.what for row in rows if "no" in row.reached]
+    print("\nevery target reached" if not missed else "\nmissed: " + "; ".join(missed))
+
+
+if __name__ == "__main__":
+    main()

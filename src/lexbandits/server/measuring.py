@@ -1,0 +1,51 @@
+"""What workers send all day long, ask and tell: each a piece of a commit that many of them share."""
+
+from typing import Any
+
+from lexbandits.server.bodies import AskBody, ResultBody, ResultsBody
+from lexbandits.server.problems import Refused
+from lexbandits.study.errors import StudyError, StudyPaused
+from lexbandits.study.study import Study
+from lexbandits.study.trial import Trial
+
+Words = dict[str, Any]
+
+
+def ask(study: Study, *, body: AskBody, key: str | None) -> Words:
+    """Trials, or why there are none."""
+    _, handed, reason = study._told_and_asked([], body.n, body.lease, body.worker, key)
+    return _handed_out(study, handed, reason)
+
+
+def not_paused(words: Words) -> Words:
+    """What an ask was given; that the study is paused is an error, once it is on record what had expired."""
+    if words["state"] == "paused":
+        raise StudyPaused(words["reason"])
+    return words
+
+
+def tell(study: Study, *, trial: str, body: ResultBody) -> Words:
+    """One result, or why there is none."""
+    if (body.values is None) == (body.failed is None):
+        raise Refused(422, "a result has values, or failed says why there are none; not both")
+    if body.values is not None:
+        return {"outcome": study.tell(trial, body.values)}
+    return {"outcome": study.fail(trial, str(body.failed))}
+
+
+def tell_many(study: Study, *, body: ResultsBody, key: str | None) -> Words:
+    """Many results, all or none of them, and new trials."""
+    told = [(each.trial, each.values) for each in body.results]
+    if body.ask == 0:
+        return {"outcomes": study.tell_many(told), **_handed_out(study, [], None)}
+    outcomes, handed, reason = study._told_and_asked(told, body.ask, body.lease, body.worker, key)
+    return {"outcomes": outcomes, **_handed_out(study, handed, reason)}
+
+
+def _handed_out(study: Study, handed: list[Trial], reason: StudyError | None) -> Words:
+    if handed:
+        return {"trials": [trial.as_json() for trial in handed], "state": "measuring"}
+    words: Words = {"trials": [], "state": study._journal.fold().state}
+    if reason is not None and words["state"] != "measuring":
+        words["reason"] = str(reason)
+    return words

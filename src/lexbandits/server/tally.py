@@ -1,0 +1,62 @@
+"""Trials counted by arm and by worker, and brought up to date by what is new: never all of them again."""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from lexbandits.study.ledger import COLUMNS, EXPIRED, OPEN, STATES, Ledger
+
+Array = np.ndarray[Any, Any]
+
+
+class Tally:
+    """Of one ledger, which only grows: a trial that is neither open nor expired stays what it is."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        self.ledger = ledger
+        self.by_arm = np.zeros((0, len(STATES)), np.int64)
+        self.resolved = np.zeros(0, np.int64)  # by worker
+        self.heard = np.zeros(0)  # by worker: when it last asked or told
+        self._seen = 0
+        self._moving = self._states = np.zeros(0, np.int64)  # trials that may change, and what they were
+
+    def update(self) -> None:
+        """Count what has changed."""
+        ledger = self.ledger
+        self.by_arm = _longer(self.by_arm, len(ledger.arms), 0)
+        self.resolved = _longer(self.resolved, len(ledger.workers), 0)
+        self.heard = _longer(self.heard, len(ledger.workers), -math.inf)
+        if len(ledger) == 0:
+            return
+        column = {name: np.frombuffer(getattr(ledger, name), COLUMNS[name]) for name in _NEEDED}
+        np.subtract.at(self.by_arm, (column["arm"][self._moving], self._states), 1)
+        numbers = np.concatenate((self._moving, np.arange(self._seen, len(ledger))))
+        states, arms, workers = (column[name][numbers] for name in ("state", "arm", "worker"))
+        np.add.at(self.by_arm, (arms, states), 1)
+        moving = (states == OPEN) | (states == EXPIRED)  # late results come for expired ones
+        known = workers >= 0
+        told = known & ~moving
+        np.add.at(self.resolved, workers[told], 1)
+        np.fmax.at(self.heard, workers[known], column["asked"][numbers[known]])
+        np.fmax.at(self.heard, workers[told], column["resolved"][numbers[told]])
+        self._moving, self._states, self._seen = numbers[moving], states[moving], len(ledger)
+
+
+_NEEDED = ("arm", "state", "worker", "asked", "resolved")
+
+
+def _longer(table: Array, rows: int, filler: float) -> Array:
+    """With so many rows."""
+    more = np.full((rows - len(table), *table.shape[1:]), filler, table.dtype)
+    return np.concatenate((table, more)) if len(more) else table
+
+
+def tally_of(ledger: Ledger, memory: dict[str, Any]) -> Tally:
+    """The tally of a ledger, kept between two looks at it."""
+    tally = memory.get("tally")
+    if tally is None or tally.ledger is not ledger:
+        tally = memory["tally"] = Tally(ledger)
+    tally.update()
+    found: Tally = tally
+    return found
