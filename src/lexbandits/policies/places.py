@@ -69,15 +69,17 @@ class Waiting:
 def checked_places(pending: Iterable[Any], n_arms: int) -> set[Place]:
     """The places in flight, (arm, pass) pairs."""
     expected = "pending must be the places in flight, such as [(0, 12), (2, 12)]"
+    places = set()
     try:
-        pairs = [tuple(place) for place in pending]
+        for place in pending:
+            arm, number = place
+            if not (type(arm) is type(number) is int and 0 <= arm < n_arms and number >= 0):
+                arm, number = checked_arm(arm, n_arms), whole("a pass", number, least=0)
+            places.add((arm, number))
     except TypeError:
         raise TypeError(f"{expected}, got {pending!r}") from None
-    places = set()
-    for pair in pairs:
-        if len(pair) != 2:
-            raise ValueError(f"{expected}, got {pair!r}")
-        places.add((checked_arm(pair[0], n_arms), whole("a pass", pair[1], least=0)))
+    except ValueError as error:
+        raise ValueError(f"{expected}: {error}") from None
     return places
 
 
@@ -233,12 +235,15 @@ class PlacePolicy(Policy):
     def _open_places(self) -> Iterator[Place]:
         """Places to fill, as things stand, for ever."""
         number, answer = self.folded, self.recommendation if self.finished else -1
+        row_asked, members = (
+            direct(self.places.row_asked),
+            [np.flatnonzero(row).tolist() for row in self.state.who],
+        )
         while True:
             if answer >= 0:
                 yield answer, number
             else:
-                row = self.places.row_asked(self.state, number)
-                for arm in np.flatnonzero(self.state.who[row]).tolist():
+                for arm in members[row_asked(self.state, number)]:
                     if not self._is_filled((arm, number)):
                         yield arm, number
             number += 1

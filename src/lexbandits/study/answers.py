@@ -188,12 +188,7 @@ def settling(fold: Fold) -> str | None:
 def status_of(fold: Fold, now: float, leases: dict[int, float]) -> Status:
     """Where the study stands at a time of the storage's clock."""
     ledger, policy = fold.ledger, fold.policy
-    held_back, behind = 0, set()
-    if ledger.open:
-        for number in ledger.told_from(policy.folded):
-            others = fold.waits_for(number)
-            held_back += bool(others)
-            behind.update(others)
+    told = ledger.told_from(policy.folded) if ledger.open else []
     void = fold.count_void()
     untils = (leases.get(number, until) for number, until in ledger.open.items())
     return Status(
@@ -203,7 +198,7 @@ def status_of(fold: Fold, now: float, leases: dict[int, float]) -> Status:
         candidates=tuple(ledger.arm_names[index] for index in policy.candidates),
         results=sum(ledger.measured) - void,
         open=len(ledger.open),
-        waiting=held_back,
+        waiting=sum(fold.waiting(told)),
         overdue=sum(until <= now for until in untils),
         late=ledger.counts[LATE] + void,
         failed=ledger.counts[FAILED],
@@ -211,7 +206,7 @@ def status_of(fold: Fold, now: float, leases: dict[int, float]) -> Status:
         void=void,
         handed_out=ledger.handed_out,
         budget=ledger.budget,
-        waiting_for=tuple(trial_id(fold, number) for number in sorted(behind)),
+        waiting_for=tuple(trial_id(fold, number) for number in fold.holding_back(told)),
         reason=ledger.paused or ("" if ledger.end is None else ledger.end["reason"]),
     )
 

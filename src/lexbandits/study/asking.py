@@ -87,9 +87,9 @@ def take_all(turn: Turn, results: Sequence[Told]) -> list[str]:
     spec = turn.ledger.spec
     checked = [(number_of(turn, trial), spec.checked(values)) for trial, values in results]
     outcomes = [_take(turn, number, values) for number, values in checked]
-    for i, (number, _) in enumerate(checked):
-        if outcomes[i] == "recorded":
-            outcomes[i] = _worth(turn.fold, number)
+    new = [i for i, outcome in enumerate(outcomes) if outcome == "recorded"]
+    for i, worth in zip(new, _worth(turn.fold, [checked[i][0] for i in new]), strict=True):
+        outcomes[i] = worth
     turn.settle()
     return outcomes
 
@@ -130,11 +130,14 @@ def _take(turn: Turn, number: int, values: dict[str, float | None]) -> str:
     raise ConflictError(f"trial {trial_id(turn.fold, number)} was told {before!r} before, got {values!r}")
 
 
-def _worth(fold: Fold, number: int) -> str:
-    policy = fold.policy
-    if fold.ledger.place[number] < policy.folded and fold.is_void(fold.ledger.place[number]):
-        return "late"  # the rules changed while it was measured
-    return "waiting" if fold.waits_for(number) else "counted"
+def _worth(fold: Fold, numbers: Sequence[int]) -> list[str]:
+    """What results that were just recorded are worth."""
+    folded, place = fold.policy.folded, fold.ledger.place
+    worth = ["waiting" if waits else "counted" for waits in fold.waiting(numbers)]
+    for i, number in enumerate(numbers):
+        if place[number] < folded and fold.is_void(place[number]):
+            worth[i] = "late"  # the rules changed while it was measured
+    return worth
 
 
 def _check_exact(turn: Turn, number: int, values: dict[str, float | None]) -> None:
@@ -154,7 +157,7 @@ def fail(turn: Turn, trial: Trial | str, reason: str) -> str:
     if state == OPEN:
         over, in_time = ledger.end is not None, turn.in_time(number)
         turn.resolve("failed" if in_time else "expired", number, {"reason": reason} if in_time else {})
-        outcome = "late" if not in_time else "after the end" if over else _worth(turn.fold, number)
+        outcome = "late" if not in_time else "after the end" if over else _worth(turn.fold, [number])[0]
         turn.settle()
         return outcome
     if state == FAILED:

@@ -1,6 +1,9 @@
 """The record and the policy that follows from it: what to ask next, and what is known so far."""
 
+import sys
+from bisect import bisect_left
 from collections.abc import Iterable, Sequence
+from itertools import accumulate
 from typing import Any, Protocol
 
 import numpy as np
@@ -184,8 +187,17 @@ class Fold:
             return 0
         return int((self.void(self.ledger.column("place")) & (self.ledger.column("state") == TOLD)).sum())
 
-    def waits_for(self, number: int) -> list[int]:
-        """The earlier trials, still open, behind which the result of this one waits."""
-        ledger = self.ledger
-        place = ledger.place[number]
-        return [other for other in ledger.open if other < number and ledger.place[other] <= place]
+    def waiting(self, numbers: Sequence[int]) -> list[bool]:
+        """Whether these results wait: an earlier trial, of their pass or one before, is still open."""
+        if not self.ledger.open:
+            return [False] * len(numbers)
+        others, place = sorted(self.ledger.open), self.ledger.place
+        lowest = list(accumulate((place[other] for other in others), min, initial=sys.maxsize))
+        return [lowest[bisect_left(others, number)] <= place[number] for number in numbers]
+
+    def holding_back(self, numbers: Sequence[int]) -> list[int]:
+        """The open trials behind which any of these waits; numbers ascending."""
+        place = self.ledger.place
+        highest = list(accumulate((place[number] for number in reversed(numbers)), max, initial=-1))
+        later = ((other, len(numbers) - bisect_left(numbers, other)) for other in sorted(self.ledger.open))
+        return [other for other, count in later if highest[count] >= place[other]]

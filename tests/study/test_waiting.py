@@ -1,0 +1,28 @@
+"""Which results wait behind which open trials, against the definition."""
+
+import pytest
+from lives import in_memory, script_of
+
+from lexbandits.study.ledger import TOLD
+
+
+def waits_for(ledger, number):
+    return [o for o in ledger.open if o < number and ledger.place[o] <= ledger.place[number]]
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_who_waits_for_whom(seed):
+    study = in_memory().play([a for a in script_of(seed, 200) if a[0] not in ("end", "budget", "pause")])
+    fold = study._journal.fold()
+    ledger = fold.ledger
+    told = [
+        n for n in range(len(ledger)) if ledger.state[n] == TOLD and ledger.place[n] >= fold.policy.folded
+    ]
+    assert ledger.told_from(fold.policy.folded) == told
+    expected = {number: waits_for(ledger, number) for number in told}
+    assert fold.waiting(told) == [bool(others) for others in expected.values()]
+    behind = sorted({other for others in expected.values() for other in others})
+    assert fold.holding_back(told) == behind
+    if ledger.open:
+        assert study.status.waiting == sum(map(bool, expected.values()))
+        assert [int(each.split("-")[0]) for each in study.status.waiting_for] == behind
