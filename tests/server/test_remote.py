@@ -52,6 +52,21 @@ def test_run_over_http(service, executor):
     contract.test_run(service.link, executor)
 
 
+def test_more_than_one_request_takes(service):
+    study = create(
+        service.link, name="many", objectives=[lb.Objective("correct", tolerance=1e-6, noise="bernoulli")]
+    )
+    trials = study.ask_many(2300, request="mine")
+    assert [trial.number for trial in trials] == list(range(2300))
+    assert study.ask_many(2300, request="mine") == trials
+    outcomes = study.tell_many([(trial, {"correct": 1}) for trial in trials])
+    assert outcomes == ["counted"] * 2300
+    study.close()
+    study.set_budget(3000)
+    assert len(study.ask_many(1500)) == 700
+    assert study.ask_many(1500) == []
+
+
 def test_the_same_answer_as_on_a_file(service, tmp_path):
     there, here = create(service.link), create(f"{tmp_path}/study.db")
     assert go_on(there) == go_on(here)

@@ -14,7 +14,6 @@ from urllib.parse import quote, urldefrag, urlencode, urlsplit
 
 import pandas as pd
 
-from lexbandits.checks import whole
 from lexbandits.study import errors
 from lexbandits.study.answers import Answer, Status
 from lexbandits.study.asking import Told
@@ -23,11 +22,12 @@ from lexbandits.study.events import Event
 from lexbandits.study.fold import Fold, PlacePolicy
 from lexbandits.study.objective import Objective
 from lexbandits.study.spec import Spec, seconds
-from lexbandits.study.study import Study, open_study
+from lexbandits.study.study import Study, _count, open_study
 from lexbandits.study.trial import TRIAL_COLUMNS, Trial
 from lexbandits.study.verification import Verification, replay
 
 PATIENCE = 60.0  # seconds to try again while the service is away or its storage is busy
+AT_ONCE = 1000  # results or trials of one request
 AGAIN = (502, 503, 504)
 
 
@@ -63,6 +63,12 @@ class Service:
             self._pid = os.getpid()
             weakref.finalize(self, _close, self._client, self._pid)
         return self._client
+
+    def close(self) -> None:
+        """Give back the connections."""
+        if self._pid == os.getpid():
+            self._client.close()
+            self._pid = 0
 
     def call(
         self,
@@ -159,7 +165,7 @@ class RemoteStudy(Study):
     """A study that a service keeps: all that workers need, and the changes that its token allows."""
 
     def __init__(self, service: Service, name: str) -> None:
-        self._service, self._name = service, name
+        self._service, self._name, self._read_only = service, name, False
         self._path = f"/{quote(name, safe='')}"
         self._journal: Any = _Elsewhere()
         self._question = Spec.from_json(self._get("/spec"))
@@ -174,6 +180,10 @@ class RemoteStudy(Study):
     def storage(self) -> str:
         """The address of the service, without a token."""
         return self._service.shown
+
+    def close(self) -> None:
+        """Give back the connections; a later call opens others."""
+        self._service.close()
 
     def _get(self, path: str = "", **query: Any) -> Any:
         return self._service.call("GET", self._path + path, **query)
@@ -215,7 +225,9 @@ class RemoteStudy(Study):
     def _told_and_asked(
         self, results: Sequence[Told], n: int, lease: Any, worker: str | None, request: str | None
     ) -> tuple[list[str], list[Trial], StudyError | None]:
-        n = whole("n", n, least=0)
+        n = _count("n", n)
+        if len(results) > AT_ONCE or n > AT_ONCE:
+            return self._in_portions(results, n, lease, worker, request)
         words = {"worker": worker, "lease": None if lease is None else seconds("lease", lease)}
         key = request or secrets.token_urlsafe(16)  # a repeated call must not be given other trials
         try:
@@ -231,13 +243,31 @@ class RemoteStudy(Study):
         reason = None if trials else kind(answer.get("reason") or "nothing to measure")
         return answer.get("outcomes", []), trials, reason
 
+    def _in_portions(
+        self, results: Sequence[Told], n: int, lease: Any, worker: str | None, request: str | None
+    ) -> tuple[list[str], list[Trial], StudyError | None]:
+        """As many at once as the service takes: all or none of each portion."""
+        outcomes: list[str] = []
+        for start in range(0, len(results), AT_ONCE):
+            outcomes += self._told_and_asked(results[start : start + AT_ONCE], 0, lease, worker, None)[0]
+        trials: list[Trial] = []
+        reason: StudyError | None = None
+        while len(trials) < n and reason is None:
+            key = None if request is None else f"{request}/{len(trials)}"
+            size = min(AT_ONCE, n - len(trials))
+            _, new, reason = self._told_and_asked([], size, lease, worker, key)
+            trials += new
+            if len(new) < size:
+                break
+        return outcomes, trials, None if trials else reason
+
     def tell(self, trial: Trial | str, values: Mapping[str, Any]) -> str:
         """Report a trial's values by objective."""
         body = {"values": self._question.checked(values)}
         return str(self._do("PUT", f"/trials/{_id(trial)}/result", body)["outcome"])
 
     def tell_many(self, results: Any) -> list[str]:
-        """Report many results at once: all or none."""
+        """Report many results at once: all or none of each thousand."""
         return self.tell_ask(results, 0)[0]
 
     record = tell

@@ -47,6 +47,7 @@ class Study:
     def __init__(
         self, storage: Storage, row: StudyRow, read_only: bool = False, journal: type[Journal] = Journal
     ) -> None:
+        self._read_only = read_only
         self._journal = journal(storage, row, read_only)
         self._lease = self._journal.fold().ledger.spec.lease
 
@@ -113,7 +114,7 @@ class Study:
 
     def choose(self, *, lease: Any = None, worker: str | None = None, request: str | None = None) -> Trial:
         """For who serves traffic: a trial while measuring, else the winner or best guess, never told."""
-        nothing = self._journal.read_only and self.status.state != "measuring"
+        nothing = self._read_only and self.status.state != "measuring"
         trials, _ = ([], None) if nothing else self._asked(1, lease, worker, request)
         return trials[0] if trials else Trial(None, None, self.answer.arm, None, None)
 
