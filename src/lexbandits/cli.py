@@ -12,7 +12,9 @@ from lexbandits.commands.terminal import print_table
 if TYPE_CHECKING:
     from lexbandits.world.instance import Instance
 
-app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
+app = typer.Typer(
+    cls=terminal.Commands, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False
+)
 
 app.add_typer(insight.app, name="study")  # all of `study`, and what `insight` adds to it
 app.add_typer(service.token, name="token")

@@ -394,3 +394,11 @@ def test_on_postgres(folder, postgres):
     shown = process("study", "ask", "nothing", env=environment).stderr
     assert "sesame" not in shown
     assert "no study 'nothing'" in shown
+
+
+@pytest.mark.parametrize("words", [["study", "ask", "x", "--bogus"], ["study", "ask"], ["study", "sing"]])
+def test_a_mistake_in_the_words_is_a_document_too(words):
+    result = CliRunner().invoke(app, [*words, "--json"])
+    assert result.exit_code == 2
+    assert json.loads(result.stdout)["error"] == "UsageError"
+    assert CliRunner().invoke(app, words).stdout == ""

@@ -9,6 +9,7 @@ from functools import wraps
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from lexbandits.study.errors import (
     ConflictError,
@@ -51,6 +52,20 @@ def plain_errors(as_json: bool = False) -> Iterator[None]:
             print_json({"error": type(error).__name__, "message": str(error)})
         code = next((code for kind, code in EXIT_CODES.items() if isinstance(error, kind)), USAGE)
         raise typer.Exit(code) from error
+
+
+class Commands(TyperGroup):
+    """All commands: with --json a mistake in the words of one is a document too."""
+
+    def invoke(self, context: Any) -> Any:
+        """Find the command and run it."""
+        words = list(context.args)
+        try:
+            return super().invoke(context)
+        except Exception as error:
+            if "--json" in words and hasattr(error, "format_message"):  # what the parser of options raises
+                print_json({"error": "UsageError", "message": error.format_message()})
+            raise
 
 
 def command(
