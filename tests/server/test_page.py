@@ -186,6 +186,51 @@ def test_open_trials_can_be_entered_given_back_and_declared_missing(client, visi
 # --- deciding
 
 
+def test_a_study_is_made_by_a_form(client, visit):
+    page = visit(tolerate=["422"])
+    press(page, "New study")
+    page.fill("#f-name", "which lamp?")
+    page.fill("#f-arms", "old\n\n  new \n")
+    press(page, "Next: what matters")
+    page.fill("#f-name", "broken")
+    page.select_option("#f-direction", "minimize")
+    page.fill("#f-limit", "0.1")
+    page.select_option("#f-noise", "bernoulli")
+    press(page, "One more objective")
+    page.wait_for_selector("text=So far: broken")
+    page.fill("#f-name", "light")
+    page.fill("#f-unit", "lm")
+    page.select_option("#f-noise", "bounded")
+    page.fill("#f-low", "0")
+    press(page, "Create the study")
+    assert "needs both" in page.inner_text("dialog [role=alert]")
+    page.fill("#f-high", "2000")
+    press(page, "Create the study")
+    page.locator("dialog [role=alert]", has_text="tolerance").wait_for()
+    press(page, "Cancel")
+    assert client.get("/api/studies").json()["studies"] == []
+    press(page, "New study")
+    page.fill("#f-name", "which lamp?")
+    page.fill("#f-arms", "old\nnew")
+    press(page, "Next: what matters")
+    page.fill("#f-name", "broken")
+    page.select_option("#f-direction", "minimize")
+    page.fill("#f-limit", "0.1")
+    page.fill("#f-tolerance", "0.05")
+    page.select_option("#f-noise", "bernoulli")
+    press(page, "One more objective")
+    page.fill("#f-name", "light")
+    page.fill("#f-unit", "lm")
+    page.fill("#f-tolerance", "40")
+    press(page, "Create the study")
+    page.wait_for_selector("h1 >> text=which lamp?")
+    spec = client.get("/api/studies/which%20lamp%3F/spec").json()
+    assert [arm if isinstance(arm, str) else arm["name"] for arm in spec["arms"]] == ["old", "new"]
+    broken, light = spec["objectives"]
+    assert (broken["at_most"], broken["resolution"], broken["noise"]) == (0.1, 0.05, "bernoulli")
+    assert (light["tolerance"], light["unit"], light["direction"]) == (40, "lm", "maximize")
+
+
 def test_an_arm_is_withdrawn_with_a_reason_and_comes_back(client, visit):
     measured(client)
     page = visit("models")

@@ -45,7 +45,7 @@ function field({ name, label, value = "", hint, long, required, choices, mode })
 }
 
 /** Show a form. `buttons`: text, look, and what to do with its values; an error stays in the dialog. */
-function openForm({ title, text, fields = [], buttons }) {
+export function openForm({ title, text, fields = [], buttons }) {
   const alert = h("p", { class: "alert", role: "alert" });
   const form = h(
     "form",

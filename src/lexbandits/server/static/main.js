@@ -12,6 +12,7 @@ import {
   takeToken,
 } from "./api.js";
 import { actionsFor, closeDialog } from "./actions.js";
+import { createStudy } from "./create.js";
 import { b, h, show } from "./dom.js";
 import { listView } from "./list.js";
 import { warning } from "./marks.js";
@@ -401,6 +402,7 @@ const here = {
     state.filter = filter;
     draw();
   },
+  create: () => createStudy(news),
   "more-studies": () => {
     state.pages += 1;
     refresh();
