@@ -547,6 +547,9 @@ def test_a_refused_token_is_asked_for_again(service, client, visit):
 def test_it_polls_with_its_etag_one_request_at_a_time(client, visit):
     measured(client)
     page = visit("models")
+    page.wait_for_selector(
+        ".phase", state="attached"
+    )  # what was settled when is asked for once, beside the polls
     under_way, most = set(), [0]
 
     def begins(request):
