@@ -1,5 +1,6 @@
 """Every endpoint does what it says, with its code."""
 
+import json
 import time
 
 from asked import MODELS, QUESTION, ask, make, refused
@@ -269,9 +270,26 @@ def test_health_description_and_page_need_no_token(service):
         assert "script-src 'self'" in page.headers["content-security-policy"]
 
 
+def test_export_and_verification(client, service):
+    make(client)
+    study = lb.open_study("models", service.link)
+    go_on(study, 20)
+    here = lb.open_study("models", service.storage, read_only=True)
+    table = client.get(f"{MODELS}/export")
+    assert table.headers["content-type"] == "text/csv; charset=utf-8"
+    assert table.headers["content-disposition"] == 'attachment; filename="study.csv"'
+    assert table.text == here.trials().to_csv(index=False)
+    lines = client.get(f"{MODELS}/export", params={"format": "jsonl"}).text.splitlines()
+    assert [json.loads(line) for line in lines] == [event._asdict() for event in here.events()]
+    refused(client.get(f"{MODELS}/export", params={"format": "xlsx"}), 422)
+    found, known = client.get(f"{MODELS}/verification").json(), here.verify()
+    assert found == {"ok": True, "events": 41, "trials": 20, "problems": [], "sha256": known.sha256}
+
+
 def test_explanation_forecast_figures_and_report(client, service):
     make(client)
     refused(client.get(f"{MODELS}/forecast"), 409)  # nothing is measured
+    assert client.get(f"{MODELS}/course").json() == {"phases": []}
     refused(client.get(f"{MODELS}/figures/nothing"), 422)
     study = lb.open_study("models", service.link)
     go_on(study, 60)

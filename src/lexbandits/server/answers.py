@@ -77,7 +77,7 @@ class Measured(BaseModel):
 
 
 class ArmOut(BaseModel):
-    """One arm. `left`: on which objective, after how many results, against whom; `withdrawn`: why."""
+    """One arm. `left`: on which objective, after how many results, when, against whom; `withdrawn`: why."""
 
     name: str
     words: dict[str, Any]
@@ -251,6 +251,31 @@ class Results(BaseModel):
     """One row per arm and objective."""
 
     results: list[ResultRow]
+
+
+class Phase(BaseModel):
+    """An objective was being settled from so many results of the study on, since `at`, to so many."""
+
+    objective: str
+    since: int
+    until: int
+    at: str | None
+
+
+class Course(BaseModel):
+    """What was being settled when."""
+
+    phases: list[Phase]
+
+
+class Verified(BaseModel):
+    """What a replay of the journal from nothing found; `sha256` is that of all events."""
+
+    ok: bool
+    events: int
+    trials: int
+    problems: list[str]
+    sha256: str
 
 
 class Health(BaseModel):

@@ -1,16 +1,23 @@
-"""What a study means: explanation, forecast, figures, report. Slow, so each is made once per state."""
+"""What a study means: forecast, course, report and so on. Slow, so each is made once per state."""
 
 import math
 from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Annotated, Any, Literal
 
 from fastapi import Query, Request, Response
-from fastapi.responses import JSONResponse
+from fastapi.responses import FileResponse, JSONResponse
+from starlette.background import BackgroundTask
 
+from lexbandits.server import answers
 from lexbandits.server.answers import problems
 from lexbandits.server.api import rooms_of, router
 from lexbandits.server.bodies import StudyName
 from lexbandits.server.rooms import Room
+from lexbandits.server.summary import when
+from lexbandits.server.tally import Tally
 from lexbandits.study.errors import ConflictError
 from lexbandits.study.study import Study
 
@@ -19,6 +26,7 @@ think = router("read")
 Figure = Literal["intervals", "race", "evidence", "forecast", "pulls", "workers"]
 Runs = Annotated[int, Query(ge=10, le=200)]
 Format = Annotated[Literal["html", "md"], Query()]
+Exported = Annotated[Literal["csv", "jsonl"], Query()]
 
 REPORT = {  # a page of its own: styles, no scripts
     "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; img-src data:; sandbox",
@@ -65,6 +73,58 @@ def forecast(request: Request, study: StudyName, runs: Runs = 100) -> Response:
         return finite(reader.forecast(runs=runs).as_json())
 
     return JSONResponse(_made(rooms_of(request)[study], f"forecast {runs}", played))
+
+
+@think.get("/{study}/course", responses={200: {"model": answers.Course}, **problems(404, 409)})
+def course(request: Request, study: StudyName) -> Response:
+    """Which objective was being settled when."""
+    from lexbandits.insight.svg import phases
+    from lexbandits.insight.view import View
+
+    def followed(reader: Study) -> Any:
+        view = View.of(reader)
+        tally = Tally(view.fold.ledger)
+        return [
+            {
+                "objective": view.objectives[view.columns[position]].name,
+                "since": first,
+                "until": end,
+                "at": when(tally.reached(first + 1)),
+            }
+            for position, first, end in phases(view)
+        ]
+
+    return JSONResponse({"phases": _made(rooms_of(request)[study], "course", followed)})
+
+
+@think.get("/{study}/verification", responses={200: {"model": answers.Verified}, **problems(404)})
+def verification(request: Request, study: StudyName) -> Response:
+    """Replay the journal from nothing and compare it with what was recorded."""
+
+    def verified(reader: Study) -> Any:
+        found = reader.verify()
+        return {**asdict(found), "ok": found.ok, "problems": list(found.problems)}
+
+    return JSONResponse(_made(rooms_of(request)[study], "verification", verified))
+
+
+@think.get(
+    "/{study}/export",
+    responses={200: {"content": {"text/csv": {}, "application/jsonl": {}}}, **problems(404)},
+    response_class=Response,
+)
+def export(request: Request, study: StudyName, format: Exported = "csv") -> Response:
+    """All trials as CSV, or all events as lines of JSON."""
+    folder = TemporaryDirectory()
+    try:
+        with rooms_of(request)[study].thinking() as (reader, _):
+            path = reader.export(Path(folder.name) / f"study.{format}")
+    except BaseException:
+        folder.cleanup()
+        raise
+    media = {"csv": "text/csv", "jsonl": "application/jsonl"}[format]
+    headers = {"Content-Disposition": f'attachment; filename="study.{format}"'}
+    return FileResponse(path, headers=headers, media_type=media, background=BackgroundTask(folder.cleanup))
 
 
 @think.get("/{study}/figures/{name}", responses={200: {"model": dict[str, Any]}, **problems(404, 409)})

@@ -236,22 +236,28 @@ def _arms(fold: Fold, answer: Answer, tally: Tally) -> list[dict[str, Any]]:
                 "results": ledger.measured[index],
                 **{word: int(tally.by_arm[index, state]) for word, state in COUNTED.items()},
                 "objectives": measured,
-                "left": _left(fold, gone[index], differences) if where == "left" else None,
+                "left": _left(fold, gone[index], differences, tally) if where == "left" else None,
                 "withdrawn": why,
             }
         )
     return rows
 
 
-def _left(fold: Fold, elimination: Any, differences: Any) -> dict[str, Any]:
-    """After how many results, on what and against whom an arm left, and how far it is behind (arm − rival).
+def _left(fold: Fold, elimination: Any, differences: Any, tally: Tally) -> dict[str, Any]:
+    """When, on what and against whom an arm left, and how far it is behind (arm − rival).
 
     Without a rival it missed the objective's target.
     """
     ledger = fold.ledger
     column, rival = elimination.objective, elimination.rival
     objective = ledger.spec.objectives[column]
-    words = {"objective": objective.name, "results": int(elimination.round), "rival": None}
+    results = int(elimination.round)
+    words = {
+        "objective": objective.name,
+        "results": results,
+        "at": when(tally.reached(results)),
+        "rival": None,
+    }
     if rival >= 0:
         low, high = sorted((objective.sign * differences[elimination.arm, rival, column]).tolist())
         words |= {"rival": ledger.arm_names[rival], "low": plain(low), "high": plain(high)}

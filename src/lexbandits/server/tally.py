@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from lexbandits.study.ledger import COLUMNS, EXPIRED, OPEN, STATES, Ledger
+from lexbandits.study.ledger import COLUMNS, EXPIRED, IMPORTED, OPEN, STATES, TOLD, Ledger
 
 Array = np.ndarray[Any, Any]
 
@@ -18,6 +18,7 @@ class Tally:
         self.by_arm = np.zeros((0, len(STATES)), np.int64)
         self.resolved = np.zeros(0, np.int64)  # by worker
         self.heard = np.zeros(0)  # by worker: when it last asked or told
+        self._reached: dict[int, float] = {}
         self._seen = 0
         self._moving = self._states = np.zeros(0, np.int64)  # trials that may change, and what they were
 
@@ -41,6 +42,17 @@ class Tally:
         np.fmax.at(self.heard, workers[known], column["asked"][numbers[known]])
         np.fmax.at(self.heard, workers[told], column["resolved"][numbers[told]])
         self._moving, self._states, self._seen = numbers[moving], states[moving], len(ledger)
+
+    def reached(self, results: int) -> float:
+        """When so many results had come, or the last of all, by the storage's clock; nan without any."""
+        if results not in self._reached:
+            ledger = self.ledger
+            fills = np.array(ledger.fills, np.int64)
+            measured = fills[np.isin(ledger.column("state")[fills], (TOLD, IMPORTED))]
+            if len(measured) < max(results, 1):
+                return ledger.resolved[int(measured[-1])] if len(measured) else math.nan
+            self._reached[results] = ledger.resolved[int(measured[results - 1])]
+        return self._reached[results]
 
 
 _NEEDED = ("arm", "state", "worker", "asked", "resolved")

@@ -45,7 +45,7 @@ function field({ name, label, value = "", hint, long, required, choices, mode })
 }
 
 /** Show a form. `buttons`: text, look, and what to do with its values; an error stays in the dialog. */
-function openForm({ title, text, fields = [], buttons }) {
+export function openForm({ title, text, fields = [], buttons }) {
   const alert = h("p", { class: "alert", role: "alert" });
   const form = h(
     "form",
@@ -130,6 +130,11 @@ export function actionsFor(state, news, refresh) {
 
   const setState = (to, reason, words) =>
     request("POST", path("state"), { state: to, reason }).then(() => said(words));
+
+  const saved = (format) =>
+    download(`${path("export")}?format=${format}`, `${state.model.name}.${format}`).catch((error) =>
+      news(error.message),
+    );
 
   return {
     pause: () =>
@@ -249,6 +254,41 @@ export function actionsFor(state, news, refresh) {
           },
         ],
       }),
+    reorder: () =>
+      openForm({
+        title: "Change the order",
+        text: "Which objective comes first may change after looking, at the same confidence. It is on record.",
+        fields: state.model.objectives.map(({ name }, i) => ({
+          name: `o${i}`,
+          label: `Priority ${i + 1}`,
+          value: name,
+          choices: state.model.objectives.map((each) => [each.name, each.name]),
+        })),
+        buttons: [
+          {
+            text: "Change",
+            look: "pri",
+            run: async (values) => {
+              const objectives = state.model.objectives.map((_, i) => values[`o${i}`]);
+              const twice = objectives.find((name, i) => objectives.indexOf(name) < i);
+              if (twice !== undefined) throw new Problem(422, `${twice} is there twice.`);
+              await request("PUT", path("order"), { objectives });
+              said("Order changed.");
+            },
+          },
+        ],
+      }),
+    "export-trials": () => saved("csv"),
+    "export-events": () => saved("jsonl"),
+    verify: async () => {
+      news("Checking the record.");
+      try {
+        const found = await request("GET", path("verification"));
+        openForm({ title: found.ok ? "The record holds." : "The record does not hold.", text: checked(found), buttons: [] });
+      } catch (error) {
+        news(error.message);
+      }
+    },
     arm: ({ arm }) => armDialog(state, arm, path, said),
     report: () => download(path("report"), `${state.model.name}.html`).catch((error) => news(error.message)),
     measure: () => askForTrial(state, path, news, refresh),
@@ -267,6 +307,17 @@ export function actionsFor(state, news, refresh) {
     close: closeDialog,
   };
 }
+
+const checked = ({ events, trials, problems, sha256 }) => [
+  h("p", null, `${events} events and ${trials} trials were replayed from nothing.`),
+  problems.length > 0 &&
+    h(
+      "ul",
+      null,
+      problems.slice(0, 20).map((problem) => h("li", null, problem)),
+    ),
+  h("p", null, "SHA-256 of the events, as in the report: ", h("code", { class: "mono" }, sha256)),
+];
 
 function armDialog(state, name, path, said) {
   const arm = state.model.arms.find((each) => each.name === name);

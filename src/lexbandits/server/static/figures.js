@@ -73,10 +73,10 @@ function figure(name, heads, rows, axis, draw, under, words) {
   );
 }
 
-const ticks = (axis, text) =>
+const ticks = (axis, text, kept = null) =>
   axis.ticks.map((value, i) => [
     s("line", { class: "ax", x1: axis.x(value), x2: axis.x(value), y1: 0, y2: 4 }),
-    s("text", { class: i % 2 ? "nr" : null, x: axis.x(value), y: 16, "text-anchor": "middle" }, text(value)),
+    s("text", { class: i % 2 && value !== kept ? "nr" : null, x: axis.x(value), y: 16, "text-anchor": "middle" }, text(value)),
   ]);
 
 const upright = (axis, value, look) =>
@@ -246,7 +246,7 @@ function decidingByDifferences(model, objective) {
 
 // --- who left when
 
-export function race(model, forecast) {
+export function race(model, forecast, phases) {
   if (model.results === 0) return null;
   const end = forecast && !model.finished ? forecast.results : null;
   const last = model.results + (end ? Math.min(end.high, 20 * model.results) : 0);
@@ -283,9 +283,17 @@ export function race(model, forecast) {
         : `${arm.name}: still in after ${count(model.results)} results`,
     };
   });
+  const spans = phases.map((phase, i) => ({
+    ...phase,
+    index: model.objectives.findIndex(({ name }) => name === phase.objective),
+    until: i === phases.length - 1 ? model.results : phase.until,
+  }));
   const draw = ({ stop, gone, look }) => {
     const y = ROW / 2;
     return [
+      spans.map(({ since, until }, i) =>
+        band(axis, [since, until], 0, ROW, i % 2 ? "phase odd" : "phase"),
+      ),
       end && band(axis, [model.results + end.low, model.results + end.high], 0, ROW, "band pale"),
       end && upright(axis, model.results + end.median, "limit"),
       upright(axis, model.results, "zero"),
@@ -318,19 +326,40 @@ export function race(model, forecast) {
     hint,
     figure(
       "d3",
-      h(
-        "div",
-        { class: "ends" },
-        h("span", null, h("span", { class: "unseen" }, "Results")),
-        end && h("span", null, "likely end"),
-      ),
+      phaseNames(spans, axis, end && model.results + end.median),
       rows,
       axis,
       draw,
-      ticks(axis, (value) =>
-        value === model.results ? `${count(value)}${model.finished ? "" : " now"}` : count(value),
+      ticks(
+        axis,
+        (value) => (value === model.results ? `${count(value)}${model.finished ? "" : " now"}` : count(value)),
+        model.results,
       ),
       "When it left",
     ),
+  );
+}
+
+/** Above the lines: what was being settled, where there is room for its name. */
+function phaseNames(spans, axis, end) {
+  const room = ({ since, until }) => axis.share(until) - axis.share(since);
+  const told = spans.map(({ objective, since, until }) => `${objective} from ${count(since)} to ${count(until)}`);
+  const shown = spans.filter((span) => room(span) >= 18);
+  return s(
+    "svg",
+    {
+      class: "w names",
+      height: 18,
+      role: "img",
+      "aria-label": told.length ? `Being settled, in results: ${told.join(", ")}` : "Results",
+    },
+    shown.map(({ index, objective, since, until }) =>
+      s(
+        "svg",
+        { x: axis.x(since), width: `${room({ since, until }).toFixed(2)}%`, height: 18 },
+        s("text", { x: 2, y: 13 }, `${index + 1} ${objective}`),
+      ),
+    ),
+    end && s("text", { class: "now", x: axis.x(end), y: 13, "text-anchor": "middle" }, "likely end"),
   );
 }

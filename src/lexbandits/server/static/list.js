@@ -16,7 +16,12 @@ export function listView({ studies, next, role }, filter) {
   const group = (study) => (study.state === "measuring" ? 0 : study.certified ? 1 : 2);
   const shown = studies.filter(FILTERS[filter][1]).sort((a, z) => group(a) - group(z));
   return [
-    h("div", { class: "bar" }, h("h1", { class: "say", tabindex: -1 }, ...sentence(studies))),
+    h(
+      "div",
+      { class: "bar head" },
+      h("h1", { class: "say", tabindex: -1 }, ...sentence(studies)),
+      role === "admin" && h("div", { class: "acts" }, createButton()),
+    ),
     h(
       "div",
       { class: "filter", role: "group", "aria-label": "Show" },
@@ -46,6 +51,9 @@ export function listView({ studies, next, role }, filter) {
     ),
   ];
 }
+
+const createButton = () =>
+  h("button", { class: "btn pri", "data-do": "create", "aria-haspopup": "dialog" }, "New study");
 
 function sentence(studies) {
   const measuring = studies.filter(FILTERS.measuring[1]).length;
@@ -167,9 +175,10 @@ function nothing(role) {
       "p",
       { class: "sub" },
       role === "admin"
-        ? "Create one from Python, from the command line or through the API; it appears here at once."
+        ? "Create one here, from Python, from the command line or through the API; it appears here at once."
         : "When somebody creates one, it appears here at once.",
     ),
+    role === "admin" && h("p", null, createButton()),
     h("pre", null, "lexbandits study create question.toml"),
   );
 }

@@ -12,6 +12,7 @@ import {
   takeToken,
 } from "./api.js";
 import { actionsFor, closeDialog } from "./actions.js";
+import { createStudy } from "./create.js";
 import { b, h, show } from "./dom.js";
 import { listView } from "./list.js";
 import { warning } from "./marks.js";
@@ -37,6 +38,7 @@ const state = {
   trials: [],
   forecast: null,
   forecastAt: 0,
+  course: null,
   trouble: null,
   failures: 0,
   since: null,
@@ -76,6 +78,7 @@ function moved() {
     trials: [],
     forecast: null,
     forecastAt: 0,
+    course: null,
     trouble: null,
     failures: 0,
     news: null,
@@ -137,7 +140,9 @@ async function look(route) {
   if (!state.can) {
     const { paths } = await request("GET", "/openapi.json");
     const offered = (end) => Object.keys(paths).some((path) => path.endsWith(`}/${end}`));
-    state.can = { forecast: offered("forecast"), report: offered("report") };
+    state.can = Object.fromEntries(
+      ["forecast", "course", "report", "export", "verification"].map((end) => [end, offered(end)]),
+    );
   }
   if (!state.role) state.role = (await request("GET", "/api/studies?limit=1")).role;
   await (route.study == null ? lookAtAll(route) : lookAtStudy(route));
@@ -167,6 +172,7 @@ async function lookAtStudy(route) {
     Object.assign(state, { model: modelOf(found.content), tag: found.tag, trials });
   }
   lookAhead(route);
+  lookBack(route);
 }
 
 /** The forecast takes the service seconds: seldom, beside the polls, never again once there is none. */
@@ -187,6 +193,23 @@ async function lookAhead(route) {
   } catch (error) {
     if (error.status === 404) state.can.forecast = false;
     state.forecast = null;
+  }
+}
+
+/** What was being settled when: anew only when that has changed. */
+async function lookBack(route) {
+  const { can, model, course } = state;
+  if (!can.course || !model?.results) return;
+  const standing = [model.settling, ...model.arms.map(({ exit }) => exit?.after)].join();
+  if (course?.standing === standing) return;
+  state.course = { phases: course?.phases ?? [], standing };
+  try {
+    const { phases } = await request("GET", studyPath(route.study, "course"));
+    if (route !== state.route) return;
+    state.course = { phases, standing };
+    draw();
+  } catch (error) {
+    if (error.status === 404) state.can.course = false;
   }
 }
 
@@ -379,6 +402,7 @@ const here = {
     state.filter = filter;
     draw();
   },
+  create: () => createStudy(news),
   "more-studies": () => {
     state.pages += 1;
     refresh();

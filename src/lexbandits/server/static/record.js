@@ -70,7 +70,28 @@ function eventWords({ kind, arm, payload, by }) {
   }
 }
 
-export function latest(model) {
+/** Who left, and what was settled: nobody did that, so no event says it. */
+function turns(model, phases) {
+  const left = model.arms
+    .filter((arm) => arm.left?.at && arm.exit?.kind === "out")
+    .map((arm) => ({
+      key: `left ${arm.name}`,
+      at: arm.left.at,
+      words: [b(arm.name), ` left on ${arm.left.objective}: ${arm.exit.why}`],
+    }));
+  const rank = new Map(model.objectives.map(({ name }, i) => [name, i]));
+  const settled = phases.slice(1).flatMap(({ objective, at }, i) => {
+    const before = phases[i].objective;
+    return at && rank.get(before) < rank.get(objective)
+      ? [{ key: `settled ${before} ${at}`, at, words: [b(before), " settled; ", b(objective), " is next"] }]
+      : [];
+  });
+  return [...left, ...settled];
+}
+
+export function latest(model, phases) {
+  const events = model.events.map((event) => ({ key: event.seq, at: event.at, words: eventWords(event) }));
+  const lines = [...events, ...turns(model, phases)].sort((a, z) => Date.parse(z.at) - Date.parse(a.at));
   return panel(
     "latest",
     "Latest",
@@ -78,14 +99,14 @@ export function latest(model) {
     h(
       "ul",
       { class: "tl" },
-      model.events
+      lines
         .slice(0, 10)
-        .map((event) =>
+        .map(({ key, at, words }) =>
           h(
             "li",
-            { "data-key": event.seq },
-            h("time", { datetime: event.at }, clockTime(event.at)),
-            h("span", null, eventWords(event)),
+            { "data-key": key },
+            h("time", { datetime: at }, clockTime(at)),
+            h("span", null, words),
           ),
         ),
     ),

@@ -23,13 +23,14 @@ import {
   withUnit,
 } from "./words.js";
 
-export function studyView(model, { trials, forecast, role, can }) {
+export function studyView(model, { trials, forecast, course, role, can }) {
+  const phases = course?.phases ?? [];
   const quiet = [
     deciding(model),
     certificate(model),
-    race(model, forecast),
+    race(model, forecast, phases),
     forecastPanel(model, forecast),
-    latest(model),
+    latest(model, phases),
   ].filter(Boolean);
   return [
     h(
@@ -221,7 +222,11 @@ function buttons(model, role, can) {
     may.write && ["note", "Write a note"],
     may.admin && ["add-arm", "Add an arm"],
     may.admin && !over && ["amend", "Change a tolerance"],
+    may.admin && !over && model.objectives.length > 1 && ["reorder", "Change the order"],
     may.admin && model.state !== "budget spent" && ["budget", "Set the budget"],
+    can.export && ["export-trials", "Download the trials"],
+    can.export && ["export-events", "Download the record"],
+    can.verification && ["verify", "Check the record"],
     may.admin && !over && ["end", "End without a certificate"],
   ].filter(Boolean);
   return [

@@ -1,0 +1,113 @@
+// A new study: its name and arms, then its objectives one by one, the most important first.
+
+import { closeDialog, openForm, typed } from "./actions.js";
+import { Problem, request } from "./api.js";
+import { h } from "./dom.js";
+
+const KINDS = [
+  ["gaussian", "a number that varies, of no known bounds"],
+  ["bounded", "a number between two bounds"],
+  ["bernoulli", "yes or no, as 1 or 0"],
+  ["exact", "the same at every measurement"],
+];
+
+export function createStudy(news) {
+  openForm({
+    title: "New study",
+    text: "First the question: which of these?",
+    fields: [
+      { name: "name", label: "Name", required: true },
+      {
+        name: "arms",
+        label: "Arms, one a line",
+        long: true,
+        required: true,
+        hint: "Between equals the one listed first is the answer: begin with what is in use today.",
+      },
+    ],
+    buttons: [
+      {
+        text: "Next: what matters",
+        look: "pri",
+        run: async ({ name, arms }) => {
+          const listed = arms
+            .split("\n")
+            .map((arm) => arm.trim())
+            .filter(Boolean);
+          if (listed.length < 2) throw new Problem(422, "Two arms at least are needed.");
+          askObjective({ name, arms: listed, objectives: [] }, news);
+        },
+      },
+    ],
+  });
+}
+
+function askObjective(question, news) {
+  const place = question.objectives.length + 1;
+  const more = (values) => ({ ...question, objectives: [...question.objectives, objectiveOf(values)] });
+  openForm({
+    title: `${question.name}: objective ${place}`,
+    text: [
+      place > 1 && h("p", null, `So far: ${question.objectives.map(({ name }) => name).join(" › ")}`),
+      h("p", null, place === 1 ? "What matters most?" : "What matters next, among arms that tie before?"),
+    ],
+    fields: [
+      { name: "name", label: "Name", required: true },
+      {
+        name: "direction",
+        label: "Which is better",
+        choices: [
+          ["maximize", "higher"],
+          ["minimize", "lower"],
+        ],
+      },
+      { name: "unit", label: "Unit", hint: "Empty if it has none." },
+      {
+        name: "tolerance",
+        label: "Tolerance",
+        mode: "decimal",
+        hint: "A difference of so much does not matter. Beside a limit: how exactly to tell.",
+      },
+      {
+        name: "limit",
+        label: "Limit",
+        mode: "decimal",
+        hint: "Only if it must be met and more does not matter: at least, or at most if lower is better.",
+      },
+      { name: "noise", label: "One measurement is", choices: KINDS },
+      { name: "low", label: "Lower bound", mode: "decimal", hint: "Of a number between two bounds." },
+      { name: "high", label: "Upper bound", mode: "decimal" },
+    ],
+    buttons: [
+      { text: "One more objective", run: async (values) => askObjective(more(values), news) },
+      {
+        text: "Create the study",
+        look: "pri",
+        run: async (values) => {
+          const { name } = await request("POST", "/api/studies", more(values));
+          closeDialog();
+          news(`${name} created.`);
+          location.hash = `#/study/${encodeURIComponent(name)}`;
+        },
+      },
+    ],
+  });
+}
+
+/** In the words of the API, from what was typed. */
+function objectiveOf({ name, direction, unit, noise, ...typedValues }) {
+  const [tolerance, limit, low, high] = ["tolerance", "limit", "low", "high"].map((key) =>
+    typed(typedValues[key], key[0].toUpperCase() + key.slice(1)),
+  );
+  if (noise === "bounded" && (low === null || high === null))
+    throw new Problem(422, "A number between two bounds needs both of them.");
+  const slack = tolerance === null ? {} : { [limit === null ? "tolerance" : "resolution"]: tolerance };
+  return {
+    name,
+    direction,
+    unit,
+    noise: noise === "bounded" ? [noise, low, high] : noise,
+    ...slack,
+    ...(limit === null ? {} : { [direction === "minimize" ? "at_most" : "at_least"]: limit }),
+  };
+}
