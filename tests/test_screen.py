@@ -1,6 +1,7 @@
 """Is the fast path the same program? The screen against the plain loop, state by state, to the bit."""
 
 import textwrap
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -8,11 +9,19 @@ import pytest
 import lexbandits as lb
 from lexbandits.arrays import Vector
 from lexbandits.policies.policy import Policy
+from lexbandits.simulation.queue import in_one_piece, queue_for, screened_runs
 from lexbandits.simulation.replicate import replicate
-from lexbandits.simulation.screen import desk_for, screened_loop
+from lexbandits.simulation.screen import desk_for
 from lexbandits.simulation.trajectory import play, prepared
-from lexbandits.world.noise import stream, world
+from lexbandits.world.noise import stream, stream_words, words_of, world
 from tapes import outputs
+
+
+class Overlapping(NamedTuple):
+    both: Vector
+    tail: Vector
+    numbers: Vector
+    truths: Vector
 
 
 def bits(state):
@@ -29,11 +38,14 @@ def by_pulls(policy, instance, horizon, seed):
 
 
 def by_screen(policy, instance, horizon, seed, per_call=10**9):
-    run, rng, desk = prepared(policy, instance, seed, 0), stream(seed, 0), desk_for(*instance.means.shape)
-    loop, drawn, rounds = screened_loop(policy.rules), world(instance), 0
-    while rounds < horizon and not run.finished:
-        rounds += loop(run.state, drawn, rng, desk, min(per_call, horizon - rounds))
-    return run, rounds
+    run, rng, desk = prepared(policy, instance, seed, 0), stream(9, 9), desk_for(*instance.means.shape)
+    run.state, memory = in_one_piece(run.state)
+    queue = queue_for(memory, words_of(rng), stream_words(seed, [0]))
+    loop, drawn, row = screened_runs(policy.rules), world(instance), 0
+    while row == 0:
+        row = loop(run.state, drawn, rng, desk, queue, row, horizon, per_call)
+    assert memory.tobytes() == queue.after.tobytes()
+    return run, int(queue.rounds[0])
 
 
 def assert_same(policy, instance, horizon, seed, per_call=10**9):
@@ -117,7 +129,7 @@ def test_a_desk_serves_run_after_run():
 
 def test_a_policy_without_a_band_is_refused():
     with pytest.raises(ValueError, match="quiet_band"):
-        screened_loop(lb.UCB1.rules)
+        screened_runs(lb.UCB1.rules)
 
 
 def lonely_band(state, pulls: int, band: Vector) -> None:
@@ -179,3 +191,27 @@ def test_interpreted_mode_gives_the_same_numbers():
     )
     compiled, interpreted = outputs(script)
     assert compiled == interpreted != ""
+
+
+def test_a_state_in_one_piece_is_the_same_and_its_memory_is_all_of_it():
+    both = np.arange(6.0)
+    state = Overlapping(both, both[2:], np.asfortranarray(np.ones((2, 3), np.int32)), np.array([True, False]))
+    copy, memory = in_one_piece(state)
+    for old, new in zip(state, copy, strict=True):
+        assert (old.dtype, old.strides) == (new.dtype, new.strides)
+        assert np.array_equal(old, new)
+    before = memory.copy()
+    copy.both[3] = 7.0
+    assert copy.tail[1] == 7.0, "what was shared is shared"
+    assert both[3] == 3.0, "and the old arrays are left alone"
+    copy.truths[:] = True
+    memory[:] = before
+    assert bits(copy) == bits(state)
+
+
+def test_a_stream_goes_on_from_the_words_written():
+    rng = stream(0, 0)
+    words = words_of(rng)
+    for replication, start in zip((4, 5), stream_words(7, (4, 5)), strict=True):
+        words[:] = start
+        assert rng.standard_normal(100).tolist() == stream(7, replication).standard_normal(100).tolist()

@@ -7,8 +7,9 @@ import pytest
 
 import lexbandits as lb
 from cells import PAPER, cells, lexelim_in, same
-from lexbandits.policies.base import record, untried
+from lexbandits.policies.base import Rules, record, untried
 from lexbandits.policies.policy import Policy
+from lexbandits.simulation import replicate as replicate_module
 from lexbandits.simulation.informed import informed
 from lexbandits.simulation.replicate import SUMS, renewal, replicate
 from lexbandits.simulation.sums import Tally, count_batch, draw_sum
@@ -52,6 +53,18 @@ class Diary(lb.ThompsonSampling):
         assert self.pages == [replication]
 
 
+class ScreenedDiary(lb.LexElimIn):
+    """As the diary, and fast enough to be screened."""
+
+    def __init__(self, n_arms, n_objectives, **settings):
+        super().__init__(n_arms, n_objectives, **settings)
+        self.pages = []
+
+    def start_run(self, seed, replication):
+        self.pages.append(replication)
+        assert self.pages == [replication]
+
+
 class Stone(lb.UCB1):
     """Holds an array that cannot be written."""
 
@@ -89,6 +102,41 @@ def test_every_policy_can_be_run_again_with_a_scale_per_objective(name):
         alone = replicate(policy, instance, horizon=400, seed=0, first=replication, count=1)
         for together, apart in zip(runs.rows([replication]), alone, strict=True):
             assert together.tobytes() == apart.tobytes()
+
+
+def test_runs_on_a_screen_are_the_same_however_they_are_cut(monkeypatch):
+    policy, how = lexelim_in(), {"horizon": 2000, "seed": 3, "first": 5, "count": 6}
+    together = replicate(policy, PAPER, **how)
+    assert 0 < together.stopped.sum() < 6, "some end, some are cut at the horizon"
+    diary = replicate(ScreenedDiary(**policy.settings), PAPER, **how)
+    monkeypatch.setattr(replicate_module, "CALL", 97)  # rounds a call, in the middle of runs
+    in_parts = replicate(policy, PAPER, **how)
+    monkeypatch.setattr(replicate_module, "KEPT", 1)  # one run a block
+    apart = replicate(policy, PAPER, **how)
+    for other in (diary, in_parts, apart):
+        for one, another in zip(together, other, strict=True):
+            assert one.tobytes() == another.tobytes()
+
+
+class Uncompiled(lb.LexElimOut):
+    rules = Rules(*(getattr(rule, "py_func", rule) for rule in lb.LexElimOut.rules))
+
+
+def test_rules_that_are_not_compiled_are_screened_too():
+    told = {"delta": 0.3, "optimal_set_sizes": PAPER.optimal_set_sizes, "noise_sd": 0.05}
+    how = {"horizon": 1000, "seed": 1, "first": 0, "count": 2}
+    plain = replicate(Uncompiled(10, 3, **told), PAPER, **how)
+    compiled = replicate(lb.LexElimOut(10, 3, **told), PAPER, **how)
+    assert plain.stopped.all()
+    for one, another in zip(plain, compiled, strict=True):
+        assert one.tobytes() == another.tobytes()
+
+
+def test_runs_on_a_screen_can_be_cancelled_between_two_calls(monkeypatch):
+    monkeypatch.setattr(replicate_module, "CALL", 97)
+    asked = iter([False, False, True])
+    with pytest.raises(InterruptedError):
+        replicate(lexelim_in(), PAPER, horizon=2000, seed=3, first=0, count=6, cancelled=lambda: next(asked))
 
 
 # --- sums of pulls

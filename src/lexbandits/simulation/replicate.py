@@ -10,17 +10,21 @@ from numpy.typing import NDArray
 from lexbandits.arrays import Counts
 from lexbandits.jit import kernel
 from lexbandits.policies.policy import Policy
-from lexbandits.simulation.screen import desk_for, screened_loop
+from lexbandits.simulation.queue import in_one_piece, queue_for, screened_runs
+from lexbandits.simulation.screen import desk_for
 from lexbandits.simulation.sums import Tally, sum_loop
 from lexbandits.simulation.trajectory import CHUNK, check_match, play
 from lexbandits.world.instance import Instance
-from lexbandits.world.noise import stream, world
+from lexbandits.world.noise import stream, stream_words, words_of, world
 
 PER_PULL, SUMS = "per pull", "sums"  # what one draw of the noise stands for
+KEPT = 1 << 22  # bytes of what runs end with, held until they are read
 CALL = 1 << 22  # rounds per compiled call with a screen: Ctrl-C is answered within a tenth of a second
 
 
 Advance = Callable[[Policy, np.random.Generator, int, int, Tally], int]
+Ends = Iterator[tuple[Policy, int]]  # a policy at the end of each run, with the rounds made
+Engine = Callable[[Policy, Instance, int, int, "Runs", Callable[[], bool]], Ends]
 
 
 class Runs(NamedTuple):
@@ -66,22 +70,10 @@ def replicate(
 ) -> Runs:
     """Replications first .. first + count − 1; each ends when finished or after `horizon` pulls."""
     check_match(policy, instance)
-    advance, anew = engine(policy, instance), renewal(policy)
-    checkpoints = recording_rounds(policy, horizon)
-    runs = Runs.blank(np.arange(first, first + count), policy.n_arms, checkpoints.size)
-    # made one after the other they take a third of what each would take between two runs
-    streams = [stream(seed, replication) for replication in range(first, first + count)]
-    for row, rng in enumerate(streams):
-        run = anew()
-        run.start_run(seed, first + row)
-        tally = Tally(checkpoints, runs.pulls[row], runs.pulls_at[row])
-        rounds, finished = 0, run.finished
-        while rounds < horizon and not finished:
-            if cancelled():
-                raise InterruptedError("the sweep was cancelled")
-            rounds += advance(run, rng, rounds, horizon, tally)
-            finished = run.finished
-        runs.rounds[row], runs.stopped[row] = rounds, finished
+    runs = Runs.blank(np.arange(first, first + count), policy.n_arms, recording_rounds(policy, horizon).size)
+    ends = engine(policy, instance)(policy, instance, horizon, seed, runs, cancelled)
+    for row, (run, rounds) in enumerate(ends):
+        runs.rounds[row], runs.stopped[row] = rounds, rounds < horizon or run.finished
         runs.recommendation[row] = run.recommendation
         runs.active[row], runs.left[row] = run.state.arms.active, run.state.arms.left
     return runs
@@ -133,39 +125,92 @@ def _arrays(name: str, value: Any) -> Iterator[NDArray[Any]]:
         raise TypeError(f"{name} may change during a run")
 
 
+def is_renewable(policy: Policy) -> bool:
+    """Whether all runs begin with the same arrays, and nothing else may change in them."""
+    try:
+        for name, value in vars(policy).items():
+            list(_arrays(name, value))
+    except TypeError:
+        return False
+    return type(policy).start_run is Policy.start_run
+
+
 def noise_stream(policy: Policy, instance: Instance) -> str:
     """PER_PULL: the noise `simulate` draws. SUMS: that of many pulls as one number."""
     sums_do = policy.rules.batch is not None and policy.rules.observe_sum is not None
     return SUMS if sums_do and _gaussian(instance) else PER_PULL
 
 
-def engine(policy: Policy, instance: Instance) -> Advance:
-    """The fastest way to play on: (run, rng, rounds made, horizon, tally) -> rounds made now.
-
-    Working arrays belong to the engine: one for each thread.
-    """
+def engine(policy: Policy, instance: Instance) -> Engine:
+    """The fastest way to play: (policy, instance, horizon, seed, blank runs, cancelled) -> their ends."""
     if noise_stream(policy, instance) == SUMS:
         loop, drawn = sum_loop(policy.rules), world(instance)
-        return lambda run, rng, rounds, horizon, tally: loop(run.state, drawn, rng, rounds, horizon, tally)
+        return partial(_one_by_one, lambda run, *how: loop(run.state, drawn, *how))
     if policy.round_robin and policy.rules.quiet_band is not None and _gaussian(instance):
-        return _screened(policy, instance)
-    return partial(_by_pulls, instance)
+        return partial(_on_screen, screened_runs(policy.rules))
+    return partial(_one_by_one, partial(_by_pulls, instance))
+
+
+def _one_by_one(
+    advance: Advance,
+    policy: Policy,
+    instance: Instance,
+    horizon: int,
+    seed: int,
+    runs: Runs,
+    cancelled: Callable[[], bool],
+) -> Ends:
+    anew, checkpoints = renewal(policy), recording_rounds(policy, horizon)
+    replications = runs.replication.tolist()
+    # made one after the other they take a third of what each would take between two runs
+    streams = [stream(seed, replication) for replication in replications]
+    for row, rng in enumerate(streams):
+        run = anew()
+        run.start_run(seed, replications[row])
+        tally = Tally(checkpoints, runs.pulls[row], runs.pulls_at[row])
+        rounds = 0
+        while rounds < horizon and not run.finished:
+            check_not(cancelled)
+            rounds += advance(run, rng, rounds, horizon, tally)
+        yield run, rounds
+
+
+def _on_screen(
+    loop: Callable[..., int],
+    policy: Policy,
+    instance: Instance,
+    horizon: int,
+    seed: int,
+    runs: Runs,
+    cancelled: Callable[[], bool],
+) -> Ends:
+    drawn, desk, rng = world(instance), desk_for(policy.n_arms, policy.n_objectives), stream(seed, 0)
+    renewable, replications, row = is_renewable(policy), runs.replication.tolist(), 0
+    while row < len(replications):
+        run = policy.fresh()
+        run.start_run(seed, replications[row])
+        run.state, memory = in_one_piece(run.state)
+        some = max(1, KEPT // memory.nbytes) if renewable else 1
+        starts = stream_words(seed, replications[row : row + some])
+        queue, played = queue_for(memory, words_of(rng), starts), 0
+        while played < len(starts):
+            check_not(cancelled)
+            played = loop(run.state, drawn, rng, desk, queue, played, horizon, CALL)
+        for rounds, after in zip(queue.rounds.tolist(), queue.after, strict=True):
+            memory[:] = after
+            runs.pulls[row] = run.state.arms.pulls
+            yield run, rounds
+            row += 1
+
+
+def check_not(cancelled: Callable[[], bool]) -> None:
+    """Stop here if somebody has cancelled the sweep."""
+    if cancelled():
+        raise InterruptedError("the sweep was cancelled")
 
 
 def _gaussian(instance: Instance) -> bool:
     return isinstance(instance.noise, str) and instance.noise == "gaussian"
-
-
-def _screened(policy: Policy, instance: Instance) -> Advance:
-    loop, drawn = screened_loop(policy.rules), world(instance)
-    desk = desk_for(policy.n_arms, policy.n_objectives)
-
-    def advance(run: Policy, rng: np.random.Generator, rounds: int, horizon: int, tally: Tally) -> int:
-        made = loop(run.state, drawn, rng, desk, min(CALL, horizon - rounds))
-        tally.pulls[:] = run.state.arms.pulls
-        return made
-
-    return advance
 
 
 def _by_pulls(

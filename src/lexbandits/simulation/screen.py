@@ -7,20 +7,20 @@ through `observe`. Noise is kept in stream order, so the trajectory is that of t
 """
 
 from collections.abc import Callable
-from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from lexbandits.arrays import Counts, Vector
-from lexbandits.jit import fused, kernel
-from lexbandits.policies.base import Arms, Rules
+from lexbandits.jit import kernel, written_in
+from lexbandits.policies.base import Arms
 from lexbandits.world.noise import CORRELATED, World, correlate
 
 BUFFER = 1 << 13  # normals: long stretches of few arms, and the cache holds them beside the arms
 PASSES = 8  # held at least, so that many arms are not gathered and put back for every pass
 TILE = 512  # values that go through all passes of a stretch together, as the cache holds no more
 FIRST_FILL = 1 << 10  # a run that is over at once need not draw them all
+FEW = 16  # arms whose extremes are as quickly found one by one
 SLACK = 1e-14  # relative; passes are screened with sum·(1/n), a few roundings away from sum/n
 
 
@@ -152,13 +152,19 @@ def add_passes(arms: Arms, desk: Desk, size: int, fewest: int, passes: int) -> N
 def fold(desk: Desk, size: int, m: int) -> None:
     """Leave the extremes of all arms together in the first m places."""
     highs, lows = desk.highs, desk.lows
-    while size > 1:  # the last arms onto the first ones, elementwise again
+    while size > FEW:  # the last arms onto the first ones, elementwise again
         half = (size + 1) // 2
         upper, lower = highs[half * m :], lows[half * m :]
         for k in range((size - half) * m):
             highs[k] = max(highs[k], upper[k])
             lows[k] = min(lows[k], lower[k])
         size = half
+    for i in range(m):
+        high, low = highs[i], lows[i]
+        for position in range(1, size):
+            high = max(high, highs[position * m + i])
+            low = min(low, lows[position * m + i])
+        highs[i], lows[i] = high, low
 
 
 @kernel
@@ -222,59 +228,58 @@ def part_of_a_pass(arms: Arms, desk: Desk, ahead: int, span: int, fewest: int, b
     return made
 
 
-@cache
-def screened_loop(rules: Rules) -> Callable[[Any, World, np.random.Generator, Desk, int], int]:
-    """The loop over stretches for one algorithm: play up to `limit` rounds, return their number.
-
-    A desk is kept during a run and may serve the next one.
-    """
-    observe, finished, quiet_band = rules.observe, rules.finished, rules.quiet_band
-    if quiet_band is None:
-        raise ValueError("a policy without quiet_band cannot be simulated with a screen")
-
-    def loop(state: Any, world: World, rng: np.random.Generator, desk: Desk, limit: int) -> int:
-        arms, m = state.arms, world.means.shape[1]
-        band, reward = np.empty(m), np.empty(m)
-        if arms.told[0] == 0:
-            desk.cursor[0], desk.cursor[1], desk.cursor[2] = 0, 0, FIRST_FILL
-        size, fewest, ahead = line_up(arms, desk)
-        gather(world, desk, size)
-        played, reach, enclosed = 0, size, False
-        while played < limit and not finished(state):
-            span = min(limit - played, rounds_at_hand(world, rng, desk, size))
-            if ahead == 0 and fewest > 0 and min(reach, span) >= size:
-                passes = min(reach, span) // size
+@written_in
+def play_on(
+    state: Any,
+    world: World,
+    rng: np.random.Generator,
+    desk: Desk,
+    limit: int,
+    observe: Callable[[Any, int, Vector], None],
+    finished: Callable[[Any], bool],
+    quiet_band: Callable[[Any, int, Vector], None],
+) -> int:
+    """Play up to `limit` rounds of a run, stretch by stretch; return their number."""
+    arms, m = state.arms, world.means.shape[1]
+    band, reward = np.empty(m), np.empty(m)
+    if arms.told[0] == 0:
+        desk.cursor[0], desk.cursor[1], desk.cursor[2] = 0, 0, FIRST_FILL
+    size, fewest, ahead = line_up(arms, desk)
+    gather(world, desk, size)
+    played, reach, enclosed = 0, size, False
+    while played < limit and not finished(state):
+        span = min(limit - played, rounds_at_hand(world, rng, desk, size))
+        if ahead == 0 and fewest > 0 and min(reach, span) >= size:
+            passes = min(reach, span) // size
+            quiet_band(state, fewest + passes - 1, band)
+            while passes > 1 and not within(desk, band):  # it would not be quiet if it were as wide again
+                passes //= 2
                 quiet_band(state, fewest + passes - 1, band)
-                while passes > 1 and not within(desk, band):  # it would not be quiet if it were as wide again
-                    passes //= 2
-                    quiet_band(state, fewest + passes - 1, band)
-                add_passes(arms, desk, size, fewest, passes)
-                fold(desk, size, m)
-                made, reach = 0, passes * size // 2
-                if within(desk, band):
-                    keep(arms, desk, 0, size, fewest + passes)
-                    made, reach = passes * size, 2 * passes * size
-            else:
-                exactly = not enclosed
-                if exactly:
-                    extremes(arms, desk, size)
-                quiet_band(state, fewest, band)
-                made = part_of_a_pass(arms, desk, ahead, min(span, size - ahead), fewest, band)
-                if made == 0 and exactly:
-                    arm = next_reward(world, desk, ahead, reward)
-                    observe(state, arm, reward)
-                    played += 1
-                    before = size
-                    size, fewest, ahead = line_up(arms, desk)
-                    if size != before:
-                        gather(world, desk, size)
-                reach, enclosed = size, 0 < made < size - ahead
-            arms.told[0] += made
-            desk.cursor[0] += made * m
-            played += made
-            ahead += made
-            fewest += ahead // size
-            ahead %= size
-        return played
-
-    return fused(loop, observe, finished, quiet_band)
+            add_passes(arms, desk, size, fewest, passes)
+            fold(desk, size, m)
+            made, reach = 0, passes * size // 2
+            if within(desk, band):
+                keep(arms, desk, 0, size, fewest + passes)
+                made, reach = passes * size, 2 * passes * size
+        else:
+            exactly = not enclosed
+            if exactly:
+                extremes(arms, desk, size)
+            quiet_band(state, fewest, band)
+            made = part_of_a_pass(arms, desk, ahead, min(span, size - ahead), fewest, band)
+            if made == 0 and exactly:
+                arm = next_reward(world, desk, ahead, reward)
+                observe(state, arm, reward)
+                played += 1
+                before = size
+                size, fewest, ahead = line_up(arms, desk)
+                if size != before:
+                    gather(world, desk, size)
+            reach, enclosed = size, 0 < made < size - ahead
+        arms.told[0] += made
+        desk.cursor[0] += made * m
+        played += made
+        ahead += made
+        fewest += ahead // size
+        ahead %= size
+    return played

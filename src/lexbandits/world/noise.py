@@ -1,9 +1,11 @@
 """How rewards are drawn: kinds of noise, and the stream of random numbers of a run."""
 
-from collections.abc import Callable
+import ctypes
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from lexbandits.arrays import Vector
 from lexbandits.jit import kernel
@@ -99,6 +101,21 @@ DRAWS: tuple[Draw, ...] = (draw_gaussian, draw_correlated, draw_bernoulli, draw_
 def stream(seed: int, replication: int) -> np.random.Generator:
     """The random numbers of one replication: a function of (seed, replication) alone."""
     return np.random.Generator(np.random.SFC64(np.random.SeedSequence(seed, spawn_key=(replication,))))
+
+
+def stream_words(seed: int, replications: Iterable[int]) -> NDArray[np.uint64]:
+    """(R, 4) where the streams of these replications begin, as `words_of` has it."""
+    starts = (stream(seed, replication).bit_generator.state for replication in replications)
+    return np.array([start["state"]["state"] for start in starts], np.uint64)
+
+
+def words_of(rng: np.random.Generator) -> NDArray[np.uint64]:
+    """(4,) the memory in which a stream keeps where it is: it goes on from what is written there."""
+    there = (ctypes.c_uint64 * 4).from_address(rng.bit_generator.ctypes.state_address)
+    words: NDArray[np.uint64] = np.ctypeslib.as_array(there)
+    if words.tolist() != rng.bit_generator.state["state"]["state"].tolist():
+        raise RuntimeError(f"NumPy {np.__version__} keeps the state of SFC64 in another way than is known")
+    return words
 
 
 def _root(correlation: Vector) -> Vector:

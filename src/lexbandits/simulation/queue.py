@@ -1,0 +1,112 @@
+"""Runs with a screen, one after the other in one compiled call: handing over each alone takes long.
+
+So that compiled code can begin a run, the arrays of the policy's state are made of one piece of memory, and
+the generator is told where its stream begins by writing into its own.
+"""
+
+from collections.abc import Callable, Iterator
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lexbandits.arrays import Counts
+from lexbandits.jit import fused
+from lexbandits.policies.base import Rules
+from lexbandits.simulation.screen import Desk, play_on
+from lexbandits.world.noise import World
+
+
+class Queue(NamedTuple):
+    """Runs that one call plays one after the other."""
+
+    memory: Counts  # (w,) what the arrays of the state are made of
+    words: NDArray[np.uint64]  # (4,) where the stream of random numbers is
+    before: Counts  # (w,) the memory before a run
+    starts: NDArray[np.uint64]  # (R, 4) the words before each
+    after: Counts  # (R, w) the memory after each
+    rounds: Counts  # (R,) made so far
+
+
+def queue_for(memory: Counts, words: NDArray[np.uint64], starts: NDArray[np.uint64]) -> Queue:
+    """Runs from the state that the memory has now, on the streams that begin at `starts`."""
+    n = len(starts)
+    return Queue(
+        memory, words, memory.copy(), starts, np.empty((n, memory.size), np.int64), np.zeros(n, np.int64)
+    )
+
+
+def in_one_piece(state: Any) -> tuple[Any, Counts]:
+    """A copy of a named tuple of arrays, and the memory that all of them are made of."""
+
+    def owner(array: NDArray[Any]) -> NDArray[Any]:
+        return owner(array.base) if isinstance(array.base, np.ndarray) else array
+
+    owners = {id(owner(array)): owner(array) for array in _arrays_in(state)}
+    ends = np.cumsum([(array.nbytes + 7) // 8 for array in owners.values()]).tolist()
+    memory = np.zeros(ends[-1], np.int64)
+    begins = dict(zip(owners, [0, *ends], strict=False))
+    for key, array in owners.items():
+        copy = memory[begins[key] :].view(np.uint8)[: array.nbytes]
+        copy[:] = np.frombuffer(array.tobytes("A"), np.uint8)
+
+    def moved(part: Any) -> Any:
+        if isinstance(part, tuple):
+            return type(part)(*map(moved, part)) if hasattr(part, "_fields") else tuple(map(moved, part))
+        if not isinstance(part, np.ndarray):
+            return part
+        into = part.ctypes.data - owner(part).ctypes.data
+        place = 8 * begins[id(owner(part))] + into
+        return np.ndarray(part.shape, part.dtype, memory, place, part.strides)
+
+    return moved(state), memory
+
+
+def _arrays_in(state: Any) -> Iterator[NDArray[Any]]:
+    for part in state:
+        if isinstance(part, tuple):
+            yield from _arrays_in(part)
+        elif isinstance(part, np.ndarray):
+            yield part
+
+
+@cache
+def screened_runs(
+    rules: Rules,
+) -> Callable[[Any, World, np.random.Generator, Desk, Queue, int, int, int], int]:
+    """The loop over runs for one algorithm: play on from run `row`, up to `limit` rounds in all.
+
+    It returns the first run that is not over, which the next call goes on with on the same desk.
+    """
+    observe, finished, quiet_band = rules.observe, rules.finished, rules.quiet_band
+    if quiet_band is None:
+        raise ValueError("a policy without quiet_band cannot be simulated with a screen")
+    compiled = all(hasattr(rule, "py_func") for rule in (observe, finished, quiet_band))
+    play = play_on if compiled else getattr(play_on, "py_func", play_on)
+
+    def loop(
+        state: Any,
+        world: World,
+        rng: np.random.Generator,
+        desk: Desk,
+        queue: Queue,
+        row: int,
+        horizon: int,
+        limit: int,
+    ) -> int:
+        rounds, played = queue.rounds, 0
+        while row < rounds.size and played < limit:
+            if rounds[row] == 0:
+                queue.memory[:] = queue.before
+                queue.words[:] = queue.starts[row]
+            most = min(horizon - rounds[row], limit - played)
+            made = play(state, world, rng, desk, most, observe, finished, quiet_band)
+            rounds[row] += made
+            played += made
+            if made < most or rounds[row] == horizon or finished(state):
+                queue.after[row] = queue.memory
+                row += 1
+        return row
+
+    return fused(loop, play, observe, finished, quiet_band)
