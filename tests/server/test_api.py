@@ -159,6 +159,8 @@ def test_arms_objectives_and_budget_change(client):
 def test_the_summary_is_known_by_its_etag(client):
     make(client)
     first = client.get(MODELS)
+    assert first.headers["etag"].startswith(f'"{first.json()["seq"]}-')
+    assert (first.json()["objective"], first.json()["candidates"]) == ("correct", ["small", "large", "cot"])
     assert client.get(MODELS, headers={"If-None-Match": first.headers["etag"]}).status_code == 304
     ask(client, worker="ann")
     second = client.get(MODELS, headers={"If-None-Match": first.headers["etag"]})

@@ -150,7 +150,9 @@ class Summary(BaseModel):
     seq: int
     state: str
     reason: str
-    settling: str | None
+    objective: str | None
+    settling: str | None  # the same
+    candidates: list[str]
     results: int
     open: int
     waiting: int

@@ -62,7 +62,8 @@ def summary_of(room: Room) -> tuple[str, dict[str, Any]]:
         now, leases = room.reads.clock(room.row.id)
         overdue = sum(leases.get(number, until) <= now for number, until in fold.ledger.open.items())
         held = zlib.crc32(repr(sorted(leases.items())).encode())
-        tag = f'"{room.row.nonce[:8]}-{fold.ledger.seq}-{overdue}-{held:08x}"'
+        # seq alone would not do: heartbeats and the clock leave no event, a name may be used again
+        tag = f'"{fold.ledger.seq}-{room.row.nonce[:8]}-{overdue}-{held:08x}"'
         if room.memory.get("tag") != tag:
             events = _latest(room, fold)
             room.memory |= {"tag": tag, "summary": _summary(room, fold, now, leases, events)}
@@ -104,8 +105,7 @@ def _summary(
     answer, status = answer_of(fold), status_of(fold, now, leases).as_json()
     tally = tally_of(ledger, room.memory)
     status["waiting_for"] = status["waiting_for"][:LATEST]
-    status["settling"] = status.pop("objective")
-    del status["candidates"]
+    status["settling"] = status["objective"]
     return {
         **status,
         "created": when(room.row.created),

@@ -80,7 +80,8 @@ class Tokens:
         """The role that an Authorization header gives."""
         (role,) = self.roles_of([header])
         if role is None:
-            raise UnknownTokenError("a token is needed: Authorization: Bearer lb_…")
+            unknown = "this token is unknown, or was revoked; " if header else ""
+            raise UnknownTokenError(f"{unknown}a token is needed: Authorization: Bearer lb_…")
         return role
 
     def roles_of(self, headers: Sequence[str | None]) -> list[str | None]:
