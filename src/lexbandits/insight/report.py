@@ -22,7 +22,7 @@ from lexbandits.insight.forecast import Forecast, forecast
 from lexbandits.insight.ladder import ladder, rule, stage_words
 from lexbandits.insight.svg import TICK, WARN, differences, element, icon, race, reference
 from lexbandits.insight.view import View
-from lexbandits.insight.words import amount, capital, count, listed, many, percent, value
+from lexbandits.insight.words import amount, capital, count, listed, many, percent, toml_key, value
 from lexbandits.study.objective import Objective
 from lexbandits.study.study import Study
 from lexbandits.study.verification import Verification
@@ -411,7 +411,7 @@ def toml(spec: dict[str, Any]) -> str:
         [] if plain else [("arms", {"name": row} if isinstance(row, str) else row) for row in spec["arms"]]
     )
     for table, row in tables:
-        lines += ["", f"[[{table}]]", *(f"{_key(key)} = {_word(found)}" for key, found in row.items())]
+        lines += ["", f"[[{table}]]", *(f"{toml_key(key)} = {_word(found)}" for key, found in row.items())]
     return "\n".join(lines)
 
 
@@ -419,7 +419,3 @@ def _word(found: Any) -> str:
     if isinstance(found, (list, tuple)):
         return f"[{', '.join(map(_word, found))}]"
     return json.dumps(found, ensure_ascii=False)  # JSON's text, numbers and booleans are TOML's
-
-
-def _key(key: str) -> str:
-    return key if key.replace("_", "").replace("-", "").isalnum() and key.isascii() else json.dumps(key)

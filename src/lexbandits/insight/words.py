@@ -1,5 +1,6 @@
 """Numbers as people read them: as many digits as the tolerance needs, a real minus sign, units."""
 
+import json
 import math
 from collections.abc import Sequence
 
@@ -126,6 +127,16 @@ def rough(objective: Objective, number: float) -> str:
     """
     digits = 2 - math.floor(math.log10(number)) if number > 0 else 0
     return amount(objective, round(number, digits))
+
+
+def toml_key(name: str) -> str:
+    """A name as a key of TOML.
+
+    >>> toml_key("large+cot"), toml_key("small")
+    ('"large+cot"', 'small')
+    """
+    plain = name.replace("_", "").replace("-", "").isalnum() and name.isascii()
+    return name if plain else json.dumps(name, ensure_ascii=False)
 
 
 def span(seconds: float) -> str:
