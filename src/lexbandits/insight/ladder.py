@@ -66,7 +66,7 @@ def _legend() -> str:
             element("rect", width=22, height=14, kind="b"),
             "what does not matter, from the best; or the limit",
         ),
-        (34, gone, "out, or not deciding"),
+        (34, gone, "out, behind, or not deciding"),
         (22, sunk, "no longer counts"),
     )
     spans = [
@@ -197,7 +197,7 @@ def _band(view: View, position: int, axis: Axis) -> str:
 def _row(view: View, arm: int, axes: list[Axis]) -> str:
     standing, story, fate = view.standing(arm), story_of(view, arm), fate_of(view, arm)
     said = {
-        "answer": "the answer" if view.state == "finished" else "answer so far",
+        "answer": view.called,
         "candidate": _candidate(view, arm, fate),
         "left": f"out after {count(story.after or 0)}",
     }.get(standing, standing)
@@ -205,7 +205,7 @@ def _row(view: View, arm: int, axes: list[Axis]) -> str:
     name = element("b", escape(view.arms[arm])) + element("span", said, **emphasis)
     cells = [_cell(view, arm, p, axes[p], fate) for p in range(len(axes))]
     counted = view.counted(arm)
-    more = [f"{count(counted)} count"] if counted < view.measured[arm] else []
+    more = [f"{count(counted)} counted"] if counted < view.measured[arm] else []
     more += [f"{view.open_of(arm)} open"] if view.open_of(arm) else []
     more += [f"{n} {word}" for word, n in view.losses(arm).items() if n]
     tail = element("span", ", ".join(more), kind="s") if more else ""

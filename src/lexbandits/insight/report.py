@@ -16,13 +16,14 @@ import numpy as np
 
 import lexbandits
 from lexbandits.insight import fates
-from lexbandits.insight.explain import Explanation, explanation_of, why_not_certain
+from lexbandits.insight.explain import Explanation, explanation_of
 from lexbandits.insight.fates import fate_of
 from lexbandits.insight.forecast import Forecast, forecast
 from lexbandits.insight.ladder import ladder, rule, stage_words
+from lexbandits.insight.reasons import AT
 from lexbandits.insight.svg import TICK, WARN, differences, element, icon, race, reference
 from lexbandits.insight.view import View
-from lexbandits.insight.words import amount, capital, count, listed, many, percent, toml_key, value
+from lexbandits.insight.words import amount, count, listed, many, percent, toml_key, value
 from lexbandits.study.objective import Objective
 from lexbandits.study.study import Study
 from lexbandits.study.verification import Verification
@@ -120,8 +121,7 @@ class Contents:
             always = "over everything the study looked at and whenever it looked"
             text = [f"{sure}, {always}: {' '.join(claimed)}", " ".join(rest)]
             return f"Certificate at δ = {percent(view.answer.delta)}", [line for line in text if line]
-        why = why_not_certain(view) if view.state == "finished" else view.answer.reason
-        return "No certificate", [f"{capital(why)}.", " ".join(claimed + rest)]
+        return "No certificate", [f"What is known, {AT}: {' '.join(claimed + rest)}"]
 
     @property
     def deciding(self) -> list[int]:
@@ -147,8 +147,8 @@ class Contents:
         where, name = self.view.study.storage, self.view.name
         if where == "memory":
             say = (
-                "This study lives in the memory of the program that made it, where no command can reach it. "
-                "That program can replay it and compare the end and the hash; with storage=, a command can:"
+                "This study lives in the memory of the program that made it, where no command can reach it, "
+                "as it could with storage=. That program can replay it and compare the end and the hash:"
             )
             return say, "study.verify()"
         say = "The journal alone gives this report again. Replay it and compare the end and the hash:"
@@ -248,15 +248,20 @@ class Contents:
         return being or any(f.position == position and f.kind in DECIDED for f in found)
 
     def _about_differences(self, position: int, objective: Objective) -> str:
-        best = self.view.arms[reference(self.view, position)]
-        slack = amount(objective, objective.tolerance_in_unit)
+        """How to read the figure; at length the first time."""
+        view = self.view
+        slack = amount(objective, -objective.tolerance_in_unit + 0.0)
         reach = amount(objective, objective.tolerance_in_unit + objective.resolution_in_unit)
-        return (
-            f"Differences to {best} in common passes, with their intervals at the study's confidence. "
-            f"An arm leaves once its whole interval is below −{slack}; arms tie once all of it lies between "
-            f"the dashed lines (±{reach}). Intervals of single arms, above, may overlap although a "
-            "difference is certain."
+        text = f"Differences to {view.arms[reference(view, position)]} in common passes, with their intervals"
+        if position != self.deciding[0]:
+            return f"{text}: out below {slack}, tied within ±{reach}."
+        text += (
+            f" {AT}. An arm leaves once its whole interval is below {slack}; arms tie once all of it lies "
+            f"between the dashed lines (±{reach}). "
         )
+        if view.is_proven and not view.settled_by_rule(position):
+            text += "For the answer it is enough that no interval reaches beyond the right one. "
+        return f"{text}Intervals of single arms, above, may overlap although a difference is certain."
 
     def _html_forecast(self, coming: Forecast) -> str:
         winners = sorted(coming.winners.items(), key=lambda row: -row[1])

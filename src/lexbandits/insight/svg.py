@@ -260,9 +260,8 @@ def _course(view: View, arm: int, axis: Axis, y: float, total: int) -> str:
     dot = element("circle", cx=end, cy=f"{y:g}", r=4, kind="ind" if stays else "oud")
     parts = [line("0", end, y, y, "in" if stays else "ou"), dot]
     if arm == view.leader:
-        said = "the answer" if view.state == "finished" else "so far"
         parts.append(element("circle", cx=end, cy=f"{y:g}", r=7, kind="halo"))
-        parts.append(words(end, y + 4, said, dx=13, kind="ta"))
+        parts.append(words(end, y + 4, view.called, dx=13, kind="ta"))
     elif arm in view.behind:
         on = element("tspan", f" on {label(view.objectives[view.behind[arm]].name, 12)}", kind="nr")
         parts.append(words(end, y + 4, f"behind{on}", dx=13))

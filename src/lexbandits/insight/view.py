@@ -118,6 +118,13 @@ class View:
         """The answer's index."""
         return self.index(self.answer.arm)
 
+    @property
+    def called(self) -> str:
+        """What the answer is called in few words."""
+        if self.answer.certified:
+            return "the answer"
+        return "best guess" if self.state == "finished" else "answer so far"
+
     @cached_property
     def state(self) -> str:
         """measuring, finished, paused, budget spent or items spent."""
