@@ -1,6 +1,7 @@
 """Every number of an explanation can be computed again from the trials."""
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -36,7 +37,7 @@ def test_one_sentence_per_arm_with_its_numbers(ended):
         f"{reason.difference:.3f}, by at least {least:.3f} at the study's confidence, "
         "and 0.08 does not matter. It is better than base on latency ("
         f"{by_pass(ended, 'latency')['small'].mean():.0f} ms) and cost "
-        f"({by_pass(ended, 'cost')['small'].mean():.2f} USD), which comes later in the order."
+        f"({by_pass(ended, 'cost')['small'].mean():.2f} USD), which come later in the order."
     )
 
 
@@ -120,6 +121,143 @@ def test_a_new_study_can_be_explained():
     assert found.costs == ()
     assert "not certain" in found.sentence
     assert "nan" not in str(found)
+
+
+# --- limits that nobody keeps, ends without an answer, counts
+
+
+def noisy(refusals, seed=0):
+    rng = np.random.default_rng(seed)
+    return lambda arm: {"refusals": float(rng.random() < refusals[arm]), "q": float(rng.normal())}
+
+
+def unmet(name, **how):
+    """A study that ends because no arm has refusals of at most 0.1."""
+    limit = lb.Objective("refusals", "minimize", at_most=0.1, resolution=0.2, noise="bernoulli")
+    study = lb.create_study(name, arms=["a", "b"], objectives=[limit, lb.Objective("q", tolerance=2)], **how)
+    measure = noisy({"a": 0.5, "b": 0.6})
+    while trials := study.ask_many(2):
+        study.tell_many([(trial, measure(trial.arm)) for trial in trials])
+    return study
+
+
+@pytest.mark.parametrize("infeasible", ["go on", "stop"])
+def test_a_limit_that_nobody_keeps_is_named_everywhere(infeasible, tmp_path):
+    study = unmet(infeasible, if_infeasible=infeasible)
+    found = study.explain()
+    assert study.policy.infeasible
+    assert "no arm has refusals of at most 0.1" in found.sentence
+    claims = {claim.objective: claim.sentence for claim in found.claims}
+    least = study.policy.state.bounds[0][:2, 1].max()  # of refusals, negated
+    said = float(claims["refusals"].split("each has at least ")[1].split()[0])
+    assert claims["refusals"].startswith("No arm has refusals of at most 0.1: each has at least ")
+    assert 0.1 < said <= -least
+    assert all("no arm meets the limit of 0.1" in story.reasons[0].sentence for story in found.arms)
+    text = str(found)
+    assert "in the end" not in text
+    assert "yet" not in text, "it has ended"
+    page = study.report(tmp_path / "r.html").read_text("utf-8")
+    assert "No arm has refusals of at most 0.1" in page
+    assert "Nobody meets it" in page
+    if infeasible == "stop":
+        assert claims["q"] == "Nothing is claimed about q: the study ended before it."
+        assert "Not reached" in page
+        assert "Settled" not in page
+        assert all(story.standing in ("answer", "candidate") for story in found.arms)
+        other = next(story for story in found.arms if story.standing == "candidate")
+        assert " is not ruled out" in other.sentence
+
+
+def test_a_limit_that_nobody_keeps_is_named_while_it_goes_on():
+    limit = lb.Objective("refusals", "minimize", at_most=0.1, resolution=0.02, noise="bernoulli")
+    study = lb.create_study("goes on", arms=["a", "b"], objectives=[limit, lb.Objective("q", tolerance=2)])
+    measure = noisy({"a": 0.5, "b": 0.5})
+    while not study.policy.infeasible:
+        study.tell_many([(trial, measure(trial.arm)) for trial in study.ask_many(2)])
+    assert study.status.state == "measuring"
+    assert (
+        "No arm has refusals of at most 0.1: how close they come counts instead." in study.explain().sentence
+    )
+
+
+def test_a_study_ended_by_hand_settles_nothing_afterwards(tmp_path):
+    study = stage.create("by hand")
+    stage.play(study, 60)
+    study.end("the budget was cut")
+    found = study.explain()
+    assert found.sentence.endswith("without a certificate: ended by hand: the budget was cut.")
+    others = [story for story in found.arms if story.standing == "candidate"]
+    assert others
+    assert all(" is not ruled out" in story.sentence for story in others)
+    page = study.report(tmp_path / "r.html").read_text("utf-8")
+    assert "Settled" not in page
+    assert "Not settled: " in page
+    assert "ties with the answer" not in page
+    assert "in the end" not in str(found)
+
+
+def test_a_contradiction_is_said():
+    """Each arm is better than the next, in passes that lack the third; then that begins to matter."""
+    x = lb.Objective("x", tolerance=1.05, resolution=0.01, noise=("sub_gaussian", 0.5))
+    study = lb.create_study("ring", arms=["a", "b", "c"], objectives=[x])
+    ring = {"a": 0, "b": 1, "c": 2}
+    while study.policy.differences[[0, 1, 2], [1, 2, 0], 0, 0].min() < 0.1 and study.status.results < 2000:
+        for trial in study.ask_many(3):
+            place = (ring[trial.arm] - trial.item) % 3  # 0 is missing
+            study.tell(trial, {"x": None if place == 0 else 2.0 - place})
+    study.amend("x", tolerance=0.01)
+    found = study.explain()
+    assert study.answer.flags == ("contradiction",)
+    assert "what was measured refutes every arm" in found.sentence
+    others = [story for story in found.arms if story.standing == "candidate"]
+    assert len(others) == 2
+    assert all("refutes every arm" in story.sentence for story in others)
+    assert [claim.worst for claim in found.claims] == [None]
+
+
+def test_means_rest_on_results_that_count():
+    study = stage.create("ahead")
+    while trials := study.ask_many(120):
+        study.tell_many([(trial, stage.measure(trial.arm, trial.item)) for trial in trials])
+    frame = study.results().set_index(["arm", "objective"])["results"]
+    counted = frame[study.answer.arm, "correct"]
+    told = (study.trials()["arm"] == study.answer.arm).sum()
+    assert counted < told, "some came after the end"
+    assert study.explain(study.answer.arm).sentence.endswith(f"over {counted} results.")
+
+
+def test_one_is_not_many():
+    objectives = [lb.Objective("err", "minimize", tolerance=1, noise=("bounded", 0, 10))]
+    study = lb.create_study("one", arms=["a", "b"], objectives=objectives, max_failures=9)
+    study.tell(study.ask(), {"err": 1})
+    found = study.explain("a")
+    assert found.reasons[0].sentence == "err has 1 result that does not count yet: its pass is not complete."
+    assert "nothing of it counts yet (1 result told)" in found.sentence
+    study.tell(study.ask(), {"err": 2})
+    study.fail(study.ask(), "timeout")
+    text = f"{study.explain()} {strain(study, 'lost').happened} {strain(study, 'Each pass').happened}"
+    assert "1 failed (a 1)" in text
+    assert not re.search(r"\b1 (results|arms|passes|values|common results)\b", text), text
+    assert "over 1 result." in text
+
+
+def test_a_difference_is_said_in_its_direction():
+    """Better by 0.08, somewhere between −0.2 and 0.4: not the interval of how much worse it is."""
+    objectives = [lb.Objective(name, tolerance=0.01, noise=("bounded", 0, 1)) for name in ("x", "y")]
+    study = lb.create_study("direction", arms=["a", "b"], objectives=objectives)
+    for number in range(20):
+        for trial in study.ask_many(2):
+            wave = 0.4 + 0.35 * (number % 2)
+            study.tell(trial, {"x": 0.5, "y": wave} if trial.arm == "a" else {"x": wave, "y": 0.5})
+    assert study.answer.arm == "b"
+    words = [reason.sentence for reason in study.explain("a").reasons]
+    ahead = study.policy.differences[0, 1]  # of a
+    for text, word, ends in zip(words, ("worse", "better"), (-ahead[0], ahead[1]), strict=True):
+        pattern = rf"it is {word} than b by 0.07\d*, somewhere between (\S+) and (\S+) at"
+        shown = [float(end.replace("−", "-")) for end in re.search(pattern, text).groups()]
+        assert shown == pytest.approx(sorted(ends), abs=0.001)
+        assert shown[0] <= min(ends)
+        assert max(ends) <= shown[1]
 
 
 # --- strained assumptions

@@ -1,6 +1,7 @@
 """A forecast is calibrated, speaks the user's language and changes nothing."""
 
 import copy
+import dataclasses
 import json
 import time
 
@@ -11,6 +12,7 @@ from scipy.stats import binom
 
 import lexbandits as lb
 from lexbandits.insight.beliefs import Beliefs, Guess, Measured, coins_of
+from lexbandits.insight.forecast import Range
 from lexbandits.insight.futures import go_on, play
 from lexbandits.world.noise import stream
 
@@ -184,7 +186,13 @@ def test_a_price_may_differ_between_arms():
     [
         ({"guess": None}, "'small' has too few results on 'correct'"),
         ({"guess": {"small": {"correct": 0.8}}}, "'large' has too few results on 'correct'"),
-        ({"sd": None}, r"standard deviation of one value on 'latency': say sd=\{'latency'"),
+        ({"guess": 3}, r"guess must be \{arm: \{objective: mean\}\} or a row per arm, got 3"),
+        ({"guess": [[0.8, 300], [0.8]]}, r"the guess of 'large' must be .* or 2 means, got \[0.8\]"),
+        ({"guess": {"small": 0.8}}, r"the guess of 'small' must be .* got 0.8"),
+        ({"guess": {**GUESS, "small": {"correct": "much"}}}, "must be a number, got 'much'"),
+        ({"sd": "wide"}, "sd must be one number or one per objective"),
+        ({"runs": 1.5}, "runs must be an integer, got 1.5"),
+        ({"seconds": -1}, "seconds must be positive, got -1"),
         ({"guess": {**GUESS, "medium": {}}}, "no arm 'medium'; there are 'small', 'large'"),
         ({"guess": {**GUESS, "small": {"right": 1}}}, "no objective 'right'"),
         ({"guess": {**GUESS, "small": {"correct": 1.8, "latency": 1}}}, r"must be in \[0, 1\], got 1.8"),
@@ -198,8 +206,44 @@ def test_a_price_may_differ_between_arms():
 )
 def test_what_is_wrong_is_said(change, message):
     how = {"guess": GUESS, "sd": SD, **change}
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(lb.StudyError, match=message):
         lb.forecast(SPEC, how.pop("guess"), **how)
+
+
+def test_gaussian_noise_has_no_worst_case():
+    spec = {**SPEC, "objectives": [lb.Objective("x", tolerance=0.5), SPEC["objectives"][0]]}
+    guess = {"small": {"x": 1.0, "correct": 0.8}, "large": {"x": 2.0, "correct": 0.8}}
+    with pytest.raises(lb.StudyError, match=r"standard deviation of one value on 'x': say sd=\{'x'"):
+        lb.forecast(spec, guess)
+
+
+def test_bounds_give_the_worst_case_where_no_spread_is_said():
+    """Values at the bounds, and the mean alone decides how many at which: for [0, 1] that is yes or no."""
+    share = {"small": {"share": 0.8}, "large": {"share": 0.6}}
+    kinds = [lb.Objective("share", tolerance=0.1, noise=noise) for noise in (("bounded", 0, 1), "bernoulli")]
+    yes_or_no = [lb.forecast({**SPEC, "objectives": [kind]}, share, runs=20) for kind in kinds]
+    assert yes_or_no[0].ends == yes_or_no[1].ends
+    assert yes_or_no[0].at_bounds == ("share",)
+    assert yes_or_no[1].at_bounds == ()
+    spec = {**SPEC, "objectives": SPEC["objectives"][1:]}
+    guess = {"small": {"latency": 300}, "large": {"latency": 700}}
+    worst = lb.forecast(spec, guess, runs=60)
+    assert worst.at_bounds == ("latency",)
+    assert "values of latency lie is not known" in str(worst)
+    assert "worst case. sd={'latency': …} gives a closer forecast" in str(worst)
+    closer = lb.forecast(spec, guess, sd=SD, runs=60)
+    assert closer.at_bounds == ()
+    assert "worst case" not in str(closer)
+    assert closer.results.median < 0.5 * worst.results.median
+    measured = lb.create_study("half", **SPEC)
+    for trial in measured.ask_many(20):
+        measured.tell(trial, {"correct": trial.item % 2, "latency": 300.0 + trial.item})
+    assert measured.forecast(runs=5).at_bounds == (), "it was measured"
+
+
+def test_one_result_is_not_many():
+    one = dataclasses.replace(lb.forecast(SPEC, GUESS, sd=SD, runs=5), results=Range(1, 1, 1))
+    assert one.sentence.startswith("About 1 result should end the study")
 
 
 def test_a_study_under_way_needs_no_guess_and_is_left_alone(under_way):
@@ -223,7 +267,7 @@ def test_a_new_study_needs_a_guess_and_an_ended_one_nothing(ended):
     found = ended.forecast(runs=10)
     assert found.results == (0, 0, 0)
     assert found.winners["base"] == 1.0
-    assert found.sentence == "No more results are needed."
+    assert str(found) == found.sentence == "No more results are needed."
 
 
 def test_losses_so_far_are_expected_to_go_on():

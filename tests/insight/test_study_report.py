@@ -1,5 +1,6 @@
 """A report stands alone, and a stranger can check the answer from it."""
 
+import html
 import re
 from html.parser import HTMLParser
 
@@ -65,7 +66,7 @@ def test_both_forms_say_the_same(written):
     for story in found.arms:
         assert " ".join(story.sentence.split()) in plain
         assert " ".join(story.sentence.removeprefix(story.arm).split()) in text
-    for part in (check.sha256, f"lexbandits {lb.__version__}", "lexbandits study verify", "noise ="):
+    for part in (check.sha256, f"lexbandits {lb.__version__}", "study.verify()", "noise ="):
         assert part in text
         assert part in plain
     assert "nan" not in re.findall(r"\w+", text)
@@ -132,6 +133,19 @@ def test_any_state_can_be_reported(tmp_path):
     assert "could not be measured" in text
     assert "was withdrawn: gone" in text
     assert "No certificate" in text
+
+
+def test_a_command_verifies_what_a_command_can_reach(ended, tmp_path):
+    kept = stage.create("kept", tmp_path / "my studies.db")
+    stage.play(kept, 4)
+    command = f"lexbandits study verify kept --storage '{tmp_path / 'my studies.db'}'"
+    for form in ("html", "md"):
+        text = html.unescape(kept.report(tmp_path / f"kept.{form}").read_text("utf-8"))
+        assert command in text
+        assert "memory" not in text
+        text = ended.report(tmp_path / f"ended.{form}").read_text("utf-8")
+        assert "lexbandits study verify" not in text
+        assert "in the memory of the program that made it" in text
 
 
 def test_the_format_follows_from_the_name(ended, tmp_path):

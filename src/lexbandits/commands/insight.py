@@ -12,6 +12,7 @@ from lexbandits.commands.shape import Said, of_study
 from lexbandits.commands.storage import DEFAULT, Where, opened
 from lexbandits.commands.study import app as app
 from lexbandits.commands.terminal import AsJson, print_json
+from lexbandits.study.errors import StudyError
 
 if TYPE_CHECKING:
     from lexbandits.study.study import Study
@@ -51,6 +52,7 @@ def forecast(
 ) -> None:
     """How many results are still needed, who may win, what relaxing a tolerance would save."""
     from lexbandits.insight import forecast as insight
+    from lexbandits.insight.question import GuessNeeded
     from lexbandits.insight.terminal import print_forecast
     from lexbandits.study.programs import pairs
 
@@ -59,10 +61,13 @@ def forecast(
     how: dict[str, Any] = {"runs": runs, "price": price, "sd": pairs(sd) if sd else None}
     if guess is not None:
         how["guess"] = tomllib.loads(guess.read_text("utf-8"))
-    if as_json:
-        print_json(insight.forecast(what, **how).as_json())
-    else:
-        print_forecast(what, **how)
+    try:
+        if as_json:
+            print_json(insight.forecast(what, **how).as_json())
+        else:
+            print_forecast(what, **how)
+    except GuessNeeded as lack:
+        raise StudyError(lack.for_command) from None
 
 
 @of_study(app, reads=True)

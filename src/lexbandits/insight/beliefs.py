@@ -150,15 +150,15 @@ class Beliefs:
         self._shared = measured.shared(self._variances)
         enough = np.array([1 if kind.code == EXACT else LEAST for kind in self._kinds])
         self.known = measured.counts >= enough
-        offered = sorted(offered_arms(policy))
-        self._check(offered, K)
+        self.at_bounds: list[int] = []  # objectives of unknown spread: values at the bounds, the worst case
+        self._check(sorted(offered_arms(policy)))
         if guess is not None and not self.known.any():
             self._shared = guess.shared
         self._draws = np.array([self._how(i) for i in range(m)], np.int64)
         self._ends = np.array([[kind.low, kind.high] for kind in self._kinds])
         self._tables = self._measured_tables(K, m)
 
-    def _check(self, offered: Sequence[int], n_arms: int) -> None:
+    def _check(self, offered: Sequence[int]) -> None:
         for i, kind in enumerate(self._kinds):
             lacking = [arm for arm in offered if not self.known[arm, i]]
             if not lacking:
@@ -168,12 +168,14 @@ class Beliefs:
                 raise MissingGuess(unsaid[0], i, "mean")
             needs_sd = not self.guess.coins[i] and kind.code not in (EXACT, SUB_GAUSSIAN)
             if needs_sd and math.isnan(self.guess.sd[i]) and not self.known[offered, i].any():
-                raise MissingGuess(lacking[0], i, "sd")
+                if kind.code < BOUNDED:
+                    raise MissingGuess(lacking[0], i, "sd")
+                self.at_bounds.append(i)
 
     def _how(self, i: int) -> int:
         if self._kinds[i].code == EXACT:
             return FIXED
-        if self.measured.coins[i]:
+        if self.measured.coins[i] or i in self.at_bounds:
             return COIN
         if self._kinds[i].code >= BOUNDED or self._resampled(i):
             return TABLE

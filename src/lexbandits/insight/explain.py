@@ -1,63 +1,38 @@
 """Why each arm left or stays, what the answer may give up, and what learning cost: one sentence each."""
 
-import math
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from lexbandits.insight import fates
+from lexbandits.insight.claims import Claim, claims_of, nobody_meets
+from lexbandits.insight.fates import Fate, fate_of, is_tied
 from lexbandits.insight.learning import LearningCost, learning_costs
+from lexbandits.insight.reasons import AT, Reason, against_limit, compared, reason_of
 from lexbandits.insight.strains import Strain, strains_of
-from lexbandits.insight.view import NOT_MEASURED, Difference, View
-from lexbandits.insight.words import amount, count, listed, percent, value
+from lexbandits.insight.view import NOT_MEASURED, View
+from lexbandits.insight.words import amount, beyond, capital, count, listed, many, percent, value
 from lexbandits.study.study import Study
 
-AT = "at the study's confidence"
-
-
-@dataclass(frozen=True)
-class Reason:
-    """What is known of one arm on one objective, against `rival`.
-
-    `difference` is how much worse the arm is, in the objective's unit; the truth lies in [low, high].
-    Against a limit they are the arm's own mean and its bounds. verdict: "worse", "beyond the limit",
-    "within the limit", "ties", "better", "open", "no longer counts", "not measured".
-    """
-
-    arm: str
-    objective: str
-    verdict: str
-    rival: str | None
-    difference: float | None
-    low: float | None
-    high: float | None
-    tolerance: float
-    resolution: float
-    results: int
-    sentence: str
-
-    def __str__(self) -> str:
-        return self.sentence
+WITHOUT = {  # flags of an answer that has no certificate
+    "large-sample": "the noise is only known to have a variance, so it is approximate",
+    "imported unfairly": "results were imported that had been collected by looking at them",
+    "contradiction": "what was measured refutes every arm: the noise is not as declared, or it was bad luck",
+}
 
 
 @dataclass(frozen=True)
 class Story:
-    """One arm: where it stands, since when, and why."""
+    """One arm: where it stands, since when, and why.
+
+    standing: "answer", "candidate", "left", "withdrawn" or "could not be measured". `fate` says more of a
+    candidate: "behind" a proven answer, "by the means", "ties" or "undecided".
+    """
 
     arm: str
     standing: str
+    fate: str
     after: int | None  # results after which it left
     reasons: tuple[Reason, ...]
-    sentence: str
-
-    def __str__(self) -> str:
-        return self.sentence
-
-
-@dataclass(frozen=True)
-class Claim:
-    """The most that the answer may give up on one objective, in its unit; None where nothing is claimed."""
-
-    objective: str
-    worst: float | None
     sentence: str
 
     def __str__(self) -> str:
@@ -118,18 +93,37 @@ def explanation_of(view: View) -> Explanation:
     )
 
 
+# --- the study
+
+
 def headline(view: View) -> str:
     """Who, is it certain, what is being settled."""
     answer = view.answer
     if answer.certified:
         return f"{answer.arm} is the answer, certain with probability at least {percent(1 - answer.delta)}."
     if view.state == "finished":
-        return f"{answer.arm} is the answer, without a certificate: {answer.reason}."
+        return f"{answer.arm} is the answer, without a certificate: {why_not_certain(view)}."
     text = f"{answer.arm} is the answer so far, not certain"
     if view.settling is not None:
         name, left = view.objectives[view.settling].name, len(answer.candidates)
-        text += f": {name} is being settled among {left} of {len(view.arms)} arms"
-    return f"{text}." if view.state == "measuring" else f"{text} ({view.state})."
+        text += f": {name} is being settled among {left} of {many(len(view.arms), 'arm')}"
+    text = f"{text}." if view.state == "measuring" else f"{text} ({view.state})."
+    for column in view.infeasible:
+        text += f" {capital(nobody_meets(view, column))}: how close they come counts instead."
+    return text
+
+
+def why_not_certain(view: View) -> str:
+    """Why an answer on record has no certificate."""
+    answer = view.answer
+    why = [] if view.policy.finished else [answer.reason]
+    for column in view.infeasible:
+        then = "so how close they come counts instead"
+        if view.is_stopped:
+            then = "and then the study was to stop; it is a best guess by the means"
+        why.append(f"{nobody_meets(view, column)}, {then}")
+    why += [said for flag, said in WITHOUT.items() if flag in answer.flags]
+    return "; ".join(why) or answer.reason
 
 
 # --- one arm
@@ -137,260 +131,110 @@ def headline(view: View) -> str:
 
 def story_of(view: View, arm: int) -> Story:
     """Where an arm stands, and why."""
-    standing = view.standing(arm)
-    left = view.eliminations.get(arm)
-    reasons = tuple(_reason(view, arm, position) for position in range(len(view.columns)))
+    fate, left = fate_of(view, arm), view.eliminations.get(arm)
+    reasons = tuple(reason_of(view, arm, position) for position in range(len(view.columns)))
     after = left.round if left is not None else None
-    return Story(view.arms[arm], standing, after, reasons, _sentence(view, arm, standing, reasons))
+    told = _sentence(view, arm, fate, reasons)
+    return Story(view.arms[arm], view.standing(arm), fate.kind, after, reasons, told)
 
 
-def _sentence(view: View, arm: int, standing: str, reasons: tuple[Reason, ...]) -> str:
-    name, results = view.arms[arm], count(view.measured[arm])
-    if standing in ("withdrawn", NOT_MEASURED):
+def deciding(view: View, arm: int, fate: Fate) -> Reason:
+    """The reason on the objective that decides, against who decides it."""
+    column = view.columns[fate.position]
+    if fate.kind == fates.BY_THE_MEANS and fate.rival < 0:
+        return against_limit(view, arm, column)
+    if fate.kind == fates.BY_THE_MEANS:
+        return compared(view, arm, fate.rival, column, so="")
+    return reason_of(view, arm, fate.position)
+
+
+def _sentence(view: View, arm: int, fate: Fate, reasons: tuple[Reason, ...]) -> str:
+    name = view.arms[arm]
+    if fate.kind == fates.ANSWER:
+        return _of_answer(view, arm)
+    if fate.kind == fates.GONE:
         why = view.fold.ledger.withdrawn[name]
-        text = why if standing == NOT_MEASURED else f"was withdrawn: {why}"
-        return f"{name} {text} ({results} results)."
-    if standing == "answer":
-        sure = "is the answer" if view.state == "finished" else "is the answer so far, not certain"
-        return f"{name} {sure}: {_means(view, arm)}, over {results} results."
-    if standing == "left":
-        left = view.eliminations[arm]
-        reason = reasons[view.position_left(arm)]
-        return f"{name} left after {count(left.round)} results: {reason.sentence}{_later(view, arm)}"
-    decisive = next((r for r in reasons if r.verdict == "worse"), None)
-    if view.state == "finished" and decisive is not None:
-        return f"{name} is not the answer: {decisive.sentence}"
+        text = why if view.standing(arm) == NOT_MEASURED else f"was withdrawn: {why}"
+        return f"{name} {text} ({many(view.measured[arm], 'result')})."
+    if fate.kind == fates.LEFT:
+        after = many(view.eliminations[arm].round, "result")
+        return f"{name} left after {after}: {reasons[fate.position].sentence}{_later(view, arm, fate)}"
+    if view.state != "finished":
+        now = 0 if view.settling is None else view.columns.index(view.settling)
+        may = "may still win" if view.state in ("measuring", "paused") else "is not ruled out"
+        return f"{name} {may}: {reasons[now].sentence}"
+    return f"{name} {_at_the_end(view, arm, fate)}"
+
+
+def _of_answer(view: View, arm: int) -> str:
+    name, counted = view.arms[arm], view.counted(arm)
+    sure = "is the answer so far, not certain"
     if view.state == "finished":
-        ties = listed([r.objective for r in reasons if r.verdict in ("ties", "within the limit", "better")])
-        tail = "; by the means, or as the one listed first, the answer is preferred" if ties else ""
-        return f"{name} is not told apart from {view.answer.arm}{f' on {ties}' if ties else ''}{tail}."
-    now = 0 if view.settling is None else view.columns.index(view.settling)
-    return f"{name} may still win: {reasons[now].sentence}"
-
-
-def _means(view: View, arm: int) -> str:
+        sure = "is the answer" if view.answer.certified else "is the answer, without a certificate"
+    if not counted:
+        waits = view.measured[arm]
+        tail = f" ({many(waits, 'result')} told)" if waits else ""
+        return f"{name} {sure}: nothing of it counts yet{tail}."
     parts = []
     for column in view.columns:
-        objective, mean = view.objectives[column], view.mean(arm, column)
-        shown = value(objective, mean, unit=True) if not math.isnan(mean) else "not measured"
-        parts.append(f"{objective.name} {shown}")
-    return ", ".join(parts)
+        objective, mean, of = view.objectives[column], view.mean(arm, column), view.counts[arm, column]
+        shown = value(objective, mean, unit=True) if of else "not measured"
+        fewer = f" (over {count(of)})" if 0 < of < counted else ""
+        parts.append(f"{objective.name} {shown}{fewer}")
+    return f"{name} {sure}: {', '.join(parts)}, over {many(counted, 'result')}."
 
 
-def _later(view: View, arm: int) -> str:
+def _at_the_end(view: View, arm: int, fate: Fate) -> str:
+    """Of a candidate that is not the answer of a study that has ended."""
+    answer = view.answer.arm
+    if fate.kind == fates.BEHIND:
+        return f"is behind the answer: {deciding(view, arm, fate).sentence}{_later(view, arm, fate)}"
+    if view.policy.contradiction:
+        return f"is not told apart from {answer}: what was measured refutes every arm."
+    if not view.is_proven:
+        if fate.kind == fates.BY_THE_MEANS:
+            return f"is not ruled out, but behind by the means: {deciding(view, arm, fate).sentence}"
+        return f"is not ruled out{_tie_broken(view, arm, fate)}."
+    if is_tied(view, arm):
+        return f"ties with {answer} on every objective{_tie_broken(view, arm, fate)}."
+    if fate.kind == fates.BY_THE_MEANS:
+        text = f"is behind the answer by the means: {deciding(view, arm, fate).sentence}"
+    else:
+        text = f"is not told apart from {answer}{_tie_broken(view, arm, fate)}."
+    of = sum(map(view.is_target, view.columns))
+    limits = f"keeps to the limit{'s' if of > 1 else ''} and " if of else ""
+    other = "no other" if limits else "no"
+    sure = f"{answer} {limits}is worse than {view.arms[arm]} on {other} objective"
+    return f"{text} {capital(AT)} {sure} by more than tolerance + resolution."
+
+
+def _tie_broken(view: View, arm: int, fate: Fate) -> str:
+    """Why the answer and not an arm that nothing certain tells from it."""
+    if fate.kind == fates.UNDECIDED:
+        return ""
+    column, answer = view.columns[fate.position], view.answer.arm
+    objective = view.objectives[column]
+    if fate.rival < 0:
+        mean, limit = value(objective, view.mean(arm, column)), amount(objective, objective.target or 0.0)
+        return f"; in the mean it has {objective.name} of {mean}, and the limit is {limit}, which decides"
+    lead = view.lead(fate.rival, arm, column)
+    if lead.results and lead.mean > 0:
+        by = beyond(objective, lead.mean, 0.0, rounded="down", unit=True)
+        return f"; in the mean {view.arms[fate.rival]} is better on {objective.name} by {by}, which decides"
+    if lead.results and lead.mean == 0 and view.leader < arm:
+        return f"; their means on {objective.name} are equal, and {answer} is listed first"
+    return f"; the means on {objective.name} of all arms left decide"
+
+
+def _later(view: View, arm: int, fate: Fate) -> str:
     """What the arm is better at, if that comes later in the order."""
     better = []
-    for column in view.columns[view.position_left(arm) + 1 :]:
+    for column in view.columns[fate.position + 1 :]:
         lead = view.lead(arm, view.leader, column)
         objective = view.objectives[column]
         if lead.results >= 5 and lead.low > objective.tolerance_in_unit:
             better.append(f"{objective.name} ({value(objective, view.mean(arm, column), unit=True)})")
     if not better:
         return ""
-    return f" It is better than {view.answer.arm} on {listed(better)}, which comes later in the order."
-
-
-# --- one arm on one objective
-
-
-def _reason(view: View, arm: int, position: int) -> Reason:
-    column = view.columns[position]
-    left = view.eliminations.get(arm)
-    if left is not None and view.position_left(arm) < position:
-        return _past(view, arm, column)
-    if view.counts[arm, column] == 0:
-        objective = view.objectives[column]
-        return _made(view, arm, column, "not measured", None, None, f"{objective.name} was never measured.")
-    if view.is_target(column) or (left is not None and left.objective == column and left.rival < 0):
-        return _against_limit(view, arm, column)
-    if left is not None and left.objective == column:
-        return _worse(view, arm, left.rival, column)
-    if arm == view.leader:
-        return _of_leader(view, arm, column)
-    return _compared(view, arm, view.leader, column)
-
-
-def _made(
-    view: View,
-    arm: int,
-    column: int,
-    verdict: str,
-    rival: int | None,
-    found: Difference | None,
-    sentence: str,
-) -> Reason:
-    objective = view.objectives[column]
-    return Reason(
-        arm=view.arms[arm],
-        objective=objective.name,
-        verdict=verdict,
-        rival=None if rival is None else view.arms[rival],
-        difference=None if found is None else _plain(found.mean),
-        low=None if found is None else _plain(found.low),
-        high=None if found is None else _plain(found.high),
-        tolerance=objective.tolerance_in_unit,
-        resolution=objective.resolution_in_unit,
-        results=int(view.counts[arm, column]) if found is None else found.results,
-        sentence=sentence,
-    )
-
-
-def _plain(number: float) -> float | None:
-    return number if math.isfinite(number) else None
-
-
-def _past(view: View, arm: int, column: int) -> Reason:
-    objective, mean = view.objectives[column], view.mean(arm, column)
-    shown = "not measured" if math.isnan(mean) else value(objective, mean, unit=True)
-    return _made(
-        view,
-        arm,
-        column,
-        "no longer counts",
-        None,
-        None,
-        f"{objective.name} {shown}, which no longer counts.",
-    )
-
-
-def _worse(view: View, arm: int, rival: int, column: int) -> Reason:
-    """The arm is beaten."""
-    objective, found = view.objectives[column], view.lead(rival, arm, column)
-    by = value(objective, found.mean, unit=True)
-    least = value(objective, found.low, rounded="down")
-    slack = objective.tolerance_in_unit
-    matter = f"and {amount(objective, slack)} does not matter" if slack else "and every difference matters"
-    text = f"on {objective.name} it is worse than {view.arms[rival]} by {by}, by at least {least} {AT}"
-    return _made(view, arm, column, "worse", rival, found, f"{text}, {matter}.")
-
-
-def _against_limit(view: View, arm: int, column: int) -> Reason:
-    objective, mean = view.objectives[column], view.mean(arm, column)
-    target = objective.target
-    assert target is not None
-    low, high = view.target_bounds(arm, column)
-    found = Difference(int(view.counts[arm, column]), mean, low, high)
-    shown, limit = value(objective, mean, unit=True), amount(objective, target)
-    above = objective.at_most is not None
-    if view.misses(arm, column):
-        bound = (
-            f"at least {value(objective, low, rounded='down')}"
-            if above
-            else f"at most {value(objective, high, rounded='up')}"
-        )
-        text = f"on {objective.name} it has {shown}, {bound} {AT}, and the limit is {limit}."
-        return _made(view, arm, column, "beyond the limit", None, found, text)
-    bound = (
-        f"at most {value(objective, high, rounded='up')}"
-        if above
-        else f"at least {value(objective, low, rounded='down')}"
-    )
-    if view.meets(arm, column):
-        text = (
-            f"on {objective.name} it has {shown}, {bound} {AT}: within the limit of {limit} and resolution."
-        )
-        return _made(view, arm, column, "within the limit", None, found, text)
-    return _made(
-        view,
-        arm,
-        column,
-        "open",
-        None,
-        found,
-        f"on {objective.name} it has {shown}, {bound}; the limit is {limit}.",
-    )
-
-
-def _of_leader(view: View, arm: int, column: int) -> Reason:
-    objective = view.objectives[column]
-    mean = value(objective, view.mean(arm, column), unit=True)
-    worst = _given_up(view, column)
-    if worst is None:
-        return _made(
-            view, arm, column, "open", None, None, f"on {objective.name} it has {mean}; nothing is claimed."
-        )
-    if math.isinf(worst):
-        text = f"on {objective.name} it has {mean}; how much better others may be is open."
-        return _made(view, arm, column, "open", None, None, text)
-    most = f" by more than {value(objective, worst, unit=True, rounded='up')}" if worst else ""
-    better = f"no arm that counts there is better{most}"
-    return _made(view, arm, column, "ties", None, None, f"on {objective.name} it has {mean}; {better} {AT}.")
-
-
-def _compared(view: View, arm: int, rival: int, column: int) -> Reason:
-    """An arm that is not out here, against the leader."""
-    objective, name = view.objectives[column], view.arms[rival]
-    found = view.lead(rival, arm, column)
-    if view.beats(rival, arm, column):
-        return _worse(view, arm, rival, column)
-    if not found.results:
-        text = f"on {objective.name} it has no result in common with {name}."
-        return _made(view, arm, column, "open", rival, found, text)
-    by = value(objective, abs(found.mean), unit=True)
-    how = f"on {objective.name} it is {'worse' if found.mean > 0 else 'better'} than {name} by {by}"
-    if view.close(rival, arm, column):
-        reach = objective.tolerance_in_unit + objective.resolution_in_unit
-        text = f"{how}, certainly by less than {amount(objective, reach)}: they tie."
-        return _made(view, arm, column, "ties", rival, found, text)
-    if view.beats(arm, rival, column):
-        least = value(objective, -found.high, rounded="down")
-        return _made(view, arm, column, "better", rival, found, f"{how}, by at least {least} {AT}.")
-    if math.isinf(found.low) or math.isinf(found.high):
-        text = f"{how} over {count(found.results)} common results, too few for an interval."
-    else:
-        low, high = value(objective, found.low, rounded="down"), value(objective, found.high, rounded="up")
-        text = f"{how}, somewhere between {low} and {high} {AT}, over {count(found.results)} common results."
-    return _made(view, arm, column, "open", rival, found, text)
-
-
-# --- what the answer may give up
-
-
-def _given_up(view: View, column: int) -> float | None:
-    """The most by which somebody who counts there may be better than the answer; None: nothing is claimed."""
-    rows = [
-        row
-        for row in view.policy.certificate
-        if row.objective == column and not row.verdict.startswith(("beaten", "misses"))
-    ]
-    if not rows:
-        return None
-    return max(0.0, max(-row.low for row in rows))
-
-
-def claims_of(view: View) -> tuple[Claim, ...]:
-    """Per objective, by priority, what the certificate says; before the end what is known so far."""
-    return tuple(_claim(view, position) for position in range(len(view.columns)))
-
-
-def _claim(view: View, position: int) -> Claim:
-    column = view.columns[position]
-    objective, name = view.objectives[column], view.answer.arm
-    if view.stage(position) == "not needed":
-        return Claim(
-            objective.name, None, f"Nothing is claimed about {objective.name}: one arm was left before it."
-        )
-    if view.is_target(column):
-        low, high = view.target_bounds(view.leader, column)
-        bound = high if objective.at_most is not None else low
-        if not math.isfinite(bound):
-            return Claim(objective.name, None, f"Nothing is known about {objective.name} yet.")
-        word, how = ("at most", "up") if objective.at_most is not None else ("at least", "down")
-        target = amount(objective, objective.target or 0.0)
-        shown = value(objective, bound, unit=True, rounded=how)
-        text = f"{name} has {objective.name} of {word} {shown}; the limit is {target}."
-        return Claim(objective.name, bound, text)
-    worst = _given_up(view, column)
-    if worst is None:
-        return Claim(
-            objective.name, None, f"Nothing is claimed about {objective.name}: no rival got that far."
-        )
-    if math.isinf(worst):
-        return Claim(objective.name, None, f"Nothing is known about {objective.name} yet.")
-    if worst == 0:
-        return Claim(objective.name, 0.0, f"No arm that counts on {objective.name} is better than {name}.")
-    reach = objective.tolerance_in_unit + objective.resolution_in_unit
-    text = f"No arm that counts on {objective.name} is better than {name} by more than "
-    text += value(objective, worst, unit=True, rounded="up")
-    promised = "allowed are" if worst <= reach * (1 + 1e-9) else "in the end it will be at most"
-    return Claim(objective.name, worst, f"{text} ({promised} {amount(objective, reach)}).")
+    come = "comes" if len(better) == 1 else "come"
+    return f" It is better than {view.answer.arm} on {listed(better)}, which {come} later in the order."

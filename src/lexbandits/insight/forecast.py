@@ -12,7 +12,7 @@ from lexbandits.arrays import Counts, Vector
 from lexbandits.checks import positive, whole
 from lexbandits.insight.beliefs import Beliefs, offered_arms
 from lexbandits.insight.futures import Futures, play
-from lexbandits.insight.question import Change, Question
+from lexbandits.insight.question import Change, Question, refusing
 from lexbandits.insight.words import about, listed, percent, span
 from lexbandits.policies.lexelim_tol import LexElimTol
 from lexbandits.study.spec import Spec, words_from_toml
@@ -59,11 +59,9 @@ class Relaxation:
         """What it does, in words."""
         if abs(self.saves) <= max(2 * self.error, 0.5):
             return "makes no difference that shows"
-        return (
-            f"saves about {about(self.saves)} results"
-            if self.saves > 0
-            else f"costs about {about(-self.saves)} more"
-        )
+        if self.saves < 0:
+            return f"costs about {about(-self.saves)} more"
+        return f"saves about {_results(self.saves)}"
 
 
 @dataclass(frozen=True)
@@ -73,7 +71,8 @@ class Forecast:
     `winners`: the share of futures that each arm wins. `within`: the share that ends before the budget
     or the items are spent; None without either. `more_than`: the share given up after `most` results.
     `median_case` and `worst_case`, if the means were guessed as ranges: of the worlds in these ranges
-    the results needed (at the median) in the middle one and in the worst one. `ends`: every future's.
+    the results needed (at the median) in the middle one and in the worst one. `at_bounds`: objectives of
+    unknown spread, whose values are taken to lie at their bounds, the worst case. `ends`: every future's.
     """
 
     results: Range
@@ -90,6 +89,7 @@ class Forecast:
     seconds: Range | None = None
     median_case: float | None = None
     worst_case: float | None = None
+    at_bounds: tuple[str, ...] = ()
     ends: tuple[int, ...] = field(default=(), repr=False)
 
     @property
@@ -99,15 +99,17 @@ class Forecast:
             return "No more results are needed."
         low, median, high = self.results
         end = f"more than {about(high)}" if high >= self.most else about(high)
-        more = "more results" if self.measured else "results"
-        text = f"About {about(median)} {more} should end the study ({about(low)} to {end} in 8 of 10 futures)"
+        more = _results(median, "more " if self.measured else "")
+        text = f"About {more} should end the study ({about(low)} to {end} in 8 of 10 futures)"
         best = max(self.winners, key=self.winners.__getitem__)
         return f"{text}; {best} wins {percent(self.winners[best])} of them."
 
     @property
     def lines(self) -> list[str]:
         """All of it in sentences."""
-        lines = [self.sentence]
+        if self.results.high == 0:
+            return [self.sentence]
+        lines = [self.sentence, *self.caution("sd={{{0!r}: …}}")]
         if self.cost is not None:
             low, median, high = self.cost
             lines.append(f"They cost about {median:,.4g} ({low:,.4g} to {high:,.4g}).")
@@ -125,6 +127,14 @@ class Forecast:
         if parts:
             lines.append(f"Results while each objective is being settled: {listed(parts)}.")
         return lines + [f"Doubling the {row.sentence}." for row in self.relax]
+
+    def caution(self, way: str) -> list[str]:
+        """That a spread is not known and what says it: `way` with the objective's name put in."""
+        return [
+            f"How far apart values of {name} lie is not known: they are taken to lie at the bounds, "
+            f"which is the worst case. {way.format(name)} gives a closer forecast."
+            for name in self.at_bounds
+        ]
 
     def __str__(self) -> str:
         return "\n".join(self.lines)
@@ -162,7 +172,8 @@ def forecast(
     guess: means as they would be measured, {arm: {objective: 0.8}}, or a table with a row per arm;
     instead of a number a range (low, high). Not needed for what has been measured at least 5 times.
     sd: standard deviation of one value, per objective; not needed for "bernoulli", "sub_gaussian" and
-    "exact". shared: the correlation of two arms' values on the same item, one number or per objective.
+    "exact", and where there are bounds they give the worst case. shared: the correlation of two arms'
+    values on the same item, one number or per objective.
     price: of one result, a number or {arm: number}. seconds: per result, with all workers; a study that
     has measured knows its own.
     """
@@ -192,10 +203,11 @@ def _forecast(
     seed: int,
     most: int,
 ) -> Forecast:
-    runs, seed = whole("runs", runs, least=1), whole("seed", seed, least=0)
-    most = whole("most", most, least=1)
-    prices = None if price is None else question.prices(price)
-    pace = question.pace if seconds is None else positive("seconds", seconds)
+    with refusing():
+        runs, seed = whole("runs", runs, least=1), whole("seed", seed, least=0)
+        most = whole("most", most, least=1)
+        prices = None if price is None else question.prices(price)
+        pace = question.pace if seconds is None else positive("seconds", seconds)
     beliefs = question.beliefs(guess, sd, shared)
     futures = play(question.policy, beliefs, runs, seed, most)
     needed = np.maximum(futures.ends - question.waiting, 0)
@@ -223,6 +235,7 @@ def _forecast(
         seconds=None if pace is None else _range(needed * pace),
         median_case=middle,
         worst_case=worst,
+        at_bounds=tuple(question.objectives[i] for i in beliefs.at_bounds),
         ends=tuple(np.sort(needed).tolist()),
     )
 
@@ -245,6 +258,10 @@ def _cases(policy: LexElimTol, beliefs: Beliefs, runs: int, seed: int, most: int
         fixed = beliefs.narrowed(where)
         medians.append(float(np.median(play(policy, fixed, each, seed, most).ends)))
     return float(np.median(medians)), max(medians)
+
+
+def _results(number: float, more: str = "") -> str:
+    return f"{about(number)} {more}result{'' if round(number) == 1 else 's'}"
 
 
 def _range(values: Vector | Counts) -> Range:

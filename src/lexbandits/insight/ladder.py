@@ -3,7 +3,10 @@
 import math
 from html import escape
 
-from lexbandits.insight.explain import Reason, story_of
+from lexbandits.insight import fates
+from lexbandits.insight.explain import deciding, story_of
+from lexbandits.insight.fates import Fate, fate_of, is_tied
+from lexbandits.insight.reasons import Reason
 from lexbandits.insight.svg import (
     TICK,
     Axis,
@@ -18,8 +21,8 @@ from lexbandits.insight.svg import (
     upright,
     words,
 )
-from lexbandits.insight.view import NOT_MEASURED, View
-from lexbandits.insight.words import amount, count, value
+from lexbandits.insight.view import View
+from lexbandits.insight.words import amount, beyond, count, many, value
 from lexbandits.study.objective import Objective
 
 CLASSES = {"settled": "done", "being settled": "now", "later": "later", "not needed": "skip2"}
@@ -31,12 +34,12 @@ def ladder(view: View) -> str:
     axes = [_axis(view, position) for position in places]
     columns = f'<colgroup><col class="a">{"<col>" * len(places)}<col class="n"></colgroup>'
     answer = escape(view.answer.arm if view.state == "finished" else f"{view.answer.arm}?")
-    many = element("span", f"{len(view.arms)} arms", kind="rt wide", style="right:8px")
+    all_arms = element("span", many(len(view.arms), "arm"), kind="rt wide", style="right:8px")
     who = element(
         "span", f'<b style="color:var(--accent-ink)">{answer}</b>', kind="rt wide", style="left:10px"
     )
     head = [
-        element("th", f"{many}Arm", scope="col"),
+        element("th", f"{all_arms}Arm", scope="col"),
         *(_head(view, position) for position in places),
         element("th", f"{who}Measured", scope="col", kind="num"),
     ]
@@ -63,7 +66,7 @@ def _legend() -> str:
             element("rect", width=22, height=14, kind="b"),
             "what does not matter, from the best; or the limit",
         ),
-        (34, gone, "out, or not deciding"),
+        (34, gone, "out, behind, or not deciding"),
         (22, sunk, "no longer counts"),
     )
     spans = [
@@ -72,8 +75,9 @@ def _legend() -> str:
     ]
     note = (
         "Arms are compared by their differences on the same items: an arm can be out although its interval "
+        "here still touches the band. Measured are all results; means rest on those that count."
     )
-    return element("div", f"{''.join(spans)}<p>{note}here still touches the band.</p>", kind="foot")
+    return element("div", f"{''.join(spans)}<p>{note}</p>", kind="foot")
 
 
 # --- the head
@@ -92,13 +96,24 @@ def rule(objective: Objective) -> tuple[str, str]:
 
 def stage_words(view: View, position: int) -> str:
     """Where an objective stands."""
-    stage = view.stage(position)
-    before, after = len(view.entered(position)), len(view.entered(position + 1))
+    stage, ended = view.stage(position), view.state == "finished"
+    entered = view.entered(position)
+    out = [a for a in entered if a in view.eliminations and view.position_left(a) == position]
+    stay = f"{len(entered)} → {many(len(entered) - len(out), 'arm')}"
+    nobody = "Nobody meets it" if view.columns[position] in view.infeasible else ""
+    if stage == "settled" and view.settled_by_rule(position):
+        return f"{nobody or 'Settled'}: {stay}"
     if stage == "settled":
-        return f"Settled: {before} → {after} arm{'s' if after != 1 else ''}"
+        behind = sum(view.behind.get(arm) == view.columns[position] for arm in entered)
+        words = [f"{len(out)} out"] * bool(out) + [f"{behind} behind"] * bool(behind)
+        return f"{nobody or 'Enough for the answer'}{': ' if words else ''}{', '.join(words)}"
     if stage == "being settled":
-        return f"Being settled: {before} → {after} so far"
-    return "Not needed: one arm left" if stage == "not needed" else "Later, among those that stay"
+        return (
+            f"{nobody or ('Not settled' if ended else 'Being settled')}: {stay}{'' if ended else ' so far'}"
+        )
+    if stage == "later":
+        return "Not reached" if ended else "Later, among those that stay"
+    return "Not needed: one arm left"
 
 
 def _head(view: View, position: int) -> str:
@@ -122,7 +137,7 @@ def _rail(view: View, position: int, stage: str) -> str:
     strands = []
     for k, arm in enumerate(entered):
         y = round(10 + gap * k, 1)
-        if arm in view.eliminations and view.position_left(arm) == position:
+        if view.stops(arm) and view.position_left(arm) == position:
             strands += [line("0", "62%", y, y, "ou"), upright("62%", y - 2.5, y + 2.5, "ou")]
         else:
             dash = " dash" if stage in ("later", "not needed") else ""
@@ -180,16 +195,18 @@ def _band(view: View, position: int, axis: Axis) -> str:
 
 
 def _row(view: View, arm: int, axes: list[Axis]) -> str:
-    standing, story = view.standing(arm), story_of(view, arm)
+    standing, story, fate = view.standing(arm), story_of(view, arm), fate_of(view, arm)
     said = {
-        "answer": "the answer" if view.state == "finished" else "answer so far",
-        "candidate": "candidate" if view.state != "finished" else "ties with the answer",
+        "answer": view.called,
+        "candidate": _candidate(view, arm, fate),
         "left": f"out after {count(story.after or 0)}",
     }.get(standing, standing)
     emphasis = {"kind": "is"} if standing == "answer" else {}
     name = element("b", escape(view.arms[arm])) + element("span", said, **emphasis)
-    cells = [_cell(view, arm, p, story.reasons[p], axes[p], standing) for p in range(len(axes))]
-    more = [f"{view.open_of(arm)} open"] if view.open_of(arm) else []
+    cells = [_cell(view, arm, p, axes[p], fate) for p in range(len(axes))]
+    counted = view.counted(arm)
+    more = [f"{count(counted)} counted"] if counted < view.measured[arm] else []
+    more += [f"{view.open_of(arm)} open"] if view.open_of(arm) else []
     more += [f"{n} {word}" for word, n in view.losses(arm).items() if n]
     tail = element("span", ", ".join(more), kind="s") if more else ""
     kind = "ans" if standing == "answer" else "" if standing == "candidate" else "out"
@@ -201,39 +218,65 @@ def _row(view: View, arm: int, axes: list[Axis]) -> str:
     return element("tr", "".join(parts), kind=kind)
 
 
-def _cell(view: View, arm: int, position: int, reason: Reason, axis: Axis, standing: str) -> str:
+def _candidate(view: View, arm: int, fate: Fate) -> str:
+    """How a candidate stands to the answer."""
+    if view.state != "finished":
+        return "candidate"
+    if fate.kind == fates.BEHIND:
+        return "behind the answer"
+    if not view.is_proven:
+        return "not ruled out"
+    if is_tied(view, arm):
+        return "ties with the answer"
+    return "behind by the means" if fate.kind == fates.BY_THE_MEANS else "not told apart"
+
+
+def _cell(view: View, arm: int, position: int, axis: Axis, fate: Fate) -> str:
     column = view.columns[position]
     objective, stage = view.objectives[column], view.stage(position)
     how = {"data_l": escape(objective.name)}
     mean = view.mean(arm, column)
     shown = element("span", value(objective, mean), kind="m")
-    gone = arm in view.eliminations and view.position_left(arm) < position
+    gone = fate.kind == fates.GONE or (view.stops(arm) and view.position_left(arm) < position)
     if not view.counts[arm, column]:
         return element("td", element("div", shown, kind="cell"), **how)
-    if gone or standing in ("withdrawn", NOT_MEASURED):
+    if gone:
         return element("td", element("div", shown, kind="cell"), **how, kind="past")
     low, high = view.interval(arm, column)
-    out = arm in view.eliminations and view.position_left(arm) == position
+    out = view.stops(arm) and view.position_left(arm) == position
     inside = not out and stage in ("settled", "being settled")
     drawn = interval(axis, 13, mean, low, high, inside=inside, halo=arm == view.leader and inside)
     drawing = picture(f"{_band(view, position, axis)}{across(13, 'gr')}{drawn}", 26, aria_hidden="true")
     ends = f"{value(objective, low)} – {value(objective, high)}" if math.isfinite(high - low) else "too few"
-    why = element("p", f"<b>Out:</b> {escape(_short(reason, objective))}", kind="why") if out else ""
+    why = _why(view, arm, position, fate)
     cell = element("div", f"{shown}{element('span', ends, kind='r')}{drawing}", kind="cell")
     return element("td", cell + why, **how, kind="now" if stage == "being settled" else "")
 
 
+def _why(view: View, arm: int, position: int, fate: Fate) -> str:
+    """What decides on an arm, below its interval on the objective that does."""
+    words = {fates.LEFT: "Out", fates.BEHIND: "Behind", fates.BY_THE_MEANS: "By the means"}
+    if position != fate.position or fate.kind not in words:
+        return ""
+    if fate.kind == fates.BY_THE_MEANS and view.state != "finished":
+        return ""
+    short = _short(deciding(view, arm, fate), view.objectives[view.columns[position]])
+    return element("p", f"<b>{words[fate.kind]}:</b> {escape(short)}", kind="why")
+
+
 def _short(reason: Reason, objective: Objective) -> str:
+    above = objective.at_most is not None
     if reason.verdict == "beyond the limit":
-        above = objective.at_most is not None
-        bound = reason.low if above else reason.high
+        bound, line = reason.low if above else reason.high, objective.target or 0.0
         word, how = ("at least", "down") if above else ("at most", "up")
-        shown = value(objective, bound if bound is not None else math.nan, rounded=how)
+        shown = beyond(objective, math.nan if bound is None else bound, line, rounded=how)
         return f"certainly {'above' if above else 'below'} the limit, {word} {shown}"
-    by = value(objective, reason.difference or 0.0)
-    return (
-        f"worse than {reason.rival} by {by}, at least {value(objective, reason.low or 0.0, rounded='down')}"
-    )
+    if reason.rival is None:
+        return f"{value(objective, reason.difference or 0.0)}, not known to be within the limit"
+    text = f"worse than {reason.rival} by {value(objective, reason.difference or 0.0)}"
+    if reason.verdict != "worse" or reason.low is None or reason.low == reason.high:
+        return text
+    return f"{text}, at least {beyond(objective, reason.low, objective.tolerance_in_unit, rounded='down')}"
 
 
 def _scale(axis: Axis) -> str:

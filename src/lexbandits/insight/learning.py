@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 
 from lexbandits.insight.view import View
-from lexbandits.insight.words import count, rough
+from lexbandits.insight.words import many, rough
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ def learning_costs(view: View) -> tuple[LearningCost, ...]:
         objective = view.objectives[column]
         leads = {arm: _mean_lead(view, arm, column) for arm in measured}
         known = {arm: lead for arm, lead in leads.items() if not math.isnan(lead)}
-        if not known:
+        if len(known) < 2:
             continue
         total = sum(view.measured[arm] for arm in known)
         so_far = sum(view.measured[arm] * lead for arm, lead in known.items())
@@ -62,7 +62,7 @@ def _cost_sentence(view: View, column: int, so_far: float, equal: float, results
         return f"gave up {shown}" if total >= 0 else f"gained {shown}"
 
     against = f"against measuring {view.answer.arm} alone"
-    text = f"On {objective.name} the {count(results)} results {said(so_far)} in all {against}"
+    text = f"On {objective.name} the {many(results, 'result')} {said(so_far)} in all {against}"
     return f"{text}; an equal split of as many would have {_past_form(said(equal))}."
 
 

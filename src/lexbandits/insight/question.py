@@ -2,7 +2,8 @@
 
 import copy
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,11 +12,31 @@ import numpy as np
 from lexbandits.arrays import Counts, Vector
 from lexbandits.checks import positive, real
 from lexbandits.insight.beliefs import Beliefs, Guess, Measured, MissingGuess, coins_of, kinds_of
-from lexbandits.insight.words import listed
+from lexbandits.insight.words import listed, toml_key
 from lexbandits.policies.lexelim_tol import LexElimTol
+from lexbandits.study.errors import StudyError
 from lexbandits.study.fold import Fold
 from lexbandits.study.ledger import EXPIRED, FAILED, IMPORTED, LATE, TOLD
 from lexbandits.study.spec import Spec
+
+
+class GuessNeeded(StudyError):  # noqa: N818
+    """A mean or a deviation that nobody has measured or said; `for_command` names the option to say it."""
+
+    def __init__(self, lack: str, argument: str, option: str) -> None:
+        super().__init__(f"{lack}: say {argument}")
+        self.for_command = f"{lack}: say {option}"
+
+
+@contextmanager
+def refusing() -> Iterator[None]:
+    """What is wrong with an argument is said as a study says it."""
+    try:
+        yield
+    except StudyError:
+        raise
+    except (TypeError, ValueError) as error:
+        raise StudyError(str(error)) from None
 
 
 @dataclass(frozen=True)
@@ -111,12 +132,12 @@ class Question:
         if isinstance(price, Mapping):
             unknown = [arm for arm in price if arm not in self.arms]
             if unknown:
-                raise ValueError(
+                raise StudyError(
                     f"price: no arm {unknown[0]!r}; there are {listed(list(map(repr, self.arms)))}"
                 )
             lacking = [arm for arm in self.arms if arm not in price]
             if lacking:
-                raise ValueError(f"price lacks arm {lacking[0]!r}")
+                raise StudyError(f"price lacks arm {lacking[0]!r}")
             given = [positive(f"the price of {arm!r}", price[arm]) for arm in self.arms]
         else:
             given = [positive("price", price)] * len(self.arms)
@@ -124,33 +145,39 @@ class Question:
 
     def beliefs(self, guess: Any, sd: Any, shared: Any) -> Beliefs:
         """What may be true: as measured, and as guessed where too little was."""
-        asked = None if guess is None else self._guess(guess, sd, shared)
+        with refusing():
+            asked = None if guess is None else self._guess(guess, sd, shared)
         try:
             return Beliefs(self.measured, asked, self.missing)
         except MissingGuess as lack:
             arm, objective = self.arms[lack.arm], self.objectives[lack.objective]
             if lack.what == "sd":
-                way = f"sd={{{objective!r}: …}}"
-                raise ValueError(
-                    f"a forecast needs the standard deviation of one value on {objective!r}: say {way}"
-                ) from None
-            way = f"guess={{{arm!r}: {{{objective!r}: …}}, …}}"
-            raise ValueError(
-                f"arm {arm!r} has too few results on {objective!r} to forecast from: say {way}"
-            ) from None
+                why = f"a forecast needs the standard deviation of one value on {objective!r}"
+                raise GuessNeeded(why, f"sd={{{objective!r}: …}}", f"--sd {objective}=…") from None
+            why = f"arm {arm!r} has too few results on {objective!r} to forecast from"
+            table = f"[{toml_key(arm)}] {toml_key(objective)} = …"
+            option = f"--guess FILE, a TOML file with a table per arm, {table}"
+            raise GuessNeeded(why, f"guess={{{arm!r}: {{{objective!r}: …}}, …}}", option) from None
 
     # --- guesses
 
     def _guess(self, guess: Any, sd: Any, shared: Any) -> Guess:
         K, m = self.policy.max_arms, self.policy.n_objectives
         low, high = np.full((K, m), math.nan), np.full((K, m), math.nan)
+        if not isinstance(guess, (Mapping, Sequence, np.ndarray)) or isinstance(guess, str):
+            raise StudyError(f"guess must be {{arm: {{objective: mean}}}} or a row per arm, got {guess!r}")
         rows = guess.items() if isinstance(guess, Mapping) else zip(self.arms, guess, strict=False)
         if not isinstance(guess, Mapping) and len(guess) != len(self.arms):
-            raise ValueError(
+            raise StudyError(
                 f"guess must have a row per arm ({', '.join(map(repr, self.arms))}), got {len(guess)}"
             )
         for arm, row in rows:
             a = self._index("guess", self.arms, arm, "arm")
+            listed_up = isinstance(row, (Sequence, np.ndarray)) and not isinstance(row, str) and len(row) == m
+            if not (isinstance(row, Mapping) or listed_up):
+                raise StudyError(
+                    f"the guess of {arm!r} must be {{objective: mean}} or {m} means, got {row!r}"
+                )
             cells = row.items() if isinstance(row, Mapping) else zip(self.objectives, row, strict=True)
             for objective, cell in cells:
                 i = self._index(f"guess of {arm!r}", self.objectives, objective, "objective")
@@ -161,14 +188,14 @@ class Question:
                 if not kind.low <= ends[0] <= ends[1] <= kind.high:
                     bounds = sorted((self.signs[i] * kind.low + 0.0, self.signs[i] * kind.high + 0.0))
                     where = f"[{bounds[0]:g}, {bounds[1]:g}]"
-                    raise ValueError(
+                    raise StudyError(
                         f"the guess of {arm!r} on {objective!r} must be in {where}, got {cell!r}"
                     )
                 low[a, i], high[a, i] = ends
         deviations = self._per_objective("sd", sd, math.nan)
         correlations = self._per_objective("shared", shared, 0.0)
         if not ((correlations >= 0) & (correlations < 1)).all():
-            raise ValueError(f"shared must be at least 0 and below 1, got {shared!r}")
+            raise StudyError(f"shared must be at least 0 and below 1, got {shared!r}")
         return Guess(low, high, deviations, correlations, self.measured.coins)
 
     def _per_objective(self, name: str, given: Any, default: float) -> Vector:
@@ -180,7 +207,7 @@ class Question:
                 found[i] = real(f"{name} of {objective!r}", number)
         elif isinstance(given, (Sequence, np.ndarray)):
             if len(given) != m:
-                raise ValueError(f"{name} must be one number or one per objective ({m}), got {given!r}")
+                raise StudyError(f"{name} must be one number or one per objective ({m}), got {given!r}")
             found[:] = [math.nan if v is None else real(name, v) for v in given]
         elif given is not None:
             found[:] = real(name, given)
@@ -189,14 +216,14 @@ class Question:
     @staticmethod
     def _index(what: str, names: list[str], name: Any, kind: str) -> int:
         if str(name) not in names:
-            raise ValueError(f"{what}: no {kind} {name!r}; there are {', '.join(map(repr, names))}")
+            raise StudyError(f"{what}: no {kind} {name!r}; there are {', '.join(map(repr, names))}")
         return names.index(str(name))
 
 
 def _ends(what: str, cell: Any) -> tuple[float, float]:
     if isinstance(cell, (Sequence, np.ndarray)) and not isinstance(cell, str):
         if len(cell) != 2:
-            raise ValueError(f"{what} must be a number or a range (low, high), got {cell!r}")
+            raise StudyError(f"{what} must be a number or a range (low, high), got {cell!r}")
         return real(what, cell[0]), real(what, cell[1])
     return real(what, cell), real(what, cell)
 

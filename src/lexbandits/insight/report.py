@@ -15,17 +15,21 @@ from typing import Any
 import numpy as np
 
 import lexbandits
+from lexbandits.insight import fates
 from lexbandits.insight.explain import Explanation, explanation_of
+from lexbandits.insight.fates import fate_of
 from lexbandits.insight.forecast import Forecast, forecast
 from lexbandits.insight.ladder import ladder, rule, stage_words
+from lexbandits.insight.reasons import AT
 from lexbandits.insight.svg import TICK, WARN, differences, element, icon, race, reference
 from lexbandits.insight.view import View
-from lexbandits.insight.words import amount, count, listed, percent, value
+from lexbandits.insight.words import amount, count, listed, many, percent, toml_key, value
 from lexbandits.study.objective import Objective
 from lexbandits.study.study import Study
 from lexbandits.study.verification import Verification
 
 MOST_ITEMS = 200  # more are not written out
+DECIDED = (fates.LEFT, fates.BEHIND, fates.BY_THE_MEANS)
 FORMATS = {".html": "html", ".htm": "html", ".md": "md", ".markdown": "md"}
 
 
@@ -81,9 +85,11 @@ class Contents:
         arms, objectives = len(view.arms), len(view.columns)
         at = datetime.fromtimestamp(view.fold.ledger.at, UTC)
         what = "ended" if view.state == "finished" else "as of"
-        many = f"{arms} arms, {objectives} objective{'s' if objectives > 1 else ''}"
-        results = f"{count(view.results)} results"
-        return f"Report of a lexicographic study, {results}, {many}, {what} {at:%d %B %Y %H:%M} UTC"
+        results = many(view.results, "result")
+        if view.folded < view.results:
+            results += f" ({count(view.folded)} of them count)"
+        size = f"{results}, {many(arms, 'arm')}, {many(objectives, 'objective')}"
+        return f"Report of a lexicographic study: {size}; {what} {at:%d %B %Y %H:%M} UTC"
 
     @property
     def question(self) -> list[tuple[str, bool]]:
@@ -115,8 +121,7 @@ class Contents:
             always = "over everything the study looked at and whenever it looked"
             text = [f"{sure}, {always}: {' '.join(claimed)}", " ".join(rest)]
             return f"Certificate at δ = {percent(view.answer.delta)}", [line for line in text if line]
-        text = [f"{view.answer.reason[:1].upper()}{view.answer.reason[1:]}.", " ".join(claimed + rest)]
-        return "No certificate", text
+        return "No certificate", [f"What is known, {AT}: {' '.join(claimed + rest)}"]
 
     @property
     def deciding(self) -> list[int]:
@@ -137,10 +142,17 @@ class Contents:
         return toml(self.view.study.spec)
 
     @property
-    def command(self) -> str:
-        """What replays the journal."""
-        where = self.view.study._journal.storage.shown
-        return f"lexbandits study verify {shlex.quote(self.view.name)} --storage {shlex.quote(where)}"
+    def verifying(self) -> tuple[str, str]:
+        """How to replay the journal: in words, and the command or the call."""
+        where, name = self.view.study.storage, self.view.name
+        if where == "memory":
+            say = (
+                "This study lives in the memory of the program that made it, where no command can reach it, "
+                "as it could with storage=. That program can replay it and compare the end and the hash:"
+            )
+            return say, "study.verify()"
+        say = "The journal alone gives this report again. Replay it and compare the end and the hash:"
+        return say, f"lexbandits study verify {shlex.quote(name)} --storage {shlex.quote(where)}"
 
     @property
     def checks(self) -> list[tuple[str, str]]:
@@ -151,7 +163,7 @@ class Contents:
             "the replay confirms the record" if found.ok else f"the replay finds: {'; '.join(found.problems)}"
         )
         pairs = rows * (rows - 1) // 2
-        shared = f"{m} objective{'s' if m > 1 else ''} and {pairs} pair{'s' if pairs != 1 else ''}"
+        shared = f"{many(m, 'objective')} and {many(pairs, 'pair')}"
         versions = [
             f"lexbandits {lexbandits.__version__}",
             f"Python {platform.python_version()}",
@@ -224,19 +236,32 @@ class Contents:
         view = self.view
         objective = view.objectives[view.columns[position]]
         hint = element("p", escape(self._about_differences(position, objective)), kind="hint")
-        head = "What decided" if view.stage(position) == "settled" else "What decides"
+        decides = "What decided" if view.state == "finished" else "What decides"
+        head = decides if self._has_decided(position) else "Differences in"
         return f"{head} {objective.name}", f"{hint}<figure>{differences(view, position)}</figure>"
 
+    def _has_decided(self, position: int) -> bool:
+        """Whether the objective tells some arm from the answer, or is about to."""
+        view = self.view
+        found = [fate_of(view, arm) for arm in view.entered(position) if arm != view.leader]
+        being = view.state != "finished" and view.stage(position) == "being settled"
+        return being or any(f.position == position and f.kind in DECIDED for f in found)
+
     def _about_differences(self, position: int, objective: Objective) -> str:
-        best = self.view.arms[reference(self.view, position)]
-        slack = amount(objective, objective.tolerance_in_unit)
+        """How to read the figure; at length the first time."""
+        view = self.view
+        slack = amount(objective, -objective.tolerance_in_unit + 0.0)
         reach = amount(objective, objective.tolerance_in_unit + objective.resolution_in_unit)
-        return (
-            f"Differences to {best} in common passes, with their intervals at the study's confidence. "
-            f"An arm leaves once its whole interval is below −{slack}; arms tie once all of it lies between "
-            f"the dashed lines (±{reach}). Intervals of single arms, above, may overlap although a "
-            "difference is certain."
+        text = f"Differences to {view.arms[reference(view, position)]} in common passes, with their intervals"
+        if position != self.deciding[0]:
+            return f"{text}: out below {slack}, tied within ±{reach}."
+        text += (
+            f" {AT}. An arm leaves once its whole interval is below {slack}; arms tie once all of it lies "
+            f"between the dashed lines (±{reach}). "
         )
+        if view.is_proven and not view.settled_by_rule(position):
+            text += "For the answer it is enough that no interval reaches beyond the right one. "
+        return f"{text}Intervals of single arms, above, may overlap although a difference is certain."
 
     def _html_forecast(self, coming: Forecast) -> str:
         winners = sorted(coming.winners.items(), key=lambda row: -row[1])
@@ -267,9 +292,9 @@ class Contents:
         for name, text in self.checks:
             head = element("th", name, scope="row", style="width:180px", kind="mut")
             rows.append(f"<tr>{head}{element('td', escape(text), style='overflow-wrap:anywhere')}</tr>")
-        say = "<p>The journal alone gives this report again. Replay it and compare the end and the hash:</p>"
-        command = element("pre", escape(self.command), tabindex=0)
-        return say + command + element("table", f"<tbody>{''.join(rows)}</tbody>", kind="mini")
+        say, call = self.verifying
+        command = f"<p>{say}</p>" + element("pre", escape(call), tabindex=0)
+        return command + element("table", f"<tbody>{''.join(rows)}</tbody>", kind="mini")
 
     # --- Markdown
 
@@ -304,7 +329,8 @@ class Contents:
             "## Specification",
             f"```toml\n{self.specification}\n```",
             "## How to verify",
-            f"```\n{self.command}\n```",
+            self.verifying[0],
+            f"```\n{self.verifying[1]}\n```",
             "\n".join(f"- {name}: {_plain(text)}" for name, text in self.checks),
         ]
         return "\n\n".join(blocks) + "\n"
@@ -330,10 +356,10 @@ class Contents:
         if not view.counts[arm, column]:
             return "–"
         mean = value(view.objectives[column], view.mean(arm, column))
-        gone = arm in view.eliminations and view.position_left(arm)
-        if gone is False or position < gone:
+        if not view.stops(arm) or position < view.position_left(arm):
             return mean
-        return f"{mean}, **out**" if position == gone else f"({mean})"
+        word = "out" if arm in view.eliminations else "behind"
+        return f"{mean}, **{word}**" if position == view.position_left(arm) else f"({mean})"
 
 
 def _kept_together(text: str, units: list[str]) -> str:
@@ -390,7 +416,7 @@ def toml(spec: dict[str, Any]) -> str:
         [] if plain else [("arms", {"name": row} if isinstance(row, str) else row) for row in spec["arms"]]
     )
     for table, row in tables:
-        lines += ["", f"[[{table}]]", *(f"{_key(key)} = {_word(found)}" for key, found in row.items())]
+        lines += ["", f"[[{table}]]", *(f"{toml_key(key)} = {_word(found)}" for key, found in row.items())]
     return "\n".join(lines)
 
 
@@ -398,7 +424,3 @@ def _word(found: Any) -> str:
     if isinstance(found, (list, tuple)):
         return f"[{', '.join(map(_word, found))}]"
     return json.dumps(found, ensure_ascii=False)  # JSON's text, numbers and booleans are TOML's
-
-
-def _key(key: str) -> str:
-    return key if key.replace("_", "").replace("-", "").isalnum() and key.isascii() else json.dumps(key)

@@ -7,7 +7,7 @@ import numpy as np
 
 from lexbandits.arrays import Vector
 from lexbandits.insight.view import View
-from lexbandits.insight.words import amount, count, listed, value
+from lexbandits.insight.words import amount, count, listed, many, value
 from lexbandits.study.ledger import IMPORTED, RELEASED
 from lexbandits.study.objective import Objective
 
@@ -70,11 +70,16 @@ def _losses(view: View) -> Strain:
     totals = {word: sum(row[word] for row in lost.values()) for word in ("failed", "expired", "late")}
     if not any(totals.values()):
         return Strain(assumption, "No trial failed, ran past its lease or came late.", "none")
-    words = {"failed": "failed", "expired": "ran past their lease", "late": "came late and are not counted"}
+    words = {
+        "failed": ("failed", "failed"),
+        "expired": ("ran past its lease", "ran past their lease"),
+        "late": ("came late and is not counted", "came late and are not counted"),
+    }
     parts = []
-    for kind, what in words.items():
+    for kind, (of_one, of_many) in words.items():
         by_arm = [f"{view.arms[arm]} {row[kind]}" for arm, row in lost.items() if row[kind]]
         if by_arm:
+            what = of_one if totals[kind] == 1 else of_many
             parts.append(f"{totals[kind]} {what} ({', '.join(by_arm)})")
     arm_of, states = view.fold.ledger.column("arm"), view.states
     asked = ~np.isin(states, (RELEASED, IMPORTED))
@@ -106,11 +111,12 @@ def _gaps(view: View) -> list[Strain]:
             continue
         p = unequal(lost, told)
         by_arm = ", ".join(f"{view.arms[a]} {n}" for a, n in enumerate(lost) if n)
+        lack = f"{many(sum(lost), 'result')} {'lacks' if sum(lost) == 1 else 'lack'} it"
         tail = "Arms differ" if p < UNEQUAL else "Arms do not differ more than by chance"
         rows.append(
             Strain(
                 f"{view.objectives[column].name} is missing for reasons unrelated to its value",
-                f"{sum(lost)} results lack it ({by_arm}). {tail} (p = {p:.2g}).",
+                f"{lack} ({by_arm}). {tail} (p = {p:.2g}).",
                 "strained" if p < UNEQUAL else "slight",
                 p,
             )
@@ -126,12 +132,16 @@ def _items(view: View) -> Strain:
     passes = view.policy.folded
     if ledger.drawn is None:
         return Strain(
-            assumption, f"{count(passes)} passes; the study hands out no items, so nobody checks.", "none"
+            assumption, f"{_passes(passes)}; the study hands out no items, so nobody checks.", "none"
         )
     there = len(ledger.imported_items) + len(ledger.drawn)
     drawn = f"order drawn from seed {view.spec.seed}, none twice"
-    text = f"{count(passes)} passes over {count(there)} items, {drawn}."
+    text = f"{_passes(passes)} over {many(there, 'item')}, {drawn}."
     return Strain(assumption, text, "none")
+
+
+def _passes(number: int) -> str:
+    return f"{count(number)} pass{'' if number == 1 else 'es'}"
 
 
 def _rules(view: View) -> Strain:
@@ -210,8 +220,9 @@ def _bounded(view: View, column: int, values: list[Vector]) -> Found:
     text = f"Lowest {lowest}, highest {highest}; nothing outside is ever counted."
     at_end = int(((everything == low) | (everything == high)).sum())
     if objective.noise != "bernoulli" and 0 < at_end < everything.size:
-        text += f" {count(at_end)} values lie exactly on a bound: right for a timeout, "
-        text += "wrong if they were cut off."
+        lie, cut = ("lies", "it was") if at_end == 1 else ("lie", "they were")
+        text += f" {many(at_end, 'value')} {lie} exactly on a bound: right for a timeout, "
+        text += f"wrong if {cut} cut off."
         return text, "slight", None
     return text, "none", None
 

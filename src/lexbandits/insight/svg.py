@@ -108,9 +108,11 @@ def names_column(names: Sequence[tuple[str, bool]], height: float, first: float)
 
 
 def reference(view: View, position: int) -> int:
-    """The arm that others are compared with on an objective: who removed most, else the best by its mean."""
+    """The arm that others are compared with: who removed most, else a proven answer, else the best mean."""
     column = view.columns[position]
     entered = view.entered(position)
+    if view.is_proven and not view.settled_by_rule(position):
+        return view.leader
     rivals = [e.rival for e in view.eliminations.values() if e.objective == column and e.rival >= 0]
     if rivals:
         return max(entered, key=lambda arm: (rivals.count(arm), -arm))
@@ -164,7 +166,11 @@ def _verdict(view: View, arm: int, best: int, column: int) -> tuple[str, bool]:
     left = view.eliminations.get(arm)
     if left is not None and left.objective == column:
         return "out" if left.rival in (best, -1) else f"out by {label(view.arms[left.rival], 8)}", True
-    return "ties" if view.close(arm, best, column) else "open", False
+    if view.behind.get(arm) == column:
+        return "behind", True
+    if view.close(arm, best, column):
+        return "ties", False
+    return "not better" if view.not_worse(best, arm, column) else "open", False
 
 
 def box(axis: Axis, low: float, high: float, top: float, bottom: float, **how: Any) -> str:
@@ -254,9 +260,11 @@ def _course(view: View, arm: int, axis: Axis, y: float, total: int) -> str:
     dot = element("circle", cx=end, cy=f"{y:g}", r=4, kind="ind" if stays else "oud")
     parts = [line("0", end, y, y, "in" if stays else "ou"), dot]
     if arm == view.leader:
-        said = "the answer" if view.state == "finished" else "so far"
         parts.append(element("circle", cx=end, cy=f"{y:g}", r=7, kind="halo"))
-        parts.append(words(end, y + 4, said, dx=13, kind="ta"))
+        parts.append(words(end, y + 4, view.called, dx=13, kind="ta"))
+    elif arm in view.behind:
+        on = element("tspan", f" on {label(view.objectives[view.behind[arm]].name, 12)}", kind="nr")
+        parts.append(words(end, y + 4, f"behind{on}", dx=13))
     elif not stays:
         parts.append(words(end, y + 4, "withdrawn", dx=13))
     return "".join(parts)

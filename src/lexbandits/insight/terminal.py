@@ -20,7 +20,8 @@ BAR = 24
 def print_forecast(study: Study, *, console: Console | None = None, **how: Any) -> Forecast:
     """Print the forecast of a study; `how` as `Study.forecast` takes it."""
     console, coming = console or Console(), forecast(study, **how)
-    console.print(Text(coming.sentence))
+    for line in (coming.sentence, *coming.caution("--sd {0}=…")):
+        console.print(Text(line))
     rows = [("results", *map(about, coming.results))]
     if coming.cost is not None:
         rows.append(("cost", *(f"{number:,.4g}" for number in coming.cost)))

@@ -10,8 +10,21 @@ import numpy as np
 
 from lexbandits.arrays import Counts, Vector
 from lexbandits.policies.base import Elimination
-from lexbandits.policies.facts import RESULTS, beats, close, meets, misses, paired
+from lexbandits.policies.facts import (
+    POSITION,
+    REACH,
+    RESULTS,
+    STOP,
+    TOLERANCE,
+    beats,
+    close,
+    meets,
+    misses,
+    not_worse,
+    paired,
+)
 from lexbandits.policies.lexelim_tol import LexElimTol
+from lexbandits.policies.proof import Seen, best_by_differences, keep_likely
 from lexbandits.study.answers import Answer, answer_of, settling
 from lexbandits.study.fold import Fold, make_policy
 from lexbandits.study.ledger import EXPIRED, FAILED, IMPORTED, LATE, OPEN, TOLD
@@ -105,6 +118,13 @@ class View:
         """The answer's index."""
         return self.index(self.answer.arm)
 
+    @property
+    def called(self) -> str:
+        """What the answer is called in few words."""
+        if self.answer.certified:
+            return "the answer"
+        return "best guess" if self.state == "finished" else "answer so far"
+
     @cached_property
     def state(self) -> str:
         """measuring, finished, paused, budget spent or items spent."""
@@ -118,15 +138,76 @@ class View:
 
     @cached_property
     def eliminations(self) -> dict[int, Elimination]:
-        """Arm -> when, on what and by whom it left; at the end also whom the answer was seen to beat."""
-        policy = self.policy
-        out = {e.arm: e for e in policy.eliminations}
-        if policy.finished:
-            end = int(policy.state.clock[RESULTS])
-            for row in policy.certificate:
-                if row.verdict == "beats":
-                    out.setdefault(row.rival, Elimination(row.rival, end, row.objective, self.leader))
-        return {arm: out[arm] for arm in out if self.arms[arm] not in self.fold.ledger.withdrawn}
+        """Arm -> when it left, and on what and by whom it is out today; all others are candidates.
+
+        Who beat an arm first may have left since on an objective before, and somebody else beats it now.
+        """
+        policy, withdrawn = self.policy, self.fold.ledger.withdrawn
+        found = {}
+        for left in policy.eliminations:
+            position, rival = policy.state.gone[left.arm].tolist()
+            now = (left.objective, left.rival) if position < 0 else (self.columns[position], rival)
+            if self.arms[left.arm] not in withdrawn:
+                found[left.arm] = Elimination(left.arm, left.round, *now)
+        return found
+
+    @cached_property
+    def seen(self) -> tuple[Seen, ...]:
+        """What was seen of the answer against each rival; nothing if the record answers otherwise."""
+        return self.policy.certificate if self.policy.recommendation == self.leader else ()
+
+    @cached_property
+    def behind(self) -> dict[int, int]:
+        """Candidate -> the column on which a proven answer beats it, or it misses a limit.
+
+        It never left: what comes before was not settled, but need not be.
+        """
+        rows = self.seen if self.is_proven else ()
+        won = {row.rival: row.objective for row in rows if row.verdict in ("beats", "misses the target")}
+        return {arm: column for arm, column in won.items() if arm not in self.eliminations}
+
+    @cached_property
+    def dropped(self) -> dict[int, tuple[int, int]] | None:
+        """Candidate -> the position where today's means drop it and by whom, or −1 for a limit.
+
+        None if they do not lead to the answer.
+        """
+        state, found = self.policy.state, {}
+        kept = state.arms.active.copy()
+        for position in range(int(state.clock[POSITION]), len(self.columns)):
+            before, column = kept.copy(), self.columns[position]
+            keep_likely(state, kept, column)
+            for arm in np.flatnonzero(before & ~kept).tolist():
+                found[arm] = position, self._ahead(arm, np.flatnonzero(before).tolist(), column)
+        chosen = best_by_differences(state, kept, self.columns[-1])
+        return found if chosen == self.leader else None
+
+    def _ahead(self, arm: int, others: list[int], column: int) -> int:
+        """Who is ahead of an arm by too much in the mean: the answer if it is, else who leads most."""
+        if self.is_target(column):
+            return -1
+        leads = {other: self.lead(other, arm, column).mean for other in others if other != arm}
+        middle = self.policy.state.limits[column, [TOLERANCE, REACH]].mean()
+        if leads.get(self.leader, -math.inf) > middle:
+            return self.leader
+        return max(leads, key=lambda other: -math.inf if math.isnan(leads[other]) else leads[other])
+
+    @cached_property
+    def is_proven(self) -> bool:
+        """Whether the policy ended because its answer is acceptable; not by a contradiction or a limit."""
+        return self.policy.finished and not self.policy.contradiction and not self.is_stopped
+
+    @cached_property
+    def is_stopped(self) -> bool:
+        """Whether it ended because nobody meets a limit."""
+        state = self.policy.state
+        unsettled = int(state.clock[POSITION]) < len(self.columns)
+        return bool(self.policy.finished and state.clock[STOP] and unsettled and self.infeasible)
+
+    @cached_property
+    def infeasible(self) -> dict[int, tuple[int, ...]]:
+        """Column of a limit that nobody meets -> the arms tested against it."""
+        return dict(self.policy.infeasible)
 
     def standing(self, arm: int) -> str:
         """ "answer", "candidate", "left", "withdrawn" or "could not be measured"."""
@@ -139,36 +220,47 @@ class View:
 
     @cached_property
     def by_standing(self) -> list[int]:
-        """Arms as a report lists them: the answer, candidates, then who left last."""
+        """Arms as a report lists them: the answer, candidates, those behind last, then who left last."""
 
-        def key(arm: int) -> tuple[int, float, int]:
+        def key(arm: int) -> tuple[int, bool, float, int]:
             order = ("answer", "candidate", "left", "withdrawn", NOT_MEASURED).index(self.standing(arm))
             left = self.eliminations[arm].round if arm in self.eliminations else 0
-            return order, -left, arm
+            return order, arm in self.behind, -left, arm
 
         return sorted(range(len(self.arms)), key=key)
 
     def position_left(self, arm: int) -> int:
-        """The position of the objective on which the arm left, else the last one."""
+        """The position of the objective on which the arm left or is behind, else the last one."""
         if arm in self.eliminations:
             return self.columns.index(self.eliminations[arm].objective)
-        return len(self.columns) - 1
+        return self.columns.index(self.behind.get(arm, self.columns[-1]))
+
+    def stops(self, arm: int) -> bool:
+        """Whether objectives after `position_left` no longer count for an arm."""
+        return arm in self.eliminations or arm in self.behind
 
     def entered(self, position: int) -> list[int]:
-        """The arms that reached the objective at this position."""
+        """The arms that count on the objective at this position."""
         offered = [a for a in range(len(self.arms)) if self.arms[a] not in self.fold.ledger.withdrawn]
-        return [a for a in offered if a not in self.eliminations or self.position_left(a) >= position]
+        return [a for a in offered if not self.stops(a) or self.position_left(a) >= position]
+
+    def settled_by_rule(self, position: int) -> bool:
+        """Whether all arms left there are close, or have passed."""
+        return position < int(self.policy.state.clock[POSITION])
 
     def stage(self, position: int) -> str:
-        """ "settled", "being settled", "later" or "not needed" for an objective."""
-        column = self.columns[position]
-        if self.settling is not None:
-            now = self.columns.index(self.settling)
-            return "settled" if position < now else "being settled" if position == now else "later"
-        rows = [row for row in self.answer.certificate if row["objective"] == self.objectives[column].name]
-        needed = len(self.entered(position)) > 1 or any(row["verdict"] != "open" for row in rows)
-        if self.objectives[column].target is not None:
-            needed = True
+        """ "settled", "being settled", "later" or "not needed" for an objective.
+
+        Once an answer is proven, "settled" is also what no longer needs to be: see `settled_by_rule`. A
+        study that ended otherwise keeps what was being settled then, and what would have come later.
+        """
+        column, now = self.columns[position], int(self.policy.state.clock[POSITION])
+        if position >= now and not self.is_proven:
+            return "being settled" if position == now else "later"
+        if not self.policy.finished:
+            return "settled"
+        rests = any(row.objective == column and row.verdict != "open" for row in self.seen)
+        needed = rests or len(self.entered(position)) > 1 or self.objectives[column].target is not None
         return "settled" if needed else "not needed"
 
     # --- what was measured
@@ -180,12 +272,21 @@ class View:
 
     @cached_property
     def measured(self) -> list[int]:
-        """Results per arm."""
+        """Results told per arm; some wait for their pass, came after the end or were never asked for."""
         return list(self.fold.ledger.measured)
+
+    def counted(self, arm: int) -> int:
+        """Results of an arm that its means rest on."""
+        return int(self.counts[arm].max())
+
+    @cached_property
+    def folded(self) -> int:
+        """Results that count, in all."""
+        return int(self.policy.state.clock[RESULTS])
 
     @cached_property
     def results(self) -> int:
-        """Results in all."""
+        """Results told in all."""
         return sum(self.measured)
 
     @cached_property
@@ -215,6 +316,10 @@ class View:
     def close(self, arm: int, other: int, column: int) -> bool:
         """Whether it was seen that the two differ by at most tolerance + resolution."""
         return bool(close(self.policy.state.lows, self.policy.state.limits, column, arm, other))
+
+    def not_worse(self, arm: int, other: int, column: int) -> bool:
+        """Whether it was seen that `arm` is worse by at most tolerance + resolution."""
+        return bool(not_worse(self.policy.state.lows, self.policy.state.limits, column, arm, other))
 
     def is_target(self, column: int) -> bool:
         """Whether the objective is met or not; False once nobody can meet it."""

@@ -1,5 +1,6 @@
 """Numbers as people read them: as many digits as the tolerance needs, a real minus sign, units."""
 
+import json
 import math
 from collections.abc import Sequence
 
@@ -12,6 +13,15 @@ def count(number: float) -> str:
     ('1,284', 'without end')
     """
     return "without end" if math.isinf(number) else f"{number:,.0f}"
+
+
+def many(number: float, noun: str) -> str:
+    """A count of things.
+
+    >>> many(1, "result"), many(1284, "common result")
+    ('1 result', '1,284 common results')
+    """
+    return f"{count(number)} {noun}{'' if number == 1 else 's'}"
 
 
 def about(number: float) -> str:
@@ -36,6 +46,14 @@ def listed(names: Sequence[str], word: str = "and") -> str:
     return f"{', '.join(names[:-1])} {word} {names[-1]}"
 
 
+def capital(text: str) -> str:
+    """
+    >>> capital("no arm of GPT")
+    'No arm of GPT'
+    """
+    return f"{text[:1].upper()}{text[1:]}"
+
+
 def percent(share: float) -> str:
     """
     >>> percent(0.05), percent(0.004), percent(0.875), percent(0.0)
@@ -53,24 +71,42 @@ def decimals(objective: Objective) -> int:
     return min(max(0, 1 - math.floor(math.log10(min(steps)))), 12)
 
 
-def value(objective: Objective, number: float, *, unit: bool = False, rounded: str = "") -> str:
-    """A value of the objective; rounded "down" or "up" where it is a bound."""
+def value(
+    objective: Objective, number: float, *, unit: bool = False, rounded: str = "", more: int = 0
+) -> str:
+    """A value of the objective; rounded "down" or "up" where it is a bound; with `more` decimals."""
     if math.isnan(number):
         return "–"
     if math.isinf(number):
         return "∞" if number > 0 else "−∞"
-    places = decimals(objective)
+    places = decimals(objective) + more
     if rounded:
-        exact = number * 10**places
-        near = round(exact)
-        if abs(exact - near) > 1e-6:
-            near = math.floor(exact) if rounded == "down" else math.ceil(exact)
-        number = near / 10**places
+        number = _rounded(number, places, rounded)
     text = f"{number:,.{places}f}"
     if float(text.replace(",", "")) == 0:
         text = text.lstrip("-")
     text = text.replace("-", "−")
     return f"{text} {objective.unit}" if unit and objective.unit else text
+
+
+def _rounded(number: float, places: int, rounded: str) -> float:
+    exact = number * 10**places
+    near = round(exact)
+    if abs(exact - near) > 1e-6:
+        near = math.floor(exact) if rounded == "down" else math.ceil(exact)
+    return float(near / 10**places)
+
+
+def beyond(objective: Objective, number: float, line: float, *, rounded: str, unit: bool = False) -> str:
+    """A bound that lies beyond a line, with as many digits as show that it does.
+
+    >>> beyond(Objective("correct", tolerance=0.1), 0.1032, 0.1, rounded="down")
+    '0.103'
+    """
+    places, more = decimals(objective), 0
+    while more < 6 and not abs(_rounded(number, places + more, rounded) - line) > 1e-9 * abs(line):
+        more += 1
+    return value(objective, number, unit=unit, rounded=rounded, more=more)
 
 
 def amount(objective: Objective, number: float) -> str:
@@ -91,6 +127,16 @@ def rough(objective: Objective, number: float) -> str:
     """
     digits = 2 - math.floor(math.log10(number)) if number > 0 else 0
     return amount(objective, round(number, digits))
+
+
+def toml_key(name: str) -> str:
+    """A name as a key of TOML.
+
+    >>> toml_key("large+cot"), toml_key("small")
+    ('"large+cot"', 'small')
+    """
+    plain = name.replace("_", "").replace("-", "").isalnum() and name.isascii()
+    return name if plain else json.dumps(name, ensure_ascii=False)
 
 
 def span(seconds: float) -> str:
