@@ -1,6 +1,7 @@
 """Every endpoint does what it says, with its code."""
 
 import json
+import random
 import time
 
 from asked import MODELS, QUESTION, ask, make, refused
@@ -311,3 +312,17 @@ def test_explanation_forecast_figures_and_report(client, service):
     here = lb.open_study("models", service.storage, read_only=True)
     assert here.verify().sha256 in report.text
     assert client.get(f"{MODELS}/report", params={"format": "md"}).text.startswith("#")
+
+
+def test_what_the_answer_did_not_wait_for_is_not_called_settled(client, service):
+    """An answer may be certain before its rivals have left: nothing contradicts `candidates`."""
+    make(client, objectives=[{"name": "correct", "tolerance": 0.1, "noise": "bernoulli"}])
+    luck, chance = random.Random(4), {"small": 0.45, "large": 0.8, "cot": 0.75}
+    study = lb.open_study("models", service.link)
+    study.run(lambda arm: {"correct": luck.random() < chance[arm]}, progress=False)
+    summary = client.get(MODELS).json()
+    assert summary["answer"]["certified"]
+    assert len(summary["candidates"]) > 1
+    assert summary["objectives"][0]["state"] == "enough"
+    left = {arm["name"] for arm in summary["arms"] if arm["state"] == "left"}
+    assert left.isdisjoint(summary["candidates"])

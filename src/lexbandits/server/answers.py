@@ -103,7 +103,7 @@ class ObjectiveOut(BaseModel):
     target: float | None
     noise: str | list[Any]
     bounds: list[float] | None
-    state: Literal["settled", "settling", "later", "not needed"]
+    state: Literal["settled", "enough", "settling", "later", "not needed"]
 
 
 class AnswerOut(BaseModel):

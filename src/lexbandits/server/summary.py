@@ -177,8 +177,10 @@ def _objectives(fold: Fold, answer: Answer) -> list[dict[str, Any]]:
         if current is not None:
             now = names.index(current)
             state = "settled" if position < now else "settling" if position == now else "later"
+        elif _needed(fold, answer, column):  # "enough": the answer was certain before it was settled
+            state = "settled" if position < _settled_by_rule(fold) else "enough"
         else:
-            state = "settled" if _needed(fold, answer, column) else "not needed"
+            state = "not needed"
         bounds = [plain(bound) for bound in objective.bounds]
         rows.append(
             {
@@ -194,6 +196,12 @@ def _objectives(fold: Fold, answer: Answer) -> list[dict[str, Any]]:
             }
         )
     return rows
+
+
+def _settled_by_rule(fold: Fold) -> int:
+    """How many objectives, in their order, were settled for every arm that reached them."""
+    order, now = fold.ledger.order, fold.policy.objective
+    return order.index(now) if now in order else len(order)
 
 
 def _needed(fold: Fold, answer: Answer, column: int) -> bool:

@@ -171,7 +171,7 @@ def _verdict(fold: Fold, verdict: str) -> str:
 
 def _plain(number: float) -> float | None:
     """JSON has neither nan nor infinity."""
-    return number if math.isfinite(number) else None
+    return number + 0.0 if math.isfinite(number) else None  # + 0.0: no negative zeros
 
 
 # --- the status
@@ -259,7 +259,7 @@ def results_of(fold: Fold) -> "pd.DataFrame":
                     "unit": objective.unit,
                     "state": state,
                     "results": int(counts[index, column]),
-                    "mean": objective.sign * float(means[index, column]),
+                    "mean": objective.sign * float(means[index, column]) + 0.0,
                     "low": low,
                     "high": high,
                     "open": int(((states == OPEN) & (arms == index)).sum()),

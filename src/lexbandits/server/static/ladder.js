@@ -93,6 +93,7 @@ const railEnd = ({ answer, results }) =>
 function rung(model, objective) {
   const look = {
     settled: "done",
+    enough: "done",
     settling: "now",
     later: "later",
     "not needed": "later",
@@ -104,9 +105,11 @@ function rung(model, objective) {
     h("div", { class: "rail", "aria-hidden": "true" }, strands(model, objective), upright(objective, look)),
     h("span", { class: "nm" }, objective.name),
     objective.rule.map((line) => h("span", { class: "rule" }, line)),
-    h("span", { class: "stt" }, objective.state === "settled" && tick(), stateWords(model, objective)),
+    h("span", { class: "stt" }, isDone(objective) && tick(), stateWords(model, objective)),
   );
 }
+
+const isDone = ({ state }) => state === "settled" || state === "enough";
 
 function stateWords(model, { state, entered, stayed, index }) {
   const change =
@@ -114,6 +117,8 @@ function stateWords(model, { state, entered, stayed, index }) {
       ? `${entered} ${entered === 1 ? "arm" : "arms"}`
       : `${entered} → ${stayed} ${stayed === 1 ? "arm" : "arms"}`;
   if (state === "settled") return `Settled: ${entered === stayed ? `all ${change} stay` : change}`;
+  if (state === "enough")
+    return `Enough for the answer${entered === stayed ? "" : `: ${entered - stayed} behind it`}`;
   if (state === "settling" && model.state !== "measuring") return `Not settled: ${change}`;
   if (state === "unclaimed") return "Nothing is claimed";
   if (state === "settling") return `Being settled: ${entered === stayed ? change : `${change} so far`}`;
@@ -147,11 +152,11 @@ function strands(model, objective) {
         s("line", { class: "strand out", x1: `${TURN}%`, x2: `${TURN}%`, y1: y - 2.5, y2: y + 2.5 }),
       ];
     }
-    if (objective.state === "settled") return line(y, 0, 100, "in");
+    if (isDone(objective)) return line(y, 0, 100, "in");
     if (objective.state === "settling") return [line(y, 0, TURN, "in"), line(y, TURN, 100, "later")];
     return line(y, 0, 100, model.finished ? "in dash" : "later");
   });
-  const look = { settled: "done", settling: "now" }[objective.state] ?? "later";
+  const look = isDone(objective) ? "done" : objective.state === "settling" ? "now" : "later";
   return s("svg", { class: "w wide", height: RAIL }, drawn, circle(objective, look, 23, 20));
 }
 
@@ -218,6 +223,7 @@ function standing(model, arm) {
         ? "ties with the answer"
         : "not better";
   if (arm.exit.kind === "withdrawn") return "withdrawn";
+  if (arm.exit.kind === "behind") return "behind the answer";
   return arm.exit.after == null ? "out" : `out after ${count(arm.exit.after)}`;
 }
 
@@ -266,14 +272,14 @@ function cell(model, arm, objective) {
       ),
       plot(model, arm, objective, value, leaves),
     ),
-    leaves && h("p", { class: "why" }, b("Out: "), arm.exit.why),
+    leaves && h("p", { class: "why" }, b(arm.exit.kind === "behind" ? "Behind: " : "Out: "), arm.exit.why),
   );
 }
 
 function plot(model, arm, objective, value, leaves) {
   const { axis, state } = objective;
   if (!axis) return null;
-  const provisional = state !== "settled" && state !== "settling";
+  const provisional = !isDone(objective) && state !== "settling";
   const look = leaves ? "out" : provisional ? "later" : "in";
   const tall = leaves ? [-9, 43] : [-9, 240];
   const limit =
@@ -329,7 +335,7 @@ function legend(model) {
       { width: 22, height: 12, "aria-hidden": "true" },
       s("rect", { class: look, x: 0.5, y: 0.5, width: 21, height: 11 }),
     );
-  const later = model.objectives.some(({ state }) => state !== "settled" && state !== "settling");
+  const later = model.objectives.some((each) => !isDone(each) && each.state !== "settling");
   return h(
     "div",
     { class: "foot" },

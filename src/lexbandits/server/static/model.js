@@ -69,7 +69,7 @@ function exitOf(arm, summary, at, shown) {
   const objective = at.get(last.objective);
   return {
     at: objective.index,
-    kind: "out",
+    kind: "behind",
     after: null,
     why: certifiedWords(last, objective, summary.answer.arm, arm),
   };
