@@ -39,28 +39,28 @@ def queue_for(memory: Counts, words: NDArray[np.uint64], starts: NDArray[np.uint
 
 def in_one_piece(state: Any) -> tuple[Any, Counts]:
     """A copy of a named tuple of arrays, and the memory that all of them are made of."""
-
-    def owner(array: NDArray[Any]) -> NDArray[Any]:
-        return owner(array.base) if isinstance(array.base, np.ndarray) else array
-
-    owners = {id(owner(array)): owner(array) for array in _arrays_in(state)}
-    ends = np.cumsum([(array.nbytes + 7) // 8 for array in owners.values()]).tolist()
+    owners = {id(owner): owner for owner in map(_owner, _arrays_in(state))}
+    ends = np.cumsum([-(-owner.nbytes // 8) for owner in owners.values()]).tolist()
     memory = np.zeros(ends[-1], np.int64)
     begins = dict(zip(owners, [0, *ends], strict=False))
-    for key, array in owners.items():
-        copy = memory[begins[key] :].view(np.uint8)[: array.nbytes]
-        copy[:] = np.frombuffer(array.tobytes("A"), np.uint8)
+    for key, owner in owners.items():
+        memory[begins[key] :].view(np.uint8)[: owner.nbytes] = owner.ravel("K").view(np.uint8)
 
     def moved(part: Any) -> Any:
         if isinstance(part, tuple):
             return type(part)(*map(moved, part)) if hasattr(part, "_fields") else tuple(map(moved, part))
         if not isinstance(part, np.ndarray):
             return part
-        into = part.ctypes.data - owner(part).ctypes.data
-        place = 8 * begins[id(owner(part))] + into
-        return np.ndarray(part.shape, part.dtype, memory, place, part.strides)
+        owner = _owner(part)
+        into = 0 if owner is part else part.ctypes.data - owner.ctypes.data
+        return np.ndarray(part.shape, part.dtype, memory, 8 * begins[id(owner)] + into, part.strides)
 
     return moved(state), memory
+
+
+def _owner(array: NDArray[Any]) -> NDArray[Any]:
+    """The array whose memory this one is made of."""
+    return _owner(array.base) if isinstance(array.base, np.ndarray) else array
 
 
 def _arrays_in(state: Any) -> Iterator[NDArray[Any]]:
