@@ -14,6 +14,7 @@ from worlds import create, go_on, measure
 import lexbandits as lb
 from lexbandits.cli import app
 from lexbandits.study import sqlite as sqlite_module
+from lexbandits.study.gate import Gate
 
 ARMS = ("small", "large", "cot")
 TOML = """
@@ -203,7 +204,7 @@ def test_exit_codes(made):
 
 def test_a_busy_storage_is_exit_code_5(made, monkeypatch):
     monkeypatch.setattr(sqlite_module, "PATIENCE", 0.1)
-    with sqlite_module._gate(made / "lexbandits.db.lock", 1):
+    with Gate(made / "lexbandits.db", 1):
         error(5, "StorageBusyError", "study", "ask", "models")
 
 

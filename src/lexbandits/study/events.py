@@ -30,6 +30,9 @@ KINDS = {
 }
 
 
+_encoded = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode
+
+
 class Event(NamedTuple):
     """One line of the journal. `at` is the storage's clock, in seconds since 1970; `by` the worker."""
 
@@ -43,13 +46,13 @@ class Event(NamedTuple):
 
     def as_row(self) -> tuple[Any, ...]:
         """As the storage keeps it: the payload as JSON text."""
-        return (*self[:4], json.dumps(self.payload, separators=(",", ":"), allow_nan=False), *self[5:])
+        return (*self[:4], _encoded(self.payload), *self[5:])
 
 
 def from_rows(rows: Sequence[tuple[Any, ...]]) -> list[Event]:
     """Rows of a storage back to events; the payloads are parsed in one go, which is much faster."""
-    if not rows:
-        return []
+    if len(rows) < 3:
+        return [Event(row[0], row[1], row[2], row[3], json.loads(row[4]), row[5], row[6]) for row in rows]
     columns = list(zip(*rows, strict=True))
     columns[4] = json.loads(f"[{','.join(columns[4])}]")
     return list(map(Event._make, zip(*columns[:7], strict=True)))

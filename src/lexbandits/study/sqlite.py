@@ -1,20 +1,15 @@
-"""SQLite: one file, any number of processes on one machine.
-
-Writers queue at a gate, `flock` on a file beside the database: SQLite itself lets them try again and again,
-which starves some of them for many seconds. The kernel opens the gate when a process dies.
-"""
+"""SQLite: one file, any number of processes on one machine, whose writers queue at a gate."""
 
 import os
 import sqlite3
 import sys
-import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from lexbandits.study.errors import StorageBusyError, StorageError
+from lexbandits.study.gate import Gate
 from lexbandits.study.sql import SqlStorage, Statement, deleted_meanwhile
 
 PATIENCE = 60.0  # seconds
@@ -61,7 +56,7 @@ class SqliteStorage(SqlStorage):
         if not self.path.parent.is_dir():
             raise StorageError(f"{self.path}: there is no folder {self.path.parent}")
         _refuse_network(self.path)
-        self._gate = Path(f"{self.path}.lock")
+        self._gate = Gate(self.path, PATIENCE)
         super().__init__(str(self.path))
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -69,14 +64,20 @@ class SqliteStorage(SqlStorage):
 
     def _cursor(self) -> Any:
         """Of the file that is there now: a backup may have been put in its place."""
-        file = _identity(self.path)
+        file = _identity(self.shown)
         if self._connection is not None and file is None:
             raise StorageError(f"{self.path} is gone: it was deleted or moved")
         if self._connection is not None and file != self._file:
             self.close()
         cursor = super()._cursor()
-        self._file = file or _identity(self.path)
+        self._file = file or _identity(self.shown)
         return cursor
+
+    def close(self) -> None:
+        """Give back the connection and the gate."""
+        with self._lock:
+            self._gate.close()
+            super().close()
 
     def _connect(self) -> Any:
         connection = sqlite3.connect(
@@ -90,7 +91,7 @@ class SqliteStorage(SqlStorage):
     @contextmanager
     def _writing(self, study: int) -> Iterator[Any]:
         cursor = self._cursor()
-        with _gate(self._gate, PATIENCE):
+        with self._gate:
             cursor.execute("BEGIN IMMEDIATE")
             try:
                 yield cursor
@@ -118,73 +119,7 @@ class SqliteStorage(SqlStorage):
         return None
 
 
-@contextmanager
-def _gate(path: Path, patience: float) -> Iterator[None]:
-    """Wait for the lock on this file, one after the other.
-
-    Who has just given the lock back would take it again before the kernel has woken who waits for it, so
-    it is waited for with the place at the head of a queue, a lock on a second file, in hand.
-    """
-    try:
-        import fcntl
-    except ImportError:
-        raise StorageError(
-            "SQLite studies need Linux or macOS; elsewhere use PostgreSQL or the service"
-        ) from None
-    locks = [_opened(path.with_suffix(".queue")), _opened(path)]
-    taken = 0
-    try:
-        for lock in locks:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            taken += 1
-    except BlockingIOError:
-        _wait_in_thread(locks, taken, path, patience)
-    queue, gate = locks
-    _give_back(queue)
-    try:
-        yield
-    finally:
-        _give_back(gate)
-
-
-def _opened(path: Path) -> int:
-    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
-
-
-def _give_back(lock: int) -> None:
-    import fcntl
-
-    fcntl.flock(lock, fcntl.LOCK_UN)  # a child forked meanwhile has it too: closing would not give it back
-    os.close(lock)
-
-
-def _wait_in_thread(locks: list[int], taken: int, path: Path, patience: float) -> None:
-    """Wait for the locks that are not taken, since `flock` knows no time limit; too late, all go back."""
-    import fcntl
-
-    turn = threading.Condition()
-    state = {"ours": False, "given up": False}
-
-    def wait() -> None:
-        for lock in locks[taken:]:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-        with turn:
-            state["ours"] = True
-            if state["given up"]:
-                for lock in locks:
-                    _give_back(lock)
-            turn.notify()
-
-    threading.Thread(target=wait, daemon=True).start()
-    until = time.monotonic() + patience
-    with turn:
-        while not state["ours"]:
-            if not turn.wait(until - time.monotonic()) and not state["ours"]:
-                state["given up"] = True
-                raise StorageBusyError(f"{path}: others wrote for {patience:g} s; nothing was changed")
-
-
-def _identity(path: Path) -> tuple[int, int] | None:
+def _identity(path: str) -> tuple[int, int] | None:
     try:
         found = os.stat(path)
     except FileNotFoundError:

@@ -59,7 +59,6 @@ Index(
     sqlite_where=_TOLD,
     postgresql_where=_TOLD,
 )
-Index("lexbandits_events_of_trial", EVENTS.c.study, EVENTS.c.trial)
 REQUESTS = Table(
     "lexbandits_requests",
     TABLES,
