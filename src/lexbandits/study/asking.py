@@ -133,6 +133,8 @@ def _take(turn: Turn, number: int, values: dict[str, float | None]) -> str:
 def _worth(fold: Fold, numbers: Sequence[int]) -> list[str]:
     """What results that were just recorded are worth."""
     folded, place = fold.policy.folded, fold.ledger.place
+    if not fold.ledger.open and not fold.has_voids:
+        return ["counted"] * len(numbers)
     worth = ["waiting" if waits else "counted" for waits in fold.waiting(numbers)]
     for i, number in enumerate(numbers):
         if place[number] < folded and fold.is_void(place[number]):

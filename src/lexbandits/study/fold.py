@@ -157,7 +157,7 @@ class Fold:
             n = min(n, ledger.budget - ledger.handed_out)
         policy, pending = self.policy, self.pending()
         places = [policy.ask_place(pending)] if n == 1 else policy.ask_places(n, pending)
-        return [place for place in places if place[1] < ledger.passes]
+        return places if ledger.drawn is None else [place for place in places if place[1] < ledger.passes]
 
     def pending(self) -> list[Place]:
         """The places in flight that may still be folded."""
@@ -168,6 +168,11 @@ class Fold:
         return [place for place in places if place[1] >= folded]
 
     # --- what a result is worth
+
+    @property
+    def has_voids(self) -> bool:
+        """Whether the rules have changed."""
+        return bool(self._voids)
 
     def is_void(self, place: int) -> bool:
         """Whether the rules changed while this pass was being measured: its results never count."""
@@ -183,7 +188,7 @@ class Fold:
 
     def count_void(self) -> int:
         """How many results that came in time never count."""
-        if not self._voids:
+        if not self.has_voids:
             return 0
         return int((self.void(self.ledger.column("place")) & (self.ledger.column("state") == TOLD)).sum())
 
