@@ -19,11 +19,15 @@ except ImportError:  # neither Linux nor macOS
     fcntl = None  # type: ignore[assignment]
 
 
-class Gate:
-    """A block that one process at a time can be in, and one thread: one after the other.
+IMPATIENT = 0.05  # seconds after which a waiter keeps others from going first
 
-    Who has just given the lock back would take it again before the kernel has woken who waits for it, so
-    it is waited for with the place at the head of a queue, a lock on a second file, in hand.
+
+class Gate:
+    """A block that one process at a time can be in, and one thread.
+
+    Who gives the lock back and wants it again takes it before the kernel has woken who waits for it. That
+    is fast, and would starve some for many seconds: so who has waited for a while locks a second file, and
+    as long as it is locked everybody goes to the end of the kernel's queue.
     """
 
     def __init__(self, path: Path, patience: float) -> None:
@@ -38,14 +42,13 @@ class Gate:
         if not self._locks:
             flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
             self._locks = [os.open(name, flags, 0o666) for name in self._names]
-        taken = 0
-        try:
-            for lock in self._locks:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                taken += 1
-        except BlockingIOError:
-            self._wait(taken)
-        fcntl.flock(self._locks[0], fcntl.LOCK_UN)  # the next one is the head of the queue
+        queue, gate = self._locks
+        if _taken(queue, fcntl.LOCK_SH):
+            free = _taken(gate, fcntl.LOCK_EX)
+            fcntl.flock(queue, fcntl.LOCK_UN)
+            if free:
+                return
+        self._wait()
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -63,31 +66,42 @@ class Gate:
         if hasattr(self, "_locks"):
             self.close()
 
-    def _wait(self, taken: int) -> None:
-        """For the locks that are not taken, in a thread, since `flock` knows no time limit."""
-        locks, turn = self._locks, threading.Condition()
+    def _wait(self) -> None:
+        """In a thread, since `flock` knows no time limit; after a while with the queue locked."""
+        (queue, gate), turn = self._locks, threading.Condition()
         state = {"ours": False, "given up": False}
 
         def wait() -> None:
-            for lock in locks[taken:]:
-                fcntl.flock(lock, fcntl.LOCK_EX)
+            fcntl.flock(gate, fcntl.LOCK_EX)
             with turn:
                 state["ours"] = True
                 if state["given up"]:
-                    for lock in locks:
-                        os.close(lock)
+                    os.close(gate)
                 turn.notify()
 
+        start, starving = time.monotonic(), False
         threading.Thread(target=wait, daemon=True).start()
-        until = time.monotonic() + self.patience
         with turn:
-            while not state["ours"]:
-                if not turn.wait(until - time.monotonic()) and not state["ours"]:
-                    state["given up"] = True
-                    self._locks = []  # they are the thread's to close
-                    raise StorageBusyError(
-                        f"{self.path}: others wrote for {self.patience:g} s; nothing was changed"
-                    )
+            while not state["ours"] and (waited := time.monotonic() - start) < self.patience:
+                starving = starving or (waited > IMPATIENT and _taken(queue, fcntl.LOCK_EX))
+                turn.wait(self.patience - waited if starving else IMPATIENT)
+            if starving:
+                fcntl.flock(queue, fcntl.LOCK_UN)
+            if not state["ours"]:
+                state["given up"] = True
+                os.close(queue)
+                self._locks = []  # the other one is the thread's to close
+                raise StorageBusyError(
+                    f"{self.path}: others wrote for {self.patience:g} s; nothing was changed"
+                )
+
+
+def _taken(lock: int, how: int) -> bool:
+    try:
+        fcntl.flock(lock, how | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 _gates: "weakref.WeakSet[Gate]" = weakref.WeakSet()

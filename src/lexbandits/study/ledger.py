@@ -175,10 +175,17 @@ class Ledger:
     def filled(self, first: int, end: int) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any], Vector]:
         """Arms, passes and values of fills first .. end − 1; failures carry their agreed value."""
         numbers = np.array(self.fills[first:end], dtype=np.int64)
-        state, values = self.column("state")[numbers], self.column("values")[numbers]
+        state, values = self._at(numbers, "state"), self._at(numbers, "values")
         for code in (FAILED, EXPIRED, LATE):
             values[state == code] = self._agreed(code)
-        return self.column("arm")[numbers].astype(np.int64), self.column("place")[numbers], values
+        return self._at(numbers, "arm").astype(np.int64), self._at(numbers, "place"), values
+
+    def _at(self, numbers: np.ndarray[Any, Any], name: str) -> np.ndarray[Any, Any]:
+        """`column(name)[numbers]` without a copy of the whole."""
+        view: np.ndarray[Any, Any] = np.frombuffer(getattr(self, name), COLUMNS[name])
+        shaped = view.reshape(-1, len(self.spec.names)) if name == "values" else view
+        found: np.ndarray[Any, Any] = shaped[numbers]
+        return found
 
     def reward(self, number: int) -> Vector:
         """(m,) what the place of a trial counts as, of which more is better: `filled`, for one."""
