@@ -3,6 +3,7 @@
 import fcntl
 import json
 import os
+import socket
 import sqlite3
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -12,6 +13,7 @@ from asked import MODELS, ask, make
 from worlds import create
 
 from lexbandits.server.lane import SMALL, asked
+from lexbandits.server.start import _bound
 from lexbandits.server.tokens import Tokens, opened
 
 SHORT, LONG = "application/json", "application/json; charset=utf-8"
@@ -141,3 +143,10 @@ def test_what_waits_for_a_lock_is_committed_together(serve, tmp_path):
     assert sum(groups) == 17
     assert len(groups) <= 3, "who came first holds one commit up; all others share the next"
     assert study.verify()
+
+
+def test_no_packet_of_an_answer_waits_for_another():
+    with _bound("127.0.0.1", 0) as listening, socket.create_connection(listening.getsockname()):
+        accepted, _ = listening.accept()
+        with accepted:
+            assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY) != 0
