@@ -1,8 +1,10 @@
 """One study's journal as a process sees it: read what is new, fold, decide, append, all under the lock."""
 
+import gc
 import threading
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from lexbandits.study.answers import answer_of
@@ -14,6 +16,18 @@ from lexbandits.study.storage import Lease, LostConnectionError, Request, Storag
 
 T = TypeVar("T")
 CACHE_EVERY = 5_000  # events, and a tenth of all: read one by one, it is worth putting the ledger aside
+
+
+@contextmanager
+def _without_collector() -> Iterator[None]:
+    """Python's collector of cycles would look through all that numba has, and a journal makes no cycles."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
 
 
 class Turn:
@@ -193,6 +207,7 @@ class Journal:
             raise UnknownStudyError(f"study {self.row.name!r} was deleted from {self.storage.shown}")
         return fold
 
+    @_without_collector()
     def _loaded(self) -> Fold:
         cached = self.storage.cached(self.row.id)
         ledger = None if cached is None else Ledger.from_bytes(cached)
