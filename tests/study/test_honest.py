@@ -1,15 +1,18 @@
 """What a stranger's scripts found: overdue releases, replaced files, passwords, handles that only read."""
 
+import gc
 import os
 import pickle
 import shutil
 import sqlite3
+import threading
 import time
 
 import pytest
 from worlds import create, go_on, measure
 
 import lexbandits as lb
+from lexbandits.study.gate import Gate
 
 BOUNDED = [lb.Objective("err", "minimize", tolerance=1, noise=("bounded", 0, 10))]
 
@@ -186,3 +189,37 @@ def test_a_worker_that_tells_again_after_a_correction_repeats(address):
             handle.tell(trial, {"correct": 0, "latency": 78})
     ledger = study._journal.fold().ledger
     assert type(ledger).from_bytes(ledger.to_bytes()).first_told == ledger.first_told != {}
+
+
+def test_opening_leaves_the_collector_as_it_was(tmp_path):
+    create(tmp_path / "s.db")
+    for switch in (gc.disable, gc.enable):
+        switch()
+        before = gc.isenabled()
+        lb.open_study("models", tmp_path / "s.db")
+        assert gc.isenabled() == before
+    with pytest.raises(lb.UnknownStudyError):
+        lb.open_study("nobody", tmp_path / "s.db")
+    assert gc.isenabled()
+
+
+def test_who_stops_waiting_at_the_gate_gives_back_what_comes(tmp_path, monkeypatch):
+    """Ctrl-C, or a minute gone by: the lock that comes afterwards must not stay with nobody."""
+    path = tmp_path / "s.db"
+    holder, waiter, third = (Gate(path, 5) for _ in range(3))
+
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    with holder:
+        with monkeypatch.context() as patch:
+            patch.setattr(threading.Condition, "wait", interrupted)
+            with pytest.raises(KeyboardInterrupt):
+                waiter.__enter__()
+        impatient = Gate(path, 0.2)
+        with pytest.raises(lb.StorageBusyError):
+            impatient.__enter__()
+    with third, pytest.raises(lb.StorageBusyError):
+        Gate(path, 0.1).__enter__()
+    with waiter:
+        pass

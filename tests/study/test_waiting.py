@@ -2,6 +2,7 @@
 
 import pytest
 from lives import in_memory, script_of
+from worlds import create, measure
 
 from lexbandits.study.ledger import TOLD
 
@@ -26,3 +27,14 @@ def test_who_waits_for_whom(seed):
     if ledger.open:
         assert study.status.waiting == sum(map(bool, expected.values()))
         assert [int(each.split("-")[0]) for each in study.status.waiting_for] == behind
+
+
+def test_a_result_waits_for_its_own_pass_too():
+    study = create()
+    first, second, third = study.ask_many(3)
+    assert first.item == second.item == third.item
+    assert study.tell(second, measure(second.arm)) == "waiting"
+    assert study.tell_many([(third, measure(third.arm)), (first, measure(first.arm))]) == ["counted"] * 2
+    fourth, fifth = study.ask_many(2)
+    assert study.tell_many([(fifth, measure(fifth.arm))]) == ["waiting"]
+    assert study.status.waiting_for == (fourth.id,)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from lexbandits.study.errors import StorageError, StudyError, UnknownStudyError
+from lexbandits.study.storage import is_missing as no_file
 
 if TYPE_CHECKING:
     from lexbandits.study.study import Study
@@ -21,8 +22,7 @@ def is_missing(storage: str) -> bool:
     """Whether a storage is a file that is not there: looking at it would make it."""
     if storage == "memory":
         raise StorageError("a study in memory ends with its process: say a file or a database for --storage")
-    path = storage.removeprefix("sqlite:///").partition("?")[0] if "sqlite:///" in storage else storage
-    return "://" not in path and not Path(path).expanduser().exists()
+    return no_file(storage)
 
 
 def nearby(storage: str) -> str:

@@ -28,7 +28,8 @@ from lexbandits.server.bodies import (
 from lexbandits.server.guard import needing
 from lexbandits.server.problems import Refused
 from lexbandits.server.rooms import Room, Rooms
-from lexbandits.server.summary import event_words, glance_at, plain, summary_of, trial_rows
+from lexbandits.server.summary import event_words, glance_at, summary_of, trial_rows
+from lexbandits.study.answers import plain
 from lexbandits.study.errors import StudyError
 from lexbandits.study.spec import Spec
 from lexbandits.study.study import create_from_spec

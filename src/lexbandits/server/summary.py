@@ -10,7 +10,7 @@ import numpy as np
 
 from lexbandits.server.rooms import Room
 from lexbandits.server.tally import Tally, tally_of
-from lexbandits.study.answers import Answer, answer_of, certificate_of, settling, status_of, trial_id
+from lexbandits.study.answers import Answer, answer_of, certificate_of, plain, settling, status_of, trial_id
 from lexbandits.study.events import Event
 from lexbandits.study.fold import Fold
 from lexbandits.study.ledger import EXPIRED, FAILED, LATE, OPEN, STATES
@@ -30,11 +30,6 @@ def when(at: float) -> str | None:
 
 def _iso(time: datetime) -> str:
     return time.isoformat(timespec="milliseconds")
-
-
-def plain(number: float) -> float | None:
-    """JSON has neither nan nor infinity."""
-    return float(number) + 0.0 if math.isfinite(number) else None  # + 0.0: no negative zeros
 
 
 def event_words(event: Event) -> dict[str, Any]:

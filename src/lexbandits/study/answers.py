@@ -154,9 +154,9 @@ def certificate_of(fold: Fold) -> tuple[dict[str, Any], ...]:
             {
                 "rival": ledger.arm_names[row.rival],
                 "objective": objective.name,
-                "difference": _plain(objective.sign * float(row.difference)),
-                "low": _plain(ends[0]),
-                "high": _plain(ends[1]),
+                "difference": plain(objective.sign * float(row.difference)),
+                "low": plain(ends[0]),
+                "high": plain(ends[1]),
                 "results": int(row.results),
                 "verdict": _verdict(fold, row.verdict),
             }
@@ -169,9 +169,9 @@ def _verdict(fold: Fold, verdict: str) -> str:
     return f"{before}{by}{fold.ledger.arm_names[int(index)]!r}" if by else verdict
 
 
-def _plain(number: float) -> float | None:
+def plain(number: float) -> float | None:
     """JSON has neither nan nor infinity."""
-    return number + 0.0 if math.isfinite(number) else None  # + 0.0: no negative zeros
+    return float(number) + 0.0 if math.isfinite(number) else None  # + 0.0: no negative zeros
 
 
 # --- the status

@@ -82,18 +82,22 @@ class Gate:
         start, starving = time.monotonic(), False
         threading.Thread(target=wait, daemon=True).start()
         with turn:
-            while not state["ours"] and (waited := time.monotonic() - start) < self.patience:
-                starving = starving or (waited > IMPATIENT and _taken(queue, fcntl.LOCK_EX))
-                turn.wait(self.patience - waited if starving else IMPATIENT)
+            try:
+                while not state["ours"]:
+                    waited = time.monotonic() - start
+                    if waited >= self.patience:
+                        raise StorageBusyError(
+                            f"{self.path}: others wrote for {self.patience:g} s; nothing was changed"
+                        )
+                    starving = starving or (waited > IMPATIENT and _taken(queue, fcntl.LOCK_EX))
+                    turn.wait(self.patience - waited if starving else IMPATIENT)
+            except BaseException:  # Ctrl-C too: what comes when nobody waits any more is given back
+                state["given up"] = True
+                self._locks = [queue, gate] if state["ours"] else [queue]
+                self.close()
+                raise
             if starving:
                 fcntl.flock(queue, fcntl.LOCK_UN)
-            if not state["ours"]:
-                state["given up"] = True
-                os.close(queue)
-                self._locks = []  # the other one is the thread's to close
-                raise StorageBusyError(
-                    f"{self.path}: others wrote for {self.patience:g} s; nothing was changed"
-                )
 
 
 def _taken(lock: int, how: int) -> bool:
