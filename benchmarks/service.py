@@ -17,7 +17,7 @@ from itertools import chain, count
 from pathlib import Path
 
 import lexbandits as lb
-from speed import ROOT, Row, machine, table
+from speed import ROOT, Row, machine, shown, table, verdict
 
 sys.path.insert(0, str(ROOT / "tests" / "server"))
 from services import Service
@@ -255,12 +255,9 @@ def main():
     print(about, flush=True)
     results = ROOT / "results"
     results.mkdir(exist_ok=True)
-    rows = []
     with tempfile.TemporaryDirectory(dir=results) as name:
         folder = Path(name)
-        for row in chain(disk_rows(folder), measuring_rows(folder), looking_rows(folder)):
-            rows.append(row)
-            print(table([row]).splitlines()[-1], flush=True)
+        rows = shown(chain(disk_rows(folder), measuring_rows(folder), looking_rows(folder)))
     how = "a short run (`python benchmarks/service.py --quick`)" if QUICK else "`make bench`"
     page = PAGE.format(
         how=how,
@@ -272,8 +269,7 @@ def main():
         table=table(rows),
     )
     (ROOT / "docs" / "benchmarks-service.md").write_text(page)
-    missed = [row.what for row in rows if "no" in row.reached]
-    print("\nevery target reached" if not missed else "\nmissed: " + "; ".join(missed))
+    print(verdict(rows))
 
 
 if __name__ == "__main__":

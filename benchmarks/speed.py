@@ -286,6 +286,20 @@ def machine():
     )
 
 
+def shown(rows):
+    """The rows, each printed as soon as it is there."""
+    rows_so_far = []
+    for row in rows:
+        rows_so_far.append(row)
+        print(table([row]).splitlines()[-1], flush=True)
+    return rows_so_far
+
+
+def verdict(rows):
+    missed = [row.what for row in rows if "no" in row.reached]
+    return "\nmissed: " + "; ".join(missed) if missed else "\nevery target reached"
+
+
 PAGE = """# Benchmarks
 
 Measured by `make bench` on {day}: {machine}. Rates are medians of {repeats} repetitions (three at
@@ -309,8 +323,7 @@ def main():
     print(about, text, sep="\n\n")
     page = PAGE.format(day=date.today().isoformat(), machine=about, repeats=REPEATS, table=text)
     (ROOT / "docs" / "benchmarks.md").write_text(page)
-    missed = [row.what for row in rows if "no" in row.reached]
-    print("\nevery target reached" if not missed else "\nmissed: " + "; ".join(missed))
+    print(verdict(rows))
 
 
 if __name__ == "__main__":

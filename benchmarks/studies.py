@@ -17,7 +17,7 @@ from datetime import date
 from itertools import chain
 from pathlib import Path
 
-from speed import ROOT, Row, machine, table
+from speed import ROOT, Row, machine, shown, table, verdict
 
 sys.path.insert(0, str(ROOT / "tests" / "study"))
 from conftest import Server, server_binaries
@@ -262,10 +262,7 @@ def main():
             wait_rows(folder),
             large_rows(folder),
         )
-        rows = []
-        for row in chain(*parts):
-            rows.append(row)
-            print(table([row]).splitlines()[-1], flush=True)
+        rows = shown(chain(*parts))
     text = table(rows)
     asked = [PYTHON["optuna"], "-c", "import optuna; print(optuna.__version__)"]
     optuna = subprocess.run(asked, capture_output=True, text=True, check=True).stdout.strip()
@@ -274,8 +271,7 @@ def main():
         how=how, day=date.today().isoformat(), machine=about, optuna=optuna, repeats=REPEATS, table=text
     )
     (ROOT / "docs" / "benchmarks-studies.md").write_text(page)
-    missed = [row.what for row in rows if "no" in row.reached]
-    print("\nevery target reached" if not missed else "\nmissed: " + "; ".join(missed))
+    print(verdict(rows))
 
 
 if __name__ == "__main__":
