@@ -26,13 +26,8 @@ const FORECAST_FROM = 5; // results of an arm; with fewer there is nothing to fo
 const OPEN_TRIALS = 100;
 
 const $ = (id) => document.getElementById(id);
-const state = {
-  route: null,
-  role: null,
-  can: null,
-  filter: "all",
-  pages: 1,
-  list: null,
+/** Of a study before anything of it is known. */
+const unknown = () => ({
   model: null,
   tag: null,
   trials: [],
@@ -41,6 +36,15 @@ const state = {
   course: null,
   trouble: null,
   failures: 0,
+});
+const state = {
+  route: null,
+  role: null,
+  can: null,
+  filter: "all",
+  pages: 1,
+  list: null,
+  ...unknown(),
   since: null,
   seen: null,
   nextAt: 0,
@@ -73,14 +77,7 @@ function moved() {
   const first = state.route === null;
   Object.assign(state, {
     route: routeOf(),
-    model: null,
-    tag: null,
-    trials: [],
-    forecast: null,
-    forecastAt: 0,
-    course: null,
-    trouble: null,
-    failures: 0,
+    ...unknown(),
     news: null,
   });
   closeDialog();
