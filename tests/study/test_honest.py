@@ -203,7 +203,8 @@ def test_opening_leaves_the_collector_as_it_was(tmp_path):
     assert gc.isenabled()
 
 
-def test_who_stops_waiting_at_the_gate_gives_back_what_comes(tmp_path, monkeypatch):
+@pytest.mark.parametrize("where", ["while its thread starts", "while it waits"])
+def test_who_stops_waiting_at_the_gate_gives_back_what_comes(tmp_path, monkeypatch, where):
     """Ctrl-C, or a minute gone by: the lock that comes afterwards must not stay with nobody."""
     path = tmp_path / "s.db"
     holder, waiter, third = (Gate(path, 5) for _ in range(3))

@@ -80,9 +80,9 @@ class Gate:
                 turn.notify()
 
         start, starving = time.monotonic(), False
-        threading.Thread(target=wait, daemon=True).start()
         with turn:
             try:
+                threading.Thread(target=wait, daemon=True).start()  # which waits too, and can be interrupted
                 while not state["ours"]:
                     waited = time.monotonic() - start
                     if waited >= self.patience:
