@@ -214,6 +214,8 @@ def test_who_stops_waiting_at_the_gate_gives_back_what_comes(tmp_path, monkeypat
 
     with holder:
         with monkeypatch.context() as patch:
+            starts = interrupted if where == "while its thread starts" else lambda *_: True
+            patch.setattr(threading.Event, "wait", starts)
             patch.setattr(threading.Condition, "wait", interrupted)
             with pytest.raises(KeyboardInterrupt):
                 waiter.__enter__()
