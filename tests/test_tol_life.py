@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import lexbandits as lb
+from lexbandits.policies.places import Waiting
 from lexbandits.world.noise import stream
 
 
@@ -81,6 +82,53 @@ def test_ahead_of_every_pass_it_asks_what_it_would_ask():
     for arm, number in sorted(places, key=lambda _: rng.random()):
         policy.tell(arm, [rng.standard_normal()], item=number)
     assert policy.folded == 30
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_what_to_ask_does_not_depend_on_what_was_asked_before(seed):
+    """A policy remembers where it has looked for empty places; one that was never asked has not."""
+    rng = np.random.default_rng(seed)
+    means = rng.normal(0, 0.3, (4, 2))
+    policy, flying, told = make(4, 2, noise_sd=0.3, delta=0.2), [], []
+    while not policy.finished and len(told) < 400:
+        places = policy.ask_places(int(rng.integers(1, 9)), flying)
+        flying += [place for place in places if rng.random() < 0.9]  # the others are given back
+        keep = rng.random(len(flying)) < rng.choice([0.02, 0.5, 0.98])
+        back = [place for place, kept in zip(flying, keep, strict=True) if not kept]
+        flying = [place for place, kept in zip(flying, keep, strict=True) if kept]
+        results = [(arm, means[arm] + 0.3 * rng.standard_normal(2), number) for arm, number in back]
+        told += results
+        for arm, values, number in results:
+            policy.tell(arm, values, item=number)
+        never_asked = make(4, 2, noise_sd=0.3, delta=0.2)
+        if told:
+            never_asked.tell_many(*zip(*told, strict=True))
+        assert policy == never_asked
+        assert policy.ask_places(12, flying) == never_asked.ask_places(12, flying)
+    assert len(told) > 50
+
+
+def test_behind_a_lost_trial_nothing_is_looked_at_twice(monkeypatch):
+    policy, lost, looks = make(4, 1), (1, 0), 0
+    places = [place for place in policy.ask_places(20_000) if place != lost]
+    policy.tell_many([arm for arm, _ in places], np.zeros((len(places), 1)), [number for _, number in places])
+    contains = Waiting.__contains__
+
+    def counted(self, place):
+        nonlocal looks
+        looks += 1
+        return contains(self, place)
+
+    monkeypatch.setattr(Waiting, "__contains__", counted)
+    assert policy.ask_place([lost]) == (0, 5_000)
+    looks = 0
+    for number in range(5_000, 5_010):
+        for arm in range(4):
+            assert policy.ask_place([lost]) == (arm, number)
+            policy.tell(arm, [0.0], item=number)
+    assert looks < 1_000, "an ask or a tell looks at a few places"
+    policy.tell(1, [0.0], item=0)
+    assert policy.finished
 
 
 def test_after_the_end_results_are_only_counted():

@@ -204,8 +204,10 @@ def test_exit_codes(made):
 
 def test_a_busy_storage_is_exit_code_5(made, monkeypatch):
     monkeypatch.setattr(sqlite_module, "PATIENCE", 0.1)
-    with Gate(made / "lexbandits.db", 1):
-        error(5, "StorageBusyError", "study", "ask", "models")
+    gate = Gate(made / "lexbandits.db", 1)
+    gate.take()
+    error(5, "StorageBusyError", "study", "ask", "models")
+    gate.close()
 
 
 def test_a_file_with_a_mistake_is_named(folder):

@@ -212,17 +212,19 @@ def test_who_stops_waiting_at_the_gate_gives_back_what_comes(tmp_path, monkeypat
     def interrupted(*_):
         raise KeyboardInterrupt
 
-    with holder:
-        with monkeypatch.context() as patch:
-            starts = interrupted if where == "while its thread starts" else lambda *_: True
-            patch.setattr(threading.Event, "wait", starts)
-            patch.setattr(threading.Condition, "wait", interrupted)
-            with pytest.raises(KeyboardInterrupt):
-                waiter.__enter__()
-        impatient = Gate(path, 0.2)
-        with pytest.raises(lb.StorageBusyError):
-            impatient.__enter__()
-    with third, pytest.raises(lb.StorageBusyError):
-        Gate(path, 0.1).__enter__()
-    with waiter:
-        pass
+    holder.take()
+    with monkeypatch.context() as patch:
+        starts = interrupted if where == "while its thread starts" else lambda *_: True
+        patch.setattr(threading.Event, "wait", starts)
+        patch.setattr(threading.Condition, "wait", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            waiter.take()
+    impatient = Gate(path, 0.2)
+    with pytest.raises(lb.StorageBusyError):
+        impatient.take()
+    holder.give_back()
+    third.take()
+    with pytest.raises(lb.StorageBusyError):
+        Gate(path, 0.1).take()
+    third.give_back()
+    waiter.take()

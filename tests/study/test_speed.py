@@ -100,8 +100,8 @@ def test_the_cache_saves_reading_and_may_be_lost(address, monkeypatch):
     assert again.policy == study.policy
     storage.put_cache(study._journal.row.id, 1, Ledger.to_bytes(create()._journal.fold().ledger))
     assert lb.open_study("models", storage).policy == study.policy, "one of another journal is not believed"
-    with storage._writing(1) as cursor:
-        cursor.execute("DELETE FROM lexbandits_history")
+    with storage.transaction(1) as transaction:
+        transaction.cursor.execute("DELETE FROM lexbandits_history")
     assert lb.open_study("models", storage).policy == study.policy
 
 

@@ -49,7 +49,7 @@ from lexbandits.policies.facts import (
 from lexbandits.policies.judgement import (
     begin,
     choose,
-    count,
+    count_all,
     fill,
     finished,
     next_judged,
@@ -97,7 +97,7 @@ class LexElimTol(PlacePolicy):
     """
 
     rules = Rules(choose, observe, finished)
-    places = PlaceRules(fill, count, replay, row_asked)
+    places = PlaceRules(fill, count_all, replay, row_asked)
     accepts_missing = True
     round_robin = False
 

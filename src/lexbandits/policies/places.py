@@ -5,7 +5,7 @@ of filled places, in whatever order they were filled.
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from itertools import islice
+from itertools import count, islice
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -26,6 +26,7 @@ class Waiting:
 
     def __init__(self) -> None:
         self._passes: dict[int, dict[int, Vector]] = {}
+        self._looked = -1, 0, list[Place]()  # during which pass, up to where, what was empty on the way
 
     def __contains__(self, place: Place) -> bool:
         arm, number = place
@@ -61,6 +62,24 @@ class Waiting:
         """The results of a pass that begins, by arm."""
         return sorted(self._passes.pop(number, {}).items(), key=lambda item: item[0])
 
+    def empty_places(self, current: int, asked: Callable[[int], list[int]]) -> Iterator[Place]:
+        """Places of the passes after the current one that have no result, for ever; `asked` by a pass.
+
+        Thousands may wait behind one lost trial: what was full once is not looked at again.
+        """
+        during, number, empty = self._looked
+        if during != current:
+            number, empty = current + 1, []
+        empty = [place for place in empty if place not in self]
+        self._looked = current, number, empty
+        yield from tuple(empty)
+        while True:
+            found = [(arm, number) for arm in asked(number) if (arm, number) not in self]
+            yield from found
+            number += 1
+            empty += found
+            self._looked = current, number, empty
+
     def clear(self) -> None:
         """Forget everything."""
         self._passes.clear()
@@ -87,7 +106,7 @@ class PlaceRules(NamedTuple):
     """Kernels of a policy with passes."""
 
     fill: Callable[[State, int, Vector], None]  # an arm's place in the current pass
-    counted: Callable[[State, int, int], None]  # a result of an arm in a pass
+    counted: Callable[[State, Counts, Counts], None]  # results of arms in passes
     replay: Callable[[State, Counts, Vector, Counts, int, bool], int]
     row_asked: Callable[[State, int], int]  # the row of `who` that a pass will ask, as things stand
 
@@ -165,7 +184,7 @@ class PlacePolicy(Policy):
         """`tell` for who has checked what he tells: a study checks what it records."""
         clock = self.state.clock
         if clock[OVER] == 1 or number < clock[PASS]:
-            self.places.counted(self.state, arm, number)
+            self._count([arm], [number])
         else:
             if self._is_filled((arm, number)):
                 raise ValueError(f"the place of arm {arm} in pass {number} is already filled")
@@ -175,8 +194,7 @@ class PlacePolicy(Policy):
                 if self._waiting or clock[OVER] == 1:
                     self._go_on()
             else:
-                self._waiting.put((arm, number), vector)
-                self.places.counted(self.state, arm, number)
+                self._wait([arm], [number], vector[None, :])
 
     def tell_many(self, arms: ArrayLike, rewards: ArrayLike, items: ArrayLike | None = None) -> None:
         """Report many results: all are checked, then all are told, in compiled code."""
@@ -189,18 +207,26 @@ class PlacePolicy(Policy):
         if items is not None:  # the state does not depend on the order, the speed does
             turn = np.lexsort((played, numbers))
             played, table, numbers = played[turn], np.ascontiguousarray(table[turn]), numbers[turn]
-        told = 0
+        told, replay = 0, direct(self.places.replay)
         while told < played.size:
-            came = self.places.replay(self.state, played, table, numbers, told, bool(self._waiting))
-            if came == told:
-                arm = int(played[told])
-                number = self._earliest(arm) if numbers[told] < 0 else int(numbers[told])
-                self._waiting.put((arm, number), table[told].copy())
-                self.places.counted(self.state, arm, number)
-                came += 1
-            else:
+            came = replay(self.state, played, table, numbers, told, bool(self._waiting))
+            if came > told:
                 self._go_on()
+            elif items is None:
+                arm, came = int(played[told]), told + 1
+                self._wait([arm], [self._earliest(arm)], table[told:came])
+            else:  # by passes, so all that follow are ahead too
+                came = played.size
+                self._wait(played[told:].tolist(), numbers[told:].tolist(), table[told:])
             told = came
+
+    def _wait(self, arms: list[int], numbers: list[int], table: Vector) -> None:
+        for place, values in zip(zip(arms, numbers, strict=True), table.copy(), strict=True):
+            self._waiting.put(place, values)
+        self._count(arms, numbers)
+
+    def _count(self, arms: list[int], numbers: list[int]) -> None:
+        direct(self.places.counted)(self.state, np.array(arms), np.array(numbers))
 
     def _go_on(self) -> None:
         """Fill the current pass from what waits; after the end nothing waits."""
@@ -209,7 +235,7 @@ class PlacePolicy(Policy):
             number = int(clock[PASS])
             for arm, values in self._waiting.take(number):
                 if clock[PASS] == number:
-                    self.places.fill(self.state, arm, values)
+                    direct(self.places.fill)(self.state, arm, values)
             if clock[PASS] == number:
                 break
         if clock[OVER] == 1:
@@ -234,19 +260,17 @@ class PlacePolicy(Policy):
 
     def _open_places(self) -> Iterator[Place]:
         """Places to fill, as things stand, for ever."""
-        number, answer = self.folded, self.recommendation if self.finished else -1
-        row_asked, members = (
-            direct(self.places.row_asked),
-            [np.flatnonzero(row).tolist() for row in self.state.who],
-        )
-        while True:
-            if answer >= 0:
-                yield answer, number
-            else:
-                for arm in members[row_asked(self.state, number)]:
-                    if not self._is_filled((arm, number)):
-                        yield arm, number
-            number += 1
+        now = self.folded
+        if self.finished:
+            yield from ((self.recommendation, number) for number in count(now))
+        row_asked = direct(self.places.row_asked)
+        members = [np.flatnonzero(row).tolist() for row in self.state.who]
+
+        def asked(number: int) -> list[int]:
+            return members[row_asked(self.state, number)]
+
+        yield from ((arm, now) for arm in asked(now) if not self.state.who[FILLED, arm])
+        yield from self._waiting.empty_places(now, asked)
 
     def _checked_items(self, items: ArrayLike, played: Counts) -> Counts:
         numbers = np.array(items)

@@ -105,15 +105,15 @@ def _take(turn: Turn, number: int, values: dict[str, float | None]) -> str:
     if state == OPEN:
         if not turn.in_time(number):
             turn.resolve("expired", number, {})
-            turn.resolve("told_late", number, dict(values))
+            turn.resolve("told_late", number, values)
             return "late"
         if ledger.exact:
             _check_exact(turn, number, values)
         over = ledger.end is not None
-        turn.resolve("told", number, dict(values))
+        turn.resolve("told", number, values)
         return "after the end" if over else "recorded"
     if state == EXPIRED:
-        turn.resolve("told_late", number, dict(values))
+        turn.resolve("told_late", number, values)
         return "late"
     if state == RELEASED:
         raise ConflictError(

@@ -115,7 +115,8 @@ class Fold:
             else:
                 self._compare(self._policy, stop.data)
             self._stops += 1
-        self._tell_until(self._policy, len(ledger.fills))
+        if self._fills < len(ledger.fills):
+            self._tell_until(self._policy, len(ledger.fills))
         self._seq = ledger.seq
         return self._policy
 

@@ -164,9 +164,11 @@ class Journal:
             self._fold = self._loaded()  # most of it, before others have to wait
         try:
             with self.storage.transaction(self.row.id) as transaction:
-                now, news = transaction.read(self._fold.ledger.seq)
-                if not self._catch_up(self._fold, news):
-                    self._fold = self._replayed(transaction.read(1)[1])
+                now, news = transaction.news(self._fold.ledger.seq, self._fold.ledger.at)
+                if news is None:
+                    self._fold = self._replayed(self.storage.read(self.row.id, 1))
+                elif news:
+                    self._fold.apply(news)
                 turn = Turn(self._fold, transaction, now)
                 result = work(turn)
                 turn.write()

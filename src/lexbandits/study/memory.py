@@ -36,8 +36,10 @@ class _Turn(Transaction):
     def __exit__(self, *_: object) -> None:
         self.storage._lock.release()
 
-    def read(self, since: int) -> tuple[float, list[Event]]:
-        return self.storage.time(), self.journal.events[max(since - 1, 0) :]
+    def news(self, seq: int, at: float) -> tuple[float, list[Event] | None]:
+        events = self.journal.events
+        same = 0 < seq <= len(events) and events[seq - 1].at == at
+        return self.storage.time(), events[seq:] if same else None
 
     def leases(self) -> dict[int, float]:
         return {trial: lease.until for trial, lease in self.journal.leases.items()}

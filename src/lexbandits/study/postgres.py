@@ -46,21 +46,22 @@ class PostgresStorage(SqlStorage):
         connection.execute(SETTINGS.format(PATIENCE))
         return connection
 
-    @contextmanager
-    def _writing(self, study: int) -> Iterator[Any]:
+    def _begin(self, study: int) -> Any:
         cursor = self._cursor()
         try:
             # both in one message; the lock comes before the first read, whose snapshot is thus the newest
             cursor.execute(f"BEGIN; SELECT pg_advisory_xact_lock({LOCKS}, {int(study)})")
-            yield cursor
-            cursor.execute("COMMIT")
         except BaseException:
-            self._roll_back()
+            self._roll_back(cursor)
             raise
+        return cursor
+
+    def _commit(self, cursor: Any) -> None:
+        cursor.execute("COMMIT")
 
     @contextmanager
     def _making(self) -> Iterator[Any]:
-        """As `_writing`, but locked before the transaction begins: inside one, a backend that has found no
+        """As `_begin`, but locked before the transaction begins: inside one, a backend that has found no
         table goes on believing so while another commits it."""
         cursor = self._cursor()
         cursor.execute(f"SELECT pg_advisory_lock({LOCKS}, 0)")
@@ -69,13 +70,13 @@ class PostgresStorage(SqlStorage):
             yield cursor
             cursor.execute("COMMIT")
         except BaseException:
-            self._roll_back()
+            self._roll_back(cursor)
             raise
         finally:
             if self._connection is not None:
                 cursor.execute(f"SELECT pg_advisory_unlock({LOCKS}, 0)")
 
-    def _roll_back(self) -> None:
+    def _roll_back(self, cursor: Any) -> None:
         connection = self._connection
         if connection is None:
             return

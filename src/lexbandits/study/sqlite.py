@@ -3,8 +3,6 @@
 import os
 import sqlite3
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +11,8 @@ from lexbandits.study.gate import Gate
 from lexbandits.study.sql import SqlStorage, Statement, deleted_meanwhile
 
 PATIENCE = 60.0  # seconds
+PAGE = 2_048  # bytes; a commit writes whole pages, two or three of them for a few bytes each
+CHECKPOINT = 4_000  # pages: the same few are written again and again, and each checkpoint syncs
 SYNCHRONOUS = ("OFF", "NORMAL", "FULL", "EXTRA")
 NETWORK = (
     "nfs",
@@ -83,23 +83,33 @@ class SqliteStorage(SqlStorage):
         connection = sqlite3.connect(
             self.path, timeout=PATIENCE, isolation_level=None, check_same_thread=False, cached_statements=64
         )
+        connection.execute(f"PRAGMA page_size = {PAGE}")  # of a new file
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute(f"PRAGMA synchronous = {self.synchronous}")
         connection.execute("PRAGMA foreign_keys = ON")
+        connection.execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT}")
         return connection
 
-    @contextmanager
-    def _writing(self, study: int) -> Iterator[Any]:
+    def _begin(self, study: int) -> Any:
         cursor = self._cursor()
-        with self._gate:
+        try:
+            self._gate.take()
             cursor.execute("BEGIN IMMEDIATE")
-            try:
-                yield cursor
-                cursor.execute("COMMIT")
-            except BaseException:
-                if self._connection.in_transaction:
-                    cursor.execute("ROLLBACK")
-                raise
+        except BaseException:
+            self._gate.give_back()
+            raise
+        return cursor
+
+    def _commit(self, cursor: Any) -> None:
+        cursor.execute("COMMIT")
+        self._gate.give_back()
+
+    def _roll_back(self, cursor: Any) -> None:
+        try:
+            if self._connection.in_transaction:
+                cursor.execute("ROLLBACK")
+        finally:
+            self._gate.give_back()
 
     def _send(self, cursor: Any, statements: list[Statement]) -> None:
         for statement, values in statements:

@@ -45,8 +45,8 @@ class Transaction(ABC):
     """One turn at writing, alone. Committed when its block ends, unless by an error."""
 
     @abstractmethod
-    def read(self, since: int) -> tuple[float, list[Event]]:
-        """The storage's clock and the events from `since` on, that one included."""
+    def news(self, seq: int, at: float) -> tuple[float, list[Event] | None]:
+        """The storage's clock and the events after `seq`; None if that one is not of time `at`."""
 
     @abstractmethod
     def leases(self) -> dict[int, float]:
