@@ -106,7 +106,7 @@ class SqliteStorage(SqlStorage):
 
     def _roll_back(self, cursor: Any) -> None:
         try:
-            if self._connection.in_transaction:
+            if self._connection is not None and self._connection.in_transaction:
                 cursor.execute("ROLLBACK")
         finally:
             self._gate.give_back()
