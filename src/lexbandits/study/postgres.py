@@ -47,7 +47,8 @@ class PostgresStorage(SqlStorage):
         return connection
 
     def _begin(self, study: int) -> Any:
-        cursor = self._cursor()
+        self._connected()
+        cursor = self._writer
         try:
             # both in one message; the lock comes before the first read, whose snapshot is thus the newest
             cursor.execute(f"BEGIN; SELECT pg_advisory_xact_lock({LOCKS}, {int(study)})")
@@ -63,7 +64,8 @@ class PostgresStorage(SqlStorage):
     def _making(self) -> Iterator[Any]:
         """As `_begin`, but locked before the transaction begins: inside one, a backend that has found no
         table goes on believing so while another commits it."""
-        cursor = self._cursor()
+        self._connected()
+        cursor = self._writer
         cursor.execute(f"SELECT pg_advisory_lock({LOCKS}, 0)")
         try:
             cursor.execute("BEGIN")

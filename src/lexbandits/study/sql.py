@@ -51,6 +51,7 @@ class SqlStorage(Storage):
         self.shown = shown
         self._lock = threading.RLock()
         self._connection: Any = None
+        self._writer: Any = None
         self._pid = 0
         with self._lock:
             self._prepare()
@@ -89,19 +90,20 @@ class SqlStorage(Storage):
 
     # --- connections
 
-    def _cursor(self) -> Any:
-        """A cursor of this process's connection. Call it with the lock."""
+    def _connected(self) -> Any:
+        """This process's connection. Call it with the lock."""
         if self._pid != os.getpid():
             self._connection, self._pid = None, os.getpid()  # a parent's is not ours to use, nor to close
         if self._connection is None:
             self._connection = self._connect()
+            self._writer = self._connection.cursor()  # of all transactions, one after the other
             self._closer = weakref.finalize(self, _close, self._connection, self._pid)
-        return self._connection.cursor()
+        return self._connection
 
     def close(self) -> None:
         with self._lock:
             if self._connection is not None:
-                self._connection = None
+                self._connection = self._writer = None
                 self._closer()
 
     @contextmanager
@@ -124,7 +126,7 @@ class SqlStorage(Storage):
 
     def _all(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
         with self._speaking():
-            cursor = self._cursor()
+            cursor = self._connected().cursor()
             cursor.execute(self._sql(statement), values)
             rows: list[tuple[Any, ...]] = cursor.fetchall()
             return rows
@@ -337,30 +339,36 @@ def _inserts(
     requests: Sequence[Request],
 ) -> list[Statement]:
     """The statements of a write, as few as can be."""
-    statements: list[Statement] = []
-
-    def insert(table: str, columns: str, rows: Sequence[Sequence[Any]]) -> None:
-        for start in range(0, len(rows), ROWS_AT_ONCE):
-            part = rows[start : start + ROWS_AT_ONCE]
-            values = [value for given in part for value in (study, *given)]
-            statements.append((_insertion(table, columns, len(part)), values))
-
-    insert("lexbandits_events", EVENT_COLUMNS, [event.as_row() for event in events])
-    insert("lexbandits_leases", "trial, worker, until, seconds", leases)
+    statements = _insertions("lexbandits_events", EVENT_COLUMNS, study, [event.as_row() for event in events])
+    if leases:
+        statements += _insertions("lexbandits_leases", "trial, worker, until, seconds", study, leases)
     for start in range(0, len(gone), ROWS_AT_ONCE):
         part = gone[start : start + ROWS_AT_ONCE]
-        marks = ", ".join("?" * len(part))
-        statements.append(
-            (f"DELETE FROM lexbandits_leases WHERE study = ? AND trial IN ({marks})", [study, *part])
-        )
-    insert("lexbandits_requests", "request, first, size", requests)
+        statements.append((_deletion(len(part)), [study, *part]))
+    if requests:
+        statements += _insertions("lexbandits_requests", "request, first, size", study, requests)
     return statements
+
+
+def _insertions(table: str, columns: str, study: int, rows: Sequence[Sequence[Any]]) -> list[Statement]:
+    if len(rows) == 1:
+        return [(_insertion(table, columns, 1), (study, *rows[0]))]
+    parts = [rows[start : start + ROWS_AT_ONCE] for start in range(0, len(rows), ROWS_AT_ONCE)]
+    return [
+        (_insertion(table, columns, len(part)), [value for row in part for value in (study, *row)])
+        for part in parts
+    ]
 
 
 @lru_cache(maxsize=64)
 def _insertion(table: str, columns: str, rows: int) -> str:
     row = f"(?{', ?' * (columns.count(',') + 1)})"
     return f"INSERT INTO {table} (study, {columns}) VALUES {', '.join([row] * rows)}"
+
+
+@lru_cache(maxsize=64)
+def _deletion(rows: int) -> str:
+    return f"DELETE FROM lexbandits_leases WHERE study = ? AND trial IN ({', '.join('?' * rows)})"
 
 
 def _close(connection: Any, pid: int) -> None:

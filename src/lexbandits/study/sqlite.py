@@ -12,7 +12,7 @@ from lexbandits.study.sql import SqlStorage, Statement, deleted_meanwhile
 
 PATIENCE = 60.0  # seconds
 PAGE = 2_048  # bytes; a commit writes whole pages, two or three of them for a few bytes each
-CHECKPOINT = 4_000  # pages: the same few are written again and again, and each checkpoint syncs
+CHECKPOINT = 8_000  # pages: the same few are written again and again, and each checkpoint syncs
 SYNCHRONOUS = ("OFF", "NORMAL", "FULL", "EXTRA")
 NETWORK = (
     "nfs",
@@ -62,16 +62,16 @@ class SqliteStorage(SqlStorage):
     def __reduce__(self) -> tuple[Any, ...]:
         return SqliteStorage, (f"sqlite:///{self.path}?synchronous={self.synchronous}",)
 
-    def _cursor(self) -> Any:
-        """Of the file that is there now: a backup may have been put in its place."""
+    def _connected(self) -> Any:
+        """To the file that is there now: a backup may have been put in its place."""
         file = _identity(self.shown)
         if self._connection is not None and file is None:
             raise StorageError(f"{self.path} is gone: it was deleted or moved")
         if self._connection is not None and file != self._file:
             self.close()
-        cursor = super()._cursor()
+        connection = super()._connected()
         self._file = file or _identity(self.shown)
-        return cursor
+        return connection
 
     def close(self) -> None:
         """Give back the connection and the gate."""
@@ -91,14 +91,14 @@ class SqliteStorage(SqlStorage):
         return connection
 
     def _begin(self, study: int) -> Any:
-        cursor = self._cursor()
+        self._connected()
         try:
             self._gate.take()
-            cursor.execute("BEGIN IMMEDIATE")
+            self._writer.execute("BEGIN IMMEDIATE")
         except BaseException:
             self._gate.give_back()
             raise
-        return cursor
+        return self._writer
 
     def _commit(self, cursor: Any) -> None:
         cursor.execute("COMMIT")
