@@ -18,17 +18,20 @@ OLD = Path(__file__).parent / "journals"
 
 
 class Counted:
-    """A cursor that counts; whatever else is asked goes to the real one."""
+    """A connection or a cursor that counts; whatever else is asked goes to the real one."""
 
-    def __init__(self, cursor, seen):
-        self._cursor, self._seen = cursor, seen
+    def __init__(self, real, seen):
+        self._real, self._seen = real, seen
 
     def execute(self, statement, *values):
         self._seen.append(" ".join(statement.split()))
-        return self._cursor.execute(statement, *values)
+        return self._real.execute(statement, *values)
+
+    def cursor(self):
+        return Counted(self._real.cursor(), self._seen)
 
     def __getattr__(self, name):
-        return getattr(self._cursor, name)
+        return getattr(self._real, name)
 
 
 @pytest.fixture
@@ -36,8 +39,9 @@ def counted(address, monkeypatch):
     """A study and the list of what its connection executes."""
     study, seen = create(address), []
     storage = study._journal.storage
-    real = storage._cursor
-    monkeypatch.setattr(storage, "_cursor", lambda: Counted(real(), seen))
+    real = storage._connect
+    monkeypatch.setattr(storage, "_connect", lambda: Counted(real(), seen))
+    storage.close()
     study.tell(study.ask(), GOOD)
     seen.clear()
     return study, seen
