@@ -51,18 +51,60 @@ def processor(pid):
 # --- the disk
 
 
-def disk_rows(folder):
-    """What the disk can do at all: appends that are safe before the next one begins."""
-    rates = []
-    for _ in range(REPEATS):
-        with (folder / "appended").open("wb", buffering=0) as file:
-            start, syncs = time.perf_counter(), 0
-            while time.perf_counter() - start < 1:
-                file.write(bytes(4096))
-                os.fdatasync(file.fileno())
-                syncs += 1
-            rates.append(syncs / (time.perf_counter() - start))
-    return [Row("the disk: appends of 4 kB, each safe before the next", rates, "a second")]
+SYNCS = """
+import os, sys, time
+with open(sys.argv[1], "wb", buffering=0) as file:
+    start, syncs = time.perf_counter(), 0
+    while time.perf_counter() - start < 1:
+        file.write(bytes(4096))
+        os.fdatasync(file.fileno())
+        syncs += 1
+    print(syncs / (time.perf_counter() - start))
+"""
+
+
+def disk_row(folder, which="the disk"):
+    """What a disk can do at all: appends that are safe before the next one begins."""
+    command = [sys.executable, "-c", SYNCS, str(folder / "appended")]
+    rates = [float(subprocess.check_output(command, text=True)) for _ in range(REPEATS)]
+    return Row(f"{which}: appends of 4 kB, each safe before the next", rates, "a second")
+
+
+@contextmanager
+def slow_disk(folder):
+    """For processes started meanwhile, syncs take 5 ms; False where that cannot be had."""
+    library, compiler = folder / "slow_disk.so", shutil.which("cc")
+    if compiler is None or not sys.platform.startswith("linux"):
+        print("no C compiler or no Linux: the rows on a slow disk are left out", file=sys.stderr)
+        yield False
+        return
+    source = ROOT / "benchmarks" / "slow_disk.c"
+    subprocess.run([compiler, "-O1", "-shared", "-fPIC", "-o", library, source, "-ldl"], check=True)
+    os.environ["LD_PRELOAD"] = str(library)
+    try:
+        yield True
+    finally:
+        del os.environ["LD_PRELOAD"]
+
+
+def slow_rows(folder):
+    """Where every commit waits for 5 ms, what counts is how many results share one."""
+    with slow_disk(folder) as there:
+        if not there:
+            return
+        yield disk_row(folder, "a slow disk (each sync made to take 5 ms)")
+        with serving(f"sqlite:///{folder}/slow.db") as service:
+            together(service, 1, 0)
+            for clients, who in CLIENTS.items():
+                rates = [together(service, clients, 1)[0] for _ in range(REPEATS)]
+                target = 300 if clients == 8 else None
+                yield Row(f"there, {who}, one result a request", rates, "results/s", target=target)
+            rates = [together(service, 8, 100)[0] for _ in range(REPEATS)]
+            yield Row("there, 8 clients, 100 results a request", rates, "results/s", target=5000)
+            runs = [together(service, 8, 0) for _ in range(REPEATS)]
+            yield Row("there, 8 clients, ask and tell apart", [run[0] for run in runs], "results/s")
+            waits = [quantile(run[1], 0.99) for run in runs]
+            yield Row("there, 8 clients: 99% of asks within", waits, "ms", target=100)
 
 
 # --- measuring
@@ -243,8 +285,9 @@ Measured by {how} on {day}: {machine}. `lexbandits serve` on SQLite with `synchr
 every answer comes after its commit. The clients are Python processes (`storage="http://…"`) on the same
 machine, so that they share its processors with the service. A request tells results and asks for as many
 new trials, as `study.run` does; "apart" are an ask and a tell in a request each. Medians of {repeats} runs
-of {seconds:g} seconds each, with the smallest and the largest; of polls the median of {polls}. The first
-target is meant for a disk that does 200 appends a second: see what this one does.
+of {seconds:g} seconds each, with the smallest and the largest; of polls the median of {polls}. The targets
+are meant for a disk that does 200 appends a second: the slow disk is this one with every sync of the service
+drawn out to 5 ms (benchmarks/slow_disk.c).
 
 {table}
 """
@@ -257,7 +300,8 @@ def main():
     results.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory(dir=results) as name:
         folder = Path(name)
-        rows = shown(chain(disk_rows(folder), measuring_rows(folder), looking_rows(folder)))
+        parts = measuring_rows(folder), slow_rows(folder), looking_rows(folder)
+        rows = shown(chain([disk_row(folder)], *parts))
     how = "a short run (`python benchmarks/service.py --quick`)" if QUICK else "`make bench`"
     page = PAGE.format(
         how=how,
