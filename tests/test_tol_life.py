@@ -59,6 +59,8 @@ def test_a_place_is_filled_once():
         policy.tell_many([1], [[1.0, 1.0]], [-1])
     with pytest.raises(TypeError, match="items"):
         policy.tell_many([1], [[1.0, 1.0]], [0, 1])
+    with pytest.raises(ValueError, match="item must be in 0"):
+        policy.tell(1, [1.0, 1.0], item=2**63)
     assert policy == before
 
 

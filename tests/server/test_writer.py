@@ -17,9 +17,9 @@ class Counted(SqliteStorage):
 
     commits = 0
 
-    def transaction(self, study):
+    def transact(self, study, work):
         self.commits += 1
-        return super().transaction(study)
+        return super().transact(study, work)
 
 
 @pytest.fixture

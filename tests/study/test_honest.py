@@ -5,14 +5,12 @@ import os
 import pickle
 import shutil
 import sqlite3
-import threading
 import time
 
 import pytest
 from worlds import create, go_on, measure
 
 import lexbandits as lb
-from lexbandits.study.gate import Gate
 
 BOUNDED = [lb.Objective("err", "minimize", tolerance=1, noise=("bounded", 0, 10))]
 
@@ -201,30 +199,3 @@ def test_opening_leaves_the_collector_as_it_was(tmp_path):
     with pytest.raises(lb.UnknownStudyError):
         lb.open_study("nobody", tmp_path / "s.db")
     assert gc.isenabled()
-
-
-@pytest.mark.parametrize("where", ["while its thread starts", "while it waits"])
-def test_who_stops_waiting_at_the_gate_gives_back_what_comes(tmp_path, monkeypatch, where):
-    """Ctrl-C, or a minute gone by: the lock that comes afterwards must not stay with nobody."""
-    path = tmp_path / "s.db"
-    holder, waiter, third = (Gate(path, 5) for _ in range(3))
-
-    def interrupted(*_):
-        raise KeyboardInterrupt
-
-    holder.take()
-    with monkeypatch.context() as patch:
-        starts = interrupted if where == "while its thread starts" else lambda *_: True
-        patch.setattr(threading.Event, "wait", starts)
-        patch.setattr(threading.Condition, "wait", interrupted)
-        with pytest.raises(KeyboardInterrupt):
-            waiter.take()
-    impatient = Gate(path, 0.2)
-    with pytest.raises(lb.StorageBusyError):
-        impatient.take()
-    holder.give_back()
-    third.take()
-    with pytest.raises(lb.StorageBusyError):
-        Gate(path, 0.1).take()
-    third.give_back()
-    waiter.take()

@@ -52,9 +52,8 @@ def test_a_journal_means_the_same_in_every_storage(script, databases):
     for storage in databases:
         name = secrets.token_hex(8)
         row, _ = storage.create(name, "", events[0].payload)
-        with storage.transaction(row.id) as transaction:
-            if events[1:]:
-                transaction.write(events[1:], [], [], [])
+        if events[1:]:
+            storage.transact(row.id, lambda transaction: transaction.write(events[1:], [], [], []))
         moved = lb.open_study(name, storage)
         fold = moved._journal.fold()
         fold.ledger.at = study._journal.fold().ledger.at  # the first event keeps its own time

@@ -104,8 +104,7 @@ def test_the_cache_saves_reading_and_may_be_lost(address, monkeypatch):
     assert again.policy == study.policy
     storage.put_cache(study._journal.row.id, 1, Ledger.to_bytes(create()._journal.fold().ledger))
     assert lb.open_study("models", storage).policy == study.policy, "one of another journal is not believed"
-    with storage.transaction(1) as transaction:
-        transaction.cursor.execute("DELETE FROM lexbandits_history")
+    storage.transact(1, lambda transaction: transaction.cursor.execute("DELETE FROM lexbandits_history"))
     assert lb.open_study("models", storage).policy == study.policy
 
 
@@ -121,9 +120,8 @@ def test_a_million_events_open_in_seconds(tmp_path):
         told = {"correct": (number * 7919) % 13 / 13}
         events.append(Event(2 * number + 2, "asked", number, arm, asked, 1e9, "w"))
         events.append(Event(2 * number + 3, "told", number, arm, told, 1e9, "w"))
-    with study._journal.storage.transaction(1) as transaction:
-        transaction.write(events, [], [], [])
-    del events
+    study._journal.storage.transact(1, lambda transaction: transaction.write(events, [], [], []))
+    events.clear()
     for limit in (6, 1):
         start = time.process_time()
         again = lb.open_study("models", address)
@@ -138,8 +136,7 @@ def test_a_million_events_open_in_seconds(tmp_path):
 def test_journals_of_earlier_versions_open(path, storage):
     events = [Event(**json.loads(line)) for line in path.read_text().splitlines()]
     row, _ = storage.create("old", "", events[0].payload)
-    with storage.transaction(row.id) as transaction:
-        transaction.write(events[1:], [], [], [])
+    storage.transact(row.id, lambda transaction: transaction.write(events[1:], [], [], []))
     study = lb.open_study("old", storage)
     assert study.verify().problems == ()
     recorded = [event.payload for event in events if event.kind == "finished"][-1]

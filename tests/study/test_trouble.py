@@ -390,9 +390,12 @@ def test_lock_not_had_in_time(address, monkeypatch):
     monkeypatch.setattr(postgres_module, "PATIENCE", 1)
     other = lb.open_study("models", address)
     storage = open_storage(address)
-    busy = pytest.raises(lb.StorageBusyError, match=r"others wrote for .* nothing was changed")  # at the gate
-    with storage.transaction(study._journal.row.id), busy:
-        other.ask()
+
+    def meanwhile(_):
+        with pytest.raises(lb.StorageBusyError, match=r"others wrote for .* nothing was changed"):
+            other.ask()
+
+    storage.transact(study._journal.row.id, meanwhile)
     assert kinds(study) == ["created"]
     assert other.ask().number == 0
 

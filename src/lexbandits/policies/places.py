@@ -26,7 +26,7 @@ class Waiting:
 
     def __init__(self) -> None:
         self._passes: dict[int, dict[int, Vector]] = {}
-        self._looked = -1, 0, list[Place]()  # during which pass, up to where, what was empty on the way
+        self._looked: tuple[int, int, list[Place]] = (-1, 0, [])  # in which pass, how far, what was empty
 
     def __contains__(self, place: Place) -> bool:
         arm, number = place
@@ -70,7 +70,7 @@ class Waiting:
         during, number, empty = self._looked
         if during != current:
             number, empty = current + 1, []
-        empty = [place for place in empty if place not in self]
+        empty = [place for place in empty if place[1] < number and place not in self]
         self._looked = current, number, empty
         yield from tuple(empty)
         while True:
@@ -83,6 +83,10 @@ class Waiting:
     def clear(self) -> None:
         """Forget everything."""
         self._passes.clear()
+
+
+def _pass(item: Any) -> int:
+    return whole("item", item, least=0, most=2**62)
 
 
 def checked_places(pending: Iterable[Any], n_arms: int) -> set[Place]:
@@ -178,7 +182,7 @@ class PlacePolicy(Policy):
         vector = checked_reward(reward, self.n_objectives, missing=True)
         self._scrutiny.check(arm, vector)
         self._check_exact([arm], vector[None, :])
-        self.tell_checked(arm, vector, self._earliest(arm) if item is None else whole("item", item, least=0))
+        self.tell_checked(arm, vector, self._earliest(arm) if item is None else _pass(item))
 
     def tell_checked(self, arm: int, vector: Vector, number: int) -> None:
         """`tell` for who has checked what he tells: a study checks what it records."""
@@ -226,7 +230,7 @@ class PlacePolicy(Policy):
         self._count(arms, numbers)
 
     def _count(self, arms: list[int], numbers: list[int]) -> None:
-        direct(self.places.counted)(self.state, np.array(arms), np.array(numbers))
+        direct(self.places.counted)(self.state, np.array(arms, np.int64), np.array(numbers, np.int64))
 
     def _go_on(self) -> None:
         """Fill the current pass from what waits; after the end nothing waits."""

@@ -38,26 +38,30 @@ class Gate:
         self._locks: list[int] = []
         _gates.add(self)
 
-    def take(self) -> None:
-        """Wait until nobody else is inside; `StorageBusyError` after `patience` seconds."""
+    def take(self) -> bool:
+        """Wait until nobody else is inside; `StorageBusyError` after `patience` seconds.
+
+        Whether it had to wait. Who is interrupted gives it back, as it may have been had.
+        """
         if not self._locks:
             flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
             self._locks = [os.open(name, flags, 0o666) for name in self._names]
-        if not self._passed():
-            start = time.monotonic()
-            while (waited := time.monotonic() - start) < IMPATIENT:
-                time.sleep(SHORTEST + waited / 4)  # far cheaper than a thread that waits
-                if self._passed():
-                    return
-            self._wait(start)
+        if self._passed():
+            return False
+        start = time.monotonic()
+        while (waited := time.monotonic() - start) < IMPATIENT:
+            time.sleep(SHORTEST + waited / 4)  # far cheaper than a thread that waits
+            if self._passed():
+                return True
+        self._wait(start)
+        return True
 
     def _passed(self) -> bool:
         queue, gate = self._locks
-        if not _taken(queue, fcntl.LOCK_SH):
-            return False
-        free = _taken(gate, fcntl.LOCK_EX)
-        fcntl.flock(queue, fcntl.LOCK_UN)
-        return free
+        try:
+            return _taken(queue, fcntl.LOCK_SH) and _taken(gate, fcntl.LOCK_EX)
+        finally:
+            fcntl.flock(queue, fcntl.LOCK_UN)
 
     def give_back(self) -> None:
         """Let the next one in."""
@@ -84,6 +88,7 @@ class Gate:
             with turn:
                 state["ours"] = True
                 if state["given up"]:
+                    fcntl.flock(gate, fcntl.LOCK_UN)  # a child made meanwhile has the file open too
                     os.close(gate)
                 turn.notify()
 
@@ -101,6 +106,10 @@ class Gate:
                     turn.wait(self.patience - waited if starving else IMPATIENT)
             except BaseException:  # Ctrl-C too: what comes when nobody waits any more is given back
                 state["given up"] = True
+                if state["ours"]:
+                    fcntl.flock(gate, fcntl.LOCK_UN)
+                if starving:
+                    fcntl.flock(queue, fcntl.LOCK_UN)
                 self._locks = [queue, gate] if state["ours"] else [queue]
                 self.close()
                 raise

@@ -160,19 +160,22 @@ class Journal:
 
     def _once(self, work: Callable[[Turn], T]) -> T:
         turn = None
-        if self._fold is None:
-            self._fold = self._loaded()  # most of it, before others have to wait
-        try:
-            with self.storage.transaction(self.row.id) as transaction:
-                now, news = transaction.news(self._fold.ledger.seq, self._fold.ledger.at)
-                if news is None:
-                    self._fold = self._replayed(self.storage.read(self.row.id, 1))
-                elif news:
-                    self._fold.apply(news)
-                turn = Turn(self._fold, transaction, now)
-                result = work(turn)
-                turn.write()
+        fold = self._fold = self._fold or self._loaded()  # most of it, before others have to wait
+
+        def alone(transaction: Transaction) -> T:
+            nonlocal fold, turn
+            now, news = transaction.news(fold.ledger.seq, fold.ledger.at)
+            if news is None:
+                fold = self._fold = self._replayed(self.storage.read(self.row.id, 1))
+            elif news:
+                fold.apply(news)
+            turn = Turn(fold, transaction, now)
+            result = work(turn)
+            turn.write()
             return result
+
+        try:
+            return self.storage.transact(self.row.id, alone)
         except BaseException:
             if turn is None or turn.events:
                 self._fold = None  # it has folded what was not committed

@@ -2,12 +2,12 @@
 
 import threading
 import time
-from collections.abc import Iterator, Sequence
-from typing import Any, Self
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 from lexbandits.study.errors import UnknownStudyError
 from lexbandits.study.events import Event
-from lexbandits.study.storage import Lease, Request, Storage, StudyRow, Transaction
+from lexbandits.study.storage import Lease, Request, Storage, StudyRow, T, Transaction
 
 
 class _Journal:
@@ -22,19 +22,7 @@ class _Turn(Transaction):
     """A block under the storage's lock."""
 
     def __init__(self, storage: "MemoryStorage", study: int) -> None:
-        self.storage, self.study = storage, study
-
-    def __enter__(self) -> Self:
-        self.storage._lock.acquire()
-        try:
-            self.journal = self.storage._journal(self.study)
-        except BaseException:
-            self.storage._lock.release()
-            raise
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.storage._lock.release()
+        self.storage, self.journal = storage, storage._journal(study)
 
     def news(self, seq: int, at: float) -> tuple[float, list[Event] | None]:
         events = self.journal.events
@@ -98,16 +86,17 @@ class MemoryStorage(Storage):
         with self._lock:
             self._journals.pop(study, None)
 
-    def transaction(self, study: int) -> _Turn:
-        return _Turn(self, study)
+    def transact(self, study: int, work: Callable[[Transaction], T]) -> T:
+        with self._lock:
+            return work(_Turn(self, study))
 
     def read(self, study: int, since: int, most: int | None = None) -> Iterator[Event]:
         first = max(since - 1, 0)
         return iter(self._journal(study).events[first : None if most is None else first + most])
 
     def clock(self, study: int) -> tuple[float, dict[int, float]]:
-        with _Turn(self, study) as turn:
-            return self.time(), turn.leases()
+        with self._lock:
+            return self.time(), _Turn(self, study).leases()
 
     def extend(self, study: int, worker: str) -> int:
         with self._lock:

@@ -1,10 +1,9 @@
 """PostgreSQL: any number of machines. Writers of a study queue at an advisory lock, in the server's order."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import psycopg
+from psycopg.pq import TransactionStatus as Status
 from sqlalchemy.dialects import registry
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError
@@ -46,47 +45,37 @@ class PostgresStorage(SqlStorage):
         connection.execute(SETTINGS.format(PATIENCE))
         return connection
 
-    def _begin(self, study: int) -> Any:
+    def _begin(self, study: int) -> None:
         self._connected()
-        cursor = self._writer
-        try:
-            # both in one message; the lock comes before the first read, whose snapshot is thus the newest
-            cursor.execute(f"BEGIN; SELECT pg_advisory_xact_lock({LOCKS}, {int(study)})")
-        except BaseException:
-            self._roll_back(cursor)
-            raise
-        return cursor
+        # both in one message; the lock comes before the first read, whose snapshot is thus the newest
+        self._writer.execute(f"BEGIN; SELECT pg_advisory_xact_lock({LOCKS}, {int(study)})")
 
-    def _commit(self, cursor: Any) -> None:
-        cursor.execute("COMMIT")
+    def _commit(self) -> None:
+        self._writer.execute("COMMIT")
 
-    @contextmanager
-    def _making(self) -> Iterator[Any]:
-        """As `_begin`, but locked before the transaction begins: inside one, a backend that has found no
-        table goes on believing so while another commits it."""
-        self._connected()
-        cursor = self._writer
-        cursor.execute(f"SELECT pg_advisory_lock({LOCKS}, 0)")
-        try:
-            cursor.execute("BEGIN")
-            yield cursor
-            cursor.execute("COMMIT")
-        except BaseException:
-            self._roll_back(cursor)
-            raise
-        finally:
-            if self._connection is not None:
-                cursor.execute(f"SELECT pg_advisory_unlock({LOCKS}, 0)")
-
-    def _roll_back(self, cursor: Any) -> None:
+    def _roll_back(self) -> None:
         connection = self._connection
-        if connection is None:
-            return
         try:
-            if connection.info.transaction_status != psycopg.pq.TransactionStatus.IDLE:
+            if connection is not None and connection.info.transaction_status != Status.IDLE:
                 connection.execute("ROLLBACK")
         except psycopg.Error:
             self.close()
+
+    def _is_inside(self) -> bool:
+        connection = self._connection
+        inside = Status.ACTIVE, Status.INTRANS, Status.INERROR  # and not UNKNOWN: the server has gone
+        return connection is not None and connection.info.transaction_status in inside
+
+    def _make_tables(self) -> None:
+        """Locked before the transaction begins: inside one, a backend that has found no table goes on
+        believing so while another commits it."""
+        with self._speaking():
+            self._connected().execute(f"SELECT pg_advisory_lock({LOCKS}, 0)")
+            try:
+                super()._make_tables()
+            finally:
+                if self._connection is not None:
+                    self._connection.execute(f"SELECT pg_advisory_unlock({LOCKS}, 0)")
 
     def _send(self, cursor: Any, statements: list[Statement]) -> None:
         """All in one statement: each but the last in a WITH."""

@@ -8,15 +8,14 @@ import os
 import threading
 import weakref
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import lru_cache
-from types import TracebackType
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 from lexbandits.study.errors import StorageError, StorageVersionError, UnknownStudyError
 from lexbandits.study.events import Event, from_rows
-from lexbandits.study.storage import Lease, Request, Storage, StudyRow, Transaction
+from lexbandits.study.storage import Lease, Request, Storage, StudyRow, T, Transaction
 
 SCHEMA = 1
 
@@ -63,22 +62,20 @@ class SqlStorage(Storage):
         """A driver's connection in autocommit mode."""
 
     @abstractmethod
-    def _begin(self, study: int) -> Any:
-        """A cursor inside a transaction that nobody else can have at the same time; 0 for all studies."""
+    def _begin(self, study: int) -> None:
+        """A transaction that nobody else can have at the same time; 0 for all studies."""
 
     @abstractmethod
-    def _commit(self, cursor: Any) -> None:
+    def _commit(self) -> None:
         """End it."""
 
     @abstractmethod
-    def _roll_back(self, cursor: Any) -> None:
-        """End it as if it had not been; whatever state it is in."""
+    def _roll_back(self) -> None:
+        """End it as if it had not been; whatever state it is in, even if it has not begun."""
 
-    @contextmanager
-    def _making(self) -> Iterator[Any]:
-        """A block inside a transaction that makes tables."""
-        with self.transaction(0) as transaction:
-            yield transaction.cursor
+    @abstractmethod
+    def _is_inside(self) -> bool:
+        """Whether a transaction is open."""
 
     @abstractmethod
     def _send(self, cursor: Any, statements: list[Statement]) -> None:
@@ -95,9 +92,10 @@ class SqlStorage(Storage):
         if self._pid != os.getpid():
             self._connection, self._pid = None, os.getpid()  # a parent's is not ours to use, nor to close
         if self._connection is None:
-            self._connection = self._connect()
-            self._writer = self._connection.cursor()  # of all transactions, one after the other
-            self._closer = weakref.finalize(self, _close, self._connection, self._pid)
+            connection = self._connect()
+            self._closer = weakref.finalize(self, _close, connection, self._pid)
+            self._writer = connection.cursor()  # of all transactions, one after the other
+            self._connection = connection
         return self._connection
 
     def close(self) -> None:
@@ -116,8 +114,8 @@ class SqlStorage(Storage):
                 self._explain(error)
                 raise
 
-    def _explain(self, error: BaseException) -> None:
-        explained = self._explained(error) if isinstance(error, Exception) else None
+    def _explain(self, error: Exception) -> None:
+        explained = self._explained(error)
         if explained is not None:
             raise explained from error
 
@@ -136,21 +134,24 @@ class SqlStorage(Storage):
     def _prepare(self) -> None:
         """Make the tables where there are none; refuse those of a newer version."""
         if self._version() is None:
-            with self._speaking(), self._making() as cursor:
-                if self._version() is None:
-                    self._make_tables(cursor)
+            self._make_tables()
         version = self._version()
         if version != SCHEMA:
             raise StorageVersionError(
                 f"{self.shown} has tables of version {version}, this lexbandits knows {SCHEMA}: upgrade it"
             )
 
-    def _make_tables(self, cursor: Any) -> None:
+    def _make_tables(self) -> None:
         from lexbandits.study.tables import statements
 
-        for statement in statements(self.dialect):
-            cursor.execute(statement)
-        cursor.execute(self._sql("INSERT INTO lexbandits_version (schema) VALUES (?)"), (SCHEMA,))
+        def make(transaction: Transaction) -> None:
+            if self._version() is None:
+                for statement in statements(self.dialect):
+                    self._writer.execute(statement)
+                insert = "INSERT INTO lexbandits_version (schema) VALUES (?)"
+                self._writer.execute(self._sql(insert), (SCHEMA,))
+
+        self.transact(0, make)
 
     @abstractmethod
     def _version(self) -> int | None:
@@ -162,18 +163,20 @@ class SqlStorage(Storage):
         there = self.find(name)
         if there is not None:
             return there, False
-        with self.transaction(0) as transaction:
-            there = self.find(name)
-            if there is not None:
-                return there, False
-            cursor = transaction.cursor
-            cursor.execute(f"SELECT {self.now}")
-            at = float(cursor.fetchone()[0])
-            insert = "INSERT INTO lexbandits_studies (name, created, nonce) VALUES (?, ?, ?) RETURNING id"
-            cursor.execute(self._sql(insert), (name, at, nonce))
-            study = int(cursor.fetchone()[0])
-            event = Event(1, "created", None, None, payload, at, None)
-            self._send(cursor, _inserts(study, [event], [], [], []))
+        return self.transact(0, lambda _: self._created(name, nonce, payload))
+
+    def _created(self, name: str, nonce: str, payload: dict[str, Any]) -> tuple[StudyRow, bool]:
+        there = self.find(name)
+        if there is not None:
+            return there, False
+        cursor = self._writer
+        cursor.execute(f"SELECT {self.now}")
+        at = float(cursor.fetchone()[0])
+        insert = "INSERT INTO lexbandits_studies (name, created, nonce) VALUES (?, ?, ?) RETURNING id"
+        cursor.execute(self._sql(insert), (name, at, nonce))
+        study = int(cursor.fetchone()[0])
+        event = Event(1, "created", None, None, payload, at, None)
+        self._send(cursor, _inserts(study, [event], [], [], []))
         return StudyRow(study, name, at, nonce), True
 
     def find(self, name: str) -> StudyRow | None:
@@ -189,8 +192,25 @@ class SqlStorage(Storage):
 
     # --- journals
 
-    def transaction(self, study: int) -> "_SqlTransaction":
-        return _SqlTransaction(self, study)
+    def transact(self, study: int, work: Callable[[Transaction], T]) -> T:
+        with self._lock:
+            try:
+                return self._alone(study, work)
+            except Exception as error:
+                self._explain(error)
+                raise
+
+    def _alone(self, study: int, work: Callable[[Transaction], T]) -> T:
+        if self._is_inside():
+            raise StorageError("a transaction cannot begin inside another")
+        try:
+            self._begin(study)
+            result = work(_SqlTransaction(self, self._writer, study))
+            self._commit()
+            return result
+        except BaseException:
+            self._roll_back()
+            raise
 
     def read(self, study: int, since: int, most: int | None = None) -> Iterator[Event]:
         """In portions, each of its own statement: nobody waits for who reads slowly."""
@@ -247,9 +267,11 @@ class SqlStorage(Storage):
         self._change(0, f"UPDATE lexbandits_tokens SET {column} = {self.now} WHERE id = ?", token)
 
     def _change(self, study: int, statement: str, *values: Any) -> int:
-        with self.transaction(study) as transaction:
-            transaction.cursor.execute(self._sql(statement), values)
-            return int(transaction.cursor.rowcount)
+        def change(_: Transaction) -> int:
+            self._writer.execute(self._sql(statement), values)
+            return int(self._writer.rowcount)
+
+        return self.transact(study, change)
 
     # --- the cache
 
@@ -258,49 +280,18 @@ class SqlStorage(Storage):
         return bytes(rows[0][0]) if rows else None
 
     def put_cache(self, study: int, seq: int, content: bytes) -> None:
-        try:
-            with self.transaction(study) as transaction:
-                cursor = transaction.cursor
-                cursor.execute(self._sql("DELETE FROM lexbandits_history WHERE study = ?"), (study,))
-                insert = "INSERT INTO lexbandits_history (study, seq, blob) VALUES (?, ?, ?)"
-                cursor.execute(self._sql(insert), (study, seq, content))
-        except StorageError:
-            return  # it only saves time
+        def put(_: Transaction) -> None:
+            self._writer.execute(self._sql("DELETE FROM lexbandits_history WHERE study = ?"), (study,))
+            insert = "INSERT INTO lexbandits_history (study, seq, blob) VALUES (?, ?, ?)"
+            self._writer.execute(self._sql(insert), (study, seq, content))
+
+        with suppress(StorageError):  # it only saves time
+            self.transact(study, put)
 
 
 class _SqlTransaction(Transaction):
-    """No generators in here: with several around every call they were a tenth of its time."""
-
-    def __init__(self, storage: SqlStorage, study: int) -> None:
-        self.storage, self.study = storage, study
-
-    def __enter__(self) -> Self:
-        self.storage._lock.acquire()
-        try:
-            self.cursor = self.storage._begin(self.study)
-        except BaseException as error:
-            self.storage._lock.release()
-            self.storage._explain(error)
-            raise
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        storage = self.storage
-        try:
-            if error is None:
-                storage._commit(self.cursor)
-        except BaseException as failure:
-            storage._roll_back(self.cursor)
-            storage._explain(failure)
-            raise
-        else:
-            if error is not None:
-                storage._roll_back(self.cursor)
-                storage._explain(error)
-        finally:
-            storage._lock.release()
+    def __init__(self, storage: SqlStorage, cursor: Any, study: int) -> None:
+        self.storage, self.cursor, self.study = storage, cursor, study
 
     def _rows(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
         self.cursor.execute(self.storage._sql(statement), values)

@@ -90,26 +90,26 @@ class SqliteStorage(SqlStorage):
         connection.execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT}")
         return connection
 
-    def _begin(self, study: int) -> Any:
+    def _begin(self, study: int) -> None:
         self._connected()
-        try:
-            self._gate.take()
-            self._writer.execute("BEGIN IMMEDIATE")
-        except BaseException:
+        while self._gate.take() and _identity(self.shown) != self._file:  # it took a while
             self._gate.give_back()
-            raise
-        return self._writer
+            self._connected()
+        self._writer.execute("BEGIN IMMEDIATE")
 
-    def _commit(self, cursor: Any) -> None:
-        cursor.execute("COMMIT")
+    def _commit(self) -> None:
+        self._writer.execute("COMMIT")
         self._gate.give_back()
 
-    def _roll_back(self, cursor: Any) -> None:
+    def _roll_back(self) -> None:
         try:
-            if self._connection is not None and self._connection.in_transaction:
-                cursor.execute("ROLLBACK")
+            if self._is_inside():
+                self._writer.execute("ROLLBACK")
         finally:
             self._gate.give_back()
+
+    def _is_inside(self) -> bool:
+        return self._connection is not None and bool(self._connection.in_transaction)
 
     def _send(self, cursor: Any, statements: list[Statement]) -> None:
         for statement, values in statements:

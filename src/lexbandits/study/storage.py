@@ -2,13 +2,14 @@
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from lexbandits.study.errors import StorageError
 from lexbandits.study.events import Event
+
+T = TypeVar("T")
 
 
 class StudyRow(NamedTuple):
@@ -42,7 +43,7 @@ class LostConnectionError(StorageError):
 
 
 class Transaction(ABC):
-    """One turn at writing, alone. Committed when its block ends, unless by an error."""
+    """One turn at writing, alone."""
 
     @abstractmethod
     def news(self, seq: int, at: float) -> tuple[float, list[Event] | None]:
@@ -89,8 +90,12 @@ class Storage(ABC):
         """A study with all that belongs to it."""
 
     @abstractmethod
-    def transaction(self, study: int) -> AbstractContextManager[Transaction]:
-        """Wait for the lock, at most a minute (`StorageBusyError`)."""
+    def transact(self, study: int, work: Callable[[Transaction], T]) -> T:
+        """Do the work in a transaction, committed unless it raises.
+
+        Waits for the lock, at most a minute (`StorageBusyError`). Not a `with` block: Ctrl-C at the wrong
+        moment would leave that open, and everybody else waiting.
+        """
 
     @abstractmethod
     def read(self, study: int, since: int, most: int | None = None) -> Iterator[Event]:

@@ -1,0 +1,185 @@
+"""One writer at a time, whoever is interrupted, forked or moved away meanwhile."""
+
+import itertools
+import os
+import shutil
+import signal
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+from worlds import create, measure
+
+import lexbandits as lb
+from lexbandits.study import gate as gate_module
+from lexbandits.study import journal, postgres, sql, sqlite
+from lexbandits.study.gate import Gate
+from lexbandits.study.storage import open_storage
+
+WRITING = {module.__file__ for module in (gate_module, journal, postgres, sql, sqlite)}
+
+
+@pytest.mark.parametrize("where", ["while its thread starts", "while it waits"])
+def test_who_stops_waiting_at_the_gate_gives_back_what_comes(tmp_path, monkeypatch, where):
+    """Ctrl-C, or a minute gone by: the lock that comes afterwards must not stay with nobody."""
+    path = tmp_path / "s.db"
+    holder, waiter, third = (Gate(path, 5) for _ in range(3))
+
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    holder.take()
+    with monkeypatch.context() as patch:
+        starts = interrupted if where == "while its thread starts" else lambda *_: True
+        patch.setattr(threading.Event, "wait", starts)
+        patch.setattr(threading.Condition, "wait", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            waiter.take()
+    impatient = Gate(path, 0.2)
+    with pytest.raises(lb.StorageBusyError):
+        impatient.take()
+    holder.give_back()
+    third.take()
+    with pytest.raises(lb.StorageBusyError):
+        Gate(path, 0.1).take()
+    third.give_back()
+    waiter.take()
+
+
+def test_a_child_made_while_somebody_had_given_up_does_not_keep_the_gate(tmp_path):
+    holder, waiter = Gate(tmp_path / "s.db", 5), Gate(tmp_path / "s.db", 0.1)
+    holder.take()
+    with pytest.raises(lb.StorageBusyError):
+        waiter.take()
+    child = os.fork()
+    if child == 0:
+        time.sleep(60)
+        os._exit(0)
+    try:
+        holder.give_back()
+        assert Gate(tmp_path / "s.db", 5).take() in (False, True)
+    finally:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+
+
+def interrupted_at(moment, call):
+    """Do it with Ctrl-C at the moment-th place where Python looks for signals; whether it came so far.
+
+    These are the beginnings of functions and the ends of calls of compiled ones.
+    """
+    places = itertools.count(1)
+
+    def look(frame, event, argument):
+        signals = event in ("call", "c_return") and frame.f_code.co_filename in WRITING
+        if signals and next(places) == moment:
+            sys.setprofile(None)
+            raise KeyboardInterrupt
+
+    sys.setprofile(look)
+    try:
+        call()
+    except KeyboardInterrupt:
+        return True
+    finally:
+        sys.setprofile(None)
+    return False
+
+
+@pytest.mark.parametrize("what", ["ask", "tell", "heartbeat"])
+def test_ctrl_c_at_any_place_leaves_nobody_waiting(address, what):
+    study, other = create(address), lb.open_study("models", address)
+    storage = study._journal.storage
+    study.tell(study.ask(), measure("small", 0))
+
+    def call():
+        if what == "ask":
+            study.ask(worker="w")
+        elif what == "tell":
+            study.tell(trial, measure(trial.arm, trial.item))
+        else:
+            study.heartbeat("w")
+
+    for moment in itertools.count(1):
+        trial = other.ask(worker="w")
+        came = interrupted_at(moment, call)
+        assert not storage._is_inside(), moment
+        other.note("nobody is in the way")
+        free = []
+        thread = threading.Thread(target=lambda free=free: free.append(storage._lock.acquire(timeout=5)))
+        thread.start()
+        thread.join()
+        assert free == [True], moment
+        storage._lock = threading.RLock()
+        call()
+        other.release(other.ask())
+        if not came:
+            break
+    assert moment > 10
+    assert study.verify().problems == ()
+    states = study.trials().state
+    assert what != "tell" or (states == "told").sum() == moment + 1, "what was interrupted was told again"
+
+
+def test_a_transaction_inside_another_is_refused(address):
+    study = create(address)
+    storage = study._journal.storage
+
+    def outer(_):
+        with pytest.raises(lb.StorageError, match="inside another"):
+            study.note("inner")
+        with pytest.raises(lb.StorageError, match="inside another"):
+            storage.extend(1, "w")
+        assert storage._is_inside()
+
+    storage.transact(study._journal.row.id, outer)
+    study.note("after it")
+    assert [event.kind for event in study.events()] == ["created", "note"]
+
+
+def test_a_file_replaced_while_waiting_at_the_gate(tmp_path):
+    """What is told then is in the file that is there, not in the one that was."""
+    path = tmp_path / "s.db"
+    study = create(f"sqlite:///{path}?synchronous=OFF")
+    study.close()
+    shutil.copy(path, tmp_path / "backup.db")
+    study.note("before the backup is put back")
+    gate = Gate(path, 5)
+    gate.take()
+
+    def put_back():
+        time.sleep(0.1)
+        for end in ("-wal", "-shm"):
+            Path(f"{path}{end}").unlink(missing_ok=True)
+        os.replace(tmp_path / "backup.db", path)
+        gate.give_back()
+
+    thread = threading.Thread(target=put_back)
+    thread.start()
+    study.note("after it")
+    thread.join()
+    seen = lb.open_study("models", path)
+    assert [event.payload.get("text") for event in seen.events()][1:] == ["after it"]
+
+
+def test_many_writers_of_one_object_and_of_many(address):
+    """Threads on one storage beside storages of their own: every event once."""
+    study = create(address)
+    storages = [open_storage(address) for _ in range(3)]
+    handles = [study, study, study, *(lb.open_study("models", storage) for storage in storages)]
+
+    def write(handle, who):
+        for number in range(20):
+            handle.note(f"{who} {number}")
+
+    threads = [threading.Thread(target=write, args=(handle, who)) for who, handle in enumerate(handles)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    texts = [event.payload["text"] for event in study.events() if event.kind == "note"]
+    assert sorted(texts) == sorted(f"{who} {number}" for who in range(6) for number in range(20))
+    for storage in storages:
+        storage.close()
