@@ -24,9 +24,13 @@ Place = tuple[int, int]  # (arm, pass), passes from 0
 class Waiting:
     """Results of passes to come, by pass and arm: equal for equal contents, however they came."""
 
+    _looked: tuple[int, int, list[Place]] = (-1, 0, [])  # in which pass, how far, what was empty
+
     def __init__(self) -> None:
         self._passes: dict[int, dict[int, Vector]] = {}
-        self._looked: tuple[int, int, list[Place]] = (-1, 0, [])  # in which pass, how far, what was empty
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"_passes": self._passes}  # asking changes nothing that anybody could see
 
     def __contains__(self, place: Place) -> bool:
         arm, number = place
