@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from asked import QUESTION, make, refused
+from services import until
 
 import lexbandits as lb
 from lexbandits.server.tokens import Tokens, opened
@@ -85,7 +86,7 @@ def test_a_token_is_revoked_from_the_next_request_on(guarded):
     tokens = Tokens(opened(service.storage))
     with service.client(token=tokens.create("leaked", "read")) as client:
         assert client.get("/api/studies").status_code == 200
-        assert next(row for row in tokens.storage.tokens() if row.name == "leaked").last_used
+        until(lambda: next(row for row in tokens.storage.tokens() if row.name == "leaked").last_used)
         tokens.revoke("leaked")
         refused(client.get("/api/studies"), 401)
 

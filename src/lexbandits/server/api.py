@@ -7,7 +7,6 @@ from typing import Any
 from urllib.parse import quote
 
 from fastapi import APIRouter, Request, Response, Security
-from fastapi.responses import JSONResponse
 from fastapi.security import HTTPBearer
 
 from lexbandits.server import answers, bodies, measuring
@@ -27,11 +26,13 @@ from lexbandits.server.bodies import (
 )
 from lexbandits.server.guard import needing
 from lexbandits.server.problems import Refused
+from lexbandits.server.replies import Reply
 from lexbandits.server.rooms import Room, Rooms
 from lexbandits.server.summary import event_words, glance_at, summary_of, trial_rows
 from lexbandits.study.answers import plain
-from lexbandits.study.errors import StudyError
+from lexbandits.study.errors import StudyError, UnknownStudyError
 from lexbandits.study.spec import Spec
+from lexbandits.study.storage import StudyRow
 from lexbandits.study.study import create_from_spec
 
 _bearer = Security(HTTPBearer(auto_error=False, description="lexbandits token create"))
@@ -94,21 +95,30 @@ def _with_tag(tag: str, known: str | None, content: Any) -> Response:
     headers = {"ETag": tag, "Cache-Control": "private, no-cache"}
     if known is not None and tag in (part.strip().removeprefix("W/") for part in known.split(",")):
         return Response(status_code=304, headers=headers)
-    return JSONResponse(content, headers=headers)
+    return Reply(content, headers=headers)
+
+
+def _glances(rooms: Rooms, row: StudyRow) -> list[dict[str, Any]]:
+    """One, or none if the study was deleted meanwhile."""
+    try:
+        return [glance_at(rooms.room(row))]
+    except UnknownStudyError:
+        return []
 
 
 @look.get("", responses={200: {"model": answers.Glances}, **problems()})
 def studies(request: Request, after: After = "", limit: Limit = 100) -> Response:
     """Every study at a glance, by name; and the role of who asks."""
     rooms = rooms_of(request)
-    rows = [row for row in rooms.reads.studies() if row.name > after]
+    found = sorted(rooms.reads.studies(), key=lambda row: row.name)  # a database has an order of its own
+    rows = [row for row in found if row.name > after]
     page = rows[: min(limit, 100)]
     content = {
-        "studies": [glance_at(rooms.room(row)) for row in page],
+        "studies": [glance for row in page for glance in _glances(rooms, row)],
         "next": page[-1].name if len(page) < len(rows) else None,
         "role": request.state.role,
     }
-    return JSONResponse(content)
+    return Reply(content)
 
 
 @look.get(
@@ -124,7 +134,7 @@ def summary(request: Request, study: StudyName, known: Known = None) -> Response
 def spec(request: Request, study: StudyName) -> Response:
     """The question as it was asked."""
     with rooms_of(request)[study].reading() as reader:
-        return JSONResponse(reader.spec)
+        return Reply(reader.spec)
 
 
 @look.get("/{study}/events", responses={200: {"model": answers.Events}, **problems(404)})
@@ -132,7 +142,7 @@ def events(request: Request, study: StudyName, since: Since = 0, limit: Limit = 
     """The journal after event `since`."""
     room = rooms_of(request)[study]
     found = [event_words(event) for event in room.reads.read(room.row.id, since + 1, limit)]
-    return JSONResponse({"events": found, "next": found[-1]["seq"] if len(found) == limit else None})
+    return Reply({"events": found, "next": found[-1]["seq"] if len(found) == limit else None})
 
 
 @look.get("/{study}/trials", responses={200: {"model": answers.TrialRows}, **problems(404)})
@@ -144,7 +154,7 @@ def trials(
     with room.reading() as reader:
         leases = room.reads.clock(room.row.id)[1]
         found, following = trial_rows(reader._journal.fold(), leases, state, since, limit)
-    return JSONResponse({"trials": found, "next": following})
+    return Reply({"trials": found, "next": following})
 
 
 @look.get("/{study}/results", responses={200: {"model": answers.Results}, **problems(404)})
@@ -153,7 +163,7 @@ def results(request: Request, study: StudyName) -> Response:
     with rooms_of(request)[study].reading() as reader:
         rows = reader.results().to_dict("records")
     numbers = ("mean", "low", "high")
-    return JSONResponse({"results": [{**row, **{key: plain(row[key]) for key in numbers}} for row in rows]})
+    return Reply({"results": [{**row, **{key: plain(row[key]) for key in numbers}} for row in rows]})
 
 
 # --- measuring
@@ -167,7 +177,7 @@ def results(request: Request, study: StudyName) -> Response:
 def ask(request: Request, study: StudyName, body: bodies.AskBody, key: Key = None) -> Response:
     """Hand out trials; the same ones again for the same Idempotency-Key. None when the study is over."""
     (done,) = rooms_of(request)[study].change(partial(measuring.ask, body=body, key=key))
-    return JSONResponse(measuring.not_paused(done.outcome()), 201)
+    return Reply(measuring.not_paused(done.outcome()), 201)
 
 
 @measure.put(
@@ -176,14 +186,14 @@ def ask(request: Request, study: StudyName, body: bodies.AskBody, key: Key = Non
 def tell(request: Request, study: StudyName, trial: TrialId, body: bodies.ResultBody) -> Response:
     """Report a trial's values, or why there are none. Safe to repeat."""
     (done,) = rooms_of(request)[study].change(partial(measuring.tell, trial=trial, body=body))
-    return JSONResponse(done.outcome())
+    return Reply(done.outcome())
 
 
 @measure.post("/{study}/results", responses={200: {"model": answers.Outcomes}, **problems(404, 409)})
 def tell_many(request: Request, study: StudyName, body: bodies.ResultsBody, key: Key = None) -> Response:
     """Report results, all or none of them, and ask for new trials in the same step."""
     (done,) = rooms_of(request)[study].change(partial(measuring.tell_many, body=body, key=key))
-    return JSONResponse(done.outcome())
+    return Reply(done.outcome())
 
 
 @measure.delete("/{study}/trials/{trial}/lease", status_code=204, responses=problems(404, 409))
@@ -198,7 +208,7 @@ def release(request: Request, study: StudyName, trial: TrialId) -> Response:
 )
 def expire(request: Request, study: StudyName, trial: TrialId) -> Response:
     """Declare an overdue trial's place missing now."""
-    return JSONResponse({"outcome": rooms_of(request)[study].writer.expire(trial)})
+    return Reply({"outcome": rooms_of(request)[study].writer.expire(trial)})
 
 
 @measure.put(
@@ -206,7 +216,7 @@ def expire(request: Request, study: StudyName, trial: TrialId) -> Response:
 )
 def correct(request: Request, study: StudyName, trial: TrialId, body: bodies.CorrectionBody) -> Response:
     """Replace what was told, while it is not folded; later a note."""
-    return JSONResponse({"outcome": rooms_of(request)[study].writer.correct(trial, body.values, body.reason)})
+    return Reply({"outcome": rooms_of(request)[study].writer.correct(trial, body.values, body.reason)})
 
 
 @measure.post("/{study}/workers/{worker}/heartbeat", status_code=204, responses=problems(404))
@@ -229,7 +239,7 @@ def note(request: Request, study: StudyName, body: bodies.NoteBody) -> Response:
 
 def _changed(room: Room, status: int = 200) -> Response:
     with room.reading() as reader:
-        return JSONResponse({"name": reader.name, "seq": reader.seq}, status)
+        return Reply({"name": reader.name, "seq": reader.seq}, status)
 
 
 @decide.post("", status_code=201, responses={201: {"model": answers.Changed, "links": MADE}, **problems(409)})

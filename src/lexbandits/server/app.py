@@ -7,7 +7,7 @@ from typing import Any
 
 import anyio.to_thread
 from fastapi import FastAPI, Response
-from fastapi.responses import FileResponse, JSONResponse
+from fastapi.responses import FileResponse
 from fastapi.routing import APIRoute
 from fastapi.staticfiles import StaticFiles
 from starlette.applications import Starlette
@@ -18,6 +18,7 @@ from lexbandits import __version__
 from lexbandits.server import answers, api, insights, problems
 from lexbandits.server.guard import Guard
 from lexbandits.server.lane import Lane
+from lexbandits.server.replies import Reply
 from lexbandits.server.rooms import Rooms
 from lexbandits.server.tokens import Tokens
 
@@ -53,7 +54,7 @@ def make_app(rooms: Rooms, tokens: Tokens, hosts: Iterable[str] = (), numbers: b
     def healthz() -> Response:
         """Whether the service and its storage answer."""
         rooms.reads.find("")
-        return JSONResponse({"status": "ok", "version": __version__})
+        return Reply({"status": "ok", "version": __version__})
 
     @app.get("/vendor/plotly.min.js", include_in_schema=False)
     def plotly() -> Response:

@@ -8,17 +8,18 @@ from tempfile import TemporaryDirectory
 from typing import Annotated, Any, Literal
 
 from fastapi import Query, Request, Response
-from fastapi.responses import FileResponse, JSONResponse
+from fastapi.responses import FileResponse
 from starlette.background import BackgroundTask
 
 from lexbandits.server import answers
 from lexbandits.server.answers import problems
 from lexbandits.server.api import rooms_of, router
 from lexbandits.server.bodies import StudyName
+from lexbandits.server.replies import Reply
 from lexbandits.server.rooms import Room
 from lexbandits.server.summary import when
 from lexbandits.server.tally import Tally
-from lexbandits.study.errors import ConflictError
+from lexbandits.study.errors import ConflictError, StorageError, UnknownStudyError
 from lexbandits.study.study import Study
 
 think = router("read")
@@ -41,6 +42,8 @@ def _made(room: Room, what: str, make: Callable[[Study], Any]) -> Any:
         if known.get(what, (-1, None))[0] != seq:
             try:
                 known[what] = seq, make(study)
+            except (StorageError, UnknownStudyError):
+                raise
             except ValueError as error:
                 raise ConflictError(str(error)) from error
         return known[what][1]
@@ -62,7 +65,7 @@ def explanation(request: Request, study: StudyName) -> Response:
     def explained(reader: Study) -> Any:
         return finite(reader.explain().as_json())  # type: ignore[union-attr]
 
-    return JSONResponse(_made(rooms_of(request)[study], "explanation", explained))
+    return Reply(_made(rooms_of(request)[study], "explanation", explained))
 
 
 @think.get("/{study}/forecast", responses={200: {"model": dict[str, Any]}, **problems(404, 409)})
@@ -72,7 +75,7 @@ def forecast(request: Request, study: StudyName, runs: Runs = 100) -> Response:
     def played(reader: Study) -> Any:
         return finite(reader.forecast(runs=runs).as_json())
 
-    return JSONResponse(_made(rooms_of(request)[study], f"forecast {runs}", played))
+    return Reply(_made(rooms_of(request)[study], f"forecast {runs}", played))
 
 
 @think.get("/{study}/course", responses={200: {"model": answers.Course}, **problems(404, 409)})
@@ -94,7 +97,7 @@ def course(request: Request, study: StudyName) -> Response:
             for position, first, end in phases(view)
         ]
 
-    return JSONResponse({"phases": _made(rooms_of(request)[study], "course", followed)})
+    return Reply({"phases": _made(rooms_of(request)[study], "course", followed)})
 
 
 @think.get("/{study}/verification", responses={200: {"model": answers.Verified}, **problems(404)})
@@ -105,7 +108,7 @@ def verification(request: Request, study: StudyName) -> Response:
         found = reader.verify()
         return {**asdict(found), "ok": found.ok, "problems": list(found.problems)}
 
-    return JSONResponse(_made(rooms_of(request)[study], "verification", verified))
+    return Reply(_made(rooms_of(request)[study], "verification", verified))
 
 
 @think.get(

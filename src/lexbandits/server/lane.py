@@ -6,7 +6,6 @@ together, by one look at the tokens, and committed together.
 """
 
 import asyncio
-import json
 import re
 import threading
 from collections.abc import Callable
@@ -24,6 +23,7 @@ from lexbandits.server import measuring
 from lexbandits.server.bodies import AskBody, ResultBody, ResultsBody
 from lexbandits.server.guard import name_in_path, strict_json, whole_body
 from lexbandits.server.problems import Refused, of_study, problem
+from lexbandits.server.replies import Reply
 from lexbandits.server.rooms import Rooms
 from lexbandits.server.tokens import Tokens, may
 from lexbandits.study.errors import StudyError
@@ -103,9 +103,7 @@ class _Job:
         except Exception:
             return  # the framework says what it says of such
         else:
-            content = json.dumps(words, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-            status = 201 if self.what.kind == "ask" else 200
-            self.answer = Response(content, status, media_type="application/json")
+            self.answer = Reply(words, 201 if self.what.kind == "ask" else 200)
 
 
 class Lane:

@@ -43,9 +43,7 @@ def tell_many(study: Study, *, body: ResultsBody, key: str | None) -> Words:
 
 
 def _handed_out(study: Study, handed: list[Trial], reason: StudyError | None) -> Words:
-    if handed:
-        return {"trials": [trial.as_json() for trial in handed], "state": "measuring"}
-    words: Words = {"trials": [], "state": study._journal.fold().state}
+    words: Words = {"trials": [trial.as_json() for trial in handed], "state": study._journal.fold().state}
     if reason is not None and words["state"] != "measuring":
         words["reason"] = str(reason)
     return words

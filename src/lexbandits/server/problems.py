@@ -7,10 +7,10 @@ from typing import Any
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import JSONResponse
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 
+from lexbandits.server.replies import Reply
 from lexbandits.server.tokens import UnknownTokenError, WeakTokenError
 from lexbandits.study.errors import (
     AuthError,
@@ -56,17 +56,17 @@ class Refused(Exception):  # noqa: N818
         self.status, self.detail = status, detail
 
 
-def problem(status: int, detail: str, kind: str = "", **more: Any) -> JSONResponse:
+def problem(status: int, detail: str, kind: str = "", **more: Any) -> Reply:
     """The answer; `kind` is the name of the error in Python."""
     content = {"type": "about:blank", "title": HTTPStatus(status).phrase, "status": status}
     content["detail"] = detail if len(detail) <= LONGEST else f"{detail[:LONGEST]}…"
     if kind:
         content["kind"] = kind
     headers = {401: {"WWW-Authenticate": "Bearer"}, 503: {"Retry-After": "1"}}.get(status)
-    return JSONResponse({**content, **more}, status, headers, MEDIA)
+    return Reply({**content, **more}, status, headers, MEDIA)
 
 
-def of_study(error: Exception) -> JSONResponse:
+def of_study(error: Exception) -> Reply:
     """What the study layer refuses, in its words."""
     status = next(status for kind, status in STATUS.items() if isinstance(error, kind))
     if status == 503:
@@ -77,11 +77,11 @@ def of_study(error: Exception) -> JSONResponse:
     )
 
 
-def _of_study(_: Request, error: Exception) -> JSONResponse:
+def _of_study(_: Request, error: Exception) -> Reply:
     return of_study(error)
 
 
-def _of_body(_: Request, error: Exception) -> JSONResponse:
+def _of_body(_: Request, error: Exception) -> Reply:
     assert isinstance(error, RequestValidationError)
     found = [
         {"where": [str(part)[:200] for part in each["loc"]], "message": _message(each)}
@@ -97,7 +97,7 @@ def _message(error: Any) -> str:
     return f"{error['msg']}{': ' if more else ''}{more}"[:200]
 
 
-def _of_http(request: Request, error: Exception) -> JSONResponse:
+def _of_http(request: Request, error: Exception) -> Reply:
     assert isinstance(error, HTTPException)
     answer = problem(error.status_code, str(error.detail))
     answer.headers.update(error.headers or {})
@@ -114,12 +114,12 @@ def _allowed(app: FastAPI, path: str) -> list[str]:
     return ["GET"]
 
 
-def _of_refused(_: Request, error: Exception) -> JSONResponse:
+def _of_refused(_: Request, error: Exception) -> Reply:
     assert isinstance(error, Refused)
     return problem(error.status, error.detail)
 
 
-def _unforeseen(_: Request, error: Exception) -> JSONResponse:
+def _unforeseen(_: Request, error: Exception) -> Reply:
     return problem(500, "an error of the service; its log says more")
 
 

@@ -98,6 +98,7 @@ class Rooms:
         self.storage = opened(address)
         self._writes = [self.storage, *(opened(address) for _ in range(WRITERS - 1))]
         self.reads = opened(address)  # to look things up with: never busy for long
+        self.notes = opened(address)  # what nobody waits for
         self._reads = [opened(address) for _ in range(READERS)]
         self._lock = threading.Lock()
         self._rooms: OrderedDict[int, Room] = OrderedDict()
@@ -112,7 +113,7 @@ class Rooms:
         """The room of a study."""
         with self._lock:
             room = self._rooms.get(row.id)
-            if room is None:
+            if room is None or room.row != row:
                 room = Room(row, self._writes[row.id % WRITERS], self._reads[row.id % READERS])
                 self._rooms[row.id] = room
             self._rooms.move_to_end(row.id)
@@ -127,5 +128,5 @@ class Rooms:
 
     def close(self) -> None:
         """Give back the connections."""
-        for storage in (*self._writes, self.reads, *self._reads):
+        for storage in (*self._writes, self.reads, *self._reads):  # and not the notes: one may be waiting
             storage.close()

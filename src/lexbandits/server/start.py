@@ -82,7 +82,7 @@ def serve(
             )
         start = new_secret()
     names = [*allow_hosts, *([] if local else [host, socket.gethostname(), socket.getfqdn()])]
-    app = make_app(rooms, Tokens(rooms.reads, start), names, numbers=not local)
+    app = make_app(rooms, Tokens(rooms.reads, start, rooms.notes), names, numbers=not local)
     bound = _bound(host, port)
     config = uvicorn.Config(
         app,

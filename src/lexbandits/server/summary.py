@@ -11,6 +11,7 @@ import numpy as np
 from lexbandits.server.rooms import Room
 from lexbandits.server.tally import Tally, tally_of
 from lexbandits.study.answers import Answer, answer_of, certificate_of, plain, settling, status_of, trial_id
+from lexbandits.study.errors import StudyError, UnknownStudyError
 from lexbandits.study.events import Event
 from lexbandits.study.fold import Fold
 from lexbandits.study.ledger import EXPIRED, FAILED, LATE, OPEN, STATES
@@ -66,8 +67,13 @@ def summary_of(room: Room) -> tuple[str, dict[str, Any]]:
 
 
 def glance_at(room: Room) -> dict[str, Any]:
-    """A study in a list of all."""
-    _, whole = summary_of(room)
+    """A study in a list of all; one that this version cannot read stands there by its name."""
+    try:
+        _, whole = summary_of(room)
+    except UnknownStudyError:
+        raise
+    except StudyError:
+        return _unreadable(room)
     answer, keys = (
         whole["answer"],
         ("name", "created", "seq", "state", "settling", "results", "budget", "open"),
@@ -79,6 +85,23 @@ def glance_at(room: Room) -> dict[str, Any]:
         "candidates": answer["candidates"],
         "arms": len(whole["arms"]),
         "objectives": [objective["name"] for objective in whole["objectives"]],
+    }
+
+
+def _unreadable(room: Room) -> dict[str, Any]:
+    numbers = dict.fromkeys(("seq", "results", "open", "overdue", "arms"), 0)
+    return {
+        **numbers,
+        "name": room.row.name,
+        "created": when(room.row.created),
+        "changed": when(room.row.created),
+        "state": "unreadable",
+        "settling": None,
+        "budget": None,
+        "answer": "",
+        "certified": False,
+        "candidates": [],
+        "objectives": [],
     }
 
 

@@ -3,8 +3,10 @@
 import hashlib
 import hmac
 import secrets
+import threading
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from lexbandits.study.errors import AuthError, ConflictError, StorageError, StudyError
@@ -45,8 +47,11 @@ def _digest(secret: str) -> str:
 class Tokens:
     """The tokens of a storage, and the one that was made for this start, if any."""
 
-    def __init__(self, storage: SqlStorage, start: str | None = None) -> None:
-        self.storage = storage
+    def __init__(
+        self, storage: SqlStorage, start: str | None = None, notes: SqlStorage | None = None
+    ) -> None:
+        """`notes`: where to note, beside the work, when a token was used; nowhere without it."""
+        self.storage, self._notes = storage, notes
         self._start = None if start is None else _digest(start)
         self._noted: dict[int, float] = {}
 
@@ -107,12 +112,14 @@ class Tokens:
 
     def _note(self, row: TokenRow) -> None:
         now = time.monotonic()
-        if now - self._noted.get(row.id, -USED_EVERY) >= USED_EVERY:
+        if self._notes is not None and now - self._noted.get(row.id, -USED_EVERY) >= USED_EVERY:
             self._noted[row.id] = now
-            try:
-                self.storage.mark_token(row.id, "last_used")
-            except StorageError:
-                return  # good to know, not worth a refusal
+            threading.Thread(target=self._mark, args=(self._notes, row.id), daemon=True).start()
+
+    def _mark(self, notes: SqlStorage, token: int) -> None:
+        """In a thread and by a connection of its own: others may be writing for a minute."""
+        with suppress(StorageError):  # good to know, not worth a refusal
+            notes.mark_token(token, "last_used")
 
 
 def may(role: str, needed: str) -> bool:

@@ -223,11 +223,13 @@ def trials_of(fold: Fold) -> "pd.DataFrame":
     names = np.array([*STATES, "void"], dtype=object)
     shown = np.where(fold.void(places) & (states == TOLD), len(STATES), states)
     workers = np.array([*ledger.workers, None], dtype=object)
+    items = [ledger.item(place) for place in places.tolist()]
+    texts = any(isinstance(item, str) for item in items)  # such as names of files, which may be no UTF-8
     columns: dict[str, Any] = {
         "number": np.arange(len(ledger)),
         "id": [trial_id(fold, number) for number in range(len(ledger))],
         "arm": np.array(ledger.arm_names, dtype=object)[ledger.column("arm")],
-        "item": [ledger.item(place) for place in places.tolist()],
+        "item": pd.Series(items, dtype=object) if texts else items,
         "state": names[shown],
         "worker": workers[ledger.column("worker")],
         "asked": pd.to_datetime(ledger.column("asked"), unit="s", utc=True),

@@ -13,6 +13,7 @@ from lexbandits.study.sql import SqlStorage, Statement, deleted_meanwhile
 from lexbandits.study.storage import LostConnectionError
 
 PATIENCE = 60  # seconds
+PARAMETERS = 65_535  # of one statement
 LOCKS = 0x6C657842  # the half of our advisory locks' keys that tells them from others'
 SETTINGS = "SET lock_timeout = '{}s'; SET default_transaction_isolation = 'read committed'"
 
@@ -78,6 +79,16 @@ class PostgresStorage(SqlStorage):
                     self._connection.execute(f"SELECT pg_advisory_unlock({LOCKS}, 0)")
 
     def _send(self, cursor: Any, statements: list[Statement]) -> None:
+        """As few messages as the protocol's number of parameters allows."""
+        portion: list[Statement] = []
+        for statement in statements:
+            if portion and sum(len(values) for _, values in (*portion, statement)) > PARAMETERS:
+                self._send_as_one(cursor, portion)
+                portion = []
+            portion.append(statement)
+        self._send_as_one(cursor, portion)
+
+    def _send_as_one(self, cursor: Any, statements: list[Statement]) -> None:
         """All in one statement: each but the last in a WITH."""
         *others, (last, values) = statements
         parts = ", ".join(f"part{i} AS ({statement})" for i, (statement, _) in enumerate(others))

@@ -1,8 +1,10 @@
 """A study behind the service: `storage="http://host"`, with the token in LEXBANDITS_TOKEN."""
 
+import hashlib
 import json
 import math
 import os
+import re
 import secrets
 import time
 import weakref
@@ -29,6 +31,7 @@ from lexbandits.study.verification import Verification, replay
 PATIENCE = 60.0  # seconds to try again while the service is away or its storage is busy
 AT_ONCE = 1000  # results or trials of one request
 AGAIN = (502, 503, 504)
+PLAIN = re.compile(r"[\x21-\x7e]*")
 
 
 class Service:
@@ -45,7 +48,9 @@ class Service:
             )
         self.shown = plain.rstrip("/")
         given = fragment.removeprefix("token=") if fragment.startswith("token=") else ""
-        self._token = given or os.environ.get("LEXBANDITS_TOKEN", "")
+        self._token = (given or os.environ.get("LEXBANDITS_TOKEN", "")).strip()
+        if not PLAIN.fullmatch(self._token):
+            raise AuthError("the token in LEXBANDITS_TOKEN has characters that no token has")
         self._headers = {"Accept": "application/json", "Content-Type": "application/json"}
         if self._token:
             self._headers["Authorization"] = f"Bearer {self._token}"
@@ -100,19 +105,28 @@ class Service:
                 final = isinstance(error, (httpx2.UnsupportedProtocol, httpx2.InvalidURL))
             else:
                 if answer.is_success:
-                    return answer.json() if answer.content else None
+                    return self._words(answer)
                 problem, final = self._problem(answer), answer.status_code not in AGAIN
             if final or not again or time.monotonic() + pause > until:
                 raise problem
             time.sleep(pause)
             pause = min(2 * pause, 2.0)
 
+    def _words(self, answer: Any) -> Any:
+        try:
+            return answer.json() if answer.content else None
+        except ValueError:
+            raise self._stranger(answer) from None
+
+    def _stranger(self, answer: Any) -> StorageError:
+        return StorageError(f"{self.shown} is no lexbandits service: it answers {answer.status_code}")
+
     def _problem(self, answer: Any) -> StudyError:
         try:
             words = answer.json()
             detail, kind = str(words["detail"]), str(words.get("kind", ""))
         except (ValueError, KeyError, TypeError, AttributeError):
-            return StorageError(f"{self.shown} is no lexbandits service: it answers {answer.status_code}")
+            return self._stranger(answer)
         found = getattr(errors, kind, None)
         if isinstance(found, type) and issubclass(found, StudyError):
             if found is AuthError:
@@ -135,9 +149,9 @@ class Service:
         checked_same(study, spec.as_json(), self.shown)
         return study
 
-    def study(self, name: str) -> "RemoteStudy":
+    def study(self, name: str, read_only: bool = False) -> "RemoteStudy":
         """The study of this name."""
-        return RemoteStudy(self, name)
+        return RemoteStudy(self, name, read_only)
 
     def delete(self, name: str) -> None:
         """The study of this name, for good."""
@@ -164,14 +178,14 @@ class _Elsewhere:
 class RemoteStudy(Study):
     """A study that a service keeps: all that workers need, and the changes that its token allows."""
 
-    def __init__(self, service: Service, name: str) -> None:
-        self._service, self._name, self._read_only = service, name, False
+    def __init__(self, service: Service, name: str, read_only: bool = False) -> None:
+        self._service, self._name, self._read_only = service, name, read_only
         self._path = f"/{quote(name, safe='')}"
         self._journal: Any = _Elsewhere()
         self._question = Spec.from_json(self._get("/spec"))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return open_study, (self._name, self._service.address)
+        return open_study, (self._name, self._service.address, self._read_only)
 
     def __repr__(self) -> str:
         return f"<Study {self._name!r} in {self._service.shown}>"
@@ -189,6 +203,8 @@ class RemoteStudy(Study):
         return self._service.call("GET", self._path + path, **query)
 
     def _do(self, method: str, path: str, body: Any = None, **how: Any) -> Any:
+        if self._read_only:
+            raise StorageError(f"study {self._name!r} was opened to be read only")
         return self._service.call(method, self._path + path, body, **how)
 
     @property
@@ -229,7 +245,7 @@ class RemoteStudy(Study):
         if len(results) > AT_ONCE or n > AT_ONCE:
             return self._in_portions(results, n, lease, worker, request)
         words = {"worker": worker, "lease": None if lease is None else seconds("lease", lease)}
-        key = request or secrets.token_urlsafe(16)  # a repeated call must not be given other trials
+        key = secrets.token_urlsafe(16) if request is None else _key(request)  # a repeat gets the same trials
         try:
             if results:
                 told = [{"trial": _id(t), "values": self._question.checked(values)} for t, values in results]
@@ -274,7 +290,8 @@ class RemoteStudy(Study):
 
     def fail(self, trial: Trial | str, reason: str = "") -> str:
         """Report that a trial could not be measured."""
-        return str(self._do("PUT", f"/trials/{_id(trial)}/result", {"failed": str(reason)[:2000]})["outcome"])
+        words = str(reason).encode("utf-8", "backslashreplace").decode()[:2000]  # it may name such a file
+        return str(self._do("PUT", f"/trials/{_id(trial)}/result", {"failed": words})["outcome"])
 
     def release(self, trial: Trial | str) -> None:
         """Give a trial back unmeasured."""
@@ -405,6 +422,12 @@ class RemoteStudy(Study):
 def _close(client: Any, pid: int) -> None:
     if pid == os.getpid():
         client.close()
+
+
+def _key(request: str) -> str:
+    """A request as a header can carry it."""
+    fits = PLAIN.fullmatch(request) and len(request) <= 200
+    return request if fits else hashlib.sha256(request.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def _id(trial: Trial | str) -> str:

@@ -447,7 +447,7 @@ def open_study(name: str, storage: str | Path | Storage, read_only: bool = False
     """A study that is there."""
     service = _service(storage)
     if service is not None:
-        return service.study(name)
+        return service.study(name, read_only)
     return Study(*_found(name, storage), read_only)
 
 
