@@ -98,10 +98,10 @@ def measured(client, n=12, **changes):
         tell(client, trial, values={"correct": i % 2, "latency": 40 + i})
 
 
-def finished(client):
+def finished(client, **changes):
     """A study that is certain after one result an arm, without its second objective."""
     size = {"name": "size", "direction": "minimize", "unit": "MB", "tolerance": 1, "noise": "exact"}
-    make(client, objectives=[size, {"name": "cost", "tolerance": 1}])
+    make(client, objectives=[size, {"name": "cost", "tolerance": 1}], **changes)
     for trial in ask(client, 3, worker="bench 1"):
         value = {"small": 10, "large": 90.5, "cot": 30}[trial["arm"]]
         tell(client, trial, values={"size": value, "cost": 1})
@@ -132,7 +132,7 @@ def test_two_workers_measure_and_the_page_sees_it_end(client, visit, start):
 
 
 def test_a_result_by_hand(client, visit):
-    make(client)
+    make(client, items=[0.25])
     page = visit("models", tolerate=["422"])
     press(page, "Measure by hand")
     press(page, "Ask for a trial")
@@ -141,6 +141,7 @@ def test_a_result_by_hand(client, visit):
     page.select_option("#f-lease", "1d")
     press(page, "Ask for a trial")
     page.wait_for_selector("text=Enter a result")
+    assert "on item 0.25, before" in page.inner_text("dialog")
     press(page, "Save result")
     assert "at least one value" in page.inner_text("dialog [role=alert]")
     page.fill("#f-v0", "1")
@@ -346,22 +347,27 @@ def test_values_are_as_people_gave_them(client, visit):
                 "unit": "°C",
                 "tolerance": 0.5,
                 "noise": ["bounded", -50, 50],
-            }
+            },
+            {"name": "memory", "direction": "minimize", "unit": "B", "at_most": 16777216, "resolution": 1},
         ],
     )
     for trial in ask(client, 30):
-        tell(client, trial, values={"net": {"small": -12.25, "large": -3.5, "cot": 4}[trial["arm"]]})
+        net = {"small": -12.25, "large": -3.5, "cot": 4}[trial["arm"]]
+        tell(client, trial, values={"net": net, "memory": 1024})
     page = visit("models")
     row = page.locator(".lad tr[data-key=small]")
-    assert row.locator(".m").inner_text() == "−12.25"
+    assert row.locator(".m").first.inner_text() == "−12.25"
     assert "°C, lower is better" in page.inner_text(".lad thead")
     assert "0.5\u00a0°C does not matter" in page.inner_text(".lad thead")
+    assert "at most 16777216\u00a0B" in page.inner_text(".lad thead")
     assert page.inner_text(".say").startswith("small")
 
 
 def test_a_row_stops_where_its_arm_left(client, visit):
-    finished(client)
+    finished(client, delta=0.005)
     page = visit("models")
+    assert "With probability at least 99.5 %" in page.inner_text("main").replace("\u00a0", " ")
+    assert "Wrong with probability at most 0.5 %" in page.inner_text(".say").replace("\u00a0", " ")
     assert "worse than small by" in page.inner_text(
         ".lad tr[data-key=large] td.now, .lad tr[data-key=large] td >> nth=0"
     )

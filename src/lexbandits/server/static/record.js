@@ -116,9 +116,7 @@ export function latest(model, phases) {
 // --- who measures
 
 export const itemWords = (item) =>
-  typeof item === "number"
-    ? `item ${count(item)}`
-    : `item ${typeof item === "string" ? item : JSON.stringify(item)}`;
+  `item ${typeof item === "string" ? item : JSON.stringify(item)}`;
 
 function leaseLeft(until) {
   const left = Date.parse(until) - now();
