@@ -590,7 +590,7 @@ def test_it_rests_when_nobody_looks(client, visit):
 
 def test_without_the_service_it_says_so_keeps_what_it_knows_and_backs_off(client, visit):
     measured(client)
-    page = visit("models", tolerate=["ERR_INTERNET_DISCONNECTED"])
+    page = visit("models", tolerate=["ERR_INTERNET_DISCONNECTED", "properties of null"])
     asked = []
     page.on("requestfailed", lambda request: asked.append(time.monotonic()))
     page.context.set_offline(True)
@@ -602,6 +602,14 @@ def test_without_the_service_it_says_so_keeps_what_it_knows_and_backs_off(client
     assert asked[2] - asked[1] > 1.5 * (asked[1] - asked[0])
     page.context.set_offline(False)
     page.wait_for_selector(".notice", state="detached")
+    page.route(f"**{MODELS}", lambda route: route.fulfill(body='{"name": "mod'), times=1)
+    page.wait_for_selector(".notice >> text=the answer broke off")
+    page.wait_for_selector(".notice", state="detached")
+    nonsense = {**client.get(MODELS).json(), "workers": None}
+    with page.expect_event("pageerror"):
+        page.route(f"**{MODELS}", lambda route: route.fulfill(json=nonsense), times=1)
+    tell(client, *ask(client), values={"correct": 1, "latency": 50})
+    page.wait_for_selector(".strip >> text=13")
 
 
 def test_an_open_menu_and_the_focus_survive_news(client, visit):

@@ -3,6 +3,7 @@
 import {
   Problem,
   clock,
+  decoded,
   forgetToken,
   hasToken,
   keepToken,
@@ -56,11 +57,7 @@ let looking = false;
 
 const routeOf = () => {
   const found = /^#\/study\/(.+)$/.exec(location.hash);
-  try {
-    return found ? { study: decodeURIComponent(found[1]) } : { study: null };
-  } catch {
-    return { study: null };
-  }
+  return { study: found ? decoded(found[1]) : null };
 };
 
 function moved() {
@@ -115,8 +112,11 @@ async function refresh() {
   } finally {
     const again = looking === "again";
     looking = false;
-    draw();
-    schedule(again && !state.trouble ? 0 : pace());
+    try {
+      draw();
+    } finally {
+      schedule(again && !state.trouble ? 0 : pace());
+    }
   }
 }
 
