@@ -172,7 +172,7 @@ async function lookAtStudy(route) {
   lookBack(route);
 }
 
-/** The forecast takes the service seconds: seldom, beside the polls, never again once there is none. */
+/** The forecast takes the service seconds: seldom, and beside the polls. */
 async function lookAhead(route) {
   const { can, model, forecastAt } = state;
   if (!can.forecast || model?.state !== "measuring" || Date.now() - forecastAt < FORECAST_EVERY) return;
@@ -187,9 +187,8 @@ async function lookAhead(route) {
     if (route === state.route)
       state.forecast = found.results ? { ...found, results: range(found.results) } : null;
     draw();
-  } catch (error) {
-    if (error.status === 404) state.can.forecast = false;
-    state.forecast = null;
+  } catch {
+    if (route === state.route) state.forecast = null;
   }
 }
 
@@ -205,8 +204,8 @@ async function lookBack(route) {
     if (route !== state.route) return;
     state.course = { phases, standing };
     draw();
-  } catch (error) {
-    if (error.status === 404) state.can.course = false;
+  } catch {
+    if (route === state.route) state.course = course;
   }
 }
 
