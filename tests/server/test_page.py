@@ -450,7 +450,9 @@ def test_no_studies_and_no_such_study(client, visit):
     page.wait_for_selector("text=There is no such study.")
     make(client)
     page.click("text=All studies")
-    page.wait_for_selector(".ls >> text=models")
+    page.click(".ls >> text=models")
+    page.wait_for_selector(".lad")
+    assert page.evaluate("document.activeElement.innerText").startswith("models")
 
 
 def test_what_is_not_offered_yet_is_hidden_and_what_is_offered_is_shown(client, visit, tmp_path):
@@ -542,11 +544,16 @@ def test_the_token_is_kept_in_the_tab_and_nowhere_else(service, client, visit):
 
 def test_a_refused_token_is_asked_for_again(service, client, visit):
     make(client)
-    page = visit(token="lb_wrong", wait=False, tolerate=["401"])
+    page = visit(token="%", wait=False, tolerate=["401"])
     page.wait_for_selector("text=This token is not known here")
+    page.fill("#token", "lb_wrong")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("text=This token is not known here")
+    assert page.evaluate("document.activeElement.id") == "token"
     page.fill("#token", service.token)
     page.keyboard.press("Enter")
     page.wait_for_selector(".ls >> text=models")
+    assert page.evaluate("document.activeElement.tagName") == "H1"
 
 
 # --- how it asks

@@ -81,7 +81,7 @@ function moved() {
   draw();
   if (!first) {
     scrollTo(0, 0);
-    ($("view").querySelector("h1") ?? $("view")).focus({ preventScroll: true });
+    focusView();
   }
   refresh();
 }
@@ -228,7 +228,21 @@ function tellNews(before, after) {
 
 // --- drawing
 
+/** Whose place another view takes, the focus goes to that one. */
 function draw() {
+  const view = $("view");
+  const heading = view.querySelector("h1");
+  const within = view.contains(document.activeElement);
+  drawAll();
+  if (within && !view.contains(document.activeElement) && !heading?.isConnected) focusView();
+}
+
+function focusView() {
+  const view = $("view");
+  (view.querySelector("#token") ?? view.querySelector("h1") ?? view).focus({ preventScroll: true });
+}
+
+function drawAll() {
   const { route, trouble, model, list } = state;
   document.title =
     route?.study == null
@@ -253,7 +267,7 @@ function draw() {
 const blank = (title, text, ...more) =>
   h(
     "section",
-    { class: "blank" },
+    { class: "blank", "data-key": title },
     h("h1", { class: "say", tabindex: -1 }, title),
     h("p", { class: "sub" }, text),
     h("p", null, more),
@@ -275,7 +289,7 @@ function drawWaiting() {
     $("view"),
     h(
       "section",
-      { "aria-busy": "true", class: "waiting" },
+      { "aria-busy": "true", class: "waiting", "data-key": "waiting" },
       h("h1", { class: "unseen", tabindex: -1 }, "Loading"),
       bar(60),
       bar(72),
@@ -292,7 +306,7 @@ function drawSignIn() {
     place.replaceChildren(
       h(
         "section",
-        { class: "blank" },
+        { class: "blank", "data-key": "signin" },
         h("h1", { class: "say", tabindex: -1 }, "Which token do you have?"),
         h(
           "p",
@@ -431,8 +445,8 @@ document.addEventListener("submit", (event) => {
   const token = event.target.elements.token.value.trim();
   if (!token) return;
   keepToken(token);
-  Object.assign(state, { trouble: null, role: null });
-  show($("view"));
+  Object.assign(state, { role: null, list: null, ...unknown() });
+  draw();
   refresh();
 });
 document.addEventListener("visibilitychange", () => {
