@@ -494,7 +494,13 @@ def test_the_service_foretells_and_reports(client, visit, tmp_path):
 
 def test_the_record_can_be_taken_away_and_checked(client, visit, tmp_path):
     measured(client, 12)
-    page = visit("models")
+    page = visit("models", tolerate=["503"])
+    page.route("**/report", lambda route: route.fulfill(status=503, json={"detail": "the disk is full"}))
+    press(page, "Report")
+    page.wait_for_selector("dialog >> text=It did not work.")
+    assert "models, report: the disk is full" in page.inner_text("dialog")
+    assert "the disk is full" in page.inner_text("#news")
+    press(page, "Cancel")
     for entry, ending in (("Download the trials", "csv"), ("Download the record", "jsonl")):
         page.click("summary")
         with page.expect_download() as download:
@@ -514,14 +520,42 @@ def test_the_record_can_be_taken_away_and_checked(client, visit, tmp_path):
     assert re.search("[0-9a-f]{64}", dialog)
 
 
-def test_an_order_with_an_objective_twice_is_none(client, visit):
-    measured(client)
+def test_what_makes_no_sense_is_refused_before_it_is_sent(client, visit):
+    measured(client, budget=50)
     page = visit("models")
     page.click("summary")
     press(page, "Change the order")
     page.select_option("#f-o0", "latency")
     press(page, "Change", "dialog")
     assert page.inner_text("dialog [role=alert]") == "latency is there twice."
+    press(page, "Cancel")
+    page.click("summary")
+    press(page, "Set the budget")
+    page.fill("#f-budget", "1e999")
+    press(page, "Set", "dialog")
+    assert page.inner_text("dialog [role=alert]") == "Trials in all: “1e999” is too large."
+    assert client.get(MODELS).json()["budget"] == 50
+
+
+def test_an_answer_is_waited_for_and_stays_with_its_study(client, visit):
+    make(client)
+    make(client, name="other")
+    ask(client, worker="Marie")
+    page = visit("models")
+    page.click("text=Enter result")
+    page.fill("#f-v0", "1")
+    held = []
+    page.route("**/result", lambda route: held.append(route))
+    press(page, "Save result")
+    until(lambda: page.wait_for_timeout(50) or held)
+    for _ in range(3):
+        page.keyboard.press("Escape")
+    assert page.locator("dialog[open]").count() == 1
+    page.evaluate("location.hash = '#/study/other'")
+    page.wait_for_selector("h1 >> text=other")
+    held[0].continue_()
+    page.wait_for_selector("#news:has-text('Saved')", state="attached")
+    assert page.locator("dialog[open]").count() == 0
 
 
 # --- tokens

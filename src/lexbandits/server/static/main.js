@@ -424,14 +424,15 @@ const here = {
     $("token")?.focus();
   },
 };
-const actions = actionsFor(state, news, refresh);
 
 document.addEventListener("click", (event) => {
   for (const menu of document.querySelectorAll("details.menu[open]")) {
     if (!event.target.closest("details.menu > summary")) menu.open = false;
   }
   const button = event.target.closest("[data-do]");
-  if (button) (here[button.dataset.do] ?? actions[button.dataset.do])?.(button.dataset);
+  if (!button) return;
+  const act = here[button.dataset.do] ?? actionsFor(state, news, refresh)[button.dataset.do];
+  act?.(button.dataset);
 });
 document.addEventListener("keydown", (event) => {
   const menu = event.key === "Escape" && document.querySelector("details.menu[open]");
