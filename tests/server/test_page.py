@@ -166,22 +166,30 @@ def test_a_result_by_hand(client, visit):
 
 
 def test_open_trials_can_be_entered_given_back_and_declared_missing(client, visit):
-    make(client)
+    make(client, items=[1700000000, 1700000001])
     ask(client, worker="Marie", lease="1h")
-    ask(client, worker="Pierre", lease="1h")
+    first, second = ask(client, 2, worker="Pierre", lease="1h")
     ask(client, worker="Irène", lease=0.01)
     page = visit("models")
+    assert page.locator(".wk tbody th").all_inner_texts() == ["Irène", "Marie", "Pierre"]
+    assert "item 170000000" in page.inner_text(".held >> nth=1")
+    page.focus(f"[data-do=release][data-trial='{second['id']}']")
+    tell(client, first, values={"correct": 1, "latency": 50})
+    page.wait_for_selector(f"[data-trial='{first['id']}']", state="detached")
+    assert page.evaluate("document.activeElement.dataset.trial") == second["id"]
     page.locator("tr", has_text="Marie").locator("text=Enter result").click()
     page.fill("#f-v0", "1")
     press(page, "Save result")
     page.wait_for_selector("dialog >> text=Saved")
     page.keyboard.press("Escape")
     page.locator("tr", has_text="Pierre").locator("text=Give back").click()
+    assert client.get(MODELS).json()["open"] == 2
+    press(page, "Give back", "dialog")
     page.wait_for_selector("text=was given back")
     page.locator("tr", has_text="Irène").locator("text=Declare missing").click()
-    page.wait_for_selector("text=declared missing")
+    page.wait_for_selector("text=ran out: declared missing")
     counts = client.get(MODELS).json()
-    assert (counts["results"], counts["open"], counts["expired"]) == (1, 0, 1)
+    assert (counts["results"], counts["open"], counts["expired"]) == (2, 0, 1)
 
 
 # --- deciding

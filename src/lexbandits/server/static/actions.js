@@ -328,9 +328,13 @@ export function actionsFor(state, news, refresh) {
       if (found) enterResult(study, found);
     },
     release: ({ trial }) =>
-      request("DELETE", path("trials", trial, "lease"))
-        .then(() => said("Given back."))
-        .catch((error) => news(error.message)),
+      simple(
+        "Give back the trial",
+        "It will be handed out again as another; a result of this one is refused from then on.",
+        null,
+        "Give back",
+        () => request("DELETE", path("trials", trial, "lease")).then(() => said("Given back.")),
+      ),
     expire: ({ trial }) =>
       request("POST", path("trials", trial, "expiry"))
         .then(() => {
