@@ -507,13 +507,7 @@ def test_the_service_foretells_and_reports(client, visit, tmp_path):
 
 def test_the_record_can_be_taken_away_and_checked(client, visit, tmp_path):
     measured(client, 12)
-    page = visit("models", tolerate=["503"])
-    page.route("**/report", lambda route: route.fulfill(status=503, json={"detail": "the disk is full"}))
-    press(page, "Report")
-    page.wait_for_selector("dialog >> text=It did not work.")
-    assert "models, report: the disk is full" in page.inner_text("dialog")
-    assert "the disk is full" in page.inner_text("#news")
-    press(page, "Cancel")
+    page = visit("models")
     for entry, ending in (("Download the trials", "csv"), ("Download the record", "jsonl")):
         page.click("summary")
         with page.expect_download() as download:
@@ -531,6 +525,25 @@ def test_the_record_can_be_taken_away_and_checked(client, visit, tmp_path):
     dialog = page.inner_text("dialog")
     assert "25 events and 12 trials" in dialog
     assert re.search("[0-9a-f]{64}", dialog)
+
+
+def test_what_did_not_work_is_seen(client, visit):
+    measured(client)
+    ask(client, worker="Marie", lease=0.01)
+    page = visit("models", tolerate=["503"])
+    full = {"status": 503, "json": {"detail": "the disk is full"}}
+    page.route(re.compile("/(report|export|verification|expiry)"), lambda route: route.fulfill(**full))
+    for action, what in {
+        "report": "report",
+        "export-trials": "download",
+        "verify": "check of the record",
+        "expire": "declaring missing",
+    }.items():
+        page.locator(f"[data-do={action}]").dispatch_event("click")
+        page.wait_for_selector("dialog >> text=It did not work.")
+        assert f"models, {what}: the disk is full" in page.inner_text("dialog")
+        assert "the disk is full" in page.inner_text("#news")
+        press(page, "Cancel")
 
 
 def test_what_makes_no_sense_is_refused_before_it_is_sent(client, visit):
