@@ -775,7 +775,8 @@ def test_the_keyboard_reaches_every_action_and_one_sees_where_it_is(client, visi
 def test_the_first_tab_skips_to_the_content(client, visit):
     measured(client)
     page = visit("models")
-    page.evaluate("document.activeElement.blur()")
+    page.reload()
+    page.wait_for_selector(".lad")
     page.keyboard.press("Tab")
     page.keyboard.press("Enter")
     assert page.evaluate("document.activeElement.id") == "view"
