@@ -98,10 +98,10 @@ def measured(client, n=12, **changes):
         tell(client, trial, values={"correct": i % 2, "latency": 40 + i})
 
 
-def finished(client):
+def finished(client, **changes):
     """A study that is certain after one result an arm, without its second objective."""
     size = {"name": "size", "direction": "minimize", "unit": "MB", "tolerance": 1, "noise": "exact"}
-    make(client, objectives=[size, {"name": "cost", "tolerance": 1}])
+    make(client, objectives=[size, {"name": "cost", "tolerance": 1}], **changes)
     for trial in ask(client, 3, worker="bench 1"):
         value = {"small": 10, "large": 90.5, "cot": 30}[trial["arm"]]
         tell(client, trial, values={"size": value, "cost": 1})
@@ -132,7 +132,7 @@ def test_two_workers_measure_and_the_page_sees_it_end(client, visit, start):
 
 
 def test_a_result_by_hand(client, visit):
-    make(client)
+    make(client, items=[0.25])
     page = visit("models", tolerate=["422"])
     press(page, "Measure by hand")
     press(page, "Ask for a trial")
@@ -141,6 +141,7 @@ def test_a_result_by_hand(client, visit):
     page.select_option("#f-lease", "1d")
     press(page, "Ask for a trial")
     page.wait_for_selector("text=Enter a result")
+    assert "on item 0.25, before" in page.inner_text("dialog")
     press(page, "Save result")
     assert "at least one value" in page.inner_text("dialog [role=alert]")
     page.fill("#f-v0", "1")
@@ -165,29 +166,37 @@ def test_a_result_by_hand(client, visit):
 
 
 def test_open_trials_can_be_entered_given_back_and_declared_missing(client, visit):
-    make(client)
+    make(client, items=[1700000000, 1700000001])
     ask(client, worker="Marie", lease="1h")
-    ask(client, worker="Pierre", lease="1h")
+    first, second = ask(client, 2, worker="Pierre", lease="1h")
     ask(client, worker="Irène", lease=0.01)
     page = visit("models")
+    assert page.locator(".wk tbody th").all_inner_texts() == ["Irène", "Marie", "Pierre"]
+    assert "item 170000000" in page.inner_text(".held >> nth=1")
+    page.focus(f"[data-do=release][data-trial='{second['id']}']")
+    tell(client, first, values={"correct": 1, "latency": 50})
+    page.wait_for_selector(f"[data-trial='{first['id']}']", state="detached")
+    assert page.evaluate("document.activeElement.dataset.trial") == second["id"]
     page.locator("tr", has_text="Marie").locator("text=Enter result").click()
     page.fill("#f-v0", "1")
     press(page, "Save result")
     page.wait_for_selector("dialog >> text=Saved")
     page.keyboard.press("Escape")
     page.locator("tr", has_text="Pierre").locator("text=Give back").click()
+    assert client.get(MODELS).json()["open"] == 2
+    press(page, "Give back", "dialog")
     page.wait_for_selector("text=was given back")
     page.locator("tr", has_text="Irène").locator("text=Declare missing").click()
-    page.wait_for_selector("text=declared missing")
+    page.wait_for_selector("text=ran out: declared missing")
     counts = client.get(MODELS).json()
-    assert (counts["results"], counts["open"], counts["expired"]) == (1, 0, 1)
+    assert (counts["results"], counts["open"], counts["expired"]) == (2, 0, 1)
 
 
 # --- deciding
 
 
 def test_a_study_is_made_by_a_form(client, visit):
-    page = visit(tolerate=["422"])
+    page = visit(tolerate=["409", "422"])
     press(page, "New study")
     page.fill("#f-name", "which lamp?")
     page.fill("#f-arms", "old\n\n  new \n")
@@ -209,8 +218,9 @@ def test_a_study_is_made_by_a_form(client, visit):
     page.locator("dialog [role=alert]", has_text="tolerance").wait_for()
     press(page, "Cancel")
     assert client.get("/api/studies").json()["studies"] == []
+    make(client)
     press(page, "New study")
-    page.fill("#f-name", "which lamp?")
+    page.fill("#f-name", "models")
     page.fill("#f-arms", "old\nnew")
     press(page, "Next: what matters")
     page.fill("#f-name", "broken")
@@ -222,6 +232,10 @@ def test_a_study_is_made_by_a_form(client, visit):
     page.fill("#f-name", "light")
     page.fill("#f-unit", "lm")
     page.fill("#f-tolerance", "40")
+    press(page, "Create the study")
+    page.wait_for_selector("text=Another name is needed")
+    assert page.input_value("#f-name") == "models"
+    page.fill("#f-name", "which lamp?")
     press(page, "Create the study")
     page.wait_for_selector("h1 >> text=which lamp?")
     spec = client.get("/api/studies/which%20lamp%3F/spec").json()
@@ -346,22 +360,27 @@ def test_values_are_as_people_gave_them(client, visit):
                 "unit": "°C",
                 "tolerance": 0.5,
                 "noise": ["bounded", -50, 50],
-            }
+            },
+            {"name": "memory", "direction": "minimize", "unit": "B", "at_most": 16777216, "resolution": 1},
         ],
     )
     for trial in ask(client, 30):
-        tell(client, trial, values={"net": {"small": -12.25, "large": -3.5, "cot": 4}[trial["arm"]]})
+        net = {"small": -12.25, "large": -3.5, "cot": 4}[trial["arm"]]
+        tell(client, trial, values={"net": net, "memory": 1024})
     page = visit("models")
     row = page.locator(".lad tr[data-key=small]")
-    assert row.locator(".m").inner_text() == "−12.25"
+    assert row.locator(".m").first.inner_text() == "−12.25"
     assert "°C, lower is better" in page.inner_text(".lad thead")
     assert "0.5\u00a0°C does not matter" in page.inner_text(".lad thead")
+    assert "at most 16777216\u00a0B" in page.inner_text(".lad thead")
     assert page.inner_text(".say").startswith("small")
 
 
 def test_a_row_stops_where_its_arm_left(client, visit):
-    finished(client)
+    finished(client, delta=0.005)
     page = visit("models")
+    assert "With probability at least 99.5 %" in page.inner_text("main").replace("\u00a0", " ")
+    assert "Wrong with probability at most 0.5 %" in page.inner_text(".say").replace("\u00a0", " ")
     assert "worse than small by" in page.inner_text(
         ".lad tr[data-key=large] td.now, .lad tr[data-key=large] td >> nth=0"
     )
@@ -397,7 +416,9 @@ def test_who_left_and_what_was_settled_have_their_time(client, visit):
     for _ in range(10):
         for trial in ask(client, 4, worker="bench 1"):
             tell(client, trial, values={"size": 10 if trial["arm"] in "ab" else 50, "wins": 1})
-    page = visit("models", tolerate=["409"])  # of arms that left, too little is known to foretell
+    page = visit(tolerate=["404", "409"])  # of arms that left, too little is known to foretell
+    page.route("**/course", lambda route: route.fulfill(status=404, json={"detail": "gone"}), times=1)
+    page.click(".ls >> text=models")
     page.wait_for_selector("[data-key=latest] >> text=size settled; wins is next")
     lines = page.locator(".tl li").all_inner_texts()
     assert sum("left on size: worse than" in line for line in lines) == 2
@@ -442,7 +463,9 @@ def test_no_studies_and_no_such_study(client, visit):
     page.wait_for_selector("text=There is no such study.")
     make(client)
     page.click("text=All studies")
-    page.wait_for_selector(".ls >> text=models")
+    page.click(".ls >> text=models")
+    page.wait_for_selector(".lad")
+    assert page.evaluate("document.activeElement.innerText").startswith("models")
 
 
 def test_what_is_not_offered_yet_is_hidden_and_what_is_offered_is_shown(client, visit, tmp_path):
@@ -504,14 +527,61 @@ def test_the_record_can_be_taken_away_and_checked(client, visit, tmp_path):
     assert re.search("[0-9a-f]{64}", dialog)
 
 
-def test_an_order_with_an_objective_twice_is_none(client, visit):
+def test_what_did_not_work_is_seen(client, visit):
     measured(client)
+    ask(client, worker="Marie", lease=0.01)
+    page = visit("models", tolerate=["503"])
+    full = {"status": 503, "json": {"detail": "the disk is full"}}
+    page.route(re.compile("/(report|export|verification|expiry)"), lambda route: route.fulfill(**full))
+    for action, what in {
+        "report": "report",
+        "export-trials": "download",
+        "verify": "check of the record",
+        "expire": "declaring missing",
+    }.items():
+        page.locator(f"[data-do={action}]").dispatch_event("click")
+        page.wait_for_selector("dialog >> text=It did not work.")
+        assert f"models, {what}: the disk is full" in page.inner_text("dialog")
+        assert "the disk is full" in page.inner_text("#news")
+        press(page, "Cancel")
+
+
+def test_what_makes_no_sense_is_refused_before_it_is_sent(client, visit):
+    measured(client, budget=50)
     page = visit("models")
     page.click("summary")
     press(page, "Change the order")
     page.select_option("#f-o0", "latency")
     press(page, "Change", "dialog")
     assert page.inner_text("dialog [role=alert]") == "latency is there twice."
+    press(page, "Cancel")
+    page.click("summary")
+    press(page, "Set the budget")
+    page.fill("#f-budget", "1e999")
+    press(page, "Set", "dialog")
+    assert page.inner_text("dialog [role=alert]") == "Trials in all: “1e999” is too large."
+    assert client.get(MODELS).json()["budget"] == 50
+
+
+def test_an_answer_is_waited_for_and_stays_with_its_study(client, visit):
+    make(client)
+    make(client, name="other")
+    ask(client, worker="Marie")
+    page = visit("models")
+    page.click("text=Enter result")
+    page.fill("#f-v0", "1")
+    held = []
+    page.route("**/result", lambda route: held.append(route))
+    press(page, "Save result")
+    until(lambda: page.wait_for_timeout(50) or held)
+    for _ in range(3):
+        page.keyboard.press("Escape")
+    assert page.locator("dialog[open]").count() == 1
+    page.evaluate("location.hash = '#/study/other'")
+    page.wait_for_selector("h1 >> text=other")
+    held[0].continue_()
+    page.wait_for_selector("#news:has-text('Saved')", state="attached")
+    assert page.locator("dialog[open]").count() == 0
 
 
 # --- tokens
@@ -534,11 +604,16 @@ def test_the_token_is_kept_in_the_tab_and_nowhere_else(service, client, visit):
 
 def test_a_refused_token_is_asked_for_again(service, client, visit):
     make(client)
-    page = visit(token="lb_wrong", wait=False, tolerate=["401"])
+    page = visit(token="%", wait=False, tolerate=["401"])
     page.wait_for_selector("text=This token is not known here")
+    page.fill("#token", "lb_wrong")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("text=This token is not known here")
+    assert page.evaluate("document.activeElement.id") == "token"
     page.fill("#token", service.token)
     page.keyboard.press("Enter")
     page.wait_for_selector(".ls >> text=models")
+    assert page.evaluate("document.activeElement.tagName") == "H1"
 
 
 # --- how it asks
@@ -584,7 +659,7 @@ def test_it_rests_when_nobody_looks(client, visit):
 
 def test_without_the_service_it_says_so_keeps_what_it_knows_and_backs_off(client, visit):
     measured(client)
-    page = visit("models", tolerate=["ERR_INTERNET_DISCONNECTED"])
+    page = visit("models", tolerate=["ERR_INTERNET_DISCONNECTED", "properties of null"])
     asked = []
     page.on("requestfailed", lambda request: asked.append(time.monotonic()))
     page.context.set_offline(True)
@@ -596,6 +671,14 @@ def test_without_the_service_it_says_so_keeps_what_it_knows_and_backs_off(client
     assert asked[2] - asked[1] > 1.5 * (asked[1] - asked[0])
     page.context.set_offline(False)
     page.wait_for_selector(".notice", state="detached")
+    page.route(f"**{MODELS}", lambda route: route.fulfill(body='{"name": "mod'), times=1)
+    page.wait_for_selector(".notice >> text=the answer broke off")
+    page.wait_for_selector(".notice", state="detached")
+    nonsense = {**client.get(MODELS).json(), "workers": None}
+    with page.expect_event("pageerror"):
+        page.route(f"**{MODELS}", lambda route: route.fulfill(json=nonsense), times=1)
+    tell(client, *ask(client), values={"correct": 1, "latency": 50})
+    page.wait_for_selector(".strip >> text=13")
 
 
 def test_an_open_menu_and_the_focus_survive_news(client, visit):
@@ -692,7 +775,8 @@ def test_the_keyboard_reaches_every_action_and_one_sees_where_it_is(client, visi
 def test_the_first_tab_skips_to_the_content(client, visit):
     measured(client)
     page = visit("models")
-    page.evaluate("document.activeElement.blur()")
+    page.reload()
+    page.wait_for_selector(".lad")
     page.keyboard.press("Tab")
     page.keyboard.press("Enter")
     assert page.evaluate("document.activeElement.id") == "view"

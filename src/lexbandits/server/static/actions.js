@@ -75,13 +75,13 @@ export function openForm({ title, text, fields = [], buttons }) {
     alert.textContent = "";
     try {
       if (missing && !buttons[i].free) throw new Problem(422, `${missing.label} is needed.`);
-      for (const button of form.querySelectorAll("button")) button.disabled = true;
+      setBusy(form, true);
       await buttons[i].run(values);
     } catch (error) {
       alert.textContent = error.message;
       if (!(error instanceof Problem)) throw error;
     } finally {
-      for (const button of form.querySelectorAll("button")) button.disabled = false;
+      setBusy(form, false);
     }
   };
   form.addEventListener("submit", (event) => {
@@ -97,6 +97,20 @@ export function openForm({ title, text, fields = [], buttons }) {
   (form.querySelector("input, textarea, select") ?? form.querySelector("h2")).focus();
 }
 
+function setBusy(form, busy) {
+  form.setAttribute("aria-busy", busy);
+  for (const button of form.querySelectorAll("button")) button.disabled = busy;
+}
+
+/** Whoever leaves before the answer would not see a refusal. */
+const stayWhileBusy = (event) => {
+  if (dialog.querySelector("[aria-busy=true]")) event.preventDefault();
+};
+dialog.addEventListener("cancel", stayWhileBusy);
+document.addEventListener("keydown", (event) => {
+  if (event.key === "Escape") stayWhileBusy(event); // of two in a row, Chromium lets cancel stop only one
+});
+
 export function closeDialog() {
   dialog.close();
 }
@@ -107,18 +121,36 @@ export function typed(text, label) {
   if (plain === "") return null;
   if (!/^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i.test(plain))
     throw new Problem(422, `${label}: a number with a decimal point, got “${text}”.`);
-  return Number(plain);
+  const value = Number(plain);
+  if (!Number.isFinite(value)) throw new Problem(422, `${label}: “${text}” is too large.`);
+  return value;
+}
+
+/** What comes unasked waits until the dialog is free. */
+function openWhenFree(form) {
+  if (dialog.open) dialog.addEventListener("close", () => openWhenFree(form), { once: true });
+  else openForm(form);
 }
 
 // --- the actions
 
+/** Of the study in view: to that one they stick, whatever is in view when the service answers. */
 export function actionsFor(state, news, refresh) {
-  const path = (...more) => studyPath(state.model.name, ...more);
+  const { model, trials, role, route } = state;
+  const path = (...more) => studyPath(model.name, ...more);
+  const isHere = () => state.route === route;
   const said = (text) => {
-    dialog.close();
     news(text);
+    if (!isHere()) return;
+    dialog.close();
     refresh();
   };
+  const failed = (what) => (error) => {
+    const text = `${model.name}, ${what}: ${error.message}`;
+    news(text);
+    openWhenFree({ title: "It did not work.", text, buttons: [] });
+  };
+  const study = { model, role, path, isHere, said, news, refresh };
 
   const simple = (title, text, label, button, run, options = {}) =>
     openForm({
@@ -132,9 +164,7 @@ export function actionsFor(state, news, refresh) {
     request("POST", path("state"), { state: to, reason }).then(() => said(words));
 
   const saved = (format) =>
-    download(`${path("export")}?format=${format}`, `${state.model.name}.${format}`).catch((error) =>
-      news(error.message),
-    );
+    download(`${path("export")}?format=${format}`, `${model.name}.${format}`).catch(failed("download"));
 
   return {
     pause: () =>
@@ -162,7 +192,7 @@ export function actionsFor(state, news, refresh) {
       simple(
         "End without a certificate",
         [
-          `The answer will be a best guess, ${state.model.answer.arm}, and nothing is certified. What was measured stays on record.`,
+          `The answer will be a best guess, ${model.answer.arm}, and nothing is certified. What was measured stays on record.`,
         ],
         "Why",
         "End the study",
@@ -181,13 +211,13 @@ export function actionsFor(state, news, refresh) {
     budget: () =>
       openForm({
         title: "Set the budget",
-        text: `${state.model.handed_out} trials were handed out so far.`,
+        text: `${model.handed_out} trials were handed out so far.`,
         fields: [
           {
             name: "budget",
             label: "Trials in all",
             mode: "numeric",
-            value: state.model.budget ?? "",
+            value: model.budget ?? "",
             hint: "Empty: no limit.",
           },
         ],
@@ -205,7 +235,7 @@ export function actionsFor(state, news, refresh) {
     "add-arm": () =>
       openForm({
         title: "Add an arm",
-        text: `Room for ${state.model.max_arms} arms was left when the study was made; it has ${state.model.arms.length}.`,
+        text: `Room for ${model.max_arms} arms was left when the study was made; it has ${model.arms.length}.`,
         fields: [{ name: "name", label: "Name", required: true }],
         buttons: [
           {
@@ -223,7 +253,7 @@ export function actionsFor(state, news, refresh) {
           {
             name: "objective",
             label: "Objective",
-            choices: state.model.objectives.map(({ name, tolerance, unit, isTarget }) => [
+            choices: model.objectives.map(({ name, tolerance, unit, isTarget }) => [
               name,
               isTarget ? name : `${name}, now ${withUnit(given(tolerance), unit)}`,
             ]),
@@ -258,18 +288,18 @@ export function actionsFor(state, news, refresh) {
       openForm({
         title: "Change the order",
         text: "Which objective comes first may change after looking, at the same confidence. It is on record.",
-        fields: state.model.objectives.map(({ name }, i) => ({
+        fields: model.objectives.map(({ name }, i) => ({
           name: `o${i}`,
           label: `Priority ${i + 1}`,
           value: name,
-          choices: state.model.objectives.map((each) => [each.name, each.name]),
+          choices: model.objectives.map((each) => [each.name, each.name]),
         })),
         buttons: [
           {
             text: "Change",
             look: "pri",
             run: async (values) => {
-              const objectives = state.model.objectives.map((_, i) => values[`o${i}`]);
+              const objectives = model.objectives.map((_, i) => values[`o${i}`]);
               const twice = objectives.find((name, i) => objectives.indexOf(name) < i);
               if (twice !== undefined) throw new Problem(422, `${twice} is there twice.`);
               await request("PUT", path("order"), { objectives });
@@ -284,26 +314,34 @@ export function actionsFor(state, news, refresh) {
       news("Checking the record.");
       try {
         const found = await request("GET", path("verification"));
-        openForm({ title: found.ok ? "The record holds." : "The record does not hold.", text: checked(found), buttons: [] });
+        const title = found.ok ? "The record holds." : "The record does not hold.";
+        if (isHere()) openWhenFree({ title, text: checked(found), buttons: [] });
       } catch (error) {
-        news(error.message);
+        failed("check of the record")(error);
       }
     },
-    arm: ({ arm }) => armDialog(state, arm, path, said),
-    report: () => download(path("report"), `${state.model.name}.html`).catch((error) => news(error.message)),
-    measure: () => askForTrial(state, path, news, refresh),
+    arm: ({ arm }) => armDialog(study, arm),
+    report: () => download(path("report"), `${model.name}.html`).catch(failed("report")),
+    measure: () => askForTrial(study),
     enter: ({ trial }) => {
-      const found = state.trials.find(({ id }) => id === trial);
-      if (found) enterResult(state, found, path, news, refresh);
+      const found = trials.find(({ id }) => id === trial);
+      if (found) enterResult(study, found);
     },
     release: ({ trial }) =>
-      request("DELETE", path("trials", trial, "lease"))
-        .then(() => said("Given back."))
-        .catch((error) => news(error.message)),
+      simple(
+        "Give back the trial",
+        "It will be handed out again as another; a result of this one is refused from then on.",
+        null,
+        "Give back",
+        () => request("DELETE", path("trials", trial, "lease")).then(() => said("Given back.")),
+      ),
     expire: ({ trial }) =>
       request("POST", path("trials", trial, "expiry"))
-        .then(() => said("Declared missing."))
-        .catch((error) => news(error.message)),
+        .then(() => {
+          news("Declared missing.");
+          refresh();
+        })
+        .catch(failed("declaring missing")),
     close: closeDialog,
   };
 }
@@ -319,8 +357,8 @@ const checked = ({ events, trials, problems, sha256 }) => [
   h("p", null, "SHA-256 of the events, as in the report: ", h("code", { class: "mono" }, sha256)),
 ];
 
-function armDialog(state, name, path, said) {
-  const arm = state.model.arms.find((each) => each.name === name);
+function armDialog({ model, role, path, said }, name) {
+  const arm = model.arms.find((each) => each.name === name);
   const settings = Object.entries(arm.words)
     .map(([key, value]) => `${key} = ${value}`)
     .join(", ");
@@ -345,12 +383,12 @@ function armDialog(state, name, path, said) {
         b(
           arm.exit.kind === "withdrawn"
             ? "Withdrawn: "
-            : `Out on ${state.model.objectives[arm.exit.at].name}: `,
+            : `Out on ${model.objectives[arm.exit.at].name}: `,
         ),
         arm.exit.why,
       ),
   ];
-  if (state.role !== "admin") {
+  if (role !== "admin") {
     openForm({ title: name, text, buttons: [] });
   } else if (arm.withdrawn != null) {
     openForm({
@@ -382,7 +420,8 @@ function armDialog(state, name, path, said) {
 
 // --- measuring by hand
 
-function askForTrial(state, path, news, refresh) {
+function askForTrial(study) {
+  const { model, path, isHere, refresh } = study;
   const key = onceKey();
   openForm({
     title: "Measure by hand",
@@ -399,7 +438,7 @@ function askForTrial(state, path, news, refresh) {
         name: "lease",
         label: "Time for one measurement",
         choices: [
-          ["", `as the study says: ${leaseWords(state.model.lease)}`],
+          ["", `as the study says: ${leaseWords(model.lease)}`],
           ["1h", "1 hour"],
           ["1d", "1 day"],
           ["7d", "7 days"],
@@ -419,10 +458,11 @@ function askForTrial(state, path, news, refresh) {
             { n: 1, worker, ...(lease ? { lease } : {}) },
             { "Idempotency-Key": key },
           );
+          if (!isHere()) return;
           refresh();
           if (!handed.trials.length)
             throw new Problem(409, handed.reason ?? `Nothing to measure: ${handed.state}.`);
-          enterResult(state, handed.trials[0], path, news, refresh);
+          enterResult(study, handed.trials[0]);
         },
       },
     ],
@@ -441,18 +481,18 @@ function valueHint({ noise, bounds, unit, smaller, isTarget, target }) {
   return `${range}; ${isTarget ? `limit ${given(target)}` : smaller ? "lower is better" : "higher is better"}. Empty if not measured.`;
 }
 
-function enterResult(state, trial, path, news, refresh) {
-  const { objectives } = state.model;
+function enterResult(study, trial) {
+  const { model, path, isHere, news, refresh } = study;
+  const { objectives } = model;
   const finish = (outcome) => {
     const words = OUTCOMES[outcome] ?? `Saved: ${outcome}.`;
     news(words);
+    if (!isHere()) return;
     refresh();
     openForm({
       title: words,
       text: [h("p", null, b(trial.arm), `, ${itemWords(trial.item)}`)],
-      buttons: [
-        { text: "Measure the next", look: "pri", run: () => askForTrial(state, path, news, refresh) },
-      ],
+      buttons: [{ text: "Measure the next", look: "pri", run: () => askForTrial(study) }],
     });
   };
   const result = (body) =>

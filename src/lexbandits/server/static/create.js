@@ -83,12 +83,34 @@ function askObjective(question, news) {
       {
         text: "Create the study",
         look: "pri",
-        run: async (values) => {
-          const { name } = await request("POST", "/api/studies", more(values));
-          closeDialog();
-          news(`${name} created.`);
-          location.hash = `#/study/${encodeURIComponent(name)}`;
-        },
+        run: async (values) => send(more(values), news),
+      },
+    ],
+  });
+}
+
+async function send(question, news) {
+  try {
+    const { name } = await request("POST", "/api/studies", question);
+    closeDialog();
+    news(`${name} created.`);
+    location.hash = `#/study/${encodeURIComponent(name)}`;
+  } catch (error) {
+    if (error.status !== 409) throw error;
+    askAnotherName(question, error.message, news);
+  }
+}
+
+function askAnotherName(question, why, news) {
+  openForm({
+    title: "Another name is needed",
+    text: why,
+    fields: [{ name: "name", label: "Name", value: question.name, required: true }],
+    buttons: [
+      {
+        text: "Create the study",
+        look: "pri",
+        run: ({ name }) => send({ ...question, name }, news),
       },
     ],
   });

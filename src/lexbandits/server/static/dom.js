@@ -37,6 +37,8 @@ function alike(a, z) {
 }
 
 function morphChildren(from, to) {
+  const kept = new Set([...to.childNodes].map(keyOf));
+  for (const node of [...from.childNodes]) if (!kept.has(keyOf(node))) node.remove();
   let next = from.firstChild;
   for (const wanted of [...to.childNodes]) {
     let match = next;

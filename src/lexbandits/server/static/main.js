@@ -3,6 +3,7 @@
 import {
   Problem,
   clock,
+  decoded,
   forgetToken,
   hasToken,
   keepToken,
@@ -56,11 +57,7 @@ let looking = false;
 
 const routeOf = () => {
   const found = /^#\/study\/(.+)$/.exec(location.hash);
-  try {
-    return found ? { study: decodeURIComponent(found[1]) } : { study: null };
-  } catch {
-    return { study: null };
-  }
+  return { study: found ? decoded(found[1]) : null };
 };
 
 function moved() {
@@ -84,7 +81,7 @@ function moved() {
   draw();
   if (!first) {
     scrollTo(0, 0);
-    ($("view").querySelector("h1") ?? $("view")).focus({ preventScroll: true });
+    focusView();
   }
   refresh();
 }
@@ -115,8 +112,11 @@ async function refresh() {
   } finally {
     const again = looking === "again";
     looking = false;
-    draw();
-    schedule(again && !state.trouble ? 0 : pace());
+    try {
+      draw();
+    } finally {
+      schedule(again && !state.trouble ? 0 : pace());
+    }
   }
 }
 
@@ -172,7 +172,7 @@ async function lookAtStudy(route) {
   lookBack(route);
 }
 
-/** The forecast takes the service seconds: seldom, beside the polls, never again once there is none. */
+/** The forecast takes the service seconds: seldom, and beside the polls. */
 async function lookAhead(route) {
   const { can, model, forecastAt } = state;
   if (!can.forecast || model?.state !== "measuring" || Date.now() - forecastAt < FORECAST_EVERY) return;
@@ -187,9 +187,8 @@ async function lookAhead(route) {
     if (route === state.route)
       state.forecast = found.results ? { ...found, results: range(found.results) } : null;
     draw();
-  } catch (error) {
-    if (error.status === 404) state.can.forecast = false;
-    state.forecast = null;
+  } catch {
+    if (route === state.route) state.forecast = null;
   }
 }
 
@@ -205,8 +204,8 @@ async function lookBack(route) {
     if (route !== state.route) return;
     state.course = { phases, standing };
     draw();
-  } catch (error) {
-    if (error.status === 404) state.can.course = false;
+  } catch {
+    if (route === state.route) state.course = course;
   }
 }
 
@@ -229,7 +228,21 @@ function tellNews(before, after) {
 
 // --- drawing
 
+/** Whose place another view takes, the focus goes to that one. */
 function draw() {
+  const view = $("view");
+  const heading = view.querySelector("h1");
+  const within = view.contains(document.activeElement);
+  drawAll();
+  if (within && !view.contains(document.activeElement) && !heading?.isConnected) focusView();
+}
+
+function focusView() {
+  const view = $("view");
+  (view.querySelector("#token") ?? view.querySelector("h1") ?? view).focus({ preventScroll: true });
+}
+
+function drawAll() {
   const { route, trouble, model, list } = state;
   document.title =
     route?.study == null
@@ -254,7 +267,7 @@ function draw() {
 const blank = (title, text, ...more) =>
   h(
     "section",
-    { class: "blank" },
+    { class: "blank", "data-key": title },
     h("h1", { class: "say", tabindex: -1 }, title),
     h("p", { class: "sub" }, text),
     h("p", null, more),
@@ -276,7 +289,7 @@ function drawWaiting() {
     $("view"),
     h(
       "section",
-      { "aria-busy": "true", class: "waiting" },
+      { "aria-busy": "true", class: "waiting", "data-key": "waiting" },
       h("h1", { class: "unseen", tabindex: -1 }, "Loading"),
       bar(60),
       bar(72),
@@ -293,7 +306,7 @@ function drawSignIn() {
     place.replaceChildren(
       h(
         "section",
-        { class: "blank" },
+        { class: "blank", "data-key": "signin" },
         h("h1", { class: "say", tabindex: -1 }, "Which token do you have?"),
         h(
           "p",
@@ -411,14 +424,15 @@ const here = {
     $("token")?.focus();
   },
 };
-const actions = actionsFor(state, news, refresh);
 
 document.addEventListener("click", (event) => {
   for (const menu of document.querySelectorAll("details.menu[open]")) {
     if (!event.target.closest("details.menu > summary")) menu.open = false;
   }
   const button = event.target.closest("[data-do]");
-  if (button) (here[button.dataset.do] ?? actions[button.dataset.do])?.(button.dataset);
+  if (!button) return;
+  const act = here[button.dataset.do] ?? actionsFor(state, news, refresh)[button.dataset.do];
+  act?.(button.dataset);
 });
 document.addEventListener("keydown", (event) => {
   const menu = event.key === "Escape" && document.querySelector("details.menu[open]");
@@ -432,8 +446,8 @@ document.addEventListener("submit", (event) => {
   const token = event.target.elements.token.value.trim();
   if (!token) return;
   keepToken(token);
-  Object.assign(state, { trouble: null, role: null });
-  show($("view"));
+  Object.assign(state, { role: null, list: null, ...unknown() });
+  draw();
   refresh();
 });
 document.addEventListener("visibilitychange", () => {

@@ -2,7 +2,7 @@
 
 import { b, h, s } from "./dom.js";
 import { panel } from "./figures.js";
-import { about, count, given, listed, percent, withUnit } from "./words.js";
+import { about, aboutPercent, count, given, listed, percent, withUnit } from "./words.js";
 
 // --- the certificate
 
@@ -109,7 +109,7 @@ export function forecastPanel(model, forecast) {
                     s("rect", { class: "fillbar", width: `${(100 * share).toFixed(1)}%`, height: 8, rx: 1 }),
                   ),
                 ),
-                h("td", { class: "num" }, share > 0 && share < 0.01 ? "< 1\u00a0%" : percent(share)),
+                h("td", { class: "num" }, share > 0 && share < 0.01 ? "< 1\u00a0%" : aboutPercent(share)),
               ),
             ),
           ),

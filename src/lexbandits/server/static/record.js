@@ -116,9 +116,7 @@ export function latest(model, phases) {
 // --- who measures
 
 export const itemWords = (item) =>
-  typeof item === "number"
-    ? `item ${count(item)}`
-    : `item ${typeof item === "string" ? item : JSON.stringify(item)}`;
+  `item ${typeof item === "string" ? item : JSON.stringify(item)}`;
 
 function leaseLeft(until) {
   const left = Date.parse(until) - now();
@@ -126,6 +124,10 @@ function leaseLeft(until) {
     ? h("span", { class: "mut" }, `${lasting(left)} left`)
     : attention(`overdue by ${lasting(-left)}`);
 }
+
+/** The service names first who was heard of last: rows in that order would not stay where they are. */
+const byName = (workers) =>
+  [...workers].sort((a, z) => a.name.localeCompare(z.name, "en", { numeric: true }));
 
 export function workers(model, trials, role) {
   if (!model.workers.length && !trials.length) {
@@ -139,7 +141,7 @@ export function workers(model, trials, role) {
   const known = new Set(model.workers.map(({ name }) => name));
   const others = trials.filter((trial) => !known.has(trial.worker));
   const rows = [
-    ...model.workers.map((worker) =>
+    ...byName(model.workers).map((worker) =>
       workerRow(
         worker,
         trials.filter((trial) => trial.worker === worker.name),

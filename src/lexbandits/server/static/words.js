@@ -3,6 +3,7 @@
 import { clock } from "./api.js";
 
 const THIN = "\u00a0"; // a unit never stands on a line of its own
+const EXACT = 12; // digits: all that was given, none of what binary fractions add
 const SMALL = [
   "no",
   "one",
@@ -40,13 +41,14 @@ export function number(value, digits = 0) {
 
 export const count = (value) => number(value, 0);
 export const withUnit = (text, unit) => (unit ? `${text}${THIN}${unit}` : text);
-export const percent = (share) => `${Number((100 * share).toPrecision(2))}${THIN}%`;
+const percentTo = (share, digits) => `${Number((100 * share).toPrecision(digits))}${THIN}%`;
+export const percent = (share) => percentTo(share, EXACT);
 export const inWords = (n) => SMALL[n] ?? count(n);
 export const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1);
 export const plural = (n, one, many = `${one}s`) => (n === 1 ? one : many);
 
 /** As a person would write a number that was given: no digits that say nothing. */
-export const given = (value) => minus(String(Number(value.toPrecision(6))));
+export const given = (value) => minus(String(Number(value.toPrecision(EXACT))));
 
 export function span(low, high, digits) {
   if (low == null && high == null) return "not known yet";
@@ -65,6 +67,7 @@ export function digitsOf(...steps) {
 
 /** To two digits, for what is only known roughly. */
 export const about = (value) => count(Number(value.toPrecision(2)));
+export const aboutPercent = (share) => percentTo(share, 2);
 
 export function listed(names) {
   return names.length < 2 ? names.join("") : `${names.slice(0, -1).join(", ")} and ${names.at(-1)}`;
