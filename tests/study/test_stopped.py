@@ -1,0 +1,83 @@
+"""What becomes of trials when a run is stopped, broken or contradicted; and what is read back in."""
+
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+from typer.testing import CliRunner
+
+import lexbandits as lb
+from lexbandits.cli import app
+from lexbandits.study import programs
+from lexbandits.study.programs import Program, ProgramFailed
+
+TOML = """
+[study]
+name = "models"
+storage = "study.db"
+[[objectives]]
+name = "correct"
+tolerance = 0.2
+noise = "bernoulli"
+[[arms]]
+name = "small"
+[[arms]]
+name = "large"
+"""
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.delenv("LEXBANDITS_STORAGE", raising=False)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "study.toml").write_text(TOML)
+    return tmp_path
+
+
+def run(*arguments, code=0):
+    done = CliRunner().invoke(app, [str(argument) for argument in arguments])
+    assert done.exit_code == code, (done.output, done.exception)
+    return done
+
+
+def start(*arguments):
+    command = [sys.executable, "-m", "lexbandits", "run", "study.toml", *map(str, arguments)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def until(condition, seconds=60):
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "waited in vain"
+        time.sleep(0.05)
+
+
+def program(script, **options):
+    return Program(["sh", "-c", script], lambda: {"a": {"name": "a"}}, **options)
+
+
+# --- programs that leave children behind
+
+
+@pytest.mark.parametrize("child", ["sleep 25", "setsid sleep 25"])
+def test_a_child_that_holds_the_output_is_no_way_around_the_timeout(child, monkeypatch):
+    monkeypatch.setattr(programs, "GRACE", 0.2)
+    began = time.monotonic()
+    with pytest.raises(ProgramFailed, match=r"no result within 0\.5 s"):
+        program(f"{child} & echo x=1", timeout=0.5)("a", 0)
+    assert time.monotonic() - began < 10
+
+
+@pytest.mark.parametrize(("child", "state"), [("sleep 25", "told"), ("setsid sleep 25", "released")])
+def test_a_child_that_holds_the_output_does_not_outlast_a_signal(child, state, folder):
+    with start("--", "sh", "-c", f"{child} & echo $$ > pid; echo correct=1") as runner:
+        until(lambda: (folder / "pid").exists() and (folder / "pid").read_text())
+        time.sleep(0.3)
+        runner.send_signal(signal.SIGTERM)
+        began = time.monotonic()
+        runner.communicate(timeout=30)
+    assert time.monotonic() - began < 15
+    assert runner.returncode == 143
+    assert lb.open_study("models", "study.db").trials().state[0] == state
