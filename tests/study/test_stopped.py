@@ -4,14 +4,19 @@ import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import pytest
 from typer.testing import CliRunner
+from worlds import create
 
 import lexbandits as lb
 from lexbandits.cli import app
 from lexbandits.study import programs
 from lexbandits.study.programs import Program, ProgramFailed
+from lexbandits.study.trial import Trial
+from lexbandits.study.workers import Run
 
 TOML = """
 [study]
@@ -81,3 +86,31 @@ def test_a_child_that_holds_the_output_does_not_outlast_a_signal(child, state, f
     assert time.monotonic() - began < 15
     assert runner.returncode == 143
     assert lb.open_study("models", "study.db").trials().state[0] == state
+
+
+# --- what is handed to measure
+
+
+def named(arm, model="llama", item=None):
+    return arm, model, item
+
+
+@pytest.mark.parametrize(
+    ("measure", "given"),
+    [
+        (lambda arm: (arm,), ("a",)),
+        (lambda arm, model="llama": (arm, model), ("a", "llama")),
+        (lambda arm, on: (arm, on), ("a", 7)),
+        (lambda arm, item=0: (arm, item), ("a", 7)),
+        (lambda item: (item,), ("a",)),
+        (lambda *both: both, ("a", 7)),
+        (lambda arm, model="llama", *rest: (arm, model, *rest), ("a", "llama")),
+        (named, ("a", "llama", 7)),
+        (partial(named, model="qwen"), ("a", "qwen", 7)),
+        (partial(named, item=3), ("a", "llama", 3)),
+    ],
+)
+def test_only_who_asks_for_the_item_is_given_it(measure, given):
+    run = Run(create(), measure, 1, "threads", None, False)
+    with ThreadPoolExecutor(1) as pool:
+        assert run._submitted(pool, Trial(0, "0-0", "a", 7, None)).result() == given

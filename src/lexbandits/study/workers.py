@@ -34,15 +34,20 @@ def worker_name() -> str:
     return f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(2)}"
 
 
-def takes_item(measure: Measure) -> bool:
-    """Whether it wants the item beside the arm."""
+def item_passed(measure: Measure) -> str:
+    """How it wants the item beside the arm: as its "second" argument, by "name", or "" for not at all."""
     try:
-        parameters = inspect.signature(measure).parameters.values()
+        parameters = list(inspect.signature(measure).parameters.values())
     except (TypeError, ValueError):
-        return False
+        return ""
     kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    required = [p for p in parameters if p.kind in kinds]
-    return len(required) >= 2 or any(p.kind is inspect.Parameter.VAR_POSITIONAL for p in parameters)
+    ordered = [p for p in parameters if p.kind in kinds]
+    if len(ordered) < 2 and any(p.kind is inspect.Parameter.VAR_POSITIONAL for p in parameters):
+        return "second"
+    if len(ordered) >= 2 and (ordered[1].name == "item" or ordered[1].default is inspect.Parameter.empty):
+        return "second"
+    is_fixed = "item" in getattr(measure, "keywords", ())  # by functools.partial
+    return "name" if any(p.name == "item" for p in parameters[1:]) and not is_fixed else ""
 
 
 class Run:
@@ -67,7 +72,7 @@ class Run:
         self.name = worker_name()
         self.lease = seconds("lease", study.spec["lease"] if lease is None else lease)
         self.progress = progress
-        self._item = takes_item(measure)
+        self._item = item_passed(measure)
         self._busy: dict[Future[Any], Trial] = {}
 
     def go(self) -> Answer:
@@ -93,8 +98,14 @@ class Run:
 
     def _start(self, pool: Executor, trials: list[Trial]) -> None:
         for trial in trials:
-            arguments = (trial.arm, trial.item) if self._item else (trial.arm,)
-            self._busy[pool.submit(self.measure, *arguments)] = trial
+            self._busy[self._submitted(pool, trial)] = trial
+
+    def _submitted(self, pool: Executor, trial: Trial) -> Future[Any]:
+        if self._item == "second":
+            return pool.submit(self.measure, trial.arm, trial.item)
+        if self._item == "name":
+            return pool.submit(self.measure, trial.arm, item=trial.item)
+        return pool.submit(self.measure, trial.arm)
 
     def _told(self, done: set[Future[Any]]) -> list[Trial]:
         """Record what is done and take as much new work, in one transaction."""
