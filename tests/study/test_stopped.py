@@ -1,15 +1,16 @@
 """What becomes of trials when a run is stopped, broken or contradicted; and what is read back in."""
 
+import os
 import signal
 import subprocess
 import sys
 import time
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import BrokenExecutor, ThreadPoolExecutor
 from functools import partial
 
 import pytest
 from typer.testing import CliRunner
-from worlds import create
+from worlds import create, measure
 
 import lexbandits as lb
 from lexbandits.cli import app
@@ -114,3 +115,63 @@ def test_only_who_asks_for_the_item_is_given_it(measure, given):
     run = Run(create(), measure, 1, "threads", None, False)
     with ThreadPoolExecutor(1) as pool:
         assert run._submitted(pool, Trial(0, "0-0", "a", 7, None)).result() == given
+
+
+# --- a run that cannot go on
+
+
+def crash_on_large(arm):
+    if arm == "large":
+        os._exit(1)
+    time.sleep(0.2)
+    return measure(arm)
+
+
+def test_a_broken_pool_leaves_no_orphans_and_fails_nobody_else():
+    study = create()
+    with pytest.raises(BrokenExecutor):
+        study.run(crash_on_large, workers=3, executor="processes", progress=False)
+    assert study.status.failed == 0
+    assert study.status.open == 0
+
+
+def test_who_breaks_a_pool_alone_has_failed():
+    study = create()
+    with pytest.raises(BrokenExecutor):
+        study.run(crash_on_large, workers=1, executor="processes", progress=False)
+    assert study.trials().query("arm == 'large'").state.tolist() == ["failed"]
+    assert study.status.open == 0
+
+
+def test_an_interrupt_right_after_an_ask_leaves_no_orphan(monkeypatch):
+    study = create()
+    tell_ask, stopping = study.tell_ask, []
+
+    def interrupted(results, *how, **words):
+        given = tell_ask(results, *how, **words)
+        if len(study.trials()) > 8:
+            stopping.append(len(results))
+            raise KeyboardInterrupt
+        return given
+
+    monkeypatch.setattr(study, "tell_ask", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        study.run(measure, workers=2, progress=False)
+    assert stopping
+    assert study.status.open == 0
+
+
+def test_what_cannot_be_submitted_is_released():
+    study = create()
+    pool = ThreadPoolExecutor(1)
+    pool.shutdown()
+    with pytest.raises(RuntimeError, match="shutdown"):
+        study.run(measure, executor=pool, progress=False)
+    assert study.trials().state.tolist() == ["released"]
+
+
+def test_a_refused_value_stays_open_when_its_run_leaves_no_orphans():
+    study = create()
+    with pytest.raises(lb.ValueOutOfRange):
+        study.run(lambda arm: {"correct": 3}, progress=False)
+    assert study.trials().state.tolist() == ["open"]
