@@ -5,7 +5,7 @@ import signal
 import subprocess
 import sys
 import time
-from concurrent.futures import BrokenExecutor, ThreadPoolExecutor
+from concurrent.futures import BrokenExecutor, Executor, Future, ThreadPoolExecutor
 from functools import partial
 
 import pytest
@@ -15,7 +15,7 @@ from worlds import create, measure
 import lexbandits as lb
 from lexbandits.cli import app
 from lexbandits.study import programs
-from lexbandits.study.programs import Program, ProgramFailed
+from lexbandits.study.programs import Program, ProgramFailed, Stopped
 from lexbandits.study.trial import Trial
 from lexbandits.study.workers import Run
 
@@ -175,3 +175,57 @@ def test_a_refused_value_stays_open_when_its_run_leaves_no_orphans():
     with pytest.raises(lb.ValueOutOfRange):
         study.run(lambda arm: {"correct": 3}, progress=False)
     assert study.trials().state.tolist() == ["open"]
+
+
+class FailsMeanwhile(Executor):
+    """The first task is interrupted; when somebody sees that, the second has failed."""
+
+    def __init__(self):
+        self.first, self.second = Interrupted(), Future()
+        self.first.other = self.second
+        self.given = iter([self.first, self.second])
+
+    def submit(self, *_):
+        future = next(self.given)
+        future.set_running_or_notify_cancel()
+        if future is self.first:
+            future.set_exception(KeyboardInterrupt())
+        return future
+
+
+class Interrupted(Future):
+    def exception(self, timeout=None):
+        if not self.other.done():
+            self.other.set_exception(RuntimeError("out of memory"))
+        return super().exception(timeout)
+
+
+def test_what_failed_while_a_run_was_being_stopped_has_failed():
+    """Released it would be asked again: whoever fails only on bad values could choose by them."""
+    study = create()
+    with pytest.raises(KeyboardInterrupt):
+        study.run(measure, workers=2, executor=FailsMeanwhile(), progress=False)
+    assert study.trials().state.tolist() == ["released", "failed"]
+
+
+def test_an_exit_code_from_before_the_signal_is_a_failure(tmp_path):
+    failing = program(f"sleep 25 & echo $! > {tmp_path}/pid; exit 3")
+    with ThreadPoolExecutor(1) as pool:
+        future = pool.submit(failing, "a", 0)
+        until(lambda: (tmp_path / "pid").exists() and (tmp_path / "pid").read_text())
+        time.sleep(0.3)
+        failing.stop()
+        failing.stop()
+        with pytest.raises(ProgramFailed, match="exit code 3"):
+            future.result(10)
+
+
+def test_an_exit_code_because_of_the_signal_is_none(tmp_path):
+    stopped = program(f"trap 'exit 3' TERM; echo $$ > {tmp_path}/pid; while true; do sleep 0.1; done")
+    with ThreadPoolExecutor(1) as pool:
+        future = pool.submit(stopped, "a", 0)
+        until(lambda: (tmp_path / "pid").exists() and (tmp_path / "pid").read_text())
+        stopped.stop()
+        stopped.stop()
+        with pytest.raises(Stopped):
+            future.result(10)

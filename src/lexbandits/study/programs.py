@@ -42,6 +42,7 @@ class Program:
         self._running: set[subprocess.Popen[bytes]] = set()
         self._lock = threading.Lock()
         self.stopped: int | None = None  # by this signal
+        self._over: set[subprocess.Popen[bytes]] = set()  # ended by themselves before the signal
         self._killed = False  # so long ago that whatever would end has ended
         if not self._command:
             raise StudyError("say the command after --, such as: -- python measure.py {arm}")
@@ -69,11 +70,11 @@ class Program:
             self._running.add(process)
         try:
             out, err = self._output(process)
+            if self.stopped is not None and process.returncode != 0 and process not in self._over:
+                raise Stopped
         finally:
             with self._lock:
                 self._running.discard(process)
-        if self.stopped is not None and process.returncode != 0:
-            raise Stopped
         if process.returncode != 0:
             said = (_lines(err) or [""])[-1]
             raise ProgramFailed(f"exit code {process.returncode}{': ' if said else ''}{said}")
@@ -81,6 +82,8 @@ class Program:
 
     def stop(self, number: int = signal.SIGTERM) -> None:
         """End what runs, measure nothing more. Safe in a signal handler."""
+        if self.stopped is None:
+            self._over.update(process for process in tuple(self._running) if process.poll() is not None)
         self.stopped = number
         self._signal(signal.SIGTERM)
         killer = threading.Timer(GRACE, self._kill)
