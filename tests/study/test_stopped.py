@@ -229,3 +229,33 @@ def test_an_exit_code_because_of_the_signal_is_none(tmp_path):
         stopped.stop()
         with pytest.raises(Stopped):
             future.result(10)
+
+
+# --- somebody else's hand
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_a_trial_that_somebody_releases_does_not_end_the_run(fails):
+    study, released = create(), []
+
+    def measured(arm, item):
+        if item == 3 and arm == "small" and not released:
+            mine = study.trials().query("state == 'open' and arm == 'small' and item == 3")
+            released.extend(mine.id)
+            study.release(released[0])
+            if fails:
+                raise RuntimeError("it is gone")
+        return measure(arm, item)
+
+    assert study.run(measured, workers=2, progress=False).certified
+    trials = study.trials()
+    assert trials.state.value_counts()["released"] == 1
+    assert len(trials.query("arm == 'small' and item == 3 and state == 'told'")) == 1
+    assert study.status.open == 0
+
+
+def test_a_contradiction_still_ends_the_run():
+    study = create(objectives=[lb.Objective("cost", tolerance=0.1), lb.Objective("size", noise="exact")])
+    values = iter(range(100))
+    with pytest.raises(lb.ConflictError, match="exact"):
+        study.run(lambda arm: {"size": next(values), "cost": 1}, progress=False)

@@ -19,7 +19,7 @@ from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
 
 from lexbandits.study.answers import Answer
-from lexbandits.study.errors import StorageError, StudyError
+from lexbandits.study.errors import ConflictError, StorageError, StudyError
 from lexbandits.study.progress import bar
 from lexbandits.study.spec import seconds
 from lexbandits.study.trial import Trial
@@ -137,10 +137,28 @@ class Run:
         return isinstance(error, Exception)
 
     def _fail(self, trial: Trial, error: BaseException) -> None:
-        self.study.fail(trial, f"{type(error).__name__}: {error}"[:500])
+        with self._unless_released(trial):
+            self.study.fail(trial, f"{type(error).__name__}: {error}"[:500])
 
     def _told(self, results: list[tuple[Trial, Any]], wanted: int) -> list[Trial]:
-        return self.study.tell_ask(results, wanted, lease=self.lease, worker=self.name)[1]
+        how: dict[str, Any] = {"lease": self.lease, "worker": self.name}
+        try:
+            return self.study.tell_ask(results, wanted, **how)[1]
+        except ConflictError:
+            for trial, values in results:
+                with self._unless_released(trial):
+                    self.study.tell(trial, values)
+            return self.study.ask_many(wanted, **how)
+
+    @contextmanager
+    def _unless_released(self, trial: Trial) -> Iterator[None]:
+        """What somebody has released meanwhile is nothing to us any more."""
+        try:
+            yield
+        except ConflictError:
+            trials = self.study.trials()
+            if not (trials["state"][trials["id"] == trial.id] == "released").any():
+                raise
 
     def _give_up(self) -> None:
         """Record what is done, one by one as a value may have been refused; give back the rest."""
