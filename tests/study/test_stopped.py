@@ -1,5 +1,6 @@
 """What becomes of trials when a run is stopped, broken or contradicted; and what is read back in."""
 
+import json
 import os
 import signal
 import subprocess
@@ -78,14 +79,15 @@ def test_a_child_that_holds_the_output_is_no_way_around_the_timeout(child, monke
 
 @pytest.mark.parametrize(("child", "state"), [("sleep 25", "told"), ("setsid sleep 25", "released")])
 def test_a_child_that_holds_the_output_does_not_outlast_a_signal(child, state, folder):
-    with start("--", "sh", "-c", f"{child} & echo $$ > pid; echo correct=1") as runner:
+    with start("--json", "--", "sh", "-c", f"{child} & echo $$ > pid; echo correct=1") as runner:
         until(lambda: (folder / "pid").exists() and (folder / "pid").read_text())
         time.sleep(0.3)
         runner.send_signal(signal.SIGTERM)
         began = time.monotonic()
-        runner.communicate(timeout=30)
+        out, _ = runner.communicate(timeout=30)
     assert time.monotonic() - began < 15
     assert runner.returncode == 143
+    assert json.loads(out)["name"] == "models", "one document, stopped or not"
     assert lb.open_study("models", "study.db").trials().state[0] == state
 
 
@@ -259,3 +261,35 @@ def test_a_contradiction_still_ends_the_run():
     values = iter(range(100))
     with pytest.raises(lb.ConflictError, match="exact"):
         study.run(lambda arm: {"size": next(values), "cost": 1}, progress=False)
+
+
+# --- what a run says when it stops
+
+
+def unable(arm):
+    raise RuntimeError("no GPU")
+
+
+@pytest.mark.parametrize(
+    ("measure", "executor", "reason"),
+    [(unable, "threads", "RuntimeError: no GPU"), (lambda arm: {"correct": 1}, "processes", "pickle")],
+)
+def test_a_run_that_measured_nothing_says_why(measure, executor, reason):
+    study = create()
+    with pytest.raises(lb.StudyPaused, match=rf"times in a row.*{reason}.*resume"):
+        study.run(measure, executor=executor, progress=False)
+    with pytest.raises(lb.StudyPaused, match="times in a row"):
+        study.run(measure, executor=executor, progress=False)
+
+
+def test_the_command_says_why_it_measured_nothing(folder):
+    done = run("run", "study.toml", "--", "sh", "-c", "echo no GPU >&2; exit 3", code=4)
+    assert "exit code 3: no GPU" in done.stderr
+
+
+def test_a_study_in_memory_is_not_made_for_a_process_that_ends(folder):
+    assert (
+        "ends with its process" in run("study", "create", "study.toml", "--storage", "memory", code=2).stderr
+    )
+    (folder / "study.toml").write_text(TOML.replace("study.db", "memory"))
+    assert "created" not in run("study", "create", "study.toml", code=2).stdout

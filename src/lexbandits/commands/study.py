@@ -42,6 +42,7 @@ def create(
 ) -> None:
     """Make the study that a file describes."""
     study = made(file, storage, load_if_exists)
+    is_missing(study.storage)  # refuses memory, where it would be gone
     words = f"study {study.name!r} in {nearby(study.storage)}"
     say(Said({"name": study.name, "storage": study.storage}, words), as_json)
 
@@ -133,10 +134,11 @@ def _outcome(trial: str, outcome: str) -> Said:
 @of_study(app, reads=True)
 def status(study: "Study") -> Said:
     """Where a study stands, and its answer so far."""
-    return Said(lambda: _status(study), lambda: _show_status(study))
+    return Said(lambda: document(study), lambda: _show_status(study))
 
 
-def _status(study: "Study") -> dict[str, Any]:
+def document(study: "Study") -> dict[str, Any]:
+    """Where a study stands and its answer so far, for scripts."""
     return {**study.status.as_json(), "answer": study.answer.as_json()}
 
 
@@ -244,7 +246,7 @@ def export(
 
 
 def _changed(study: "Study", words: str) -> Said:
-    return Said(lambda: _status(study), words)
+    return Said(lambda: document(study), words)
 
 
 @of_study(app)

@@ -19,7 +19,7 @@ from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
 
 from lexbandits.study.answers import Answer
-from lexbandits.study.errors import ConflictError, StorageError, StudyError
+from lexbandits.study.errors import ConflictError, StorageError, StudyError, StudyPaused
 from lexbandits.study.progress import bar
 from lexbandits.study.spec import seconds
 from lexbandits.study.trial import Trial
@@ -75,6 +75,7 @@ class Run:
         self.progress = progress
         self._item = item_passed(measure)
         self._busy: dict[Future[Any], Trial] = {}
+        self._failure = ""  # the last one
         self._asking = False  # there may be trials of ours that are not in `_busy` yet
 
     def go(self) -> Answer:
@@ -92,6 +93,12 @@ class Run:
             except BaseException:
                 self._give_up()
                 raise
+        status = self.study.status
+        if status.state == "paused":
+            failure = f"; the last failure was {self._failure}" if self._failure else ""
+            raise StudyPaused(
+                f"study {status.name!r} is paused: {status.reason}{failure}; resume it to go on"
+            )
         return self.study.answer
 
     def _pool(self) -> Executor:
@@ -137,8 +144,9 @@ class Run:
         return isinstance(error, Exception)
 
     def _fail(self, trial: Trial, error: BaseException) -> None:
+        self._failure = f"{type(error).__name__}: {error}"[:500]
         with self._unless_released(trial):
-            self.study.fail(trial, f"{type(error).__name__}: {error}"[:500])
+            self.study.fail(trial, self._failure)
 
     def _told(self, results: list[tuple[Trial, Any]], wanted: int) -> list[Trial]:
         how: dict[str, Any] = {"lease": self.lease, "worker": self.name}
