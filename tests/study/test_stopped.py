@@ -9,6 +9,7 @@ import time
 from concurrent.futures import BrokenExecutor, Executor, Future, ThreadPoolExecutor
 from functools import partial
 
+import pandas as pd
 import pytest
 from typer.testing import CliRunner
 from worlds import create, measure
@@ -293,3 +294,45 @@ def test_a_study_in_memory_is_not_made_for_a_process_that_ends(folder):
     )
     (folder / "study.toml").write_text(TOML.replace("study.db", "memory"))
     assert "created" not in run("study", "create", "study.toml", code=2).stdout
+
+
+# --- results from files
+
+
+NAMES = ["None", "0.10", "0.1", "NA", "1e3"]
+
+
+@pytest.mark.parametrize("kind", ["csv", "jsonl"])
+def test_names_in_a_file_are_read_as_they_are_written(kind, folder):
+    study = create("study.db", arms=NAMES, items=["007", "null"])
+    rows = [(name, item, index / 10) for index, name in enumerate(NAMES) for item in ("007", "null")]
+    frame = pd.DataFrame(rows, columns=["variant", "item", "correct"])
+    frame.loc[0, "correct"] = None
+    if kind == "csv":
+        frame.to_csv("rows.csv", index=False)
+    else:
+        frame.to_json("rows.jsonl", orient="records", lines=True)
+    words = (
+        "study",
+        "import",
+        "models",
+        f"rows.{kind}",
+        "--fair",
+        "--arm",
+        "variant",
+        "--storage",
+        "study.db",
+    )
+    assert "10 results" in run(*words).stdout
+    read = study.trials().set_index(["arm", "item"]).correct
+    for name, item, value in rows[1:]:
+        assert read[name, item] == value
+    assert pd.isna(read["None", "007"])
+
+
+def test_items_that_are_numbers_stay_numbers(folder):
+    study = create("study.db", items=[1, 2])
+    pd.DataFrame({"arm": ["small", "large"], "item": [1, 2], "correct": [1, 0]}).to_csv("rows.csv")
+    run("study", "import", "models", "rows.csv", "--fair", "--storage", "study.db")
+    assert study.status.results == 2
+    assert set(study.trials().item) == {1, 2}
