@@ -336,3 +336,37 @@ def test_items_that_are_numbers_stay_numbers(folder):
     run("study", "import", "models", "rows.csv", "--fair", "--storage", "study.db")
     assert study.status.results == 2
     assert set(study.trials().item) == {1, 2}
+
+
+def test_rows_of_a_withdrawn_arm_are_refused():
+    study = create()
+    study.withdraw("cot", "too dear")
+    frame = pd.DataFrame({"arm": ["small", "cot"], "correct": [1, 0]})
+    with pytest.raises(
+        lb.ConflictError, match="'cot' was withdrawn: restore it first, or leave its rows out"
+    ):
+        study.import_results(frame, fair=True)
+    study.restore("cot")
+    assert study.import_results(frame, fair=True) == 2
+
+
+def test_trials_can_be_taken_over_after_a_release_and_a_failure(folder):
+    study = create()
+    study.release(study.ask())
+    for _ in range(7):
+        trial = study.ask()
+        study.tell(trial, measure(trial.arm, trial.item))
+    study.fail(study.ask(), "out of memory")
+    study.ask()
+    study.export("trials.csv")
+    other = create(folder / "other.db")
+    words = ("study", "import", "models", "trials.csv", "--fair", "--storage", "other.db")
+    assert "7 results" in run(*words).stdout
+    told = study.trials().query("state == 'told'").set_index(["arm", "item"]).latency
+    taken = other.trials().set_index(["arm", "item"]).latency.dropna()
+    assert taken.sort_index().equals(told.sort_index())
+
+
+def test_a_column_state_that_is_not_ours_means_nothing():
+    frame = pd.DataFrame({"arm": ["small", "large"], "correct": [1, 0], "state": ["Ohio", "told"]})
+    assert create().import_results(frame, fair=True) == 2

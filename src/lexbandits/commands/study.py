@@ -24,8 +24,22 @@ app = typer.Typer(no_args_is_help=True, help="Live studies: ask what to measure 
 TrialId = Annotated[str, typer.Argument(help="The id that ask gave.", metavar="TRIAL")]
 Arm = Annotated[str, typer.Argument(help="An arm's name.")]
 Why = Annotated[str, typer.Argument(help="Why, for the record.")]
-MISSING = ["", *"NA N/A n/a #N/A #NA <NA> NaN nan -NaN -nan NULL null None none".split()]  # in a .csv
 Amount = Annotated[str | None, typer.Option(help='In its unit, or as "5%" of its reference.')]
+MISSING = [
+    "",
+    "NA",
+    "N/A",
+    "n/a",
+    "#N/A",
+    "#NA",
+    "<NA>",
+    "NaN",
+    "nan",
+    "NULL",
+    "null",
+    "None",
+    "none",
+]  # in .csv
 
 
 # --- making and finding
