@@ -25,21 +25,7 @@ TrialId = Annotated[str, typer.Argument(help="The id that ask gave.", metavar="T
 Arm = Annotated[str, typer.Argument(help="An arm's name.")]
 Why = Annotated[str, typer.Argument(help="Why, for the record.")]
 Amount = Annotated[str | None, typer.Option(help='In its unit, or as "5%" of its reference.')]
-MISSING = [
-    "",
-    "NA",
-    "N/A",
-    "n/a",
-    "#N/A",
-    "#NA",
-    "<NA>",
-    "NaN",
-    "nan",
-    "NULL",
-    "null",
-    "None",
-    "none",
-]  # in .csv
+MISSING = ["", "NA", "N/A", "n/a", "#N/A", "#NA", "<NA>", "NaN", "nan", "NULL", "null", "None", "none"]
 
 
 # --- making and finding

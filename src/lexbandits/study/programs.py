@@ -101,8 +101,9 @@ class Program:
         while not self._killed and (left := end - time.monotonic()) > 0:
             with suppress(subprocess.TimeoutExpired):
                 return process.communicate(timeout=min(left, LOOK))
+        was_stopped = self._killed
         _end(process)
-        if self._killed:
+        if was_stopped:
             raise Stopped
         raise ProgramFailed(f"no result within {limit:g} s")
 

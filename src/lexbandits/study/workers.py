@@ -175,7 +175,7 @@ class Run:
                 self._part_with(future, trial)
             if self._asking:
                 self._release_orphans()
-        except StorageError:
+        except StudyError:
             return  # the leases run out by themselves
 
     def _part_with(self, future: Future[Any], trial: Trial) -> None:
