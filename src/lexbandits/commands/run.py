@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from lexbandits.commands.storage import Where, made, nearby
-from lexbandits.commands.study import show_answer
+from lexbandits.commands.study import document, show_answer
 from lexbandits.commands.terminal import AsJson, print_json
-from lexbandits.study.errors import StudyPaused
 
 if TYPE_CHECKING:
     from lexbandits.study.programs import Program
@@ -54,13 +53,13 @@ def run(
     except Stopped:
         again = "what was being measured is released; the same command goes on"
         typer.echo(f"stopped: {again}", err=True)
+        if as_json:
+            print_json(document(study))
         raise typer.Exit(128 + (program.stopped or 0)) from None
-    status = study.status
-    if status.state == "paused":
-        raise StudyPaused(f"study {study.name!r} is paused: {status.reason}")
     if as_json:
-        print_json({**status.as_json(), "answer": answer.as_json()})
+        print_json(document(study))
         return
+    status = study.status
     typer.echo(f"{study.name}: {status.state} after {status.results} results")
     show_answer(answer)
     where = f"{shlex.quote(study.name)} --storage {shlex.quote(nearby(study.storage))}"

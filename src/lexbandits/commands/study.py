@@ -1,5 +1,6 @@
 """`lexbandits study …`: everything about a study but measuring, for people and for scripts."""
 
+import json
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -24,6 +25,7 @@ TrialId = Annotated[str, typer.Argument(help="The id that ask gave.", metavar="T
 Arm = Annotated[str, typer.Argument(help="An arm's name.")]
 Why = Annotated[str, typer.Argument(help="Why, for the record.")]
 Amount = Annotated[str | None, typer.Option(help='In its unit, or as "5%" of its reference.')]
+MISSING = ["", "NA", "N/A", "n/a", "#N/A", "#NA", "<NA>", "NaN", "nan", "NULL", "null", "None", "none"]
 
 
 # --- making and finding
@@ -42,6 +44,7 @@ def create(
 ) -> None:
     """Make the study that a file describes."""
     study = made(file, storage, load_if_exists)
+    is_missing(study.storage)  # refuses memory, where it would be gone
     words = f"study {study.name!r} in {nearby(study.storage)}"
     say(Said({"name": study.name, "storage": study.storage}, words), as_json)
 
@@ -133,10 +136,11 @@ def _outcome(trial: str, outcome: str) -> Said:
 @of_study(app, reads=True)
 def status(study: "Study") -> Said:
     """Where a study stands, and its answer so far."""
-    return Said(lambda: _status(study), lambda: _show_status(study))
+    return Said(lambda: document(study), lambda: _show_status(study))
 
 
-def _status(study: "Study") -> dict[str, Any]:
+def document(study: "Study") -> dict[str, Any]:
+    """Where a study stands and its answer so far, for scripts."""
     return {**study.status.as_json(), "answer": study.answer.as_json()}
 
 
@@ -218,16 +222,27 @@ def import_results(
     arm: Annotated[str, typer.Option(help="The column with the arms' names.")] = "arm",
 ) -> Said:
     """Take over results measured before, before the first ask."""
-    import pandas as pd
-
     if fair is None:
         raise StudyError("say --fair, or --unfair if the collection of these results looked at their values")
-    readers: dict[str, Any] = {".csv": pd.read_csv, ".parquet": pd.read_parquet}
-    readers[".jsonl"] = lambda path: pd.read_json(path, lines=True)
-    if file.suffix not in readers:
-        raise StudyError(f"import reads {', '.join(readers)}, got {file.name!r}")
-    count = study.import_results(readers[file.suffix](file), arm, fair=fair)
+    count = study.import_results(_frame(study, file, arm), arm, fair=fair)
     return Said({"imported": count}, f"{count} results")
+
+
+def _frame(study: "Study", file: Path, arm: str) -> "pd.DataFrame":
+    """A file's rows; names are texts, whatever else pandas would take "0.10" or "None" for."""
+    import pandas as pd
+
+    if file.suffix == ".csv":
+        items = study.spec["items"] or [0]
+        texts = [arm, "item"] if all(isinstance(item, str) for item in items) else [arm]
+        missing = {"item": [""], **{objective.name: MISSING for objective in study.objectives}}
+        return pd.read_csv(file, dtype=dict.fromkeys(texts, str), keep_default_na=False, na_values=missing)
+    if file.suffix == ".parquet":
+        return pd.read_parquet(file)
+    if file.suffix == ".jsonl":
+        with file.open(encoding="utf-8") as lines:
+            return pd.DataFrame([json.loads(line) for line in lines if line.strip()])
+    raise StudyError(f"import reads .csv, .parquet or .jsonl, got {file.name!r}")
 
 
 @of_study(app, reads=True)
@@ -244,7 +259,7 @@ def export(
 
 
 def _changed(study: "Study", words: str) -> Said:
-    return Said(lambda: _status(study), words)
+    return Said(lambda: document(study), words)
 
 
 @of_study(app)

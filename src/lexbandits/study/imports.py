@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from lexbandits.study.errors import ConflictError, StudyError
 from lexbandits.study.journal import Turn
+from lexbandits.study.ledger import IMPORTED, STATES, TOLD
 from lexbandits.study.spec import arm_index, in_drawn_order
 
 if TYPE_CHECKING:
@@ -31,9 +32,12 @@ def take(turn: Turn, frame: "pd.DataFrame", arm: str, fair: bool) -> int:
     names = ledger.spec.names
     if not set(names) & set(frame.columns):
         raise StudyError(f"no column is an objective ({', '.join(names)}), got {_columns(frame)}")
+    frame = _measured(frame)
     arms = [str(name) for name in frame[arm]]
-    for name in arms:
+    for name in set(arms):
         arm_index(ledger.arm_names, name)
+        if name in ledger.withdrawn:
+            raise ConflictError(f"arm {name!r} was withdrawn: restore it first, or leave its rows out")
     columns = [name for name in names if name in frame.columns]
     rows = [
         ledger.spec.checked(dict(zip(columns, row, strict=True)))
@@ -58,6 +62,13 @@ def take(turn: Turn, frame: "pd.DataFrame", arm: str, fair: bool) -> int:
     )
     turn.settle()
     return len(rows)
+
+
+def _measured(frame: "pd.DataFrame") -> "pd.DataFrame":
+    """The rows that have a result, if these are the trials of a study: its column `state` says so."""
+    if "state" not in frame.columns or not frame["state"].isin([*STATES, "void"]).all():
+        return frame
+    return frame[frame["state"].isin([STATES[TOLD], STATES[IMPORTED]])]
 
 
 def _columns(frame: Any) -> str:

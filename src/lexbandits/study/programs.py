@@ -1,6 +1,7 @@
 """Measure with any program: fill in its command line, run it, read the values from its last line."""
 
 import json
+import math
 import os
 import re
 import shlex
@@ -8,13 +9,16 @@ import shutil
 import signal
 import subprocess
 import threading
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from lexbandits.study.errors import StudyError
 
 PLACEHOLDER = re.compile(r"\{\{|\}\}|\{([^{}\s]+)\}")
-GRACE = 3.0  # seconds between asking a program to end and ending it
+GRACE = 3.0  # seconds between asking a program to end and ending it, and then until its pipes are left
+LOOK = 1.0  # seconds between two looks whether everything has been ended
 MISSING = ("", "none", "null", "nan")
 
 Arms = Mapping[str, Mapping[str, Any]]
@@ -38,6 +42,8 @@ class Program:
         self._running: set[subprocess.Popen[bytes]] = set()
         self._lock = threading.Lock()
         self.stopped: int | None = None  # by this signal
+        self._over: set[subprocess.Popen[bytes]] = set()  # ended by themselves before the signal
+        self._killed = False  # so long ago that whatever would end has ended
         if not self._command:
             raise StudyError("say the command after --, such as: -- python measure.py {arm}")
         for arm in arms():
@@ -64,11 +70,11 @@ class Program:
             self._running.add(process)
         try:
             out, err = self._output(process)
+            if self.stopped is not None and process.returncode != 0 and process not in self._over:
+                raise Stopped
         finally:
             with self._lock:
                 self._running.discard(process)
-        if self.stopped is not None and process.returncode != 0:
-            raise Stopped
         if process.returncode != 0:
             said = (_lines(err) or [""])[-1]
             raise ProgramFailed(f"exit code {process.returncode}{': ' if said else ''}{said}")
@@ -76,19 +82,30 @@ class Program:
 
     def stop(self, number: int = signal.SIGTERM) -> None:
         """End what runs, measure nothing more. Safe in a signal handler."""
+        if self.stopped is None:
+            self._over.update(process for process in tuple(self._running) if process.poll() is not None)
         self.stopped = number
         self._signal(signal.SIGTERM)
-        killer = threading.Timer(GRACE, self._signal, [signal.SIGKILL])
+        killer = threading.Timer(GRACE, self._kill)
         killer.daemon = True
         killer.start()
 
+    def _kill(self) -> None:
+        self._killed = True
+        self._signal(signal.SIGKILL)
+
     def _output(self, process: subprocess.Popen[bytes]) -> tuple[bytes, bytes]:
-        try:
-            return process.communicate(timeout=self._timeout)
-        except subprocess.TimeoutExpired:
-            _signal_group(process, signal.SIGKILL)
-            process.communicate()
-            raise ProgramFailed(f"no result within {self._timeout:g} s") from None
+        """What it printed until it and all who hold its pipes had ended."""
+        limit = math.inf if self._timeout is None else self._timeout
+        end = time.monotonic() + limit
+        while not self._killed and (left := end - time.monotonic()) > 0:
+            with suppress(subprocess.TimeoutExpired):
+                return process.communicate(timeout=min(left, LOOK))
+        was_stopped = self._killed
+        _end(process)
+        if was_stopped:
+            raise Stopped
+        raise ProgramFailed(f"no result within {limit:g} s")
 
     def _signal(self, number: int) -> None:
         for process in tuple(self._running):
@@ -133,11 +150,20 @@ def pairs(words: Iterable[str]) -> dict[str, float | None]:
 
 
 def _signal_group(process: subprocess.Popen[bytes], number: int) -> None:
-    if process.poll() is None:
-        try:
-            os.killpg(process.pid, number)
-        except ProcessLookupError:
-            return
+    """Signal it and its children, which may outlive it."""
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, number)
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """End it with its children; a child in a session of its own may still hold the pipes: leave them."""
+    _signal_group(process, signal.SIGKILL)
+    with suppress(subprocess.TimeoutExpired):
+        process.communicate(timeout=GRACE)
+    for pipe in (process.stdout, process.stderr):
+        if pipe is not None:
+            pipe.close()
+    process.poll()
 
 
 def _lines(output: bytes) -> list[str]:

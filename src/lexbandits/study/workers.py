@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import (
     FIRST_COMPLETED,
+    BrokenExecutor,
     Executor,
     Future,
     ProcessPoolExecutor,
@@ -18,7 +19,7 @@ from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
 
 from lexbandits.study.answers import Answer
-from lexbandits.study.errors import StorageError, StudyError
+from lexbandits.study.errors import ConflictError, StorageError, StudyError, StudyPaused
 from lexbandits.study.progress import bar
 from lexbandits.study.spec import seconds
 from lexbandits.study.trial import Trial
@@ -34,15 +35,20 @@ def worker_name() -> str:
     return f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(2)}"
 
 
-def takes_item(measure: Measure) -> bool:
-    """Whether it wants the item beside the arm."""
+def item_passed(measure: Measure) -> str:
+    """How it wants the item beside the arm: as its "second" argument, by "name", or "" for not at all."""
     try:
-        parameters = inspect.signature(measure).parameters.values()
+        parameters = list(inspect.signature(measure).parameters.values())
     except (TypeError, ValueError):
-        return False
+        return ""
     kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    required = [p for p in parameters if p.kind in kinds]
-    return len(required) >= 2 or any(p.kind is inspect.Parameter.VAR_POSITIONAL for p in parameters)
+    ordered = [p for p in parameters if p.kind in kinds]
+    if len(ordered) < 2 and any(p.kind is inspect.Parameter.VAR_POSITIONAL for p in parameters):
+        return "second"
+    if len(ordered) >= 2 and (ordered[1].name == "item" or ordered[1].default is inspect.Parameter.empty):
+        return "second"
+    is_fixed = "item" in getattr(measure, "keywords", ())  # by functools.partial
+    return "name" if any(p.name == "item" for p in parameters[1:]) and not is_fixed else ""
 
 
 class Run:
@@ -67,8 +73,10 @@ class Run:
         self.name = worker_name()
         self.lease = seconds("lease", study.spec["lease"] if lease is None else lease)
         self.progress = progress
-        self._item = takes_item(measure)
+        self._item = item_passed(measure)
         self._busy: dict[Future[Any], Trial] = {}
+        self._failure = ""  # the last one
+        self._asking = False  # there may be trials of ours that are not in `_busy` yet
 
     def go(self) -> Answer:
         """Until there is nothing more to measure."""
@@ -77,57 +85,121 @@ class Run:
             stack.enter_context(self._heartbeats())
             pool = self.executor if isinstance(self.executor, Executor) else stack.enter_context(self._pool())
             try:
-                self._start(pool, self.study.ask_many(self.workers, lease=self.lease, worker=self.name))
+                self._go_on(pool, set())
                 while self._busy:
                     done, _ = wait(self._busy, return_when=FIRST_COMPLETED)
-                    self._start(pool, self._told(done))
+                    self._go_on(pool, done)
                     show()
             except BaseException:
                 self._give_up()
                 raise
+        status = self.study.status
+        if status.state == "paused":
+            failure = f"; the last failure was {self._failure}" if self._failure else ""
+            raise StudyPaused(
+                f"study {status.name!r} is paused: {status.reason}{failure}; resume it to go on"
+            )
         return self.study.answer
 
     def _pool(self) -> Executor:
         kind = ThreadPoolExecutor if self.executor == "threads" else ProcessPoolExecutor
         return kind(self.workers)
 
-    def _start(self, pool: Executor, trials: list[Trial]) -> None:
+    def _go_on(self, pool: Executor, done: set[Future[Any]]) -> None:
+        """Record what is done, take as much new work in the same transaction, and begin it."""
+        results = self._measured(done)
+        wanted = self.workers - len(self._busy) + len(done)
+        self._asking = True
+        trials = self._told(results, wanted)
+        for future in done:
+            del self._busy[future]
         for trial in trials:
-            arguments = (trial.arm, trial.item) if self._item else (trial.arm,)
-            self._busy[pool.submit(self.measure, *arguments)] = trial
+            self._busy[self._submitted(pool, trial)] = trial
+        self._asking = False
 
-    def _told(self, done: set[Future[Any]]) -> list[Trial]:
-        """Record what is done and take as much new work, in one transaction."""
-        results, stop = [], None
+    def _submitted(self, pool: Executor, trial: Trial) -> Future[Any]:
+        if self._item == "second":
+            return pool.submit(self.measure, trial.arm, trial.item)
+        if self._item == "name":
+            return pool.submit(self.measure, trial.arm, item=trial.item)
+        return pool.submit(self.measure, trial.arm)
+
+    def _measured(self, done: set[Future[Any]]) -> list[tuple[Trial, Any]]:
+        """The results of what is done; what failed is recorded."""
+        results = []
         for future in done:
-            error = future.exception()
+            trial, error = self._busy[future], future.exception()
             if error is None:
-                results.append((self._busy[future], future.result()))
-            elif isinstance(error, Exception):
-                self.study.fail(self._busy.pop(future), f"{type(error).__name__}: {error}"[:500])
+                results.append((trial, future.result()))
+            elif self._failed(error):
+                self._fail(trial, error)
             else:
-                stop = error
-        if stop is not None:
-            self.study.tell_many(results)
-            raise stop
-        wanted = self.workers - len(self._busy) + len(results)
-        _, trials = self.study.tell_ask(results, wanted, lease=self.lease, worker=self.name)
-        for future in done:
-            self._busy.pop(future, None)
-        return trials
+                raise error
+        return results
+
+    def _failed(self, error: BaseException) -> bool:
+        """Whether a measurement failed; which of several has broken their pool, nobody can know."""
+        if isinstance(error, BrokenExecutor):
+            return len(self._busy) == 1 and not isinstance(self.executor, Executor)
+        return isinstance(error, Exception)
+
+    def _fail(self, trial: Trial, error: BaseException) -> None:
+        self._failure = f"{type(error).__name__}: {error}"[:500]
+        with self._unless_released(trial):
+            self.study.fail(trial, self._failure)
+
+    def _told(self, results: list[tuple[Trial, Any]], wanted: int) -> list[Trial]:
+        how: dict[str, Any] = {"lease": self.lease, "worker": self.name}
+        try:
+            return self.study.tell_ask(results, wanted, **how)[1]
+        except ConflictError:
+            for trial, values in results:
+                with self._unless_released(trial):
+                    self.study.tell(trial, values)
+            return self.study.ask_many(wanted, **how)
+
+    @contextmanager
+    def _unless_released(self, trial: Trial) -> Iterator[None]:
+        """What somebody has released meanwhile is nothing to us any more."""
+        try:
+            yield
+        except ConflictError:
+            trials = self.study.trials()
+            if not (trials["state"][trials["id"] == trial.id] == "released").any():
+                raise
 
     def _give_up(self) -> None:
-        """Tell what is measured, one by one as a value may have been refused; give back the rest."""
-        for future, trial in self._busy.items():
-            try:
-                if future.cancel() or not future.done() or future.exception() is not None:
-                    self.study.release(trial)
-                else:
-                    self.study.tell(trial, future.result())
-            except StorageError:
-                return  # the leases run out by themselves
-            except StudyError:
-                continue  # it was told just before, or its value was refused: it stays open
+        """Record what is done, one by one as a value may have been refused; give back the rest."""
+        try:
+            for future, trial in self._busy.items():
+                self._part_with(future, trial)
+            if self._asking:
+                self._release_orphans()
+        except StudyError:
+            return  # the leases run out by themselves
+
+    def _part_with(self, future: Future[Any], trial: Trial) -> None:
+        try:
+            if future.cancel() or not future.done():
+                self.study.release(trial)
+            elif (error := future.exception()) is None:
+                self.study.tell(trial, future.result())
+            elif self._failed(error):
+                self._fail(trial, error)
+            else:
+                self.study.release(trial)
+        except StorageError:
+            raise
+        except StudyError:
+            return  # it was told just before, or its value was refused: it stays open
+
+    def _release_orphans(self) -> None:
+        """Give back what was handed out to us and never begun."""
+        begun = {trial.id for trial in self._busy.values()}
+        trials = self.study.trials()
+        for trial in trials["id"][(trials["worker"] == self.name) & (trials["state"] == "open")]:
+            if trial not in begun:
+                self.study.release(trial)
 
     @contextmanager
     def _heartbeats(self) -> Iterator[None]:

@@ -1,0 +1,372 @@
+"""What becomes of trials when a run is stopped, broken or contradicted; and what is read back in."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from concurrent.futures import BrokenExecutor, Executor, Future, ThreadPoolExecutor
+from functools import partial
+
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+from worlds import create, measure
+
+import lexbandits as lb
+from lexbandits.cli import app
+from lexbandits.study import programs
+from lexbandits.study.programs import Program, ProgramFailed, Stopped
+from lexbandits.study.trial import Trial
+from lexbandits.study.workers import Run
+
+TOML = """
+[study]
+name = "models"
+storage = "study.db"
+[[objectives]]
+name = "correct"
+tolerance = 0.2
+noise = "bernoulli"
+[[arms]]
+name = "small"
+[[arms]]
+name = "large"
+"""
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.delenv("LEXBANDITS_STORAGE", raising=False)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "study.toml").write_text(TOML)
+    return tmp_path
+
+
+def run(*arguments, code=0):
+    done = CliRunner().invoke(app, [str(argument) for argument in arguments])
+    assert done.exit_code == code, (done.output, done.exception)
+    return done
+
+
+def start(*arguments):
+    command = [sys.executable, "-m", "lexbandits", "run", "study.toml", *map(str, arguments)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def until(condition, seconds=60):
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "waited in vain"
+        time.sleep(0.05)
+
+
+def program(script, **options):
+    return Program(["sh", "-c", script], lambda: {"a": {"name": "a"}}, **options)
+
+
+# --- programs that leave children behind
+
+
+@pytest.mark.parametrize("child", ["sleep 25", "setsid sleep 25"])
+def test_a_child_that_holds_the_output_is_no_way_around_the_timeout(child, monkeypatch):
+    monkeypatch.setattr(programs, "GRACE", 0.2)
+    began = time.monotonic()
+    with pytest.raises(ProgramFailed, match=r"no result within 0\.5 s"):
+        program(f"{child} & echo x=1", timeout=0.5)("a", 0)
+    assert time.monotonic() - began < 10
+
+
+@pytest.mark.parametrize(("child", "state"), [("sleep 25", "told"), ("setsid sleep 25", "released")])
+def test_a_child_that_holds_the_output_does_not_outlast_a_signal(child, state, folder):
+    with start("--json", "--", "sh", "-c", f"{child} & echo $$ > pid; echo correct=1") as runner:
+        until(lambda: (folder / "pid").exists() and (folder / "pid").read_text())
+        time.sleep(0.3)
+        runner.send_signal(signal.SIGTERM)
+        began = time.monotonic()
+        out, _ = runner.communicate(timeout=30)
+    assert time.monotonic() - began < 15
+    assert runner.returncode == 143
+    assert json.loads(out)["name"] == "models", "one document, stopped or not"
+    assert lb.open_study("models", "study.db").trials().state[0] == state
+
+
+# --- what is handed to measure
+
+
+def named(arm, model="llama", item=None):
+    return arm, model, item
+
+
+@pytest.mark.parametrize(
+    ("measure", "given"),
+    [
+        (lambda arm: (arm,), ("a",)),
+        (lambda arm, model="llama": (arm, model), ("a", "llama")),
+        (lambda arm, on: (arm, on), ("a", 7)),
+        (lambda arm, item=0: (arm, item), ("a", 7)),
+        (lambda item: (item,), ("a",)),
+        (lambda *both: both, ("a", 7)),
+        (lambda arm, model="llama", *rest: (arm, model, *rest), ("a", "llama")),
+        (named, ("a", "llama", 7)),
+        (partial(named, model="qwen"), ("a", "qwen", 7)),
+        (partial(named, item=3), ("a", "llama", 3)),
+    ],
+)
+def test_only_who_asks_for_the_item_is_given_it(measure, given):
+    run = Run(create(), measure, 1, "threads", None, False)
+    with ThreadPoolExecutor(1) as pool:
+        assert run._submitted(pool, Trial(0, "0-0", "a", 7, None)).result() == given
+
+
+# --- a run that cannot go on
+
+
+def crash_on_large(arm):
+    if arm == "large":
+        os._exit(1)
+    time.sleep(0.2)
+    return measure(arm)
+
+
+def test_a_broken_pool_leaves_no_orphans_and_fails_nobody_else():
+    study = create()
+    with pytest.raises(BrokenExecutor):
+        study.run(crash_on_large, workers=3, executor="processes", progress=False)
+    assert study.status.failed == 0
+    assert study.status.open == 0
+
+
+def test_who_breaks_a_pool_alone_has_failed():
+    study = create()
+    with pytest.raises(BrokenExecutor):
+        study.run(crash_on_large, workers=1, executor="processes", progress=False)
+    assert study.trials().query("arm == 'large'").state.tolist() == ["failed"]
+    assert study.status.open == 0
+
+
+def test_an_interrupt_right_after_an_ask_leaves_no_orphan(monkeypatch):
+    study = create()
+    tell_ask, stopping = study.tell_ask, []
+
+    def interrupted(results, *how, **words):
+        given = tell_ask(results, *how, **words)
+        if len(study.trials()) > 8:
+            stopping.append(len(results))
+            raise KeyboardInterrupt
+        return given
+
+    monkeypatch.setattr(study, "tell_ask", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        study.run(measure, workers=2, progress=False)
+    assert stopping
+    assert study.status.open == 0
+
+
+def test_what_cannot_be_submitted_is_released():
+    study = create()
+    pool = ThreadPoolExecutor(1)
+    pool.shutdown()
+    with pytest.raises(RuntimeError, match="shutdown"):
+        study.run(measure, executor=pool, progress=False)
+    assert study.trials().state.tolist() == ["released"]
+
+
+def test_a_refused_value_stays_open_when_its_run_leaves_no_orphans():
+    study = create()
+    with pytest.raises(lb.ValueOutOfRange):
+        study.run(lambda arm: {"correct": 3}, progress=False)
+    assert study.trials().state.tolist() == ["open"]
+
+
+class FailsMeanwhile(Executor):
+    """The first task is interrupted; when somebody sees that, the second has failed."""
+
+    def __init__(self):
+        self.first, self.second = Interrupted(), Future()
+        self.first.other = self.second
+        self.given = iter([self.first, self.second])
+
+    def submit(self, *_):
+        future = next(self.given)
+        future.set_running_or_notify_cancel()
+        if future is self.first:
+            future.set_exception(KeyboardInterrupt())
+        return future
+
+
+class Interrupted(Future):
+    def exception(self, timeout=None):
+        if not self.other.done():
+            self.other.set_exception(RuntimeError("out of memory"))
+        return super().exception(timeout)
+
+
+def test_what_failed_while_a_run_was_being_stopped_has_failed():
+    """Released it would be asked again: whoever fails only on bad values could choose by them."""
+    study = create()
+    with pytest.raises(KeyboardInterrupt):
+        study.run(measure, workers=2, executor=FailsMeanwhile(), progress=False)
+    assert study.trials().state.tolist() == ["released", "failed"]
+
+
+def test_an_exit_code_from_before_the_signal_is_a_failure(tmp_path):
+    failing = program(f"sleep 25 & echo $! > {tmp_path}/pid; exit 3")
+    with ThreadPoolExecutor(1) as pool:
+        future = pool.submit(failing, "a", 0)
+        until(lambda: (tmp_path / "pid").exists() and (tmp_path / "pid").read_text())
+        time.sleep(0.3)
+        failing.stop()
+        failing.stop()
+        with pytest.raises(ProgramFailed, match="exit code 3"):
+            future.result(10)
+
+
+def test_an_exit_code_because_of_the_signal_is_none(tmp_path):
+    stopped = program(f"trap 'exit 3' TERM; echo $$ > {tmp_path}/pid; while true; do sleep 0.1; done")
+    with ThreadPoolExecutor(1) as pool:
+        future = pool.submit(stopped, "a", 0)
+        until(lambda: (tmp_path / "pid").exists() and (tmp_path / "pid").read_text())
+        stopped.stop()
+        stopped.stop()
+        with pytest.raises(Stopped):
+            future.result(10)
+
+
+# --- somebody else's hand
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_a_trial_that_somebody_releases_does_not_end_the_run(fails):
+    study, released = create(), []
+
+    def measured(arm, item):
+        if item == 3 and arm == "small" and not released:
+            mine = study.trials().query("state == 'open' and arm == 'small' and item == 3")
+            released.extend(mine.id)
+            study.release(released[0])
+            if fails:
+                raise RuntimeError("it is gone")
+        return measure(arm, item)
+
+    assert study.run(measured, workers=2, progress=False).certified
+    trials = study.trials()
+    assert trials.state.value_counts()["released"] == 1
+    assert len(trials.query("arm == 'small' and item == 3 and state == 'told'")) == 1
+    assert study.status.open == 0
+
+
+def test_a_contradiction_still_ends_the_run():
+    study = create(objectives=[lb.Objective("cost", tolerance=0.1), lb.Objective("size", noise="exact")])
+    values = iter(range(100))
+    with pytest.raises(lb.ConflictError, match="exact"):
+        study.run(lambda arm: {"size": next(values), "cost": 1}, progress=False)
+
+
+# --- what a run says when it stops
+
+
+def unable(arm):
+    raise RuntimeError("no GPU")
+
+
+@pytest.mark.parametrize(
+    ("measure", "executor", "reason"),
+    [(unable, "threads", "RuntimeError: no GPU"), (lambda arm: {"correct": 1}, "processes", "pickle")],
+)
+def test_a_run_that_measured_nothing_says_why(measure, executor, reason):
+    study = create()
+    with pytest.raises(lb.StudyPaused, match=rf"times in a row.*{reason}.*resume"):
+        study.run(measure, executor=executor, progress=False)
+    with pytest.raises(lb.StudyPaused, match="times in a row"):
+        study.run(measure, executor=executor, progress=False)
+
+
+def test_the_command_says_why_it_measured_nothing(folder):
+    done = run("run", "study.toml", "--", "sh", "-c", "echo no GPU >&2; exit 3", code=4)
+    assert "exit code 3: no GPU" in done.stderr
+
+
+def test_a_study_in_memory_is_not_made_for_a_process_that_ends(folder):
+    assert (
+        "ends with its process" in run("study", "create", "study.toml", "--storage", "memory", code=2).stderr
+    )
+    (folder / "study.toml").write_text(TOML.replace("study.db", "memory"))
+    assert "created" not in run("study", "create", "study.toml", code=2).stdout
+
+
+# --- results from files
+
+
+NAMES = ["None", "0.10", "0.1", "NA", "1e3"]
+
+
+@pytest.mark.parametrize("kind", ["csv", "jsonl"])
+def test_names_in_a_file_are_read_as_they_are_written(kind, folder):
+    study = create("study.db", arms=NAMES, items=["007", "null"])
+    rows = [(name, item, index / 10) for index, name in enumerate(NAMES) for item in ("007", "null")]
+    frame = pd.DataFrame(rows, columns=["variant", "item", "correct"])
+    frame.loc[0, "correct"] = None
+    if kind == "csv":
+        frame.to_csv("rows.csv", index=False)
+    else:
+        frame.to_json("rows.jsonl", orient="records", lines=True)
+    words = (
+        "study",
+        "import",
+        "models",
+        f"rows.{kind}",
+        "--fair",
+        "--arm",
+        "variant",
+        "--storage",
+        "study.db",
+    )
+    assert "10 results" in run(*words).stdout
+    read = study.trials().set_index(["arm", "item"]).correct
+    for name, item, value in rows[1:]:
+        assert read[name, item] == value
+    assert pd.isna(read["None", "007"])
+
+
+def test_items_that_are_numbers_stay_numbers(folder):
+    study = create("study.db", items=[1, 2])
+    pd.DataFrame({"arm": ["small", "large"], "item": [1, 2], "correct": [1, 0]}).to_csv("rows.csv")
+    run("study", "import", "models", "rows.csv", "--fair", "--storage", "study.db")
+    assert study.status.results == 2
+    assert set(study.trials().item) == {1, 2}
+
+
+def test_rows_of_a_withdrawn_arm_are_refused():
+    study = create()
+    study.withdraw("cot", "too dear")
+    frame = pd.DataFrame({"arm": ["small", "cot"], "correct": [1, 0]})
+    with pytest.raises(
+        lb.ConflictError, match="'cot' was withdrawn: restore it first, or leave its rows out"
+    ):
+        study.import_results(frame, fair=True)
+    study.restore("cot")
+    assert study.import_results(frame, fair=True) == 2
+
+
+def test_trials_can_be_taken_over_after_a_release_and_a_failure(folder):
+    study = create()
+    study.release(study.ask())
+    for _ in range(7):
+        trial = study.ask()
+        study.tell(trial, measure(trial.arm, trial.item))
+    study.fail(study.ask(), "out of memory")
+    study.ask()
+    study.export("trials.csv")
+    other = create(folder / "other.db")
+    words = ("study", "import", "models", "trials.csv", "--fair", "--storage", "other.db")
+    assert "7 results" in run(*words).stdout
+    told = study.trials().query("state == 'told'").set_index(["arm", "item"]).latency
+    taken = other.trials().set_index(["arm", "item"]).latency.dropna()
+    assert taken.sort_index().equals(told.sort_index())
+
+
+def test_a_column_state_that_is_not_ours_means_nothing():
+    frame = pd.DataFrame({"arm": ["small", "large"], "correct": [1, 0], "state": ["Ohio", "told"]})
+    assert create().import_results(frame, fair=True) == 2
