@@ -206,7 +206,7 @@ class Study:
         """Measure until there is an answer: measure(arm) or measure(arm, item) -> values by objective.
 
         On `workers` "threads", "processes", or an executor of concurrent.futures. What `measure` raises is
-        a failed trial. Ctrl-C releases what is being measured.
+        a failed trial. Ctrl-C releases what is being measured. `StudyPaused` if it was paused meanwhile.
         """
         how = workers_module.Run(self, measure, whole("workers", workers, least=1), executor, lease, progress)
         return how.go()
