@@ -88,9 +88,11 @@ class Turn:
     def settle(self) -> None:
         """Append what follows from the record: an arm that cannot be measured leaves, the answer is there."""
         ledger = self.ledger
-        if max(ledger.failing) >= ledger.spec.max_failures:
+        if ledger.end is not None:
+            return
+        if max(ledger.failing) >= ledger.spec.max_failures and not self.fold.policy.finished:
             self._give_up_arms()
-        if ledger.end is None and self.fold.policy.finished:
+        if self.fold.policy.finished:
             self.append("finished", answer_of(self.fold).as_json())
 
     def _give_up_arms(self) -> None:

@@ -33,7 +33,7 @@ COLUMNS = {  # name -> typecode of `array`
     "values": "d",  # m per trial, as told
     "fills": "q",  # the trials that filled a place or declared it missing, in the order of the journal
 }
-CACHE_FORMAT = 2
+CACHE_FORMAT = 3
 
 
 class Stop(NamedTuple):
@@ -49,7 +49,7 @@ class Ledger:
 
     small: ClassVar[tuple[str, ...]] = (  # what a cache keeps beside the columns
         "seq", "at", "policy", "settings", "version", "arms", "order", "withdrawn", "failing", "measured",
-        "workers", "paused", "budget", "end", "unfair", "imported_items", "highest", "notes",
+        "workers", "paused", "budget", "end", "unfair", "imported_items", "highest", "from_pass", "notes",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -74,6 +74,7 @@ class Ledger:
         self.imported_items: list[Any] = []  # by pass
         self.drawn: list[Any] | None = None  # the items of the passes after the imported ones
         self.highest = -1  # the highest pass handed out or imported
+        self.from_pass = 0  # where the rules in force begin
         self.notes = 0
         self.stops: list[Stop] = []
         self.open: dict[int, float] = {}  # number -> until
@@ -222,14 +223,21 @@ class Ledger:
         number = self._resolve(event, FAILED if missing else TOLD)
         self._set_values(number, values)
         self.fills.append(number)
-        arm = self.arm[number]
-        self.failing[arm] = self.failing[arm] + 1 if missing else 0
-        self.measured[arm] += not missing
+        if missing:
+            self._count_failure(number)
+        else:
+            self.failing[self.arm[number]] = 0
+            self.measured[self.arm[number]] += 1
 
     def _on_failed(self, event: Event) -> None:
         number = self._resolve(event, FAILED)
         self.fills.append(number)
-        self.failing[self.arm[number]] += 1
+        self._count_failure(number)
+
+    def _count_failure(self, number: int) -> None:
+        """What came after the end, or was asked under other rules, is no reason to give an arm up."""
+        if self.end is None and self.place[number] >= self.from_pass:
+            self.failing[self.arm[number]] += 1
 
     def _on_expired(self, event: Event) -> None:
         self.fills.append(self._resolve(event, EXPIRED))
@@ -347,6 +355,7 @@ class Ledger:
         """The rules change from `from_pass` on, and whatever had ended goes on."""
         data = {**changed, "from_pass": event.payload["from_pass"]}
         self.stops.append(Stop(len(self.fills), "rules", data))
+        self.from_pass = data["from_pass"]
         self.end = None
 
     def _on_arm_added(self, event: Event) -> None:
