@@ -1,5 +1,7 @@
 """What was overtaken: by the end, by other rules, by a correction, by Ctrl-C. It is recorded, and no more."""
 
+import pytest
+
 import lexbandits as lb
 
 CLICK = lb.Objective("x", tolerance=0.1, noise="bernoulli")
@@ -50,6 +52,22 @@ def test_an_answer_that_nobody_has_noticed_stays_too():
         study.record(trial, {})
     assert study.choose().arm == "a"
     assert study.answer.certified
+
+
+@pytest.mark.parametrize("way", ["tell", "record", "tell_many"])
+def test_an_arm_that_failed_too_often_leaves_however_it_was_told(way):
+    study = study_of(max_failures=2)
+    trials = study.ask_many(8)
+    study.tell(trials[1], {"x": 0})
+    told = list(zip(of_arm(trials, "a"), [{}, {}, {"x": 1}, {}], strict=True))
+    if way == "tell_many":
+        study.tell_many(told)
+    for each in told if way != "tell_many" else ():
+        getattr(study, way)(*each)
+    study.choose()
+    assert study.status.candidates == ("b",)
+    reasons = [event.payload["reason"] for event in study.events() if event.kind == "arm_withdrawn"]
+    assert reasons == ["could not be measured: failed 2 times in a row"]
 
 
 def test_failures_under_other_rules_are_no_reason_to_give_up():

@@ -97,9 +97,8 @@ class Turn:
 
     def _give_up_arms(self) -> None:
         ledger = self.ledger
-        for index, failures in enumerate(ledger.failing):
-            name = ledger.arm_names[index]
-            if failures < ledger.spec.max_failures or name in ledger.withdrawn or ledger.paused is not None:
+        for index, (name, failures) in enumerate(zip(ledger.arm_names, ledger.failing, strict=True)):
+            if not ledger.gives_up(index) or name in ledger.withdrawn or ledger.paused is not None:
                 continue
             if any(ledger.measured[other] for other in ledger.offered if other != index):
                 self.withdraw(name, f"could not be measured: failed {failures} times in a row")

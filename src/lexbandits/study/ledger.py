@@ -132,6 +132,10 @@ class Ledger:
         """The arms in question."""
         return [i for i, name in enumerate(self.arm_names) if name not in self.withdrawn]
 
+    def gives_up(self, arm: int) -> bool:
+        """Whether an arm has failed so often in a row that it cannot be measured."""
+        return self.failing[arm] >= self.spec.max_failures
+
     def arm_index(self, name: str | None) -> int:
         """The row of an arm."""
         return self._arm_index[name]
@@ -226,7 +230,7 @@ class Ledger:
         if missing:
             self._count_failure(number)
         else:
-            self.failing[self.arm[number]] = 0
+            self.break_streak(self.arm[number])
             self.measured[self.arm[number]] += 1
 
     def _on_failed(self, event: Event) -> None:
@@ -236,8 +240,14 @@ class Ledger:
 
     def _count_failure(self, number: int) -> None:
         """What came after the end, or was asked under other rules, is no reason to give an arm up."""
-        if self.end is None and self.place[number] >= self.from_pass:
-            self.failing[self.arm[number]] += 1
+        arm = self.arm[number]
+        if self.end is None and self.place[number] >= self.from_pass and not self.gives_up(arm):
+            self.failing[arm] += 1
+
+    def break_streak(self, arm: int) -> None:
+        """A result ends a row of failures, unless it is long enough to act on, which may be done later."""
+        if not self.gives_up(arm):
+            self.failing[arm] = 0
 
     def _on_expired(self, event: Event) -> None:
         self.fills.append(self._resolve(event, EXPIRED))
