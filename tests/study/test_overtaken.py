@@ -1,8 +1,13 @@
 """What was overtaken: by the end, by other rules, by a correction, by Ctrl-C. It is recorded, and no more."""
 
+import math
+from fractions import Fraction
+
+import numpy as np
 import pytest
 
 import lexbandits as lb
+from lexbandits.study.ledger import Ledger
 
 CLICK = lb.Objective("x", tolerance=0.1, noise="bernoulli")
 
@@ -80,3 +85,52 @@ def test_failures_under_other_rules_are_no_reason_to_give_up():
         study.fail(trial, "late")
     study.tell(study.ask(), {})
     assert study.status.candidates == ("a", "b")
+
+
+# --- questions that would break a study later
+
+
+@pytest.mark.parametrize("key", ["if_failed", "if_expired"])
+def test_an_exact_objective_has_no_agreed_value(key):
+    size = {"name": "size", "noise": "exact", key: 3}
+    with pytest.raises(lb.StudyError, match=f"'size' is exact.*leave {key} out"):
+        study_of(CLICK, size)
+
+
+def test_an_exact_objective_with_an_agreed_value_on_record_still_loads():
+    created = next(iter(study_of(CLICK, lb.Objective("size", noise="exact")).events()))
+    created.payload["spec"]["objectives"][1]["if_failed"] = 3
+    ledger = Ledger()
+    ledger.apply([created])
+    assert ledger.spec.objectives[1].if_failed == 3
+
+
+@pytest.mark.parametrize("number", [np.float32(0.25), np.float64(0.25), Fraction(1, 4)])
+def test_numbers_of_other_kinds_are_recorded_as_numbers(number, tmp_path):
+    objective = lb.Objective("x", tolerance=number, resolution=number, noise="bernoulli")
+    study = lb.create_study("e", tmp_path / "study.db", arms=["a", "b"], objectives=[objective])
+    study.amend("x", tolerance=2 * number)
+    again = lb.open_study("e", tmp_path / "study.db")
+    assert again._journal.fold().ledger.spec.objectives[0].tolerance == 0.5
+
+
+def test_a_whole_numpy_tolerance_is_recorded_as_a_number(tmp_path):
+    objective = lb.Objective("x", tolerance=np.int64(2))
+    study = lb.create_study("e", tmp_path / "study.db", arms=["a", "b"], objectives=[objective])
+    study.amend("x", resolution=np.int64(3))
+    assert [event.payload["resolution"] for event in study.events() if event.kind == "amended"] == [3]
+
+
+def test_an_agreed_value_that_is_missing_is_none():
+    objective = lb.Objective("x", tolerance=0.1, if_failed=math.nan, if_expired=np.nan)
+    assert objective == lb.Objective("x", tolerance=0.1)
+    assert "if_failed" not in objective.as_json()
+
+
+def test_a_resolution_of_zero_is_refused_by_name():
+    study = study_of()
+    with pytest.raises(lb.StudyError, match="objective 'x': the resolution must be positive"):
+        study.amend("x", resolution=0)
+    with pytest.raises(lb.StudyError, match="objective 'y': the resolution must be positive"):
+        lb.Objective("y", tolerance=0.1, resolution=0)
+    assert study.ask().arm == "a"
