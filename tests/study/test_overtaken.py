@@ -134,3 +134,26 @@ def test_a_resolution_of_zero_is_refused_by_name():
     with pytest.raises(lb.StudyError, match="objective 'y': the resolution must be positive"):
         lb.Objective("y", tolerance=0.1, resolution=0)
     assert study.ask().arm == "a"
+
+
+# --- corrections of what is exact
+
+
+def test_a_correction_does_not_forget_what_another_trial_told():
+    study = study_of(CLICK, lb.Objective("size", noise="exact"))
+    first, second, third = of_arm(study.ask_many(6), "a")
+    study.tell_many([(trial, {"x": 1, "size": 5}) for trial in (first, second)])
+    study.correct(second, {"x": 0}, "typo")
+    with pytest.raises(lb.ConflictError, match="'a' has 5, got 7"):
+        study.tell(third, {"x": 0, "size": 7})
+    study.tell(third, {"x": 0, "size": 5})
+    assert study.verify().problems == ()
+
+
+def test_a_value_that_no_other_trial_told_may_be_corrected():
+    study = study_of(CLICK, lb.Objective("size", noise="exact"), lb.Objective("price", noise="exact"))
+    first, second, third = of_arm(study.ask_many(6), "a")
+    study.tell_many([(first, {"x": 1, "size": 5}), (second, {"x": 1, "price": 2})])
+    assert study.correct(second, {"x": 1, "price": 3}, "typo") == "corrected"
+    study.tell(third, {"size": 5, "price": 3})
+    assert study.verify().problems == ()

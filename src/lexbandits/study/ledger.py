@@ -202,6 +202,20 @@ class Ledger:
         objectives = self.spec.objectives
         return [_or_nan(o.if_failed if state == FAILED else o.if_expired) for o in objectives]
 
+    def exact_of(self, arm: int) -> dict[int, float]:
+        """Exact values of an arm, by column."""
+        return {
+            column: self.exact[arm, column] for column in self.exact_columns if (arm, column) in self.exact
+        }
+
+    def exact_elsewhere(self, number: int) -> dict[int, float]:
+        """Exact values of this trial's arm that other trials have told, by column."""
+        others = (self.column("arm") == self.arm[number]) & np.isin(self.column("state"), (TOLD, IMPORTED))
+        others[number] = False
+        values = self.column("values")[others]
+        known = {column: values[np.isfinite(values[:, column]), column] for column in self.exact_columns}
+        return {column: float(told[0]) for column, told in known.items() if told.size}
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Ledger) and self.to_bytes() == other.to_bytes()
 
@@ -268,8 +282,8 @@ class Ledger:
             raise _damaged(event, f"trial {number} has no counted result")
         values = [_or_nan(event.payload["values"].get(name)) for name in self.spec.names]
         self.first_told.setdefault(number, self.told_values(number))
-        for column in range(len(values)):
-            self.exact.pop((self.arm[number], column), None)
+        if self.exact_columns:
+            self._forget_exact(number)
         self._set_values(number, values)
         self.revision += 1
 
@@ -331,6 +345,14 @@ class Ledger:
             for column in self.exact_columns:
                 if values[column] == values[column]:
                     self.exact.setdefault((self.arm[number], column), values[column])
+
+    def _forget_exact(self, number: int) -> None:
+        others = self.exact_elsewhere(number)
+        for column in self.exact_columns:
+            key = self.arm[number], column
+            self.exact.pop(key, None)
+            if column in others:
+                self.exact[key] = others[column]
 
     # --- events about the rules
 
