@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import lexbandits as lb
+from lexbandits.study import fold
 from lexbandits.study.ledger import Ledger
 
 CLICK = lb.Objective("x", tolerance=0.1, noise="bernoulli")
@@ -157,3 +158,53 @@ def test_a_value_that_no_other_trial_told_may_be_corrected():
     assert study.correct(second, {"x": 1, "price": 3}, "typo") == "corrected"
     study.tell(third, {"size": 5, "price": 3})
     assert study.verify().problems == ()
+
+
+# --- Ctrl-C
+
+
+@pytest.mark.parametrize("few", [0, 20])  # told as one, one by one
+@pytest.mark.parametrize("kind", ["told", "amended"])
+def test_ctrl_c_while_the_policy_catches_up_leaves_a_study_of_use(kind, few, monkeypatch):
+    monkeypatch.setattr(fold, "FEW", few)
+    study = study_of()
+    other = lb.open_study("e", study._journal.storage)
+    assert other.status.results == 0
+    trials = study.ask_many(6)
+    study.tell_many([(trial, {"x": trial.number % 2}) for trial in trials[:5]])
+    if kind == "amended":
+        study.amend("x", tolerance=0.2)
+
+    def interrupted(self, *arguments, **words):
+        done(self, *arguments, **words)
+        raise KeyboardInterrupt
+
+    name = {"amended": "amended", "told": "tell_checked" if few else "tell_many"}[kind]
+    with monkeypatch.context() as patched:
+        done = getattr(lb.LexElimTol, name)
+        patched.setattr(lb.LexElimTol, name, interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            _ = other.status
+    assert other.status == study.status
+    assert other.policy == study.policy
+    other.tell(trials[5], {"x": 1})
+    assert other.verify().problems == ()
+
+
+def test_ctrl_c_while_a_journal_is_read_leaves_a_study_of_use(monkeypatch):
+    study = study_of()
+    other = lb.open_study("e", study._journal.storage)
+    assert other.status.results == 0
+    trial = study.ask()
+
+    def interrupted(self, *columns):
+        add(self, *columns)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        add = Ledger._add
+        patched.setattr(Ledger, "_add", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            _ = other.status
+    other.tell(trial, {"x": 1})
+    assert other.status == study.status

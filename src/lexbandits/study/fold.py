@@ -98,27 +98,32 @@ class Fold:
     @property
     def policy(self) -> PlacePolicy:
         """The policy after everything on record. Not to be changed: use a copy."""
-        ledger = self.ledger
-        if self._policy is not None and self._seq == ledger.seq:
+        if self._policy is not None and self._seq == self.ledger.seq:
             return self._policy
-        if self._revision != ledger.revision:  # a filled place was corrected
+        try:
+            return self._caught_up()
+        except BaseException:  # Ctrl-C: the policy may have been told more than was noted
             self._start_again()
-        if self._policy is None:
-            self._policy = make_policy(ledger.policy, ledger.settings)
+            raise
+
+    def _caught_up(self) -> PlacePolicy:
+        ledger, policy = self.ledger, self._policy
+        if policy is None or self._revision != ledger.revision:  # a filled place was corrected
+            self._start_again()
+            policy = make_policy(ledger.policy, ledger.settings)
         while self._stops < len(ledger.stops):
             stop = ledger.stops[self._stops]
-            self._tell_until(self._policy, stop.position)
+            self._tell_until(policy, stop.position)
             if stop.kind == "rules":
-                before = self._policy.folded
-                self._policy = self._policy.amended(**stop.data)
-                self._voids.append((before, stop.data["from_pass"]))
+                self._voids.append((policy.folded, stop.data["from_pass"]))
+                policy = policy.amended(**stop.data)
             else:
-                self._compare(self._policy, stop.data)
+                self._compare(policy, stop.data)
             self._stops += 1
         if self._fills < len(ledger.fills):
-            self._tell_until(self._policy, len(ledger.fills))
-        self._seq = ledger.seq
-        return self._policy
+            self._tell_until(policy, len(ledger.fills))
+        self._policy, self._seq = policy, ledger.seq
+        return policy
 
     def _tell_until(self, policy: PlacePolicy, position: int) -> None:
         ledger = self.ledger

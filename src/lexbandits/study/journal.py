@@ -191,11 +191,11 @@ class Journal:
                 return self._read()
 
     def _read(self) -> Fold:
-        if self._fold is None or not self._catch_up(
-            self._fold, self.storage.read(self.row.id, self._fold.ledger.seq)
-        ):
-            self._fold = self._loaded()
-        return self._fold
+        fold, self._fold = self._fold, None  # until it knows all: Ctrl-C would leave it in between
+        if fold is None or not self._catch_up(fold, self.storage.read(self.row.id, fold.ledger.seq)):
+            fold = self._loaded()
+        self._fold = fold
+        return fold
 
     def _catch_up(self, fold: Fold, news: Iterable[Event]) -> bool:
         """Fold what is new. False if the journal is not the one that was folded: a backup was restored."""
