@@ -208,3 +208,49 @@ def test_ctrl_c_while_a_journal_is_read_leaves_a_study_of_use(monkeypatch):
             _ = other.status
     other.tell(trial, {"x": 1})
     assert other.status == study.status
+
+
+# --- what a result waits for
+
+
+def folded(study):
+    return study._journal.fold().policy.folded
+
+
+def test_nothing_waits_for_a_trial_of_an_arm_that_left():
+    study = study_of(arms=["c", "a", "b"])
+    of_c, *others = study.ask_many(3)
+    study.withdraw("c", "so")
+    a, b = study.ask_many(2)
+    assert study.tell(others[0], {"x": 1}) == "late"
+    assert study.tell(a, {"x": 1}) == "counted"
+    assert study.tell(b, {"x": 0}) == "counted"
+    assert (study.status.waiting, study.status.waiting_for) == (0, ())
+    assert folded(study) == 2
+    assert of_c.number in study._journal.fold().ledger.open
+
+
+def test_nothing_waits_for_a_trial_of_a_pass_that_was_folded_without_it():
+    study = study_of(lb.Objective("size", "minimize", noise="exact"), CLICK, arms=["big", "a", "b"])
+    trials = study.ask_many(9)
+    sizes = {"big": 2, "a": 1, "b": 1}
+    study.tell_many([(trial, {"size": sizes[trial.arm], "x": 1}) for trial in trials[:3]])
+    assert study.status.candidates == ("a", "b")
+    later = [trial for trial in trials[3:] if trial.arm != "big"]
+    assert [study.tell(trial, {"size": 1, "x": 1}) for trial in later[1::2]] == ["waiting"] * 2
+    assert [study.tell(trial, {"size": 1, "x": 1}) for trial in later[::2]] == ["counted"] * 2
+    assert folded(study) == 3
+    assert (study.status.open, study.status.waiting, study.status.waiting_for) == (2, 0, ())
+
+
+def test_results_wait_for_a_place_that_was_released_and_asked_again():
+    study = study_of()
+    trials = study.ask_many(4)
+    study.release(trials[0])
+    again = study.ask()
+    assert (again.number, again.arm, again.item) == (4, "a", 0)
+    assert [study.tell(trial, {"x": 1}) for trial in trials[1:]] == ["waiting"] * 3
+    assert (study.status.waiting, study.status.waiting_for) == (3, (again.id,))
+    assert folded(study) == 0
+    assert study.tell(again, {"x": 1}) == "counted"
+    assert (study.status.waiting, folded(study)) == (0, 2)

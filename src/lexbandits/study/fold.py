@@ -1,9 +1,6 @@
 """The record and the policy that follows from it: what to ask next, and what is known so far."""
 
-import sys
-from bisect import bisect_left
 from collections.abc import Iterable, Sequence
-from itertools import accumulate
 from typing import Any, Protocol
 
 import numpy as np
@@ -200,16 +197,16 @@ class Fold:
         return int((self.void(self.ledger.column("place")) & (self.ledger.column("state") == TOLD)).sum())
 
     def waiting(self, numbers: Sequence[int]) -> list[bool]:
-        """Whether these results wait: an earlier trial, of their pass or one before, is still open."""
-        if not self.ledger.open:
-            return [False] * len(numbers)
-        others, place = sorted(self.ledger.open), self.ledger.place
-        lowest = list(accumulate((place[other] for other in others), min, initial=sys.maxsize))
-        return [lowest[bisect_left(others, number)] <= place[number] for number in numbers]
+        """Whether these results wait: a place before theirs, in the order of asking, may still be filled."""
+        ahead = min(((place, arm) for arm, place in self.pending()), default=None)
+        return [ahead is not None and ahead < self._rank(number) for number in numbers]
 
     def holding_back(self, numbers: Sequence[int]) -> list[int]:
-        """The open trials behind which any of these waits; numbers ascending."""
-        place = self.ledger.place
-        highest = list(accumulate((place[number] for number in reversed(numbers)), max, initial=-1))
-        later = ((other, len(numbers) - bisect_left(numbers, other)) for other in sorted(self.ledger.open))
-        return [other for other, count in later if highest[count] >= place[other]]
+        """The open trials behind which any of these waits."""
+        ledger, folded = self.ledger, self.policy.folded
+        last = max(map(self._rank, numbers), default=(-1, -1))
+        return [n for n in sorted(ledger.open) if ledger.place[n] >= folded and self._rank(n) < last]
+
+    def _rank(self, number: int) -> tuple[int, int]:
+        """Not by number: the place of a released trial is asked again as a later one."""
+        return self.ledger.place[number], self.ledger.arm[number]
