@@ -237,8 +237,11 @@ def test_nothing_waits_for_a_trial_of_a_pass_that_was_folded_without_it():
     study.tell_many([(trial, {"size": sizes[trial.arm], "x": 1}) for trial in trials[:3]])
     assert study.status.candidates == ("a", "b")
     later = [trial for trial in trials[3:] if trial.arm != "big"]
-    assert [study.tell(trial, {"size": 1, "x": 1}) for trial in later[1::2]] == ["waiting"] * 2
-    assert [study.tell(trial, {"size": 1, "x": 1}) for trial in later[::2]] == ["counted"] * 2
+    a, b, *last = [(trial, {"size": 1, "x": 1}) for trial in later]
+    assert study.tell(*b) == "waiting"
+    assert study.status.waiting_for == (a[0].id,)
+    assert study.tell(*a) == "counted"
+    assert [study.tell(*each) for each in last] == ["counted"] * 2
     assert folded(study) == 3
     assert (study.status.open, study.status.waiting, study.status.waiting_for) == (2, 0, ())
 

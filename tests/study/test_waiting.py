@@ -8,10 +8,12 @@ from lexbandits.study.ledger import TOLD
 
 
 def waits_for(fold, number):
-    """The open trials of passes that are not folded whose place comes first: by pass, then by arm."""
-    place, arm = fold.ledger.place, fold.ledger.arm
-    unfolded = [other for other in fold.ledger.open if place[other] >= fold.policy.folded]
-    return [other for other in unfolded if (place[other], arm[other]) < (place[number], arm[number])]
+    """The open trials that a pass lacks, or may lack, whose place comes first: by pass, then by arm."""
+    place, arm, policy = fold.ledger.place, fold.ledger.arm, fold.policy
+    lacking = [(number, arm) for arm, number in policy.lacking]
+    ranks = {other: (place[other], arm[other]) for other in fold.ledger.open}
+    awaited = [other for other, rank in ranks.items() if rank[0] > policy.folded or rank in lacking]
+    return [other for other in awaited if ranks[other] < (place[number], arm[number])]
 
 
 @pytest.mark.parametrize("seed", range(60))

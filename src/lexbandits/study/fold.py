@@ -198,14 +198,21 @@ class Fold:
 
     def waiting(self, numbers: Sequence[int]) -> list[bool]:
         """Whether these results wait: a place before theirs, in the order of asking, may still be filled."""
-        ahead = min(((place, arm) for arm, place in self.pending()), default=None)
+        ahead = min(map(self._rank, self._awaited()), default=None)
         return [ahead is not None and ahead < self._rank(number) for number in numbers]
 
     def holding_back(self, numbers: Sequence[int]) -> list[int]:
         """The open trials behind which any of these waits."""
-        ledger, folded = self.ledger, self.policy.folded
         last = max(map(self._rank, numbers), default=(-1, -1))
-        return [n for n in sorted(ledger.open) if ledger.place[n] >= folded and self._rank(n) < last]
+        return [number for number in sorted(self._awaited()) if self._rank(number) < last]
+
+    def _awaited(self) -> list[int]:
+        """The open trials that the current pass lacks, or that a later one may lack."""
+        ledger, policy = self.ledger, self.policy
+        if not ledger.open:
+            return []
+        arm, place, folded, lacking = ledger.arm, ledger.place, policy.folded, set(policy.lacking)
+        return [n for n in ledger.open if place[n] > folded or (arm[n], place[n]) in lacking]
 
     def _rank(self, number: int) -> tuple[int, int]:
         """Not by number: the place of a released trial is asked again as a later one."""
