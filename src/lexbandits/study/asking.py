@@ -5,8 +5,6 @@ import secrets
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from lexbandits.study.answers import answer_of, ended, trial_id
 from lexbandits.study.errors import (
     ConflictError,
@@ -17,7 +15,7 @@ from lexbandits.study.errors import (
 )
 from lexbandits.study.fold import Fold
 from lexbandits.study.journal import Turn
-from lexbandits.study.ledger import EXPIRED, FAILED, IMPORTED, LATE, OPEN, RELEASED, TOLD
+from lexbandits.study.ledger import EXPIRED, FAILED, LATE, OPEN, RELEASED, TOLD, Ledger
 from lexbandits.study.storage import Lease, Request
 from lexbandits.study.trial import Trial, moment
 
@@ -108,7 +106,7 @@ def _take(turn: Turn, number: int, values: dict[str, float | None]) -> str:
             turn.resolve("told_late", number, values)
             return "late"
         if ledger.exact:
-            _check_exact(turn, number, values)
+            _check_exact(ledger, number, values, ledger.exact_of(ledger.arm[number]))
         over = ledger.end is not None
         turn.resolve("told", number, values)
         return "after the end" if over else "recorded"
@@ -142,14 +140,15 @@ def _worth(fold: Fold, numbers: Sequence[int]) -> list[str]:
     return worth
 
 
-def _check_exact(turn: Turn, number: int, values: dict[str, float | None]) -> None:
-    ledger = turn.ledger
-    for column, objective in enumerate(ledger.spec.objectives):
-        value, arm = values.get(objective.name), ledger.arm[number]
-        known = ledger.exact.get((arm, column))
-        if value is not None and known is not None and value != known:
-            name = ledger.arm_names[arm]
-            raise ConflictError(f"{objective} is exact and arm {name!r} has {known:g}, got {value:g}")
+def _check_exact(
+    ledger: Ledger, number: int, values: dict[str, float | None], known: dict[int, float]
+) -> None:
+    for column, one in known.items():
+        objective = ledger.spec.objectives[column]
+        value = values.get(objective.name)
+        if value is not None and value != one:
+            name = ledger.arm_names[ledger.arm[number]]
+            raise ConflictError(f"{objective} is exact and arm {name!r} has {one:g}, got {value:g}")
 
 
 def fail(turn: Turn, trial: Trial | str, reason: str) -> str:
@@ -217,19 +216,11 @@ def correct(turn: Turn, trial: Trial | str, values: Any, reason: str) -> str:
         return "noted"
     if all(value is None for value in new.values()):
         raise ConflictError("a correction needs a value: what was not measured cannot be declared later")
-    _check_exact_correction(turn, number, new)
+    if ledger.exact_columns:  # one may be corrected while no other trial of the arm has told it
+        _check_exact(ledger, number, new, ledger.exact_elsewhere(number))
     turn.append("corrected", {"values": new, "reason": reason}, number, arm)
     turn.settle()
     return "corrected"
-
-
-def _check_exact_correction(turn: Turn, number: int, values: dict[str, float | None]) -> None:
-    """An exact value may be corrected while no other trial of the arm has told it."""
-    ledger, arm = turn.ledger, turn.ledger.arm[number]
-    others = (ledger.column("arm") == arm) & np.isin(ledger.column("state"), (TOLD, IMPORTED))
-    others[number] = False
-    if np.isfinite(ledger.column("values")[others][:, ledger.exact_columns]).any():
-        _check_exact(turn, number, values)
 
 
 def end(turn: Turn, reason: str) -> None:

@@ -55,8 +55,10 @@ def amend(turn: Turn, objective: str, tolerance: Any, resolution: Any) -> None:
     words = {key: value for key, value in given.items() if value is not None}
     if not words:
         raise StudyError("amend needs a tolerance or a resolution")
-    turn.ledger.spec.changed(objective, **words)  # says what is wrong with it
-    turn.append("amended", {"objective": objective, **words, **_from_pass(turn)})
+    spec = turn.ledger.spec.changed(objective, **words)  # says what is wrong with it
+    changed = spec.objectives[spec.column(objective)]
+    plain = {key: getattr(changed, key) for key in words}
+    turn.append("amended", {"objective": objective, **plain, **_from_pass(turn)})
 
 
 def reorder(turn: Turn, objectives: Sequence[str]) -> None:

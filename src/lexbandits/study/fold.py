@@ -1,9 +1,6 @@
 """The record and the policy that follows from it: what to ask next, and what is known so far."""
 
-import sys
-from bisect import bisect_left
 from collections.abc import Iterable, Sequence
-from itertools import accumulate
 from typing import Any, Protocol
 
 import numpy as np
@@ -98,27 +95,32 @@ class Fold:
     @property
     def policy(self) -> PlacePolicy:
         """The policy after everything on record. Not to be changed: use a copy."""
-        ledger = self.ledger
-        if self._policy is not None and self._seq == ledger.seq:
+        if self._policy is not None and self._seq == self.ledger.seq:
             return self._policy
-        if self._revision != ledger.revision:  # a filled place was corrected
+        try:
+            return self._caught_up()
+        except BaseException:  # Ctrl-C: the policy may have been told more than was noted
             self._start_again()
-        if self._policy is None:
-            self._policy = make_policy(ledger.policy, ledger.settings)
+            raise
+
+    def _caught_up(self) -> PlacePolicy:
+        ledger, policy = self.ledger, self._policy
+        if policy is None or self._revision != ledger.revision:  # a filled place was corrected
+            self._start_again()
+            policy = make_policy(ledger.policy, ledger.settings)
         while self._stops < len(ledger.stops):
             stop = ledger.stops[self._stops]
-            self._tell_until(self._policy, stop.position)
+            self._tell_until(policy, stop.position)
             if stop.kind == "rules":
-                before = self._policy.folded
-                self._policy = self._policy.amended(**stop.data)
-                self._voids.append((before, stop.data["from_pass"]))
+                self._voids.append((policy.folded, stop.data["from_pass"]))
+                policy = policy.amended(**stop.data)
             else:
-                self._compare(self._policy, stop.data)
+                self._compare(policy, stop.data)
             self._stops += 1
         if self._fills < len(ledger.fills):
-            self._tell_until(self._policy, len(ledger.fills))
-        self._seq = ledger.seq
-        return self._policy
+            self._tell_until(policy, len(ledger.fills))
+        self._policy, self._seq = policy, ledger.seq
+        return policy
 
     def _tell_until(self, policy: PlacePolicy, position: int) -> None:
         ledger = self.ledger
@@ -195,16 +197,23 @@ class Fold:
         return int((self.void(self.ledger.column("place")) & (self.ledger.column("state") == TOLD)).sum())
 
     def waiting(self, numbers: Sequence[int]) -> list[bool]:
-        """Whether these results wait: an earlier trial, of their pass or one before, is still open."""
-        if not self.ledger.open:
-            return [False] * len(numbers)
-        others, place = sorted(self.ledger.open), self.ledger.place
-        lowest = list(accumulate((place[other] for other in others), min, initial=sys.maxsize))
-        return [lowest[bisect_left(others, number)] <= place[number] for number in numbers]
+        """Whether these results wait: a place before theirs, in the order of asking, may still be filled."""
+        ahead = min(map(self._rank, self._awaited()), default=None)
+        return [ahead is not None and ahead < self._rank(number) for number in numbers]
 
     def holding_back(self, numbers: Sequence[int]) -> list[int]:
-        """The open trials behind which any of these waits; numbers ascending."""
-        place = self.ledger.place
-        highest = list(accumulate((place[number] for number in reversed(numbers)), max, initial=-1))
-        later = ((other, len(numbers) - bisect_left(numbers, other)) for other in sorted(self.ledger.open))
-        return [other for other, count in later if highest[count] >= place[other]]
+        """The open trials behind which any of these waits."""
+        last = max(map(self._rank, numbers), default=(-1, -1))
+        return [number for number in sorted(self._awaited()) if self._rank(number) < last]
+
+    def _awaited(self) -> list[int]:
+        """The open trials that the current pass lacks, or that a later one may lack."""
+        ledger, policy = self.ledger, self.policy
+        if not ledger.open:
+            return []
+        arm, place, folded, lacking = ledger.arm, ledger.place, policy.folded, set(policy.lacking)
+        return [n for n in ledger.open if place[n] > folded or (arm[n], place[n]) in lacking]
+
+    def _rank(self, number: int) -> tuple[int, int]:
+        """Not by number: the place of a released trial is asked again as a later one."""
+        return self.ledger.place[number], self.ledger.arm[number]

@@ -88,16 +88,17 @@ class Turn:
     def settle(self) -> None:
         """Append what follows from the record: an arm that cannot be measured leaves, the answer is there."""
         ledger = self.ledger
-        if max(ledger.failing) >= ledger.spec.max_failures:
+        if ledger.end is not None:
+            return
+        if max(ledger.failing) >= ledger.spec.max_failures and not self.fold.policy.finished:
             self._give_up_arms()
-        if ledger.end is None and self.fold.policy.finished:
+        if self.fold.policy.finished:
             self.append("finished", answer_of(self.fold).as_json())
 
     def _give_up_arms(self) -> None:
         ledger = self.ledger
-        for index, failures in enumerate(ledger.failing):
-            name = ledger.arm_names[index]
-            if failures < ledger.spec.max_failures or name in ledger.withdrawn or ledger.paused is not None:
+        for index, (name, failures) in enumerate(zip(ledger.arm_names, ledger.failing, strict=True)):
+            if not ledger.gives_up(index) or name in ledger.withdrawn or ledger.paused is not None:
                 continue
             if any(ledger.measured[other] for other in ledger.offered if other != index):
                 self.withdraw(name, f"could not be measured: failed {failures} times in a row")
@@ -190,11 +191,11 @@ class Journal:
                 return self._read()
 
     def _read(self) -> Fold:
-        if self._fold is None or not self._catch_up(
-            self._fold, self.storage.read(self.row.id, self._fold.ledger.seq)
-        ):
-            self._fold = self._loaded()
-        return self._fold
+        fold, self._fold = self._fold, None  # until it knows all: Ctrl-C would leave it in between
+        if fold is None or not self._catch_up(fold, self.storage.read(self.row.id, fold.ledger.seq)):
+            fold = self._loaded()
+        self._fold = fold
+        return fold
 
     def _catch_up(self, fold: Fold, news: Iterable[Event]) -> bool:
         """Fold what is new. False if the journal is not the one that was folded: a backup was restored."""

@@ -33,7 +33,7 @@ COLUMNS = {  # name -> typecode of `array`
     "values": "d",  # m per trial, as told
     "fills": "q",  # the trials that filled a place or declared it missing, in the order of the journal
 }
-CACHE_FORMAT = 2
+CACHE_FORMAT = 3
 
 
 class Stop(NamedTuple):
@@ -49,7 +49,7 @@ class Ledger:
 
     small: ClassVar[tuple[str, ...]] = (  # what a cache keeps beside the columns
         "seq", "at", "policy", "settings", "version", "arms", "order", "withdrawn", "failing", "measured",
-        "workers", "paused", "budget", "end", "unfair", "imported_items", "highest", "notes",
+        "workers", "paused", "budget", "end", "unfair", "imported_items", "highest", "from_pass", "notes",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -74,6 +74,7 @@ class Ledger:
         self.imported_items: list[Any] = []  # by pass
         self.drawn: list[Any] | None = None  # the items of the passes after the imported ones
         self.highest = -1  # the highest pass handed out or imported
+        self.from_pass = 0  # where the rules in force begin
         self.notes = 0
         self.stops: list[Stop] = []
         self.open: dict[int, float] = {}  # number -> until
@@ -130,6 +131,10 @@ class Ledger:
     def offered(self) -> list[int]:
         """The arms in question."""
         return [i for i, name in enumerate(self.arm_names) if name not in self.withdrawn]
+
+    def gives_up(self, arm: int) -> bool:
+        """Whether an arm has failed so often in a row that it cannot be measured."""
+        return self.failing[arm] >= self.spec.max_failures
 
     def arm_index(self, name: str | None) -> int:
         """The row of an arm."""
@@ -197,6 +202,20 @@ class Ledger:
         objectives = self.spec.objectives
         return [_or_nan(o.if_failed if state == FAILED else o.if_expired) for o in objectives]
 
+    def exact_of(self, arm: int) -> dict[int, float]:
+        """Exact values of an arm, by column."""
+        return {
+            column: self.exact[arm, column] for column in self.exact_columns if (arm, column) in self.exact
+        }
+
+    def exact_elsewhere(self, number: int) -> dict[int, float]:
+        """Exact values of this trial's arm that other trials have told, by column."""
+        others = (self.column("arm") == self.arm[number]) & np.isin(self.column("state"), (TOLD, IMPORTED))
+        others[number] = False
+        values = self.column("values")[others]
+        known = {column: values[np.isfinite(values[:, column]), column] for column in self.exact_columns}
+        return {column: float(told[0]) for column, told in known.items() if told.size}
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Ledger) and self.to_bytes() == other.to_bytes()
 
@@ -222,14 +241,27 @@ class Ledger:
         number = self._resolve(event, FAILED if missing else TOLD)
         self._set_values(number, values)
         self.fills.append(number)
-        arm = self.arm[number]
-        self.failing[arm] = self.failing[arm] + 1 if missing else 0
-        self.measured[arm] += not missing
+        if missing:
+            self._count_failure(number)
+        else:
+            self.break_streak(self.arm[number])
+            self.measured[self.arm[number]] += 1
 
     def _on_failed(self, event: Event) -> None:
         number = self._resolve(event, FAILED)
         self.fills.append(number)
-        self.failing[self.arm[number]] += 1
+        self._count_failure(number)
+
+    def _count_failure(self, number: int) -> None:
+        """What came after the end, or was asked under other rules, is no reason to give an arm up."""
+        arm = self.arm[number]
+        if self.end is None and self.place[number] >= self.from_pass and not self.gives_up(arm):
+            self.failing[arm] += 1
+
+    def break_streak(self, arm: int) -> None:
+        """A result ends a row of failures, unless it is long enough to act on, which may be done later."""
+        if not self.gives_up(arm):
+            self.failing[arm] = 0
 
     def _on_expired(self, event: Event) -> None:
         self.fills.append(self._resolve(event, EXPIRED))
@@ -250,8 +282,8 @@ class Ledger:
             raise _damaged(event, f"trial {number} has no counted result")
         values = [_or_nan(event.payload["values"].get(name)) for name in self.spec.names]
         self.first_told.setdefault(number, self.told_values(number))
-        for column in range(len(values)):
-            self.exact.pop((self.arm[number], column), None)
+        if self.exact_columns:
+            self._forget_exact(number)
         self._set_values(number, values)
         self.revision += 1
 
@@ -314,6 +346,14 @@ class Ledger:
                 if values[column] == values[column]:
                     self.exact.setdefault((self.arm[number], column), values[column])
 
+    def _forget_exact(self, number: int) -> None:
+        others = self.exact_elsewhere(number)
+        for column in self.exact_columns:
+            key = self.arm[number], column
+            self.exact.pop(key, None)
+            if column in others:
+                self.exact[key] = others[column]
+
     # --- events about the rules
 
     def _on_created(self, event: Event) -> None:
@@ -347,6 +387,7 @@ class Ledger:
         """The rules change from `from_pass` on, and whatever had ended goes on."""
         data = {**changed, "from_pass": event.payload["from_pass"]}
         self.stops.append(Stop(len(self.fills), "rules", data))
+        self.from_pass = data["from_pass"]
         self.end = None
 
     def _on_arm_added(self, event: Event) -> None:

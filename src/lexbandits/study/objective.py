@@ -103,11 +103,14 @@ class Objective:
         for key in ("at_least", "at_most", "reference"):
             if getattr(self, key) is not None:
                 object.__setattr__(self, key, real(f"{self}: {key}", getattr(self, key)))
+        for key in ("tolerance", "resolution"):
+            if not isinstance(getattr(self, key), str | None):
+                object.__setattr__(self, key, real(f"{self}: {key}", getattr(self, key)))
         self._check_target()
         self._check_precision()
         for key in ("if_failed", "if_expired"):
-            if getattr(self, key) is not None:
-                object.__setattr__(self, key, self.checked(getattr(self, key), key))
+            number = self.checked(getattr(self, key), key)
+            object.__setattr__(self, key, None if math.isnan(number) else number)
 
     def __str__(self) -> str:
         return f"objective {self.name!r}"
@@ -194,6 +197,15 @@ class Objective:
             raise StudyError(f"an objective needs a name, got {words!r}")
         return cls(**words)
 
+    def check_agreed(self) -> None:
+        """Refuse agreed values that would contradict a measured one. Only in a new study: not on record."""
+        for key in ("if_failed", "if_expired"):
+            if self.noise == "exact" and getattr(self, key) is not None:
+                raise StudyError(
+                    f"{self} is exact, so an arm has one value of it, which {key} would contradict: "
+                    f"leave {key} out, a failed trial then says nothing about it"
+                )
+
     def _check_target(self) -> None:
         if self.at_least is not None and self.at_most is not None:
             raise StudyError(f"{self}: one target, at_least or at_most, not both")
@@ -218,6 +230,10 @@ class Objective:
         if sum(both) == 0:
             raise StudyError(
                 f"{self}: tolerance and resolution are both 0, so equal arms would never be settled"
+            )
+        if both[1] == 0:
+            raise StudyError(
+                f"{self}: the resolution must be positive, or left out to be the tolerance, got {both[1]:g}"
             )
 
 

@@ -226,7 +226,9 @@ class Spec:
         return [objective.resolution_in_unit for objective in self.objectives]
 
     def policy_settings(self) -> dict[str, Any]:
-        """What makes the policy, JSON-able."""
+        """What makes the policy of a new study, JSON-able."""
+        for objective in self.objectives:
+            objective.check_agreed()
         targets = [None if o.target is None else o.sign * o.target for o in self.objectives]
         settings: dict[str, Any] = {
             "n_arms": len(self.arms),

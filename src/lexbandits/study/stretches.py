@@ -131,7 +131,7 @@ class _Told:
         ledger.counts[OPEN] -= len(numbers)
         ledger.counts[TOLD] += len(numbers)
         for arm in {ledger.arm[number] for number in numbers}:
-            ledger.failing[arm] = 0
+            ledger.break_streak(arm)
         for number in numbers:
             ledger.measured[ledger.arm[number]] += 1
 
