@@ -1,5 +1,6 @@
 """Who may do what: every endpoint, every kind of token."""
 
+import json
 import os
 import subprocess
 import sys
@@ -145,7 +146,8 @@ def test_beyond_loopback_only_with_tokens(tmp_path, serve):
         assert client.get("/api/studies").json()["role"] == "admin"
         assert client.get("/api/studies", headers={"Host": "studies.example.org"}).status_code == 200
         refused(client.get("/api/studies", headers={"Host": "evil.example.org"}), 421)
-    assert command(storage, "token", "revoke", "ann").returncode == 0
+    revoked = command(storage, "token", "revoke", "ann", "--json")
+    assert json.loads(revoked.stdout) == {"name": "ann", "revoked": True}
     assert command(storage, "token", "revoke", "ann").returncode == 2
 
 

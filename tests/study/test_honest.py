@@ -199,3 +199,15 @@ def test_opening_leaves_the_collector_as_it_was(tmp_path):
     with pytest.raises(lb.UnknownStudyError):
         lb.open_study("nobody", tmp_path / "s.db")
     assert gc.isenabled()
+
+
+def test_whatever_is_wrong_is_an_error_of_the_study():
+    study = create()
+    wrong = (
+        lambda: study.run(measure, workers=0, progress=False),
+        lambda: study.events(-1),
+        lambda: study.reorder(["correct", 3]),
+    )
+    for call in wrong:
+        with pytest.raises(lb.StudyError):
+            call()

@@ -81,9 +81,11 @@ def show(storage: Storage = DEFAULT, as_json: AsJson = False) -> None:
 
 
 @command(token)
-def revoke(name: Owner, storage: Storage = DEFAULT) -> None:
+def revoke(name: Owner, storage: Storage = DEFAULT, as_json: AsJson = False) -> None:
     """Take a token back, from the next request on."""
     _tokens(storage).revoke(name)
+    if as_json:
+        print_json({"name": name, "revoked": True})
 
 
 def _tokens(storage: str) -> "Tokens":

@@ -64,7 +64,8 @@ def amend(turn: Turn, objective: str, tolerance: Any, resolution: Any) -> None:
 def reorder(turn: Turn, objectives: Sequence[str]) -> None:
     """Another order of priority."""
     names = [objectives] if isinstance(objectives, str) else list(objectives)
-    if sorted(names) != sorted(turn.ledger.spec.names):
+    texts = all(isinstance(name, str) for name in names)
+    if not texts or sorted(names) != sorted(turn.ledger.spec.names):
         there = ", ".join(map(repr, turn.ledger.spec.names))
         raise StudyError(f"reorder must name each objective once ({there}), got {names!r}")
     turn.append("reordered", {"objectives": names, **_from_pass(turn)})

@@ -208,7 +208,7 @@ class Study:
         On `workers` "threads", "processes", or an executor of concurrent.futures. What `measure` raises is
         a failed trial. Ctrl-C releases what is being measured. `StudyPaused` if it was paused meanwhile.
         """
-        how = workers_module.Run(self, measure, whole("workers", workers, least=1), executor, lease, progress)
+        how = workers_module.Run(self, measure, _count("workers", workers, 1), executor, lease, progress)
         return how.go()
 
     # --- what is known
@@ -267,7 +267,7 @@ class Study:
 
     def events(self, since: int = 0) -> Iterator[Event]:
         """The journal after event `since`."""
-        return self._journal.storage.read(self._journal.row.id, whole("since", since, least=0) + 1)
+        return self._journal.storage.read(self._journal.row.id, _count("since", since) + 1)
 
     def verify(self) -> "verification.Verification":
         """Replay the journal from nothing and compare it with what was recorded."""
@@ -355,8 +355,8 @@ def _check_words(**words: Any) -> None:
 
 
 @study_errors()
-def _count(what: str, value: Any) -> int:
-    return whole(what, value, least=0)
+def _count(what: str, value: Any, least: int = 0) -> int:
+    return whole(what, value, least=least)
 
 
 def _pairs(results: Iterable[tuple[Trial | str, Mapping[str, Any]]]) -> list[asking.Told]:
