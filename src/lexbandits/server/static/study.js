@@ -110,7 +110,7 @@ function sentence(model, forecast) {
         quiet(
           b(settlingNow.name),
           ` is settled first, among ${among}`,
-          needed(forecast, ", then the others in order"),
+          needed(forecast, model.objectives.length > 1 ? ", then the others in order" : ""),
         ),
     ];
   }
