@@ -109,10 +109,10 @@ function table(studies) {
             "td",
             { role: "cell" },
             study.results === 0
-              ? h("span", { class: "mut" }, "no results yet")
+              ? h("span", { class: "mut" }, study.state === "unreadable" ? "open it to see why" : "no results yet")
               : [b(study.answer), h("span", { class: "s" }, certainty(study))],
           ),
-          h("td", { role: "cell" }, segments(study)),
+          h("td", { role: "cell" }, study.objectives.length > 0 && segments(study)),
           h(
             "td",
             { role: "cell", class: "num" },
