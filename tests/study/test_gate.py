@@ -183,3 +183,28 @@ def test_many_writers_of_one_object_and_of_many(address):
     assert sorted(texts) == sorted(f"{who} {number}" for who in range(6) for number in range(20))
     for storage in storages:
         storage.close()
+
+
+def test_a_child_made_while_another_thread_writes(address):
+    study = create(address)
+    inside, go_on = threading.Event(), threading.Event()
+
+    def slowly(turn):
+        turn.append("note", {"text": "of the parent's thread"})
+        inside.set()
+        go_on.wait(30)
+
+    thread = threading.Thread(target=study._journal.transact, args=(slowly,))
+    thread.start()
+    assert inside.wait(30)
+    threading.Timer(0.2, go_on.set).start()  # a fork waits for it
+    child = os.fork()
+    if child == 0:
+        signal.alarm(30)
+        study.note("of the child")
+        os._exit(0)
+    thread.join()
+    assert os.waitpid(child, 0)[1] == 0
+    texts = [event.payload.get("text") for event in study.events()]
+    assert texts[1:] == ["of the parent's thread", "of the child"]
+    assert study.verify().problems == ()

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
+from lexbandits.study import forks
 from lexbandits.study.answers import answer_of
 from lexbandits.study.errors import StorageError, UnknownStudyError
 from lexbandits.study.events import Event
@@ -129,6 +130,7 @@ class Journal:
         self.lock = threading.RLock()  # of the threads that share this fold
         self._fold: Fold | None = None
         self._warned: set[int] = set()  # objectives whose values look as if their noise were another
+        forks.watch_journal(self)
 
     def check_writable(self) -> None:
         """Refuse to change what was opened to be read."""

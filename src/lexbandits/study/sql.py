@@ -13,6 +13,7 @@ from contextlib import contextmanager, suppress
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+from lexbandits.study import forks
 from lexbandits.study.errors import StorageError, StorageVersionError, UnknownStudyError
 from lexbandits.study.events import Event, from_rows
 from lexbandits.study.storage import Lease, Request, Storage, StudyRow, T, Transaction
@@ -52,6 +53,7 @@ class SqlStorage(Storage):
         self._connection: Any = None
         self._writer: Any = None
         self._pid = 0
+        forks.watch_storage(self)
         with self._lock:
             self._prepare()
 
