@@ -11,11 +11,10 @@ from functools import partial
 
 import pandas as pd
 import pytest
-from typer.testing import CliRunner
+from test_commands import run
 from worlds import create, measure
 
 import lexbandits as lb
-from lexbandits.cli import app
 from lexbandits.study import programs
 from lexbandits.study.programs import Program, ProgramFailed, Stopped
 from lexbandits.study.trial import Trial
@@ -42,12 +41,6 @@ def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "study.toml").write_text(TOML)
     return tmp_path
-
-
-def run(*arguments, code=0):
-    done = CliRunner().invoke(app, [str(argument) for argument in arguments])
-    assert done.exit_code == code, (done.output, done.exception)
-    return done
 
 
 def start(*arguments):
