@@ -6,14 +6,9 @@ from typing import Any
 from fastapi.responses import JSONResponse
 
 
-def encoded(content: Any) -> bytes:
-    """JSON in ASCII."""
-    return json.dumps(content, allow_nan=False, separators=(",", ":")).encode()
-
-
 class Reply(JSONResponse):
-    """An answer."""
+    """An answer in ASCII: half a pair of surrogates, as file names may have, is escaped."""
 
     def render(self, content: Any) -> bytes:
-        """Half a pair of surrogates, as file names may have, is escaped instead of an error."""
-        return encoded(content)
+        """As JSON."""
+        return json.dumps(content, allow_nan=False, separators=(",", ":")).encode()

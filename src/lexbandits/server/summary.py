@@ -11,11 +11,12 @@ import numpy as np
 from lexbandits.server.rooms import Room
 from lexbandits.server.tally import Tally, tally_of
 from lexbandits.study.answers import Answer, answer_of, certificate_of, plain, settling, status_of, trial_id
-from lexbandits.study.errors import StudyError, UnknownStudyError
+from lexbandits.study.errors import StorageBusyError, StudyError, UnknownStudyError
 from lexbandits.study.events import Event
 from lexbandits.study.fold import Fold
 from lexbandits.study.ledger import EXPIRED, FAILED, LATE, OPEN, STATES
 from lexbandits.study.spec import duration
+from lexbandits.study.storage import LostConnectionError
 from lexbandits.study.trial import moment
 
 LATEST = 20  # events
@@ -70,7 +71,7 @@ def glance_at(room: Room) -> dict[str, Any]:
     """A study in a list of all; one that this version cannot read stands there by its name."""
     try:
         _, whole = summary_of(room)
-    except UnknownStudyError:
+    except (UnknownStudyError, StorageBusyError, LostConnectionError):
         raise
     except StudyError:
         return _unreadable(room)
