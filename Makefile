@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: paper test test-slow check bench demo headline pictures browser database clean
+.PHONY: paper test test-slow check bench soak demo headline pictures browser database clean
 
 paper: $(READY)  ## reproduce the paper: results/paper/report.html
 	$(BIN)/lexbandits paper --out results/paper
@@ -28,6 +28,10 @@ bench: $(READY) .venv-bench/.ready browser database  ## speed against the random
 	$(BIN)/python benchmarks/speed.py
 	$(BIN)/python benchmarks/studies.py
 	$(BIN)/python benchmarks/service.py
+
+SECONDS ?= 1200
+soak: $(READY) database  ## twenty minutes of everything that can go wrong (SECONDS=60: one); not in CI
+	$(BIN)/python benchmarks/soak.py $(SECONDS)
 
 demo: $(READY)  ## a live study in under a minute: which compression codec? examples/compression/README.md
 	mkdir -p results

@@ -58,4 +58,6 @@ def main(repeats):
 
 
 if __name__ == "__main__":
+    if "--help" in sys.argv:
+        sys.exit(print(__doc__))
     main(int(sys.argv[1]))

@@ -17,7 +17,7 @@ from itertools import chain, count
 from pathlib import Path
 
 import lexbandits as lb
-from speed import ROOT, Row, machine, shown, table, verdict
+from speed import ROOT, Row, explain_and_exit_if_asked, machine, shown, table, verdict
 
 sys.path.insert(0, str(ROOT / "tests" / "server"))
 from services import Service
@@ -317,4 +317,5 @@ def main():
 
 
 if __name__ == "__main__":
+    explain_and_exit_if_asked(__doc__)
     main()

@@ -4,6 +4,7 @@ Single-threaded rates are per second of processor time, so that a busy machine d
 threads, imports and first results are on the clock. Writes docs/benchmarks.md.
 """
 
+import argparse
 import json
 import os
 import platform
@@ -315,6 +316,14 @@ include their own set-up and recording.
 """
 
 
+def explain_and_exit_if_asked(about):
+    """With --help say what a script is for; refuse what it does not know."""
+    parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
+    if "[--quick]" in about:
+        parser.add_argument("--quick", action="store_true", help="a short run")
+    parser.parse_args()
+
+
 def main():
     about = machine()
     simulations, rates = simulation_rows()
@@ -327,4 +336,5 @@ def main():
 
 
 if __name__ == "__main__":
+    explain_and_exit_if_asked(__doc__)
     main()

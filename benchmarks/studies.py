@@ -17,7 +17,7 @@ from datetime import date
 from itertools import chain
 from pathlib import Path
 
-from speed import ROOT, Row, machine, shown, table, verdict
+from speed import ROOT, Row, explain_and_exit_if_asked, machine, shown, table, verdict
 
 sys.path.insert(0, str(ROOT / "tests" / "study"))
 from conftest import Server, server_binaries
@@ -275,4 +275,5 @@ def main():
 
 
 if __name__ == "__main__":
+    explain_and_exit_if_asked(__doc__)
     main()

@@ -31,3 +31,16 @@ def run(command, folder, **environment):
         text=True,
         timeout=240,
     )
+
+
+HEEDING = """
+import os, signal, sys
+for number in (signal.SIGINT, signal.SIGHUP):
+    signal.signal(number, signal.SIG_IGN if str(int(number)) in sys.argv[1].split() else signal.SIG_DFL)
+os.execvp(sys.argv[2], sys.argv[2:])
+"""
+
+
+def heeding(command, ignored=()):
+    """The command, heeding Ctrl-C and hang-ups but those ignored: who runs the tests may ignore them."""
+    return [sys.executable, "-c", HEEDING, " ".join(str(int(number)) for number in ignored), *command]

@@ -1,9 +1,13 @@
 """The command line: what each command prints and writes, and how it says what is wrong."""
 
+import os
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
+import typer
 from typer.testing import CliRunner
 
 import lexbandits as lb
@@ -90,6 +94,12 @@ def test_paper_judges_one_claim_alone(tmp_path):
         (("bounds", "--paper", 15), "multiple of 10"),
         (("bounds", "--paper", 10, "--tradeoff", 1), "tradeoff"),
         (("bounds", "--paper", 10, "--delta", 2), "delta"),
+        (
+            ("bounds", "--paper", 10, "--tolerance", 0.1, "--tradeoff", 2),
+            "leave --tradeoff and --picture out",
+        ),
+        (("bounds", "--paper", 10, "--resolution", 0.1), "--resolution goes with --tolerance"),
+        (("bounds", "--paper", 10, "--tolerance", 0.1, "--tolerance", 0.2), "one number or 3"),
         (("bounds", "missing.toml"), "missing.toml"),
         (("simulate", "missing.toml"), "missing.toml"),
     ],
@@ -118,6 +128,21 @@ def test_bounds_of_an_instance_in_a_file(tmp_path):
     refused("did you mean 'noise_sd'?", "bounds", file)
 
 
+def test_bounds_with_tolerances_are_those_of_an_acceptable_arm(tmp_path):
+    file = tmp_path / "coins.toml"
+    file.write_text('means = [[0.71, 0.1], [0.84, 0.9], [0.86, 0.4]]\nnoise = "bernoulli"\n')
+    done = run("bounds", file, "--tolerance", 0.03, "--tolerance", 0.1, "--delta", 0.05)
+    assert done.exit_code == 0
+    told = " ".join(done.output.split())
+    assert "tolerance [0.03, 0.1], resolution [0.03, 0.1], δ = 0.05" in told
+    time = lb.tolerance_time(
+        lb.Instance([[0.71, 0.1], [0.84, 0.9], [0.86, 0.4]], noise="bernoulli"), [0.03, 0.1]
+    )
+    assert f"in [{time.low:,.2f}, {time.high:,.2f}], for Gaussian noise with these variances" in told
+    assert f"needs {time.least_pulls(0.05):,.0f} pulls on average" in told
+    assert len([line for line in done.output.splitlines() if "True" in line]) == 1
+
+
 def test_headline_and_ignorance_print_and_write_their_tables(tmp_path):
     done = run(
         "headline", "--out", tmp_path / "h", "--arms", 10, "--replications", 2, "--only", "LexElim-Pool"
@@ -129,3 +154,58 @@ def test_headline_and_ignorance_print_and_write_their_tables(tmp_path):
     assert done.exit_code == 0
     assert all(f"| {title}" in done.output for title in ignorance.TOPICS.values())
     assert {file.suffix for file in (tmp_path / "i").glob("ignorance.*")} == {".csv", ".svg"}
+
+
+def commands(group, *words):
+    """(words, command) of all commands."""
+    for name, each in group.commands.items():
+        if hasattr(each, "commands"):
+            yield from commands(each, *words, name)
+        else:
+            yield (*words, name), each
+
+
+def test_help_shows_the_brackets_of_every_command(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "400")
+    monkeypatch.setenv("TERMINAL_WIDTH", "400")
+    bracketed = 0
+    for words, each in commands(typer.main.get_command(app)):
+        shown = run(*words, "--help").stdout
+        told = [each.help, *(getattr(parameter, "help", None) for parameter in each.params)]
+        for text in filter(None, told):
+            for bracket in re.findall(r"\[+[^\[\]]+\]+", text.replace("\\", "")):
+                bracketed += 1
+                assert bracket in shown, (words, bracket)
+        assert "\\" not in shown, words
+    assert bracketed >= 10
+    assert "A TOML file: [study], [[objectives]], [[arms]]." in run("run", "--help").stdout
+
+
+def test_completion_can_be_installed():
+    done = subprocess.run(
+        [sys.executable, "-m", "lexbandits", "--show-completion", "bash"],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION": "1"},
+    )
+    assert done.returncode == 0, done.stderr
+    assert "COMPREPLY" in done.stdout
+    assert "--install-completion" in run("--help").stdout
+
+
+BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
+
+
+@pytest.mark.parametrize("name", ["speed", "service", "studies", "peers", "service_worker", "study_worker"])
+def test_a_benchmark_explains_itself_instead_of_starting(name):
+    script = BENCHMARKS / f"{name}.py"
+    done = subprocess.run(
+        [sys.executable, script, "--help"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        stdin=subprocess.DEVNULL,
+    )
+    assert done.returncode == 0, done.stderr
+    first = script.read_text().splitlines()[0].strip('"')
+    assert first in done.stdout

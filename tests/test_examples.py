@@ -28,7 +28,8 @@ def skeleton(text, study):
     lines = set()
     for line in text.splitlines():
         line = re.sub(arms, "ARM", line)
-        line = re.sub(r"(?<!\w)-?(\d[\d.,]*(e[+-]\d+)?|∞)", "#", line.replace("[", "[ "))
+        line = re.sub(r"(?<!\w)-?(\d[\d.,]*(e[+-]\d+)?|∞|inf\b),?", "#", line.replace("[", "[ "))
+        line = re.sub("certified (.*?),? but strained: .* declared,?", r"certain \1", line)  # a busy machine
         line = re.sub(r"beaten by 'ARM'|beats|not worse|close|candidate|left", "FATE", line)
         line = re.sub("[━─]+", "━", line)
         lines.add(" ".join(line.split()))
@@ -72,7 +73,7 @@ def test_compression_ends_with_a_codec_that_is_small_and_fast(tmp_path):
     study, out = check_page("compression", tmp_path, "compression", "demo.db")
     assert study.answer.certified
     assert study.answer.arm.startswith("bz2")
-    assert f"answer: {study.answer.arm} (certain" in out
+    assert re.search(rf"answer: {study.answer.arm} \(cert(ain|ified)", out)
     assert study.status.results < 600
     ratios = (
         study.trials().query("state == 'told'").pivot(index="item", columns="arm", values="ratio").dropna()
@@ -101,7 +102,7 @@ def test_models_are_chosen_by_accuracy_then_latency_then_size(tmp_path):
     answer = study.answer
     assert answer.certified
     assert answer.arm in ("linear discriminant", "forest of 20")
-    assert f"\n{answer.arm}: certain" in out
+    assert re.search(rf"\n{answer.arm}: cert(ain|ified)", out)
     told = study.trials().query("state == 'told'")
     assert told.groupby("arm")["size"].nunique().max() == 1, "size is exact"
     assert told.groupby("item")["arm"].nunique().max() == 6, "all on the same split"

@@ -34,8 +34,11 @@ ALL = [
     ["bounded", -10.0, 0.0],
     ["sub_gaussian", 2.0],
     ["sub_gaussian", 2.0, "dependent"],
+    ["sub_gaussian", 2.0, "independent"],
     "finite_variance",
     "exact",
+    ["bounded", -10.0, 0.0, "worst"],
+    ["bernoulli", "worst"],
 ]
 
 
@@ -62,28 +65,34 @@ def test_a_setting_survives_json_and_means_the_same(kind):
         assert again == setting == checked_kinds(again, None, m)
         assert spread_kinds(setting, m) == (only(kind),) * m or np.isnan(only(kind).sd)
         rows = kind_rows(spread_kinds(setting, m))
-        assert rows.shape == (m, 5)
+        assert rows.shape == (m, 6)
         np.testing.assert_equal(tuple(kind_at(rows, m - 1)), tuple(only(kind)))
 
 
 def test_every_kind_at_once_and_the_short_way_to_say_sub_gaussian():
-    assert checked_kinds(ALL, None, 7) == ALL
-    assert [kind.code for kind in spread_kinds(ALL, 7)] == [
+    assert checked_kinds(ALL, None, 10) == ALL
+    assert [kind.code for kind in spread_kinds(ALL, 10)] == [
         kinds.GAUSSIAN,
         kinds.BERNOULLI,
         kinds.BOUNDED,
         kinds.SUB_GAUSSIAN,
         kinds.SUB_GAUSSIAN,
+        kinds.SUB_GAUSSIAN,
         kinds.FINITE_VARIANCE,
         kinds.EXACT,
+        kinds.BOUNDED,
+        kinds.BERNOULLI,
     ]
     assert checked_kinds(None, None, 2) == "gaussian"
     for noise in (None, "gaussian"):
-        assert checked_kinds(noise, 0.5, 2) == ["sub_gaussian", 0.5]
-        assert checked_kinds(noise, [0.5, 2], 2) == [["sub_gaussian", 0.5], ["sub_gaussian", 2.0]]
+        assert checked_kinds(noise, 0.5, 2) == ["sub_gaussian", 0.5, "independent"]
+        each = [["sub_gaussian", 0.5, "independent"], ["sub_gaussian", 2.0, "independent"]]
+        assert checked_kinds(noise, [0.5, 2], 2) == each
     assert checked_kinds(("bounded", np.float64(0), np.int64(1)), None, 2) == ["bounded", 0.0, 1.0]
-    together, apart = only(("sub_gaussian", 3, "dependent")), only(("sub_gaussian", 3))
+    together, unsaid = only(("sub_gaussian", 3, "dependent")), only(("sub_gaussian", 3))
+    apart = only(("sub_gaussian", 3, "independent"))
     assert (together.sd, together.pair_sd, apart.sd) == (3.0, 6.0, 3.0)
+    assert (unsaid.sd, unsaid.pair_sd) == (3.0, 6.0)
     assert apart.pair_sd == pytest.approx(math.sqrt(18))
 
 
@@ -103,7 +112,10 @@ def test_every_kind_at_once_and_the_short_way_to_say_sub_gaussian():
         (("bounded", -1e308, 1e308), None, 1, ValueError, "too far apart"),
         (("bounded", "0", 1), None, 1, TypeError, "must be a number, got '0'"),
         (("sub_gaussian", 0), None, 1, ValueError, "sd of noise must be positive, got 0.0"),
-        (("sub_gaussian", 1, "independent"), None, 1, ValueError, '"dependent"'),
+        (("sub_gaussian", 1, "apart"), None, 1, ValueError, '"independent"'),
+        (("gaussian", "worst"), None, 1, ValueError, r'values that have a worst: \("bernoulli", "worst"\)'),
+        (("bounded", 0, "worst"), None, 1, ValueError, r'must be \("bounded", lo, hi\)'),
+        (("bernoulli", 1, "worst"), None, 1, ValueError, "values that have a worst"),
         ("sub_gaussian", None, 1, ValueError, r'must be \("sub_gaussian", sd\)'),
         (("gaussian", 1.0), None, 1, ValueError, 'must be "gaussian" alone'),
         (["gaussian"], None, 2, ValueError, r"one per objective \(2\), got 1"),
@@ -195,7 +207,8 @@ def test_other_kinds_mean_their_own_radius():
         assert pair_interval(only(noise), *state, 5.0) == (2.0 - radius, 2.0 + radius)
         one = gaussian_radius(400.0, 90.0, one_sided_level(5.0))
         assert arm_bounds(only(noise), *state, 5.0) == (2.0 - one, 2.0 + one)
-    for noise, apart in ((("sub_gaussian", 3.0), math.sqrt(2)), (("sub_gaussian", 3.0, "dependent"), 2.0)):
+    scales = {(): 2.0, ("dependent",): 2.0, ("independent",): math.sqrt(2)}
+    for noise, apart in ((("sub_gaussian", 3.0, *word), scale) for word, scale in scales.items()):
         radius = sub_gaussian_radius(400.0, 3.0, 5.0)
         assert arm_interval(only(noise), *state, 5.0) == (2.0 - radius, 2.0 + radius)
         low, high = pair_interval(only(noise), *state, 5.0)

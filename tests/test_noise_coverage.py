@@ -133,8 +133,8 @@ def drifting_pair(rng, size):
 
 
 PAIRS = [
-    (("sub_gaussian", 1.0), normal_pair(1, 1, 0.0), 1.0),
-    (("sub_gaussian", 1.0, "dependent"), normal_pair(1, 1, -1.0), 1.0),
+    (("sub_gaussian", 1.0, "independent"), normal_pair(1, 1, 0.0), 1.0),
+    (("sub_gaussian", 1.0), normal_pair(1, 1, -1.0), 1.0),
     ("gaussian", normal_pair(1, 10, 0.0), 1.0),
     ("gaussian", normal_pair(1, 1.1, 0.99), 1.0),
     ("gaussian", drifting_pair, 1.0),
@@ -169,7 +169,9 @@ def test_the_wrong_kind_of_noise_breaks_the_promise(case):
     assert missed_arm(kind_of(noise), values, mean, math.log(1 / alpha))[0] > binom.isf(1e-9, 1000, alpha)
 
 
-def test_dependent_noise_needs_the_word():
+def test_independent_is_a_promise():
     values, others = normal_pair(1, 1, -1.0)(np.random.default_rng(300), (600, LENGTH))
-    missed = missed_pair(kind_of(("sub_gaussian", 1.0)), values, others, 1.0, math.log(1 / ALPHA))
+    missed = missed_pair(
+        kind_of(("sub_gaussian", 1.0, "independent")), values, others, 1.0, math.log(1 / ALPHA)
+    )
     assert missed > binom.isf(1e-9, 600, ALPHA)

@@ -259,6 +259,23 @@ def test_cheating_is_shown(tmp_path):
     hollow = [line for line in right.lines if line.get_markerfacecolor() == "white"]
     assert len(hollow) == sum(table.low > table.delta) > 0
     assert left.get_xscale() == "log"
+    drawn = {
+        line.get_xdata()[0]
+        for line in left.lines
+        if len(set(line.get_xdata())) == 1 and len(line.get_xdata()) == 2
+    }
+    assert set(table.limit) <= drawn
+
+
+def test_a_limit_is_known_where_noise_is_independent_and_there_is_no_target():
+    limits = {name: study.limit() for name, study in STUDIES.items()}
+    assert {name for name, limit in limits.items() if limit is None} == {"items", "guardrail"}
+    table = benchmark.practice(only=["throughput", "guardrail"], replications=2)
+    assert table[table.study == "throughput"].limit.unique() == limits["throughput"].least_pulls(0.05)
+    assert table[table.study == "guardrail"].limit.isna().all()
+    rows = benchmark.practice_markdown(table).splitlines()
+    assert rows[2].startswith("| throughput | 571 |")
+    assert rows[3].startswith("| failures at most 1 % | – |")
 
 
 def test_the_command(tmp_path):

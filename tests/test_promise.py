@@ -181,6 +181,16 @@ def test_a_run_may_be_right_by_its_own_course():
     assert judged.tolist() == [True, False, True]
 
 
+def test_who_settles_everything_must_be_right_about_every_arm():
+    # 1 is the answer either way; but 2 is within the tolerance of the best, 3, and 0 is not within the reach
+    told = settings(tolerance=[0.03, 0.2], resolution=[0.01, 0.2])
+    right, dropped, spared = {0: 0, 2: 1, 3: 1}, {0: 0, 2: 0, 3: 1}, {2: 1, 3: 1}
+    made = runs([1, 1, 1, 1], [right, dropped, spared, dropped])
+    made = made._replace(stopped=np.array([True, True, True, False]))
+    assert kept("LexElimTol", {**told, "settle": "answer"}, MODELS, made).all()
+    assert kept("LexElimTol", {**told, "settle": "all"}, MODELS, made).tolist() == [True, False, False, True]
+
+
 def test_results_judge_a_policy_by_its_own_promise():
     told = settings(tolerance=[0.03, 0.2])
     made = runs([1, 3, 0], [{0: 0, 2: 1, 3: 1}, {0: 0, 1: 0, 2: 0}, {}])

@@ -97,9 +97,17 @@ def test_what_is_wrong_is_named(tmp_path, before, after, says):
 
 def test_a_file_that_is_no_text_is_named(tmp_path):
     path = tmp_path / "cells.toml"
-    path.write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(ValueError, match=r"cells\.toml is not TOML"):
+    path.write_bytes(SMALL.encode("utf-16"))
+    with pytest.raises(ValueError, match=r"cells\.toml is not UTF-8 \(line 1\): save it as UTF-8"):
         spec.load(path)
+
+
+def test_a_mark_before_the_text_is_read_over(tmp_path):
+    marked = tmp_path / "marked.toml"
+    marked.write_bytes(SMALL.encode("utf-8-sig"))
+    assert [cell.name for cell in spec.load(marked).cells] == [
+        cell.name for cell in spec.load(written(tmp_path, SMALL)).cells
+    ]
 
 
 def test_a_policy_is_informed_of_what_it_takes_and_was_not_given():
@@ -130,7 +138,7 @@ def test_coins_that_never_vary_are_told_the_scale_of_all_coins(cls, means):
     instance = lb.Instance(means, noise="bernoulli")
     assert instance.sub_gaussian_sds[0] == 0
     policy = informed(cls, instance, delta=0.1)
-    scales = policy.settings.get("noise_sd", [sd for _, sd in policy.settings.get("noise", [])])
+    scales = policy.settings.get("noise_sd", [kind[1] for kind in policy.settings.get("noise", [])])
     assert scales == [0.5, 0.5]
     frame = lb.sweep([lb.Cell("coins", policy, instance, 100_000)], replications=3).frame()
     assert frame["stopped"].all()

@@ -1,5 +1,6 @@
 """A folder of results survives a kill, refuses what is not its own, and knows when code has changed."""
 
+import importlib
 import json
 import signal
 import subprocess
@@ -11,6 +12,7 @@ import pytest
 
 import lexbandits as lb
 from cells import PAPER, cells, lexelim_out, same
+from consoles import heeding
 from lexbandits.simulation import workers
 from lexbandits.simulation.code import UNKNOWN, code_of
 from lexbandits.simulation.store import Store, block_size
@@ -30,14 +32,18 @@ def long_cells():
 
 def interrupted(folder, how, n_jobs="1"):
     """Start a long sweep in another process and stop it when a few blocks are there."""
-    process = subprocess.Popen([sys.executable, "-c", LONG, str(folder), n_jobs], stderr=subprocess.PIPE)
-    deadline = time.monotonic() + 60
-    while len(list(folder.glob("*/*.npz"))) < 12:
-        assert process.poll() is None, process.stderr.read()
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
-    process.send_signal(how)
-    _, errors = process.communicate(timeout=30)
+    command = heeding([sys.executable, "-c", LONG, str(folder), n_jobs])
+    with subprocess.Popen(command, stderr=subprocess.PIPE) as process:
+        try:
+            deadline = time.monotonic() + 60
+            while len(list(folder.glob("*/*.npz"))) < 12:
+                assert process.poll() is None, process.stderr.read()
+                assert time.monotonic() < deadline
+                time.sleep(0.01)
+            process.send_signal(how)
+            _, errors = process.communicate(timeout=30)
+        finally:
+            process.kill()
     assert process.returncode != 0
     return errors.decode()
 
@@ -279,3 +285,100 @@ def test_code_is_known_by_what_it_does():
     assert code_of(Loaded(iter([1]))) == UNKNOWN
     assert code_of("gaussian") is None
     assert code_of(lb.LexElimIn) is None
+
+
+def in_module(name, text, folder, monkeypatch):
+    """A module of one's own."""
+    (folder / f"{name}.py").write_text(text)
+    monkeypatch.syspath_prepend(folder)
+    monkeypatch.delitem(sys.modules, name, raising=False)
+    importlib.invalidate_caches()
+    return importlib.import_module(name)
+
+
+FOLLOWED = {
+    "import inside": "def f(rng, arm):\n    import helper_\n    return [helper_.level(), 0.0]",
+    "import as": "def f(rng, arm):\n    import helper_ as other\n    return [other.level(), 0.0]",
+    "from import": "def f(rng, arm):\n    from helper_ import level\n    return [level(), 0.0]",
+    "from import as": "def f(rng, arm):\n    from helper_ import level as x\n    return [x(), 0.0]",
+    "a module from a module": "def f(*_):\n    from outer_ import helper_ as h\n    return [h.level(), 0]",
+    "import outside": "import helper_\ndef f(rng, arm):\n    return [helper_.level(), 0.0]",
+    "import of an import": "import outer_\ndef f(rng, arm):\n    return [outer_.helper_.level(), 0.0]",
+    "in a lambda": "import helper_\ndef f(rng, arm):\n    return (lambda: [helper_.level(), 0.0])()",
+}
+UNFOLLOWED = {
+    "globals": "def f(*_):\n    return [globals()['LEVEL'], 0]",
+    "getattr": "import helper_\nNAME = 'level'\ndef f(*_):\n    return [getattr(helper_, NAME)(), 0]",
+    "getattr inside": "def f(*_):\n    import helper_\n    return [getattr(helper_, 'le' + 'vel')(), 0]",
+    "passed on": "import helper_\ndef g(m):\n    return m.level()\ndef f(*_):\n    return [g(helper_), 0]",
+    "held": "import helper_\nMODULES = {'a': helper_}\ndef f(*_):\n    return [MODULES['a'].level(), 0]",
+    "vars": "import helper_\ndef f(*_):\n    return [vars(helper_)['level'](), 0]",
+    "__dict__": "import helper_\ndef f(*_):\n    return [helper_.__dict__['level'](), 0]",
+    "sys.modules": "import sys\ndef f(*_):\n    return [sys.modules['helper_'].level(), 0]",
+    "importlib": "import importlib\ndef f(*_):\n    return [importlib.import_module('helper_').level(), 0]",
+    "import_module": "from importlib import import_module\ndef f(*_):\n    return import_module('helper_')",
+    "__import__": "def f(*_):\n    return [__import__('helper_').level(), 0]",
+    "open": "def f(*_):\n    return [float(open('level').read()), 0]",
+    "open elsewhere": "import io\ndef f(*_):\n    return [float(io.open('level').read()), 0]",
+    "a path": "from pathlib import Path\ndef f(*_):\n    return [float(Path('level').read_text()), 0]",
+    "a path there": "from pathlib import Path\nP = Path()\ndef f(*_):\n    return [float(P.read_text()), 0]",
+    "numpy": "import numpy as np\ndef f(*_):\n    return np.loadtxt('level')",
+    "pandas": "def f(*_):\n    import pandas as pd\n    return pd.read_csv('level')",
+    "environ": "import os\ndef f(*_):\n    return [float(os.environ['LEVEL']), 0]",
+    "from os": "from os import environ\ndef f(*_):\n    return [float(environ['LEVEL']), 0]",
+    "from os inside": "def f(*_):\n    from os import getenv\n    return [float(getenv('LEVEL')), 0]",
+    "getenv": "import os\ndef f(*_):\n    return [float(os.getenv('LEVEL')), 0]",
+    "getattr of os": "import os\ndef f(*_):\n    return [float(getattr(os, 'environ')['LEVEL']), 0]",
+    "a program": "import subprocess\ndef f(*_):\n    return [float(subprocess.check_output('l')), 0]",
+    "eval": "def f(*_):\n    return [eval('LEVEL'), 0]",
+    "in a default": "def f(*_, read=open):\n    return [float(read('level').read()), 0]",
+    "in a helper": "def g():\n    return float(open('level').read())\ndef f(*_):\n    return [g(), 0]",
+    "taken from a module": "def f(*_):\n    from outer_ import helper_ as h\n    return getattr(h, 'level')",
+}
+ORDINARY = {
+    "numpy": "import numpy as np, math\ndef f(rng, arm):\n    return np.array([math.sin(arm), np.pi])",
+    "getattr": "def f(rng, arm):\n    return [getattr(rng, 'normal')(), 0.0]",
+    "a method": "class A:\n    def open(self): return 1.0\na = A()\ndef f(*_):\n    return [a.open(), 0.0]",
+    "a name": "def load(x): return x\ndef f(rng, arm, environ=1.0):\n    return [load(environ), 0.0]",
+    "a path": "import os.path\ndef f(rng, arm):\n    return [len(os.path.join('a', 'b')), os.cpu_count()]",
+    "passed": "import numpy as np\ndef f(rng, arm):\n    return (lambda m: [m.pi, 0.0])(np)",
+}
+
+
+@pytest.mark.parametrize("way", FOLLOWED)
+def test_code_in_modules_of_ones_own_is_followed(way, tmp_path, monkeypatch):
+    found = []
+    for number in (1, 1, 2):
+        folder = tmp_path / str(len(found))
+        folder.mkdir()
+        in_module(
+            "helper_", f"def level():\n    return {number}.0\nUNUSED = {len(found)}", folder, monkeypatch
+        )
+        in_module("outer_", "import helper_", folder, monkeypatch)
+        found.append(code_of(written(FOLLOWED[way])))
+    assert found[0] == found[1] != found[2]
+    assert not found[0].startswith(UNKNOWN)
+
+
+@pytest.mark.parametrize("way", UNFOLLOWED)
+def test_code_that_looks_elsewhere_cannot_be_compared(way, tmp_path, monkeypatch):
+    in_module("helper_", "def level():\n    return 1.0", tmp_path, monkeypatch)
+    in_module("outer_", "import helper_", tmp_path, monkeypatch)
+    assert code_of(written(UNFOLLOWED[way], LEVEL=1.0)).startswith(UNKNOWN)
+
+
+@pytest.mark.parametrize("way", ORDINARY)
+def test_ordinary_code_can_be_compared(way):
+    assert code_of(written(ORDINARY[way])) == code_of(written(ORDINARY[way]))
+    assert not code_of(written(ORDINARY[way])).startswith(UNKNOWN)
+
+
+def test_why_nothing_is_reused_is_said(tmp_path, monkeypatch):
+    monkeypatch.setenv("LEVEL", "1")
+    noise = written("import os\ndef f(rng, arm):\n    return [float(os.environ['LEVEL']), 0.0]")
+    lb.sweep(sampled(noise), replications=1, out=tmp_path)
+    said = (
+        "its noise cannot be compared with what made those runs, as it uses os.environ: give another folder"
+    )
+    with pytest.raises(ValueError, match=said):
+        lb.sweep(sampled(noise), replications=1, out=tmp_path)

@@ -1,29 +1,41 @@
 """LexElim-Tol as its page says it, by plain lists: every fact from the raw values of all passes so far.
 
 `run(rules, filled)` folds the filled places {(arm, pass): values or None where not measured}, as far as
-they go. Intervals of bounded values are handed in: they have tests of their own.
+they go. Intervals of bounded values are handed in: they have tests of their own. Claims under the declared
+rules are products over raw values.
 """
 
+from copy import deepcopy
+from fractions import Fraction
 from math import exp, expm1, inf, isnan, log, log1p, nan, sqrt
 
 RHO = 30.0
+GRID = [(0.5, 0.10), (1.0, 0.34), (2.0, 0.26), (4.0, 0.13), (8.0, 0.07), (inf, 0.10)]  # stakes, weights
 
 
 class Rules:
     """Everything that is decided before the first pass."""
 
     def __init__(self, K, m, delta, tol, res, kinds, at_least=None, order=None, offered=None, stop=False,
-                 answer=True, bounded=None):  # fmt: skip
+                 answer=True, bounded=None, declared=False, as_0_2=False):  # fmt: skip
         self.K, self.m, self.delta, self.kinds, self.stop, self.answer = K, m, delta, kinds, stop, answer
         self.tol, self.reach = list(tol), [t + r for t, r in zip(tol, res, strict=True)]
         self.target = list(at_least or [None] * m)
         self.floor = [None if t is None else t - r for t, r in zip(self.target, res, strict=True)]
         self.order = list(order or range(m))
         self.offered = sorted(range(K) if offered is None else offered)
-        self.bounded = bounded
+        self.bounded, self.every = bounded, 5 if as_0_2 else 20
+        self.account = declared and answer and self.target == [None] * m
         pairs = max(1, K * (K - 1) // 2)
-        self.level = [log(m * pairs / delta) + (0.0 if t is None else log(2.0)) for t in self.target]
+        facts = 0.1 * delta if self.account else delta
+        self.level = [log(m * pairs / facts) + (0.0 if t is None else log(2.0)) for t in self.target]
         self.target_level = log(2 * K * m / delta)
+        rivals, thirds = max(1, len(self.offered) - 1), max(1, len(self.offered) - 2)
+        noisy = [i for i in self.order if kinds[i][0] != "exact"]
+        share = {i: 2.0 ** -(position + 1) for position, i in enumerate(noisy)}  # 1/2, 1/4, …
+        self.enough_not_worse = {i: log(rivals / (0.86 * delta * 2 * share[i])) for i in noisy}
+        self.enough_beats = {i: log(rivals / (0.86 * delta * share[i])) for i in noisy}
+        self.enough_third = log(rivals * thirds / (0.04 * delta))
 
 
 def moments(values):
@@ -56,6 +68,11 @@ def radius(kind, n, m2, scale, level):
     return inf if left <= 0 else sqrt(m2 / n * g / left)
 
 
+def apart(kind):
+    """How many times noisier than an arm a sub-Gaussian pair is."""
+    return sqrt(2.0) if kind[2:] == ("independent",) else 2.0
+
+
 def ends(rules, i, values, level, pair):
     """The interval of a mean (one-sided bounds: pair False) or of a mean difference."""
     kind = rules.kinds[i]
@@ -65,7 +82,7 @@ def ends(rules, i, values, level, pair):
     if not pair:
         level = level + log1p(exp(-level)) - log(2.0)
     sd = kind[1] if kind[0] == "sub_gaussian" else nan
-    r = radius(kind, n, m2, sqrt(2.0) * sd if pair else sd, level)
+    r = radius(kind, n, m2, apart(kind) * sd if pair else sd, level)
     return mean - r, mean + r
 
 
@@ -74,7 +91,10 @@ class Run:
 
     def __init__(self, rules, filled):
         self.rules, self.filled = rules, filled
-        self.results = self.passes = 0
+        self.account = rules.account
+        self.claims = {}  # ("not worse" or "beats", i, a, b): every log evidence seen
+        self.results = self.passes = self.start = 0
+        self.before, self.until = None, 0  # who folds the passes below `until`, begun under earlier rules
         self.folded = []  # per pass the members
         self.lows = {}  # (i, a, b): every lower end of θ_a − θ_b seen
         self.bounds = {}  # (i, a): every (low, high) seen
@@ -88,15 +108,67 @@ class Run:
         self.go_on()
 
     def go_on(self):
-        while not self.over and all((a, self.passes) in self.filled for a in self.members()):
+        while (
+            self.before is None
+            and not self.over
+            and all((a, self.passes) in self.filled for a in self.members())
+        ):
             self.fold()
+        if self.before is not None:
+            # passes from `until` on go by these rules
+            self.before.filled = {place: v for place, v in self.filled.items() if place[1] < self.until}
+            folded = self.before.now().passes
+            self.before.go_on()
+            if self.over:
+                return  # an answer stays what it was when the rules changed
+            if self.before.now().passes > folded:
+                self.folded, self.results = list(self.before.folded), self.before.results
+                self.note_all(self.before)
+            if self.before.is_over(self.until):
+                before, self.before = self.before, None
+                before.note_all(self)
+                before.judge_by(self.rules, self.start)
+                self.__dict__.update({**before.__dict__, "filled": self.filled})
+                self.go_on()
+
+    def note_all(self, other):
+        """What another run has seen of the same results."""
+        for mine, its in ((self.lows, other.lows), (self.bounds, other.bounds)):
+            for key, seen in its.items():
+                mine[key] = [*mine.get(key, []), *seen]
+
+    def now(self):
+        """Who folds the current pass."""
+        return self if self.before is None else self.before.now()
+
+    def is_over(self, until):
+        return self.before is None and (self.over or self.passes >= until)
 
     def amend(self, rules, from_pass, filled):
-        """New rules from a pass on; places below it that are not folded are void."""
+        """New rules choose the members of passes from `from_pass` on; those below it go on as they were."""
+        if self.account and from_pass == 0:
+            self.__init__(rules, filled)  # nobody has looked
+            return
+        self.filled = filled
+        idle = self.over or from_pass <= self.start  # no pass has begun under its rules
+        begun, until = (self.before, self.until) if self.before and idle else (self, from_pass)
+        begun, seen = deepcopy(begun), deepcopy(begun.now())
+        seen.judge_by(rules, max(from_pass, self.start))
+        seen.before, seen.until = (None if begun.is_over(until) else begun), until
+        self.__dict__.update(seen.__dict__)
+        self.filled = filled
+        self.go_on()
+
+    def judge_by(self, rules, start):
+        """Other rules on what is folded here."""
         before, self.left = self.left, {}
-        self.rules, self.filled, self.active = rules, filled, set(rules.offered)
+        self.account, self.claims = False, {}
+        self.rules, self.active = rules, set(rules.offered)
         self.over = self.contradiction = False
-        self.passes = max(self.passes, from_pass)
+        for seen in (self.lows, self.bounds):  # exact values are compared with the new limits
+            for key in [key for key in seen if rules.kinds[key[0]][0] == "exact"]:
+                del seen[key]
+        self.start = self.passes = max(self.passes, start)
         self.folded += [set()] * (self.passes - len(self.folded))
         while self.next <= self.passes:
             self.next += max(1, self.next // 100)
@@ -104,7 +176,6 @@ class Run:
         for a, (_, objective, _) in list(self.left.items()):
             if a in before and before[a][1] == objective and before[a][2] in [-1, *rules.offered]:
                 self.left[a] = before[a]
-        self.go_on()
 
     # --- data
 
@@ -125,7 +196,9 @@ class Run:
         """Mean of a − b, None without common results."""
         if self.rules.kinds[i][0] == "exact":
             va, vb = self.single(i, a), self.single(i, b)
-            return va[0] - vb[0] if va and vb else None
+            return (
+                as_written(va[0], vb[0], [0, self.rules.tol[i], self.rules.reach[i]]) if va and vb else None
+            )
         sign = 1 if a < b else -1
         D = self.differences(i, min(a, b), max(a, b))
         if self.rules.kinds[i][0] == "bounded":
@@ -133,6 +206,18 @@ class Run:
             z = moments([(d + width) / (2.0 * width) for d in D])[1]
             return sign * (2.0 * z - 1.0) * width if D else None
         return sign * moments(D)[1] if D else None
+
+    def completed(self, i, a, side, b=None):
+        """Values of a, or differences a − b, with missing values as makes them least or largest."""
+        low, high = self.rules.kinds[i][1:3]
+        ours, theirs = (low, high) if side == 0 else (high, low)
+        ks = [k for k, members in enumerate(self.folded) if {a, a if b is None else b} <= members]
+
+        def filled(arm, k, missing):
+            value = self.value(arm, k, i)
+            return missing if value is None else value
+
+        return [filled(a, k, ours) - (0.0 if b is None else filled(b, k, theirs)) for k in ks]
 
     # --- facts
 
@@ -155,6 +240,76 @@ class Run:
         best = max((low for low, _ in self.bounds.get((i, a), [])), default=-inf)
         return best >= self.rules.floor[i] and not self.misses(i, a)
 
+    # --- claims under the declared rules
+
+    def evidence(self, claim, i, a, b):
+        """Log evidence that θ_a − θ_b > −reach, or > tolerance, from the raw differences."""
+        rules = self.rules
+        kind, tol, reach = rules.kinds[i], rules.tol[i], rules.reach[i]
+        c = tol if claim == "beats" else -reach
+        if kind[0] == "exact":
+            d = self.lead(i, a, b)
+            return inf if d is not None and (d > c or (claim == "not worse" and d == c)) else -inf
+        # missing values count as the worst they could have been, where that was said
+        D = self.completed(i, a, 0, b) if kind[3:] == ("worst",) else self.differences(i, a, b)
+        if kind[0] == "bounded":
+            R = kind[2] - kind[1]
+            b0 = (c + R) / (2 * R)
+            if not 0 < b0 < 1:
+                return inf if b0 <= 0 else -inf
+            Z = [(d + R) / (2 * R) for d in D]
+            wealth = [w for _, w in GRID]
+            for t, z in enumerate(Z):
+                v = (moments(Z[:t])[2] + 0.5) / (t + 4)
+                for k, (g, _) in enumerate(GRID):
+                    wealth[k] *= 1 + min(g * (reach - tol) / (2 * R) / v, 0.9 / b0) * (z - b0)
+            return log(sum(wealth))
+        n, mean, m2, *_ = moments(D)
+        if kind[0] == "sub_gaussian":
+            s = apart(kind) * kind[1]
+            stakes = [(min(g, 16) * (reach - tol) / s**2, w) for g, w in GRID]
+            terms = [log(w) + lam * n * (mean - c) - lam**2 * s**2 * n / 2 for lam, w in stakes]
+            return max(terms) + log(sum(exp(t - max(terms)) for t in terms))
+        if n < (300 if kind[0] == "finite_variance" else 2) or mean <= c or not m2 > 0:
+            return 0.0
+        u = n * (mean - c) ** 2 / m2
+        e = 0.5 * n * (log1p(u) - log1p(u * 10 / (n + 10))) - 0.5 * log1p(n / 10)
+        return e + log(2 - exp(-e)) if e > 0 else 0.0
+
+    def weigh(self, claim, i, a, b):
+        self.claims.setdefault((claim, i, a, b), []).append(self.evidence(claim, i, a, b))
+
+    def shown(self, claim, i, a, b):
+        return max(self.claims.get((claim, i, a, b), []), default=-inf)
+
+    def is_beaten(self, i, a, b):
+        return self.beats(i, a, b) or self.shown("beats", i, a, b) >= self.rules.enough_beats.get(i, 0)
+
+    def is_held(self, i, a, b):
+        enough = self.rules.enough_not_worse.get(i, 0)
+        return self.not_worse(i, a, b) or self.shown("not worse", i, a, b) >= enough
+
+    def out_at_once(self, y):
+        if y in self.gone and self.gone[y][0] == 0:
+            return True
+        first = self.rules.order[0]
+        others = [z for z in self.rules.offered if z != y]
+        return any(self.shown("beats", first, z, y) >= self.rules.enough_third for z in others)
+
+    def weigh_for(self, x):
+        """Evidence for x going through the order, and where it stops for who else beats the rival."""
+        first = self.rules.order[0]
+        for y in [y for y in self.rules.offered if y != x and not self.out_at_once(y)]:
+            for i in self.rules.order:
+                self.weigh("not worse", i, x, y)
+                if not self.is_held(i, x, y):
+                    for z in [z for z in self.rules.offered if z not in (x, y)]:
+                        self.weigh("beats", first, z, y)
+                    break
+                self.weigh("beats", i, x, y)
+                if self.is_beaten(i, x, y):
+                    break
+
     def must(self, i):
         return self.rules.target[i] is not None and i not in self.infeasible
 
@@ -167,6 +322,13 @@ class Run:
             d = self.lead(i, a, b)
             if d is not None:
                 self.note(i, a, b, d, d)
+            return
+        if rules.kinds[i][3:] == ("worst",):
+            least, largest = (self.completed(i, a, side, b) for side in (0, 1))
+            if len(least) >= 2 and (self.worth_it(i, a, b, least) or self.worth_it(i, a, b, largest)):
+                low, _ = ends(rules, i, least, rules.level[i], pair=True)
+                _, high = ends(rules, i, largest, rules.level[i], pair=True)
+                self.note(i, a, b, low, high)
             return
         D = self.differences(i, a, b)
         if len(D) >= 2 and self.worth_it(i, a, b, D):
@@ -185,7 +347,7 @@ class Run:
             n, z, m2, *_ = moments([(d + width) / (2.0 * width) for d in D])
             mean, least = (2.0 * z - 1.0) * width, 2.0 * width * sqrt(x * (m2 / n))
         elif kind[0] == "sub_gaussian":
-            least = sqrt(2.0) * kind[1] * sqrt(x * (n + RHO) / n)
+            least = apart(kind) * kind[1] * sqrt(x * (n + RHO) / n)
         else:
             g = x + 0.5 * x * x
             if n <= RHO * g:
@@ -202,12 +364,28 @@ class Run:
 
     def look_at_arm(self, i, a):
         values = self.single(i, a)
-        if self.rules.kinds[i][0] == "exact":
+        if self.rules.kinds[i][3:] == ("worst",):
+            least, largest = (self.completed(i, a, side) for side in (0, 1))
+            if len(least) >= 2:
+                level = self.rules.target_level
+                low, _ = ends(self.rules, i, least, level, pair=False)
+                _, high = ends(self.rules, i, largest, level, pair=False)
+                self.bounds.setdefault((i, a), []).append((low, high))
+        elif self.rules.kinds[i][0] == "exact":
             if values:
-                self.bounds.setdefault((i, a), []).append((values[0], values[0]))
+                value = self.told(i, values[0])
+                self.bounds[i, a] = [(value, value)]
         elif len(values) >= 2:
             level = self.rules.target_level
             self.bounds.setdefault((i, a), []).append(ends(self.rules, i, values, level, pair=False))
+
+    def told(self, i, value):
+        """A value as it is compared with a target."""
+        if self.rules.kinds[i][0] == "exact":
+            for limit in (self.rules.target[i], self.rules.floor[i]):
+                if same(value, 0.0, limit, self.rules.target[i], self.rules.target[i] - self.rules.floor[i]):
+                    return limit
+        return value
 
     # --- the rule
 
@@ -271,6 +449,9 @@ class Run:
                 break
             if x not in self.active:
                 x = self.plug_in()
+            if self.account:
+                self.weigh_for(x)
+                break
             if turn == 0:
                 self.look_for(x)
         if self.over:
@@ -284,6 +465,29 @@ class Run:
             lacking = {y for y in self.rules.offered if not self.done(x, y)}
             self.by_proof = lacking | {x}
             self.over = not lacking
+            for y in lacking - {x} if self.rules.every == 20 else ():
+                if not self.handles(x, y):
+                    self.by_proof |= self.third(y)
+
+    def middle(self, i):
+        return 0.5 * (self.rules.tol[i] + self.rules.reach[i])
+
+    def handles(self, x, y):
+        """Whether the means let x go through the order against y."""
+        for i in self.rules.order:
+            lead = self.lead(i, x, y) or 0.0
+            if not self.must(i) and abs(lead) > self.middle(i):
+                return lead > 0
+        return True
+
+    def third(self, y):
+        """Who keeps y out by the means, on the first objective where somebody does."""
+        for i in self.rules.order:
+            leads = {z: self.lead(i, z, y) for z in sorted(self.active - {y}) if not self.must(i)}
+            over = {z: lead for z, lead in leads.items() if lead is not None and lead > self.middle(i)}
+            if over:
+                return {max(over, key=over.get)}
+        return set()
 
     def best(self, kept):
         last = self.rules.order[-1]
@@ -299,7 +503,9 @@ class Run:
         for i in self.rules.order[self.position :]:
             if self.must(i):
                 middle = 0.5 * (self.rules.target[i] + self.rules.floor[i])
-                fails = {a for a in kept if self.single(i, a) and mean(self.single(i, a)) < middle}
+                fails = {
+                    a for a in kept if self.single(i, a) and self.told(i, mean(self.single(i, a))) < middle
+                }
             else:
                 middle = 0.5 * (self.rules.tol[i] + self.rules.reach[i])
                 leads = {b: [self.lead(i, a, b) for a in kept if a != b] for b in kept}
@@ -326,22 +532,22 @@ class Run:
     def done(self, x, y):
         if y == x:
             return all(self.meets(i, x) for i in self.rules.order if self.must(i))
-        if y in self.gone and self.gone[y][0] == 0:
+        if self.out_at_once(y):
             return True
         for i in self.rules.order:
             if self.must(i):
                 if self.misses(i, y):
                     return True
-            elif not self.not_worse(i, x, y):
+            elif not self.is_held(i, x, y):
                 return False
-            elif self.beats(i, x, y):
+            elif self.is_beaten(i, x, y):
                 return True
         return True
 
     # --- passes
 
     def members(self):
-        proof = self.candidate is not None and self.passes % 5 != 0
+        proof = self.candidate is not None and self.passes % self.rules.every != 0
         return sorted(self.by_proof if proof else self.by_rule)
 
     def fold(self):
@@ -352,6 +558,21 @@ class Run:
         if self.passes == self.next:
             self.judge()
             self.next += max(1, self.next // 100)
+
+
+def same(value, other, limit, *more):
+    """Whether value − other is the limit, but for the last digits of the numbers it is made of."""
+    parts = [value, other, *(more or [limit])]
+    gap = Fraction(value - other) - Fraction(limit)
+    return abs(gap) <= sum(abs(Fraction(part)) for part in parts) / 2**52
+
+
+def as_written(value, other, limits):
+    """value − other; ± the first of the limits that it is, but for last digits."""
+    for limit in limits:
+        if same(max(value, other), min(value, other), limit):
+            return limit if value > other else -limit
+    return value - other
 
 
 def mean(values):

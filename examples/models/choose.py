@@ -82,7 +82,8 @@ def main() -> None:
     print(table[["accuracy", "latency", "size"]].round(3).to_string())
     print(f"\n{answer.arm}: {answer.reason}, after {study.status.results} results")
     for row in answer.certificate:
-        print(f"  {row['objective']} against {row['rival']}: {row['difference']:.3g} ({row['verdict']})")
+        seen = f"beaten by {row['by']!r}" if row["by"] else row["verdict"]
+        print(f"  {row['objective']} against {row['rival']}: {row['difference']:.3g} ({seen})")
 
 
 if __name__ == "__main__":

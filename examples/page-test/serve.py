@@ -32,11 +32,13 @@ def serve(storage: str, seed: int) -> None:
     coming: list[tuple[float, str, float]] = []  # purchases that are on their way
     while True:
         trial = study.choose(worker=f"server {seed}")
-        if trial.id is None:
-            return
-        purchase = visit(trial.arm, luck)
+        purchase = None if trial.id is None else visit(trial.arm, luck)
         if purchase is not None:
             heapq.heappush(coming, (time.monotonic() + purchase[0], trial.id, purchase[1]))
+        elif trial.id is None and study.status.state != "measuring":
+            return
+        elif trial.id is None:  # so much waits for visitors under way that this one just sees the best guess
+            time.sleep(0.01)
         while coming and coming[0][0] <= time.monotonic():
             _, bought, revenue = heapq.heappop(coming)
             study.tell(bought, {"conversion": 1, "revenue": revenue})
@@ -71,7 +73,8 @@ def main() -> None:
         f"{status.results} purchases in time, {status.expired} visits without, {status.late} bought too late"
     )
     for row in answer.certificate:
-        print(f"  {row['objective']} against {row['rival']}: {row['difference']:.3g} ({row['verdict']})")
+        seen = f"beaten by {row['by']!r}" if row["by"] else row["verdict"]
+        print(f"  {row['objective']} against {row['rival']}: {row['difference']:.3g} ({seen})")
 
 
 if __name__ == "__main__":

@@ -26,6 +26,7 @@ from lexbandits.study.errors import StudyError as StudyError
 from lexbandits.study.errors import StudyExistsError as StudyExistsError
 from lexbandits.study.errors import StudyFinished as StudyFinished
 from lexbandits.study.errors import StudyPaused as StudyPaused
+from lexbandits.study.errors import StudyWaiting as StudyWaiting
 from lexbandits.study.errors import UnknownArmError as UnknownArmError
 from lexbandits.study.errors import UnknownStudyError as UnknownStudyError
 from lexbandits.study.errors import UnknownTrialError as UnknownTrialError
@@ -41,6 +42,8 @@ from lexbandits.study.trial import Trial as Trial
 from lexbandits.theory.lower_bound import CharacteristicTime as CharacteristicTime
 from lexbandits.theory.lower_bound import characteristic_time as characteristic_time
 from lexbandits.theory.lower_bound import sample_lower_bound as sample_lower_bound
+from lexbandits.theory.tolerance import ToleranceTime as ToleranceTime
+from lexbandits.theory.tolerance import tolerance_time as tolerance_time
 from lexbandits.world.examples import paper_instance as paper_instance
 from lexbandits.world.examples import random_instance as random_instance
 from lexbandits.world.instance import Instance as Instance

@@ -6,7 +6,9 @@ A setting's name decides its check, in every policy alike: `checked_settings`.
 import math
 import operator
 import reprlib
+import tomllib
 from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -185,6 +187,7 @@ _SETTINGS: dict[str, Callable[[str, Any, int, int], Any]] = {
     "at_least": lambda name, value, K, m: targets(name, value, m),
     "if_infeasible": lambda name, value, K, m: one_of(name, value, ("go on", "stop")),
     "settle": lambda name, value, K, m: one_of(name, value, ("answer", "all")),
+    "rules": lambda name, value, K, m: one_of(name, value, ("declared", "open", "0.2")),
     "order": lambda name, value, K, m: permutation(name, value, m),
     "max_arms": lambda name, value, K, m: whole(name, value, least=K),
     "noise_sd": lambda name, value, K, m: per_objective(name, value, m),
@@ -341,3 +344,15 @@ def _numbers(values: NDArray[Any], missing: bool, where: Callable[[int], str]) -
 
 def _not_finite(given: str) -> ValueError:
     return ValueError(f"rewards must be finite and at most {LARGEST:g} in size, got {given}")
+
+
+def toml_table(path: str | Path) -> dict[str, Any]:
+    """The content of a TOML file, which is UTF-8, with or without the mark that some editors put first."""
+    content = Path(path).read_bytes()
+    try:
+        return tomllib.loads(content.decode("utf-8-sig"))
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise ValueError(f"{path} is not UTF-8 (line {line}): save it as UTF-8") from None
+    except tomllib.TOMLDecodeError as error:
+        raise ValueError(f"{path} is not TOML: {error}") from None

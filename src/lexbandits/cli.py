@@ -12,9 +12,7 @@ from lexbandits.commands.terminal import print_table
 if TYPE_CHECKING:
     from lexbandits.world.instance import Instance
 
-app = typer.Typer(
-    cls=terminal.Commands, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False
-)
+app = typer.Typer(cls=terminal.Commands, no_args_is_help=True, pretty_exceptions_enable=False)
 
 app.add_typer(insight.app, name="study")  # all of `study`, and what `insight` adds to it
 app.add_typer(service.token, name="token")
@@ -151,6 +149,13 @@ def bounds(
     picture: Annotated[
         Path | None, typer.Option(help="A file.svg: the lower bound against λ, and who deserves the pulls.")
     ] = None,
+    tolerance: Annotated[
+        list[float] | None,
+        typer.Option(help="What does not matter, per objective: repeat it. The bound is then LexElim-Tol's."),
+    ] = None,
+    resolution: Annotated[
+        list[float] | None, typer.Option(help="Beside --tolerance, per objective. [the tolerances]")
+    ] = None,
 ) -> None:
     """What the theory says about an instance: the bounds as printed and as proved, and the lower bound."""
     from lexbandits.drawing import save
@@ -163,8 +168,15 @@ def bounds(
     chosen = {f"K = {n_arms}": paper_instance(n_arms) for n_arms in paper or ()}
     if instance is not None:
         chosen[instance.stem] = load_instance(instance)
+    if tolerance and (tradeoff is not None or picture is not None):
+        raise ValueError("--tolerance asks another question: leave --tradeoff and --picture out")
+    if resolution and not tolerance:
+        raise ValueError("--resolution goes with --tolerance: give both, or --tradeoff")
     for each in chosen.values():
-        _print_bounds(each, delta, tradeoff)
+        if tolerance:
+            _print_limit(each, delta, tolerance, resolution)
+        else:
+            _print_bounds(each, delta, tradeoff)
     if picture is not None:
         save(lower_bound_figure(chosen), picture)
 
@@ -185,6 +197,23 @@ def _print_bounds(instance: "Instance", delta: float, tradeoff: float | None) ->
     print_table(per_objective, "per objective: arms that tie so far, and the bounds of Theorems 1-4")
     print_table(told.arms, "per arm: gaps, margins over the noise, share of the lower bound's pulls")
     print_table(told.leaving, "per arm: most pulls before it leaves (Lemmas 5 and 7)")
+
+
+def _print_limit(
+    instance: "Instance", delta: float, tolerance: list[float], resolution: list[float] | None
+) -> None:
+    from lexbandits.theory.overview import tolerance_overview
+
+    slack, fine = (given if len(given) > 1 else given[0] for given in (tolerance, resolution or tolerance))
+    time, arms = tolerance_overview(instance, delta, slack, fine)
+    noise = "" if instance.noise == "gaussian" else ", for Gaussian noise with these variances"
+    typer.echo(
+        f"{instance.n_arms} arms, {instance.n_objectives} objectives, "
+        f"tolerance {slack}, resolution {fine}, δ = {delta:g}\n"
+        f"characteristic time in [{time.low:,.2f}, {time.high:,.2f}]{noise}: any δ-correct algorithm needs "
+        f"{time.least_pulls(delta):,.0f} pulls on average until an acceptable arm is certain\n"
+    )
+    print_table(arms, "per arm: whether it is acceptable and what that takes, share of the bound's pulls")
 
 
 @command

@@ -1,6 +1,7 @@
 """Figures draw without eval, say what is seen, and print in 80 columns."""
 
 import io
+import time
 
 import pytest
 import stage
@@ -75,3 +76,44 @@ def test_the_terminal_is_80_columns_wide(which, request):
     text = " ".join(" ".join(lines).split())
     assert "tiny left after" in text
     assert "What learning cost" in text
+
+
+def few_results(name, **changes):
+    """A study that has seen too little to tell arms apart."""
+    latency = lb.Objective("latency", "minimize", unit="ms", tolerance=150, noise=("bounded", 0, 5000))
+    study = stage.create(name, objectives=[latency], **changes)
+    for trial in study.ask_many(60):
+        study.tell(trial, {"latency": stage.measure(trial.arm, trial.item)["latency"]})
+    return study
+
+
+@pytest.mark.parametrize("which", ["ended", "under_way", "few"])
+def test_the_last_interval_of_the_evidence_is_in_sight(which, request):
+    study = few_results("wide") if which == "few" else request.getfixturevalue(which)
+    figure = lb.plot.evidence(study)
+    for trace in figure.data:
+        low, high = figure.layout[trace.yaxis.replace("y", "yaxis")].range
+        assert low < trace.y[-1] < high, "else it is a rectangle without ends"
+
+
+def test_a_guess_is_not_named_the_answer(ended):
+    study = few_results("guess")
+    assert "leads" in lb.plot.race(study).layout.title.text
+    study.end("enough")
+    for name in ("race", "intervals"):
+        title = getattr(lb.plot, name)(study).layout.title.text.replace("<br>", " ")
+        assert "is the best guess" in title
+        assert "base is the answer" in getattr(lb.plot, name)(ended).layout.title.text.replace("<br>", " ")
+
+
+def test_what_came_late_does_not_hide_what_was_told():
+    study = stage.create("late")
+    late = study.ask_many(2, worker="w", lease="1s")
+    time.sleep(1.1)
+    for trial in study.ask_many(20, worker="w"):
+        study.tell(trial, stage.measure(trial.arm, trial.item))
+    for trial in late:
+        assert study.tell(trial, stage.measure(trial.arm, trial.item)) == "late"
+    below, above = lb.plot.workers(study).data
+    assert (below.name, above.name) == ("late", "told"), "what is drawn last is seen"
+    assert above.width < below.width, "and the other beside it"

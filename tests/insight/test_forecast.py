@@ -11,7 +11,7 @@ import stage
 from scipy.stats import binom
 
 import lexbandits as lb
-from lexbandits.insight.beliefs import Beliefs, Guess, Measured, coins_of
+from lexbandits.insight.beliefs import Beliefs, Guess, Measured, coins_of, kinds_of, table_of
 from lexbandits.insight.forecast import Range
 from lexbandits.insight.futures import go_on, play
 from lexbandits.world.noise import stream
@@ -25,7 +25,7 @@ SPEC = {
 }
 GUESS = {"small": {"correct": 0.8, "latency": 300}, "large": {"correct": 0.82, "latency": 700}}
 SD = {"latency": 100}
-ENDS = (34, 34, 34, 36, 36, 36, 36, 38, 38, 38)
+ENDS = (20, 20, 20, 20, 22, 22, 22, 24, 24, 24)
 
 WORLDS = {
     "gaussian": (
@@ -97,7 +97,7 @@ def test_the_range_covers_the_end_about_eight_times_in_ten():
 @pytest.mark.parametrize("name", WORLDS)
 def test_over_200_studies_the_range_covers_the_end_70_to_90_per_cent_of_the_time(name):
     for found in covered(*WORLDS[name], studies=200, futures=100):
-        assert len(found) >= 180
+        assert len(found) >= 160
         assert 0.7 <= np.mean(found) <= 0.9, f"{sum(found)} of {len(found)}"
 
 
@@ -301,3 +301,63 @@ def test_200_futures_of_10_000_results_take_two_cores_at_most_5_seconds():
     taken = time.process_time() - start
     assert found.results.median > 4000
     assert taken < 10.0 * found.results.median / 10_000, "of both cores together"
+
+
+EXACT = {
+    "arms": ["a", "b", "c"],
+    "objectives": [
+        lb.Objective("correct", tolerance=0.02, noise="bernoulli"),
+        lb.Objective("price", "minimize", tolerance=0.01, noise="exact"),
+    ],
+}
+
+
+@pytest.mark.parametrize("told", [6, 8, 30, 31, 100])
+@pytest.mark.parametrize("prices", [(0.1, 0.3, 0.7), (1.1, 2.2, 3.3), (1e-3, 0.15, 1 / 3), (1, 2, 3)])
+def test_exact_values_are_forecast_as_they_were_measured(prices, told):
+    """A sum of equal values over their number need not be that value."""
+    study, price = lb.create_study("exact", **EXACT), dict(zip("abc", prices, strict=True))
+    for trial in study.ask_many(told):
+        study.tell(trial, {"correct": trial.number % 2, "price": price[trial.arm]})
+    guess = {arm: {"correct": 0.5, "price": 5.0} for arm in "abc"}
+    assert study.forecast(guess, runs=5, most=1000).results.low > 0
+    assert study.policy.means[:, 1].tolist() == [-p for p in prices]
+
+
+def test_an_exact_value_whose_pass_is_not_over_is_known():
+    policy = lb.LexElimTol(2, 2, delta=0.05, tolerance=[0.02, 0.01], noise=["bernoulli", "exact"])
+    policy.tell(0, [1, 0.3])
+    policy.tell(0, [1, 0.3], item=3)
+    found = lb.forecast(policy, [[0.8, 0.7], [0.8, 0.1]], runs=5, most=1000)
+    assert sum(found.winners.values()) == 1.0
+
+
+def test_an_exact_limit_that_is_just_met_is_met_after_any_number_of_results():
+    policy = lb.LexElimTol(
+        2,
+        2,
+        delta=0.05,
+        tolerance=[0, 0.02],
+        resolution=[0, 0.02],
+        at_least=[0.1, None],
+        noise=["exact", "gaussian"],
+    )
+    rng = np.random.default_rng(0)
+    for _ in range(7):
+        for arm in range(2):
+            policy.tell(arm, [0.1 if arm else 0.2, arm + rng.standard_normal()])
+    assert policy.means[:, 0].tolist() == [0.2, 0.1]
+    assert policy.recommendation == 1
+
+
+def test_values_drawn_from_a_guess_stay_in_their_bounds():
+    noise = ("bounded", -3.0, -0.92)  # −3 + (−0.92 + 3) is above −0.92
+    spec = {"arms": ["a", "b"], "objectives": [lb.Objective("x", tolerance=0.1, noise=noise)]}
+    guess = {"a": {"x": -1.96}, "b": {"x": -1.1}}
+    assert lb.forecast(spec, guess, sd={"x": 1.04}, runs=20, most=2000).results.low > 0
+
+
+def test_a_guessed_spread_of_next_to_nothing_loses_no_values():
+    (kind,) = kinds_of(lb.LexElimTol(2, 1, delta=0.1, tolerance=0.1, noise=("bounded", 0, 1)))
+    for sd in (1e-300, 1e-12, 1e-9, 1e-6, 1e-3):
+        assert np.abs(table_of(kind, 0.3, sd) - 0.3).max() <= 4 * sd

@@ -4,6 +4,7 @@ import json
 import random
 import time
 
+import pytest
 from asked import MODELS, QUESTION, ask, make, refused
 from worlds import go_on, measure
 
@@ -113,10 +114,10 @@ def test_leases(client):
     client.put(f"{MODELS}/trials/{kept['id']}/result", json={"values": {"correct": 1}})
     before = client.get(MODELS).headers["etag"]
     time.sleep(1.1)
-    overdue = client.get(MODELS, headers={"If-None-Match": before})
-    assert (overdue.status_code, overdue.json()["overdue"]) == (200, 1)
     assert client.post(f"{MODELS}/trials/{gone['id']}/expiry").json() == {"outcome": "expired"}
-    assert client.get(MODELS).json()["overdue"] == 0
+    assert client.post(f"{MODELS}/trials/{gone['id']}/expiry").json() == {"outcome": "repeated"}
+    after = client.get(MODELS, headers={"If-None-Match": before})
+    assert (after.status_code, after.json()["overdue"]) == (200, 0)
     late = client.put(f"{MODELS}/trials/{gone['id']}/result", json={"values": {"correct": 1}})
     assert late.json() == {"outcome": "late"}
 
@@ -173,12 +174,12 @@ def test_the_summary_is_known_by_its_etag(client):
 
 
 def test_the_summary_says_what_the_study_says(client, service):
-    make(client)
+    make(client, rules="open")  # the answer then takes so long that the others leave before
     study = lb.open_study("models", service.link)
     study.run(measure, workers=8, progress=False)
     here = lb.open_study("models", service.storage, read_only=True)
     summary = client.get(MODELS).json()
-    assert summary["answer"] == here.answer.as_json()
+    assert summary["answer"] == {**here.answer.as_json(), "said": []}
     assert (summary["state"], summary["results"]) == ("finished", here.status.results)
     states = {arm["name"]: arm["state"] for arm in summary["arms"]}
     assert states == {"small": "left", "large": "answer", "cot": "left"}
@@ -326,3 +327,68 @@ def test_what_the_answer_did_not_wait_for_is_not_called_settled(client, service)
     assert summary["objectives"][0]["state"] == "enough"
     left = {arm["name"] for arm in summary["arms"] if arm["state"] == "left"}
     assert left.isdisjoint(summary["candidates"])
+
+
+# --- a study that waits for a trial under way
+
+
+def test_a_study_that_waits_says_until_when(client, service):
+    x = {"name": "x", "tolerance": 0.1, "noise": "bernoulli"}
+    make(client, name="easy", arms=["a", "b"], objectives=[x])
+    (lost,) = ask(client, study="/api/studies/easy", worker="gpu-3", lease="1h")
+    for _ in range(1000):
+        answer = client.post("/api/studies/easy/trials", json={"worker": "alive"})
+        if answer.status_code != 201:
+            break
+        (trial,) = answer.json()["trials"]
+        told = {"values": {"x": int(trial["arm"] == "a")}}
+        client.put(f"/api/studies/easy/trials/{trial['id']}/result", json=told)
+    words = refused(answer, 409, "results wait for the trial of gpu-3")
+    assert words["kind"] == "StudyWaiting"
+    assert words["until"] == lost["until"]
+    assert 3500 < int(answer.headers["Retry-After"]) <= 3600
+    remote = lb.open_study("easy", service.link)
+    with pytest.raises(lb.StudyWaiting) as waiting:
+        remote.ask()
+    assert waiting.value.until.isoformat() == lost["until"]
+    assert remote.ask_many(2) == []
+    remote.fail(lost["id"], "it hung", interrupted=True)
+    assert client.get("/api/studies/easy").json()["state"] == "finished"
+
+
+def test_who_looks_at_a_study_settles_what_has_run_out(client):
+    x = {"name": "x", "tolerance": 0.1, "noise": "bernoulli"}
+    make(client, name="brief", arms=["a", "b"], objectives=[x])
+    ask(client, study="/api/studies/brief", lease="100ms")
+    time.sleep(0.2)
+    summary = client.get("/api/studies/brief").json()
+    assert (summary["open"], summary["expired"], summary["overdue"]) == (0, 1, 0)
+
+
+def test_an_end_stays_where_it_was(client):
+    make(client)
+    assert client.get(MODELS).json()["ended"] is None
+    client.post(f"{MODELS}/state", json={"state": "finished", "reason": "enough"})
+    ended = client.get(MODELS).json()
+    assert ended["ended"] == ended["changed"]
+    for number in range(30):
+        client.post(f"{MODELS}/notes", json={"text": f"later {number}"})
+    noted = client.get(MODELS).json()
+    assert noted["ended"] == ended["ended"] < noted["changed"]
+    client.post(f"{MODELS}/state", json={"state": "measuring", "reason": "go on"})
+    assert client.get(MODELS).json()["ended"] is None
+
+
+def test_an_end_that_nobody_has_recorded_has_its_reason(service, client):
+    make(client, arms=["a", "b"], objectives=[{"name": "size", "noise": "exact", "tolerance": 0}])
+    study = lb.open_study("models", service.storage)
+    for trial, size in zip(study.ask_many(2), (1, 2), strict=True):
+        study.record(trial, {"size": size})
+    status = lb.open_study("models", service.link).status
+    assert (status.state, status.reason) == ("finished", study.answer.reason)
+
+
+def test_an_objective_that_is_not_there(client):
+    make(client)
+    refused(client.put(f"{MODELS}/objectives/none", json={"tolerance": 0.2}), 404, "no objective 'none'")
+    refused(client.put(f"{MODELS}/objectives/correct", json={"tolerance": -1}), 422)

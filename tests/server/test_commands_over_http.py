@@ -40,6 +40,12 @@ def test_create_ask_tell_status_and_run(serve, tmp_path):
     assert list(trial) == ["number", "id", "arm", "item", "until"]
     assert command("study", "tell", "models", trial["id"], "correct=1").strip() in ("recorded", "counted")
     assert json.loads(command("study", "status", "models", "--json"))["results"] == 1
+    asked = json.loads(command("study", "ask", "models", "--json"))["id"]
+    command("study", "tell", "models", asked, "correct=0")
+    assert (
+        command("study", "correct", "models", trial["id"], "correct=1", "--reason", "so").strip() == "noted"
+    )
+    assert command("study", "note", "models", "tea").strip() == "noted"
     good = "echo correct=$([ '{arm}' = large ] && echo 1 || echo 0)"
     assert "answer: large" in command("run", "models.toml", "--", "sh", "-c", good)
     command("study", "ask", "models", code=3)

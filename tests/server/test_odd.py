@@ -1,6 +1,8 @@
 """Odd names, odd tokens, studies that cannot be read, a gate that is held, more than a message takes."""
 
 import http.server
+import os
+import shutil
 import sqlite3
 import threading
 import time
@@ -14,6 +16,8 @@ from worlds import create, measure
 
 import lexbandits as lb
 from lexbandits.server import insights
+from lexbandits.server.rooms import Rooms
+from lexbandits.server.summary import summary_of
 from lexbandits.server.tokens import Tokens, opened
 from lexbandits.study.gate import Gate
 
@@ -123,6 +127,29 @@ def test_a_storage_in_trouble_is_no_conflict(error):
 
     with pytest.raises(type(error)):
         insights._made(Room(), "forecast", fails)
+
+
+def test_a_restored_backup_that_has_grown_again_is_seen(tmp_path):
+    """To the same seq, by other events."""
+    path, backup = tmp_path / "s.db", tmp_path / "backup.db"
+    study = create(path)
+    study.close()
+    shutil.copy(path, backup)
+    rooms = Rooms(path)
+    seen = []
+    for text in ("first", "second"):
+        study.note(text)
+        study.close()
+        tag, summary = summary_of(rooms["models"])
+        explained = insights._made(rooms["models"], "events", lambda s: [e.payload for e in s.events()])
+        seen.append((tag, [event["payload"].get("text") for event in summary["events"]], explained[1]))
+        rooms.close()
+        rooms.notes.close()
+        if text == "first":
+            os.replace(backup, path)
+    assert [texts for _, texts, _ in seen] == [["first", None], ["second", None]]
+    assert [last for *_, last in seen] == [{"text": "first"}, {"text": "second"}]
+    assert seen[0][0] != seen[1][0]
 
 
 def test_nobody_waits_for_the_note_that_a_token_was_used(serve, tmp_path):

@@ -29,7 +29,7 @@ CLAIMS = [
     contract.test_exact_objective,
     contract.test_tables,
     contract.test_arms_come_and_go,
-    contract.test_results_in_flight_when_the_rules_change_never_count,
+    contract.test_results_in_flight_when_the_rules_change_count,
     contract.test_amend_and_reorder,
     contract.test_notes,
     contract.test_a_guardrail_comes_first,
@@ -130,3 +130,14 @@ def test_what_needs_the_storage_itself_says_so(service):
     study = create(service.link)
     with pytest.raises(lb.StudyError, match="over http"):
         study.import_results(None, fair=True)
+
+
+def test_resume_and_reopen_are_two_things(service):
+    study = create(service.link)
+    with pytest.raises(lb.ConflictError, match="has not ended"):
+        study.reopen("by mistake")
+    study.end("enough")
+    study.resume()
+    assert study.status.state == "finished", "the end stays"
+    study.reopen("not enough")
+    assert study.status.state == "measuring"

@@ -4,10 +4,13 @@ import json
 import os
 import subprocess
 import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 from asked import QUESTION, make, refused
+from proxies import Proxy
 from services import until
 
 import lexbandits as lb
@@ -90,6 +93,47 @@ def test_a_token_is_revoked_from_the_next_request_on(guarded):
         until(lambda: next(row for row in tokens.storage.tokens() if row.name == "leaked").last_used)
         tokens.revoke("leaked")
         refused(client.get("/api/studies"), 401)
+
+
+@pytest.mark.parametrize("where", ["sqlite", "postgres"])
+def test_many_make_a_token_of_one_name_at_once(request, tmp_path, where):
+    storage = f"{tmp_path}/s.db" if where == "sqlite" else request.getfixturevalue("postgres")
+    makers = [Tokens(opened(storage)) for _ in range(6)]
+    start = threading.Barrier(len(makers))
+
+    def make_one(tokens):
+        start.wait()
+        try:
+            return tokens.create("ann", "write")
+        except lb.ConflictError as error:
+            return error
+
+    with ThreadPoolExecutor(len(makers)) as pool:
+        made = list(pool.map(make_one, makers))
+    assert len([secret for secret in made if isinstance(secret, str)]) == 1
+    assert len(makers[0].valid()) == 1
+
+
+def test_all_tokens_of_a_name_are_revoked(tmp_path):
+    tokens = Tokens(opened(f"{tmp_path}/s.db"))
+    secret = tokens.create("ann", "write")
+    tokens.storage.add_token("ann", "admin", "0" * 64)  # as an earlier version may have made
+    tokens.revoke("ann")
+    assert tokens.valid() == []
+    assert tokens.roles_of([f"Bearer {secret}"]) == [None]
+    with pytest.raises(lb.StudyError, match="revoked before"):
+        tokens.revoke("ann")
+
+
+@pytest.mark.parametrize("how", ["before", "after", "answered"])
+def test_a_token_is_made_once_though_the_answer_is_lost(server, postgres, how):
+    wire = Proxy(server.port)
+    tokens = Tokens(opened(wire.of(postgres)))
+    wire.arm(b"COMMIT", how)
+    secret = tokens.create("ann", "write")
+    assert wire.cuts == 1
+    assert tokens.role_of(f"Bearer {secret}") == "write"
+    wire.close()
 
 
 def test_only_the_hash_is_stored(guarded):

@@ -5,6 +5,7 @@ import os
 import resource
 import subprocess
 import sys
+import tomllib
 
 import pandas as pd
 import pytest
@@ -13,6 +14,7 @@ from worlds import create, go_on, measure
 
 import lexbandits as lb
 from lexbandits.cli import app
+from lexbandits.commands.terminal import print_table
 from lexbandits.study import sqlite as sqlite_module
 from lexbandits.study.gate import Gate
 
@@ -373,7 +375,7 @@ def test_explain_forecast_and_report(made):
     )
     go_on(lb.open_study("models", "lexbandits.db"))
     assert {story["arm"] for story in said("study", "explain", "models")["arms"]} == set(ARMS)
-    assert said("study", "explain", "models", "small")["standing"] == "left"
+    assert said("study", "explain", "models", "small")["standing"] == "candidate", "behind, by the proof"
     assert "large is the answer" in run("study", "explain", "models").stdout
     assert said("study", "report", "models", "out.md") == {"path": "out.md"}
     assert said("study", "report", "models", "--format", "md") == {"path": "models.md"}
@@ -405,3 +407,104 @@ def test_a_mistake_in_the_words_is_a_document_too(words):
     assert result.exit_code == 2
     assert json.loads(result.stdout)["error"] == "UsageError"
     assert CliRunner().invoke(app, words).stdout == ""
+
+
+def test_end_says_that_there_is_an_answer(made):
+    study = create("lexbandits.db", name="due")
+    for trial in study.ask_many(600):
+        study.record(trial, measure(trial.arm, trial.item))
+    assert run("study", "end", "due", "enough").stdout.startswith("it has an answer: large, certain at")
+    again = create("lexbandits.db", name="again")
+    again.ask()
+    assert run("study", "end", "again", "enough").stdout == "ended; best guess: small\n"
+
+
+EVIL = "\x1b[2J\x1b]0;owned\x07\x9b31m\u202e\r\nanswer: cot (certain)"
+
+
+def evil_study(**words):
+    return create(
+        "lexbandits.db",
+        objectives=[lb.Objective("latency", "minimize", unit=EVIL, tolerance=2.0, noise=("bounded", 0, 100))],
+        **words,
+    )
+
+
+def check_harmless(text, name):
+    obeyed = {char for char in text if not char.isprintable() and char not in "\n\xa0\u2009\u202f"}
+    assert not obeyed, (name, obeyed)
+    assert "\nanswer: cot" not in text, name
+
+
+def test_no_escape_from_people_or_workers_reaches_a_terminal_or_markdown(folder):
+    for name in ("ended", "paused", "going"):
+        study = evil_study(name=name)
+        study.withdraw("cot", EVIL)
+        for trial in study.ask_many(40, worker="w"):
+            study.tell(trial, {"latency": 10 + trial.number % 7})
+        study.fail(study.ask(), EVIL)
+        study.note(EVIL)
+        if name != "going":
+            {"ended": study.end, "paused": study.pause}[name](EVIL)
+        for word in ("status", "results", "explain", "forecast", "verify"):
+            for how in ((), ("--json",)):
+                done = run("study", word, name, *how)
+                check_harmless(done.stdout + done.stderr, (name, word, how))
+                assert done.stdout
+                if how:
+                    json.loads(done.stdout)
+        run("study", "report", name, f"{name}.md")
+        report = (folder / f"{name}.md").read_text()
+        check_harmless(report, name)
+        assert "\\u001b" in report
+        block = report.split("```toml\n")[1].split("```")[0]
+        assert tomllib.loads(block)["objectives"][0]["unit"] == EVIL
+        asked = CliRunner().invoke(app, ["study", "ask", name])
+        check_harmless(asked.output, name)
+    assert "\\u001b[2J" in run("study", "status", "ended").stdout
+    assert run("study", "ask", "paused", code=4).stderr.count("\\u001b[2J") == 1
+
+
+def test_a_failure_is_shown_as_it_is_written(folder):
+    (folder / "study.toml").write_text(
+        TOML.split("[[objectives]]")[0].replace("max_arms = 4", "budget = 2\nmax_failures = 9")
+        + '[[objectives]]\nname = "x"\ntolerance = 0.1\n[[arms]]\nname = "a"\n[[arms]]\nname = "b"\n'
+    )
+    words = ("sh", "-c", "printf '\\033[2Jred' >&2; exit 3")
+    done = run("run", "study.toml", "--storage", "other.db", "--", *words, code=1)
+    check_harmless(done.stdout + done.stderr, "run")
+    assert "exit code 3: \\u001b[2Jred" in done.stderr
+
+
+def test_a_table_shows_what_is_in_it_as_it_is_written(capsys):
+    print_table(pd.DataFrame({EVIL: [EVIL]}), names=True)
+    check_harmless(capsys.readouterr().out, "table")
+
+
+def test_a_file_may_begin_with_a_mark_and_must_be_utf_8(folder):
+    (folder / "marked.toml").write_bytes(TOML.encode("utf-8-sig"))
+    assert "study 'models'" in run("study", "create", "marked.toml").stdout
+    (folder / "latin.toml").write_bytes(TOML.replace("models", "modèles").encode("latin-1"))
+    words = "Error: latin.toml is not UTF-8 (line 3): save it as UTF-8\n"
+    assert run("study", "create", "latin.toml", code=2).stderr == words
+    with pytest.raises(lb.StudyError, match="not UTF-8"):
+        lb.forecast(folder / "latin.toml", {})
+    (folder / "guess.toml").write_bytes("[modèle]\n".encode("latin-1"))
+    assert "not UTF-8" in run("study", "forecast", "models", "--guess", "guess.toml", code=2).stderr
+
+
+def test_correct_and_note(made):
+    first = said("study", "ask", "models")["id"]
+    run("study", "tell", "models", first, "correct=0", "latency=5")
+    done = run("study", "correct", "models", first, "correct=1", "latency=5", "--reason", "misread")
+    assert done.stdout == "corrected\n"
+    study = lb.open_study("models", "lexbandits.db")
+    assert study.trials().correct[0] == 1
+    assert [e.payload["reason"] for e in study.events() if e.kind == "corrected"] == ["misread"]
+    for _ in range(2):
+        run("study", "tell", "models", said("study", "ask", "models")["id"], "correct=1", "latency=5")
+    late = said("study", "correct", "models", first, "correct=0", "--reason", "again")
+    assert late == {"trial": first, "outcome": "noted"}
+    assert run("study", "note", "models", "tea at four").stdout == "noted\n"
+    assert "tea at four" in [event.payload.get("text") for event in study.events()]
+    assert "--reason" in run("study", "correct", "models", first, "correct=1", code=2).stderr

@@ -4,6 +4,7 @@ import json
 import math
 import re
 import threading
+import time
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 
@@ -185,10 +186,40 @@ def test_failures_in_a_row_withdraw_an_arm(storage):
             study.tell(trial, measure(trial.arm, trial.item))
     event = next(e for e in study.events() if e.kind == "arm_withdrawn")
     assert event.arm == "cot"
-    assert "could not be measured" in event.payload["reason"]
+    assert (event.payload["failures"], event.payload["last"]) == (3, "crashed")
     go_on(study)
-    assert study.answer.arm == "large"
+    answer = study.answer
+    assert answer.arm == "large"
     assert study.status.failed == 3
+    assert answer.certified
+    assert "arm given up" in answer.flags
+    given_up = {"arm": "cot", "failures": 3, "last": "crashed"}
+    assert answer.details["arm given up"] == {"arms": [given_up], "left": 2}
+    said = (
+        "cot could not be measured (3 failures in a row, the last: crashed): the answer speaks of the other"
+    )
+    assert said in answer.reason
+
+
+def test_failures_that_have_a_value_and_interruptions_give_no_arm_up(storage):
+    objectives = [
+        lb.Objective("up", tolerance=0.1, noise="bernoulli", if_failed=0),
+        lb.Objective("size", "minimize", noise="exact", tolerance=1),
+    ]
+    study = lb.create_study("x", storage, arms=["a", "b"], objectives=objectives, max_failures=2)
+    study.tell(study.ask(), {"up": 1, "size": 1})
+    study.tell(study.ask(), {"up": 1, "size": 1})
+    for trial in study.ask_many(12):
+        study.fail(trial, "a miss")
+    assert study.status.candidates == ("a", "b")
+    other = create(storage, name="y", max_failures=2)
+    other.tell(other.ask(), GOOD)
+    for trial in other.ask_many(12):
+        other.fail(trial, "stopped", interrupted=True)
+    assert other.status.candidates == ("small", "large", "cot")
+    assert (other.status.failed, other.status.interrupted) == (12, 12)
+    for each in (study, other):
+        assert lb.open_study(each.name, storage).status == each.status
 
 
 def test_when_nothing_can_be_measured_the_study_pauses(storage):
@@ -270,6 +301,28 @@ def test_pause_budget_and_end(storage):
     assert "enough" in study.answer.reason
     study.reopen("not enough")
     assert study.status.state == "budget spent"
+
+
+def test_an_answer_that_was_due_is_not_ended_by_hand(storage):
+    study = create(storage)
+    for trial in study.ask_many(600):
+        study.record(trial, measure(trial.arm, trial.item))
+    study.end("enough")
+    assert study.answer.certified
+    assert kinds(study)[-1] == "finished"
+    with pytest.raises(lb.StudyFinished, match="ended before"):
+        study.end("enough")
+
+
+def test_an_answer_that_waits_for_a_lost_trial_is_not_ended_by_hand(storage):
+    study = create(storage)
+    _, *others = study.ask_many(600, lease="2s")
+    for trial in others:
+        study.record(trial, measure(trial.arm, trial.item))
+    time.sleep(2.1)
+    study.end("enough")
+    assert study.answer.certified
+    assert kinds(study)[-2:] == ["expired", "finished"]
 
 
 def test_items_each_once(storage):
@@ -364,17 +417,27 @@ def test_arms_come_and_go(storage):
     assert study.verify().ok
 
 
-def test_results_in_flight_when_the_rules_change_never_count(storage):
+def test_results_in_flight_when_the_rules_change_count(storage):
+    """A pass that was begun keeps its members, whoever has seen a value of it."""
     study = create(storage, max_arms=4)
     go_on(study, 6)
-    trial = study.ask()
+    trial, *_ = begun = study.ask_many(2)
+    assert study.tell(trial, GOOD) == "counted"
     before = study.policy.counts.sum()
     study.amend("latency", tolerance=3)
-    assert study.tell(trial, GOOD) == "late"
-    assert study.policy.counts.sum() == before
-    assert study.trials().state[6] == "void"
-    assert study.status.void == 1
+    study.withdraw("cot", "a mistake")
+    last = study.ask()
+    assert (last.arm, last.item) == ("cot", trial.item), "the pass is measured to its end"
     assert study.ask().item > trial.item
+    study.restore("cot")
+    assert [study.tell(each, GOOD) for each in (begun[1], last)] == ["counted"] * 2
+    assert study.policy.counts.sum() == before + 6
+    assert (study.status.void, study.status.late) == (0, 0)
+    assert "rules changed" in study.answer.flags
+    assert [change["kind"] for change in study.answer.details["rules changed"]["changes"]] == [
+        "amended", "arm_withdrawn", "arm_restored",
+    ]  # fmt: skip
+    assert study.verify().ok
 
 
 def test_amend_and_reorder(storage):
@@ -428,7 +491,8 @@ def test_nobody_meets_a_guardrail(choice):
             study.tell(trial, {"up": int(trial.item % 10 < (5 if trial.arm == "a" else 1))})
     answer = study.answer
     assert "closest to the target" in answer.flags
-    assert not answer.certified
+    assert answer.certified == (choice == "go on"), "it is the best by the rule for any other objective"
+    assert "no arm has up of at least 0.95" in answer.reason
     if choice == "go on":
         assert answer.arm == "a"
 
@@ -688,12 +752,13 @@ def test_the_progress_bar_says_how_many_more(capfd):
     outlook = Outlook(study, first=0)
     assert outlook.words() == "", "nothing is measured"
     study.run(lambda arm, item: {"correct": measure(arm, item)["correct"]}, workers=2)
-    assert re.search(r"400 results · 2 candidates · settling correct", capfd.readouterr().err)
+    assert re.search(r"400 results · \d candidates · settling correct", capfd.readouterr().err)
     assert re.fullmatch(r" · about [\d,]+ more", Outlook(study, first=0).words())
     assert Outlook(study, first=1000).words() == "", "a forecast takes time, and is not made at once"
 
 
-def test_run_releases_what_it_cannot_finish():
+def test_run_gives_back_what_it_has_not_begun_and_nothing_else():
+    """To measure again what was begun would be to choose by value."""
     study, gate = create(), threading.Event()
 
     def interrupted(arm, item):
@@ -706,7 +771,33 @@ def test_run_releases_what_it_cannot_finish():
     with pytest.raises(KeyboardInterrupt):
         study.run(interrupted, workers=4, progress=False)
     gate.set()
-    assert "released" in kinds(study)
+    broken = study.trials().query("state != 'told'")
+    assert set(broken.state) == {"failed"}
+    assert study.status.interrupted == len(broken) >= 1
+    begun = set(zip(broken.arm, broken.item, strict=True))
+    assert not begun & {(trial.arm, trial.item) for trial in study.ask_many(12)}
+
+
+class OneAtATime(ThreadPoolExecutor):
+    """Four trials are handed to it and one is begun."""
+
+    def __init__(self):
+        super().__init__(1)
+
+
+def test_what_waits_for_a_thread_is_given_back():
+    study = create()
+
+    def interrupted(arm, item):
+        raise KeyboardInterrupt
+
+    with OneAtATime() as pool, pytest.raises(KeyboardInterrupt) as stopped:
+        study.run(interrupted, workers=4, executor=pool, progress=False)
+    status = study.status
+    assert status.open == 0
+    assert status.interrupted >= 1
+    assert status.interrupted + status.released == 4
+    assert any("given back" in note for note in stopped.value.__notes__)
 
 
 def test_gaussian_values_that_repeat_are_named():

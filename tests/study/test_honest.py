@@ -15,6 +15,23 @@ import lexbandits as lb
 BOUNDED = [lb.Objective("err", "minimize", tolerance=1, noise=("bounded", 0, 10))]
 
 
+@pytest.mark.parametrize("results", [4, 60])  # few are told one by one, many at once
+def test_what_came_late_does_not_count_for_whoever_opens_the_study_later(results, address):
+    agreed = lb.Objective("score", tolerance=0.5, noise=("bounded", 0, 10), if_expired=1)
+    study = create(address, objectives=[agreed])
+    trials = study.ask_many(results, lease="1ms") + study.ask_many(results)
+    time.sleep(0.01)
+    for trial in trials:
+        study.tell(trial, {"score": 9})
+    assert study.status.late == results
+    again = lb.open_study("models", address)
+    for handle in (study, again):
+        means = handle.policy.means[:, 0]
+        assert (means < 9).all(), "what came late counts as agreed"
+    assert again.policy == study.policy
+    assert again.verify().ok
+
+
 @pytest.mark.parametrize("noticed", [False, True])
 def test_an_overdue_trial_cannot_be_released_to_be_asked_again(noticed):
     study = create()
@@ -38,13 +55,13 @@ def test_the_failure_that_makes_an_arm_leave_was_in_time():
     assert study.status.late == 0
 
 
-def test_what_the_rules_overtook_is_late_and_no_result():
+def test_what_the_rules_overtook_counts():
     study = create(max_arms=4)
     first = study.ask_many(2)[0]
     study.add_arm("fourth")
-    assert study.tell(first, measure(first.arm)) == "late"
+    assert study.tell(first, measure(first.arm)) == "counted"
     status = study.status
-    assert (status.results, status.late, status.void, status.open) == (0, 1, 1, 1)
+    assert (status.results, status.late, status.void, status.open) == (1, 0, 0, 1)
 
 
 def test_a_handle_that_only_reads_changes_nothing(tmp_path):
@@ -154,8 +171,10 @@ def test_the_reason_of_the_only_arm_left_names_the_others():
         study.fail(trial) if trial.arm == "b" else study.tell(trial, {"err": 1})
     answer = study.answer
     assert answer.arm == "a"
-    assert "only arm left" in answer.reason
-    assert "'b' was withdrawn: could not be measured" in answer.reason
+    assert (
+        "b could not be measured (2 failures in a row): the answer speaks of the one arm left"
+        in answer.reason
+    )
 
 
 @pytest.mark.parametrize(("policy", "words"), [("go on", "closest to the target"), ("stop", "stopped there")])
@@ -166,6 +185,22 @@ def test_the_reason_names_a_target_that_nobody_meets(policy, words):
     assert "no arm has refusals of at most 0.1" in study.answer.reason
     assert words in study.answer.reason
     assert study.status.reason == study.answer.reason
+
+
+@pytest.mark.parametrize("policy", ["go on", "stop"])
+def test_who_left_before_a_target_may_meet_it(policy):
+    """The quick arm is out before anybody is asked how quick it is."""
+    right = lb.Objective("right", tolerance=0.1, noise="exact")
+    wait = lb.Objective("wait", "minimize", unit="ms", at_most=1000, resolution=10, noise="exact")
+    study = create(arms=["quick", "good", "better"], objectives=[right, wait], if_infeasible=policy)
+    truth = {"quick": (0.2, 50), "good": (0.8, 2000), "better": (0.85, 3000)}
+    study.run(lambda arm: dict(zip(("right", "wait"), truth[arm], strict=True)), progress=False)
+    assert "no arm that got that far has wait of at most 1,000 ms" in study.answer.reason
+    explained = study.explain()
+    assert "no arm that got that far has wait of at most 1,000 ms" in explained.sentence
+    reasons = [reason.sentence for story in explained.arms for reason in story.reasons]
+    assert any("no arm that got that far meets the limit of 1,000 ms" in reason for reason in reasons)
+    assert not any("no arm meets" in reason for reason in reasons)
 
 
 def test_a_study_in_memory_says_why_it_cannot_be_sent_away():
@@ -211,3 +246,36 @@ def test_whatever_is_wrong_is_an_error_of_the_study():
     for call in wrong:
         with pytest.raises(lb.StudyError):
             call()
+
+
+@pytest.mark.parametrize(
+    ("lose", "words"),
+    [
+        (lambda study, trial: study.release(trial), "24 of 88 trials were given back or broken off"),
+        (
+            lambda study, trial: study.fail(trial, interrupted=True),
+            "24 of 64 trials were given back or broken off",
+        ),
+        (lambda study, trial: study.fail(trial), "24 of 64 results were lost"),
+        (lambda study, trial: study.tell(trial, {"other": 1}), "err is missing in 24 of 64 results"),
+    ],
+)
+def test_much_that_all_arms_lose_alike_is_a_strain(lose, words):
+    objectives = [*BOUNDED, lb.Objective("other", tolerance=1, noise=("bounded", 0, 10))]
+    study = create(arms=["a", "b"], objectives=objectives, max_failures=99)
+    few = create(arms=["a", "b"], objectives=objectives, max_failures=99)
+    for handle, lost in ((study, 24), (few, 8)):
+        for number, trial in enumerate(handle.ask_many(64)):
+            if number < lost:
+                lose(handle, trial)
+            else:
+                handle.tell(trial, {"err": 1 + 8 * (trial.arm == "b"), "other": 1})
+        for trial in handle.ask_many(lost):
+            handle.tell(trial, {"err": 1 + 8 * (trial.arm == "b"), "other": 1})
+    assert study.answer.certified
+    assert "strained" in study.answer.flags
+    assert words in study.answer.reason
+    happened = [s.happened for s in study.explain().strains if s.level == "strained"]
+    assert len(happened) == 1
+    assert "these are many" in happened[0]
+    assert "strained" not in few.answer.flags

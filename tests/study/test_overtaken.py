@@ -73,7 +73,7 @@ def test_an_arm_that_failed_too_often_leaves_however_it_was_told(way):
     study.choose()
     assert study.status.candidates == ("b",)
     reasons = [event.payload["reason"] for event in study.events() if event.kind == "arm_withdrawn"]
-    assert reasons == ["could not be measured: failed 2 times in a row"]
+    assert reasons == ["failed 2 times in a row, the last: nothing was measured"]
 
 
 def test_failures_under_other_rules_are_no_reason_to_give_up():
@@ -96,6 +96,19 @@ def test_an_exact_objective_has_no_agreed_value(key):
     size = {"name": "size", "noise": "exact", key: 3}
     with pytest.raises(lb.StudyError, match=f"'size' is exact.*leave {key} out"):
         study_of(CLICK, size)
+
+
+@pytest.mark.parametrize("key", ["if_failed", "if_expired"])
+@pytest.mark.parametrize("noise", ["gaussian", "finite_variance", ("sub_gaussian", 2.0)])
+def test_noise_without_bounds_has_no_agreed_value(key, noise):
+    wait = {"name": "wait", "tolerance": 1, "noise": noise, key: -50}
+    assert lb.Objective(**wait).agrees_badly
+    with pytest.raises(lb.StudyError, match=rf"'wait': {key} is one value.*bounded.*bernoulli.*leave {key}"):
+        study_of(CLICK, wait)
+    bounded = lb.Objective(**{**wait, "noise": ("bounded", -50, 0)})
+    assert not bounded.agrees_badly
+    assert not lb.Objective("wait", tolerance=1, noise=noise).agrees_badly
+    study_of(CLICK, bounded)
 
 
 def test_an_exact_objective_with_an_agreed_value_on_record_still_loads():
@@ -217,17 +230,19 @@ def folded(study):
     return study._journal.fold().policy.folded
 
 
-def test_nothing_waits_for_a_trial_of_an_arm_that_left():
+def test_a_trial_of_an_arm_that_was_withdrawn_is_waited_for():
+    """Else withdrawing and restoring would throw away what the others of its pass had."""
     study = study_of(arms=["c", "a", "b"])
     of_c, *others = study.ask_many(3)
     study.withdraw("c", "so")
     a, b = study.ask_many(2)
-    assert study.tell(others[0], {"x": 1}) == "late"
-    assert study.tell(a, {"x": 1}) == "counted"
-    assert study.tell(b, {"x": 0}) == "counted"
+    assert {a.arm, b.arm} == {"a", "b"}
+    told = [(others[0], 1), (others[1], 1), (a, 1), (b, 0)]
+    assert [study.tell(trial, {"x": x}) for trial, x in told] == ["waiting"] * 4
+    assert study.status.waiting_for == (of_c.id,)
+    assert study.tell(of_c, {"x": 1}) == "counted"
     assert (study.status.waiting, study.status.waiting_for) == (0, ())
     assert folded(study) == 2
-    assert of_c.number in study._journal.fold().ledger.open
 
 
 def test_nothing_waits_for_a_trial_of_a_pass_that_was_folded_without_it():

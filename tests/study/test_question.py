@@ -1,6 +1,7 @@
 """The question: what it may say, what is refused and in which words, and what the policy is told of it."""
 
 import json
+import math
 from datetime import timedelta
 
 import numpy as np
@@ -9,7 +10,11 @@ from worlds import create, question
 
 import lexbandits as lb
 from lexbandits.checks import difference
-from lexbandits.study.spec import Spec, duration, in_drawn_order, seconds
+from lexbandits.study.answers import answer_of
+from lexbandits.study.fold import Fold
+from lexbandits.study.ledger import Ledger
+from lexbandits.study.memory import MemoryStorage
+from lexbandits.study.spec import FORMAT, Spec, duration, in_drawn_order, seconds
 
 
 def spec(*objectives, **changes):
@@ -105,7 +110,111 @@ def test_the_policy_sees_larger_is_better():
     assert settings["at_least"] == [-0.01, None, None, None]
     lb.LexElimTol(**json.loads(json.dumps(settings)))
     with_items = spec(lb.Objective("cost", tolerance=1, noise=("sub_gaussian", 2.0)), items=[1, 2])
-    assert with_items.policy_settings()["noise"] == [["sub_gaussian", 2.0, "dependent"]]
+    assert with_items.policy_settings()["noise"] == [["sub_gaussian", 2.0]]
+    apart = lb.Objective("cost", tolerance=1, noise=("sub_gaussian", 2.0, "independent"))
+    assert spec(apart).policy_settings()["noise"] == [["sub_gaussian", 2.0, "independent"]]
+    with pytest.raises(lb.StudyError, match=r'common items.*not independent: leave "independent" out'):
+        spec(apart, items=[1, 2]).policy_settings()
+
+
+def written_by_0_2(items, *noise):
+    """The first event of a journal of 0.2."""
+    objectives = [lb.Objective(f"o{i}", tolerance=1, noise=kind) for i, kind in enumerate(noise)]
+    asked = spec(*objectives, items=items)
+    settings = json.loads(json.dumps(asked.policy_settings()))
+    if items is not None:  # as 0.2 wrote it
+        settings["noise"] = [
+            [*k[:2], "dependent"] if k[0] == "sub_gaussian" else k for k in settings["noise"]
+        ]
+    return {"spec": asked.as_json(), "policy": "LexElimTol", "settings": settings, "version": "0.2.0"}
+
+
+@pytest.mark.parametrize("items", [None, [1, 2, 3]])
+def test_a_study_of_0_2_keeps_its_meaning(items):
+    """Its sub-Gaussian arms were independent where nothing else was said and no items tied them."""
+    words = written_by_0_2(items, ("sub_gaussian", 2.0), "gaussian", ("sub_gaussian", 3.0, "dependent"))
+    storage = MemoryStorage()
+    storage.create("x", "id", words)
+    study = lb.open_study("x", storage)
+    ledger = study._journal.fold().ledger
+    kinds = study.policy._kinds
+    assert kinds[0].pair_sd == pytest.approx(2.0 * (math.sqrt(2.0) if items is None else 2.0))
+    assert kinds[2].pair_sd == 6.0
+    assert ledger.spec.objectives[0].noise[2:] == (("independent",) if items is None else ())
+    assert Ledger.from_bytes(ledger.to_bytes()) == ledger
+    assert Fold(Ledger.from_bytes(ledger.to_bytes())).policy == study.policy
+    asked = {key: value for key, value in words["spec"].items() if value is not None}
+    again = lb.create_study(storage=storage, load_if_exists=True, **asked)
+    assert again.name == "x", "the same words still open it"
+    new = lb.create_study(storage=MemoryStorage(), **asked)
+    assert new.policy._kinds[0].pair_sd == 4.0
+
+
+def test_agreed_values_under_gaussian_noise_on_record_are_never_certified():
+    words = written_by_0_2(None, "gaussian")
+    words["spec"]["objectives"][0]["if_failed"] = -50.0
+    storage = MemoryStorage()
+    storage.create("x", "id", words)
+    study, luck = lb.open_study("x", storage), np.random.default_rng(0)
+    with pytest.raises(lb.StudyFinished):  # noqa: PT012
+        while True:
+            trial = study.ask()
+            study.tell(trial, {"o0": luck.normal(0.0 if trial.arm == "a" else 9.0)})
+    assert (study.answer.arm, study.answer.certified) == ("b", False)
+    assert study.answer.flags == ("repeated values",)
+    last = list(study.events())[-1]
+    said = {**last.payload, "certified": True, "flags": [], "reason": "certain"}
+    del said["details"]  # as 0.2 wrote it
+    fold = study._journal.fold()
+    fold.ledger.end = said
+    assert not answer_of(fold).certified
+    assert "came again and again" in answer_of(fold).reason
+
+
+def test_a_study_of_a_newer_format_is_not_guessed_at():
+    storage = MemoryStorage()
+    storage.create("x", "id", {**written_by_0_2(None, "gaussian"), "format": FORMAT + 1})
+    with pytest.raises(lb.StorageVersionError, match="newer"):
+        _ = lb.open_study("x", storage).status
+
+
+@pytest.mark.parametrize("noise", ["gaussian", "finite_variance", ("sub_gaussian", 1.0), "exact"])
+def test_only_values_with_bounds_have_a_worst(noise):
+    with pytest.raises(lb.StudyError, match=r'a worst: noise="bernoulli" or \("bounded", low, high\)'):
+        lb.Objective("x", tolerance=1, noise=noise, if_missing="worst")
+    with pytest.raises(lb.StudyError, match='must be "worst", or left out'):
+        lb.Objective("x", tolerance=1, noise="bernoulli", if_missing="zero")
+
+
+def test_missing_values_count_as_the_worst_they_could_have_been():
+    objectives = [
+        lb.Objective("hit", tolerance=0.1, noise="bernoulli", if_missing="worst"),
+        lb.Objective("wait", "minimize", tolerance=1, noise=("bounded", 0, 10), if_missing="worst"),
+        lb.Objective("cost", "minimize", tolerance=1, noise=("bounded", 0, 10)),
+    ]
+    settings = spec(*objectives).policy_settings()
+    assert settings["noise"] == [
+        ["bernoulli", "worst"],
+        ["bounded", -10.0, 0.0, "worst"],
+        ["bounded", -10.0, 0.0],
+    ]
+    assert Spec.from_json(spec(*objectives).as_json()) == spec(*objectives)
+    study = lb.create_study("worst", arms=["a", "b"], objectives=objectives)
+    results = [
+        {"hit": 1, "wait": 4, "cost": 4},
+        {"hit": 1, "cost": 4},
+        None,
+        {"hit": 0, "wait": 1, "cost": 1},
+    ]
+    for trial, values in zip(study.ask_many(4), results, strict=True):
+        study.fail(trial, "so") if values is None else study.tell(trial, values)
+    state, pair = study.policy.state, 0
+    assert state.pairs[pair, :, 0].tolist() == [1.0, 0.0, 1.0], "passes in which both were measured"
+    assert state.completed[pair, :2, :, 0].tolist() == [[2.0, 2.0], [2.0, 2.0]]
+    told = (2 * state.completed[pair, :2, :, 1] - 1) * np.array([[1.0], [10.0]])
+    # hit: (1 − 1), then the failed one is 0 or 1 against 0; wait, negated: −4 against −10…0, −10…0 against −1
+    np.testing.assert_allclose(told, [[0.0, 0.5], [(-4 - 9) / 2, (6 + 1) / 2]])
+    assert study.policy.means[0].tolist() == [1.0, -4.0, -4.0], "of measured values"
 
 
 def test_signs():

@@ -6,14 +6,16 @@ import signal
 import subprocess
 import sys
 import time
+import tracemalloc
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
 import lexbandits as lb
+from consoles import heeding
 from lexbandits.cli import app
-from lexbandits.study.programs import Program, ProgramFailed, Stopped, values_of
+from lexbandits.study.programs import LAST_LINE, Program, ProgramFailed, Stopped, values_of
 
 TOML = """
 [study]
@@ -77,12 +79,11 @@ def study():
     return lb.open_study("models", "study.db")
 
 
-def start(*arguments):
+def start(*arguments, ignored=()):
+    """A run that heeds every signal but those ignored, whatever we ignore ourselves."""
+    command = [sys.executable, "-m", "lexbandits", "run", "study.toml", *map(str, arguments)]
     return subprocess.Popen(
-        [sys.executable, "-m", "lexbandits", "run", "study.toml", *map(str, arguments)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
+        heeding(command, ignored), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
 
 
@@ -116,6 +117,19 @@ def test_the_last_line_has_the_values(output, values):
 def test_a_last_line_that_says_nothing_is_a_failure(output):
     with pytest.raises(ProgramFailed):
         values_of(output)
+
+
+@pytest.mark.parametrize("filler", ["x", "a=1 ", "'", "'a=1' ", '{"a":', "\\ "])
+def test_a_last_line_of_any_size_is_read_or_refused_at_once(filler):
+    line = filler.encode() * (LAST_LINE // len(filler) + 1)
+    started = time.process_time()
+    for size, said in ((LAST_LINE, "neither a JSON object nor"), (LAST_LINE + 1, "longer than 65,536 bytes")):
+        with pytest.raises(ProgramFailed, match=said) as refused:
+            values_of(b"chatter\n" + line[: size - 1] + b"?\n\n")
+        assert len(str(refused.value)) < 1000
+    assert time.process_time() - started < 2.0
+    longest = b"x=1 " + b"y" * (LAST_LINE - 6) + b"=2"
+    assert values_of(longest)["x"] == 1.0
 
 
 def program(script, arms=None, **options):
@@ -156,6 +170,33 @@ def alive(pid):
         return False
 
 
+def test_what_a_program_prints_takes_a_bounded_memory_and_time():
+    """Lines, complaints and a last line of hundreds of megabytes: only the ends are kept."""
+    lines = program("yes | head -c 200000000 | tee /dev/stderr; echo x=1")
+    tracemalloc.start()
+    try:
+        assert lines("a", 0) == {"x": 1.0}
+        with pytest.raises(ProgramFailed, match="exit code 3: oh no"):
+            program("yes | head -c 100000000 >&2; echo oh no >&2; exit 3")("a", 0)
+        with pytest.raises(ProgramFailed, match=r"longer than 65,536 bytes"):
+            program("head -c 50000000 /dev/zero | tr '\\0' a")("a", 0)
+        most = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert most < 8_000_000
+
+
+def test_a_program_that_prints_without_end_runs_into_its_timeout():
+    with pytest.raises(ProgramFailed, match=r"no result within 0\.5 s"):
+        program("exec yes", timeout=0.5)("a", 0)
+
+
+def test_a_program_may_close_its_outputs_long_before_it_ends():
+    assert program("echo x=1; exec >&- 2>&-; sleep 1.5")("a", 0) == {"x": 1.0}
+    with pytest.raises(ProgramFailed, match=r"no result within 0\.5 s"):
+        program("exec >&- 2>&-; sleep 60", timeout=0.5)("a", 0)
+
+
 def test_a_stopped_program_measures_nothing_more():
     stopped = program("echo x=1")
     stopped.stop()
@@ -185,7 +226,7 @@ def test_a_run_ends_with_the_answer_and_its_reasons(folder):
 
 def test_common_items_and_json(folder):
     (folder / "study.toml").write_text(TOML.replace("[study]", '[study]\nitems = ["a b", "c"]'))
-    done = run("--json", *shell('echo {item} >> items; echo \'{{"correct": 1, "latency": 1}}\''))
+    done = run("--json", *shell('echo {item} >> items; echo \'{{"correct": 1, "latency": 1}}\''), code=1)
     assert json.loads(done.stdout)["state"] == "items spent"
     assert sorted((folder / "items").read_text().split("\n")) == ["", "a b", "a b", "c", "c"]
 
@@ -202,6 +243,21 @@ def test_an_arm_that_always_fails_leaves_and_the_reason_is_on_record(folder):
 def test_a_program_that_always_fails_pauses_the_study(folder):
     done = run(*shell("exit 1"), code=4)
     assert "failed 5 times in a row" in done.stderr
+
+
+@pytest.mark.parametrize("how", [(), ("--json",)])
+def test_a_run_without_a_certificate_says_what_failed_last(how, folder):
+    (folder / "study.toml").write_text(TOML.replace("[study]", "[study]\nbudget = 6\nmax_failures = 100"))
+    done = run(*how, *shell("echo no GPU >&2; exit 3"), code=1)
+    assert done.stderr.endswith("failed trials: 6, the last: exit code 3: no GPU\n")
+    assert "budget spent" in done.stdout
+
+
+def test_a_best_guess_is_no_certificate(folder):
+    (folder / "study.toml").write_text(TOML.replace("[study]", "[study]\nbudget = 6"))
+    done = run(*shell(GOOD), code=1)
+    assert "a best guess" in done.stdout
+    assert "failed" not in done.stderr
 
 
 def test_a_timeout_is_a_failure(folder):
@@ -227,17 +283,33 @@ def test_what_is_wrong_is_said_before_anything_is_asked(folder):
 # --- killed
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_releases_what_is_being_measured(number, folder):
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_a_signal_breaks_off_what_is_being_measured(number, folder):
     with start("--workers", 2, *shell("echo $$ >> pids; sleep 100; echo correct=1 latency=1")) as runner:
         until(lambda: (folder / "pids").exists() and len((folder / "pids").read_text().split()) == 2)
         runner.send_signal(number)
         _, said = runner.communicate(timeout=30)
     assert runner.returncode == 128 + number
+    assert "2 measurements were under way and count as failed; 0 not begun were given back" in said
     assert "goes on" in said
     assert "Traceback" not in said
-    assert list(study().trials().state) == ["released", "released"]
+    assert list(study().trials().state) == ["failed", "failed"]
+    assert study().status.interrupted == 2
     assert not any(alive(int(pid)) for pid in (folder / "pids").read_text().split())
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGHUP])
+def test_a_signal_that_was_ignored_at_the_start_stays_ignored(number, folder):
+    """As a shell does to jobs in the background, and nohup."""
+    going = f"echo $$ >> pids; while [ ! -e go ]; do sleep 0.1; done; {GOOD}"
+    with start(*shell(going), ignored=[number]) as runner:
+        until(lambda: (folder / "pids").exists() and (folder / "pids").read_text())
+        runner.send_signal(number)
+        time.sleep(0.5)
+        (folder / "go").touch()
+        out, said = runner.communicate(timeout=60)
+    assert runner.returncode == 0, said
+    assert "answer: large (certain" in out
 
 
 def test_a_program_that_ignores_the_signal_is_ended_anyway(folder):
@@ -246,7 +318,7 @@ def test_a_program_that_ignores_the_signal_is_ended_anyway(folder):
         runner.terminate()
         runner.communicate(timeout=30)
     assert runner.returncode == 143
-    assert list(study().trials().state) == ["released"]
+    assert list(study().trials().state) == ["failed"]
 
 
 def test_killed_and_started_again_it_goes_on(folder):

@@ -15,6 +15,7 @@ from test_commands import run
 from worlds import create, measure
 
 import lexbandits as lb
+from consoles import heeding
 from lexbandits.study import programs
 from lexbandits.study.programs import Program, ProgramFailed, Stopped
 from lexbandits.study.trial import Trial
@@ -71,7 +72,7 @@ def test_a_child_that_holds_the_output_is_no_way_around_the_timeout(child, monke
     assert time.monotonic() - began < 10
 
 
-@pytest.mark.parametrize(("child", "state"), [("sleep 25", "told"), ("setsid sleep 25", "released")])
+@pytest.mark.parametrize(("child", "state"), [("sleep 25", "told"), ("setsid sleep 25", "failed")])
 def test_a_child_that_holds_the_output_does_not_outlast_a_signal(child, state, folder):
     with start("--json", "--", "sh", "-c", f"{child} & echo $$ > pid; echo correct=1") as runner:
         until(lambda: (folder / "pid").exists() and (folder / "pid").read_text())
@@ -116,6 +117,30 @@ def test_only_who_asks_for_the_item_is_given_it(measure, given):
 # --- a run that cannot go on
 
 
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+def test_a_signal_ends_a_run_of_python_as_it_ends_the_command(number, tmp_path):
+    code = """
+import sys, time
+import lexbandits as lb
+x = lb.Objective("x", tolerance=1, noise="bernoulli")
+study = lb.create_study("x", sys.argv[1], arms=["a", "b"], objectives=[x])
+def measure(arm, item):
+    open("begun", "a").write(arm)
+    time.sleep(3 if item else 0.1)
+    return {"x": 1}
+study.run(measure, workers=2, progress=False)
+"""
+    command = heeding([sys.executable, "-c", code, "study.db"])
+    with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.DEVNULL) as runner:
+        until(lambda: (tmp_path / "begun").exists() and len((tmp_path / "begun").read_text()) >= 3)
+        runner.send_signal(number)
+        runner.communicate(timeout=30)
+    study = lb.open_study("x", tmp_path / "study.db")
+    assert study.status.open == 0
+    assert study.status.interrupted == len(study.trials().query("state == 'failed'")) >= 1
+    assert runner.returncode in (128 + number, -number)
+
+
 def crash_on_large(arm):
     if arm == "large":
         os._exit(1)
@@ -127,8 +152,8 @@ def test_a_broken_pool_leaves_no_orphans_and_fails_nobody_else():
     study = create()
     with pytest.raises(BrokenExecutor):
         study.run(crash_on_large, workers=3, executor="processes", progress=False)
-    assert study.status.failed == 0
-    assert study.status.open == 0
+    status = study.status
+    assert (status.failed, status.open) == (status.interrupted, 0), "which of them broke it nobody knows"
 
 
 def test_who_breaks_a_pool_alone_has_failed():
@@ -201,7 +226,8 @@ def test_what_failed_while_a_run_was_being_stopped_has_failed():
     study = create()
     with pytest.raises(KeyboardInterrupt):
         study.run(measure, workers=2, executor=FailsMeanwhile(), progress=False)
-    assert study.trials().state.tolist() == ["released", "failed"]
+    assert study.trials().state.tolist() == ["failed", "failed"]
+    assert study.status.interrupted == 1
 
 
 def test_an_exit_code_from_before_the_signal_is_a_failure(tmp_path):
@@ -316,7 +342,7 @@ def test_names_in_a_file_are_read_as_they_are_written(kind, folder):
         "--storage",
         "study.db",
     )
-    assert "10 results" in run(*words).stdout
+    assert "9 results" in run(*words).stdout
     read = study.trials().set_index(["arm", "item"]).correct
     for name, item, value in rows[1:]:
         assert read[name, item] == value

@@ -47,9 +47,9 @@ def test_killed_while_measuring(address):
     with python(code, address) as worker:
         lost = worker.stdout.readline().strip()
         worker.kill()
-    assert study.status.open == 1
     time.sleep(2.1)
-    assert (study.status.overdue, study.status.open) == (1, 1), "nothing happens by itself"
+    reader = lb.open_study("models", address, read_only=True)
+    assert (reader.status.overdue, reader.status.open) == (1, 1), "who only reads changes nothing"
     study.ask()
     frame = study.trials()
     assert list(frame.state) == ["expired", "open"]
@@ -152,8 +152,8 @@ def test_all_workers_vanish(storage):
     study.ask_many(5, lease=0.01)
     before = kinds(study)
     time.sleep(0.05)
-    assert study.status.overdue == 5
-    assert kinds(study) == before
+    assert kinds(study) == before, "nothing happens by itself"
+    assert (study.status.overdue, study.status.expired) == (0, 5), "who looks settles it"
 
 
 def test_one_objective_never_measured_is_not_settled():
@@ -269,7 +269,11 @@ def work(address, seconds, waits=None):
     name = f"worker {os.getpid()}"
     while time.monotonic() < until:
         start = time.monotonic()
-        trial = study.ask(worker=name, lease="2s")
+        try:
+            trial = study.ask(worker=name, lease="2s")
+        except lb.StudyWaiting:  # for somebody who was killed, or has no turn on a busy machine
+            time.sleep(0.1)
+            continue
         study.tell(trial, measure(trial.arm, trial.item))
         longest = max(longest, time.monotonic() - start)
     if waits is not None:
@@ -296,7 +300,7 @@ def test_24_writers_queue(tmp_path):
         worker.join()
         assert worker.exitcode == 0
     assert study.verify()
-    assert study.status.results > 100
+    assert study.status.results > 48
     assert longest < 10, "two cores, and other tests beside it"
 
 
@@ -578,3 +582,24 @@ def test_threads_read_one_object_while_others_write():
         thread.join()
     assert errors == []
     assert study.verify().problems == ()
+
+
+def test_a_machine_that_vanishes_inside_a_transaction(postgres, monkeypatch):
+    """Nobody tells the server that it is gone: the lock is freed all the same."""
+    study = create(postgres)
+    monkeypatch.setattr(postgres_module, "SILENCE", 1)
+    gone = lb.open_study("models", postgres)
+    started = time.monotonic()
+
+    def fall_silent(turn):
+        if time.monotonic() - started < 1:
+            time.sleep(3)
+        turn.append("note", {"text": "it was only slow"})
+
+    slow = threading.Thread(target=gone._journal.transact, args=(fall_silent,))
+    slow.start()
+    time.sleep(0.3)
+    assert study.ask().number == 0
+    assert time.monotonic() - started < 2.9, "before it said anything"
+    slow.join()
+    assert kinds(study) == ["created", "asked", "note"], "who comes back does it again, once"

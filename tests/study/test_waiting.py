@@ -1,10 +1,22 @@
 """Which results wait behind which open trials, against the definition."""
 
+import time
+
 import pytest
 from lives import in_memory, script_of
+from test_commands import said
 from worlds import create, measure
 
+import lexbandits as lb
+from lexbandits.study.fold import AHEAD
 from lexbandits.study.ledger import TOLD
+
+
+def until(condition, seconds=20):
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "waited in vain"
+        time.sleep(0.05)
 
 
 def waits_for(fold, number):
@@ -46,3 +58,92 @@ def test_a_result_waits_for_its_own_pass_too():
     fourth, fifth = study.ask_many(2)
     assert study.tell_many([(fifth, measure(fifth.arm))]) == ["waiting"]
     assert study.status.waiting_for == (fourth.id,)
+
+
+# --- asking does not run ahead of a dead worker
+
+X = lb.Objective("x", tolerance=0.1, noise="bernoulli")
+
+
+def easy(storage="memory", **changes):
+    """One arm always succeeds, the other never does."""
+    return lb.create_study(changes.pop("name", "easy"), storage, arms=["a", "b"], objectives=[X], **changes)
+
+
+def tried(arm):
+    return {"x": int(arm == "a")}
+
+
+def work(study, most=5_000):
+    """Measure until nothing is handed out: how many results, and why."""
+    for told in range(most):
+        try:
+            trial = study.ask(worker="alive")
+        except (lb.StudyWaiting, lb.StudyFinished) as stop:
+            return told, stop
+        study.tell(trial, tried(trial.arm))
+    raise AssertionError(f"{most} results, and no end")
+
+
+def test_once_what_waits_could_decide_nothing_more_is_handed_out(storage):
+    needed, _ = work(easy(storage, name="alone"))
+    study = easy(storage)
+    lost = study.ask(lease="1h", worker="gpu-3")
+    told, stop = work(study)
+    assert isinstance(stop, lb.StudyWaiting)
+    assert told <= 1.3 * needed + 8
+    assert f"{told} results wait for the trial of gpu-3 (a)" in str(stop)
+    assert stop.until == lost.until
+    assert study.ask_many(3) == []
+    assert study.tell_ask([], 2) == ([], [])
+    assert study.choose().number is None
+    assert (study.status.state, study.answer.certified) == ("measuring", False)
+    study.fail(lost, "it hung")
+    with pytest.raises(lb.StudyFinished):
+        study.ask()
+    assert study.answer.certified
+    assert study.answer.arm == "a"
+    assert study.verify().ok
+
+
+def test_passes_that_wait_are_bounded_even_if_nothing_decides():
+    same = {"arms": ["a", "b"], "objectives": [lb.Objective("x", tolerance=0.001, noise="bernoulli")]}
+    study = create(**same)
+    study.ask(worker="gpu-3")
+    told = 0
+    with pytest.raises(lb.StudyWaiting):  # noqa: PT012
+        while told < 1000:
+            trial = study.ask()
+            study.tell(trial, {"x": (told + 1) // 2 % 2})
+            told += 1
+    assert told == 1 + 2 * AHEAD + 1, "the pass that lacks one, the passes that wait, and one more to know"
+    many = create(**same, name="many")
+    assert len(many.ask_many(500)) == 500, "what is under way does not wait"
+
+
+def test_a_look_settles_what_has_run_out(storage):
+    """Nobody has to ask: the answer is there once the lease of a dead worker is over."""
+    study = easy(storage)
+    study.ask(lease="1s", worker="gpu-3")
+    told, _ = work(study)
+    until(lambda: study.status.state == "finished")
+    assert study.answer.certified
+    assert (study.status.expired, study.status.results) == (1, told)
+
+
+def test_run_waits_for_a_dead_worker_and_then_ends(tmp_path):
+    storage = f"sqlite:///{tmp_path}/s.db?synchronous=OFF"
+    needed, _ = work(easy(storage, name="alone"))
+    study = easy(storage)
+    study.ask(lease="2s", worker="gpu-3")
+    assert study.run(tried, workers=2, progress=False).certified
+    assert study.status.expired == 1
+    assert study.status.results <= 1.3 * needed + 12
+
+
+def test_the_command_that_is_given_nothing_exits_with_6(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    study = easy("study.db")
+    study.ask(lease="1h", worker="gpu-3")
+    work(study)
+    assert said("study", "ask", "easy", "--storage", "study.db", code=6)["error"] == "StudyWaiting"

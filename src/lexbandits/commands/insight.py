@@ -1,12 +1,12 @@
 """`lexbandits study explain | forecast | report`: why, how much longer, and one file to hand on."""
 
-import tomllib
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from lexbandits.checks import toml_table
 from lexbandits.commands import terminal
 from lexbandits.commands.shape import Said, of_study
 from lexbandits.commands.storage import DEFAULT, Where, opened
@@ -60,7 +60,7 @@ def forecast(
     what: Any = name if planned else opened(name, storage, reads=True, compiled=True)
     how: dict[str, Any] = {"runs": runs, "price": price, "sd": pairs(sd) if sd else None}
     if guess is not None:
-        how["guess"] = tomllib.loads(guess.read_text("utf-8"))
+        how["guess"] = toml_table(guess)
     try:
         if as_json:
             print_json(insight.forecast(what, **how).as_json())

@@ -11,7 +11,7 @@ import typer
 
 from lexbandits.commands.storage import Where, made, nearby
 from lexbandits.commands.study import document, show_answer
-from lexbandits.commands.terminal import AsJson, print_json
+from lexbandits.commands.terminal import UNCERTIFIED, AsJson, print_json, say_line
 
 if TYPE_CHECKING:
     from lexbandits.study.programs import Program
@@ -38,7 +38,7 @@ def run(
     """Measure with any program until there is an answer; started again, it goes on where it was.
 
     The last line the program prints is a JSON object of values, or name=value pairs; an exit code other
-    than 0 is a failed trial.
+    than 0 is a failed trial. Exit code 0 if the answer is certified, 1 if it is a best guess.
     """
     from lexbandits.study.programs import Program, Stopped
     from lexbandits.study.spec import seconds
@@ -50,26 +50,34 @@ def run(
     try:
         with _signals(program):
             answer = study.run(program, workers, lease=held)
-    except Stopped:
-        again = "what was being measured is released; the same command goes on"
-        typer.echo(f"stopped: {again}", err=True)
+    except Stopped as stopped:
+        became = "".join(f" {note}." for note in getattr(stopped, "__notes__", ()))
+        say_line(f"stopped.{became} The same command goes on.", err=True)
         if as_json:
             print_json(document(study))
         raise typer.Exit(128 + (program.stopped or 0)) from None
+    status = study.status
+    if program.failure:
+        say_line(f"failed trials: {status.failed}, the last: {program.failure}", err=True)
     if as_json:
         print_json(document(study))
-        return
-    status = study.status
-    typer.echo(f"{study.name}: {status.state} after {status.results} results")
-    show_answer(answer)
-    where = f"{shlex.quote(study.name)} --storage {shlex.quote(nearby(study.storage))}"
-    typer.echo(f"look: lexbandits study explain|results|report {where}")
+    else:
+        say_line(f"{study.name}: {status.state} after {status.results} results")
+        show_answer(answer)
+        where = f"{shlex.quote(study.name)} --storage {shlex.quote(nearby(study.storage))}"
+        say_line(f"look: lexbandits study explain|results|report {where}")
+    if not answer.certified:
+        raise typer.Exit(UNCERTIFIED)
 
 
 @contextmanager
 def _signals(program: "Program") -> Iterator[None]:
-    """SIGTERM and Ctrl-C end the commands; the trials are given back where no transaction is torn."""
-    numbers = (signal.SIGTERM, signal.SIGINT)
+    """SIGTERM, SIGHUP and Ctrl-C end the commands; no transaction is torn.
+
+    What is ignored stays ignored: by nohup, or in a job that a shell started in the background.
+    """
+    wanted = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
+    numbers = [number for number in wanted if signal.getsignal(number) is not signal.SIG_IGN]
     before = {number: signal.signal(number, lambda given, _: program.stop(given)) for number in numbers}
     try:
         yield

@@ -8,7 +8,7 @@ import typer
 
 from lexbandits.commands import terminal
 from lexbandits.commands.storage import DEFAULT, Where, opened
-from lexbandits.commands.terminal import AsJson, print_json
+from lexbandits.commands.terminal import AsJson, print_json, say_line
 
 Name = Annotated[str, typer.Argument(help="The study's name.", show_default=False)]
 
@@ -26,7 +26,7 @@ def say(said: Said, as_json: bool) -> None:
     if as_json:
         print_json(said.document() if callable(said.document) else said.document)
     elif isinstance(said.words, str):
-        typer.echo(said.words)
+        say_line(said.words, lines=True)
     else:
         said.words()
     if said.code:

@@ -1,6 +1,5 @@
 """`lexbandits study …`: everything about a study but measuring, for people and for scripts."""
 
-import json
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -10,7 +9,7 @@ import typer
 from lexbandits.commands import terminal
 from lexbandits.commands.shape import Name, Said, of_study, say
 from lexbandits.commands.storage import DEFAULT, Where, is_missing, made, nearby, opened
-from lexbandits.commands.terminal import CONFLICT, AsJson, number, print_table
+from lexbandits.commands.terminal import CONFLICT, AsJson, number, print_table, say_line
 from lexbandits.study.errors import StudyError
 
 if TYPE_CHECKING:
@@ -22,10 +21,10 @@ if TYPE_CHECKING:
 app = typer.Typer(no_args_is_help=True, help="Live studies: ask what to measure next, tell the result.")
 
 TrialId = Annotated[str, typer.Argument(help="The id that ask gave.", metavar="TRIAL")]
+Values = Annotated[list[str], typer.Argument(help="What was measured, by objective.", metavar="name=value …")]
 Arm = Annotated[str, typer.Argument(help="An arm's name.")]
 Why = Annotated[str, typer.Argument(help="Why, for the record.")]
 Amount = Annotated[str | None, typer.Option(help='In its unit, or as "5%" of its reference.')]
-MISSING = ["", "NA", "N/A", "n/a", "#N/A", "#NA", "<NA>", "NaN", "nan", "NULL", "null", "None", "none"]
 
 
 # --- making and finding
@@ -99,9 +98,7 @@ def ask(
 def tell(
     study: "Study",
     trial: TrialId,
-    values: Annotated[
-        list[str], typer.Argument(help="What was measured, by objective.", metavar="name=value …")
-    ],
+    values: Values,
 ) -> Said:
     """Report a trial's values. Exit code 4 if others were told before."""
     from lexbandits.study.programs import pairs
@@ -126,6 +123,19 @@ def release(study: "Study", trial: TrialId) -> Said:
     return _outcome(trial, "released")
 
 
+@of_study(app)
+def correct(
+    study: "Study",
+    trial: TrialId,
+    values: Values,
+    reason: Annotated[str, typer.Option(help="What was wrong, for the record.", show_default=False)],
+) -> Said:
+    """Other values for a trial that was told, until others have been judged with it; later only a note."""
+    from lexbandits.study.programs import pairs
+
+    return _outcome(trial, study.correct(trial, pairs(values), reason))
+
+
 def _outcome(trial: str, outcome: str) -> Said:
     return Said({"trial": trial, "outcome": outcome}, outcome)
 
@@ -147,28 +157,32 @@ def document(study: "Study") -> dict[str, Any]:
 def _show_status(study: "Study") -> None:
     status = study.status
     settling = f", settling {status.objective!r}" if status.objective else ""
-    typer.echo(f"{status.name}: {status.state}{settling}")
-    typer.echo(f"candidates: {', '.join(status.candidates)}")
+    say_line(f"{status.name}: {status.state}{settling}")
+    say_line(f"candidates: {', '.join(status.candidates)}")
     counts = ", ".join(
         f"{count} {what}"
         for what in ("open", "waiting", "overdue", "late", "failed", "expired", "void")
         if (count := getattr(status, what))
     )
-    typer.echo(f"results: {status.results}" + (f" ({counts})" if counts else ""))
+    say_line(f"results: {status.results}" + (f" ({counts})" if counts else ""))
     if status.budget is not None:
-        typer.echo(f"budget: {status.handed_out} of {status.budget} trials handed out")
+        say_line(f"budget: {status.handed_out} of {status.budget} trials handed out")
     show_answer(study.answer)
 
 
 def show_answer(answer: "Answer") -> None:
     """The answer with what it rests on, one line per comparison."""
-    typer.echo(f"answer: {answer.arm} ({answer.reason})")
+    say_line(f"answer: {answer.arm} ({answer.reason})")
     for row in answer.certificate:
         between = f"between {_or(row['low'], '-∞')} and {_or(row['high'], '∞')}"
-        typer.echo(
+        say_line(
             f"  {row['objective']}: {answer.arm} − {row['rival']} = {_or(row['difference'], '?')}, "
-            f"{between}: {row['verdict']} ({row['results']} results)"
+            f"{between}: {_verdict(row)} ({row['results']} results)"
         )
+
+
+def _verdict(row: dict[str, Any]) -> str:
+    return f"beaten by {row['by']!r}" if row["by"] else str(row["verdict"])
 
 
 def _or(value: float | None, unknown: str) -> str:
@@ -216,33 +230,21 @@ def import_results(
         bool | None,
         typer.Option(
             "--fair/--unfair",
-            help="Whether their collection did not look at their values; if it did, there is no certificate.",
+            help="Whether nobody looked at values to decide what to measure, and which results are here; "
+            "if somebody did, there is no certificate.",
         ),
     ] = None,
     arm: Annotated[str, typer.Option(help="The column with the arms' names.")] = "arm",
+    again: Annotated[bool, typer.Option("--again", help="These very rows were measured twice.")] = False,
+    ignore: Annotated[
+        list[str] | None, typer.Option(help="A column that is no objective; may be given more than once.")
+    ] = None,
 ) -> Said:
     """Take over results measured before, before the first ask."""
     if fair is None:
         raise StudyError("say --fair, or --unfair if the collection of these results looked at their values")
-    count = study.import_results(_frame(study, file, arm), arm, fair=fair)
+    count = study.import_results(file, arm, fair=fair, again=again, ignore=ignore or ())
     return Said({"imported": count}, f"{count} results")
-
-
-def _frame(study: "Study", file: Path, arm: str) -> "pd.DataFrame":
-    """A file's rows; names are texts, whatever else pandas would take "0.10" or "None" for."""
-    import pandas as pd
-
-    if file.suffix == ".csv":
-        items = study.spec["items"] or [0]
-        texts = [arm, "item"] if all(isinstance(item, str) for item in items) else [arm]
-        missing = {"item": [""], **{objective.name: MISSING for objective in study.objectives}}
-        return pd.read_csv(file, dtype=dict.fromkeys(texts, str), keep_default_na=False, na_values=missing)
-    if file.suffix == ".parquet":
-        return pd.read_parquet(file)
-    if file.suffix == ".jsonl":
-        with file.open(encoding="utf-8") as lines:
-            return pd.DataFrame([json.loads(line) for line in lines if line.strip()])
-    raise StudyError(f"import reads .csv, .parquet or .jsonl, got {file.name!r}")
 
 
 @of_study(app, reads=True)
@@ -354,9 +356,12 @@ def resume(study: "Study") -> Said:
 
 @of_study(app)
 def end(study: "Study", reason: Why) -> Said:
-    """End by hand, without a certificate."""
+    """End by hand, without a certificate; if its results have given the answer by now, with it."""
     study.end(reason)
-    return _changed(study, f"ended; best guess: {study.answer.arm}")
+    answer = study.answer
+    if answer.certified:
+        return _changed(study, f"it has an answer: {answer.arm}, {answer.reason}")
+    return _changed(study, f"ended; best guess: {answer.arm}")
 
 
 @of_study(app)
@@ -364,3 +369,10 @@ def reopen(study: "Study", why: Why) -> Said:
     """Go on after an end."""
     study.reopen(why)
     return _changed(study, "reopened")
+
+
+@of_study(app)
+def note(study: "Study", text: Annotated[str, typer.Argument(help="A remark for the record.")]) -> Said:
+    """Put a remark on record; it changes nothing."""
+    study.note(text)
+    return _changed(study, "noted")

@@ -1,16 +1,19 @@
 """How commands speak: one way to say errors, with their exit codes; one table printer; JSON."""
 
+import inspect
 import json
 import math
+import re
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import wraps
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 import typer
 from typer.core import TyperGroup
 
+from lexbandits.printable import printable
 from lexbandits.study.errors import (
     ConflictError,
     SpecMismatchError,
@@ -18,12 +21,14 @@ from lexbandits.study.errors import (
     StudyExistsError,
     StudyFinished,
     StudyPaused,
+    StudyWaiting,
 )
 
 if TYPE_CHECKING:
     import pandas as pd
 
-USAGE, FINISHED, CONFLICT, BUSY = 2, 3, 4, 5
+BRACKET = re.compile(r"(?<!\\)\[(?=[a-z#/@\[])")  # that may open a style of rich
+UNCERTIFIED, USAGE, FINISHED, CONFLICT, BUSY, WAITING = 1, 2, 3, 4, 5, 6
 EXIT_CODES = {
     StudyFinished: FINISHED,
     ConflictError: CONFLICT,
@@ -31,6 +36,7 @@ EXIT_CODES = {
     SpecMismatchError: CONFLICT,
     StudyPaused: CONFLICT,
     StorageBusyError: BUSY,
+    StudyWaiting: WAITING,
 }  # whatever else a person can mend is USAGE
 
 AsJson = Annotated[
@@ -44,10 +50,10 @@ def plain_errors(as_json: bool = False) -> Iterator[None]:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("always", UserWarning)
-            warnings.showwarning = lambda message, *_: typer.echo(f"Warning: {message}", err=True)
+            warnings.showwarning = lambda message, *_: say_line(f"Warning: {message}", err=True)
             yield
     except (OSError, ValueError) as error:
-        typer.echo(f"Error: {error}", err=True)
+        say_line(f"Error: {error}", err=True)
         if as_json:
             print_json({"error": type(error).__name__, "message": str(error)})
         code = next((code for kind, code in EXIT_CODES.items() if isinstance(error, kind)), USAGE)
@@ -74,6 +80,8 @@ def command(
     """Make a function a command of `app`; one that takes `as_json` says errors in JSON too."""
 
     def added(function: Callable[..., None]) -> Callable[..., None]:
+        _keep_brackets(function)
+
         @wraps(function)
         def called(*arguments: Any, **options: Any) -> None:
             with plain_errors(options.get("as_json", False)):
@@ -84,9 +92,27 @@ def command(
     return added
 
 
+def _keep_brackets(function: Callable[..., None]) -> None:
+    """Escape brackets in what --help says of a command: [study] would be taken for a style of that name."""
+    shown: list[tuple[Any, str]] = [(function, "__doc__")]
+    for parameter in inspect.signature(function).parameters.values():
+        shown += [(told, "help") for told in get_args(parameter.annotation) if hasattr(told, "help")]
+    for told, name in shown:
+        if text := getattr(told, name):
+            setattr(told, name, BRACKET.sub(r"\\[", text))
+
+
+def say_line(text: str, *, err: bool = False, lines: bool = False) -> None:
+    """A line for people; with `lines` it may be several."""
+    typer.echo(printable(text, lines=lines), err=err)
+
+
 def print_json(document: Any) -> None:
-    """One document; what JSON cannot say (nan, infinity) is null."""
-    typer.echo(json.dumps(_plain(document), ensure_ascii=False, allow_nan=False))
+    """One document; what JSON cannot say (nan, infinity) is null, what a terminal would obey is escaped."""
+    text = json.dumps(_plain(document), ensure_ascii=False, allow_nan=False)
+    if not text.isprintable():
+        text = "".join(char if char.isprintable() else json.dumps(char)[1:-1] for char in text)
+    typer.echo(text)
 
 
 def _plain(value: Any) -> Any:
@@ -106,10 +132,11 @@ def print_table(frame: "pd.DataFrame", title: str | None = None, *, names: bool 
     from rich.table import Column, Table
     from rich.text import Text
 
-    heads = (Text(str(name) if names else str(name).replace("_", " ")) for name in frame.columns)
+    heads = (Text(printable(str(name) if names else str(name).replace("_", " "))) for name in frame.columns)
     shown = Table(*map(Column, heads), title=title, title_justify="left")
     for row in frame.itertuples(index=False):
-        shown.add_row(*(Text(value if names and isinstance(value, str) else number(value)) for value in row))
+        words = (value if names and isinstance(value, str) else number(value) for value in row)
+        shown.add_row(*(Text(printable(word)) for word in words))
     Console().print(shown)
 
 

@@ -30,10 +30,10 @@ def gaussian_radius(n: float, squares: float, level: float) -> float:
 
 
 @kernel
-def gaussian_log_evidence(n: float, mean: float, squares: float, x: float) -> float:
+def gaussian_log_evidence(n: float, mean: float, squares: float, x: float, prior: float = PRIOR) -> float:
     """log E_n(x), the evidence against the mean x; E_1 = 1, and `squares` = M2 > 0 from n = 2 on."""
     if n < 2.0:
         return 0.0
     u = n * (mean - x) * (mean - x) / squares
-    gain = math.log1p(u) - math.log1p(u * PRIOR / (n + PRIOR))
-    return 0.5 * n * gain - cost_of_time(n, PRIOR)
+    gain = math.log1p(u) - math.log1p(u * prior / (n + prior))
+    return 0.5 * n * gain - cost_of_time(n, prior)

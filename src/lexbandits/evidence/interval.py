@@ -8,11 +8,11 @@ they are. What comes out is in the units of the values told.
 import math
 
 from lexbandits.arrays import Vector
-from lexbandits.evidence.bounded import bounded_interval, bounded_lower, bounded_upper
-from lexbandits.evidence.finite_variance import finite_variance_radius
-from lexbandits.evidence.gaussian import gaussian_radius
+from lexbandits.evidence.bounded import bounded_interval, bounded_log_evidence, bounded_lower, bounded_upper
+from lexbandits.evidence.finite_variance import LARGE_SAMPLE, finite_variance_radius
+from lexbandits.evidence.gaussian import gaussian_log_evidence, gaussian_radius
 from lexbandits.evidence.kinds import BOUNDED, EXACT, FINITE_VARIANCE, GAUSSIAN, SUB_GAUSSIAN, Kind
-from lexbandits.evidence.radius import PRIOR
+from lexbandits.evidence.radius import PRIOR, cost_of_time, spread_of_mean
 from lexbandits.evidence.sub_gaussian import one_sided_level, sub_gaussian_radius
 from lexbandits.jit import kernel
 
@@ -21,7 +21,7 @@ from lexbandits.jit import kernel
 def kind_at(rows: Vector, objective: int) -> Kind:
     """The kind of an objective from `kinds.kind_rows`."""
     row = rows[objective]
-    return Kind(int(row[0]), row[1], row[2], row[3], row[4])
+    return Kind(int(row[0]), row[1], row[2], row[3], row[4], row[5])
 
 
 @kernel
@@ -96,6 +96,25 @@ def pair_interval(
     """The difference of two arms' means: an interval that misses with probability ≤ exp(−level)."""
     low, high = stored_interval(kind.code, kind.pair_sd, n, mean, m2, m3, m4, level)
     return told_difference(kind, low), told_difference(kind, high)
+
+
+@kernel
+def lower_evidence(
+    kind: Kind, n: float, mean: float, m2: float, m3: float, m4: float, boundary: float
+) -> float:
+    """The level at which the lower end of a pair's interval comes to lie at the boundary; 0 if at none."""
+    if kind.code >= BOUNDED:
+        b = (boundary + kind.high - kind.low) / (2.0 * (kind.high - kind.low))
+        if b <= 0.0:
+            return math.inf
+        return bounded_log_evidence(b, n, mean, m2, m3, m4) - math.log(2.0) if b < mean else 0.0
+    lead = mean - boundary
+    if lead <= 0.0 or (kind.code == FINITE_VARIANCE and n < LARGE_SAMPLE):
+        return 0.0
+    if kind.code == SUB_GAUSSIAN:
+        spread = kind.pair_sd * kind.pair_sd * spread_of_mean(n, PRIOR)
+        return 0.5 * lead * lead / spread - cost_of_time(n, PRIOR)
+    return gaussian_log_evidence(n, lead, m2, 0.0) if m2 > 0.0 else 0.0
 
 
 @kernel

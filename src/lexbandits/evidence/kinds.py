@@ -22,9 +22,11 @@ CODES = {
     "bernoulli": BERNOULLI,
 }
 FORMS = (
-    '"gaussian", "bernoulli", ("bounded", lo, hi), ("sub_gaussian", sd), ("sub_gaussian", sd, "dependent"), '
-    '"finite_variance" or "exact"'
+    '"gaussian", "bernoulli", ("bernoulli", "worst"), ("bounded", lo, hi), ("bounded", lo, hi, "worst"), '
+    '("sub_gaussian", sd), '
+    '("sub_gaussian", sd, "independent"), "finite_variance" or "exact"'
 )
+DEPENDENCE = ("dependent", "independent")  # of two arms' noises in a pass; without a word it may be any
 WATCHED = 30  # values of an arm among which a repetition is noticed
 
 
@@ -36,6 +38,7 @@ class Kind(NamedTuple):
     high: float = math.inf
     sd: float = math.nan  # sub-Gaussian scale of one arm's values,
     pair_sd: float = math.nan  # and of the difference of two arms' values in one pass
+    worst: float = 0.0  # 1 if a missing value counts as the worst it could have been
 
 
 Setting = str | list[Any]  # "gaussian" or ["bounded", 0.0, 1.0]: JSON keeps it
@@ -44,8 +47,8 @@ Setting = str | list[Any]  # "gaussian" or ["bounded", 0.0, 1.0]: JSON keeps it
 def checked_kinds(noise: Any, noise_sd: float | ArrayLike | None, n_objectives: int) -> Setting:
     """The setting `noise` in its plain form: one kind, or a list of one per objective.
 
-    `noise_sd`, one number or one per objective, is short for ("sub_gaussian", sd). Together with it
-    `noise` must be None or "gaussian", which such noise also is.
+    `noise_sd`, one number or one per objective, is short for ("sub_gaussian", sd, "independent"). Together
+    with it `noise` must be None or "gaussian", which such noise also is.
     """
     n_objectives = whole("n_objectives", n_objectives, least=1)
     if noise_sd is not None:
@@ -55,8 +58,8 @@ def checked_kinds(noise: Any, noise_sd: float | ArrayLike | None, n_objectives: 
             )
         scales = per_objective("noise_sd", noise_sd, n_objectives)
         if isinstance(scales, list):
-            return [["sub_gaussian", scale] for scale in scales]
-        return ["sub_gaussian", scales]
+            return [["sub_gaussian", scale, "independent"] for scale in scales]
+        return ["sub_gaussian", scales, "independent"]
     if noise is None:
         return "gaussian"
     if isinstance(noise, str) or _is_one_kind(noise):
@@ -77,7 +80,7 @@ def spread_kinds(setting: Setting, n_objectives: int) -> tuple[Kind, ...]:
 
 
 def kind_rows(kinds: Sequence[Kind]) -> Vector:
-    """(m, 5) the kinds as an array, a row each, for a state; `interval.kind_at` reads them."""
+    """(m, 6) the kinds as an array, a row each, for a state; `interval.kind_at` reads them."""
     return np.array(kinds, dtype=np.float64).reshape(len(kinds), len(Kind._fields))
 
 
@@ -113,6 +116,8 @@ def _is_one_kind(noise: Any) -> bool:
     """Whether a sequence is one kind with its numbers, not one kind per objective."""
     if not isinstance(noise, (list, tuple)) or not noise or not isinstance(noise[0], str):
         return False
+    if noise[1:] and noise[-1] == "worst":
+        return True
     return any(not isinstance(part, (str, list, tuple)) for part in noise[1:])
 
 
@@ -121,6 +126,8 @@ def _checked_kind(name: str, kind: Any) -> Setting:
     if not parts or not isinstance(parts[0], str):
         raise TypeError(f"{name} must be {FORMS}; got {kind!r}")
     word, *rest = parts
+    if rest and rest[-1] == "worst":
+        return _checked_worst(name, kind, word, rest[:-1])
     if word not in CODES:
         near = difflib.get_close_matches(word, CODES, n=1, cutoff=0.5)
         hint = f"did you mean {near[0]!r}? " if near else ""
@@ -128,16 +135,26 @@ def _checked_kind(name: str, kind: Any) -> Setting:
     if word == "bounded":
         return ["bounded", *_checked_bounds(name, kind, rest)]
     if word == "sub_gaussian":
-        if len(rest) == 2 and rest[1] == "dependent":
-            return ["sub_gaussian", positive(f"the sd of {name}", rest[0]), "dependent"]
-        if len(rest) != 1:
+        if not rest or len(rest) > 2 or (rest[1:] and rest[1] not in DEPENDENCE):
             raise ValueError(
-                f'{name} must be ("sub_gaussian", sd) or ("sub_gaussian", sd, "dependent"), got {kind!r}'
+                f'{name} must be ("sub_gaussian", sd) or, where two arms of a pass have independent noise, '
+                f'("sub_gaussian", sd, "independent"), got {kind!r}'
             )
-        return ["sub_gaussian", positive(f"the sd of {name}", rest[0])]
+        return ["sub_gaussian", positive(f"the sd of {name}", rest[0]), *rest[1:]]
     if rest:
         raise ValueError(f'{name} must be "{word}" alone, got {kind!r}')
     return word
+
+
+def _checked_worst(name: str, kind: Any, word: str, bounds: list[Any]) -> Setting:
+    if word == "bounded":
+        return ["bounded", *_checked_bounds(name, kind, bounds), "worst"]
+    if word == "bernoulli" and not bounds:
+        return ["bernoulli", "worst"]
+    raise ValueError(
+        f'{name}: "worst" needs values that have a worst: ("bernoulli", "worst") or '
+        f'("bounded", lo, hi, "worst"), got {kind!r}'
+    )
 
 
 def _checked_bounds(name: str, kind: Any, bounds: list[Any]) -> list[float]:
@@ -154,11 +171,12 @@ def _checked_bounds(name: str, kind: Any, bounds: list[Any]) -> list[float]:
 def _kind(setting: Setting) -> Kind:
     parts: list[Any] = [setting] if isinstance(setting, str) else setting
     word, *numbers = parts
+    worst = float(numbers[-1:] == ["worst"])
     if word == "bernoulli":
-        return Kind(BERNOULLI, 0.0, 1.0)
+        return Kind(BERNOULLI, 0.0, 1.0, worst=worst)
     if word == "bounded":
-        return Kind(BOUNDED, numbers[0], numbers[1])
+        return Kind(BOUNDED, numbers[0], numbers[1], worst=worst)
     if word == "sub_gaussian":
-        apart = 2.0 if numbers[1:] == ["dependent"] else math.sqrt(2.0)
+        apart = math.sqrt(2.0) if numbers[1:] == ["independent"] else 2.0
         return Kind(SUB_GAUSSIAN, sd=numbers[0], pair_sd=apart * numbers[0])
     return Kind(CODES[word])

@@ -20,6 +20,7 @@ from lexbandits.policies.facts import pair_of
 from lexbandits.policies.lexelim_tol import LexElimTol
 
 QUANTILES = 256
+NARROW = 1e-6  # deviations below this share of the bounds are none
 LEAST = 5  # results of an arm from which a forecast can be made
 
 
@@ -47,7 +48,7 @@ def table_of(kind: Kind, mean: float, sd: float) -> Vector:
     width = kind.high - kind.low
     centre = (mean - kind.low) / width
     spread = min((sd / width) ** 2, 0.999 * centre * (1 - centre))
-    if spread <= 0.0:
+    if spread <= NARROW**2:  # scipy gives nan for what is far narrower
         return np.full(QUANTILES, mean)
     strength = centre * (1 - centre) / spread - 1
     at = (np.arange(QUANTILES) + 0.5) / QUANTILES
@@ -67,7 +68,7 @@ def moved(table: Vector, kind: Kind, mean: float) -> Vector:
         return table + (mean - now)
     end = kind.high if mean > now else kind.low
     share = 0.0 if end == now else (mean - now) / (end - now)
-    return np.asarray(table + (end - table) * share)
+    return np.clip(table + (end - table) * share, kind.low, kind.high)  # rounding may lead out of them
 
 
 @dataclass(frozen=True)
@@ -148,8 +149,10 @@ class Beliefs:
         self._missing = np.zeros((K, m)) if missing is None else missing
         self._variances = measured.variances()
         self._shared = measured.shared(self._variances)
-        enough = np.array([1 if kind.code == EXACT else LEAST for kind in self._kinds])
-        self.known = measured.counts >= enough
+        self.known = measured.counts >= LEAST
+        self._exact = {i: policy.known_exactly(i) for i in range(m) if self._kinds[i].code == EXACT}
+        for i, values in self._exact.items():
+            self.known[:, i] = [arm in values for arm in range(K)]
         self.at_bounds: list[int] = []  # objectives of unknown spread: values at the bounds, the worst case
         self._check(sorted(offered_arms(policy)))
         if guess is not None and not self.known.any():
@@ -251,7 +254,9 @@ class Beliefs:
         policy = self._policy
         counts, centre = self.measured.counts[:, i], np.nan_to_num(policy.means[:, i])
         n = np.maximum(counts, 1)
-        if self._draws[i] == FIXED or not counts.any():
+        if self._draws[i] == FIXED:
+            return np.array([self._exact[i].get(arm, 0.0) for arm in range(n.size)])
+        if not counts.any():
             return centre
         if policy.state.must[i]:  # a target: each arm on its own
             if self._draws[i] != COIN:

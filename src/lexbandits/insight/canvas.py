@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
+    from lexbandits.insight.view import View
+
 IN, OUT, BAND, EDGE, TINT, SUNK, TEXT, MUTED, WARN = (
     "#1d5fc4", "#7d838c", "#cfe1fa", "#8fb6ec", "#eef4fd", "#f4f4f2", "#191b1f", "#5b616a", "#9a4a00",
 )  # fmt: skip
@@ -39,6 +41,13 @@ def caption(figure: Any, text: str, axis: str) -> None:
 def label(figure: Any, text: str, **where: Any) -> None:
     """Text that stands on the upper edge of what `yref` says, from x on to the right."""
     figure.add_annotation(text=text, y=1, xanchor="left", yanchor="bottom", showarrow=False, **where)
+
+
+def standing_words(view: "View") -> str:
+    """Who leads, and how sure that is."""
+    if view.answer.certified:
+        return f"{view.answer.arm} is the answer"
+    return f"{view.answer.arm} {'is the best guess' if view.state == 'finished' else 'leads'}"
 
 
 def patch(

@@ -3,9 +3,10 @@
 import math
 from dataclasses import dataclass
 
-from lexbandits.insight.reasons import AT, given_up
+from lexbandits.insight.reasons import AT, bound_beyond, given_up
 from lexbandits.insight.view import View
-from lexbandits.insight.words import amount, beyond, capital, value
+from lexbandits.insight.words import amount, capital, value
+from lexbandits.study.answers import nobody_meets
 
 
 @dataclass(frozen=True)
@@ -23,15 +24,6 @@ class Claim:
 def claims_of(view: View) -> tuple[Claim, ...]:
     """Per objective, by priority, what the certificate says; before the end what is known so far."""
     return tuple(_claim(view, position) for position in range(len(view.columns)))
-
-
-def nobody_meets(view: View, column: int) -> str:
-    """That nobody meets a limit, in words."""
-    objective = view.objectives[column]
-    offered = [arm for arm in view.arms if arm not in view.fold.ledger.withdrawn]
-    who = "arm" if len(view.infeasible[column]) == len(offered) else "arm that got that far"
-    word = "at most" if objective.at_most is not None else "at least"
-    return f"no {who} has {objective.name} of {word} {amount(objective, objective.target or 0.0)}"
 
 
 def _claim(view: View, position: int) -> Claim:
@@ -84,14 +76,8 @@ def _closest(view: View, column: int) -> Claim:
     """What is known where nobody meets the limit."""
     objective, tested = view.objectives[column], view.infeasible[column]
     bounds = [view.target_bounds(arm, column) for arm in tested]
-    assert objective.target is not None
-    if objective.at_most is not None:
-        most = min(low for low, _ in bounds)
-        bound = f"at least {beyond(objective, most, objective.target, rounded='down')}"
-    else:
-        most = max(high for _, high in bounds)
-        bound = f"at most {beyond(objective, most, objective.target, rounded='up')}"
-    text = f"{capital(nobody_meets(view, column))}: each has {bound} {AT}."
+    bound = bound_beyond(objective, min(low for low, _ in bounds), max(high for _, high in bounds))
+    text = f"{capital(nobody_meets(view.unmet(column)))}: each has {bound} {AT}."
     worst = None if view.is_stopped else given_up(view, column)
     if worst is None or math.isinf(worst):
         return Claim(objective.name, None, text)

@@ -15,6 +15,7 @@ from lexbandits.insight.canvas import (
     finish,
     label,
     patch,
+    standing_words,
 )
 from lexbandits.insight.svg import phases
 from lexbandits.insight.view import View
@@ -23,6 +24,9 @@ from lexbandits.study.study import Study
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
+
+BROAD, NARROW = 0.84, 0.5  # heights of the bars of `workers`
+FEW = 200  # trials
 
 
 def race(study: Study) -> "Figure":
@@ -40,8 +44,7 @@ def race(study: Study) -> "Figure":
             font = {"size": 11, "color": MUTED}
             label(figure, f"{position + 1} {name}", font=font, x=first, yref="paper")
     figure.layout.xaxis = {"title": {"text": "results counted"}, "range": [0, 1.06 * total], "nticks": 4}
-    gone, answer = len(view.eliminations), view.answer.arm
-    what = f"{answer} is the answer" if view.state == "finished" else f"{answer} leads"
+    gone, what = len(view.eliminations), standing_words(view)
     return finish(figure, f"{gone} of {len(view.arms)} arms have left; {what}", 120 + 28 * len(rows))
 
 
@@ -86,15 +89,16 @@ def workers(study: Study) -> "Figure":
     frame = study.trials()
     frame = frame[frame["state"] != "imported"].tail(2000)
     frame = frame.assign(worker=frame["worker"].fillna("unnamed"))
-    kinds = {
-        "told": (IN, ""),
-        "open": (EDGE, ""),
-        "failed": (WARN, "/"),
-        "expired": (WARN, "x"),
-        "late": (OUT, "\\"),
+    kinds = {  # what lasts long is broad and lies below: what was told meanwhile stays in sight
+        "late": (OUT, "\\", BROAD),
+        "expired": (WARN, "x", BROAD),
+        "open": (EDGE, "", BROAD),
+        "failed": (WARN, "/", NARROW),
+        "told": (IN, "", NARROW),
     }
+    edge = 0.5 if len(frame) <= FEW else 0  # many bars are too thin to have one
     now = max(frame["resolved"].max(), frame["asked"].max()) if len(frame) else None
-    for state, (colour, pattern) in kinds.items():
+    for state, (colour, pattern, width) in kinds.items():
         rows = frame[frame["state"] == state]
         if rows.empty:
             continue
@@ -105,7 +109,12 @@ def workers(study: Study) -> "Figure":
             y=rows["worker"].tolist(),
             orientation="h",
             name=state,
-            marker={"color": colour, "line": {"width": 0.5, "color": "white"}, "pattern": {"shape": pattern}},
+            width=width,
+            marker={
+                "color": colour,
+                "line": {"width": edge, "color": "white"},
+                "pattern": {"shape": pattern},
+            },
             customdata=rows["arm"].tolist(),
             hovertemplate="%{y}: %{customdata}, " + state + "<extra></extra>",
         )

@@ -4,20 +4,15 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from lexbandits.insight import fates
-from lexbandits.insight.claims import Claim, claims_of, nobody_meets
+from lexbandits.insight.claims import Claim, claims_of
 from lexbandits.insight.fates import Fate, fate_of, is_tied
 from lexbandits.insight.learning import LearningCost, learning_costs
 from lexbandits.insight.reasons import AT, Reason, against_limit, compared, reason_of
-from lexbandits.insight.strains import Strain, strains_of
+from lexbandits.insight.strains import Assumption, assumptions_of
 from lexbandits.insight.view import NOT_MEASURED, View
 from lexbandits.insight.words import amount, beyond, capital, count, listed, many, percent, value
+from lexbandits.study.answers import flags_said, nobody_meets
 from lexbandits.study.study import Study
-
-WITHOUT = {  # flags of an answer that has no certificate
-    "large-sample": "the noise is only known to have a variance, so it is approximate",
-    "imported unfairly": "results were imported that had been collected by looking at them",
-    "contradiction": "what was measured refutes every arm: the noise is not as declared, or it was bad luck",
-}
 
 
 @dataclass(frozen=True)
@@ -48,7 +43,7 @@ class Explanation:
     arms: tuple[Story, ...]
     claims: tuple[Claim, ...]
     costs: tuple[LearningCost, ...]
-    strains: tuple[Strain, ...]
+    strains: tuple[Assumption, ...]
 
     def __getitem__(self, arm: str) -> Story:
         """The story of one arm."""
@@ -89,7 +84,7 @@ def explanation_of(view: View) -> Explanation:
         arms=tuple(story_of(view, arm) for arm in view.by_standing),
         claims=claims_of(view),
         costs=learning_costs(view),
-        strains=strains_of(view),
+        strains=assumptions_of(view),
     )
 
 
@@ -100,7 +95,8 @@ def headline(view: View) -> str:
     """Who, is it certain, what is being settled."""
     answer = view.answer
     if answer.certified:
-        return f"{answer.arm} is the answer, certain with probability at least {percent(1 - answer.delta)}."
+        text = f"{answer.arm} is the answer, certain with probability at least {percent(1 - answer.delta)}"
+        return f"{text}, but {'; '.join(said)}." if (said := flags_said(answer)) else f"{text}."
     if view.state == "finished":
         return f"{answer.arm} is the answer, without a certificate: {why_not_certain(view)}."
     text = f"{answer.arm} is the answer so far, not certain"
@@ -109,21 +105,14 @@ def headline(view: View) -> str:
         text += f": {name} is being settled among {left} of {many(len(view.arms), 'arm')}"
     text = f"{text}." if view.state == "measuring" else f"{text} ({view.state})."
     for column in view.infeasible:
-        text += f" {capital(nobody_meets(view, column))}: how close they come counts instead."
+        text += f" {capital(nobody_meets(view.unmet(column)))}: how close they come counts instead."
     return text
 
 
 def why_not_certain(view: View) -> str:
     """Why an answer on record has no certificate."""
-    answer = view.answer
-    why = [] if view.policy.finished else [answer.reason]
-    for column in view.infeasible:
-        then = "so how close they come counts instead"
-        if view.is_stopped:
-            then = "and then the study was to stop; it is a best guess by the means"
-        why.append(f"{nobody_meets(view, column)}, {then}")
-    why += [said for flag, said in WITHOUT.items() if flag in answer.flags]
-    return "; ".join(why) or answer.reason
+    why = [] if view.policy.finished else [view.answer.reason]
+    return "; ".join([*why, *flags_said(view.answer)]) or view.answer.reason
 
 
 # --- one arm
@@ -154,7 +143,7 @@ def _sentence(view: View, arm: int, fate: Fate, reasons: tuple[Reason, ...]) -> 
         return _of_answer(view, arm)
     if fate.kind == fates.GONE:
         why = view.fold.ledger.withdrawn[name]
-        text = why if view.standing(arm) == NOT_MEASURED else f"was withdrawn: {why}"
+        text = f"{NOT_MEASURED if view.standing(arm) == NOT_MEASURED else 'was withdrawn'}: {why}"
         return f"{name} {text} ({many(view.measured[arm], 'result')})."
     if fate.kind == fates.LEFT:
         after = many(view.eliminations[arm].round, "result")

@@ -4,8 +4,8 @@ from typing import NamedTuple
 
 from lexbandits.insight.view import View
 
-# LEFT: the rule has eliminated it. BEHIND: a proven answer was seen to beat it, or it misses a limit, but
-# what comes before was not settled: it is a candidate still. BY_THE_MEANS: nothing certain decides
+# LEFT: the rule has eliminated it. BEHIND: a proven answer or a third arm was seen to beat it, or it misses a
+# limit, but what comes before was not settled: it is a candidate still. BY_THE_MEANS: nothing certain decides
 # between them, but today's means do. TIES: not even those, but the mean on the last objective or the
 # order of the arms. UNDECIDED: neither, as after a contradiction. GONE: withdrawn, or never measurable.
 ANSWER, LEFT, BEHIND, BY_THE_MEANS, TIES, UNDECIDED, GONE = (
@@ -31,7 +31,8 @@ def fate_of(view: View, arm: int) -> Fate:
     if standing != "candidate":
         return Fate(GONE, last, -1)
     if arm in view.behind:
-        return Fate(BEHIND, view.position_left(arm), -1 if view.is_target(view.behind[arm]) else view.leader)
+        rival = view.thirds.get(arm, view.leader)
+        return Fate(BEHIND, view.position_left(arm), -1 if view.is_target(view.behind[arm]) else rival)
     if view.policy.contradiction or view.dropped is None:
         return Fate(UNDECIDED, last, view.leader)
     if arm in view.dropped:

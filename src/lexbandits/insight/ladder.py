@@ -276,6 +276,8 @@ def _short(reason: Reason, objective: Objective) -> str:
     text = f"worse than {reason.rival} by {value(objective, reason.difference or 0.0)}"
     if reason.verdict != "worse" or reason.low is None or reason.low == reason.high:
         return text
+    if reason.low <= objective.tolerance_in_unit:  # a step of the proof takes less evidence than an interval
+        return text
     return f"{text}, at least {beyond(objective, reason.low, objective.tolerance_in_unit, rounded='down')}"
 
 

@@ -5,6 +5,9 @@ from dataclasses import dataclass
 
 from lexbandits.insight.view import Difference, View
 from lexbandits.insight.words import amount, beyond, many, value
+from lexbandits.policies.facts import REACH
+from lexbandits.study.answers import whoever
+from lexbandits.study.objective import Objective
 
 AT = "at the study's confidence"
 
@@ -52,6 +55,8 @@ def reason_of(view: View, arm: int, position: int) -> Reason:
         return _worse(view, arm, left.rival, column)
     if arm == view.leader:
         return _of_leader(view, arm, column)
+    if arm in view.thirds and view.behind[arm] == column:
+        return _worse(view, arm, view.thirds[arm], column)
     return compared(view, arm, view.leader, column)
 
 
@@ -60,9 +65,11 @@ def given_up(view: View, column: int) -> float | None:
     rows = [
         row
         for row in view.seen
-        if row.objective == column and not row.verdict.startswith(("beaten", "misses"))
+        if row.objective == column and row.verdict not in ("beaten", "misses the target")
     ]
-    return max([0.0, *(-row.low for row in rows)]) if rows else None
+    reach = float(view.policy.state.limits[column, REACH])  # what was proven, whatever the interval says
+    worst = [-row.low if row.verdict == "open" else min(-row.low, reach) for row in rows]
+    return max([0.0, *worst]) if rows else None
 
 
 def _made(
@@ -128,7 +135,7 @@ def against_limit(view: View, arm: int, column: int) -> Reason:
     has = f"on {objective.name} it has {shown}"
     above = objective.at_most is not None
     if view.misses(arm, column):
-        text = f"{has}, {_bound_beyond(view, arm, column)} {AT}, and the limit is {limit}."
+        text = f"{has}, {bound_beyond(objective, low, high)} {AT}, and the limit is {limit}."
         return _made(view, arm, column, "beyond the limit", text, found=found)
     bound = high if above else low
     if not math.isfinite(bound):
@@ -152,16 +159,19 @@ def _beyond_like_all(view: View, arm: int, column: int) -> Reason:
         int(view.counts[arm, column]), view.mean(arm, column), *view.target_bounds(arm, column)
     )
     text = f"on {objective.name} it has {value(objective, found.mean, unit=True)}, "
-    text += f"{_bound_beyond(view, arm, column)} {AT}; no arm meets the limit of {_limit(view, column)}."
+    text += f"{bound_beyond(objective, *view.target_bounds(arm, column))} {AT}{_nobody(view, column)}"
     return _made(view, arm, column, "beyond the limit", text, found=found)
 
 
-def _bound_beyond(view: View, arm: int, column: int) -> str:
-    objective, (low, high) = view.objectives[column], view.target_bounds(arm, column)
+def bound_beyond(objective: Objective, low: float, high: float) -> str:
+    """How far at least a mean in [low, high] is beyond the limit; it is, if by little."""
     assert objective.target is not None
-    if objective.at_most is not None:
-        return f"at least {beyond(objective, low, objective.target, rounded='down')}"
-    return f"at most {beyond(objective, high, objective.target, rounded='up')}"
+    end, least, more, rounded = (low, "at least", "more than", "down")
+    if objective.at_most is None:
+        end, least, more, rounded = (high, "at most", "less than", "up")
+    if end == objective.target:
+        return f"{more} {amount(objective, objective.target)}"
+    return f"{least} {beyond(objective, end, objective.target, rounded=rounded)}"
 
 
 def _limit(view: View, column: int) -> str:
@@ -191,9 +201,14 @@ def _worse(view: View, arm: int, rival: int, column: int) -> Reason:
     slack = objective.tolerance_in_unit
     text = f"on {objective.name} it is worse than {view.arms[rival]} by "
     text += value(objective, found.mean, unit=True)
-    if found.low < found.high:  # not exact
-        text += f", by at least {beyond(objective, found.low, slack, rounded='down')} {AT}"
-    text += f", and {amount(objective, slack)} does not matter" if slack else ", and every difference matters"
+    matters = f"{amount(objective, slack)} does not matter" if slack else "every difference matters"
+    if found.low == found.high:  # exact
+        text += f", and {matters}"
+    elif found.low > slack:
+        text += f", by at least {beyond(objective, found.low, slack, rounded='down')} {AT}, and {matters}"
+    else:  # a step of the proof takes less evidence than an interval
+        more = f"by more than {amount(objective, slack)}" if slack else "worse"
+        text += f", {_somewhere(view, column, found)}; the proof has it {more}"
     return _made(view, arm, column, "worse", text + _nobody(view, column), rival=rival, found=found)
 
 
@@ -244,4 +259,6 @@ def _somewhere(view: View, column: int, found: Difference) -> str:
 
 def _nobody(view: View, column: int) -> str:
     """How a comparison ends: with what it is for, where nobody meets the limit."""
-    return f"; no arm meets the limit of {_limit(view, column)}." if column in view.infeasible else "."
+    if column not in view.infeasible:
+        return "."
+    return f"; no {whoever(view.unmet(column))} meets the limit of {_limit(view, column)}."

@@ -24,6 +24,7 @@ from lexbandits.insight.reasons import AT
 from lexbandits.insight.svg import TICK, WARN, differences, element, icon, race, reference
 from lexbandits.insight.view import View
 from lexbandits.insight.words import amount, count, listed, many, percent, toml_key, value
+from lexbandits.printable import printable
 from lexbandits.study.objective import Objective
 from lexbandits.study.study import Study
 from lexbandits.study.verification import Verification
@@ -39,7 +40,8 @@ def write(study: Study, path: Path, format: str | None = None) -> Path:
     if kind not in ("html", "md"):
         raise ValueError(f'format must be "html" or "md", got {format!r}')
     contents = Contents.of(study)
-    path.write_text(contents.html() if kind == "html" else contents.markdown(), encoding="utf-8")
+    text = contents.html() if kind == "html" else contents.markdown()
+    path.write_text(text, encoding="utf-8", errors="backslashreplace")  # an item may be no UTF-8
     return path
 
 
@@ -75,7 +77,7 @@ class Contents:
     def pill(self) -> str:
         """The state in one word."""
         if self.view.answer.certified:
-            return "Certified"
+            return "Certified, with flags" if self.view.answer.flags else "Certified"
         return "Not certified" if self.view.state == "finished" else self.view.state.capitalize()
 
     @property
@@ -330,7 +332,7 @@ class Contents:
             f"```toml\n{self.specification}\n```",
             "## How to verify",
             self.verifying[0],
-            f"```\n{self.verifying[1]}\n```",
+            f"```\n{printable(self.verifying[1])}\n```",
             "\n".join(f"- {name}: {_plain(text)}" for name, text in self.checks),
         ]
         return "\n\n".join(blocks) + "\n"
@@ -389,7 +391,8 @@ def _html_piece(piece: tuple[str, bool]) -> str:
 
 
 def _plain(text: str) -> str:
-    """Text in which Markdown sees nothing special."""
+    """Text in which neither Markdown nor a terminal sees anything special."""
+    text = printable(text)
     for sign in "\\`*_[]<>|#":
         text = text.replace(sign, f"\\{sign}")
     return text
@@ -423,4 +426,4 @@ def toml(spec: dict[str, Any]) -> str:
 def _word(found: Any) -> str:
     if isinstance(found, (list, tuple)):
         return f"[{', '.join(map(_word, found))}]"
-    return json.dumps(found, ensure_ascii=False)  # JSON's text, numbers and booleans are TOML's
+    return printable(json.dumps(found, ensure_ascii=False))  # JSON's text, numbers and booleans are TOML's

@@ -3,7 +3,20 @@
 import math
 from typing import TYPE_CHECKING, Any
 
-from lexbandits.insight.canvas import BAND, EDGE, ENTIRE, IN, OUT, blank, caption, finish, line, patch, row
+from lexbandits.insight.canvas import (
+    BAND,
+    EDGE,
+    ENTIRE,
+    IN,
+    OUT,
+    blank,
+    caption,
+    finish,
+    line,
+    patch,
+    row,
+    standing_words,
+)
 from lexbandits.insight.view import Moment, View
 from lexbandits.insight.words import value
 from lexbandits.study.study import Study
@@ -31,8 +44,7 @@ def intervals(study: Study) -> "Figure":
         unit = f", {objective.unit}" if objective.unit else ""
         caption(figure, f"{position + 1} {objective.name}{unit}", y)
         _add_target_or_band(figure, view, column, entered, x, y)
-    leads = "is the answer" if view.state == "finished" else "leads"
-    title = f"{view.answer.arm} {leads}; shaded is what does not matter, from the best"
+    title = f"{standing_words(view)}; shaded is what does not matter, from the best"
     return finish(figure, title, 60 + len(view.columns) * (56 + 24 * len(view.arms)))
 
 
@@ -125,11 +137,14 @@ def _add_difference(
     reach = slack + view.objectives[column].resolution_in_unit
     results = [moment.results for moment in moments]
     ends = [moment.differences[pair].tolist() for moment in moments]
+    low, high = ends[-1] if ends else (-math.inf, math.inf)  # the last interval is in sight as a whole
+    below = max(4 * reach, -1.25 * low if math.isfinite(low) else 0.0)
+    above = max(4 * reach, 1.25 * high if math.isfinite(high) else 0.0)
     colour = OUT if arm in view.eliminations else IN
     for side, word in enumerate(("at least", "at most")):
         figure.add_scatter(
             x=results,
-            y=[min(max(end[side], -9 * reach), 9 * reach) for end in ends],
+            y=[min(max(end[side], -2 * below), 2 * above) for end in ends],
             mode="lines",
             line={"shape": "hv", "width": 1.6, "color": colour},
             fill="tonexty" if side else None,
@@ -138,7 +153,7 @@ def _add_difference(
             xaxis=x,
             yaxis=y,
         )
-    figure.layout[y.replace("y", "yaxis")].update(range=[-4 * reach, 4 * reach], nticks=3)
+    figure.layout[y.replace("y", "yaxis")].update(range=[-below, above], nticks=3)
     figure.layout[x.replace("x", "xaxis")].update(range=[0, max([1, *results])], nticks=4)
     axes = {"xref": f"{x} domain", "yref": y}
     patch(figure, ENTIRE, (-slack, slack), BAND, **axes)

@@ -1,29 +1,27 @@
-"""Which assumptions a study rests on, and what happened that strains them."""
+"""Which assumptions a study rests on, and what happened that strains them, in words."""
 
-import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
-import numpy as np
-
-from lexbandits.arrays import Vector
 from lexbandits.insight.view import View
 from lexbandits.insight.words import amount, count, listed, many, value
-from lexbandits.study.ledger import IMPORTED, RELEASED
 from lexbandits.study.objective import Objective
-
-DOUBT = 0.001  # p-value below which values are said to contradict what was declared
-UNEQUAL = 0.01  # p-value below which arms are said to lose results unequally
-TABLES = 9_999  # random tables for the test of that
+from lexbandits.study.strains import Strain, strains_of
 
 
 @dataclass(frozen=True)
-class Strain:
-    """An assumption and what happened: `level` is "none", "slight", "strained" or "not needed"."""
+class Assumption:
+    """An assumption and what happened: `level` is "none", "slight", "strained" or "not needed".
+
+    `code`, `fields`: the same for programs.
+    """
 
     assumption: str
     happened: str
     level: str
     p: float | None = None  # of the test behind it, if there is one
+    code: str = ""
+    fields: dict[str, Any] = field(default_factory=dict)
 
     @property
     def sentence(self) -> str:
@@ -31,120 +29,101 @@ class Strain:
         return f"{self.assumption}: {self.happened}"
 
 
-def strains_of(view: View) -> tuple[Strain, ...]:
-    """All assumptions, in the order in which a reader asks."""
-    return (
-        _losses(view),
-        *_gaps(view),
-        _items(view),
-        *(_noise(view, column) for column in view.columns),
-        _rules(view),
-    )
+def assumptions_of(view: View) -> tuple[Assumption, ...]:
+    """All of them, in the order in which a reader asks."""
+    said = {"losses": _losses, "returned": _returned, "gaps": _gaps, "noise": _noise}
+    found = [
+        Assumption(*said[strain.code](view, strain), strain.level, strain.p, strain.code, strain.fields)
+        for strain in strains_of(view.fold)
+    ]
+    before_noise = sum(assumption.code != "noise" for assumption in found)
+    return (*found[:before_noise], _items(view), *found[before_noise:], _rules(view))
+
+
+Said = tuple[str, str]  # the assumption, what happened
 
 
 # --- what was lost
 
 
-def unequal(lost: list[int], handed_out: list[int]) -> float:
-    """The p-value of "all arms lose results equally often": exact but for the number of random tables."""
-    from scipy.stats import random_table
-
-    kept = [all_ - gone for all_, gone in zip(handed_out, lost, strict=True)]
-    if sum(lost) == 0 or sum(kept) == 0 or len(lost) < 2:
-        return 1.0
-    table = np.array([lost, kept], float)
-    expected = table.sum(1, keepdims=True) * table.sum(0) / table.sum()
-    expected[expected == 0] = 1.0
-
-    def distance(tables: Vector) -> Vector:
-        return np.asarray(((tables - expected) ** 2 / expected).sum(axis=(-2, -1)))
-
-    drawn = random_table(table.sum(1), table.sum(0)).rvs(TABLES, random_state=np.random.default_rng(0))
-    as_far = int((distance(drawn) >= distance(table) * (1 - 1e-9)).sum())
-    return (1 + as_far) / (1 + TABLES)
+def _per_arm(counts: dict[str, int]) -> str:
+    return ", ".join(f"{arm} {n}" for arm, n in counts.items())
 
 
-def _losses(view: View) -> Strain:
+def _counted(fields: dict[str, Any], words: dict[str, tuple[str, str]]) -> str:
+    """Such as "3 failed (large 3); 1 came late …"."""
+    parts = []
+    for kind, (of_one, of_many) in words.items():
+        total = sum(fields[kind].values())
+        if total:
+            parts.append(f"{total} {of_one if total == 1 else of_many} ({_per_arm(fields[kind])})")
+    return "; ".join(parts)
+
+
+def _differ(strain: Strain, so: str) -> str:
+    p = f"(p = {strain.p:.2g})"
+    if strain.fields["worst"] is None:
+        rest = f", but these are many, of {strain.fields['of']}: {so}" if strain.level == "strained" else ""
+        return f" Arms do not differ more than by chance {p}{rest}."
+    return f" Arms differ {p}, most of all {strain.fields['worst']}: {so}."
+
+
+def _losses(view: View, strain: Strain) -> Said:
     assumption = "Results are lost for reasons that have nothing to do with their values"
-    lost = {arm: view.losses(arm) for arm in range(len(view.arms))}
-    totals = {word: sum(row[word] for row in lost.values()) for word in ("failed", "expired", "late")}
-    if not any(totals.values()):
-        return Strain(assumption, "No trial failed, ran past its lease or came late.", "none")
+    if strain.level == "none":
+        return assumption, "No trial failed, ran past its lease or came late."
     words = {
         "failed": ("failed", "failed"),
         "expired": ("ran past its lease", "ran past their lease"),
         "late": ("came late and is not counted", "came late and are not counted"),
     }
-    parts = []
-    for kind, (of_one, of_many) in words.items():
-        by_arm = [f"{view.arms[arm]} {row[kind]}" for arm, row in lost.items() if row[kind]]
-        if by_arm:
-            what = of_one if totals[kind] == 1 else of_many
-            parts.append(f"{totals[kind]} {what} ({', '.join(by_arm)})")
-    arm_of, states = view.fold.ledger.column("arm"), view.states
-    asked = ~np.isin(states, (RELEASED, IMPORTED))
-    handed_out = [int((asked & (arm_of == arm)).sum()) for arm in lost]
-    gone = [sum(row.values()) for row in lost.values()]
-    p = unequal(gone, handed_out)
-    instead = [o.name for o in view.objectives if o.if_failed is not None or o.if_expired is not None]
-    text = f"{'; '.join(parts)}."
-    if instead:
-        text += f" On {listed(instead)} a value stands for them."
-    if p >= UNEQUAL:
-        return Strain(
-            assumption, f"{text} Arms do not differ more than by chance (p = {p:.2g}).", "slight", p
-        )
-    worst = max(lost, key=lambda arm: gone[arm] / max(handed_out[arm], 1))
-    text += f" Arms differ (p = {p:.2g}), most of all {view.arms[worst]}: "
-    text += "what is lost may not be like what is kept."
-    return Strain(assumption, text, "slight" if len(instead) == len(view.objectives) else "strained", p)
+    text = f"{_counted(strain.fields, words)}."
+    if strain.fields["instead"]:
+        text += f" On {listed(strain.fields['instead'])} a value stands for them."
+    return assumption, text + _differ(strain, "what is lost may not be like what is kept")
 
 
-def _gaps(view: View) -> list[Strain]:
+def _returned(view: View, strain: Strain) -> Said:
+    assumption = "Trials are given back or broken off for reasons that have nothing to do with their values"
+    if strain.level == "none":
+        return assumption, "No trial was."
+    words = {
+        "released": ("was given back and asked again", "were given back and asked again"),
+        "interrupted": ("was begun and broken off", "were begun and broken off"),
+    }
+    text = f"{_counted(strain.fields, words)}."
+    return assumption, text + _differ(strain, "what was given back may have been looked at")
+
+
+def _gaps(view: View, strain: Strain) -> Said:
     """Objectives that results left out."""
-    rows = []
-    for column in view.columns:
-        counts = [len(view.values(arm, column)) for arm in range(len(view.arms))]
-        told = view.measured
-        lost = [max(t - c, 0) for t, c in zip(told, counts, strict=True)]
-        if not sum(lost) or view.objectives[column].noise == "exact":
-            continue
-        p = unequal(lost, told)
-        by_arm = ", ".join(f"{view.arms[a]} {n}" for a, n in enumerate(lost) if n)
-        lack = f"{many(sum(lost), 'result')} {'lacks' if sum(lost) == 1 else 'lack'} it"
-        tail = "Arms differ" if p < UNEQUAL else "Arms do not differ more than by chance"
-        rows.append(
-            Strain(
-                f"{view.objectives[column].name} is missing for reasons unrelated to its value",
-                f"{lack} ({by_arm}). {tail} (p = {p:.2g}).",
-                "strained" if p < UNEQUAL else "slight",
-                p,
-            )
-        )
-    return rows
+    missing = strain.fields["missing"]
+    lost = sum(missing.values())
+    lack = f"{many(lost, 'result')} {'lacks' if lost == 1 else 'lack'} it ({_per_arm(missing)})."
+    assumption = f"{strain.objective} is missing for reasons unrelated to its value"
+    return assumption, lack + _differ(strain, "what is missing may not be like what is there")
 
 
 # --- items and rules
 
 
-def _items(view: View) -> Strain:
+def _items(view: View) -> Assumption:
     ledger, assumption = view.fold.ledger, "Each pass measures its arms on something drawn anew"
     passes = view.policy.folded
     if ledger.drawn is None:
-        return Strain(
-            assumption, f"{_passes(passes)}; the study hands out no items, so nobody checks.", "none"
-        )
+        text = f"{_passes(passes)}; the study hands out no items, so nobody checks."
+        return Assumption(assumption, text, "none")
     there = len(ledger.imported_items) + len(ledger.drawn)
     drawn = f"order drawn from seed {view.spec.seed}, none twice"
     text = f"{_passes(passes)} over {many(there, 'item')}, {drawn}."
-    return Strain(assumption, text, "none")
+    return Assumption(assumption, text, "none")
 
 
 def _passes(number: int) -> str:
     return f"{count(number)} pass{'' if number == 1 else 'es'}"
 
 
-def _rules(view: View) -> Strain:
+def _rules(view: View) -> Assumption:
     assumption = "Rules fixed before looking, or changed in ways that keep the confidence"
     words = {
         "amended": "a tolerance or resolution was changed",
@@ -162,36 +141,24 @@ def _rules(view: View) -> Strain:
         if view.kinds[kind]
     ]
     if not happened:
-        return Strain(assumption, "Nothing was changed, imported or corrected.", "none")
+        return Assumption(assumption, "Nothing was changed, imported or corrected.", "none")
     text = f"{listed(happened).capitalize()}."
     if view.fold.ledger.unfair:
         text += " What was imported had been collected by looking at its values: there is no certificate."
-        return Strain(assumption, text, "strained")
+        return Assumption(assumption, text, "strained")
     changed = [kind for kind in ("corrected", "imported") if view.kinds[kind]]
-    return Strain(assumption, text, "slight" if changed else "none")
+    return Assumption(assumption, text, "slight" if changed else "none")
 
 
 # --- noise
 
 
-def _noise(view: View, column: int) -> Strain:
-    objective = view.objectives[column]
-    values = [v for arm in range(len(view.arms)) if (v := view.values(arm, column)).size]
-    assumption = f"{objective.name} {_declared(objective)}"
-    if not values:
-        return Strain(assumption, "Never measured.", "not needed")
-    word = objective.noise if isinstance(objective.noise, str) else objective.noise[0]
-    checks = {
-        "gaussian": _gaussian,
-        "sub_gaussian": _sub_gaussian,
-        "finite_variance": _finite_variance,
-        "exact": lambda *_: ("Every arm kept its one value.", "none", None),
-    }
-    text, level, p = checks.get(word, _bounded)(view, column, values)
-    position = view.columns.index(column)
-    if view.stage(position) in ("later", "not needed"):
-        return Strain(assumption, f"{text} It has decided nothing.", "not needed", p)
-    return Strain(assumption, text, level, p)
+def _noise(view: View, strain: Strain) -> Said:
+    objective = view.objectives[view.spec.column(strain.objective)]
+    text = _found(objective, strain)
+    if strain.level == "not needed" and strain.fields["finding"] != "never measured":
+        text += " It has decided nothing."
+    return f"{objective.name} {_declared(objective)}", text
 
 
 def _declared(objective: Objective) -> str:
@@ -209,60 +176,42 @@ def _declared(objective: Objective) -> str:
     return f"has sub-Gaussian noise of scale {amount(objective, float(noise[1]))}"
 
 
-Found = tuple[str, str, float | None]
-
-
-def _bounded(view: View, column: int, values: list[Vector]) -> Found:
-    objective = view.objectives[column]
-    low, high = objective.bounds
-    everything = np.concatenate(values)
-    lowest, highest = value(objective, everything.min()), value(objective, everything.max(), unit=True)
-    text = f"Lowest {lowest}, highest {highest}; nothing outside is ever counted."
-    at_end = int(((everything == low) | (everything == high)).sum())
-    if objective.noise != "bernoulli" and 0 < at_end < everything.size:
-        lie, cut = ("lies", "it was") if at_end == 1 else ("lie", "they were")
-        text += f" {many(at_end, 'value')} {lie} exactly on a bound: right for a timeout, "
-        text += f"wrong if {cut} cut off."
-        return text, "slight", None
-    return text, "none", None
-
-
-def _gaussian(view: View, column: int, values: list[Vector]) -> Found:
-    from scipy.stats import jarque_bera, kurtosis, levene, skew
-
-    if column in view.policy.repeating:
-        return "An arm gave one value more than once, which Gaussian noise never does.", "strained", 0.0
-    long = [v for v in values if v.size >= 30 and np.ptp(v) > 0]
-    if not long:
-        return "Too few results to tell.", "none", None
-    p = min(1.0, len(long) * min(float(jarque_bera(v).pvalue) for v in long))
-    halves = [float(levene(v[: v.size // 2], v[v.size // 2 :]).pvalue) for v in long]
-    p_drift = min(1.0, len(long) * min(halves))
-    if p_drift < DOUBT:
-        return f"The spread changed while it was measured (p = {p_drift:.1g}).", "strained", p_drift
-    if p >= DOUBT:
-        return f"The values look it (p = {p:.2g}).", "none", p
-    shape = max(max(abs(float(skew(v))), float(kurtosis(v)) / 3) for v in long)
-    text = f"The values do not look it (p = {p:.1g})"
-    if shape < 1:
-        return f"{text}, but their skew and tails are small.", "slight", p
-    return f"{text}: skewed or heavy-tailed. Say bounds, if there are any, in the next study.", "strained", p
-
-
-def _sub_gaussian(view: View, column: int, values: list[Vector]) -> Found:
-    from scipy.stats import chi2
-
-    declared = float(view.objectives[column].noise[1])
-    found = max((v for v in values), key=lambda v: float(np.std(v)))
-    free = max(found.size - 1, 1)
-    p = min(1.0, len(values) * float(chi2.sf(found.size * np.var(found) / declared**2, free)))
-    text = f"The largest standard deviation found is {np.std(found):.3g}."
-    return text, "strained" if p < DOUBT else "none", p
-
-
-def _finite_variance(view: View, column: int, values: list[Vector]) -> Found:
-    shares = [float(((v - v.mean()) ** 2).max() / max(v.size * np.var(v), math.ulp(0.0))) for v in values]
-    text = "The answer is approximate wherever it rests on it"
-    if max(shares) >= 0.25:
-        return f"{text}, and one value carries {max(shares):.0%} of an arm's variance.", "strained", None
-    return f"{text}.", "slight", None
+def _found(objective: Objective, strain: Strain) -> str:
+    fields, p = strain.fields, strain.p
+    match fields["finding"]:
+        case "never measured":
+            return "Never measured."
+        case "one value each":
+            return "Every arm kept its one value."
+        case "inside" | "on a bound" as finding:
+            lowest, highest = (
+                value(objective, fields["lowest"]),
+                value(objective, fields["highest"], unit=True),
+            )
+            text = f"Lowest {lowest}, highest {highest}; nothing outside is ever counted."
+            if finding == "inside":
+                return text
+            at_end = fields["values"]
+            lie, cut = ("lies", "it was") if at_end == 1 else ("lie", "they were")
+            bound = f"{many(at_end, 'value')} {lie} exactly on a bound: right for a timeout"
+            return f"{text} {bound}, wrong if {cut} cut off."
+        case "repeats":
+            return "An arm gave one value more than once, which Gaussian noise never does."
+        case "too few":
+            return "Too few results to tell."
+        case "spread changed":
+            return f"The spread changed while it was measured (p = {p:.1g})."
+        case "looks it":
+            return f"The values look it (p = {p:.2g})."
+        case "does not look it":
+            text = f"The values do not look it (p = {p:.1g})"
+            if strain.fields["shape"] < 1:
+                return f"{text}, but their skew and tails are small."
+            return f"{text}: skewed or heavy-tailed. Say bounds, if there are any, in the next study."
+        case "spread":
+            return f"The largest standard deviation found is {fields['sd']:.3g}."
+        case _:
+            text = "The answer is approximate wherever it rests on it"
+            if fields["share"] >= 0.25:
+                return f"{text}, and one value carries {fields['share']:.0%} of an arm's variance."
+            return f"{text}."

@@ -10,8 +10,9 @@ from rich.text import Text
 
 from lexbandits.insight.explain import Explanation, Story, explain
 from lexbandits.insight.forecast import Forecast, forecast
-from lexbandits.insight.strains import Strain
+from lexbandits.insight.strains import Assumption
 from lexbandits.insight.words import about, percent, span
+from lexbandits.printable import printable
 from lexbandits.study.study import Study
 
 BAR = 24
@@ -21,7 +22,7 @@ def print_forecast(study: Study, *, console: Console | None = None, **how: Any) 
     """Print the forecast of a study; `how` as `Study.forecast` takes it."""
     console, coming = console or Console(), forecast(study, **how)
     for line in (coming.sentence, *coming.caution("--sd {0}=…")):
-        console.print(Text(line))
+        console.print(_text(line))
     rows = [("results", *map(about, coming.results))]
     if coming.cost is not None:
         rows.append(("cost", *(f"{number:,.4g}" for number in coming.cost)))
@@ -48,11 +49,15 @@ def print_forecast(study: Study, *, console: Console | None = None, **how: Any) 
     return coming
 
 
+def _text(words: str, style: str = "") -> Text:
+    return Text(printable(words), style)
+
+
 def _print_winners(console: Console, coming: Forecast) -> None:
     console.print()
     for arm, share in sorted(coming.winners.items(), key=lambda row: -row[1]):
         if share:
-            line = Text(f"{arm[:24]:<24} ")
+            line = _text(f"{arm[:24]:<24} ")
             line.append("█" * max(1, round(BAR * share)), style="blue")
             console.print(line.append(f" {percent(share)}"))
 
@@ -66,14 +71,14 @@ def print_explanation(
         console.print(_sentence(found))
         for reason in found.reasons:
             console.print(
-                Padding(Text.assemble((reason.objective, "bold"), f": {reason.sentence}"), (0, 0, 0, 2))
+                Padding(_text(reason.objective, "bold") + _text(f": {reason.sentence}"), (0, 0, 0, 2))
             )
         return found
-    console.print(Text(found.sentence, style="bold"))
+    console.print(_text(found.sentence, "bold"))
     for title, lines in (
         ("Arms", [_sentence(story) for story in found.arms]),
-        ("What the answer may give up", [Text(claim.sentence) for claim in found.claims]),
-        ("What learning cost", [Text(cost.sentence) for cost in found.costs]),
+        ("What the answer may give up", [_text(claim.sentence) for claim in found.claims]),
+        ("What learning cost", [_text(cost.sentence) for cost in found.costs]),
         (
             "Assumptions that something strained",
             [_strain(s) for s in found.strains if s.level in ("slight", "strained")],
@@ -90,12 +95,12 @@ def _sentence(story: Story) -> Text:
     style = (
         "bold blue" if story.standing == "answer" else "bold" if story.standing == "candidate" else "dim bold"
     )
-    return Text.assemble((story.arm, style), story.sentence.removeprefix(story.arm))
+    return _text(story.arm, style) + _text(story.sentence.removeprefix(story.arm))
 
 
-def _strain(strain: Strain) -> Text:
+def _strain(strain: Assumption) -> Text:
     style = "yellow" if strain.level == "strained" else ""
-    return Text.assemble((strain.level, style), f": {strain.sentence}")
+    return _text(strain.level, style) + _text(f": {strain.sentence}")
 
 
 def _print_table(
@@ -109,6 +114,6 @@ def _print_table(
     for k, head in enumerate(heads):
         table.add_column(head, justify="right" if k in aligned else "left")
     for row in rows:
-        table.add_row(*(Text(cell) for cell in row))
+        table.add_row(*map(_text, row))
     console.print()
     console.print(table)

@@ -11,13 +11,17 @@ import numpy as np
 from lexbandits.arrays import Counts, Vector
 from lexbandits.policies.base import Elimination
 from lexbandits.policies.facts import (
+    FLOOR,
     POSITION,
     REACH,
     RESULTS,
     STOP,
+    TARGET,
     TOLERANCE,
     beats,
     close,
+    is_beaten,
+    is_held,
     meets,
     misses,
     not_worse,
@@ -25,14 +29,14 @@ from lexbandits.policies.facts import (
 )
 from lexbandits.policies.lexelim_tol import LexElimTol
 from lexbandits.policies.proof import Seen, best_by_differences, keep_likely
-from lexbandits.study.answers import Answer, answer_of, settling
+from lexbandits.study.answers import Answer, answer_of, settling, unmet
 from lexbandits.study.fold import Fold, make_policy
-from lexbandits.study.ledger import EXPIRED, FAILED, IMPORTED, LATE, OPEN, TOLD
+from lexbandits.study.ledger import EXPIRED, FAILED, LATE, OPEN
 from lexbandits.study.objective import Objective
 from lexbandits.study.spec import Spec, arm_index
 from lexbandits.study.study import Study
 
-NOT_MEASURED = "could not be measured"
+NOT_MEASURED = "could not be measured"  # the standing of an arm that was given up for failing
 
 
 class Difference(NamedTuple):
@@ -158,13 +162,19 @@ class View:
 
     @cached_property
     def behind(self) -> dict[int, int]:
-        """Candidate -> the column on which a proven answer beats it, or it misses a limit.
+        """Candidate -> the column on which a proven answer or a third arm beats it, or it misses a limit.
 
-        It never left: what comes before was not settled, but need not be.
+        It never left: what comes before was not settled, but need not be, or a proof takes less evidence.
         """
         rows = self.seen if self.is_proven else ()
-        won = {row.rival: row.objective for row in rows if row.verdict in ("beats", "misses the target")}
+        ends = ("beats", "beaten", "misses the target")
+        won = {row.rival: row.objective for row in rows if row.verdict in ends}
         return {arm: column for arm, column in won.items() if arm not in self.eliminations}
+
+    @cached_property
+    def thirds(self) -> dict[int, int]:
+        """Of those behind, who are so because a third arm beats them -> that arm."""
+        return {row.rival: row.by for row in self.seen if row.by >= 0 and row.rival in self.behind}
 
     @cached_property
     def dropped(self) -> dict[int, tuple[int, int]] | None:
@@ -209,11 +219,15 @@ class View:
         """Column of a limit that nobody meets -> the arms tested against it."""
         return dict(self.policy.infeasible)
 
+    def unmet(self, column: int) -> dict[str, Any]:
+        """A limit that nobody meets, for `answers.nobody_meets`."""
+        return unmet(self.fold, column, self.infeasible[column])
+
     def standing(self, arm: int) -> str:
         """ "answer", "candidate", "left", "withdrawn" or "could not be measured"."""
-        why = self.fold.ledger.withdrawn.get(self.arms[arm])
-        if why is not None:
-            return NOT_MEASURED if why.startswith(NOT_MEASURED) else "withdrawn"
+        ledger, name = self.fold.ledger, self.arms[arm]
+        if name in ledger.withdrawn:
+            return NOT_MEASURED if name in ledger.given_up else "withdrawn"
         if arm == self.leader:
             return "answer"
         return "left" if arm in self.eliminations else "candidate"
@@ -305,21 +319,33 @@ class View:
     def lead(self, arm: int, other: int, column: int) -> Difference:
         """How much better `arm` is than `other`."""
         state = self.policy.state
-        results, mean = paired(state.kinds, state.singles, state.pairs, column, arm, other)
+        results, mean = paired(state.limits, state.kinds, state.singles, state.pairs, column, arm, other)
         low, high = self._signed[1][arm, other, column].tolist()
         return Difference(int(results), float(mean) if results else math.nan, low, high)
 
     def beats(self, arm: int, other: int, column: int) -> bool:
         """Whether it was seen that `arm` is better by more than the tolerance."""
-        return bool(beats(self.policy.state.lows, self.policy.state.limits, column, arm, other))
+        state = self.policy.state
+        if arm == self.leader:  # of whom alone something was claimed under the declared rules
+            return bool(is_beaten(state.lows, state.limits, state.shown, column, arm, other))
+        return bool(beats(state.lows, state.limits, column, arm, other))
 
     def close(self, arm: int, other: int, column: int) -> bool:
         """Whether it was seen that the two differ by at most tolerance + resolution."""
-        return bool(close(self.policy.state.lows, self.policy.state.limits, column, arm, other))
+        state = self.policy.state
+        if other == self.leader:
+            arm, other = other, arm
+        if arm == self.leader:
+            reach = state.limits[column, REACH]
+            return self.not_worse(arm, other, column) and bool(self.lead(arm, other, column).high <= reach)
+        return bool(close(state.lows, state.limits, column, arm, other))
 
     def not_worse(self, arm: int, other: int, column: int) -> bool:
         """Whether it was seen that `arm` is worse by at most tolerance + resolution."""
-        return bool(not_worse(self.policy.state.lows, self.policy.state.limits, column, arm, other))
+        state = self.policy.state
+        if arm == self.leader:
+            return bool(is_held(state.lows, state.limits, state.shown, column, arm, other))
+        return bool(not_worse(state.lows, state.limits, column, arm, other))
 
     def is_target(self, column: int) -> bool:
         """Whether the objective is met or not; False once nobody can meet it."""
@@ -334,9 +360,19 @@ class View:
         return bool(misses(self.policy.state.bounds, self.policy.state.limits, column, arm))
 
     def target_bounds(self, arm: int, column: int) -> tuple[float, float]:
-        """The bounds by which an arm is judged against a limit, as measured."""
-        ends = self.objectives[column].sign * self.policy.state.bounds[column, arm]
+        """Where an arm lies that is held against a limit, as measured; an arm that is out is beyond it."""
+        low, high = self._target_bounds[arm, column].tolist()
+        limits = self.policy.state.limits[column]
+        if self.misses(arm, column):
+            high = min(high, float(limits[TARGET]))
+        elif self.meets(arm, column):
+            low = max(low, float(limits[FLOOR]))
+        ends = self.objectives[column].sign * np.array([low, high])
         return float(min(ends)), float(max(ends))
+
+    @cached_property
+    def _target_bounds(self) -> Vector:
+        return self.policy.target_bounds
 
     # --- trials
 
@@ -347,8 +383,7 @@ class View:
 
     def trials_of(self, arm: int, *states: int) -> int:
         """How many trials of an arm are in one of these states."""
-        mine = self.fold.ledger.column("arm") == arm
-        return int((np.isin(self.states, states) & mine).sum())
+        return self.fold.ledger.count_trials(arm, *states)
 
     def losses(self, arm: int) -> dict[str, int]:
         """What was handed out and did not come back as a result in time."""
@@ -364,11 +399,7 @@ class View:
 
     def values(self, arm: int, column: int) -> Vector:
         """The values that count, as measured, in the order of their passes."""
-        ledger = self.fold.ledger
-        kept = np.isin(self.states, (TOLD, IMPORTED)) & (ledger.column("arm") == arm)
-        order = np.argsort(ledger.column("place")[kept], kind="stable")
-        values = ledger.column("values")[kept, column][order]
-        return np.asarray(values[~np.isnan(values)])
+        return self.fold.ledger.counted_values(arm, column)
 
     # --- how it came to be
 

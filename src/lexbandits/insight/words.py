@@ -4,7 +4,7 @@ import json
 import math
 from collections.abc import Sequence
 
-from lexbandits.study.objective import Objective
+from lexbandits.study.objective import Objective, written
 
 
 def count(number: float) -> str:
@@ -115,8 +115,7 @@ def amount(objective: Objective, number: float) -> str:
     >>> amount(Objective("latency", "minimize", tolerance=80, unit="ms"), 80.0)
     '80 ms'
     """
-    text = f"{number:,.12g}".replace("-", "−")
-    return f"{text} {objective.unit}" if objective.unit else text
+    return written(number, objective.unit)
 
 
 def rough(objective: Objective, number: float) -> str:

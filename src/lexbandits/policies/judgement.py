@@ -4,6 +4,7 @@ from lexbandits.arrays import Counts, Vector
 from lexbandits.evidence.kinds import EXACT
 from lexbandits.jit import apart, kernel
 from lexbandits.policies.facts import (
+    AS_0_2,
     ASKED,
     BY_PROOF,
     BY_RULE,
@@ -26,10 +27,11 @@ from lexbandits.policies.facts import (
     meets,
     survey,
 )
-from lexbandits.policies.proof import best_by_differences, look_for, plug_in, prove
+from lexbandits.policies.proof import best_by_differences, look_for, plug_in, prove, weigh_for
 
 FIRST_PROOF = 10  # passes before there is a candidate
-RULE_EVERY = 5  # once there is one, every fifth pass asks as if there were none
+RULE_EVERY = 20  # once there is one, every twentieth pass asks as if there were none,
+RULE_EVERY_0_2 = 5  # and in journals of 0.2 every fifth
 
 
 @kernel
@@ -42,17 +44,17 @@ def next_judged(number: int) -> int:
 def look_around(state: State) -> None:
     """Look at what the current objective still needs to know of the survivors."""
     active, lows, limits, bounds = state.arms.active, state.lows, state.limits, state.bounds
-    kinds, singles, pairs = state.kinds, state.singles, state.pairs
+    kinds, singles, pairs, completed = state.kinds, state.singles, state.pairs, state.completed
     i = state.order[state.clock[POSITION]]
     must = state.must[i]
     for a in range(active.size):
         if active[a] and must:
             if not meets(bounds, limits, i, a):
-                look_at_arm(bounds, limits, kinds, singles, i, a)
+                look_at_arm(bounds, limits, kinds, singles, completed, i, a)
         elif active[a]:
             for b in range(a + 1, active.size):
                 if active[b] and not close(lows, limits, i, a, b):
-                    look(lows, limits, kinds, singles, pairs, i, a, b)
+                    look(lows, limits, kinds, singles, pairs, completed, i, a, b)
 
 
 @kernel
@@ -78,6 +80,9 @@ def judge(state: State) -> None:
             break
         if candidate < 0 or not arms.active[candidate]:
             candidate = plug_in(state)
+        if state.shown.size > 0:
+            weigh_for(state, candidate)
+            break
         if turn == 0:
             look_for(state, candidate)
     if clock[OVER] == 1:
@@ -93,8 +98,9 @@ def judge(state: State) -> None:
 
 @kernel
 def row_asked(state: State, number: int) -> int:
-    """Which arms pass `number` asks, as things stand: the rule's, or the proof's four times of five."""
-    return BY_PROOF if state.clock[CANDIDATE] >= 0 and number % RULE_EVERY != 0 else BY_RULE
+    """Which arms pass `number` asks, as things stand: mostly the proof's, now and then the rule's."""
+    every = RULE_EVERY_0_2 if state.clock[AS_0_2] == 1 else RULE_EVERY
+    return BY_PROOF if state.clock[CANDIDATE] >= 0 and number % every != 0 else BY_RULE
 
 
 @kernel

@@ -4,9 +4,10 @@ A pass is folded when the places of all its members are filled, so the state is 
 of filled places, in whatever order they were filled.
 """
 
+from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator
-from itertools import count, islice
-from typing import Any, ClassVar, NamedTuple
+from itertools import count, islice, takewhile
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,7 +15,7 @@ from numpy.typing import ArrayLike
 from lexbandits.arrays import Counts, Vector
 from lexbandits.checks import checked_arm, checked_history, checked_pending, checked_reward, whole
 from lexbandits.jit import direct
-from lexbandits.policies.facts import FILLED, OVER, PASS, TURN, State
+from lexbandits.policies.facts import ASKED, FILLED, HIGHEST, OVER, PASS, TURN, State
 from lexbandits.policies.policy import Policy
 from lexbandits.policies.told import Scrutiny
 
@@ -120,12 +121,19 @@ class PlaceRules(NamedTuple):
 
 
 class PlacePolicy(Policy):
-    """A policy whose results belong to places."""
+    """A policy whose results belong to places.
+
+    Who changes the rules may have seen values of passes that are begun and not folded, so these keep their
+    members: `_before`, the policy under the earlier rules, goes on folding passes below `_until`, and this
+    one, which was judged when the rules changed, takes over from there.
+    """
 
     places: ClassVar[PlaceRules]
     max_arms: int
     _scrutiny: Scrutiny
     _waiting: Waiting
+    _before: Self | None = None
+    _until = 0
 
     @property
     def finished(self) -> bool:
@@ -135,13 +143,27 @@ class PlacePolicy(Policy):
     @property
     def folded(self) -> int:
         """Passes that are over: the number of the current one."""
-        return int(self.state.clock[PASS])
+        return int(self.state.clock[PASS]) if self._before is None else self._before.folded
+
+    @property
+    def passes_waiting(self) -> int:
+        """Passes of which results wait, as the current one lacks some."""
+        before = 0 if self._before is None else self._before.passes_waiting
+        return before + len(self._waiting._passes)
+
+    @property
+    def lacking(self) -> tuple[Place, ...]:
+        """The places that the current pass waits for."""
+        if self._before is not None:
+            return () if self.finished else self._before.lacking
+        who = self.state.who
+        return tuple((arm, self.folded) for arm in np.flatnonzero(who[ASKED] & ~who[FILLED]).tolist())
 
     def ask(self, pending: Iterable[int] = ()) -> int:
         """The arm to measure next, given the arms in flight; the recommendation once finished. Pure."""
         if self.finished:
             return self.recommendation
-        if isinstance(pending, tuple) and not pending and not self._waiting:
+        if isinstance(pending, tuple) and not pending and not self._waiting and self._before is None:
             return int(self.state.clock[TURN])
         return self.ask_many(1, pending)[0]
 
@@ -166,7 +188,7 @@ class PlacePolicy(Policy):
         nothing changed. What is asked in vain costs a measurement, never the promise.
         """
         clock = self.state.clock
-        if isinstance(pending, (list, tuple)) and not pending and clock[OVER] == 0:
+        if isinstance(pending, (list, tuple)) and not pending and clock[OVER] == 0 and self._before is None:
             return int(clock[TURN]), int(clock[PASS])
         return self.ask_places(1, pending)[0]
 
@@ -191,13 +213,19 @@ class PlacePolicy(Policy):
     def tell_checked(self, arm: int, vector: Vector, number: int) -> None:
         """`tell` for who has checked what he tells: a study checks what it records."""
         clock = self.state.clock
-        if clock[OVER] == 1 or number < clock[PASS]:
+        if self._before is not None and number < self._until:
+            folded = self._before.folded
+            self._before.tell_checked(arm, vector, number)
+            self._count([arm], [number])
+            if self._before.folded > folded or self._has_arrived():
+                self._take_over()
+        elif clock[OVER] == 1 or number < clock[PASS]:
             self._count([arm], [number])
         else:
             if self._is_filled((arm, number)):
                 raise ValueError(f"the place of arm {arm} in pass {number} is already filled")
             self._scrutiny.watch(arm, vector)
-            if number == clock[PASS]:
+            if number == clock[PASS] and self._before is None:
                 direct(self.rules.observe)(self.state, arm, vector)
                 if self._waiting or clock[OVER] == 1:
                     self._go_on()
@@ -211,11 +239,15 @@ class PlacePolicy(Policy):
         self._scrutiny.check_many(played.tolist(), table)
         self._check_exact(played.tolist(), table)
         numbers = np.full(played.size, -1, np.int64) if items is None else self._checked_items(items, played)
-        self._scrutiny.watch_many(played, table)
         if items is not None:  # the state does not depend on the order, the speed does
             turn = np.lexsort((played, numbers))
             played, table, numbers = played[turn], np.ascontiguousarray(table[turn]), numbers[turn]
         told, replay = 0, direct(self.places.replay)
+        while self._before is not None and told < played.size:
+            arm, number = int(played[told]), int(numbers[told])
+            self.tell_checked(arm, table[told].copy(), self._earliest(arm) if number < 0 else number)
+            told += 1
+        self._scrutiny.watch_many(played[told:], table[told:])
         while told < played.size:
             came = replay(self.state, played, table, numbers, told, bool(self._waiting))
             if came > told:
@@ -249,18 +281,63 @@ class PlacePolicy(Policy):
         if clock[OVER] == 1:
             self._waiting.clear()
 
+    def _take_over(self) -> None:
+        """Show what the passes begun under earlier rules have brought, and go on once they are over."""
+        before = self._before
+        if before is None or self.finished:
+            return  # an answer stays what it was when the rules changed
+        if not self._has_arrived():  # and what was seen here must not decide on members there
+            self._copy_evidence(before)
+            return
+        before._copy_seen(self)
+        new = before._judged_by(self.settings, int(self.state.clock[PASS]))
+        for old, now in zip(self._tallies(), new._tallies(), strict=True):
+            now[...] = old
+        self.state, self._before = new.state, None
+        self._go_on()
+
+    def _has_arrived(self) -> bool:
+        """Whether every pass begun under the earlier rules is over."""
+        before = self._before
+        return before is None or (
+            before._before is None and (before.finished or before.folded >= self._until)
+        )
+
+    @abstractmethod
+    def _judged_by(self, settings: dict[str, Any], start: int) -> Self:
+        """A policy of other rules that begin with pass `start`, on what is folded here."""
+
+    @abstractmethod
+    def _copy_evidence(self, other: "PlacePolicy") -> None:
+        """What another policy has folded."""
+
+    @abstractmethod
+    def _copy_seen(self, other: "PlacePolicy") -> None:
+        """What another policy has seen of the same results, where it is more."""
+
+    def _tallies(self) -> tuple[Counts, ...]:
+        """What counts results as they are told, folded or not."""
+        return self.state.arms.told, self.state.arms.pulls, self.state.clock[HIGHEST, None]
+
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, PlacePolicy) and super().__eq__(other) and self._waiting == other._waiting
+        return (
+            isinstance(other, PlacePolicy)
+            and super().__eq__(other)
+            and (self._waiting, self._until) == (other._waiting, other._until)
+            and self._before == other._before
+        )
 
     __hash__ = None
 
     def _is_filled(self, place: Place) -> bool:
         arm, number = place
+        if self._before is not None:
+            return self._before._is_filled(place) if number < self._until else place in self._waiting
         here = number == self.state.clock[PASS] and self.state.who[FILLED, arm]
         return bool(here) or place in self._waiting
 
     def _earliest(self, arm: int) -> int:
-        number = int(self.state.clock[PASS])
+        number = self.folded
         if self.state.clock[OVER] == 0:
             while self._is_filled((arm, number)):
                 number += 1
@@ -268,16 +345,21 @@ class PlacePolicy(Policy):
 
     def _open_places(self) -> Iterator[Place]:
         """Places to fill, as things stand, for ever."""
-        now = self.folded
+        now = int(self.state.clock[PASS])
         if self.finished:
             yield from ((self.recommendation, number) for number in count(now))
+        if self._before is not None:
+            yield from takewhile(lambda place: place[1] < self._until, self._before._open_places())
         row_asked = direct(self.places.row_asked)
         members = [np.flatnonzero(row).tolist() for row in self.state.who]
 
         def asked(number: int) -> list[int]:
             return members[row_asked(self.state, number)]
 
-        yield from ((arm, now) for arm in asked(now) if not self.state.who[FILLED, arm])
+        if self._before is not None:
+            now -= 1  # of this policy's own passes none is folded yet: all results wait
+        else:
+            yield from ((arm, now) for arm in asked(now) if not self.state.who[FILLED, arm])
         yield from self._waiting.empty_places(now, asked)
 
     def _checked_items(self, items: ArrayLike, played: Counts) -> Counts:
@@ -288,7 +370,7 @@ class PlacePolicy(Policy):
         if numbers.size and numbers.min() < 0:
             raise ValueError(f"a pass is an integer from 0 on, got {int(numbers.min())}")
         if self.state.clock[OVER] == 0:
-            later = numbers >= self.state.clock[PASS]
+            later = numbers >= self.folded
             self._check_empty(played[later], numbers[later])
         return numbers
 
@@ -297,8 +379,9 @@ class PlacePolicy(Policy):
         arms, passes = played[turn], numbers[turn]
         twice = (arms[1:] == arms[:-1]) & (passes[1:] == passes[:-1])
         here = (passes == self.state.clock[PASS]) & self.state.who[FILLED, arms]
-        places = zip(arms.tolist(), passes.tolist(), strict=True) if self._waiting else ()
-        ahead = np.array([place in self._waiting for place in places], np.bool_)
+        some_wait = self._waiting or self._before is not None
+        places = zip(arms.tolist(), passes.tolist(), strict=True) if some_wait else ()
+        ahead = np.array([self._is_filled(place) for place in places], np.bool_)
         for filled in (here, ahead, twice):
             if filled.any():
                 row = int(np.flatnonzero(filled)[0])

@@ -9,6 +9,22 @@ import numpy as np
 from lexbandits.arrays import Counts, Vector
 from lexbandits.evidence.kinds import GAUSSIAN, WATCHED, Kind, check_rewards, repetition_warning
 
+EARLY = 1000  # values of an arm in which one must not come too often
+FEWEST = 15  # values of which that can be said
+SHARE = 0.05  # of them; Gaussian values rounded to a tenth of their deviation have 0.04
+
+
+def one_value_returns(values: Vector) -> bool:
+    """Whether one value makes up clearly more than SHARE of them, by five standard deviations of its count.
+
+    Zeros of those who bought nothing do; milliseconds rounded to integers, of a deviation of 10, do not.
+    """
+    n = values.size
+    if n < FEWEST:
+        return False
+    most = int(np.unique(values, return_counts=True)[1].max())
+    return most > SHARE * n + 5.0 * math.sqrt(SHARE * (1.0 - SHARE) * n)
+
 
 class Scrutiny:
     """Refuses values that the noise rules out; warns, once per objective, of those it makes unlikely."""

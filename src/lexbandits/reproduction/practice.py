@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import math
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -28,6 +29,7 @@ REPLICATIONS = 300
 QUICK_REPLICATIONS = 20
 HORIZON = 10**7  # nobody comes near it
 TOGETHER = 20  # replications that are measured and kept together
+LIMIT: dict[str, Any] = {"color": "#555555", "lw": 1.2}  # the look of its line
 
 
 class Method(NamedTuple):
@@ -94,9 +96,10 @@ def practice(
     """Every method on every study (`only`: on those named), one row each.
 
     Columns: study, title, method, pulls (mean), standard_error, broken (the share of replications whose
-    answer is not acceptable), low, high (its exact 95 % interval), replications, delta. All methods see
-    the same results: those of an arm in a pass depend on the seed and the replication alone. With `out`,
-    what is measured is kept there, and the same call goes on from it.
+    answer is not acceptable), low, high (its exact 95 % interval), replications, delta, limit (the least
+    mean pulls of any method that keeps the promise, where they are known). All methods see the same results:
+    those of an arm in a pass depend on the seed and the replication alone. With `out`, what is measured
+    is kept there, and the same call goes on from it.
     """
     import pandas as pd
 
@@ -120,12 +123,18 @@ def practice(
                 advance(len(rows), sum(row.pulls for row in rows))
         finally:
             cancel.set()  # after Ctrl-C the threads stop at their next replication
+    limits = {study.name: _limit(study) for study in chosen}
     found = [
-        _row(study, method, runs[study.name, method.name].rows(replications))
+        {**_row(study, method, runs[study.name, method.name].rows(replications)), "limit": limits[study.name]}
         for study in chosen
         for method in METHODS
     ]
     return pd.DataFrame(found)
+
+
+def _limit(study: Study) -> float:
+    time = study.limit()
+    return math.nan if time is None else time.least_pulls(study.delta)
 
 
 def _named(only: Sequence[str] | None) -> list[Study]:
@@ -222,13 +231,15 @@ def write(table: "pd.DataFrame", folder: Path) -> None:
 
 
 def practice_markdown(table: "pd.DataFrame") -> str:
-    """One row per study, one column per method: mean pulls ± standard error, share of broken promises."""
+    """One row per study: its limit, and for each method mean pulls ± standard error and promises broken."""
     methods = list(dict.fromkeys(table["method"]))
-    lines = ["| study | " + " | ".join(methods) + " |", "| --- |" + " ---: |" * len(methods)]
+    lines = ["| study | limit | " + " | ".join(methods) + " |", "| --- | ---: |" + " ---: |" * len(methods)]
     for _, group in table.groupby("study", sort=False):
         rows = group.set_index("method").to_dict("index")
         title = rows[methods[0]]["title"].replace("\n", " ")
-        lines.append(f"| {title} | " + " | ".join(_text(rows[name]) for name in methods) + " |")
+        limit = rows[methods[0]]["limit"]
+        known = "–" if math.isnan(limit) else f"{limit:,.0f}"
+        lines.append(f"| {title} | {known} | " + " | ".join(_text(rows[name]) for name in methods) + " |")
     return "\n".join(lines)
 
 
@@ -244,7 +255,10 @@ def _cheats(row: Any) -> bool:
 
 
 def practice_figure(table: "pd.DataFrame") -> "Figure":
-    """Pulls on the left, broken promises on the right; hollow where they are surely more than δ."""
+    """Pulls on the left, broken promises on the right; hollow where they are surely more than δ.
+
+    Lines on the left are limits: who needs less than that on average cannot keep the promise everywhere.
+    """
     with house_style():
         titles = list(dict.fromkeys(table["title"]))
         figure = new_figure(WIDE, 0.7 + 0.8 * len(titles))
@@ -258,10 +272,12 @@ def practice_figure(table: "pd.DataFrame") -> "Figure":
             _mark(left, right, METHODS[order], row, y)
         for place, delta in enumerate(table.groupby("study", sort=False)["delta"].first()):
             right.plot([delta] * 2, [place - 0.45, place + 0.45], color="#777777", lw=0.8, ls=(0, (3, 2)))
+        for place, limit in enumerate(table.groupby("study", sort=False)["limit"].first()):
+            left.plot([limit] * 2, [place - 0.45, place + 0.45], **LIMIT)
         right.text(float(table["delta"].iloc[0]), -0.52, "δ", color="#555555", fontsize=SMALL, ha="center")
         _finish(left, right, titles)
         figure.subplots_adjust(
-            left=0.15, right=0.97, top=1 - 0.58 / figure.get_figheight(), bottom=0.075, wspace=0.06
+            left=0.15, right=0.97, top=1 - 0.6 / figure.get_figheight(), bottom=0.075, wspace=0.06
         )
     return figure
 
@@ -310,6 +326,10 @@ def _finish(left: "Axes", right: "Axes", titles: list[str]) -> None:
     handles.append(
         Line2D([], [], color="#555555", marker="o", markerfacecolor="white", ls="none", markersize=4,
                label="hollow: broken more often than δ")
+    )  # fmt: skip
+    handles.append(
+        Line2D([], [], color=LIMIT["color"], marker="|", markeredgewidth=LIMIT["lw"], ls="none", markersize=9,
+               label="limit, variances known")
     )  # fmt: skip
     figure = left.figure
     figure.legend(

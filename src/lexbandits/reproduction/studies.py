@@ -9,6 +9,7 @@ import numpy as np
 
 from lexbandits.policies.lexelim_tol import LexElimTol
 from lexbandits.reproduction.habits import Aim
+from lexbandits.theory.tolerance import ToleranceTime, tolerance_time
 from lexbandits.world.examples import paper_instance
 from lexbandits.world.trials import Measure, Trials
 
@@ -28,8 +29,8 @@ class Study(NamedTuple):
 
     def policy(self, settle: str, *, bounded_sd: bool = False) -> LexElimTol:
         """LexElimTol told the kinds of noise or, with `bounded_sd`, bounds on their standard deviations."""
-        dependent = ("dependent",) if self.trials.shared else ()
-        known = [("sub_gaussian", sd, *dependent) for sd in self.bounds]
+        independent = () if self.trials.shared else ("independent",)
+        known = [("sub_gaussian", sd, *independent) for sd in self.bounds]
         return LexElimTol(
             *self.trials.sds.shape,
             delta=self.delta,
@@ -39,6 +40,13 @@ class Study(NamedTuple):
             at_least=self.at_least,
             settle=settle,
         )
+
+    def limit(self) -> ToleranceTime | None:
+        """The time any algorithm needs that knows the variances; none for targets and for shared luck."""
+        if self.at_least is not None or self.trials.shared:
+            return None
+        told = self.trials.instance(), self.tolerance, self.resolution
+        return tolerance_time(*told, arm_noise_sds=self.trials.sds)
 
     @property
     def aim(self) -> Aim:

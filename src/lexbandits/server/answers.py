@@ -16,6 +16,7 @@ class Problem(BaseModel):
     detail: str
     kind: str | None = None
     errors: list[dict[str, Any]] | None = None
+    until: str | None = None  # of StudyWaiting
 
 
 class TrialOut(BaseModel):
@@ -29,11 +30,12 @@ class TrialOut(BaseModel):
 
 
 class Trials(BaseModel):
-    """Trials handed out; none when the study has ended, and then why."""
+    """Trials handed out; none when the study has ended or waits, and then why and until when."""
 
     trials: list[TrialOut]
     state: str
     reason: str | None = None
+    waiting_until: str | None = None
 
 
 class Outcome(BaseModel):
@@ -56,7 +58,10 @@ class Changed(BaseModel):
 
 
 class Difference(BaseModel):
-    """leader − rival over common results; the truth lies in [low, high] at the study's confidence."""
+    """leader − rival over common results; the truth lies in [low, high] at the study's confidence.
+
+    `by`: the arm by which a rival is "beaten". `parts`: the share of the evidence that the verdict takes.
+    """
 
     rival: str
     objective: str
@@ -65,6 +70,8 @@ class Difference(BaseModel):
     high: float | None
     results: int
     verdict: str
+    by: str | None
+    parts: float | None
 
 
 class Measured(BaseModel):
@@ -107,7 +114,7 @@ class ObjectiveOut(BaseModel):
 
 
 class AnswerOut(BaseModel):
-    """The answer so far."""
+    """The answer so far; `details` has the fields of each flag, `said` each flag in a sentence."""
 
     arm: str
     certified: bool
@@ -116,6 +123,8 @@ class AnswerOut(BaseModel):
     reason: str
     flags: list[str]
     certificate: list[Difference]
+    details: dict[str, dict[str, Any]]
+    said: list[str]
 
 
 class EventOut(BaseModel):
@@ -147,6 +156,7 @@ class Summary(BaseModel):
     name: str
     created: str
     changed: str
+    ended: str | None  # when it did; nothing that comes later moves it
     seq: int
     state: str
     reason: str
@@ -161,6 +171,8 @@ class Summary(BaseModel):
     late: int
     failed: int
     expired: int
+    released: int
+    interrupted: int
     void: int
     handed_out: int
     budget: int | None
@@ -192,6 +204,7 @@ class Glance(BaseModel):
     overdue: int
     answer: str
     certified: bool
+    flags: list[str]
     candidates: list[str]
     arms: int
     objectives: list[str]

@@ -1,6 +1,8 @@
 """The endpoints under /api. Each is a plain function; the study layer does the work."""
 
-from collections.abc import Iterator
+import hashlib
+import json
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from typing import Any
@@ -33,7 +35,7 @@ from lexbandits.study.answers import plain
 from lexbandits.study.errors import StudyError, UnknownStudyError
 from lexbandits.study.spec import Spec
 from lexbandits.study.storage import StudyRow
-from lexbandits.study.study import create_from_spec
+from lexbandits.study.study import Study, create_from_spec
 
 _bearer = Security(HTTPBearer(auto_error=False, description="lexbandits token create"))
 
@@ -85,6 +87,21 @@ MADE = {  # what one can do with a study that was made
 HANDED_OUT = _links(
     "tell correct release expire", "the first trial", study="$request.path.study", trial=_TRIAL
 )
+
+
+def _digest(key: str | None, *said: Any) -> str | None:
+    """What stands for a call with an Idempotency-Key; the same key with another call is another."""
+    return None if key is None else hashlib.sha256(json.dumps([key, *said]).encode()).hexdigest()
+
+
+def _do(
+    request: Request, study: str, key: str | None, change: Callable[..., Any], *given: Any, **words: Any
+) -> tuple[Room, str | None]:
+    """A change of a study, made once for every Idempotency-Key: the study's room, and what came of it."""
+    room = rooms_of(request)[study]
+    with _words():
+        digest = _digest(key, change.__name__, given, words)
+        return room, room.change_once(digest, lambda writer: change(writer, *given, **words))
 
 
 # --- looking
@@ -177,7 +194,7 @@ def results(request: Request, study: StudyName) -> Response:
 def ask(request: Request, study: StudyName, body: bodies.AskBody, key: Key = None) -> Response:
     """Hand out trials; the same ones again for the same Idempotency-Key. None when the study is over."""
     (done,) = rooms_of(request)[study].change(partial(measuring.ask, body=body, key=key))
-    return Reply(measuring.not_paused(done.outcome()), 201)
+    return Reply(measuring.not_in_vain(done.outcome()), 201)
 
 
 @measure.put(
@@ -197,41 +214,41 @@ def tell_many(request: Request, study: StudyName, body: bodies.ResultsBody, key:
 
 
 @measure.delete("/{study}/trials/{trial}/lease", status_code=204, responses=problems(404, 409))
-def release(request: Request, study: StudyName, trial: TrialId) -> Response:
+def release(request: Request, study: StudyName, trial: TrialId, key: Key = None) -> Response:
     """Give a trial back unmeasured."""
-    rooms_of(request)[study].writer.release(trial)
+    _do(request, study, key, Study.release, trial)
     return Response(status_code=204)
 
 
 @measure.post(
     "/{study}/trials/{trial}/expiry", responses={200: {"model": answers.Outcome}, **problems(404, 409)}
 )
-def expire(request: Request, study: StudyName, trial: TrialId) -> Response:
+def expire(request: Request, study: StudyName, trial: TrialId, key: Key = None) -> Response:
     """Declare an overdue trial's place missing now."""
-    return Reply({"outcome": rooms_of(request)[study].writer.expire(trial)})
+    return Reply({"outcome": _do(request, study, key, Study.expire, trial)[1]})
 
 
 @measure.put(
     "/{study}/trials/{trial}/correction", responses={200: {"model": answers.Outcome}, **problems(404, 409)}
 )
-def correct(request: Request, study: StudyName, trial: TrialId, body: bodies.CorrectionBody) -> Response:
+def correct(
+    request: Request, study: StudyName, trial: TrialId, body: bodies.CorrectionBody, key: Key = None
+) -> Response:
     """Replace what was told, while it is not folded; later a note."""
-    return Reply({"outcome": rooms_of(request)[study].writer.correct(trial, body.values, body.reason)})
+    return Reply({"outcome": _do(request, study, key, Study.correct, trial, body.values, body.reason)[1]})
 
 
 @measure.post("/{study}/workers/{worker}/heartbeat", status_code=204, responses=problems(404))
 def heartbeat(request: Request, study: StudyName, worker: WorkerName) -> Response:
     """A worker is alive: its leases begin anew."""
-    rooms_of(request)[study].writer.heartbeat(worker)
+    rooms_of(request)[study].extend(worker)
     return Response(status_code=204)
 
 
 @measure.post("/{study}/notes", status_code=201, responses={201: {"model": answers.Changed}, **problems(404)})
-def note(request: Request, study: StudyName, body: bodies.NoteBody) -> Response:
+def note(request: Request, study: StudyName, body: bodies.NoteBody, key: Key = None) -> Response:
     """A remark for the record."""
-    room = rooms_of(request)[study]
-    room.writer.note(body.text)
-    return _changed(room, 201)
+    return _changed(_do(request, study, key, Study.note, body.text)[0], 201)
 
 
 # --- deciding
@@ -243,11 +260,13 @@ def _changed(room: Room, status: int = 200) -> Response:
 
 
 @decide.post("", status_code=201, responses={201: {"model": answers.Changed, "links": MADE}, **problems(409)})
-def create(request: Request, body: bodies.StudyBody) -> Response:
-    """A new study."""
+def create(request: Request, body: bodies.StudyBody, key: Key = None) -> Response:
+    """A new study; the one that this Idempotency-Key has made is answered as if it were."""
     rooms = rooms_of(request)
     with _words():
-        made = create_from_spec(Spec.from_json(body.words()), rooms.storage, load_if_exists=False)
+        spec = Spec.from_json(body.words())
+        nonce = (_digest(key, spec.as_json()) or "")[:32]
+        made = create_from_spec(spec, rooms.storage, load_if_exists=False, nonce=nonce)
     answer = _changed(rooms[made.name], 201)
     answer.headers["Location"] = f"/api/studies/{quote(made.name, safe='')}"
     return answer
@@ -266,71 +285,74 @@ def delete(request: Request, study: StudyName) -> Response:
 @decide.post(
     "/{study}/arms", status_code=201, responses={201: {"model": answers.Changed}, **problems(404, 409)}
 )
-def add_arm(request: Request, study: StudyName, body: bodies.ArmBody) -> Response:
+def add_arm(request: Request, study: StudyName, body: bodies.ArmBody, key: Key = None) -> Response:
     """Another arm, where max_arms has left room."""
-    room = rooms_of(request)[study]
-    with _words():
-        room.writer.add_arm(body.words())
-    return _changed(room, 201)
+    return _changed(_do(request, study, key, Study.add_arm, body.words())[0], 201)
 
 
 @decide.post(
     "/{study}/arms/{arm}/withdrawal", responses={200: {"model": answers.Changed}, **problems(404, 409)}
 )
-def withdraw(request: Request, study: StudyName, arm: ArmName, body: bodies.ReasonBody) -> Response:
+def withdraw(
+    request: Request, study: StudyName, arm: ArmName, body: bodies.ReasonBody, key: Key = None
+) -> Response:
     """Take an arm out of the question."""
-    room = rooms_of(request)[study]
-    room.writer.withdraw(arm, body.reason)
-    return _changed(room)
+    return _changed(_do(request, study, key, Study.withdraw, arm, body.reason)[0])
 
 
 @decide.delete(
     "/{study}/arms/{arm}/withdrawal", responses={200: {"model": answers.Changed}, **problems(404, 409)}
 )
-def restore(request: Request, study: StudyName, arm: ArmName) -> Response:
+def restore(request: Request, study: StudyName, arm: ArmName, key: Key = None) -> Response:
     """Bring a withdrawn arm back."""
-    room = rooms_of(request)[study]
-    room.writer.restore(arm)
-    return _changed(room)
+    return _changed(_do(request, study, key, Study.restore, arm)[0])
 
 
 @decide.post("/{study}/state", responses={200: {"model": answers.Changed}, **problems(404, 409)})
-def set_state(request: Request, study: StudyName, body: bodies.StateBody) -> Response:
-    """Pause; resume or reopen ("measuring"); end by hand ("finished")."""
-    room = rooms_of(request)[study]
-    with room.reading() as reader:
-        ended = reader._journal.fold().ledger.end is not None
-    if body.state == "paused":
-        room.writer.pause(body.reason)
-    elif body.state == "finished":
-        room.writer.end(body.reason)
-    elif ended:
-        room.writer.reopen(body.reason)
+def set_state(request: Request, study: StudyName, body: bodies.StateBody, key: Key = None) -> Response:
+    """Pause, resume; end by hand ("finished"), reopen; "measuring" resumes or reopens, as it stands."""
+    change = {
+        "paused": Study.pause,
+        "finished": Study.end,
+        "reopened": Study.reopen,
+        "resumed": _resume,
+        "measuring": _go_on,
+    }[body.state]
+    return _changed(_do(request, study, key, change, body.reason)[0])
+
+
+def _resume(study: Study, why: str) -> None:
+    study.resume()
+
+
+def _go_on(study: Study, why: str) -> None:
+    if study._journal.fold().ledger.end is not None:
+        study.reopen(why)
     else:
-        room.writer.resume()
-    return _changed(room)
+        study.resume()
 
 
 @decide.put("/{study}/objectives/{objective}", responses={200: {"model": answers.Changed}, **problems(404)})
-def amend(request: Request, study: StudyName, objective: ObjectiveName, body: bodies.AmendBody) -> Response:
+def amend(
+    request: Request, study: StudyName, objective: ObjectiveName, body: bodies.AmendBody, key: Key = None
+) -> Response:
     """Another tolerance or resolution of an objective."""
-    room = rooms_of(request)[study]
-    with _words():
-        room.writer.amend(objective, **body.words())
-    return _changed(room)
+    return _changed(_do(request, study, key, _amend, objective, **body.words())[0])
+
+
+def _amend(study: Study, objective: str, **words: Any) -> None:
+    if objective not in study._journal.fold().ledger.spec.names:
+        raise Refused(404, f"no objective {objective!r}")
+    study.amend(objective, **words)
 
 
 @decide.put("/{study}/order", responses={200: {"model": answers.Changed}, **problems(404)})
-def reorder(request: Request, study: StudyName, body: bodies.OrderBody) -> Response:
+def reorder(request: Request, study: StudyName, body: bodies.OrderBody, key: Key = None) -> Response:
     """Another order of priority."""
-    room = rooms_of(request)[study]
-    room.writer.reorder(body.objectives)
-    return _changed(room)
+    return _changed(_do(request, study, key, Study.reorder, body.objectives)[0])
 
 
 @decide.put("/{study}/budget", responses={200: {"model": answers.Changed}, **problems(404)})
-def set_budget(request: Request, study: StudyName, body: bodies.BudgetBody) -> Response:
+def set_budget(request: Request, study: StudyName, body: bodies.BudgetBody, key: Key = None) -> Response:
     """Another number of trials to hand out in all."""
-    room = rooms_of(request)[study]
-    room.writer.set_budget(body.budget)
-    return _changed(room)
+    return _changed(_do(request, study, key, Study.set_budget, body.budget)[0])

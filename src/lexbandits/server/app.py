@@ -20,6 +20,7 @@ from lexbandits.server.guard import Guard
 from lexbandits.server.lane import Lane
 from lexbandits.server.replies import Reply
 from lexbandits.server.rooms import Rooms
+from lexbandits.server.thinking import Thinking
 from lexbandits.server.tokens import Tokens
 
 THREADS = 64  # requests at work at once; more wait
@@ -45,7 +46,7 @@ def make_app(rooms: Rooms, tokens: Tokens, hosts: Iterable[str] = (), numbers: b
         lifespan=life,
         generate_unique_id_function=_operation,
     )
-    app.state.rooms, app.state.tokens = rooms, tokens
+    app.state.rooms, app.state.tokens, app.state.thinking = rooms, tokens, Thinking()
     problems.install(app)
     for router in (api.look, insights.think, api.measure, api.decide):
         app.include_router(router)

@@ -79,7 +79,8 @@ class Body(BaseModel):
 Noise = (
     Literal["gaussian", "bernoulli", "exact", "finite_variance"]
     | Annotated[
-        list[Literal["bounded", "sub_gaussian", "dependent"] | Number], Field(min_length=2, max_length=3)
+        list[Literal["bounded", "sub_gaussian", "dependent", "independent"] | Number],
+        Field(min_length=2, max_length=3),
     ]
 )
 _some: Any = {"type": "number", "exclusiveMinimum": 0}
@@ -110,6 +111,7 @@ class ObjectiveBody(Body):
     reference: Number | None = None
     if_failed: Number | None = None
     if_expired: Number | None = None
+    if_missing: Literal["worst"] | None = None
 
 
 class ArmBody(Body):
@@ -152,6 +154,7 @@ class StudyBody(Body):
     items: Annotated[list[Item], Field(min_length=1, max_length=MOST_ITEMS)] | None = None
     seed: Annotated[int, Field(ge=0, le=2**53)] = 0
     if_infeasible: Literal["go on", "stop"] = "go on"
+    rules: Literal["declared", "open"] = "declared"
     budget: Annotated[int, Field(ge=1, le=10**9)] | None = None
     lease: Lease = "10m"
     max_failures: Annotated[int, Field(ge=1, le=10**6)] = 5
@@ -170,6 +173,7 @@ class ResultBody(Body):
 
     values: Values | None = None
     failed: Text | None = None
+    interrupted: bool = False  # with `failed`: it was begun and broken off
 
 
 class TrialResult(Body):
@@ -202,9 +206,9 @@ class ReasonBody(Body):
 
 
 class StateBody(Body):
-    """ "paused", "measuring" (resumed or reopened) or "finished" (ended by hand), and why."""
+    """ "paused", "resumed", "finished" (ended by hand), "reopened", or "measuring" (either), and why."""
 
-    state: Literal["paused", "measuring", "finished"]
+    state: Literal["paused", "resumed", "measuring", "reopened", "finished"]
     reason: Text = ""
 
 

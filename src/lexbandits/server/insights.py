@@ -7,6 +7,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated, Any, Literal
 
+import anyio.to_thread
 from fastapi import Query, Request, Response
 from fastapi.responses import FileResponse
 from starlette.background import BackgroundTask
@@ -38,15 +39,23 @@ REPORT = {  # a page of its own: styles, no scripts
 def _made(room: Room, what: str, make: Callable[[Study], Any]) -> Any:
     """What `make` gives for the study as it stands; too little measured for it is a conflict."""
     with room.thinking() as (study, known):
-        seq = study.seq
-        if known.get(what, (-1, None))[0] != seq:
+        ledger = study._journal.fold().ledger
+        state = ledger.seq, ledger.at  # seq alone would not do: a backup may have been restored
+        if known.get(what, (None, None))[0] != state:
             try:
-                known[what] = seq, make(study)
+                known[what] = state, make(study)
             except (StorageError, UnknownStudyError):
                 raise
             except ValueError as error:
                 raise ConflictError(str(error)) from error
         return known[what][1]
+
+
+async def _thought(request: Request, study: str, what: str, make: Callable[[Study], Any]) -> Any:
+    """The same in its turn, shared by all who ask for it."""
+    room = await anyio.to_thread.run_sync(rooms_of(request).__getitem__, study)
+    whose = room.row.nonce  # a study of the same name that was deleted may still be thought about
+    return await request.app.state.thinking.get(whose, what, lambda: _made(room, what, make))
 
 
 def finite(words: Any) -> Any:
@@ -59,27 +68,27 @@ def finite(words: Any) -> Any:
 
 
 @think.get("/{study}/explanation", responses={200: {"model": dict[str, Any]}, **problems(404, 409)})
-def explanation(request: Request, study: StudyName) -> Response:
+async def explanation(request: Request, study: StudyName) -> Response:
     """Why each arm left or stays, what the answer may give up, what strained it: numbers and sentences."""
 
     def explained(reader: Study) -> Any:
         return finite(reader.explain().as_json())  # type: ignore[union-attr]
 
-    return Reply(_made(rooms_of(request)[study], "explanation", explained))
+    return Reply(await _thought(request, study, "explanation", explained))
 
 
 @think.get("/{study}/forecast", responses={200: {"model": dict[str, Any]}, **problems(404, 409)})
-def forecast(request: Request, study: StudyName, runs: Runs = 100) -> Response:
+async def forecast(request: Request, study: StudyName, runs: Runs = 100) -> Response:
     """How many results are still needed, who is likely to win, what a wider tolerance would save."""
 
     def played(reader: Study) -> Any:
         return finite(reader.forecast(runs=runs).as_json())
 
-    return Reply(_made(rooms_of(request)[study], f"forecast {runs}", played))
+    return Reply(await _thought(request, study, f"forecast {runs}", played))
 
 
 @think.get("/{study}/course", responses={200: {"model": answers.Course}, **problems(404, 409)})
-def course(request: Request, study: StudyName) -> Response:
+async def course(request: Request, study: StudyName) -> Response:
     """Which objective was being settled when."""
     from lexbandits.insight.svg import phases
     from lexbandits.insight.view import View
@@ -97,18 +106,18 @@ def course(request: Request, study: StudyName) -> Response:
             for position, first, end in phases(view)
         ]
 
-    return Reply({"phases": _made(rooms_of(request)[study], "course", followed)})
+    return Reply({"phases": await _thought(request, study, "course", followed)})
 
 
 @think.get("/{study}/verification", responses={200: {"model": answers.Verified}, **problems(404)})
-def verification(request: Request, study: StudyName) -> Response:
+async def verification(request: Request, study: StudyName) -> Response:
     """Replay the journal from nothing and compare it with what was recorded."""
 
     def verified(reader: Study) -> Any:
         found = reader.verify()
         return {**asdict(found), "ok": found.ok, "problems": list(found.problems)}
 
-    return Reply(_made(rooms_of(request)[study], "verification", verified))
+    return Reply(await _thought(request, study, "verification", verified))
 
 
 @think.get(
@@ -116,12 +125,16 @@ def verification(request: Request, study: StudyName) -> Response:
     responses={200: {"content": {"text/csv": {}, "application/jsonl": {}}}, **problems(404)},
     response_class=Response,
 )
-def export(request: Request, study: StudyName, format: Exported = "csv") -> Response:
+async def export(request: Request, study: StudyName, format: Exported = "csv") -> Response:
     """All trials as CSV, or all events as lines of JSON."""
-    folder = TemporaryDirectory()
+    rooms, folder = rooms_of(request), TemporaryDirectory()
+
+    def written() -> Path:
+        with rooms[study].thinking() as (reader, _):
+            return reader.export(Path(folder.name) / f"study.{format}")
+
     try:
-        with rooms_of(request)[study].thinking() as (reader, _):
-            path = reader.export(Path(folder.name) / f"study.{format}")
+        path = await request.app.state.thinking.get(study, folder, written)  # a file of its own for each
     except BaseException:
         folder.cleanup()
         raise
@@ -131,14 +144,14 @@ def export(request: Request, study: StudyName, format: Exported = "csv") -> Resp
 
 
 @think.get("/{study}/figures/{name}", responses={200: {"model": dict[str, Any]}, **problems(404, 409)})
-def figure(request: Request, study: StudyName, name: Figure) -> Response:
+async def figure(request: Request, study: StudyName, name: Figure) -> Response:
     """A figure for plotly.js: SVG traces only."""
     from lexbandits.insight import plot
 
     def drawn(reader: Study) -> Any:
         return getattr(plot, name)(reader).to_json()
 
-    return Response(_made(rooms_of(request)[study], f"figure {name}", drawn), media_type="application/json")
+    return Response(await _thought(request, study, f"figure {name}", drawn), media_type="application/json")
 
 
 @think.get(
@@ -146,7 +159,7 @@ def figure(request: Request, study: StudyName, name: Figure) -> Response:
     responses={200: {"content": {"text/html": {}, "text/markdown": {}}}, **problems(404, 409)},
     response_class=Response,
 )
-def report(request: Request, study: StudyName, format: Format = "html") -> Response:
+async def report(request: Request, study: StudyName, format: Format = "html") -> Response:
     """One file that a stranger can check the answer from."""
     from lexbandits.insight.report import Contents
 
@@ -154,7 +167,7 @@ def report(request: Request, study: StudyName, format: Format = "html") -> Respo
         contents = Contents.of(reader)
         return contents.html() if format == "html" else contents.markdown()
 
-    text = _made(rooms_of(request)[study], f"report {format}", written)
+    text = await _thought(request, study, f"report {format}", written)
     media = "text/html" if format == "html" else "text/markdown"
     headers = {**REPORT, "Content-Disposition": f'attachment; filename="report.{format}"'}
-    return Response(text, headers=headers, media_type=media)
+    return Response(text.encode("utf-8", "backslashreplace"), headers=headers, media_type=media)

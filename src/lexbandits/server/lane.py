@@ -24,14 +24,17 @@ from lexbandits.server.bodies import AskBody, ResultBody, ResultsBody
 from lexbandits.server.guard import name_in_path, strict_json, whole_body
 from lexbandits.server.problems import Refused, of_study, problem
 from lexbandits.server.replies import Reply
-from lexbandits.server.rooms import Rooms
+from lexbandits.server.rooms import Room, Rooms
 from lexbandits.server.tokens import Tokens, may
 from lexbandits.study.errors import StudyError
 from lexbandits.study.study import Study
 
 THREADS = 32  # studies at work at once
 SMALL = 64 << 10  # bytes of a body that is read before it is known who sends it
-PATH = re.compile(r"/api/studies/([^/]{1,600})/(?:(trials|results)|trials/([^/]{1,120})/result)")
+PATH = re.compile(
+    r"/api/studies/([^/]{1,600})/"
+    r"(?:(trials|results)|trials/([^/]{1,120})/result|workers/([^/]{1,600})/heartbeat)"
+)
 KEY = re.compile(r"[\x21-\x7e]{1,200}")
 
 B = TypeVar("B", bound=BaseModel)
@@ -41,9 +44,9 @@ Call = Callable[[Study], dict[str, Any]]
 class Asked(NamedTuple):
     """A request for this way."""
 
-    kind: str  # "ask", "tell" or "tell_many"
+    kind: str  # "ask", "tell", "tell_many" or "heartbeat"
     study: str
-    trial: str
+    trial: str  # or who is alive
     authorization: str | None
     key: str | None
 
@@ -70,15 +73,24 @@ def asked(scope: Scope) -> Asked | None:
     headers: dict[bytes, bytes] = dict(scope["headers"])
     if len(headers) < len(scope["headers"]):
         return None  # one of them is given twice
-    length = headers.get(b"content-length", b"")
-    if headers.get(b"content-type") != b"application/json" or not length.isdigit() or int(length) > SMALL:
+    study, collection, trial, worker = found.groups()
+    length = headers.get(b"content-length", b"" if worker is None else b"0")
+    if not length.isdigit() or int(length) > SMALL or b"transfer-encoding" in headers:
         return None
-    study, collection, trial = found.groups()
+    if worker is not None:
+        return _heartbeat(scope, name_in_path(study), name_in_path(worker), headers)
+    if headers.get(b"content-type") != b"application/json":
+        return None
     kind = {"trials": "ask", "results": "tell_many", None: "tell"}[collection]
     study, trial = name_in_path(study), name_in_path(trial or "")
     authorization, key = (_text(headers.get(name)) for name in (b"authorization", b"idempotency-key"))
     fits = scope["method"] == ("PUT" if kind == "tell" else "POST") and len(study) <= 200 and len(trial) <= 40
     return Asked(kind, study, trial, authorization, key) if fits and (not key or KEY.fullmatch(key)) else None
+
+
+def _heartbeat(scope: Scope, study: str, worker: str, headers: dict[bytes, bytes]) -> Asked | None:
+    fits = scope["method"] == "POST" and len(study) <= 200 and len(worker) <= 200 and worker.isprintable()
+    return Asked("heartbeat", study, worker, _text(headers.get(b"authorization")), None) if fits else None
 
 
 def _text(header: bytes | None) -> str | None:
@@ -97,7 +109,7 @@ class _Job:
         try:
             words = outcome()
             if self.what.kind == "ask":
-                measuring.not_paused(words)
+                measuring.not_in_vain(words)
         except StudyError as error:
             self.answer = of_study(error)
         except Exception:
@@ -169,16 +181,30 @@ class Lane:
         """Who may, may: then all in one commit."""
         roles = self.tokens.roles_of([job.what.authorization for job in batch])
         room = self.rooms[study]
+        welcome = [job for job, role in zip(batch, roles, strict=True) if role and may(role, "write")]
+        alive = [job for job in welcome if job.what.kind == "heartbeat"]
+        if alive:
+            _extend(room, alive)
         calls: list[tuple[_Job, Call]] = []
-        for job, role in zip(batch, roles, strict=True):
-            if role is not None and may(role, "write"):
-                try:
+        for job in welcome:
+            if job.what.kind != "heartbeat":
+                with suppress(ValidationError, ValueError):
                     calls.append((job, job.what.call(job.body)))
-                except (ValidationError, ValueError):
-                    continue
         works = room.change(*(call for _, call in calls)) if calls else []
         for (job, _), work in zip(calls, works, strict=True):
             job.settle(work.outcome)
+
+
+def _extend(room: Room, alive: list[_Job]) -> None:
+    """The leases of all who are alive, at once: however many they are, they hold one thread."""
+    try:
+        room.extend(*{job.what.trial for job in alive})
+    except StudyError as error:
+        answers: list[Response] = [of_study(error)] * len(alive)
+    else:
+        answers = [Response(status_code=204) for _ in alive]
+    for job, answer in zip(alive, answers, strict=True):
+        job.answer = answer
 
 
 def _deliver(batch: list[_Job]) -> None:

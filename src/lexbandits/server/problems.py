@@ -1,7 +1,9 @@
 """What is refused and why, as application/problem+json."""
 
 import logging
+import math
 import re
+from datetime import UTC, datetime
 from http import HTTPStatus
 from typing import Any
 
@@ -22,6 +24,7 @@ from lexbandits.study.errors import (
     StudyExistsError,
     StudyFinished,
     StudyPaused,
+    StudyWaiting,
     UnknownArmError,
     UnknownStudyError,
     UnknownTrialError,
@@ -39,6 +42,7 @@ STATUS: dict[type[StudyError], int] = {  # the first that fits
     SpecMismatchError: 409,
     StudyFinished: 409,
     StudyPaused: 409,
+    StudyWaiting: 409,
     ConflictError: 409,
     UnknownTokenError: 401,
     WeakTokenError: 403,
@@ -72,9 +76,13 @@ def of_study(error: Exception) -> Reply:
     if status == 503:
         LOG.error("%s", error)
     kind = AuthError if isinstance(error, AuthError) else type(error)
-    return problem(
-        status, str(error), next(k.__name__ for k in kind.__mro__ if not k.__name__.startswith("Conn"))
-    )
+    name = next(k.__name__ for k in kind.__mro__ if not k.__name__.startswith("Conn"))
+    if not isinstance(error, StudyWaiting) or error.until is None:
+        return problem(status, str(error), name)
+    answer = problem(status, str(error), name, until=error.until.isoformat())
+    seconds = (error.until - datetime.now(UTC)).total_seconds()
+    answer.headers["Retry-After"] = str(max(1, math.ceil(seconds)))
+    return answer
 
 
 def _of_study(_: Request, error: Exception) -> Reply:

@@ -14,12 +14,13 @@ from lexbandits.study.errors import StorageBusyError, UnknownStudyError
 from lexbandits.study.fold import Fold
 from lexbandits.study.journal import Journal, Turn
 from lexbandits.study.sql import SqlStorage
-from lexbandits.study.storage import StudyRow
+from lexbandits.study.storage import Request, StudyRow
 from lexbandits.study.study import Study
 
 OPEN = 200  # studies
 PATIENCE = 20.0  # seconds to wait for others who think about the same study
 WRITERS, READERS = 8, 4  # connections to the storage
+OUTCOMES = (None, "corrected", "noted", "expired", "repeated")  # of calls with a key, by number on record
 
 
 class _Looking(Journal):
@@ -53,6 +54,10 @@ class Room:
                 self._writer = Study(self._writes, self.row, journal=GatheringJournal)
             return self._writer
 
+    def extend(self, *workers: str) -> None:
+        """Heartbeats. They need nothing of the study but its leases."""
+        self._writes.extend(self.row.id, *workers)
+
     def change(self, *calls: Callable[[Study], Any]) -> list[Work]:
         """Do these in one commit, if none of them fails halfway; what came of each."""
         journal = self.writer._journal
@@ -60,6 +65,12 @@ class Room:
         works = [Work(partial(_called, call, journal)) for call in calls]
         journal.do_all(works)
         return works
+
+    def change_once(self, key: str | None, call: Callable[[Study], str | None]) -> str | None:
+        """Do this in a commit, unless a call with this key was done: then what came of that one."""
+        journal = self.writer._journal
+        outcome: str | None = journal.transact(partial(_called_once, call, key, journal))
+        return outcome
 
     @cached_property
     def _reader(self) -> Study:
@@ -88,6 +99,16 @@ class Room:
 
 def _called(call: Callable[[Study], Any], journal: GatheringJournal, turn: Turn) -> Any:
     return call(StudyInTurn(journal, turn))
+
+
+def _called_once(call: Callable[[Study], str | None], key: str | None, journal: Journal, turn: Turn) -> Any:
+    known = None if key is None else turn.request(key)
+    if known is not None:
+        return OUTCOMES[-known.size]
+    outcome = call(StudyInTurn(journal, turn))
+    if key is not None:
+        turn.new_requests.append(Request(key, turn.ledger.seq, -OUTCOMES.index(outcome)))
+    return outcome
 
 
 class Rooms:

@@ -3,6 +3,7 @@
 import math
 import zlib
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import datetime
 from typing import Any
 
@@ -10,9 +11,19 @@ import numpy as np
 
 from lexbandits.server.rooms import Room
 from lexbandits.server.tally import Tally, tally_of
-from lexbandits.study.answers import Answer, answer_of, certificate_of, plain, settling, status_of, trial_id
+from lexbandits.study.answers import (
+    Answer,
+    answer_of,
+    certificate_of,
+    flags_said,
+    plain,
+    settling,
+    status_of,
+    trial_id,
+)
+from lexbandits.study.asking import settle
 from lexbandits.study.errors import StorageBusyError, StudyError, UnknownStudyError
-from lexbandits.study.events import Event
+from lexbandits.study.events import KINDS, Event
 from lexbandits.study.fold import Fold
 from lexbandits.study.ledger import EXPIRED, FAILED, LATE, OPEN, STATES
 from lexbandits.study.spec import duration
@@ -23,6 +34,7 @@ LATEST = 20  # events
 WORKERS = 50
 COUNTED = {"open": OPEN, "failed": FAILED, "expired": EXPIRED, "late": LATE}
 COMMON = ("asked", "told")  # kinds that are counted rather than listed
+ENDS = ("finished", "ended")
 
 
 def when(at: float) -> str | None:
@@ -53,13 +65,21 @@ def _brief(event: Event) -> dict[str, Any]:
 
 
 def summary_of(room: Room) -> tuple[str, dict[str, Any]]:
-    """Its ETag, which changes when anything in it does, and the summary."""
+    """Its ETag, which changes when anything in it does, and the summary; what has run out is noted first."""
+    with room.reading() as study:
+        fold = study._journal.fold()
+        unsettled = fold.ledger.end is None and study._is_unsettled(fold)
+    if unsettled:
+        with suppress(StudyError):  # who looks is not kept from looking
+            for work in room.change(lambda study: study._journal.transact(settle)):
+                work.outcome()
     with room.reading() as study:
         fold = study._journal.fold()
         now, leases = room.reads.clock(room.row.id)
         overdue = sum(leases.get(number, until) <= now for number, until in fold.ledger.open.items())
-        held = zlib.crc32(repr(sorted(leases.items())).encode())
-        # seq alone would not do: heartbeats and the clock leave no event, a name may be used again
+        # seq alone would not do: heartbeats and the clock leave no event, a name may be used again, and a
+        # restored backup may have grown to the same seq
+        held = zlib.crc32(repr((fold.ledger.at, sorted(leases.items()))).encode())
         tag = f'"{fold.ledger.seq}-{room.row.nonce[:8]}-{overdue}-{held:08x}"'
         if room.memory.get("tag") != tag:
             events = _latest(room, fold)
@@ -83,6 +103,7 @@ def glance_at(room: Room) -> dict[str, Any]:
         **{key: whole[key] for key in (*keys, "overdue", "changed")},
         "answer": answer["arm"],
         "certified": answer["certified"],
+        "flags": answer["flags"],
         "candidates": answer["candidates"],
         "arms": len(whole["arms"]),
         "objectives": [objective["name"] for objective in whole["objectives"]],
@@ -101,6 +122,7 @@ def _unreadable(room: Room) -> dict[str, Any]:
         "budget": None,
         "answer": "",
         "certified": False,
+        "flags": [],
         "candidates": [],
         "objectives": [],
     }
@@ -108,13 +130,21 @@ def _unreadable(room: Room) -> dict[str, Any]:
 
 def _latest(room: Room, fold: Fold) -> list[Event]:
     """The last events that are worth a line; the journal is searched once, then only what is new."""
-    seen, known = room.memory.get("latest", (0, []))
-    if seen > fold.ledger.seq:
-        seen, known = 0, []  # a backup was restored
+    ledger, seen, known = room.memory.get("latest", (None, 0, []))
+    if ledger is not fold.ledger:
+        seen, known = 0, []  # read anew: a backup may have been restored
     new = room.reads.latest(room.row.id, seen + 1, LATEST, COMMON)
     kept = [*(event for event in new if event.seq <= fold.ledger.seq), *known][:LATEST]
-    room.memory["latest"] = fold.ledger.seq, kept
+    room.memory["latest"] = fold.ledger, fold.ledger.seq, kept
     return kept
+
+
+def _end(room: Room, fold: Fold) -> float:
+    """When it ended: of an end that nobody has recorded yet, the last event."""
+    if fold.ledger.end is None:
+        return fold.ledger.at
+    (event,) = room.reads.latest(room.row.id, 1, 1, [kind for kind in KINDS if kind not in ENDS])
+    return event.at
 
 
 def _summary(
@@ -125,16 +155,19 @@ def _summary(
     tally = tally_of(ledger, room.memory)
     status["waiting_for"] = status["waiting_for"][:LATEST]
     status["settling"] = status["objective"]
+    if status["state"] == "finished":  # though nobody may have recorded it yet
+        status["reason"] = status["reason"] or answer.reason
     return {
         **status,
         "created": when(room.row.created),
         "changed": when(ledger.at),
+        "ended": when(_end(room, fold)) if status["state"] == "finished" else None,
         "seq": ledger.seq,
         "delta": spec.delta,
         "lease": duration(spec.lease),
         "items": None if ledger.drawn is None else len(ledger.imported_items) + len(ledger.drawn),
         "max_arms": spec.max_arms,
-        "answer": answer.as_json(),
+        "answer": {**answer.as_json(), "said": _said(fold, answer)},
         "objectives": _objectives(fold, answer),
         "arms": _arms(fold, answer, tally),
         "leader": ledger.arm_names[fold.policy.recommendation],
@@ -142,6 +175,12 @@ def _summary(
         "events": [_brief(event) for event in events],
         "workers": _workers(fold, leases, tally),
     }
+
+
+def _said(fold: Fold, answer: Answer) -> list[str]:
+    """What must be known besides, in sentences; of an end by hand its reason first."""
+    by_hand = fold.ledger.end is not None and not fold.policy.finished
+    return [*([answer.reason] if by_hand else []), *flags_said(answer)]
 
 
 # --- trials

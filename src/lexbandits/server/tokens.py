@@ -44,6 +44,10 @@ def _digest(secret: str) -> str:
     return hashlib.sha256(secret.encode("utf-8", "surrogateescape")).hexdigest()
 
 
+def _valid(rows: list[TokenRow]) -> list[TokenRow]:
+    return [row for row in rows if row.revoked is None]
+
+
 class Tokens:
     """The tokens of a storage, and the one that was made for this start, if any."""
 
@@ -60,26 +64,26 @@ class Tokens:
         checked_name("a token", name)
         if role not in ROLES:
             raise StudyError(f"a role is one of {', '.join(ROLES)}, got {role!r}")
-        valid = self.valid()
-        if any(row.name == name for row in valid):
-            raise ConflictError(f"there is a token {name!r}: revoke it first, or choose another name")
-        if len(valid) >= MOST:
-            raise ConflictError(f"there are {MOST} tokens: revoke one first")
+
+        def check(there: list[TokenRow]) -> None:
+            valid = _valid(there)
+            if any(row.name == name for row in valid):
+                raise ConflictError(f"there is a token {name!r}: revoke it first, or choose another name")
+            if len(valid) >= MOST:
+                raise ConflictError(f"there are {MOST} tokens: revoke one first")
+
         secret = new_secret()
-        self.storage.add_token(name, role, _digest(secret))
+        self.storage.add_token(name, role, _digest(secret), check)
         return secret
 
     def valid(self) -> list[TokenRow]:
         """Those that have not been revoked."""
-        return [row for row in self.storage.tokens() if row.revoked is None]
+        return _valid(self.storage.tokens())
 
     def revoke(self, name: str) -> None:
-        """From the next request on it is unknown."""
-        for row in self.valid():
-            if row.name == name:
-                self.storage.mark_token(row.id, "revoked")
-                return
-        raise StudyError(f"no token {name!r}, or it was revoked before")
+        """From the next request on it is unknown, with all others of this name."""
+        if not self.storage.revoke_tokens(name):
+            raise StudyError(f"no token {name!r}, or it was revoked before")
 
     def role_of(self, header: str | None) -> str:
         """The role that an Authorization header gives."""
@@ -119,7 +123,7 @@ class Tokens:
     def _mark(self, notes: SqlStorage, token: int) -> None:
         """In a thread and by a connection of its own: others may be writing for a minute."""
         with suppress(StorageError):  # good to know, not worth a refusal
-            notes.mark_token(token, "last_used")
+            notes.use_token(token)
 
 
 def may(role: str, needed: str) -> bool:

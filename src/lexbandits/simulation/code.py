@@ -1,16 +1,55 @@
 """What code a cell rests on: no stored result is taken for that of an edited policy or sampler."""
 
+import dis
 import hashlib
+import importlib.util
+import os
 import sys
 import types
 from collections.abc import Iterator
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 OURS = __name__.split(".")[0]
 UNKNOWN = "cannot be compared"
+# What looks where no digest can follow: files, the environment, other programs, names made while it runs
+ELSEWHERE_MODULES = {
+    *("subprocess", "socket", "sqlite3", "shelve", "pathlib", "importlib", "inspect", "urllib.request"),
+    *("http.client", "runpy", "pkgutil", "glob", "tempfile", "fileinput", "linecache", "mmap", "posix", "io"),
+}
+ELSEWHERE = {
+    "builtins": {"open", "eval", "exec", "globals", "vars", "__import__", "compile", "input"},
+    "os": {
+        *(
+            "environ",
+            "environb",
+            "getenv",
+            "getenvb",
+            "popen",
+            "system",
+            "open",
+            "read",
+            "listdir",
+            "scandir",
+        ),
+        *("walk", "stat", "fdopen", "getcwd"),
+    },
+    "sys": {"modules", "argv", "stdin", "_getframe"},
+    "numpy": {"load", "loadtxt", "genfromtxt", "fromfile", "memmap"},
+    "pandas": {
+        "read_csv",
+        "read_parquet",
+        "read_json",
+        "read_excel",
+        "read_pickle",
+        "read_table",
+        "read_sql",
+    },
+}
+BARE = {"os", "sys", "builtins"} | ELSEWHERE_MODULES  # modules that are not to be passed around either
 PLAIN = (bool, int, float, complex, str, bytes, Fraction, np.generic, type(None), type(...))
 BY_NAME = (types.ModuleType, types.BuiltinFunctionType, np.ufunc)
 HIDDEN = {"__dict__", "__weakref__", "__module__", "__doc__", "__annotations__", "__firstlineno__"}
@@ -20,11 +59,15 @@ MADE_OF = (  # where Python's functions, methods, properties, partials and code 
 )
 
 
+class Unfollowed(TypeError):  # noqa: N818
+    """It uses something that may change without being seen from its code."""
+
+
 def code_of(thing: Any) -> str | None:
     """A digest of a class, function or other object and of all code and values that it uses by name.
 
-    None for what comes with this package, whose version says the same; UNKNOWN where there is none, as for
-    a sampler that holds a generator or an open file. Code of installed packages goes by its name.
+    None for what comes with this package, whose version says the same; UNKNOWN and why where there is none,
+    as for a sampler that holds a generator or reads a file. Code of installed packages goes by its name.
     """
     if isinstance(thing, str) or _top(thing) == OURS:
         return None
@@ -32,6 +75,8 @@ def code_of(thing: Any) -> str | None:
     try:
         for part in _parts(thing, {}):
             digest.update(part.encode() + b"\0")
+    except Unfollowed as error:
+        return f"{UNKNOWN}: {error}"
     except (TypeError, ValueError, RecursionError):  # a ValueError: an empty cell
         return UNKNOWN
     return digest.hexdigest()
@@ -41,6 +86,10 @@ def _parts(thing: Any, seen: dict[int, Any]) -> Iterator[str]:
     """Everything that tells `thing` from another one; a TypeError where something in it has no such form."""
     thing = getattr(thing, "py_func", thing)  # of a kernel
     yield type(thing).__name__
+    if elsewhere := _elsewhere(thing):
+        raise Unfollowed(f"it uses {elsewhere}")
+    if isinstance(thing, types.ModuleType) and not _installed(thing):
+        raise Unfollowed(f"it holds the module {thing.__name__}")
     if isinstance(thing, PLAIN):
         yield repr(thing)
     elif isinstance(thing, BY_NAME):
@@ -79,13 +128,142 @@ def _looked_up(function: types.FunctionType) -> list[tuple[str, Any]]:
     """The values of the names that a function, or one written inside it, may look up."""
     names = sorted(_names(function.__code__))
     found = [(name, function.__globals__[name]) for name in names if name in function.__globals__]
-    modules = [value for _, value in found if isinstance(value, types.ModuleType) and not _installed(value)]
-    return found + [(name, vars(own)[name]) for own in modules for name in names if name in vars(own)]
+    values: list[tuple[str, Any]] = []
+    own: dict[str, types.ModuleType] = {}
+    for code in _codes(function.__code__):
+        _check_builtins(code, function.__globals__)
+        for module in _modules_used(code, function.__globals__):
+            own[module.__name__] = module
+    for name, value in found:
+        if isinstance(value, types.ModuleType) and not _installed(value):
+            values.append((name, value.__name__))
+        else:
+            values.append((name, value))
+    waiting = list(own.values())
+    while waiting:  # modules of one's own may hold others
+        module = waiting.pop(0)
+        for name in names:
+            if name not in vars(module):
+                continue
+            value = vars(module)[name]
+            if not isinstance(value, types.ModuleType) or _installed(value):
+                values.append((name, value))
+            elif value.__name__ not in own:
+                own[value.__name__] = value
+                waiting.append(value)
+    return values
+
+
+def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
+    yield code
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            yield from _codes(constant)
 
 
 def _names(code: types.CodeType) -> set[str]:
-    inner = (constant for constant in code.co_consts if isinstance(constant, types.CodeType))
-    return set(code.co_names).union(*map(_names, inner))
+    return set().union(*(each.co_names for each in _codes(code)))
+
+
+def _check_builtins(code: types.CodeType, space: dict[str, Any]) -> None:
+    for name in code.co_names:
+        if name in ELSEWHERE["builtins"] and name not in space and _loads(code, name):
+            raise Unfollowed(f"it uses {name}()")
+        if name in ("__globals__", "__builtins__"):
+            raise Unfollowed(f"it uses {name}")
+
+
+def _loads(code: types.CodeType, name: str) -> bool:
+    return any(step.opname in ("LOAD_GLOBAL", "LOAD_NAME") and step.argval == name for step in _steps(code))
+
+
+def _steps(code: types.CodeType) -> list[dis.Instruction]:
+    return [step for step in dis.get_instructions(code) if step.opname not in ("CACHE", "PUSH_NULL", "NOP")]
+
+
+def _modules_used(code: types.CodeType, space: dict[str, Any]) -> Iterator[types.ModuleType]:
+    """The modules of one's own whose names a function looks up; of all others, that it looks up nothing else.
+
+    A module that is passed on, `getattr(module, name)` or `run(module)`, may be asked for anything.
+    """
+    steps, held = _steps(code), {}
+    for name in code.co_names:
+        if isinstance(space.get(name), types.ModuleType):
+            held[name] = space[name]
+    for number, step in enumerate(steps):
+        if step.opname == "IMPORT_NAME":
+            held.update(_imported(steps, number, space))
+    for number, step in enumerate(steps):
+        named = step.argval if isinstance(step.argval, tuple) else (step.argval,)
+        if step.opname.startswith("LOAD_") and not step.opname.startswith(("LOAD_ATTR", "LOAD_CONST")):
+            for name in named:
+                if isinstance(name, str) and name in held:
+                    _check_use(held[name], steps[number + 1 :], alone=len(named) == 1)
+    yield from (module for module in held.values() if not _installed(module))
+
+
+def _imported(
+    steps: list[dis.Instruction], number: int, space: dict[str, Any]
+) -> dict[str, types.ModuleType]:
+    """Variable -> module of an import inside a function; the modules of one's own in any case."""
+    name, level = steps[number].argval, steps[number - 2].argval or 0
+    package = space.get("__package__") or ""
+    try:
+        full = importlib.util.resolve_name("." * level + name, package) if level else name
+        module = importlib.import_module(full)
+    except (ImportError, ValueError):
+        raise Unfollowed(f"it imports {name or '.'}, which cannot be found from here") from None
+    following, held = steps[number + 1 :], {f"import {full}": module}
+    if following[0].opname != "IMPORT_FROM":
+        top = importlib.import_module(full.partition(".")[0])
+        variable = str(following[0].argval)
+        return held | {variable: top if variable == top.__name__ else module}
+    for taken, stored in pairwise(following):
+        if taken.opname == "POP_TOP":
+            break
+        if taken.opname == "IMPORT_FROM":
+            value = getattr(module, taken.argval, None)
+            if elsewhere := _elsewhere(value):
+                raise Unfollowed(f"it uses {elsewhere}")
+            if isinstance(value, types.ModuleType):
+                held[str(stored.argval)] = value
+    return held
+
+
+def _check_use(module: types.ModuleType, following: list[dis.Instruction], *, alone: bool) -> None:
+    """Refuse what cannot be followed in what a function asks of a module."""
+    value: Any = module
+    for step in following if alone else ():
+        if step.opname not in ("LOAD_ATTR", "LOAD_METHOD") or not isinstance(value, types.ModuleType):
+            break
+        if step.argval == "__dict__":
+            raise Unfollowed(f"it uses {value.__name__}.__dict__")
+        value = getattr(value, step.argval, None)
+    if isinstance(value, types.ModuleType) and (not _installed(value) or value.__name__ in BARE):
+        raise Unfollowed(f"it passes the module {value.__name__} on")
+    if elsewhere := _elsewhere(value):
+        raise Unfollowed(f"it uses {elsewhere}")
+
+
+def _elsewhere(thing: Any) -> str | None:
+    """What it is called, if it looks where no digest can follow."""
+    if isinstance(thing, types.ModuleType):
+        return None
+    if thing is os.environ or thing is getattr(os, "environb", None):
+        return "os.environ"
+    if thing is sys.modules or thing is sys.argv:
+        return "sys.modules" if thing is sys.modules else "sys.argv"
+    if not isinstance(thing, types.FunctionType | types.BuiltinFunctionType | type):
+        return None
+    module, name = getattr(thing, "__module__", None) or "", thing.__name__
+    if thing is open:
+        return "open()"
+    top = module.partition(".")[0]
+    home = {"posix": "os", "nt": "os"}.get(module, module if module in ELSEWHERE_MODULES else top)
+    known = getattr(sys.modules.get(home), name, None) is thing
+    if known and (home in ELSEWHERE_MODULES or name in ELSEWHERE.get(home, ())):
+        return f"{home}.{name}"
+    return None
 
 
 def _installed(thing: Any) -> bool:

@@ -8,17 +8,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from lexbandits.evidence.exact import rounding
 from lexbandits.simulation.replicate import Runs
 from lexbandits.world.instance import Instance
-
-ROUNDING = Fraction(1, 2**52)  # relative: 0.86 − 0.83 is 0.03, whatever the last digits of the three
 
 
 def kept(policy: str, settings: Mapping[str, Any], instance: Instance, runs: Runs) -> NDArray[np.bool_]:
     """(R,) whether each run's answer is right by the promise of the policy with this name.
 
     LexElimTol promises an acceptable arm (see `Tolerances`), a policy with target_size k above 1 that
-    its candidates are k best arms of its objective, every other one the lex-optimal arm.
+    its candidates are k best arms of its objective, every other one the lex-optimal arm. With settle="all"
+    LexElimTol also promises who survives what; a run that did not stop is judged by its answer.
     """
     if policy == "LexElimTol":
         return _acceptable(Tolerances(settings, instance), runs)
@@ -54,9 +54,15 @@ class Tolerances:
         self.resolution = self.tolerance if resolution is None else _each(resolution, m)
         self.targets = _each(settings.get("at_least"), m)
         self.stops = settings.get("if_infeasible") == "stop"
+        self.settles_all = settings.get("settle") == "all"
 
-    def kept(self, answer: int, left: Mapping[int, int]) -> bool:
-        """Whether an answer is acceptable by the means, or by where each arm left: {arm: objective}."""
+    def kept(self, answer: int, left: Mapping[int, int], stopped: bool = True) -> bool:
+        """Whether an answer is acceptable by the means, or by where each arm left: {arm: objective}.
+
+        Who settled everything must be right about every arm, so that the means alone do not excuse him.
+        """
+        if self.settles_all and stopped:
+            return self.accepts_course(answer, left)
         return self.accepts(answer) or self.accepts_course(answer, left)
 
     @cache  # noqa: B019, as it lives for one call
@@ -116,7 +122,7 @@ class Tolerances:
 
     def _within(self, arm: int, others: Set[int], i: int, limit: Fraction) -> bool:
         best, mean = max(self.means[other][i] for other in others), self.means[arm][i]
-        return best - mean <= limit + ROUNDING * (abs(best) + abs(mean) + limit)
+        return bool(best - mean <= limit + rounding(best, mean, limit))
 
     def _meets(self, arm: int, i: int) -> bool:
         return self._above(arm, i, Fraction(0))
@@ -126,13 +132,15 @@ class Tolerances:
 
     def _above(self, arm: int, i: int, slack: Fraction) -> bool:
         mean, target = self.means[arm][i], self.targets[i]
-        return bool(mean >= target - slack - ROUNDING * (abs(mean) + abs(target) + slack))
+        return bool(mean >= target - slack - rounding(mean, target, slack))
 
 
 def _acceptable(promise: Tolerances, runs: Runs) -> NDArray[np.bool_]:
-    rows = zip(runs.recommendation.tolist(), runs.left, strict=True)
-    exits = ((x, {arm: int(left[arm, 1]) for arm in np.flatnonzero(left[:, 0]).tolist()}) for x, left in rows)
-    return np.array([promise.kept(answer, left) for answer, left in exits], np.bool_)
+    judged = []
+    for answer, left, stopped in zip(runs.recommendation.tolist(), runs.left, runs.stopped, strict=True):
+        exits = {arm: int(left[arm, 1]) for arm in np.flatnonzero(left[:, 0]).tolist()}
+        judged.append(promise.kept(answer, exits, bool(stopped)))
+    return np.array(judged, np.bool_)
 
 
 def _each(value: Any, count: int) -> list[Any]:

@@ -1,13 +1,12 @@
 """TOML -> instances and cells: every policy of the file against every instance of the file."""
 
 import inspect
-import tomllib
 from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
-from lexbandits.checks import whole
+from lexbandits.checks import toml_table, whole
 from lexbandits.policies import BY_NAME, Policy
 from lexbandits.simulation.informed import truths
 from lexbandits.simulation.sweep import Cell
@@ -38,11 +37,7 @@ def load_instance(path: str | Path) -> Instance:
 
 
 def _read(path: str | Path, parse: Callable[[Mapping[str, Any]], Made]) -> Made:
-    try:
-        with Path(path).open("rb") as file:
-            table = tomllib.load(file)
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ValueError(f"{path} is not TOML: {error}") from None
+    table = toml_table(path)
     try:
         return parse(table)
     except (TypeError, ValueError) as error:

@@ -64,11 +64,13 @@ class Store(NamedTuple):
             _check_same(path, there, here)
             for name in told.keys() & known.keys():
                 _check_same(path, known[name], told[name], f"cell {name!r}: ")
-                if UNKNOWN in told[name]["code"].values():
-                    raise ValueError(
-                        f"{path} holds cell {name!r}, but its policy or noise {UNKNOWN} with what made "
-                        "those runs: give another folder"
-                    )
+                for part, code in told[name]["code"].items():
+                    if code is not None and code.startswith(UNKNOWN):
+                        why = code.removeprefix(UNKNOWN).removeprefix(": ")
+                        raise ValueError(
+                            f"{path} holds cell {name!r}, but its {part} {UNKNOWN} with what made those runs"
+                            f"{f', as {why}' if why else ''}: give another folder"
+                        )
             store = cls(path, seed, {**known, **told})
             manifest = json.dumps({**here, "cells": store.cells}, indent=1)
             _write_whole(path / MANIFEST, manifest.encode())

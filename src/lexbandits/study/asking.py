@@ -5,12 +5,13 @@ import secrets
 from collections.abc import Sequence
 from typing import Any
 
-from lexbandits.study.answers import answer_of, ended, trial_id
+from lexbandits.study.answers import ended, plain_answer, trial_id
 from lexbandits.study.errors import (
     ConflictError,
     StudyError,
     StudyFinished,
     StudyPaused,
+    StudyWaiting,
     UnknownTrialError,
 )
 from lexbandits.study.fold import Fold
@@ -29,8 +30,7 @@ def hand_out(turn: Turn, n: int, lease: float, worker: str | None, request: str 
     """Up to n trials; the same ones again for a request that was answered before."""
     if request is not None and (known := turn.request(request)) is not None:
         return [trial_of(turn.fold, number) for number in range(known.first, known.first + known.size)]
-    turn.expire_overdue()
-    turn.settle()
+    settle(turn)
     if turn.fold.state != "measuring":
         return []
     ledger, first, until = turn.ledger, len(turn.ledger), turn.now + lease
@@ -52,13 +52,34 @@ def trial_of(fold: Fold, number: int) -> Trial:
     return Trial(number, trial_id(fold, number), arm, item, moment(until))
 
 
-def nothing_to_measure(fold: Fold) -> StudyError:
+def settle(turn: Turn) -> None:
+    """Note what time and the record have brought: trials that ran out, arms given up, the answer."""
+    turn.expire_overdue()
+    turn.settle()
+
+
+def nothing_to_measure(turn: Turn) -> StudyError:
     """Why an ask was given nothing."""
+    fold = turn.fold
     name, state = fold.ledger.spec.name, fold.state
     if state == "paused":
         return StudyPaused(f"study {name!r} is paused: {fold.ledger.paused}")
-    answer = answer_of(fold)
+    if state == "measuring":
+        return _waiting(turn)
+    answer = plain_answer(fold)
     return StudyFinished(f"study {name!r}: {state}; its answer is {answer.arm!r}, {answer.reason}")
+
+
+def _waiting(turn: Turn) -> StudyWaiting:
+    """For whom, and until when at most."""
+    ledger, first = turn.ledger, turn.fold.first_awaited()
+    told = sum(turn.fold.waiting(ledger.told_from(turn.fold.policy.folded)))
+    until, worker = moment(turn.until(first)), ledger.worker[first]
+    arm = ledger.arm_names[ledger.arm[first]]
+    whose = f"the trial of {ledger.workers[worker]}" if worker >= 0 else f"trial {first}"
+    many = "1 result waits" if told == 1 else f"{told:,} results wait"
+    text = f"nothing to measure before {until:%H:%M:%S} UTC: {many} for {whose} ({arm})"
+    return StudyWaiting(f"study {ledger.spec.name!r}: {text}", until)
 
 
 # --- telling
@@ -151,13 +172,14 @@ def _check_exact(
             raise ConflictError(f"{objective} is exact and arm {name!r} has {one:g}, got {value:g}")
 
 
-def fail(turn: Turn, trial: Trial | str, reason: str) -> str:
-    """Record that a trial could not be measured."""
+def fail(turn: Turn, trial: Trial | str, reason: str, interrupted: bool = False) -> str:
+    """Record that a trial could not be measured, or was begun and broken off."""
     number = number_of(turn, trial)
     ledger, state = turn.ledger, turn.ledger.state[number]
     if state == OPEN:
         over, in_time = ledger.end is not None, turn.in_time(number)
-        turn.resolve("failed" if in_time else "expired", number, {"reason": reason} if in_time else {})
+        words = {"reason": reason, **({"interrupted": True} if interrupted else {})}
+        turn.resolve("failed" if in_time else "expired", number, words if in_time else {})
         outcome = "late" if not in_time else "after the end" if over else _worth(turn.fold, [number])[0]
         turn.settle()
         return outcome
@@ -170,10 +192,10 @@ def fail(turn: Turn, trial: Trial | str, reason: str) -> str:
 
 
 def release(turn: Turn, trial: Trial | str) -> None:
-    """Give a trial back unmeasured; nothing to do if it was released before.
+    """Give a trial back that nobody has begun to measure; nothing to do if it was released before.
 
-    After its time it expires instead, whether or not anybody had noticed: whoever could have a place again
-    because it was slow would choose by value.
+    What was begun is failed instead: to measure it again would be to choose by value. After its time
+    it expires, whether or not anybody had noticed, for the same reason.
     """
     number = number_of(turn, trial)
     state = turn.ledger.state[number]
@@ -224,7 +246,10 @@ def correct(turn: Turn, trial: Trial | str, values: Any, reason: str) -> str:
 
 
 def end(turn: Turn, reason: str) -> None:
-    """The end by hand, with the best guess of now."""
+    """The end by hand, with the best guess of now; an answer that was due, but not noted, is kept instead."""
     if turn.ledger.end is not None:
         raise StudyFinished(f"study {turn.ledger.spec.name!r} has ended before")
-    turn.append("ended", ended(turn.fold, reason))
+    turn.expire_overdue()
+    turn.settle()
+    if turn.ledger.end is None:
+        turn.append("ended", ended(turn.fold, reason))

@@ -9,9 +9,12 @@ from lexbandits.study.journal import Turn
 from lexbandits.study.spec import arm_index, checked_arm
 
 
-def _from_pass(turn: Turn) -> dict[str, int]:
-    """Who changes the rules may have seen values that are not folded: new rules begin behind them."""
-    return {"from_pass": turn.ledger.highest + 1}
+def _members(turn: Turn) -> dict[str, Any]:
+    """From which pass on new rules choose who is measured.
+
+    Who changes them may have seen values that are not folded: passes begun keep their members and count.
+    """
+    return {"from_pass": turn.ledger.highest + 1, "begun": "kept"}
 
 
 def add_arm(turn: Turn, arm: str | Mapping[str, Any]) -> None:
@@ -27,7 +30,7 @@ def add_arm(turn: Turn, arm: str | Mapping[str, Any]) -> None:
             f"the study was made for at most {most} arms, over which its delta is shared: "
             f"make it with a larger max_arms to add {name!r}"
         )
-    turn.append("arm_added", {"arm": words, **_from_pass(turn)}, arm=name)
+    turn.append("arm_added", {"arm": words, **_members(turn)}, arm=name)
 
 
 def withdraw(turn: Turn, name: str, reason: str) -> None:
@@ -46,7 +49,7 @@ def restore(turn: Turn, name: str) -> None:
     arm_index(turn.ledger.arm_names, name)
     if name not in turn.ledger.withdrawn:
         raise ConflictError(f"arm {name!r} was not withdrawn")
-    turn.append("arm_restored", _from_pass(turn), arm=name)
+    turn.append("arm_restored", _members(turn), arm=name)
 
 
 def amend(turn: Turn, objective: str, tolerance: Any, resolution: Any) -> None:
@@ -58,7 +61,7 @@ def amend(turn: Turn, objective: str, tolerance: Any, resolution: Any) -> None:
     spec = turn.ledger.spec.changed(objective, **words)  # says what is wrong with it
     changed = spec.objectives[spec.column(objective)]
     plain = {key: getattr(changed, key) for key in words}
-    turn.append("amended", {"objective": objective, **plain, **_from_pass(turn)})
+    turn.append("amended", {"objective": objective, **plain, **_members(turn)})
 
 
 def reorder(turn: Turn, objectives: Sequence[str]) -> None:
@@ -68,7 +71,7 @@ def reorder(turn: Turn, objectives: Sequence[str]) -> None:
     if not texts or sorted(names) != sorted(turn.ledger.spec.names):
         there = ", ".join(map(repr, turn.ledger.spec.names))
         raise StudyError(f"reorder must name each objective once ({there}), got {names!r}")
-    turn.append("reordered", {"objectives": names, **_from_pass(turn)})
+    turn.append("reordered", {"objectives": names, **_members(turn)})
 
 
 def pause(turn: Turn, reason: str) -> None:

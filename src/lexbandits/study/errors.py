@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import datetime
 
 
 class StudyError(ValueError):
@@ -37,6 +38,14 @@ class StudyFinished(StudyError):  # noqa: N818 (news, not a mistake)
 
 class StudyPaused(StudyError):  # noqa: N818
     """Nothing is handed out until somebody resumes the study."""
+
+
+class StudyWaiting(StudyError):  # noqa: N818
+    """Nothing is handed out before a trial under way comes back, or runs out at `until`."""
+
+    def __init__(self, message: str, until: datetime | None = None) -> None:
+        super().__init__(message)
+        self.until = until
 
 
 class UnknownTrialError(StudyError):

@@ -1,5 +1,6 @@
 """The record and the policy that follows from it: what to ask next, and what is known so far."""
 
+import copy
 from collections.abc import Iterable, Sequence
 from typing import Any, Protocol
 
@@ -14,6 +15,9 @@ from lexbandits.study.ledger import TOLD, Ledger
 
 Place = tuple[int, int]  # arm, pass
 FEW = 20  # results told faster one by one
+AHEAD = 64  # passes that may wait behind trials under way; with many of these, AHEAD_EACH times as many
+AHEAD_EACH = 4
+WORTH_A_LOOK = 8  # passes that wait: from there on they may decide
 
 
 class PlacePolicy(Protocol):
@@ -30,12 +34,14 @@ class PlacePolicy(Protocol):
     eliminations: tuple[Any, ...]
     objective: int
     folded: int
+    passes_waiting: int
     lacking: tuple[Place, ...]
     means: Vector
     intervals: Vector
     differences: Vector
     counts: np.ndarray[Any, Any]
     repeating: tuple[int, ...]
+    repeated: tuple[int, ...]
 
     def ask_place(self, pending: Iterable[Place] = ()) -> Place:
         """The place to measure next."""
@@ -81,6 +87,7 @@ class Fold:
         self._fills = self._stops = self._seq = 0  # how many of each the policy knows
         self._revision = self.ledger.revision
         self._voids: list[tuple[int, int]] = []
+        self.memory: dict[str, Any] = {}  # what was made of a state, by who made it
         self.disagreements.clear()
 
     def apply(self, events: Iterable[Event]) -> None:
@@ -112,7 +119,8 @@ class Fold:
             stop = ledger.stops[self._stops]
             self._tell_until(policy, stop.position)
             if stop.kind == "rules":
-                self._voids.append((policy.folded, stop.data["from_pass"]))
+                if stop.data.get("void"):
+                    self._voids.append((policy.folded, stop.data["from_pass"]))
                 policy = policy.amended(**stop.data)
             else:
                 self._compare(policy, stop.data)
@@ -161,7 +169,33 @@ class Fold:
             n = min(n, ledger.budget - ledger.handed_out)
         policy, pending = self.policy, self.pending()
         places = [policy.ask_place(pending)] if n == 1 else policy.ask_places(n, pending)
-        return places if ledger.drawn is None else [place for place in places if place[1] < ledger.passes]
+        last = policy.folded if self.is_held_back() else ledger.passes - 1
+        return [place for place in places if place[1] <= last]
+
+    def is_held_back(self) -> bool:
+        """Whether so much waits behind trials under way that to ask more would be to burn the budget.
+
+        One dead worker holds back all that follows until its lease runs out: what waits may be enough.
+        """
+        waiting = self.policy.passes_waiting
+        if waiting < WORTH_A_LOOK:
+            return False
+        return waiting > max(AHEAD, AHEAD_EACH * len(self.ledger.open)) or self._would_decide()
+
+    def _would_decide(self) -> bool:
+        """Whether what waits would end the study if nothing came of the trials under way."""
+        ledger, folded, fills = self.ledger, self.policy.folded, len(self.ledger.fills)
+        when, again, decides = self.memory.get("would decide", (-1, 0, False))
+        if when != folded or (fills >= again and not decides):
+            twin = copy.copy(self.policy)
+            nothing = ledger.value_if_expired()
+            for number in sorted(ledger.open, key=self._rank):
+                if twin.finished or ledger.place[number] < folded:
+                    continue
+                twin.tell_checked(ledger.arm[number], nothing, ledger.place[number])
+            decides = bool(twin.finished)
+            self.memory["would decide"] = folded, fills + max(8, fills // 20), decides
+        return bool(decides)
 
     def pending(self) -> list[Place]:
         """The places in flight that may still be folded."""
@@ -175,11 +209,11 @@ class Fold:
 
     @property
     def has_voids(self) -> bool:
-        """Whether the rules have changed."""
+        """Whether a change of the rules has thrown away what was begun, as 0.2 did."""
         return bool(self._voids)
 
     def is_void(self, place: int) -> bool:
-        """Whether the rules changed while this pass was being measured: its results never count."""
+        """Whether the results of this pass were thrown away."""
         return any(first <= place < end for first, end in self._voids)
 
     def void(self, places: Sequence[int] | np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
@@ -205,6 +239,10 @@ class Fold:
         """The open trials behind which any of these waits."""
         last = max(map(self._rank, numbers), default=(-1, -1))
         return [number for number in sorted(self._awaited()) if self._rank(number) < last]
+
+    def first_awaited(self) -> int:
+        """The open trial behind which everything waits that does."""
+        return min(self._awaited(), key=self._rank)
 
     def _awaited(self) -> list[int]:
         """The open trials that the current pass lacks, or that a later one may lack."""

@@ -5,6 +5,7 @@ the gate when a process dies.
 """
 
 import os
+import struct
 import threading
 import time
 import weakref
@@ -20,6 +21,7 @@ except ImportError:  # neither Linux nor macOS
 
 IMPATIENT = 0.05  # seconds after which a waiter keeps others from going first
 SHORTEST = 5e-4  # seconds of sleep before it looks again
+MARK = struct.Struct("=qq")
 
 
 class Gate:
@@ -67,6 +69,15 @@ class Gate:
         """Let the next one in."""
         if self._locks:
             fcntl.flock(self._locks[1], fcntl.LOCK_UN)
+
+    def leave(self, mark: tuple[int, int]) -> None:
+        """Two numbers for whoever comes next; to be called inside."""
+        os.pwrite(self._locks[1], MARK.pack(*mark), 0)
+
+    def mark(self) -> tuple[int, int] | None:
+        """Those that were left last, if any."""
+        left = os.pread(self._locks[1], MARK.size, 0)
+        return MARK.unpack(left) if len(left) == MARK.size else None
 
     def close(self) -> None:
         """Let go of the files."""

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from lexbandits.study import forks
-from lexbandits.study.answers import answer_of
+from lexbandits.study.answers import recorded
 from lexbandits.study.errors import StorageError, UnknownStudyError
 from lexbandits.study.events import Event
 from lexbandits.study.fold import Fold
@@ -73,11 +73,14 @@ class Turn:
         """Whether an open trial may still be told: by the storage's clock, heartbeats included."""
         if self.now < self.ledger.open[number]:
             return True
+        self.ledger.open[number] = until = self.until(number)
+        return self.now < until
+
+    def until(self, number: int) -> float:
+        """When an open trial runs out, heartbeats included."""
         if self._extended is None:
             self._extended = self._transaction.leases()
-        until = self._extended.get(number, self.ledger.open[number])
-        self.ledger.open[number] = until
-        return self.now < until
+        return self._extended.get(number, self.ledger.open[number])
 
     def expire_overdue(self) -> None:
         """Declare the places missing whose lease has run out."""
@@ -94,7 +97,7 @@ class Turn:
         if max(ledger.failing) >= ledger.spec.max_failures and not self.fold.policy.finished:
             self._give_up_arms()
         if self.fold.policy.finished:
-            self.append("finished", answer_of(self.fold).as_json())
+            self.append("finished", recorded(self.fold))
 
     def _give_up_arms(self) -> None:
         ledger = self.ledger
@@ -102,19 +105,22 @@ class Turn:
             if not ledger.gives_up(index) or name in ledger.withdrawn or ledger.paused is not None:
                 continue
             if any(ledger.measured[other] for other in ledger.offered if other != index):
-                self.withdraw(name, f"could not be measured: failed {failures} times in a row")
+                last = ledger.last_failures[index]
+                reason = f"failed {failures} times in a row{f', the last: {last}' if last else ''}"
+                self.withdraw(name, reason, failures=failures, last=last)
             else:  # without it, an arm of which nothing is known would be the answer
                 reason = f"arm {name!r} failed {failures} times in a row, and no other was ever measured"
                 self.append("paused", {"reason": reason})
 
-    def withdraw(self, name: str, reason: str) -> None:
+    def withdraw(self, name: str, reason: str, **failed: Any) -> None:
         """Take an arm out of the question; the event says who comes back because of it."""
         ledger = self.ledger
         policy, first = self.fold.policy, ledger.highest + 1
         left = [index for index in ledger.offered if ledger.arm_names[index] != name]
         after = policy.amended(offered=left, from_pass=first).candidates
         returned = [ledger.arm_names[index] for index in after if index not in policy.candidates]
-        self.append("arm_withdrawn", {"reason": reason, "returned": returned, "from_pass": first}, arm=name)
+        words = {"reason": reason, "returned": returned, "from_pass": first, "begun": "kept", **failed}
+        self.append("arm_withdrawn", words, arm=name)
 
     def write(self) -> None:
         """Hand everything to the storage."""
@@ -130,6 +136,7 @@ class Journal:
         self.lock = threading.RLock()  # of the threads that share this fold
         self._fold: Fold | None = None
         self._warned: set[int] = set()  # objectives whose values look as if their noise were another
+        self._sent: tuple[Event, Any] | None = None  # the last event and the result of a commit that was sent
         forks.watch_journal(self)
 
     def check_writable(self) -> None:
@@ -138,14 +145,14 @@ class Journal:
             raise StorageError(f"study {self.row.name!r} was opened to be read only")
 
     def transact(self, work: Callable[[Turn], T]) -> T:
-        """Do the work in one transaction; once more if the server went away meanwhile."""
+        """Do the work in one transaction; once more if the server went away before it was recorded."""
         self.check_writable()
         with self.lock:
+            self._sent = None
             try:
                 result = self._once(work)
             except LostConnectionError:
-                self._fold = None
-                result = self._once(work)
+                result = self._again(work)
             fold = self._fold
             if fold is not None and fold.is_awake and len(fold.policy.repeating) > len(self._warned):
                 self._warn(fold)
@@ -161,6 +168,30 @@ class Journal:
                 stacklevel=4,
             )
 
+    def _again(self, work: Callable[[Turn], T]) -> T:
+        """After a lost connection. The answer to a COMMIT may have been lost alone: then the work is done."""
+        sent, self._sent, self._fold = self._sent, None, None
+
+        def unless_recorded(turn: Turn) -> T:
+            """The time of an event is one of ours alone, as we had the lock then."""
+            if sent is not None:
+                there = next(self.storage.read(self.row.id, sent[0].seq, 1), None)
+                if there is not None and there.as_row() == sent[0].as_row():
+                    result: T = sent[1]
+                    return result
+            return work(turn)
+
+        try:
+            return self._once(unless_recorded)
+        except StorageError as error:
+            if sent is None:
+                raise
+            raise StorageError(
+                f"{self.storage.shown}: the connection was lost while a change of study {self.row.name!r} "
+                f"was recorded, and whether it was cannot be seen ({error}): look at the study before you "
+                "repeat it"
+            ) from error
+
     def _once(self, work: Callable[[Turn], T]) -> T:
         turn = None
         fold = self._fold = self._fold or self._loaded()  # most of it, before others have to wait
@@ -175,6 +206,8 @@ class Journal:
             turn = Turn(fold, transaction, now)
             result = work(turn)
             turn.write()
+            if turn.events:
+                self._sent = turn.events[-1], result
             return result
 
         try:

@@ -17,7 +17,7 @@ from lexbandits.arrays import Vector
 from lexbandits.study.errors import StorageError, StorageVersionError
 from lexbandits.study.events import Event
 from lexbandits.study.objective import Objective
-from lexbandits.study.spec import Spec, checked_arm, in_drawn_order
+from lexbandits.study.spec import Spec, checked_arm, in_drawn_order, in_todays_words
 
 STATES = ("open", "told", "failed", "expired", "late", "released", "imported")
 OPEN, TOLD, FAILED, EXPIRED, LATE, RELEASED, IMPORTED = range(len(STATES))
@@ -33,7 +33,7 @@ COLUMNS = {  # name -> typecode of `array`
     "values": "d",  # m per trial, as told
     "fills": "q",  # the trials that filled a place or declared it missing, in the order of the journal
 }
-CACHE_FORMAT = 3
+CACHE_FORMAT = 5
 
 
 class Stop(NamedTuple):
@@ -48,21 +48,26 @@ class Ledger:
     """The record of a study after its first `seq` events."""
 
     small: ClassVar[tuple[str, ...]] = (  # what a cache keeps beside the columns
-        "seq", "at", "policy", "settings", "version", "arms", "order", "withdrawn", "failing", "measured",
-        "workers", "paused", "budget", "end", "unfair", "imported_items", "highest", "from_pass", "notes",
+        "seq", "at", "policy", "settings", "version", "arms", "order", "withdrawn", "given_up", "failing",
+        "last_failures", "interrupted", "measured", "changes", "workers", "paused", "budget", "end", "unfair",
+        "imports", "imported_items", "highest", "from_pass", "notes",
     )  # fmt: skip
 
     def __init__(self) -> None:
         self.seq, self.at = 0, 0.0
         self.policy, self.version = "", ""
         self.settings: dict[str, Any] = {}
-        self.asked_spec: Spec  # as created
+        self.asked_spec: Spec  # as created, in the words of then
         self.spec: Spec  # under the rules in force
         self.arms: list[dict[str, Any]] = []
         self.arm_names: list[str] = []
         self.order: list[int] = []  # columns by priority
         self.withdrawn: dict[str, str] = {}  # arm -> why
+        self.given_up: dict[str, dict[str, Any]] = {}  # withdrawn for failing: arm -> failures, the last one
         self.failing: list[int] = []  # failures in a row, per arm
+        self.last_failures: list[str] = []  # what the last one said, per arm
+        self.interrupted: list[int] = []  # trials begun and broken off, per arm
+        self.changes: list[dict[str, Any]] = []  # of the rules, by people who had seen a value
         self.measured: list[int] = []  # results, per arm
         self.workers: list[str] = []
         self.paused: str | None = None
@@ -71,6 +76,7 @@ class Ledger:
             None  # the payload of "finished" or "ended", until something reopens
         )
         self.unfair = False  # data were imported whose collection looked at their values
+        self.imports: list[str] = []  # digests of what was imported
         self.imported_items: list[Any] = []  # by pass
         self.drawn: list[Any] | None = None  # the items of the passes after the imported ones
         self.highest = -1  # the highest pass handed out or imported
@@ -202,6 +208,24 @@ class Ledger:
         objectives = self.spec.objectives
         return [_or_nan(o.if_failed if state == FAILED else o.if_expired) for o in objectives]
 
+    def count_trials(self, arm: int, *states: int) -> int:
+        """How many trials of an arm are in one of these states."""
+        if not self.arm:
+            return 0
+        here = np.frombuffer(self.arm, COLUMNS["arm"]) == arm
+        return int((np.isin(np.frombuffer(self.state, COLUMNS["state"]), states) & here).sum())
+
+    def counted_values(self, arm: int, column: int) -> Vector:
+        """The values of an arm that were told in time or imported, in the order of their passes."""
+        kept = np.isin(self.column("state"), (TOLD, IMPORTED)) & (self.column("arm") == arm)
+        order = np.argsort(self.column("place")[kept], kind="stable")
+        values: Vector = self.column("values")[kept, column][order]
+        return values[~np.isnan(values)]
+
+    def value_if_expired(self) -> Vector:
+        """(m,) what a place counts as whose trial runs out, of which more is better."""
+        return self.spec.signed_row(self._agreed(EXPIRED))
+
     def exact_of(self, arm: int) -> dict[int, float]:
         """Exact values of an arm, by column."""
         return {
@@ -242,7 +266,7 @@ class Ledger:
         self._set_values(number, values)
         self.fills.append(number)
         if missing:
-            self._count_failure(number)
+            self._count_failure(number, "nothing was measured")
         else:
             self.break_streak(self.arm[number])
             self.measured[self.arm[number]] += 1
@@ -250,11 +274,21 @@ class Ledger:
     def _on_failed(self, event: Event) -> None:
         number = self._resolve(event, FAILED)
         self.fills.append(number)
-        self._count_failure(number)
+        if event.payload.get("interrupted"):
+            self.interrupted[self.arm[number]] += 1
+        else:
+            self._count_failure(number, event.payload["reason"])
 
-    def _count_failure(self, number: int) -> None:
-        """What came after the end, or was asked under other rules, is no reason to give an arm up."""
+    def _count_failure(self, number: int, said: str) -> None:
+        """A failure that has a value is no reason to give an arm up: that would be a choice by value.
+
+        Nor is one that came after the end, or was asked under other rules.
+        """
         arm = self.arm[number]
+        self.last_failures[arm] = said
+        noisy = [objective for objective in self.spec.objectives if objective.noise != "exact"]
+        if noisy and all(objective.if_failed is not None for objective in noisy):
+            return
         if self.end is None and self.place[number] >= self.from_pass and not self.gives_up(arm):
             self.failing[arm] += 1
 
@@ -290,6 +324,8 @@ class Ledger:
     def _on_imported(self, event: Event) -> None:
         payload = event.payload
         self.unfair |= not payload["fair"]
+        if "digest" in payload:
+            self.imports.append(payload["digest"])
         values = zip(*(payload["values"][name] for name in self.spec.names), strict=True)
         for arm, place, row in zip(payload["arms"], payload["passes"], values, strict=True):
             number = len(self.arm)
@@ -357,10 +393,11 @@ class Ledger:
     # --- events about the rules
 
     def _on_created(self, event: Event) -> None:
-        payload = event.payload
+        payload = in_todays_words(event.payload)
         self.policy, self.settings = payload["policy"], payload["settings"]
         self.version = payload["version"]
-        self.asked_spec = self.spec = Spec.from_json(payload["spec"])
+        self.spec = Spec.from_json(payload["spec"])
+        self.asked_spec = Spec.from_json(event.payload["spec"])
         self.budget = self.spec.budget
         self.order = list(range(len(self.spec.names)))
         for arm in self.spec.arms:
@@ -381,35 +418,54 @@ class Ledger:
         self.arms.append(arm)
         self.arm_names.append(arm["name"])
         self.failing.append(0)
+        self.last_failures.append("")
+        self.interrupted.append(0)
         self.measured.append(0)
 
     def _rules(self, event: Event, **changed: Any) -> None:
         """The rules change from `from_pass` on, and whatever had ended goes on."""
         data = {**changed, "from_pass": event.payload["from_pass"]}
+        if event.payload.get("begun") != "kept":
+            data["void"] = True  # 0.2 threw away what was begun
         self.stops.append(Stop(len(self.fills), "rules", data))
         self.from_pass = data["from_pass"]
         self.end = None
 
+    def _note_change(self, event: Event, **words: Any) -> None:
+        """Who has seen a value and changes the rules is named with the answer."""
+        if any(self.measured):
+            self.changes.append({"kind": event.kind, "at": event.at, **words})
+
     def _on_arm_added(self, event: Event) -> None:
+        self._note_change(event, arm=event.arm)
         self._new_arm(checked_arm(event.payload["arm"]))
         self._rules(event, offered=self.offered)
 
     def _on_arm_withdrawn(self, event: Event) -> None:
-        self.withdrawn[self.arm_names[self._arm_index[event.arm]]] = event.payload["reason"]
+        payload, name = event.payload, self.arm_names[self._arm_index[event.arm]]
+        self.withdrawn[name] = payload["reason"]
+        if "failures" in payload:
+            self.given_up[name] = {"failures": payload["failures"], "last": payload["last"]}
+        else:
+            self._note_change(event, arm=name)
         self._rules(event, offered=self.offered)
 
     def _on_arm_restored(self, event: Event) -> None:
         index = self._arm_index[event.arm]
+        self._note_change(event, arm=event.arm)
         del self.withdrawn[self.arm_names[index]]
+        self.given_up.pop(self.arm_names[index], None)
         self.failing[index] = 0
         self._rules(event, offered=self.offered)
 
     def _on_amended(self, event: Event) -> None:
         words = {key: event.payload[key] for key in ("tolerance", "resolution") if key in event.payload}
+        self._note_change(event, objective=event.payload["objective"], **words)
         self.spec = self.spec.changed(event.payload["objective"], **words)
         self._rules(event, tolerance=self.spec.tolerances, resolution=self.spec.resolutions)
 
     def _on_reordered(self, event: Event) -> None:
+        self._note_change(event, objectives=event.payload["objectives"])
         self.order = [self.spec.column(name) for name in event.payload["objectives"]]
         self._rules(event, order=list(self.order))
 

@@ -98,10 +98,10 @@ class MemoryStorage(Storage):
         with self._lock:
             return self.time(), _Turn(self, study).leases()
 
-    def extend(self, study: int, worker: str) -> int:
+    def extend(self, study: int, *workers: str) -> int:
         with self._lock:
             leases, now = self._journal(study).leases, self.time()
-            mine = [lease for lease in leases.values() if lease.worker == worker and lease.until > now]
+            mine = [lease for lease in leases.values() if lease.worker in workers and lease.until > now]
             leases.update((lease.trial, lease._replace(until=now + lease.seconds)) for lease in mine)
             return len(mine)
 

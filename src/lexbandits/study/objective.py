@@ -25,6 +25,16 @@ def checked_name(what: str, name: Any) -> str:
     return name
 
 
+def written(number: float, unit: str) -> str:
+    """A tolerance or a limit, as it was given.
+
+    >>> written(1500.0, "ms")
+    '1,500 ms'
+    """
+    text = f"{number:,.12g}".replace("-", "−")
+    return f"{text} {unit}" if unit else text
+
+
 def _amount(what: str, value: Any, reference: float | None) -> float:
     """A number >= 0, or a percentage of the reference."""
     if isinstance(value, str):
@@ -54,11 +64,11 @@ def _noise(what: str, value: Any) -> Noise:
             if low >= high:
                 raise StudyError(f"{what}: the lower bound must be below the upper one, got {value!r}")
             return ("bounded", low, high)
-        case ("sub_gaussian", sd) | ("sub_gaussian", sd, "dependent"):
+        case ("sub_gaussian", sd) | ("sub_gaussian", sd, "dependent" | "independent"):
             return ("sub_gaussian", positive(f"{what}'s standard deviation", sd), *parts[2:])
     raise StudyError(
         f'{what} must be "gaussian", "bernoulli", ("bounded", low, high), ("sub_gaussian", sd), '
-        f'"finite_variance" or "exact", got {value!r}'
+        f'("sub_gaussian", sd, "independent"), "finite_variance" or "exact", got {value!r}'
     )
 
 
@@ -69,8 +79,10 @@ class Objective:
     `tolerance` is what does not matter, `resolution` how finely it is told apart (the tolerance, unless
     said): numbers in the objective's unit or "5%" of `reference`. With `at_least` or `at_most` the
     objective is met or not, and all arms that meet it tie. `noise` is a kind: "gaussian" (unknown
-    variance), "bernoulli", ("bounded", low, high), ("sub_gaussian", sd), "finite_variance", "exact".
-    `if_failed` and `if_expired` are the values that count then; without them the value is missing.
+    variance), "bernoulli", ("bounded", low, high), ("sub_gaussian", sd), "finite_variance", "exact";
+    ("sub_gaussian", sd, "independent") where nothing ties the arms that are measured in one pass.
+    `if_failed` and `if_expired` are the values that count then; without them the value is missing. With
+    if_missing="worst" a missing value counts as the worst it could have been for whatever is claimed.
     """
 
     name: str
@@ -85,6 +97,7 @@ class Objective:
     reference: float | None = None
     if_failed: float | None = None
     if_expired: float | None = None
+    if_missing: str | None = None
 
     @study_errors()
     def __post_init__(self) -> None:
@@ -108,6 +121,7 @@ class Objective:
                 object.__setattr__(self, key, real(f"{self}: {key}", getattr(self, key)))
         self._check_target()
         self._check_precision()
+        self._check_missing()
         for key in ("if_failed", "if_expired"):
             number = self.checked(getattr(self, key), key)
             object.__setattr__(self, key, None if math.isnan(number) else number)
@@ -197,14 +211,40 @@ class Objective:
             raise StudyError(f"an objective needs a name, got {words!r}")
         return cls(**words)
 
+    @property
+    def is_bounded(self) -> bool:
+        """Whether its noise may be any, as long as values lie within their bounds."""
+        return self.noise == "bernoulli" or self.noise[0] == "bounded"
+
+    @property
+    def agrees_badly(self) -> bool:
+        """Whether values were agreed that are no noise of the declared kind: nothing is certain then."""
+        return not self.is_bounded and (self.if_failed is not None or self.if_expired is not None)
+
     def check_agreed(self) -> None:
-        """Refuse agreed values that would contradict a measured one. Only in a new study: not on record."""
-        for key in ("if_failed", "if_expired"):
-            if self.noise == "exact" and getattr(self, key) is not None:
+        """Refuse agreed values that its noise never gives. Only in a new study: not on record."""
+        for key in ("if_failed", "if_expired") if self.agrees_badly else ():
+            if getattr(self, key) is None:
+                continue
+            if self.noise == "exact":
                 raise StudyError(
                     f"{self} is exact, so an arm has one value of it, which {key} would contradict: "
                     f"leave {key} out, a failed trial then says nothing about it"
                 )
+            kind = self.noise if isinstance(self.noise, str) else self.noise[0]
+            raise StudyError(
+                f'{self}: {key} is one value again and again, which "{kind}" noise never gives: '
+                f'say noise=("bounded", low, high), or "bernoulli", or leave {key} out'
+            )
+
+    def _check_missing(self) -> None:
+        if self.if_missing not in (None, "worst"):
+            raise StudyError(f'{self}: if_missing must be "worst", or left out, got {self.if_missing!r}')
+        if self.if_missing is not None and not self.is_bounded:
+            raise StudyError(
+                f'{self}: if_missing="worst" needs values that have a worst: '
+                f'noise="bernoulli" or ("bounded", low, high), got {self.noise!r}'
+            )
 
     def _check_target(self) -> None:
         if self.at_least is not None and self.at_most is not None:

@@ -1,5 +1,7 @@
 """PostgreSQL: any number of machines. Writers of a study queue at an advisory lock, in the server's order."""
 
+import math
+import time
 from typing import Any
 
 import psycopg
@@ -13,9 +15,46 @@ from lexbandits.study.sql import SqlStorage, Statement, deleted_meanwhile
 from lexbandits.study.storage import LostConnectionError
 
 PATIENCE = 60  # seconds
+SILENCE = 30  # seconds: who is silent inside a transaction has lost its power, or its network
 PARAMETERS = 65_535  # of one statement
 LOCKS = 0x6C657842  # the half of our advisory locks' keys that tells them from others'
-SETTINGS = "SET lock_timeout = '{}s'; SET default_transaction_isolation = 'read committed'"
+SETTINGS = (
+    "SET lock_timeout = '{}s'; SET idle_in_transaction_session_timeout = '{}s'; "  # or it kept its lock
+    "SET default_transaction_isolation = 'read committed'"
+)
+
+
+class _Connection(psycopg.Connection[Any]):
+    """Does not wait for ever: libpq would, if the server or the network fell silent."""
+
+    def wait(self, gen: Any, *arguments: Any, **words: Any) -> Any:
+        """As psycopg does, for what is not silent for too long."""
+        try:
+            return super().wait(_not_silent(gen, PATIENCE + SILENCE), *arguments, **words)
+        except _SilentError as error:
+            self.pgconn.finish()
+            raise psycopg.OperationalError(f"no answer for {PATIENCE + SILENCE} s") from error
+
+
+class _SilentError(Exception):
+    """Nothing came for too long."""
+
+
+def _not_silent(steps: Any, seconds: float) -> Any:
+    """psycopg's steps of a call, which it takes whenever something has come, and from time to time."""
+    since, what = math.inf, next(steps)
+    while True:
+        ready = yield what
+        if ready:
+            since = math.inf
+        else:
+            since = min(since, time.monotonic())
+            if time.monotonic() - since > seconds:
+                raise _SilentError
+        try:
+            what = steps.send(ready)
+        except StopIteration as done:
+            return done.value
 
 
 class PostgresStorage(SqlStorage):
@@ -42,8 +81,8 @@ class PostgresStorage(SqlStorage):
 
     def _connect(self) -> Any:
         arguments = {"connect_timeout": 10, "application_name": "lexbandits", **self._conninfo}
-        connection = psycopg.connect(autocommit=True, **arguments)
-        connection.execute(SETTINGS.format(PATIENCE))
+        connection = _Connection.connect(autocommit=True, **arguments)
+        connection.execute(SETTINGS.format(PATIENCE, SILENCE))
         return connection
 
     def _begin(self, study: int) -> None:
@@ -109,7 +148,8 @@ class PostgresStorage(SqlStorage):
             return None
         words = " ".join(str(error).split())
         connection = self._connection
-        if isinstance(error, psycopg.OperationalError) and (connection is None or connection.closed):
+        lost = psycopg.OperationalError, psycopg.errors.IdleInTransactionSessionTimeout
+        if isinstance(error, lost) and (connection is None or connection.closed):
             self.close()
             return LostConnectionError(f"{self.shown}: {words}")
         return StorageError(f"{self.shown}: {words}")

@@ -4,6 +4,7 @@ import json
 import math
 import os
 import re
+import selectors
 import shlex
 import shutil
 import signal
@@ -18,6 +19,9 @@ from lexbandits.study.errors import StudyError
 
 PLACEHOLDER = re.compile(r"\{\{|\}\}|\{([^{}\s]+)\}")
 GRACE = 3.0  # seconds between asking a program to end and ending it, and then until its pipes are left
+LAST_LINE = 64 * 1024  # bytes of the line with the values, at most
+KEPT = 4 * LAST_LINE  # bytes of each of a program's outputs that are kept, the last ones
+SAID = 500  # characters of what it printed that an error repeats
 LOOK = 1.0  # seconds between two looks whether everything has been ended
 MISSING = ("", "none", "null", "nan")
 
@@ -29,7 +33,14 @@ class ProgramFailed(Exception):  # noqa: N818
 
 
 class Stopped(BaseException):
-    """Somebody asked us to stop: what is being measured was not measured."""
+    """Somebody asked us to stop: the program was broken off, or never begun."""
+
+    def __init__(self, begun: bool = True) -> None:
+        self.begun = begun
+        super().__init__()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Stopped, (self.begun,)
 
 
 class Program:
@@ -42,6 +53,7 @@ class Program:
         self._running: set[subprocess.Popen[bytes]] = set()
         self._lock = threading.Lock()
         self.stopped: int | None = None  # by this signal
+        self.failure = ""  # the last one
         self._over: set[subprocess.Popen[bytes]] = set()  # ended by themselves before the signal
         self._killed = False  # so long ago that whatever would end has ended
         if not self._command:
@@ -53,10 +65,16 @@ class Program:
 
     def __call__(self, arm: str, item: Any) -> dict[str, Any]:
         """The values that one run of the program prints."""
-        line = self._filled(arm, item)
+        try:
+            return self._measured(self._filled(arm, item))
+        except ProgramFailed as failure:
+            self.failure = str(failure)
+            raise
+
+    def _measured(self, line: list[str]) -> dict[str, Any]:
         with self._lock:
             if self.stopped is not None:
-                raise Stopped
+                raise Stopped(begun=False)
             try:
                 process = subprocess.Popen(
                     line,
@@ -76,7 +94,7 @@ class Program:
             with self._lock:
                 self._running.discard(process)
         if process.returncode != 0:
-            said = (_lines(err) or [""])[-1]
+            said = _shortened((_lines(err) or [""])[-1])
             raise ProgramFailed(f"exit code {process.returncode}{': ' if said else ''}{said}")
         return values_of(out)
 
@@ -98,11 +116,14 @@ class Program:
         """What it printed until it and all who hold its pipes had ended."""
         limit = math.inf if self._timeout is None else self._timeout
         end = time.monotonic() + limit
+        tails = Tails(process)
         while not self._killed and (left := end - time.monotonic()) > 0:
-            with suppress(subprocess.TimeoutExpired):
-                return process.communicate(timeout=min(left, LOOK))
+            if tails.read(min(left, LOOK)):
+                with suppress(subprocess.TimeoutExpired):
+                    process.wait(min(left, LOOK))
+                    return bytes(tails.out), bytes(tails.err)
         was_stopped = self._killed
-        _end(process)
+        _end(process, tails)
         if was_stopped:
             raise Stopped
         raise ProgramFailed(f"no result within {limit:g} s")
@@ -155,19 +176,59 @@ def _signal_group(process: subprocess.Popen[bytes], number: int) -> None:
         os.killpg(process.pid, number)
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
+class Tails:
+    """The ends of what a program prints, however much that is."""
+
+    def __init__(self, process: subprocess.Popen[bytes]) -> None:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        self.out, self.err = bytearray(), bytearray()
+        self._pipes = process.stdout, process.stderr
+        self._open = {process.stdout.fileno(): self.out, process.stderr.fileno(): self.err}
+
+    def read(self, seconds: float) -> bool:
+        """Read for so long at most; whether both outputs have ended."""
+        end = time.monotonic() + seconds
+        with selectors.DefaultSelector() as selector:
+            for pipe in self._open:
+                selector.register(pipe, selectors.EVENT_READ)
+            while self._open and (left := end - time.monotonic()) > 0:
+                for key, _ in selector.select(left):
+                    self._take(selector, key.fd)
+        if not self._open:
+            self.close()
+        return not self._open
+
+    def _take(self, selector: selectors.BaseSelector, pipe: int) -> None:
+        more = os.read(pipe, KEPT)
+        if more:
+            self._open[pipe] += more
+            del self._open[pipe][:-KEPT]
+        else:
+            selector.unregister(pipe)
+            del self._open[pipe]
+
+    def close(self) -> None:
+        """Leave the pipes, whoever still holds them."""
+        for pipe in self._pipes:
+            pipe.close()
+
+
+def _end(process: subprocess.Popen[bytes], tails: Tails) -> None:
     """End it with its children; a child in a session of its own may still hold the pipes: leave them."""
     _signal_group(process, signal.SIGKILL)
+    tails.read(GRACE)
+    tails.close()
     with suppress(subprocess.TimeoutExpired):
-        process.communicate(timeout=GRACE)
-    for pipe in (process.stdout, process.stderr):
-        if pipe is not None:
-            pipe.close()
-    process.poll()
+        process.wait(GRACE)
 
 
 def _lines(output: bytes) -> list[str]:
     return [line for line in output.decode("utf-8", "replace").splitlines() if line.strip()]
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= SAID else f"{text[:SAID]}…"
 
 
 def values_of(output: bytes) -> dict[str, Any]:
@@ -176,13 +237,18 @@ def values_of(output: bytes) -> dict[str, Any]:
     if not lines:
         raise ProgramFailed("it printed nothing")
     last = lines[-1].strip()
+    if len(last.encode()) > LAST_LINE:
+        raise ProgramFailed(
+            f"its last line is longer than {LAST_LINE:,} bytes: print the values on a line of their own"
+        )
     try:
         if last.startswith("{"):
             values = json.loads(last)
             if isinstance(values, dict):
                 return values
-        return pairs(word.rstrip(",") for word in shlex.split(last))
-    except ValueError:
+        words = shlex.split(last) if re.search(r"['\"\\]", last) else last.split()
+        return pairs(word.rstrip(",") for word in words)
+    except (ValueError, RecursionError):
         raise ProgramFailed(
-            f"its last line is neither a JSON object nor name=value pairs: {last!r}"
+            f"its last line is neither a JSON object nor name=value pairs: {_shortened(last)!r}"
         ) from None

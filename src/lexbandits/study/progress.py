@@ -40,18 +40,18 @@ def _rounded(count: float) -> str:
 
 
 @contextmanager
-def bar(study: "Study", wanted: bool) -> Iterator[Callable[[], None]]:
+def bar(study: "Study", wanted: bool) -> Iterator[Callable[..., None]]:
     """A function that shows how far the study is; after Ctrl-C it says how to go on."""
     if not wanted:
-        yield lambda: None
+        yield lambda **_: None
         return
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
     columns = (
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(),
-        TextColumn("{task.fields[news]}"),
+        TextColumn("{task.fields[news]}", markup=False),
         TimeElapsedColumn(),
     )
     outlook = Outlook(study)
@@ -59,14 +59,14 @@ def bar(study: "Study", wanted: bool) -> Iterator[Callable[[], None]]:
         task = display.add_task(study.name, total=None, news="")
         shown = -OFTEN
 
-        def show(at_once: bool = False) -> None:
+        def show(at_once: bool = False, note: str = "") -> None:
             nonlocal shown
-            if not at_once and time.monotonic() - shown < OFTEN:
+            if not at_once and not note and time.monotonic() - shown < OFTEN:
                 return
             status = study.status
             settling = f" · settling {status.objective}" if status.objective else ""
             left = f"{len(status.candidates)} candidates{settling}{outlook.words() if settling else ''}"
-            news = f"{status.results:,} results · {left}"
+            news = f"{status.results:,} results · {note or left}"
             display.update(task, total=status.budget, completed=status.results, news=news)
             shown = time.monotonic()
 
@@ -74,6 +74,8 @@ def bar(study: "Study", wanted: bool) -> Iterator[Callable[[], None]]:
             show()
             yield show
             show(at_once=True)
-        except KeyboardInterrupt:
-            display.console.print(f"stopped; open study {study.name!r} and call run again to go on")
+        except KeyboardInterrupt as stopped:
+            became = "".join(f" {note}." for note in getattr(stopped, "__notes__", ()))
+            text = f"stopped.{became} Open study {study.name!r} and call run again to go on"
+            display.console.print(text, markup=False)
             raise

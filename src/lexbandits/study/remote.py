@@ -19,16 +19,24 @@ import pandas as pd
 from lexbandits.study import errors
 from lexbandits.study.answers import Answer, Status
 from lexbandits.study.asking import Told
-from lexbandits.study.errors import AuthError, StorageError, StudyError, StudyFinished, StudyPaused
+from lexbandits.study.errors import (
+    AuthError,
+    StorageError,
+    StudyError,
+    StudyFinished,
+    StudyPaused,
+    StudyWaiting,
+)
 from lexbandits.study.events import Event
 from lexbandits.study.fold import Fold, PlacePolicy
 from lexbandits.study.objective import Objective
 from lexbandits.study.spec import Spec, seconds
-from lexbandits.study.study import Study, _count, open_study
+from lexbandits.study.study import Study, _count, check_words, open_study
 from lexbandits.study.trial import TRIAL_COLUMNS, Trial
 from lexbandits.study.verification import Verification, replay
 
 PATIENCE = 60.0  # seconds to try again while the service is away or its storage is busy
+SILENCE = 20.0  # seconds without an answer, after which it is asked again: the answer may have been lost
 AT_ONCE = 1000  # results or trials of one request
 AGAIN = (502, 503, 504)
 PLAIN = re.compile(r"[\x21-\x7e]*")
@@ -64,7 +72,10 @@ class Service:
             except ModuleNotFoundError as error:
                 raise StorageError("httpx2 is needed: pip install 'lexbandits[client]'") from error
             self._client = httpx2.Client()
-            self._how = {"timeout": httpx2.Timeout(90.0, connect=10.0).as_dict()}
+            self._timeouts = {
+                again: {"timeout": httpx2.Timeout(silence, connect=10.0).as_dict()}
+                for again, silence in ((True, SILENCE), (False, PATIENCE))
+            }
             self._pid = os.getpid()
             weakref.finalize(self, _close, self._client, self._pid)
         return self._client
@@ -85,18 +96,18 @@ class Service:
         again: bool = True,
         **query: Any,
     ) -> Any:
-        """One call; None where there is no content. `again`: it may be repeated without harm."""
+        """One call; None where there is no content. `again`: with its key, it may be repeated."""
         client = self._http()
         import httpx2
 
         headers = self._headers if key is None else {**self._headers, "Idempotency-Key": key}
         content = None if body is None else json.dumps(body, allow_nan=False)
         url = f"{self.shown}/api/studies{path}{f'?{urlencode(query)}' if query else ''}"
-        until, pause = time.monotonic() + PATIENCE, 0.05
+        until, pause, timeouts = time.monotonic() + PATIENCE, 0.05, self._timeouts[again]
         while True:
             try:
                 # made here: what a client would put together anew for each costs as much as sending it
-                request = httpx2.Request(method, url, headers=headers, content=content, extensions=self._how)
+                request = httpx2.Request(method, url, headers=headers, content=content, extensions=timeouts)
                 answer = client.send(request)
             except (httpx2.TransportError, httpx2.InvalidURL) as error:
                 problem: StudyError = StorageError(
@@ -131,7 +142,7 @@ class Service:
         if isinstance(found, type) and issubclass(found, StudyError):
             if found is AuthError:
                 detail += f" ({self.shown}; the token comes from LEXBANDITS_TOKEN)"
-            return found(detail)
+            return _with_until(found(detail), words)
         return StorageError(detail) if answer.status_code >= 500 else StudyError(detail)
 
     # --- studies by name
@@ -141,7 +152,7 @@ class Service:
         from lexbandits.study.study import checked_same
 
         try:
-            self.call("POST", "", spec.as_json(), again=load_if_exists)
+            self.call("POST", "", spec.as_json(), key=_new_key())
         except errors.StudyExistsError:
             if not load_if_exists:
                 raise
@@ -205,7 +216,7 @@ class RemoteStudy(Study):
     def _do(self, method: str, path: str, body: Any = None, **how: Any) -> Any:
         if self._read_only:
             raise StorageError(f"study {self._name!r} was opened to be read only")
-        return self._service.call(method, self._path + path, body, **how)
+        return self._service.call(method, self._path + path, body, **{"key": _new_key(), **how})
 
     @property
     def name(self) -> str:
@@ -242,21 +253,23 @@ class RemoteStudy(Study):
         self, results: Sequence[Told], n: int, lease: Any, worker: str | None, request: str | None
     ) -> tuple[list[str], list[Trial], StudyError | None]:
         n = _count("n", n)
+        if worker is not None:
+            check_words(worker=worker)
         if len(results) > AT_ONCE or n > AT_ONCE:
             return self._in_portions(results, n, lease, worker, request)
         words = {"worker": worker, "lease": None if lease is None else seconds("lease", lease)}
-        key = secrets.token_urlsafe(16) if request is None else _key(request)  # a repeat gets the same trials
+        key = _new_key() if request is None else _key(request)  # a repeat gets the same trials
         try:
             if results:
                 told = [{"trial": _id(t), "values": self._question.checked(values)} for t, values in results]
                 answer = self._do("POST", "/results", {"results": told, "ask": n, **words}, key=key)
             else:
                 answer = self._do("POST", "/trials", {"n": n, **words}, key=key) if n else {"trials": []}
-        except StudyPaused as paused:
-            return [], [], paused
+        except (StudyPaused, StudyWaiting) as nothing:
+            return [], [], nothing
         trials = [_trial(each) for each in answer["trials"]]
-        kind = StudyPaused if answer.get("state") == "paused" else StudyFinished
-        reason = None if trials else kind(answer.get("reason") or "nothing to measure")
+        kind = {"paused": StudyPaused, "measuring": StudyWaiting}.get(answer.get("state"), StudyFinished)
+        reason = None if trials else _with_until(kind(answer.get("reason") or "nothing to measure"), answer)
         return answer.get("outcomes", []), trials, reason
 
     def _in_portions(
@@ -288,10 +301,11 @@ class RemoteStudy(Study):
 
     record = tell
 
-    def fail(self, trial: Trial | str, reason: str = "") -> str:
-        """Report that a trial could not be measured."""
+    def fail(self, trial: Trial | str, reason: str = "", *, interrupted: bool = False) -> str:
+        """Report that a trial could not be measured, or was begun and broken off."""
         words = str(reason).encode("utf-8", "backslashreplace").decode()[:2000]  # it may name such a file
-        return str(self._do("PUT", f"/trials/{_id(trial)}/result", {"failed": words})["outcome"])
+        body = {"failed": words, "interrupted": interrupted}
+        return str(self._do("PUT", f"/trials/{_id(trial)}/result", body)["outcome"])
 
     def release(self, trial: Trial | str) -> None:
         """Give a trial back unmeasured."""
@@ -303,12 +317,13 @@ class RemoteStudy(Study):
 
     def heartbeat(self, worker: str) -> None:
         """Say that a worker is alive."""
+        check_words(worker=worker)
         self._do("POST", f"/workers/{quote(worker, safe='')}/heartbeat")
 
     def correct(self, trial: Trial | str, values: Mapping[str, Any], reason: str) -> str:
         """Replace what was told."""
         body = {"values": self._question.checked(values), "reason": reason}
-        return str(self._do("PUT", f"/trials/{_id(trial)}/correction", body, again=False)["outcome"])
+        return str(self._do("PUT", f"/trials/{_id(trial)}/correction", body)["outcome"])
 
     # --- what is known
 
@@ -323,9 +338,7 @@ class RemoteStudy(Study):
     @property
     def answer(self) -> Answer:
         """The answer; a best guess while `certified` is False."""
-        words = self._get()["answer"]
-        lists = ("candidates", "flags", "certificate")
-        return Answer(**{**words, **{key: tuple(words[key]) for key in lists}})
+        return Answer.from_json(self._get()["answer"])
 
     def results(self) -> pd.DataFrame:
         """One row per arm and objective."""
@@ -370,58 +383,60 @@ class RemoteStudy(Study):
 
     # --- changes
 
-    def _once(self, method: str, path: str, body: Any = None) -> None:
-        self._do(method, path, body, again=method == "PUT")
-
     def add_arm(self, arm: str | Mapping[str, Any]) -> None:
         """Another arm."""
-        self._once("POST", "/arms", {"name": arm} if isinstance(arm, str) else dict(arm))
+        self._do("POST", "/arms", {"name": arm} if isinstance(arm, str) else dict(arm))
 
     def withdraw(self, name: str, reason: str) -> None:
         """Take an arm out of the question."""
-        self._once("POST", f"/arms/{quote(name, safe='')}/withdrawal", {"reason": reason})
+        self._do("POST", f"/arms/{quote(name, safe='')}/withdrawal", {"reason": reason})
 
     def restore(self, name: str) -> None:
         """Bring a withdrawn arm back."""
-        self._once("DELETE", f"/arms/{quote(name, safe='')}/withdrawal")
+        self._do("DELETE", f"/arms/{quote(name, safe='')}/withdrawal")
 
     def amend(self, objective: str, *, tolerance: Any = None, resolution: Any = None) -> None:
         """Another tolerance or resolution."""
         body = {"tolerance": tolerance, "resolution": resolution}
-        self._once("PUT", f"/objectives/{quote(objective, safe='')}", body)
+        self._do("PUT", f"/objectives/{quote(objective, safe='')}", body)
 
     def reorder(self, objectives: Sequence[str]) -> None:
         """Another order of priority."""
-        self._once("PUT", "/order", {"objectives": list(objectives)})
+        self._do("PUT", "/order", {"objectives": list(objectives)})
 
     def pause(self, reason: str = "") -> None:
         """Hand out nothing until `resume`."""
-        self._once("POST", "/state", {"state": "paused", "reason": reason})
+        self._do("POST", "/state", {"state": "paused", "reason": reason})
 
     def resume(self) -> None:
         """Go on after a pause."""
-        self._once("POST", "/state", {"state": "measuring"})
+        self._do("POST", "/state", {"state": "resumed"})
 
     def set_budget(self, budget: int | None) -> None:
         """Another number of trials to hand out in all."""
-        self._once("PUT", "/budget", {"budget": budget})
+        self._do("PUT", "/budget", {"budget": budget})
 
     def end(self, reason: str) -> None:
         """End by hand, without a certificate."""
-        self._once("POST", "/state", {"state": "finished", "reason": reason})
+        self._do("POST", "/state", {"state": "finished", "reason": reason})
 
     def reopen(self, why: str) -> None:
         """Go on after an end."""
-        self._once("POST", "/state", {"state": "measuring", "reason": why})
+        self._do("POST", "/state", {"state": "reopened", "reason": why})
 
     def note(self, text: str) -> None:
         """A remark for the record."""
-        self._once("POST", "/notes", {"text": text})
+        self._do("POST", "/notes", {"text": text})
 
 
 def _close(client: Any, pid: int) -> None:
     if pid == os.getpid():
         client.close()
+
+
+def _new_key() -> str:
+    """Of one call: however often it is sent, it is done once."""
+    return secrets.token_urlsafe(16)
 
 
 def _key(request: str) -> str:
@@ -437,6 +452,14 @@ def _id(trial: Trial | str) -> str:
     if identity is None or not 1 <= len(identity) <= 40:
         raise errors.UnknownTrialError(f"no study hands out a trial {identity!r}")
     return quote(identity, safe="")
+
+
+def _with_until(error: StudyError, words: Mapping[str, Any]) -> StudyError:
+    """The error, which says until when if it is `StudyWaiting`."""
+    until = words.get("until") or words.get("waiting_until")
+    if isinstance(error, StudyWaiting) and until:
+        error.until = datetime.fromisoformat(until)
+    return error
 
 
 def _trial(words: dict[str, Any]) -> Trial:

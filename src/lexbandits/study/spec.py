@@ -6,7 +6,6 @@ Values are turned to "larger is better" here and nowhere else; whatever people s
 import hashlib
 import math
 import re
-import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from datetime import timedelta
@@ -17,11 +16,19 @@ from typing import Any, Self
 import numpy as np
 
 from lexbandits.arrays import Vector
-from lexbandits.checks import positive, probability, whole
-from lexbandits.study.errors import StudyError, UnknownArmError, ValueOutOfRange, study_errors
+from lexbandits.checks import positive, probability, toml_table, whole
+from lexbandits.study.errors import (
+    StorageVersionError,
+    StudyError,
+    UnknownArmError,
+    ValueOutOfRange,
+    study_errors,
+)
 from lexbandits.study.objective import Objective, checked_name, only_known
 
+FORMAT = 2  # of the words that a journal's first event holds; 0.2 wrote none
 UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+LONGEST = 1e6 * UNITS["d"]  # a calendar ends some time later
 
 # --- small words
 
@@ -29,6 +36,13 @@ UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 @study_errors()
 def seconds(what: str, value: Any) -> float:
     """A duration: seconds as a number, a timedelta, or "500ms", "2s", "10m", "1h", "30d"."""
+    amount = _amount(what, value)
+    if amount > LONGEST:
+        raise StudyError(f"{what} must be at most {duration(LONGEST)}, got {value!r}")
+    return amount
+
+
+def _amount(what: str, value: Any) -> float:
     if isinstance(value, timedelta):
         return positive(what, value.total_seconds())
     if not isinstance(value, str):
@@ -109,6 +123,7 @@ class Spec:
     lease: float = 600.0
     max_failures: int = 5
     max_arms: int = field(default=0)
+    rules: str = "declared"
 
     @classmethod
     @study_errors()
@@ -130,6 +145,12 @@ class Spec:
         policy = words.get("if_infeasible", "go on")
         if policy not in ("go on", "stop"):
             raise StudyError(f'if_infeasible must be "go on" or "stop", got {policy!r}')
+        rules = words.get("rules", cls.rules)
+        if rules not in ("declared", "open"):
+            raise StudyError(
+                'rules must be "declared", which is cheaper while they are kept, or "open", if you know '
+                f"that you will change them, got {rules!r}"
+            )
         budget, most = words.get("budget"), words.get("max_arms")
         return cls(
             name=checked_name("a study", words["name"]),
@@ -143,6 +164,7 @@ class Spec:
             lease=seconds("lease", words.get("lease", cls.lease)),
             max_failures=whole("max_failures", words.get("max_failures", cls.max_failures), least=1),
             max_arms=len(arms) if most is None else whole("max_arms", most, least=len(arms)),
+            rules=rules,
         )
 
     def as_json(self) -> dict[str, Any]:
@@ -159,6 +181,7 @@ class Spec:
             "lease": duration(self.lease),
             "max_failures": self.max_failures,
             "max_arms": self.max_arms,
+            "rules": self.rules,
         }
 
     @cached_property
@@ -239,6 +262,7 @@ class Spec:
             "noise": [self._signed_noise(objective) for objective in self.objectives],
             "if_infeasible": self.if_infeasible,
             "max_arms": self.max_arms,
+            "rules": self.rules,
         }
         if any(target is not None for target in targets):
             settings["at_least"] = targets
@@ -246,21 +270,62 @@ class Spec:
 
     def _signed_noise(self, objective: Objective) -> Any:
         noise = objective.noise
-        if objective.sign < 0 and (noise == "bernoulli" or noise[0] == "bounded"):
+        if objective.is_bounded:
             low, high = objective.bounds
-            return ["bounded", 0.0 - high, 0.0 - low]
-        if noise[0] == "sub_gaussian" and self.items is not None:  # common items tie the arms' noises
-            return ["sub_gaussian", noise[1], "dependent"]
+            parts = [noise] if isinstance(noise, str) else list(noise)
+            if objective.sign < 0:
+                parts = ["bounded", 0.0 - high, 0.0 - low]
+            if objective.if_missing is not None:
+                parts.append(objective.if_missing)
+            return parts[0] if len(parts) == 1 else parts
+        if noise[0] == "sub_gaussian" and noise[2:] == ("independent",) and self.items is not None:
+            raise StudyError(
+                f"{objective}: arms measured on common items share what an item has in common, so their "
+                f'noise is not independent: leave "independent" out, or items'
+            )
         return noise if isinstance(noise, str) else list(noise)
 
 
-def in_drawn_order(items: Iterable[Any], seed: int) -> list[Any]:
-    """Items in an order drawn from the seed that does not depend on the order in which they are given."""
+def in_drawn_order(items: Iterable[Any], seed: int, *of: Any) -> list[Any]:
+    """Items in an order drawn from the seed that does not depend on the order in which they are given.
+
+    `of`: what has an order of its own.
+    """
+    drawn_from = ":".join([str(seed), *map(repr, of)])
 
     def draw(item: Any) -> bytes:
-        return hashlib.sha256(f"{seed}:{type(item).__name__}:{item!r}".encode()).digest()
+        return hashlib.sha256(f"{drawn_from}:{type(item).__name__}:{item!r}".encode()).digest()
 
     return sorted(items, key=draw)
+
+
+def in_todays_words(payload: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The first event of a journal as it would be written today.
+
+    0.2, which wrote no format, meant independent arms by ("sub_gaussian", sd), where it had no items. Who
+    wrote no rules meant open ones, and asked as 0.2 did.
+    """
+    if payload.get("format", FORMAT) > FORMAT:
+        raise StorageVersionError("the study was created by a newer lexbandits: install that")
+    settings, spec = payload["settings"], payload["spec"]
+    if "format" not in payload:
+        noise = settings.get("noise")
+        if isinstance(noise, list):
+            settings = {**settings, "noise": [_noise_of_0_2(kind) for kind in noise]}
+        if spec.get("items") is None:
+            said = [
+                {**words, "noise": _noise_of_0_2(words["noise"])} if "noise" in words else words
+                for words in spec["objectives"]
+            ]
+            spec = {**spec, "objectives": said}
+    if "rules" not in settings:
+        settings, spec = {**settings, "rules": "0.2"}, {**spec, "rules": "open"}
+    return {**payload, "settings": settings, "spec": spec}
+
+
+def _noise_of_0_2(kind: Any) -> Any:
+    is_short = isinstance(kind, list) and len(kind) == 2 and kind[0] == "sub_gaussian"
+    return [*kind, "independent"] if is_short else kind
 
 
 def arm_index(names: Sequence[str], arm: Any) -> int:
@@ -272,11 +337,8 @@ def arm_index(names: Sequence[str], arm: Any) -> int:
 
 def words_from_toml(path: str | Path) -> dict[str, Any]:
     """`[study]`, `[[objectives]]` and `[[arms]]` of a file, as one table; a `storage` in it stays in it."""
-    with Path(path).open("rb") as file:
-        try:
-            content = tomllib.load(file)
-        except tomllib.TOMLDecodeError as error:
-            raise StudyError(f"{path} is not TOML: {error}") from None
+    with study_errors():
+        content = toml_table(path)
     only_known(str(path), content, ("study", "objectives", "arms"))
     words = dict(content.get("study", {}))
     words |= {key: content[key] for key in ("objectives", "arms") if key in content}

@@ -16,7 +16,15 @@ from typing import Any, NamedTuple
 from lexbandits.study import forks
 from lexbandits.study.errors import StorageError, StorageVersionError, UnknownStudyError
 from lexbandits.study.events import Event, from_rows
-from lexbandits.study.storage import Lease, Request, Storage, StudyRow, T, Transaction
+from lexbandits.study.storage import (
+    Lease,
+    LostConnectionError,
+    Request,
+    Storage,
+    StudyRow,
+    T,
+    Transaction,
+)
 
 SCHEMA = 1
 
@@ -165,12 +173,12 @@ class SqlStorage(Storage):
         there = self.find(name)
         if there is not None:
             return there, False
-        return self.transact(0, lambda _: self._created(name, nonce, payload))
+        return self._repeated(0, lambda _: self._created(name, nonce, payload))
 
     def _created(self, name: str, nonce: str, payload: dict[str, Any]) -> tuple[StudyRow, bool]:
         there = self.find(name)
         if there is not None:
-            return there, False
+            return there, there.nonce == nonce  # ours, if only the answer was lost
         cursor = self._writer
         cursor.execute(f"SELECT {self.now}")
         at = float(cursor.fetchone()[0])
@@ -234,12 +242,13 @@ class SqlStorage(Storage):
         rows = self._all(f"SELECT {self.now}, trial, until {join}", study)
         return float(rows[0][0]), {trial: until for _, trial, until in rows if trial is not None}
 
-    def extend(self, study: int, worker: str) -> int:
+    def extend(self, study: int, *workers: str) -> int:
+        marks = ", ".join("?" * len(workers))
         return self._change(
             study,
             f"UPDATE lexbandits_leases SET until = {self.now} + seconds "
-            f"WHERE study = ? AND worker = ? AND until > {self.now}",
-            *(study, worker),
+            f"WHERE study = ? AND worker IN ({marks}) AND until > {self.now}",
+            *(study, *workers),
         )
 
     def latest(self, study: int, since: int, most: int, without: Sequence[str]) -> list[Event]:
@@ -259,21 +268,45 @@ class SqlStorage(Storage):
         rows = self._all(f"SELECT {', '.join(TokenRow._fields)} FROM lexbandits_tokens ORDER BY id")
         return [TokenRow(*row) for row in rows]
 
-    def add_token(self, name: str, role: str, sha256: str) -> None:
-        """A new token, known by its hash alone."""
-        insert = f"INSERT INTO lexbandits_tokens (name, role, sha256, created) VALUES (?, ?, ?, {self.now})"
-        self._change(0, insert, name, role, sha256)
+    def add_token(
+        self, name: str, role: str, sha256: str, check: Callable[[list[TokenRow]], None] = lambda _: None
+    ) -> None:
+        """A new token, known by its hash alone. `check` may refuse it, by those that are there."""
 
-    def mark_token(self, token: int, column: str) -> None:
-        """Put the time into `last_used` or `revoked`."""
-        self._change(0, f"UPDATE lexbandits_tokens SET {column} = {self.now} WHERE id = ?", token)
+        def add(_: Transaction) -> None:
+            there = self.tokens()
+            if any(row.sha256 == sha256 for row in there):
+                return  # only the answer was lost
+            check(there)
+            insert = (
+                f"INSERT INTO lexbandits_tokens (name, role, sha256, created) VALUES (?, ?, ?, {self.now})"
+            )
+            self._writer.execute(self._sql(insert), (name, role, sha256))
+
+        self._repeated(0, add)
+
+    def use_token(self, token: int) -> None:
+        """Note that it is in use."""
+        self._change(0, f"UPDATE lexbandits_tokens SET last_used = {self.now} WHERE id = ?", token)
+
+    def revoke_tokens(self, name: str) -> int:
+        """All of this name; how many there were."""
+        update = f"UPDATE lexbandits_tokens SET revoked = {self.now} WHERE name = ? AND revoked IS NULL"
+        return self._change(0, update, name)
 
     def _change(self, study: int, statement: str, *values: Any) -> int:
         def change(_: Transaction) -> int:
             self._writer.execute(self._sql(statement), values)
             return int(self._writer.rowcount)
 
-        return self.transact(study, change)
+        return self._repeated(study, change)
+
+    def _repeated(self, study: int, work: Callable[[Transaction], T]) -> T:
+        """Work that may be done twice, tried once more if the server went away."""
+        try:
+            return self.transact(study, work)
+        except LostConnectionError:
+            return self.transact(study, work)
 
     # --- the cache
 

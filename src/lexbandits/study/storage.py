@@ -5,6 +5,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
+from urllib.parse import unquote
 
 from lexbandits.study.errors import StorageError
 from lexbandits.study.events import Event
@@ -31,7 +32,10 @@ class Lease(NamedTuple):
 
 
 class Request(NamedTuple):
-    """An ask that may be repeated: it was given `size` trials from number `first` on."""
+    """What may be repeated. An ask: it was given `size` trials from number `first` on.
+
+    Any other call: `first` events were there when it was done, and `-size` says what came of it.
+    """
 
     key: str
     first: int
@@ -106,8 +110,8 @@ class Storage(ABC):
         """The storage's time, and the leases: open trial -> until. Without the lock."""
 
     @abstractmethod
-    def extend(self, study: int, worker: str) -> int:
-        """A heartbeat: the worker's leases that have not run out begin anew. How many there were."""
+    def extend(self, study: int, *workers: str) -> int:
+        """Heartbeats: the workers' leases that have not run out begin anew. How many there were."""
 
     @abstractmethod
     def cached(self, study: int) -> bytes | None:
@@ -128,8 +132,16 @@ def is_missing(storage: "str | Path | Storage") -> bool:
         return False
     if re.match(r"(postgres|sqlite|http)\w*(\+\w+)?:/?[^/]", str(storage)):  # no path: it may hold a password
         raise StorageError("an address has two slashes after its colon, such as postgresql://…")
-    path = str(storage).removeprefix("sqlite:///").partition("?")[0]
+    path, _ = file_of(str(storage))
     return "://" not in path and not Path(path).expanduser().exists()
+
+
+def file_of(address: str) -> tuple[str, str]:
+    """The path and the query of an address; a plain path is itself, whatever characters it has."""
+    if not address.startswith("sqlite:///"):
+        return address, ""
+    path, _, query = address.removeprefix("sqlite:///").partition("?")
+    return unquote(path), query
 
 
 def open_storage(storage: "str | Path | Storage") -> Storage:

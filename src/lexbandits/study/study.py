@@ -20,10 +20,10 @@ from lexbandits.study.errors import (
     study_errors,
 )
 from lexbandits.study.events import Event
-from lexbandits.study.fold import PlacePolicy, make_policy
+from lexbandits.study.fold import Fold, PlacePolicy, make_policy
 from lexbandits.study.journal import Journal, Turn
 from lexbandits.study.objective import Objective
-from lexbandits.study.spec import Spec, seconds, words_from_toml
+from lexbandits.study.spec import FORMAT, Spec, seconds, words_from_toml
 from lexbandits.study.storage import Storage, StudyRow, is_missing, open_storage
 from lexbandits.study.trial import Trial
 
@@ -96,7 +96,7 @@ class Study:
     # --- asking
 
     def ask(self, *, lease: Any = None, worker: str | None = None, request: str | None = None) -> Trial:
-        """The next trial; `StudyFinished` or `StudyPaused` when there is nothing to measure.
+        """The next trial; `StudyFinished`, `StudyPaused` or `StudyWaiting` when there is nothing to measure.
 
         It is the caller's for `lease` (the study's, unless said); heartbeats of `worker` extend it. The
         same `request` gives the same trial again.
@@ -109,7 +109,7 @@ class Study:
     def ask_many(
         self, n: int, *, lease: Any = None, worker: str | None = None, request: str | None = None
     ) -> list[Trial]:
-        """Up to n trials at once; fewer or none near the end or while paused."""
+        """Up to n trials at once; fewer or none near the end, while paused, or while too much waits."""
         return self._asked(n, lease, worker, request)[0]
 
     def choose(self, *, lease: Any = None, worker: str | None = None, request: str | None = None) -> Trial:
@@ -128,7 +128,7 @@ class Study:
         """Report a trial's values by objective; None, nan or no key where one was not measured.
 
         "counted"; "waiting" behind an earlier trial that is still open; "repeated", it was told before;
-        "late", it came after its `until` or the rules changed meanwhile: recorded and never counted;
+        "late", it came after its `until`: recorded and never counted;
         "after the end". Other values than before are a `ConflictError`.
         """
         return self.tell_many([(trial, values)])[0]
@@ -156,13 +156,15 @@ class Study:
     ) -> tuple[list[str], list[Trial], StudyError | None]:
         count = n if type(n) is int and n >= 0 else _count("n", n)
         length = self._lease if lease is None else seconds("lease", lease)
-        if worker is not None or request is not None:
-            _check_words(worker=worker, request=request)
+        if worker is not None:
+            check_words(worker=worker)
+        if request is not None:
+            check_words(request=request)
 
         def work(turn: Turn) -> tuple[list[str], list[Trial], StudyError | None]:
             outcomes = asking.take_all(turn, results) if results else []
             trials = asking.hand_out(turn, count, length, worker, request) if count else []
-            return outcomes, trials, None if trials else asking.nothing_to_measure(turn.fold)
+            return outcomes, trials, asking.nothing_to_measure(turn) if count and not trials else None
 
         return self._journal.transact(work)
 
@@ -173,12 +175,19 @@ class Study:
         """
         return self._journal.transact(lambda turn: asking.record(turn, trial, values))
 
-    def fail(self, trial: Trial | str, reason: str = "") -> str:
-        """Report that a trial could not be measured: its place is missing, or has the value `if_failed`."""
-        return self._journal.transact(lambda turn: asking.fail(turn, trial, str(reason)))
+    def fail(self, trial: Trial | str, reason: str = "", *, interrupted: bool = False) -> str:
+        """Report that a trial could not be measured: its place is missing, or has the value `if_failed`.
+
+        `interrupted`: it was begun and broken off, which says nothing about the arm: `max_failures` does not
+        count it.
+        """
+        return self._journal.transact(lambda turn: asking.fail(turn, trial, str(reason), interrupted))
 
     def release(self, trial: Trial | str) -> None:
-        """Give a trial back unmeasured: its place is asked again under a new trial, the old id is refused."""
+        """Give a trial back that nobody has begun: its place is asked again under a new trial.
+
+        What was begun is failed instead, with interrupted=True: to measure it again would choose by value.
+        """
         self._journal.transact(lambda turn: asking.release(turn, trial))
 
     def expire(self, trial: Trial | str) -> str:
@@ -187,6 +196,7 @@ class Study:
 
     def heartbeat(self, worker: str) -> None:
         """Say that a worker is alive: its leases that have not run out begin anew."""
+        check_words(worker=worker)
         self._journal.check_writable()
         self._journal.storage.extend(self._journal.row.id, worker)
 
@@ -206,7 +216,8 @@ class Study:
         """Measure until there is an answer: measure(arm) or measure(arm, item) -> values by objective.
 
         On `workers` "threads", "processes", or an executor of concurrent.futures. What `measure` raises is
-        a failed trial. Ctrl-C releases what is being measured. `StudyPaused` if it was paused meanwhile.
+        a failed trial. After Ctrl-C what is being measured has failed, as interrupted, and what was not begun
+        is given back. `StudyPaused` if it was paused meanwhile.
         """
         how = workers_module.Run(self, measure, _count("workers", workers, 1), executor, lease, progress)
         return how.go()
@@ -277,22 +288,46 @@ class Study:
         """Write the trials (.csv, .parquet) or the journal (.jsonl)."""
         return imports.export(self, Path(path))
 
-    def import_results(self, frame: "pd.DataFrame", arm: str = "arm", *, fair: bool) -> int:
-        """Results measured before, one row each, before the first ask; how many rows it took.
+    def import_results(
+        self,
+        frame: "pd.DataFrame | str | Path",
+        arm: str = "arm",
+        *,
+        fair: bool,
+        again: bool = False,
+        ignore: Iterable[str] = (),
+    ) -> int:
+        """Results measured before, before the first ask: a table with one row each, or the file of one.
 
-        Rows that share the column `item` share a pass, else an arm's j-th row is pass j; an arm without a
-        row in a pass is missing there. `fair`: whether their collection did not look at their values; if it
-        did, there is no certificate.
+        Rows that share the column `item` share a pass; without it each arm's rows are shuffled by the seed.
+        `fair`: whether what was measured, and what of it is here, was decided without looking at values;
+        if not, there is no certificate. Trials of another study count as they would here: failed ones as
+        `if_failed`, expired and late ones as `if_expired`. `again`: these very rows a second time. `ignore`:
+        columns that are no objectives. How many rows have a value.
         """
-        return self._journal.transact(lambda turn: imports.take(turn, frame, arm, fair))
+        if isinstance(frame, (str, Path)):
+            frame = imports.read(Path(frame), arm, self._journal.fold().ledger.spec)
+        return self._journal.transact(lambda turn: imports.take(turn, frame, arm, fair, again, ignore))
 
     def _settled(self) -> Any:
-        """The fold, for who holds the journal's lock; an answer that nobody has recorded yet is recorded."""
-        fold = self._journal.fold()
-        if fold.ledger.end is None and not self._journal.read_only and fold.policy.finished:
-            self._journal.transact(Turn.settle)
-            fold = self._journal.fold()
+        """The fold, for who holds the journal's lock; what nobody has recorded yet is recorded.
+
+        That is an answer, and that a trial has run out.
+        """
+        journal = self._journal
+        fold = journal.fold()
+        if fold.ledger.end is None and not journal.read_only and self._is_unsettled(fold):
+            journal.transact(asking.settle)
+            fold = journal.fold()
         return fold
+
+    def _is_unsettled(self, fold: Fold) -> bool:
+        if fold.policy.finished:
+            return True
+        if not fold.ledger.open:
+            return False
+        now, leases = self._journal.storage.clock(self._journal.row.id)
+        return any(leases.get(number, until) <= now for number, until in fold.ledger.open.items())
 
     # --- changes, one event each
 
@@ -336,7 +371,7 @@ class Study:
         self._change(changes.set_budget, budget)
 
     def end(self, reason: str) -> None:
-        """End by hand, without a certificate."""
+        """End by hand, without a certificate; if its results had given the answer by then, with it."""
         self._journal.transact(lambda turn: asking.end(turn, reason))
 
     def reopen(self, why: str) -> None:
@@ -348,10 +383,19 @@ class Study:
         self._change(changes.note, text)
 
 
-def _check_words(**words: Any) -> None:
+def check_words(**words: Any) -> None:
+    """Refuse names of workers and requests that a storage could not keep."""
     for what, word in words.items():
-        if word is not None and not (isinstance(word, str) and 1 <= len(word) <= 200):
+        if not (isinstance(word, str) and 1 <= len(word) <= 200 and "\x00" not in word and _is_text(word)):
             raise StudyError(f"{what} must be 1 to 200 characters of text, got {word!r}")
+
+
+def _is_text(word: str) -> bool:
+    try:
+        word.encode()
+    except UnicodeEncodeError:  # half a pair of surrogates
+        return False
+    return True
 
 
 @study_errors()
@@ -382,15 +426,18 @@ def create_study(
     """A new study, or with `load_if_exists` the one of this name, if it asks the same.
 
     settings: delta=0.05, max_arms (the arms given), items=None, seed=0, if_infeasible="go on" or "stop",
-    budget=None (trials), lease="10m", max_failures=5 (in a row, then an arm is withdrawn). Ties go to the
-    arm listed first: list the incumbent first.
+    budget=None (trials), lease="10m", max_failures=5 (in a row, then an arm is withdrawn), rules="declared",
+    which takes fewer results while they are kept, or "open" for who will change them after looking. Ties go
+    to the arm listed first: list the incumbent first.
     """
     spec = Spec.from_json({"name": name, "arms": arms, "objectives": objectives, **settings})
     return create_from_spec(spec, storage, load_if_exists=load_if_exists)
 
 
-def create_from_spec(spec: Spec, storage: str | Path | Storage, *, load_if_exists: bool) -> Study:
-    """`create_study` from a whole spec."""
+def create_from_spec(
+    spec: Spec, storage: str | Path | Storage, *, load_if_exists: bool, nonce: str = ""
+) -> Study:
+    """`create_study` from a whole spec; a study that is there with this `nonce` was made by the same call."""
     service = _service(storage)
     if service is not None:
         return service.create(spec, load_if_exists=load_if_exists)
@@ -402,10 +449,11 @@ def create_from_spec(spec: Spec, storage: str | Path | Storage, *, load_if_exist
         "policy": POLICY,
         "settings": policy_settings,
         "version": lexbandits.__version__,
+        "format": FORMAT,
     }
     opened = open_storage(storage)
-    row, is_new = opened.create(spec.name, secrets.token_hex(8), payload)
-    if is_new:
+    row, is_new = opened.create(spec.name, nonce or secrets.token_hex(8), payload)
+    if is_new or row.nonce == nonce:
         return Study(opened, row)
     if not load_if_exists:
         raise StudyExistsError(
@@ -455,7 +503,7 @@ def _found(name: str, storage: str | Path | Storage) -> tuple[Storage, StudyRow]
     if is_missing(storage):
         raise UnknownStudyError(f"no study {name!r}: there is no {storage}")
     opened = open_storage(storage)
-    row = opened.find(name)
+    row = opened.find(name) if isinstance(name, str) and name.isprintable() else None
     if row is None:
         there = ", ".join(repr(row.name) for row in opened.studies()[:10]) or "none"
         raise UnknownStudyError(f"no study {name!r} in {opened.shown}; there: {there}")

@@ -3,8 +3,10 @@
 import inspect
 import os
 import secrets
+import signal
 import socket
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import (
     FIRST_COMPLETED,
@@ -16,10 +18,18 @@ from concurrent.futures import (
     wait,
 )
 from contextlib import ExitStack, contextmanager
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from lexbandits.study.answers import Answer
-from lexbandits.study.errors import ConflictError, StorageError, StudyError, StudyPaused
+from lexbandits.study.errors import (
+    ConflictError,
+    StorageError,
+    StudyError,
+    StudyFinished,
+    StudyPaused,
+    StudyWaiting,
+)
 from lexbandits.study.progress import bar
 from lexbandits.study.spec import seconds
 from lexbandits.study.trial import Trial
@@ -28,6 +38,7 @@ if TYPE_CHECKING:
     from lexbandits.study.study import Study
 
 Measure = Callable[..., Mapping[str, Any]]
+LOOK_AGAIN = 2.0  # seconds after which a run that waits for others asks again
 
 
 def worker_name() -> str:
@@ -51,8 +62,32 @@ def item_passed(measure: Measure) -> str:
     return "name" if any(p.name == "item" for p in parameters[1:]) and not is_fixed else ""
 
 
+@contextmanager
+def _ended_by_signals() -> Iterator[None]:
+    """SIGTERM and SIGHUP end a run as Ctrl-C does, where nobody else has said what they do."""
+    before = {}
+    if threading.current_thread() is threading.main_thread():
+        numbers = [signal.SIGTERM, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else [])]
+        for number in numbers:
+            if signal.getsignal(number) is signal.SIG_DFL:
+                before[number] = signal.signal(number, _end)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _end(number: int, _: Any) -> None:
+    raise SystemExit(128 + number)
+
+
 class Run:
-    """One call of `run`: keeps its executor busy, tells what comes, releases what it cannot finish."""
+    """One call of `run`: keeps its executor busy and tells what comes.
+
+    Stopped, it gives back what was not begun. What was begun has failed, as interrupted: whoever could stop a
+    run that hangs and have the same places measured again would choose by value.
+    """
 
     def __init__(
         self,
@@ -77,21 +112,26 @@ class Run:
         self._busy: dict[Future[Any], Trial] = {}
         self._failure = ""  # the last one
         self._asking = False  # there may be trials of ours that are not in `_busy` yet
+        self.interrupted = self.released = 0  # when it was stopped
 
     def go(self) -> Answer:
         """Until there is nothing more to measure."""
         with ExitStack() as stack:
             show = stack.enter_context(bar(self.study, self.progress))
+            stack.enter_context(_ended_by_signals())
             stack.enter_context(self._heartbeats())
             pool = self.executor if isinstance(self.executor, Executor) else stack.enter_context(self._pool())
             try:
                 self._go_on(pool, set())
-                while self._busy:
-                    done, _ = wait(self._busy, return_when=FIRST_COMPLETED)
+                while self._busy or self._waits(pool, show):
+                    idle = self.workers > len(self._busy)
+                    done, _ = wait(self._busy, LOOK_AGAIN if idle else None, FIRST_COMPLETED)
                     self._go_on(pool, done)
                     show()
-            except BaseException:
+            except BaseException as error:
                 self._give_up()
+                if self.interrupted or self.released:
+                    error.add_note(self._parting())
                 raise
         status = self.study.status
         if status.state == "paused":
@@ -116,6 +156,27 @@ class Run:
         for trial in trials:
             self._busy[self._submitted(pool, trial)] = trial
         self._asking = False
+
+    def _waits(self, pool: Executor, show: Callable[..., None]) -> bool:
+        """Wait for the trials of others, as long as the study does; False if there is nothing to wait for."""
+        while True:
+            self._asking = True
+            try:
+                trial = self.study.ask(lease=self.lease, worker=self.name)
+            except StudyWaiting as waiting:
+                self._asking = False
+                show(note=str(waiting).partition(": ")[2])
+                left = LOOK_AGAIN
+                if waiting.until is not None:
+                    left = (waiting.until - datetime.now(UTC)).total_seconds()
+                time.sleep(min(max(left, 0.05), LOOK_AGAIN))  # it may come back sooner
+            except (StudyFinished, StudyPaused):
+                self._asking = False
+                return False
+            else:
+                self._busy[self._submitted(pool, trial)] = trial
+                self._asking = False
+                return True
 
     def _submitted(self, pool: Executor, trial: Trial) -> Future[Any]:
         if self._item == "second":
@@ -169,7 +230,7 @@ class Run:
                 raise
 
     def _give_up(self) -> None:
-        """Record what is done, one by one as a value may have been refused; give back the rest."""
+        """Record what is done, one by one as a value may have been refused; part with the rest."""
         try:
             for future, trial in self._busy.items():
                 self._part_with(future, trial)
@@ -180,18 +241,39 @@ class Run:
 
     def _part_with(self, future: Future[Any], trial: Trial) -> None:
         try:
-            if future.cancel() or not future.done():
-                self.study.release(trial)
+            if future.cancel():
+                self._release(trial.id)
+            elif not future.done():
+                self._interrupt(trial)
             elif (error := future.exception()) is None:
                 self.study.tell(trial, future.result())
             elif self._failed(error):
                 self._fail(trial, error)
+            elif getattr(error, "begun", True):
+                self._interrupt(trial)
             else:
-                self.study.release(trial)
+                self._release(trial.id)
         except StorageError:
             raise
         except StudyError:
             return  # it was told just before, or its value was refused: it stays open
+
+    def _interrupt(self, trial: Trial) -> None:
+        self.study.fail(trial, "interrupted", interrupted=True)
+        self.interrupted += 1
+
+    def _release(self, identity: str | None) -> None:
+        self.study.release(str(identity))
+        self.released += 1
+
+    def _parting(self) -> str:
+        """What became of the trials under way."""
+        broken = f"{self.interrupted} measurement{'s were' if self.interrupted != 1 else ' was'} under way"
+        back = f"{self.released} not begun {'were' if self.released != 1 else 'was'} given back"
+        values = {o["name"]: o["if_failed"] for o in self.study.spec["objectives"] if "if_failed" in o}
+        worth = ", ".join(f"{name} {value:g}" for name, value in values.items())
+        by = f" ({worth}, by if_failed)" if worth else ""
+        return f"{broken} and count{'s' if self.interrupted == 1 else ''} as failed{by}; {back}"
 
     def _release_orphans(self) -> None:
         """Give back what was handed out to us and never begun."""
@@ -199,7 +281,7 @@ class Run:
         trials = self.study.trials()
         for trial in trials["id"][(trials["worker"] == self.name) & (trials["state"] == "open")]:
             if trial not in begun:
-                self.study.release(trial)
+                self._release(trial)
 
     @contextmanager
     def _heartbeats(self) -> Iterator[None]:

@@ -69,7 +69,7 @@ def characteristic_time(
     weights = np.empty(instance.n_arms)
     weights[order] = sorted_weights
     scale = float(unit) ** 2
-    return CharacteristicTime(_inverse(most_rate * scale), _inverse(least_rate * scale), weights, certified)
+    return CharacteristicTime(inverse(most_rate * scale), inverse(least_rate * scale), weights, certified)
 
 
 def sample_lower_bound(characteristic_time: float, delta: float) -> float:
@@ -104,7 +104,8 @@ def _bounded(instance: Instance) -> Instance:
     return with_exact_ties(instance)
 
 
-def _inverse(rate: float) -> float:
+def inverse(rate: float) -> float:
+    """The time that goes with a rate."""
     return 1 / rate if rate > 0 else math.inf
 
 
@@ -128,7 +129,7 @@ def _maximin(problem: Problem, best: int, relative_gap: float) -> tuple[float, f
         cuts = np.concatenate([cuts, costs])
         if values.min() > best_value:
             best_weights, best_value = weights, float(values.min())
-        upper, liked = _master(cuts, upper, best_value)
+        upper, liked = bound_by_cuts(cuts, upper, best_value)
         if best_value * (1 + relative_gap / 2) >= upper:
             threshold = upper / (1 + relative_gap)
             proved, found, nodes = _prove(problem, best_weights, rivals, points, threshold, nodes)
@@ -136,7 +137,7 @@ def _maximin(problem: Problem, best: int, relative_gap: float) -> tuple[float, f
                 break
             cuts = np.concatenate([cuts, found])
             best_value = min(best_value, float((found @ best_weights).min()))
-            upper, liked = _master(cuts, upper, best_value)
+            upper, liked = bound_by_cuts(cuts, upper, best_value)
         weights = (best_weights + liked) / 2
     else:
         threshold = best_value * (1 - relative_gap / 2)
@@ -146,20 +147,23 @@ def _maximin(problem: Problem, best: int, relative_gap: float) -> tuple[float, f
     return proved if certified else best_value, upper, best_weights, certified
 
 
-def _master(cuts: Vector, upper: float, scale: float) -> tuple[float, Vector]:
+def bound_by_cuts(
+    cuts: Vector, upper: float, scale: float, units: float | Vector = 1.0
+) -> tuple[float, Vector]:
     """The least bound known on max_w min(cuts·w), and the w of its maximum over these cuts.
 
-    The bound is the dual's, true for any multipliers, whatever the solver's tolerance.
+    The bound is the dual's, true for any multipliers, whatever the solver's tolerance. It solves for
+    w/units, which should be of one size.
     """
     from scipy.optimize import linprog
 
     n_cuts, n_arms = cuts.shape
-    scaled = np.minimum(cuts / max(scale, 1e-300), 1e12)  # the solver refuses larger coefficients
+    scaled = np.minimum(cuts * units / max(scale, 1e-300), 1e12)  # the solver refuses larger coefficients
     solution = linprog(
         np.append(np.zeros(n_arms), -1.0),
         A_ub=np.column_stack([-scaled, np.ones(n_cuts)]),
         b_ub=np.zeros(n_cuts),
-        A_eq=np.append(np.ones(n_arms), 0.0)[np.newaxis],
+        A_eq=np.append(np.ones(n_arms) * units, 0.0)[np.newaxis],
         b_eq=[1.0],
         bounds=[(0, None)] * n_arms + [(None, None)],
         method="highs",
@@ -169,7 +173,7 @@ def _master(cuts: Vector, upper: float, scale: float) -> tuple[float, Vector]:
     multipliers = -solution.ineqlin.marginals
     multipliers = np.where(multipliers > 1e-9, multipliers, 0.0)
     upper = min(upper, float((multipliers @ cuts).max() / multipliers.sum()))
-    liked = np.maximum(solution.x[:n_arms], 0)
+    liked = np.maximum(solution.x[:n_arms], 0) * units
     return upper, liked / liked.sum()
 
 

@@ -1,12 +1,15 @@
 """Everything the theory says about one instance: what any algorithm needs, what the paper's may need."""
 
+import math
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from lexbandits.arrays import Vector
 from lexbandits.theory import paper_bounds
 from lexbandits.theory.lower_bound import CharacteristicTime, characteristic_time, sample_lower_bound
+from lexbandits.theory.tolerance import ToleranceTime, tolerance_time
 from lexbandits.world.instance import Instance
 
 if TYPE_CHECKING:
@@ -68,3 +71,24 @@ def overview(
         pd.DataFrame(arms),
         pd.DataFrame({"arm": arms["arm"], **bounds("pulls")}),
     )
+
+
+def tolerance_overview(
+    instance: Instance, delta: float, tolerance: float | ArrayLike, resolution: float | ArrayLike | None
+) -> tuple[ToleranceTime, "pd.DataFrame"]:
+    """What `lexbandits bounds --tolerance` shows: T*, and a row per arm.
+
+    `time` is what certainty about the arm takes at least, not a number where it is not acceptable.
+    """
+    import pandas as pd
+
+    time = tolerance_time(instance, tolerance, resolution)
+    arms = {
+        "arm": np.arange(instance.n_arms),
+        **{f"mean {i}": instance.means[:, i] for i in range(instance.n_objectives)},
+        "acceptable": [arm in time.answers for arm in range(instance.n_arms)],
+        "time": [time.answers.get(arm, math.nan) for arm in range(instance.n_arms)],
+        "share": time.weights,
+        "pulls": time.weights * time.least_pulls(delta),
+    }
+    return time, pd.DataFrame(arms)

@@ -330,18 +330,11 @@ export function actionsFor(state, news, refresh) {
     release: ({ trial }) =>
       simple(
         "Give back the trial",
-        "It will be handed out again as another; a result of this one is refused from then on.",
+        "Only if nobody has begun it: it will be handed out again as another, and a result of this one is refused from then on.",
         null,
         "Give back",
         () => request("DELETE", path("trials", trial, "lease")).then(() => said("Given back.")),
       ),
-    expire: ({ trial }) =>
-      request("POST", path("trials", trial, "expiry"))
-        .then(() => {
-          news("Declared missing.");
-          refresh();
-        })
-        .catch(failed("declaring missing")),
     close: closeDialog,
   };
 }

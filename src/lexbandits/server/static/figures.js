@@ -92,7 +92,7 @@ const VERDICTS = {
   "meets the target": "meets it",
   "misses the target": "out",
 };
-const verdictOf = (verdict) => (verdict.startsWith("beaten") ? "out" : (VERDICTS[verdict] ?? verdict));
+const verdictOf = (verdict) => (verdict === "beaten" ? "out" : (VERDICTS[verdict] ?? verdict));
 
 const headline = ({ state }) => (state === "measuring" ? "What decides now" : "What is still open");
 

@@ -104,7 +104,7 @@ function table(studies) {
             h("a", { href: `#/study/${encodeURIComponent(study.name)}` }, study.name),
             h("span", { class: "s" }, study.objectives.join(" › ")),
           ),
-          h("td", { role: "cell" }, pill(study.state, study.certified)),
+          h("td", { role: "cell" }, pill(study.state, study.certified, study.flags)),
           h(
             "td",
             { role: "cell" },

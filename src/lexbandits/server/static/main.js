@@ -352,7 +352,7 @@ function top() {
     : trouble
       ? h("span", { class: "warnt" }, warning(), "Not connected")
       : model?.finished
-        ? `Ended ${clockTime(model.changed)}`
+        ? `Ended ${clockTime(model.ended)}`
         : [
             h("span", { class: "pulse", "aria-hidden": "true" }),
             "Live",

@@ -49,8 +49,9 @@ const square = () =>
   );
 
 /** The state of a study: shape and word. */
-export function pill(state, certified) {
-  if (state === "finished" && certified) return h("span", { class: "pill ok" }, tick(), "Certified");
+export function pill(state, certified, flags) {
+  const sure = flags.length ? "Certified, with flags" : "Certified";
+  if (state === "finished" && certified) return h("span", { class: "pill ok" }, tick(), sure);
   if (state === "finished") return h("span", { class: "pill" }, square(), "Ended, no certificate");
   if (state === "measuring") return h("span", { class: "pill on" }, half(), "Measuring");
   if (state === "paused") return h("span", { class: "pill" }, bars(), "Paused");

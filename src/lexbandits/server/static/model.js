@@ -97,7 +97,7 @@ function missesWords(arm, objective) {
 
 function certifiedWords(row, objective, answer, arm) {
   if (row.verdict.startsWith("misses")) return missesWords(arm, objective);
-  if (row.verdict.startsWith("beaten")) return `worse than ${row.verdict.replace(/^beaten by '?|'$/g, "")}`;
+  if (row.verdict === "beaten") return `worse than ${row.by}`;
   const least = objective.smaller ? (row.high == null ? null : -row.high) : row.low;
   const by = row.difference == null ? "" : ` by ${objective.full(Math.abs(row.difference))}`;
   return `worse than ${answer}${by}${least > 0 ? `, at least ${objective.text(least)}` : ""}`;

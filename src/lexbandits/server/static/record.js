@@ -219,11 +219,7 @@ function openTrial(trial, role) {
     h("span", { class: "what" }, named),
     leaseLeft(trial.until),
     role !== "read" &&
-      h(
-        "span",
-        { class: "does" },
-        overdue ? button("expire", "Declare missing") : button("enter", "Enter result"),
-        !overdue && button("release", "Give back"),
-      ),
+      !overdue && // who looks next notes that it has run out
+      h("span", { class: "does" }, button("enter", "Enter result"), button("release", "Give back")),
   );
 }

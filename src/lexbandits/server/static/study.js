@@ -43,7 +43,7 @@ export function studyView(model, { trials, forecast, course, role, can }) {
           "h1",
           { tabindex: -1 },
           h("span", { class: "name" }, model.name),
-          pill(model.state, model.answer.certified),
+          pill(model.state, model.answer.certified, model.answer.flags),
           h(
             "span",
             { class: "order" },
@@ -74,24 +74,17 @@ export function studyView(model, { trials, forecast, course, role, can }) {
 
 // --- the sentence
 
-const FLAGS = {
-  "large-sample": "it rests on a large-sample approximation",
-  "closest to the target": "no arm meets the limit: this one is closest to it",
-  "imported unfairly": "imported results were collected with an eye on their values",
-  contradiction: "results contradict the noise that was declared",
-};
-
 function sentence(model, forecast) {
   const { answer, state, settlingNow, arms } = model;
   const quiet = (...words) => h("span", { class: "q" }, ...words);
   if (model.finished && answer.certified)
     return [
       b(answer.arm),
-      " is the answer. ",
+      answer.said.length ? ` is certified, but ${answer.said.join("; ")}. ` : " is the answer. ",
       quiet(`${decided(model)} Wrong with probability at most ${percent(answer.delta)}.`),
     ];
   if (model.finished) {
-    const why = answer.flags.map((flag) => FLAGS[flag] ?? flag).join("; ");
+    const why = answer.said.join("; ");
     return [
       b(answer.arm),
       " is the best guess, without a certificate. ",
@@ -167,7 +160,7 @@ function under(model, role) {
       .filter((objective) => objective.state === "not needed")
       .map(({ name }) => name);
     return [
-      `${count(model.results)} results in ${lasting(Date.parse(model.changed) - Date.parse(model.created))}. `,
+      `${count(model.results)} results in ${lasting(Date.parse(model.ended) - Date.parse(model.created))}. `,
       unused.length > 0 && [b(listed(unused)), ` ${plural(unused.length, "was", "were")} not needed.`],
     ];
   }
@@ -177,8 +170,7 @@ function under(model, role) {
       : "Start workers with lexbandits run, ask from your own code, or measure by hand.";
   if (state === "budget spent") return "A larger budget lets the study go on.";
   if (state === "items spent") return "Every item was measured once; a certificate would need more of them.";
-  const flags = answer.flags.map((flag) => FLAGS[flag] ?? flag);
-  if (flags.length) return attention(capital(flags.join("; ")), ".");
+  if (answer.said.length) return attention(capital(answer.said.join("; ")), ".");
   return mostDepends(model);
 }
 

@@ -1,0 +1,25 @@
+"""Text from people and programs, fit to be shown: no escape reaches a terminal."""
+
+import unicodedata
+
+
+def printable(text: str, *, lines: bool = False) -> str:
+    r"""The text with what a terminal would obey, or not show, written out; with `lines`, their ends stay.
+
+    >>> print(printable("red: \x1b[31m, two\nlines"))
+    red: \u001b[31m, two\nlines
+    """
+    if text.isprintable():
+        return text
+    return "".join(
+        char if _is_harmless(char) or (lines and char == "\n") else _written(char) for char in text
+    )
+
+
+def _is_harmless(char: str) -> bool:
+    return char.isprintable() or unicodedata.category(char) == "Zs"
+
+
+def _written(char: str) -> str:
+    short = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
+    return short.get(char) or (f"\\u{ord(char):04x}" if ord(char) < 2**16 else f"\\U{ord(char):08x}")

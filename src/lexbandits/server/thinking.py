@@ -1,0 +1,71 @@
+"""What takes seconds, such as forecasts and reports: by few threads, each once for all who wait for it."""
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import anyio
+import anyio.to_thread
+
+from lexbandits.server.problems import Refused
+
+THREADS = 2  # more would take the processor from those who measure
+MOST = 16  # things that wait
+PATIENCE = 30.0  # seconds to wait for one; it goes on to be made, for who asks again
+
+Thing = tuple[str, object]  # of which study, and what of it
+
+
+class _Job:
+    def __init__(self, make: Callable[[], Any], done: "asyncio.Future[Any]") -> None:
+        self.make, self.done = make, done
+
+
+class Thinking:
+    """A queue of things to be made. It lives in the event loop: who waits holds no thread.
+
+    Who asks for what waits already shares it: it is made from the study as it stands then. What is being made
+    may be of an older state, so it waits once more.
+    """
+
+    def __init__(self) -> None:
+        self._waiting: dict[Thing, _Job] = {}
+        self._studies: set[str] = set()  # at work on; one thread each, as they would wait for each other
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._limiter: anyio.CapacityLimiter | None = None  # made inside the loop
+
+    async def get(self, study: str, what: object, make: Callable[[], Any]) -> Any:
+        """What `make` gives, in its turn; refused when too much waits."""
+        thing = study, what
+        job = self._waiting.get(thing)
+        if job is None:
+            if len(self._waiting) >= MOST:
+                raise Refused(503, f"{MOST} forecasts, reports and the like wait to be made: try again later")
+            job = self._waiting[thing] = _Job(make, asyncio.get_running_loop().create_future())
+            self._begin()
+        try:
+            return await asyncio.wait_for(asyncio.shield(job.done), PATIENCE)  # others may wait for it too
+        except TimeoutError:
+            raise Refused(503, f"this was not made within {PATIENCE:g} s: try again later") from None
+
+    def _begin(self) -> None:
+        for thing in list(self._waiting):
+            if len(self._studies) < THREADS and thing[0] not in self._studies:
+                self._studies.add(thing[0])
+                task = asyncio.create_task(self._make(thing[0], self._waiting.pop(thing)))
+                self._tasks.add(task)
+                task.add_done_callback(self._tasks.discard)
+
+    async def _make(self, study: str, job: _Job) -> None:
+        if self._limiter is None:
+            self._limiter = anyio.CapacityLimiter(THREADS)
+        try:
+            made = await anyio.to_thread.run_sync(job.make, limiter=self._limiter)
+        except Exception as error:
+            job.done.set_exception(error)
+            job.done.exception()  # seen, though nobody may wait any more
+        else:
+            job.done.set_result(made)
+        finally:
+            self._studies.discard(study)
+            self._begin()

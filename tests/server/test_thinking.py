@@ -1,0 +1,207 @@
+"""Who thinks about studies never holds up who measures."""
+
+import asyncio
+import fcntl
+import os
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from asked import MODELS, refused
+from services import fast, until
+from worlds import create, go_on
+
+import lexbandits as lb
+from lexbandits.server import thinking
+from lexbandits.server.problems import Refused
+from lexbandits.server.thinking import Thinking
+from lexbandits.server.tokens import Tokens, opened
+
+
+def hard(link):
+    """A study that is far from its end: its forecast takes a while."""
+    objectives = [
+        lb.Objective("correct", tolerance=0.03, noise="bernoulli"),
+        lb.Objective("latency", "minimize", unit="ms", tolerance=1, noise=("bounded", 0, 100)),
+    ]
+    study = create(link, objectives=objectives)
+    go_on(study, 60)
+    return study
+
+
+def test_heartbeats_do_not_wait_for_forecasts(serve, tmp_path):
+    storage = fast(tmp_path)
+    tokens = Tokens(opened(storage))
+    reader, worker = tokens.create("reader", "read"), tokens.create("worker", "write")
+    hard(storage).forecast(runs=10)  # compiled here, in whatever time it takes
+    service = serve(storage)
+    with service.client(token=worker) as client, service.client(token=reader) as looker:
+        until(lambda: looker.get(f"{MODELS}/forecast?runs=10").status_code == 200, 120)
+        statuses = []
+
+        def look(number):
+            with service.client(token=reader) as somebody:
+                statuses.append(somebody.get(f"{MODELS}/forecast?runs={10 + number % 40}").status_code)
+
+        with ThreadPoolExecutor(100) as pool:
+            asked = [pool.submit(look, number) for number in range(100)]
+            longest = 0.0
+            while not all(each.done() for each in asked):
+                start = time.monotonic()
+                assert client.post(f"{MODELS}/workers/w/heartbeat").status_code == 204
+                longest = max(longest, time.monotonic() - start)
+                time.sleep(0.05)
+            for each in asked:
+                each.result()
+    assert set(statuses) == {200, 503}
+    assert longest < 10, "two cores, and other tests beside it"
+
+
+def test_heartbeats_at_a_held_gate_do_not_use_up_the_threads(serve, tmp_path):
+    service = serve()
+    study = create(service.link)
+    trial = study.ask(worker="w7", lease="30s")
+    gate = os.open(f"{tmp_path}/service.db.lock", os.O_RDWR)
+    fcntl.flock(gate, fcntl.LOCK_EX)
+
+    def beat(number):
+        with service.client() as client:
+            return client.post(f"{MODELS}/workers/w{number}/heartbeat").status_code
+
+    with ThreadPoolExecutor(80) as pool, service.client() as client:
+        beats = [pool.submit(beat, number) for number in range(80)]
+        time.sleep(2.0)
+        assert not any(each.done() for each in beats)
+        start = time.monotonic()
+        for path in (MODELS, "/healthz", f"{MODELS}/trials", "/api/studies"):
+            assert client.get(path).status_code == 200
+        assert time.monotonic() - start < 10
+        fcntl.flock(gate, fcntl.LOCK_UN)
+        assert {each.result() for each in beats} == {204}
+        extended = client.get(f"{MODELS}/trials").json()["trials"][0]["until"]
+    os.close(gate)
+    assert extended > trial.until.isoformat(), "and they are heard"
+
+
+@pytest.mark.parametrize("header", [{}, {"Content-Type": "text/plain"}, {"Content-Length": "0"}], ids=str)
+def test_a_heartbeat_however_it_is_sent(service, header):
+    study = create(service.link)
+    before = study.ask(worker="a/b ü", lease="1m").until
+    time.sleep(0.01)
+    with service.client() as client:
+        assert client.post(f"{MODELS}/workers/a%2Fb%20%C3%BC/heartbeat", headers=header).status_code == 204
+        extended = client.get(f"{MODELS}/trials").json()["trials"][0]["until"]
+        assert extended > before.isoformat(timespec="milliseconds")
+        refused(client.post("/api/studies/none/workers/w/heartbeat"), 404)
+        refused(client.post(f"{MODELS}/workers/%00/heartbeat"), 422)
+        refused(client.post(f"{MODELS}/workers/{'x' * 201}/heartbeat"), 422)
+    with service.client(token="lb_wrong") as stranger:
+        refused(stranger.post(f"{MODELS}/workers/w/heartbeat"), 401)
+
+
+# --- the queue
+
+
+class Made:
+    """Things that take until they are let go."""
+
+    def __init__(self):
+        self.begun, self.go = [], threading.Event()
+
+    def __call__(self, what):
+        def make():
+            self.begun.append(what)
+            self.go.wait(20)
+            return f"{what} {len(self.begun)}"
+
+        return make
+
+
+def gathered(thinking, made, things):
+    """What each of these is given, asked for one after the other, when all of them wait."""
+
+    async def all_of_them():
+        async def one(study, what):
+            try:
+                return await thinking.get(study, what, made(what))
+            except Refused as refusal:
+                return refusal.status
+
+        tasks = []
+        for thing in things:
+            tasks.append(asyncio.create_task(one(*thing)))
+            await asyncio.sleep(0.02)
+        made.go.set()
+        return await asyncio.gather(*tasks)
+
+    return asyncio.run(all_of_them())
+
+
+def test_what_many_ask_for_is_made_once_and_new_enough():
+    made = Made()
+    given = gathered(Thinking(), made, [("s", "forecast")] * 50)
+    assert made.begun == ["forecast"] * 2, "the first had begun when the others came"
+    assert given == ["forecast 1"] + ["forecast 2"] * 49
+
+
+def test_one_study_has_one_thread_and_others_go_on():
+    made = Made()
+    gathered(Thinking(), made, [("s", "a"), ("s", "b"), ("t", "c"), ("u", "d")])
+    assert made.begun[:2] == ["a", "c"]
+    assert sorted(made.begun) == ["a", "b", "c", "d"]
+
+
+def test_too_much_is_refused():
+    made = Made()
+    given = gathered(Thinking(), made, [("s", number) for number in range(thinking.MOST + 5)])
+    assert given.count(503) == 4, "one is at work, as many wait"
+    assert given[-4:] == [503] * 4
+
+
+def test_who_has_waited_too_long_finds_it_later(monkeypatch):
+    monkeypatch.setattr(thinking, "PATIENCE", 0.1)
+    made, queue = Made(), Thinking()
+
+    async def twice():
+        with pytest.raises(Refused, match="not made within"):
+            await queue.get("s", "x", made("x"))
+        with pytest.raises(Refused, match="not made within"):
+            await queue.get("s", "x", made("x"))
+        made.go.set()
+        return await queue.get("s", "x", made("x"))
+
+    assert asyncio.run(twice()) == "x 2"
+
+
+def test_what_fails_fails_for_all_and_the_queue_goes_on():
+    queue, calls = Thinking(), []
+
+    def fails():
+        calls.append(1)
+        raise lb.ConflictError("too little")
+
+    async def twice():
+        outcomes = await asyncio.gather(
+            *(queue.get("s", "x", fails) for _ in range(3)), return_exceptions=True
+        )
+        return outcomes, await queue.get("s", "y", lambda: 7)
+
+    outcomes, after = asyncio.run(twice())
+    assert [str(error) for error in outcomes] == ["too little"] * 3
+    assert after == 7
+
+
+def test_who_goes_away_takes_nothing_from_others():
+    made, queue = Made(), Thinking()
+
+    async def leave():
+        first = asyncio.create_task(queue.get("s", "x", made("x")))
+        await asyncio.sleep(0.05)
+        waits = [asyncio.create_task(queue.get("s", "y", made("y"))) for _ in range(2)]
+        await asyncio.sleep(0.05)
+        waits[0].cancel()
+        made.go.set()
+        return await first, await waits[1]
+
+    assert asyncio.run(leave()) == ("x 1", "y 2")

@@ -1,0 +1,195 @@
+"""Results from elsewhere: in which order they are paired, what failed ones count as, what is refused."""
+
+import time
+
+import numpy as np
+import pandas as pd
+import pytest
+from test_commands import run
+from worlds import create, kinds, measure
+
+import lexbandits as lb
+
+SCORE = lb.Objective("score", tolerance=0.5, resolution=0.5, noise=("bounded", 0, 10))
+SAFE = lb.Objective("score", tolerance=0.5, noise=("bounded", 0, 10), if_failed=0, if_expired=2)
+
+
+def paired(study):
+    """Which rows share a pass: {pass: {arm: value}}."""
+    frame = study.trials()
+    return {item: dict(zip(rows.arm, rows.score, strict=True)) for item, rows in frame.groupby("item")}
+
+
+def table(rows=40, **columns):
+    arms = np.repeat(["a", "b"], rows)
+    return pd.DataFrame({"arm": arms, "score": np.tile(np.linspace(1, 9, rows), 2), **columns})
+
+
+def scores(name="scores", storage="memory", objective=SCORE, **words):
+    return lb.create_study(name, storage, arms=["a", "b"], objectives=[objective], **words)
+
+
+def test_rows_without_items_are_not_paired_in_the_order_of_the_file():
+    """Sorted by value the differences would all be 0: no noise at all."""
+    study = scores()
+    assert study.import_results(table(), fair=True) == 80
+    pairs = paired(study).values()
+    assert sorted(pair["a"] for pair in pairs) == sorted(pair["b"] for pair in pairs)
+    together = np.corrcoef([pair["a"] for pair in pairs], [pair["b"] for pair in pairs])[0, 1]
+    order = np.corrcoef(np.arange(40), [pair["a"] for pair in pairs])[0, 1]
+    assert max(abs(together), abs(order)) < 0.5
+
+
+def test_the_order_follows_from_the_seed_the_arm_and_the_number_of_rows():
+    def order(seed, rows=40):
+        study = scores(seed=seed)
+        study.import_results(table(rows), fair=True)
+        return paired(study)
+
+    assert order(1) == order(1) != order(2)
+    assert {k: pair for k, pair in order(1, 41).items() if k < 40} != order(1)
+    study = scores(seed=1)
+    for _ in range(2):
+        study.import_results(table(), fair=True, again=True)
+    both = paired(study)
+    assert [both[k] for k in range(40)] != [both[k + 40] for k in range(40)], "each import draws anew"
+    assert study.verify().ok
+
+
+# --- trials of another study
+
+
+def troubled(objective=SAFE, storage="memory"):
+    """A study in every state: told, failed, expired, late, released, open."""
+    study = scores("before", storage, objective)
+    for trial in study.ask_many(4):
+        study.tell(trial, {"score": 5 + (trial.arm == "b")})
+    failed, released = study.ask_many(2)
+    study.fail(failed, "out of memory")
+    study.release(released)
+    _, late = study.ask_many(2, lease="1ms")
+    time.sleep(0.01)
+    assert study.tell(late, {"score": 9}) == "late"
+    study.ask()
+    return study
+
+
+@pytest.mark.parametrize("kind", ["frame", "csv", "parquet"])
+def test_trials_count_as_what_they_counted_as(kind, tmp_path):
+    study = troubled()
+    states = set(study.trials().state)
+    assert states >= {"told", "failed", "expired", "late", "released", "open"}, states
+    given = study.trials() if kind == "frame" else study.export(tmp_path / f"trials.{kind}")
+    other = scores("after", tmp_path / "s.db" if kind == "csv" else "memory", SAFE)
+    if kind == "csv":
+        words = ("study", "import", "after", str(given), "--fair", "--storage", str(tmp_path / "s.db"))
+        assert "results" in run(*words).stdout
+    else:
+        other.import_results(given, fair=True)
+    worth = {"told": lambda row: row.score, "failed": lambda row: 0, "expired": lambda row: 2}
+    worth["late"] = worth["expired"]
+    rows = study.trials().query("state in @worth")
+    taken = other.trials().dropna(subset="score").set_index(["arm", "item"]).score
+    assert len(taken) == len(rows)
+    for row in rows.itertuples():
+        assert taken[row.arm, row.item] == worth[row.state](row)
+
+
+def test_failures_without_a_value_are_missing():
+    study = troubled(SCORE)
+    frame = study.trials()
+    other = scores("after")
+    assert other.import_results(frame, fair=True) == (frame.state == "told").sum()
+    late = frame.query("state == 'late'").iloc[0]
+    taken = other.trials().set_index(["arm", "item"]).score
+    assert pd.isna(taken.get((late.arm, late["item"])))
+
+
+def test_trials_that_were_void_are_left_out():
+    frame = table(2, item=[0, 1, 0, 1], state=["told", "void", "told", "told"])
+    study = scores()
+    assert study.import_results(frame, fair=True) == 3
+    assert study.trials().score.isna().sum() == 1
+
+
+# --- refused
+
+
+def test_the_same_rows_count_once():
+    study = scores()
+    frame = table()
+    study.import_results(frame, fair=True)
+    with pytest.raises(lb.ConflictError, match=r"imported before.*again=True \(--again\)"):
+        study.import_results(frame.sample(frac=1, random_state=1), fair=True)
+    study.import_results(frame.assign(score=frame.score + 0.1), fair=True)
+    study.import_results(frame, fair=True, again=True)
+    assert study.status.results == 240
+    assert kinds(study).count("imported") == 3
+
+
+def test_the_same_rows_count_once_for_whoever_opens_the_study_later(tmp_path):
+    from lexbandits.study.ledger import Ledger
+
+    study = scores(storage=tmp_path / "s.db")
+    study.import_results(table(), fair=True)
+    with pytest.raises(lb.ConflictError, match="imported before"):
+        lb.open_study("scores", tmp_path / "s.db").import_results(table(), fair=True)
+    ledger = study._journal.fold().ledger
+    assert Ledger.from_bytes(ledger.to_bytes()).imports == ledger.imports != []
+
+
+def test_a_column_that_nobody_reads_is_refused():
+    frame = table().assign(latency=1.0).rename(columns={"latency": "latncy"})
+    study = create(arms=["a", "b"])
+    with pytest.raises(lb.StudyError, match="no column is an objective"):
+        study.import_results(frame, fair=True)
+    frame["correct"] = 1
+    with pytest.raises(lb.StudyError, match=r"'latncy' is no objective: did you mean 'latency'\?"):
+        study.import_results(frame, fair=True, ignore=["score"])
+    with pytest.raises(lb.StudyError, match=r"'score' is no objective.*ignore=\['score'\] \(--ignore\)"):
+        study.import_results(frame, fair=True)
+    assert kinds(study) == ["created"]
+    assert study.import_results(frame, fair=True, ignore=["latncy", "score"]) == 80
+    assert create(arms=["a", "b"]).import_results(frame, fair=True, ignore={"latncy", "score"}) == 80
+
+
+def test_the_command_line_says_both(tmp_path):
+    scores(storage=tmp_path / "s.db")
+    table().assign(who="me", why="so").to_csv(tmp_path / "rows.csv")  # with pandas' index: a nameless column
+    words = ("study", "import", "scores", str(tmp_path / "rows.csv"), "--fair")
+    words += ("--storage", str(tmp_path / "s.db"))
+    assert "--ignore" in run(*words, code=2).stderr
+    words += ("--ignore", "who", "--ignore", "why")
+    assert "80 results" in run(*words).stdout
+    assert "--again" in run(*words, code=4).stderr
+    assert "80 results" in run(*words, "--again").stdout
+
+
+# --- names that a spreadsheet would compute
+
+NAMES = ["=1+1", "'=1+1", "+a", "-a", "@a", "''-a", "'plain", "plain"]
+
+
+def test_no_name_is_a_formula_in_a_spreadsheet_and_all_are_read_back(tmp_path):
+    value = lb.Objective("=SUM(A1)", tolerance=0.5, noise=("bounded", -10, 10))
+    words = {"arms": NAMES, "objectives": [value], "items": ["=x", "\ty", "-5", "5", "'=x"]}
+    study = lb.create_study("names", **words)
+    for number, trial in enumerate(study.ask_many(len(NAMES) * 5, worker="@me")):
+        study.tell(trial, {value.name: -number / 10})
+    path = study.export(tmp_path / "trials.csv")
+    cells = [cell for line in path.read_text().splitlines() for cell in line.split(",")]
+    computed = [cell for cell in cells if cell.strip('"')[:1] in "=+@\t" and cell]
+    assert computed == []
+    assert all(float(cell) <= 0 for cell in cells if cell[:1] == "-"), "numbers stay numbers"
+    other = lb.create_study("names", **words)
+    assert other.import_results(path, fair=True) == len(NAMES) * 5
+    mine, theirs = (s.trials().set_index(["arm", "item"])[value.name].sort_index() for s in (study, other))
+    assert mine.equals(theirs)
+
+
+def test_a_file_may_say_nothing_but_values(tmp_path):
+    rows = [{"arm": arm, "item": f"q{i}", **measure(arm, i)} for i in range(3) for arm in ("small", "large")]
+    pd.DataFrame(rows).to_json(tmp_path / "rows.jsonl", orient="records", lines=True)
+    assert create().import_results(tmp_path / "rows.jsonl", fair=True) == 6
+    with pytest.raises(lb.StudyError, match=r"\.csv, \.parquet or \.jsonl"):
+        create().import_results(str(tmp_path / "rows.xlsx"), fair=True)

@@ -1,0 +1,103 @@
+"""Rules that are kept need fewer results; a change after the first one has its price, for good."""
+
+import pytest
+from worlds import create, go_on, measure, question
+
+import lexbandits as lb
+from lexbandits.study.spec import Spec, in_todays_words, words_from_toml
+
+
+def has_account(study):
+    return study.policy.state.shown.size > 0
+
+
+def test_the_rules_are_on_record_and_declared_unless_said():
+    for said, rules in (({}, "declared"), ({"rules": "open"}, "open")):
+        study = create(**said)
+        payload = next(iter(study.events())).payload
+        assert payload["spec"]["rules"] == payload["settings"]["rules"] == rules
+        assert has_account(study) == (rules == "declared")
+        assert Spec.from_json(payload["spec"]).as_json() == payload["spec"]
+
+
+def test_toml_says_them_and_other_words_are_refused(tmp_path):
+    file = tmp_path / "study.toml"
+    file.write_text(
+        '[study]\nname = "s"\nrules = "open"\n[[arms]]\nname = "a"\n'
+        '[[objectives]]\nname = "x"\ntolerance = 1\n'
+    )
+    assert Spec.from_json(words_from_toml(file)).rules == "open"
+    with pytest.raises(lb.StudyError, match=r'rules must be "declared".* or "open"'):
+        create(rules="0.2")
+
+
+CHANGES = {
+    "amend": lambda study: study.amend("correct", tolerance=0.2),
+    "reorder": lambda study: study.reorder(["latency", "correct"]),
+    "withdraw": lambda study: study.withdraw("small", "old"),
+    "add": lambda study: study.add_arm("new"),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
+def test_a_change_is_free_before_the_first_trial_and_closes_the_account_after_it(change):
+    """Who was asked may have seen a value before it is told."""
+    study = create(max_arms=4)
+    change(study)
+    assert has_account(study)
+    go_on(study)
+    assert has_account(study)
+    assert study.answer.certified
+    assert study.verify().ok
+    looked = create(max_arms=4, name="looked")
+    trial = looked.ask()
+    change(looked)
+    assert not has_account(looked)
+    looked.tell(trial, measure(trial.arm))
+    go_on(looked)
+    assert not has_account(looked)
+    assert looked.answer.certified
+    assert looked.verify().ok
+
+
+def test_who_changes_nothing_needs_fewer_results_and_who_does_the_most():
+    def results(**said):
+        study = create(**said)
+        go_on(study)
+        return study
+
+    kept, free = results(), results(rules="open", name="free")
+    assert kept.answer.arm == free.answer.arm == "large"
+    changed = create(name="changed")
+    go_on(changed, 3)
+    changed.amend("correct", tolerance=0.1)
+    go_on(changed)
+    assert kept.status.results < free.status.results <= changed.status.results
+
+
+def test_journals_without_the_word_go_on_as_they_were():
+    spec = Spec.from_json({"name": "s", **question(), "objectives": [{"name": "x", "tolerance": 1}]})
+    old = {key: words for key, words in spec.as_json().items() if key != "rules"}
+    settings = {key: value for key, value in spec.policy_settings().items() if key != "rules"}
+    for extra in ({}, {"format": 2}):
+        read = in_todays_words({"spec": old, "settings": settings, **extra})
+        assert (read["spec"]["rules"], read["settings"]["rules"]) == ("open", "0.2")
+        policy = lb.LexElimTol(**read["settings"])
+        assert policy.state.shown.size == 0
+        assert policy.state.limits[0, 4] == lb.LexElimTol(**{**settings, "rules": "open"}).state.limits[0, 4]
+
+
+def test_a_certificate_says_who_beats_a_rival_and_how_much_evidence_there_is():
+    study = create()
+    go_on(study, 30)
+    rows = [row for row in study.policy.certificate if row.verdict == "open"]
+    assert rows
+    assert all(0.0 <= row.parts < 1.0 and row.by == -1 for row in rows)
+    go_on(study)
+    assert all(row["parts"] == 1.0 for row in study.answer.certificate)
+    later = create(name="open", rules="open")
+    go_on(later, 30)
+    assert all(0.0 <= row.parts <= 1.0 for row in later.policy.certificate)
+    old = {**study.answer.as_json(), "certificate": [{"rival": "a", "verdict": "beaten by 'it's'"}]}
+    row = type(study.answer).from_json(old).certificate[0]
+    assert (row["verdict"], row["by"]) == ("beaten", "it's")

@@ -1,0 +1,612 @@
+"""The standing referee: people who look at values and try to get a wrong answer certified.
+
+Each attack is one function of (study, world, rng) that drives the study to its end. It is set against worlds
+in which what it favours is worse than may be given up, by a little: errors are likeliest there. A certificate
+that names such an arm is broken, whatever its flags, unless a flag says that it speaks of something else. At
+most δ of all studies may end so.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+import pandas as pd
+import pytest
+from joblib import Parallel, delayed
+from scipy.stats import binom
+
+import lexbandits as lb
+from lexbandits.simulation.promise import Tolerances
+from lexbandits.study.memory import MemoryStorage
+
+MOST = 400  # results of one study; one that is not finished then certifies nothing
+BEYOND = 1.01  # the gap of the worse arms, in what may be given up
+
+
+# --- worlds
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of noise with values to match. `draw(rng, mean)` has that mean."""
+
+    noise: str | tuple[str | float, ...]
+    tolerance: float
+    resolution: float
+    best: float
+    draw: Callable[[np.random.Generator, float], float]
+
+
+def _often_zero(rng, mean):
+    """0, or something between ½ and 1: what fails or never comes is 0."""
+    return 0.5 + rng.random() / 2 if rng.random() < mean / 0.75 else 0.0
+
+
+KINDS = {
+    "gaussian": Kind("gaussian", 1.0, 1.0, 0.0, lambda rng, mean: mean + rng.standard_normal()),
+    "sub_gaussian": Kind(
+        ("sub_gaussian", 1.0), 1.0, 2.0, 0.0, lambda rng, mean: mean + (1.0 if rng.random() < 0.5 else -1.0)
+    ),
+    "bernoulli": Kind("bernoulli", 0.1, 0.4, 0.85, lambda rng, mean: float(rng.random() < mean)),
+    "bounded": Kind(("bounded", 0.0, 1.0), 0.1, 0.4, 0.7, _often_zero),
+}
+
+
+@dataclass(frozen=True)
+class World:
+    """One arm is best on `score`; the others are below it by a little more than may be given up.
+
+    They are better on `taste`, which comes second: whoever believes them close on `score` answers with them.
+    """
+
+    kind: Kind
+
+    def mean(self, arm):
+        reach = self.kind.tolerance + self.kind.resolution
+        return self.kind.best - (0.0 if arm == "best" else BEYOND * reach)
+
+    def row(self, arm):
+        """The true means of an arm."""
+        return self.mean(arm), float(arm != "best")
+
+    def values(self, arm, rng):
+        mean, taste = self.row(arm)
+        return {"score": self.kind.draw(rng, mean), "taste": taste}
+
+    def is_good(self, arm, values):
+        """Whether a result speaks for its arm."""
+        return values["score"] > self.mean(arm)
+
+    def favours_worse(self, arm, values):
+        return self.is_good(arm, values) != (arm == "best")
+
+    def study(self, seed, delta, *, arms=("best", "worse"), agreed=None, **words):
+        precise = {key: getattr(self.kind, key) for key in ("tolerance", "resolution", "noise")}
+        objectives = [
+            lb.Objective("score", **precise, **(agreed or {})),
+            lb.Objective("taste", noise="exact"),
+        ]
+        words = {"arms": list(arms), "objectives": objectives, "delta": delta, "seed": seed, **words}
+        return lb.create_study("attacked", MemoryStorage(), **words)
+
+
+# --- the judge
+
+
+@cache
+def _promise(means, tolerance, resolution, order, offered):
+    settings = {"tolerance": tolerance, "resolution": resolution, "order": order, "offered": offered}
+    return Tolerances(settings, lb.Instance([list(row) for row in means], noise_sd=1.0))
+
+
+def certificates(study):
+    """(answer, rules) of every end on record that claims to be certain, with the rules then in force."""
+    spec = study.spec
+    arms = [arm if isinstance(arm, str) else arm["name"] for arm in spec["arms"]]
+    names = [objective["name"] for objective in spec["objectives"]]
+    tolerance = [objective.get("tolerance", 0.0) for objective in spec["objectives"]]
+    resolution = [objective.get("resolution", 0.0) for objective in spec["objectives"]]
+    order, away, given_up = list(range(len(names))), set(), set()
+    for event in study.events():
+        payload = event.payload
+        if event.kind == "amended":
+            column = names.index(payload["objective"])
+            tolerance[column] = payload.get("tolerance", tolerance[column])
+            resolution[column] = payload.get("resolution", resolution[column])
+        elif event.kind == "reordered":
+            order = [names.index(name) for name in payload["objectives"]]
+        elif event.kind == "arm_added":
+            arms.append(event.arm)
+        elif event.kind == "arm_withdrawn":
+            (given_up if payload["reason"].startswith("could not be measured") else away).add(event.arm)
+        elif event.kind == "arm_restored":
+            away.discard(event.arm)
+            given_up.discard(event.arm)
+        elif event.kind in ("finished", "ended") and payload["certified"]:
+            gone = away | given_up if "arm given up" in payload["flags"] else away
+            offered = tuple(i for i, arm in enumerate(arms) if arm not in gone)
+            yield payload, (tuple(arms), tuple(tolerance), tuple(resolution), tuple(order), offered)
+
+
+def is_broken(study, world, excused=()):
+    """Whether a certificate on record names an arm that is not acceptable, without a flag that excuses it."""
+    wrong = [
+        answer
+        for answer, (arms, *rules) in certificates(study)
+        if not _promise(tuple(map(world.row, arms)), *rules).accepts(arms.index(answer["arm"]))
+    ]
+    return bool(wrong) and not set(excused) & set(study.answer.flags)
+
+
+# --- attacks
+
+
+@dataclass
+class Attack:
+    """How a study is driven, what it is made with, and on which kinds it makes sense."""
+
+    drive: Callable[..., None]
+    kinds: tuple[str, ...]
+    excused: tuple[str, ...]  # flags of which one must be there: the promise cannot hold
+    words: dict
+
+    @property
+    def name(self):
+        return self.drive.__name__
+
+    def study(self, kind, delta, seed):
+        """One study, attacked to its end, and its world."""
+        world = World(KINDS[kind])
+        study = world.study(seed, delta, **self.words)
+        rng = np.random.default_rng([seed, len(self.name), len(kind)])
+        self.drive(study, world, rng)
+        return study, world
+
+
+ATTACKS = {}
+
+
+def attack(*kinds, excused=(), **words):
+    def listed(drive):
+        ATTACKS[drive.__name__] = Attack(drive, kinds or tuple(KINDS), excused, words)
+        return drive
+
+    return listed
+
+
+def trials(study, most=MOST, **how):
+    """Trials one by one, until there is nothing to measure."""
+    for _ in range(most):
+        try:
+            yield study.ask(**how)
+        except (lb.StudyFinished, lb.StudyPaused):
+            return
+
+
+def go_on(study, world, rng, most=MOST):
+    for trial in trials(study, most):
+        study.tell(trial, world.values(trial.arm, rng))
+
+
+def change_after_good_values(study, world, rng, change):
+    """The best arm is measured first in each pass; whenever that went well, something is changed."""
+    for trial in trials(study):
+        values = world.values(trial.arm, rng)
+        study.tell(trial, values)
+        if trial.arm == "best" and world.is_good("best", values):  # others of its pass are still to come
+            change()
+
+
+@attack()
+def amend_without_a_change(study, world, rng):
+    tolerance = world.kind.tolerance
+    change_after_good_values(study, world, rng, lambda: study.amend("score", tolerance=tolerance))
+
+
+@attack("gaussian")
+def amend_to_a_huge_tolerance_and_back(study, world, rng):
+    def change():
+        study.amend("score", tolerance=1000 * world.kind.tolerance)
+        study.amend("score", tolerance=world.kind.tolerance)
+
+    change_after_good_values(study, world, rng, change)
+
+
+@attack("gaussian")
+def reorder_back_and_forth(study, world, rng):
+    def change():
+        study.reorder(["taste", "score"])
+        study.reorder(["score", "taste"])
+
+    change_after_good_values(study, world, rng, change)
+
+
+@attack("gaussian", arms=("best", "worse", "third"))
+def withdraw_and_restore_a_third_arm(study, world, rng):
+    def change():
+        study.withdraw("third", "for a moment")
+        study.restore("third")
+
+    change_after_good_values(study, world, rng, change)
+
+
+@attack("gaussian", arms=("best", "worse", "third"))
+def withdraw_and_restore_the_best_arm_in_the_middle_of_a_pass(study, world, rng):
+    def change():
+        study.withdraw("best", "for a moment")
+        study.restore("best")
+
+    change_after_good_values(study, world, rng, change)
+
+
+@attack("gaussian")
+def amend_with_many_in_flight(study, world, rng):
+    """Two passes are asked at once, and the rules change before they are complete, if the best did well."""
+    told = 0
+    while told < MOST and (asked := study.ask_many(4)):
+        told += len(asked)
+        for trial in asked[:-1]:
+            values = world.values(trial.arm, rng)
+            study.tell(trial, values)
+            if trial.arm == "best" and world.is_good("best", values):
+                study.amend("score", tolerance=world.kind.tolerance)
+        study.tell(asked[-1], world.values(asked[-1].arm, rng))
+
+
+@attack("gaussian", max_arms=5)
+def add_an_arm_after_a_good_value(study, world, rng):
+    names = iter("cde")
+
+    def change():
+        if (name := next(names, None)) is not None:
+            study.add_arm(name)
+
+    change_after_good_values(study, world, rng, change)
+
+
+@attack("gaussian", "bounded", max_arms=4)
+def add_an_arm_when_the_folded_data_favour_the_worse(study, world, rng):
+    names = iter("cd")
+    for trial in trials(study):
+        study.tell(trial, world.values(trial.arm, rng))
+        leads = study.status.results >= 12 and study.answer.arm != "best"
+        if leads and (name := next(names, None)) is not None:
+            study.add_arm(name)
+
+
+# --- what is lost
+
+
+def lose(study, world, rng, is_lost, **how):
+    """Fail the trials whose (arm, values) somebody would rather not have."""
+    for trial in trials(study):
+        values = world.values(trial.arm, rng)
+        if is_lost(trial.arm, values):
+            study.fail(trial, "nothing came", **how)
+        else:
+            study.tell(trial, values)
+
+
+@attack("bernoulli", "bounded", agreed={"if_failed": 0.0}, max_failures=1)
+def fail_zeros_of_the_best_where_that_is_agreed(study, world, rng):
+    lose(study, world, rng, lambda arm, values: arm == "best" and values["score"] == 0.0)
+
+
+@attack("bernoulli", "bounded", agreed={"if_failed": 0.0}, max_failures=1)
+def interrupt_zeros_of_the_best_where_that_is_agreed(study, world, rng):
+    lose(study, world, rng, lambda arm, values: arm == "best" and values["score"] == 0.0, interrupted=True)
+
+
+@attack("bernoulli", "bounded", agreed={"if_failed": 0.0})
+def fail_zeros_of_the_worse_where_that_is_agreed(study, world, rng):
+    lose(study, world, rng, lambda arm, values: arm == "worse" and values["score"] == 0.0)
+
+
+@attack("bernoulli", agreed={"if_missing": "worst"})
+def lose_zeros_of_the_worse_where_what_is_missing_counts_at_its_worst(study, world, rng):
+    lost = lambda arm, values: arm == "worse" and values["score"] == 0.0 and rng.random() < 0.6  # noqa: E731
+    lose(study, world, rng, lost, interrupted=True)
+
+
+LOST = ("strained", "missing results decide", "arm given up")
+
+
+@attack("gaussian", "bernoulli", excused=LOST)
+def fail_what_speaks_against_the_worse(study, world, rng):
+    lose(study, world, rng, lambda *result: not world.favours_worse(*result))
+
+
+@attack("gaussian", "bernoulli", excused=LOST)
+def interrupt_what_speaks_against_the_worse(study, world, rng):
+    lose(study, world, rng, lambda *result: not world.favours_worse(*result), interrupted=True)
+
+
+@attack("gaussian", "bernoulli", excused=("strained",))
+def release_what_speaks_against_the_worse(study, world, rng):
+    for trial in trials(study):
+        values = world.values(trial.arm, rng)
+        if world.favours_worse(trial.arm, values):
+            study.tell(trial, values)
+        else:
+            study.release(trial)
+
+
+@attack("gaussian", "bernoulli", max_failures=3)
+def fail_the_best_arm_until_it_is_given_up(study, world, rng):
+    for trial in trials(study):
+        if trial.arm == "best":
+            study.fail(trial, "nothing came")
+        else:
+            study.tell(trial, world.values(trial.arm, rng))
+
+
+@attack("bernoulli", "bounded", agreed={"if_expired": 0.0})
+def come_late_with_what_is_zero(study, world, rng):
+    """What the worse arm has of zeros comes late, as something better; the study is opened anew meanwhile."""
+    storage = study._journal.storage
+    now = storage.time()
+    storage.time = lambda: now
+    for count, trial in enumerate(trials(study, lease=1.0)):
+        values = world.values(trial.arm, rng)
+        if values["score"] == 0.0 and trial.arm == "worse":
+            now += 2.0
+            values["score"] = 1.0
+        study.tell(trial, values)
+        if count % 40 == 39:
+            study = lb.open_study("attacked", storage)
+
+
+@attack("gaussian", "bernoulli", excused=LOST)
+def let_good_values_of_the_best_run_out(study, world, rng):
+    """Twelve are under way at once; what speaks for the best arm is never told."""
+    storage = study._journal.storage
+    now = storage.time()
+    storage.time = lambda: now
+    told = 0
+    while told < MOST and study.status.state == "measuring":
+        for trial in study.ask_many(12, lease=1.0):
+            values = world.values(trial.arm, rng)
+            told += 1
+            if trial.arm != "best" or not world.is_good("best", values):
+                study.tell(trial, values)
+        now += 2.0
+
+
+# --- the order of results
+
+
+@attack()
+def tell_first_what_speaks_for_the_worse(study, world, rng):
+    """Forty passes are in flight, and come in by value."""
+    told = 0
+    while told < MOST and (asked := study.ask_many(80)):
+        known = [(trial, world.values(trial.arm, rng)) for trial in asked]
+        for pair in sorted(known, key=lambda pair: pair[1]["score"] * (1 if pair[0].arm == "best" else -1)):
+            study.tell(*pair)
+        told += len(asked)
+
+
+@attack("gaussian", "bernoulli")
+def withhold_what_speaks_for_the_best(study, world, rng):
+    """Good values of the best arm are told when nothing else is left to tell."""
+    hidden, told = [], 0
+    while told < MOST:
+        asked = study.ask_many(12) if len(hidden) < 48 else []
+        if not asked and not hidden:
+            return
+        for trial in asked:
+            values = world.values(trial.arm, rng)
+            if trial.arm == "best" and world.is_good("best", values):
+                hidden.append((trial, values))
+            else:
+                study.tell(trial, values)
+                told += 1
+        if not asked or len(hidden) >= 48:
+            told += len(hidden)
+            study.tell_many(hidden)
+            hidden = []
+
+
+@attack("gaussian", "bounded")
+def several_workers(study, world, rng):
+    """Results come in any order; some trials fail, some are given back, whatever their values."""
+    waiting, told = study.ask_many(8), 0
+    while waiting and told < MOST:
+        if len(waiting) < 8 and study.status.state == "measuring":
+            waiting += study.ask_many(int(rng.integers(1, 4)), worker=f"w{rng.integers(3)}")
+        trial = waiting.pop(int(rng.integers(len(waiting))))
+        luck = rng.random()
+        told += 1
+        if luck < 0.05:
+            study.release(trial)
+        elif luck < 0.1:
+            study.fail(trial, "bad luck")
+        else:
+            study.tell(trial, world.values(trial.arm, rng))
+
+
+@attack("gaussian", "bernoulli")
+def correct_before_the_pass_is_folded(study, world, rng):
+    """What is told of the best arm is misread at first; the truth comes before the pass is complete."""
+    told = 0
+    while told < MOST and (asked := study.ask_many(6)):
+        measured = [(trial, world.values(trial.arm, rng)) for trial in asked]
+        last = measured.pop(0)  # holds the others back
+        for trial, values in measured:
+            if trial.arm == "best":
+                study.tell(trial, {**values, "score": world.mean("worse")})
+                assert study.correct(trial, values, "misread") == "corrected"
+            else:
+                study.tell(trial, values)
+        study.tell(*last)
+        told += len(asked)
+
+
+# --- when it ends
+
+
+@attack("gaussian", "bernoulli")
+def peek_and_stop(study, world, rng):
+    for trial in trials(study):
+        study.tell(trial, world.values(trial.arm, rng))
+        if study.answer.certified or (study.answer.arm == "worse" and rng.random() < 0.02):
+            return
+
+
+@attack("gaussian", "bernoulli")
+def end_while_the_worse_leads_and_reopen(study, world, rng):
+    for count, trial in enumerate(trials(study)):
+        study.tell(trial, world.values(trial.arm, rng))
+        if count % 7 == 6 and study.status.state == "measuring" and study.answer.arm == "worse":
+            study.end("it leads")
+            study.reopen("or does it?")
+
+
+@attack("gaussian", "bernoulli", budget=10)
+def raise_the_budget_while_the_best_leads(study, world, rng):
+    for budget in range(10, MOST, 10):
+        study.set_budget(budget)
+        go_on(study, world, rng)
+        if study.answer.certified or (study.answer.arm == "worse" and rng.random() < 0.1):
+            return
+
+
+@attack("gaussian", "bernoulli", budget=60)
+def reopen_after_each_end(study, world, rng):
+    for budget in (60, 120, 240):
+        study.set_budget(budget)
+        go_on(study, world, rng)
+        if study.status.state == "finished":
+            study.reopen("once more")
+
+
+# --- pilot data
+
+ROWS = 60  # per arm
+
+
+def pilot(world, rng, rows=ROWS):
+    """A fair table."""
+    arms = ["best", "worse"] * rows
+    return pd.DataFrame([{"arm": arm, **world.values(arm, rng)} for arm in arms])
+
+
+def import_and_go_on(study, world, rng, frame):
+    study.import_results(frame, fair=True)
+    go_on(study, world, rng, MOST - len(frame))
+
+
+@attack()
+def import_rows_sorted_up(study, world, rng):
+    import_and_go_on(study, world, rng, pilot(world, rng).sort_values("score"))
+
+
+@attack("gaussian", "bernoulli")
+def import_rows_sorted_down(study, world, rng):
+    import_and_go_on(study, world, rng, pilot(world, rng).sort_values("score", ascending=False))
+
+
+@attack()
+def import_rows_with_the_best_sorted_up_and_the_worse_down(study, world, rng):
+    frame = pilot(world, rng)
+    key = frame.score.where(frame.arm == "best", -frame.score)
+    import_and_go_on(study, world, rng, frame.loc[key.sort_values().index])
+
+
+@attack("gaussian")
+def import_rows_by_arm(study, world, rng):
+    import_and_go_on(study, world, rng, pilot(world, rng).sort_values("arm", kind="stable"))
+
+
+@attack("gaussian", "bounded")
+def import_rows_shuffled(study, world, rng):
+    import_and_go_on(study, world, rng, pilot(world, rng).sample(frac=1, random_state=int(rng.integers(1e9))))
+
+
+@attack("gaussian")
+def import_rows_of_items_sorted(study, world, rng):
+    """Items differ by far more than the arms do."""
+    frame = pilot(world, rng)
+    frame["item"] = np.repeat(np.arange(ROWS), 2)
+    frame["score"] += 10 * rng.standard_normal(ROWS)[frame["item"]]
+    import_and_go_on(study, world, rng, frame.sort_values("score"))
+
+
+@attack("gaussian", "bernoulli")
+def import_in_three_parts(study, world, rng):
+    frame = pilot(world, rng)
+    for part in range(3):
+        study.import_results(frame.iloc[part::3].sort_values("score"), fair=True, again=True)
+    go_on(study, world, rng, MOST - len(frame))
+
+
+@attack("bernoulli", "bounded", agreed={"if_failed": 0.0})
+def import_a_study_with_failures(study, world, rng):
+    """What was zero before had failed there."""
+    before = world.study(int(rng.integers(1e9)), 0.05, agreed={"if_failed": 0.0}, max_failures=MOST)
+    for trial in trials(before, 2 * ROWS):
+        values = world.values(trial.arm, rng)
+        before.tell(trial, values) if values["score"] else before.fail(trial, "nothing came")
+    import_and_go_on(study, world, rng, before.trials().sort_values("score"))
+
+
+@attack("gaussian", "bernoulli")
+def import_a_finished_study(study, world, rng):
+    before = world.study(int(rng.integers(1e9)), 0.3)
+    go_on(before, world, rng)
+    import_and_go_on(study, world, rng, before.trials())
+
+
+# --- the table
+
+STRICT = (  # at δ = 0.05 too
+    amend_without_a_change,
+    fail_zeros_of_the_best_where_that_is_agreed,
+    come_late_with_what_is_zero,
+    tell_first_what_speaks_for_the_worse,
+    release_what_speaks_against_the_worse,
+    peek_and_stop,
+    import_rows_with_the_best_sorted_up_and_the_worse_down,
+    import_a_study_with_failures,
+)
+RARE = (tell_first_what_speaks_for_the_worse, import_rows_sorted_up)  # at 0.001 too
+
+
+def rows():
+    for attack in ATTACKS.values():
+        strict = (0.05,) * (attack.drive in STRICT) + (0.001,) * (attack.drive in RARE)
+        for kind in attack.kinds:
+            for delta in (0.2, *(strict if kind == attack.kinds[0] else ())):
+                yield pytest.param(attack.name, kind, delta, id=f"{attack.name}-{kind}-{delta}")
+
+
+def count_broken(name, kind, delta, seeds):
+    """How many studies broke their promise, and how many certified anything."""
+    attack, broken, certain = ATTACKS[name], 0, 0
+    for seed in seeds:
+        study, world = attack.study(kind, delta, seed)
+        broken += is_broken(study, world, attack.excused)
+        certain += any(True for _ in certificates(study))
+    return broken, certain
+
+
+@pytest.mark.parametrize("name", ATTACKS)
+def test_an_attack_breaks_no_more_than_delta(name):
+    studies, delta, kind = 32, 0.2, ATTACKS[name].kinds[0]
+    broken, certain = count_broken(name, kind, delta, range(studies))
+    assert certain, "an attack that prevents every certificate says nothing of them"
+    assert broken <= binom.isf(1e-4, studies, delta), f"{broken} of {studies} broken, {certain} certified"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "kind", "delta"), list(rows()))
+def test_no_attack_breaks_more_than_delta(name, kind, delta):
+    studies = 400
+    halves = (range(studies // 2), range(studies // 2, studies))
+    counts = Parallel(n_jobs=2)(delayed(count_broken)(name, kind, delta, half) for half in halves)
+    broken, certain = map(sum, zip(*counts, strict=True))
+    most = studies * (delta + 3 * math.sqrt(delta * (1 - delta) / studies))
+    assert certain, "an attack that prevents every certificate says nothing of them"
+    assert broken <= most, f"{broken} of {studies} broken, at most {most:.1f} may be; {certain} certified"
