@@ -20,9 +20,9 @@ from pathlib import Path
 import lexbandits as lb
 import soak_worker
 from lexbandits.server.tokens import Tokens
-from lexbandits.study.answers import recorded
-from lexbandits.study.fold import Fold
-from lexbandits.study.storage import open_storage
+from lexbandits.study.record.answers import recorded
+from lexbandits.study.record.fold import Fold
+from lexbandits.study.storage.contract import open_storage
 from speed import ROOT, machine
 
 sys.path.insert(0, str(ROOT / "tests"))

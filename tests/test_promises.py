@@ -19,7 +19,7 @@ from scipy.stats import binom
 
 import lexbandits as lb
 from lexbandits.simulation.promise import Tolerances
-from lexbandits.study.memory import MemoryStorage
+from lexbandits.study.storage.memory import MemoryStorage
 
 MOST = 400  # results of one study; one that is not finished then certifies nothing
 BEYOND = 1.01  # the gap of the worse arms, in what may be given up

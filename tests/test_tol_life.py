@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lexbandits as lb
-from lexbandits.policies.places import Waiting
-from lexbandits.policies.told import FEWEST, one_value_returns
+from lexbandits.policies.tol.places import Waiting
+from lexbandits.policies.tol.told import FEWEST, one_value_returns
 from lexbandits.simulation.promise import Tolerances
 from lexbandits.world.noise import stream
 

@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 from scipy.stats import binom
 
 import lexbandits as lb
-from lexbandits.policies.facts import ASKED, fold_values
-from lexbandits.policies.judgement import begin, next_judged
-from lexbandits.policies.proof import prove, weigh_for
+from lexbandits.policies.tol.facts import ASKED, fold_values
+from lexbandits.policies.tol.judgement import begin, next_judged
+from lexbandits.policies.tol.proof import prove, weigh_for
 
 DELTA = 0.2
 

@@ -1,9 +1,9 @@
 """The public names and where they live, read by type checkers and by `__init__.py`."""
 
 from lexbandits import theory as theory
+from lexbandits.forecasting.forecast import Forecast as Forecast
+from lexbandits.forecasting.forecast import forecast as forecast
 from lexbandits.insight import plot as plot
-from lexbandits.insight.forecast import Forecast as Forecast
-from lexbandits.insight.forecast import forecast as forecast
 from lexbandits.jit import kernel as kernel
 from lexbandits.policies import *  # noqa: F403
 from lexbandits.policies import BY_NAME as BY_NAME

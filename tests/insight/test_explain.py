@@ -10,9 +10,9 @@ import stage
 from scipy.stats import fisher_exact
 
 import lexbandits as lb
-from lexbandits.insight.reasons import against_limit
-from lexbandits.insight.view import View
-from lexbandits.study.strains import unequal
+from lexbandits.picture.reasons import against_limit
+from lexbandits.picture.view import View
+from lexbandits.study.record.strains import unequal
 
 
 def by_pass(study, objective):

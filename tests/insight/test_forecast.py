@@ -11,9 +11,9 @@ import stage
 from scipy.stats import binom
 
 import lexbandits as lb
-from lexbandits.insight.beliefs import Beliefs, Guess, Measured, coins_of, kinds_of, table_of
-from lexbandits.insight.forecast import Range
-from lexbandits.insight.futures import go_on, play
+from lexbandits.forecasting.beliefs import Beliefs, Guess, Measured, coins_of, kinds_of, table_of
+from lexbandits.forecasting.forecast import Range
+from lexbandits.forecasting.futures import go_on, play
 from lexbandits.world.noise import stream
 
 SPEC = {

@@ -8,7 +8,7 @@ from proxies import Proxy
 from worlds import create, kinds
 
 import lexbandits as lb
-from lexbandits.study import remote
+from lexbandits.study.storage import http as remote
 
 CUTS = ("before", "after", "answered", "silent")
 REQUEST = b" HTTP/1.1\r\n"

@@ -10,8 +10,8 @@ from services import Service
 from worlds import create, measure
 
 import lexbandits as lb
-from lexbandits.study import postgres as postgres_module
-from lexbandits.study import remote
+from lexbandits.study.storage import http as remote
+from lexbandits.study.storage import postgres as postgres_module
 from proxy import Proxy
 
 LIMIT = 20  # seconds of any call, on a busy machine

@@ -19,7 +19,7 @@ from lexbandits.server import insights
 from lexbandits.server.rooms import Rooms
 from lexbandits.server.summary import summary_of
 from lexbandits.server.tokens import Tokens, opened
-from lexbandits.study.gate import Gate
+from lexbandits.study.storage.gate import Gate
 
 BROKEN = "caf\udce9.txt"  # a file's name that is no UTF-8, as Python gives it
 

@@ -119,7 +119,7 @@ def test_a_worker_survives_a_restart_of_the_service(serve):
 
 
 def test_an_address_that_is_no_service(monkeypatch):
-    monkeypatch.setattr("lexbandits.study.remote.PATIENCE", 0.2)
+    monkeypatch.setattr("lexbandits.study.storage.http.PATIENCE", 0.2)
     with pytest.raises(lb.StorageError, match="does not answer"):
         lb.open_study("models", "http://127.0.0.1:9")
     with pytest.raises(lb.StorageError):

@@ -7,8 +7,8 @@ import pytest
 from worlds import create, measure
 
 from lexbandits.server.tally import tally_of
-from lexbandits.study.ledger import EXPIRED, OPEN, STATES
-from lexbandits.study.memory import MemoryStorage
+from lexbandits.study.record.ledger import EXPIRED, OPEN, STATES
+from lexbandits.study.storage.memory import MemoryStorage
 
 
 def plainly(ledger):

@@ -8,7 +8,7 @@ from worlds import create
 
 import lexbandits as lb
 from lexbandits.server.writer import GatheringJournal
-from lexbandits.study.sqlite import SqliteStorage
+from lexbandits.study.storage.sqlite import SqliteStorage
 from lexbandits.study.study import Study
 
 

@@ -11,8 +11,8 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from lexbandits.study.memory import MemoryStorage
-from lexbandits.study.storage import open_storage
+from lexbandits.study.storage.contract import open_storage
+from lexbandits.study.storage.memory import MemoryStorage
 
 sys.path.insert(0, str(Path(__file__).parent))
 

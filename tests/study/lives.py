@@ -5,7 +5,7 @@ import random
 from worlds import create, measure
 
 import lexbandits as lb
-from lexbandits.study.memory import MemoryStorage
+from lexbandits.study.storage.memory import MemoryStorage
 
 ACTIONS = [
     *["ask"] * 4, *["ask_many"] * 3, *["tell"] * 6, *["tell_many"] * 2, "tell_ask", "fail", "release", "late",

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from model import Model
 
 import lexbandits as lb
-from lexbandits.study.memory import MemoryStorage
+from lexbandits.study.storage.memory import MemoryStorage
 from lexbandits.study.trial import Trial
 
 START = 1_000_000_000.0

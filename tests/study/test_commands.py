@@ -15,8 +15,8 @@ from worlds import create, go_on, measure
 import lexbandits as lb
 from lexbandits.cli import app
 from lexbandits.commands.terminal import print_table
-from lexbandits.study import sqlite as sqlite_module
-from lexbandits.study.gate import Gate
+from lexbandits.study.storage import sqlite as sqlite_module
+from lexbandits.study.storage.gate import Gate
 
 ARMS = ("small", "large", "cot")
 TOML = """

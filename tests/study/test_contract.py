@@ -14,7 +14,7 @@ import pytest
 from worlds import create, go_on, kinds, measure, question
 
 import lexbandits as lb
-from lexbandits.study.progress import Outlook
+from lexbandits.study.measure.progress import Outlook
 
 GOOD = {"correct": 1, "latency": 10}
 

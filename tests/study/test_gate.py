@@ -13,10 +13,11 @@ import pytest
 from worlds import create, measure
 
 import lexbandits as lb
-from lexbandits.study import gate as gate_module
-from lexbandits.study import journal, postgres, sql, sqlite
-from lexbandits.study.gate import Gate
-from lexbandits.study.storage import open_storage
+from lexbandits.study.record import journal
+from lexbandits.study.storage import gate as gate_module
+from lexbandits.study.storage import postgres, sql, sqlite
+from lexbandits.study.storage.contract import open_storage
+from lexbandits.study.storage.gate import Gate
 
 WRITING = {module.__file__ for module in (gate_module, journal, postgres, sql, sqlite)}
 

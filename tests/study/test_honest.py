@@ -131,7 +131,7 @@ def test_a_closed_study_is_one_file_and_opens_again(tmp_path):
     ],
 )
 def test_no_error_shows_a_password(address, monkeypatch):
-    monkeypatch.setattr("lexbandits.study.remote.PATIENCE", 0.1)
+    monkeypatch.setattr("lexbandits.study.storage.http.PATIENCE", 0.1)
     with pytest.raises(lb.StorageError) as raised:
         lb.list_studies(address)
     error = raised.value

@@ -128,7 +128,7 @@ def test_the_same_rows_count_once():
 
 
 def test_the_same_rows_count_once_for_whoever_opens_the_study_later(tmp_path):
-    from lexbandits.study.ledger import Ledger
+    from lexbandits.study.record.ledger import Ledger
 
     study = scores(storage=tmp_path / "s.db")
     study.import_results(table(), fair=True)

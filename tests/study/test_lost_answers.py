@@ -8,7 +8,7 @@ from proxies import Proxy
 from worlds import create, kinds, measure
 
 import lexbandits as lb
-from lexbandits.study import postgres as postgres_module
+from lexbandits.study.storage import postgres as postgres_module
 
 CUTS = ("before", "after", "answered")
 GOOD = {"correct": 1, "latency": 10}

@@ -19,9 +19,9 @@ from lockstep import Clock, Home, Lockstep, Ref
 from lexbandits.server.app import make_app
 from lexbandits.server.rooms import Rooms
 from lexbandits.server.tokens import Tokens, new_secret
-from lexbandits.study.postgres import PostgresStorage
-from lexbandits.study.sqlite import SqliteStorage
-from lexbandits.study.storage import open_storage
+from lexbandits.study.storage.contract import open_storage
+from lexbandits.study.storage.postgres import PostgresStorage
+from lexbandits.study.storage.sqlite import SqliteStorage
 
 CORRECT = {"name": "correct", "tolerance": 0.1, "noise": "bernoulli"}
 LATENCY = {"name": "latency", "direction": "minimize", "tolerance": 2.0, "noise": ["bounded", 0, 100]}

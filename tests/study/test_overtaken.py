@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import lexbandits as lb
-from lexbandits.study import fold
-from lexbandits.study.ledger import Ledger
+from lexbandits.study.record import fold
+from lexbandits.study.record.ledger import Ledger
 
 CLICK = lb.Objective("x", tolerance=0.1, noise="bernoulli")
 

@@ -15,7 +15,7 @@ import lexbandits as lb
 WORKER = """
     import json, os, sys
     sys.path.insert(0, sys.argv[1])
-    from lexbandits.study import sqlite
+    from lexbandits.study.storage import sqlite
     sqlite.CHECKPOINT = 40  # pages: often
     import lexbandits as lb
     from worlds import create, measure

@@ -10,11 +10,11 @@ from worlds import create, question
 
 import lexbandits as lb
 from lexbandits.checks import difference
-from lexbandits.study.answers import answer_of
-from lexbandits.study.fold import Fold
-from lexbandits.study.ledger import Ledger
-from lexbandits.study.memory import MemoryStorage
+from lexbandits.study.record.answers import answer_of
+from lexbandits.study.record.fold import Fold
+from lexbandits.study.record.ledger import Ledger
 from lexbandits.study.spec import FORMAT, Spec, duration, in_drawn_order, seconds
+from lexbandits.study.storage.memory import MemoryStorage
 
 
 def spec(*objectives, **changes):

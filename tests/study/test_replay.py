@@ -10,10 +10,10 @@ from lives import Player, in_memory, script_of
 from worlds import create, measure, question
 
 import lexbandits as lb
-from lexbandits.study.fold import Fold
-from lexbandits.study.ledger import Ledger
-from lexbandits.study.memory import MemoryStorage
-from lexbandits.study.storage import open_storage
+from lexbandits.study.record.fold import Fold
+from lexbandits.study.record.ledger import Ledger
+from lexbandits.study.storage.contract import open_storage
+from lexbandits.study.storage.memory import MemoryStorage
 
 # from a seed, since lists that Hypothesis draws repeat few actions; a failure still shrinks to few
 SCRIPTS = st.builds(script_of, st.integers(0, 10**6), st.integers(1, 120))

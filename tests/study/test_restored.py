@@ -10,7 +10,7 @@ import pytest
 from worlds import create, go_on, kinds
 
 import lexbandits as lb
-from lexbandits.study import sqlite as sqlite_module
+from lexbandits.study.storage import sqlite as sqlite_module
 
 HERE = Path(__file__).parent
 OBJECTIVES = [

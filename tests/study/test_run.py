@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 import lexbandits as lb
 from consoles import heeding
 from lexbandits.cli import app
-from lexbandits.study.programs import LAST_LINE, Program, ProgramFailed, Stopped, values_of
+from lexbandits.study.measure.programs import LAST_LINE, Program, ProgramFailed, Stopped, values_of
 
 TOML = """
 [study]

@@ -8,10 +8,10 @@ import pytest
 from worlds import create, go_on, kinds, measure
 
 import lexbandits as lb
-from lexbandits.study import journal as journal_module
-from lexbandits.study.events import Event
-from lexbandits.study.ledger import Ledger
-from lexbandits.study.sql import SCHEMA
+from lexbandits.study.record import journal as journal_module
+from lexbandits.study.record.events import Event
+from lexbandits.study.record.ledger import Ledger
+from lexbandits.study.storage.sql import SCHEMA
 
 GOOD = {"correct": 1, "latency": 10}
 OLD = Path(__file__).parent / "journals"

@@ -16,10 +16,10 @@ from worlds import create, measure
 
 import lexbandits as lb
 from consoles import heeding
-from lexbandits.study import programs
-from lexbandits.study.programs import Program, ProgramFailed, Stopped
+from lexbandits.study.measure import programs
+from lexbandits.study.measure.programs import Program, ProgramFailed, Stopped
+from lexbandits.study.measure.run import Run
 from lexbandits.study.trial import Trial
-from lexbandits.study.workers import Run
 
 TOML = """
 [study]

@@ -5,8 +5,8 @@ from lives import in_memory, script_of
 from worlds import create
 
 import lexbandits as lb
-from lexbandits.study import stretches
-from lexbandits.study.ledger import Ledger
+from lexbandits.study.record import stretches
+from lexbandits.study.record.ledger import Ledger
 
 
 def one_by_one(events):

@@ -17,9 +17,9 @@ import pytest
 from worlds import create, go_on, kinds, measure, question
 
 import lexbandits as lb
-from lexbandits.study import postgres as postgres_module
-from lexbandits.study import sqlite as sqlite_module
-from lexbandits.study.storage import open_storage
+from lexbandits.study.storage import postgres as postgres_module
+from lexbandits.study.storage import sqlite as sqlite_module
+from lexbandits.study.storage.contract import open_storage
 
 GOOD = {"correct": 1, "latency": 10}
 HERE = Path(__file__).parent
@@ -80,7 +80,7 @@ def test_killed_inside_a_transaction(address):
     """It is rolled back and the gate is free at once."""
     study = create(address)
     code = """
-        from lexbandits.study.asking import hand_out
+        from lexbandits.study.record.asking import hand_out
         def work(turn):
             hand_out(turn, 1, 600.0, None, None)
             turn.write()

@@ -8,8 +8,8 @@ from test_commands import said
 from worlds import create, measure
 
 import lexbandits as lb
-from lexbandits.study.fold import AHEAD
-from lexbandits.study.ledger import TOLD
+from lexbandits.study.record.fold import AHEAD
+from lexbandits.study.record.ledger import TOLD
 
 
 def until(condition, seconds=20):

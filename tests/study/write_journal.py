@@ -7,8 +7,8 @@ import pandas as pd
 from worlds import create, go_on, measure
 
 import lexbandits as lb
-from lexbandits.study.events import KINDS
-from lexbandits.study.sql import SCHEMA
+from lexbandits.study.record.events import KINDS
+from lexbandits.study.storage.sql import SCHEMA
 
 HERE = Path(__file__).parent / "journals"
 

@@ -51,10 +51,10 @@ def forecast(
     as_json: AsJson = False,
 ) -> None:
     """How many results are still needed, who may win, what relaxing a tolerance would save."""
-    from lexbandits.insight import forecast as insight
-    from lexbandits.insight.question import GuessNeeded
+    from lexbandits.forecasting import forecast as insight
+    from lexbandits.forecasting.question import GuessNeeded
     from lexbandits.insight.terminal import print_forecast
-    from lexbandits.study.programs import pairs
+    from lexbandits.study.measure.programs import pairs
 
     planned = name.endswith(".toml") and Path(name).exists()
     what: Any = name if planned else opened(name, storage, reads=True, compiled=True)

@@ -14,7 +14,7 @@ from lexbandits.commands.study import document, show_answer
 from lexbandits.commands.terminal import UNCERTIFIED, AsJson, print_json, say_line
 
 if TYPE_CHECKING:
-    from lexbandits.study.programs import Program
+    from lexbandits.study.measure.programs import Program
 
 LEASE = 60.0  # seconds; heartbeats extend it, and a process that was killed blocks nobody for longer
 
@@ -40,7 +40,7 @@ def run(
     The last line the program prints is a JSON object of values, or name=value pairs; an exit code other
     than 0 is a failed trial. Exit code 0 if the answer is certified, 1 if it is a best guess.
     """
-    from lexbandits.study.programs import Program, Stopped
+    from lexbandits.study.measure.programs import Program, Stopped
     from lexbandits.study.spec import seconds
 
     limit = None if timeout is None else seconds("timeout", timeout)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from lexbandits.study.errors import StorageError, StudyError, UnknownStudyError
-from lexbandits.study.storage import is_missing as no_file
+from lexbandits.study.storage.contract import is_missing as no_file
 
 if TYPE_CHECKING:
     from lexbandits.study.study import Study
@@ -35,7 +35,7 @@ def opened(name: str, storage: str, *, reads: bool = False, compiled: bool = Fal
     """A study that is there; while its history is short its policy runs interpreted, unless `compiled`."""
     if is_missing(storage):
         raise UnknownStudyError(f"no study {name!r}: there is no {storage}")
-    from lexbandits.study.storage import open_storage
+    from lexbandits.study.storage.contract import open_storage
     from lexbandits.study.study import open_study
 
     if storage.startswith(("http://", "https://")):

@@ -15,7 +15,7 @@ from lexbandits.study.errors import StudyError
 if TYPE_CHECKING:
     import pandas as pd
 
-    from lexbandits.study.answers import Answer
+    from lexbandits.study.record.answers import Answer
     from lexbandits.study.study import Study
 
 app = typer.Typer(no_args_is_help=True, help="Live studies: ask what to measure next, tell the result.")
@@ -101,7 +101,7 @@ def tell(
     values: Values,
 ) -> Said:
     """Report a trial's values. Exit code 4 if others were told before."""
-    from lexbandits.study.programs import pairs
+    from lexbandits.study.measure.programs import pairs
 
     return _outcome(trial, study.record(trial, pairs(values)))
 
@@ -131,7 +131,7 @@ def correct(
     reason: Annotated[str, typer.Option(help="What was wrong, for the record.", show_default=False)],
 ) -> Said:
     """Other values for a trial that was told, until others have been judged with it; later only a note."""
-    from lexbandits.study.programs import pairs
+    from lexbandits.study.measure.programs import pairs
 
     return _outcome(trial, study.correct(trial, pairs(values), reason))
 

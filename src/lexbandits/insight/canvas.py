@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
-    from lexbandits.insight.view import View
+    from lexbandits.picture.view import View
 
 IN, OUT, BAND, EDGE, TINT, SUNK, TEXT, MUTED, WARN = (
     "#1d5fc4", "#7d838c", "#cfe1fa", "#8fb6ec", "#eef4fd", "#f4f4f2", "#191b1f", "#5b616a", "#9a4a00",

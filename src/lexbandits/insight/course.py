@@ -17,9 +17,9 @@ from lexbandits.insight.canvas import (
     patch,
     standing_words,
 )
-from lexbandits.insight.svg import phases
-from lexbandits.insight.view import View
-from lexbandits.insight.words import count
+from lexbandits.picture.svg import phases
+from lexbandits.picture.view import View
+from lexbandits.picture.words import count
 from lexbandits.study.study import Study
 
 if TYPE_CHECKING:

@@ -2,10 +2,10 @@
 
 from typing import TYPE_CHECKING
 
+from lexbandits.forecasting.forecast import Forecast
+from lexbandits.forecasting.forecast import forecast as played_on
 from lexbandits.insight.canvas import BAND, ENTIRE, IN, blank, finish, line, patch
-from lexbandits.insight.forecast import Forecast
-from lexbandits.insight.forecast import forecast as played_on
-from lexbandits.insight.words import about, percent
+from lexbandits.picture.words import about, percent
 from lexbandits.study.study import Study
 
 if TYPE_CHECKING:

@@ -15,19 +15,19 @@ from typing import Any
 import numpy as np
 
 import lexbandits
-from lexbandits.insight import fates
-from lexbandits.insight.explain import Explanation, explanation_of
-from lexbandits.insight.fates import fate_of
-from lexbandits.insight.forecast import Forecast, forecast
-from lexbandits.insight.ladder import ladder, rule, stage_words
-from lexbandits.insight.reasons import AT
-from lexbandits.insight.svg import TICK, WARN, differences, element, icon, race, reference
-from lexbandits.insight.view import View
-from lexbandits.insight.words import amount, count, listed, many, percent, toml_key, value
+from lexbandits.forecasting.forecast import Forecast, forecast
+from lexbandits.picture import exits as fates
+from lexbandits.picture.exits import fate_of
+from lexbandits.picture.explain import Explanation, explanation_of
+from lexbandits.picture.ladder import ladder, rule, stage_words
+from lexbandits.picture.reasons import AT
+from lexbandits.picture.svg import TICK, WARN, differences, element, icon, race, reference
+from lexbandits.picture.view import View
+from lexbandits.picture.words import amount, count, listed, many, percent, toml_key, value
 from lexbandits.printable import printable
 from lexbandits.study.objective import Objective
+from lexbandits.study.record.verification import Verification
 from lexbandits.study.study import Study
-from lexbandits.study.verification import Verification
 
 MOST_ITEMS = 200  # more are not written out
 DECIDED = (fates.LEFT, fates.BEHIND, fates.BY_THE_MEANS)

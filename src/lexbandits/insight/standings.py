@@ -17,8 +17,8 @@ from lexbandits.insight.canvas import (
     row,
     standing_words,
 )
-from lexbandits.insight.view import Moment, View
-from lexbandits.insight.words import value
+from lexbandits.picture.view import Moment, View
+from lexbandits.picture.words import value
 from lexbandits.study.study import Study
 
 if TYPE_CHECKING:

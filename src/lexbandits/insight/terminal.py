@@ -8,10 +8,10 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from lexbandits.insight.explain import Explanation, Story, explain
-from lexbandits.insight.forecast import Forecast, forecast
-from lexbandits.insight.strains import Assumption
-from lexbandits.insight.words import about, percent, span
+from lexbandits.forecasting.forecast import Forecast, forecast
+from lexbandits.picture.explain import Explanation, Story, explain
+from lexbandits.picture.strains import Assumption
+from lexbandits.picture.words import about, percent, span
 from lexbandits.printable import printable
 from lexbandits.study.study import Study
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 
 from lexbandits.drawing import WIDE, house_style, new_figure
-from lexbandits.insight.forecast import forecast
-from lexbandits.policies.lexelim_tol import LexElimTol
+from lexbandits.forecasting.forecast import forecast
+from lexbandits.policies.tol.lexelim_tol import LexElimTol
 
 TOLERANCE = RESOLUTION = 1.0
 LEADS = np.linspace(0.0, 3.2, 33)

@@ -5,12 +5,12 @@ from lexbandits.policies.lexelim_in import LexElimIn as LexElimIn
 from lexbandits.policies.lexelim_out import LexElimOut as LexElimOut
 from lexbandits.policies.lexelim_phase import LexElimPhase as LexElimPhase
 from lexbandits.policies.lexelim_pool import LexElimPool as LexElimPool
-from lexbandits.policies.lexelim_tol import LexElimTol as LexElimTol
 from lexbandits.policies.moss import MOSSAnytime as MOSSAnytime
 from lexbandits.policies.pf_lex import PFLex as PFLex
 from lexbandits.policies.policy import Policy as Policy
 from lexbandits.policies.round_robin import RoundRobin as RoundRobin
 from lexbandits.policies.thompson import ThompsonSampling as ThompsonSampling
+from lexbandits.policies.tol.lexelim_tol import LexElimTol as LexElimTol
 from lexbandits.policies.ucb1 import UCB1 as UCB1
 from lexbandits.policies.ucb_alpha import UCBAlpha as UCBAlpha
 

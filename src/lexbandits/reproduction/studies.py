@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lexbandits.policies.lexelim_tol import LexElimTol
+from lexbandits.policies.tol.lexelim_tol import LexElimTol
 from lexbandits.reproduction.habits import Aim
 from lexbandits.theory.tolerance import ToleranceTime, tolerance_time
 from lexbandits.world.examples import paper_instance

@@ -31,10 +31,10 @@ from lexbandits.server.problems import Refused
 from lexbandits.server.replies import Reply
 from lexbandits.server.rooms import Room, Rooms
 from lexbandits.server.summary import event_words, glance_at, summary_of, trial_rows
-from lexbandits.study.answers import plain
 from lexbandits.study.errors import StudyError, UnknownStudyError
+from lexbandits.study.record.answers import plain
 from lexbandits.study.spec import Spec
-from lexbandits.study.storage import StudyRow
+from lexbandits.study.storage.contract import StudyRow
 from lexbandits.study.study import Study, create_from_spec
 
 _bearer = Security(HTTPBearer(auto_error=False, description="lexbandits token create"))

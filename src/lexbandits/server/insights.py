@@ -90,8 +90,8 @@ async def forecast(request: Request, study: StudyName, runs: Runs = 100) -> Resp
 @think.get("/{study}/course", responses={200: {"model": answers.Course}, **problems(404, 409)})
 async def course(request: Request, study: StudyName) -> Response:
     """Which objective was being settled when."""
-    from lexbandits.insight.svg import phases
-    from lexbandits.insight.view import View
+    from lexbandits.picture.svg import phases
+    from lexbandits.picture.view import View
 
     def followed(reader: Study) -> Any:
         view = View.of(reader)

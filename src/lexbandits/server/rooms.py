@@ -11,10 +11,10 @@ from typing import Any
 from lexbandits.server.tokens import opened
 from lexbandits.server.writer import GatheringJournal, StudyInTurn, Work
 from lexbandits.study.errors import StorageBusyError, UnknownStudyError
-from lexbandits.study.fold import Fold
-from lexbandits.study.journal import Journal, Turn
-from lexbandits.study.sql import SqlStorage
-from lexbandits.study.storage import Request, StudyRow
+from lexbandits.study.record.fold import Fold
+from lexbandits.study.record.journal import Journal, Turn
+from lexbandits.study.storage.contract import Request, StudyRow
+from lexbandits.study.storage.sql import SqlStorage
 from lexbandits.study.study import Study
 
 OPEN = 200  # studies

@@ -11,7 +11,8 @@ import numpy as np
 
 from lexbandits.server.rooms import Room
 from lexbandits.server.tally import Tally, tally_of
-from lexbandits.study.answers import (
+from lexbandits.study.errors import StorageBusyError, StudyError, UnknownStudyError
+from lexbandits.study.record.answers import (
     Answer,
     answer_of,
     certificate_of,
@@ -21,13 +22,12 @@ from lexbandits.study.answers import (
     status_of,
     trial_id,
 )
-from lexbandits.study.asking import settle
-from lexbandits.study.errors import StorageBusyError, StudyError, UnknownStudyError
-from lexbandits.study.events import KINDS, Event
-from lexbandits.study.fold import Fold
-from lexbandits.study.ledger import EXPIRED, FAILED, LATE, OPEN, STATES
+from lexbandits.study.record.asking import settle
+from lexbandits.study.record.events import KINDS, Event
+from lexbandits.study.record.fold import Fold
+from lexbandits.study.record.ledger import EXPIRED, FAILED, LATE, OPEN, STATES
 from lexbandits.study.spec import duration
-from lexbandits.study.storage import LostConnectionError
+from lexbandits.study.storage.contract import LostConnectionError
 from lexbandits.study.trial import moment
 
 LATEST = 20  # events

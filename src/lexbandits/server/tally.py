@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from lexbandits.study.ledger import COLUMNS, EXPIRED, IMPORTED, OPEN, STATES, TOLD, Ledger
+from lexbandits.study.record.ledger import COLUMNS, EXPIRED, IMPORTED, OPEN, STATES, TOLD, Ledger
 
 Array = np.ndarray[Any, Any]
 

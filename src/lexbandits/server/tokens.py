@@ -11,8 +11,8 @@ from pathlib import Path
 
 from lexbandits.study.errors import AuthError, ConflictError, StorageError, StudyError
 from lexbandits.study.objective import checked_name
-from lexbandits.study.sql import SqlStorage, TokenRow
-from lexbandits.study.storage import open_storage
+from lexbandits.study.storage.contract import open_storage
+from lexbandits.study.storage.sql import SqlStorage, TokenRow
 
 ROLES = ("read", "write", "admin")  # look; measure; make, change and delete studies
 MOST = 1000  # tokens, since every request compares with all of them

@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from itertools import islice
 from typing import Any, TypeVar
 
-from lexbandits.study.fold import Fold
-from lexbandits.study.journal import Journal, Turn
-from lexbandits.study.storage import Storage, StudyRow
+from lexbandits.study.record.fold import Fold
+from lexbandits.study.record.journal import Journal, Turn
+from lexbandits.study.storage.contract import Storage, StudyRow
 from lexbandits.study.study import Study
 
 T = TypeVar("T")

@@ -9,9 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import lexbandits
 from lexbandits.checks import difference, whole
-from lexbandits.study import asking, changes, imports, verification
-from lexbandits.study import workers as workers_module
-from lexbandits.study.answers import Answer, Status, answer_of, results_of, status_of, trials_of
 from lexbandits.study.errors import (
     SpecMismatchError,
     StudyError,
@@ -19,20 +16,23 @@ from lexbandits.study.errors import (
     UnknownStudyError,
     study_errors,
 )
-from lexbandits.study.events import Event
-from lexbandits.study.fold import Fold, PlacePolicy, make_policy
-from lexbandits.study.journal import Journal, Turn
+from lexbandits.study.measure import run as workers_module
 from lexbandits.study.objective import Objective
+from lexbandits.study.record import asking, changes, imports, verification
+from lexbandits.study.record.answers import Answer, Status, answer_of, results_of, status_of, trials_of
+from lexbandits.study.record.events import Event
+from lexbandits.study.record.fold import Fold, PlacePolicy, make_policy
+from lexbandits.study.record.journal import Journal, Turn
 from lexbandits.study.spec import FORMAT, Spec, seconds, words_from_toml
-from lexbandits.study.storage import Storage, StudyRow, is_missing, open_storage
+from lexbandits.study.storage.contract import Storage, StudyRow, is_missing, open_storage
 from lexbandits.study.trial import Trial
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from lexbandits.insight.explain import Explanation, Story
-    from lexbandits.insight.forecast import Forecast
-    from lexbandits.study.remote import Service
+    from lexbandits.forecasting.forecast import Forecast
+    from lexbandits.picture.explain import Explanation, Story
+    from lexbandits.study.storage.http import Service
 
 POLICY = "LexElimTol"
 
@@ -246,13 +246,13 @@ class Study:
 
     def forecast(self, guess: Any = None, runs: int = 200, price: Any = None, **how: Any) -> "Forecast":
         """How many results are still needed, who may win, what to relax: see `lexbandits.forecast`."""
-        from lexbandits.insight.forecast import forecast
+        from lexbandits.forecasting.forecast import forecast
 
         return forecast(self, guess, runs=runs, price=price, **how)
 
     def explain(self, arm: str | None = None) -> "Explanation | Story":
         """Why each arm left or stays, what the answer may give up, what strained it; or one arm's story."""
-        from lexbandits.insight.explain import explain
+        from lexbandits.picture.explain import explain
 
         with self._journal.lock:
             return explain(self, arm)
@@ -475,7 +475,7 @@ def _service(storage: Any) -> "Service | None":
     """The service behind an address, if it is one's."""
     if not (isinstance(storage, str) and storage.startswith(("http://", "https://"))):
         return None
-    from lexbandits.study.remote import Service
+    from lexbandits.study.storage.http import Service
 
     return Service(storage)
 

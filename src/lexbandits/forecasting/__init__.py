@@ -1,0 +1,1 @@
+"""How many results a study will still need."""

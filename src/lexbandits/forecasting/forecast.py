@@ -1,0 +1,268 @@
+"""What a study will cost, before it starts and while it runs: the same policy played on, many times."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from lexbandits.arrays import Counts, Vector
+from lexbandits.checks import positive, whole
+from lexbandits.forecasting.beliefs import Beliefs, offered_arms
+from lexbandits.forecasting.futures import Futures, play
+from lexbandits.forecasting.question import Change, Question, refusing
+from lexbandits.picture.words import about, listed, percent, span
+from lexbandits.policies.tol.lexelim_tol import LexElimTol
+from lexbandits.study.spec import Spec, words_from_toml
+from lexbandits.study.study import Study
+from lexbandits.world.noise import stream
+
+MOST = 200_000  # results after which a future is given up: it says "more than"
+RELAXED_RUNS = 40  # futures per row of what to relax, compared with the same futures as they are
+WORLDS = 20  # drawn from guessed ranges
+
+
+class Range(NamedTuple):
+    """The 10, 50 and 90 % quantiles of what the futures gave."""
+
+    low: float
+    median: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Relaxation:
+    """What doubling one setting would save, in results on average over the same futures; less than 0: cost.
+
+    `error` is the standard error of `saves`. A wider tolerance can cost more: an arm that was clearly
+    worse than what matters may come to lie where it is neither clearly worse nor clearly as good.
+    """
+
+    setting: str  # "tolerance", "resolution" or "delta"
+    objective: str | None
+    now: float
+    then: float
+    results: Range  # still needed then
+    saves: float
+    error: float
+
+    @property
+    def sentence(self) -> str:
+        """In words."""
+        of = f" of {self.objective}" if self.objective else ""
+        return f"{self.setting}{of} {self.now:g} → {self.then:g} {self.effect}"
+
+    @property
+    def effect(self) -> str:
+        """What it does, in words."""
+        if abs(self.saves) <= max(2 * self.error, 0.5):
+            return "makes no difference that shows"
+        if self.saves < 0:
+            return f"costs about {about(-self.saves)} more"
+        return f"saves about {_results(self.saves)}"
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """What `runs` futures of a study say; results are those still needed.
+
+    `winners`: the share of futures that each arm wins. `within`: the share that ends before the budget
+    or the items are spent; None without either. `more_than`: the share given up after `most` results.
+    `median_case` and `worst_case`, if the means were guessed as ranges: of the worlds in these ranges
+    the results needed (at the median) in the middle one and in the worst one. `at_bounds`: objectives of
+    unknown spread, whose values are taken to lie at their bounds, the worst case. `ends`: every future's.
+    """
+
+    results: Range
+    by_objective: dict[str, Range]
+    by_arm: dict[str, Range]
+    winners: dict[str, float]
+    relax: tuple[Relaxation, ...]
+    measured: int
+    runs: int
+    most: int
+    more_than: float = 0.0
+    within: float | None = None
+    cost: Range | None = None
+    seconds: Range | None = None
+    median_case: float | None = None
+    worst_case: float | None = None
+    at_bounds: tuple[str, ...] = ()
+    ends: tuple[int, ...] = field(default=(), repr=False)
+
+    @property
+    def sentence(self) -> str:
+        """The forecast in one sentence."""
+        if self.results.high == 0:
+            return "No more results are needed."
+        low, median, high = self.results
+        end = f"more than {about(high)}" if high >= self.most else about(high)
+        more = _results(median, "more " if self.measured else "")
+        text = f"About {more} should end the study ({about(low)} to {end} in 8 of 10 futures)"
+        best = max(self.winners, key=self.winners.__getitem__)
+        return f"{text}; {best} wins {percent(self.winners[best])} of them."
+
+    @property
+    def lines(self) -> list[str]:
+        """All of it in sentences."""
+        if self.results.high == 0:
+            return [self.sentence]
+        lines = [self.sentence, *self.caution("sd={{{0!r}: …}}")]
+        if self.cost is not None:
+            low, median, high = self.cost
+            lines.append(f"They cost about {median:,.4g} ({low:,.4g} to {high:,.4g}).")
+        if self.seconds is not None:
+            low, median, high = self.seconds
+            lines.append(f"They take about {span(median)} ({span(low)} to {span(high)}).")
+        if self.within is not None:
+            lines.append(
+                f"{percent(self.within)} of the futures end before the budget or the items are spent."
+            )
+        if self.worst_case is not None and self.median_case is not None:
+            middle, worst = about(self.median_case), about(self.worst_case)
+            lines.append(f"In the middle of the ranges guessed it takes {middle}, in the worst case {worst}.")
+        parts = [f"{name} {about(r.median)}" for name, r in self.by_objective.items() if r.high > 0]
+        if parts:
+            lines.append(f"Results while each objective is being settled: {listed(parts)}.")
+        return lines + [f"Doubling the {row.sentence}." for row in self.relax]
+
+    def caution(self, way: str) -> list[str]:
+        """That a spread is not known and what says it: `way` with the objective's name put in."""
+        return [
+            f"How far apart values of {name} lie is not known: they are taken to lie at the bounds, "
+            f"which is the worst case. {way.format(name)} gives a closer forecast."
+            for name in self.at_bounds
+        ]
+
+    def __str__(self) -> str:
+        return "\n".join(self.lines)
+
+    def as_json(self) -> dict[str, Any]:
+        """Plain lists and numbers, without every single future."""
+        words = {key: getattr(self, key) for key in self.__dataclass_fields__ if key != "ends"}
+        rows = [{**row.__dict__, "results": list(row.results)} for row in self.relax]
+        for key in ("by_objective", "by_arm"):
+            words[key] = {name: list(found) for name, found in words[key].items()}
+        for key in ("results", "cost", "seconds"):
+            words[key] = None if words[key] is None else list(words[key])
+        return {**words, "relax": rows, "sentence": self.sentence}
+
+
+# --- the public functions
+
+
+def forecast(
+    what: LexElimTol | Mapping[str, Any] | Study | str | Path,
+    guess: Any = None,
+    *,
+    sd: Any = None,
+    shared: Any = 0.0,
+    runs: int = 200,
+    price: Any = None,
+    seconds: float | None = None,
+    seed: int = 0,
+    most: int = MOST,
+) -> Forecast:
+    """What a study will need, by playing `runs` futures of it.
+
+    what: the words of `create_study` as a table (with arms and objectives), a TOML file, a study, or a
+    `LexElimTol`, whose arms and objectives go by number and of which more is better.
+    guess: means as they would be measured, {arm: {objective: 0.8}}, or a table with a row per arm;
+    instead of a number a range (low, high). Not needed for what has been measured at least 5 times.
+    sd: standard deviation of one value, per objective; not needed for "bernoulli", "sub_gaussian" and
+    "exact", and where there are bounds they give the worst case. shared: the correlation of two arms'
+    values on the same item, one number or per objective.
+    price: of one result, a number or {arm: number}. seconds: per result, with all workers; a study that
+    has measured knows its own.
+    """
+    if isinstance(what, Study):
+        with what._journal.lock:
+            question = Question.of_fold(what._settled())
+    elif isinstance(what, LexElimTol):
+        question = Question.of_policy(what)
+    else:
+        words = dict(words_from_toml(what) if isinstance(what, (str, Path)) else what)
+        words.pop("storage", None)
+        question = Question.of_spec(Spec.from_json({"name": "forecast", **words}))
+    return _forecast(question, guess, sd, shared, runs, price, seconds, seed, most)
+
+
+# --- putting it together
+
+
+def _forecast(
+    question: Question,
+    guess: Any,
+    sd: Any,
+    shared: Any,
+    runs: int,
+    price: Any,
+    seconds: float | None,
+    seed: int,
+    most: int,
+) -> Forecast:
+    with refusing():
+        runs, seed = whole("runs", runs, least=1), whole("seed", seed, least=0)
+        most = whole("most", most, least=1)
+        prices = None if price is None else question.prices(price)
+        pace = question.pace if seconds is None else positive("seconds", seconds)
+    beliefs = question.beliefs(guess, sd, shared)
+    futures = play(question.policy, beliefs, runs, seed, most)
+    needed = np.maximum(futures.ends - question.waiting, 0)
+    relax = tuple(_relaxed(change, beliefs, futures, seed, most) for change in question.changes)
+    middle = worst = None
+    if beliefs.guess is not None and not np.array_equal(
+        beliefs.guess.low, beliefs.guess.high, equal_nan=True
+    ):
+        middle, worst = _cases(question.policy, beliefs, runs, seed, most)
+    offered = offered_arms(question.policy)
+    return Forecast(
+        results=_range(needed),
+        by_objective={
+            question.objectives[i]: _range(futures.spent[:, i]) for i in question.policy.state.order.tolist()
+        },
+        by_arm={question.arms[a]: _range(futures.pulls[:, a]) for a in offered},
+        winners={question.arms[a]: float(np.mean(futures.winners == a)) for a in offered},
+        relax=relax,
+        measured=question.policy.rounds,
+        runs=runs,
+        most=most,
+        more_than=float(np.mean(futures.ends >= most)),
+        within=None if math.isinf(question.room) else float(np.mean(needed <= question.room)),
+        cost=None if prices is None else _range(futures.pulls @ prices),
+        seconds=None if pace is None else _range(needed * pace),
+        median_case=middle,
+        worst_case=worst,
+        at_bounds=tuple(question.objectives[i] for i in beliefs.at_bounds),
+        ends=tuple(np.sort(needed).tolist()),
+    )
+
+
+def _relaxed(change: Change, beliefs: Beliefs, futures: Futures, seed: int, most: int) -> Relaxation:
+    runs = min(RELAXED_RUNS, futures.ends.size)
+    then = play(change.policy, beliefs, runs, seed, most).ends
+    less = futures.ends[:runs] - then
+    error = float(np.std(less)) / math.sqrt(runs)
+    words = change.setting, change.objective, change.now, change.then
+    return Relaxation(*words, _range(then), float(np.mean(less)), error)
+
+
+def _cases(policy: LexElimTol, beliefs: Beliefs, runs: int, seed: int, most: int) -> tuple[float, float]:
+    """Median results in the middle and in the worst of some worlds from the guessed ranges."""
+    each = max(5, runs // WORLDS)
+    medians = []
+    for number in range(WORLDS):
+        where = stream(seed, 10**6 + number).random(beliefs.known.shape)
+        fixed = beliefs.narrowed(where)
+        medians.append(float(np.median(play(policy, fixed, each, seed, most).ends)))
+    return float(np.median(medians)), max(medians)
+
+
+def _results(number: float, more: str = "") -> str:
+    return f"{about(number)} {more}result{'' if round(number) == 1 else 's'}"
+
+
+def _range(values: Vector | Counts) -> Range:
+    return Range(*np.quantile(values, (0.1, 0.5, 0.9)).tolist())

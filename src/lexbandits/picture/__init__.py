@@ -1,0 +1,1 @@
+"""A study as everybody is shown it, computed once."""

@@ -1,0 +1,99 @@
+"""What the answer may give up on each objective, and what cannot be claimed."""
+
+import math
+from dataclasses import dataclass
+
+from lexbandits.picture.reasons import AT, bound_beyond, given_up
+from lexbandits.picture.view import View
+from lexbandits.picture.words import amount, capital, value
+from lexbandits.study.record.answers import nobody_meets
+
+
+@dataclass(frozen=True)
+class Claim:
+    """The most that the answer may give up on one objective, in its unit; None where nothing is claimed."""
+
+    objective: str
+    worst: float | None
+    sentence: str
+
+    def __str__(self) -> str:
+        return self.sentence
+
+
+def claims_of(view: View) -> tuple[Claim, ...]:
+    """Per objective, by priority, what the certificate says; before the end what is known so far."""
+    return tuple(_claim(view, position) for position in range(len(view.columns)))
+
+
+def _claim(view: View, position: int) -> Claim:
+    column = view.columns[position]
+    objective = view.objectives[column]
+
+    def none(why: str) -> Claim:
+        return Claim(objective.name, None, f"Nothing is claimed about {objective.name}: {why}.")
+
+    if view.policy.contradiction:
+        return none("what was measured refutes every arm")
+    if column in view.infeasible:
+        return _closest(view, column)
+    if view.stage(position) == "not needed":
+        return none("no other arm got that far")
+    if view.state == "finished" and view.stage(position) == "later":
+        return none("the study ended before it")
+    if view.is_target(column):
+        return _limit(view, column)
+    worst = given_up(view, column)
+    if worst is None:
+        return none("no other arm got that far")
+    if math.isinf(worst):
+        return _unknown(view, column)
+    return Claim(objective.name, worst, f"{_no_better(view, column, worst)}.")
+
+
+def _unknown(view: View, column: int) -> Claim:
+    name = view.objectives[column].name
+    if view.state == "finished":
+        return Claim(name, None, f"Too little was measured to claim anything about {name}.")
+    return Claim(name, None, f"Nothing is known about {name} yet.")
+
+
+def _limit(view: View, column: int) -> Claim:
+    """What the answer has where there is a limit."""
+    objective = view.objectives[column]
+    low, high = view.target_bounds(view.leader, column)
+    bound = high if objective.at_most is not None else low
+    if not math.isfinite(bound):
+        return _unknown(view, column)
+    word, how = ("at most", "up") if objective.at_most is not None else ("at least", "down")
+    shown = value(objective, bound, unit=True, rounded=how)
+    limit = amount(objective, objective.target or 0.0)
+    text = f"{view.answer.arm} has {objective.name} of {word} {shown}; the limit is {limit}."
+    return Claim(objective.name, bound, text)
+
+
+def _closest(view: View, column: int) -> Claim:
+    """What is known where nobody meets the limit."""
+    objective, tested = view.objectives[column], view.infeasible[column]
+    bounds = [view.target_bounds(arm, column) for arm in tested]
+    bound = bound_beyond(objective, min(low for low, _ in bounds), max(high for _, high in bounds))
+    text = f"{capital(nobody_meets(view.unmet(column)))}: each has {bound} {AT}."
+    worst = None if view.is_stopped else given_up(view, column)
+    if worst is None or math.isinf(worst):
+        return Claim(objective.name, None, text)
+    return Claim(objective.name, worst, f"{text} {_no_better(view, column, worst)}.")
+
+
+def _no_better(view: View, column: int, worst: float) -> str:
+    objective, name = view.objectives[column], view.answer.arm
+    text = f"No arm that counts on {objective.name} is better than {name}"
+    if worst == 0:
+        return text
+    reach = objective.tolerance_in_unit + objective.resolution_in_unit
+    said = "in the end it will be at most"
+    if worst <= reach * (1 + 1e-9):
+        said = "allowed are"
+    elif view.state == "finished":
+        said = "a certificate takes at most"
+    shown = value(objective, worst, unit=True, rounded="up")
+    return f"{text} by more than {shown} ({said} {amount(objective, reach)})"

@@ -1,0 +1,264 @@
+"""What is known of one arm on one objective, in a sentence with its numbers."""
+
+import math
+from dataclasses import dataclass
+
+from lexbandits.picture.view import Difference, View
+from lexbandits.picture.words import amount, beyond, many, value
+from lexbandits.policies.tol.facts import REACH
+from lexbandits.study.objective import Objective
+from lexbandits.study.record.answers import whoever
+
+AT = "at the study's confidence"
+
+
+@dataclass(frozen=True)
+class Reason:
+    """What is known of one arm on one objective, against `rival`.
+
+    `difference` is how much worse the arm is, in the objective's unit; the truth lies in [low, high].
+    Against a limit they are the arm's own mean and its bounds. verdict: "worse", "ties", "better", "not
+    better" (by more than tolerance + resolution), "beyond the limit", "within the limit", "open", "no
+    longer counts", "not measured"; of the answer itself "not worse" or "open". `results` are those that
+    the difference rests on: common ones, or else the arm's own.
+    """
+
+    arm: str
+    objective: str
+    verdict: str
+    rival: str | None
+    difference: float | None
+    low: float | None
+    high: float | None
+    tolerance: float
+    resolution: float
+    results: int
+    sentence: str
+
+    def __str__(self) -> str:
+        return self.sentence
+
+
+def reason_of(view: View, arm: int, position: int) -> Reason:
+    """Of an arm on the objective at a position: against who eliminated it there, a limit, or the answer."""
+    column = view.columns[position]
+    left = view.eliminations.get(arm)
+    if view.stops(arm) and view.position_left(arm) < position:
+        return _past(view, arm, column)
+    if view.counts[arm, column] == 0:
+        return _not_measured(view, arm, column)
+    if view.is_target(column):
+        return against_limit(view, arm, column)
+    if column in view.infeasible and arm == view.leader:
+        return _beyond_like_all(view, arm, column)
+    if left is not None and left.objective == column:
+        return _worse(view, arm, left.rival, column)
+    if arm == view.leader:
+        return _of_leader(view, arm, column)
+    if arm in view.thirds and view.behind[arm] == column:
+        return _worse(view, arm, view.thirds[arm], column)
+    return compared(view, arm, view.leader, column)
+
+
+def given_up(view: View, column: int) -> float | None:
+    """The most by which somebody who counts there may be better than the answer; None: nothing is claimed."""
+    rows = [
+        row
+        for row in view.seen
+        if row.objective == column and row.verdict not in ("beaten", "misses the target")
+    ]
+    reach = float(view.policy.state.limits[column, REACH])  # what was proven, whatever the interval says
+    worst = [-row.low if row.verdict == "open" else min(-row.low, reach) for row in rows]
+    return max([0.0, *worst]) if rows else None
+
+
+def _made(
+    view: View,
+    arm: int,
+    column: int,
+    verdict: str,
+    sentence: str,
+    *,
+    rival: int | None = None,
+    found: Difference | None = None,
+) -> Reason:
+    objective = view.objectives[column]
+    return Reason(
+        arm=view.arms[arm],
+        objective=objective.name,
+        verdict=verdict,
+        rival=None if rival is None else view.arms[rival],
+        difference=None if found is None else _plain(found.mean),
+        low=None if found is None else _plain(found.low),
+        high=None if found is None else _plain(found.high),
+        tolerance=objective.tolerance_in_unit,
+        resolution=objective.resolution_in_unit,
+        results=int(view.counts[arm, column]) if found is None else found.results,
+        sentence=sentence,
+    )
+
+
+def _plain(number: float) -> float | None:
+    return number + 0.0 if math.isfinite(number) else None  # − 0 becomes 0
+
+
+# --- on its own
+
+
+def _past(view: View, arm: int, column: int) -> Reason:
+    objective, mean = view.objectives[column], view.mean(arm, column)
+    shown = "not measured" if math.isnan(mean) else value(objective, mean, unit=True)
+    return _made(view, arm, column, "no longer counts", f"{objective.name} {shown}, which no longer counts.")
+
+
+def _not_measured(view: View, arm: int, column: int) -> Reason:
+    name, told = view.objectives[column].name, view.values(arm, column).size
+    text = f"{name} was never measured."
+    if told:
+        does = "does" if told == 1 else "do"
+        yet = (
+            ""
+            if view.state == "finished"
+            else f" yet: {'its' if told == 1 else 'their'} pass is not complete"
+        )
+        text = f"{name} has {many(told, 'result')} that {does} not count{yet}."
+    return _made(view, arm, column, "not measured", text)
+
+
+def against_limit(view: View, arm: int, column: int) -> Reason:
+    """An arm against the limit of an objective."""
+    objective, mean = view.objectives[column], view.mean(arm, column)
+    assert objective.target is not None
+    low, high = view.target_bounds(arm, column)
+    found = Difference(int(view.counts[arm, column]), mean, low, high)
+    shown, limit = value(objective, mean, unit=True), amount(objective, objective.target)
+    has = f"on {objective.name} it has {shown}"
+    above = objective.at_most is not None
+    if view.misses(arm, column):
+        text = f"{has}, {bound_beyond(objective, low, high)} {AT}, and the limit is {limit}."
+        return _made(view, arm, column, "beyond the limit", text, found=found)
+    bound = high if above else low
+    if not math.isfinite(bound):
+        text = f"{has} over {many(found.results, 'result')}, too few for a bound; the limit is {limit}."
+        return _made(view, arm, column, "open", text, found=found)
+    how, word = ("up", "at most") if above else ("down", "at least")
+    has = f"{has}, {word} {value(objective, bound, rounded=how)} {AT}"
+    if view.meets(arm, column):
+        tail = f"within the limit of {limit}"
+        if objective.sign * (bound - objective.target) < 0:
+            tail = f"beyond the limit of {limit} by no more than the resolution, if at all"
+        text = f"{has}: {tail}."
+        return _made(view, arm, column, "within the limit", text, found=found)
+    return _made(view, arm, column, "open", f"{has}; the limit is {limit}.", found=found)
+
+
+def _beyond_like_all(view: View, arm: int, column: int) -> Reason:
+    """The answer, where nobody meets the limit."""
+    objective = view.objectives[column]
+    found = Difference(
+        int(view.counts[arm, column]), view.mean(arm, column), *view.target_bounds(arm, column)
+    )
+    text = f"on {objective.name} it has {value(objective, found.mean, unit=True)}, "
+    text += f"{bound_beyond(objective, *view.target_bounds(arm, column))} {AT}{_nobody(view, column)}"
+    return _made(view, arm, column, "beyond the limit", text, found=found)
+
+
+def bound_beyond(objective: Objective, low: float, high: float) -> str:
+    """How far at least a mean in [low, high] is beyond the limit; it is, if by little."""
+    assert objective.target is not None
+    end, least, more, rounded = (low, "at least", "more than", "down")
+    if objective.at_most is None:
+        end, least, more, rounded = (high, "at most", "less than", "up")
+    if end == objective.target:
+        return f"{more} {amount(objective, objective.target)}"
+    return f"{least} {beyond(objective, end, objective.target, rounded=rounded)}"
+
+
+def _limit(view: View, column: int) -> str:
+    objective = view.objectives[column]
+    return amount(objective, objective.target or 0.0)
+
+
+def _of_leader(view: View, arm: int, column: int) -> Reason:
+    objective = view.objectives[column]
+    has = f"on {objective.name} it has {value(objective, view.mean(arm, column), unit=True)}"
+    worst = given_up(view, column)
+    if worst is None:
+        return _made(view, arm, column, "open", f"{has}; nothing is claimed.")
+    if math.isinf(worst):
+        return _made(view, arm, column, "open", f"{has}; how much better others may be is open.")
+    most = f" by more than {value(objective, worst, unit=True, rounded='up')}" if worst else ""
+    text = f"{has}; no arm that counts there is better{most} {AT}."
+    return _made(view, arm, column, "not worse", text)
+
+
+# --- against another arm
+
+
+def _worse(view: View, arm: int, rival: int, column: int) -> Reason:
+    """The arm is beaten."""
+    objective, found = view.objectives[column], view.lead(rival, arm, column)
+    slack = objective.tolerance_in_unit
+    text = f"on {objective.name} it is worse than {view.arms[rival]} by "
+    text += value(objective, found.mean, unit=True)
+    matters = f"{amount(objective, slack)} does not matter" if slack else "every difference matters"
+    if found.low == found.high:  # exact
+        text += f", and {matters}"
+    elif found.low > slack:
+        text += f", by at least {beyond(objective, found.low, slack, rounded='down')} {AT}, and {matters}"
+    else:  # a step of the proof takes less evidence than an interval
+        more = f"by more than {amount(objective, slack)}" if slack else "worse"
+        text += f", {_somewhere(view, column, found)}; the proof has it {more}"
+    return _made(view, arm, column, "worse", text + _nobody(view, column), rival=rival, found=found)
+
+
+def compared(view: View, arm: int, rival: int, column: int, *, so: str = ": they tie") -> Reason:
+    """An arm that is not out here, against another; `so` follows from their being close."""
+    objective, name = view.objectives[column], view.arms[rival]
+    found = view.lead(rival, arm, column)
+    if view.beats(rival, arm, column):
+        return _worse(view, arm, rival, column)
+    verdict, text = "open", f"on {objective.name} it has no result in common with {name}"
+    if found.results:
+        text = f"on {objective.name} it is {_apart(view, rival, column, found)}"
+        verdict = "not better" if view.not_worse(rival, arm, column) else "open"
+        if view.close(rival, arm, column):
+            reach = objective.tolerance_in_unit + objective.resolution_in_unit
+            text += f", and they certainly differ by no more than {amount(objective, reach)}{so}"
+            verdict = "ties"
+        elif view.beats(arm, rival, column):
+            least = beyond(objective, -found.high, objective.tolerance_in_unit, rounded="down")
+            verdict, text = "better", f"{text}, by at least {least} {AT}"
+        else:
+            text = f"{text}, {_somewhere(view, column, found)}"
+    return _made(view, arm, column, verdict, text + _nobody(view, column), rival=rival, found=found)
+
+
+def _apart(view: View, rival: int, column: int, found: Difference) -> str:
+    """How far an arm is behind or ahead of its rival in the mean."""
+    if found.mean == 0:
+        return f"as good as {view.arms[rival]} in the mean"
+    by = value(view.objectives[column], abs(found.mean), unit=True)
+    return f"{'worse' if found.mean > 0 else 'better'} than {view.arms[rival]} by {by}"
+
+
+def _somewhere(view: View, column: int, found: Difference) -> str:
+    """Where the truth lies, in the direction in which the mean was said."""
+    objective, common = view.objectives[column], many(found.results, "common result")
+    if math.isinf(found.low) or math.isinf(found.high):
+        return f"over {common}, too few for an interval"
+    low, high = (found.low, found.high) if found.mean >= 0 else (-found.high, -found.low)
+    if found.mean == 0:
+        worse, better = value(objective, high, rounded="up"), value(objective, -low, rounded="up")
+        where = f"somewhere between {worse} worse and {better} better"
+    else:
+        least, most = value(objective, low, rounded="down"), value(objective, high, rounded="up")
+        where = f"somewhere between {least} and {most}"
+    return f"{where} {AT}, over {common}"
+
+
+def _nobody(view: View, column: int) -> str:
+    """How a comparison ends: with what it is for, where nobody meets the limit."""
+    if column not in view.infeasible:
+        return "."
+    return f"; no {whoever(view.unmet(column))} meets the limit of {_limit(view, column)}."

@@ -1,0 +1,217 @@
+"""Which assumptions a study rests on, and what happened that strains them, in words."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from lexbandits.picture.view import View
+from lexbandits.picture.words import amount, count, listed, many, value
+from lexbandits.study.objective import Objective
+from lexbandits.study.record.strains import Strain, strains_of
+
+
+@dataclass(frozen=True)
+class Assumption:
+    """An assumption and what happened: `level` is "none", "slight", "strained" or "not needed".
+
+    `code`, `fields`: the same for programs.
+    """
+
+    assumption: str
+    happened: str
+    level: str
+    p: float | None = None  # of the test behind it, if there is one
+    code: str = ""
+    fields: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def sentence(self) -> str:
+        """In words."""
+        return f"{self.assumption}: {self.happened}"
+
+
+def assumptions_of(view: View) -> tuple[Assumption, ...]:
+    """All of them, in the order in which a reader asks."""
+    said = {"losses": _losses, "returned": _returned, "gaps": _gaps, "noise": _noise}
+    found = [
+        Assumption(*said[strain.code](view, strain), strain.level, strain.p, strain.code, strain.fields)
+        for strain in strains_of(view.fold)
+    ]
+    before_noise = sum(assumption.code != "noise" for assumption in found)
+    return (*found[:before_noise], _items(view), *found[before_noise:], _rules(view))
+
+
+Said = tuple[str, str]  # the assumption, what happened
+
+
+# --- what was lost
+
+
+def _per_arm(counts: dict[str, int]) -> str:
+    return ", ".join(f"{arm} {n}" for arm, n in counts.items())
+
+
+def _counted(fields: dict[str, Any], words: dict[str, tuple[str, str]]) -> str:
+    """Such as "3 failed (large 3); 1 came late …"."""
+    parts = []
+    for kind, (of_one, of_many) in words.items():
+        total = sum(fields[kind].values())
+        if total:
+            parts.append(f"{total} {of_one if total == 1 else of_many} ({_per_arm(fields[kind])})")
+    return "; ".join(parts)
+
+
+def _differ(strain: Strain, so: str) -> str:
+    p = f"(p = {strain.p:.2g})"
+    if strain.fields["worst"] is None:
+        rest = f", but these are many, of {strain.fields['of']}: {so}" if strain.level == "strained" else ""
+        return f" Arms do not differ more than by chance {p}{rest}."
+    return f" Arms differ {p}, most of all {strain.fields['worst']}: {so}."
+
+
+def _losses(view: View, strain: Strain) -> Said:
+    assumption = "Results are lost for reasons that have nothing to do with their values"
+    if strain.level == "none":
+        return assumption, "No trial failed, ran past its lease or came late."
+    words = {
+        "failed": ("failed", "failed"),
+        "expired": ("ran past its lease", "ran past their lease"),
+        "late": ("came late and is not counted", "came late and are not counted"),
+    }
+    text = f"{_counted(strain.fields, words)}."
+    if strain.fields["instead"]:
+        text += f" On {listed(strain.fields['instead'])} a value stands for them."
+    return assumption, text + _differ(strain, "what is lost may not be like what is kept")
+
+
+def _returned(view: View, strain: Strain) -> Said:
+    assumption = "Trials are given back or broken off for reasons that have nothing to do with their values"
+    if strain.level == "none":
+        return assumption, "No trial was."
+    words = {
+        "released": ("was given back and asked again", "were given back and asked again"),
+        "interrupted": ("was begun and broken off", "were begun and broken off"),
+    }
+    text = f"{_counted(strain.fields, words)}."
+    return assumption, text + _differ(strain, "what was given back may have been looked at")
+
+
+def _gaps(view: View, strain: Strain) -> Said:
+    """Objectives that results left out."""
+    missing = strain.fields["missing"]
+    lost = sum(missing.values())
+    lack = f"{many(lost, 'result')} {'lacks' if lost == 1 else 'lack'} it ({_per_arm(missing)})."
+    assumption = f"{strain.objective} is missing for reasons unrelated to its value"
+    return assumption, lack + _differ(strain, "what is missing may not be like what is there")
+
+
+# --- items and rules
+
+
+def _items(view: View) -> Assumption:
+    ledger, assumption = view.fold.ledger, "Each pass measures its arms on something drawn anew"
+    passes = view.policy.folded
+    if ledger.drawn is None:
+        text = f"{_passes(passes)}; the study hands out no items, so nobody checks."
+        return Assumption(assumption, text, "none")
+    there = len(ledger.imported_items) + len(ledger.drawn)
+    drawn = f"order drawn from seed {view.spec.seed}, none twice"
+    text = f"{_passes(passes)} over {many(there, 'item')}, {drawn}."
+    return Assumption(assumption, text, "none")
+
+
+def _passes(number: int) -> str:
+    return f"{count(number)} pass{'' if number == 1 else 'es'}"
+
+
+def _rules(view: View) -> Assumption:
+    assumption = "Rules fixed before looking, or changed in ways that keep the confidence"
+    words = {
+        "amended": "a tolerance or resolution was changed",
+        "reordered": "the order of objectives was changed",
+        "arm_added": "an arm was added",
+        "arm_withdrawn": "an arm was withdrawn",
+        "arm_restored": "an arm was brought back",
+        "corrected": "a result was corrected",
+        "imported": "results were imported",
+        "reopened": "the study was reopened",
+    }
+    happened = [
+        f"{what}{'' if view.kinds[kind] == 1 else f' {view.kinds[kind]} times'}"
+        for kind, what in words.items()
+        if view.kinds[kind]
+    ]
+    if not happened:
+        return Assumption(assumption, "Nothing was changed, imported or corrected.", "none")
+    text = f"{listed(happened).capitalize()}."
+    if view.fold.ledger.unfair:
+        text += " What was imported had been collected by looking at its values: there is no certificate."
+        return Assumption(assumption, text, "strained")
+    changed = [kind for kind in ("corrected", "imported") if view.kinds[kind]]
+    return Assumption(assumption, text, "slight" if changed else "none")
+
+
+# --- noise
+
+
+def _noise(view: View, strain: Strain) -> Said:
+    objective = view.objectives[view.spec.column(strain.objective)]
+    text = _found(objective, strain)
+    if strain.level == "not needed" and strain.fields["finding"] != "never measured":
+        text += " It has decided nothing."
+    return f"{objective.name} {_declared(objective)}", text
+
+
+def _declared(objective: Objective) -> str:
+    noise = objective.noise
+    if noise == "bernoulli":
+        return "is a share of ones, or lies in [0, 1]"
+    if noise == "exact":
+        return "is exact"
+    if noise == "gaussian":
+        return "is Gaussian, each difference of two arms with one variance"
+    if noise == "finite_variance":
+        return "has a variance, and there are enough results for the normal approximation"
+    if noise[0] == "bounded":
+        return f"lies in [{amount(objective, float(noise[1]))}, {amount(objective, float(noise[2]))}]"
+    return f"has sub-Gaussian noise of scale {amount(objective, float(noise[1]))}"
+
+
+def _found(objective: Objective, strain: Strain) -> str:
+    fields, p = strain.fields, strain.p
+    match fields["finding"]:
+        case "never measured":
+            return "Never measured."
+        case "one value each":
+            return "Every arm kept its one value."
+        case "inside" | "on a bound" as finding:
+            lowest, highest = (
+                value(objective, fields["lowest"]),
+                value(objective, fields["highest"], unit=True),
+            )
+            text = f"Lowest {lowest}, highest {highest}; nothing outside is ever counted."
+            if finding == "inside":
+                return text
+            at_end = fields["values"]
+            lie, cut = ("lies", "it was") if at_end == 1 else ("lie", "they were")
+            bound = f"{many(at_end, 'value')} {lie} exactly on a bound: right for a timeout"
+            return f"{text} {bound}, wrong if {cut} cut off."
+        case "repeats":
+            return "An arm gave one value more than once, which Gaussian noise never does."
+        case "too few":
+            return "Too few results to tell."
+        case "spread changed":
+            return f"The spread changed while it was measured (p = {p:.1g})."
+        case "looks it":
+            return f"The values look it (p = {p:.2g})."
+        case "does not look it":
+            text = f"The values do not look it (p = {p:.1g})"
+            if strain.fields["shape"] < 1:
+                return f"{text}, but their skew and tails are small."
+            return f"{text}: skewed or heavy-tailed. Say bounds, if there are any, in the next study."
+        case "spread":
+            return f"The largest standard deviation found is {fields['sd']:.3g}."
+        case _:
+            text = "The answer is approximate wherever it rests on it"
+            if fields["share"] >= 0.25:
+                return f"{text}, and one value carries {fields['share']:.0%} of an arm's variance."
+            return f"{text}."

@@ -1,0 +1,432 @@
+"""A study as it stands, in the names, units and directions people gave: what all that is shown is made of."""
+
+import math
+from collections import Counter
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple, cast
+
+import numpy as np
+
+from lexbandits.arrays import Counts, Vector
+from lexbandits.policies.base import Elimination
+from lexbandits.policies.tol.facts import (
+    FLOOR,
+    POSITION,
+    REACH,
+    RESULTS,
+    STOP,
+    TARGET,
+    TOLERANCE,
+    beats,
+    close,
+    is_beaten,
+    is_held,
+    meets,
+    misses,
+    not_worse,
+    paired,
+)
+from lexbandits.policies.tol.lexelim_tol import LexElimTol
+from lexbandits.policies.tol.proof import Seen, best_by_differences, keep_likely
+from lexbandits.study.objective import Objective
+from lexbandits.study.record.answers import Answer, answer_of, settling, unmet
+from lexbandits.study.record.fold import Fold, make_policy
+from lexbandits.study.record.ledger import EXPIRED, FAILED, LATE, OPEN
+from lexbandits.study.spec import Spec, arm_index
+from lexbandits.study.study import Study
+
+NOT_MEASURED = "could not be measured"  # the standing of an arm that was given up for failing
+
+
+class Difference(NamedTuple):
+    """How much better one arm is than another on an objective, in its unit, whatever the direction."""
+
+    results: int  # common
+    mean: float
+    low: float  # the truth lies between these, at the study's confidence
+    high: float
+
+
+class Moment(NamedTuple):
+    """The study after some results."""
+
+    results: int
+    objective: int  # column being settled; the number of objectives when all are
+    candidates: tuple[int, ...]
+    differences: Vector  # (K, K, m, 2)
+
+
+@dataclass(frozen=True)
+class View:
+    """One study, read once. Arms are indices, objectives are columns; `columns` has them by priority."""
+
+    study: Study
+    fold: Fold
+
+    @classmethod
+    def of(cls, study: Study) -> "View":
+        """The view of a study as it stands."""
+        return cls(study, study._settled())
+
+    @property
+    def name(self) -> str:
+        """The study's name."""
+        return self.spec.name
+
+    @cached_property
+    def kinds(self) -> Counter[str]:
+        """How many events of each kind there are."""
+        return Counter(event.kind for event in self.study.events())
+
+    # --- the question
+
+    @cached_property
+    def spec(self) -> Spec:
+        """The question under the rules in force."""
+        return self.fold.ledger.spec
+
+    @cached_property
+    def columns(self) -> tuple[int, ...]:
+        """Objectives by priority."""
+        return tuple(self.fold.ledger.order)
+
+    @cached_property
+    def objectives(self) -> tuple[Objective, ...]:
+        """By column."""
+        return self.spec.objectives
+
+    @cached_property
+    def arms(self) -> list[str]:
+        """All arms by index, withdrawn ones too."""
+        return list(self.fold.ledger.arm_names)
+
+    def index(self, arm: str) -> int:
+        """The index of an arm, by name."""
+        return arm_index(self.arms, arm)
+
+    # --- the answer
+
+    @cached_property
+    def policy(self) -> LexElimTol:
+        """The policy behind it; not to be changed."""
+        return cast(LexElimTol, self.fold.policy)
+
+    @cached_property
+    def answer(self) -> Answer:
+        """The answer, or the best guess."""
+        return answer_of(self.fold)
+
+    @cached_property
+    def leader(self) -> int:
+        """The answer's index."""
+        return self.index(self.answer.arm)
+
+    @property
+    def called(self) -> str:
+        """What the answer is called in few words."""
+        if self.answer.certified:
+            return "the answer"
+        return "best guess" if self.state == "finished" else "answer so far"
+
+    @cached_property
+    def state(self) -> str:
+        """measuring, finished, paused, budget spent or items spent."""
+        return self.fold.state
+
+    @cached_property
+    def settling(self) -> int | None:
+        """The column of the objective being settled."""
+        name = settling(self.fold)
+        return None if name is None else self.spec.names.index(name)
+
+    @cached_property
+    def eliminations(self) -> dict[int, Elimination]:
+        """Arm -> when it left, and on what and by whom it is out today; all others are candidates.
+
+        Who beat an arm first may have left since on an objective before, and somebody else beats it now.
+        """
+        policy, withdrawn = self.policy, self.fold.ledger.withdrawn
+        found = {}
+        for left in policy.eliminations:
+            position, rival = policy.state.gone[left.arm].tolist()
+            now = (left.objective, left.rival) if position < 0 else (self.columns[position], rival)
+            if self.arms[left.arm] not in withdrawn:
+                found[left.arm] = Elimination(left.arm, left.round, *now)
+        return found
+
+    @cached_property
+    def seen(self) -> tuple[Seen, ...]:
+        """What was seen of the answer against each rival; nothing if the record answers otherwise."""
+        return self.policy.certificate if self.policy.recommendation == self.leader else ()
+
+    @cached_property
+    def behind(self) -> dict[int, int]:
+        """Candidate -> the column on which a proven answer or a third arm beats it, or it misses a limit.
+
+        It never left: what comes before was not settled, but need not be, or a proof takes less evidence.
+        """
+        rows = self.seen if self.is_proven else ()
+        ends = ("beats", "beaten", "misses the target")
+        won = {row.rival: row.objective for row in rows if row.verdict in ends}
+        return {arm: column for arm, column in won.items() if arm not in self.eliminations}
+
+    @cached_property
+    def thirds(self) -> dict[int, int]:
+        """Of those behind, who are so because a third arm beats them -> that arm."""
+        return {row.rival: row.by for row in self.seen if row.by >= 0 and row.rival in self.behind}
+
+    @cached_property
+    def dropped(self) -> dict[int, tuple[int, int]] | None:
+        """Candidate -> the position where today's means drop it and by whom, or −1 for a limit.
+
+        None if they do not lead to the answer.
+        """
+        state, found = self.policy.state, {}
+        kept = state.arms.active.copy()
+        for position in range(int(state.clock[POSITION]), len(self.columns)):
+            before, column = kept.copy(), self.columns[position]
+            keep_likely(state, kept, column)
+            for arm in np.flatnonzero(before & ~kept).tolist():
+                found[arm] = position, self._ahead(arm, np.flatnonzero(before).tolist(), column)
+        chosen = best_by_differences(state, kept, self.columns[-1])
+        return found if chosen == self.leader else None
+
+    def _ahead(self, arm: int, others: list[int], column: int) -> int:
+        """Who is ahead of an arm by too much in the mean: the answer if it is, else who leads most."""
+        if self.is_target(column):
+            return -1
+        leads = {other: self.lead(other, arm, column).mean for other in others if other != arm}
+        middle = self.policy.state.limits[column, [TOLERANCE, REACH]].mean()
+        if leads.get(self.leader, -math.inf) > middle:
+            return self.leader
+        return max(leads, key=lambda other: -math.inf if math.isnan(leads[other]) else leads[other])
+
+    @cached_property
+    def is_proven(self) -> bool:
+        """Whether the policy ended because its answer is acceptable; not by a contradiction or a limit."""
+        return self.policy.finished and not self.policy.contradiction and not self.is_stopped
+
+    @cached_property
+    def is_stopped(self) -> bool:
+        """Whether it ended because nobody meets a limit."""
+        state = self.policy.state
+        unsettled = int(state.clock[POSITION]) < len(self.columns)
+        return bool(self.policy.finished and state.clock[STOP] and unsettled and self.infeasible)
+
+    @cached_property
+    def infeasible(self) -> dict[int, tuple[int, ...]]:
+        """Column of a limit that nobody meets -> the arms tested against it."""
+        return dict(self.policy.infeasible)
+
+    def unmet(self, column: int) -> dict[str, Any]:
+        """A limit that nobody meets, for `answers.nobody_meets`."""
+        return unmet(self.fold, column, self.infeasible[column])
+
+    def standing(self, arm: int) -> str:
+        """ "answer", "candidate", "left", "withdrawn" or "could not be measured"."""
+        ledger, name = self.fold.ledger, self.arms[arm]
+        if name in ledger.withdrawn:
+            return NOT_MEASURED if name in ledger.given_up else "withdrawn"
+        if arm == self.leader:
+            return "answer"
+        return "left" if arm in self.eliminations else "candidate"
+
+    @cached_property
+    def by_standing(self) -> list[int]:
+        """Arms as a report lists them: the answer, candidates, those behind last, then who left last."""
+
+        def key(arm: int) -> tuple[int, bool, float, int]:
+            order = ("answer", "candidate", "left", "withdrawn", NOT_MEASURED).index(self.standing(arm))
+            left = self.eliminations[arm].round if arm in self.eliminations else 0
+            return order, arm in self.behind, -left, arm
+
+        return sorted(range(len(self.arms)), key=key)
+
+    def position_left(self, arm: int) -> int:
+        """The position of the objective on which the arm left or is behind, else the last one."""
+        if arm in self.eliminations:
+            return self.columns.index(self.eliminations[arm].objective)
+        return self.columns.index(self.behind.get(arm, self.columns[-1]))
+
+    def stops(self, arm: int) -> bool:
+        """Whether objectives after `position_left` no longer count for an arm."""
+        return arm in self.eliminations or arm in self.behind
+
+    def entered(self, position: int) -> list[int]:
+        """The arms that count on the objective at this position."""
+        offered = [a for a in range(len(self.arms)) if self.arms[a] not in self.fold.ledger.withdrawn]
+        return [a for a in offered if not self.stops(a) or self.position_left(a) >= position]
+
+    def settled_by_rule(self, position: int) -> bool:
+        """Whether all arms left there are close, or have passed."""
+        return position < int(self.policy.state.clock[POSITION])
+
+    def stage(self, position: int) -> str:
+        """ "settled", "being settled", "later" or "not needed" for an objective.
+
+        Once an answer is proven, "settled" is also what no longer needs to be: see `settled_by_rule`. A
+        study that ended otherwise keeps what was being settled then, and what would have come later.
+        """
+        column, now = self.columns[position], int(self.policy.state.clock[POSITION])
+        if position >= now and not self.is_proven:
+            return "being settled" if position == now else "later"
+        if not self.policy.finished:
+            return "settled"
+        rests = any(row.objective == column and row.verdict != "open" for row in self.seen)
+        needed = rests or len(self.entered(position)) > 1 or self.objectives[column].target is not None
+        return "settled" if needed else "not needed"
+
+    # --- what was measured
+
+    @cached_property
+    def counts(self) -> Counts:
+        """(K, m) values that count."""
+        return self.policy.counts
+
+    @cached_property
+    def measured(self) -> list[int]:
+        """Results told per arm; some wait for their pass, came after the end or were never asked for."""
+        return list(self.fold.ledger.measured)
+
+    def counted(self, arm: int) -> int:
+        """Results of an arm that its means rest on."""
+        return int(self.counts[arm].max())
+
+    @cached_property
+    def folded(self) -> int:
+        """Results that count, in all."""
+        return int(self.policy.state.clock[RESULTS])
+
+    @cached_property
+    def results(self) -> int:
+        """Results told in all."""
+        return sum(self.measured)
+
+    @cached_property
+    def _signed(self) -> tuple[Vector, Vector]:
+        return self.policy._all_intervals()
+
+    def mean(self, arm: int, column: int) -> float:
+        """The mean as measured."""
+        return float(self.objectives[column].sign * self.policy.means[arm, column])
+
+    def interval(self, arm: int, column: int) -> tuple[float, float]:
+        """Where the mean lies, as measured."""
+        ends = self.objectives[column].sign * self._signed[0][arm, column]
+        return float(min(ends)), float(max(ends))
+
+    def lead(self, arm: int, other: int, column: int) -> Difference:
+        """How much better `arm` is than `other`."""
+        state = self.policy.state
+        results, mean = paired(state.limits, state.kinds, state.singles, state.pairs, column, arm, other)
+        low, high = self._signed[1][arm, other, column].tolist()
+        return Difference(int(results), float(mean) if results else math.nan, low, high)
+
+    def beats(self, arm: int, other: int, column: int) -> bool:
+        """Whether it was seen that `arm` is better by more than the tolerance."""
+        state = self.policy.state
+        if arm == self.leader:  # of whom alone something was claimed under the declared rules
+            return bool(is_beaten(state.lows, state.limits, state.shown, column, arm, other))
+        return bool(beats(state.lows, state.limits, column, arm, other))
+
+    def close(self, arm: int, other: int, column: int) -> bool:
+        """Whether it was seen that the two differ by at most tolerance + resolution."""
+        state = self.policy.state
+        if other == self.leader:
+            arm, other = other, arm
+        if arm == self.leader:
+            reach = state.limits[column, REACH]
+            return self.not_worse(arm, other, column) and bool(self.lead(arm, other, column).high <= reach)
+        return bool(close(state.lows, state.limits, column, arm, other))
+
+    def not_worse(self, arm: int, other: int, column: int) -> bool:
+        """Whether it was seen that `arm` is worse by at most tolerance + resolution."""
+        state = self.policy.state
+        if arm == self.leader:
+            return bool(is_held(state.lows, state.limits, state.shown, column, arm, other))
+        return bool(not_worse(state.lows, state.limits, column, arm, other))
+
+    def is_target(self, column: int) -> bool:
+        """Whether the objective is met or not; False once nobody can meet it."""
+        return bool(self.policy.state.must[column])
+
+    def meets(self, arm: int, column: int) -> bool:
+        """Whether it was seen that the arm is within the limit, or beyond it by less than the resolution."""
+        return bool(meets(self.policy.state.bounds, self.policy.state.limits, column, arm))
+
+    def misses(self, arm: int, column: int) -> bool:
+        """Whether it was seen that the arm is beyond the limit."""
+        return bool(misses(self.policy.state.bounds, self.policy.state.limits, column, arm))
+
+    def target_bounds(self, arm: int, column: int) -> tuple[float, float]:
+        """Where an arm lies that is held against a limit, as measured; an arm that is out is beyond it."""
+        low, high = self._target_bounds[arm, column].tolist()
+        limits = self.policy.state.limits[column]
+        if self.misses(arm, column):
+            high = min(high, float(limits[TARGET]))
+        elif self.meets(arm, column):
+            low = max(low, float(limits[FLOOR]))
+        ends = self.objectives[column].sign * np.array([low, high])
+        return float(min(ends)), float(max(ends))
+
+    @cached_property
+    def _target_bounds(self) -> Vector:
+        return self.policy.target_bounds
+
+    # --- trials
+
+    @cached_property
+    def states(self) -> Counts:
+        """(trials,) states, of ledger.STATES."""
+        return self.fold.ledger.column("state")
+
+    def trials_of(self, arm: int, *states: int) -> int:
+        """How many trials of an arm are in one of these states."""
+        return self.fold.ledger.count_trials(arm, *states)
+
+    def losses(self, arm: int) -> dict[str, int]:
+        """What was handed out and did not come back as a result in time."""
+        return {
+            "failed": self.trials_of(arm, FAILED),
+            "expired": self.trials_of(arm, EXPIRED),
+            "late": self.trials_of(arm, LATE),
+        }
+
+    def open_of(self, arm: int) -> int:
+        """Trials in flight."""
+        return self.trials_of(arm, OPEN)
+
+    def values(self, arm: int, column: int) -> Vector:
+        """The values that count, as measured, in the order of their passes."""
+        return self.fold.ledger.counted_values(arm, column)
+
+    # --- how it came to be
+
+    def history(self, steps: int = 120) -> list[Moment]:
+        """The study replayed: how it stood after 1/steps, 2/steps, … of its results."""
+        ledger = self.fold.ledger
+        policy: Any = make_policy(ledger.policy, ledger.settings)
+        ends = np.unique(np.linspace(0, len(ledger.fills), steps + 1).astype(int)).tolist()
+        rules = [stop for stop in ledger.stops if stop.kind == "rules"]
+        moments, done = [_moment(policy)], 0
+        for position in sorted({*ends[1:], *(stop.position for stop in rules)}):
+            while rules and rules[0].position <= done:
+                policy = policy.amended(**rules.pop(0).data)
+            done = _told(ledger, policy, done, position)
+            moments.append(_moment(policy))
+        for stop in rules:
+            policy = policy.amended(**stop.data)
+        return [*moments, _moment(policy)] if rules else moments
+
+
+def _told(ledger: Any, policy: Any, first: int, end: int) -> int:
+    if end > first:
+        arms, places, values = ledger.filled(first, end)
+        policy.tell_many(arms, ledger.spec.signed(values), items=places)
+    return end
+
+
+def _moment(policy: LexElimTol) -> Moment:
+    found = int(policy.state.clock[RESULTS])
+    return Moment(found, policy.objective, policy.candidates, policy.differences)

@@ -1,0 +1,1 @@
+"""LexElim-Tol: facts, judgement, proof, places."""

@@ -1,0 +1,234 @@
+"""The rule of LexElim-Tol: look, drop, settle, prove; and its passes, which ask, fill and fold places."""
+
+from lexbandits.arrays import Counts, Vector
+from lexbandits.evidence.kinds import EXACT
+from lexbandits.jit import apart, kernel
+from lexbandits.policies.tol.facts import (
+    AS_0_2,
+    ASKED,
+    BY_PROOF,
+    BY_RULE,
+    CANDIDATE,
+    CONTRADICTION,
+    FILLED,
+    HIGHEST,
+    LACKS,
+    NEXT,
+    OVER,
+    PASS,
+    POSITION,
+    PROVE,
+    TURN,
+    State,
+    close,
+    fold_values,
+    look,
+    look_at_arm,
+    meets,
+    survey,
+)
+from lexbandits.policies.tol.proof import best_by_differences, look_for, plug_in, prove, weigh_for
+
+FIRST_PROOF = 10  # passes before there is a candidate
+RULE_EVERY = 20  # once there is one, every twentieth pass asks as if there were none,
+RULE_EVERY_0_2 = 5  # and in journals of 0.2 every fifth
+
+
+@kernel
+def next_judged(number: int) -> int:
+    """The pass after which pairs are looked at again."""
+    return number + max(1, number // 100)
+
+
+@apart
+def look_around(state: State) -> None:
+    """Look at what the current objective still needs to know of the survivors."""
+    active, lows, limits, bounds = state.arms.active, state.lows, state.limits, state.bounds
+    kinds, singles, pairs, completed = state.kinds, state.singles, state.pairs, state.completed
+    i = state.order[state.clock[POSITION]]
+    must = state.must[i]
+    for a in range(active.size):
+        if active[a] and must:
+            if not meets(bounds, limits, i, a):
+                look_at_arm(bounds, limits, kinds, singles, completed, i, a)
+        elif active[a]:
+            for b in range(a + 1, active.size):
+                if active[b] and not close(lows, limits, i, a, b):
+                    look(lows, limits, kinds, singles, pairs, completed, i, a, b)
+
+
+@kernel
+def settle(state: State, looked: int) -> None:
+    """Drop, and look at the next objective, until nothing changes; `looked` at this position already."""
+    while True:
+        survey(state)
+        if state.clock[OVER] == 1 or state.clock[POSITION] == looked:
+            return
+        looked = state.clock[POSITION]
+        look_around(state)
+
+
+@apart
+def judge(state: State) -> None:
+    """Who survives, who answers, and whom the rule and the proof of the answer would ask next."""
+    arms, clock = state.arms, state.clock
+    proving = clock[PROVE] == 1 and clock[PASS] >= FIRST_PROOF
+    candidate = -1
+    for turn in range(2):
+        settle(state, -1 if turn == 0 else clock[POSITION])
+        if clock[OVER] == 1 or not proving:
+            break
+        if candidate < 0 or not arms.active[candidate]:
+            candidate = plug_in(state)
+        if state.shown.size > 0:
+            weigh_for(state, candidate)
+            break
+        if turn == 0:
+            look_for(state, candidate)
+    if clock[OVER] == 1:
+        settled = clock[POSITION] == state.order.size and clock[CONTRADICTION] == 0
+        clock[CANDIDATE] = (
+            best_by_differences(state, arms.active, state.order[-1]) if settled else plug_in(state)
+        )
+        return
+    clock[CANDIDATE] = candidate
+    if proving and prove(state, candidate):
+        clock[OVER] = 1
+
+
+@kernel
+def row_asked(state: State, number: int) -> int:
+    """Which arms pass `number` asks, as things stand: mostly the proof's, now and then the rule's."""
+    every = RULE_EVERY_0_2 if state.clock[AS_0_2] == 1 else RULE_EVERY
+    return BY_PROOF if state.clock[CANDIDATE] >= 0 and number % every != 0 else BY_RULE
+
+
+@kernel
+def open_pass(state: State) -> None:
+    """Fix the members of the current pass; nobody once it is over."""
+    clock, who = state.clock, state.who
+    row = row_asked(state, clock[PASS])
+    clock[LACKS] = 0
+    clock[TURN] = -1
+    for arm in range(who.shape[1] - 1, -1, -1):
+        for i in range(state.values.shape[1]):
+            state.values[arm, i] = 0.0
+        who[FILLED, arm] = False
+        who[ASKED, arm] = clock[OVER] == 0 and who[row, arm]
+        if who[ASKED, arm]:
+            clock[LACKS] += 1
+            clock[TURN] = arm
+
+
+@apart
+def close_pass(state: State) -> None:
+    """Fold the current pass, judge if it is time, and open the next."""
+    clock = state.clock
+    fold_values(state)
+    clock[PASS] += 1
+    if clock[PASS] == clock[NEXT]:
+        judge(state)
+        clock[NEXT] = next_judged(clock[PASS])
+    open_pass(state)
+
+
+@kernel
+def fill(state: State, arm: int, reward: Vector) -> None:
+    """Fill the arm's place in the current pass; the last place folds it, and opens the next."""
+    clock, who, kinds = state.clock, state.who, state.kinds
+    if who[FILLED, arm]:
+        raise ValueError("the arm's place in this pass is filled: use tell, which keeps what comes early")
+    for i in range(reward.size):
+        if reward[i] < kinds[i, 1] or reward[i] > kinds[i, 2]:
+            raise ValueError("a value lies outside the bounds of its noise")
+        known = kinds[i, 0] == EXACT and state.singles[arm, i, 0] > 0.0
+        if known and abs(reward[i] - state.singles[arm, i, 1]) > 0.0:
+            raise ValueError("an exact objective was measured twice with different values")
+    who[FILLED, arm] = True
+    if not who[ASKED, arm]:
+        return
+    for i in range(reward.size):
+        state.values[arm, i] = reward[i]
+    clock[LACKS] -= 1
+    if clock[LACKS] == 0:
+        close_pass(state)
+    else:
+        while not (who[ASKED, clock[TURN]] and not who[FILLED, clock[TURN]]):
+            clock[TURN] += 1
+
+
+@kernel
+def count(state: State, arm: int, number: int) -> None:
+    """Count a result of the arm in pass `number`."""
+    state.arms.told[0] += 1
+    state.arms.pulls[arm] += 1
+    state.clock[HIGHEST] = max(state.clock[HIGHEST], number)
+
+
+@kernel
+def count_all(state: State, arms: Counts, numbers: Counts) -> None:
+    """Count results of arms in passes."""
+    for t in range(arms.size):
+        count(state, arms[t], numbers[t])
+
+
+@kernel
+def choose(state: State, pending: Counts) -> int:
+    """Whose turn it is; with results in flight, the member of the pass with the fewest taken places."""
+    turn = state.clock[TURN]
+    if pending[turn] == 0:
+        return int(turn)
+    chosen = -1
+    fewest = 0
+    for arm in range(pending.size):
+        taken = pending[arm] + state.who[FILLED, arm]
+        if state.who[ASKED, arm] and (chosen < 0 or taken < fewest):
+            chosen = arm
+            fewest = taken
+    return chosen
+
+
+@kernel
+def observe(state: State, arm: int, reward: Vector) -> None:
+    """Count a result of the current pass, one after the other; after the end it is only counted."""
+    if state.clock[OVER] == 0:
+        number = state.clock[PASS]
+        fill(state, arm, reward)
+        count(state, arm, number)
+    else:
+        count(state, arm, state.clock[PASS])
+
+
+@kernel
+def finished(state: State) -> bool:
+    """The answer is certain, or there is none to be had."""
+    return bool(state.clock[OVER] == 1)
+
+
+@kernel
+def replay(
+    state: State, arms: Counts, rewards: Vector, items: Counts, start: int, somebody_waits: bool
+) -> int:
+    """Tell in order until a result must wait, or until those that wait may go on; return how far it came.
+
+    items: the pass of each result, −1 for the earliest that the arm lacks.
+    """
+    clock = state.clock
+    for t in range(start, arms.size):
+        if clock[OVER] == 1 or 0 <= items[t] < clock[PASS]:
+            count(state, arms[t], max(items[t], clock[PASS] if items[t] < 0 else 0))
+            continue
+        number = clock[PASS]
+        if state.who[FILLED, arms[t]] or items[t] > number:
+            return t
+        observe(state, arms[t], rewards[t])
+        if somebody_waits and clock[PASS] != number:
+            return t + 1
+    return int(arms.size)
+
+
+@kernel
+def begin(state: State) -> None:
+    """Judge by the rules in force and open a pass."""
+    judge(state)
+    open_pass(state)

@@ -1,0 +1,501 @@
+"""LexElim-Tol: no trade-off, no set sizes and no noise scale, only the differences that do not matter.
+
+Arms are measured in passes and compared by their differences in common passes, whatever the noise.
+Objective by objective: whoever is beaten by more than the tolerance is out; an objective is settled
+when all pairs left are close. The rule is in judgement.py, facts about pairs in facts.py, the earlier
+end with an answer that is already certain in proof.py, results that come early or late in places.py;
+docs/proofs.md proves it.
+"""
+
+import copy
+import math
+import warnings
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from lexbandits.arrays import Counts, Vector
+from lexbandits.checks import different, each_objective, whole
+from lexbandits.evidence.boundary import STAKES
+from lexbandits.evidence.exact import check_exact
+from lexbandits.evidence.finite_variance import one_value_dominates
+from lexbandits.evidence.kinds import (
+    BOUNDED,
+    EXACT,
+    FINITE_VARIANCE,
+    GAUSSIAN,
+    checked_kinds,
+    kind_rows,
+    spread_kinds,
+)
+from lexbandits.policies.base import Rules, untried
+from lexbandits.policies.policy import checked
+from lexbandits.policies.tol.facts import (
+    AS_0_2,
+    ASKED,
+    CANDIDATE,
+    CONTRADICTION,
+    FILLED,
+    FIRST,
+    HIGH,
+    HIGHEST,
+    LEVEL,
+    LOW,
+    NEXT,
+    OFFERED,
+    OVER,
+    PASS,
+    POSITION,
+    PROVE,
+    RESULTS,
+    STOP,
+    State,
+    fill_intervals,
+    fill_target_bounds,
+)
+from lexbandits.policies.tol.judgement import (
+    begin,
+    choose,
+    count_all,
+    fill,
+    finished,
+    next_judged,
+    observe,
+    replay,
+    row_asked,
+)
+from lexbandits.policies.tol.places import PlacePolicy, PlaceRules, Waiting
+from lexbandits.policies.tol.proof import Seen, certificate, plug_in
+from lexbandits.policies.tol.told import EARLY, Scrutiny, one_value_returns
+
+FIRST_JUDGED = 5  # passes; with an exact objective the first pass is judged
+MOST_BYTES = 1 << 30  # for all pairs
+# Shares of delta: facts under any rules, and under the declared ones third arms and the answer's own claims.
+FACTS, THIRDS = 0.1, 0.04
+OWN = 1.0 - FACTS - THIRDS
+NO_CLAIMS = (2, 0, 0, 0)
+
+
+class LexElimTol(PlacePolicy):
+    """For ties that are never exact: all it needs are the differences that do not matter.
+
+    Per objective i, differences up to `tolerance`[i] are immaterial: such arms go on to the next
+    objective. An arm worse by more than tolerance + `resolution` does not; in between either may
+    happen. Without a resolution it is the tolerance; both zero is an error, except where noise is "exact".
+
+    `noise` is a kind, one for all objectives or one each: "gaussian" (variances unknown and of any
+    ratio), "bernoulli", ("bounded", lo, hi), ("sub_gaussian", sd), or ("sub_gaussian", sd, "independent")
+    where the arms of a pass share nothing, "exact", and "finite_variance", which is approximate.
+    A third kind of word, "worst", as in ("bounded", lo, hi, "worst") or ("bernoulli", "worst"): a missing
+    value counts as the worst it could have been for whatever is claimed. `noise_sd` is short for the
+    independent one. `at_least`, None or a number per objective: a target to be
+    met, where all arms that meet it tie; if nobody does, the objective is as any other, or it stops.
+
+    With probability at least 1 − delta, for every i: an arm within tolerance[i] of the best arm that
+    reached objective i survives it, and every survivor is within tolerance[i] + resolution[i] of
+    that best arm; with a target, arms that meet it survive and survivors miss it by at most the
+    resolution. settle="all" goes on until that is so; settle="answer" stops once the answer is
+    acceptable for certain: no arm that deserves to reach objective i is better there by more than
+    tolerance + resolution. What it needs: whatever happened in earlier passes, the difference of two
+    arms in a pass has one and the same mean (and for "gaussian" one and the same normal law).
+
+    A result belongs to a place, (arm, pass): `ask_place` and `tell(…, item=pass)` are for who measures in
+    parallel or on common items; the state depends on which places are filled, never on the order. A
+    result told without an item fills the arm's earliest empty place, which is right when results are
+    told in the order asked. `None` in a reward is a value not measured.
+
+    `order` (objectives by priority), `offered` (the arms in question), tolerances and resolutions may
+    be changed after looking, at the same delta: `amended`. `max_arms` counts arms that may be added. Who
+    never does that needs a third less with rules="declared", the default; "open" is cheaper for who will.
+    """
+
+    rules = Rules(choose, observe, finished)
+    places = PlaceRules(fill, count_all, replay, row_asked)
+    accepts_missing = True
+    round_robin = False
+
+    @checked
+    def __init__(
+        self,
+        n_arms: int,
+        n_objectives: int,
+        *,
+        delta: float,
+        tolerance: float | ArrayLike,
+        resolution: float | ArrayLike | None = None,
+        noise: Any = "gaussian",
+        noise_sd: float | ArrayLike | None = None,
+        at_least: float | Sequence[float | None] | None = None,
+        if_infeasible: str = "go on",
+        settle: str = "answer",
+        rules: str = "declared",
+        order: Sequence[int] | None = None,
+        offered: Sequence[int] | None = None,
+        max_arms: int | None = None,
+    ) -> None:
+        settings, self.max_arms = self._settings, max_arms or n_arms
+        settings["noise"] = checked_kinds(noise, settings.pop("noise_sd"), n_objectives)
+        if offered is not None:
+            settings["offered"] = sorted(different("offered", offered, most=self.max_arms - 1))
+        self._kinds = spread_kinds(settings["noise"], n_objectives)
+        self._waiting = Waiting()
+        self._scrutiny = Scrutiny(self._kinds)
+        self.state = self._first_state()
+        begin(self.state)
+
+    def _first_state(self) -> State:
+        K, m = self.max_arms, self.n_objectives
+        bounded, declared = any(kind.code >= BOUNDED for kind in self._kinds), self._has_account()
+        n_pairs, depth = K * (K - 1) // 2, 5 if bounded else 3
+        n_completed = n_pairs + K if any(kind.worst for kind in self._kinds) else 0
+        bets = n_pairs if bounded and declared else 0
+        kept = n_pairs * depth + n_completed * 10 + 8 * STAKES.size * bets + (3 if declared else 1) * K * K
+        size = 8 * m * kept
+        if size > MOST_BYTES:
+            raise ValueError(
+                f"{self.name} compares all pairs of arms: with {K} arms and {m} objectives that takes "
+                f"{size / 2**30:.1f} GiB, and more than {MOST_BYTES / 2**30:.0f} GiB is refused"
+                + ('; rules="open" takes less' if bets else "")
+            )
+        settings = self._settings
+        clock = np.zeros(13, np.int64)
+        clock[[HIGHEST, CANDIDATE]] = -1
+        clock[NEXT] = 1 if any(kind.code == EXACT for kind in self._kinds) else FIRST_JUDGED
+        clock[PROVE] = settings["settle"] == "answer"
+        clock[STOP] = settings["if_infeasible"] == "stop"
+        clock[AS_0_2] = settings["rules"] == "0.2"
+        offered = range(self.n_arms) if settings["offered"] is None else settings["offered"]
+        who = np.zeros((5, K), np.bool_)
+        who[OFFERED, list(offered)] = True
+        gaussian = any(kind.code == GAUSSIAN for kind in self._kinds)
+        arms = untried(K, m)
+        arms.active[:] = who[OFFERED]
+        return State(
+            arms,
+            clock,
+            who,
+            values=np.zeros((K, m)),
+            singles=np.zeros((K, m, FIRST + (EARLY if gaussian else 0))),
+            pairs=np.zeros((n_pairs, m, depth)),
+            lows=np.full((m, K, K), -math.inf),
+            bounds=np.tile([-math.inf, math.inf], (m, K, 1)),
+            gone=np.full((K, 2), -1),
+            must=np.zeros(m, np.bool_),
+            reached=np.zeros((m, K), np.bool_),
+            order=np.array(range(m) if settings["order"] is None else settings["order"], np.int64),
+            limits=self._limits(),
+            kinds=kind_rows(self._kinds),
+            completed=np.zeros((n_completed, m, 2, 5)),
+            shown=np.full((2, m, K, K) if declared else NO_CLAIMS, -math.inf),
+            wealth=np.stack([np.ones(shape := (bets, m, 2, 2, STAKES.size)), np.zeros(shape)]),
+        )
+
+    def _has_account(self) -> bool:
+        """Whether the answer may be proven under the rules as declared."""
+        settings = self._settings
+        targets = settings["at_least"] is not None and any(t is not None for t in settings["at_least"])
+        return settings["rules"] == "declared" and settings["settle"] == "answer" and not targets
+
+    def _facts_share(self) -> float:
+        """The share of delta that facts have, which hold under any rules."""
+        return FACTS if self._has_account() else 1.0
+
+    def _limits(self) -> Vector:
+        settings, m = self._settings, self.n_objectives
+        slack = each_objective(settings["tolerance"], m)
+        fine = slack if settings["resolution"] is None else each_objective(settings["resolution"], m)
+        targets = settings["at_least"]
+        target = np.array([math.nan if t is None else t for t in targets or [None] * m], np.float64)
+        for i in range(m):
+            if fine[i] == 0 and self._kinds[i].code != EXACT:
+                raise ValueError(
+                    f"objective {i} needs a positive tolerance or a positive resolution to be settled, "
+                    f"got tolerance {slack[i]:g} and resolution {settings['resolution']}"
+                )
+        # half of an objective's share of delta for its target, half for its pairs, should nobody meet it
+        half = np.where(np.isnan(target), 0.0, math.log(2.0))
+        pairs = max(1, self.max_arms * (self.max_arms - 1) // 2)
+        level = math.log(m * pairs / (self._facts_share() * settings["delta"])) + half
+        target_level = np.full(m, math.log(2 * self.max_arms * m / settings["delta"]))
+        claims = self._claim_levels()
+        return np.stack([slack, slack + fine, target, target - fine, level, target_level, *claims], axis=1)
+
+    def _claim_levels(self) -> tuple[Vector, Vector, Vector]:
+        """(m,) what "not worse", "beats" and "a third arm beats" take under the declared rules.
+
+        By position in the order; exact objectives have none, as what is said of them is certain.
+        """
+        settings, m = self._settings, self.n_objectives
+        K = self.n_arms if settings["offered"] is None else len(settings["offered"])
+        rivals, thirds, delta = max(1, K - 1), max(1, K - 2), settings["delta"]
+        not_worse, beats = np.zeros(m), np.zeros(m)
+        order = range(m) if settings["order"] is None else settings["order"]
+        noisy = [i for i in order if self._kinds[i].code != EXACT]
+        for position, i in enumerate(noisy):
+            not_worse[i] = math.log(rivals * 2**position / (OWN * delta))
+            beats[i] = math.log(rivals * 2 ** (position + 1) / (OWN * delta))
+        return not_worse, beats, np.full(m, math.log(rivals * thirds / (THIRDS * delta)))
+
+    def _go_on(self) -> None:
+        super()._go_on()
+        if self.finished and self.strained:
+            arm, i = self.strained[0]
+            warnings.warn(
+                f"one value may carry a quarter of the variance of arm {arm} on objective {i}: the answer, "
+                'which rests on "finite_variance", may be wrong more often than delta',
+                UserWarning,
+                stacklevel=3,
+            )
+
+    def amended(
+        self,
+        *,
+        tolerance: float | ArrayLike | None = None,
+        resolution: float | ArrayLike | None = None,
+        order: Sequence[int] | None = None,
+        offered: Sequence[int] | None = None,
+        from_pass: int | None = None,
+        void: bool = False,
+    ) -> Self:
+        """The policy under new rules, by what was seen so far; this one stays as it is.
+
+        The new rules choose members from pass `from_pass` on: above every pass asked; without it, above every
+        pass told. Passes below it keep their members and count, as who changes the rules may have seen their
+        values. `void` throws away what is not folded instead, as journals of 0.2 did: a choice by value.
+        With rules="declared" the answer is from then on proven by facts, which have a tenth of delta; before
+        any pass is begun (start 0) the new rules are as good as declared from the start.
+        """
+        given = {"tolerance": tolerance, "resolution": resolution, "order": order, "offered": offered}
+        settings = {**self.settings, **{name: value for name, value in given.items() if value is not None}}
+        least = int(self.state.clock[HIGHEST]) + 1
+        start = least if from_pass is None else whole("from_pass", from_pass, least=least)
+        nobody_looked = start == 0 and self.state.shown.size > 0
+        if nobody_looked:  # so these are the rules as declared
+            unseen = type(self)(**settings)
+            unseen._scrutiny = copy.deepcopy(self._scrutiny)
+            return unseen
+        idle = self.finished or start <= self.state.clock[PASS]  # it has begun no pass of its own
+        begun = self._before if idle and self._before is not None else self
+        until = start if begun is self else self._until
+        new = begun._folding()._judged_by(settings, max(start, int(self.state.clock[PASS])))
+        for mine, its in zip(self._tallies(), new._tallies(), strict=True):
+            its[...] = mine
+        over = begun.finished or begun.folded >= until
+        if not void and not (begun._before is None and over):
+            new._before, new._until = copy.copy(begun), until
+            new._scrutiny = new._before._scrutiny
+        return new
+
+    def _folding(self) -> Self:
+        """The policy that folds the current pass."""
+        return self if self._before is None else self._before._folding()
+
+    def _judged_by(self, settings: dict[str, Any], start: int) -> Self:
+        new = type(self)(**settings)
+        # what was declared is no more: from now on facts alone prove, for good
+        new.state = new.state._replace(shown=np.zeros(NO_CLAIMS), wealth=new.state.wealth[:, :0].copy())
+        old, state = self.state, new.state
+        new._copy_evidence(self)
+        exact = [kind.code == EXACT for kind in self._kinds]  # compared with the new limits, anew
+        state.lows[exact], state.bounds[exact] = -math.inf, (-math.inf, math.inf)
+        for its, mine in zip(new._tallies(), self._tallies(), strict=True):
+            its[...] = mine
+        state.clock[PASS] = max(start, int(old.clock[PASS]))
+        state.clock[[OVER, CONTRADICTION]] = 0
+        state.arms.active[:] = state.who[OFFERED]
+        state.arms.left[:] = 0
+        while state.clock[NEXT] <= state.clock[PASS]:
+            state.clock[NEXT] = next_judged(state.clock[NEXT])
+        begin(state)
+        for arm in np.flatnonzero(state.arms.left[:, 0]).tolist():
+            _, objective, rival = old.arms.left[arm].tolist()
+            still = objective == state.arms.left[arm, 1] and (rival < 0 or state.who[OFFERED, rival])
+            if still and old.arms.left[arm, 0] > 0:
+                state.arms.left[arm] = old.arms.left[arm]
+        new._scrutiny = copy.deepcopy(self._scrutiny)
+        return new
+
+    def _copy_evidence(self, other: PlacePolicy) -> None:
+        mine, its = self.state, other.state
+        mine.singles[:], mine.pairs[:], mine.completed[:] = its.singles, its.pairs, its.completed
+        mine.arms.sums[:], mine.arms.means[:] = its.arms.sums, its.arms.means
+        mine.clock[RESULTS] = its.clock[RESULTS]
+        self._copy_seen(other)
+
+    def _copy_seen(self, other: PlacePolicy) -> None:
+        mine, its = self.state, other.state
+        np.maximum(mine.lows, its.lows, out=mine.lows)
+        np.maximum(mine.bounds[..., LOW], its.bounds[..., LOW], out=mine.bounds[..., LOW])
+        np.minimum(mine.bounds[..., HIGH], its.bounds[..., HIGH], out=mine.bounds[..., HIGH])
+
+    def quiet(self) -> Self:
+        """From now on `repeating` alone tells of values that Gaussian noise never gives."""
+        self._scrutiny.aloud = False
+        return self
+
+    # --- what it knows
+
+    @property
+    def repeating(self) -> tuple[int, ...]:
+        """The "gaussian" objectives on which an arm gave one value twice."""
+        return tuple(sorted(self._scrutiny.suspect)) if self._scrutiny.suspect else ()
+
+    @property
+    def repeated(self) -> tuple[int, ...]:
+        """The "gaussian" objectives on which one value of an arm came so often that they are not Gaussian.
+
+        Of the first thousand values folded. Nothing is certified then.
+        """
+        early, counts = self.state.singles[:, :, FIRST:], self.counts
+        return tuple(
+            i
+            for i, kind in enumerate(self._kinds)
+            if kind.code == GAUSSIAN
+            and any(one_value_returns(early[arm, i, : counts[arm, i]]) for arm in range(self.max_arms))
+        )
+
+    @property
+    def wanted(self) -> tuple[int, ...]:
+        """The arms that the current pass asks."""
+        if self._before is not None:
+            return () if self.finished else self._before.wanted
+        return tuple(np.flatnonzero(self.state.who[ASKED]).tolist())
+
+    @property
+    def objective(self) -> int:
+        """The objective being settled; n_objectives when all are."""
+        position = int(self.state.clock[POSITION])
+        return self.n_objectives if position == self.n_objectives else int(self.state.order[position])
+
+    @property
+    def certified(self) -> bool:
+        """Whether it is finished and its promise holds for the answer.
+
+        Where nobody meets a target it holds as for any other objective, unless the rule was to stop there.
+        """
+        stopped = self.infeasible and self.state.clock[STOP] == 1
+        return self.finished and not (self.contradiction or self.large_sample or stopped or self.repeated)
+
+    @property
+    def large_sample(self) -> bool:
+        """Whether the promise is only approximate, as the noise is only known to have a variance."""
+        return any(kind.code == FINITE_VARIANCE for kind in self._kinds)
+
+    @property
+    def strained(self) -> tuple[tuple[int, int], ...]:
+        """(arm, objective) where one value may carry a quarter of a variance only known to be finite."""
+        singles = self.state.singles
+        return tuple(
+            (arm, i)
+            for i, kind in enumerate(self._kinds)
+            for arm in range(self.max_arms)
+            if kind.code == FINITE_VARIANCE and one_value_dominates(*singles[arm, i, [0, 2, 4]].tolist())
+        )
+
+    @property
+    def infeasible(self) -> tuple[tuple[int, tuple[int, ...]], ...]:
+        """The targets that nobody meets, with the arms that were tested against them."""
+        reached = self.state.reached
+        return tuple(
+            (int(i), tuple(np.flatnonzero(reached[i]).tolist())) for i in self.state.order if reached[i].any()
+        )
+
+    @property
+    def contradiction(self) -> bool:
+        """Whether the data refuted every arm: the noise is not what was said, or it was bad luck."""
+        return bool(self.state.clock[CONTRADICTION])
+
+    @property
+    def means(self) -> Vector:
+        """(rows, m) average of the values folded; nan where there is none."""
+        return np.where(self.state.singles[:, :, 0] > 0, self.state.arms.means, math.nan)
+
+    @property
+    def counts(self) -> Counts:
+        """(rows, m) values folded."""
+        counts: Counts = self.state.singles[:, :, 0].astype(np.int64)
+        return counts
+
+    @property
+    def paired(self) -> Counts:
+        """(rows, rows, m) passes in which both arms were measured."""
+        K, m = self.max_arms, self.n_objectives
+        full = np.zeros((K, K, m), np.int64)
+        above = np.triu_indices(K, 1)
+        full[above] = self.state.pairs[:, :, 0]
+        return full + full.transpose(1, 0, 2)
+
+    @property
+    def intervals(self) -> Vector:
+        """(rows, m, 2) where each mean lies, all of them at all times, with probability at least 1 − delta.
+
+        For people who watch a run: it decides by differences.
+        """
+        return self._all_intervals()[0]
+
+    @property
+    def differences(self) -> Vector:
+        """(rows, rows, m, 2) the best ends of the interval of each difference, row − column, seen so far.
+
+        All of them hold at all times with probability at least 1 − delta.
+        """
+        return self._all_intervals()[1]
+
+    @property
+    def target_bounds(self) -> Vector:
+        """(rows, m, 2) where each mean lies on objectives with a target; infinite on others.
+
+        Together with `differences` all of them hold at all times with probability at least 1 − delta. For
+        people who watch: it decides by one-sided bounds, of which an arm can break only one.
+        """
+        shown = np.zeros((self.max_arms, self.n_objectives, 2))
+        fill_target_bounds(self.state, shown)
+        return shown
+
+    def _all_intervals(self) -> tuple[Vector, Vector]:
+        K, m = self.max_arms, self.n_objectives
+        singles, pairs = np.zeros((K, m, 2)), np.zeros((K, K, m, 2))
+        levels = self.state.limits[:, LEVEL] + math.log(self._facts_share())
+        fill_intervals(self.state, math.log(K * m / self._settings["delta"]), levels, singles, pairs)
+        return singles, pairs
+
+    @property
+    def certificate(self) -> tuple[Seen, ...]:
+        """Per rival of the recommendation, objective by objective until it is done, what was seen.
+
+        "open" where something is missing; empty after a contradiction.
+        """
+        return () if self.contradiction else certificate(self.state, self.recommendation, self.differences)
+
+    def best_guess(self) -> int:
+        """Once finished the answer; before that what today's means would give."""
+        return int(self.state.clock[CANDIDATE]) if self.finished else int(plug_in(self.state))
+
+    @property
+    def recommendation(self) -> int:
+        """The answer once finished; before that `best_guess`, which carries no certificate."""
+        return self.best_guess()
+
+    def known_exactly(self, i: int) -> dict[int, float]:
+        """Arm -> its one value on an exact objective, whether or not its pass is over."""
+        state = self.state
+        known = {} if self._before is None else self._before.known_exactly(i)
+        known |= {arm: float(values[i]) for (arm, _), values in self._waiting if not math.isnan(values[i])}
+        for arm in range(self.max_arms):
+            if state.who[ASKED, arm] and state.who[FILLED, arm] and not math.isnan(state.values[arm, i]):
+                known[arm] = float(state.values[arm, i])
+            if state.singles[arm, i, 0] > 0:
+                known[arm] = float(state.singles[arm, i, 1])
+        return known
+
+    def _check_exact(self, arms: list[int], rewards: Vector) -> None:
+        """Refuse a second, different value of an arm on an exact objective."""
+        for i, kind in enumerate(self._kinds):
+            if kind.code != EXACT:
+                continue
+            known = self.known_exactly(i)
+            for arm, value in zip(arms, rewards[:, i].tolist(), strict=True):
+                if not math.isnan(value):
+                    check_exact(arm, i, known.setdefault(arm, value), value)

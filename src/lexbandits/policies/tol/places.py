@@ -1,0 +1,391 @@
+"""Places: a result belongs to its arm and pass, whenever it comes; what is ahead of its pass waits.
+
+A pass is folded when the places of all its members are filled, so the state is a function of the set
+of filled places, in whatever order they were filled.
+"""
+
+from abc import abstractmethod
+from collections.abc import Callable, Iterable, Iterator
+from itertools import count, islice, takewhile
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from lexbandits.arrays import Counts, Vector
+from lexbandits.checks import checked_arm, checked_history, checked_pending, checked_reward, whole
+from lexbandits.jit import direct
+from lexbandits.policies.policy import Policy
+from lexbandits.policies.tol.facts import ASKED, FILLED, HIGHEST, OVER, PASS, TURN, State
+from lexbandits.policies.tol.told import Scrutiny
+
+Place = tuple[int, int]  # (arm, pass), passes from 0
+
+
+class Waiting:
+    """Results of passes to come, by pass and arm: equal for equal contents, however they came."""
+
+    _looked: tuple[int, int, list[Place]] = (-1, 0, [])  # in which pass, how far, what was empty
+
+    def __init__(self) -> None:
+        self._passes: dict[int, dict[int, Vector]] = {}
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"_passes": self._passes}  # asking changes nothing that anybody could see
+
+    def __contains__(self, place: Place) -> bool:
+        arm, number = place
+        return arm in self._passes.get(number, ())
+
+    def __bool__(self) -> bool:
+        return bool(self._passes)
+
+    def __len__(self) -> int:
+        return sum(map(len, self._passes.values()))
+
+    def __iter__(self) -> Iterator[tuple[Place, Vector]]:
+        for number in sorted(self._passes):
+            for arm in sorted(self._passes[number]):
+                yield (arm, number), self._passes[number][arm]
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Waiting) or len(self) != len(other):
+            return False
+        return all(
+            mine == theirs and np.array_equal(values, others, equal_nan=True)
+            for (mine, values), (theirs, others) in zip(self, other, strict=True)
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def put(self, place: Place, values: Vector) -> None:
+        """Keep a result until its pass."""
+        arm, number = place
+        self._passes.setdefault(number, {})[arm] = values
+
+    def take(self, number: int) -> list[tuple[int, Vector]]:
+        """The results of a pass that begins, by arm."""
+        return sorted(self._passes.pop(number, {}).items(), key=lambda item: item[0])
+
+    def empty_places(self, current: int, asked: Callable[[int], list[int]]) -> Iterator[Place]:
+        """Places of the passes after the current one that have no result, for ever; `asked` by a pass.
+
+        Thousands may wait behind one lost trial: what was full once is not looked at again.
+        """
+        during, number, empty = self._looked
+        if during != current:
+            number, empty = current + 1, []
+        empty = [place for place in empty if place[1] < number and place not in self]
+        self._looked = current, number, empty
+        yield from tuple(empty)
+        while True:
+            found = [(arm, number) for arm in asked(number) if (arm, number) not in self]
+            yield from found
+            number += 1
+            empty += found
+            self._looked = current, number, empty
+
+    def clear(self) -> None:
+        """Forget everything."""
+        self._passes.clear()
+
+
+def _pass(item: Any) -> int:
+    return whole("item", item, least=0, most=2**62)
+
+
+def checked_places(pending: Iterable[Any], n_arms: int) -> set[Place]:
+    """The places in flight, (arm, pass) pairs."""
+    expected = "pending must be the places in flight, such as [(0, 12), (2, 12)]"
+    places = set()
+    try:
+        for place in pending:
+            arm, number = place
+            if not (type(arm) is type(number) is int and 0 <= arm < n_arms and number >= 0):
+                arm, number = checked_arm(arm, n_arms), whole("a pass", number, least=0)
+            places.add((arm, number))
+    except TypeError:
+        raise TypeError(f"{expected}, got {pending!r}") from None
+    except ValueError as error:
+        raise ValueError(f"{expected}: {error}") from None
+    return places
+
+
+class PlaceRules(NamedTuple):
+    """Kernels of a policy with passes."""
+
+    fill: Callable[[State, int, Vector], None]  # an arm's place in the current pass
+    counted: Callable[[State, Counts, Counts], None]  # results of arms in passes
+    replay: Callable[[State, Counts, Vector, Counts, int, bool], int]
+    row_asked: Callable[[State, int], int]  # the row of `who` that a pass will ask, as things stand
+
+
+class PlacePolicy(Policy):
+    """A policy whose results belong to places.
+
+    Who changes the rules may have seen values of passes that are begun and not folded, so these keep their
+    members: `_before`, the policy under the earlier rules, goes on folding passes below `_until`, and this
+    one, which was judged when the rules changed, takes over from there.
+    """
+
+    places: ClassVar[PlaceRules]
+    max_arms: int
+    _scrutiny: Scrutiny
+    _waiting: Waiting
+    _before: Self | None = None
+    _until = 0
+
+    @property
+    def finished(self) -> bool:
+        """Whether the policy has its answer."""
+        return bool(self.state.clock[OVER])
+
+    @property
+    def folded(self) -> int:
+        """Passes that are over: the number of the current one."""
+        return int(self.state.clock[PASS]) if self._before is None else self._before.folded
+
+    @property
+    def passes_waiting(self) -> int:
+        """Passes of which results wait, as the current one lacks some."""
+        before = 0 if self._before is None else self._before.passes_waiting
+        return before + len(self._waiting._passes)
+
+    @property
+    def lacking(self) -> tuple[Place, ...]:
+        """The places that the current pass waits for."""
+        if self._before is not None:
+            return () if self.finished else self._before.lacking
+        who = self.state.who
+        return tuple((arm, self.folded) for arm in np.flatnonzero(who[ASKED] & ~who[FILLED]).tolist())
+
+    def ask(self, pending: Iterable[int] = ()) -> int:
+        """The arm to measure next, given the arms in flight; the recommendation once finished. Pure."""
+        if self.finished:
+            return self.recommendation
+        if isinstance(pending, tuple) and not pending and not self._waiting and self._before is None:
+            return int(self.state.clock[TURN])
+        return self.ask_many(1, pending)[0]
+
+    def ask_many(self, count: int, pending: Iterable[int] = ()) -> list[int]:
+        """`count` arms to measure at once, given the arms in flight. Pure."""
+        count = whole("count", count, least=0)
+        flying = checked_pending(pending, self.max_arms)
+        arms: list[int] = []
+        places = self._open_places()
+        while len(arms) < count:
+            arm, _ = next(places)
+            if flying[arm] > 0:
+                flying[arm] -= 1
+            else:
+                arms.append(arm)
+        return arms
+
+    def ask_place(self, pending: Iterable[Place] = ()) -> Place:
+        """The (arm, pass) to measure next, given those in flight. Pure.
+
+        First what the current pass lacks, then places of the next passes as they would be asked if
+        nothing changed. What is asked in vain costs a measurement, never the promise.
+        """
+        clock = self.state.clock
+        if isinstance(pending, (list, tuple)) and not pending and clock[OVER] == 0 and self._before is None:
+            return int(clock[TURN]), int(clock[PASS])
+        return self.ask_places(1, pending)[0]
+
+    def ask_places(self, n: int, pending: Iterable[Place] = ()) -> list[Place]:
+        """n places to measure, those that n calls of `ask_place` in a row would give."""
+        taken = checked_places(pending, self.max_arms)
+        free = (place for place in self._open_places() if place not in taken)
+        return list(islice(free, whole("n", n, least=0)))
+
+    def tell(self, arm: int, reward: ArrayLike, item: int | None = None) -> None:
+        """Report the result of `arm` in pass `item`; `None` where a value was not measured.
+
+        All `None`: nothing will come for this place. Without an item: the arm's earliest empty place
+        from the current pass on. Results of passes that are over, and after the end, are only counted.
+        """
+        arm = checked_arm(arm, self.max_arms)
+        vector = checked_reward(reward, self.n_objectives, missing=True)
+        self._scrutiny.check(arm, vector)
+        self._check_exact([arm], vector[None, :])
+        self.tell_checked(arm, vector, self._earliest(arm) if item is None else _pass(item))
+
+    def tell_checked(self, arm: int, vector: Vector, number: int) -> None:
+        """`tell` for who has checked what he tells: a study checks what it records."""
+        clock = self.state.clock
+        if self._before is not None and number < self._until:
+            folded = self._before.folded
+            self._before.tell_checked(arm, vector, number)
+            self._count([arm], [number])
+            if self._before.folded > folded or self._has_arrived():
+                self._take_over()
+        elif clock[OVER] == 1 or number < clock[PASS]:
+            self._count([arm], [number])
+        else:
+            if self._is_filled((arm, number)):
+                raise ValueError(f"the place of arm {arm} in pass {number} is already filled")
+            self._scrutiny.watch(arm, vector)
+            if number == clock[PASS] and self._before is None:
+                direct(self.rules.observe)(self.state, arm, vector)
+                if self._waiting or clock[OVER] == 1:
+                    self._go_on()
+            else:
+                self._wait([arm], [number], vector[None, :])
+
+    def tell_many(self, arms: ArrayLike, rewards: ArrayLike, items: ArrayLike | None = None) -> None:
+        """Report many results: all are checked, then all are told, in compiled code."""
+        shape = self.max_arms, self.n_objectives
+        played, table = checked_history(arms, rewards, *shape, missing=True)
+        self._scrutiny.check_many(played.tolist(), table)
+        self._check_exact(played.tolist(), table)
+        numbers = np.full(played.size, -1, np.int64) if items is None else self._checked_items(items, played)
+        if items is not None:  # the state does not depend on the order, the speed does
+            turn = np.lexsort((played, numbers))
+            played, table, numbers = played[turn], np.ascontiguousarray(table[turn]), numbers[turn]
+        told, replay = 0, direct(self.places.replay)
+        while self._before is not None and told < played.size:
+            arm, number = int(played[told]), int(numbers[told])
+            self.tell_checked(arm, table[told].copy(), self._earliest(arm) if number < 0 else number)
+            told += 1
+        self._scrutiny.watch_many(played[told:], table[told:])
+        while told < played.size:
+            came = replay(self.state, played, table, numbers, told, bool(self._waiting))
+            if came > told:
+                self._go_on()
+            elif items is None:
+                arm, came = int(played[told]), told + 1
+                self._wait([arm], [self._earliest(arm)], table[told:came])
+            else:  # by passes, so all that follow are ahead too
+                came = played.size
+                self._wait(played[told:].tolist(), numbers[told:].tolist(), table[told:])
+            told = came
+
+    def _wait(self, arms: list[int], numbers: list[int], table: Vector) -> None:
+        for place, values in zip(zip(arms, numbers, strict=True), table.copy(), strict=True):
+            self._waiting.put(place, values)
+        self._count(arms, numbers)
+
+    def _count(self, arms: list[int], numbers: list[int]) -> None:
+        direct(self.places.counted)(self.state, np.array(arms, np.int64), np.array(numbers, np.int64))
+
+    def _go_on(self) -> None:
+        """Fill the current pass from what waits; after the end nothing waits."""
+        clock = self.state.clock
+        while self._waiting and clock[OVER] == 0:
+            number = int(clock[PASS])
+            for arm, values in self._waiting.take(number):
+                if clock[PASS] == number:
+                    direct(self.places.fill)(self.state, arm, values)
+            if clock[PASS] == number:
+                break
+        if clock[OVER] == 1:
+            self._waiting.clear()
+
+    def _take_over(self) -> None:
+        """Show what the passes begun under earlier rules have brought, and go on once they are over."""
+        before = self._before
+        if before is None or self.finished:
+            return  # an answer stays what it was when the rules changed
+        if not self._has_arrived():  # and what was seen here must not decide on members there
+            self._copy_evidence(before)
+            return
+        before._copy_seen(self)
+        new = before._judged_by(self.settings, int(self.state.clock[PASS]))
+        for old, now in zip(self._tallies(), new._tallies(), strict=True):
+            now[...] = old
+        self.state, self._before = new.state, None
+        self._go_on()
+
+    def _has_arrived(self) -> bool:
+        """Whether every pass begun under the earlier rules is over."""
+        before = self._before
+        return before is None or (
+            before._before is None and (before.finished or before.folded >= self._until)
+        )
+
+    @abstractmethod
+    def _judged_by(self, settings: dict[str, Any], start: int) -> Self:
+        """A policy of other rules that begin with pass `start`, on what is folded here."""
+
+    @abstractmethod
+    def _copy_evidence(self, other: "PlacePolicy") -> None:
+        """What another policy has folded."""
+
+    @abstractmethod
+    def _copy_seen(self, other: "PlacePolicy") -> None:
+        """What another policy has seen of the same results, where it is more."""
+
+    def _tallies(self) -> tuple[Counts, ...]:
+        """What counts results as they are told, folded or not."""
+        return self.state.arms.told, self.state.arms.pulls, self.state.clock[HIGHEST, None]
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, PlacePolicy)
+            and super().__eq__(other)
+            and (self._waiting, self._until) == (other._waiting, other._until)
+            and self._before == other._before
+        )
+
+    __hash__ = None
+
+    def _is_filled(self, place: Place) -> bool:
+        arm, number = place
+        if self._before is not None:
+            return self._before._is_filled(place) if number < self._until else place in self._waiting
+        here = number == self.state.clock[PASS] and self.state.who[FILLED, arm]
+        return bool(here) or place in self._waiting
+
+    def _earliest(self, arm: int) -> int:
+        number = self.folded
+        if self.state.clock[OVER] == 0:
+            while self._is_filled((arm, number)):
+                number += 1
+        return number
+
+    def _open_places(self) -> Iterator[Place]:
+        """Places to fill, as things stand, for ever."""
+        now = int(self.state.clock[PASS])
+        if self.finished:
+            yield from ((self.recommendation, number) for number in count(now))
+        if self._before is not None:
+            yield from takewhile(lambda place: place[1] < self._until, self._before._open_places())
+        row_asked = direct(self.places.row_asked)
+        members = [np.flatnonzero(row).tolist() for row in self.state.who]
+
+        def asked(number: int) -> list[int]:
+            return members[row_asked(self.state, number)]
+
+        if self._before is not None:
+            now -= 1  # of this policy's own passes none is folded yet: all results wait
+        else:
+            yield from ((arm, now) for arm in asked(now) if not self.state.who[FILLED, arm])
+        yield from self._waiting.empty_places(now, asked)
+
+    def _checked_items(self, items: ArrayLike, played: Counts) -> Counts:
+        numbers = np.array(items)
+        if numbers.shape != played.shape or (numbers.size and numbers.dtype.kind not in "iu"):
+            raise TypeError(f"items must be {played.size} passes, one per result, got {items!r}")
+        numbers = numbers.astype(np.int64)
+        if numbers.size and numbers.min() < 0:
+            raise ValueError(f"a pass is an integer from 0 on, got {int(numbers.min())}")
+        if self.state.clock[OVER] == 0:
+            later = numbers >= self.folded
+            self._check_empty(played[later], numbers[later])
+        return numbers
+
+    def _check_empty(self, played: Counts, numbers: Counts) -> None:
+        turn = np.lexsort((played, numbers))
+        arms, passes = played[turn], numbers[turn]
+        twice = (arms[1:] == arms[:-1]) & (passes[1:] == passes[:-1])
+        here = (passes == self.state.clock[PASS]) & self.state.who[FILLED, arms]
+        some_wait = self._waiting or self._before is not None
+        places = zip(arms.tolist(), passes.tolist(), strict=True) if some_wait else ()
+        ahead = np.array([self._is_filled(place) for place in places], np.bool_)
+        for filled in (here, ahead, twice):
+            if filled.any():
+                row = int(np.flatnonzero(filled)[0])
+                raise ValueError(f"the place of arm {arms[row]} in pass {passes[row]} is already filled")
+
+    def _check_exact(self, arms: list[int], rewards: Vector) -> None:
+        """Refuse a value that an arm cannot have after what it was told; here: nothing."""

@@ -1,0 +1,284 @@
+"""The answer of LexElim-Tol may be certain before everything is settled: a candidate and its proof.
+
+The candidate x is proven acceptable once every other arm y is done: going through the objectives in
+order it has been seen that x is not worse than y by more than tolerance + resolution, until x beats
+y. An arm that is out on the first objective is done at once. Seen is a fact, which holds under any rules,
+or a claim under the rules as declared, which takes less evidence. docs/proofs.md, section 4.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lexbandits.arrays import Vector
+from lexbandits.jit import apart, kernel
+from lexbandits.policies.tol.facts import (
+    AS_0_2,
+    BEATS,
+    BY_PROOF,
+    FLOOR,
+    LEVEL,
+    NOT_WORSE,
+    NOT_WORSE_LEVEL,
+    OFFERED,
+    POSITION,
+    REACH,
+    TARGET,
+    THIRD_LEVEL,
+    TOLERANCE,
+    State,
+    against_target,
+    beaten_by_third,
+    beats,
+    claim_evidence,
+    close,
+    copied,
+    evidence_for,
+    fact_evidence,
+    is_beaten,
+    is_held,
+    look,
+    look_at_arm,
+    meets,
+    misses,
+    paired,
+)
+
+
+@kernel
+def best_by_differences(state: State, kept: NDArray[np.bool_], i: int) -> int:
+    """Of `kept` the arm whose smallest mean difference to the others is largest, lowest index."""
+    limits, kinds, singles, pairs = state.limits, state.kinds, state.singles, state.pairs
+    best = -1
+    most = -math.inf
+    for a in range(kept.size):
+        if kept[a]:
+            least = math.inf
+            for b in range(kept.size):
+                if kept[b] and b != a:
+                    n, difference = paired(limits, kinds, singles, pairs, i, a, b)
+                    if n > 0.0:
+                        least = min(least, difference)
+            if best < 0 or least > most:
+                best = a
+                most = least
+    return best
+
+
+@kernel
+def keep_likely(state: State, kept: NDArray[np.bool_], i: int) -> None:
+    """Keep who would survive objective i if today's means were the truth; all if that is nobody."""
+    kinds, singles, pairs, limits = state.kinds, state.singles, state.pairs, state.limits
+    before = copied(kept)
+    must = state.must[i]
+    ends = TARGET if must else TOLERANCE, FLOOR if must else REACH
+    middle = 0.5 * (limits[i, ends[0]] + limits[i, ends[1]])
+    left = 0
+    for arm in range(kept.size):
+        if before[arm] and must:
+            mean = against_target(limits, kinds, i, state.arms.means[arm, i])
+            kept[arm] = singles[arm, i, 0] == 0.0 or mean >= middle
+        elif before[arm]:
+            for other in range(kept.size):
+                if before[other] and other != arm:
+                    n, lead = paired(limits, kinds, singles, pairs, i, other, arm)
+                    if n > 0.0 and lead > middle:
+                        kept[arm] = False
+                        break
+        left += kept[arm]
+    if left == 0:
+        for arm in range(kept.size):
+            kept[arm] = before[arm]
+
+
+@apart
+def plug_in(state: State) -> int:
+    """The answer if today's means were the truth."""
+    kept = copied(state.arms.active)
+    for position in range(state.clock[POSITION], state.order.size):
+        keep_likely(state, kept, state.order[position])
+    return best_by_differences(state, kept, state.order[-1])
+
+
+@apart
+def look_for(state: State, x: int) -> None:
+    """Look at what the proof of x may need: its targets, and its pairs until it beats the other arm."""
+    lows, limits, bounds, order, must = state.lows, state.limits, state.bounds, state.order, state.must
+    kinds, singles, pairs, completed = state.kinds, state.singles, state.pairs, state.completed
+    who, gone = state.who, state.gone
+    for y in range(gone.shape[0]):
+        if not who[OFFERED, y] or gone[y, 0] == 0:
+            continue
+        for position in range(order.size):
+            i = order[position]
+            if must[i]:
+                if not meets(bounds, limits, i, y) and not misses(bounds, limits, i, y):
+                    look_at_arm(bounds, limits, kinds, singles, completed, i, y)
+                if misses(bounds, limits, i, y):
+                    break
+            elif y != x:
+                if not beats(lows, limits, i, x, y) and not close(lows, limits, i, x, y):
+                    look(lows, limits, kinds, singles, pairs, completed, i, min(x, y), max(x, y))
+                if beats(lows, limits, i, x, y):
+                    break
+
+
+@apart
+def weigh_for(state: State, x: int) -> None:
+    """Weigh what the proof of x needs: its own pairs, and for whom it does not do who else beats them."""
+    lows, limits, shown, kinds, wealth = state.lows, state.limits, state.shown, state.kinds, state.wealth
+    singles, pairs, who, gone, order = state.singles, state.pairs, state.who, state.gone, state.order
+    first = order[0]
+    for y in range(gone.shape[0]):
+        if not who[OFFERED, y] or y == x or gone[y, 0] == 0 or beaten_by_third(limits, shown, first, y) >= 0:
+            continue
+        done = True
+        for position in range(order.size):
+            i = order[position]
+            for claim in (NOT_WORSE, BEATS):
+                enough = limits[i, NOT_WORSE_LEVEL + claim]
+                if done and shown[claim, i, x, y] < enough:
+                    found = claim_evidence(limits, kinds, singles, pairs, wealth, claim, i, x, y, enough)
+                    shown[claim, i, x, y] = max(shown[claim, i, x, y], found)
+                done = is_held(lows, limits, shown, i, x, y)
+            if not done or is_beaten(lows, limits, shown, i, x, y):
+                break
+        enough = limits[first, THIRD_LEVEL]
+        for z in range(gone.shape[0]):
+            if not done and z != y and z != x and who[OFFERED, z]:
+                found = claim_evidence(limits, kinds, singles, pairs, wealth, BEATS, first, z, y, enough)
+                shown[BEATS, first, z, y] = max(shown[BEATS, first, z, y], found)
+
+
+@apart
+def prove(state: State, x: int) -> bool:
+    """Whether x is proven; note in `who` whom its proof still needs."""
+    lows, limits, bounds, order, must = state.lows, state.limits, state.bounds, state.order, state.must
+    who, gone, shown = state.who, state.gone, state.shown
+    lacking = np.zeros(who.shape[1], np.bool_)
+    proven = True
+    for y in range(who.shape[1]):
+        lacks = False
+        out = gone[y, 0] == 0 or beaten_by_third(limits, shown, order[0], y) >= 0
+        position = order.size if not who[OFFERED, y] or (y != x and out) else 0
+        while position < order.size:
+            i = order[position]
+            if must[i]:
+                lacks = y == x and not meets(bounds, limits, i, x)
+                done = y != x and misses(bounds, limits, i, y)
+            else:
+                lacks = y != x and not is_held(lows, limits, shown, i, x, y)
+                done = y != x and is_beaten(lows, limits, shown, i, x, y)
+            position = order.size if lacks or done else position + 1
+        lacking[y] = lacks and y != x
+        who[BY_PROOF, y] = lacks or y == x
+        proven = proven and not lacks
+    if not proven and state.clock[AS_0_2] == 0:
+        ask_thirds(state, x, lacking)
+    return proven
+
+
+@apart
+def ask_thirds(state: State, x: int, lacking: NDArray[np.bool_]) -> None:
+    """Where the means do not let x handle y, ask who keeps y out: does it belong in the answer's place?
+
+    x handles y if, going through the order, it is ahead before it is behind, by the means.
+    """
+    limits, kinds, singles, pairs, order = state.limits, state.kinds, state.singles, state.pairs, state.order
+    who, must, active = state.who, state.must, state.arms.active
+    for y in range(lacking.size):
+        handled, third = not lacking[y], -1
+        for position in range(order.size):
+            i = order[position]
+            middle = 0.5 * (limits[i, TOLERANCE] + limits[i, REACH])
+            if not handled and not must[i]:
+                _, lead = paired(limits, kinds, singles, pairs, i, x, y)
+                handled = lead > middle
+                if lead < -middle:
+                    break
+        else:
+            handled = True
+        for position in range(order.size):
+            i = order[position]
+            most = 0.5 * (limits[i, TOLERANCE] + limits[i, REACH])
+            if handled or must[i] or third >= 0:
+                continue
+            for z in range(active.size):
+                if z != y and active[z]:
+                    n, lead = paired(limits, kinds, singles, pairs, i, z, y)
+                    if n > 0.0 and lead > most:
+                        third, most = z, lead
+        if third >= 0:
+            who[BY_PROOF, third] = True
+
+
+class Seen(NamedTuple):
+    """What was seen of the answer against one rival on one objective.
+
+    `verdict`: the answer "beats" the rival, they are "close", it is "not worse", the rival is "beaten" `by` a
+    third arm, "misses the target", "meets the target", or the question is "open".
+    """
+
+    rival: int
+    objective: int
+    difference: float  # answer − rival, the mean over common results; nan without any
+    low: float  # the true difference lies between these: a statement of its own
+    high: float
+    results: int  # common results
+    verdict: str
+    by: int  # −1: nobody
+    parts: float  # of the evidence that settles it, at most 1; nan against a target
+
+
+def certificate(state: State, x: int, differences: Vector) -> tuple[Seen, ...]:
+    """Per rival of x, objective by objective until it is done."""
+    seen = []
+    for y in np.flatnonzero(state.who[OFFERED]).tolist():
+        for i in state.order.tolist() if y != x else ():
+            results, mean = paired(state.limits, state.kinds, state.singles, state.pairs, i, x, y)
+            low, high = differences[x, y, i].tolist()
+            said, by = _verdict(state, x, y, i, high)
+            parts = math.nan if state.must[i] else 1.0 if said != "open" else _parts(state, x, y, i)
+            seen.append(Seen(y, i, mean if results else math.nan, low, high, int(results), said, by, parts))
+            if said in ("beats", "beaten", "misses the target"):
+                break
+    return tuple(seen)
+
+
+def _verdict(state: State, x: int, y: int, i: int, high: float) -> tuple[str, int]:
+    lows, limits, bounds, shown = state.lows, state.limits, state.bounds, state.shown
+    position, rival = state.gone[y].tolist()
+    if state.must[i]:
+        if misses(bounds, limits, i, y):
+            return "misses the target", -1
+        return ("meets the target" if meets(bounds, limits, i, y) else "open"), -1
+    if is_beaten(lows, limits, shown, i, x, y):
+        return "beats", -1
+    # after the first objective it is the survivors' end, not the proof, to which other arms matter
+    everything_settled = state.clock[POSITION] == state.order.size
+    if position >= 0 and state.order[position] == i and (position == 0 or everything_settled):
+        return "beaten", rival
+    third = beaten_by_third(limits, shown, i, y) if i == state.order[0] else -1
+    if third >= 0:
+        return "beaten", third
+    if not is_held(lows, limits, shown, i, x, y):
+        return "open", -1
+    return ("close" if high <= limits[i, REACH] else "not worse"), -1
+
+
+def _parts(state: State, x: int, y: int, i: int) -> float:
+    """How much of the evidence there is that x is not worse than y, or that a third arm beats it."""
+    limits, first = state.limits, state.order[0]
+    if state.shown.size == 0:
+        return _share(fact_evidence(state, i, x, y), limits[i, LEVEL])
+    found = [_share(evidence_for(state, NOT_WORSE, i, x, y), limits[i, NOT_WORSE_LEVEL])]
+    if i == first:
+        others = [z for z in np.flatnonzero(state.who[OFFERED]).tolist() if z not in (x, y)]
+        found += [_share(evidence_for(state, BEATS, i, z, y), limits[i, THIRD_LEVEL]) for z in others]
+    return max(found)
+
+
+def _share(evidence: float, enough: float) -> float:
+    return min(1.0, max(0.0, evidence / enough)) if enough > 0.0 else float(evidence > 0.0)

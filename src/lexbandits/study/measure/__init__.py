@@ -1,0 +1,1 @@
+"""Measuring: functions, programs, many at a time."""

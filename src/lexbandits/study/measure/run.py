@@ -1,0 +1,303 @@
+"""`Study.run`: measure on threads, processes or any executor until there is an answer."""
+
+import inspect
+import os
+import secrets
+import signal
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import (
+    FIRST_COMPLETED,
+    BrokenExecutor,
+    Executor,
+    Future,
+    ProcessPoolExecutor,
+    ThreadPoolExecutor,
+    wait,
+)
+from contextlib import ExitStack, contextmanager
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from lexbandits.study.errors import (
+    ConflictError,
+    StorageError,
+    StudyError,
+    StudyFinished,
+    StudyPaused,
+    StudyWaiting,
+)
+from lexbandits.study.measure.progress import bar
+from lexbandits.study.record.answers import Answer
+from lexbandits.study.spec import seconds
+from lexbandits.study.trial import Trial
+
+if TYPE_CHECKING:
+    from lexbandits.study.study import Study
+
+Measure = Callable[..., Mapping[str, Any]]
+LOOK_AGAIN = 2.0  # seconds after which a run that waits for others asks again
+
+
+def worker_name() -> str:
+    """A name that no other worker has."""
+    return f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(2)}"
+
+
+def item_passed(measure: Measure) -> str:
+    """How it wants the item beside the arm: as its "second" argument, by "name", or "" for not at all."""
+    try:
+        parameters = list(inspect.signature(measure).parameters.values())
+    except (TypeError, ValueError):
+        return ""
+    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    ordered = [p for p in parameters if p.kind in kinds]
+    if len(ordered) < 2 and any(p.kind is inspect.Parameter.VAR_POSITIONAL for p in parameters):
+        return "second"
+    if len(ordered) >= 2 and (ordered[1].name == "item" or ordered[1].default is inspect.Parameter.empty):
+        return "second"
+    is_fixed = "item" in getattr(measure, "keywords", ())  # by functools.partial
+    return "name" if any(p.name == "item" for p in parameters[1:]) and not is_fixed else ""
+
+
+@contextmanager
+def _ended_by_signals() -> Iterator[None]:
+    """SIGTERM and SIGHUP end a run as Ctrl-C does, where nobody else has said what they do."""
+    before = {}
+    if threading.current_thread() is threading.main_thread():
+        numbers = [signal.SIGTERM, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else [])]
+        for number in numbers:
+            if signal.getsignal(number) is signal.SIG_DFL:
+                before[number] = signal.signal(number, _end)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _end(number: int, _: Any) -> None:
+    raise SystemExit(128 + number)
+
+
+class Run:
+    """One call of `run`: keeps its executor busy and tells what comes.
+
+    Stopped, it gives back what was not begun. What was begun has failed, as interrupted: whoever could stop a
+    run that hangs and have the same places measured again would choose by value.
+    """
+
+    def __init__(
+        self,
+        study: "Study",
+        measure: Measure,
+        workers: int,
+        executor: str | Executor,
+        lease: Any,
+        progress: bool,
+    ) -> None:
+        if not callable(measure):
+            raise TypeError(f"measure must be a function of an arm, got {measure!r}")
+        if not isinstance(executor, Executor) and executor not in ("threads", "processes"):
+            raise StudyError(
+                f'executor must be "threads", "processes" or a concurrent.futures executor, got {executor!r}'
+            )
+        self.study, self.measure, self.workers, self.executor = study, measure, workers, executor
+        self.name = worker_name()
+        self.lease = seconds("lease", study.spec["lease"] if lease is None else lease)
+        self.progress = progress
+        self._item = item_passed(measure)
+        self._busy: dict[Future[Any], Trial] = {}
+        self._failure = ""  # the last one
+        self._asking = False  # there may be trials of ours that are not in `_busy` yet
+        self.interrupted = self.released = 0  # when it was stopped
+
+    def go(self) -> Answer:
+        """Until there is nothing more to measure."""
+        with ExitStack() as stack:
+            show = stack.enter_context(bar(self.study, self.progress))
+            stack.enter_context(_ended_by_signals())
+            stack.enter_context(self._heartbeats())
+            pool = self.executor if isinstance(self.executor, Executor) else stack.enter_context(self._pool())
+            try:
+                self._go_on(pool, set())
+                while self._busy or self._waits(pool, show):
+                    idle = self.workers > len(self._busy)
+                    done, _ = wait(self._busy, LOOK_AGAIN if idle else None, FIRST_COMPLETED)
+                    self._go_on(pool, done)
+                    show()
+            except BaseException as error:
+                self._give_up()
+                if self.interrupted or self.released:
+                    error.add_note(self._parting())
+                raise
+        status = self.study.status
+        if status.state == "paused":
+            failure = f"; the last failure was {self._failure}" if self._failure else ""
+            raise StudyPaused(
+                f"study {status.name!r} is paused: {status.reason}{failure}; resume it to go on"
+            )
+        return self.study.answer
+
+    def _pool(self) -> Executor:
+        kind = ThreadPoolExecutor if self.executor == "threads" else ProcessPoolExecutor
+        return kind(self.workers)
+
+    def _go_on(self, pool: Executor, done: set[Future[Any]]) -> None:
+        """Record what is done, take as much new work in the same transaction, and begin it."""
+        results = self._measured(done)
+        wanted = self.workers - len(self._busy) + len(done)
+        self._asking = True
+        trials = self._told(results, wanted)
+        for future in done:
+            del self._busy[future]
+        for trial in trials:
+            self._busy[self._submitted(pool, trial)] = trial
+        self._asking = False
+
+    def _waits(self, pool: Executor, show: Callable[..., None]) -> bool:
+        """Wait for the trials of others, as long as the study does; False if there is nothing to wait for."""
+        while True:
+            self._asking = True
+            try:
+                trial = self.study.ask(lease=self.lease, worker=self.name)
+            except StudyWaiting as waiting:
+                self._asking = False
+                show(note=str(waiting).partition(": ")[2])
+                left = LOOK_AGAIN
+                if waiting.until is not None:
+                    left = (waiting.until - datetime.now(UTC)).total_seconds()
+                time.sleep(min(max(left, 0.05), LOOK_AGAIN))  # it may come back sooner
+            except (StudyFinished, StudyPaused):
+                self._asking = False
+                return False
+            else:
+                self._busy[self._submitted(pool, trial)] = trial
+                self._asking = False
+                return True
+
+    def _submitted(self, pool: Executor, trial: Trial) -> Future[Any]:
+        if self._item == "second":
+            return pool.submit(self.measure, trial.arm, trial.item)
+        if self._item == "name":
+            return pool.submit(self.measure, trial.arm, item=trial.item)
+        return pool.submit(self.measure, trial.arm)
+
+    def _measured(self, done: set[Future[Any]]) -> list[tuple[Trial, Any]]:
+        """The results of what is done; what failed is recorded."""
+        results = []
+        for future in done:
+            trial, error = self._busy[future], future.exception()
+            if error is None:
+                results.append((trial, future.result()))
+            elif self._failed(error):
+                self._fail(trial, error)
+            else:
+                raise error
+        return results
+
+    def _failed(self, error: BaseException) -> bool:
+        """Whether a measurement failed; which of several has broken their pool, nobody can know."""
+        if isinstance(error, BrokenExecutor):
+            return len(self._busy) == 1 and not isinstance(self.executor, Executor)
+        return isinstance(error, Exception)
+
+    def _fail(self, trial: Trial, error: BaseException) -> None:
+        self._failure = f"{type(error).__name__}: {error}"[:500]
+        with self._unless_released(trial):
+            self.study.fail(trial, self._failure)
+
+    def _told(self, results: list[tuple[Trial, Any]], wanted: int) -> list[Trial]:
+        how: dict[str, Any] = {"lease": self.lease, "worker": self.name}
+        try:
+            return self.study.tell_ask(results, wanted, **how)[1]
+        except ConflictError:
+            for trial, values in results:
+                with self._unless_released(trial):
+                    self.study.tell(trial, values)
+            return self.study.ask_many(wanted, **how)
+
+    @contextmanager
+    def _unless_released(self, trial: Trial) -> Iterator[None]:
+        """What somebody has released meanwhile is nothing to us any more."""
+        try:
+            yield
+        except ConflictError:
+            trials = self.study.trials()
+            if not (trials["state"][trials["id"] == trial.id] == "released").any():
+                raise
+
+    def _give_up(self) -> None:
+        """Record what is done, one by one as a value may have been refused; part with the rest."""
+        try:
+            for future, trial in self._busy.items():
+                self._part_with(future, trial)
+            if self._asking:
+                self._release_orphans()
+        except StudyError:
+            return  # the leases run out by themselves
+
+    def _part_with(self, future: Future[Any], trial: Trial) -> None:
+        try:
+            if future.cancel():
+                self._release(trial.id)
+            elif not future.done():
+                self._interrupt(trial)
+            elif (error := future.exception()) is None:
+                self.study.tell(trial, future.result())
+            elif self._failed(error):
+                self._fail(trial, error)
+            elif getattr(error, "begun", True):
+                self._interrupt(trial)
+            else:
+                self._release(trial.id)
+        except StorageError:
+            raise
+        except StudyError:
+            return  # it was told just before, or its value was refused: it stays open
+
+    def _interrupt(self, trial: Trial) -> None:
+        self.study.fail(trial, "interrupted", interrupted=True)
+        self.interrupted += 1
+
+    def _release(self, identity: str | None) -> None:
+        self.study.release(str(identity))
+        self.released += 1
+
+    def _parting(self) -> str:
+        """What became of the trials under way."""
+        broken = f"{self.interrupted} measurement{'s were' if self.interrupted != 1 else ' was'} under way"
+        back = f"{self.released} not begun {'were' if self.released != 1 else 'was'} given back"
+        values = {o["name"]: o["if_failed"] for o in self.study.spec["objectives"] if "if_failed" in o}
+        worth = ", ".join(f"{name} {value:g}" for name, value in values.items())
+        by = f" ({worth}, by if_failed)" if worth else ""
+        return f"{broken} and count{'s' if self.interrupted == 1 else ''} as failed{by}; {back}"
+
+    def _release_orphans(self) -> None:
+        """Give back what was handed out to us and never begun."""
+        begun = {trial.id for trial in self._busy.values()}
+        trials = self.study.trials()
+        for trial in trials["id"][(trials["worker"] == self.name) & (trials["state"] == "open")]:
+            if trial not in begun:
+                self._release(trial)
+
+    @contextmanager
+    def _heartbeats(self) -> Iterator[None]:
+        stop = threading.Event()
+
+        def beat() -> None:
+            while not stop.wait(self.lease / 3):
+                try:
+                    self.study.heartbeat(self.name)
+                except StorageError:
+                    continue  # the next call of the main thread says it better
+
+        thread = threading.Thread(target=beat, daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            stop.set()
+            thread.join()

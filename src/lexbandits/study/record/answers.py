@@ -1,0 +1,445 @@
+"""What a study says of itself: its answer, its status, its tables. In the words and units people gave."""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lexbandits.study.objective import written
+from lexbandits.study.record.fold import Fold
+from lexbandits.study.record.ledger import EXPIRED, FAILED, LATE, OPEN, RELEASED, STATES, TOLD, Ledger
+from lexbandits.study.record.strains import strains_of
+from lexbandits.study.trial import TRIAL_COLUMNS, moment
+
+if TYPE_CHECKING:  # pandas is slow to import, and `tell` needs no table
+    import pandas as pd
+
+WITHOUT = {  # flags that take the certificate away
+    "large-sample",
+    "imported unfairly",
+    "skewed",
+    "repeated values",
+    "missing results decide",
+    "contradiction",
+}
+MOST_CHANGES = 20  # of the rules that an answer names one by one, the last ones
+
+
+@dataclass(frozen=True)
+class Answer:
+    """Which arm, and how sure. While `certified` is False `arm` is a best guess.
+
+    `certificate` holds one comparison of the answer per rival and objective that it rests on: difference
+    (answer − rival, in the objective's unit), its interval at the study's confidence, which is a statement of
+    its own, the verdict, `by` whom a rival is "beaten", and `parts`, the share of the evidence it takes.
+    `flags` name what a reader must know besides, `details` has the fields of each; `WITHOUT` lists those that
+    take the certificate away.
+    """
+
+    arm: str
+    certified: bool
+    delta: float
+    candidates: tuple[str, ...]
+    reason: str
+    flags: tuple[str, ...] = ()
+    certificate: tuple[dict[str, Any], ...] = ()
+    details: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+    def as_json(self) -> dict[str, Any]:
+        """Plain lists and numbers."""
+        words = asdict(self)
+        return {**words, **{key: list(words[key]) for key in LISTS}}
+
+    @classmethod
+    def from_json(cls, words: Mapping[str, Any]) -> "Answer":
+        """From the words of `as_json`, of a journal or of the service; 0.2 wrote no details."""
+        known = {key: words[key] for key in cls.__dataclass_fields__ if key in words}
+        rows = tuple(map(_row_in_todays_words, words["certificate"]))
+        return cls(**{**known, **{key: tuple(words[key]) for key in LISTS}, "certificate": rows})
+
+
+@dataclass(frozen=True)
+class Status:
+    """Where a study stands. Counts are of trials; `waiting_for` are the ids that hold results back.
+
+    `late` are results that never count: told after their time, or `void`, thrown away by a change of the
+    rules as 0.2 did. `released` were given back unmeasured; of the `failed`, `interrupted` were broken off.
+    """
+
+    name: str
+    state: str
+    objective: str | None
+    candidates: tuple[str, ...]
+    results: int
+    open: int
+    waiting: int
+    overdue: int
+    late: int
+    failed: int
+    expired: int
+    released: int
+    interrupted: int
+    void: int
+    handed_out: int
+    budget: int | None
+    waiting_for: tuple[str, ...]
+    reason: str
+
+    def as_json(self) -> dict[str, Any]:
+        """Plain lists and numbers."""
+        return {**asdict(self), "candidates": list(self.candidates), "waiting_for": list(self.waiting_for)}
+
+
+LISTS = ("candidates", "flags", "certificate")
+
+
+def trial_id(fold: Fold, number: int) -> str:
+    """What a trial is told by: its number, and a nonce that a restored backup would draw anew."""
+    return f"{number}-{fold.ledger.nonce[number]:08x}"
+
+
+def _row_in_todays_words(row: Mapping[str, Any]) -> dict[str, Any]:
+    """A row of a certificate; 0.2 wrote "beaten by 'name'", and what is in a certificate was settled."""
+    if "by" in row:
+        return dict(row)
+    verdict, _, by = row["verdict"].partition(" by ")
+    return {**row, "verdict": verdict, "by": by.strip("'\"") or None, "parts": None}
+
+
+# --- the answer
+
+
+def answer_of(fold: Fold) -> Answer:
+    """The answer on record, or what would be answered now; what strains it is computed on reading."""
+    answer, end = plain_answer(fold), fold.ledger.end
+    return _strained(fold, answer) if fold.policy.finished and (end is None or "details" in end) else answer
+
+
+def plain_answer(fold: Fold) -> Answer:
+    """The same without what strains it, which takes a while to see."""
+    ledger = fold.ledger
+    if ledger.end is None:
+        return _answer_now(fold)
+    answer = Answer.from_json(ledger.end)
+    if answer.certified and _agreed_badly(ledger):  # 0.2 certified it
+        answer = replace(_answer_now(fold), arm=answer.arm)
+    return answer
+
+
+def recorded(fold: Fold) -> dict[str, Any]:
+    """The payload of "finished"."""
+    return _answer_now(fold).as_json()
+
+
+def _answer_now(fold: Fold) -> Answer:
+    policy, names = fold.policy, fold.ledger.arm_names
+    details = _flags(fold)
+    certified = bool(policy.finished and policy.certified and not set(details) & WITHOUT)
+    answer = Answer(
+        arm=names[policy.recommendation],
+        certified=certified,
+        delta=fold.ledger.spec.delta,
+        candidates=tuple(names[index] for index in policy.candidates),
+        reason="",
+        flags=tuple(details),
+        certificate=certificate_of(fold) if policy.finished else (),
+        details=details,
+    )
+    return replace(answer, reason=_reason(fold, answer))
+
+
+def _strained(fold: Fold, answer: Answer) -> Answer:
+    """The answer, flagged if what happened strains what it assumes."""
+    strains = [strain.as_json() for strain in strains_of(fold) if strain.level == "strained"]
+    if not strains:
+        return answer
+    details = {**answer.details, "strained": {"strains": strains}}
+    flagged = replace(answer, flags=tuple(details), details=details)
+    return replace(flagged, reason=certified_reason(flagged)) if answer.certified else flagged
+
+
+def ended(fold: Fold, reason: str) -> dict[str, Any]:
+    """The payload of an end by hand: the best guess, without a certificate."""
+    words = _answer_now(fold).as_json()
+    return {**words, "certified": False, "reason": f"ended by hand: {reason}", "certificate": []}
+
+
+def _flags(fold: Fold) -> dict[str, dict[str, Any]]:
+    """What a reader of the answer must know besides: flag -> its fields."""
+    policy, ledger = fold.policy, fold.ledger
+    named = {column: ledger.spec.names[column] for column in ledger.order}
+    flags: dict[str, dict[str, Any]] = {}
+    if policy.large_sample:
+        kinds = {column: ledger.spec.objectives[column].noise for column in named}
+        flags["large-sample"] = {
+            "objectives": [named[i] for i, kind in kinds.items() if kind == "finite_variance"]
+        }
+    repeated = {*policy.repeated, *_agreed_badly(ledger)}
+    if repeated:
+        flags["repeated values"] = {"objectives": [named[i] for i in ledger.order if i in repeated]}
+    if ledger.unfair:
+        flags["imported unfairly"] = {}
+    if policy.contradiction:
+        flags["contradiction"] = {}
+    if policy.infeasible:
+        flags["closest to the target"] = {
+            "objectives": [unmet(fold, column, arms) for column, arms in policy.infeasible],
+            "stopped": ledger.spec.if_infeasible == "stop",
+        }
+    if ledger.given_up:
+        arms = [{"arm": name, **words} for name, words in ledger.given_up.items()]
+        flags["arm given up"] = {"arms": arms, "left": len(ledger.offered)}
+    if ledger.changes:
+        first, last = ledger.changes[0], ledger.changes[-MOST_CHANGES:]
+        flags["rules changed"] = {"count": len(ledger.changes), "first": first["at"], "changes": last}
+    return flags
+
+
+def _agreed_badly(ledger: Ledger) -> list[int]:
+    """Columns whose agreed values are no noise of their kind; 0.2 made such studies."""
+    columns = enumerate(ledger.spec.objectives)
+    return [i for i, objective in columns if objective.agrees_badly and objective.noise != "exact"]
+
+
+def unmet(fold: Fold, column: int, arms: Sequence[int]) -> dict[str, Any]:
+    """A limit that none of the arms that got as far meets."""
+    objective, ledger = fold.ledger.spec.objectives[column], fold.ledger
+    return {
+        "objective": objective.name,
+        "limit": "at most" if objective.at_most is not None else "at least",
+        "target": objective.target,
+        "unit": objective.unit,
+        "arms": [ledger.arm_names[arm] for arm in arms],
+        "all": len(arms) == len(ledger.offered),
+    }
+
+
+# --- its words
+
+
+def _reason(fold: Fold, answer: Answer) -> str:
+    policy, ledger = fold.policy, fold.ledger
+    if answer.certified and len(ledger.offered) == 1 and ledger.withdrawn and not ledger.given_up:
+        others = "; ".join(f"{name!r} was withdrawn: {why}" for name, why in ledger.withdrawn.items())
+        return f"the only arm left; {others}"
+    if answer.certified:
+        return certified_reason(answer)
+    if policy.finished:
+        return f"finished without a certificate: {'; '.join(flags_said(answer)) or 'nothing to compare'}"
+    state = fold.state
+    left = len(policy.candidates)
+    missing = f"{left} candidate{'s' if left != 1 else ''} left"
+    if (objective := settling(fold)) is not None:
+        missing += f", {objective!r} is not settled"
+    if state == "measuring":
+        return f"a best guess while measuring: {missing}"
+    return f"a best guess, {state}: {missing}"
+
+
+def certified_reason(answer: Answer) -> str:
+    """Of a certified answer: "certified" alone only where nothing is flagged."""
+    sure = f"at the study's confidence of {1 - answer.delta:g}"
+    said = flags_said(answer)
+    return f"certified {sure}, but {'; '.join(said)}" if said else f"certain {sure}"
+
+
+def flags_said(answer: Answer) -> list[str]:
+    """Each flag of an answer in a sentence without its full stop."""
+    return [_SAID[flag](answer.details.get(flag, {})) for flag in answer.flags if flag in _SAID]
+
+
+def nobody_meets(words: Mapping[str, Any]) -> str:
+    """That nobody meets a limit; an arm that left earlier may."""
+    limit = written(words["target"], words["unit"])
+    return f"no {whoever(words)} has {words['objective']} of {words['limit']} {limit}"
+
+
+def whoever(words: Mapping[str, Any]) -> str:
+    """The arms that a limit nobody meets speaks of."""
+    return "arm" if words["all"] else "arm that got that far"
+
+
+def _closest_said(fields: Mapping[str, Any]) -> str:
+    unmet = " and ".join(map(nobody_meets, fields.get("objectives", ()))) or "no arm meets a limit"
+    then = "stopped there, as asked" if fields.get("stopped") else "it is the closest to the target"
+    return f"{unmet}; {then}"
+
+
+def _given_up_said(fields: Mapping[str, Any]) -> str:
+    names = [
+        f"{arm['arm']} could not be measured ({arm['failures']} failures in a row"
+        f"{', the last: ' + arm['last'] if arm['last'] else ''})"
+        for arm in fields["arms"]
+    ]
+    left = fields["left"]
+    others = "the one arm left" if left == 1 else f"the other {left} arms"
+    return f"{' and '.join(names)}: the answer speaks of {others} only"
+
+
+def _changed_said(fields: Mapping[str, Any]) -> str:
+    day = f"{moment(fields['changes'][-1]['at']):%-d %B %Y}"
+    times = "" if fields["count"] == 1 else f", {fields['count']} times in all"
+    return f"the rules were changed after looking, last on {day}{times}: it is about the rules since then"
+
+
+def _strained_said(fields: Mapping[str, Any]) -> str:
+    return f"strained: {', '.join(dict.fromkeys(map(_strain_said, fields['strains'])))}"
+
+
+def _strain_said(strain: Mapping[str, Any]) -> str:
+    worst, share = strain.get("worst"), f"{strain.get('lost')} of {strain.get('of')}"
+    if strain["code"] == "losses":
+        return f"{worst} loses results more often than others" if worst else f"{share} results were lost"
+    if strain["code"] == "returned":
+        what = "were given back or broken off"
+        return f"trials of {worst} {what} more often than others" if worst else f"{share} trials {what}"
+    if strain["code"] == "gaps":
+        what = f"{strain['objective']} is missing"
+        return f"{what} more often for {worst} than for others" if worst else f"{what} in {share} results"
+    return f"the values of {strain['objective']} contradict the noise that was declared"
+
+
+_SAID: dict[str, Callable[[Mapping[str, Any]], str]] = {
+    "large-sample": lambda _: "the noise is only known to have a variance, so it is approximate",
+    "repeated values": lambda fields: (
+        f"one value of {' and of '.join(fields['objectives'])} came again and again, "
+        "so the noise is not Gaussian as declared"
+    ),
+    "imported unfairly": lambda _: "results were imported that had been collected by looking at them",
+    "contradiction": lambda _: (
+        "what was measured refutes every arm: the noise is not as declared, or it was bad luck"
+    ),
+    "closest to the target": _closest_said,
+    "arm given up": _given_up_said,
+    "rules changed": _changed_said,
+    "strained": _strained_said,
+}
+
+
+def certificate_of(fold: Fold) -> tuple[dict[str, Any], ...]:
+    """The best guess against each rival, objective by objective until one decides: what was seen so far."""
+    ledger = fold.ledger
+    rows = []
+    for row in fold.policy.certificate:
+        objective = ledger.spec.objectives[row.objective]
+        ends = sorted((objective.sign * float(row.low), objective.sign * float(row.high)))
+        rows.append(
+            {
+                "rival": ledger.arm_names[row.rival],
+                "objective": objective.name,
+                "difference": plain(objective.sign * float(row.difference)),
+                "low": plain(ends[0]),
+                "high": plain(ends[1]),
+                "results": int(row.results),
+                "verdict": row.verdict,
+                "by": ledger.arm_names[row.by] if row.by >= 0 else None,
+                "parts": plain(row.parts),
+            }
+        )
+    return tuple(rows)
+
+
+def plain(number: float) -> float | None:
+    """JSON has neither nan nor infinity."""
+    return float(number) + 0.0 if math.isfinite(number) else None  # + 0.0: no negative zeros
+
+
+# --- the status
+
+
+def settling(fold: Fold) -> str | None:
+    """The objective being settled; None when there is an answer."""
+    if fold.ledger.end is not None or fold.policy.finished:
+        return None
+    column, names = fold.policy.objective, fold.ledger.spec.names
+    return names[column] if 0 <= column < len(names) else None
+
+
+def status_of(fold: Fold, now: float, leases: dict[int, float]) -> Status:
+    """Where the study stands at a time of the storage's clock."""
+    ledger, policy = fold.ledger, fold.policy
+    told = ledger.told_from(policy.folded) if ledger.open else []
+    void = fold.count_void()
+    untils = (leases.get(number, until) for number, until in ledger.open.items())
+    return Status(
+        name=ledger.spec.name,
+        state=fold.state,
+        objective=settling(fold),
+        candidates=tuple(ledger.arm_names[index] for index in policy.candidates),
+        results=sum(ledger.measured) - void,
+        open=len(ledger.open),
+        waiting=sum(fold.waiting(told)),
+        overdue=sum(until <= now for until in untils),
+        late=ledger.counts[LATE] + void,
+        failed=ledger.counts[FAILED],
+        expired=ledger.counts[EXPIRED],
+        released=ledger.counts[RELEASED],
+        interrupted=sum(ledger.interrupted),
+        void=void,
+        handed_out=ledger.handed_out,
+        budget=ledger.budget,
+        waiting_for=tuple(trial_id(fold, number) for number in fold.holding_back(told)),
+        reason=ledger.paused or ("" if ledger.end is None else ledger.end["reason"]),
+    )
+
+
+# --- tables
+
+
+def trials_of(fold: Fold) -> "pd.DataFrame":
+    """One row per trial, with the values as told in every state, late ones too."""
+    import pandas as pd
+
+    ledger = fold.ledger
+    states, places = ledger.column("state"), ledger.column("place")
+    names = np.array([*STATES, "void"], dtype=object)
+    shown = np.where(fold.void(places) & (states == TOLD), len(STATES), states)
+    workers = np.array([*ledger.workers, None], dtype=object)
+    items = [ledger.item(place) for place in places.tolist()]
+    texts = any(isinstance(item, str) for item in items)  # such as names of files, which may be no UTF-8
+    columns: dict[str, Any] = {
+        "number": np.arange(len(ledger)),
+        "id": [trial_id(fold, number) for number in range(len(ledger))],
+        "arm": np.array(ledger.arm_names, dtype=object)[ledger.column("arm")],
+        "item": pd.Series(items, dtype=object) if texts else items,
+        "state": names[shown],
+        "worker": workers[ledger.column("worker")],
+        "asked": pd.to_datetime(ledger.column("asked"), unit="s", utc=True),
+        "resolved": pd.to_datetime(ledger.column("resolved"), unit="s", utc=True),
+    }
+    values = ledger.column("values")
+    columns |= {name: values[:, i] for i, name in enumerate(ledger.spec.names)}
+    return pd.DataFrame(columns, columns=[*TRIAL_COLUMNS, *ledger.spec.names])
+
+
+def results_of(fold: Fold) -> "pd.DataFrame":
+    """One row per arm and objective: what was measured, and where its mean lies at the study's confidence."""
+    import pandas as pd
+
+    ledger, policy = fold.ledger, fold.policy
+    states, arms = ledger.column("state"), ledger.column("arm")
+    means, intervals, counts = policy.means, policy.intervals, policy.counts
+    out = {elimination.arm for elimination in policy.eliminations}
+    rows = []
+    for index, arm in enumerate(ledger.arm_names):
+        state = "withdrawn" if arm in ledger.withdrawn else "left" if index in out else "candidate"
+        for column in ledger.order:
+            objective = ledger.spec.objectives[column]
+            low, high = sorted((objective.sign * intervals[index, column] + 0.0).tolist())
+            rows.append(
+                {
+                    "arm": arm,
+                    "objective": objective.name,
+                    "unit": objective.unit,
+                    "state": state,
+                    "results": int(counts[index, column]),
+                    "mean": objective.sign * float(means[index, column]) + 0.0,
+                    "low": low,
+                    "high": high,
+                    "open": int(((states == OPEN) & (arms == index)).sum()),
+                    "failed": int(((states == FAILED) & (arms == index)).sum()),
+                }
+            )
+    return pd.DataFrame(rows)

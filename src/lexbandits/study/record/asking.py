@@ -1,0 +1,255 @@
+"""Handing out trials and taking their results, inside one transaction."""
+
+import math
+import secrets
+from collections.abc import Sequence
+from typing import Any
+
+from lexbandits.study.errors import (
+    ConflictError,
+    StudyError,
+    StudyFinished,
+    StudyPaused,
+    StudyWaiting,
+    UnknownTrialError,
+)
+from lexbandits.study.record.answers import ended, plain_answer, trial_id
+from lexbandits.study.record.fold import Fold
+from lexbandits.study.record.journal import Turn
+from lexbandits.study.record.ledger import EXPIRED, FAILED, LATE, OPEN, RELEASED, TOLD, Ledger
+from lexbandits.study.storage.contract import Lease, Request
+from lexbandits.study.trial import Trial, moment
+
+Told = tuple[Trial | str, Any]
+
+
+# --- asking
+
+
+def hand_out(turn: Turn, n: int, lease: float, worker: str | None, request: str | None) -> list[Trial]:
+    """Up to n trials; the same ones again for a request that was answered before."""
+    if request is not None and (known := turn.request(request)) is not None:
+        return [trial_of(turn.fold, number) for number in range(known.first, known.first + known.size)]
+    settle(turn)
+    if turn.fold.state != "measuring":
+        return []
+    ledger, first, until = turn.ledger, len(turn.ledger), turn.now + lease
+    for number, (arm, place) in enumerate(turn.fold.next_places(n), first):
+        payload = {"pass": place, "nonce": secrets.randbits(32), "until": until}
+        turn.append("asked", payload, number, ledger.arm_names[arm], worker)
+        turn.leases.append(Lease(number, worker, until, lease))
+    count = len(ledger) - first
+    if request is not None and count:
+        turn.new_requests.append(Request(request, first, count))
+    return [trial_of(turn.fold, number) for number in range(first, first + count)]
+
+
+def trial_of(fold: Fold, number: int) -> Trial:
+    """A trial as it is handed out."""
+    ledger = fold.ledger
+    until = ledger.open.get(number, ledger.until[number])
+    arm, item = ledger.arm_names[ledger.arm[number]], ledger.item(ledger.place[number])
+    return Trial(number, trial_id(fold, number), arm, item, moment(until))
+
+
+def settle(turn: Turn) -> None:
+    """Note what time and the record have brought: trials that ran out, arms given up, the answer."""
+    turn.expire_overdue()
+    turn.settle()
+
+
+def nothing_to_measure(turn: Turn) -> StudyError:
+    """Why an ask was given nothing."""
+    fold = turn.fold
+    name, state = fold.ledger.spec.name, fold.state
+    if state == "paused":
+        return StudyPaused(f"study {name!r} is paused: {fold.ledger.paused}")
+    if state == "measuring":
+        return _waiting(turn)
+    answer = plain_answer(fold)
+    return StudyFinished(f"study {name!r}: {state}; its answer is {answer.arm!r}, {answer.reason}")
+
+
+def _waiting(turn: Turn) -> StudyWaiting:
+    """For whom, and until when at most."""
+    ledger, first = turn.ledger, turn.fold.first_awaited()
+    told = sum(turn.fold.waiting(ledger.told_from(turn.fold.policy.folded)))
+    until, worker = moment(turn.until(first)), ledger.worker[first]
+    arm = ledger.arm_names[ledger.arm[first]]
+    whose = f"the trial of {ledger.workers[worker]}" if worker >= 0 else f"trial {first}"
+    many = "1 result waits" if told == 1 else f"{told:,} results wait"
+    text = f"nothing to measure before {until:%H:%M:%S} UTC: {many} for {whose} ({arm})"
+    return StudyWaiting(f"study {ledger.spec.name!r}: {text}", until)
+
+
+# --- telling
+
+
+def number_of(turn: Turn, trial: Trial | str) -> int:
+    """The number of a trial that this study handed out."""
+    identity = trial.id if isinstance(trial, Trial) else trial
+    ledger = turn.ledger
+    if identity is None:
+        raise UnknownTrialError("this trial was handed out when there was nothing to measure: it is not told")
+    if not isinstance(identity, str):
+        raise TypeError(f"a trial is what ask gave, or its id, got {trial!r}")
+    digits = identity.partition("-")[0]
+    if digits.isdecimal() and len(digits) < 18 and int(digits) < len(ledger):
+        number = int(digits)
+        if identity == trial_id(turn.fold, number) and not math.isnan(ledger.until[number]):
+            return number
+    raise UnknownTrialError(f"study {ledger.spec.name!r} did not hand out a trial {identity!r}")
+
+
+def take_all(turn: Turn, results: Sequence[Told]) -> list[str]:
+    """Take results: all are checked before the first is recorded."""
+    spec = turn.ledger.spec
+    checked = [(number_of(turn, trial), spec.checked(values)) for trial, values in results]
+    outcomes = [_take(turn, number, values) for number, values in checked]
+    new = [i for i, outcome in enumerate(outcomes) if outcome == "recorded"]
+    for i, worth in zip(new, _worth(turn.fold, [checked[i][0] for i in new]), strict=True):
+        outcomes[i] = worth
+    turn.settle()
+    return outcomes
+
+
+def record(turn: Turn, trial: Trial | str, values: Any) -> str:
+    """Take one result without looking at what it means."""
+    return _take(turn, number_of(turn, trial), turn.ledger.spec.checked(values))
+
+
+def _take(turn: Turn, number: int, values: dict[str, float | None]) -> str:
+    ledger = turn.ledger
+    state = ledger.state[number]
+    if state == OPEN:
+        if not turn.in_time(number):
+            turn.resolve("expired", number, {})
+            turn.resolve("told_late", number, values)
+            return "late"
+        if ledger.exact:
+            _check_exact(ledger, number, values, ledger.exact_of(ledger.arm[number]))
+        over = ledger.end is not None
+        turn.resolve("told", number, values)
+        return "after the end" if over else "recorded"
+    if state == EXPIRED:
+        turn.resolve("told_late", number, values)
+        return "late"
+    if state == RELEASED:
+        raise ConflictError(
+            f"trial {trial_id(turn.fold, number)} was released; its place is asked again as another"
+        )
+    vector = [math.nan if (value := values.get(name)) is None else value for name in ledger.spec.names]
+    on_record = ledger.told_values(number)
+    for known in (on_record, ledger.first_told.get(number, on_record)):
+        if all(a == b or (a != a and b != b) for a, b in zip(vector, known, strict=True)):
+            return "repeated"
+    if state == FAILED and all(value != value for value in on_record):
+        raise ConflictError(f"trial {trial_id(turn.fold, number)} is on record as failed, got {values!r}")
+    before = {n: None if v != v else v for n, v in zip(ledger.spec.names, on_record, strict=True)}
+    raise ConflictError(f"trial {trial_id(turn.fold, number)} was told {before!r} before, got {values!r}")
+
+
+def _worth(fold: Fold, numbers: Sequence[int]) -> list[str]:
+    """What results that were just recorded are worth."""
+    folded, place = fold.policy.folded, fold.ledger.place
+    if not fold.ledger.open and not fold.has_voids:
+        return ["counted"] * len(numbers)
+    worth = ["waiting" if waits else "counted" for waits in fold.waiting(numbers)]
+    for i, number in enumerate(numbers):
+        if place[number] < folded and fold.is_void(place[number]):
+            worth[i] = "late"  # the rules changed while it was measured
+    return worth
+
+
+def _check_exact(
+    ledger: Ledger, number: int, values: dict[str, float | None], known: dict[int, float]
+) -> None:
+    for column, one in known.items():
+        objective = ledger.spec.objectives[column]
+        value = values.get(objective.name)
+        if value is not None and value != one:
+            name = ledger.arm_names[ledger.arm[number]]
+            raise ConflictError(f"{objective} is exact and arm {name!r} has {one:g}, got {value:g}")
+
+
+def fail(turn: Turn, trial: Trial | str, reason: str, interrupted: bool = False) -> str:
+    """Record that a trial could not be measured, or was begun and broken off."""
+    number = number_of(turn, trial)
+    ledger, state = turn.ledger, turn.ledger.state[number]
+    if state == OPEN:
+        over, in_time = ledger.end is not None, turn.in_time(number)
+        words = {"reason": reason, **({"interrupted": True} if interrupted else {})}
+        turn.resolve("failed" if in_time else "expired", number, words if in_time else {})
+        outcome = "late" if not in_time else "after the end" if over else _worth(turn.fold, [number])[0]
+        turn.settle()
+        return outcome
+    if state == FAILED:
+        return "repeated"
+    if state in (EXPIRED, LATE):
+        return "late"
+    word = "told" if state == TOLD else "released"
+    raise ConflictError(f"trial {trial_id(turn.fold, number)} was {word} before, and cannot fail now")
+
+
+def release(turn: Turn, trial: Trial | str) -> None:
+    """Give a trial back that nobody has begun to measure; nothing to do if it was released before.
+
+    What was begun is failed instead: to measure it again would be to choose by value. After its time
+    it expires, whether or not anybody had noticed, for the same reason.
+    """
+    number = number_of(turn, trial)
+    state = turn.ledger.state[number]
+    if state == OPEN and turn.in_time(number):
+        turn.resolve("released", number, {})
+    elif state == OPEN:
+        turn.resolve("expired", number, {})
+        turn.settle()
+    elif state in (TOLD, FAILED, LATE):
+        raise ConflictError(f"trial {trial_id(turn.fold, number)} has a result and cannot be released")
+
+
+def expire(turn: Turn, trial: Trial | str) -> str:
+    """Declare a place missing now whose time has run out, as the next ask would; "repeated" if it was."""
+    number = number_of(turn, trial)
+    state = turn.ledger.state[number]
+    if state in (EXPIRED, LATE):
+        return "repeated"
+    if state != OPEN:
+        raise ConflictError(f"trial {trial_id(turn.fold, number)} is not open")
+    if turn.in_time(number):
+        until = moment(turn.ledger.open[number]).isoformat(timespec="seconds")
+        raise ConflictError(f"trial {trial_id(turn.fold, number)} is not overdue: it has until {until}")
+    turn.resolve("expired", number, {})
+    turn.settle()
+    return "expired"
+
+
+def correct(turn: Turn, trial: Trial | str, values: Any, reason: str) -> str:
+    """Other values for a counted result, while its pass is not folded; later only a note of them."""
+    number = number_of(turn, trial)
+    ledger = turn.ledger
+    new = ledger.spec.checked(values)
+    if ledger.state[number] != TOLD:
+        raise ConflictError(f"trial {trial_id(turn.fold, number)} has no counted result to correct")
+    arm = ledger.arm_names[ledger.arm[number]]
+    if ledger.end is not None or ledger.place[number] < turn.fold.policy.folded:
+        text = "a correction that came too late to count"
+        turn.append("note", {"text": text, "values": new, "reason": reason}, number, arm)
+        return "noted"
+    if all(value is None for value in new.values()):
+        raise ConflictError("a correction needs a value: what was not measured cannot be declared later")
+    if ledger.exact_columns:  # one may be corrected while no other trial of the arm has told it
+        _check_exact(ledger, number, new, ledger.exact_elsewhere(number))
+    turn.append("corrected", {"values": new, "reason": reason}, number, arm)
+    turn.settle()
+    return "corrected"
+
+
+def end(turn: Turn, reason: str) -> None:
+    """The end by hand, with the best guess of now; an answer that was due, but not noted, is kept instead."""
+    if turn.ledger.end is not None:
+        raise StudyFinished(f"study {turn.ledger.spec.name!r} has ended before")
+    turn.expire_overdue()
+    turn.settle()
+    if turn.ledger.end is None:
+        turn.append("ended", ended(turn.fold, reason))

@@ -1,0 +1,105 @@
+"""Changes of the rules and of a study's life, inside one transaction; each is one event."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from lexbandits.checks import whole
+from lexbandits.study.errors import ConflictError, StudyError, study_errors
+from lexbandits.study.record.journal import Turn
+from lexbandits.study.spec import arm_index, checked_arm
+
+
+def _members(turn: Turn) -> dict[str, Any]:
+    """From which pass on new rules choose who is measured.
+
+    Who changes them may have seen values that are not folded: passes begun keep their members and count.
+    """
+    return {"from_pass": turn.ledger.highest + 1, "begun": "kept"}
+
+
+def add_arm(turn: Turn, arm: str | Mapping[str, Any]) -> None:
+    """A further arm takes the next index."""
+    words, ledger = checked_arm(arm), turn.ledger
+    name = words["name"]
+    if name in ledger.arm_names:
+        way_out = "; restore brings it back" if name in ledger.withdrawn else ""
+        raise ConflictError(f"there is an arm {name!r}{way_out}")
+    most = ledger.spec.max_arms
+    if len(ledger.arms) >= most:
+        raise StudyError(
+            f"the study was made for at most {most} arms, over which its delta is shared: "
+            f"make it with a larger max_arms to add {name!r}"
+        )
+    turn.append("arm_added", {"arm": words, **_members(turn)}, arm=name)
+
+
+def withdraw(turn: Turn, name: str, reason: str) -> None:
+    """An arm leaves the question, not because of its values."""
+    ledger = turn.ledger
+    arm_index(ledger.arm_names, name)
+    if name in ledger.withdrawn:
+        raise ConflictError(f"arm {name!r} was withdrawn before: {ledger.withdrawn[name]}")
+    if len(ledger.offered) == 1:
+        raise ConflictError(f"arm {name!r} is the last one: end the study instead")
+    turn.withdraw(name, str(reason))
+
+
+def restore(turn: Turn, name: str) -> None:
+    """A withdrawn arm is in question again."""
+    arm_index(turn.ledger.arm_names, name)
+    if name not in turn.ledger.withdrawn:
+        raise ConflictError(f"arm {name!r} was not withdrawn")
+    turn.append("arm_restored", _members(turn), arm=name)
+
+
+def amend(turn: Turn, objective: str, tolerance: Any, resolution: Any) -> None:
+    """Another tolerance or resolution."""
+    given = {"tolerance": tolerance, "resolution": resolution}
+    words = {key: value for key, value in given.items() if value is not None}
+    if not words:
+        raise StudyError("amend needs a tolerance or a resolution")
+    spec = turn.ledger.spec.changed(objective, **words)  # says what is wrong with it
+    changed = spec.objectives[spec.column(objective)]
+    plain = {key: getattr(changed, key) for key in words}
+    turn.append("amended", {"objective": objective, **plain, **_members(turn)})
+
+
+def reorder(turn: Turn, objectives: Sequence[str]) -> None:
+    """Another order of priority."""
+    names = [objectives] if isinstance(objectives, str) else list(objectives)
+    texts = all(isinstance(name, str) for name in names)
+    if not texts or sorted(names) != sorted(turn.ledger.spec.names):
+        there = ", ".join(map(repr, turn.ledger.spec.names))
+        raise StudyError(f"reorder must name each objective once ({there}), got {names!r}")
+    turn.append("reordered", {"objectives": names, **_members(turn)})
+
+
+def pause(turn: Turn, reason: str) -> None:
+    """Nothing is handed out from now on."""
+    if turn.ledger.paused is None:
+        turn.append("paused", {"reason": str(reason)})
+
+
+def resume(turn: Turn) -> None:
+    """Trials are handed out again."""
+    if turn.ledger.paused is not None:
+        turn.append("resumed", {})
+
+
+def set_budget(turn: Turn, budget: int | None) -> None:
+    """How many trials may be handed out in all."""
+    with study_errors():
+        most = None if budget is None else whole("budget", budget, least=1)
+    turn.append("budget", {"budget": most})
+
+
+def reopen(turn: Turn, why: str) -> None:
+    """An end is taken back."""
+    if turn.ledger.end is None:
+        raise ConflictError(f"study {turn.ledger.spec.name!r} has not ended")
+    turn.append("reopened", {"why": str(why)})
+
+
+def note(turn: Turn, text: str) -> None:
+    """A remark."""
+    turn.append("note", {"text": str(text)})

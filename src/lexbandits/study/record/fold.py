@@ -1,0 +1,257 @@
+"""The record and the policy that follows from it: what to ask next, and what is known so far."""
+
+import copy
+from collections.abc import Iterable, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from lexbandits.arrays import Vector
+from lexbandits.study.errors import StorageVersionError
+from lexbandits.study.record import stretches
+from lexbandits.study.record.events import Event
+from lexbandits.study.record.ledger import TOLD, Ledger
+
+Place = tuple[int, int]  # arm, pass
+FEW = 20  # results told faster one by one
+AHEAD = 64  # passes that may wait behind trials under way; with many of these, AHEAD_EACH times as many
+AHEAD_EACH = 4
+WORTH_A_LOOK = 8  # passes that wait: from there on they may decide
+
+
+class PlacePolicy(Protocol):
+    """What a study needs of a policy: `LexElimTol` has it."""
+
+    finished: bool
+    certified: bool
+    contradiction: bool
+    large_sample: bool
+    candidates: tuple[int, ...]
+    recommendation: int
+    infeasible: tuple[tuple[int, tuple[int, ...]], ...]
+    certificate: tuple[Any, ...]
+    eliminations: tuple[Any, ...]
+    objective: int
+    folded: int
+    passes_waiting: int
+    lacking: tuple[Place, ...]
+    means: Vector
+    intervals: Vector
+    differences: Vector
+    counts: np.ndarray[Any, Any]
+    repeating: tuple[int, ...]
+    repeated: tuple[int, ...]
+
+    def ask_place(self, pending: Iterable[Place] = ()) -> Place:
+        """The place to measure next."""
+
+    def ask_places(self, n: int, pending: Iterable[Place] = ()) -> list[Place]:
+        """n of them."""
+
+    def tell_checked(self, arm: int, vector: Vector, number: int) -> None:
+        """One result of a place."""
+
+    def tell_many(self, arms: ArrayLike, rewards: ArrayLike, items: ArrayLike | None = None) -> None:
+        """Many results."""
+
+    def amended(self, **changes: Any) -> "PlacePolicy":
+        """Under new rules."""
+
+
+def make_policy(name: str, settings: dict[str, Any]) -> PlacePolicy:
+    """The policy that the first event of a journal names."""
+    from lexbandits.policies import BY_NAME  # numba is slow to import, and not every use folds
+
+    if name not in BY_NAME:
+        raise StorageVersionError(f"the study's policy {name!r} is unknown: written by a newer lexbandits")
+    policy: Any = BY_NAME[name](**settings)
+    quiet: PlacePolicy = policy.quiet()  # a study warns by name, once the result is safe
+    return quiet
+
+
+class Fold:
+    """A ledger with its policy, which is brought up to date when somebody looks at it.
+
+    The policy's state is a function of the filled places and of the changes of the rules, so that replay
+    from nothing and going on from where it was give the same.
+    """
+
+    def __init__(self, ledger: Ledger | None = None) -> None:
+        self.ledger = Ledger() if ledger is None else ledger
+        self.disagreements: list[str] = []  # ends on record that the replay does not confirm
+        self._start_again()
+
+    def _start_again(self) -> None:
+        self._policy: PlacePolicy | None = None
+        self._fills = self._stops = self._seq = 0  # how many of each the policy knows
+        self._revision = self.ledger.revision
+        self._voids: list[tuple[int, int]] = []
+        self.memory: dict[str, Any] = {}  # what was made of a state, by who made it
+        self.disagreements.clear()
+
+    def apply(self, events: Iterable[Event]) -> None:
+        """Record what has happened."""
+        stretches.apply(self.ledger, events)
+
+    @property
+    def is_awake(self) -> bool:
+        """Whether anybody has looked at the policy yet."""
+        return self._policy is not None
+
+    @property
+    def policy(self) -> PlacePolicy:
+        """The policy after everything on record. Not to be changed: use a copy."""
+        if self._policy is not None and self._seq == self.ledger.seq:
+            return self._policy
+        try:
+            return self._caught_up()
+        except BaseException:  # Ctrl-C: the policy may have been told more than was noted
+            self._start_again()
+            raise
+
+    def _caught_up(self) -> PlacePolicy:
+        ledger, policy = self.ledger, self._policy
+        if policy is None or self._revision != ledger.revision:  # a filled place was corrected
+            self._start_again()
+            policy = make_policy(ledger.policy, ledger.settings)
+        while self._stops < len(ledger.stops):
+            stop = ledger.stops[self._stops]
+            self._tell_until(policy, stop.position)
+            if stop.kind == "rules":
+                if stop.data.get("void"):
+                    self._voids.append((policy.folded, stop.data["from_pass"]))
+                policy = policy.amended(**stop.data)
+            else:
+                self._compare(policy, stop.data)
+            self._stops += 1
+        if self._fills < len(ledger.fills):
+            self._tell_until(policy, len(ledger.fills))
+        self._policy, self._seq = policy, ledger.seq
+        return policy
+
+    def _tell_until(self, policy: PlacePolicy, position: int) -> None:
+        ledger = self.ledger
+        if position - self._fills <= FEW:
+            for number in ledger.fills[self._fills : position]:
+                policy.tell_checked(ledger.arm[number], ledger.reward(number), ledger.place[number])
+        else:
+            arms, places, values = ledger.filled(self._fills, position)
+            policy.tell_many(arms, ledger.spec.signed(values), items=places)
+        self._fills = position
+
+    def _compare(self, policy: PlacePolicy, recorded: dict[str, Any]) -> None:
+        if not policy.finished:
+            self.disagreements.append("the replay has not ended where the record has")
+        elif (found := self.ledger.arm_names[policy.recommendation]) != recorded["arm"]:
+            self.disagreements.append(f"the record answers {recorded['arm']!r}, the replay {found!r}")
+
+    # --- what to ask
+
+    @property
+    def state(self) -> str:
+        """ "measuring", "finished", "paused", "budget spent" or "items spent"."""
+        ledger = self.ledger
+        if ledger.end is not None or self.policy.finished:
+            return "finished"
+        if ledger.paused is not None:
+            return "paused"
+        if ledger.budget is not None and ledger.handed_out >= ledger.budget:
+            return "budget spent"
+        if ledger.drawn is not None and self.policy.ask_place(self.pending())[1] >= ledger.passes:
+            return "items spent"
+        return "measuring"
+
+    def next_places(self, n: int) -> list[Place]:
+        """Up to n places to hand out now, in a study that is measuring."""
+        ledger = self.ledger
+        if ledger.budget is not None:
+            n = min(n, ledger.budget - ledger.handed_out)
+        policy, pending = self.policy, self.pending()
+        places = [policy.ask_place(pending)] if n == 1 else policy.ask_places(n, pending)
+        last = policy.folded if self.is_held_back() else ledger.passes - 1
+        return [place for place in places if place[1] <= last]
+
+    def is_held_back(self) -> bool:
+        """Whether so much waits behind trials under way that to ask more would be to burn the budget.
+
+        One dead worker holds back all that follows until its lease runs out: what waits may be enough.
+        """
+        waiting = self.policy.passes_waiting
+        if waiting < WORTH_A_LOOK:
+            return False
+        return waiting > max(AHEAD, AHEAD_EACH * len(self.ledger.open)) or self._would_decide()
+
+    def _would_decide(self) -> bool:
+        """Whether what waits would end the study if nothing came of the trials under way."""
+        ledger, folded, fills = self.ledger, self.policy.folded, len(self.ledger.fills)
+        when, again, decides = self.memory.get("would decide", (-1, 0, False))
+        if when != folded or (fills >= again and not decides):
+            twin = copy.copy(self.policy)
+            nothing = ledger.value_if_expired()
+            for number in sorted(ledger.open, key=self._rank):
+                if twin.finished or ledger.place[number] < folded:
+                    continue
+                twin.tell_checked(ledger.arm[number], nothing, ledger.place[number])
+            decides = bool(twin.finished)
+            self.memory["would decide"] = folded, fills + max(8, fills // 20), decides
+        return bool(decides)
+
+    def pending(self) -> list[Place]:
+        """The places in flight that may still be folded."""
+        ledger, folded = self.ledger, self.policy.folded
+        if not ledger.open:
+            return []
+        places = ((ledger.arm[number], ledger.place[number]) for number in ledger.open)
+        return [place for place in places if place[1] >= folded]
+
+    # --- what a result is worth
+
+    @property
+    def has_voids(self) -> bool:
+        """Whether a change of the rules has thrown away what was begun, as 0.2 did."""
+        return bool(self._voids)
+
+    def is_void(self, place: int) -> bool:
+        """Whether the results of this pass were thrown away."""
+        return any(first <= place < end for first, end in self._voids)
+
+    def void(self, places: Sequence[int] | np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        """`is_void` of many."""
+        array = np.asarray(places)
+        found = np.zeros(array.shape, dtype=bool)
+        for first, end in self._voids:
+            found |= (first <= array) & (array < end)
+        return found
+
+    def count_void(self) -> int:
+        """How many results that came in time never count."""
+        if not self.has_voids:
+            return 0
+        return int((self.void(self.ledger.column("place")) & (self.ledger.column("state") == TOLD)).sum())
+
+    def waiting(self, numbers: Sequence[int]) -> list[bool]:
+        """Whether these results wait: a place before theirs, in the order of asking, may still be filled."""
+        ahead = min(map(self._rank, self._awaited()), default=None)
+        return [ahead is not None and ahead < self._rank(number) for number in numbers]
+
+    def holding_back(self, numbers: Sequence[int]) -> list[int]:
+        """The open trials behind which any of these waits."""
+        last = max(map(self._rank, numbers), default=(-1, -1))
+        return [number for number in sorted(self._awaited()) if self._rank(number) < last]
+
+    def first_awaited(self) -> int:
+        """The open trial behind which everything waits that does."""
+        return min(self._awaited(), key=self._rank)
+
+    def _awaited(self) -> list[int]:
+        """The open trials that the current pass lacks, or that a later one may lack."""
+        ledger, policy = self.ledger, self.policy
+        if not ledger.open:
+            return []
+        arm, place, folded, lacking = ledger.arm, ledger.place, policy.folded, set(policy.lacking)
+        return [n for n in ledger.open if place[n] > folded or (arm[n], place[n]) in lacking]
+
+    def _rank(self, number: int) -> tuple[int, int]:
+        """Not by number: the place of a released trial is asked again as a later one."""
+        return self.ledger.place[number], self.ledger.arm[number]

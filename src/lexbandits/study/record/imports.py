@@ -1,0 +1,225 @@
+"""Results from elsewhere into a study before its first ask, and a study's record out of it."""
+
+import difflib
+import hashlib
+import json
+import math
+import re
+from collections import Counter
+from collections.abc import Hashable, Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from lexbandits.study.errors import ConflictError, StudyError
+from lexbandits.study.record.journal import Turn
+from lexbandits.study.record.ledger import EXPIRED, FAILED, LATE, OPEN, RELEASED, STATES
+from lexbandits.study.spec import Spec, arm_index, in_drawn_order
+from lexbandits.study.trial import TRIAL_COLUMNS
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from lexbandits.study.study import Study
+
+Row = dict[str, float | None]
+VOID = "void"  # of trials that exports of 0.2 have and that never counted
+UNNAMED = re.compile(r"Unnamed: \d+")  # what pandas calls a column without a name: an index, written out
+FORMULA = re.compile(r"'*[=+\-@\t\r\n]")  # the start of a text that a spreadsheet would compute
+MISSING = ["", "NA", "N/A", "n/a", "#N/A", "#NA", "<NA>", "NaN", "nan", "NULL", "null", "None", "none"]
+
+
+# --- in
+
+
+def take(turn: Turn, frame: Any, arm: str, fair: bool, again: bool, ignore: Iterable[str]) -> int:
+    """Append one event with all rows, each at its place; how many of them have a value."""
+    ledger, spec = turn.ledger, turn.ledger.spec
+    if not isinstance(fair, bool):
+        raise TypeError(f"fair must be True or False, got {fair!r}")
+    if ledger.handed_out or ledger.counts[RELEASED]:
+        raise ConflictError(
+            "results are imported before the first ask: later they would be chosen by looking"
+        )
+    _check_columns(frame, arm, spec.names, [ignore] if isinstance(ignore, str) else list(ignore))
+    frame, rows = _counted(frame, spec)
+    arms = [str(name) for name in frame[arm]]
+    for name in set(arms):
+        arm_index(ledger.arm_names, name)
+        if name in ledger.withdrawn:
+            raise ConflictError(f"arm {name!r} was withdrawn: restore it first, or leave its rows out")
+    items = [_item(item) for item in frame["item"]] if "item" in frame.columns else None
+    places, order = _places(turn, items, arms)
+    by_place = dict(zip(zip(arms, places, strict=True), rows, strict=True))
+    if len(by_place) < len(rows):
+        raise StudyError("an arm has two rows of the same item: each item is measured once per arm")
+    digest = _digest(arms, items, rows, spec.names)
+    if digest in ledger.imports and not again:
+        raise ConflictError(
+            "the same results were imported before, and would count twice: say again=True (--again) "
+            "if they were measured a second time"
+        )
+    _check_exact(turn, arms, rows)
+    offered = [ledger.arm_names[index] for index in ledger.offered]
+    full = [(name, place) for place in sorted(set(places)) for name in offered]
+    turn.append(
+        "imported",
+        {
+            "fair": fair,
+            "digest": digest,
+            "arms": [name for name, _ in full],
+            "passes": [place for _, place in full],
+            "items": order,
+            "values": {name: [by_place.get(place, {}).get(name) for place in full] for name in spec.names},
+        },
+    )
+    turn.settle()
+    return sum(any(value is not None for value in row.values()) for row in rows)
+
+
+def _check_columns(frame: Any, arm: str, names: Sequence[str], ignore: Sequence[str]) -> None:
+    columns = getattr(frame, "columns", None)
+    shown = repr(type(frame).__name__) if columns is None else ", ".join(map(str, columns))
+    if columns is None or arm not in columns:
+        raise StudyError(f"a frame with a column {arm!r} of arms is needed, got {shown}")
+    if not set(names) & set(columns):
+        raise StudyError(f"no column is an objective ({', '.join(names)}), got {shown}")
+    known = [arm, *names, *TRIAL_COLUMNS]
+    for column in map(str, columns):
+        if column not in known and column not in ignore and not UNNAMED.fullmatch(column):
+            near = difflib.get_close_matches(column, known, 1)
+            meant = f"did you mean {near[0]!r}? If not," if near else f"there are {', '.join(names)};"
+            way_out = f"ignore=[{column!r}] (--ignore) leaves it out"
+            raise StudyError(f"the column {column!r} is no objective: {meant} {way_out}")
+
+
+def _counted(frame: "pd.DataFrame", spec: Spec) -> tuple["pd.DataFrame", list[Row]]:
+    """The rows that count, and what as: a failed or expired trial of an exported study as was agreed."""
+    if "state" in frame.columns and frame["state"].isin([*STATES, VOID]).all():
+        frame = frame[~frame["state"].isin([STATES[OPEN], STATES[RELEASED], VOID])]
+        states = frame["state"].tolist()
+    else:
+        states = [None] * len(frame)
+    agreed = {STATES[FAILED]: {objective.name: objective.if_failed for objective in spec.objectives}}
+    expired = {objective.name: objective.if_expired for objective in spec.objectives}
+    agreed |= {STATES[EXPIRED]: expired, STATES[LATE]: expired}
+    columns = [name for name in spec.names if name in frame.columns]
+    told = frame[columns].astype(object).itertuples(index=False, name=None)
+    return frame, [
+        agreed[state] if state in agreed else spec.checked(dict(zip(columns, row, strict=True)))
+        for state, row in zip(states, told, strict=True)
+    ]
+
+
+def _places(
+    turn: Turn, items: list[Hashable] | None, arms: list[str]
+) -> tuple[list[int], list[Hashable] | None]:
+    """The pass of each row, and the items of the new passes if the rows have items.
+
+    In an order drawn from the seed, not the frame's, which may be sorted by value: pairs of rows that
+    share their rank would show a difference that is not there, or hide one.
+    """
+    ledger, first, seed = turn.ledger, turn.ledger.highest + 1, turn.ledger.spec.seed
+    known = ledger.spec.items
+    if items is None:
+        if known is not None:
+            raise StudyError("the study has items: say in a column `item` on which each row was measured")
+        drawn = {
+            name: iter(in_drawn_order(range(first, first + size), seed, name, size))
+            for name, size in Counter(arms).items()
+        }
+        return [next(drawn[name]) for name in arms], None
+    distinct = set(items)
+    for item in distinct:
+        if known is not None and item not in known:
+            raise StudyError(f"the study has no item {item!r}")
+        if item in ledger.imported_items:
+            raise ConflictError(f"item {item!r} was imported before")
+    if known is None and first > len(ledger.imported_items):
+        raise ConflictError("rows without items were imported before: rows with items cannot follow")
+    order = in_drawn_order(distinct, seed)
+    place_of = {item: place for place, item in enumerate(order, first)}
+    return [place_of[item] for item in items], order
+
+
+def _item(item: Any) -> Hashable:
+    plain: Any = item.item() if hasattr(item, "item") else item
+    if not isinstance(plain, (str, int, float)) or (isinstance(plain, float) and not math.isfinite(plain)):
+        raise StudyError(f"an item must be text or a number, got {item!r}")
+    return plain
+
+
+def _digest(arms: list[str], items: list[Hashable] | None, rows: list[Row], names: Sequence[str]) -> str:
+    """Of the rows, whatever their order."""
+    on = items or [None] * len(arms)
+    lines = [json.dumps([*key, *map(row.get, names)]) for *key, row in zip(arms, on, rows, strict=True)]
+    return hashlib.sha256("\n".join(sorted(lines)).encode()).hexdigest()
+
+
+def _check_exact(turn: Turn, arms: list[str], rows: list[Row]) -> None:
+    for column in turn.ledger.exact_columns:
+        objective, known = turn.ledger.spec.objectives[column], {}
+        for (arm, at), value in turn.ledger.exact.items():
+            if at == column:
+                known[turn.ledger.arm_names[arm]] = value
+        for arm_name, row in zip(arms, rows, strict=True):
+            value = row.get(objective.name)  # type: ignore[assignment]
+            if value is not None and known.setdefault(arm_name, value) != value:
+                raise ConflictError(f"{objective} is exact, but arm {arm_name!r} has two different values")
+
+
+def read(path: Path, arm: str, spec: Spec) -> "pd.DataFrame":
+    """A file's rows; names are texts, whatever else pandas would take "0.10" or "None" for."""
+    import pandas as pd
+
+    if path.suffix == ".csv":
+        texts = [arm, "item"] if all(isinstance(item, str) for item in spec.items or [0]) else [arm]
+        missing = {"item": [""], **dict.fromkeys(spec.names, MISSING)}
+        missing |= {_written(name): words for name, words in missing.items()}
+        kinds = {name: str for text in texts for name in (text, _written(text))}
+        frame = pd.read_csv(path, dtype=kinds, keep_default_na=False, na_values=missing)
+        return _with_texts(frame, _read_back)
+    if path.suffix == ".parquet":
+        return pd.read_parquet(path)
+    if path.suffix == ".jsonl":
+        with path.open(encoding="utf-8") as lines:
+            return pd.DataFrame([json.loads(line) for line in lines if line.strip()])
+    raise StudyError(f"import reads .csv, .parquet or .jsonl, got {path.name!r}")
+
+
+# --- out
+
+
+def export(study: "Study", path: Path) -> Path:
+    """The trials as .csv or .parquet, the events as .jsonl."""
+    if path.suffix == ".jsonl":
+        with path.open("w", encoding="utf-8") as file:
+            file.writelines(json.dumps(event._asdict()) + "\n" for event in study.events())
+    elif path.suffix == ".csv":
+        _with_texts(study.trials(), _written).to_csv(path, index=False)
+    elif path.suffix == ".parquet":
+        frame = study.trials()
+        if frame["item"].map(type).nunique() > 1:
+            frame["item"] = frame["item"].astype(str)
+        try:
+            frame.to_parquet(path, index=False)
+        except ImportError as error:
+            raise StudyError("writing .parquet needs pyarrow: pip install 'lexbandits[parquet]'") from error
+    else:
+        raise StudyError(f"export writes .csv, .parquet or .jsonl, got {path.name!r}")
+    return path
+
+
+def _with_texts(frame: "pd.DataFrame", change: Any) -> "pd.DataFrame":
+    """The frame with all its texts changed, those of its head too."""
+    texts = [name for name in frame.columns if frame[name].dtype == object or frame[name].dtype == "str"]
+    changed = {name: frame[name].map(change).astype(object) for name in texts}
+    return frame.assign(**changed).rename(columns=change)
+
+
+def _written(text: Any) -> Any:
+    """As a spreadsheet shows it: one that opens the file must compute nothing."""
+    return f"'{text}" if isinstance(text, str) and FORMULA.match(text) else text
+
+
+def _read_back(text: Any) -> Any:
+    return text[1:] if isinstance(text, str) and text[:1] == "'" and FORMULA.match(text) else text

@@ -1,0 +1,275 @@
+"""One study's journal as a process sees it: read what is new, fold, decide, append, all under the lock."""
+
+import gc
+import threading
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+from lexbandits.study.errors import StorageError, UnknownStudyError
+from lexbandits.study.record.answers import recorded
+from lexbandits.study.record.events import Event
+from lexbandits.study.record.fold import Fold
+from lexbandits.study.record.ledger import Ledger
+from lexbandits.study.storage import forks
+from lexbandits.study.storage.contract import (
+    Lease,
+    LostConnectionError,
+    Request,
+    Storage,
+    StudyRow,
+    Transaction,
+)
+
+T = TypeVar("T")
+CACHE_EVERY = 5_000  # events, and a tenth of all: read one by one, it is worth putting the ledger aside
+
+
+@contextmanager
+def _without_collector() -> Iterator[None]:
+    """Python's collector of cycles would look through all that numba has, and a journal makes no cycles."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
+
+
+class Turn:
+    """One transaction: what it appends is folded at once, and written when the work is done."""
+
+    def __init__(self, fold: Fold, transaction: Transaction, now: float) -> None:
+        self.fold, self.ledger, self.now = fold, fold.ledger, now
+        self.events: list[Event] = []
+        self.leases: list[Lease] = []
+        self.gone: list[int] = []
+        self.new_requests: list[Request] = []
+        self._transaction = transaction
+        self._extended: dict[int, float] | None = None
+
+    def append(
+        self,
+        kind: str,
+        payload: dict[str, Any],
+        trial: int | None = None,
+        arm: str | None = None,
+        by: str | None = None,
+    ) -> None:
+        """The next event."""
+        event = Event(self.ledger.seq + 1, kind, trial, arm, payload, self.now, by)
+        self.events.append(event)
+        self.ledger.apply((event,))
+
+    def resolve(self, kind: str, number: int, payload: dict[str, Any]) -> None:
+        """An event that ends an open trial, with its lease."""
+        ledger = self.ledger
+        worker = ledger.worker[number]
+        by = ledger.workers[worker] if worker >= 0 and kind != "expired" else None
+        self.append(kind, payload, number, ledger.arm_names[ledger.arm[number]], by)
+        self.gone.append(number)
+
+    def request(self, key: str) -> Request | None:
+        """What an earlier ask with this key was given."""
+        mine = (request for request in self.new_requests if request.key == key)
+        return next(mine, None) or self._transaction.request(key)
+
+    def in_time(self, number: int) -> bool:
+        """Whether an open trial may still be told: by the storage's clock, heartbeats included."""
+        if self.now < self.ledger.open[number]:
+            return True
+        self.ledger.open[number] = until = self.until(number)
+        return self.now < until
+
+    def until(self, number: int) -> float:
+        """When an open trial runs out, heartbeats included."""
+        if self._extended is None:
+            self._extended = self._transaction.leases()
+        return self._extended.get(number, self.ledger.open[number])
+
+    def expire_overdue(self) -> None:
+        """Declare the places missing whose lease has run out."""
+        overdue = [number for number, until in self.ledger.open.items() if until <= self.now]
+        for number in overdue:
+            if not self.in_time(number):
+                self.resolve("expired", number, {})
+
+    def settle(self) -> None:
+        """Append what follows from the record: an arm that cannot be measured leaves, the answer is there."""
+        ledger = self.ledger
+        if ledger.end is not None:
+            return
+        if max(ledger.failing) >= ledger.spec.max_failures and not self.fold.policy.finished:
+            self._give_up_arms()
+        if self.fold.policy.finished:
+            self.append("finished", recorded(self.fold))
+
+    def _give_up_arms(self) -> None:
+        ledger = self.ledger
+        for index, (name, failures) in enumerate(zip(ledger.arm_names, ledger.failing, strict=True)):
+            if not ledger.gives_up(index) or name in ledger.withdrawn or ledger.paused is not None:
+                continue
+            if any(ledger.measured[other] for other in ledger.offered if other != index):
+                last = ledger.last_failures[index]
+                reason = f"failed {failures} times in a row{f', the last: {last}' if last else ''}"
+                self.withdraw(name, reason, failures=failures, last=last)
+            else:  # without it, an arm of which nothing is known would be the answer
+                reason = f"arm {name!r} failed {failures} times in a row, and no other was ever measured"
+                self.append("paused", {"reason": reason})
+
+    def withdraw(self, name: str, reason: str, **failed: Any) -> None:
+        """Take an arm out of the question; the event says who comes back because of it."""
+        ledger = self.ledger
+        policy, first = self.fold.policy, ledger.highest + 1
+        left = [index for index in ledger.offered if ledger.arm_names[index] != name]
+        after = policy.amended(offered=left, from_pass=first).candidates
+        returned = [ledger.arm_names[index] for index in after if index not in policy.candidates]
+        words = {"reason": reason, "returned": returned, "from_pass": first, "begun": "kept", **failed}
+        self.append("arm_withdrawn", words, arm=name)
+
+    def write(self) -> None:
+        """Hand everything to the storage."""
+        if self.events or self.new_requests:
+            self._transaction.write(self.events, self.leases, self.gone, self.new_requests)
+
+
+class Journal:
+    """The fold of one study, kept between calls and advanced by what is new."""
+
+    def __init__(self, storage: Storage, row: StudyRow, read_only: bool = False) -> None:
+        self.storage, self.row, self.read_only = storage, row, read_only
+        self.lock = threading.RLock()  # of the threads that share this fold
+        self._fold: Fold | None = None
+        self._warned: set[int] = set()  # objectives whose values look as if their noise were another
+        self._sent: tuple[Event, Any] | None = None  # the last event and the result of a commit that was sent
+        forks.watch_journal(self)
+
+    def check_writable(self) -> None:
+        """Refuse to change what was opened to be read."""
+        if self.read_only:
+            raise StorageError(f"study {self.row.name!r} was opened to be read only")
+
+    def transact(self, work: Callable[[Turn], T]) -> T:
+        """Do the work in one transaction; once more if the server went away before it was recorded."""
+        self.check_writable()
+        with self.lock:
+            self._sent = None
+            try:
+                result = self._once(work)
+            except LostConnectionError:
+                result = self._again(work)
+            fold = self._fold
+            if fold is not None and fold.is_awake and len(fold.policy.repeating) > len(self._warned):
+                self._warn(fold)
+            return result
+
+    def _warn(self, fold: Fold) -> None:
+        for column in set(fold.policy.repeating) - self._warned:
+            self._warned.add(column)
+            warnings.warn(
+                f"{fold.ledger.spec.objectives[column]}: an arm gave a value more than once, which "
+                "Gaussian noise never does: its intervals may be wrong, and noise cannot be changed after "
+                'looking; say noise="bernoulli", ("bounded", low, high) or "exact" in a new study',
+                stacklevel=4,
+            )
+
+    def _again(self, work: Callable[[Turn], T]) -> T:
+        """After a lost connection. The answer to a COMMIT may have been lost alone: then the work is done."""
+        sent, self._sent, self._fold = self._sent, None, None
+
+        def unless_recorded(turn: Turn) -> T:
+            """The time of an event is one of ours alone, as we had the lock then."""
+            if sent is not None:
+                there = next(self.storage.read(self.row.id, sent[0].seq, 1), None)
+                if there is not None and there.as_row() == sent[0].as_row():
+                    result: T = sent[1]
+                    return result
+            return work(turn)
+
+        try:
+            return self._once(unless_recorded)
+        except StorageError as error:
+            if sent is None:
+                raise
+            raise StorageError(
+                f"{self.storage.shown}: the connection was lost while a change of study {self.row.name!r} "
+                f"was recorded, and whether it was cannot be seen ({error}): look at the study before you "
+                "repeat it"
+            ) from error
+
+    def _once(self, work: Callable[[Turn], T]) -> T:
+        turn = None
+        fold = self._fold = self._fold or self._loaded()  # most of it, before others have to wait
+
+        def alone(transaction: Transaction) -> T:
+            nonlocal fold, turn
+            now, news = transaction.news(fold.ledger.seq, fold.ledger.at)
+            if news is None:
+                fold = self._fold = self._replayed(self.storage.read(self.row.id, 1))
+            elif news:
+                fold.apply(news)
+            turn = Turn(fold, transaction, now)
+            result = work(turn)
+            turn.write()
+            if turn.events:
+                self._sent = turn.events[-1], result
+            return result
+
+        try:
+            return self.storage.transact(self.row.id, alone)
+        except BaseException:
+            if turn is None or turn.events:
+                self._fold = None  # it has folded what was not committed
+            raise
+
+    def fold(self) -> Fold:
+        """The fold of all that is recorded now, read without the lock."""
+        with self.lock:
+            try:
+                return self._read()
+            except LostConnectionError:
+                return self._read()
+
+    def _read(self) -> Fold:
+        fold, self._fold = self._fold, None  # until it knows all: Ctrl-C would leave it in between
+        if fold is None or not self._catch_up(fold, self.storage.read(self.row.id, fold.ledger.seq)):
+            fold = self._loaded()
+        self._fold = fold
+        return fold
+
+    def _catch_up(self, fold: Fold, news: Iterable[Event]) -> bool:
+        """Fold what is new. False if the journal is not the one that was folded: a backup was restored."""
+        stream = iter(news)
+        last = next(stream, None)
+        if last is None or (last.seq, last.at) != (fold.ledger.seq, fold.ledger.at):
+            return False
+        fold.apply(stream)
+        return True
+
+    def _replayed(self, events: Iterable[Event]) -> Fold:
+        fold = Fold()
+        fold.apply(events)
+        if fold.ledger.seq == 0:
+            raise UnknownStudyError(f"study {self.row.name!r} was deleted from {self.storage.shown}")
+        return fold
+
+    @_without_collector()
+    def _loaded(self) -> Fold:
+        cached = self.storage.cached(self.row.id)
+        ledger = None if cached is None else Ledger.from_bytes(cached)
+        fold = None if ledger is None else Fold(ledger)
+        start = 0 if ledger is None else ledger.seq
+        if fold is None or not self._catch_up(fold, self.storage.read(self.row.id, start)):
+            start, fold = 0, self._replayed(self.storage.read(self.row.id, 1))
+        if fold.ledger.seq - start >= max(CACHE_EVERY, fold.ledger.seq / 10) and not self.read_only:
+            self.storage.put_cache(self.row.id, fold.ledger.seq, fold.ledger.to_bytes())
+        if any(stop.kind == "finished" for stop in fold.ledger.stops):
+            _ = fold.policy
+            for disagreement in fold.disagreements:
+                warnings.warn(
+                    f"study {self.row.name!r}: {disagreement}; lexbandits {fold.ledger.version} made it",
+                    stacklevel=4,
+                )
+        return fold

@@ -1,0 +1,175 @@
+"""What a storage offers: studies by name, journals that only grow, leases, and a lock around it all."""
+
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+from urllib.parse import unquote
+
+from lexbandits.study.errors import StorageError
+from lexbandits.study.record.events import Event
+
+T = TypeVar("T")
+
+
+class StudyRow(NamedTuple):
+    """A study as its storage knows it."""
+
+    id: int
+    name: str
+    created: float
+    nonce: str
+
+
+class Lease(NamedTuple):
+    """Who has an open trial until when; `seconds` is what a heartbeat extends it by."""
+
+    trial: int
+    worker: str | None
+    until: float
+    seconds: float
+
+
+class Request(NamedTuple):
+    """What may be repeated. An ask: it was given `size` trials from number `first` on.
+
+    Any other call: `first` events were there when it was done, and `-size` says what came of it.
+    """
+
+    key: str
+    first: int
+    size: int
+
+
+class LostConnectionError(StorageError):
+    """The server went away; the whole transaction may be tried once more."""
+
+
+class Transaction(ABC):
+    """One turn at writing, alone."""
+
+    @abstractmethod
+    def news(self, seq: int, at: float) -> tuple[float, list[Event] | None]:
+        """The storage's clock and the events after `seq`; None if that one is not of time `at`."""
+
+    @abstractmethod
+    def leases(self) -> dict[int, float]:
+        """Open trial -> until, heartbeats included."""
+
+    @abstractmethod
+    def request(self, key: str) -> Request | None:
+        """What this key was given, if anything."""
+
+    @abstractmethod
+    def write(
+        self,
+        events: Sequence[Event],
+        leases: Sequence[Lease],
+        gone: Sequence[int],
+        requests: Sequence[Request],
+    ) -> None:
+        """Append events, add and drop leases, remember requests."""
+
+
+class Storage(ABC):
+    """Where studies are kept. Safe to use from several threads."""
+
+    shown: str  # its address without a password
+
+    @abstractmethod
+    def create(self, name: str, nonce: str, payload: dict[str, Any]) -> tuple[StudyRow, bool]:
+        """The study of this name, and whether it is new: then `created` is its first event."""
+
+    @abstractmethod
+    def find(self, name: str) -> StudyRow | None:
+        """The study of this name."""
+
+    @abstractmethod
+    def studies(self) -> list[StudyRow]:
+        """All of them, by name."""
+
+    @abstractmethod
+    def delete(self, study: int) -> None:
+        """A study with all that belongs to it."""
+
+    @abstractmethod
+    def transact(self, study: int, work: Callable[[Transaction], T]) -> T:
+        """Do the work in a transaction, committed unless it raises.
+
+        Waits for the lock, at most a minute (`StorageBusyError`). Not a `with` block: Ctrl-C at the wrong
+        moment would leave that open, and everybody else waiting.
+        """
+
+    @abstractmethod
+    def read(self, study: int, since: int, most: int | None = None) -> Iterator[Event]:
+        """Events from `since` on, without the lock."""
+
+    @abstractmethod
+    def clock(self, study: int) -> tuple[float, dict[int, float]]:
+        """The storage's time, and the leases: open trial -> until. Without the lock."""
+
+    @abstractmethod
+    def extend(self, study: int, *workers: str) -> int:
+        """Heartbeats: the workers' leases that have not run out begin anew. How many there were."""
+
+    @abstractmethod
+    def cached(self, study: int) -> bytes | None:
+        """A ledger put aside by `put_cache`, to load faster."""
+
+    @abstractmethod
+    def put_cache(self, study: int, seq: int, content: bytes) -> None:
+        """Put a ledger aside. It may be lost at any time."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Give back connections."""
+
+
+def is_missing(storage: "str | Path | Storage") -> bool:
+    """Whether a storage is a file that is not there: opening it would make it."""
+    if isinstance(storage, Storage) or str(storage) == "memory":
+        return False
+    if re.match(r"(postgres|sqlite|http)\w*(\+\w+)?:/?[^/]", str(storage)):  # no path: it may hold a password
+        raise StorageError("an address has two slashes after its colon, such as postgresql://…")
+    path, _ = file_of(str(storage))
+    return "://" not in path and not Path(path).expanduser().exists()
+
+
+def file_of(address: str) -> tuple[str, str]:
+    """The path and the query of an address; a plain path is itself, whatever characters it has."""
+    if not address.startswith("sqlite:///"):
+        return address, ""
+    path, _, query = address.removeprefix("sqlite:///").partition("?")
+    return unquote(path), query
+
+
+def open_storage(storage: "str | Path | Storage") -> Storage:
+    """A storage by its address: "memory", a path, sqlite:///…, postgresql://…; or one that is open."""
+    if isinstance(storage, Storage):
+        return storage
+    if not isinstance(storage, (str, Path)):
+        raise TypeError(f"storage must be an address or a storage, got {storage!r}")
+    address = str(storage)
+    is_missing(address)  # refuses what only looks like a path
+    if address == "memory":
+        from lexbandits.study.storage.memory import MemoryStorage
+
+        return MemoryStorage()
+    scheme = address.partition("://")[0] if "://" in address else ""
+    try:
+        if scheme.partition("+")[0] in ("postgresql", "postgres"):
+            from lexbandits.study.storage.postgres import PostgresStorage
+
+            return PostgresStorage(address)
+        if scheme in ("", "sqlite"):
+            from lexbandits.study.storage.sqlite import SqliteStorage
+
+            return SqliteStorage(address)
+    except ModuleNotFoundError as error:
+        extra = "postgres" if error.name == "psycopg" else "live"
+        raise StorageError(f"{error.name} is needed: pip install 'lexbandits[{extra}]'") from error
+    raise StorageError(
+        f"storage must be a path, sqlite:///…, postgresql://…, http://… or memory; "
+        f"got one that begins with {scheme}://"
+    )

@@ -1,0 +1,120 @@
+"""Studies that live as long as the object: for one process, and for tests."""
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from lexbandits.study.errors import UnknownStudyError
+from lexbandits.study.record.events import Event
+from lexbandits.study.storage.contract import Lease, Request, Storage, StudyRow, T, Transaction
+
+
+class _Journal:
+    def __init__(self, row: StudyRow) -> None:
+        self.row = row
+        self.events: list[Event] = []
+        self.leases: dict[int, Lease] = {}
+        self.requests: dict[str, Request] = {}
+
+
+class _Turn(Transaction):
+    """A block under the storage's lock."""
+
+    def __init__(self, storage: "MemoryStorage", study: int) -> None:
+        self.storage, self.journal = storage, storage._journal(study)
+
+    def news(self, seq: int, at: float) -> tuple[float, list[Event] | None]:
+        events = self.journal.events
+        same = 0 < seq <= len(events) and events[seq - 1].at == at
+        return self.storage.time(), events[seq:] if same else None
+
+    def leases(self) -> dict[int, float]:
+        return {trial: lease.until for trial, lease in self.journal.leases.items()}
+
+    def request(self, key: str) -> Request | None:
+        return self.journal.requests.get(key)
+
+    def write(
+        self,
+        events: Sequence[Event],
+        leases: Sequence[Lease],
+        gone: Sequence[int],
+        requests: Sequence[Request],
+    ) -> None:
+        self.journal.events.extend(events)
+        for trial in gone:
+            self.journal.leases.pop(trial, None)
+        for lease in leases:
+            self.journal.leases[lease.trial] = lease
+        for request in requests:
+            self.journal.requests[request.key] = request
+
+
+class MemoryStorage(Storage):
+    """A storage without a file. `clock` may be replaced."""
+
+    shown = "memory"
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+        self._journals: dict[int, _Journal] = {}
+        self._made = 0
+        self.time = time.time
+
+    def __reduce__(self) -> str:
+        raise TypeError("a study in memory cannot leave its process: keep it in a file or a database")
+
+    def create(self, name: str, nonce: str, payload: dict[str, Any]) -> tuple[StudyRow, bool]:
+        with self._lock:
+            there = self.find(name)
+            if there is not None:
+                return there, False
+            self._made += 1
+            row = StudyRow(self._made, name, self.time(), nonce)
+            journal = self._journals[row.id] = _Journal(row)
+            journal.events.append(Event(1, "created", None, None, payload, row.created, None))
+            return row, True
+
+    def find(self, name: str) -> StudyRow | None:
+        return next((journal.row for journal in self._journals.values() if journal.row.name == name), None)
+
+    def studies(self) -> list[StudyRow]:
+        return sorted((journal.row for journal in self._journals.values()), key=lambda row: row.name)
+
+    def delete(self, study: int) -> None:
+        with self._lock:
+            self._journals.pop(study, None)
+
+    def transact(self, study: int, work: Callable[[Transaction], T]) -> T:
+        with self._lock:
+            return work(_Turn(self, study))
+
+    def read(self, study: int, since: int, most: int | None = None) -> Iterator[Event]:
+        first = max(since - 1, 0)
+        return iter(self._journal(study).events[first : None if most is None else first + most])
+
+    def clock(self, study: int) -> tuple[float, dict[int, float]]:
+        with self._lock:
+            return self.time(), _Turn(self, study).leases()
+
+    def extend(self, study: int, *workers: str) -> int:
+        with self._lock:
+            leases, now = self._journal(study).leases, self.time()
+            mine = [lease for lease in leases.values() if lease.worker in workers and lease.until > now]
+            leases.update((lease.trial, lease._replace(until=now + lease.seconds)) for lease in mine)
+            return len(mine)
+
+    def cached(self, study: int) -> bytes | None:
+        return None
+
+    def put_cache(self, study: int, seq: int, content: bytes) -> None:
+        return None
+
+    def close(self) -> None:
+        return None
+
+    def _journal(self, study: int) -> _Journal:
+        if study not in self._journals:
+            raise UnknownStudyError("the study was deleted")
+        return self._journals[study]
