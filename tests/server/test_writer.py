@@ -26,7 +26,7 @@ class Counted(SqliteStorage):
 def shared(tmp_path):
     storage = Counted(f"sqlite:///{tmp_path}/study.db?synchronous=OFF")
     create(storage)
-    study = Study(storage, storage.find("models"), journal=GatheringJournal)
+    study = Study(GatheringJournal(storage, storage.find("models")))
     yield study
     storage.close()
 

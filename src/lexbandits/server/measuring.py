@@ -14,7 +14,7 @@ Words = dict[str, Any]
 
 def ask(study: Study, *, body: AskBody, key: str | None) -> Words:
     """Trials, or why there are none."""
-    _, handed, reason = study._told_and_asked([], body.n, body.lease, body.worker, key)
+    _, handed, reason = study._exchange([], body.n, body.lease, body.worker, key)
     return _handed_out(study, handed, reason)
 
 
@@ -43,7 +43,7 @@ def tell_many(study: Study, *, body: ResultsBody, key: str | None) -> Words:
     told = [(each.trial, each.values) for each in body.results]
     if body.ask == 0:
         return {"outcomes": study.tell_many(told), **_handed_out(study, [], None)}
-    outcomes, handed, reason = study._told_and_asked(told, body.ask, body.lease, body.worker, key)
+    outcomes, handed, reason = study._exchange(told, body.ask, body.lease, body.worker, key)
     return {"outcomes": outcomes, **_handed_out(study, handed, reason)}
 
 

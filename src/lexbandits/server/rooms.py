@@ -51,7 +51,7 @@ class Room:
         """To be shared by threads."""
         with self._making:
             if self._writer is None:
-                self._writer = Study(self._writes, self.row, journal=GatheringJournal)
+                self._writer = Study(GatheringJournal(self._writes, self.row))
             return self._writer
 
     def extend(self, *workers: str) -> None:
@@ -74,7 +74,7 @@ class Room:
 
     @cached_property
     def _reader(self) -> Study:
-        return Study(self.reads, self.row, read_only=True, journal=_Looking)
+        return Study(_Looking(self.reads, self.row, read_only=True))
 
     @contextmanager
     def thinking(self) -> Iterator[tuple[Study, dict[str, Any]]]:
@@ -88,7 +88,7 @@ class Room:
 
     @cached_property
     def _thinker(self) -> Study:
-        return Study(self.reads, self.row, read_only=True, journal=_Looking)
+        return Study(_Looking(self.reads, self.row, read_only=True))
 
     @contextmanager
     def reading(self) -> Iterator[Study]:

@@ -22,10 +22,10 @@ from lexbandits.study.record.answers import (
     status_of,
     trial_id,
 )
-from lexbandits.study.record.asking import settle
 from lexbandits.study.record.events import KINDS, Event
 from lexbandits.study.record.fold import Fold
 from lexbandits.study.record.ledger import EXPIRED, FAILED, LATE, OPEN, STATES
+from lexbandits.study.record.rules import settle
 from lexbandits.study.spec import duration
 from lexbandits.study.storage.contract import LostConnectionError
 from lexbandits.study.trial import moment
@@ -68,7 +68,7 @@ def summary_of(room: Room) -> tuple[str, dict[str, Any]]:
     """Its ETag, which changes when anything in it does, and the summary; what has run out is noted first."""
     with room.reading() as study:
         fold = study._journal.fold()
-        unsettled = fold.ledger.end is None and study._is_unsettled(fold)
+        unsettled = fold.ledger.end is None and study._journal.is_unsettled(fold)
     if unsettled:
         with suppress(StudyError):  # who looks is not kept from looking
             for work in room.change(lambda study: study._journal.transact(settle)):

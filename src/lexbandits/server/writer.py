@@ -122,7 +122,6 @@ class StudyInTurn(Study):
 
     def __init__(self, journal: Journal, turn: Turn) -> None:
         self._journal = _JournalInTurn(journal, turn)
-        self._lease = turn.ledger.spec.lease
 
 
 class _JournalInTurn(Journal):

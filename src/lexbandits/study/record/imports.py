@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from lexbandits.study.errors import ConflictError, StudyError
 from lexbandits.study.record.journal import Turn
 from lexbandits.study.record.ledger import EXPIRED, FAILED, LATE, OPEN, RELEASED, STATES
+from lexbandits.study.record.rules import conclude
 from lexbandits.study.spec import Spec, arm_index, in_drawn_order
 from lexbandits.study.trial import TRIAL_COLUMNS
 
@@ -72,7 +73,7 @@ def take(turn: Turn, frame: Any, arm: str, fair: bool, again: bool, ignore: Iter
             "values": {name: [by_place.get(place, {}).get(name) for place in full] for name in spec.names},
         },
     )
-    turn.settle()
+    conclude(turn)
     return sum(any(value is not None for value in row.values()) for row in rows)
 
 
