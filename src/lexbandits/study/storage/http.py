@@ -26,6 +26,7 @@ from lexbandits.study.errors import (
     UnknownStudyError,
     UnknownTrialError,
 )
+from lexbandits.study.objective import Objective
 from lexbandits.study.record import asking, changes
 from lexbandits.study.record.answers import Answer, Status
 from lexbandits.study.record.events import Event
@@ -69,6 +70,7 @@ class HttpStorage(Storage):
         self._pid = 0
         self._names: list[str] = []  # by the numbers that are their ids here
         self._numbers: dict[str, int] = {}
+        self._specs: dict[int, Any] = {}  # found, and not taken yet
 
     def __reduce__(self) -> tuple[Any, ...]:
         return HttpStorage, (self.address,)
@@ -165,10 +167,14 @@ class HttpStorage(Storage):
     def find(self, name: str) -> StudyRow | None:
         row = self._row(name)
         try:
-            self.call("GET", f"{self.path(row.id)}/spec")
+            self._specs[row.id] = self.spec(row.id)
         except UnknownStudyError:
             return None
         return row
+
+    def spec(self, study: int) -> Any:
+        """The question as it was asked; whoever found the study has it already."""
+        return self._specs.pop(study, None) or self.call("GET", f"{self.path(study)}/spec")
 
     def studies(self) -> list[StudyRow]:
         found: list[StudyRow] = []
@@ -229,8 +235,8 @@ class RemoteJournal(Journal):
 
     storage: HttpStorage
 
-    def _get(self, path: str = "") -> Any:
-        return self.storage.call("GET", self.storage.path(self.row.id) + path)
+    def _summary(self) -> Any:
+        return self.storage.call("GET", self.storage.path(self.row.id))
 
     def _send(self, method: str, path: str, body: Any = None, key: str | None = None) -> Any:
         self.check_writable()
@@ -238,30 +244,29 @@ class RemoteJournal(Journal):
 
     @cached_property
     def _spec(self) -> Spec:
-        return Spec.from_json(self._get("/spec"))
+        return Spec.from_json(self.storage.spec(self.row.id))
 
     def asked(self) -> Spec:
         return self._spec
 
     def in_force(self) -> InForce:
-        words, asked = self._get(), {objective.name: objective for objective in self._spec.objectives}
+        words, asked = self._summary(), {objective.name: objective for objective in self._spec.objectives}
         arms = [{"name": arm["name"], **arm["words"]} for arm in words["arms"]]
-        limits = [
-            {key: row[key] for key in ("name", "tolerance", "resolution")} for row in words["objectives"]
-        ]
-        return InForce(int(words["seq"]), arms, [replace(asked[row["name"]], **row) for row in limits])
+        return InForce(
+            int(words["seq"]), arms, [_amended(asked[row["name"]], row) for row in words["objectives"]]
+        )
 
     def status(self) -> Status:
-        words = self._get()
+        words = self._summary()
         words |= {"objective": words["settling"], "candidates": tuple(words["answer"]["candidates"])}
         words["waiting_for"] = tuple(words["waiting_for"])
         return Status(**{field.name: words[field.name] for field in fields(Status)})
 
     def answer(self) -> Answer:
-        return Answer.from_json(self._get()["answer"])
+        return Answer.from_json(self._summary()["answer"])
 
     def proof(self) -> str:
-        return str(self._get()["proof"])
+        return str(self._summary()["proof"])
 
     def settled(self) -> Fold:
         return self.fold()
@@ -325,6 +330,12 @@ class RemoteJournal(Journal):
             if len(new) < size:
                 break
         return outcomes, trials, None if trials else reason
+
+
+def _amended(objective: Objective, row: Mapping[str, Any]) -> Objective:
+    """With what is in force, where that is not as asked."""
+    asked = {"tolerance": objective.tolerance_in_unit, "resolution": objective.resolution_in_unit}
+    return replace(objective, **{key: row[key] for key in asked if row[key] != asked[key]})
 
 
 # --- how each call is sent: method, path, body
