@@ -79,6 +79,9 @@ class Ledger:
         self.imports: list[str] = []  # digests of what was imported
         self.imported_items: list[Any] = []  # by pass
         self.drawn: list[Any] | None = None  # the items of the passes after the imported ones
+        self._instead: dict[
+            float, int
+        ] = {}  # passes whose number was imported as an item -> one that was not
         self.highest = -1  # the highest pass handed out or imported
         self.from_pass = 0  # where the rules in force begin
         self.notes = 0
@@ -159,7 +162,7 @@ class Ledger:
         imported = len(self.imported_items)
         if place < imported:
             return self.imported_items[place]
-        return place if self.drawn is None else self.drawn[place - imported]
+        return self._instead.get(place, place) if self.drawn is None else self.drawn[place - imported]
 
     @property
     def passes(self) -> float:
@@ -412,6 +415,10 @@ class Ledger:
         if self.spec.items is not None:
             rest = set(self.spec.items) - set(self.imported_items)
             self.drawn = in_drawn_order(rest, self.spec.seed)
+        taken, imported = set(self.imported_items), len(self.imported_items)
+        free = (number for number in range(imported) if number not in taken)
+        numbers = sorted(item for item in taken if isinstance(item, (int, float)) and item >= imported)
+        self._instead = dict(zip(numbers, free, strict=False))  # of which there are enough
 
     def _new_arm(self, arm: dict[str, Any]) -> None:
         self._arm_index[arm["name"]] = len(self.arms)
