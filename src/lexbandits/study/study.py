@@ -306,6 +306,21 @@ class Study:
 
     # --- changes, one event each
 
+    @property
+    def proof(self) -> str:
+        """ "declared": the answer is proven under the rules as created; "closed" or "open": under any."""
+        return self._journal.proof()
+
+    def cost_of_change(self, change: str = "Changing a tolerance") -> str:
+        """What a change of arms, order, tolerances or resolutions costs, in a sentence; "" if nothing."""
+        status = self.status
+        is_begun = status.handed_out or status.released or status.results
+        if not is_begun or self.proof != "declared":
+            return ""
+        kept = "1 result so far stays" if status.results == 1 else f"{status.results:,} results so far stay"
+        closes = "closes the proof under the rules as created"
+        return f"{change} {closes}; what is then needed grows by about a quarter. {kept}."
+
     def add_arm(self, arm: str | Mapping[str, Any]) -> None:
         """Another arm, a name or a table with a name; `max_arms` must have left room for it."""
         self._journal.do(changes.add_arm, arm)

@@ -266,7 +266,7 @@ class RemoteJournal(Journal):
         return Answer.from_json(self._summary()["answer"])
 
     def proof(self) -> str:
-        return str(self._summary()["proof"])
+        return self._summary().get("proof") or super().proof()
 
     def settled(self) -> Fold:
         return self.fold()
