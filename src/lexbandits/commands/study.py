@@ -8,7 +8,7 @@ import typer
 
 from lexbandits.commands import terminal
 from lexbandits.commands.shape import Name, Said, of_study, say
-from lexbandits.commands.storage import DEFAULT, Where, is_missing, made, nearby, opened
+from lexbandits.commands.storage import DEFAULT, Where, is_missing, make_from_file, open_named, shorten
 from lexbandits.commands.terminal import CONFLICT, AsJson, number, print_table, say_line
 from lexbandits.study.errors import StudyError
 
@@ -43,9 +43,9 @@ def create(
     as_json: AsJson = False,
 ) -> None:
     """Make the study that a file describes."""
-    study = made(file, storage, load_if_exists)
+    study = make_from_file(file, storage, load_if_exists)
     is_missing(study.storage)  # refuses memory, where it would be gone
-    words = f"study {study.name!r} in {nearby(study.storage)}"
+    words = f"study {study.name!r} in {shorten(study.storage)}"
     say(Said({"name": study.name, "storage": study.storage}, words), as_json)
 
 
@@ -68,7 +68,7 @@ def delete(
     """Delete a study with all its results, for good."""
     from lexbandits.study.study import delete_study
 
-    opened(name, storage)
+    open_named(name, storage)
     if not yes and sys.stdin.isatty():
         typer.confirm(f"Delete study {name!r} with all its results?", abort=True, err=True)
     delete_study(name, storage)

@@ -21,7 +21,7 @@ from lexbandits.study.objective import Objective
 from lexbandits.study.record import asking, changes, imports, verification
 from lexbandits.study.record.answers import Answer, Status, results_of, trials_of
 from lexbandits.study.record.events import Event
-from lexbandits.study.record.fold import Fold, PlacePolicy, make_policy
+from lexbandits.study.record.fold import Fold, make_policy
 from lexbandits.study.record.journal import Journal
 from lexbandits.study.spec import FORMAT, Spec, seconds, words_from_toml
 from lexbandits.study.storage.contract import Storage, StudyRow, is_missing, open_storage
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
     from lexbandits.forecasting.forecast import Forecast
     from lexbandits.picture.explain import Explanation, Story
+    from lexbandits.policies import LexElimTol
 
 POLICY = "LexElimTol"
 
@@ -229,11 +230,10 @@ class Study:
         return self._journal.answer()
 
     @property
-    def policy(self) -> PlacePolicy:
+    def policy(self) -> "LexElimTol":
         """The policy behind it, a copy: larger is better, arms and objectives by index."""
         with self._journal.lock:
-            policy: PlacePolicy = copy.copy(self._settled().policy)
-            return policy
+            return copy.copy(self._settled().policy)
 
     def forecast(self, guess: Any = None, runs: int = 200, price: Any = None, **how: Any) -> "Forecast":
         """How many results are still needed, who may win, what to relax: see `lexbandits.forecast`."""

@@ -50,8 +50,8 @@ def hand_out(turn: Turn, n: int, lease: float, worker: str | None, request: str 
     if turn.fold.state != "measuring":
         return []
     ledger, first, until = turn.ledger, len(turn.ledger), turn.now + lease
-    for number, (arm, place) in enumerate(turn.fold.next_places(n), first):
-        payload = {"pass": place, "nonce": secrets.randbits(32), "until": until}
+    for number, (arm, pass_) in enumerate(turn.fold.next_places(n), first):
+        payload = {"pass": pass_, "nonce": secrets.randbits(32), "until": until}
         turn.append("asked", payload, number, ledger.arm_names[arm], worker)
         turn.leases.append(Lease(number, worker, until, lease))
     count = len(ledger) - first
@@ -65,7 +65,7 @@ def _given(turn: Turn, number: int, until: float | None = None) -> Trial:
     ledger = turn.ledger
     if until is None:
         until = turn.until(number) if number in ledger.open else ledger.until[number]
-    arm, item = ledger.arm_names[ledger.arm[number]], ledger.item(ledger.place[number])
+    arm, item = ledger.arm_names[ledger.arm[number]], ledger.item(ledger.pass_of[number])
     return Trial(number, trial_id(turn.fold, number), arm, item, moment(until))
 
 
@@ -167,12 +167,12 @@ def _take(turn: Turn, number: int, values: dict[str, float | None]) -> str:
 
 def _worth(fold: Fold, numbers: Sequence[int]) -> list[str]:
     """What results that were just recorded are worth."""
-    folded, place = fold.policy.folded, fold.ledger.place
+    folded, pass_of = fold.policy.folded, fold.ledger.pass_of
     if not fold.ledger.open and not fold.has_voids:
         return ["counted"] * len(numbers)
     worth = ["waiting" if waits else "counted" for waits in fold.waiting(numbers)]
     for i, number in enumerate(numbers):
-        if place[number] < folded and fold.is_void(place[number]):
+        if pass_of[number] < folded and fold.is_void(pass_of[number]):
             worth[i] = "late"  # the rules changed while it was measured
     return worth
 
@@ -248,7 +248,7 @@ def correct(turn: Turn, trial: Trial | str, values: Any, reason: str) -> str:
     if ledger.state[number] != TOLD:
         raise ConflictError(f"trial {trial_id(turn.fold, number)} has no counted result to correct")
     arm = ledger.arm_names[ledger.arm[number]]
-    if ledger.end is not None or ledger.place[number] < turn.fold.policy.folded:
+    if ledger.end is not None or ledger.pass_of[number] < turn.fold.policy.folded:
         text = "a correction that came too late to count"
         turn.append("note", {"text": text, "values": new, "reason": reason}, number, arm)
         return "noted"

@@ -4,6 +4,7 @@ import hashlib
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Any
 
 from lexbandits.checks import difference
@@ -37,15 +38,15 @@ def replay(events: Iterable[Event]) -> Verification:
     fold, digest = Fold(), hashlib.sha256()
     problems: list[str] = []
     try:
-        problems += _fold_all(fold, _digested(events, digest))
+        problems += _fold_all(fold, _hash_all(events, digest))
     except StudyError as error:
         problems.append(str(error))
     except ValueError as error:
         problems.append(f"the policy refuses the record: {error}")
     ledger = fold.ledger
     if ledger.seq and not problems:
-        trials = zip(ledger.arm, ledger.place, ledger.state, strict=True)
-        places = [(arm, place) for arm, place, state in trials if state != RELEASED]
+        trials = zip(ledger.arm, ledger.pass_of, ledger.state, strict=True)
+        places = [(arm, pass_) for arm, pass_, state in trials if state != RELEASED]
         if len(set(places)) < len(places):
             problems.append("a place was handed out twice")
     problems += fold.disagreements
@@ -55,22 +56,15 @@ def replay(events: Iterable[Event]) -> Verification:
 def _fold_all(fold: Fold, events: Iterator[Event]) -> list[str]:
     """Fold them; where an end was recorded, what the replay would have recorded otherwise."""
     problems: list[str] = []
-    while True:
-        end: list[Event] = []
-        fold.apply(_until_end(events, end))
-        _ = fold.policy
-        if not end:
-            return problems
-        problems += _compare(fold, end[0])
-        fold.apply(end)
-
-
-def _until_end(events: Iterator[Event], end: list[Event]) -> Iterator[Event]:
-    for event in events:
-        if event.kind == "finished":
-            end.append(event)
-            return
-        yield event
+    for is_end, part in groupby(events, lambda event: event.kind == "finished"):
+        if not is_end:
+            fold.apply(part)
+            continue
+        for event in part:
+            problems += _compare(fold, event)
+            fold.apply([event])
+    _ = fold.policy
+    return problems
 
 
 def _compare(fold: Fold, end: Event) -> list[str]:
@@ -100,7 +94,7 @@ def _same(told: Any, found: Any) -> bool:
     return bool(told == found)
 
 
-def _digested(events: Iterable[Event], digest: "hashlib._Hash") -> Iterator[Event]:
+def _hash_all(events: Iterable[Event], digest: "hashlib._Hash") -> Iterator[Event]:
     for event in events:
         digest.update(repr(event.as_row()).encode())
         yield event
