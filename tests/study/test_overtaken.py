@@ -179,7 +179,7 @@ def test_a_value_that_no_other_trial_told_may_be_corrected():
 @pytest.mark.parametrize("few", [0, 20])  # told as one, one by one
 @pytest.mark.parametrize("kind", ["told", "amended"])
 def test_ctrl_c_while_the_policy_catches_up_leaves_a_study_of_use(kind, few, monkeypatch):
-    monkeypatch.setattr(fold, "FEW", few)
+    monkeypatch.setattr(fold, "MOST_ONE_BY_ONE", few)
     study = study_of()
     other = lb.open_study("e", study._journal.storage)
     assert other.status.results == 0

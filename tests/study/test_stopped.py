@@ -111,7 +111,7 @@ def named(arm, model="llama", item=None):
 def test_only_who_asks_for_the_item_is_given_it(measure, given):
     run = Run(create(), measure, 1, "threads", None, False)
     with ThreadPoolExecutor(1) as pool:
-        assert run._submitted(pool, Trial(0, "0-0", "a", 7, None)).result() == given
+        assert run._submit(pool, Trial(0, "0-0", "a", 7, None)).result() == given
 
 
 # --- a run that cannot go on
