@@ -116,7 +116,9 @@ def test_passes_that_wait_are_bounded_even_if_nothing_decides():
             trial = study.ask()
             study.tell(trial, {"x": (told + 1) // 2 % 2})
             told += 1
-    assert told == 1 + 2 * MOST_AHEAD + 1, "the pass that lacks one, the passes that wait, and one more to know"
+    assert told == 1 + 2 * MOST_AHEAD + 1, (
+        "the pass that lacks one, the passes that wait, and one more to know"
+    )
     many = create(**same, name="many")
     assert len(many.ask_many(500)) == 500, "what is under way does not wait"
 
