@@ -41,7 +41,7 @@ class Impatient(Service):
 
     program = (
         "-c",
-        "from lexbandits.study import postgres\n"
+        "from lexbandits.study.storage import postgres\n"
         "postgres.PATIENCE = postgres.SILENCE = 1\n"
         "from lexbandits.cli import app\napp()",
     )
