@@ -96,8 +96,9 @@ class World:
 
 
 @cache
-def _promise(means, tolerance, resolution, order, offered):
+def _promise(means, at_least, tolerance, resolution, order, offered):
     settings = {"tolerance": tolerance, "resolution": resolution, "order": order, "offered": offered}
+    settings["at_least"] = at_least
     return Tolerances(settings, lb.Instance([list(row) for row in means], noise_sd=1.0))
 
 
@@ -108,6 +109,7 @@ def certificates(study):
     names = [objective["name"] for objective in spec["objectives"]]
     tolerance = [objective.get("tolerance", 0.0) for objective in spec["objectives"]]
     resolution = [objective.get("resolution", 0.0) for objective in spec["objectives"]]
+    at_least = tuple(objective.get("at_least") for objective in spec["objectives"])
     order, away, given_up = list(range(len(names))), set(), set()
     for event in study.events():
         payload = event.payload
@@ -120,14 +122,14 @@ def certificates(study):
         elif event.kind == "arm_added":
             arms.append(event.arm)
         elif event.kind == "arm_withdrawn":
-            (given_up if payload["reason"].startswith("could not be measured") else away).add(event.arm)
+            (given_up if "failures" in payload else away).add(event.arm)
         elif event.kind == "arm_restored":
             away.discard(event.arm)
             given_up.discard(event.arm)
         elif event.kind in ("finished", "ended") and payload["certified"]:
             gone = away | given_up if "arm given up" in payload["flags"] else away
             offered = tuple(i for i, arm in enumerate(arms) if arm not in gone)
-            yield payload, (tuple(arms), tuple(tolerance), tuple(resolution), tuple(order), offered)
+            yield payload, (tuple(arms), at_least, tuple(tolerance), tuple(resolution), tuple(order), offered)
 
 
 def is_broken(study, world, excused=()):

@@ -56,6 +56,20 @@ def test_the_order_follows_from_the_seed_the_arm_and_the_number_of_rows():
     assert study.verify().ok
 
 
+@pytest.mark.parametrize("items", [range(40, 80), range(1, 41), [0.5, *range(100, 139)], [f"f{i}" for i in range(40)]])
+def test_nothing_is_measured_on_an_imported_item_again(items, tmp_path):
+    """An item is good as a seed: the same one gives the same value, which must not count twice."""
+    study = scores(storage=tmp_path / "study.db")
+    study.import_results(table(item=[*items, *items]), fair=True)
+    trials = study.ask_many(80)
+    assert not {trial.item for trial in trials} & set(items)
+    assert [trial.item for trial in trials[::2]] == list(range(trials[0].item, trials[0].item + 40))
+    ledger = study._journal.fold().ledger
+    assert type(ledger).from_bytes(ledger.to_bytes()) == ledger
+    again = lb.open_study("scores", tmp_path / "study.db")
+    assert again.trials().equals(study.trials())
+
+
 # --- trials of another study
 
 
