@@ -56,7 +56,9 @@ def test_the_order_follows_from_the_seed_the_arm_and_the_number_of_rows():
     assert study.verify().ok
 
 
-@pytest.mark.parametrize("items", [range(40, 80), range(1, 41), [0.5, *range(100, 139)], [f"f{i}" for i in range(40)]])
+@pytest.mark.parametrize(
+    "items", [range(40, 80), range(1, 41), [0.5, *range(100, 139)], [f"f{i}" for i in range(40)]]
+)
 def test_nothing_is_measured_on_an_imported_item_again(items, tmp_path):
     """An item is good as a seed: the same one gives the same value, which must not count twice."""
     study = scores(storage=tmp_path / "study.db")
