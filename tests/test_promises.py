@@ -96,8 +96,9 @@ class World:
 
 
 @cache
-def _promise(means, tolerance, resolution, order, offered):
+def _promise(means, at_least, tolerance, resolution, order, offered):
     settings = {"tolerance": tolerance, "resolution": resolution, "order": order, "offered": offered}
+    settings["at_least"] = at_least
     return Tolerances(settings, lb.Instance([list(row) for row in means], noise_sd=1.0))
 
 
@@ -108,6 +109,7 @@ def certificates(study):
     names = [objective["name"] for objective in spec["objectives"]]
     tolerance = [objective.get("tolerance", 0.0) for objective in spec["objectives"]]
     resolution = [objective.get("resolution", 0.0) for objective in spec["objectives"]]
+    at_least = tuple(objective.get("at_least") for objective in spec["objectives"])
     order, away, given_up = list(range(len(names))), set(), set()
     for event in study.events():
         payload = event.payload
@@ -120,14 +122,14 @@ def certificates(study):
         elif event.kind == "arm_added":
             arms.append(event.arm)
         elif event.kind == "arm_withdrawn":
-            (given_up if payload["reason"].startswith("could not be measured") else away).add(event.arm)
+            (given_up if "failures" in payload else away).add(event.arm)
         elif event.kind == "arm_restored":
             away.discard(event.arm)
             given_up.discard(event.arm)
         elif event.kind in ("finished", "ended") and payload["certified"]:
             gone = away | given_up if "arm given up" in payload["flags"] else away
             offered = tuple(i for i, arm in enumerate(arms) if arm not in gone)
-            yield payload, (tuple(arms), tuple(tolerance), tuple(resolution), tuple(order), offered)
+            yield payload, (tuple(arms), at_least, tuple(tolerance), tuple(resolution), tuple(order), offered)
 
 
 def is_broken(study, world, excused=()):
@@ -310,7 +312,7 @@ def lose_zeros_of_the_worse_where_what_is_missing_counts_at_its_worst(study, wor
     lose(study, world, rng, lost, interrupted=True)
 
 
-LOST = ("strained", "missing results decide", "arm given up")
+LOST = ("strained", "arm given up")
 
 
 @attack("gaussian", "bernoulli", excused=LOST)
@@ -372,6 +374,42 @@ def let_good_values_of_the_best_run_out(study, world, rng):
             if trial.arm != "best" or not world.is_good("best", values):
                 study.tell(trial, values)
         now += 2.0
+
+
+@attack("gaussian", "bernoulli", excused=LOST)
+def correct_away_what_speaks_against_the_worse(study, world, rng):
+    """The score is told, and taken back while its pass waits for another arm."""
+    told = 0
+    while told < MOST and (asked := study.ask_many(6)):
+        measured = [(trial, world.values(trial.arm, rng)) for trial in asked]
+        last = measured.pop(0)
+        for trial, values in measured:
+            study.tell(trial, values)
+            if not world.favours_worse(trial.arm, values):
+                study.correct(trial, {"taste": values["taste"]}, "not sure of the score")
+        study.tell(*last)
+        told += len(asked)
+
+
+@attack("gaussian", "bernoulli", excused=LOST)
+def beat_the_heart_of_what_speaks_for_the_worse(study, world, rng):
+    """Results take longer than their lease; somebody keeps alive those that are welcome."""
+    storage = study._journal.storage
+    now = storage.time()
+    storage.time = lambda: now
+    told = 0
+    while told < MOST and study.status.state == "measuring":
+        known = []
+        for number in range(12):
+            for trial in study.ask_many(1, lease=1.0, worker=str(number)):
+                known.append((number, trial, world.values(trial.arm, rng)))
+        now += 0.9
+        for number, trial, values in known:
+            if world.favours_worse(trial.arm, values):
+                study.heartbeat(str(number))
+        now += 0.9
+        study.tell_many([(trial, values) for _, trial, values in known])
+        told += 12
 
 
 # --- the order of results
@@ -557,6 +595,100 @@ def import_a_finished_study(study, world, rng):
     before = world.study(int(rng.integers(1e9)), 0.3)
     go_on(before, world, rng)
     import_and_go_on(study, world, rng, before.trials())
+
+
+# --- targets
+
+
+@attack("bounded", "gaussian", agreed={"at_least": 0.7})
+def change_the_resolution_of_a_target(study, world, rng):
+    def change():
+        study.amend("score", resolution=100 * world.kind.resolution)
+        study.amend("score", resolution=world.kind.resolution)
+
+    change_after_good_values(study, world, rng, change)
+
+
+@attack("gaussian", "bounded", agreed={"at_least": 0.95}, max_arms=3)
+def add_an_arm_where_nobody_meets_the_target(study, world, rng):
+    def change():
+        if len(study.arms) < 3:
+            study.add_arm("third")
+
+    change_after_good_values(study, world, rng, change)
+
+
+# --- several at once
+
+
+@attack("gaussian", "bernoulli", arms=("best", "worse", "third"), max_arms=4)
+def change_whatever_there_is_to_change(study, world, rng):
+    """Pilot data first; often after a good value of the best arm a rule or the study's life is changed."""
+    study.import_results(pilot(world, rng, 4).sort_values("score"), fair=True)
+    tolerance, resolution = world.kind.tolerance, world.kind.resolution
+
+    def restore(name):
+        if name in study.status.candidates and len(study.status.candidates) > 1:
+            study.withdraw(name, "for a moment")
+            study.restore(name)
+
+    def add():
+        if len(study.arms) < 4:
+            study.add_arm("fourth")
+
+    def end():
+        if study.status.state != "finished":
+            study.end("for a moment")
+        study.reopen("and on")
+
+    ways = (
+        lambda: study.amend("score", tolerance=tolerance, resolution=resolution),
+        lambda: (study.reorder(["taste", "score"]), study.reorder(["score", "taste"])),
+        lambda: restore(str(rng.choice(["best", "worse", "third"]))),
+        add,
+        end,
+        lambda: (study.pause("for a moment"), study.resume()),
+        lambda: study.set_budget(MOST + int(rng.integers(100))),
+        lambda: study.note("it went well"),
+    )
+    change_after_good_values(
+        study, world, rng, lambda: ways[rng.integers(len(ways))]() if rng.random() < 0.4 else None
+    )
+
+
+@attack("gaussian", "bernoulli")
+def go_on_after_the_end_by_what_is_in_flight(study, world, rng):
+    """Twenty are in flight; who has the right answer and sees values that speak against it goes on."""
+    told = 0
+    while told < MOST and (asked := study.ask_many(20)):
+        known = [(trial, world.values(trial.arm, rng)) for trial in asked]
+        for count, pair in enumerate(known, 1):
+            study.tell(*pair)
+            rest = known[count:]
+            against = sum(world.favours_worse(trial.arm, values) for trial, values in rest)
+            if 2 * against > len(rest) and (answer := study.answer).certified and answer.arm == "best":
+                study.amend("score", tolerance=10 * world.kind.tolerance)
+                study.amend("score", tolerance=world.kind.tolerance)
+        told += len(asked)
+
+
+@attack("gaussian", "bernoulli")
+def two_handles_and_requests_sent_again(study, world, rng):
+    """What one of them was given the other asks for again; good values of the best arm come last of all."""
+    other = lb.open_study("attacked", study._journal.storage)
+    for batch in range(MOST // 8):
+        known = {}
+        for handle in (study, other, study):
+            for trial in handle.ask_many(8, worker=f"w{batch % 3}", request=f"batch {batch}"):
+                known.setdefault(trial.id, (trial, world.values(trial.arm, rng)))
+        if not known:
+            return
+        by_value = sorted(
+            known.values(), key=lambda pair: world.favours_worse(pair[0].arm, pair[1]), reverse=True
+        )
+        for count, pair in enumerate(by_value):
+            (other if count % 2 else study).tell(*pair)
+            assert (study if count % 2 else other).tell(*pair) == "repeated"
 
 
 # --- the table

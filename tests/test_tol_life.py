@@ -202,6 +202,14 @@ def test_delta_is_shared_among_facts_third_arms_and_the_answers_claims_by_positi
         assert plain.state.shown.size == 0
 
 
+def test_an_objective_with_a_target_shares_its_delta_between_arms_and_pairs():
+    """Half of its third is for either side of four arms, half for their six pairs should nobody meet it."""
+    policy = make(4, 3, delta=0.05, at_least=[None, None, 0.5])
+    level, for_arms = policy.state.limits[:, 4:6].T
+    assert level == pytest.approx(np.log(3 * 6 * np.array([1, 1, 2]) / 0.05))
+    assert for_arms[2] == pytest.approx(math.log(3 * 4 * 2 / 0.05))
+
+
 # --- what it says
 
 

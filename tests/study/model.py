@@ -225,8 +225,9 @@ class Model:
     def _item(self, number):
         if number < len(self.imported):
             return self.imported[number]
-        if self.spec.items is None:
-            return number
+        if self.spec.items is None:  # a number that is no imported item
+            taken = max((item + 1 for item in self.imported if not isinstance(item, str)), default=0)
+            return number + max(0, taken - len(self.imported))
         rest = in_drawn_order(set(self.spec.items) - set(self.imported), self.spec.seed)
         return rest[number - len(self.imported)]
 

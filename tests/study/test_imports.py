@@ -57,6 +57,23 @@ def test_the_order_follows_from_the_seed_the_arm_and_the_number_of_rows():
     assert study.verify().ok
 
 
+@pytest.mark.parametrize(
+    "items", [range(40, 80), range(1, 41), [0.5, *range(100, 139)], [f"f{i}" for i in range(40)]]
+)
+def test_nothing_is_measured_on_an_imported_item_again(items, tmp_path):
+    """An item is good as a seed: the same one gives the same value, which must not count twice."""
+    study = scores(storage=tmp_path / "study.db")
+    study.import_results(table(item=[*items, *items]), fair=True)
+    trials = study.ask_many(80)
+    assert not {trial.item for trial in trials} & set(items)
+    assert [trial.item for trial in trials[::2]] == list(range(trials[0].item, trials[0].item + 40))
+    ledger = study._journal.fold().ledger
+    cached = type(ledger).from_bytes(ledger.to_bytes())
+    assert [cached.item(place) for place in range(80)] == [ledger.item(place) for place in range(80)]
+    again = lb.open_study("scores", tmp_path / "study.db")
+    assert again.trials().equals(study.trials())
+
+
 # --- trials of another study
 
 
@@ -129,7 +146,6 @@ def test_the_same_rows_count_once():
 
 
 def test_the_same_rows_count_once_for_whoever_opens_the_study_later(tmp_path):
-    from lexbandits.study.record.ledger import Ledger
 
     study = scores(storage=tmp_path / "s.db")
     study.import_results(table(), fair=True)
@@ -194,13 +210,3 @@ def test_a_file_may_say_nothing_but_values(tmp_path):
     assert create().import_results(tmp_path / "rows.jsonl", fair=True) == 6
     with pytest.raises(lb.StudyError, match=r"\.csv, \.parquet or \.jsonl"):
         create().import_results(str(tmp_path / "rows.xlsx"), fair=True)
-
-
-def test_later_items_repeat_no_imported_number():
-    study = create()
-    rows = [{"arm": arm, "item": item, **measure(arm, item)} for arm in study.arms for item in (2, 3, 4, 7.5)]
-    study.import_results(pd.DataFrame(rows), fair=True)
-    items = [trial.item for trial in study.ask_many(18)[::3]]
-    assert items == [0, 5, 6, 7, 8, 9]
-    again = Ledger.from_bytes(study._journal.fold().ledger.to_bytes())
-    assert [again.item(number) for number in range(4, 10)] == items

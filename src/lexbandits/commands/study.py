@@ -231,8 +231,8 @@ def import_results(
         bool | None,
         typer.Option(
             "--fair/--unfair",
-            help="Whether nobody looked at values to decide what to measure, and which results are here; "
-            "if somebody did, there is no certificate.",
+            help="Whether nobody looked at values to decide what to measure, which results are here, and "
+            "what the study asks; if somebody did, there is no certificate.",
         ),
     ] = None,
     arm: Annotated[str, typer.Option(help="The column with the arms' names.")] = "arm",

@@ -291,10 +291,10 @@ class Study:
         """Results measured before, before the first ask: a table with one row each, or the file of one.
 
         Rows that share the column `item` share a pass; without it each arm's rows are shuffled by the seed.
-        `fair`: whether what was measured, and what of it is here, was decided without looking at values;
-        if not, there is no certificate. Trials of another study count as they would here: failed ones as
-        `if_failed`, expired and late ones as `if_expired`. `again`: these very rows a second time. `ignore`:
-        columns that are no objectives. How many rows have a value.
+        `fair`: whether what was measured, what of it is here, and what this study asks was decided without
+        looking at values; if not, there is no certificate. Trials of another study count as they would here:
+        failed ones as `if_failed`, expired and late ones as `if_expired`. `again`: these very rows a second
+        time. `ignore`: columns that are no objectives. How many rows have a value.
         """
         if isinstance(frame, (str, Path)):
             frame = imports.read(Path(frame), arm, self._journal.asked())

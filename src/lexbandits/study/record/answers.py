@@ -19,9 +19,7 @@ if TYPE_CHECKING:  # pandas is slow to import, and `tell` needs no table
 WITHOUT = {  # flags that take the certificate away
     "large-sample",
     "imported unfairly",
-    "skewed",
     "repeated values",
-    "missing results decide",
     "contradiction",
 }
 MOST_CHANGES = 20  # of the rules that an answer names one by one, the last ones

@@ -26,7 +26,7 @@ KINDS = {
     "finished": "the answer and its certificate",
     "ended": "reason, and the answer at that time",
     "reopened": "why",
-    "imported": "fair, digest of the rows, arms, items, passes and values by column",
+    "imported": "fair, digest of the rows, arms, items, passes and values by column; numbers skipped",
     "note": "text; with a trial also the values of a correction that came too late",
 }
 

@@ -70,6 +70,7 @@ def take(turn: Turn, frame: Any, arm: str, fair: bool, again: bool, ignore: Iter
             "arms": [name for name, _ in full],
             "passes": [pass_ for _, pass_ in full],
             "items": order,
+            **({"skipped": skipped} if (skipped := _skipped(turn, order or [])) else {}),
             "values": {name: [by_place.get(place, {}).get(name) for place in full] for name in spec.names},
         },
     )
@@ -140,6 +141,13 @@ def _draw_passes(
     order = in_drawn_order(distinct, seed)
     pass_of = {item: pass_ for pass_, item in enumerate(order, first)}
     return [pass_of[item] for item in items], order
+
+
+def _skipped(turn: Turn, order: list[Hashable]) -> int:
+    """How many numbers later passes leave out as their items, so that nothing is measured on one twice."""
+    items = [*turn.ledger.imported_items, *order]
+    numbers = [math.floor(item) + 1 for item in items if isinstance(item, (int, float))]
+    return max(0, max(numbers, default=0) - len(items)) if turn.ledger.spec.items is None else 0
 
 
 def _check_item(item: Any) -> Hashable:

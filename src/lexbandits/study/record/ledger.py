@@ -33,7 +33,7 @@ COLUMNS = {  # name -> typecode of `array`
     "values": "d",  # m per trial, as told
     "fills": "q",  # the trials that filled a place or declared it missing, in the order of the journal
 }
-CACHE_FORMAT = 5
+CACHE_FORMAT = 6
 
 
 class Stop(NamedTuple):
@@ -50,7 +50,7 @@ class Ledger:
     small: ClassVar[tuple[str, ...]] = (  # what a cache keeps beside the columns
         "seq", "at", "policy", "settings", "version", "arms", "order", "withdrawn", "given_up", "failing",
         "last_failures", "interrupted", "measured", "changes", "workers", "paused", "budget", "end", "unfair",
-        "imports", "imported_items", "highest", "from_pass", "notes",
+        "imports", "imported_items", "skipped", "highest", "from_pass", "notes",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -78,10 +78,8 @@ class Ledger:
         self.unfair = False  # data were imported whose collection looked at their values
         self.imports: list[str] = []  # digests of what was imported
         self.imported_items: list[Any] = []  # by pass
+        self.skipped = 0  # numbers of passes that are items of imported ones
         self.drawn: list[Any] | None = None  # the items of the passes after the imported ones
-        self._instead: dict[
-            float, int
-        ] = {}  # passes whose number was imported as an item -> one that was not
         self.highest = -1  # the highest pass handed out or imported
         self.from_pass = 0  # where the rules in force begin
         self.notes = 0
@@ -162,7 +160,7 @@ class Ledger:
         imported = len(self.imported_items)
         if pass_ < imported:
             return self.imported_items[pass_]
-        return self._instead.get(pass_, pass_) if self.drawn is None else self.drawn[pass_ - imported]
+        return pass_ + self.skipped if self.drawn is None else self.drawn[pass_ - imported]
 
     @property
     def passes(self) -> float:
@@ -339,6 +337,7 @@ class Ledger:
             self.measured[self.arm[number]] += any(value is not None for value in row)
         if payload["items"] is not None:
             self.imported_items += payload["items"]
+            self.skipped = payload.get("skipped", 0)
             self._order_items()
 
     def _add(
@@ -415,10 +414,6 @@ class Ledger:
         if self.spec.items is not None:
             rest = set(self.spec.items) - set(self.imported_items)
             self.drawn = in_drawn_order(rest, self.spec.seed)
-        taken, imported = set(self.imported_items), len(self.imported_items)
-        free = (number for number in range(imported) if number not in taken)
-        numbers = sorted(item for item in taken if isinstance(item, (int, float)) and item >= imported)
-        self._instead = dict(zip(numbers, free, strict=False))  # of which there are enough
 
     def _new_arm(self, arm: dict[str, Any]) -> None:
         self._arm_index[arm["name"]] = len(self.arms)
