@@ -12,7 +12,8 @@ from urllib.parse import quote
 
 import pytest
 from asked import MODELS, ask, make
-from services import until
+
+from patience import until
 
 EVIL = "<img src=x onerror=alert(1)>"
 WIDTHS = {"desktop": (1280, 900), "phone": (360, 740)}
@@ -43,7 +44,7 @@ def visit(browser, service):
         width, height = WIDTHS[size]
         context = browser.new_context(viewport={"width": width, "height": height}, color_scheme=scheme)
         page = context.new_page()
-        page.set_default_timeout(20_000)
+        page.set_default_timeout(60_000)
 
         def complain(text):
             if not any(word in text for word in tolerate):

@@ -65,7 +65,7 @@ def said(*arguments, code=0):
 def process(*arguments, **options):
     """`python -m lexbandits …` in a process of its own."""
     command = [sys.executable, "-m", "lexbandits", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=60, **options)
+    return subprocess.run(command, capture_output=True, text=True, timeout=240, **options)
 
 
 @pytest.fixture
@@ -106,7 +106,7 @@ print([name for name in heavy if name in sys.modules], file=sys.stderr)
 
 def loaded(*arguments):
     done = subprocess.run(
-        [sys.executable, "-c", PROBE, *arguments], capture_output=True, text=True, timeout=60, check=True
+        [sys.executable, "-c", PROBE, *arguments], capture_output=True, text=True, timeout=240, check=True
     )
     return done.stdout, done.stderr.strip()
 
@@ -142,7 +142,7 @@ def test_a_long_history_is_folded_by_compiled_code(folder):
         [sys.executable, "-c", code, "study", "ask", "models"],
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=240,
         check=True,
     )
     assert "numba" in done.stderr

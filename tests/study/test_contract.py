@@ -4,7 +4,6 @@ import json
 import math
 import re
 import threading
-import time
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 
@@ -316,10 +315,9 @@ def test_an_answer_that_was_due_is_not_ended_by_hand(storage):
 
 def test_an_answer_that_waits_for_a_lost_trial_is_not_ended_by_hand(storage):
     study = create(storage)
-    _, *others = study.ask_many(600, lease="2s")
-    for trial in others:
+    study.ask(lease="10ms")
+    for trial in study.ask_many(599):
         study.record(trial, measure(trial.arm, trial.item))
-    time.sleep(2.1)
     study.end("enough")
     assert study.answer.certified
     assert kinds(study)[-2:] == ["expired", "finished"]
@@ -765,7 +763,7 @@ def test_run_gives_back_what_it_has_not_begun_and_nothing_else():
         if item == 3:
             raise KeyboardInterrupt
         if item > 3:
-            gate.wait(5)
+            gate.wait(60)
         return measure(arm, item)
 
     with pytest.raises(KeyboardInterrupt):

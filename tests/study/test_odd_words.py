@@ -117,7 +117,7 @@ def command(storage, *words):
         env={**os.environ, "LEXBANDITS_STORAGE": str(storage)},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=240,
     )
 
 

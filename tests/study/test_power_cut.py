@@ -5,12 +5,14 @@ import random
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 from power_cut import HERE, Disk, compiled, operations, rebuild, watching
 from worlds import create, measure
 
 import lexbandits as lb
+from patience import until
 
 WORKER = """
     import json, os, sys
@@ -54,6 +56,7 @@ class Watched:
         with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as worker:
             assert worker.stdout.readline() == "ready\n"
             time.sleep(seconds)
+            until(lambda: Path(f"{folder}/study.db.said").read_bytes().count(b"\n") > 60)
             worker.kill()
         self.folder, self.operations = folder, operations(log)
         self.spoken = [i for i, (_, path, *_) in enumerate(self.operations) if path.endswith(".said")]

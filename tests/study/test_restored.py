@@ -24,7 +24,7 @@ def elsewhere(path, code):
     prelude = f"import sys; sys.path.insert(0, {str(HERE)!r})\n"
     prelude += "import lexbandits as lb\nfrom worlds import *\nstudy = lb.open_study('models', sys.argv[1])\n"
     command = [sys.executable, "-c", prelude + textwrap.dedent(code), str(path)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=240)
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()
 
@@ -134,7 +134,7 @@ def test_mv_as_the_manual_says(tmp_path):
         "study._journal.storage._connected().execute('PRAGMA wal_checkpoint(PASSIVE)')",
         "import sqlite3; sqlite3.connect(sys.argv[1]).execute('PRAGMA wal_checkpoint(TRUNCATE)')",
         "import sqlite3; sqlite3.connect(sys.argv[1]).execute('VACUUM')",
-        "from lexbandits.study import sqlite; sqlite.CHECKPOINT = 1; study.close(); go_on(study, 3)",
+        "from lexbandits.study.storage import sqlite; sqlite.CHECKPOINT = 1; study.close(); go_on(study, 3)",
     ],
 )
 def test_what_others_write_by_sqlite_is_no_trouble(tmp_path, others):
@@ -153,7 +153,8 @@ def test_what_workers_write_is_not_checked_again_and_again(tmp_path, monkeypatch
     seen = []
     storage_of(study)._connected().set_trace_callback(seen.append)
     elsewhere(
-        path, "from lexbandits.study import sqlite; sqlite.CHECKPOINT = 1; study.close(); go_on(study, 3)"
+        path,
+        "from lexbandits.study.storage import sqlite; sqlite.CHECKPOINT = 1; study.close(); go_on(study, 3)",
     )
     go_on(study, 3)
     assert len(seen) > 10
