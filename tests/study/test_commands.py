@@ -43,12 +43,9 @@ name = "cot"
 
 
 @pytest.fixture
-def folder(tmp_path, monkeypatch):
-    """A folder with the file of a study; whoever works in it needs no --storage."""
-    monkeypatch.delenv("LEXBANDITS_STORAGE", raising=False)
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "models.toml").write_text(TOML)
-    return tmp_path
+def folder(folder):
+    (folder / "models.toml").write_text(TOML)
+    return folder
 
 
 def run(*arguments, code=0):

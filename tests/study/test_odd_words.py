@@ -96,17 +96,6 @@ def test_a_query_that_is_none(tmp_path, wrong):
 # --- what can only be looked at
 
 
-@pytest.fixture
-def disk(tmp_path):
-    folder = tmp_path / "disk"
-    folder.mkdir()
-    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=8m", "none", folder], capture_output=True)
-    if mounted.returncode:
-        pytest.skip(f"cannot mount a disk here: {mounted.stderr.decode().strip()}")
-    yield folder
-    subprocess.run(["umount", "-l", folder], check=True)
-
-
 def remount(disk, how):
     subprocess.run(["mount", "-o", f"remount,{how}", disk], check=True)
 

@@ -53,12 +53,10 @@ print(values)
 
 
 @pytest.fixture
-def folder(tmp_path, monkeypatch):
-    monkeypatch.delenv("LEXBANDITS_STORAGE", raising=False)
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "study.toml").write_text(TOML)
-    (tmp_path / "measure.py").write_text(MEASURE)
-    return tmp_path
+def folder(folder):
+    (folder / "study.toml").write_text(TOML)
+    (folder / "measure.py").write_text(MEASURE)
+    return folder
 
 
 def run(*arguments, code=0):

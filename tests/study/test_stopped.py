@@ -12,6 +12,7 @@ from functools import partial
 import pandas as pd
 import pytest
 from test_commands import run
+from test_run import start
 from worlds import create, measure
 
 import lexbandits as lb
@@ -38,16 +39,9 @@ name = "large"
 
 
 @pytest.fixture
-def folder(tmp_path, monkeypatch):
-    monkeypatch.delenv("LEXBANDITS_STORAGE", raising=False)
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "study.toml").write_text(TOML)
-    return tmp_path
-
-
-def start(*arguments):
-    command = [sys.executable, "-m", "lexbandits", "run", "study.toml", *map(str, arguments)]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+def folder(folder):
+    (folder / "study.toml").write_text(TOML)
+    return folder
 
 
 def program(script, **options):

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import psycopg
 import pytest
+from test_odd_words import remount
 from worlds import create, go_on, kinds, measure, question
 
 import lexbandits as lb
@@ -401,24 +402,14 @@ def test_lock_not_had_in_time(address, monkeypatch):
     assert other.ask().number == 0
 
 
-@pytest.fixture
-def small_disk(tmp_path):
-    folder = tmp_path / "small"
-    folder.mkdir()
-    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "none", folder], capture_output=True)
-    if mounted.returncode:
-        pytest.skip(f"cannot mount a small disk here: {mounted.stderr.decode().strip()}")
-    yield folder
-    subprocess.run(["umount", "-l", folder], check=True)
-
-
-def test_disk_full(small_disk):
-    study = hard(small_disk / "s.db")
+def test_disk_full(disk):
+    remount(disk, "size=1m")
+    study = hard(disk / "s.db")
     with pytest.raises(lb.StorageError, match=r"s\.db.*full"):  # noqa: PT012
         for _ in range(3000):
             trial = study.ask()
             study.tell(trial, measure(trial.arm, trial.item))
-    subprocess.run(["mount", "-o", "remount,size=4m", small_disk], check=True)
+    remount(disk, "size=4m")
     before = study.status.results
     assert study.verify().ok
     assert before > 20
