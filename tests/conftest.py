@@ -13,11 +13,11 @@ from cells import cells
 settings.register_profile("repeatable", derandomize=True, deadline=None, print_blob=True)
 settings.load_profile("repeatable")
 
-FIRST = ("study/test_contract.py", "test_baselines.py")  # long, and the kernels of one are not the other's
+FIRST = ("study/test_contract.py", "test_baselines.py", "test_agreement.py", "test_bounds.py")
 
 
 def pytest_collection_modifyitems(items):
-    """With two processes, what is long comes first; and they begin by compiling different kernels."""
+    """Two processes begin with files that compile different kernels: what one has compiled the other finds."""
     ranks = {Path(__file__).parent / name: rank for rank, name in enumerate(FIRST)}
     items.sort(key=lambda item: ranks.get(item.path, len(FIRST)))
 

@@ -132,6 +132,6 @@ def test_who_is_never_answered_gives_up(service, monkeypatch):
     with pytest.raises(lb.StorageError, match="does not answer: ReadTimeout"):
         study.note("hello")
     assert wire.cuts >= 2
-    assert 1.9 < time.monotonic() - start < 60
+    assert 1 < time.monotonic() - start < 60
     wire.close()
     assert [event.kind for event in lb.open_study("models", service.link).events()] == ["created", "note"]

@@ -38,7 +38,7 @@ def test_heartbeats_do_not_wait_for_forecasts(serve, tmp_path):
     hard(storage).forecast(runs=10)  # compiled here, in whatever time it takes
     service = serve(storage)
     with service.client(token=worker) as client, service.client(token=reader) as looker:
-        until(lambda: looker.get(f"{MODELS}/forecast?runs=10").status_code == 200, 120)
+        until(lambda: looker.get(f"{MODELS}/forecast?runs=10").status_code == 200, 600)
         statuses = []
 
         def look(number):
@@ -122,13 +122,13 @@ class Made:
         return make
 
 
-def gathered(thinking, made, things):
+def gathered(queue, made, things):
     """What each of these is given, asked for one after the other, when the first of each study has begun."""
 
     async def all_of_them():
         async def one(study, what):
             try:
-                return await thinking.get(study, what, made(what))
+                return await queue.get(study, what, made(what))
             except Refused as refusal:
                 return refusal.status
 
@@ -136,7 +136,7 @@ def gathered(thinking, made, things):
         for study, what in things:
             tasks.append(asyncio.create_task(one(study, what)))
             studies.add(study)
-            while len(made.begun) < len(studies):
+            while len(made.begun) < min(len(studies), thinking.THREADS):
                 await asyncio.sleep(0.001)
         await asyncio.sleep(0.02)
         made.go.set()

@@ -246,7 +246,7 @@ def test_a_best_guess_is_no_certificate(folder):
 
 def test_a_timeout_is_a_failure(folder):
     (folder / "study.toml").write_text(TOML.replace("[study]", "[study]\nmax_failures = 1"))
-    run("--timeout", "2s", *shell(f"[ '{{arm}}' = large ] || sleep 60; {GOOD}"))
+    run("--timeout", "2s", *shell(f"[ '{{arm}}{{item}}' != 'small one1' ] || sleep 60; {GOOD}"))
     assert study().status.failed == 1
 
 
