@@ -14,6 +14,7 @@ from worlds import create, go_on, kinds, measure, question
 
 import lexbandits as lb
 from lexbandits.study.measure.progress import Outlook
+from patience import until
 
 GOOD = {"correct": 1, "latency": 10}
 
@@ -315,9 +316,10 @@ def test_an_answer_that_was_due_is_not_ended_by_hand(storage):
 
 def test_an_answer_that_waits_for_a_lost_trial_is_not_ended_by_hand(storage):
     study = create(storage)
-    study.ask(lease="10ms")
+    lost = study.ask(lease="2s")
     for trial in study.ask_many(599):
         study.record(trial, measure(trial.arm, trial.item))
+    until(lambda: datetime.now(UTC) > lost.until)
     study.end("enough")
     assert study.answer.certified
     assert kinds(study)[-2:] == ["expired", "finished"]
