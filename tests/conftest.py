@@ -17,7 +17,7 @@ FIRST = ("study/test_contract.py", "test_baselines.py", "test_agreement.py", "te
 
 
 def pytest_collection_modifyitems(items):
-    """Two processes begin with files that compile different kernels: what one has compiled the other finds."""
+    """Two processes begin with files that compile different kernels: each finds what the other compiled."""
     ranks = {Path(__file__).parent / name: rank for rank, name in enumerate(FIRST)}
     items.sort(key=lambda item: ranks.get(item.path, len(FIRST)))
 

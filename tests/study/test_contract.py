@@ -319,7 +319,7 @@ def test_an_answer_that_waits_for_a_lost_trial_is_not_ended_by_hand(storage):
     lost = study.ask(lease="2s")
     for trial in study.ask_many(599):
         study.record(trial, measure(trial.arm, trial.item))
-    until(lambda: datetime.now(UTC) > lost.until)
+    until(lambda: datetime.now(UTC) > lost.until + timedelta(milliseconds=100))
     study.end("enough")
     assert study.answer.certified
     assert kinds(study)[-2:] == ["expired", "finished"]
