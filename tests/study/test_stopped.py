@@ -8,6 +8,7 @@ import sys
 import time
 from concurrent.futures import BrokenExecutor, Executor, Future, ThreadPoolExecutor
 from functools import partial
+from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -62,7 +63,11 @@ def test_a_child_that_holds_the_output_is_no_way_around_the_timeout(child, monke
 
 @pytest.mark.parametrize(("child", "state"), [("sleep 60", "told"), ("setsid sleep 60", "failed")])
 def test_a_child_that_holds_the_output_does_not_outlast_a_signal(child, state, folder):
-    with start("--json", "--", "sh", "-c", f"{child} & echo $$ > pid; echo correct=1") as runner:
+    with start(
+        "--json", "--", "sh", "-c", f"{child} & echo $! > child; echo $$ > pid; echo correct=1"
+    ) as runner:
+        sleeper = number_in(folder / "child")
+        until(lambda: Path(f"/proc/{sleeper}/comm").read_text() == "sleep\n")  # in its own session
         pid = number_in(folder / "pid")
         until(lambda: not alive(pid))
         runner.send_signal(signal.SIGTERM)
