@@ -18,6 +18,7 @@ from test_odd_words import remount
 from worlds import create, go_on, kinds, measure, question
 
 import lexbandits as lb
+from consoles import forked
 from lexbandits.study.storage import postgres as postgres_module
 from lexbandits.study.storage import sqlite as sqlite_module
 from lexbandits.study.storage.contract import open_storage
@@ -351,9 +352,7 @@ def test_workers_are_killed_for_long(address):
 def test_a_fork_with_an_open_study(address):
     study = create(address)
     trial = study.ask()
-    child = os.fork()
-    if child == 0:
-        os._exit(0 if study.tell(trial, GOOD) == "counted" and study.ask().number == 1 else 1)
+    child = forked(lambda: study.tell(trial, GOOD) == "counted" and study.ask().number == 1)
     assert os.waitpid(child, 0)[1] == 0
     assert study.tell(trial, GOOD) == "repeated"
     assert study.ask().number == 2
