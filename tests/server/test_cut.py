@@ -52,7 +52,7 @@ def line(request, monkeypatch):
     """To PostgreSQL; to a service on SQLite; to a service whose PostgreSQL is behind the wire."""
     monkeypatch.setattr(postgres_module, "PATIENCE", 1)
     monkeypatch.setattr(postgres_module, "SILENCE", 1)
-    monkeypatch.setattr(remote, "PATIENCE", 10.0)
+    monkeypatch.setattr(remote, "PATIENCE", 60.0)
     if request.param == "service":
         service = request.getfixturevalue("service")
         proxy = Proxy(service.port)
