@@ -2,10 +2,21 @@
 
 import pytest
 
+import lexbandits as lb
 from lexbandits.jit import INTERPRETED, kernel
+from lexbandits.simulation.trajectory import plain_loop
+from lexbandits.world.noise import DRAWS
+
+pytestmark = pytest.mark.skipif(INTERPRETED, reason="nothing is compiled")
 
 
-@pytest.mark.skipif(INTERPRETED, reason="nothing is compiled")
+@pytest.mark.parametrize("draw", DRAWS)
+def test_the_loop_around_a_policy_and_its_noise_is_kept(draw):
+    loop = plain_loop(lb.LexElimIn.rules, draw)
+    assert draw.kernel_sources | lb.LexElimIn.rules.observe.kernel_sources <= loop.kernel_sources
+    assert loop._cache.cache_path
+
+
 def test_two_processes_that_compile_at_once_do_not_take_each_others_code(tmp_path, monkeypatch):
     """Each has looked when the other has not written yet; then they write in turns."""
     monkeypatch.setattr("numba.config.CACHE_DIR", str(tmp_path))
