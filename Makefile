@@ -5,6 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+TOGETHER := $(BIN)/python -m pytest --numprocesses 2 --dist
 
 .PHONY: paper test test-slow check bench soak demo headline pictures browser database clean
 
@@ -12,11 +13,11 @@ paper: $(READY)  ## reproduce the paper: results/paper/report.html
 	$(BIN)/lexbandits paper --out results/paper
 
 test: $(READY) .venv-fuzz/.ready browser database  ## all tests but the long ones, compiled; then a short run of the kernels interpreted
-	$(BIN)/python -m pytest -m "not slow"
-	LEXBANDITS_JIT=0 $(BIN)/python -m pytest -q -m interpreted
+	$(TOGETHER) loadfile --no-loadscope-reorder -m "not slow"
+	LEXBANDITS_JIT=0 $(TOGETHER) worksteal -q -m interpreted
 
 test-slow: $(READY) .venv-fuzz/.ready database  ## error rates over thousands of seeds, workers killed for long
-	$(BIN)/python -m pytest -m slow
+	$(TOGETHER) worksteal -m slow
 
 check: $(READY)  ## format, lint, types, layers
 	$(BIN)/ruff format --check src tests benchmarks examples

@@ -1,4 +1,4 @@
-"""The ```console blocks of pages: their commands, run in a folder, and what they show."""
+"""The ```console blocks of pages, run in a folder, and what they show; and other processes of tests."""
 
 import os
 import re
@@ -44,3 +44,15 @@ os.execvp(sys.argv[2], sys.argv[2:])
 def heeding(command, ignored=()):
     """The command, heeding Ctrl-C and hang-ups but those ignored: who runs the tests may ignore them."""
     return [sys.executable, "-c", HEEDING, " ".join(str(int(number)) for number in ignored), *command]
+
+
+def forked(work):
+    """A child of this process that does this, ends with code 0 if it was true, and never goes on testing."""
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            code = 0 if work() else 1
+        finally:
+            os._exit(code)
+    return child

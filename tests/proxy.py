@@ -1,49 +1,52 @@
-"""A proxy that fails as networks do: it cuts a connection inside an answer, or swallows the answer."""
+"""A wire between a client and a server that fails as networks do: at a word, or inside an answer."""
 
+import re
 import socket
 import threading
 from contextlib import suppress
 
 
 class Proxy:
-    """Forwards to a port of this machine. `spoil` says what happens to the next bytes of the server.
+    """Forwards to a port of this machine, until it is told to fail.
 
-    "cut": after so many more bytes of answers the connection they belong to ends. "swallow": from there on
-    nothing comes, though the connection stays open. Either happens once; what comes later goes through.
+    `arm`: at the next message of a client that holds a word the wire is cut: "before" it reaches the server;
+    "after" it did, at once; "answered", when the server has answered, whose answer is lost; "silent", the
+    answer is lost and the wire stays, as behind a dead firewall. `spoil`: after so many bytes of answers the
+    wire they are on is "cut", or falls "silent".
     """
 
     def __init__(self, port):
         self.target = port
         self.answered = 0  # bytes of all answers so far
-        self.spoiled = 0  # how often
-        self._plan = None  # (how, bytes left)
+        self.cuts = 0  # how often it failed
+        self._armed = None  # (word, how, always)
+        self._spoil = None  # [how, bytes left]
         self._lock = threading.Lock()
         self._open = set()
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.port = self._listener.getsockname()[1]
         threading.Thread(target=self._listen, daemon=True).start()
 
-    def instead(self, address):
-        """The address by way of this proxy."""
-        return address.replace(f":{self.target}/", f":{self.port}/")
+    def of(self, address):
+        """The address by way of this wire."""
+        return re.sub(rf":{self.target}\b", f":{self.port}", address)
+
+    def arm(self, word, how, always=False):
+        with self._lock:
+            self._armed = word, how, always
 
     def spoil(self, how, after):
-        """Let `after` more bytes of answers through, then "cut" or "swallow"; None: nothing any more."""
+        """Let `after` more bytes of answers through, then "cut" or "silent"; None: nothing any more."""
         with self._lock:
-            self._plan = None if how is None else [how, after]
-
-    def cut_all(self):
-        """End every connection now; how many there were."""
-        with self._lock:
-            connections = list(self._open)
-        for connection in connections:
-            _end(connection)
-        return len(connections) // 2
+            self._spoil = None if how is None else [how, after]
 
     def close(self):
         _end(self._listener)
         self._listener.close()
-        self.cut_all()
+        with self._lock:
+            connections = list(self._open)
+        for connection in connections:
+            _end(connection)
 
     def _listen(self):
         while True:
@@ -58,49 +61,61 @@ class Proxy:
                 continue
             with self._lock:
                 self._open |= {client, server}
+            fate = []  # of what the server answers: "after", "answered" or "silent", once it is known
             for work in (self._forward_calls, self._forward_answers):
-                threading.Thread(target=work, args=(client, server), daemon=True).start()
+                threading.Thread(target=work, args=(client, server, fate), daemon=True).start()
 
-    def _forward_calls(self, client, server):
-        try:
-            while data := client.recv(65536):
-                server.sendall(data)
-        except OSError:
-            pass
-        finally:
-            _end(server)
-
-    def _forward_answers(self, client, server):
-        silent = False
-        try:
-            while data := server.recv(65536):
-                with self._lock:
-                    self.answered += len(data)
-                    how, passed = self._verdict(len(data))
-                if not silent:
-                    client.sendall(data[:passed])
-                if how == "cut":
+    def _forward_calls(self, client, server, fate):
+        with suppress(OSError):
+            while data := client.recv(1 << 16):
+                how = self._cut_at(data)
+                if how == "before":
                     break
-                silent = silent or how == "swallow"
-        except OSError:
-            pass
-        finally:
-            with self._lock:
-                self._open -= {client, server}
-            for connection in (client, server):
-                _end(connection)
-                connection.close()
+                fate += [how] if how else []
+                server.sendall(data)
+                if how == "after":
+                    break
+        _end(client)
+        _end(server)
 
-    def _verdict(self, size):
-        if self._plan is None:
-            return None, size
-        how, left = self._plan
-        if size < left:
-            self._plan[1] -= size
-            return None, size
-        self._plan = None
-        self.spoiled += 1
-        return how, left
+    def _cut_at(self, data):
+        with self._lock:
+            if self._armed is None or self._armed[0] not in data:
+                return None
+            _, how, always = self._armed
+            if not always:
+                self._armed = None
+            self.cuts += 1
+            return how
+
+    def _forward_answers(self, client, server, fate):
+        with suppress(OSError):
+            while data := server.recv(1 << 16):
+                how, passed = self._spoilt(len(data))
+                if not fate:
+                    client.sendall(data[:passed])
+                if how == "cut" or fate == ["answered"]:
+                    break
+                fate += [how] if how else []
+        _end(client)
+        _end(server)
+        with self._lock:
+            self._open -= {client, server}
+        client.close()
+        server.close()
+
+    def _spoilt(self, size):
+        """How the wire fails inside so many bytes, if it does, and how many of them are passed on."""
+        with self._lock:
+            self.answered += size
+            if self._spoil is None or size < self._spoil[1]:
+                if self._spoil is not None:
+                    self._spoil[1] -= size
+                return None, size
+            how, left = self._spoil
+            self._spoil = None
+            self.cuts += 1
+            return how, left
 
 
 def _end(connection):

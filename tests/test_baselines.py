@@ -366,14 +366,14 @@ def test_median_elimination_keeps_its_promise_and_scale_voids_it():
 def test_as_published_a_hundred_runs_on_thirty_arms_take_seconds():
     instance = lb.paper_instance(30)
     by_batches(lb.ExponentialGapElimination(30, 3, delta=0.01, target_size=3), instance, 0)
-    started, pulls, wrong = time.perf_counter(), [], 0
+    started, pulls, wrong = time.process_time(), [], 0
     for seed in range(100):
         policy = lb.ExponentialGapElimination(30, 3, delta=0.01, target_size=3)
         by_batches(policy, instance, seed)
         pulls.append(policy.rounds)
         wrong += policy.candidates != instance.optimal_set(0)
         assert policy.rounds == policy.pulls.sum()
-    assert time.perf_counter() - started < 20
+    assert time.process_time() - started < 20
     assert np.mean(pulls) > 1e8
     assert wrong <= binom.isf(1e-9, 100, 0.01)
 

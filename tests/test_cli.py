@@ -203,7 +203,7 @@ def test_a_benchmark_explains_itself_instead_of_starting(name):
         [sys.executable, script, "--help"],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=240,
         stdin=subprocess.DEVNULL,
     )
     assert done.returncode == 0, done.stderr

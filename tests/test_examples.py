@@ -58,7 +58,9 @@ def headings(text):
 
 def measured(item, *arm):
     words = [sys.executable, EXAMPLES / "compression" / "measure.py", *arm, item]
-    out = subprocess.run(list(map(str, words)), capture_output=True, text=True, timeout=60, check=True).stdout
+    out = subprocess.run(
+        list(map(str, words)), capture_output=True, text=True, timeout=240, check=True
+    ).stdout
     return json.loads(out.splitlines()[-1])
 
 

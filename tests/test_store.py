@@ -35,13 +35,13 @@ def interrupted(folder, how, n_jobs="1"):
     command = heeding([sys.executable, "-c", LONG, str(folder), n_jobs])
     with subprocess.Popen(command, stderr=subprocess.PIPE) as process:
         try:
-            deadline = time.monotonic() + 60
+            deadline = time.monotonic() + 600
             while len(list(folder.glob("*/*.npz"))) < 12:
                 assert process.poll() is None, process.stderr.read()
                 assert time.monotonic() < deadline
                 time.sleep(0.01)
             process.send_signal(how)
-            _, errors = process.communicate(timeout=30)
+            _, errors = process.communicate(timeout=120)
         finally:
             process.kill()
     assert process.returncode != 0

@@ -100,6 +100,8 @@ def _compiled(function: F, *, cache: bool = True, parts: tuple[Any, ...] = (), *
     sources = _sources(function).union(*(part.kernel_sources for part in parts))
     with _cache_folder(sources) as writable:
         dispatcher = compiled(writable)
+    if writable:
+        _keep_apart(dispatcher._cache._cache_file)
     dispatcher.kernel_sources = sources
     return cast(F, dispatcher)
 
@@ -151,6 +153,20 @@ def _cache_folder(sources: frozenset[str]) -> Iterator[bool]:
         yield bool(home)
     finally:
         config.CACHE_DIR = before
+
+
+def _keep_apart(file: Any) -> None:
+    """Keep what is compiled in a file of its own, and list it when it is there.
+
+    numba counts the files up: two processes that compile at once may write one over the other's, and run it.
+    """
+
+    def save(key: Any, data: Any) -> None:
+        name = file._data_name_pattern.replace("{number:d}", os.urandom(8).hex())
+        file._save_data(name, data)
+        file._save_index({**file._load_index(), key: name})
+
+    file.save = save
 
 
 @cache

@@ -3,7 +3,7 @@
 import os
 import subprocess
 import sys
-import time
+from pathlib import Path
 
 import httpx2
 
@@ -38,16 +38,22 @@ class Service:
     def port(self):
         return int(self.address.rpartition(":")[2])
 
+    def unread(self):
+        """How many bytes it has been sent and has not read yet; not whether they have been sent."""
+        rows = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
+        own = [row for row in rows if row[1].endswith(f":{self.port:04X}") and row[3] == "01"]
+        return sum(int(row[4].partition(":")[2], 16) for row in own)
+
     def client(self, token=None, **headers):
         token = self.token if token is None else token
         if token:
             headers["Authorization"] = f"Bearer {token}"
-        return httpx2.Client(base_url=self.address, headers=headers, timeout=60)
+        return httpx2.Client(base_url=self.address, headers=headers, timeout=240)
 
     def stop(self):
         """As systemd would; what it wrote on stderr."""
         self.process.terminate()
-        return self.process.communicate(timeout=30)
+        return self.process.communicate(timeout=120)
 
     def kill(self):
         self.process.kill()
@@ -73,11 +79,3 @@ class Impatient(Service):
 def fast(folder):
     """Safe against kill -9, not against a power cut: much faster."""
     return f"sqlite:///{folder}/service.db?synchronous=OFF"
-
-
-def until(condition, seconds=20):
-    """Wait for something to become true."""
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end
-        time.sleep(0.02)

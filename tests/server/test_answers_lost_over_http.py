@@ -4,11 +4,11 @@ import time
 
 import pytest
 from asked import MODELS, ask, make, refused
-from proxies import Proxy
 from worlds import create, kinds
 
 import lexbandits as lb
 from lexbandits.study.storage import http as remote
+from proxy import Proxy
 
 CUTS = ("before", "after", "answered", "silent")
 REQUEST = b" HTTP/1.1\r\n"
@@ -121,8 +121,8 @@ def test_who_is_not_answered_asks_again_before_it_gives_up():
 
 
 def test_who_is_never_answered_gives_up(service, monkeypatch):
-    monkeypatch.setattr(remote, "SILENCE", 0.3)
-    monkeypatch.setattr(remote, "PATIENCE", 1.0)
+    monkeypatch.setattr(remote, "SILENCE", 0.2)
+    monkeypatch.setattr(remote, "PATIENCE", 2.0)
     create(service.link)
     wire = Proxy(service.port)
     study = lb.open_study("models", wire.of(service.link))
@@ -132,6 +132,6 @@ def test_who_is_never_answered_gives_up(service, monkeypatch):
     with pytest.raises(lb.StorageError, match="does not answer: ReadTimeout"):
         study.note("hello")
     assert wire.cuts >= 2
-    assert 0.9 < time.monotonic() - start < 10
+    assert 1 < time.monotonic() - start < 60
     wire.close()
     assert [event.kind for event in lb.open_study("models", service.link).events()] == ["created", "note"]

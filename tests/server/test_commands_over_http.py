@@ -30,7 +30,7 @@ def test_create_ask_tell_status_and_run(serve, tmp_path):
             env={**os.environ, "LEXBANDITS_STORAGE": started.address, "LEXBANDITS_TOKEN": started.token},
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=240,
         )
         assert done.returncode == code, done.stderr
         return done.stdout

@@ -15,6 +15,7 @@ from worlds import create
 from lexbandits.server.lane import SMALL, asked
 from lexbandits.server.start import _bound
 from lexbandits.server.tokens import Tokens, opened
+from patience import until, waits_at_gate
 
 SHORT, LONG = "application/json", "application/json; charset=utf-8"
 TRIALS, RESULTS = f"{MODELS}/trials", f"{MODELS}/results"
@@ -133,7 +134,9 @@ def test_what_waits_for_a_lock_is_committed_together(serve, tmp_path):
     with ThreadPoolExecutor(17) as pool, sqlite3.connect(path) as looking:
         fcntl.flock(gate, fcntl.LOCK_EX)
         told = [pool.submit(tell, trial) for trial in trials]
-        threading.Event().wait(1.0)
+        until(lambda: waits_at_gate(path))
+        threading.Event().wait(0.5)
+        until(lambda: service.unread() == 0)
         assert not any(each.done() for each in told)
         fcntl.flock(gate, fcntl.LOCK_UN)
         assert {each.result() for each in told} <= {"counted", "waiting"}

@@ -163,7 +163,7 @@ def test_nobody_waits_for_the_note_that_a_token_was_used(serve, tmp_path):
             start = time.monotonic()
             for path in ("/api/studies", "/healthz", "/api/studies"):
                 assert client.get(path).status_code == 200
-            assert time.monotonic() - start < 5
+            assert time.monotonic() - start < 30, "half of the time that who waits at the gate does"
     finally:
         gate.close()
 

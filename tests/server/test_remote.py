@@ -90,7 +90,7 @@ def test_processes_share_a_study_on_postgres(serve, postgres):
     for worker in workers:
         worker.start()
     for worker in workers:
-        worker.join(120)
+        worker.join()
         assert worker.exitcode == 0
     assert study.answer.arm == "large"
     assert study.answer.certified

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 from asked import QUESTION, make, refused
-from proxies import Proxy
-from services import until
 
 import lexbandits as lb
 from lexbandits.server.tokens import Tokens, opened
+from patience import until
+from proxy import Proxy
 
 RANK = {"read": 1, "write": 2, "admin": 3}
 DECIDING = {
@@ -168,7 +168,7 @@ def command(storage, *words):
         env={**os.environ, "LEXBANDITS_STORAGE": storage},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=240,
     )
 
 

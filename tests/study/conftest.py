@@ -100,6 +100,26 @@ def address(request, tmp_path):
     return _sqlite(tmp_path) if request.param == "sqlite" else request.getfixturevalue("postgres")
 
 
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A folder to work in: who does needs no --storage."""
+    monkeypatch.delenv("LEXBANDITS_STORAGE", raising=False)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def disk(tmp_path):
+    """A small disk of its own."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=8m", "none", folder], capture_output=True)
+    if mounted.returncode:
+        pytest.skip(f"cannot mount a disk here: {mounted.stderr.decode().strip()}")
+    yield folder
+    subprocess.run(["umount", "-l", folder], check=True)
+
+
 def _sqlite(folder: Path) -> str:
     """Safe against kill -9, not against a power cut: much faster."""
     return f"sqlite:///{folder}/study.db?synchronous=OFF"

@@ -43,12 +43,9 @@ name = "cot"
 
 
 @pytest.fixture
-def folder(tmp_path, monkeypatch):
-    """A folder with the file of a study; whoever works in it needs no --storage."""
-    monkeypatch.delenv("LEXBANDITS_STORAGE", raising=False)
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "models.toml").write_text(TOML)
-    return tmp_path
+def folder(folder):
+    (folder / "models.toml").write_text(TOML)
+    return folder
 
 
 def run(*arguments, code=0):
@@ -65,7 +62,7 @@ def said(*arguments, code=0):
 def process(*arguments, **options):
     """`python -m lexbandits …` in a process of its own."""
     command = [sys.executable, "-m", "lexbandits", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=60, **options)
+    return subprocess.run(command, capture_output=True, text=True, timeout=240, **options)
 
 
 @pytest.fixture
@@ -106,7 +103,7 @@ print([name for name in heavy if name in sys.modules], file=sys.stderr)
 
 def loaded(*arguments):
     done = subprocess.run(
-        [sys.executable, "-c", PROBE, *arguments], capture_output=True, text=True, timeout=60, check=True
+        [sys.executable, "-c", PROBE, *arguments], capture_output=True, text=True, timeout=240, check=True
     )
     return done.stdout, done.stderr.strip()
 
@@ -142,7 +139,7 @@ def test_a_long_history_is_folded_by_compiled_code(folder):
         [sys.executable, "-c", code, "study", "ask", "models"],
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=240,
         check=True,
     )
     assert "numba" in done.stderr

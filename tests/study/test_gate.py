@@ -13,6 +13,7 @@ import pytest
 from worlds import create, measure
 
 import lexbandits as lb
+from consoles import forked
 from lexbandits.study.record import journal
 from lexbandits.study.storage import gate as gate_module
 from lexbandits.study.storage import postgres, sql, sqlite
@@ -54,13 +55,10 @@ def test_a_child_made_while_somebody_had_given_up_does_not_keep_the_gate(tmp_pat
     holder.take()
     with pytest.raises(lb.StorageBusyError):
         waiter.take()
-    child = os.fork()
-    if child == 0:
-        time.sleep(60)
-        os._exit(0)
+    child = forked(lambda: time.sleep(60))
     try:
         holder.give_back()
-        assert Gate(tmp_path / "s.db", 5).take() in (False, True)
+        assert Gate(tmp_path / "s.db", 50).take() in (False, True)
     finally:
         os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)
@@ -199,11 +197,13 @@ def test_a_child_made_while_another_thread_writes(address):
     thread.start()
     assert inside.wait(30)
     threading.Timer(0.2, go_on.set).start()  # a fork waits for it
-    child = os.fork()
-    if child == 0:
-        signal.alarm(30)
+
+    def write():
+        signal.alarm(120)
         study.note("of the child")
-        os._exit(0)
+        return True
+
+    child = forked(write)
     thread.join()
     assert os.waitpid(child, 0)[1] == 0
     texts = [event.payload.get("text") for event in study.events()]

@@ -4,11 +4,11 @@ import threading
 
 import pandas as pd
 import pytest
-from proxies import Proxy
 from worlds import create, kinds, measure
 
 import lexbandits as lb
 from lexbandits.study.storage import postgres as postgres_module
+from proxy import Proxy
 
 CUTS = ("before", "after", "answered")
 GOOD = {"correct": 1, "latency": 10}

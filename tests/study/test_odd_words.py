@@ -96,17 +96,6 @@ def test_a_query_that_is_none(tmp_path, wrong):
 # --- what can only be looked at
 
 
-@pytest.fixture
-def disk(tmp_path):
-    folder = tmp_path / "disk"
-    folder.mkdir()
-    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=8m", "none", folder], capture_output=True)
-    if mounted.returncode:
-        pytest.skip(f"cannot mount a disk here: {mounted.stderr.decode().strip()}")
-    yield folder
-    subprocess.run(["umount", "-l", folder], check=True)
-
-
 def remount(disk, how):
     subprocess.run(["mount", "-o", f"remount,{how}", disk], check=True)
 
@@ -117,7 +106,7 @@ def command(storage, *words):
         env={**os.environ, "LEXBANDITS_STORAGE": str(storage)},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=240,
     )
 
 

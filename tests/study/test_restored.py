@@ -24,7 +24,7 @@ def elsewhere(path, code):
     prelude = f"import sys; sys.path.insert(0, {str(HERE)!r})\n"
     prelude += "import lexbandits as lb\nfrom worlds import *\nstudy = lb.open_study('models', sys.argv[1])\n"
     command = [sys.executable, "-c", prelude + textwrap.dedent(code), str(path)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=240)
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()
 

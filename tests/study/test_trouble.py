@@ -14,15 +14,19 @@ from pathlib import Path
 
 import psycopg
 import pytest
+from test_odd_words import remount
 from worlds import create, go_on, kinds, measure, question
 
 import lexbandits as lb
+from consoles import forked
 from lexbandits.study.storage import postgres as postgres_module
 from lexbandits.study.storage import sqlite as sqlite_module
 from lexbandits.study.storage.contract import open_storage
+from patience import kept_alive, until
 
 GOOD = {"correct": 1, "latency": 10}
 HERE = Path(__file__).parent
+UNHURRIED = (0.3, 3, 30)  # seconds of a lease: the next one where the machine gave us no turn in time
 
 
 def python(code, *arguments, **options):
@@ -40,14 +44,14 @@ def test_killed_while_measuring(address):
     """The lease runs out, and the next ask of anybody declares the place missing."""
     study = create(address)
     code = """
-        trial = lb.open_study("models", sys.argv[1]).ask(lease="2s", worker="doomed")
+        trial = lb.open_study("models", sys.argv[1]).ask(lease="100ms", worker="doomed")
         print(trial.id, flush=True)
         time.sleep(60)
     """
     with python(code, address) as worker:
         lost = worker.stdout.readline().strip()
         worker.kill()
-    time.sleep(2.1)
+    time.sleep(0.11)
     reader = lb.open_study("models", address, read_only=True)
     assert (reader.status.overdue, reader.status.open) == (1, 1), "who only reads changes nothing"
     study.ask()
@@ -96,19 +100,18 @@ def test_killed_inside_a_transaction(address):
         assert waiting.is_alive(), "it queues behind the writer"
         start = time.monotonic()
         worker.kill()
-        waiting.join(10)
-        assert not waiting.is_alive()
-        assert time.monotonic() - start < 5
+        waiting.join()
+        assert time.monotonic() - start < sqlite_module.PATIENCE / 2
     assert kinds(study) == ["created", "asked"]
     assert len(study.trials()) == 1
 
 
 def test_a_result_counts_until_its_own_time_whoever_noticed(storage):
-    study = create(storage)
-    late, extended = study.ask(lease=0.3), study.ask(lease=0.3, worker="alive")
-    for _ in range(4):
-        time.sleep(0.1)
-        study.heartbeat("alive")
+    for lease in UNHURRIED:
+        study = create(storage, name=f"{lease}")
+        late, extended = study.ask(lease=lease), study.ask(lease=lease, worker="alive")
+        if kept_alive(study, "alive", lease):
+            break
     assert study.tell(late, GOOD) == "late", "nobody had noticed"
     assert study.tell(extended, GOOD) == "counted"
     assert study.status.late == 1
@@ -119,12 +122,11 @@ def test_a_result_counts_until_its_own_time_whoever_noticed(storage):
 
 
 def test_heartbeats_keep_an_ask_from_expiring_a_place(storage):
-    study = create(storage)
-    trial = study.ask(lease=0.3, worker="alive")
-    for _ in range(4):
-        time.sleep(0.1)
-        study.heartbeat("alive")
-        study.release(study.ask())
+    for lease in UNHURRIED:
+        study = create(storage, name=f"{lease}")
+        trial = study.ask(lease=lease, worker="alive")
+        if kept_alive(study, "alive", lease, between=lambda study=study: study.release(study.ask())):
+            break
     assert study.tell(trial, GOOD) == "counted"
 
 
@@ -251,13 +253,11 @@ def create_at_once(address, start, found):
 
 def test_two_processes_create_the_study_at_once(address):
     context = multiprocessing.get_context("spawn")
-    start, found = context.Event(), context.Queue()
+    start, found = context.Barrier(3), context.Queue()
     workers = [context.Process(target=create_at_once, args=(address, start, found)) for _ in range(3)]
     for worker in workers:
         worker.start()
-    time.sleep(1)
-    start.set()
-    assert [found.get(timeout=60) for _ in workers] == ["models"] * 3
+    assert [found.get(timeout=240) for _ in workers] == ["models"] * 3
     for worker in workers:
         worker.join()
     assert lb.list_studies(address) == ["models"]
@@ -292,16 +292,16 @@ def test_24_writers_queue(tmp_path):
     study.tell(study.ask(), GOOD)
     context = multiprocessing.get_context("fork")
     waits = context.Queue()
-    workers = [context.Process(target=work, args=(address, 4, waits)) for _ in range(24)]
+    workers = [context.Process(target=work, args=(address, 3, waits)) for _ in range(24)]
     for worker in workers:
         worker.start()
-    longest = max(waits.get(timeout=120) for _ in workers)
+    longest = max(waits.get(timeout=240) for _ in workers)
     for worker in workers:
         worker.join()
         assert worker.exitcode == 0
     assert study.verify()
     assert study.status.results > 48
-    assert longest < 10, "two cores, and other tests beside it"
+    assert longest < sqlite_module.PATIENCE / 3, "two cores, and other tests beside it"
 
 
 def massacre(address, seconds):
@@ -315,14 +315,14 @@ def massacre(address, seconds):
         worker.start()
         return worker
 
-    workers, until, killed = [start() for _ in range(8)], time.monotonic() + seconds, 0
-    while time.monotonic() < until:
+    workers, kills = [start() for _ in range(8)], 4 * seconds
+    for _ in range(kills):
         time.sleep(0.25)
         victim = workers.pop(0)
         os.kill(victim.pid, signal.SIGKILL)
         victim.join()
-        killed += 1
         workers.append(start())
+    until(lambda: study.status.results > 20)
     for worker in workers:
         worker.kill()
         worker.join()
@@ -332,8 +332,7 @@ def massacre(address, seconds):
     told = [event for event in again.events() if event.kind == "told"]
     assert len(told) == (frame.state == "told").sum() > 20, "nothing lost"
     assert frame[frame.state != "released"].duplicated(["arm", "item"]).sum() == 0
-    assert (frame.state == "open").sum() <= 16
-    assert killed >= seconds * 2
+    assert (frame.state == "open").sum() <= 8 + kills
     for row in frame[frame.state == "told"].itertuples():
         assert row.latency == measure(row.arm, row.item)["latency"]
     time.sleep(2.1)
@@ -353,9 +352,7 @@ def test_workers_are_killed_for_long(address):
 def test_a_fork_with_an_open_study(address):
     study = create(address)
     trial = study.ask()
-    child = os.fork()
-    if child == 0:
-        os._exit(0 if study.tell(trial, GOOD) == "counted" and study.ask().number == 1 else 1)
+    child = forked(lambda: study.tell(trial, GOOD) == "counted" and study.ask().number == 1)
     assert os.waitpid(child, 0)[1] == 0
     assert study.tell(trial, GOOD) == "repeated"
     assert study.ask().number == 2
@@ -404,24 +401,14 @@ def test_lock_not_had_in_time(address, monkeypatch):
     assert other.ask().number == 0
 
 
-@pytest.fixture
-def small_disk(tmp_path):
-    folder = tmp_path / "small"
-    folder.mkdir()
-    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "none", folder], capture_output=True)
-    if mounted.returncode:
-        pytest.skip(f"cannot mount a small disk here: {mounted.stderr.decode().strip()}")
-    yield folder
-    subprocess.run(["umount", "-l", folder], check=True)
-
-
-def test_disk_full(small_disk):
-    study = hard(small_disk / "s.db")
+def test_disk_full(disk):
+    remount(disk, "size=1m")
+    study = hard(disk / "s.db")
     with pytest.raises(lb.StorageError, match=r"s\.db.*full"):  # noqa: PT012
         for _ in range(3000):
             trial = study.ask()
             study.tell(trial, measure(trial.arm, trial.item))
-    subprocess.run(["mount", "-o", "remount,size=4m", small_disk], check=True)
+    remount(disk, "size=4m")
     before = study.status.results
     assert study.verify().ok
     assert before > 20
@@ -592,17 +579,17 @@ def test_a_machine_that_vanishes_inside_a_transaction(postgres, monkeypatch):
     study = create(postgres)
     monkeypatch.setattr(postgres_module, "SILENCE", 1)
     gone = lb.open_study("models", postgres)
-    started = time.monotonic()
+    inside, comes_back = threading.Event(), threading.Event()
 
     def fall_silent(turn):
-        if time.monotonic() - started < 1:
-            time.sleep(3)
+        inside.set()
+        comes_back.wait(120)
         turn.append("note", {"text": "it was only slow"})
 
     slow = threading.Thread(target=gone._journal.transact, args=(fall_silent,))
     slow.start()
-    time.sleep(0.3)
-    assert study.ask().number == 0
-    assert time.monotonic() - started < 2.9, "before it said anything"
+    assert inside.wait(120)
+    assert study.ask().number == 0, "before it said anything"
+    comes_back.set()
     slow.join()
     assert kinds(study) == ["created", "asked", "note"], "who comes back does it again, once"

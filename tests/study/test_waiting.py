@@ -1,7 +1,5 @@
 """Which results wait behind which open trials, against the definition."""
 
-import time
-
 import pytest
 from lives import in_memory, script_of
 from test_commands import said
@@ -10,13 +8,7 @@ from worlds import create, measure
 import lexbandits as lb
 from lexbandits.study.record.fold import MOST_AHEAD
 from lexbandits.study.record.ledger import TOLD
-
-
-def until(condition, seconds=20):
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, "waited in vain"
-        time.sleep(0.05)
+from patience import until
 
 
 def waits_for(fold, number):

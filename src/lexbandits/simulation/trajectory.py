@@ -117,7 +117,7 @@ def plain_loop(rules: Rules, draw: Draw) -> Callable[..., int]:
             arms[t] = arm
         return arms.size
 
-    return fused(loop, choose, observe, finished)
+    return fused(loop, choose, observe, finished, draw)
 
 
 def _play_sampled(

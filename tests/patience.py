@@ -1,0 +1,53 @@
+"""Waiting for what must come: a limit only says that it never will, however busy the machine is."""
+
+import fcntl
+import os
+import time
+from pathlib import Path
+
+
+def until(condition, seconds=120):
+    """Wait for something to become true."""
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "waited in vain"
+        time.sleep(0.02)
+
+
+def alive(pid):
+    """Whether a process runs; one that has ended and was not asked how does not."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+def number_in(path):
+    """What a program has written there, once it is written: its process id."""
+    until(lambda: path.exists() and path.read_text().endswith("\n"))
+    return int(path.read_text())
+
+
+def waits_at_gate(path):
+    """Whether somebody has waited at the gate of a SQLite file for a while."""
+    queue = os.open(f"{path}.queue", os.O_RDWR | os.O_CREAT)
+    try:
+        fcntl.flock(queue, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(queue)
+    return False
+
+
+def kept_alive(study, worker, lease, between=lambda: None):
+    """Heartbeats for longer than a lease; whether all came in time, as on a busy machine they may not."""
+    start = last = time.monotonic()
+    in_time = True
+    while last < start + 1.3 * lease:
+        time.sleep(lease / 3)
+        study.heartbeat(worker)
+        between()
+        in_time &= time.monotonic() - last < lease
+        last = time.monotonic()
+    return in_time
