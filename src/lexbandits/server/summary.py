@@ -22,7 +22,6 @@ from lexbandits.study.record.answers import (
     status_of,
     trial_id,
 )
-from lexbandits.study.record.asking import settle
 from lexbandits.study.record.events import KINDS, Event
 from lexbandits.study.record.fold import Fold
 from lexbandits.study.record.ledger import EXPIRED, FAILED, LATE, OPEN, STATES
@@ -71,8 +70,7 @@ def summary_of(room: Room) -> tuple[str, dict[str, Any]]:
         unsettled = fold.ledger.end is None and study._is_unsettled(fold)
     if unsettled:
         with suppress(StudyError):  # who looks is not kept from looking
-            for work in room.change(lambda study: study._journal.transact(settle)):
-                work.outcome()
+            room.settle()
     with room.reading() as study:
         fold = study._journal.fold()
         now, leases = room.reads.clock(room.row.id)

@@ -12,18 +12,18 @@ from fastapi import Query, Request, Response
 from fastapi.responses import FileResponse
 from starlette.background import BackgroundTask
 
-from lexbandits.server import answers
-from lexbandits.server.answers import problems
+from lexbandits.server import schemas
 from lexbandits.server.api import rooms_of, router
 from lexbandits.server.bodies import StudyName
-from lexbandits.server.replies import Reply
+from lexbandits.server.replies import Reply, describe, refuse
 from lexbandits.server.rooms import Room
+from lexbandits.server.routes import looking
 from lexbandits.server.summary import when
 from lexbandits.server.tally import Tally
 from lexbandits.study.errors import ConflictError, StorageError, UnknownStudyError
 from lexbandits.study.study import Study
 
-think = router("read")
+think = router(looking("read"))
 
 Figure = Literal["intervals", "race", "evidence", "forecast", "pulls", "workers"]
 Runs = Annotated[int, Query(ge=10, le=200)]
@@ -53,7 +53,7 @@ def _made(room: Room, what: str, make: Callable[[Study], Any]) -> Any:
 
 async def _thought(request: Request, study: str, what: str, make: Callable[[Study], Any]) -> Any:
     """The same in its turn, shared by all who ask for it."""
-    room = await anyio.to_thread.run_sync(rooms_of(request).__getitem__, study)
+    room = await anyio.to_thread.run_sync(rooms_of(request).find, study)
     whose = room.row.nonce  # a study of the same name that was deleted may still be thought about
     return await request.app.state.thinking.get(whose, what, lambda: _made(room, what, make))
 
@@ -67,7 +67,7 @@ def finite(words: Any) -> Any:
     return None if isinstance(words, float) and not math.isfinite(words) else words
 
 
-@think.get("/{study}/explanation", responses={200: {"model": dict[str, Any]}, **problems(404, 409)})
+@think.get("/{study}/explanation", responses=describe(200, dict[str, Any], 404, 409))
 async def explanation(request: Request, study: StudyName) -> Response:
     """Why each arm left or stays, what the answer may give up, what strained it: numbers and sentences."""
 
@@ -77,7 +77,7 @@ async def explanation(request: Request, study: StudyName) -> Response:
     return Reply(await _thought(request, study, "explanation", explained))
 
 
-@think.get("/{study}/forecast", responses={200: {"model": dict[str, Any]}, **problems(404, 409)})
+@think.get("/{study}/forecast", responses=describe(200, dict[str, Any], 404, 409))
 async def forecast(request: Request, study: StudyName, runs: Runs = 100) -> Response:
     """How many results are still needed, who is likely to win, what a wider tolerance would save."""
 
@@ -87,7 +87,7 @@ async def forecast(request: Request, study: StudyName, runs: Runs = 100) -> Resp
     return Reply(await _thought(request, study, f"forecast {runs}", played))
 
 
-@think.get("/{study}/course", responses={200: {"model": answers.Course}, **problems(404, 409)})
+@think.get("/{study}/course", responses=describe(200, schemas.Course, 404, 409))
 async def course(request: Request, study: StudyName) -> Response:
     """Which objective was being settled when."""
     from lexbandits.picture.svg import phases
@@ -109,7 +109,7 @@ async def course(request: Request, study: StudyName) -> Response:
     return Reply({"phases": await _thought(request, study, "course", followed)})
 
 
-@think.get("/{study}/verification", responses={200: {"model": answers.Verified}, **problems(404)})
+@think.get("/{study}/verification", responses=describe(200, schemas.Verified, 404))
 async def verification(request: Request, study: StudyName) -> Response:
     """Replay the journal from nothing and compare it with what was recorded."""
 
@@ -122,7 +122,7 @@ async def verification(request: Request, study: StudyName) -> Response:
 
 @think.get(
     "/{study}/export",
-    responses={200: {"content": {"text/csv": {}, "application/jsonl": {}}}, **problems(404)},
+    responses={200: {"content": {"text/csv": {}, "application/jsonl": {}}}, **refuse(404)},
     response_class=Response,
 )
 async def export(request: Request, study: StudyName, format: Exported = "csv") -> Response:
@@ -130,7 +130,7 @@ async def export(request: Request, study: StudyName, format: Exported = "csv") -
     rooms, folder = rooms_of(request), TemporaryDirectory()
 
     def written() -> Path:
-        with rooms[study].thinking() as (reader, _):
+        with rooms.find(study).thinking() as (reader, _):
             return reader.export(Path(folder.name) / f"study.{format}")
 
     try:
@@ -143,7 +143,7 @@ async def export(request: Request, study: StudyName, format: Exported = "csv") -
     return FileResponse(path, headers=headers, media_type=media, background=BackgroundTask(folder.cleanup))
 
 
-@think.get("/{study}/figures/{name}", responses={200: {"model": dict[str, Any]}, **problems(404, 409)})
+@think.get("/{study}/figures/{name}", responses=describe(200, dict[str, Any], 404, 409))
 async def figure(request: Request, study: StudyName, name: Figure) -> Response:
     """A figure for plotly.js: SVG traces only."""
     from lexbandits.insight import plot
@@ -156,7 +156,7 @@ async def figure(request: Request, study: StudyName, name: Figure) -> Response:
 
 @think.get(
     "/{study}/report",
-    responses={200: {"content": {"text/html": {}, "text/markdown": {}}}, **problems(404, 409)},
+    responses={200: {"content": {"text/html": {}, "text/markdown": {}}}, **refuse(404, 409)},
     response_class=Response,
 )
 async def report(request: Request, study: StudyName, format: Format = "html") -> Response:

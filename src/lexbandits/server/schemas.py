@@ -4,58 +4,6 @@ from typing import Any, Literal
 
 from pydantic import BaseModel
 
-from lexbandits.server.problems import MEDIA
-
-
-class Problem(BaseModel):
-    """RFC 9457; `kind` is the error's name in Python."""
-
-    type: str
-    title: str
-    status: int
-    detail: str
-    kind: str | None = None
-    errors: list[dict[str, Any]] | None = None
-    until: str | None = None  # of StudyWaiting
-
-
-class TrialOut(BaseModel):
-    """A trial to be measured before `until`."""
-
-    id: str
-    number: int
-    arm: str
-    item: Any
-    until: str
-
-
-class Trials(BaseModel):
-    """Trials handed out; none when the study has ended or waits, and then why and until when."""
-
-    trials: list[TrialOut]
-    state: str
-    reason: str | None = None
-    waiting_until: str | None = None
-
-
-class Outcome(BaseModel):
-    """What became of a result."""
-
-    outcome: str
-
-
-class Outcomes(Trials):
-    """What became of many results, in their order, and new trials if asked for."""
-
-    outcomes: list[str]
-
-
-class Changed(BaseModel):
-    """A change was recorded; the study has `seq` events now."""
-
-    name: str
-    seq: int
-
 
 class Difference(BaseModel):
     """leader − rival over common results; the truth lies in [low, high] at the study's confidence.
@@ -291,34 +239,3 @@ class Verified(BaseModel):
     trials: int
     problems: list[str]
     sha256: str
-
-
-class Health(BaseModel):
-    """The service and its storage answer."""
-
-    status: Literal["ok"]
-    version: str
-
-
-REASONS = {
-    401: "no token, or one that is not known",
-    403: "the token's role is too low",
-    404: "no such study, trial, arm or objective",
-    408: "the body came too slowly",
-    409: "it contradicts what is on record, or the study is paused or over",
-    413: "the body is too large",
-    421: "a Host that the service does not answer to",
-    422: "not what this endpoint takes",
-    503: "the storage is busy or away; try again",
-}
-
-
-def problems(*codes: int) -> dict[int | str, dict[str, Any]]:
-    """The refusals of an endpoint under /api, beside those that any of them may give."""
-    return problems_of(401, 403, 408, 413, 421, 422, 503, *codes)
-
-
-def problems_of(*codes: int) -> dict[int | str, dict[str, Any]]:
-    """Refusals, for the description of an endpoint."""
-    content = {MEDIA: {"schema": {"$ref": "#/components/schemas/Problem"}}}
-    return {code: {"description": REASONS[code], "content": content} for code in sorted(set(codes))}
