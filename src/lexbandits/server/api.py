@@ -25,7 +25,7 @@ from lexbandits.server.bodies import (
 )
 from lexbandits.server.replies import Changed, Outcome, Outcomes, Reply, TrialOut, Trials, describe, refuse
 from lexbandits.server.rooms import Rooms
-from lexbandits.server.routes import InTurn, OnceInTurn, digest_of, in_turn, looking
+from lexbandits.server.routes import DecidingRoute, InTurn, MeasuringRoute, OnceInTurn, digest_of, looking
 from lexbandits.server.summary import event_words, glance_at, summary_of, trial_rows
 from lexbandits.study.errors import StudyError, StudyPaused, StudyWaiting, UnknownStudyError, study_errors
 from lexbandits.study.record import asking, changes
@@ -45,7 +45,7 @@ def router(route: type[APIRoute]) -> APIRouter:
 
 
 look, make = router(looking("read")), router(looking("admin"))
-measure, decide = router(in_turn("write")), router(in_turn("admin"))
+measure, decide = router(MeasuringRoute), router(DecidingRoute)
 
 
 def rooms_of(request: Request) -> Rooms:

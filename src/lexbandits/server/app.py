@@ -21,6 +21,7 @@ from lexbandits.server.guard import Guard
 from lexbandits.server.queues import Queues
 from lexbandits.server.replies import Health, Problem, Reply, describe_refusals
 from lexbandits.server.rooms import Rooms
+from lexbandits.server.routes import Shortcut
 from lexbandits.server.thinking import Thinking
 from lexbandits.server.tokens import Tokens
 
@@ -72,8 +73,10 @@ def make_app(rooms: Rooms, tokens: Tokens, hosts: Iterable[str] = (), numbers: b
     page = Starlette(routes=[Mount("/", StaticFiles(directory=STATIC, html=True))])
     problems.install(page)
 
+    shortcut = Shortcut(app, (api.measure, api.decide))
+
     async def front(scope: Scope, receive: Receive, send: Send) -> None:
-        chosen = page if scope["type"] == "http" and not scope["path"].startswith(OURS) else app
+        chosen = page if scope["type"] == "http" and not scope["path"].startswith(OURS) else shortcut
         await chosen(scope, receive, send)
 
     return Guard(front, hosts, numbers)
