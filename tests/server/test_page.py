@@ -378,6 +378,36 @@ def test_values_are_as_people_gave_them(client, visit):
     assert page.inner_text(".say").startswith("small")
 
 
+def shown_ends(text):
+    """The interval that a cell shows, as numbers."""
+    numbers = [float(end.replace(",", "").replace("−", "-")) for end in re.split("–| to ", text)]
+    assert len(numbers) == 2, text
+    return numbers
+
+
+def test_bounds_claim_no_more_than_was_proven(client, visit):
+    """They are rounded outwards, never to the nearest."""
+    make(client)
+    for i, trial in enumerate(ask(client, 60)):
+        latency = {"small": 20.0, "large": 40.0, "cot": 80.0}[trial["arm"]] + i % 7
+        tell(client, trial, values={"correct": i % 2, "latency": latency})
+    known = {arm["name"]: arm["objectives"] for arm in client.get(MODELS).json()["arms"]}
+    page = visit("models")
+    seen = 0
+    for arm, objectives in known.items():
+        cells = page.locator(f".lad tr[data-key={arm}] td[data-l]").all()
+        for cell, objective in zip(cells, ("correct", "latency"), strict=True):
+            if not cell.locator(".r").count():
+                continue
+            low, high = shown_ends(cell.locator(".r").inner_text())
+            truth = objectives[objective]
+            assert low <= truth["low"], (arm, objective)
+            assert high >= truth["high"], (arm, objective)
+            assert high - low < truth["high"] - truth["low"] + 0.3
+            seen += 1
+    assert seen >= 4
+
+
 def test_a_row_stops_where_its_arm_left(client, visit):
     finished(client, delta=0.005)
     page = visit("models")

@@ -1,6 +1,6 @@
 // What the summary says, arranged as the page shows it: objectives in order, and where each arm's way ends.
 
-import { digitsOf, given, inWords, number, withUnit } from "./words.js";
+import { bound, digitsOf, given, inWords, number, withUnit } from "./words.js";
 
 export function modelOf(summary) {
   const ended = summary.state === "finished" && summary.answer.reason.startsWith("ended by hand");
@@ -35,6 +35,8 @@ function prepared(objective, index, arms, ended) {
     state: ended ? "unclaimed" : objective.state,
     isTarget: objective.target != null,
     text: (value) => number(value, digits),
+    atLeast: (value) => withUnit(bound(value, digits, "floor"), objective.unit),
+    atMost: (value) => withUnit(bound(value, digits, "ceil"), objective.unit),
     full: (value) => withUnit(number(value, digits), objective.unit),
     rule: ruleOf(objective, smaller),
   };
@@ -85,14 +87,14 @@ function leftWords(arm, objective) {
   const { rival, low, high } = arm.left;
   if (rival == null) return missesWords(arm, objective);
   const least = objective.smaller ? low : high == null ? null : -high;
-  return least > 0 ? `worse than ${rival} by at least ${objective.full(least)}` : `worse than ${rival}`;
+  return least > 0 ? `worse than ${rival} by at least ${objective.atLeast(least)}` : `worse than ${rival}`;
 }
 
 function missesWords(arm, objective) {
   const { low, high } = arm.objectives[objective.name];
   return objective.smaller
-    ? `certainly above the limit${low == null ? "" : `, at least ${objective.full(low)}`}`
-    : `certainly below the limit${high == null ? "" : `, at most ${objective.full(high)}`}`;
+    ? `certainly above the limit${low == null ? "" : `, at least ${objective.atLeast(low)}`}`
+    : `certainly below the limit${high == null ? "" : `, at most ${objective.atMost(high)}`}`;
 }
 
 function certifiedWords(row, objective, answer, arm) {
@@ -100,7 +102,7 @@ function certifiedWords(row, objective, answer, arm) {
   if (row.verdict === "beaten") return `worse than ${row.by}`;
   const least = objective.smaller ? (row.high == null ? null : -row.high) : row.low;
   const by = row.difference == null ? "" : ` by ${objective.full(Math.abs(row.difference))}`;
-  return `worse than ${answer}${by}${least > 0 ? `, at least ${objective.text(least)}` : ""}`;
+  return `worse than ${answer}${by}${least > 0 ? `, at least ${objective.atLeast(least)}` : ""}`;
 }
 
 // --- the axis of an objective

@@ -39,6 +39,15 @@ export function number(value, digits = 0) {
   return /[1-9]/.test(text) ? text : text.replace("−", "");
 }
 
+/** A bound: rounded away from what it bounds, so that no more is claimed than was proven. */
+export function bound(value, digits, rounded) {
+  if (value == null) return "–";
+  const exact = value * 10 ** digits;
+  const near = Math.round(exact);
+  const safe = Math.abs(exact - near) <= 1e-6 ? near : Math[rounded](exact);
+  return number(safe / 10 ** digits, digits);
+}
+
 export const count = (value) => number(value, 0);
 export const withUnit = (text, unit) => (unit ? `${text}${THIN}${unit}` : text);
 const percentTo = (share, digits) => `${Number((100 * share).toPrecision(digits))}${THIN}%`;
@@ -52,11 +61,10 @@ export const given = (value) => minus(String(Number(value.toPrecision(EXACT))));
 
 export function span(low, high, digits) {
   if (low == null && high == null) return "not known yet";
-  if (low == null) return `up to ${number(high, digits)}`;
-  if (high == null) return `from ${number(low, digits)}`;
-  return low < 0
-    ? `${number(low, digits)} to ${number(high, digits)}`
-    : `${number(low, digits)}–${number(high, digits)}`;
+  const [from, to] = [bound(low, digits, "floor"), bound(high, digits, "ceil")];
+  if (low == null) return `up to ${to}`;
+  if (high == null) return `from ${from}`;
+  return low < 0 ? `${from} to ${to}` : `${from}–${to}`;
 }
 
 /** One more digit than what matters has. */
