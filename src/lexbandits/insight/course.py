@@ -17,7 +17,7 @@ from lexbandits.insight.canvas import (
     patch,
     standing_words,
 )
-from lexbandits.picture.svg import phases
+from lexbandits.picture.draw import phases
 from lexbandits.picture.view import View
 from lexbandits.picture.words import count
 from lexbandits.study.study import Study

@@ -1,83 +1,107 @@
 """The order of objectives as the head of the arms' table: a row stops where its arm left, with the reason."""
 
 import math
-from html import escape
+
+from markupsafe import Markup
 
 from lexbandits.picture import exits as fates
 from lexbandits.picture.exits import Fate, fate_of, is_tied
 from lexbandits.picture.explain import deciding, story_of
 from lexbandits.picture.reasons import Reason
 from lexbandits.picture.svg import (
-    TICK,
     Axis,
+    Part,
     across,
     box,
-    element,
-    icon,
-    interval,
+    drawing,
+    join,
     line,
-    picture,
-    tick_text,
+    tag,
     upright,
+    whisker,
     words,
 )
 from lexbandits.picture.view import View
 from lexbandits.picture.words import amount, beyond, count, many, value
 from lexbandits.study.objective import Objective
 
-CLASSES = {"settled": "done", "being settled": "now", "later": "later", "not needed": "skip2"}
+LOOKS = {"settled": "done", "being settled": "now", "later": "later", "not needed": "later"}
+TURN = 62  # percent of a rung at which arms leave
+MOST_STRANDS = 6  # more arms are one ribbon
+MANY = 5  # objectives; more scroll sideways
+TALL = 240  # pixels: a band runs on below the row, which cuts it
 
 
-def ladder(view: View) -> str:
-    """The table."""
+def ladder(view: View, *, actions: bool = False) -> Markup:
+    """The table in its panel; with `actions` each row has a button."""
     places = range(len(view.columns))
     axes = [_axis(view, position) for position in places]
-    columns = f'<colgroup><col class="a">{"<col>" * len(places)}<col class="n"></colgroup>'
-    answer = escape(view.answer.arm if view.state == "finished" else f"{view.answer.arm}?")
-    all_arms = element("span", many(len(view.arms), "arm"), kind="rt wide", style="right:8px")
-    who = element(
-        "span", f'<b style="color:var(--accent-ink)">{answer}</b>', kind="rt wide", style="left:10px"
-    )
+    longest = max(map(len, view.arms))
+    name_width = min(max(126, 8 * longest + 24), max(126, 300 - 45 * len(places)))
+    width = f"min-width:{name_width + 156 + 190 * len(places)}px" if len(places) > MANY else None
+    columns = [tag("col", kind="a", style=f"width:{name_width}px"), [tag("col") for _ in places]]
+    columns += [tag("col", kind="n"), actions and tag("col", kind="x")]
     head = [
-        element("th", f"{all_arms}Arm", scope="col"),
-        *(_head(view, position) for position in places),
-        element("th", f"{who}Measured", scope="col", kind="num"),
+        _th(tag("span", many(len(view.arms), "arm"), kind="rt from wide"), "Arm"),
+        [_head(view, position) for position in places],
+        _th(tag("span", _end(view), kind="rt to wide"), "Measured", kind="num"),
+        actions and _th(tag("span", "Details", kind="unseen")),
     ]
-    rows = "".join(_row(view, arm, axes) for arm in view.by_standing)
-    foot = element("tr", f"<td></td>{''.join(map(_scale, axes))}<td></td>")
-    parts = [
-        columns,
-        element("thead", element("tr", "".join(head))),
-        element("tbody", rows),
-        element("tfoot", foot, kind="wide"),
-    ]
-    return element("div", element("table", "".join(parts), kind="lad") + _legend(), kind="panel")
-
-
-def _legend() -> str:
-    axis = Axis(0, 1)
-    known = interval(axis, 7, 0.5, 0.0, 1.0, inside=True)
-    gone = interval(axis, 7, 0.5, 0.0, 1.0, inside=False)
-    sunk = element("rect", width=22, height=14, style="fill:var(--sunk);stroke:var(--line)")
-    signs = (
-        (34, known, "mean and interval, valid at all times"),
-        (
-            22,
-            element("rect", width=22, height=14, kind="b"),
-            "what does not matter, from the best; or the limit",
+    foot = [_scale(view, position, axes[position]) for position in places]
+    empty = tag("td", role="cell")
+    table = tag(
+        "table",
+        tag("colgroup", columns),
+        tag("thead", tag("tr", head, role="row"), role="rowgroup"),
+        tag("tbody", [_row(view, arm, axes, actions) for arm in view.by_standing], role="rowgroup"),
+        tag(
+            "tfoot",
+            tag("tr", empty, foot, empty, actions and empty, role="row"),
+            role="rowgroup",
+            aria_hidden="true",
         ),
-        (34, gone, "out, behind, or not deciding"),
-        (22, sunk, "no longer counts"),
+        kind="lad",
+        role="table",
+        style=width,
     )
+    sideways = {"tabindex": 0, "role": "region", "aria_label": "Arms and objectives, scrolls sideways"}
+    return join([tag("div", table, kind="scroll", **(sideways if width else {})), _legend(view)])
+
+
+def _th(*inner: Part, kind: str = "") -> Markup:
+    return tag("th", *inner, scope="col", role="columnheader", kind=kind)
+
+
+def _end(view: View) -> Part:
+    """Who stands at the end of the rail."""
+    if not view.results:
+        return None
+    return tag("b", view.answer.arm) if view.answer.certified else f"{view.answer.arm}?"
+
+
+def _legend(view: View) -> Markup:
+    axis = Axis((0.0, 1.0), before=0.03)
+    known, gone = (whisker(axis, 6, 0.5, 0.0, 1.0, look) for look in ("in", "out"))
+    signs: list[tuple[int, Part, str]] = [
+        (34, known, "mean and interval, valid at all times"),
+        (22, _sample("band"), "what does not matter, from the best; or within the limit"),
+        (34, gone, "out, behind, or not deciding"),
+    ]
+    if any(map(view.stops, range(len(view.arms)))):
+        signs.append((22, _sample("pastbox"), "no longer counts"))
     spans = [
-        element("span", element("svg", sign, width=width, height=14, aria_hidden="true") + text)
+        tag("span", tag("svg", sign, width=width, height=12, aria_hidden="true"), text)
         for width, sign, text in signs
     ]
     note = (
         "Arms are compared by their differences on the same items: an arm can be out although its interval "
         "here still touches the band. Measured are all results; means rest on those that count."
     )
-    return element("div", f"{''.join(spans)}<p>{note}</p>", kind="foot")
+    return tag("div", spans, tag("p", note), kind="foot")
+
+
+def _sample(kind: str) -> Markup:
+    return tag("rect", kind=kind, x="0.5", y="0.5", width=21, height=11)
 
 
 # --- the head
@@ -116,51 +140,80 @@ def stage_words(view: View, position: int) -> str:
     return "Not needed: one arm left"
 
 
-def _head(view: View, position: int) -> str:
+def _head(view: View, position: int) -> Markup:
     objective, stage = view.objectives[view.columns[position]], view.stage(position)
-    last = " last" if position == len(view.columns) - 1 else ""
-    kind, matters = rule(objective)
-    mark = icon(TICK) if stage == "settled" else ""
-    parts = [
-        element("div", _rail(view, position, stage), kind="rail", aria_hidden="true"),
-        element("span", escape(objective.name), kind="nm"),
-        element("span", f"{escape(kind)}<br>{escape(matters)}", kind="rule"),
-        element("span", f"{mark}{stage_words(view, position)}", kind="stt"),
-    ]
-    return element("th", "".join(parts), scope="col", kind=f"st {CLASSES[stage]}{last}")
-
-
-def _rail(view: View, position: int, stage: str) -> str:
-    """A strand per arm that got here, ending where it left; and the number of the rung."""
-    entered = sorted(view.entered(position), key=view.by_standing.index)
-    gap = min(4.0, 24 / max(len(entered), 1))
-    strands = []
-    for k, arm in enumerate(entered):
-        y = round(10 + gap * k, 1)
-        if view.stops(arm) and view.position_left(arm) == position:
-            strands += [line("0", "62%", y, y, "ou"), upright("62%", y - 2.5, y + 2.5, "ou")]
-        else:
-            dash = " dash" if stage in ("later", "not needed") else ""
-            strands.append(line("0", "100%", y, y, f"in{dash}", style="stroke-width:1.5"))
-    more = position < len(view.columns) - 1
-    down = upright("11", 20, 2000, "", style="stroke:var(--line2);stroke-width:2") if more else ""
-    wide = element("svg", "".join(strands) + _rung(position, stage, 23, 20), kind="h w", height=40)
-    how = "display:none;position:absolute;top:9px;left:0;overflow:hidden"
-    return wide + element(
-        "svg", down + _rung(position, stage, 11, 11), kind="v", style=how, width=22, height="100%"
+    look = LOOKS[stage]
+    return tag(
+        "th",
+        tag(
+            "div",
+            _rail(view, position, look),
+            _down(view, position, look),
+            kind="rail",
+            aria_hidden="true",
+        ),
+        tag("span", objective.name, kind="nm"),
+        [tag("span", text, kind="rule") for text in rule(objective)],
+        tag("span", stage_words(view, position), kind="stt tick" if look == "done" else "stt"),
+        scope="col",
+        role="columnheader",
+        kind=f"st {look}",
+        data_key=objective.name,
     )
 
 
-def _rung(position: int, stage: str, x: int, y: int) -> str:
-    fill, stroke, ink = "--panel", "--line2", "--muted"
-    if stage == "settled":
-        fill, stroke, ink = "--accent", "--accent", "--inv"
-    elif stage == "being settled":
-        stroke, ink = "--accent", "--accent-ink"
-    look = f"fill:var({fill});stroke:var({stroke});stroke-width:1.5"
-    type_ = f"fill:var({ink});font-weight:600;font-size:11.5px"
-    disc = element("circle", cx=x, cy=y, r="10.5", style=look)
-    return disc + words(str(x), y + 4, str(position + 1), text_anchor="middle", style=type_)
+def _rail(view: View, position: int, look: str) -> Markup:
+    """A strand per arm that got here, ending where it left, or one ribbon; and the number of the rung."""
+    entered = sorted(view.entered(position), key=view.by_standing.index)
+    leave = [arm for arm in entered if view.stops(arm) and view.position_left(arm) == position]
+    goes = "in" if look == "done" or view.state == "finished" else "later"
+    if len(view.arms) > MOST_STRANDS:
+        drawn = _ribbon(len(view.arms), len(entered), len(leave), look)
+    else:
+        drawn = [_strand(10 + 4 * k, arm in leave, goes, look) for k, arm in enumerate(entered)]
+    return tag("svg", drawn, _rung(position, look, 23, 20), kind="w wide", height=40)
+
+
+def _strand(y: float, leaves: bool, goes: str, look: str) -> Part:
+    turn = f"{TURN}%"
+    if leaves:
+        return [line("0", turn, y, y, "strand out"), upright(turn, y - 2.5, y + 2.5, "strand out")]
+    if look == "now":
+        return [line("0", turn, y, y, "strand in"), line(turn, "100%", y, y, f"strand {goes}")]
+    return line("0", "100%", y, y, f"strand {goes}{' dash' if look == 'later' else ''}")
+
+
+def _ribbon(arms: int, entered: int, leave: int, look: str) -> Part:
+    """As high as the share of arms that came this far, and lower from where some left."""
+    one = 26 / arms
+    stays = one * (entered - leave)
+    kind = "ribbon later" if look == "later" else "ribbon"
+    return [
+        tag("rect", kind=kind, x=0, y=7, width="100%", height=f"{max(stays, 1.5):.1f}"),
+        leave > 0
+        and tag(
+            "rect",
+            kind="ribbon out",
+            x=0,
+            y=f"{7 + stays:.1f}",
+            width=f"{TURN}%",
+            height=f"{one * leave:.1f}",
+        ),
+    ]
+
+
+def _down(view: View, position: int, look: str) -> Markup:
+    more = position < len(view.columns) - 1
+    strand = f"strand thick {'in' if look == 'done' else 'later'}"
+    down = more and tag("line", kind=strand, x1=11, x2=11, y1=20, y2="100%")
+    return tag("svg", down, _rung(position, look, 11, 11), kind="only", width=22, height="100%")
+
+
+def _rung(position: int, look: str, x: int, y: int) -> Part:
+    return [
+        tag("circle", kind=f"step {look}", cx=x, cy=y, r="10.5"),
+        words(f"{x}", y + 4, f"{position + 1}", kind=f"stepn {look}", text_anchor="middle"),
+    ]
 
 
 # --- the rows
@@ -169,53 +222,85 @@ def _rung(position: int, stage: str, x: int, y: int) -> str:
 def _axis(view: View, position: int) -> Axis:
     column = view.columns[position]
     entered = [a for a in view.entered(position) if view.counts[a, column]]
-    ends = [e for a in entered for e in (*view.interval(a, column), view.mean(a, column)) if math.isfinite(e)]
+    ends = [e for a in entered for e in (*view.interval(a, column), view.mean(a, column))]
     target = view.objectives[column].target
-    if target is not None:
-        ends.append(target)
-    return Axis(min(ends), max(ends)) if ends else Axis(0.0, 1.0)
+    low, high = _band(view, position) or (math.nan, math.nan)
+    ends += [low, high] if target is None else [target]
+    most = 3 if max((abs(e) for e in ends if math.isfinite(e)), default=0.0) >= 1000 else 4
+    return Axis(ends, most, before=0.04)
 
 
-def _band(view: View, position: int, axis: Axis) -> str:
-    """What does not matter, from the best; or the limit."""
+def _band(view: View, position: int) -> tuple[float, float] | None:
+    """What does not matter, seen from the best; or what meets the limit. An open end is infinite."""
     column = view.columns[position]
     objective = view.objectives[column]
-    entered = [a for a in view.entered(position) if view.counts[a, column]]
-    if view.stage(position) in ("later", "not needed") or not entered:
-        return ""
-    target = objective.target
-    if target is not None:
-        low, high = (axis.low, target) if objective.at_most is not None else (target, axis.high)
-        return box(axis, low, high, -12, 128, kind="b") + upright(
-            axis(target), -12, 128, "bl", stroke_width=1.5
-        )
-    best = max(objective.sign * view.mean(a, column) for a in entered)
-    low, high = sorted((objective.sign * best, objective.sign * (best - objective.tolerance_in_unit)))
-    return box(axis, low, high, -12, 128, kind="b")
+    means = [objective.sign * view.mean(a, column) for a in view.entered(position) if view.counts[a, column]]
+    if objective.target is not None:
+        at_most = objective.at_most is not None
+        return (-math.inf, objective.target) if at_most else (objective.target, math.inf)
+    if not means or not objective.tolerance_in_unit:
+        return None
+    ends = [objective.sign * end for end in (max(means), max(means) - objective.tolerance_in_unit)]
+    return min(ends), max(ends)
 
 
-def _row(view: View, arm: int, axes: list[Axis]) -> str:
-    standing, story, fate = view.standing(arm), story_of(view, arm), fate_of(view, arm)
-    said = {
-        "answer": view.called,
+def _row(view: View, arm: int, axes: list[Axis], actions: bool) -> Markup:
+    standing, fate, name = view.standing(arm), fate_of(view, arm), view.arms[arm]
+    is_answer = standing == "answer" and view.results > 0
+    said = _standing(view, arm, fate)
+    why = view.fold.ledger.withdrawn.get(name)
+    button = tag(
+        "button",
+        "···",
+        kind="btn sm",
+        data_do="arm",
+        data_arm=name,
+        aria_label=f"{name}: details and actions",
+        aria_haspopup="dialog",
+    )
+    return tag(
+        "tr",
+        tag(
+            "th",
+            tag("b", name),
+            tag("span", said, kind="standing is" if is_answer else "standing"),
+            why is not None and tag("p", why, kind="why"),
+            scope="row",
+            role="rowheader",
+            kind="arm",
+            title=name if len(name) > 40 else None,
+        ),
+        [_cell(view, arm, p, axes[p], fate) for p in range(len(axes))],
+        tag(
+            "td",
+            count(view.measured[arm]),
+            tag("span", _losses(view, arm), kind="s"),
+            role="cell",
+            kind="num",
+        ),
+        actions and tag("td", button, role="cell", kind="act"),
+        role="row",
+        kind="ans" if is_answer else None if standing in ("answer", "candidate") else "out",
+        data_key=name,
+        data_arm=name,
+        data_exit=fate.kind,
+    )
+
+
+def _standing(view: View, arm: int, fate: Fate) -> str:
+    standing = view.standing(arm)
+    return {
+        "answer": view.called if view.results else "candidate",
         "candidate": _candidate(view, arm, fate),
-        "left": f"out after {count(story.after or 0)}",
+        "left": f"out after {count(story_of(view, arm).after or 0)}",
     }.get(standing, standing)
-    emphasis = {"kind": "is"} if standing == "answer" else {}
-    name = element("b", escape(view.arms[arm])) + element("span", said, **emphasis)
-    cells = [_cell(view, arm, p, axes[p], fate) for p in range(len(axes))]
+
+
+def _losses(view: View, arm: int) -> str:
     counted = view.counted(arm)
     more = [f"{count(counted)} counted"] if counted < view.measured[arm] else []
     more += [f"{view.open_of(arm)} open"] if view.open_of(arm) else []
-    more += [f"{n} {word}" for word, n in view.losses(arm).items() if n]
-    tail = element("span", ", ".join(more), kind="s") if more else ""
-    kind = "ans" if standing == "answer" else "" if standing == "candidate" else "out"
-    parts = [
-        element("th", name, scope="row", kind="arm"),
-        *cells,
-        element("td", f"{count(view.measured[arm])}{tail}", kind="num"),
-    ]
-    return element("tr", "".join(parts), kind=kind)
+    return ", ".join([*more, *(f"{n} {word}" for word, n in view.losses(arm).items() if n)])
 
 
 def _candidate(view: View, arm: int, fate: Fate) -> str:
@@ -231,37 +316,46 @@ def _candidate(view: View, arm: int, fate: Fate) -> str:
     return "behind by the means" if fate.kind == fates.BY_THE_MEANS else "not told apart"
 
 
-def _cell(view: View, arm: int, position: int, axis: Axis, fate: Fate) -> str:
+def _cell(view: View, arm: int, position: int, axis: Axis, fate: Fate) -> Markup:
     column = view.columns[position]
     objective, stage = view.objectives[column], view.stage(position)
-    how = {"data_l": escape(objective.name)}
     mean = view.mean(arm, column)
-    shown = element("span", value(objective, mean), kind="m")
-    gone = fate.kind == fates.GONE or (view.stops(arm) and view.position_left(arm) < position)
+    parts: list[Part] = [tag("span", value(objective, mean), kind="m")]
+    how = {"role": "cell", "data_l": objective.name, "data_objective": objective.name}
     if not view.counts[arm, column]:
-        return element("td", element("div", shown, kind="cell"), **how)
-    if gone:
-        return element("td", element("div", shown, kind="cell"), **how, kind="past")
+        return tag("td", tag("div", parts, tag("span", "not measured", kind="unseen"), kind="cell"), **how)
+    if fate.kind == fates.GONE or (view.stops(arm) and view.position_left(arm) < position):
+        past = tag("span", "no longer counts", kind="unseen")
+        return tag("td", tag("div", parts, past, kind="cell"), kind="past", **how)
     low, high = view.interval(arm, column)
     out = view.stops(arm) and view.position_left(arm) == position
     inside = not out and stage in ("settled", "being settled")
-    drawn = interval(axis, 13, mean, low, high, inside=inside, halo=arm == view.leader and inside)
-    drawing = picture(f"{_band(view, position, axis)}{across(13, 'gr')}{drawn}", 26, aria_hidden="true")
-    ends = f"{value(objective, low)} – {value(objective, high)}" if math.isfinite(high - low) else "too few"
+    band, tall = _band(view, position), 43 if out else TALL
+    target = objective.target
+    drawn = [
+        band and box(axis, *band, -9, tall, "band" if stage in ("settled", "being settled") else "prov"),
+        target is not None and upright(axis(target), -9, tall - 9, "limit"),
+        across(17, "grid"),
+        whisker(axis, 17, mean, low, high, "in" if inside else "out", arm == view.leader and inside),
+    ]
+    finite = math.isfinite(low) and math.isfinite(high)
+    ends = f"{value(objective, low, rounded='down')} – {value(objective, high, rounded='up')}"
+    parts += [tag("span", ends if finite else "too few", kind="r"), drawing(34, drawn, aria_hidden="true")]
     why = _why(view, arm, position, fate)
-    cell = element("div", f"{shown}{element('span', ends, kind='r')}{drawing}", kind="cell")
-    return element("td", cell + why, **how, kind="now" if stage == "being settled" else "")
+    return tag(
+        "td", tag("div", parts, kind="cell"), why, kind="now" if stage == "being settled" else None, **how
+    )
 
 
-def _why(view: View, arm: int, position: int, fate: Fate) -> str:
+def _why(view: View, arm: int, position: int, fate: Fate) -> Part:
     """What decides on an arm, below its interval on the objective that does."""
     words = {fates.LEFT: "Out", fates.BEHIND: "Behind", fates.BY_THE_MEANS: "By the means"}
     if position != fate.position or fate.kind not in words:
-        return ""
+        return None
     if fate.kind == fates.BY_THE_MEANS and view.state != "finished":
-        return ""
+        return None
     short = _short(deciding(view, arm, fate), view.objectives[view.columns[position]])
-    return element("p", f"<b>{words[fate.kind]}:</b> {escape(short)}", kind="why")
+    return tag("p", tag("b", f"{words[fate.kind]}:"), f" {short}", kind="why")
 
 
 def _short(reason: Reason, objective: Objective) -> str:
@@ -281,10 +375,7 @@ def _short(reason: Reason, objective: Objective) -> str:
     return f"{text}, at least {beyond(objective, reason.low, objective.tolerance_in_unit, rounded='down')}"
 
 
-def _scale(axis: Axis) -> str:
-    parts = [across(3, "ax")]
-    for tick in axis.ticks(3):
-        parts.append(upright(axis(tick), 3, 7, "ax"))
-        how = {"text_anchor": "middle", "style": "font-size:10.5px"}
-        parts.append(words(axis(tick), 18, tick_text(tick, axis), **how))
-    return element("td", element("div", f"<span></span>{picture(''.join(parts), 30)}", kind="cell"))
+def _scale(view: View, position: int, axis: Axis) -> Markup:
+    now, name = view.stage(position) == "being settled", view.objectives[view.columns[position]].name
+    inner = tag("div", tag("span", kind="m"), axis.scale(), kind="cell")
+    return tag("td", inner, role="cell", kind="now" if now else None, data_l=name)

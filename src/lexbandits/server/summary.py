@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from lexbandits.picture.draw import called
 from lexbandits.server.rooms import Room
 from lexbandits.server.tally import Tally, tally_of
 from lexbandits.study.errors import StorageBusyError, StudyError, UnknownStudyError
@@ -97,7 +98,7 @@ def glance_at(room: Room) -> dict[str, Any]:
         return _unreadable(room)
     answer, keys = (
         whole["answer"],
-        ("name", "created", "seq", "state", "settling", "results", "budget", "open"),
+        ("name", "called", "created", "seq", "state", "settling", "results", "budget", "open"),
     )
     return {
         **{key: whole[key] for key in (*keys, "overdue", "changed")},
@@ -118,6 +119,7 @@ def _unreadable(room: Room) -> dict[str, Any]:
         "created": when(room.row.created),
         "changed": when(room.row.created),
         "state": "unreadable",
+        "called": "Unreadable",
         "settling": None,
         "budget": None,
         "answer": "",
@@ -159,6 +161,7 @@ def _summary(
         status["reason"] = status["reason"] or answer.reason
     return {
         **status,
+        "called": called(status["state"], answer),
         "created": when(room.row.created),
         "changed": when(ledger.at),
         "ended": when(_end(room, fold)) if status["state"] == "finished" else None,
