@@ -18,8 +18,10 @@ from lexbandits.insight.canvas import (
     standing_words,
 )
 from lexbandits.picture.svg import phases
+from lexbandits.picture.tally import tally_of
 from lexbandits.picture.view import View
 from lexbandits.picture.words import count
+from lexbandits.study.record.ledger import EXPIRED, FAILED, LATE
 from lexbandits.study.study import Study
 
 if TYPE_CHECKING:
@@ -53,7 +55,7 @@ def pulls(study: Study) -> "Figure":
     figure, view = blank(), View.of(study)
     rows = view.by_standing[::-1]
     names = [view.arms[arm] for arm in rows]
-    lost = [sum(view.losses(arm).values()) for arm in rows]
+    lost = [int(tally_of(view.fold).by_arm[arm, [FAILED, EXPIRED, LATE]].sum()) for arm in rows]
     stays = [arm not in view.eliminations and view.standing(arm) in ("answer", "candidate") for arm in rows]
     figure.add_bar(
         x=[view.measured[arm] for arm in rows],

@@ -16,21 +16,17 @@ import numpy as np
 
 import lexbandits
 from lexbandits.forecasting.forecast import Forecast, forecast
-from lexbandits.picture import exits as fates
-from lexbandits.picture.exits import fate_of
-from lexbandits.picture.explain import Explanation, explanation_of
-from lexbandits.picture.ladder import ladder, rule, stage_words
+from lexbandits.picture.ladder import ladder
+from lexbandits.picture.picture import Comparison, Picture
 from lexbandits.picture.reasons import AT
-from lexbandits.picture.svg import TICK, WARN, differences, element, icon, race, reference
+from lexbandits.picture.svg import TICK, WARN, differences, element, icon, race
 from lexbandits.picture.view import View
-from lexbandits.picture.words import amount, count, listed, many, percent, toml_key, value
+from lexbandits.picture.words import amount, count, listed, many, percent, toml_key
 from lexbandits.printable import printable
-from lexbandits.study.objective import Objective
 from lexbandits.study.record.verification import Verification
 from lexbandits.study.study import Study
 
 MOST_ITEMS = 200  # more are not written out
-DECIDED = (fates.LEFT, fates.BEHIND, fates.BY_THE_MEANS)
 FORMATS = {".html": "html", ".htm": "html", ".md": "md", ".markdown": "md"}
 
 
@@ -49,36 +45,29 @@ def write(study: Study, path: Path, format: str | None = None) -> Path:
 class Contents:
     """What a report says, whatever it looks like."""
 
-    view: View
-    explanation: Explanation
+    study: Study
+    picture: Picture
     forecast: Forecast | None
     verification: Verification
 
     @classmethod
     def of(cls, study: Study) -> "Contents":
         """Of a study as it stands."""
-        view = View.of(study)
-        coming = None
-        if view.state != "finished":
-            try:
-                coming = forecast(study, runs=100)
-            except ValueError:  # too little measured
-                coming = None
-        return cls(view, explanation_of(view), coming, study.verify())
+        picture = Picture.of(study)
+        coming = None if picture.state == "finished" else coming_of(study)
+        return cls(study, picture, coming, study.verify())
 
     # --- words
+
+    @property
+    def view(self) -> View:
+        """What it is made of."""
+        return self.picture.view
 
     @property
     def title(self) -> str:
         """What it is about."""
         return f"{self.view.name}: which arm to use"
-
-    @property
-    def pill(self) -> str:
-        """The state in one word."""
-        if self.view.answer.certified:
-            return "Certified, with flags" if self.view.answer.flags else "Certified"
-        return "Not certified" if self.view.state == "finished" else self.view.state.capitalize()
 
     @property
     def subtitle(self) -> str:
@@ -115,7 +104,7 @@ class Contents:
     @property
     def certificate(self) -> tuple[str, list[str]]:
         """A title and paragraphs."""
-        view, claims = self.view, self.explanation.claims
+        view, claims = self.view, self.picture.claims
         claimed = [c.sentence for c in claims if c.worst is not None]
         rest = [c.sentence for c in claims if c.worst is None]
         if view.answer.certified:
@@ -126,27 +115,14 @@ class Contents:
         return "No certificate", [f"What is known, {AT}: {' '.join(claimed + rest)}"]
 
     @property
-    def deciding(self) -> list[int]:
-        """The positions of objectives on which pairs were compared."""
-        view = self.view
-        return [
-            p
-            for p, column in enumerate(view.columns)
-            if not view.is_target(column)
-            and view.stage(p) in ("settled", "being settled")
-            and len(view.entered(p)) > 1
-            and view.counts[view.entered(p), column].min() > 0
-        ]
-
-    @property
     def specification(self) -> str:
         """The question as a TOML file."""
-        return toml(self.view.study.spec)
+        return toml(self.study.spec)
 
     @property
     def verifying(self) -> tuple[str, str]:
         """How to replay the journal: in words, and the command or the call."""
-        where, name = self.view.study.storage, self.view.name
+        where, name = self.study.storage, self.view.name
         if where == "memory":
             say = (
                 "This study lives in the memory of the program that made it, where no command can reach it, "
@@ -195,15 +171,15 @@ class Contents:
             ("Every arm, in one sentence", self._html_arms()),
         ]
         body = [self._html_header(), *(_section(*section) for section in sections)]
-        body.append(_section("The order, and who stopped where", ladder(self.view), full=True))
-        for position in self.deciding:
-            body.append(_section(*self._html_differences(position)))
+        body.append(_section("The order, and who stopped where", ladder(self.picture), full=True))
+        for comparison in self.picture.comparisons:
+            body.append(_section(*self._html_differences(comparison)))
         if self.view.results:
             body.append(_section("Who left when", f"<figure>{race(self.view)}</figure>"))
         if self.forecast is not None:
             body.append(_section("Forecast", self._html_forecast(self.forecast)))
         body += [
-            _section("What learning cost", _html_lines([c.sentence for c in self.explanation.costs])),
+            _section("What learning cost", _html_lines([c.sentence for c in self.picture.costs])),
             _section("Assumptions, and what strained them", self._html_strains()),
             _section("Specification", f'<pre tabindex="0">{escape(self.specification)}</pre>'),
             _section("How to verify", self._html_checks()),
@@ -213,7 +189,7 @@ class Contents:
 
     def _html_header(self) -> str:
         kind, mark = ("pill ok", icon(TICK, 11)) if self.view.answer.certified else ("pill", "")
-        pill = element("span", f"{mark}{self.pill}", kind=kind)
+        pill = element("span", f"{mark}{self.picture.pill}", kind=kind)
         title = f"<h1>{escape(self.title)} {pill}</h1><p>{escape(self.subtitle)}</p>"
         return element("header", title, kind="title")
 
@@ -221,41 +197,35 @@ class Contents:
         head, lines = self.certificate
         certified, name = self.view.answer.certified, self.view.answer.arm
         kind, mark = ("cert", icon(TICK, 11)) if certified else ("cert nocert", "")
-        rest = escape(self.explanation.sentence.removeprefix(name))
+        rest = escape(self.picture.headline.removeprefix(name))
         paragraphs = "".join(f"<p>{escape(line)}</p>" for line in lines)
         lead = element("p", f"<b>{escape(name)}</b>{rest}", kind="lead")
         return lead + element("div", f"<h3>{mark}{head}</h3>{paragraphs}", kind=kind)
 
     def _html_arms(self) -> str:
         rows = []
-        for story in self.explanation.arms:
+        for story in self.picture.stories:
             rest = escape(story.sentence.removeprefix(story.arm).strip())
             kind = "" if story.standing in ("answer", "candidate") else "o"
             rows.append(element("li", f"<b>{escape(story.arm)}</b><span>{rest}</span>", kind=kind))
         return element("ul", "".join(rows), kind="arms")
 
-    def _html_differences(self, position: int) -> tuple[str, str]:
+    def _html_differences(self, comparison: Comparison) -> tuple[str, str]:
         view = self.view
-        objective = view.objectives[view.columns[position]]
-        hint = element("p", escape(self._about_differences(position, objective)), kind="hint")
+        position = view.columns.index(view.spec.column(comparison.objective))
+        hint = element("p", escape(self._about_differences(position, comparison)), kind="hint")
         decides = "What decided" if view.state == "finished" else "What decides"
-        head = decides if self._has_decided(position) else "Differences in"
-        return f"{head} {objective.name}", f"{hint}<figure>{differences(view, position)}</figure>"
+        head = decides if comparison.decided else "Differences in"
+        return f"{head} {comparison.objective}", f"{hint}<figure>{differences(view, position)}</figure>"
 
-    def _has_decided(self, position: int) -> bool:
-        """Whether the objective tells some arm from the answer, or is about to."""
-        view = self.view
-        found = [fate_of(view, arm) for arm in view.entered(position) if arm != view.leader]
-        being = view.state != "finished" and view.stage(position) == "being settled"
-        return being or any(f.position == position and f.kind in DECIDED for f in found)
-
-    def _about_differences(self, position: int, objective: Objective) -> str:
+    def _about_differences(self, position: int, comparison: Comparison) -> str:
         """How to read the figure; at length the first time."""
         view = self.view
+        objective = view.objectives[view.columns[position]]
         slack = amount(objective, -objective.tolerance_in_unit + 0.0)
         reach = amount(objective, objective.tolerance_in_unit + objective.resolution_in_unit)
-        text = f"Differences to {view.arms[reference(view, position)]} in common passes, with their intervals"
-        if position != self.deciding[0]:
+        text = f"Differences to {comparison.reference} in common passes, with their intervals"
+        if comparison is not self.picture.comparisons[0]:
             return f"{text}: out below {slack}, tied within ±{reach}."
         text += (
             f" {AT}. An arm leaves once its whole interval is below {slack}; arms tie once all of it lies "
@@ -280,7 +250,7 @@ class Contents:
 
     def _html_strains(self) -> str:
         rows = []
-        for strain in self.explanation.strains:
+        for strain in self.picture.strains:
             mark, kind = (icon(WARN, 13), "warnt") if strain.level == "strained" else ("", "mut")
             said = f"<td>{escape(strain.assumption)}</td><td>{escape(strain.happened)}</td>"
             rows.append(f"<tr>{said}{element('td', mark + strain.level, kind=kind)}</tr>")
@@ -305,25 +275,25 @@ class Contents:
         head, lines = self.certificate
         blocks = [
             f"# {_plain(self.title)}",
-            f"{self.pill}. {_plain(self.subtitle)}.",
+            f"{self.picture.pill}. {_plain(self.subtitle)}.",
             "## Question",
             "".join(f"*{_plain(text)}*" if strong else _plain(text) for text, strong in self.question),
             "## Answer",
-            f"**{_plain(self.explanation.sentence)}**",
+            f"**{_plain(self.picture.headline)}**",
             "\n>\n".join([f"> {head}.", *(f"> {_plain(line)}" for line in lines)]),
             "## Arms",
-            "\n".join(f"- {_plain(story.sentence)}" for story in self.explanation.arms),
+            "\n".join(f"- {_plain(story.sentence)}" for story in self.picture.stories),
             self._markdown_table(),
         ]
         if self.forecast is not None:
             blocks += ["## Forecast", "\n".join(f"- {_plain(line)}" for line in self.forecast.lines)]
-        if self.explanation.costs:
+        if self.picture.costs:
             blocks += [
                 "## What learning cost",
-                "\n".join(f"- {_plain(c.sentence)}" for c in self.explanation.costs),
+                "\n".join(f"- {_plain(c.sentence)}" for c in self.picture.costs),
             ]
         strains = [
-            f"| {_plain(s.assumption)} | {_plain(s.happened)} | {s.level} |" for s in self.explanation.strains
+            f"| {_plain(s.assumption)} | {_plain(s.happened)} | {s.level} |" for s in self.picture.strains
         ]
         blocks += [
             "## Assumptions, and what strained them",
@@ -338,30 +308,26 @@ class Contents:
         return "\n\n".join(blocks) + "\n"
 
     def _markdown_table(self) -> str:
-        view = self.view
-        objectives = [view.objectives[column] for column in view.columns]
-        heads = [f"{_plain(o.name)} ({_plain(', '.join(rule(o)))})" for o in objectives]
-        stages = [stage_words(view, position) for position in range(len(objectives))]
+        rungs = self.picture.objectives
+        heads = [f"{_plain(rung.name)} ({_plain(f'{rung.rule}, {rung.matters}')})" for rung in rungs]
         rows = [
-            f"| Arm | {' | '.join(heads)} | Measured |",
-            f"| --- | {' | '.join('---' for _ in heads)} | ---: |",
-            f"| | {' | '.join(stages)} | |",
+            f"| Arm | Stands | {' | '.join(heads)} | Measured |",
+            f"| --- | --- | {' | '.join('---' for _ in heads)} | ---: |",
+            f"| | | {' | '.join(rung.said for rung in rungs)} | |",
         ]
-        for arm in view.by_standing:
-            cells = [self._markdown_cell(arm, position) for position in range(len(objectives))]
-            name = f"**{_plain(view.arms[arm])}**" if arm == view.leader else _plain(view.arms[arm])
-            rows.append(f"| {name} | {' | '.join(cells)} | {count(view.measured[arm])} |")
+        for arm in self.picture.arms:
+            cells = [_plain(cell.said) for cell in arm.objectives.values()]
+            name = f"**{_plain(arm.name)}**" if arm.state == "answer" else _plain(arm.name)
+            rows.append(f"| {name} | {arm.standing} | {' | '.join(cells)} | {count(arm.results)} |")
         return "\n".join(rows)
 
-    def _markdown_cell(self, arm: int, position: int) -> str:
-        view, column = self.view, self.view.columns[position]
-        if not view.counts[arm, column]:
-            return "–"
-        mean = value(view.objectives[column], view.mean(arm, column))
-        if not view.stops(arm) or position < view.position_left(arm):
-            return mean
-        word = "out" if arm in view.eliminations else "behind"
-        return f"{mean}, **{word}**" if position == view.position_left(arm) else f"({mean})"
+
+def coming_of(study: Study) -> Forecast | None:
+    """A forecast, unless too little was measured for one."""
+    try:
+        return forecast(study, runs=100)
+    except ValueError:
+        return None
 
 
 def _kept_together(text: str, units: list[str]) -> str:

@@ -3,10 +3,8 @@
 import math
 from html import escape
 
-from lexbandits.picture import exits as fates
-from lexbandits.picture.exits import Fate, fate_of, is_tied
-from lexbandits.picture.explain import deciding, story_of
-from lexbandits.picture.reasons import Reason
+from lexbandits.picture import exits
+from lexbandits.picture.picture import Arm, Picture
 from lexbandits.picture.svg import (
     TICK,
     Axis,
@@ -16,20 +14,29 @@ from lexbandits.picture.svg import (
     icon,
     interval,
     line,
-    picture,
     tick_text,
     upright,
     words,
 )
+from lexbandits.picture.svg import picture as picture_of
 from lexbandits.picture.view import View
-from lexbandits.picture.words import amount, beyond, count, many, value
-from lexbandits.study.objective import Objective
+from lexbandits.picture.words import count, many
 
-CLASSES = {"settled": "done", "being settled": "now", "later": "later", "not needed": "skip2"}
+CLASSES = {
+    "settled": "done",
+    "enough": "done",
+    "settling": "now",
+    "not settled": "now",
+    "later": "later",
+    "not reached": "later",
+    "not needed": "skip2",
+}
+DONE, SHOWN = ("settled", "enough"), ("settled", "enough", "settling", "not settled")
 
 
-def ladder(view: View) -> str:
+def ladder(picture: Picture) -> str:
     """The table."""
+    view = picture.view
     places = range(len(view.columns))
     axes = [_axis(view, position) for position in places]
     columns = f'<colgroup><col class="a">{"<col>" * len(places)}<col class="n"></colgroup>'
@@ -40,10 +47,10 @@ def ladder(view: View) -> str:
     )
     head = [
         element("th", f"{all_arms}Arm", scope="col"),
-        *(_head(view, position) for position in places),
+        *(_head(picture, position) for position in places),
         element("th", f"{who}Measured", scope="col", kind="num"),
     ]
-    rows = "".join(_row(view, arm, axes) for arm in view.by_standing)
+    rows = "".join(_row(picture, arm, axes) for arm in picture.arms)
     foot = element("tr", f"<td></td>{''.join(map(_scale, axes))}<td></td>")
     parts = [
         columns,
@@ -83,49 +90,16 @@ def _legend() -> str:
 # --- the head
 
 
-def rule(objective: Objective) -> tuple[str, str]:
-    """What kind of objective it is and what does not matter, in few words."""
-    if objective.target is not None:
-        word = "at most" if objective.at_most is not None else "at least"
-        return "limit", f"{word} {amount(objective, objective.target)}"
-    direction = "higher is better" if objective.sign > 0 else "lower is better"
-    kind = f"{objective.unit}, {direction}" if objective.unit else direction
-    slack = objective.tolerance_in_unit
-    return kind, f"{amount(objective, slack)} does not matter" if slack else "every difference matters"
-
-
-def stage_words(view: View, position: int) -> str:
-    """Where an objective stands."""
-    stage, ended = view.stage(position), view.state == "finished"
-    entered = view.entered(position)
-    out = [a for a in entered if a in view.eliminations and view.position_left(a) == position]
-    stay = f"{len(entered)} → {many(len(entered) - len(out), 'arm')}"
-    nobody = "Nobody meets it" if view.columns[position] in view.infeasible else ""
-    if stage == "settled" and view.settled_by_rule(position):
-        return f"{nobody or 'Settled'}: {stay}"
-    if stage == "settled":
-        behind = sum(view.behind.get(arm) == view.columns[position] for arm in entered)
-        words = [f"{len(out)} out"] * bool(out) + [f"{behind} behind"] * bool(behind)
-        return f"{nobody or 'Enough for the answer'}{': ' if words else ''}{', '.join(words)}"
-    if stage == "being settled":
-        return (
-            f"{nobody or ('Not settled' if ended else 'Being settled')}: {stay}{'' if ended else ' so far'}"
-        )
-    if stage == "later":
-        return "Not reached" if ended else "Later, among those that stay"
-    return "Not needed: one arm left"
-
-
-def _head(view: View, position: int) -> str:
-    objective, stage = view.objectives[view.columns[position]], view.stage(position)
+def _head(picture: Picture, position: int) -> str:
+    view, objective = picture.view, picture.objectives[position]
+    stage = objective.state
     last = " last" if position == len(view.columns) - 1 else ""
-    kind, matters = rule(objective)
-    mark = icon(TICK) if stage == "settled" else ""
+    mark = icon(TICK) if stage in DONE else ""
     parts = [
         element("div", _rail(view, position, stage), kind="rail", aria_hidden="true"),
         element("span", escape(objective.name), kind="nm"),
-        element("span", f"{escape(kind)}<br>{escape(matters)}", kind="rule"),
-        element("span", f"{mark}{stage_words(view, position)}", kind="stt"),
+        element("span", f"{escape(objective.rule)}<br>{escape(objective.matters)}", kind="rule"),
+        element("span", f"{mark}{objective.said}", kind="stt"),
     ]
     return element("th", "".join(parts), scope="col", kind=f"st {CLASSES[stage]}{last}")
 
@@ -140,7 +114,7 @@ def _rail(view: View, position: int, stage: str) -> str:
         if view.stops(arm) and view.position_left(arm) == position:
             strands += [line("0", "62%", y, y, "ou"), upright("62%", y - 2.5, y + 2.5, "ou")]
         else:
-            dash = " dash" if stage in ("later", "not needed") else ""
+            dash = " dash" if stage not in SHOWN else ""
             strands.append(line("0", "100%", y, y, f"in{dash}", style="stroke-width:1.5"))
     more = position < len(view.columns) - 1
     down = upright("11", 20, 2000, "", style="stroke:var(--line2);stroke-width:2") if more else ""
@@ -153,9 +127,9 @@ def _rail(view: View, position: int, stage: str) -> str:
 
 def _rung(position: int, stage: str, x: int, y: int) -> str:
     fill, stroke, ink = "--panel", "--line2", "--muted"
-    if stage == "settled":
+    if stage in DONE:
         fill, stroke, ink = "--accent", "--accent", "--inv"
-    elif stage == "being settled":
+    elif stage in ("settling", "not settled"):
         stroke, ink = "--accent", "--accent-ink"
     look = f"fill:var({fill});stroke:var({stroke});stroke-width:1.5"
     type_ = f"fill:var({ink});font-weight:600;font-size:11.5px"
@@ -181,7 +155,7 @@ def _band(view: View, position: int, axis: Axis) -> str:
     column = view.columns[position]
     objective = view.objectives[column]
     entered = [a for a in view.entered(position) if view.counts[a, column]]
-    if view.stage(position) in ("later", "not needed") or not entered:
+    if view.stage(position) not in SHOWN or not entered:
         return ""
     target = objective.target
     if target is not None:
@@ -194,91 +168,47 @@ def _band(view: View, position: int, axis: Axis) -> str:
     return box(axis, low, high, -12, 128, kind="b")
 
 
-def _row(view: View, arm: int, axes: list[Axis]) -> str:
-    standing, story, fate = view.standing(arm), story_of(view, arm), fate_of(view, arm)
-    said = {
-        "answer": view.called,
-        "candidate": _candidate(view, arm, fate),
-        "left": f"out after {count(story.after or 0)}",
-    }.get(standing, standing)
-    emphasis = {"kind": "is"} if standing == "answer" else {}
-    name = element("b", escape(view.arms[arm])) + element("span", said, **emphasis)
-    cells = [_cell(view, arm, p, axes[p], fate) for p in range(len(axes))]
-    counted = view.counted(arm)
-    more = [f"{count(counted)} counted"] if counted < view.measured[arm] else []
-    more += [f"{view.open_of(arm)} open"] if view.open_of(arm) else []
-    more += [f"{n} {word}" for word, n in view.losses(arm).items() if n]
+def _row(picture: Picture, arm: Arm, axes: list[Axis]) -> str:
+    is_answer = arm.exit.code == exits.ANSWER
+    name = element("b", escape(arm.name))
+    name += element("span", arm.standing, kind=f"standing{' is' if is_answer else ''}")
+    cells = [_cell(picture, arm, p, axes[p]) for p in range(len(axes))]
+    more = [f"{count(arm.counted)} counted"] if arm.counted < arm.results else []
+    lost = {"open": arm.open, "failed": arm.failed, "expired": arm.expired, "late": arm.late}
+    more += [f"{count(n)} {word}" for word, n in lost.items() if n]
     tail = element("span", ", ".join(more), kind="s") if more else ""
-    kind = "ans" if standing == "answer" else "" if standing == "candidate" else "out"
     parts = [
         element("th", name, scope="row", kind="arm"),
         *cells,
-        element("td", f"{count(view.measured[arm])}{tail}", kind="num"),
+        element("td", f"{count(arm.results)}{tail}", kind="num"),
     ]
-    return element("tr", "".join(parts), kind=kind)
+    kind = "ans" if is_answer else "" if arm.state == "candidate" else "out"
+    return element("tr", "".join(parts), kind=kind, data_arm=escape(arm.name), data_exit=arm.exit.code)
 
 
-def _candidate(view: View, arm: int, fate: Fate) -> str:
-    """How a candidate stands to the answer."""
-    if view.state != "finished":
-        return "candidate"
-    if fate.kind == fates.BEHIND:
-        return "behind the answer"
-    if not view.is_proven:
-        return "not ruled out"
-    if is_tied(view, arm):
-        return "ties with the answer"
-    return "behind by the means" if fate.kind == fates.BY_THE_MEANS else "not told apart"
+def _cell(picture: Picture, arm: Arm, position: int, axis: Axis) -> str:
+    view, objective = picture.view, picture.objectives[position]
+    cell = arm.objectives[objective.name]
+    how = {"data_l": escape(objective.name), "data_objective": escape(objective.name)}
+    shown = element("span", cell.shown, kind="m")
+    if not cell.counts or not cell.results:
+        return element("td", element("div", shown, kind="cell"), **how, kind="" if cell.counts else "past")
+    inside = objective.name != arm.exit.objective and objective.state in SHOWN
+    low = -math.inf if cell.low is None else cell.low
+    high = math.inf if cell.high is None else cell.high
+    halo = arm.exit.code == exits.ANSWER and inside
+    drawn = interval(axis, 13, cell.mean or 0.0, low, high, inside=inside, halo=halo)
+    band = _band(view, position, axis)
+    drawing = picture_of(f"{band}{across(13, 'gr')}{drawn}", 26, aria_hidden="true")
+    said = element("div", f"{shown}{element('span', cell.range, kind='r')}{drawing}", kind="cell")
+    if cell.why:
+        said += element("p", _strong(cell.why), kind="why")
+    return element("td", said, **how, kind="now" if objective.state == "settling" else "")
 
 
-def _cell(view: View, arm: int, position: int, axis: Axis, fate: Fate) -> str:
-    column = view.columns[position]
-    objective, stage = view.objectives[column], view.stage(position)
-    how = {"data_l": escape(objective.name)}
-    mean = view.mean(arm, column)
-    shown = element("span", value(objective, mean), kind="m")
-    gone = fate.kind == fates.GONE or (view.stops(arm) and view.position_left(arm) < position)
-    if not view.counts[arm, column]:
-        return element("td", element("div", shown, kind="cell"), **how)
-    if gone:
-        return element("td", element("div", shown, kind="cell"), **how, kind="past")
-    low, high = view.interval(arm, column)
-    out = view.stops(arm) and view.position_left(arm) == position
-    inside = not out and stage in ("settled", "being settled")
-    drawn = interval(axis, 13, mean, low, high, inside=inside, halo=arm == view.leader and inside)
-    drawing = picture(f"{_band(view, position, axis)}{across(13, 'gr')}{drawn}", 26, aria_hidden="true")
-    ends = f"{value(objective, low)} – {value(objective, high)}" if math.isfinite(high - low) else "too few"
-    why = _why(view, arm, position, fate)
-    cell = element("div", f"{shown}{element('span', ends, kind='r')}{drawing}", kind="cell")
-    return element("td", cell + why, **how, kind="now" if stage == "being settled" else "")
-
-
-def _why(view: View, arm: int, position: int, fate: Fate) -> str:
-    """What decides on an arm, below its interval on the objective that does."""
-    words = {fates.LEFT: "Out", fates.BEHIND: "Behind", fates.BY_THE_MEANS: "By the means"}
-    if position != fate.position or fate.kind not in words:
-        return ""
-    if fate.kind == fates.BY_THE_MEANS and view.state != "finished":
-        return ""
-    short = _short(deciding(view, arm, fate), view.objectives[view.columns[position]])
-    return element("p", f"<b>{words[fate.kind]}:</b> {escape(short)}", kind="why")
-
-
-def _short(reason: Reason, objective: Objective) -> str:
-    above = objective.at_most is not None
-    if reason.verdict == "beyond the limit":
-        bound, line = reason.low if above else reason.high, objective.target or 0.0
-        word, how = ("at least", "down") if above else ("at most", "up")
-        shown = beyond(objective, math.nan if bound is None else bound, line, rounded=how)
-        return f"certainly {'above' if above else 'below'} the limit, {word} {shown}"
-    if reason.rival is None:
-        return f"{value(objective, reason.difference or 0.0)}, not known to be within the limit"
-    text = f"worse than {reason.rival} by {value(objective, reason.difference or 0.0)}"
-    if reason.verdict != "worse" or reason.low is None or reason.low == reason.high:
-        return text
-    if reason.low <= objective.tolerance_in_unit:  # a step of the proof takes less evidence than an interval
-        return text
-    return f"{text}, at least {beyond(objective, reason.low, objective.tolerance_in_unit, rounded='down')}"
+def _strong(why: str) -> str:
+    word, colon, rest = why.partition(":")
+    return f"<b>{word}{colon}</b>{escape(rest)}"
 
 
 def _scale(axis: Axis) -> str:
@@ -287,4 +217,4 @@ def _scale(axis: Axis) -> str:
         parts.append(upright(axis(tick), 3, 7, "ax"))
         how = {"text_anchor": "middle", "style": "font-size:10.5px"}
         parts.append(words(axis(tick), 18, tick_text(tick, axis), **how))
-    return element("td", element("div", f"<span></span>{picture(''.join(parts), 30)}", kind="cell"))
+    return element("td", element("div", f"<span></span>{picture_of(''.join(parts), 30)}", kind="cell"))

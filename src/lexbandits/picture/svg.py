@@ -6,6 +6,8 @@ from html import escape
 from itertools import pairwise
 from typing import Any
 
+from lexbandits.picture.exits import way_of
+from lexbandits.picture.stories import standing_of
 from lexbandits.picture.view import View
 from lexbandits.picture.words import count, value
 
@@ -107,23 +109,10 @@ def names_column(names: Sequence[tuple[str, bool]], height: float, first: float)
 # --- what decided an objective
 
 
-def reference(view: View, position: int) -> int:
-    """The arm that others are compared with: who removed most, else a proven answer, else the best mean."""
-    column = view.columns[position]
-    entered = view.entered(position)
-    if view.is_proven and not view.settled_by_rule(position):
-        return view.leader
-    rivals = [e.rival for e in view.eliminations.values() if e.objective == column and e.rival >= 0]
-    if rivals:
-        return max(entered, key=lambda arm: (rivals.count(arm), -arm))
-    sign = view.objectives[column].sign
-    return max(entered, key=lambda arm: (sign * view.mean(arm, column), -arm))
-
-
 def differences(view: View, position: int) -> str:
     """Every arm that reached an objective against its reference, with what does not matter shaded."""
     column = view.columns[position]
-    objective, best = view.objectives[column], reference(view, position)
+    objective, best = view.objectives[column], view.reference(position)
     others = [arm for arm in view.by_standing if arm in view.entered(position) and arm != best]
     found = {arm: view.lead(arm, best, column) for arm in others}
     slack = objective.tolerance_in_unit
@@ -261,7 +250,7 @@ def _course(view: View, arm: int, axis: Axis, y: float, total: int) -> str:
     parts = [line("0", end, y, y, "in" if stays else "ou"), dot]
     if arm == view.leader:
         parts.append(element("circle", cx=end, cy=f"{y:g}", r=7, kind="halo"))
-        parts.append(words(end, y + 4, view.called, dx=13, kind="ta"))
+        parts.append(words(end, y + 4, standing_of(view, arm, way_of(view, arm)), dx=13, kind="ta"))
     elif arm in view.behind:
         on = element("tspan", f" on {label(view.objectives[view.behind[arm]].name, 12)}", kind="nr")
         parts.append(words(end, y + 4, f"behind{on}", dx=13))

@@ -12,6 +12,7 @@ from fastapi import Query, Request, Response
 from fastapi.responses import FileResponse
 from starlette.background import BackgroundTask
 
+from lexbandits.picture.tally import Tally
 from lexbandits.server import answers
 from lexbandits.server.answers import problems
 from lexbandits.server.api import rooms_of, router
@@ -19,7 +20,6 @@ from lexbandits.server.bodies import StudyName
 from lexbandits.server.replies import Reply
 from lexbandits.server.rooms import Room
 from lexbandits.server.summary import when
-from lexbandits.server.tally import Tally
 from lexbandits.study.errors import ConflictError, StorageError, UnknownStudyError
 from lexbandits.study.study import Study
 
