@@ -229,7 +229,7 @@ def test_a_candidate_has_not_left_on_any_page(seed, tmp_path):
     for story in stories:
         assert (" left after" in story.sentence) is (story.arm not in candidates) is (story.after is not None)
     plain = study.report(tmp_path / "r.md").read_text("utf-8")
-    assert plain.count("**out**") == len(study.arms) - len(candidates)
+    assert plain.count("; Out: ") == len(study.arms) - len(candidates)
     settled = len(re.findall(r"\| (?:Settled|Nobody meets it): \d", plain)) + plain.count("| Settled")
     assert (settled > 0) is (study.policy.objective > 0)
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from worlds import create, measure
 
-from lexbandits.server.tally import tally_of
+from lexbandits.picture.tally import tally_of
 from lexbandits.study.record.ledger import EXPIRED, OPEN, STATES
 from lexbandits.study.storage.memory import MemoryStorage
 

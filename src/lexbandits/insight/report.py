@@ -2,7 +2,6 @@
 
 import json
 import platform
-import re
 import shlex
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -17,11 +16,11 @@ from markupsafe import Markup, escape
 import lexbandits
 from lexbandits.forecasting.forecast import Forecast, forecast
 from lexbandits.picture import draw
-from lexbandits.picture.explain import Explanation, explanation_of
-from lexbandits.picture.ladder import ladder, rule, stage_words
-from lexbandits.picture.svg import Part, join, tag
+from lexbandits.picture.ladder import ladder
+from lexbandits.picture.picture import Picture
+from lexbandits.picture.svg import Part, join, kept_together, tag
 from lexbandits.picture.view import View
-from lexbandits.picture.words import amount, count, listed, many, toml_key, value
+from lexbandits.picture.words import amount, count, listed, many, toml_key
 from lexbandits.printable import printable
 from lexbandits.study.record.verification import Verification
 from lexbandits.study.study import Study
@@ -45,24 +44,24 @@ def write(study: Study, path: Path, format: str | None = None) -> Path:
 class Contents:
     """What a report says, whatever it looks like."""
 
-    view: View
-    explanation: Explanation
+    study: Study
+    picture: Picture
     forecast: Forecast | None
     verification: Verification
 
     @classmethod
     def of(cls, study: Study) -> "Contents":
         """Of a study as it stands."""
-        view = View.of(study)
-        coming = None
-        if view.state != "finished":
-            try:
-                coming = forecast(study, runs=100)
-            except ValueError:  # too little measured
-                coming = None
-        return cls(view, explanation_of(view), coming, study.verify())
+        picture = Picture.of(study)
+        coming = None if picture.state == "finished" else coming_of(study)
+        return cls(study, picture, coming, study.verify())
 
     # --- words
+
+    @property
+    def view(self) -> View:
+        """What it is made of."""
+        return self.picture.view
 
     @property
     def title(self) -> str:
@@ -102,27 +101,14 @@ class Contents:
         return [*pieces, ("?", False)]
 
     @property
-    def deciding(self) -> list[int]:
-        """The positions of objectives on which pairs were compared."""
-        view = self.view
-        return [
-            p
-            for p, column in enumerate(view.columns)
-            if not view.is_target(column)
-            and view.stage(p) in ("settled", "being settled")
-            and len(view.entered(p)) > 1
-            and view.counts[view.entered(p), column].min() > 0
-        ]
-
-    @property
     def specification(self) -> str:
         """The question as a TOML file."""
-        return toml(self.view.study.spec)
+        return toml(self.study.spec)
 
     @property
     def verifying(self) -> tuple[str, str]:
         """How to replay the journal: in words, and the command or the call."""
-        where, name = self.view.study.storage, self.view.name
+        where, name = self.study.storage, self.view.name
         if where == "memory":
             say = (
                 "This study lives in the memory of the program that made it, where no command can reach it, "
@@ -171,33 +157,35 @@ class Contents:
             self._header(),
             _section("Question", tag("p", [tag("b", t) if b else t for t, b in self.question], kind="lead")),
             _section("Answer", self._answer()),
-            _section(*_parts(draw.stories(self.explanation))),
-            _section("The order, and who stopped where", tag("div", ladder(view), kind="panel"), full=True),
-            [_section(*_parts(draw.deciding(view, position))) for position in self.deciding],
+            _section(*_parts(draw.stories(self.picture))),
+            _section(
+                "The order, and who stopped where", tag("div", ladder(self.picture), kind="panel"), full=True
+            ),
+            [_section(*_parts(draw.compared(self.picture, found))) for found in self.picture.comparisons],
         ]
         if view.results:
-            body.append(_section(*_parts(draw.course(view, draw.phases(view), self.forecast))))
+            body.append(_section(*_parts(draw.course(self.picture, draw.phases(view), self.forecast))))
         if self.forecast is not None:
             body.append(_section(*_parts(draw.outlook(self.forecast))))
-        costs = [tag("p", cost.sentence) for cost in self.explanation.costs]
+        costs = [tag("p", cost.sentence) for cost in self.picture.costs]
         body += [
             _section("What learning cost", costs or tag("p", "Nothing was measured.")),
             _section("Assumptions, and what strained them", self._strains()),
             _section("Specification", tag("pre", self.specification, tabindex=0)),
             _section("How to verify", self._checks()),
         ]
-        text = _kept_together(join(body), [objective.unit for objective in view.objectives])
+        text = kept_together(join(body), [objective.unit for objective in view.objectives])
         style = (folder / "picture" / "style.css").read_text("utf-8")
         return template.substitute(title=escape(f"{view.name}: report"), style=style, body=text)
 
     def _header(self) -> Markup:
-        title = tag("h1", self.title, " ", draw.pill(self.view))
+        title = tag("h1", self.title, " ", draw.pill(self.picture))
         return tag("header", title, tag("p", self.subtitle), kind="title")
 
     def _answer(self) -> Markup:
-        figure, name = draw.certificate(self.view, self.explanation), self.view.answer.arm
+        figure, name = draw.certificate(self.picture), self.view.answer.arm
         sure = self.view.answer.certified
-        rest = self.explanation.sentence.removeprefix(name)
+        rest = self.picture.headline.removeprefix(name)
         lead = tag("p", tag("b", name), rest, kind="lead")
         head = tag("h3", figure.title, kind="tick" if sure else None)
         return join([lead, tag("div", head, figure.body, kind="sure" if sure else "sure not")])
@@ -210,7 +198,7 @@ class Contents:
                 tag("td", strain.happened),
                 tag("td", strain.level, kind="warnt" if strain.level == "strained" else "mut"),
             )
-            for strain in self.explanation.strains
+            for strain in self.picture.strains
         ]
         heads = [tag("th", head, scope="col") for head in ("Assumed", "What happened", "Strain")]
         return tag("table", tag("thead", tag("tr", heads)), tag("tbody", rows), kind="mini as")
@@ -227,28 +215,28 @@ class Contents:
 
     def markdown(self) -> str:
         """The same without figures, for a pull request."""
-        head, lines = draw.claimed(self.view, self.explanation)
+        head, lines = draw.claimed(self.picture)
         blocks = [
             f"# {_plain(self.title)}",
-            f"{draw.called(self.view.state, self.view.answer)}. {_plain(self.subtitle)}.",
+            f"{self.picture.pill}. {_plain(self.subtitle)}.",
             "## Question",
             "".join(f"*{_plain(text)}*" if strong else _plain(text) for text, strong in self.question),
             "## Answer",
-            f"**{_plain(self.explanation.sentence)}**",
+            f"**{_plain(self.picture.headline)}**",
             "\n>\n".join([f"> {head}.", *(f"> {_plain(line)}" for line in lines)]),
             "## Arms",
-            "\n".join(f"- {_plain(story.sentence)}" for story in self.explanation.arms),
+            "\n".join(f"- {_plain(story.sentence)}" for story in self.picture.stories),
             self._markdown_table(),
         ]
         if self.forecast is not None:
             blocks += ["## Forecast", "\n".join(f"- {_plain(line)}" for line in self.forecast.lines)]
-        if self.explanation.costs:
+        if self.picture.costs:
             blocks += [
                 "## What learning cost",
-                "\n".join(f"- {_plain(c.sentence)}" for c in self.explanation.costs),
+                "\n".join(f"- {_plain(c.sentence)}" for c in self.picture.costs),
             ]
         strains = [
-            f"| {_plain(s.assumption)} | {_plain(s.happened)} | {s.level} |" for s in self.explanation.strains
+            f"| {_plain(s.assumption)} | {_plain(s.happened)} | {s.level} |" for s in self.picture.strains
         ]
         blocks += [
             "## Assumptions, and what strained them",
@@ -263,36 +251,26 @@ class Contents:
         return "\n\n".join(blocks) + "\n"
 
     def _markdown_table(self) -> str:
-        view = self.view
-        objectives = [view.objectives[column] for column in view.columns]
-        heads = [f"{_plain(o.name)} ({_plain(', '.join(rule(o)))})" for o in objectives]
-        stages = [stage_words(view, position) for position in range(len(objectives))]
+        rungs = self.picture.objectives
+        heads = [f"{_plain(rung.name)} ({_plain(f'{rung.rule}, {rung.matters}')})" for rung in rungs]
         rows = [
-            f"| Arm | {' | '.join(heads)} | Measured |",
-            f"| --- | {' | '.join('---' for _ in heads)} | ---: |",
-            f"| | {' | '.join(stages)} | |",
+            f"| Arm | Stands | {' | '.join(heads)} | Measured |",
+            f"| --- | --- | {' | '.join('---' for _ in heads)} | ---: |",
+            f"| | | {' | '.join(rung.said for rung in rungs)} | |",
         ]
-        for arm in view.by_standing:
-            cells = [self._markdown_cell(arm, position) for position in range(len(objectives))]
-            name = f"**{_plain(view.arms[arm])}**" if arm == view.leader else _plain(view.arms[arm])
-            rows.append(f"| {name} | {' | '.join(cells)} | {count(view.measured[arm])} |")
+        for arm in self.picture.arms:
+            cells = [_plain(cell.said) for cell in arm.objectives.values()]
+            name = f"**{_plain(arm.name)}**" if arm.state == "answer" else _plain(arm.name)
+            rows.append(f"| {name} | {arm.standing} | {' | '.join(cells)} | {count(arm.results)} |")
         return "\n".join(rows)
 
-    def _markdown_cell(self, arm: int, position: int) -> str:
-        view, column = self.view, self.view.columns[position]
-        if not view.counts[arm, column]:
-            return "–"
-        mean = value(view.objectives[column], view.mean(arm, column))
-        if not view.stops(arm) or position < view.position_left(arm):
-            return mean
-        word = "out" if arm in view.eliminations else "behind"
-        return f"{mean}, **{word}**" if position == view.position_left(arm) else f"({mean})"
 
-
-def _kept_together(text: str, units: list[str]) -> str:
-    """No line ends between a number and its unit."""
-    words = "|".join(re.escape(escape(unit)) for unit in {*units, "%"} if unit)
-    return re.sub(rf"(?<=\d) (?=(?:{words})(?!\w))", "\xa0", text)
+def coming_of(study: Study) -> Forecast | None:
+    """A forecast, unless too little was measured for one."""
+    try:
+        return forecast(study, runs=100)
+    except ValueError:
+        return None
 
 
 def _section(title: str, *content: Part, full: bool = False) -> Markup:

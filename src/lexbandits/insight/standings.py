@@ -79,7 +79,9 @@ def _stays(view: View, arm: int, position: int) -> bool:
     left = view.eliminations.get(arm)
     return (left is None or view.position_left(arm) != position) and view.stage(position) in (
         "settled",
-        "being settled",
+        "enough",
+        "settling",
+        "not settled",
     )
 
 
@@ -164,6 +166,10 @@ def _add_difference(
 def _compared_last(view: View) -> int:
     if view.settling is not None and not view.is_target(view.settling):
         return view.settling
-    columns = [c for p, c in enumerate(view.columns) if not view.is_target(c) and view.stage(p) == "settled"]
+    columns = [
+        c
+        for p, c in enumerate(view.columns)
+        if not view.is_target(c) and view.stage(p) in ("settled", "enough")
+    ]
     others = [c for c in view.columns if not view.is_target(c)]
     return columns[-1] if columns else (others or list(view.columns))[0]

@@ -9,7 +9,9 @@ from rich.table import Table
 from rich.text import Text
 
 from lexbandits.forecasting.forecast import Forecast, forecast
-from lexbandits.picture.explain import Explanation, Story, explain
+from lexbandits.picture.explain import Explanation, explain
+from lexbandits.picture.picture import Picture
+from lexbandits.picture.stories import Story
 from lexbandits.picture.strains import Assumption
 from lexbandits.picture.words import about, percent, span
 from lexbandits.printable import printable
@@ -66,7 +68,7 @@ def print_explanation(
     study: Study, arm: str | None = None, *, console: Console | None = None
 ) -> Explanation | Story:
     """Print why each arm left or stays, or all about one arm."""
-    console, found = console or Console(), explain(study, arm)
+    console, found, picture = console or Console(), explain(study, arm), Picture.of(study)
     if isinstance(found, Story):
         console.print(_sentence(found))
         for reason in found.reasons:
@@ -75,6 +77,9 @@ def print_explanation(
             )
         return found
     console.print(_text(found.sentence, "bold"))
+    heads = ("arm", "stands", *(rung.name for rung in picture.objectives))
+    rows = [(a.name, a.standing, *(c.said for c in a.objectives.values())) for a in picture.arms]
+    _print_table(console, heads, rows, right=())
     for title, lines in (
         ("Arms", [_sentence(story) for story in found.arms]),
         ("What the answer may give up", [_text(claim.sentence) for claim in found.claims]),

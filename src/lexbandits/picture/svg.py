@@ -1,12 +1,11 @@
 """Elements of HTML and SVG, escaped by default; percent for x and pixels for y, so drawings stretch."""
 
 import math
-from collections.abc import Iterable, Iterator
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TypeAlias
 
 from markupsafe import Markup, escape
-
-from lexbandits.picture.words import count
 
 Part: TypeAlias = "str | bool | Iterable[Part] | None"
 
@@ -43,6 +42,16 @@ def _flat(part: Part) -> Iterator[str]:
             yield from _flat(each)
 
 
+def kept_together(markup: Markup, units: Iterable[str]) -> Markup:
+    """No line ends between a number and its unit; attributes stay as they are.
+
+    >>> str(kept_together(tag("b", "3 ms", title="3 ms"), ["ms"])) == '<b title="3 ms">3\\xa0ms</b>'
+    True
+    """
+    signs = "|".join(re.escape(escape(unit)) for unit in {*units, "%"} if unit)
+    return Markup(re.sub(rf"(?<=\d) (?=(?:{signs})(?!\w)[^<>]*<)", "\xa0", markup))
+
+
 # --- axes
 
 
@@ -50,9 +59,9 @@ class Axis:
     """From values to percent of the width, with a few round ticks; at least two."""
 
     def __init__(
-        self, ends: Iterable[float], most: int = 4, before: float = 0.06, after: float | None = None
+        self, ends: Iterable[float | None], most: int = 4, before: float = 0.06, after: float | None = None
     ) -> None:
-        known = [end for end in ends if math.isfinite(end)] or [0.0, 1.0]
+        known = [end for end in ends if end is not None and math.isfinite(end)] or [0.0, 1.0]
         low, high = min(known), max(known)
         if not high > low:
             low, high = low - (0.5 * abs(low) or 1.0), high + (0.5 * abs(high) or 1.0)
@@ -88,7 +97,12 @@ class Axis:
         shown = f"{tick + 0.0:{'+' if signed and round(tick, self.places) else ''},.{self.places}f}"
         return shown.replace("-", "−")
 
-    def scale(self, signed: bool = False, text: Any = None, ticks: Iterable[float] | None = None) -> Markup:
+    def scale(
+        self,
+        signed: bool = False,
+        text: Callable[[float], str] | None = None,
+        ticks: Sequence[float] | None = None,
+    ) -> Markup:
         """The axis with its ticks, 22 pixels high."""
         marks = [
             (
@@ -149,17 +163,24 @@ def dot(x: str, y: float, look: str, ringed: bool = False) -> Part:
 
 
 def whisker(
-    axis: Axis, y: float, mean: float, low: float, high: float, look: str, ringed: bool = False
+    axis: Axis,
+    y: float,
+    look: str,
+    mean: float | None,
+    low: float | None,
+    high: float | None,
+    ringed: bool = False,
 ) -> Part:
     """A mean with its interval; an end that is not known reaches the edge, without a cap."""
-    if not math.isfinite(mean):
+    if mean is None:
         return None
-    caps = [upright(axis(e), y - 4, y + 4, f"mark {look}") for e in (low, high) if axis.low <= e <= axis.high]
-    return [line(axis(low), axis(high), y, y, f"mark {look}"), caps, dot(axis(mean), y, look, ringed)]
+    ends = -math.inf if low is None else low, math.inf if high is None else high
+    caps = [upright(axis(e), y - 4, y + 4, f"mark {look}") for e in ends if axis.low <= e <= axis.high]
+    return [line(axis(ends[0]), axis(ends[1]), y, y, f"mark {look}"), caps, dot(axis(mean), y, look, ringed)]
 
 
 def table_of(
-    heads: Part, rows: Iterable[tuple[str, str, str, Part, Part]], scale: Markup, said: str, longest: int
+    heads: Part, rows: Sequence[tuple[str, str, str, Part, Part]], scale: Markup, said: str
 ) -> Markup:
     """A table whose middle column is a drawing on a common axis; rows: name, look, label, drawing, words."""
     body = [
@@ -177,6 +198,7 @@ def table_of(
     unseen = [tag("span", text, kind="unseen") for text in ("Arm", said)]
     ends = [tag("th", text, scope="col", role="columnheader") for text in (unseen[0], heads, unseen[1])]
     cells = [tag("td", inner, role="cell") for inner in (None, scale, None)]
+    longest = max(len(name) for name, *_ in rows)
     width = f"width:{min(max(96, 7 * longest + 16), 200)}px"
     return tag(
         "table",
@@ -187,13 +209,3 @@ def table_of(
         kind="fig",
         role="table",
     )
-
-
-def result_ticks(axis: Axis, last: float, now: float) -> list[float]:
-    """Round numbers of results up to the last one, and where the study is."""
-    return sorted({*(t for t in axis.ticks if t <= last and abs(t - now) > 0.12 * last), now})
-
-
-def results_text(now: float, word: str) -> Any:
-    """How a tick over results is written."""
-    return lambda tick: f"{count(tick)}{word if tick == now else ''}"

@@ -2,6 +2,7 @@
 
 import math
 from collections import Counter
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple, cast
@@ -28,11 +29,11 @@ from lexbandits.policies.tol.facts import (
     paired,
 )
 from lexbandits.policies.tol.lexelim_tol import LexElimTol
-from lexbandits.policies.tol.proof import Seen, best_by_differences, keep_likely
+from lexbandits.policies.tol.proof import Seen, best_by_differences, certificate, keep_likely
 from lexbandits.study.objective import Objective
 from lexbandits.study.record.answers import Answer, answer_of, settling, unmet
+from lexbandits.study.record.events import Event
 from lexbandits.study.record.fold import Fold, make_policy
-from lexbandits.study.record.ledger import EXPIRED, FAILED, LATE, OPEN
 from lexbandits.study.spec import Spec, arm_index
 from lexbandits.study.study import Study
 
@@ -61,13 +62,13 @@ class Moment(NamedTuple):
 class View:
     """One study, read once. Arms are indices, objectives are columns; `columns` has them by priority."""
 
-    study: Study
     fold: Fold
+    events: Callable[[], Iterable[Event]]  # reads the whole journal
 
     @classmethod
     def of(cls, study: Study) -> "View":
         """The view of a study as it stands."""
-        return cls(study, study._settled())
+        return cls(study._settled(), study.events)
 
     @property
     def name(self) -> str:
@@ -77,7 +78,7 @@ class View:
     @cached_property
     def kinds(self) -> Counter[str]:
         """How many events of each kind there are."""
-        return Counter(event.kind for event in self.study.events())
+        return Counter(event.kind for event in self.events())
 
     # --- the question
 
@@ -122,13 +123,6 @@ class View:
         """The answer's index."""
         return self.index(self.answer.arm)
 
-    @property
-    def called(self) -> str:
-        """What the answer is called in few words."""
-        if self.answer.certified:
-            return "the answer"
-        return "best guess" if self.state == "finished" else "answer so far"
-
     @cached_property
     def state(self) -> str:
         """measuring, finished, paused, budget spent or items spent."""
@@ -156,9 +150,17 @@ class View:
         return found
 
     @cached_property
+    def rows(self) -> tuple[Seen, ...]:
+        """What was seen of the best guess against each rival; nothing after a contradiction."""
+        policy = self.policy
+        if policy.contradiction:
+            return ()
+        return certificate(policy.state, policy.recommendation, self._signed[1])
+
+    @property
     def seen(self) -> tuple[Seen, ...]:
-        """What was seen of the answer against each rival; nothing if the record answers otherwise."""
-        return self.policy.certificate if self.policy.recommendation == self.leader else ()
+        """The same of the answer; nothing if the record answers otherwise."""
+        return self.rows if self.policy.recommendation == self.leader else ()
 
     @cached_property
     def behind(self) -> dict[int, int]:
@@ -263,19 +265,27 @@ class View:
         return position < int(self.policy.state.clock[POSITION])
 
     def stage(self, position: int) -> str:
-        """ "settled", "being settled", "later" or "not needed" for an objective.
-
-        Once an answer is proven, "settled" is also what no longer needs to be: see `settled_by_rule`. A
-        study that ended otherwise keeps what was being settled then, and what would have come later.
-        """
+        """A state of `picture.Rung`. A study that ended without a proof keeps what was being settled then."""
         column, now = self.columns[position], int(self.policy.state.clock[POSITION])
-        if position >= now and not self.is_proven:
-            return "being settled" if position == now else "later"
-        if not self.policy.finished:
-            return "settled"
+        if not self.is_proven and position >= now:
+            words = ("not settled", "not reached") if self.state == "finished" else ("settling", "later")
+            return words[position > now]
         rests = any(row.objective == column and row.verdict != "open" for row in self.seen)
-        needed = rests or len(self.entered(position)) > 1 or self.objectives[column].target is not None
-        return "settled" if needed else "not needed"
+        is_needed = rests or len(self.entered(position)) > 1 or self.objectives[column].target is not None
+        if self.policy.finished and not is_needed:
+            return "not needed"
+        return "settled" if position < now else "enough"
+
+    def reference(self, position: int) -> int:
+        """Whom others are compared with: who removed most, else a proven answer, else the best mean."""
+        column, entered = self.columns[position], self.entered(position)
+        if self.is_proven and not self.settled_by_rule(position):
+            return self.leader
+        rivals = [e.rival for e in self.eliminations.values() if e.objective == column and e.rival >= 0]
+        if rivals:
+            return max(entered, key=lambda arm: (rivals.count(arm), -arm))
+        sign = self.objectives[column].sign
+        return max(entered, key=lambda arm: (sign * self.mean(arm, column), -arm))
 
     # --- what was measured
 
@@ -321,6 +331,11 @@ class View:
         state = self.policy.state
         results, mean = paired(state.limits, state.kinds, state.singles, state.pairs, column, arm, other)
         low, high = self._signed[1][arm, other, column].tolist()
+        if self.objectives[column].noise == "exact":  # without what binary fractions add
+            mean, low, high = (float(f"{number:.12g}") for number in (mean, low, high))
+            size = abs(self.mean(arm, column)) + abs(self.mean(other, column))
+            if abs(mean) <= 1e-12 * size:
+                mean = low = high = 0.0
         return Difference(int(results), float(mean) if results else math.nan, low, high)
 
     def beats(self, arm: int, other: int, column: int) -> bool:
@@ -373,29 +388,6 @@ class View:
     @cached_property
     def _target_bounds(self) -> Vector:
         return self.policy.target_bounds
-
-    # --- trials
-
-    @cached_property
-    def states(self) -> Counts:
-        """(trials,) states, of ledger.STATES."""
-        return self.fold.ledger.column("state")
-
-    def trials_of(self, arm: int, *states: int) -> int:
-        """How many trials of an arm are in one of these states."""
-        return self.fold.ledger.count_trials(arm, *states)
-
-    def losses(self, arm: int) -> dict[str, int]:
-        """What was handed out and did not come back as a result in time."""
-        return {
-            "failed": self.trials_of(arm, FAILED),
-            "expired": self.trials_of(arm, EXPIRED),
-            "late": self.trials_of(arm, LATE),
-        }
-
-    def open_of(self, arm: int) -> int:
-        """Trials in flight."""
-        return self.trials_of(arm, OPEN)
 
     def values(self, arm: int, column: int) -> Vector:
         """The values that count, as measured, in the order of their passes."""

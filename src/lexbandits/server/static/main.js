@@ -237,6 +237,7 @@ function studyView({ page, trials, role }) {
     drawn(fragments.strip),
     drawn(fragments.ladder),
     h("div", { class: "two", "data-key": "figures" }, drawn(fragments.figures), latest(summary, turns)),
+    drawn(fragments.stories),
     workers(summary, trials, role),
     h(
       "p",

@@ -1,7 +1,7 @@
 """What a study says of itself: its answer, its status, its tables. In the words and units people gave."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -318,11 +318,11 @@ _SAID: dict[str, Callable[[Mapping[str, Any]], str]] = {
 }
 
 
-def certificate_of(fold: Fold) -> tuple[dict[str, Any], ...]:
+def certificate_of(fold: Fold, seen: Iterable[Any] | None = None) -> tuple[dict[str, Any], ...]:
     """The best guess against each rival, objective by objective until one decides: what was seen so far."""
     ledger = fold.ledger
     rows = []
-    for row in fold.policy.certificate:
+    for row in fold.policy.certificate if seen is None else seen:
         objective = ledger.spec.objectives[row.objective]
         ends = sorted((objective.sign * float(row.low), objective.sign * float(row.high)))
         rows.append(
