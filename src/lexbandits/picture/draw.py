@@ -212,9 +212,8 @@ def course(picture: Picture, spans: list[Phase], coming: "Forecast | None" = Non
     ground.append(upright(axis(now), 0, ROW, "zero"))
     rows = [_lane(arm, axis, now, ground, likely) for arm in picture.arms]
     ticks = sorted({*(t for t in axis.ticks if t <= last and abs(t - now) > 0.12 * last), now})
-    scale = axis.scale(
-        ticks=ticks, text=lambda tick: f"{count(tick)}{' now' if tick == now and not ended else ''}"
-    )
+    here = "" if ended else " now"
+    scale = axis.scale(ticks=ticks, kept=now, text=lambda t: f"{count(t)}{here if t == now else ''}")
     body = table_of(_names(picture, spans, axis, likely), rows, scale, "When it left")
     return Figure("Who left when", f"{hint}.", body)
 

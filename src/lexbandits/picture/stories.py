@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from lexbandits.picture import exits
 from lexbandits.picture.exits import Way, way_of
-from lexbandits.picture.reasons import AT, Reason, against_limit, compared, reason_of
+from lexbandits.picture.reasons import AT, Reason, against_limit, bound_beyond, compared, reason_of
 from lexbandits.picture.view import NOT_MEASURED, View
 from lexbandits.picture.words import amount, bound, capital, count, listed, many, percent, value
 from lexbandits.study.record.answers import flags_said, nobody_meets
@@ -48,6 +48,10 @@ def headline(view: View) -> str:
         return f"{text}, but {'; '.join(said)}." if (said := flags_said(answer)) else f"{text}."
     if view.state == "finished":
         return f"{answer.arm} is the answer, without a certificate: {why_not_certain(view)}."
+    if not view.results:
+        first = view.objectives[view.columns[0]].name
+        text = f"No results yet: {first} is settled first, among {many(len(answer.candidates), 'arm')}"
+        return f"{text}." if view.state == "measuring" else f"{text} ({view.state})."
     text = f"{answer.arm} is the answer so far, not certain"
     if view.settling is not None:
         name, left = view.objectives[view.settling].name, len(answer.candidates)
@@ -99,10 +103,9 @@ def why(view: View, arm: int, way: Way) -> str:
     reason, objective = deciding(view, arm, way), view.objectives[view.columns[way.position]]
     above, slack = objective.at_most is not None, objective.tolerance_in_unit
     if reason.verdict == "beyond the limit":
-        end = reason.low if above else reason.high
-        least, rounded = ("at least", "down") if above else ("at most", "up")
-        shown = bound(objective, math.nan if end is None else end, rounded, beyond=objective.target or 0.0)
-        return f"{word}: certainly {'above' if above else 'below'} the limit, {least} {shown}"
+        ends = [math.nan if end is None else end for end in (reason.low, reason.high)]
+        side = "above" if above else "below"
+        return f"{word}: certainly {side} the limit, {bound_beyond(objective, *ends)}"
     seen = value(objective, reason.difference or 0.0)
     if reason.rival is None:
         return f"{word}: {seen}, not known to be within the limit"

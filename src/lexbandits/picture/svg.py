@@ -102,8 +102,10 @@ class Axis:
         signed: bool = False,
         text: Callable[[float], str] | None = None,
         ticks: Sequence[float] | None = None,
+        kept: float | None = None,
     ) -> Markup:
-        """The axis with its ticks, 22 pixels high."""
+        """The axis with its ticks, 22 pixels high; on a phone every other one but `kept` has no number."""
+        shown = self.ticks if ticks is None else ticks
         marks = [
             (
                 upright(self(tick), 0, 4, "ax"),
@@ -112,10 +114,10 @@ class Axis:
                     16,
                     text(tick) if text else self.text(tick, signed),
                     text_anchor="middle",
-                    kind="nr" if k % 2 and k < len(self.ticks) - 1 else None,
+                    kind="nr" if k % 2 and len(shown) > 2 and tick != kept else None,
                 ),
             )
-            for k, tick in enumerate(self.ticks if ticks is None else ticks)
+            for k, tick in enumerate(shown)
         ]
         return drawing(22, across(0.5, "ax"), marks, aria_hidden="true")
 

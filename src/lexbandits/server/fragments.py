@@ -170,11 +170,7 @@ def _head(picture: Picture, summary: Words, coming: "Forecast | None") -> list[P
 def _below(picture: Picture, summary: Words) -> Part:
     if picture.state == "finished":
         unused = [rung.name for rung in picture.objectives if rung.state == "not needed"]
-        were = (
-            f" {capital(listed(unused))} {'was' if len(unused) == 1 else 'were'} not needed."
-            if unused
-            else ""
-        )
+        were = f" Not needed: {listed(unused)}." if unused else ""
         times = [datetime.fromisoformat(summary[key]).timestamp() for key in ("created", "ended")]
         return (
             f"{capital(many(picture.view.results, 'result'))} in {span(max(1, times[1] - times[0]))}.{were}"
