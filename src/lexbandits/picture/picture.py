@@ -223,9 +223,13 @@ class Picture:
         """As a report lists them: the answer, candidates, those behind last, then who left last."""
         return tuple(self._arm(arm, rank) for rank, arm in enumerate(self.view.by_standing))
 
+    @cached_property
+    def _tally(self) -> list[list[int]]:
+        return tally_of(self.view.fold).by_arm.tolist()
+
     def _arm(self, arm: int, rank: int) -> Arm:
         view, ledger = self.view, self.view.fold.ledger
-        way, tally = self.ways[arm], tally_of(view.fold).by_arm[arm]
+        way, tally = self.ways[arm], self._tally[arm]
         words = {key: word for key, word in ledger.arms[arm].items() if key != "name"}
         return Arm(
             name=view.arms[arm],
@@ -238,10 +242,10 @@ class Picture:
             rank=rank,
             results=view.measured[arm],
             counted=view.counted(arm),
-            open=int(tally[OPEN]),
-            failed=int(tally[FAILED]),
-            expired=int(tally[EXPIRED]),
-            late=int(tally[LATE]),
+            open=tally[OPEN],
+            failed=tally[FAILED],
+            expired=tally[EXPIRED],
+            late=tally[LATE],
             objectives={
                 view.objectives[column].name: self._cell(arm, way, position)
                 for position, column in enumerate(view.columns)

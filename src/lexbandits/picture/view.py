@@ -317,14 +317,26 @@ class View:
     def _signed(self) -> tuple[Vector, Vector]:
         return self.policy._all_intervals()
 
+    @cached_property
+    def _means(self) -> list[list[float]]:
+        return (self._signs * self.policy.means).tolist()  # type: ignore[no-any-return]
+
+    @cached_property
+    def _ends(self) -> list[list[list[float]]]:
+        return np.sort(self._signs[:, None] * self._signed[0], axis=-1).tolist()  # type: ignore[no-any-return]
+
+    @cached_property
+    def _signs(self) -> Vector:
+        return np.array([objective.sign for objective in self.objectives], float)
+
     def mean(self, arm: int, column: int) -> float:
         """The mean as measured."""
-        return float(self.objectives[column].sign * self.policy.means[arm, column])
+        return self._means[arm][column]
 
     def interval(self, arm: int, column: int) -> tuple[float, float]:
         """Where the mean lies, as measured."""
-        ends = self.objectives[column].sign * self._signed[0][arm, column]
-        return float(min(ends)), float(max(ends))
+        low, high = self._ends[arm][column]
+        return low, high
 
     def lead(self, arm: int, other: int, column: int) -> Difference:
         """How much better `arm` is than `other`."""
