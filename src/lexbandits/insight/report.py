@@ -16,6 +16,7 @@ import numpy as np
 
 import lexbandits
 from lexbandits.forecasting.forecast import Forecast, forecast
+from lexbandits.picture.history import verified
 from lexbandits.picture.ladder import ladder
 from lexbandits.picture.picture import Comparison, Picture
 from lexbandits.picture.reasons import AT
@@ -55,7 +56,7 @@ class Contents:
         """Of a study as it stands."""
         picture = Picture.of(study)
         coming = None if picture.state == "finished" else coming_of(study)
-        return cls(study, picture, coming, study.verify())
+        return cls(study, picture, coming, verified(study, picture.view.fold))
 
     # --- words
 

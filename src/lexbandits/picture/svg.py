@@ -7,6 +7,7 @@ from itertools import pairwise
 from typing import Any
 
 from lexbandits.picture.exits import way_of
+from lexbandits.picture.history import history_of
 from lexbandits.picture.stories import standing_of
 from lexbandits.picture.view import View
 from lexbandits.picture.words import count, value
@@ -198,7 +199,7 @@ def phases(view: View) -> list[tuple[int, int, int]]:
     """(position, from, to) in results: which objective was being settled when."""
     found: list[tuple[int, int, int]] = []
     last = len(view.columns) - 1
-    for before, after in pairwise(view.history()):
+    for before, after in pairwise(history_of(view.fold)):
         position = last if before.objective > last else view.columns.index(before.objective)
         if found and found[-1][0] == position:
             found[-1] = position, found[-1][1], after.results
