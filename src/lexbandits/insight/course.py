@@ -17,7 +17,7 @@ from lexbandits.insight.canvas import (
     patch,
     standing_words,
 )
-from lexbandits.picture.svg import phases
+from lexbandits.picture.draw import phases
 from lexbandits.picture.tally import tally_of
 from lexbandits.picture.view import View
 from lexbandits.picture.words import count
@@ -39,12 +39,12 @@ def race(study: Study) -> "Figure":
     rows = [arm for arm in view.by_standing if view.measured[arm]][::-1]
     for arm in rows:
         _add_lane(figure, view, arm, total)
-    for k, (position, first, end) in enumerate(spans):
+    order = [view.objectives[column].name for column in view.columns]
+    for k, (name, first, end) in enumerate(spans):
         patch(figure, (first, end), ENTIRE, TINT if k % 2 else SUNK, yref="paper")
         if (end - first) > 0.15 * total:
-            name = view.objectives[view.columns[position]].name
             font = {"size": 11, "color": MUTED}
-            label(figure, f"{position + 1} {name}", font=font, x=first, yref="paper")
+            label(figure, f"{order.index(name) + 1} {name}", font=font, x=first, yref="paper")
     figure.layout.xaxis = {"title": {"text": "results counted"}, "range": [0, 1.06 * total], "nticks": 4}
     gone, what = len(view.eliminations), standing_words(view)
     return finish(figure, f"{gone} of {len(view.arms)} arms have left; {what}", 120 + 28 * len(rows))

@@ -2,27 +2,26 @@
 
 import json
 import platform
-import re
 import shlex
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from html import escape
 from importlib.resources import files
 from pathlib import Path
 from string import Template
 from typing import Any
 
 import numpy as np
+from markupsafe import Markup, escape
 
 import lexbandits
 from lexbandits.forecasting.forecast import Forecast, forecast
+from lexbandits.picture import draw
 from lexbandits.picture.history import verified
 from lexbandits.picture.ladder import ladder
-from lexbandits.picture.picture import Comparison, Picture
-from lexbandits.picture.reasons import AT
-from lexbandits.picture.svg import TICK, WARN, differences, element, icon, race
+from lexbandits.picture.picture import Picture
+from lexbandits.picture.svg import Part, join, kept_together, tag
 from lexbandits.picture.view import View
-from lexbandits.picture.words import amount, count, listed, many, percent, toml_key
+from lexbandits.picture.words import amount, count, listed, many, toml_key
 from lexbandits.printable import printable
 from lexbandits.study.record.verification import Verification
 from lexbandits.study.study import Study
@@ -103,19 +102,6 @@ class Contents:
         return [*pieces, ("?", False)]
 
     @property
-    def certificate(self) -> tuple[str, list[str]]:
-        """A title and paragraphs."""
-        view, claims = self.view, self.picture.claims
-        claimed = [c.sentence for c in claims if c.worst is not None]
-        rest = [c.sentence for c in claims if c.worst is None]
-        if view.answer.certified:
-            sure = f"With probability at least {percent(1 - view.answer.delta)}"
-            always = "over everything the study looked at and whenever it looked"
-            text = [f"{sure}, {always}: {' '.join(claimed)}", " ".join(rest)]
-            return f"Certificate at δ = {percent(view.answer.delta)}", [line for line in text if line]
-        return "No certificate", [f"What is known, {AT}: {' '.join(claimed + rest)}"]
-
-    @property
     def specification(self) -> str:
         """The question as a TOML file."""
         return toml(self.study.spec)
@@ -165,115 +151,72 @@ class Contents:
 
     def html(self) -> str:
         """The whole page."""
-        template = Template((files("lexbandits.insight") / "report.html").read_text("utf-8"))
-        sections = [
-            ("Question", f'<p class="lead">{"".join(map(_html_piece, self.question))}</p>'),
-            ("Answer", self._html_answer()),
-            ("Every arm, in one sentence", self._html_arms()),
+        view = self.view
+        folder = files("lexbandits")
+        template = Template((folder / "insight" / "report.html").read_text("utf-8"))
+        body = [
+            self._header(),
+            _section("Question", tag("p", [tag("b", t) if b else t for t, b in self.question], kind="lead")),
+            _section("Answer", self._answer()),
+            _section(*_parts(draw.stories(self.picture))),
+            _section(
+                "The order, and who stopped where", tag("div", ladder(self.picture), kind="panel"), full=True
+            ),
+            [_section(*_parts(draw.compared(self.picture, found))) for found in self.picture.comparisons],
         ]
-        body = [self._html_header(), *(_section(*section) for section in sections)]
-        body.append(_section("The order, and who stopped where", ladder(self.picture), full=True))
-        for comparison in self.picture.comparisons:
-            body.append(_section(*self._html_differences(comparison)))
-        if self.view.results:
-            body.append(_section("Who left when", f"<figure>{race(self.view)}</figure>"))
+        if view.results:
+            body.append(_section(*_parts(draw.course(self.picture, draw.phases(view), self.forecast))))
         if self.forecast is not None:
-            body.append(_section("Forecast", self._html_forecast(self.forecast)))
+            body.append(_section(*_parts(draw.outlook(self.forecast))))
+        costs = [tag("p", cost.sentence) for cost in self.picture.costs]
         body += [
-            _section("What learning cost", _html_lines([c.sentence for c in self.picture.costs])),
-            _section("Assumptions, and what strained them", self._html_strains()),
-            _section("Specification", f'<pre tabindex="0">{escape(self.specification)}</pre>'),
-            _section("How to verify", self._html_checks()),
+            _section("What learning cost", costs or tag("p", "Nothing was measured.")),
+            _section("Assumptions, and what strained them", self._strains()),
+            _section("Specification", tag("pre", self.specification, tabindex=0)),
+            _section("How to verify", self._checks()),
         ]
-        text = _kept_together("\n".join(body), [objective.unit for objective in self.view.objectives])
-        return template.substitute(title=escape(f"{self.view.name}: report"), body=text)
+        text = kept_together(join(body), [objective.unit for objective in view.objectives])
+        style = (folder / "picture" / "style.css").read_text("utf-8")
+        return template.substitute(title=escape(f"{view.name}: report"), style=style, body=text)
 
-    def _html_header(self) -> str:
-        kind, mark = ("pill ok", icon(TICK, 11)) if self.view.answer.certified else ("pill", "")
-        pill = element("span", f"{mark}{self.picture.pill}", kind=kind)
-        title = f"<h1>{escape(self.title)} {pill}</h1><p>{escape(self.subtitle)}</p>"
-        return element("header", title, kind="title")
+    def _header(self) -> Markup:
+        title = tag("h1", self.title, " ", draw.pill(self.picture))
+        return tag("header", title, tag("p", self.subtitle), kind="title")
 
-    def _html_answer(self) -> str:
-        head, lines = self.certificate
-        certified, name = self.view.answer.certified, self.view.answer.arm
-        kind, mark = ("cert", icon(TICK, 11)) if certified else ("cert nocert", "")
-        rest = escape(self.picture.headline.removeprefix(name))
-        paragraphs = "".join(f"<p>{escape(line)}</p>" for line in lines)
-        lead = element("p", f"<b>{escape(name)}</b>{rest}", kind="lead")
-        return lead + element("div", f"<h3>{mark}{head}</h3>{paragraphs}", kind=kind)
+    def _answer(self) -> Markup:
+        figure, name = draw.certificate(self.picture), self.view.answer.arm
+        sure = self.view.answer.certified
+        rest = self.picture.headline.removeprefix(name)
+        lead = tag("p", tag("b", name), rest, kind="lead")
+        head = tag("h3", figure.title, kind="tick" if sure else None)
+        return join([lead, tag("div", head, figure.body, kind="sure" if sure else "sure not")])
 
-    def _html_arms(self) -> str:
-        rows = []
-        for story in self.picture.stories:
-            rest = escape(story.sentence.removeprefix(story.arm).strip())
-            kind = "" if story.standing in ("answer", "candidate") else "o"
-            rows.append(element("li", f"<b>{escape(story.arm)}</b><span>{rest}</span>", kind=kind))
-        return element("ul", "".join(rows), kind="arms")
-
-    def _html_differences(self, comparison: Comparison) -> tuple[str, str]:
-        view = self.view
-        position = view.columns.index(view.spec.column(comparison.objective))
-        hint = element("p", escape(self._about_differences(position, comparison)), kind="hint")
-        decides = "What decided" if view.state == "finished" else "What decides"
-        head = decides if comparison.decided else "Differences in"
-        return f"{head} {comparison.objective}", f"{hint}<figure>{differences(view, position)}</figure>"
-
-    def _about_differences(self, position: int, comparison: Comparison) -> str:
-        """How to read the figure; at length the first time."""
-        view = self.view
-        objective = view.objectives[view.columns[position]]
-        slack = amount(objective, -objective.tolerance_in_unit + 0.0)
-        reach = amount(objective, objective.tolerance_in_unit + objective.resolution_in_unit)
-        text = f"Differences to {comparison.reference} in common passes, with their intervals"
-        if comparison is not self.picture.comparisons[0]:
-            return f"{text}: out below {slack}, tied within ±{reach}."
-        text += (
-            f" {AT}. An arm leaves once its whole interval is below {slack}; arms tie once all of it lies "
-            f"between the dashed lines (±{reach}). "
-        )
-        if view.is_proven and not view.settled_by_rule(position):
-            text += "For the answer it is enough that no interval reaches beyond the right one. "
-        return f"{text}Intervals of single arms, above, may overlap although a difference is certain."
-
-    def _html_forecast(self, coming: Forecast) -> str:
-        winners = sorted(coming.winners.items(), key=lambda row: -row[1])
-        shares = [(arm, percent(share)) for arm, share in winners if share]
-        relax = [
-            (f"{row.setting} of {row.objective or 'the study'} {row.now:g} → {row.then:g}", row.effect)
-            for row in coming.relax
+    def _strains(self) -> Markup:
+        rows = [
+            tag(
+                "tr",
+                tag("td", strain.assumption),
+                tag("td", strain.happened),
+                tag("td", strain.level, kind="warnt" if strain.level == "strained" else "mut"),
+            )
+            for strain in self.picture.strains
         ]
-        tables = [
-            _html_table(("Who is likely to win", "futures"), shares),
-            _html_table(("What doubling would do", "results"), relax),
+        heads = [tag("th", head, scope="col") for head in ("Assumed", "What happened", "Strain")]
+        return tag("table", tag("thead", tag("tr", heads)), tag("tbody", rows), kind="mini as")
+
+    def _checks(self) -> Markup:
+        rows = [
+            tag("tr", tag("th", name, scope="row", kind="mut"), tag("td", text)) for name, text in self.checks
         ]
-        return f"<p>{escape(coming.sentence)}</p>{''.join(tables)}"
-
-    def _html_strains(self) -> str:
-        rows = []
-        for strain in self.picture.strains:
-            mark, kind = (icon(WARN, 13), "warnt") if strain.level == "strained" else ("", "mut")
-            said = f"<td>{escape(strain.assumption)}</td><td>{escape(strain.happened)}</td>"
-            rows.append(f"<tr>{said}{element('td', mark + strain.level, kind=kind)}</tr>")
-        widths = (("Assumed", "width:34%"), ("What happened", ""), ("Strain", "width:104px"))
-        heads = "".join(element("th", head, scope="col", style=width) for head, width in widths)
-        table = f"<thead><tr>{heads}</tr></thead><tbody>{''.join(rows)}</tbody>"
-        return element("table", table, kind="mini as")
-
-    def _html_checks(self) -> str:
-        rows = []
-        for name, text in self.checks:
-            head = element("th", name, scope="row", style="width:180px", kind="mut")
-            rows.append(f"<tr>{head}{element('td', escape(text), style='overflow-wrap:anywhere')}</tr>")
         say, call = self.verifying
-        command = f"<p>{say}</p>" + element("pre", escape(call), tabindex=0)
-        return command + element("table", f"<tbody>{''.join(rows)}</tbody>", kind="mini")
+        command = tag("p", say), tag("pre", call, tabindex=0)
+        return join([command, tag("table", tag("tbody", rows), kind="mini checks")])
 
     # --- Markdown
 
     def markdown(self) -> str:
         """The same without figures, for a pull request."""
-        head, lines = self.certificate
+        head, lines = draw.claimed(self.picture)
         blocks = [
             f"# {_plain(self.title)}",
             f"{self.picture.pill}. {_plain(self.subtitle)}.",
@@ -331,30 +274,12 @@ def coming_of(study: Study) -> Forecast | None:
         return None
 
 
-def _kept_together(text: str, units: list[str]) -> str:
-    """No line ends between a number and its unit."""
-    words = "|".join(re.escape(escape(unit)) for unit in {*units, "%"} if unit)
-    return re.sub(rf"(?<=\d) (?=(?:{words})(?!\w))", "\xa0", text)
+def _section(title: str, *content: Part, full: bool = False) -> Markup:
+    return tag("section", tag("h2", title), tag("div", content), kind="full" if full else None)
 
 
-def _section(title: str, content: str, *, full: bool = False) -> str:
-    kind = ' class="full"' if full else ""
-    return f"<section{kind}><h2>{escape(title)}</h2><div>{content}</div></section>"
-
-
-def _html_table(heads: tuple[str, str], rows: list[tuple[str, str]]) -> str:
-    head = f"<th>{heads[0]}</th>{element('th', heads[1], kind='num')}"
-    body = "".join(f"<tr><td>{escape(a)}</td>{element('td', escape(b), kind='num')}</tr>" for a, b in rows)
-    return element("table", f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody>", kind="mini")
-
-
-def _html_lines(lines: list[str]) -> str:
-    return "".join(f"<p>{escape(line)}</p>" for line in lines) or "<p>Nothing was measured.</p>"
-
-
-def _html_piece(piece: tuple[str, bool]) -> str:
-    text, strong = piece
-    return f"<b>{escape(text)}</b>" if strong else escape(text)
+def _parts(figure: draw.Figure) -> tuple[str, Part, Markup]:
+    return figure.title, figure.hint and tag("p", figure.hint, kind="hint"), figure.body
 
 
 def _plain(text: str) -> str:

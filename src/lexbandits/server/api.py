@@ -107,7 +107,7 @@ def _do(
 # --- looking
 
 
-def _with_tag(tag: str, known: str | None, content: Any) -> Response:
+def with_tag(tag: str, known: str | None, content: Any) -> Response:
     """304 to who has it already."""
     headers = {"ETag": tag, "Cache-Control": "private, no-cache"}
     if known is not None and tag in (part.strip().removeprefix("W/") for part in known.split(",")):
@@ -144,7 +144,7 @@ def studies(request: Request, after: After = "", limit: Limit = 100) -> Response
 def summary(request: Request, study: StudyName, known: Known = None) -> Response:
     """Where a study stands: what a page polls, with its ETag."""
     tag, content = summary_of(rooms_of(request)[study])
-    return _with_tag(tag, known, content)
+    return with_tag(tag, known, content)
 
 
 @look.get("/{study}/spec", responses={200: {"model": dict[str, Any]}, **problems(404)})

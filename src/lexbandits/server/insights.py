@@ -11,7 +11,6 @@ from fastapi import Query, Request, Response
 from fastapi.responses import FileResponse
 from starlette.background import BackgroundTask
 
-from lexbandits.picture.tally import Tally
 from lexbandits.printable import plain
 from lexbandits.server import answers
 from lexbandits.server.answers import problems
@@ -19,7 +18,6 @@ from lexbandits.server.api import rooms_of, router
 from lexbandits.server.bodies import StudyName
 from lexbandits.server.replies import Reply
 from lexbandits.server.rooms import Room
-from lexbandits.server.summary import when
 from lexbandits.study.errors import ConflictError, StorageError, UnknownStudyError
 from lexbandits.study.study import Study
 
@@ -72,32 +70,18 @@ async def explanation(request: Request, study: StudyName) -> Response:
 async def forecast(request: Request, study: StudyName, runs: Runs = 100) -> Response:
     """How many results are still needed, who is likely to win, what a wider tolerance would save."""
 
-    def played(reader: Study) -> Any:
-        return plain(reader.forecast(runs=runs).as_json())
-
-    return Reply(await _thought(request, study, f"forecast {runs}", played))
+    found = await _thought(request, study, f"forecast {runs}", lambda reader: reader.forecast(runs=runs))
+    return Reply(plain(found.as_json()))
 
 
 @think.get("/{study}/course", responses={200: {"model": answers.Course}, **problems(404, 409)})
 async def course(request: Request, study: StudyName) -> Response:
     """Which objective was being settled when."""
-    from lexbandits.picture.svg import phases
-    from lexbandits.picture.view import View
+    from lexbandits.server.fragments import course_of
 
-    def followed(reader: Study) -> Any:
-        view = View.of(reader)
-        tally = Tally(view.fold.ledger)
-        return [
-            {
-                "objective": view.objectives[view.columns[position]].name,
-                "since": first,
-                "until": end,
-                "at": when(tally.reached(first + 1)),
-            }
-            for position, first, end in phases(view)
-        ]
-
-    return Reply({"phases": await _thought(request, study, "course", followed)})
+    found = await _thought(request, study, "course", course_of)
+    rows = [{**phase._asdict(), "at": at} for phase, at in found.phases]
+    return Reply({"phases": rows})
 
 
 @think.get("/{study}/verification", responses={200: {"model": answers.Verified}, **problems(404)})

@@ -90,7 +90,7 @@ def glance_at(room: Room) -> dict[str, Any]:
         return _unreadable(room)
     answer, keys = (
         whole["answer"],
-        ("name", "created", "seq", "state", "settling", "results", "budget", "open"),
+        ("name", "called", "created", "seq", "state", "settling", "results", "budget", "open"),
     )
     return {
         **{key: whole[key] for key in (*keys, "overdue", "changed")},
@@ -111,6 +111,7 @@ def _unreadable(room: Room) -> dict[str, Any]:
         "created": when(room.row.created),
         "changed": when(room.row.created),
         "state": "unreadable",
+        "called": "Unreadable",
         "settling": None,
         "budget": None,
         "answer": "",
@@ -152,6 +153,7 @@ def _summary(
     arms = {arm.name: arm for arm in picture.arms}
     return {
         **status,
+        "called": picture.pill,
         "created": when(room.row.created),
         "changed": when(ledger.at),
         "ended": when(_end(room, fold)) if status["state"] == "finished" else None,
