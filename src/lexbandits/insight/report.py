@@ -16,6 +16,7 @@ from markupsafe import Markup, escape
 import lexbandits
 from lexbandits.forecasting.forecast import Forecast, forecast
 from lexbandits.picture import draw
+from lexbandits.picture.history import verified
 from lexbandits.picture.ladder import ladder
 from lexbandits.picture.picture import Picture
 from lexbandits.picture.svg import Part, join, kept_together, tag
@@ -54,7 +55,7 @@ class Contents:
         """Of a study as it stands."""
         picture = Picture.of(study)
         coming = None if picture.state == "finished" else coming_of(study)
-        return cls(study, picture, coming, study.verify())
+        return cls(study, picture, coming, verified(study, picture.view.fold))
 
     # --- words
 

@@ -17,7 +17,8 @@ from lexbandits.insight.canvas import (
     row,
     standing_words,
 )
-from lexbandits.picture.view import Moment, View
+from lexbandits.picture.history import Moment, history_of
+from lexbandits.picture.view import View
 from lexbandits.picture.words import value
 from lexbandits.study.study import Study
 
@@ -54,7 +55,7 @@ def evidence(study: Study) -> "Figure":
     Of the objective being settled, or on an ended study of the last one on which pairs were compared.
     """
     figure, view = blank(), View.of(study)
-    column, best, moments = _compared_last(view), view.leader, view.history()
+    column, best, moments = _compared_last(view), view.leader, history_of(view.fold)
     rivals = [arm for arm in view.entered(view.columns.index(column)) if arm != best][:MOST_PAIRS]
     for k, arm in enumerate(rivals):
         x, y = row(figure, k, len(rivals))

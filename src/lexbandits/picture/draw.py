@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from markupsafe import Markup
 
 from lexbandits.picture import exits
+from lexbandits.picture.history import history_of
 from lexbandits.picture.ladder import ENDS
 from lexbandits.picture.picture import Against, Arm, Comparison, Picture, Rung
 from lexbandits.picture.reasons import AT
@@ -181,7 +182,7 @@ def phases(view: View) -> list[Phase]:
     """Which objective was being settled when; takes a replay."""
     found: list[Phase] = []
     last = len(view.columns) - 1
-    for before, after in pairwise(view.history()):
+    for before, after in pairwise(history_of(view.fold)):
         position = last if before.objective > last else view.columns.index(before.objective)
         name = view.objectives[view.columns[position]].name
         if found and found[-1].objective == name:

@@ -3,7 +3,7 @@
 JSON, page, reports and terminal show this and derive nothing of their own.
 """
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -17,8 +17,9 @@ from lexbandits.picture.strains import Assumption, assumptions_of
 from lexbandits.picture.tally import tally_of
 from lexbandits.picture.view import View
 from lexbandits.picture.words import amount, between, evidence, many, value
+from lexbandits.printable import plain
 from lexbandits.study.objective import Objective
-from lexbandits.study.record.answers import Answer, certificate_of, flags_said, plain
+from lexbandits.study.record.answers import Answer, certificate_of, flags_said
 from lexbandits.study.record.fold import Fold
 from lexbandits.study.record.ledger import EXPIRED, FAILED, LATE, OPEN
 from lexbandits.study.study import Study
@@ -203,7 +204,7 @@ class Picture:
             resolution=objective.resolution_in_unit,
             target=objective.target,
             noise=objective.noise if isinstance(objective.noise, str) else list(objective.noise),
-            bounds=None if None in bounds else bounds,  # type: ignore[arg-type]
+            bounds=None if None in bounds else bounds,
             state=view.stage(position),
             said=_stage_said(view, position),
             rule=_rule(objective),
@@ -223,9 +224,13 @@ class Picture:
         """As a report lists them: the answer, candidates, those behind last, then who left last."""
         return tuple(self._arm(arm, rank) for rank, arm in enumerate(self.view.by_standing))
 
+    @cached_property
+    def _tally(self) -> list[list[int]]:
+        return tally_of(self.view.fold).by_arm.tolist()
+
     def _arm(self, arm: int, rank: int) -> Arm:
         view, ledger = self.view, self.view.fold.ledger
-        way, tally = self.ways[arm], tally_of(view.fold).by_arm[arm]
+        way, tally = self.ways[arm], self._tally[arm]
         words = {key: word for key, word in ledger.arms[arm].items() if key != "name"}
         return Arm(
             name=view.arms[arm],
@@ -238,10 +243,10 @@ class Picture:
             rank=rank,
             results=view.measured[arm],
             counted=view.counted(arm),
-            open=int(tally[OPEN]),
-            failed=int(tally[FAILED]),
-            expired=int(tally[EXPIRED]),
-            late=int(tally[LATE]),
+            open=tally[OPEN],
+            failed=tally[FAILED],
+            expired=tally[EXPIRED],
+            late=tally[LATE],
             objectives={
                 view.objectives[column].name: self._cell(arm, way, position)
                 for position, column in enumerate(view.columns)
@@ -383,11 +388,6 @@ class Picture:
     def open(self) -> str:
         """The rival that most is missing against, in a sentence; empty when there is none."""
         return _most_open(self)
-
-
-def as_words(found: Any) -> dict[str, Any]:
-    """A part for JSON."""
-    return asdict(found)
 
 
 # --- the words of an objective

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from lexbandits.picture.view import Difference, View
 from lexbandits.picture.words import amount, bound, many, value
 from lexbandits.policies.tol.facts import REACH
+from lexbandits.printable import plain
 from lexbandits.study.objective import Objective
-from lexbandits.study.record.answers import plain, whoever
+from lexbandits.study.record.answers import whoever
 
 AT = "at the study's confidence"
 

@@ -1,7 +1,6 @@
 """A study as it stands, in the names, units and directions people gave: what all that is shown is made of."""
 
 import math
-from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
@@ -33,7 +32,7 @@ from lexbandits.policies.tol.proof import Seen, best_by_differences, certificate
 from lexbandits.study.objective import Objective
 from lexbandits.study.record.answers import Answer, answer_of, settling, unmet
 from lexbandits.study.record.events import Event
-from lexbandits.study.record.fold import Fold, make_policy
+from lexbandits.study.record.fold import Fold
 from lexbandits.study.spec import Spec, arm_index
 from lexbandits.study.study import Study
 
@@ -47,15 +46,6 @@ class Difference(NamedTuple):
     mean: float
     low: float  # the truth lies between these, at the study's confidence
     high: float
-
-
-class Moment(NamedTuple):
-    """The study after some results."""
-
-    results: int
-    objective: int  # column being settled; the number of objectives when all are
-    candidates: tuple[int, ...]
-    differences: Vector  # (K, K, m, 2)
 
 
 @dataclass(frozen=True)
@@ -74,11 +64,6 @@ class View:
     def name(self) -> str:
         """The study's name."""
         return self.spec.name
-
-    @cached_property
-    def kinds(self) -> Counter[str]:
-        """How many events of each kind there are."""
-        return Counter(event.kind for event in self.events())
 
     # --- the question
 
@@ -317,14 +302,26 @@ class View:
     def _signed(self) -> tuple[Vector, Vector]:
         return self.policy._all_intervals()
 
+    @cached_property
+    def _means(self) -> list[list[float]]:
+        return (self._signs * self.policy.means).tolist()  # type: ignore[no-any-return]
+
+    @cached_property
+    def _ends(self) -> list[list[list[float]]]:
+        return np.sort(self._signs[:, None] * self._signed[0], axis=-1).tolist()  # type: ignore[no-any-return]
+
+    @cached_property
+    def _signs(self) -> Vector:
+        return np.array([objective.sign for objective in self.objectives], float)
+
     def mean(self, arm: int, column: int) -> float:
         """The mean as measured."""
-        return float(self.objectives[column].sign * self.policy.means[arm, column])
+        return self._means[arm][column]
 
     def interval(self, arm: int, column: int) -> tuple[float, float]:
         """Where the mean lies, as measured."""
-        ends = self.objectives[column].sign * self._signed[0][arm, column]
-        return float(min(ends)), float(max(ends))
+        low, high = self._ends[arm][column]
+        return low, high
 
     def lead(self, arm: int, other: int, column: int) -> Difference:
         """How much better `arm` is than `other`."""
@@ -392,33 +389,3 @@ class View:
     def values(self, arm: int, column: int) -> Vector:
         """The values that count, as measured, in the order of their passes."""
         return self.fold.ledger.counted_values(arm, column)
-
-    # --- how it came to be
-
-    def history(self, steps: int = 120) -> list[Moment]:
-        """The study replayed: how it stood after 1/steps, 2/steps, … of its results."""
-        ledger = self.fold.ledger
-        policy: Any = make_policy(ledger.policy, ledger.settings)
-        ends = np.unique(np.linspace(0, len(ledger.fills), steps + 1).astype(int)).tolist()
-        rules = [stop for stop in ledger.stops if stop.kind == "rules"]
-        moments, done = [_moment(policy)], 0
-        for position in sorted({*ends[1:], *(stop.position for stop in rules)}):
-            while rules and rules[0].position <= done:
-                policy = policy.amended(**rules.pop(0).data)
-            done = _told(ledger, policy, done, position)
-            moments.append(_moment(policy))
-        for stop in rules:
-            policy = policy.amended(**stop.data)
-        return [*moments, _moment(policy)] if rules else moments
-
-
-def _told(ledger: Any, policy: Any, first: int, end: int) -> int:
-    if end > first:
-        arms, places, values = ledger.filled(first, end)
-        policy.tell_many(arms, ledger.spec.signed(values), items=places)
-    return end
-
-
-def _moment(policy: LexElimTol) -> Moment:
-    found = int(policy.state.clock[RESULTS])
-    return Moment(found, policy.objective, policy.candidates, policy.differences)

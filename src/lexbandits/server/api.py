@@ -11,6 +11,7 @@ from urllib.parse import quote
 from fastapi import APIRouter, Request, Response, Security
 from fastapi.security import HTTPBearer
 
+from lexbandits.printable import plain
 from lexbandits.server import answers, bodies, measuring
 from lexbandits.server.answers import problems
 from lexbandits.server.bodies import (
@@ -32,7 +33,6 @@ from lexbandits.server.replies import Reply
 from lexbandits.server.rooms import Room, Rooms
 from lexbandits.server.summary import event_words, glance_at, summary_of, trial_rows
 from lexbandits.study.errors import StudyError, UnknownStudyError
-from lexbandits.study.record.answers import plain
 from lexbandits.study.spec import Spec
 from lexbandits.study.storage.contract import StudyRow
 from lexbandits.study.study import Study, create_from_spec

@@ -1,6 +1,5 @@
 """What a study means: forecast, course, report and so on. Slow, so each is made once per state."""
 
-import math
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
@@ -12,6 +11,7 @@ from fastapi import Query, Request, Response
 from fastapi.responses import FileResponse
 from starlette.background import BackgroundTask
 
+from lexbandits.printable import plain
 from lexbandits.server import answers
 from lexbandits.server.answers import problems
 from lexbandits.server.api import rooms_of, router
@@ -56,21 +56,12 @@ async def _thought(request: Request, study: str, what: str, make: Callable[[Stud
     return await request.app.state.thinking.get(whose, what, lambda: _made(room, what, make))
 
 
-def finite(words: Any) -> Any:
-    """As JSON can say it: nan and infinity are null."""
-    if isinstance(words, dict):
-        return {str(key): finite(value) for key, value in words.items()}
-    if isinstance(words, (list, tuple)):
-        return [finite(value) for value in words]
-    return None if isinstance(words, float) and not math.isfinite(words) else words
-
-
 @think.get("/{study}/explanation", responses={200: {"model": dict[str, Any]}, **problems(404, 409)})
 async def explanation(request: Request, study: StudyName) -> Response:
     """Why each arm left or stays, what the answer may give up, what strained it: numbers and sentences."""
 
     def explained(reader: Study) -> Any:
-        return finite(reader.explain().as_json())  # type: ignore[union-attr]
+        return plain(reader.explain().as_json())  # type: ignore[union-attr]
 
     return Reply(await _thought(request, study, "explanation", explained))
 
@@ -80,7 +71,7 @@ async def forecast(request: Request, study: StudyName, runs: Runs = 100) -> Resp
     """How many results are still needed, who is likely to win, what a wider tolerance would save."""
 
     found = await _thought(request, study, f"forecast {runs}", lambda reader: reader.forecast(runs=runs))
-    return Reply(finite(found.as_json()))
+    return Reply(plain(found.as_json()))
 
 
 @think.get("/{study}/course", responses={200: {"model": answers.Course}, **problems(404, 409)})

@@ -11,9 +11,10 @@ import numpy as np
 
 from lexbandits.picture.picture import Arm, Picture
 from lexbandits.picture.tally import Tally, tally_of
+from lexbandits.printable import plain
 from lexbandits.server.rooms import Room
 from lexbandits.study.errors import StorageBusyError, StudyError, UnknownStudyError
-from lexbandits.study.record.answers import plain, status_of, trial_id
+from lexbandits.study.record.answers import status_of, trial_id
 from lexbandits.study.record.asking import settle
 from lexbandits.study.record.events import KINDS, Event
 from lexbandits.study.record.fold import Fold

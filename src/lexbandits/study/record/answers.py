@@ -1,12 +1,12 @@
 """What a study says of itself: its answer, its status, its tables. In the words and units people gave."""
 
-import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lexbandits.printable import plain
 from lexbandits.study.objective import written
 from lexbandits.study.record.fold import Fold
 from lexbandits.study.record.ledger import EXPIRED, FAILED, LATE, OPEN, RELEASED, STATES, TOLD, Ledger
@@ -339,11 +339,6 @@ def certificate_of(fold: Fold, seen: Iterable[Any] | None = None) -> tuple[dict[
             }
         )
     return tuple(rows)
-
-
-def plain(number: float) -> float | None:
-    """JSON has neither nan nor infinity."""
-    return float(number) + 0.0 if math.isfinite(number) else None  # + 0.0: no negative zeros
 
 
 # --- the status
