@@ -78,7 +78,10 @@ def print_explanation(
         return found
     console.print(_text(found.sentence, "bold"))
     heads = ("arm", "stands", *(rung.name for rung in picture.objectives))
-    rows = [(a.name, a.standing, *(c.said for c in a.objectives.values())) for a in picture.arms]
+    rows = [
+        (a.name, a.standing, *(_kept_together(c.in_short) for c in a.objectives.values()))
+        for a in picture.arms
+    ]
     _print_table(console, heads, rows, right=())
     for title, lines in (
         ("Arms", [_sentence(story) for story in found.arms]),
@@ -96,11 +99,15 @@ def print_explanation(
     return found
 
 
+def _kept_together(text: str) -> str:
+    return text.replace(" – ", "–")  # a table would break it at any space
+
+
 def _sentence(story: Story) -> Text:
     style = (
         "bold blue" if story.standing == "answer" else "bold" if story.standing == "candidate" else "dim bold"
     )
-    return _text(story.arm, style) + _text(story.sentence.removeprefix(story.arm))
+    return _text(story.arm, style) + _text(story.rest)
 
 
 def _strain(strain: Assumption) -> Text:

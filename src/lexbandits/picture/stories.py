@@ -33,6 +33,11 @@ class Story:
     reasons: tuple[Reason, ...]
     sentence: str
 
+    @property
+    def rest(self) -> str:
+        """The sentence after the arm's name."""
+        return self.sentence[len(self.arm) :]
+
     def __str__(self) -> str:
         return self.sentence
 
@@ -47,16 +52,18 @@ def headline(view: View) -> str:
         text = f"{answer.arm} is the answer, certain with probability at least {percent(1 - answer.delta)}"
         return f"{text}, but {'; '.join(said)}." if (said := flags_said(answer)) else f"{text}."
     if view.state == "finished":
-        return f"{answer.arm} is the answer, without a certificate: {why_not_certain(view)}."
+        return f"{answer.arm} is the best guess, without a certificate: {why_not_certain(view)}."
     if not view.results:
         first = view.objectives[view.columns[0]].name
         text = f"No results yet: {first} is settled first, among {many(len(answer.candidates), 'arm')}"
         return f"{text}." if view.state == "measuring" else f"{text} ({view.state})."
-    text = f"{answer.arm} is the answer so far, not certain"
+    is_measuring = view.state == "measuring"
+    text = f"{answer.arm} is {'the answer so far' if is_measuring else 'the best guess'}, not certain"
     if view.settling is not None:
         name, left = view.objectives[view.settling].name, len(answer.candidates)
-        text += f": {name} is being settled among {left} of {many(len(view.arms), 'arm')}"
-    text = f"{text}." if view.state == "measuring" else f"{text} ({view.state})."
+        among = f"among {left} of {many(len(view.arms), 'arm')}"
+        text += f": {name} is {'being settled' if is_measuring else 'not settled'} {among}"
+    text = f"{text}." if is_measuring else f"{text} ({view.state})."
     for column in view.infeasible:
         text += f" {capital(nobody_meets(view.unmet(column)))}: how close they come counts instead."
     return text
@@ -156,9 +163,11 @@ def _sentence(view: View, arm: int, way: Way, reasons: tuple[Reason, ...]) -> st
 
 def _of_answer(view: View, arm: int) -> str:
     name, counted = view.arms[arm], view.counted(arm)
-    sure = "is the answer so far, not certain"
+    sure = (
+        "is the answer so far, not certain" if view.state == "measuring" else "is the best guess, not certain"
+    )
     if view.state == "finished":
-        sure = "is the answer" if view.answer.certified else "is the answer, without a certificate"
+        sure = "is the answer" if view.answer.certified else "is the best guess, without a certificate"
     if not counted:
         waits = view.measured[arm]
         tail = f" ({many(waits, 'result')} told)" if waits else ""
@@ -185,7 +194,7 @@ def _at_the_end(view: View, arm: int, way: Way) -> str:
             return f"is not ruled out, but behind by the means: {by_means}"
         return f"is not ruled out{_tie_broken(view, arm)}."
     if way.code == exits.TIES:
-        return f"ties with {answer} on every objective{_tie_broken(view, arm)}."
+        return f"and {answer} differ by nothing that matters on any objective{_tie_broken(view, arm)}."
     text = f"is not told apart from {answer}{_tie_broken(view, arm)}."
     if way.code == exits.BY_THE_MEANS:
         text = f"is behind the answer by the means: {deciding(view, arm, way).sentence}"
