@@ -259,8 +259,8 @@ def test_the_terminal_says_what_the_service_gives(studies, given):
     for study, words in zip(studies, given, strict=True):
         text = from_terminal(study)
         for arm, (_, said, cells) in from_json(words).items():
-            row = " ".join([arm, said, *(cell_in_words(mean, span, "") for mean, span, _ in cells.values())])
-            assert tidy(row).replace(" – ", "–") in text, study.name
+            spans = [cell_in_words(mean, span.replace(" – ", "–"), "") for mean, span, _ in cells.values()]
+            assert tidy(" ".join([arm, said, *spans])) in text, study.name
             story = re.search(rf"{re.escape(arm)} (?:left|is behind|is not ruled out).*", text)
             decided = [
                 n for *_, why in cells.values() for n in re.findall(rf"(?:by|least|most) ({NUMBER})", why)

@@ -121,10 +121,10 @@ def _print_table(
     rows: Sequence[tuple[str, ...]],
     right: tuple[int, ...] | None = None,
 ) -> None:
-    table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
+    table = Table(box=None, padding=(0, 1, 0, 0), header_style="dim")
     aligned = range(1, len(heads)) if right is None else right
     for k, head in enumerate(heads):
-        table.add_column(head, justify="right" if k in aligned else "left")
+        table.add_column(head, justify="right" if k in aligned else "left", overflow="fold")
     for row in rows:
         table.add_row(*map(_text, row))
     console.print()
