@@ -293,7 +293,7 @@ def test_pause_resume_end_reopen_and_the_rest(client, visit):
         "Change a tolerance": ({"tolerance": "0.25"}, "Change", "text=0.25 does not matter"),
         "Set the budget": ({"budget": "50"}, "Set", "text=of 50 trials"),
         "Change the order": ({"o0": "latency", "o1": "correct"}, "Change", "new order: latency › correct"),
-        "End without a certificate": ({"reason": "enough"}, "End the study", "text=is the best guess"),
+        "End without a certificate": ({"reason": "enough"}, "End the study", "text=without a certificate"),
     }
     for entry, (fields, button, seen) in forms.items():
         page.click("summary")
@@ -304,7 +304,7 @@ def test_pause_resume_end_reopen_and_the_rest(client, visit):
         press(page, button, "dialog")
         page.locator(seen if seen.startswith((".", "text=")) else f"text={seen}").first.wait_for()
         page.wait_for_selector("dialog[open]", state="detached")
-    assert "Ended by hand: enough" in page.inner_text(".say")
+    assert "without a certificate: ended by hand: enough" in page.inner_text(".say")
     press(page, "Reopen")
     page.fill("#f-reason", "more money")
     press(page, "Reopen", "dialog")
@@ -419,7 +419,7 @@ def test_values_are_as_people_gave_them(client, visit):
     assert row.locator(".m").first.inner_text() == "−12.25"
     assert "°C, lower is better" in page.inner_text(".lad thead")
     assert "0.5\u00a0°C does not matter" in page.inner_text(".lad thead")
-    assert "at most 16777216\u00a0B" in page.inner_text(".lad thead")
+    assert "at most 16,777,216\u00a0B" in page.inner_text(".lad thead")
     assert page.inner_text(".say").startswith("small")
 
 
@@ -471,7 +471,7 @@ def test_a_row_stops_where_its_arm_left(client, visit):
 
 
 STATES = {
-    "empty": ({}, None, "Measuring", "No results yet."),
+    "empty": ({}, None, "Measuring", "No results yet: correct is settled first, among 3 arms."),
     "budget": ({"budget": 12}, None, "Budget spent", "The budget of 12 trials is spent."),
     "items": ({"items": ["a", "b"]}, None, "Items spent", "All 2 items are used."),
     "ended": (

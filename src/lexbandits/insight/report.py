@@ -184,10 +184,8 @@ class Contents:
         return tag("header", title, tag("p", self.subtitle), kind="title")
 
     def _answer(self) -> Markup:
-        figure, name = draw.certificate(self.picture), self.view.answer.arm
-        sure = self.view.answer.certified
-        rest = self.picture.headline.removeprefix(name)
-        lead = tag("p", tag("b", name), rest, kind="lead")
+        figure, sure = draw.certificate(self.picture), self.picture.answer.certified
+        lead = tag("p", draw.headline(self.picture), kind="lead")
         head = tag("h3", figure.title, kind="tick" if sure else None)
         return join([lead, tag("div", head, figure.body, kind="sure" if sure else "sure not")])
 

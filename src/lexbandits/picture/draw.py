@@ -66,6 +66,13 @@ def pill(picture: Picture) -> Markup:
     return tag("span", picture.pill, kind=f"pill {'ok' if picture.answer.certified else look}")
 
 
+def headline(picture: Picture) -> Part:
+    """Who, is it certain, what is being settled; with the answer set off."""
+    name = picture.answer.arm
+    before, who, after = picture.headline.partition(f"{name} is ")
+    return [before, who and [tag("b", name), " is "], after]
+
+
 # --- what decides
 
 

@@ -53,20 +53,33 @@ def headline(view: View) -> str:
         return f"{text}, but {'; '.join(said)}." if (said := flags_said(answer)) else f"{text}."
     if view.state == "finished":
         return f"{answer.arm} is the best guess, without a certificate: {why_not_certain(view)}."
+    left, arms = len(answer.candidates), many(len(view.arms), "arm")
     if not view.results:
         first = view.objectives[view.columns[0]].name
-        text = f"No results yet: {first} is settled first, among {many(len(answer.candidates), 'arm')}"
-        return f"{text}." if view.state == "measuring" else f"{text} ({view.state})."
-    is_measuring = view.state == "measuring"
-    text = f"{answer.arm} is {'the answer so far' if is_measuring else 'the best guess'}, not certain"
+        return f"{_halt(view)}No results yet: {first} is settled first, among {many(left, 'arm')}."
+    called = "answer so far" if view.state == "measuring" else "best guess"
+    text = f"{_halt(view)}{answer.arm} is the {called}, not certain"
     if view.settling is not None:
-        name, left = view.objectives[view.settling].name, len(answer.candidates)
-        among = f"among {left} of {many(len(view.arms), 'arm')}"
-        text += f": {name} is {'being settled' if is_measuring else 'not settled'} {among}"
-    text = f"{text}." if is_measuring else f"{text} ({view.state})."
+        being = "being settled" if view.state == "measuring" else "not settled"
+        text += f": {view.objectives[view.settling].name} is {being} among {left} of {arms}"
+    text += "."
     for column in view.infeasible:
         text += f" {capital(nobody_meets(view.unmet(column)))}: how close they come counts instead."
     return text
+
+
+def _halt(view: View) -> str:
+    """Why nothing is measured now."""
+    ledger = view.fold.ledger
+    match view.state:
+        case "paused":
+            return f"Paused{': ' if ledger.paused else ''}{ledger.paused or ''}. "
+        case "budget spent":
+            return f"The budget of {many(ledger.budget or 0, 'trial')} is spent. "
+        case "items spent":
+            items = len(ledger.imported_items) + len(ledger.drawn or ())
+            return f"All {many(items, 'item')} are used. "
+    return ""
 
 
 def why_not_certain(view: View) -> str:

@@ -150,10 +150,6 @@ def _head(picture: Picture, summary: Words, coming: "Forecast | None") -> list[P
     order = [
         [k > 0 and tag("i", "›", aria_hidden="true"), rung.name] for k, rung in enumerate(picture.objectives)
     ]
-    answer, sentence = picture.answer.arm, picture.headline
-    said: Part = sentence
-    if sentence.startswith(f"{answer} is "):
-        said = [tag("b", answer), sentence.removeprefix(answer)]
     return [
         tag(
             "h1",
@@ -162,7 +158,12 @@ def _head(picture: Picture, summary: Words, coming: "Forecast | None") -> list[P
             tag("span", order, kind="order"),
             tabindex=-1,
         ),
-        tag("p", said, coming is not None and tag("span", f" {coming.sentence}", kind="q"), kind="say"),
+        tag(
+            "p",
+            draw.headline(picture),
+            coming is not None and tag("span", f" {coming.sentence}", kind="q"),
+            kind="say",
+        ),
         tag("p", _below(picture, summary), kind="sub"),
     ]
 
