@@ -9,6 +9,7 @@ from fastapi.routing import APIRoute
 from fastapi.security import HTTPBearer
 from starlette.exceptions import HTTPException
 
+from lexbandits.printable import plain
 from lexbandits.server import bodies, schemas
 from lexbandits.server.bodies import (
     After,
@@ -29,7 +30,6 @@ from lexbandits.server.routes import DecidingRoute, InTurn, MeasuringRoute, Once
 from lexbandits.server.summary import event_words, glance_at, summary_of, trial_rows
 from lexbandits.study.errors import StudyError, StudyPaused, StudyWaiting, UnknownStudyError, study_errors
 from lexbandits.study.record import asking, changes
-from lexbandits.study.record.answers import plain
 from lexbandits.study.record.journal import Turn
 from lexbandits.study.spec import Spec, seconds
 from lexbandits.study.storage.contract import StudyRow
@@ -81,7 +81,7 @@ HANDED_OUT = _links(
 # --- looking
 
 
-def _with_tag(tag: str, known: str | None, content: Any) -> Response:
+def with_tag(tag: str, known: str | None, content: Any) -> Response:
     """304 to who has it already."""
     headers = {"ETag": tag, "Cache-Control": "private, no-cache"}
     if known is not None and tag in (part.strip().removeprefix("W/") for part in known.split(",")):
@@ -116,7 +116,7 @@ def studies(request: Request, after: After = "", limit: Limit = 100) -> Response
 def summary(request: Request, study: StudyName, known: Known = None) -> Response:
     """Where a study stands: what a page polls, with its ETag."""
     tag, content = summary_of(rooms_of(request).find(study))
-    return _with_tag(tag, known, content)
+    return with_tag(tag, known, content)
 
 
 @look.get("/{study}/spec", responses=describe(200, dict[str, Any], 404))

@@ -1,5 +1,6 @@
 """The application: endpoints, page, health, and its description."""
 
+import os
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -7,7 +8,6 @@ from typing import Any
 
 import anyio.to_thread
 from fastapi import FastAPI, Response
-from fastapi.responses import FileResponse
 from fastapi.routing import APIRoute
 from fastapi.staticfiles import StaticFiles
 from pydantic import TypeAdapter
@@ -15,8 +15,8 @@ from starlette.applications import Starlette
 from starlette.routing import Mount
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from lexbandits import __version__
-from lexbandits.server import api, problems, thoughts
+from lexbandits import __version__, picture
+from lexbandits.server import api, fragments, problems, thoughts
 from lexbandits.server.guard import Guard
 from lexbandits.server.queues import Queues
 from lexbandits.server.replies import Health, Problem, Reply, describe_refusals
@@ -26,8 +26,9 @@ from lexbandits.server.thinking import Thinking
 from lexbandits.server.tokens import Tokens
 
 MOST_LOOKING = 64  # requests that look at studies at once; more wait
-OURS = ("/api/", "/healthz", "/openapi.json", "/vendor/")  # what is not a file of the page
+OURS = ("/api/", "/healthz", "/openapi.json")  # what is not a file of the page
 STATIC = Path(__file__).parent / "static"
+STYLE = Path(picture.__file__).parent / "style.css"
 
 
 def make_app(rooms: Rooms, tokens: Tokens, hosts: Iterable[str] = (), numbers: bool = False) -> ASGIApp:
@@ -51,7 +52,7 @@ def make_app(rooms: Rooms, tokens: Tokens, hosts: Iterable[str] = (), numbers: b
     app.state.rooms, app.state.tokens, app.state.thinking = rooms, tokens, Thinking()
     app.state.queues = Queues(rooms, tokens)
     problems.install(app)
-    for router in (api.measure, api.look, thoughts.think, api.make, api.decide):
+    for router in (api.measure, api.look, fragments.look, thoughts.think, api.make, api.decide):
         app.include_router(router)
 
     @app.get("/healthz", responses={200: {"model": Health}, **describe_refusals(421, 503)})
@@ -60,17 +61,8 @@ def make_app(rooms: Rooms, tokens: Tokens, hosts: Iterable[str] = (), numbers: b
         rooms.reads.find("")
         return Reply(Health("ok", __version__))
 
-    @app.get("/vendor/plotly.min.js", include_in_schema=False)
-    def plotly() -> Response:
-        import plotly as package
-
-        path = Path(package.__file__).parent / "package_data" / "plotly.min.js"
-        return FileResponse(
-            path, media_type="text/javascript", headers={"Cache-Control": "public, max-age=86400"}
-        )
-
     _describe(app)
-    page = Starlette(routes=[Mount("/", StaticFiles(directory=STATIC, html=True))])
+    page = Starlette(routes=[Mount("/", Files(directory=STATIC, html=True))])
     problems.install(page)
 
     shortcut = Shortcut(app, (api.measure, api.decide))
@@ -80,6 +72,16 @@ def make_app(rooms: Rooms, tokens: Tokens, hosts: Iterable[str] = (), numbers: b
         await chosen(scope, receive, send)
 
     return Guard(front, hosts, numbers)
+
+
+class Files(StaticFiles):
+    """The page's, and the style sheet that it shares with reports."""
+
+    def lookup_path(self, path: str) -> tuple[str, os.stat_result | None]:
+        """Where a file is."""
+        if path == STYLE.name:
+            return str(STYLE), STYLE.stat()
+        return super().lookup_path(path)
 
 
 def _operation(route: APIRoute) -> str:

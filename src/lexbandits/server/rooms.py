@@ -66,6 +66,10 @@ class Room:
         finally:
             self._thinks.release()
 
+    def thought(self, what: str) -> tuple[Any, Any] | None:
+        """What was thought of last: of which state, and what; who looks does not wait for it."""
+        return self._thoughts.get(what)
+
     @cached_property
     def _thinker(self) -> Study:
         return Study(self.reads, self.row, read_only=True, journal=_Looking)

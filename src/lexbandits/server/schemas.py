@@ -107,6 +107,7 @@ class Summary(BaseModel):
     ended: str | None  # when it did; nothing that comes later moves it
     seq: int
     state: str
+    called: str  # the state as people call it
     reason: str
     objective: str | None
     settling: str | None  # the same
@@ -137,6 +138,20 @@ class Summary(BaseModel):
     workers: list[WorkerOut]
 
 
+class Fragments(BaseModel):
+    """What the page shows, drawn; its size depends on arms and objectives only.
+
+    `turns`: what happened without an event. `closing`: what a change of the rules would cost. `wanted`: what
+    takes long and is not known of this state, to be asked for.
+    """
+
+    summary: Summary
+    fragments: dict[str, str]
+    turns: list[dict[str, str]]
+    closing: str | None
+    wanted: list[Literal["forecast", "course"]]
+
+
 class Glance(BaseModel):
     """A study in the list."""
 
@@ -145,6 +160,7 @@ class Glance(BaseModel):
     changed: str
     seq: int
     state: str
+    called: str
     settling: str | None
     results: int
     budget: int | None

@@ -1,6 +1,5 @@
 """What a study means: forecast, course, report and so on. Slow, so each is made once per state."""
 
-import math
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
@@ -12,14 +11,13 @@ from fastapi import Query, Request, Response
 from fastapi.responses import FileResponse
 from starlette.background import BackgroundTask
 
+from lexbandits.printable import plain
 from lexbandits.server import schemas
 from lexbandits.server.api import rooms_of, router
 from lexbandits.server.bodies import StudyName
 from lexbandits.server.replies import Reply, describe, refuse
 from lexbandits.server.rooms import Room
 from lexbandits.server.routes import looking
-from lexbandits.server.summary import when
-from lexbandits.server.tally import Tally
 from lexbandits.study.errors import ConflictError, StorageError, UnknownStudyError
 from lexbandits.study.study import Study
 
@@ -58,21 +56,12 @@ async def _thought(request: Request, study: str, what: str, make: Callable[[Stud
     return await request.app.state.thinking.get(whose, what, lambda: _made(room, what, make))
 
 
-def finite(words: Any) -> Any:
-    """As JSON can say it: nan and infinity are null."""
-    if isinstance(words, dict):
-        return {str(key): finite(value) for key, value in words.items()}
-    if isinstance(words, (list, tuple)):
-        return [finite(value) for value in words]
-    return None if isinstance(words, float) and not math.isfinite(words) else words
-
-
 @think.get("/{study}/explanation", responses=describe(200, dict[str, Any], 404, 409))
 async def explanation(request: Request, study: StudyName) -> Response:
     """Why each arm left or stays, what the answer may give up, what strained it: numbers and sentences."""
 
     def explained(reader: Study) -> Any:
-        return finite(reader.explain().as_json())  # type: ignore[union-attr]
+        return plain(reader.explain().as_json())  # type: ignore[union-attr]
 
     return Reply(await _thought(request, study, "explanation", explained))
 
@@ -81,32 +70,18 @@ async def explanation(request: Request, study: StudyName) -> Response:
 async def forecast(request: Request, study: StudyName, runs: Runs = 100) -> Response:
     """How many results are still needed, who is likely to win, what a wider tolerance would save."""
 
-    def played(reader: Study) -> Any:
-        return finite(reader.forecast(runs=runs).as_json())
-
-    return Reply(await _thought(request, study, f"forecast {runs}", played))
+    found = await _thought(request, study, f"forecast {runs}", lambda reader: reader.forecast(runs=runs))
+    return Reply(plain(found.as_json()))
 
 
 @think.get("/{study}/course", responses=describe(200, schemas.Course, 404, 409))
 async def course(request: Request, study: StudyName) -> Response:
     """Which objective was being settled when."""
-    from lexbandits.picture.svg import phases
-    from lexbandits.picture.view import View
+    from lexbandits.server.fragments import course_of
 
-    def followed(reader: Study) -> Any:
-        view = View.of(reader)
-        tally = Tally(view.fold.ledger)
-        return [
-            {
-                "objective": view.objectives[view.columns[position]].name,
-                "since": first,
-                "until": end,
-                "at": when(tally.reached(first + 1)),
-            }
-            for position, first, end in phases(view)
-        ]
-
-    return Reply({"phases": await _thought(request, study, "course", followed)})
+    found = await _thought(request, study, "course", course_of)
+    rows = [{**phase._asdict(), "at": at} for phase, at in found.phases]
+    return Reply({"phases": rows})
 
 
 @think.get("/{study}/verification", responses=describe(200, schemas.Verified, 404))
