@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 
 import lexbandits as lb
 from lexbandits.cli import app
-from lexbandits.commands.storage import nearby
+from lexbandits.commands.storage import shorten
 
 NOT_OF_ONE = ("create", "list")
 OWN = ("delete", "forecast")  # a study, or what is none yet or no more: they open it themselves
@@ -64,6 +64,6 @@ def test_a_budget_is_a_number_of_trials_or_none(budgeted, wrong):
 
 def test_a_storage_is_named_as_somebody_in_this_folder_would(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    assert nearby(str(tmp_path / "results" / "demo.db")) == "results/demo.db"
-    assert nearby(str(tmp_path.parent / "demo.db")) == str(tmp_path.parent / "demo.db")
-    assert nearby("postgresql://host/base") == "postgresql://host/base"
+    assert shorten(str(tmp_path / "results" / "demo.db")) == "results/demo.db"
+    assert shorten(str(tmp_path.parent / "demo.db")) == str(tmp_path.parent / "demo.db")
+    assert shorten("postgresql://host/base") == "postgresql://host/base"

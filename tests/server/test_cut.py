@@ -30,9 +30,9 @@ class Line:
         self.names += 1
         here = create(self.direct, name=f"models {self.names}", max_arms=4)
         wired = lb.open_study(here.name, self.wired)
-        if isinstance(wired, remote.RemoteStudy):
+        if wired._journal.storage.is_remote:
             soon = {"timeout": httpx2.Timeout(1.0).as_dict()}  # an impatient client
-            wired._service._timeouts = {True: soon, False: soon}
+            wired._journal.storage._timeouts = {True: soon, False: soon}
         return here, wired
 
 

@@ -65,7 +65,7 @@ def commit_all(journal, *works):
 
 
 def study_of(journal):
-    return Study(journal.storage, journal.row)
+    return Study(journal)
 
 
 def test_what_waits_is_committed_together(journal):

@@ -129,7 +129,7 @@ def script_of(seed, length):
     return [(luck.choice(ACTIONS), luck.randrange(10**6)) for _ in range(length)]
 
 
-def in_memory():
+def in_memory(**changes):
     """A study in memory whose clock only moves when told to."""
     storage = MemoryStorage()
     now = [1e9]
@@ -138,4 +138,4 @@ def in_memory():
     def tick():
         now[0] += 1.0
 
-    return Player(create(storage, max_arms=4), tick)
+    return Player(create(storage, **{"max_arms": 4, **changes}), tick)

@@ -137,7 +137,7 @@ def test_a_long_history_is_folded_by_compiled_code(folder):
     study = create(str(folder / "lexbandits.db"))
     go_on(study, 60)
     study._journal.storage.close()
-    code = "import lexbandits.commands.storage as s; s.SHORT = 100\n" + PROBE
+    code = "import lexbandits.commands.storage as s; s.MOST_INTERPRETED = 100\n" + PROBE
     done = subprocess.run(
         [sys.executable, "-c", code, "study", "ask", "models"],
         capture_output=True,

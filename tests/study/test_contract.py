@@ -159,6 +159,16 @@ def test_a_request_gives_the_same_trials_again(storage):
     assert study.ask_many(3, request="k1") == trials
 
 
+def test_a_repeated_request_says_what_heartbeats_have_added(storage):
+    study = create(storage)
+    trial = study.ask(lease="20s", worker="w", request="r")
+    time.sleep(0.01)
+    study.heartbeat("w")
+    again = study.ask(request="r")
+    assert again._replace(until=None) == trial._replace(until=None)
+    assert again.until > trial.until
+
+
 def test_failed_and_released(storage):
     study = create(storage)
     failed, released = study.ask_many(2)

@@ -9,6 +9,7 @@ from test_commands import run
 from worlds import create, kinds, measure
 
 import lexbandits as lb
+from lexbandits.study.record.ledger import Ledger
 
 SCORE = lb.Objective("score", tolerance=0.5, resolution=0.5, noise=("bounded", 0, 10))
 SAFE = lb.Objective("score", tolerance=0.5, noise=("bounded", 0, 10), if_failed=0, if_expired=2)
@@ -193,3 +194,13 @@ def test_a_file_may_say_nothing_but_values(tmp_path):
     assert create().import_results(tmp_path / "rows.jsonl", fair=True) == 6
     with pytest.raises(lb.StudyError, match=r"\.csv, \.parquet or \.jsonl"):
         create().import_results(str(tmp_path / "rows.xlsx"), fair=True)
+
+
+def test_later_items_repeat_no_imported_number():
+    study = create()
+    rows = [{"arm": arm, "item": item, **measure(arm, item)} for arm in study.arms for item in (2, 3, 4, 7.5)]
+    study.import_results(pd.DataFrame(rows), fair=True)
+    items = [trial.item for trial in study.ask_many(18)[::3]]
+    assert items == [0, 5, 6, 7, 8, 9]
+    again = Ledger.from_bytes(study._journal.fold().ledger.to_bytes())
+    assert [again.item(number) for number in range(4, 10)] == items

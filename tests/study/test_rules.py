@@ -1,9 +1,14 @@
 """Rules that are kept need fewer results; a change after the first one has its price, for good."""
 
+from types import SimpleNamespace
+
 import pytest
+from test_digest import LIVES, live
+from typer.testing import CliRunner
 from worlds import create, go_on, measure, question
 
 import lexbandits as lb
+from lexbandits.cli import app
 from lexbandits.study.spec import Spec, in_todays_words, words_from_toml
 
 
@@ -101,3 +106,67 @@ def test_a_certificate_says_who_beats_a_rival_and_how_much_evidence_there_is():
     old = {**study.answer.as_json(), "certificate": [{"rival": "a", "verdict": "beaten by 'it's'"}]}
     row = type(study.answer).from_json(old).certificate[0]
     assert (row["verdict"], row["by"]) == ("beaten", "it's")
+
+
+# --- what a change costs is said before it is made
+
+
+@pytest.mark.parametrize(("question", "seed"), LIVES[::2])
+@pytest.mark.filterwarnings("ignore:.*more than once")
+def test_the_proof_is_what_the_policy_has_an_account_for(question, seed):
+    study = live(question, seed)
+    assert (study.proof == "declared") == has_account(study)
+    assert (study.proof == "open") == (question in ("open", "limit", "unmet"))
+
+
+def test_a_change_costs_something_while_the_proof_stands_and_a_trial_was_handed_out():
+    study = create()
+    assert study.cost_of_change() == "", "nobody has looked"
+    study.release(study.ask())
+    assert "0 results so far stay." in study.cost_of_change()
+    go_on(study, 1)
+    assert study.cost_of_change("Withdrawing an arm") == (
+        "Withdrawing an arm closes the proof under the rules as created; what is then needed grows by "
+        "about a quarter. 1 result so far stays."
+    )
+    study.amend("latency", tolerance=3)
+    assert (study.proof, study.cost_of_change()) == ("closed", "")
+    opened = create(rules="open")
+    go_on(opened, 1)
+    assert (opened.proof, opened.cost_of_change()) == ("open", "")
+
+
+CHANGING = {
+    "Changing a tolerance": ("amend", "latency", "--tolerance", 3),
+    "Changing a resolution": ("amend", "latency", "--resolution", 3),
+    "Changing the order": ("reorder", "latency", "correct"),
+    "Withdrawing an arm": ("withdraw", "small", "old"),
+    "Bringing an arm back": ("restore", "cot"),
+    "Adding an arm": ("add-arm", "tiny"),
+}
+
+
+@pytest.mark.parametrize("change", CHANGING)
+def test_the_command_says_it_and_asks(change, tmp_path, monkeypatch):
+    word, *said = map(str, CHANGING[change])
+    study = create(f"{tmp_path}/s.db", max_arms=4)
+    study.withdraw("cot", "before anybody looked")
+    go_on(study, 3)
+    before, line = study.seq, ["study", word, "models", *said, "--storage", f"{tmp_path}/s.db"]
+    terminal = SimpleNamespace(stdin=SimpleNamespace(isatty=lambda: True))
+    monkeypatch.setattr("lexbandits.commands.study.sys", terminal)
+    refused = CliRunner().invoke(app, line, input="n\n")
+    assert f"{change} closes the proof" in refused.output
+    assert "3 results so far stay. Go on?" in refused.output
+    assert (refused.exit_code, study.seq) == (1, before)
+    assert "Go on?" not in CliRunner().invoke(app, [*line, "--yes"]).output
+    assert (study.seq > before, study.proof) == (True, "closed")
+
+
+def test_without_a_terminal_nothing_is_asked(tmp_path):
+    study = create(f"{tmp_path}/s.db")
+    go_on(study, 3)
+    line = ["study", "amend", "models", "latency", "--tolerance", "3", "--storage", f"{tmp_path}/s.db"]
+    done = CliRunner().invoke(app, line)
+    assert (done.exit_code, study.proof) == (0, "closed")
+    assert "Go on?" not in done.output

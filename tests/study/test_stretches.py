@@ -38,15 +38,15 @@ def with_an_exact_objective():
 @pytest.mark.parametrize("most", [7, 5_000])
 @pytest.mark.parametrize("seed", range(40))
 def test_any_interleaving_is_the_same_by_columns(seed, most, monkeypatch):
-    monkeypatch.setattr(stretches, "LEAST", 1)
-    monkeypatch.setattr(stretches, "MOST", most)
+    monkeypatch.setattr(stretches, "LEAST_EVENTS", 1)
+    monkeypatch.setattr(stretches, "MOST_EVENTS", most)
     events = list(in_memory().play(script_of(seed, 250)).events())
     assert_same(one_by_one(events), by_columns(events))
 
 
 def test_an_exact_objective_is_the_same_by_columns(monkeypatch):
-    monkeypatch.setattr(stretches, "LEAST", 1)
-    monkeypatch.setattr(stretches, "MOST", 40)
+    monkeypatch.setattr(stretches, "LEAST_EVENTS", 1)
+    monkeypatch.setattr(stretches, "MOST_EVENTS", 40)
     events = list(with_an_exact_objective().events())
     assert_same(one_by_one(events), by_columns(events))
 

@@ -8,7 +8,7 @@ from test_commands import said
 from worlds import create, measure
 
 import lexbandits as lb
-from lexbandits.study.record.fold import AHEAD
+from lexbandits.study.record.fold import MOST_AHEAD
 from lexbandits.study.record.ledger import TOLD
 
 
@@ -21,7 +21,7 @@ def until(condition, seconds=20):
 
 def waits_for(fold, number):
     """The open trials that a pass lacks, or may lack, whose place comes first: by pass, then by arm."""
-    place, arm, policy = fold.ledger.place, fold.ledger.arm, fold.policy
+    place, arm, policy = fold.ledger.pass_of, fold.ledger.arm, fold.policy
     lacking = [(number, arm) for arm, number in policy.lacking]
     ranks = {other: (place[other], arm[other]) for other in fold.ledger.open}
     awaited = [other for other, rank in ranks.items() if rank[0] > policy.folded or rank in lacking]
@@ -34,14 +34,14 @@ def test_who_waits_for_whom(seed):
     fold = study._journal.fold()
     ledger = fold.ledger
     told = [
-        n for n in range(len(ledger)) if ledger.state[n] == TOLD and ledger.place[n] >= fold.policy.folded
+        n for n in range(len(ledger)) if ledger.state[n] == TOLD and ledger.pass_of[n] >= fold.policy.folded
     ]
     assert ledger.told_from(fold.policy.folded) == told
     expected = {number: waits_for(fold, number) for number in told}
     assert fold.waiting(told) == [bool(others) for others in expected.values()]
     behind = sorted({other for others in expected.values() for other in others})
     assert fold.holding_back(told) == behind
-    folded = [n for n in range(len(ledger)) if ledger.place[n] < fold.policy.folded]
+    folded = [n for n in range(len(ledger)) if ledger.pass_of[n] < fold.policy.folded]
     assert not any(fold.waiting(folded))
     assert fold.holding_back(folded) == []
     if ledger.open:
@@ -116,7 +116,9 @@ def test_passes_that_wait_are_bounded_even_if_nothing_decides():
             trial = study.ask()
             study.tell(trial, {"x": (told + 1) // 2 % 2})
             told += 1
-    assert told == 1 + 2 * AHEAD + 1, "the pass that lacks one, the passes that wait, and one more to know"
+    assert told == 1 + 2 * MOST_AHEAD + 1, (
+        "the pass that lacks one, the passes that wait, and one more to know"
+    )
     many = create(**same, name="many")
     assert len(many.ask_many(500)) == 500, "what is under way does not wait"
 

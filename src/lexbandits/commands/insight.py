@@ -9,7 +9,7 @@ import typer
 from lexbandits.checks import toml_table
 from lexbandits.commands import terminal
 from lexbandits.commands.shape import Said, of_study
-from lexbandits.commands.storage import DEFAULT, Where, opened
+from lexbandits.commands.storage import DEFAULT, Where, open_named
 from lexbandits.commands.study import app as app
 from lexbandits.commands.terminal import AsJson, print_json
 from lexbandits.study.errors import StudyError
@@ -57,7 +57,7 @@ def forecast(
     from lexbandits.study.measure.programs import pairs
 
     planned = name.endswith(".toml") and Path(name).exists()
-    what: Any = name if planned else opened(name, storage, reads=True, compiled=True)
+    what: Any = name if planned else open_named(name, storage, reads=True, compiled=True)
     how: dict[str, Any] = {"runs": runs, "price": price, "sd": pairs(sd) if sd else None}
     if guess is not None:
         how["guess"] = toml_table(guess)

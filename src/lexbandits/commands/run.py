@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from lexbandits.commands.storage import Where, made, nearby
+from lexbandits.commands.storage import Where, make_from_file, shorten
 from lexbandits.commands.study import document, show_answer
 from lexbandits.commands.terminal import UNCERTIFIED, AsJson, print_json, say_line
 
@@ -44,7 +44,7 @@ def run(
     from lexbandits.study.spec import seconds
 
     limit = None if timeout is None else seconds("timeout", timeout)
-    study = made(file, storage, load_if_exists=True, short=False)
+    study = make_from_file(file, storage, load_if_exists=True, short=False)
     held = min(LEASE, seconds("lease", study.spec["lease"])) if lease is None else seconds("lease", lease)
     program = Program(command, lambda: study.arms, limit)
     try:
@@ -64,7 +64,7 @@ def run(
     else:
         say_line(f"{study.name}: {status.state} after {status.results} results")
         show_answer(answer)
-        where = f"{shlex.quote(study.name)} --storage {shlex.quote(nearby(study.storage))}"
+        where = f"{shlex.quote(study.name)} --storage {shlex.quote(shorten(study.storage))}"
         say_line(f"look: lexbandits study explain|results|report {where}")
     if not answer.certified:
         raise typer.Exit(UNCERTIFIED)

@@ -7,7 +7,7 @@ from typing import Annotated, Any, NamedTuple
 import typer
 
 from lexbandits.commands import terminal
-from lexbandits.commands.storage import DEFAULT, Where, opened
+from lexbandits.commands.storage import DEFAULT, Where, open_named
 from lexbandits.commands.terminal import AsJson, print_json, say_line
 
 Name = Annotated[str, typer.Argument(help="The study's name.", show_default=False)]
@@ -45,7 +45,7 @@ def of_study(
         def called(
             name: Name, storage: Annotated[str, Where] = DEFAULT, as_json: AsJson = False, **own: Any
         ) -> None:
-            say(function(opened(name, storage, reads=reads), **own), as_json)
+            say(function(open_named(name, storage, reads=reads), **own), as_json)
 
         first, *last, _ = inspect.signature(called).parameters.values()
         _, *own = inspect.signature(function).parameters.values()

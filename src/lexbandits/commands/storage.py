@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from lexbandits.study.study import Study
 
 DEFAULT = "lexbandits.db"
-SHORT = 4000  # events: folded interpreted before numba would have been loaded
+MOST_INTERPRETED = 4000  # events: folded interpreted before numba would have been loaded
 
 Where = typer.Option("--storage", envvar="LEXBANDITS_STORAGE", help="A path or an address of a database.")
 
@@ -25,13 +25,13 @@ def is_missing(storage: str) -> bool:
     return no_file(storage)
 
 
-def nearby(storage: str) -> str:
+def shorten(storage: str) -> str:
     """A storage as somebody in this folder would name it."""
     path, here = Path(storage), Path.cwd()
     return str(path.relative_to(here)) if path.is_relative_to(here) else storage
 
 
-def opened(name: str, storage: str, *, reads: bool = False, compiled: bool = False) -> "Study":
+def open_named(name: str, storage: str, *, reads: bool = False, compiled: bool = False) -> "Study":
     """A study that is there; while its history is short its policy runs interpreted, unless `compiled`."""
     if is_missing(storage):
         raise UnknownStudyError(f"no study {name!r}: there is no {storage}")
@@ -42,12 +42,12 @@ def opened(name: str, storage: str, *, reads: bool = False, compiled: bool = Fal
         return open_study(name, storage)
     there = open_storage(storage)
     row = there.find(name)
-    if row is not None and not compiled and next(there.read(row.id, SHORT, 1), None) is None:
+    if row is not None and not compiled and next(there.read(row.id, MOST_INTERPRETED, 1), None) is None:
         _interpret()
     return open_study(name, there, reads)
 
 
-def made(file: Path, storage: str | None, load_if_exists: bool, *, short: bool = True) -> "Study":
+def make_from_file(file: Path, storage: str | None, load_if_exists: bool, *, short: bool = True) -> "Study":
     """The study of a TOML file, in the storage given, else the file's, else the default."""
     if short:
         _interpret()

@@ -8,7 +8,7 @@ import typer
 
 from lexbandits.commands import terminal
 from lexbandits.commands.shape import Name, Said, of_study, say
-from lexbandits.commands.storage import DEFAULT, Where, is_missing, made, nearby, opened
+from lexbandits.commands.storage import DEFAULT, Where, is_missing, make_from_file, open_named, shorten
 from lexbandits.commands.terminal import CONFLICT, AsJson, number, print_table, say_line
 from lexbandits.study.errors import StudyError
 
@@ -24,6 +24,7 @@ TrialId = Annotated[str, typer.Argument(help="The id that ask gave.", metavar="T
 Values = Annotated[list[str], typer.Argument(help="What was measured, by objective.", metavar="name=value …")]
 Arm = Annotated[str, typer.Argument(help="An arm's name.")]
 Why = Annotated[str, typer.Argument(help="Why, for the record.")]
+Yes = Annotated[bool, typer.Option("--yes", help="Do not ask whether a change is worth its cost.")]
 Amount = Annotated[str | None, typer.Option(help='In its unit, or as "5%" of its reference.')]
 
 
@@ -42,9 +43,9 @@ def create(
     as_json: AsJson = False,
 ) -> None:
     """Make the study that a file describes."""
-    study = made(file, storage, load_if_exists)
+    study = make_from_file(file, storage, load_if_exists)
     is_missing(study.storage)  # refuses memory, where it would be gone
-    words = f"study {study.name!r} in {nearby(study.storage)}"
+    words = f"study {study.name!r} in {shorten(study.storage)}"
     say(Said({"name": study.name, "storage": study.storage}, words), as_json)
 
 
@@ -67,7 +68,7 @@ def delete(
     """Delete a study with all its results, for good."""
     from lexbandits.study.study import delete_study
 
-    opened(name, storage)
+    open_named(name, storage)
     if not yes and sys.stdin.isatty():
         typer.confirm(f"Delete study {name!r} with all its results?", abort=True, err=True)
     delete_study(name, storage)
@@ -260,6 +261,12 @@ def export(
 # --- changes, one event each
 
 
+def _weigh(study: "Study", change: str, yes: bool) -> None:
+    """Say what a change costs and ask, if somebody is there to answer."""
+    if not yes and sys.stdin.isatty() and (cost := study.cost_of_change(change)):
+        typer.confirm(f"{cost} Go on?", abort=True, err=True)
+
+
 def _changed(study: "Study", words: str) -> Said:
     return Said(lambda: document(study), words)
 
@@ -272,6 +279,7 @@ def add_arm(
         list[str] | None,
         typer.Argument(help="What run hands to the command as {key}.", metavar="key=value …"),
     ] = None,
+    yes: Yes = False,
 ) -> Said:
     """Another arm; max_arms must have left room for it."""
     further = {}
@@ -280,20 +288,23 @@ def add_arm(
         if not (key and equals):
             raise StudyError(f"further keys are key=value pairs, got {word!r}")
         further[key] = value
+    _weigh(study, "Adding an arm", yes)
     study.add_arm({"name": arm, **further} if further else arm)
     return _changed(study, f"added {arm!r}")
 
 
 @of_study(app)
-def withdraw(study: "Study", arm: Arm, reason: Why) -> Said:
+def withdraw(study: "Study", arm: Arm, reason: Why, yes: Yes = False) -> Said:
     """Take an arm out of the question, not because of its values."""
+    _weigh(study, "Withdrawing an arm", yes)
     study.withdraw(arm, reason)
     return _changed(study, f"withdrew {arm!r}")
 
 
 @of_study(app)
-def restore(study: "Study", arm: Arm) -> Said:
+def restore(study: "Study", arm: Arm, yes: Yes = False) -> Said:
     """Bring a withdrawn arm back."""
+    _weigh(study, "Bringing an arm back", yes)
     study.restore(arm)
     return _changed(study, f"restored {arm!r}")
 
@@ -304,8 +315,10 @@ def amend(
     objective: Annotated[str, typer.Argument(help="An objective's name.")],
     tolerance: Amount = None,
     resolution: Amount = None,
+    yes: Yes = False,
 ) -> Said:
     """Another tolerance or resolution, after looking if need be."""
+    _weigh(study, "Changing a tolerance" if tolerance else "Changing a resolution", yes)
     study.amend(objective, tolerance=_amount(tolerance), resolution=_amount(resolution))
     return _changed(study, f"amended {objective!r}")
 
@@ -322,8 +335,10 @@ def _amount(text: str | None) -> float | str | None:
 def reorder(
     study: "Study",
     objectives: Annotated[list[str], typer.Argument(help="All objectives, the first counts most.")],
+    yes: Yes = False,
 ) -> Said:
     """Another order of priority, after looking if need be."""
+    _weigh(study, "Changing the order", yes)
     study.reorder(objectives)
     return _changed(study, "order: " + ", ".join(objectives))
 

@@ -10,7 +10,7 @@ from lexbandits.arrays import Vector
 from lexbandits.policies.tol.facts import RESULTS
 from lexbandits.policies.tol.lexelim_tol import LexElimTol
 from lexbandits.study.record.events import Event
-from lexbandits.study.record.fold import Fold, PlacePolicy
+from lexbandits.study.record.fold import Fold
 from lexbandits.study.record.verification import Verification, replay
 from lexbandits.study.study import Study
 
@@ -33,7 +33,7 @@ class Watched(Fold):
         super()._start_again()
         self.moments: list[Moment] = []
 
-    def _tell_until(self, policy: PlacePolicy, position: int) -> None:
+    def _tell_until(self, policy: LexElimTol, position: int) -> None:
         ends = np.linspace(0, len(self.ledger.fills), STEPS + 1).astype(int).tolist()
         for end in sorted({end for end in ends if self._fills <= end < position} | {position}):
             super()._tell_until(policy, end)

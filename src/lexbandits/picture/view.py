@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -96,7 +96,7 @@ class View:
     @cached_property
     def policy(self) -> LexElimTol:
         """The policy behind it; not to be changed."""
-        return cast(LexElimTol, self.fold.policy)
+        return self.fold.policy
 
     @cached_property
     def answer(self) -> Answer:

@@ -1,6 +1,6 @@
 """The endpoints under /api. Those that look are the framework's; those that write wait for their turn."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 from urllib.parse import quote
 
@@ -161,7 +161,7 @@ def results(request: Request, study: StudyName) -> Response:
 @measure.post("/{study}/trials", status_code=201, responses=describe(201, Trials, 404, 409, links=HANDED_OUT))
 def ask(turn: InTurn, body: bodies.AskBody, key: Key = None) -> Trials | StudyError:
     """Hand out trials; the same ones again for the same Idempotency-Key. None when the study is over."""
-    handed, reason = _hand_out(turn, body.n, body.lease, body.worker, key)
+    _, handed, reason = asking.exchange(turn, [], body.n, _seconds(body.lease), body.worker, key)
     if isinstance(reason, (StudyPaused, StudyWaiting)):
         return reason
     return Trials(**_trials(turn, handed, reason))
@@ -175,26 +175,21 @@ def tell(turn: InTurn, trial: TrialId, body: bodies.ResultBody) -> Outcome:
     if body.values is not None and body.interrupted:
         raise HTTPException(422, "interrupted goes with failed: a trial that has values was not broken off")
     if body.values is not None:
-        return Outcome(asking.take_all(turn, [(trial, body.values)])[0])
+        return Outcome(asking.take(turn, trial, body.values))
     return Outcome(asking.fail(turn, trial, str(body.failed), body.interrupted))
 
 
 @measure.post("/{study}/results", responses=describe(200, Outcomes, 404, 409))
 def tell_many(turn: InTurn, body: bodies.ResultsBody, key: Key = None) -> Outcomes:
     """Report results, all or none of them, and ask for new trials in the same step."""
-    outcomes = asking.take_all(turn, [(each.trial, each.values) for each in body.results])
-    handed, reason = _hand_out(turn, body.ask, body.lease, body.worker, key)
+    told = [(each.trial, each.values) for each in body.results]
+    lease = _seconds(body.lease)
+    outcomes, handed, reason = asking.exchange(turn, told, body.ask, lease, body.worker, key)
     return Outcomes(outcomes=outcomes, **_trials(turn, handed, reason))
 
 
-def _hand_out(
-    turn: Turn, n: int, lease: Any, worker: str | None, key: str | None
-) -> tuple[list[Trial], StudyError | None]:
-    if n == 0:
-        return [], None
-    length = turn.ledger.spec.lease if lease is None else seconds("lease", lease)
-    handed = asking.hand_out(turn, n, length, worker, key)
-    return handed, None if handed else asking.nothing_to_measure(turn)
+def _seconds(lease: float | str | None) -> float | None:
+    return None if lease is None else seconds("lease", lease)
 
 
 def _trials(turn: Turn, handed: Sequence[Trial], reason: StudyError | None) -> dict[str, Any]:
@@ -234,15 +229,10 @@ def heartbeat(study: StudyName, worker: WorkerName) -> str:
 @measure.post("/{study}/notes", status_code=201, responses=describe(201, Changed, 404))
 def note(turn: OnceInTurn, body: bodies.NoteBody) -> None:
     """A remark for the record."""
-    _change(turn, changes.note, body.text)
+    changes.note(turn, body.text)
 
 
 # --- deciding
-
-
-def _change(turn: Turn, change: Callable[..., None], *arguments: Any) -> None:
-    change(turn, *arguments)
-    turn.settle()
 
 
 @make.post("", status_code=201, responses=describe(201, Changed, 409, links=MADE))
@@ -270,19 +260,19 @@ def delete(request: Request, study: StudyName) -> Response:
 @decide.post("/{study}/arms", status_code=201, responses=describe(201, Changed, 404, 409))
 def add_arm(turn: OnceInTurn, body: bodies.ArmBody) -> None:
     """Another arm, where max_arms has left room."""
-    _change(turn, changes.add_arm, body.words())
+    changes.add_arm(turn, body.words())
 
 
 @decide.post("/{study}/arms/{arm}/withdrawal", responses=describe(200, Changed, 404, 409))
 def withdraw(turn: OnceInTurn, arm: ArmName, body: bodies.ReasonBody) -> None:
     """Take an arm out of the question."""
-    _change(turn, changes.withdraw, arm, body.reason)
+    changes.withdraw(turn, arm, body.reason)
 
 
 @decide.delete("/{study}/arms/{arm}/withdrawal", responses=describe(200, Changed, 404, 409))
 def restore(turn: OnceInTurn, arm: ArmName) -> None:
     """Bring a withdrawn arm back."""
-    _change(turn, changes.restore, arm)
+    changes.restore(turn, arm)
 
 
 @decide.post("/{study}/state", responses=describe(200, Changed, 404, 409))
@@ -291,11 +281,11 @@ def set_state(turn: OnceInTurn, body: bodies.StateBody) -> None:
     if body.state == "finished":
         asking.end(turn, body.reason)
     elif body.state == "paused":
-        _change(turn, changes.pause, body.reason)
+        changes.pause(turn, body.reason)
     elif body.state == "reopened" or (body.state == "measuring" and turn.ledger.end is not None):
-        _change(turn, changes.reopen, body.reason)
+        changes.reopen(turn, body.reason)
     else:
-        _change(turn, changes.resume)
+        changes.resume(turn)
 
 
 @decide.put("/{study}/objectives/{objective}", responses=describe(200, Changed, 404))
@@ -303,16 +293,16 @@ def amend(turn: OnceInTurn, objective: ObjectiveName, body: bodies.AmendBody) ->
     """Another tolerance or resolution of an objective."""
     if objective not in turn.ledger.spec.names:
         raise HTTPException(404, f"no objective {objective!r}")
-    _change(turn, changes.amend, objective, body.tolerance, body.resolution)
+    changes.amend(turn, objective, body.tolerance, body.resolution)
 
 
 @decide.put("/{study}/order", responses=describe(200, Changed, 404))
 def reorder(turn: OnceInTurn, body: bodies.OrderBody) -> None:
     """Another order of priority."""
-    _change(turn, changes.reorder, body.objectives)
+    changes.reorder(turn, body.objectives)
 
 
 @decide.put("/{study}/budget", responses=describe(200, Changed, 404))
 def set_budget(turn: OnceInTurn, body: bodies.BudgetBody) -> None:
     """Another number of trials to hand out in all."""
-    _change(turn, changes.set_budget, body.budget)
+    changes.set_budget(turn, body.budget)

@@ -10,7 +10,7 @@ from typing import Any
 
 from lexbandits.server.tokens import open_lasting
 from lexbandits.study.errors import StorageBusyError, UnknownStudyError
-from lexbandits.study.record import asking
+from lexbandits.study.record import rules
 from lexbandits.study.record.fold import Fold
 from lexbandits.study.record.journal import Journal
 from lexbandits.study.storage.contract import StudyRow
@@ -46,7 +46,7 @@ class Room:
 
     def settle(self) -> None:
         """Note what time and the record have brought."""
-        self.writer.transact(asking.settle)
+        self.writer.transact(rules.settle)
 
     def extend(self, *workers: str) -> None:
         """Heartbeats. They need nothing of the study but its leases."""
@@ -54,7 +54,7 @@ class Room:
 
     @cached_property
     def _reader(self) -> Study:
-        return Study(self.reads, self.row, read_only=True, journal=_Looking)
+        return Study(_Looking(self.reads, self.row, read_only=True))
 
     @contextmanager
     def thinking(self) -> Iterator[tuple[Study, dict[str, Any]]]:
@@ -72,7 +72,7 @@ class Room:
 
     @cached_property
     def _thinker(self) -> Study:
-        return Study(self.reads, self.row, read_only=True, journal=_Looking)
+        return Study(_Looking(self.reads, self.row, read_only=True))
 
     @contextmanager
     def reading(self) -> Iterator[Study]:

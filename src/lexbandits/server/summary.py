@@ -60,7 +60,7 @@ def summary_of(room: Room) -> tuple[str, dict[str, Any]]:
     """Its ETag, which changes when anything in it does, and the summary; what has run out is noted first."""
     with room.reading() as study:
         fold = study._journal.fold()
-        unsettled = fold.ledger.end is None and study._is_unsettled(fold)
+        unsettled = fold.ledger.end is None and study._journal.is_unsettled(fold)
     if unsettled:
         with suppress(StudyError):  # who looks is not kept from looking
             room.settle()
@@ -201,7 +201,7 @@ def trial_rows(
 def _trial_row(fold: Fold, leases: dict[int, float], number: int) -> dict[str, Any]:
     ledger = fold.ledger
     state = STATES[ledger.state[number]]
-    if state == "told" and fold.is_void(ledger.place[number]):
+    if state == "told" and fold.is_void(ledger.pass_of[number]):
         state = "void"
     worker, until = ledger.worker[number], ledger.until[number]
     if ledger.state[number] == OPEN:
@@ -211,7 +211,7 @@ def _trial_row(fold: Fold, leases: dict[int, float], number: int) -> dict[str, A
         "number": number,
         "id": trial_id(fold, number),
         "arm": ledger.arm_names[ledger.arm[number]],
-        "item": ledger.item(ledger.place[number]),
+        "item": ledger.item(ledger.pass_of[number]),
         "state": state,
         "worker": ledger.workers[worker] if worker >= 0 else None,
         "asked": when(ledger.asked[number]),

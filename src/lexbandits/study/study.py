@@ -1,4 +1,4 @@
-"""`Study`: what people call. Every call is one transaction on the journal."""
+"""`Study`: what people call. Every call is one transaction on its journal, here or behind a service."""
 
 import copy
 import secrets
@@ -19,10 +19,10 @@ from lexbandits.study.errors import (
 from lexbandits.study.measure import run as workers_module
 from lexbandits.study.objective import Objective
 from lexbandits.study.record import asking, changes, imports, verification
-from lexbandits.study.record.answers import Answer, Status, answer_of, results_of, status_of, trials_of
+from lexbandits.study.record.answers import Answer, Status, results_of, trials_of
 from lexbandits.study.record.events import Event
-from lexbandits.study.record.fold import Fold, PlacePolicy, make_policy
-from lexbandits.study.record.journal import Journal, Turn
+from lexbandits.study.record.fold import Fold, make_policy
+from lexbandits.study.record.journal import Journal
 from lexbandits.study.spec import FORMAT, Spec, seconds, words_from_toml
 from lexbandits.study.storage.contract import Storage, StudyRow, is_missing, open_storage
 from lexbandits.study.trial import Trial
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from lexbandits.forecasting.forecast import Forecast
     from lexbandits.picture.explain import Explanation
     from lexbandits.picture.stories import Story
-    from lexbandits.study.storage.http import Service
+    from lexbandits.policies import LexElimTol
 
 POLICY = "LexElimTol"
 
@@ -45,12 +45,9 @@ class Study:
     with a `Study` of its own; one object may be shared by threads and survives a fork.
     """
 
-    def __init__(
-        self, storage: Storage, row: StudyRow, read_only: bool = False, journal: type[Journal] = Journal
-    ) -> None:
-        self._read_only = read_only
-        self._journal = journal(storage, row, read_only)
-        self._lease = self._journal.fold().ledger.spec.lease
+    def __init__(self, journal: Journal) -> None:
+        self._journal = journal
+        journal.asked()  # or it cannot be read
 
     @property
     def name(self) -> str:
@@ -65,30 +62,29 @@ class Study:
     @property
     def spec(self) -> dict[str, Any]:
         """The question as asked, in words: JSON-able."""
-        return self._journal.fold().ledger.asked_spec.as_json()
+        return self._journal.asked().as_json()
 
     @property
     def arms(self) -> dict[str, dict[str, Any]]:
         """All arms by name, with the further keys they were given; withdrawn ones too."""
-        return {arm["name"]: dict(arm) for arm in self._journal.fold().ledger.arms}
+        return {arm["name"]: dict(arm) for arm in self._journal.in_force().arms}
 
     @property
     def objectives(self) -> tuple[Objective, ...]:
         """In order of priority, with the tolerances in force."""
-        ledger = self._journal.fold().ledger
-        return tuple(ledger.spec.objectives[column] for column in ledger.order)
+        return tuple(self._journal.in_force().objectives)
 
     @property
     def seq(self) -> int:
         """How many events there are: it changes whenever anything does."""
-        return self._journal.fold().ledger.seq
+        return self._journal.in_force().seq
 
     def __repr__(self) -> str:
-        return f"<Study {self.name!r} in {self._journal.storage.shown}>"
+        return f"<Study {self.name!r} in {self.storage}>"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        storage = self._journal.storage
-        return open_study, (self.name, storage.__reduce__()[1][0], self._journal.read_only)
+        address = self._journal.storage.__reduce__()[1][0]
+        return open_study, (self.name, address, self._journal.read_only)
 
     def close(self) -> None:
         """Give back the connection; a later call opens another. Copy a SQLite file after that, not before."""
@@ -102,7 +98,7 @@ class Study:
         It is the caller's for `lease` (the study's, unless said); heartbeats of `worker` extend it. The
         same `request` gives the same trial again.
         """
-        trials, reason = self._asked(1, lease, worker, request)
+        _, trials, reason = self._exchange([], 1, lease, worker, request)
         if reason is not None:
             raise reason
         return trials[0]
@@ -111,17 +107,13 @@ class Study:
         self, n: int, *, lease: Any = None, worker: str | None = None, request: str | None = None
     ) -> list[Trial]:
         """Up to n trials at once; fewer or none near the end, while paused, or while too much waits."""
-        return self._asked(n, lease, worker, request)[0]
+        return self._exchange([], n, lease, worker, request)[1]
 
     def choose(self, *, lease: Any = None, worker: str | None = None, request: str | None = None) -> Trial:
         """For who serves traffic: a trial while measuring, else the winner or best guess, never told."""
-        nothing = self._read_only and self.status.state != "measuring"
-        trials, _ = ([], None) if nothing else self._asked(1, lease, worker, request)
+        nothing = self._journal.read_only and self.status.state != "measuring"
+        trials = [] if nothing else self._exchange([], 1, lease, worker, request)[1]
         return trials[0] if trials else Trial(None, None, self.answer.arm, None, None)
-
-    def _asked(self, n: int, *how: Any) -> tuple[list[Trial], StudyError | None]:
-        _, trials, reason = self._told_and_asked([], n, *how)
-        return trials, reason
 
     # --- telling
 
@@ -132,12 +124,11 @@ class Study:
         "late", it came after its `until`: recorded and never counted;
         "after the end". Other values than before are a `ConflictError`.
         """
-        return self.tell_many([(trial, values)])[0]
+        return self._journal.do(asking.take, trial, values)
 
     def tell_many(self, results: Iterable[tuple[Trial | str, Mapping[str, Any]]]) -> list[str]:
-        """Report many results at once: all or none."""
-        results = _pairs(results)
-        return self._journal.transact(lambda turn: asking.take_all(turn, results))
+        """Report many results at once: all or none; over http, of each thousand."""
+        return self._exchange(results, 0)[0]
 
     def tell_ask(
         self,
@@ -149,32 +140,35 @@ class Study:
         request: str | None = None,
     ) -> tuple[list[str], list[Trial]]:
         """`tell_many` and `ask_many` in one transaction: outcomes and trials."""
-        outcomes, trials, _ = self._told_and_asked(_pairs(results), n, lease, worker, request)
+        outcomes, trials, _ = self._exchange(results, n, lease, worker, request)
         return outcomes, trials
 
-    def _told_and_asked(
-        self, results: Sequence[asking.Told], n: int, lease: Any, worker: str | None, request: str | None
+    def _exchange(
+        self,
+        results: Iterable[tuple[Trial | str, Mapping[str, Any]]],
+        n: Any,
+        lease: Any = None,
+        worker: str | None = None,
+        request: str | None = None,
     ) -> tuple[list[str], list[Trial], StudyError | None]:
-        count = n if type(n) is int and n >= 0 else _count("n", n)
-        length = self._lease if lease is None else seconds("lease", lease)
+        pairs = list(results)
+        for pair in pairs:
+            if not isinstance(pair, (tuple, list)) or len(pair) != 2:
+                raise TypeError(f"results must be (trial, values) pairs, got {pair!r}")
+        count = n if type(n) is int and n >= 0 else _check_count("n", n)
+        held = None if lease is None else seconds("lease", lease)
         if worker is not None:
             check_words(worker=worker)
         if request is not None:
             check_words(request=request)
-
-        def work(turn: Turn) -> tuple[list[str], list[Trial], StudyError | None]:
-            outcomes = asking.take_all(turn, results) if results else []
-            trials = asking.hand_out(turn, count, length, worker, request) if count else []
-            return outcomes, trials, asking.nothing_to_measure(turn) if count and not trials else None
-
-        return self._journal.transact(work)
+        return self._journal.do(asking.exchange, pairs, count, held, worker, request)
 
     def record(self, trial: Trial | str, values: Mapping[str, Any]) -> str:
         """`tell` for short-lived processes: "recorded", "repeated" or "late", without waking the policy.
 
         Whoever asks or looks next folds it, and notes the end if it brought it.
         """
-        return self._journal.transact(lambda turn: asking.record(turn, trial, values))
+        return self._journal.do(asking.record, trial, values)
 
     def fail(self, trial: Trial | str, reason: str = "", *, interrupted: bool = False) -> str:
         """Report that a trial could not be measured: its place is missing, or has the value `if_failed`.
@@ -182,28 +176,27 @@ class Study:
         `interrupted`: it was begun and broken off, which says nothing about the arm: `max_failures` does not
         count it.
         """
-        return self._journal.transact(lambda turn: asking.fail(turn, trial, str(reason), interrupted))
+        return self._journal.do(asking.fail, trial, str(reason), interrupted)
 
     def release(self, trial: Trial | str) -> None:
         """Give a trial back that nobody has begun: its place is asked again under a new trial.
 
         What was begun is failed instead, with interrupted=True: to measure it again would choose by value.
         """
-        self._journal.transact(lambda turn: asking.release(turn, trial))
+        self._journal.do(asking.release, trial)
 
     def expire(self, trial: Trial | str) -> str:
         """Declare an overdue trial's place missing now; the next ask of anybody would do it too."""
-        return self._journal.transact(lambda turn: asking.expire(turn, trial))
+        return self._journal.do(asking.expire, trial)
 
     def heartbeat(self, worker: str) -> None:
         """Say that a worker is alive: its leases that have not run out begin anew."""
         check_words(worker=worker)
-        self._journal.check_writable()
-        self._journal.storage.extend(self._journal.row.id, worker)
+        self._journal.extend(worker)
 
     def correct(self, trial: Trial | str, values: Mapping[str, Any], reason: str) -> str:
         """Replace what was told, while its pass is not folded ("corrected"); later only a note ("noted")."""
-        return self._journal.transact(lambda turn: asking.correct(turn, trial, values, reason))
+        return self._journal.do(asking.correct, trial, values, reason)
 
     def run(
         self,
@@ -220,7 +213,9 @@ class Study:
         a failed trial. After Ctrl-C what is being measured has failed, as interrupted, and what was not begun
         is given back. `StudyPaused` if it was paused meanwhile.
         """
-        how = workers_module.Run(self, measure, _count("workers", workers, 1), executor, lease, progress)
+        how = workers_module.Run(
+            self, measure, _check_count("workers", workers, 1), executor, lease, progress
+        )
         return how.go()
 
     # --- what is known
@@ -228,22 +223,18 @@ class Study:
     @property
     def status(self) -> Status:
         """Where the study stands."""
-        with self._journal.lock:
-            fold = self._settled()
-            return status_of(fold, *self._journal.storage.clock(self._journal.row.id))
+        return self._journal.status()
 
     @property
     def answer(self) -> Answer:
         """The answer; a best guess while `certified` is False."""
-        with self._journal.lock:
-            return answer_of(self._settled())
+        return self._journal.answer()
 
     @property
-    def policy(self) -> PlacePolicy:
+    def policy(self) -> "LexElimTol":
         """The policy behind it, a copy: larger is better, arms and objectives by index."""
         with self._journal.lock:
-            policy: PlacePolicy = copy.copy(self._settled().policy)
-            return policy
+            return copy.copy(self._settled().policy)
 
     def forecast(self, guess: Any = None, runs: int = 200, price: Any = None, **how: Any) -> "Forecast":
         """How many results are still needed, who may win, what to relax: see `lexbandits.forecast`."""
@@ -279,11 +270,11 @@ class Study:
 
     def events(self, since: int = 0) -> Iterator[Event]:
         """The journal after event `since`."""
-        return self._journal.storage.read(self._journal.row.id, _count("since", since) + 1)
+        return self._journal.events(_check_count("since", since))
 
-    def verify(self) -> "verification.Verification":
+    def verify(self) -> verification.Verification:
         """Replay the journal from nothing and compare it with what was recorded."""
-        return verification.verify(self._journal.storage, self._journal.row)
+        return verification.replay(self.events())
 
     def export(self, path: str | Path) -> Path:
         """Write the trials (.csv, .parquet) or the journal (.jsonl)."""
@@ -307,81 +298,73 @@ class Study:
         columns that are no objectives. How many rows have a value.
         """
         if isinstance(frame, (str, Path)):
-            frame = imports.read(Path(frame), arm, self._journal.fold().ledger.spec)
-        return self._journal.transact(lambda turn: imports.take(turn, frame, arm, fair, again, ignore))
+            frame = imports.read(Path(frame), arm, self._journal.asked())
+        return self._journal.do(imports.take, frame, arm, fair, again, ignore)
 
-    def _settled(self) -> Any:
-        """The fold, for who holds the journal's lock; what nobody has recorded yet is recorded.
-
-        That is an answer, and that a trial has run out.
-        """
-        journal = self._journal
-        fold = journal.fold()
-        if fold.ledger.end is None and not journal.read_only and self._is_unsettled(fold):
-            journal.transact(asking.settle)
-            fold = journal.fold()
-        return fold
-
-    def _is_unsettled(self, fold: Fold) -> bool:
-        if fold.policy.finished:
-            return True
-        if not fold.ledger.open:
-            return False
-        now, leases = self._journal.storage.clock(self._journal.row.id)
-        return any(leases.get(number, until) <= now for number, until in fold.ledger.open.items())
+    def _settled(self) -> Fold:
+        """For who holds the journal's lock."""
+        return self._journal.settled()
 
     # --- changes, one event each
 
-    def _change(self, change: Callable[..., None], *arguments: Any) -> None:
-        def work(turn: Turn) -> None:
-            change(turn, *arguments)
-            turn.settle()
+    @property
+    def proof(self) -> str:
+        """ "declared": the answer is proven under the rules as created; "closed" or "open": under any."""
+        return self._journal.proof()
 
-        self._journal.transact(work)
+    def cost_of_change(self, change: str = "Changing a tolerance") -> str:
+        """What a change of arms, order, tolerances or resolutions costs, in a sentence; "" if nothing."""
+        status = self.status
+        is_begun = status.handed_out or status.released or status.results
+        if not is_begun or self.proof != "declared":
+            return ""
+        kept = "1 result so far stays" if status.results == 1 else f"{status.results:,} results so far stay"
+        closes = "closes the proof under the rules as created"
+        return f"{change} {closes}; what is then needed grows by about a quarter. {kept}."
 
     def add_arm(self, arm: str | Mapping[str, Any]) -> None:
         """Another arm, a name or a table with a name; `max_arms` must have left room for it."""
-        self._change(changes.add_arm, arm)
+        self._journal.do(changes.add_arm, arm)
 
     def withdraw(self, name: str, reason: str) -> None:
         """Take an arm out of the question; arms that only it had beaten return."""
-        self._change(changes.withdraw, name, reason)
+        self._journal.do(changes.withdraw, name, reason)
 
     def restore(self, name: str) -> None:
         """Bring a withdrawn arm back."""
-        self._change(changes.restore, name)
+        self._journal.do(changes.restore, name)
 
     def amend(self, objective: str, *, tolerance: Any = None, resolution: Any = None) -> None:
         """Another tolerance or resolution, after looking if need be: the confidence stays what it was."""
-        self._change(changes.amend, objective, tolerance, resolution)
+        self._journal.do(changes.amend, objective, tolerance, resolution)
 
     def reorder(self, objectives: Sequence[str]) -> None:
         """Another order of priority, after looking if need be."""
-        self._change(changes.reorder, objectives)
+        self._journal.do(changes.reorder, objectives)
 
     def pause(self, reason: str = "") -> None:
         """Hand out nothing until `resume`; results are still taken."""
-        self._change(changes.pause, reason)
+        self._journal.do(changes.pause, reason)
 
     def resume(self) -> None:
         """Go on after a pause."""
-        self._change(changes.resume)
+        self._journal.do(changes.resume)
 
     def set_budget(self, budget: int | None) -> None:
         """Another number of trials to hand out in all; None for no limit."""
-        self._change(changes.set_budget, budget)
+        self._journal.do(changes.set_budget, budget)
 
     def end(self, reason: str) -> None:
         """End by hand, without a certificate; if its results had given the answer by then, with it."""
-        self._journal.transact(lambda turn: asking.end(turn, reason))
+        self._journal.do(asking.end, reason)
 
     def reopen(self, why: str) -> None:
         """Go on after an end. A study with its answer ends again at once, unless its rules change."""
-        self._change(changes.reopen, why)
+        self._journal.do(changes.reopen, why)
 
     def note(self, text: str) -> None:
         """A remark for the record."""
-        self._change(changes.note, text)
+        self._journal.do(changes.note, text)
 
 
 def check_words(**words: Any) -> None:
@@ -400,16 +383,8 @@ def _is_text(word: str) -> bool:
 
 
 @study_errors()
-def _count(what: str, value: Any, least: int = 0) -> int:
+def _check_count(what: str, value: Any, least: int = 0) -> int:
     return whole(what, value, least=least)
-
-
-def _pairs(results: Iterable[tuple[Trial | str, Mapping[str, Any]]]) -> list[asking.Told]:
-    pairs = list(results)
-    for pair in pairs:
-        if not isinstance(pair, (tuple, list)) or len(pair) != 2:
-            raise TypeError(f"results must be (trial, values) pairs, got {pair!r}")
-    return [(trial, values) for trial, values in pairs]
 
 
 # --- studies by name
@@ -439,46 +414,35 @@ def create_from_spec(
     spec: Spec, storage: str | Path | Storage, *, load_if_exists: bool, nonce: str = ""
 ) -> Study:
     """`create_study` from a whole spec; a study that is there with this `nonce` was made by the same call."""
-    service = _service(storage)
-    if service is not None:
-        return service.create(spec, load_if_exists=load_if_exists)
-    policy_settings = spec.policy_settings()
-    with study_errors():
-        make_policy(POLICY, policy_settings)  # refuses what it cannot do, before anything is written
+    opened, settings = open_storage(storage), spec.policy_settings()
+    if not opened.is_remote:  # whose service does it
+        with study_errors():
+            make_policy(POLICY, settings)  # refuses what it cannot do, before anything is written
     payload = {
         "spec": spec.as_json(),
         "policy": POLICY,
-        "settings": policy_settings,
+        "settings": settings,
         "version": lexbandits.__version__,
         "format": FORMAT,
     }
-    opened = open_storage(storage)
     row, is_new = opened.create(spec.name, nonce or secrets.token_hex(8), payload)
-    if is_new or row.nonce == nonce:
-        return Study(opened, row)
-    if not load_if_exists:
+    is_mine = is_new or row.nonce == nonce
+    if not (is_mine or load_if_exists):
         raise StudyExistsError(
             f"there is a study {spec.name!r} in {opened.shown}; load_if_exists=True opens it"
         )
-    study = Study(opened, row)
-    checked_same(study, payload["spec"], opened.shown)
+    study = Study(_open_journal(opened, row))
+    if not is_mine and (differs := difference(study.spec, payload["spec"])):
+        raise SpecMismatchError(f"study {spec.name!r} in {opened.shown} asks another question: {differs}")
     return study
 
 
-def checked_same(study: Study, asked: Any, where: str) -> None:
-    """Refuse a study that is there and asks another question."""
-    differs = difference(study.spec, asked)
-    if differs:
-        raise SpecMismatchError(f"study {study.name!r} in {where} asks another question: {differs}")
+def _open_journal(storage: Storage, row: StudyRow, read_only: bool = False) -> Journal:
+    if not storage.is_remote:
+        return Journal(storage, row, read_only)
+    from lexbandits.study.storage.http import RemoteJournal
 
-
-def _service(storage: Any) -> "Service | None":
-    """The service behind an address, if it is one's."""
-    if not (isinstance(storage, str) and storage.startswith(("http://", "https://"))):
-        return None
-    from lexbandits.study.storage.http import Service
-
-    return Service(storage)
+    return RemoteJournal(storage, row, read_only)
 
 
 def study_from_toml(
@@ -494,13 +458,10 @@ def study_from_toml(
 
 def open_study(name: str, storage: str | Path | Storage, read_only: bool = False) -> Study:
     """A study that is there."""
-    service = _service(storage)
-    if service is not None:
-        return service.study(name, read_only)
-    return Study(*_found(name, storage), read_only)
+    return Study(_open_journal(*_find(name, storage), read_only))
 
 
-def _found(name: str, storage: str | Path | Storage) -> tuple[Storage, StudyRow]:
+def _find(name: str, storage: str | Path | Storage) -> tuple[Storage, StudyRow]:
     if is_missing(storage):
         raise UnknownStudyError(f"no study {name!r}: there is no {storage}")
     opened = open_storage(storage)
@@ -513,17 +474,10 @@ def _found(name: str, storage: str | Path | Storage) -> tuple[Storage, StudyRow]
 
 def list_studies(storage: str | Path | Storage) -> list[str]:
     """The names of the studies in a storage."""
-    service = _service(storage)
-    if service is not None:
-        return service.names()
     return [] if is_missing(storage) else [row.name for row in open_storage(storage).studies()]
 
 
 def delete_study(name: str, storage: str | Path | Storage) -> None:
     """Delete a study with all its results, for good."""
-    service = _service(storage)
-    if service is not None:
-        service.delete(name)
-        return
-    opened, row = _found(name, storage)
+    opened, row = _find(name, storage)
     opened.delete(row.id)

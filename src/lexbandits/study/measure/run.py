@@ -123,7 +123,7 @@ class Run:
             pool = self.executor if isinstance(self.executor, Executor) else stack.enter_context(self._pool())
             try:
                 self._go_on(pool, set())
-                while self._busy or self._waits(pool, show):
+                while self._busy or self._wait_for_others(pool, show):
                     idle = self.workers > len(self._busy)
                     done, _ = wait(self._busy, LOOK_AGAIN if idle else None, FIRST_COMPLETED)
                     self._go_on(pool, done)
@@ -131,7 +131,7 @@ class Run:
             except BaseException as error:
                 self._give_up()
                 if self.interrupted or self.released:
-                    error.add_note(self._parting())
+                    error.add_note(self._say_what_became())
                 raise
         status = self.study.status
         if status.state == "paused":
@@ -147,17 +147,17 @@ class Run:
 
     def _go_on(self, pool: Executor, done: set[Future[Any]]) -> None:
         """Record what is done, take as much new work in the same transaction, and begin it."""
-        results = self._measured(done)
+        results = self._collect(done)
         wanted = self.workers - len(self._busy) + len(done)
         self._asking = True
-        trials = self._told(results, wanted)
+        trials = self._tell_and_ask(results, wanted)
         for future in done:
             del self._busy[future]
         for trial in trials:
-            self._busy[self._submitted(pool, trial)] = trial
+            self._busy[self._submit(pool, trial)] = trial
         self._asking = False
 
-    def _waits(self, pool: Executor, show: Callable[..., None]) -> bool:
+    def _wait_for_others(self, pool: Executor, show: Callable[..., None]) -> bool:
         """Wait for the trials of others, as long as the study does; False if there is nothing to wait for."""
         while True:
             self._asking = True
@@ -174,31 +174,31 @@ class Run:
                 self._asking = False
                 return False
             else:
-                self._busy[self._submitted(pool, trial)] = trial
+                self._busy[self._submit(pool, trial)] = trial
                 self._asking = False
                 return True
 
-    def _submitted(self, pool: Executor, trial: Trial) -> Future[Any]:
+    def _submit(self, pool: Executor, trial: Trial) -> Future[Any]:
         if self._item == "second":
             return pool.submit(self.measure, trial.arm, trial.item)
         if self._item == "name":
             return pool.submit(self.measure, trial.arm, item=trial.item)
         return pool.submit(self.measure, trial.arm)
 
-    def _measured(self, done: set[Future[Any]]) -> list[tuple[Trial, Any]]:
+    def _collect(self, done: set[Future[Any]]) -> list[tuple[Trial, Any]]:
         """The results of what is done; what failed is recorded."""
         results = []
         for future in done:
             trial, error = self._busy[future], future.exception()
             if error is None:
                 results.append((trial, future.result()))
-            elif self._failed(error):
+            elif self._is_failure(error):
                 self._fail(trial, error)
             else:
                 raise error
         return results
 
-    def _failed(self, error: BaseException) -> bool:
+    def _is_failure(self, error: BaseException) -> bool:
         """Whether a measurement failed; which of several has broken their pool, nobody can know."""
         if isinstance(error, BrokenExecutor):
             return len(self._busy) == 1 and not isinstance(self.executor, Executor)
@@ -209,7 +209,7 @@ class Run:
         with self._unless_released(trial):
             self.study.fail(trial, self._failure)
 
-    def _told(self, results: list[tuple[Trial, Any]], wanted: int) -> list[Trial]:
+    def _tell_and_ask(self, results: list[tuple[Trial, Any]], wanted: int) -> list[Trial]:
         how: dict[str, Any] = {"lease": self.lease, "worker": self.name}
         try:
             return self.study.tell_ask(results, wanted, **how)[1]
@@ -247,7 +247,7 @@ class Run:
                 self._interrupt(trial)
             elif (error := future.exception()) is None:
                 self.study.tell(trial, future.result())
-            elif self._failed(error):
+            elif self._is_failure(error):
                 self._fail(trial, error)
             elif getattr(error, "begun", True):
                 self._interrupt(trial)
@@ -266,7 +266,7 @@ class Run:
         self.study.release(str(identity))
         self.released += 1
 
-    def _parting(self) -> str:
+    def _say_what_became(self) -> str:
         """What became of the trials under way."""
         broken = f"{self.interrupted} measurement{'s were' if self.interrupted != 1 else ' was'} under way"
         back = f"{self.released} not begun {'were' if self.released != 1 else 'was'} given back"

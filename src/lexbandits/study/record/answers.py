@@ -403,11 +403,11 @@ def trials_of(fold: Fold) -> "pd.DataFrame":
     import pandas as pd
 
     ledger = fold.ledger
-    states, places = ledger.column("state"), ledger.column("place")
+    states, passes = ledger.column("state"), ledger.column("pass_of")
     names = np.array([*STATES, "void"], dtype=object)
-    shown = np.where(fold.void(places) & (states == TOLD), len(STATES), states)
+    shown = np.where(fold.void(passes) & (states == TOLD), len(STATES), states)
     workers = np.array([*ledger.workers, None], dtype=object)
-    items = [ledger.item(place) for place in places.tolist()]
+    items = [ledger.item(pass_) for pass_ in passes.tolist()]
     texts = any(isinstance(item, str) for item in items)  # such as names of files, which may be no UTF-8
     columns: dict[str, Any] = {
         "number": np.arange(len(ledger)),

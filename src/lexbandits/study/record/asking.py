@@ -17,10 +17,26 @@ from lexbandits.study.record.answers import ended, plain_answer, trial_id
 from lexbandits.study.record.fold import Fold
 from lexbandits.study.record.journal import Turn
 from lexbandits.study.record.ledger import EXPIRED, FAILED, LATE, OPEN, RELEASED, TOLD, Ledger
+from lexbandits.study.record.rules import conclude, settle
 from lexbandits.study.storage.contract import Lease, Request
 from lexbandits.study.trial import Trial, moment
 
 Told = tuple[Trial | str, Any]
+
+
+def exchange(
+    turn: Turn,
+    results: Sequence[Told],
+    n: int,
+    lease: float | None = None,
+    worker: str | None = None,
+    request: str | None = None,
+) -> tuple[list[str], list[Trial], StudyError | None]:
+    """Take results and hand out up to n trials: outcomes, trials, and why there are none, if so."""
+    outcomes = take_all(turn, results) if results else []
+    held = turn.ledger.spec.lease if lease is None else lease
+    trials = hand_out(turn, n, held, worker, request) if n else []
+    return outcomes, trials, nothing_to_measure(turn) if n and not trials else None
 
 
 # --- asking
@@ -29,33 +45,28 @@ Told = tuple[Trial | str, Any]
 def hand_out(turn: Turn, n: int, lease: float, worker: str | None, request: str | None) -> list[Trial]:
     """Up to n trials; the same ones again for a request that was answered before."""
     if request is not None and (known := turn.request(request)) is not None:
-        return [trial_of(turn.fold, number) for number in range(known.first, known.first + known.size)]
+        return [_given(turn, number) for number in range(known.first, known.first + known.size)]
     settle(turn)
     if turn.fold.state != "measuring":
         return []
     ledger, first, until = turn.ledger, len(turn.ledger), turn.now + lease
-    for number, (arm, place) in enumerate(turn.fold.next_places(n), first):
-        payload = {"pass": place, "nonce": secrets.randbits(32), "until": until}
+    for number, (arm, pass_) in enumerate(turn.fold.next_places(n), first):
+        payload = {"pass": pass_, "nonce": secrets.randbits(32), "until": until}
         turn.append("asked", payload, number, ledger.arm_names[arm], worker)
         turn.leases.append(Lease(number, worker, until, lease))
     count = len(ledger) - first
     if request is not None and count:
         turn.new_requests.append(Request(request, first, count))
-    return [trial_of(turn.fold, number) for number in range(first, first + count)]
+    return [_given(turn, number, until) for number in range(first, first + count)]
 
 
-def trial_of(fold: Fold, number: int) -> Trial:
-    """A trial as it is handed out."""
-    ledger = fold.ledger
-    until = ledger.open.get(number, ledger.until[number])
-    arm, item = ledger.arm_names[ledger.arm[number]], ledger.item(ledger.place[number])
-    return Trial(number, trial_id(fold, number), arm, item, moment(until))
-
-
-def settle(turn: Turn) -> None:
-    """Note what time and the record have brought: trials that ran out, arms given up, the answer."""
-    turn.expire_overdue()
-    turn.settle()
+def _given(turn: Turn, number: int, until: float | None = None) -> Trial:
+    """A trial as it is handed out, now or again: then with the time that heartbeats have added."""
+    ledger = turn.ledger
+    if until is None:
+        until = turn.until(number) if number in ledger.open else ledger.until[number]
+    arm, item = ledger.arm_names[ledger.arm[number]], ledger.item(ledger.pass_of[number])
+    return Trial(number, trial_id(turn.fold, number), arm, item, moment(until))
 
 
 def nothing_to_measure(turn: Turn) -> StudyError:
@@ -109,8 +120,13 @@ def take_all(turn: Turn, results: Sequence[Told]) -> list[str]:
     new = [i for i, outcome in enumerate(outcomes) if outcome == "recorded"]
     for i, worth in zip(new, _worth(turn.fold, [checked[i][0] for i in new]), strict=True):
         outcomes[i] = worth
-    turn.settle()
+    conclude(turn)
     return outcomes
+
+
+def take(turn: Turn, trial: Trial | str, values: Any) -> str:
+    """Take one result."""
+    return take_all(turn, [(trial, values)])[0]
 
 
 def record(turn: Turn, trial: Trial | str, values: Any) -> str:
@@ -151,12 +167,12 @@ def _take(turn: Turn, number: int, values: dict[str, float | None]) -> str:
 
 def _worth(fold: Fold, numbers: Sequence[int]) -> list[str]:
     """What results that were just recorded are worth."""
-    folded, place = fold.policy.folded, fold.ledger.place
+    folded, pass_of = fold.policy.folded, fold.ledger.pass_of
     if not fold.ledger.open and not fold.has_voids:
         return ["counted"] * len(numbers)
     worth = ["waiting" if waits else "counted" for waits in fold.waiting(numbers)]
     for i, number in enumerate(numbers):
-        if place[number] < folded and fold.is_void(place[number]):
+        if pass_of[number] < folded and fold.is_void(pass_of[number]):
             worth[i] = "late"  # the rules changed while it was measured
     return worth
 
@@ -181,7 +197,7 @@ def fail(turn: Turn, trial: Trial | str, reason: str, interrupted: bool = False)
         words = {"reason": reason, **({"interrupted": True} if interrupted else {})}
         turn.resolve("failed" if in_time else "expired", number, words if in_time else {})
         outcome = "late" if not in_time else "after the end" if over else _worth(turn.fold, [number])[0]
-        turn.settle()
+        conclude(turn)
         return outcome
     if state == FAILED:
         return "repeated"
@@ -203,7 +219,7 @@ def release(turn: Turn, trial: Trial | str) -> None:
         turn.resolve("released", number, {})
     elif state == OPEN:
         turn.resolve("expired", number, {})
-        turn.settle()
+        conclude(turn)
     elif state in (TOLD, FAILED, LATE):
         raise ConflictError(f"trial {trial_id(turn.fold, number)} has a result and cannot be released")
 
@@ -220,7 +236,7 @@ def expire(turn: Turn, trial: Trial | str) -> str:
         until = moment(turn.ledger.open[number]).isoformat(timespec="seconds")
         raise ConflictError(f"trial {trial_id(turn.fold, number)} is not overdue: it has until {until}")
     turn.resolve("expired", number, {})
-    turn.settle()
+    conclude(turn)
     return "expired"
 
 
@@ -232,7 +248,7 @@ def correct(turn: Turn, trial: Trial | str, values: Any, reason: str) -> str:
     if ledger.state[number] != TOLD:
         raise ConflictError(f"trial {trial_id(turn.fold, number)} has no counted result to correct")
     arm = ledger.arm_names[ledger.arm[number]]
-    if ledger.end is not None or ledger.place[number] < turn.fold.policy.folded:
+    if ledger.end is not None or ledger.pass_of[number] < turn.fold.policy.folded:
         text = "a correction that came too late to count"
         turn.append("note", {"text": text, "values": new, "reason": reason}, number, arm)
         return "noted"
@@ -241,7 +257,7 @@ def correct(turn: Turn, trial: Trial | str, values: Any, reason: str) -> str:
     if ledger.exact_columns:  # one may be corrected while no other trial of the arm has told it
         _check_exact(ledger, number, new, ledger.exact_elsewhere(number))
     turn.append("corrected", {"values": new, "reason": reason}, number, arm)
-    turn.settle()
+    conclude(turn)
     return "corrected"
 
 
@@ -249,7 +265,6 @@ def end(turn: Turn, reason: str) -> None:
     """The end by hand, with the best guess of now; an answer that was due, but not noted, is kept instead."""
     if turn.ledger.end is not None:
         raise StudyFinished(f"study {turn.ledger.spec.name!r} has ended before")
-    turn.expire_overdue()
-    turn.settle()
+    settle(turn)
     if turn.ledger.end is None:
         turn.append("ended", ended(turn.fold, reason))

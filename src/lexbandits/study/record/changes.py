@@ -6,15 +6,13 @@ from typing import Any
 from lexbandits.checks import whole
 from lexbandits.study.errors import ConflictError, StudyError, study_errors
 from lexbandits.study.record.journal import Turn
+from lexbandits.study.record.rules import after_all_begun, conclude, withdraw_arm
 from lexbandits.study.spec import arm_index, checked_arm
 
 
-def _members(turn: Turn) -> dict[str, Any]:
-    """From which pass on new rules choose who is measured.
-
-    Who changes them may have seen values that are not folded: passes begun keep their members and count.
-    """
-    return {"from_pass": turn.ledger.highest + 1, "begun": "kept"}
+def _change(turn: Turn, kind: str, words: dict[str, Any], arm: str | None = None) -> None:
+    turn.append(kind, words, arm=arm)
+    conclude(turn)
 
 
 def add_arm(turn: Turn, arm: str | Mapping[str, Any]) -> None:
@@ -30,7 +28,7 @@ def add_arm(turn: Turn, arm: str | Mapping[str, Any]) -> None:
             f"the study was made for at most {most} arms, over which its delta is shared: "
             f"make it with a larger max_arms to add {name!r}"
         )
-    turn.append("arm_added", {"arm": words, **_members(turn)}, arm=name)
+    _change(turn, "arm_added", {"arm": words, **after_all_begun(ledger)}, name)
 
 
 def withdraw(turn: Turn, name: str, reason: str) -> None:
@@ -41,7 +39,8 @@ def withdraw(turn: Turn, name: str, reason: str) -> None:
         raise ConflictError(f"arm {name!r} was withdrawn before: {ledger.withdrawn[name]}")
     if len(ledger.offered) == 1:
         raise ConflictError(f"arm {name!r} is the last one: end the study instead")
-    turn.withdraw(name, str(reason))
+    withdraw_arm(turn, name, str(reason))
+    conclude(turn)
 
 
 def restore(turn: Turn, name: str) -> None:
@@ -49,7 +48,7 @@ def restore(turn: Turn, name: str) -> None:
     arm_index(turn.ledger.arm_names, name)
     if name not in turn.ledger.withdrawn:
         raise ConflictError(f"arm {name!r} was not withdrawn")
-    turn.append("arm_restored", _members(turn), arm=name)
+    _change(turn, "arm_restored", after_all_begun(turn.ledger), name)
 
 
 def amend(turn: Turn, objective: str, tolerance: Any, resolution: Any) -> None:
@@ -61,7 +60,7 @@ def amend(turn: Turn, objective: str, tolerance: Any, resolution: Any) -> None:
     spec = turn.ledger.spec.changed(objective, **words)  # says what is wrong with it
     changed = spec.objectives[spec.column(objective)]
     plain = {key: getattr(changed, key) for key in words}
-    turn.append("amended", {"objective": objective, **plain, **_members(turn)})
+    _change(turn, "amended", {"objective": objective, **plain, **after_all_begun(turn.ledger)})
 
 
 def reorder(turn: Turn, objectives: Sequence[str]) -> None:
@@ -71,35 +70,35 @@ def reorder(turn: Turn, objectives: Sequence[str]) -> None:
     if not texts or sorted(names) != sorted(turn.ledger.spec.names):
         there = ", ".join(map(repr, turn.ledger.spec.names))
         raise StudyError(f"reorder must name each objective once ({there}), got {names!r}")
-    turn.append("reordered", {"objectives": names, **_members(turn)})
+    _change(turn, "reordered", {"objectives": names, **after_all_begun(turn.ledger)})
 
 
 def pause(turn: Turn, reason: str) -> None:
     """Nothing is handed out from now on."""
     if turn.ledger.paused is None:
-        turn.append("paused", {"reason": str(reason)})
+        _change(turn, "paused", {"reason": str(reason)})
 
 
 def resume(turn: Turn) -> None:
     """Trials are handed out again."""
     if turn.ledger.paused is not None:
-        turn.append("resumed", {})
+        _change(turn, "resumed", {})
 
 
 def set_budget(turn: Turn, budget: int | None) -> None:
     """How many trials may be handed out in all."""
     with study_errors():
         most = None if budget is None else whole("budget", budget, least=1)
-    turn.append("budget", {"budget": most})
+    _change(turn, "budget", {"budget": most})
 
 
 def reopen(turn: Turn, why: str) -> None:
     """An end is taken back."""
     if turn.ledger.end is None:
         raise ConflictError(f"study {turn.ledger.spec.name!r} has not ended")
-    turn.append("reopened", {"why": str(why)})
+    _change(turn, "reopened", {"why": str(why)})
 
 
 def note(turn: Turn, text: str) -> None:
     """A remark."""
-    turn.append("note", {"text": str(text)})
+    _change(turn, "note", {"text": str(text)})

@@ -2,71 +2,35 @@
 
 import copy
 from collections.abc import Iterable, Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from lexbandits.arrays import Vector
 from lexbandits.study.errors import StorageVersionError
 from lexbandits.study.record import stretches
 from lexbandits.study.record.events import Event
 from lexbandits.study.record.ledger import TOLD, Ledger
 
+if TYPE_CHECKING:
+    from lexbandits.policies import LexElimTol
+
 Place = tuple[int, int]  # arm, pass
-FEW = 20  # results told faster one by one
-AHEAD = 64  # passes that may wait behind trials under way; with many of these, AHEAD_EACH times as many
-AHEAD_EACH = 4
-WORTH_A_LOOK = 8  # passes that wait: from there on they may decide
+MOST_ONE_BY_ONE = 20  # results told faster one by one
+MOST_AHEAD = (
+    64  # passes that may wait behind trials under way; with many of these, MOST_AHEAD_EACH times as many
+)
+MOST_AHEAD_EACH = 4  # for each trial under way, if they are many
+LEAST_WORTH_A_LOOK = 8  # passes that wait: from there on they may decide
 
 
-class PlacePolicy(Protocol):
-    """What a study needs of a policy: `LexElimTol` has it."""
-
-    finished: bool
-    certified: bool
-    contradiction: bool
-    large_sample: bool
-    candidates: tuple[int, ...]
-    recommendation: int
-    infeasible: tuple[tuple[int, tuple[int, ...]], ...]
-    certificate: tuple[Any, ...]
-    eliminations: tuple[Any, ...]
-    objective: int
-    folded: int
-    passes_waiting: int
-    lacking: tuple[Place, ...]
-    means: Vector
-    intervals: Vector
-    differences: Vector
-    counts: np.ndarray[Any, Any]
-    repeating: tuple[int, ...]
-    repeated: tuple[int, ...]
-
-    def ask_place(self, pending: Iterable[Place] = ()) -> Place:
-        """The place to measure next."""
-
-    def ask_places(self, n: int, pending: Iterable[Place] = ()) -> list[Place]:
-        """n of them."""
-
-    def tell_checked(self, arm: int, vector: Vector, number: int) -> None:
-        """One result of a place."""
-
-    def tell_many(self, arms: ArrayLike, rewards: ArrayLike, items: ArrayLike | None = None) -> None:
-        """Many results."""
-
-    def amended(self, **changes: Any) -> "PlacePolicy":
-        """Under new rules."""
-
-
-def make_policy(name: str, settings: dict[str, Any]) -> PlacePolicy:
+def make_policy(name: str, settings: dict[str, Any]) -> "LexElimTol":
     """The policy that the first event of a journal names."""
     from lexbandits.policies import BY_NAME  # numba is slow to import, and not every use folds
 
     if name not in BY_NAME:
         raise StorageVersionError(f"the study's policy {name!r} is unknown: written by a newer lexbandits")
     policy: Any = BY_NAME[name](**settings)
-    quiet: PlacePolicy = policy.quiet()  # a study warns by name, once the result is safe
+    quiet: LexElimTol = policy.quiet()  # a study warns by name, once the result is safe
     return quiet
 
 
@@ -83,7 +47,7 @@ class Fold:
         self._start_again()
 
     def _start_again(self) -> None:
-        self._policy: PlacePolicy | None = None
+        self._policy: LexElimTol | None = None
         self._fills = self._stops = self._seq = 0  # how many of each the policy knows
         self._revision = self.ledger.revision
         self._voids: list[tuple[int, int]] = []
@@ -100,17 +64,17 @@ class Fold:
         return self._policy is not None
 
     @property
-    def policy(self) -> PlacePolicy:
+    def policy(self) -> "LexElimTol":
         """The policy after everything on record. Not to be changed: use a copy."""
         if self._policy is not None and self._seq == self.ledger.seq:
             return self._policy
         try:
-            return self._caught_up()
+            return self._catch_up()
         except BaseException:  # Ctrl-C: the policy may have been told more than was noted
             self._start_again()
             raise
 
-    def _caught_up(self) -> PlacePolicy:
+    def _catch_up(self) -> "LexElimTol":
         ledger, policy = self.ledger, self._policy
         if policy is None or self._revision != ledger.revision:  # a filled place was corrected
             self._start_again()
@@ -130,17 +94,17 @@ class Fold:
         self._policy, self._seq = policy, ledger.seq
         return policy
 
-    def _tell_until(self, policy: PlacePolicy, position: int) -> None:
+    def _tell_until(self, policy: "LexElimTol", position: int) -> None:
         ledger = self.ledger
-        if position - self._fills <= FEW:
+        if position - self._fills <= MOST_ONE_BY_ONE:
             for number in ledger.fills[self._fills : position]:
-                policy.tell_checked(ledger.arm[number], ledger.reward(number), ledger.place[number])
+                policy.tell_checked(ledger.arm[number], ledger.reward(number), ledger.pass_of[number])
         else:
-            arms, places, values = ledger.filled(self._fills, position)
-            policy.tell_many(arms, ledger.spec.signed(values), items=places)
+            arms, passes, values = ledger.filled(self._fills, position)
+            policy.tell_many(arms, ledger.spec.signed(values), items=passes)
         self._fills = position
 
-    def _compare(self, policy: PlacePolicy, recorded: dict[str, Any]) -> None:
+    def _compare(self, policy: "LexElimTol", recorded: dict[str, Any]) -> None:
         if not policy.finished:
             self.disagreements.append("the replay has not ended where the record has")
         elif (found := self.ledger.arm_names[policy.recommendation]) != recorded["arm"]:
@@ -178,9 +142,9 @@ class Fold:
         One dead worker holds back all that follows until its lease runs out: what waits may be enough.
         """
         waiting = self.policy.passes_waiting
-        if waiting < WORTH_A_LOOK:
+        if waiting < LEAST_WORTH_A_LOOK:
             return False
-        return waiting > max(AHEAD, AHEAD_EACH * len(self.ledger.open)) or self._would_decide()
+        return waiting > max(MOST_AHEAD, MOST_AHEAD_EACH * len(self.ledger.open)) or self._would_decide()
 
     def _would_decide(self) -> bool:
         """Whether what waits would end the study if nothing came of the trials under way."""
@@ -190,9 +154,9 @@ class Fold:
             twin = copy.copy(self.policy)
             nothing = ledger.value_if_expired()
             for number in sorted(ledger.open, key=self._rank):
-                if twin.finished or ledger.place[number] < folded:
+                if twin.finished or ledger.pass_of[number] < folded:
                     continue
-                twin.tell_checked(ledger.arm[number], nothing, ledger.place[number])
+                twin.tell_checked(ledger.arm[number], nothing, ledger.pass_of[number])
             decides = bool(twin.finished)
             self.memory["would decide"] = folded, fills + max(8, fills // 20), decides
         return bool(decides)
@@ -202,7 +166,7 @@ class Fold:
         ledger, folded = self.ledger, self.policy.folded
         if not ledger.open:
             return []
-        places = ((ledger.arm[number], ledger.place[number]) for number in ledger.open)
+        places = ((ledger.arm[number], ledger.pass_of[number]) for number in ledger.open)
         return [place for place in places if place[1] >= folded]
 
     # --- what a result is worth
@@ -212,13 +176,13 @@ class Fold:
         """Whether a change of the rules has thrown away what was begun, as 0.2 did."""
         return bool(self._voids)
 
-    def is_void(self, place: int) -> bool:
+    def is_void(self, pass_: int) -> bool:
         """Whether the results of this pass were thrown away."""
-        return any(first <= place < end for first, end in self._voids)
+        return any(first <= pass_ < end for first, end in self._voids)
 
-    def void(self, places: Sequence[int] | np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    def void(self, passes: Sequence[int] | np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         """`is_void` of many."""
-        array = np.asarray(places)
+        array = np.asarray(passes)
         found = np.zeros(array.shape, dtype=bool)
         for first, end in self._voids:
             found |= (first <= array) & (array < end)
@@ -228,7 +192,7 @@ class Fold:
         """How many results that came in time never count."""
         if not self.has_voids:
             return 0
-        return int((self.void(self.ledger.column("place")) & (self.ledger.column("state") == TOLD)).sum())
+        return int((self.void(self.ledger.column("pass_of")) & (self.ledger.column("state") == TOLD)).sum())
 
     def waiting(self, numbers: Sequence[int]) -> list[bool]:
         """Whether these results wait: a place before theirs, in the order of asking, may still be filled."""
@@ -249,9 +213,9 @@ class Fold:
         ledger, policy = self.ledger, self.policy
         if not ledger.open:
             return []
-        arm, place, folded, lacking = ledger.arm, ledger.place, policy.folded, set(policy.lacking)
-        return [n for n in ledger.open if place[n] > folded or (arm[n], place[n]) in lacking]
+        arm, pass_of, folded, lacking = ledger.arm, ledger.pass_of, policy.folded, set(policy.lacking)
+        return [n for n in ledger.open if pass_of[n] > folded or (arm[n], pass_of[n]) in lacking]
 
     def _rank(self, number: int) -> tuple[int, int]:
         """Not by number: the place of a released trial is asked again as a later one."""
-        return self.ledger.place[number], self.ledger.arm[number]
+        return self.ledger.pass_of[number], self.ledger.arm[number]

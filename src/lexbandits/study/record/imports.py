@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from lexbandits.study.errors import ConflictError, StudyError
 from lexbandits.study.record.journal import Turn
 from lexbandits.study.record.ledger import EXPIRED, FAILED, LATE, OPEN, RELEASED, STATES
+from lexbandits.study.record.rules import conclude
 from lexbandits.study.spec import Spec, arm_index, in_drawn_order
 from lexbandits.study.trial import TRIAL_COLUMNS
 
@@ -41,18 +42,18 @@ def take(turn: Turn, frame: Any, arm: str, fair: bool, again: bool, ignore: Iter
             "results are imported before the first ask: later they would be chosen by looking"
         )
     _check_columns(frame, arm, spec.names, [ignore] if isinstance(ignore, str) else list(ignore))
-    frame, rows = _counted(frame, spec)
+    frame, rows = _count_as_agreed(frame, spec)
     arms = [str(name) for name in frame[arm]]
     for name in set(arms):
         arm_index(ledger.arm_names, name)
         if name in ledger.withdrawn:
             raise ConflictError(f"arm {name!r} was withdrawn: restore it first, or leave its rows out")
-    items = [_item(item) for item in frame["item"]] if "item" in frame.columns else None
-    places, order = _places(turn, items, arms)
-    by_place = dict(zip(zip(arms, places, strict=True), rows, strict=True))
+    items = [_check_item(item) for item in frame["item"]] if "item" in frame.columns else None
+    passes, order = _draw_passes(turn, items, arms)
+    by_place = dict(zip(zip(arms, passes, strict=True), rows, strict=True))
     if len(by_place) < len(rows):
         raise StudyError("an arm has two rows of the same item: each item is measured once per arm")
-    digest = _digest(arms, items, rows, spec.names)
+    digest = _hash_rows(arms, items, rows, spec.names)
     if digest in ledger.imports and not again:
         raise ConflictError(
             "the same results were imported before, and would count twice: say again=True (--again) "
@@ -60,19 +61,19 @@ def take(turn: Turn, frame: Any, arm: str, fair: bool, again: bool, ignore: Iter
         )
     _check_exact(turn, arms, rows)
     offered = [ledger.arm_names[index] for index in ledger.offered]
-    full = [(name, place) for place in sorted(set(places)) for name in offered]
+    full = [(name, pass_) for pass_ in sorted(set(passes)) for name in offered]
     turn.append(
         "imported",
         {
             "fair": fair,
             "digest": digest,
             "arms": [name for name, _ in full],
-            "passes": [place for _, place in full],
+            "passes": [pass_ for _, pass_ in full],
             "items": order,
             "values": {name: [by_place.get(place, {}).get(name) for place in full] for name in spec.names},
         },
     )
-    turn.settle()
+    conclude(turn)
     return sum(any(value is not None for value in row.values()) for row in rows)
 
 
@@ -92,7 +93,7 @@ def _check_columns(frame: Any, arm: str, names: Sequence[str], ignore: Sequence[
             raise StudyError(f"the column {column!r} is no objective: {meant} {way_out}")
 
 
-def _counted(frame: "pd.DataFrame", spec: Spec) -> tuple["pd.DataFrame", list[Row]]:
+def _count_as_agreed(frame: "pd.DataFrame", spec: Spec) -> tuple["pd.DataFrame", list[Row]]:
     """The rows that count, and what as: a failed or expired trial of an exported study as was agreed."""
     if "state" in frame.columns and frame["state"].isin([*STATES, VOID]).all():
         frame = frame[~frame["state"].isin([STATES[OPEN], STATES[RELEASED], VOID])]
@@ -110,7 +111,7 @@ def _counted(frame: "pd.DataFrame", spec: Spec) -> tuple["pd.DataFrame", list[Ro
     ]
 
 
-def _places(
+def _draw_passes(
     turn: Turn, items: list[Hashable] | None, arms: list[str]
 ) -> tuple[list[int], list[Hashable] | None]:
     """The pass of each row, and the items of the new passes if the rows have items.
@@ -137,18 +138,18 @@ def _places(
     if known is None and first > len(ledger.imported_items):
         raise ConflictError("rows without items were imported before: rows with items cannot follow")
     order = in_drawn_order(distinct, seed)
-    place_of = {item: place for place, item in enumerate(order, first)}
-    return [place_of[item] for item in items], order
+    pass_of = {item: pass_ for pass_, item in enumerate(order, first)}
+    return [pass_of[item] for item in items], order
 
 
-def _item(item: Any) -> Hashable:
+def _check_item(item: Any) -> Hashable:
     plain: Any = item.item() if hasattr(item, "item") else item
     if not isinstance(plain, (str, int, float)) or (isinstance(plain, float) and not math.isfinite(plain)):
         raise StudyError(f"an item must be text or a number, got {item!r}")
     return plain
 
 
-def _digest(arms: list[str], items: list[Hashable] | None, rows: list[Row], names: Sequence[str]) -> str:
+def _hash_rows(arms: list[str], items: list[Hashable] | None, rows: list[Row], names: Sequence[str]) -> str:
     """Of the rows, whatever their order."""
     on = items or [None] * len(arms)
     lines = [json.dumps([*key, *map(row.get, names)]) for *key, row in zip(arms, on, rows, strict=True)]
@@ -174,10 +175,10 @@ def read(path: Path, arm: str, spec: Spec) -> "pd.DataFrame":
     if path.suffix == ".csv":
         texts = [arm, "item"] if all(isinstance(item, str) for item in spec.items or [0]) else [arm]
         missing = {"item": [""], **dict.fromkeys(spec.names, MISSING)}
-        missing |= {_written(name): words for name, words in missing.items()}
-        kinds = {name: str for text in texts for name in (text, _written(text))}
+        missing |= {_escape(name): words for name, words in missing.items()}
+        kinds = {name: str for text in texts for name in (text, _escape(text))}
         frame = pd.read_csv(path, dtype=kinds, keep_default_na=False, na_values=missing)
-        return _with_texts(frame, _read_back)
+        return _change_texts(frame, _unescape)
     if path.suffix == ".parquet":
         return pd.read_parquet(path)
     if path.suffix == ".jsonl":
@@ -195,7 +196,7 @@ def export(study: "Study", path: Path) -> Path:
         with path.open("w", encoding="utf-8") as file:
             file.writelines(json.dumps(event._asdict()) + "\n" for event in study.events())
     elif path.suffix == ".csv":
-        _with_texts(study.trials(), _written).to_csv(path, index=False)
+        _change_texts(study.trials(), _escape).to_csv(path, index=False)
     elif path.suffix == ".parquet":
         frame = study.trials()
         if frame["item"].map(type).nunique() > 1:
@@ -209,17 +210,17 @@ def export(study: "Study", path: Path) -> Path:
     return path
 
 
-def _with_texts(frame: "pd.DataFrame", change: Any) -> "pd.DataFrame":
+def _change_texts(frame: "pd.DataFrame", change: Any) -> "pd.DataFrame":
     """The frame with all its texts changed, those of its head too."""
     texts = [name for name in frame.columns if frame[name].dtype == object or frame[name].dtype == "str"]
     changed = {name: frame[name].map(change).astype(object) for name in texts}
     return frame.assign(**changed).rename(columns=change)
 
 
-def _written(text: Any) -> Any:
+def _escape(text: Any) -> Any:
     """As a spreadsheet shows it: one that opens the file must compute nothing."""
     return f"'{text}" if isinstance(text, str) and FORMULA.match(text) else text
 
 
-def _read_back(text: Any) -> Any:
+def _unescape(text: Any) -> Any:
     return text[1:] if isinstance(text, str) and text[:1] == "'" and FORMULA.match(text) else text

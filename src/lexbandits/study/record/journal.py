@@ -3,15 +3,18 @@
 import gc
 import threading
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from lexbandits.study.errors import StorageError, UnknownStudyError
-from lexbandits.study.record.answers import recorded
+from lexbandits.study.objective import Objective
+from lexbandits.study.record import rules
+from lexbandits.study.record.answers import Answer, Status, answer_of, status_of
 from lexbandits.study.record.events import Event
 from lexbandits.study.record.fold import Fold
 from lexbandits.study.record.ledger import Ledger
+from lexbandits.study.spec import Spec
 from lexbandits.study.storage import forks
 from lexbandits.study.storage.contract import (
     Lease,
@@ -36,6 +39,14 @@ def _without_collector() -> Iterator[None]:
     finally:
         if was_on:
             gc.enable()
+
+
+class InForce(NamedTuple):
+    """The question as it stands after `seq` events: arms, withdrawn ones too; objectives by priority."""
+
+    seq: int
+    arms: Sequence[dict[str, Any]]
+    objectives: Sequence[Objective]
 
 
 class Turn:
@@ -89,46 +100,6 @@ class Turn:
             self._extended = self._transaction.leases()
         return self._extended.get(number, self.ledger.open[number])
 
-    def expire_overdue(self) -> None:
-        """Declare the places missing whose lease has run out."""
-        overdue = [number for number, until in self.ledger.open.items() if until <= self.now]
-        for number in overdue:
-            if not self.in_time(number):
-                self.resolve("expired", number, {})
-
-    def settle(self) -> None:
-        """Append what follows from the record: an arm that cannot be measured leaves, the answer is there."""
-        ledger = self.ledger
-        if ledger.end is not None:
-            return
-        if max(ledger.failing) >= ledger.spec.max_failures and not self.fold.policy.finished:
-            self._give_up_arms()
-        if self.fold.policy.finished:
-            self.append("finished", recorded(self.fold))
-
-    def _give_up_arms(self) -> None:
-        ledger = self.ledger
-        for index, (name, failures) in enumerate(zip(ledger.arm_names, ledger.failing, strict=True)):
-            if not ledger.gives_up(index) or name in ledger.withdrawn or ledger.paused is not None:
-                continue
-            if any(ledger.measured[other] for other in ledger.offered if other != index):
-                last = ledger.last_failures[index]
-                reason = f"failed {failures} times in a row{f', the last: {last}' if last else ''}"
-                self.withdraw(name, reason, failures=failures, last=last)
-            else:  # without it, an arm of which nothing is known would be the answer
-                reason = f"arm {name!r} failed {failures} times in a row, and no other was ever measured"
-                self.append("paused", {"reason": reason})
-
-    def withdraw(self, name: str, reason: str, **failed: Any) -> None:
-        """Take an arm out of the question; the event says who comes back because of it."""
-        ledger = self.ledger
-        policy, first = self.fold.policy, ledger.highest + 1
-        left = [index for index in ledger.offered if ledger.arm_names[index] != name]
-        after = policy.amended(offered=left, from_pass=first).candidates
-        returned = [ledger.arm_names[index] for index in after if index not in policy.candidates]
-        words = {"reason": reason, "returned": returned, "from_pass": first, "begun": "kept", **failed}
-        self.append("arm_withdrawn", words, arm=name)
-
     def write(self) -> None:
         """Hand everything to the storage."""
         if self.events or self.new_requests:
@@ -150,6 +121,63 @@ class Journal:
         """Refuse to change what was opened to be read."""
         if self.read_only:
             raise StorageError(f"study {self.row.name!r} was opened to be read only")
+
+    # --- what a study asks of its journal, here or behind a service
+
+    def do(self, change: Callable[..., T], *given: Any) -> T:
+        """One call of a function that takes a turn: of asking, changes or imports."""
+        return self.transact(lambda turn: change(turn, *given))
+
+    def extend(self, worker: str) -> None:
+        """A worker is alive."""
+        self.check_writable()
+        self.storage.extend(self.row.id, worker)
+
+    def events(self, since: int = 0) -> Iterator[Event]:
+        """What was recorded after event `since`."""
+        return self.storage.read(self.row.id, since + 1)
+
+    def in_force(self) -> InForce:
+        """The question as it stands."""
+        ledger = self.fold().ledger
+        return InForce(ledger.seq, ledger.arms, [ledger.spec.objectives[column] for column in ledger.order])
+
+    def asked(self) -> Spec:
+        """The question as it was asked."""
+        return self.fold().ledger.asked_spec
+
+    def status(self) -> Status:
+        """Where the study stands."""
+        with self.lock:
+            return status_of(self.settled(), *self.storage.clock(self.row.id))
+
+    def answer(self) -> Answer:
+        """Its answer, or best guess."""
+        with self.lock:
+            return answer_of(self.settled())
+
+    def proof(self) -> str:
+        """How the answer is proven."""
+        return rules.proof_of(self.fold().ledger)
+
+    def settled(self) -> Fold:
+        """The fold, for who holds the lock; an answer and a trial that ran out are recorded if nobody has."""
+        fold = self.fold()
+        if fold.ledger.end is None and not self.read_only and self.is_unsettled(fold):
+            self.transact(rules.settle)
+            fold = self.fold()
+        return fold
+
+    def is_unsettled(self, fold: Fold) -> bool:
+        """Whether an answer or an end of a trial is due that nobody has recorded."""
+        if fold.policy.finished:
+            return True
+        if not fold.ledger.open:
+            return False
+        now, leases = self.storage.clock(self.row.id)
+        return any(leases.get(number, until) <= now for number, until in fold.ledger.open.items())
+
+    # --- how
 
     def transact(self, work: Callable[[Turn], T]) -> T:
         """Do the work in one transaction; once more if the server went away before it was recorded."""
@@ -207,7 +235,7 @@ class Journal:
             nonlocal fold, turn
             now, news = transaction.news(fold.ledger.seq, fold.ledger.at)
             if news is None:
-                fold = self._fold = self._replayed(self.storage.read(self.row.id, 1))
+                fold = self._fold = self._replay(self.storage.read(self.row.id, 1))
             elif news:
                 fold.apply(news)
             turn = Turn(fold, transaction, now)
@@ -248,7 +276,7 @@ class Journal:
         fold.apply(stream)
         return True
 
-    def _replayed(self, events: Iterable[Event]) -> Fold:
+    def _replay(self, events: Iterable[Event]) -> Fold:
         fold = Fold()
         fold.apply(events)
         if fold.ledger.seq == 0:
@@ -262,7 +290,7 @@ class Journal:
         fold = None if ledger is None else Fold(ledger)
         start = 0 if ledger is None else ledger.seq
         if fold is None or not self._catch_up(fold, self.storage.read(self.row.id, start)):
-            start, fold = 0, self._replayed(self.storage.read(self.row.id, 1))
+            start, fold = 0, self._replay(self.storage.read(self.row.id, 1))
         if fold.ledger.seq - start >= max(CACHE_EVERY, fold.ledger.seq / 10) and not self.read_only:
             self.storage.put_cache(self.row.id, fold.ledger.seq, fold.ledger.to_bytes())
         if any(stop.kind == "finished" for stop in fold.ledger.stops):

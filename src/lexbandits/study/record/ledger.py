@@ -23,7 +23,7 @@ STATES = ("open", "told", "failed", "expired", "late", "released", "imported")
 OPEN, TOLD, FAILED, EXPIRED, LATE, RELEASED, IMPORTED = range(len(STATES))
 COLUMNS = {  # name -> typecode of `array`
     "arm": "i",
-    "place": "q",  # the pass
+    "pass_of": "q",
     "state": "b",
     "nonce": "I",
     "worker": "i",  # index into `workers`, -1 for none
@@ -79,6 +79,9 @@ class Ledger:
         self.imports: list[str] = []  # digests of what was imported
         self.imported_items: list[Any] = []  # by pass
         self.drawn: list[Any] | None = None  # the items of the passes after the imported ones
+        self._instead: dict[
+            float, int
+        ] = {}  # passes whose number was imported as an item -> one that was not
         self.highest = -1  # the highest pass handed out or imported
         self.from_pass = 0  # where the rules in force begin
         self.notes = 0
@@ -90,7 +93,7 @@ class Ledger:
         self.revision = 0  # grows when a value changes after it was filled in
         self.counts = [0] * len(STATES)
         self.arm = array("i")
-        self.place = array("q")
+        self.pass_of = array("q")
         self.state = array("b")
         self.nonce = array("I")
         self.worker = array("i")
@@ -154,12 +157,12 @@ class Ledger:
             self.workers.append(str(name))
         return index
 
-    def item(self, place: int) -> Any:
+    def item(self, pass_: int) -> Any:
         """What the arms of a pass are measured on."""
         imported = len(self.imported_items)
-        if place < imported:
-            return self.imported_items[place]
-        return place if self.drawn is None else self.drawn[place - imported]
+        if pass_ < imported:
+            return self.imported_items[pass_]
+        return self._instead.get(pass_, pass_) if self.drawn is None else self.drawn[pass_ - imported]
 
     @property
     def passes(self) -> float:
@@ -176,12 +179,12 @@ class Ledger:
         values = np.array(getattr(self, name))
         return values.reshape(-1, len(self.spec.names)) if name == "values" else values
 
-    def told_from(self, place: int) -> list[int]:
+    def told_from(self, pass_: int) -> list[int]:
         """The trials of this pass and of later ones that were told."""
         if not self.arm:
             return []
-        states, places = np.frombuffer(self.state, "b"), np.frombuffer(self.place, "q")
-        return np.flatnonzero((places >= place) & (states == TOLD)).tolist()
+        states, passes = np.frombuffer(self.state, "b"), np.frombuffer(self.pass_of, "q")
+        return np.flatnonzero((passes >= pass_) & (states == TOLD)).tolist()
 
     def filled(self, first: int, end: int) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any], Vector]:
         """Arms, passes and values of fills first .. end − 1; failures carry their agreed value."""
@@ -189,7 +192,7 @@ class Ledger:
         state, values = self._at(numbers, "state"), self._at(numbers, "values")
         for code in (FAILED, EXPIRED, LATE):
             values[state == code] = self._agreed(code)
-        return self._at(numbers, "arm").astype(np.int64), self._at(numbers, "place"), values
+        return self._at(numbers, "arm").astype(np.int64), self._at(numbers, "pass_of"), values
 
     def _at(self, numbers: np.ndarray[Any, Any], name: str) -> np.ndarray[Any, Any]:
         """`column(name)[numbers]` without a copy of the whole."""
@@ -218,7 +221,7 @@ class Ledger:
     def counted_values(self, arm: int, column: int) -> Vector:
         """The values of an arm that were told in time or imported, in the order of their passes."""
         kept = np.isin(self.column("state"), (TOLD, IMPORTED)) & (self.column("arm") == arm)
-        order = np.argsort(self.column("place")[kept], kind="stable")
+        order = np.argsort(self.column("pass_of")[kept], kind="stable")
         values: Vector = self.column("values")[kept, column][order]
         return values[~np.isnan(values)]
 
@@ -252,9 +255,9 @@ class Ledger:
         if number != len(self.arm):
             raise _damaged(event, f"trial {number} comes after {len(self.arm)} trials")
         worker = self.worker_index(event.by)
-        place, until = payload["pass"], payload["until"]
+        pass_, until = payload["pass"], payload["until"]
         arm = self._arm_index[event.arm]
-        self._add(arm, place, OPEN, payload["nonce"], worker, event.at, until, math.nan)
+        self._add(arm, pass_, OPEN, payload["nonce"], worker, event.at, until, math.nan)
         self.values.extend([math.nan] * len(self.spec.names))
         self.open[number] = until
 
@@ -289,7 +292,7 @@ class Ledger:
         noisy = [objective for objective in self.spec.objectives if objective.noise != "exact"]
         if noisy and all(objective.if_failed is not None for objective in noisy):
             return
-        if self.end is None and self.place[number] >= self.from_pass and not self.gives_up(arm):
+        if self.end is None and self.pass_of[number] >= self.from_pass and not self.gives_up(arm):
             self.failing[arm] += 1
 
     def break_streak(self, arm: int) -> None:
@@ -327,9 +330,9 @@ class Ledger:
         if "digest" in payload:
             self.imports.append(payload["digest"])
         values = zip(*(payload["values"][name] for name in self.spec.names), strict=True)
-        for arm, place, row in zip(payload["arms"], payload["passes"], values, strict=True):
+        for arm, pass_, row in zip(payload["arms"], payload["passes"], values, strict=True):
             number = len(self.arm)
-            self._add(self._arm_index[arm], place, IMPORTED, 0, -1, event.at, math.nan, event.at)
+            self._add(self._arm_index[arm], pass_, IMPORTED, 0, -1, event.at, math.nan, event.at)
             self.values.extend([math.nan] * len(row))
             self._set_values(number, [_or_nan(value) for value in row])
             self.fills.append(number)
@@ -341,7 +344,7 @@ class Ledger:
     def _add(
         self,
         arm: int,
-        place: int,
+        pass_: int,
         state: int,
         nonce: int,
         worker: int,
@@ -350,7 +353,7 @@ class Ledger:
         resolved: float,
     ) -> None:
         self.arm.append(arm)
-        self.place.append(place)
+        self.pass_of.append(pass_)
         self.state.append(state)
         self.nonce.append(nonce)
         self.worker.append(worker)
@@ -358,8 +361,8 @@ class Ledger:
         self.until.append(until)
         self.resolved.append(resolved)
         self.counts[state] += 1
-        if place > self.highest:
-            self.highest = place
+        if pass_ > self.highest:
+            self.highest = pass_
 
     def _resolve(self, event: Event, state: int) -> int:
         number = event.trial
@@ -412,6 +415,10 @@ class Ledger:
         if self.spec.items is not None:
             rest = set(self.spec.items) - set(self.imported_items)
             self.drawn = in_drawn_order(rest, self.spec.seed)
+        taken, imported = set(self.imported_items), len(self.imported_items)
+        free = (number for number in range(imported) if number not in taken)
+        numbers = sorted(item for item in taken if isinstance(item, (int, float)) and item >= imported)
+        self._instead = dict(zip(numbers, free, strict=False))  # of which there are enough
 
     def _new_arm(self, arm: dict[str, Any]) -> None:
         self._arm_index[arm["name"]] = len(self.arms)

@@ -16,8 +16,8 @@ from lexbandits.study.record.events import Event
 from lexbandits.study.record.ledger import OPEN, TOLD, Ledger
 
 USUAL = {"asked", "told"}
-LEAST = 50  # events that make a stretch worth it
-MOST = 5_000
+LEAST_EVENTS = 50  # events that make a stretch worth it
+MOST_EVENTS = 5_000
 PLAIN = {int, float, type(None)}
 
 
@@ -28,19 +28,19 @@ class _UnusualError(Exception):
 def apply(ledger: Ledger, events: Iterable[Event]) -> None:
     """`ledger.apply`, faster."""
     stream = iter(events)
-    while portion := list(islice(stream, MOST)):
-        for run in _runs(portion):
-            if len(run) < LEAST or run[0].kind not in USUAL or not _taken(ledger, run):
+    while portion := list(islice(stream, MOST_EVENTS)):
+        for run in _split(portion):
+            if len(run) < LEAST_EVENTS or run[0].kind not in USUAL or not _take(ledger, run):
                 ledger.apply(run)
 
 
-def _runs(events: list[Event]) -> Iterable[list[Event]]:
-    if len(events) < LEAST or USUAL.issuperset([event.kind for event in events]):
+def _split(events: list[Event]) -> Iterable[list[Event]]:
+    if len(events) < LEAST_EVENTS or USUAL.issuperset([event.kind for event in events]):
         return [events]
     return (list(run) for _, run in groupby(events, key=lambda event: event.kind in USUAL))
 
 
-def _taken(ledger: Ledger, events: Sequence[Event]) -> bool:
+def _take(ledger: Ledger, events: Sequence[Event]) -> bool:
     """Record a stretch; False if nothing was done."""
     try:
         if [event.seq for event in events] != list(range(ledger.seq + 1, ledger.seq + 1 + len(events))):
@@ -68,7 +68,7 @@ class _Asked:
         payloads = [event.payload for event in events]
         self.columns = {
             "arm": array("i", [ledger.arm_index(event.arm) for event in events]),
-            "place": array("q", [payload["pass"] for payload in payloads]),
+            "pass_of": array("q", [payload["pass"] for payload in payloads]),
             "state": array("b", [OPEN]) * len(events),
             "nonce": array("I", [payload["nonce"] for payload in payloads]),
             "asked": array("d", [event.at for event in events]),
@@ -84,7 +84,7 @@ class _Asked:
         ledger.worker.extend([index[by] for by in self.by])
         ledger.open.update(zip(self.numbers, self.columns["until"], strict=True))
         ledger.counts[OPEN] += len(self.numbers)
-        ledger.highest = max(ledger.highest, max(self.columns["place"], default=-1))
+        ledger.highest = max(ledger.highest, max(self.columns["pass_of"], default=-1))
 
 
 class _Told:

@@ -4,7 +4,7 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, ClassVar, NamedTuple, TypeVar
 from urllib.parse import unquote
 
 from lexbandits.study.errors import StorageError
@@ -76,6 +76,7 @@ class Storage(ABC):
     """Where studies are kept. Safe to use from several threads."""
 
     shown: str  # its address without a password
+    is_remote: ClassVar[bool] = False  # whether others do the transactions, as a service does
 
     @abstractmethod
     def create(self, name: str, nonce: str, payload: dict[str, Any]) -> tuple[StudyRow, bool]:
@@ -145,7 +146,7 @@ def file_of(address: str) -> tuple[str, str]:
 
 
 def open_storage(storage: "str | Path | Storage") -> Storage:
-    """A storage by its address: "memory", a path, sqlite:///…, postgresql://…; or one that is open."""
+    """A storage by its address: "memory", a path, sqlite:///…, postgresql://…, http://…; or an open one."""
     if isinstance(storage, Storage):
         return storage
     if not isinstance(storage, (str, Path)):
@@ -162,6 +163,10 @@ def open_storage(storage: "str | Path | Storage") -> Storage:
             from lexbandits.study.storage.postgres import PostgresStorage
 
             return PostgresStorage(address)
+        if scheme in ("http", "https"):
+            from lexbandits.study.storage.http import HttpStorage
+
+            return HttpStorage(address)
         if scheme in ("", "sqlite"):
             from lexbandits.study.storage.sqlite import SqliteStorage
 

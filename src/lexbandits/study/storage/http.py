@@ -1,49 +1,53 @@
-"""A study behind the service: `storage="http://host"`, with the token in LEXBANDITS_TOKEN."""
+"""Studies behind the service: `storage="http://host"`, with the token in LEXBANDITS_TOKEN."""
 
 import hashlib
 import json
-import math
 import os
 import re
 import secrets
 import time
 import weakref
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from datetime import datetime
-from typing import Any
+from functools import cached_property
+from typing import Any, NoReturn
 from urllib.parse import quote, urldefrag, urlencode, urlsplit
-
-import pandas as pd
 
 from lexbandits.study import errors
 from lexbandits.study.errors import (
     AuthError,
     StorageError,
     StudyError,
+    StudyExistsError,
     StudyFinished,
     StudyPaused,
     StudyWaiting,
+    UnknownStudyError,
+    UnknownTrialError,
 )
 from lexbandits.study.objective import Objective
+from lexbandits.study.record import asking, changes
 from lexbandits.study.record.answers import Answer, Status
-from lexbandits.study.record.asking import Told
 from lexbandits.study.record.events import Event
-from lexbandits.study.record.fold import Fold, PlacePolicy
-from lexbandits.study.record.verification import Verification, replay
-from lexbandits.study.spec import Spec, seconds
-from lexbandits.study.study import Study, _count, check_words, open_study
-from lexbandits.study.trial import TRIAL_COLUMNS, Trial
+from lexbandits.study.record.fold import Fold
+from lexbandits.study.record.journal import InForce, Journal
+from lexbandits.study.spec import Spec
+from lexbandits.study.storage.contract import Storage, StudyRow
+from lexbandits.study.trial import Trial
 
 PATIENCE = 60.0  # seconds to try again while the service is away or its storage is busy
 SILENCE = 20.0  # seconds without an answer, after which it is asked again: the answer may have been lost
-AT_ONCE = 1000  # results or trials of one request
-AGAIN = (502, 503, 504)
+MOST_AT_ONCE = 1000  # results, trials or events of one request
+TRY_AGAIN = (502, 503, 504)
+Sent = tuple[str, str, Any]  # method, path, body
 PLAIN = re.compile(r"[\x21-\x7e]*")
 
 
-class Service:
+class HttpStorage(Storage):
     """The API of a service: problems become the errors they were, what is safe to repeat is repeated."""
+
+    is_remote = True
 
     def __init__(self, address: str) -> None:
         self.address = address
@@ -64,6 +68,12 @@ class Service:
             self._headers["Authorization"] = f"Bearer {self._token}"
         self._client: Any = None
         self._pid = 0
+        self._names: list[str] = []  # by the numbers that are their ids here
+        self._numbers: dict[str, int] = {}
+        self._specs: dict[int, Any] = {}  # found, and not taken yet
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return HttpStorage, (self.address,)
 
     def _http(self) -> Any:
         if self._pid != os.getpid():  # connections are not shared with a parent
@@ -117,7 +127,7 @@ class Service:
             else:
                 if answer.is_success:
                     return self._words(answer)
-                problem, final = self._problem(answer), answer.status_code not in AGAIN
+                problem, final = self._problem(answer), answer.status_code not in TRY_AGAIN
             if final or not again or time.monotonic() + pause > until:
                 raise problem
             time.sleep(pause)
@@ -147,124 +157,150 @@ class Service:
 
     # --- studies by name
 
-    def create(self, spec: Spec, *, load_if_exists: bool) -> "RemoteStudy":
-        """A new study, or the one that is there if it asks the same."""
-        from lexbandits.study.study import checked_same
-
+    def create(self, name: str, nonce: str, payload: dict[str, Any]) -> tuple[StudyRow, bool]:
         try:
-            self.call("POST", "", spec.as_json(), key=_new_key())
-        except errors.StudyExistsError:
-            if not load_if_exists:
-                raise
-        study = RemoteStudy(self, spec.name)
-        checked_same(study, spec.as_json(), self.shown)
-        return study
+            self.call("POST", "", payload["spec"], key=_new_key())
+        except StudyExistsError:
+            return self._row(name), False
+        return self._row(name), True
 
-    def study(self, name: str, read_only: bool = False) -> "RemoteStudy":
-        """The study of this name."""
-        return RemoteStudy(self, name, read_only)
+    def find(self, name: str) -> StudyRow | None:
+        row = self._row(name)
+        try:
+            self._specs[row.id] = self.spec(row.id)
+        except UnknownStudyError:
+            return None
+        return row
 
-    def delete(self, name: str) -> None:
-        """The study of this name, for good."""
-        self.call("DELETE", f"/{quote(name, safe='')}", again=False)
+    def spec(self, study: int) -> Any:
+        """The question as it was asked; whoever found the study has it already."""
+        return self._specs.pop(study, None) or self.call("GET", f"{self.path(study)}/spec")
 
-    def names(self) -> list[str]:
-        """All studies."""
-        found: list[str] = []
+    def studies(self) -> list[StudyRow]:
+        found: list[StudyRow] = []
         after: str | None = ""
         while after is not None:
             page = self.call("GET", "", after=after)
-            found += [study["name"] for study in page["studies"]]
+            found += [self._row(study["name"]) for study in page["studies"]]
             after = page["next"]
         return found
 
+    def delete(self, study: int) -> None:
+        self.call("DELETE", self.path(study), again=False)
 
-class _Elsewhere:
-    """In the place of a journal, which is where the service is."""
+    def _row(self, name: str) -> StudyRow:
+        number = self._numbers.setdefault(name, len(self._numbers))
+        if number == len(self._names):
+            self._names.append(name)
+        return StudyRow(number, name, 0.0, "?")
 
-    def __getattr__(self, name: str) -> Any:
-        raise StudyError("this is not possible over http: open the study in the storage of the service")
+    def path(self, study: int) -> str:
+        """Where the API has a study."""
+        return f"/{quote(self._names[study], safe='')}"
+
+    # --- a journal to read; the service alone writes it
+
+    def read(self, study: int, since: int, most: int | None = None) -> Iterator[Event]:
+        following, left = max(since - 1, 0), most
+        while following is not None and left != 0:
+            size = MOST_AT_ONCE if left is None else min(left, MOST_AT_ONCE)
+            page = self.call("GET", f"{self.path(study)}/events", since=following, limit=size)
+            for row in page["events"]:
+                yield Event(**{key: row["seconds" if key == "at" else key] for key in Event._fields})
+            following, left = page["next"], None if left is None else left - len(page["events"])
+
+    def extend(self, study: int, *workers: str) -> int:
+        for worker in workers:
+            self.call("POST", f"{self.path(study)}/workers/{quote(worker, safe='')}/heartbeat")
+        return len(workers)
+
+    def transact(self, study: int, work: Callable[[Any], Any]) -> NoReturn:
+        raise NOT_HERE
+
+    def clock(self, study: int) -> NoReturn:
+        raise NOT_HERE
+
+    def cached(self, study: int) -> None:
+        return None
+
+    def put_cache(self, study: int, seq: int, content: bytes) -> None:
+        return None
 
 
-class RemoteStudy(Study):
-    """A study that a service keeps: all that workers need, and the changes that its token allows."""
+NOT_HERE = StudyError("this is not possible over http: open the study in the storage of the service")
 
-    def __init__(self, service: Service, name: str, read_only: bool = False) -> None:
-        self._service, self._name, self._read_only = service, name, read_only
-        self._path = f"/{quote(name, safe='')}"
-        self._journal: Any = _Elsewhere()
-        self._question = Spec.from_json(self._get("/spec"))
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return open_study, (self._name, self._service.address, self._read_only)
+class RemoteJournal(Journal):
+    """A journal that a service keeps: it does the calls; what it has recorded is folded here on demand."""
 
-    def __repr__(self) -> str:
-        return f"<Study {self._name!r} in {self._service.shown}>"
+    storage: HttpStorage
 
-    @property
-    def storage(self) -> str:
-        """The address of the service, without a token."""
-        return self._service.shown
+    def _summary(self) -> Any:
+        return self.storage.call("GET", self.storage.path(self.row.id))
 
-    def close(self) -> None:
-        """Give back the connections; a later call opens others."""
-        self._service.close()
+    def _send(self, method: str, path: str, body: Any = None, key: str | None = None) -> Any:
+        self.check_writable()
+        return self.storage.call(method, self.storage.path(self.row.id) + path, body, key=key or _new_key())
 
-    def _get(self, path: str = "", **query: Any) -> Any:
-        return self._service.call("GET", self._path + path, **query)
+    @cached_property
+    def _spec(self) -> Spec:
+        return Spec.from_json(self.storage.spec(self.row.id))
 
-    def _do(self, method: str, path: str, body: Any = None, **how: Any) -> Any:
-        if self._read_only:
-            raise StorageError(f"study {self._name!r} was opened to be read only")
-        return self._service.call(method, self._path + path, body, **{"key": _new_key(), **how})
+    def asked(self) -> Spec:
+        return self._spec
 
-    @property
-    def name(self) -> str:
-        """The name given."""
-        return self._name
-
-    @property
-    def spec(self) -> dict[str, Any]:
-        """The question as asked, in words."""
-        return self._question.as_json()
-
-    @property
-    def seq(self) -> int:
-        """How many events there are."""
-        return int(self._get()["seq"])
-
-    @property
-    def arms(self) -> dict[str, dict[str, Any]]:
-        """All arms by name, with the further keys they were given."""
-        return {arm["name"]: {"name": arm["name"], **arm["words"]} for arm in self._get()["arms"]}
-
-    @property
-    def objectives(self) -> tuple[Objective, ...]:
-        """In order of priority, with the tolerances in force."""
-        asked = {objective.name: objective for objective in self._question.objectives}
-        return tuple(
-            replace(asked[row["name"]], tolerance=row["tolerance"], resolution=row["resolution"])
-            for row in self._get()["objectives"]
+    def in_force(self) -> InForce:
+        words, asked = self._summary(), {objective.name: objective for objective in self._spec.objectives}
+        arms = [{"name": arm["name"], **arm["words"]} for arm in words["arms"]]
+        return InForce(
+            int(words["seq"]), arms, [_amended(asked[row["name"]], row) for row in words["objectives"]]
         )
 
-    # --- asking and telling
+    def status(self) -> Status:
+        words = self._summary()
+        words |= {"objective": words["settling"], "candidates": tuple(words["answer"]["candidates"])}
+        words["waiting_for"] = tuple(words["waiting_for"])
+        return Status(**{field.name: words[field.name] for field in fields(Status)})
 
-    def _told_and_asked(
-        self, results: Sequence[Told], n: int, lease: Any, worker: str | None, request: str | None
+    def answer(self) -> Answer:
+        return Answer.from_json(self._summary()["answer"])
+
+    def proof(self) -> str:
+        return self._summary().get("proof") or super().proof()
+
+    def settled(self) -> Fold:
+        return self.fold()
+
+    # --- calls
+
+    def do(self, change: Callable[..., Any], *given: Any) -> Any:
+        """Send a call to the service, which does it in a transaction of its own."""
+        if change is asking.exchange:
+            return self._exchange(*given)
+        if change not in REQUESTS:
+            raise NOT_HERE
+        method, path, body = REQUESTS[change](self._spec, *given)
+        answer = self._send(method, path, body)
+        return answer.get("outcome") if answer else None
+
+    def _exchange(
+        self,
+        results: Sequence[asking.Told],
+        n: int,
+        lease: float | None,
+        worker: str | None,
+        request: str | None,
     ) -> tuple[list[str], list[Trial], StudyError | None]:
-        n = _count("n", n)
-        if worker is not None:
-            check_words(worker=worker)
-        if len(results) > AT_ONCE or n > AT_ONCE:
+        if max(len(results), n) > MOST_AT_ONCE:
             return self._in_portions(results, n, lease, worker, request)
-        words = {"worker": worker, "lease": None if lease is None else seconds("lease", lease)}
         key = _new_key() if request is None else _key(request)  # a repeat gets the same trials
+        words: dict[str, Any] = {"worker": worker, "lease": lease}
         try:
             if results:
-                told = [{"trial": _id(t), "values": self._question.checked(values)} for t, values in results]
-                answer = self._do("POST", "/results", {"results": told, "ask": n, **words}, key=key)
+                told = [{"trial": _id(t), "values": self._spec.checked(values)} for t, values in results]
+                answer = self._send("POST", "/results", {"results": told, "ask": n, **words}, key)
             else:
-                answer = self._do("POST", "/trials", {"n": n, **words}, key=key) if n else {"trials": []}
+                answer = self._send("POST", "/trials", {"n": n, **words}, key) if n else {"trials": []}
         except (StudyPaused, StudyWaiting) as nothing:
             return [], [], nothing
         trials = [_trial(each) for each in answer["trials"]]
@@ -273,160 +309,91 @@ class RemoteStudy(Study):
         return answer.get("outcomes", []), trials, reason
 
     def _in_portions(
-        self, results: Sequence[Told], n: int, lease: Any, worker: str | None, request: str | None
+        self,
+        results: Sequence[asking.Told],
+        n: int,
+        lease: float | None,
+        worker: str | None,
+        request: str | None,
     ) -> tuple[list[str], list[Trial], StudyError | None]:
         """As many at once as the service takes: all or none of each portion."""
         outcomes: list[str] = []
-        for start in range(0, len(results), AT_ONCE):
-            outcomes += self._told_and_asked(results[start : start + AT_ONCE], 0, lease, worker, None)[0]
+        for start in range(0, len(results), MOST_AT_ONCE):
+            outcomes += self._exchange(results[start : start + MOST_AT_ONCE], 0, lease, worker, None)[0]
         trials: list[Trial] = []
         reason: StudyError | None = None
         while len(trials) < n and reason is None:
             key = None if request is None else f"{request}/{len(trials)}"
-            size = min(AT_ONCE, n - len(trials))
-            _, new, reason = self._told_and_asked([], size, lease, worker, key)
+            size = min(MOST_AT_ONCE, n - len(trials))
+            _, new, reason = self._exchange([], size, lease, worker, key)
             trials += new
             if len(new) < size:
                 break
         return outcomes, trials, None if trials else reason
 
-    def tell(self, trial: Trial | str, values: Mapping[str, Any]) -> str:
-        """Report a trial's values by objective."""
-        body = {"values": self._question.checked(values)}
-        return str(self._do("PUT", f"/trials/{_id(trial)}/result", body)["outcome"])
 
-    def tell_many(self, results: Any) -> list[str]:
-        """Report many results at once: all or none of each thousand."""
-        return self.tell_ask(results, 0)[0]
+def _amended(objective: Objective, row: Mapping[str, Any]) -> Objective:
+    """With what is in force, where that is not as asked."""
+    asked = {"tolerance": objective.tolerance_in_unit, "resolution": objective.resolution_in_unit}
+    return replace(objective, **{key: row[key] for key in asked if row[key] != asked[key]})
 
-    record = tell
 
-    def fail(self, trial: Trial | str, reason: str = "", *, interrupted: bool = False) -> str:
-        """Report that a trial could not be measured, or was begun and broken off."""
-        words = str(reason).encode("utf-8", "backslashreplace").decode()[:2000]  # it may name such a file
-        body = {"failed": words, "interrupted": interrupted}
-        return str(self._do("PUT", f"/trials/{_id(trial)}/result", body)["outcome"])
+# --- how each call is sent: method, path, body
 
-    def release(self, trial: Trial | str) -> None:
-        """Give a trial back unmeasured."""
-        self._do("DELETE", f"/trials/{_id(trial)}/lease")
 
-    def expire(self, trial: Trial | str) -> str:
-        """Declare an overdue trial's place missing now."""
-        return str(self._do("POST", f"/trials/{_id(trial)}/expiry")["outcome"])
+def _tell(spec: Spec, trial: Trial | str, values: Any) -> Sent:
+    return "PUT", f"/trials/{_id(trial)}/result", {"values": spec.checked(values)}
 
-    def heartbeat(self, worker: str) -> None:
-        """Say that a worker is alive."""
-        check_words(worker=worker)
-        self._do("POST", f"/workers/{quote(worker, safe='')}/heartbeat")
 
-    def correct(self, trial: Trial | str, values: Mapping[str, Any], reason: str) -> str:
-        """Replace what was told."""
-        body = {"values": self._question.checked(values), "reason": reason}
-        return str(self._do("PUT", f"/trials/{_id(trial)}/correction", body)["outcome"])
+def _fail(spec: Spec, trial: Trial | str, reason: str, interrupted: bool) -> Sent:
+    words = reason.encode("utf-8", "backslashreplace").decode()[:2000]  # it may name such a file
+    return "PUT", f"/trials/{_id(trial)}/result", {"failed": words, "interrupted": interrupted}
 
-    # --- what is known
 
-    @property
-    def status(self) -> Status:
-        """Where the study stands."""
-        words = self._get()
-        words |= {"objective": words["settling"], "candidates": tuple(words["answer"]["candidates"])}
-        words["waiting_for"] = tuple(words["waiting_for"])
-        return Status(**{field.name: words[field.name] for field in fields(Status)})
+def _correct(spec: Spec, trial: Trial | str, values: Any, reason: str) -> Sent:
+    return "PUT", f"/trials/{_id(trial)}/correction", {"values": spec.checked(values), "reason": reason}
 
-    @property
-    def answer(self) -> Answer:
-        """The answer; a best guess while `certified` is False."""
-        return Answer.from_json(self._get()["answer"])
 
-    def results(self) -> pd.DataFrame:
-        """One row per arm and objective."""
-        unknown = {"mean": math.nan, "low": -math.inf, "high": math.inf}
-        rows = self._get("/results")["results"]
-        for row in rows:
-            row |= {key: unknown[key] for key in unknown if row[key] is None}
-        return pd.DataFrame(rows)
+def _add_arm(spec: Spec, arm: Any) -> Sent:
+    return "POST", "/arms", {"name": arm} if isinstance(arm, str) else dict(arm)
 
-    def trials(self) -> pd.DataFrame:
-        """One row per trial."""
-        names, rows = self._question.names, []
-        since: int | None = 0
-        while since is not None:
-            page = self._get("/trials", since=since, limit=1000)
-            rows += [{**row, **row["values"]} for row in page["trials"]]
-            since = page["next"]
-        frame = pd.DataFrame(rows, columns=[*TRIAL_COLUMNS, *names])
-        for column in ("asked", "resolved"):
-            frame[column] = pd.to_datetime(frame[column], utc=True)
-        return frame.astype(dict.fromkeys(names, float))
 
-    def events(self, since: int = 0) -> Iterator[Event]:
-        """The journal after event `since`."""
-        following: int | None = since
-        while following is not None:
-            page = self._get("/events", since=following, limit=1000)
-            for row in page["events"]:
-                yield Event(**{key: row["seconds" if key == "at" else key] for key in Event._fields})
-            following = page["next"]
+def _amend(spec: Spec, objective: str, tolerance: Any, resolution: Any) -> Sent:
+    words = {"tolerance": tolerance, "resolution": resolution}
+    return "PUT", f"/objectives/{quote(objective, safe='')}", words
 
-    @property
-    def policy(self) -> PlacePolicy:
-        """The policy behind it, replayed here from the journal."""
-        fold = Fold()
-        fold.apply(self.events())
-        return fold.policy
 
-    def verify(self) -> Verification:
-        """Replay the journal here and compare it with what was recorded there."""
-        return replay(self.events())
+def _withdrawal(name: str) -> str:
+    return f"/arms/{quote(name, safe='')}/withdrawal"
 
-    # --- changes
 
-    def add_arm(self, arm: str | Mapping[str, Any]) -> None:
-        """Another arm."""
-        self._do("POST", "/arms", {"name": arm} if isinstance(arm, str) else dict(arm))
+def _set_state(state: str) -> Callable[..., Sent]:
+    return lambda spec, *reason: (
+        "POST",
+        "/state",
+        {"state": state, **({"reason": reason[0]} if reason else {})},
+    )
 
-    def withdraw(self, name: str, reason: str) -> None:
-        """Take an arm out of the question."""
-        self._do("POST", f"/arms/{quote(name, safe='')}/withdrawal", {"reason": reason})
 
-    def restore(self, name: str) -> None:
-        """Bring a withdrawn arm back."""
-        self._do("DELETE", f"/arms/{quote(name, safe='')}/withdrawal")
-
-    def amend(self, objective: str, *, tolerance: Any = None, resolution: Any = None) -> None:
-        """Another tolerance or resolution."""
-        body = {"tolerance": tolerance, "resolution": resolution}
-        self._do("PUT", f"/objectives/{quote(objective, safe='')}", body)
-
-    def reorder(self, objectives: Sequence[str]) -> None:
-        """Another order of priority."""
-        self._do("PUT", "/order", {"objectives": list(objectives)})
-
-    def pause(self, reason: str = "") -> None:
-        """Hand out nothing until `resume`."""
-        self._do("POST", "/state", {"state": "paused", "reason": reason})
-
-    def resume(self) -> None:
-        """Go on after a pause."""
-        self._do("POST", "/state", {"state": "resumed"})
-
-    def set_budget(self, budget: int | None) -> None:
-        """Another number of trials to hand out in all."""
-        self._do("PUT", "/budget", {"budget": budget})
-
-    def end(self, reason: str) -> None:
-        """End by hand, without a certificate."""
-        self._do("POST", "/state", {"state": "finished", "reason": reason})
-
-    def reopen(self, why: str) -> None:
-        """Go on after an end."""
-        self._do("POST", "/state", {"state": "reopened", "reason": why})
-
-    def note(self, text: str) -> None:
-        """A remark for the record."""
-        self._do("POST", "/notes", {"text": text})
+REQUESTS: dict[Callable[..., Any], Callable[..., Sent]] = {
+    asking.take: _tell,
+    asking.record: _tell,
+    asking.fail: _fail,
+    asking.release: lambda spec, trial: ("DELETE", f"/trials/{_id(trial)}/lease", None),
+    asking.expire: lambda spec, trial: ("POST", f"/trials/{_id(trial)}/expiry", None),
+    asking.correct: _correct,
+    asking.end: _set_state("finished"),
+    changes.add_arm: _add_arm,
+    changes.withdraw: lambda spec, name, reason: ("POST", _withdrawal(name), {"reason": reason}),
+    changes.restore: lambda spec, name: ("DELETE", _withdrawal(name), None),
+    changes.amend: _amend,
+    changes.reorder: lambda spec, names: ("PUT", "/order", {"objectives": list(names)}),
+    changes.pause: _set_state("paused"),
+    changes.resume: _set_state("resumed"),
+    changes.reopen: _set_state("reopened"),
+    changes.set_budget: lambda spec, budget: ("PUT", "/budget", {"budget": budget}),
+    changes.note: lambda spec, text: ("POST", "/notes", {"text": text}),
+}
 
 
 def _close(client: Any, pid: int) -> None:
@@ -450,7 +417,7 @@ def _id(trial: Trial | str) -> str:
     if identity is not None and not isinstance(identity, str):
         raise TypeError(f"a trial is what ask gave, or its id, got {trial!r}")
     if identity is None or not 1 <= len(identity) <= 40:
-        raise errors.UnknownTrialError(f"no study hands out a trial {identity!r}")
+        raise UnknownTrialError(f"no study hands out a trial {identity!r}")
     return quote(identity, safe="")
 
 
