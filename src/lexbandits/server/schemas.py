@@ -1,11 +1,14 @@
-"""What is answered, as OpenAPI describes it. Not used to check answers: they are ours."""
+"""What is answered, as OpenAPI describes it: what the study and its picture say of themselves, and more."""
 
+from dataclasses import dataclass
 from typing import Any, Literal
 
-from pydantic import BaseModel
+from lexbandits.picture.picture import Arm, Rung
+from lexbandits.study.record.answers import Answer, Status
 
 
-class Difference(BaseModel):
+@dataclass(frozen=True, kw_only=True)
+class Difference:
     """leader − rival over common results; the truth lies in [low, high] at the study's confidence.
 
     `by`: the arm by which a rival is "beaten". `parts`: the share of the evidence that the verdict takes.
@@ -22,60 +25,8 @@ class Difference(BaseModel):
     parts: float | None
 
 
-class Measured(BaseModel):
-    """Where a mean lies."""
-
-    results: int
-    mean: float | None
-    low: float | None
-    high: float | None
-
-
-class ArmOut(BaseModel):
-    """One arm. `left`: on which objective, after how many results, when, against whom; `withdrawn`: why."""
-
-    name: str
-    words: dict[str, Any]
-    state: Literal["answer", "candidate", "left", "withdrawn"]
-    results: int
-    open: int
-    failed: int
-    expired: int
-    late: int
-    objectives: dict[str, Measured]
-    left: dict[str, Any] | None
-    withdrawn: str | None
-
-
-class ObjectiveOut(BaseModel):
-    """One objective, in order of priority."""
-
-    name: str
-    direction: Literal["maximize", "minimize"]
-    unit: str
-    tolerance: float
-    resolution: float
-    target: float | None
-    noise: str | list[Any]
-    bounds: list[float] | None
-    state: Literal["settled", "enough", "settling", "later", "not needed"]
-
-
-class AnswerOut(BaseModel):
-    """The answer so far; `details` has the fields of each flag, `said` each flag in a sentence."""
-
-    arm: str
-    certified: bool
-    delta: float
-    candidates: list[str]
-    reason: str
-    flags: list[str]
-    certificate: list[Difference]
-    details: dict[str, dict[str, Any]]
-    said: list[str]
-
-
-class EventOut(BaseModel):
+@dataclass(frozen=True, kw_only=True)
+class EventOut:
     """One line of the journal; `seconds` is its time since 1970, exactly."""
 
     seq: int
@@ -88,7 +39,8 @@ class EventOut(BaseModel):
     by: str | None
 
 
-class WorkerOut(BaseModel):
+@dataclass(frozen=True, kw_only=True)
+class WorkerOut:
     """Who measures: trials held, trials resolved, when it was last heard of, when its next lease ends."""
 
     name: str
@@ -98,39 +50,38 @@ class WorkerOut(BaseModel):
     until: str | None
 
 
-class Summary(BaseModel):
+@dataclass(frozen=True, kw_only=True)
+class AnswerOut(Answer):
+    """The answer so far; `said` has each flag in a sentence."""
+
+    said: list[str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ArmOut(Arm):
+    """An arm; `left`: on which objective, after how many results, when, against whom."""
+
+    left: dict[str, Any] | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Summary(Status):
     """A study; its size depends on arms and objectives only. Times are the storage's clock."""
 
-    name: str
     created: str
     changed: str
     ended: str | None  # when it did; nothing that comes later moves it
     seq: int
-    state: str
     called: str  # the state as people call it
-    reason: str
-    objective: str | None
-    settling: str | None  # the same
-    candidates: list[str]
-    results: int
-    open: int
-    waiting: int
-    waiting_for: list[str]
-    overdue: int
-    late: int
-    failed: int
-    expired: int
-    released: int
-    interrupted: int
-    void: int
-    handed_out: int
-    budget: int | None
+    headline: str
+    open_question: str
+    settling: str | None  # the objective
     delta: float
     lease: str
     items: int | None
     max_arms: int
     answer: AnswerOut
-    objectives: list[ObjectiveOut]
+    objectives: list[Rung]
     arms: list[ArmOut]
     leader: str
     differences: list[Difference]
@@ -138,7 +89,8 @@ class Summary(BaseModel):
     workers: list[WorkerOut]
 
 
-class Fragments(BaseModel):
+@dataclass(frozen=True, kw_only=True)
+class Fragments:
     """What the page shows, drawn; its size depends on arms and objectives only.
 
     `turns`: what happened without an event. `closing`: what a change of the rules would cost. `wanted`: what
@@ -152,7 +104,8 @@ class Fragments(BaseModel):
     wanted: list[Literal["forecast", "course"]]
 
 
-class Glance(BaseModel):
+@dataclass(frozen=True, kw_only=True)
+class Glance:
     """A study in the list."""
 
     name: str
@@ -174,7 +127,8 @@ class Glance(BaseModel):
     objectives: list[str]
 
 
-class Glances(BaseModel):
+@dataclass(frozen=True, kw_only=True)
+class Glances:
     """Studies by name; `next` is the `after` of the next page."""
 
     studies: list[Glance]
@@ -182,14 +136,16 @@ class Glances(BaseModel):
     role: str
 
 
-class Events(BaseModel):
+@dataclass(frozen=True, kw_only=True)
+class Events:
     """Events after `since`; `next` is the `since` of the next page, None at the end."""
 
     events: list[EventOut]
     next: int | None
 
 
-class TrialRow(BaseModel):
+@dataclass(frozen=True, kw_only=True)
+class TrialRow:
     """A trial on record; its values in every state."""
 
     id: str
@@ -204,14 +160,16 @@ class TrialRow(BaseModel):
     until: str | None
 
 
-class TrialRows(BaseModel):
+@dataclass(frozen=True, kw_only=True)
+class TrialRows:
     """Trials from number `since` on; `next` is the `since` of the next page, None at the end."""
 
     trials: list[TrialRow]
     next: int | None
 
 
-class ResultRow(BaseModel):
+@dataclass(frozen=True, kw_only=True)
+class ResultRow:
     """One arm on one objective."""
 
     arm: str
@@ -226,13 +184,15 @@ class ResultRow(BaseModel):
     failed: int
 
 
-class Results(BaseModel):
+@dataclass(frozen=True, kw_only=True)
+class Results:
     """One row per arm and objective."""
 
     results: list[ResultRow]
 
 
-class Phase(BaseModel):
+@dataclass(frozen=True, kw_only=True)
+class Phase:
     """An objective was being settled from so many results of the study on, since `at`, to so many."""
 
     objective: str
@@ -241,13 +201,15 @@ class Phase(BaseModel):
     at: str | None
 
 
-class Course(BaseModel):
+@dataclass(frozen=True, kw_only=True)
+class Course:
     """What was being settled when."""
 
     phases: list[Phase]
 
 
-class Verified(BaseModel):
+@dataclass(frozen=True, kw_only=True)
+class Verified:
     """What a replay of the journal from nothing found; `sha256` is that of all events."""
 
     ok: bool
