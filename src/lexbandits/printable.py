@@ -1,6 +1,8 @@
-"""Text from people and programs, fit to be shown: no escape reaches a terminal."""
+"""What people and programs give, fit to be shown: no escape reaches a terminal, and JSON can say it."""
 
+import math
 import unicodedata
+from typing import Any
 
 
 def printable(text: str, *, lines: bool = False) -> str:
@@ -23,3 +25,16 @@ def _is_harmless(char: str) -> bool:
 def _written(char: str) -> str:
     short = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
     return short.get(char) or (f"\\u{ord(char):04x}" if ord(char) < 2**16 else f"\\U{ord(char):08x}")
+
+
+def plain(words: Any) -> Any:
+    """As JSON can say it: nan and infinity are null, − 0 is 0.
+
+    >>> plain({"mean": math.nan, "ends": (-0.0, math.inf)})
+    {'mean': None, 'ends': [0.0, None]}
+    """
+    if isinstance(words, float):
+        return float(words) + 0.0 if math.isfinite(words) else None
+    if isinstance(words, dict):
+        return {key: plain(word) for key, word in words.items()}
+    return [plain(word) for word in words] if isinstance(words, (list, tuple)) else words

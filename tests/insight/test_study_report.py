@@ -9,6 +9,7 @@ import stage
 
 import lexbandits as lb
 from lexbandits.insight.report import toml
+from lexbandits.study.record import fold
 from lexbandits.study.spec import Spec, words_from_toml
 
 VOID = {"meta", "line", "circle", "rect", "path", "col", "br", "hr", "link", "img"}
@@ -146,6 +147,23 @@ def test_a_command_verifies_what_a_command_can_reach(ended, tmp_path):
         text = ended.report(tmp_path / f"ended.{form}").read_text("utf-8")
         assert "lexbandits study verify" not in text
         assert "in the memory of the program that made it" in text
+
+
+def test_a_report_reads_and_replays_the_journal_once(monkeypatch, tmp_path):
+    study = stage.create("once", tmp_path / "once.db")
+    stage.play(study, 120)
+    study.end("enough")
+    assert study.answer.arm
+    made, read = [], []
+    make, events = fold.make_policy, type(study).events
+    monkeypatch.setattr(fold, "make_policy", lambda *how: made.append(how) or make(*how))
+    monkeypatch.setattr(
+        type(study), "events", lambda self, since=0: read.append(since) or events(self, since)
+    )
+    text = study.report(tmp_path / "once.html").read_text("utf-8")
+    assert "Who left when" in text
+    assert "the replay confirms the record" in text
+    assert (len(made), len(read)) == (1, 1)
 
 
 def test_the_format_follows_from_the_name(ended, tmp_path):

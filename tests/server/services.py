@@ -70,7 +70,7 @@ class Impatient(Service):
     program = (
         "-c",
         "from lexbandits.server import guard, start\n"
-        "start.PATIENCE = guard.PATIENCE = 1.0\n"
+        "start.SECONDS_FOR_A_HEAD = guard.SECONDS_FOR_A_BODY = 1.0\n"
         "from lexbandits.cli import app\n"
         "app()",
     )

@@ -15,10 +15,10 @@ from services import fast
 from worlds import create, measure
 
 import lexbandits as lb
-from lexbandits.server import insights
+from lexbandits.server import thoughts
 from lexbandits.server.rooms import Rooms
 from lexbandits.server.summary import summary_of
-from lexbandits.server.tokens import Tokens, opened
+from lexbandits.server.tokens import Tokens, open_lasting
 from lexbandits.study.storage.gate import Gate
 
 BROKEN = "caf\udce9.txt"  # a file's name that is no UTF-8, as Python gives it
@@ -126,7 +126,7 @@ def test_a_storage_in_trouble_is_no_conflict(error):
         raise error
 
     with pytest.raises(type(error)):
-        insights._made(Room(), "forecast", fails)
+        thoughts._made(Room(), "forecast", fails)
 
 
 def test_a_restored_backup_that_has_grown_again_is_seen(tmp_path):
@@ -140,8 +140,8 @@ def test_a_restored_backup_that_has_grown_again_is_seen(tmp_path):
     for text in ("first", "second"):
         study.note(text)
         study.close()
-        tag, summary = summary_of(rooms["models"])
-        explained = insights._made(rooms["models"], "events", lambda s: [e.payload for e in s.events()])
+        tag, summary = summary_of(rooms.find("models"))
+        explained = thoughts._made(rooms.find("models"), "events", lambda s: [e.payload for e in s.events()])
         seen.append((tag, [event["payload"].get("text") for event in summary["events"]], explained[1]))
         rooms.close()
         rooms.notes.close()
@@ -154,7 +154,7 @@ def test_a_restored_backup_that_has_grown_again_is_seen(tmp_path):
 
 def test_nobody_waits_for_the_note_that_a_token_was_used(serve, tmp_path):
     storage = fast(tmp_path)
-    secret = Tokens(opened(storage)).create("ann", "read")
+    secret = Tokens(open_lasting(storage)).create("ann", "read")
     service = serve(storage)
     gate = Gate(file_of(service), 5)
     gate.take()

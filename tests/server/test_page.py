@@ -86,6 +86,11 @@ def start(service):
         process.wait()
 
 
+def plain(text):
+    """With spaces that may break."""
+    return text.replace("\u00a0", " ")
+
+
 def press(page, name, where="body"):
     page.locator(where).get_by_role("button", name=name, exact=True).click()
 
@@ -125,8 +130,8 @@ def test_two_workers_measure_and_the_page_sees_it_end(client, visit, start):
     assert "Measuring" in page.inner_text("h1")
     page.wait_for_selector(".pill.ok", timeout=90_000)
     assert [worker.wait(30) for worker in workers] == [0, 0]
-    assert page.inner_text(".say").startswith("large is the answer.")
-    assert "Wrong with probability at most 5 %" in page.inner_text(".say").replace("\u00a0", " ")
+    assert plain(page.inner_text(".say")) == ("large is the answer, certain with probability at least 95 %.")
+    assert "≤ 5 %" in plain(page.inner_text(".strip"))
     assert page.inner_text("#news") == "large is the answer, certified."
     table = page.inner_text(".lad")
     assert "the answer" in table
@@ -225,12 +230,16 @@ def test_a_study_is_made_by_a_form(client, visit):
     press(page, "New study")
     page.fill("#f-name", "models")
     page.fill("#f-arms", "old\nnew")
+    page.select_option("#f-rules", "open")
     press(page, "Next: what matters")
     page.fill("#f-name", "broken")
     page.select_option("#f-direction", "minimize")
     page.fill("#f-limit", "0.1")
     page.fill("#f-tolerance", "0.05")
+    assert not page.is_visible("#f-if_missing")
     page.select_option("#f-noise", "bernoulli")
+    assert not page.is_visible("#f-low")
+    page.select_option("#f-if_missing", "worst")
     press(page, "One more objective")
     page.fill("#f-name", "light")
     page.fill("#f-unit", "lm")
@@ -245,13 +254,15 @@ def test_a_study_is_made_by_a_form(client, visit):
     assert [arm if isinstance(arm, str) else arm["name"] for arm in spec["arms"]] == ["old", "new"]
     broken, light = spec["objectives"]
     assert (broken["at_most"], broken["resolution"], broken["noise"]) == (0.1, 0.05, "bernoulli")
+    assert broken["if_missing"] == "worst"
+    assert spec["rules"] == "open"
     assert (light["tolerance"], light["unit"], light["direction"]) == (40, "lm", "maximize")
 
 
 def test_an_arm_is_withdrawn_with_a_reason_and_comes_back(client, visit):
     measured(client)
     page = visit("models")
-    page.click("[data-arm=cot]")
+    page.click("button[data-arm=cot]")
     press(page, "Withdraw", "dialog")
     assert page.inner_text("dialog [role=alert]") == "Why withdraw it is needed."
     page.fill("#f-reason", "sold out")
@@ -260,7 +271,7 @@ def test_an_arm_is_withdrawn_with_a_reason_and_comes_back(client, visit):
     row.locator("text=withdrawn").wait_for()
     assert "sold out" in row.inner_text()
     assert row.locator("td.past").count() == 2
-    page.click("[data-arm=cot]")
+    page.click("button[data-arm=cot]")
     press(page, "Bring back")
     row.locator("text=candidate").wait_for()
     assert client.get(MODELS).json()["arms"][2]["withdrawn"] is None
@@ -283,7 +294,7 @@ def test_pause_resume_end_reopen_and_the_rest(client, visit):
         "Change a tolerance": ({"tolerance": "0.25"}, "Change", "text=0.25 does not matter"),
         "Set the budget": ({"budget": "50"}, "Set", "text=of 50 trials"),
         "Change the order": ({"o0": "latency", "o1": "correct"}, "Change", "new order: latency › correct"),
-        "End without a certificate": ({"reason": "enough"}, "End the study", "text=is the best guess"),
+        "End without a certificate": ({"reason": "enough"}, "End the study", "text=without a certificate"),
     }
     for entry, (fields, button, seen) in forms.items():
         page.click("summary")
@@ -294,11 +305,45 @@ def test_pause_resume_end_reopen_and_the_rest(client, visit):
         press(page, button, "dialog")
         page.locator(seen if seen.startswith((".", "text=")) else f"text={seen}").first.wait_for()
         page.wait_for_selector("dialog[open]", state="detached")
-    assert "Ended by hand: enough" in page.inner_text(".say")
+    assert "without a certificate: ended by hand: enough" in page.inner_text(".say")
     press(page, "Reopen")
     page.fill("#f-reason", "more money")
     press(page, "Reopen", "dialog")
     page.wait_for_selector(".pill:has-text('Measuring')")
+
+
+def test_before_rules_are_changed_it_says_what_that_costs(client, visit):
+    """A proof under the rules as created is closed by a change: once, and only if it had begun."""
+    make(client, max_arms=4)
+    page = visit("models")
+    forms = ("Add an arm", "Change a tolerance", "Change the order")
+
+    def costs(arm="cot"):
+        said = []
+        for form in forms:
+            page.click("summary")
+            press(page, form)
+            said.append(page.inner_text("dialog"))
+            press(page, "Cancel")
+        page.click(f"button[data-arm={arm}]")
+        said.append(page.inner_text("dialog"))
+        press(page, "Cancel")
+        found = {"closes the proof" in text for text in said}
+        assert len(found) == 1, said
+        return found.pop()
+
+    assert not costs()
+    for trial in ask(client, 12):
+        tell(client, trial, values={"correct": 1, "latency": 50})
+    page.wait_for_selector(".strip >> text=12")
+    assert costs()
+    page.click("summary")
+    press(page, "Change a tolerance")
+    assert "grows by about a quarter. 12 results so far stay. Go on?" in page.inner_text("dialog")
+    page.fill("#f-tolerance", "0.25")
+    press(page, "Change", "dialog")
+    page.wait_for_selector("text=0.25 does not matter")
+    assert not costs()
 
 
 @pytest.mark.parametrize("role", ["read", "write"])
@@ -316,7 +361,7 @@ def test_who_may_not_sees_no_buttons(service, client, visit, role):
     assert offered - {"leave", "report", "export-trials", "export-events", "verify"} == {"arm"} | (
         {"measure", "note", "enter", "release"} if role == "write" else set()
     )
-    page.click("[data-arm=cot]")
+    page.click("button[data-arm=cot]")
     assert page.locator("dialog >> text=Withdraw").count() == 0
 
 
@@ -375,28 +420,59 @@ def test_values_are_as_people_gave_them(client, visit):
     assert row.locator(".m").first.inner_text() == "−12.25"
     assert "°C, lower is better" in page.inner_text(".lad thead")
     assert "0.5\u00a0°C does not matter" in page.inner_text(".lad thead")
-    assert "at most 16777216\u00a0B" in page.inner_text(".lad thead")
+    assert "at most 16,777,216\u00a0B" in page.inner_text(".lad thead")
     assert page.inner_text(".say").startswith("small")
+
+
+def shown_ends(text):
+    """The interval that a cell shows, as numbers."""
+    numbers = [float(end.replace(",", "").replace("−", "-")) for end in re.split("–| to ", text)]
+    assert len(numbers) == 2, text
+    return numbers
+
+
+def test_bounds_claim_no_more_than_was_proven(client, visit):
+    """They are rounded outwards, never to the nearest."""
+    make(client)
+    for i, trial in enumerate(ask(client, 60)):
+        latency = {"small": 20.0, "large": 40.0, "cot": 80.0}[trial["arm"]] + i % 7
+        tell(client, trial, values={"correct": i % 2, "latency": latency})
+    known = {arm["name"]: arm["objectives"] for arm in client.get(MODELS).json()["arms"]}
+    page = visit("models")
+    seen = 0
+    for arm, objectives in known.items():
+        cells = page.locator(f".lad tr[data-key={arm}] td[data-l]").all()
+        for cell, objective in zip(cells, ("correct", "latency"), strict=True):
+            if not cell.locator(".r").count():
+                continue
+            low, high = shown_ends(cell.locator(".r").inner_text())
+            truth = objectives[objective]
+            assert low <= truth["low"], (arm, objective)
+            assert high >= truth["high"], (arm, objective)
+            assert high - low < truth["high"] - truth["low"] + 0.3
+            seen += 1
+    assert seen >= 4
 
 
 def test_a_row_stops_where_its_arm_left(client, visit):
     finished(client, delta=0.005)
     page = visit("models")
-    assert "With probability at least 99.5 %" in page.inner_text("main").replace("\u00a0", " ")
-    assert "Wrong with probability at most 0.5 %" in page.inner_text(".say").replace("\u00a0", " ")
+    assert "With probability at least 99.5 %" in plain(page.inner_text("main"))
+    assert "≤ 0.5 %" in plain(page.inner_text(".strip"))
     assert "worse than small by" in page.inner_text(
         ".lad tr[data-key=large] td.now, .lad tr[data-key=large] td >> nth=0"
     )
     assert page.locator(".lad tr[data-key=large] td.past").count() == 1
     assert "no longer counts" in page.inner_text(".lad tr[data-key=large] td.past")
     assert page.inner_text(".lad thead th.st >> nth=0").endswith("Settled: 3 → 1 arm")
-    assert page.inner_text(".lad thead th.st >> nth=1").endswith("Not needed")
-    assert "What the certificate says" in page.inner_text("main")
-    assert "nothing is claimed" in page.inner_text("main")
+    assert page.inner_text(".lad thead th.st >> nth=1").endswith("Not needed: one arm left")
+    assert "Certificate at δ = 0.5 %" in plain(page.inner_text("[data-key=certificate]"))
+    assert "Nothing is claimed about cost" in page.inner_text("[data-key=certificate]")
+    assert "large left after 3 results" in page.inner_text("[data-key=stories]")
 
 
 STATES = {
-    "empty": ({}, None, "Measuring", "No results yet."),
+    "empty": ({}, None, "Measuring", "No results yet: correct is settled first, among 3 arms."),
     "budget": ({"budget": 12}, None, "Budget spent", "The budget of 12 trials is spent."),
     "items": ({"items": ["a", "b"]}, None, "Items spent", "All 2 items are used."),
     "ended": (
@@ -424,7 +500,7 @@ def test_who_left_and_what_was_settled_have_their_time(client, visit):
     page.click(".ls >> text=models")
     page.wait_for_selector("[data-key=latest] >> text=size settled; wins is next")
     lines = page.locator(".tl li").all_inner_texts()
-    assert sum("left on size: worse than" in line for line in lines) == 2
+    assert sum("left after" in line and "on size it is worse than" in line for line in lines) == 2
     assert lines[-1].endswith("the study was created")
     left = {arm["name"]: arm["left"] for arm in client.get(MODELS).json()["arms"]}
     told = client.get(f"{MODELS}/trials?state=told").json()["trials"]
@@ -433,7 +509,7 @@ def test_who_left_and_what_was_settled_have_their_time(client, visit):
     assert [phase["objective"] for phase in phases] == ["size", "wins"]
     assert phases[0]["since"] == 0
     assert phases[0]["until"] == phases[1]["since"]
-    label = page.locator(".names").get_attribute("aria-label")
+    label = page.locator("[aria-label^='Being settled']").get_attribute("aria-label")
     assert f"size from 0 to {phases[0]['until']}" in label
     assert "wins from" in label
     assert page.locator("[data-key=race] tbody tr").first.locator(".phase").count() == 2
@@ -454,7 +530,8 @@ def test_states_have_a_shape_and_a_word(client, visit, state):
         assert client.post(f"{MODELS}/state", json=then).status_code == 200
     page = visit("models")
     assert page.inner_text("h1 .pill") == word
-    assert page.locator("h1 .pill svg").count() == 1
+    shape = "getComputedStyle(document.querySelector('h1 .pill'), '::before')"
+    assert page.evaluate(f"{shape}.content + {shape}.width") in ('""8px', '""10px')
     assert sentence in page.inner_text(".say")
     assert page.locator(".halo").count() == 0 or state != "empty"
 
@@ -471,41 +548,27 @@ def test_no_studies_and_no_such_study(client, visit):
     assert page.evaluate("document.activeElement.innerText").startswith("models")
 
 
-def test_what_is_not_offered_yet_is_hidden_and_what_is_offered_is_shown(client, visit, tmp_path):
-    measured(client, 24)
-    page = visit("models", wait=False)
-    paths = {f"/api/studies/{{study}}/{end}": {} for end in ("forecast", "report")}
-    saving = {"setting": "tolerance", "objective": "latency", "now": 2, "then": 4, "saves": 380, "error": 9}
-    winners = {"small": 0.75, "cot": 0.25}
-    forecast = {"results": [600, 900, 1500], "winners": winners, "runs": 200, "relax": [saving]}
-    page.route("**/openapi.json", lambda route: route.fulfill(json={"paths": {}}))
-    page.reload()
-    page.wait_for_selector(".lad")
-    assert page.locator("text=Forecast").count() == page.locator("[data-do=report]").count() == 0
-    page.unroute("**/openapi.json")
-    page.route("**/openapi.json", lambda route: route.fulfill(json={"paths": paths}))
-    page.route("**/forecast", lambda route: route.fulfill(json=forecast))
-    page.route("**/report", lambda route: route.fulfill(body="<p>report", content_type="text/html"))
-    page.reload()
-    page.wait_for_selector("text=Who is likely to win")
-    assert "about 900 more results should end the study (600 to 1,500)" in page.inner_text(".say")
-    assert "≈ 380 results" in page.inner_text("[data-key=forecast]")
-    with page.expect_download() as download:
-        page.click("[data-do=report]")
-    assert download.value.suggested_filename == "models.html"
-    download.value.save_as(tmp_path / "report.html")
-    assert (tmp_path / "report.html").read_text() == "<p>report"
-
-
 def test_the_service_foretells_and_reports(client, visit, tmp_path):
     measured(client, 24)
     page = visit("models")
     page.wait_for_selector("text=Who is likely to win", timeout=120_000)
-    assert re.search("about [0-9,]+ more results? should end the study", page.inner_text(".say"))
+    assert re.search("About [0-9,]+ more results? should end the study", page.inner_text(".say"))
+    assert "in 8 of 10 runs" in page.inner_text(".strip")
+    assert "on to the end that is likely" in page.inner_text("[data-key=race]")
+    assert page.locator("[data-key=race] .band.pale").count() == 3
     with page.expect_download(timeout=60_000) as download:
         press(page, "Report")
+    assert download.value.suggested_filename == "models.html"
     download.value.save_as(tmp_path / "report.html")
     assert "models" in (tmp_path / "report.html").read_text()
+
+
+def test_little_is_not_foretold(client, visit):
+    measured(client)
+    page = visit("models")
+    page.wait_for_selector(".phase", state="attached")
+    assert not any(url.endswith("/forecast") for _, url in page.asked)
+    assert page.locator("text=Forecast").count() == 0
 
 
 def test_the_record_can_be_taken_away_and_checked(client, visit, tmp_path):
@@ -544,7 +607,7 @@ def test_what_did_not_work_is_seen(client, visit):
         page.wait_for_selector("dialog >> text=It did not work.")
         assert f"models, {what}: the disk is full" in page.inner_text("dialog")
         assert "the disk is full" in page.inner_text("#news")
-        press(page, "Cancel")
+        press(page, "Close")
 
 
 def test_what_makes_no_sense_is_refused_before_it_is_sent(client, visit):
@@ -637,7 +700,7 @@ def test_it_polls_with_its_etag_one_request_at_a_time(client, visit):
     page.on("requestfailed", lambda request: under_way.discard(request))
     del page.asked[:]
     page.wait_for_timeout(6500)
-    polled = [status for status, url in page.asked if url.endswith(MODELS)]
+    polled = [status for status, url in page.asked if url.endswith(f"{MODELS}/fragments")]
     assert 2 <= len(polled) <= 4
     assert set(polled) == {304}
     assert len(page.asked) == len(polled)
@@ -672,23 +735,30 @@ def test_without_the_service_it_says_so_keeps_what_it_knows_and_backs_off(client
     assert asked[2] - asked[1] > 3.5, "after two seconds it waits for four"
     page.context.set_offline(False)
     page.wait_for_selector(".notice", state="detached")
-    page.route(f"**{MODELS}", lambda route: route.fulfill(body='{"name": "mod'), times=1)
+    page.route(f"**{MODELS}/fragments", lambda route: route.fulfill(body='{"name": "mod'), times=1)
     page.wait_for_selector(".notice >> text=the answer broke off")
     page.wait_for_selector(".notice", state="detached")
-    nonsense = {**client.get(MODELS).json(), "workers": None}
+    nonsense = client.get(f"{MODELS}/fragments").json()
+    nonsense["summary"]["workers"] = None
     with page.expect_event("pageerror"):
-        page.route(f"**{MODELS}", lambda route: route.fulfill(json=nonsense), times=1)
+        page.route(f"**{MODELS}/fragments", lambda route: route.fulfill(json=nonsense), times=1)
     tell(client, *ask(client), values={"correct": 1, "latency": 50})
     page.wait_for_selector(".strip >> text=13")
 
 
 def test_an_open_menu_and_the_focus_survive_news(client, visit):
     measured(client)
+    page = visit("models", "phone")
+    page.focus("button[data-arm=large]")
+    page.evaluate("scrollTo(0, 300)")
+    tell(client, *ask(client), values={"correct": 1, "latency": 50})
+    page.wait_for_selector(".strip >> text=13")
+    assert page.evaluate("[document.activeElement.dataset.arm, scrollY]") == ["large", 300]
     page = visit("models")
     page.click("summary")
     page.focus(".menu [data-do=note]")
     tell(client, *ask(client), values={"correct": 1, "latency": 50})
-    page.wait_for_selector(".strip >> text=13")
+    page.wait_for_selector(".strip >> text=14")
     assert page.evaluate("document.activeElement.dataset.do") == "note"
     assert page.locator("details.menu[open]").count() == 1
 
@@ -758,7 +828,7 @@ def test_the_keyboard_reaches_every_action_and_one_sees_where_it_is(client, visi
         if wanted <= reached:
             break
     assert wanted <= reached
-    page.focus("[data-arm=cot]")
+    page.focus("button[data-arm=cot]")
     page.keyboard.press("Enter")
     page.wait_for_selector("dialog[open]")
     page.keyboard.type("sold out")
@@ -766,7 +836,7 @@ def test_the_keyboard_reaches_every_action_and_one_sees_where_it_is(client, visi
         page.keyboard.press("Tab")
     page.keyboard.press("Enter")
     page.wait_for_selector(".lad >> text=sold out")
-    page.focus("[data-arm=small]")
+    page.focus("button[data-arm=small]")
     page.keyboard.press("Enter")
     page.wait_for_selector("dialog[open]")
     page.keyboard.press("Escape")

@@ -103,9 +103,9 @@ def test_a_worker_survives_a_restart_of_the_service(serve):
     trial = study.ask()
     port, token = service.port, service.token
     service.stop()
-    from lexbandits.server.tokens import opened
+    from lexbandits.server.tokens import open_lasting
 
-    opened(service.storage).add_token(
+    open_lasting(service.storage).add_token(
         "kept", "admin", __import__("hashlib").sha256(token.encode()).hexdigest()
     )
     import threading

@@ -12,7 +12,7 @@ import pytest
 from asked import QUESTION, make, refused
 
 import lexbandits as lb
-from lexbandits.server.tokens import Tokens, opened
+from lexbandits.server.tokens import Tokens, open_lasting
 from patience import until
 from proxy import Proxy
 
@@ -29,7 +29,7 @@ def guarded(tmp_path_factory):
     from services import Service, fast
 
     storage = fast(tmp_path_factory.mktemp("roles"))
-    tokens = Tokens(opened(storage))
+    tokens = Tokens(open_lasting(storage))
     secrets = {role: tokens.create(role, role) for role in RANK}
     secrets["revoked"] = tokens.create("gone", "admin")
     tokens.revoke("gone")
@@ -87,7 +87,7 @@ def test_who_may_not_is_told_so_before_their_body_is_read(guarded):
 
 def test_a_token_is_revoked_from_the_next_request_on(guarded):
     service, _ = guarded
-    tokens = Tokens(opened(service.storage))
+    tokens = Tokens(open_lasting(service.storage))
     with service.client(token=tokens.create("leaked", "read")) as client:
         assert client.get("/api/studies").status_code == 200
         until(lambda: next(row for row in tokens.storage.tokens() if row.name == "leaked").last_used)
@@ -98,7 +98,7 @@ def test_a_token_is_revoked_from_the_next_request_on(guarded):
 @pytest.mark.parametrize("where", ["sqlite", "postgres"])
 def test_many_make_a_token_of_one_name_at_once(request, tmp_path, where):
     storage = f"{tmp_path}/s.db" if where == "sqlite" else request.getfixturevalue("postgres")
-    makers = [Tokens(opened(storage)) for _ in range(6)]
+    makers = [Tokens(open_lasting(storage)) for _ in range(6)]
     start = threading.Barrier(len(makers))
 
     def make_one(tokens):
@@ -115,7 +115,7 @@ def test_many_make_a_token_of_one_name_at_once(request, tmp_path, where):
 
 
 def test_all_tokens_of_a_name_are_revoked(tmp_path):
-    tokens = Tokens(opened(f"{tmp_path}/s.db"))
+    tokens = Tokens(open_lasting(f"{tmp_path}/s.db"))
     secret = tokens.create("ann", "write")
     tokens.storage.add_token("ann", "admin", "0" * 64)  # as an earlier version may have made
     tokens.revoke("ann")
@@ -128,11 +128,11 @@ def test_all_tokens_of_a_name_are_revoked(tmp_path):
 @pytest.mark.parametrize("how", ["before", "after", "answered"])
 def test_a_token_is_made_once_though_the_answer_is_lost(server, postgres, how):
     wire = Proxy(server.port)
-    tokens = Tokens(opened(wire.of(postgres)))
+    tokens = Tokens(open_lasting(wire.of(postgres)))
     wire.arm(b"COMMIT", how)
     secret = tokens.create("ann", "write")
     assert wire.cuts == 1
-    assert tokens.role_of(f"Bearer {secret}") == "write"
+    assert tokens.check(f"Bearer {secret}", "write") == "write"
     wire.close()
 
 

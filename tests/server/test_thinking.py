@@ -10,13 +10,13 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from asked import MODELS, refused
 from services import fast
+from starlette.exceptions import HTTPException
 from worlds import create, go_on
 
 import lexbandits as lb
 from lexbandits.server import thinking
-from lexbandits.server.problems import Refused
 from lexbandits.server.thinking import Thinking
-from lexbandits.server.tokens import Tokens, opened
+from lexbandits.server.tokens import Tokens, open_lasting
 from patience import until, waits_at_gate
 
 
@@ -33,7 +33,7 @@ def hard(link):
 
 def test_heartbeats_do_not_wait_for_forecasts(serve, tmp_path):
     storage = fast(tmp_path)
-    tokens = Tokens(opened(storage))
+    tokens = Tokens(open_lasting(storage))
     reader, worker = tokens.create("reader", "read"), tokens.create("worker", "write")
     hard(storage).forecast(runs=10)  # compiled here, in whatever time it takes
     service = serve(storage)
@@ -129,14 +129,14 @@ def gathered(queue, made, things):
         async def one(study, what):
             try:
                 return await queue.get(study, what, made(what))
-            except Refused as refusal:
-                return refusal.status
+            except HTTPException as refusal:
+                return refusal.status_code
 
         tasks, studies = [], set()
         for study, what in things:
             tasks.append(asyncio.create_task(one(study, what)))
             studies.add(study)
-            while len(made.begun) < min(len(studies), thinking.THREADS):
+            while len(made.begun) < min(len(studies), thinking.MOST_AT_WORK):
                 await asyncio.sleep(0.001)
         await asyncio.sleep(0.02)
         made.go.set()
@@ -161,19 +161,19 @@ def test_one_study_has_one_thread_and_others_go_on():
 
 def test_too_much_is_refused():
     made = Made()
-    given = gathered(Thinking(), made, [("s", number) for number in range(thinking.MOST + 5)])
+    given = gathered(Thinking(), made, [("s", number) for number in range(thinking.MOST_WAITING + 5)])
     assert given.count(503) == 4, "one is at work, as many wait"
     assert given[-4:] == [503] * 4
 
 
 def test_who_has_waited_too_long_finds_it_later(monkeypatch):
-    monkeypatch.setattr(thinking, "PATIENCE", 0.1)
+    monkeypatch.setattr(thinking, "LONGEST_WAIT", 0.1)
     made, queue = Made(), Thinking()
 
     async def twice():
-        with pytest.raises(Refused, match="not made within"):
+        with pytest.raises(HTTPException, match="not made within"):
             await queue.get("s", "x", made("x"))
-        with pytest.raises(Refused, match="not made within"):
+        with pytest.raises(HTTPException, match="not made within"):
             await queue.get("s", "x", made("x"))
         made.go.set()
         return await queue.get("s", "x", made("x"))

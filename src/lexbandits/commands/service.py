@@ -90,9 +90,9 @@ def revoke(name: Owner, storage: Storage = DEFAULT, as_json: AsJson = False) -> 
 
 def _tokens(storage: str) -> "Tokens":
     _refuse_password(storage)
-    from lexbandits.server.tokens import Tokens, opened
+    from lexbandits.server.tokens import Tokens, open_lasting
 
-    return Tokens(opened(storage))
+    return Tokens(open_lasting(storage))
 
 
 def _refuse_password(storage: str) -> None:

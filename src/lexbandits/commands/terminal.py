@@ -2,7 +2,6 @@
 
 import inspect
 import json
-import math
 import re
 import warnings
 from collections.abc import Callable, Iterator
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args
 import typer
 from typer.core import TyperGroup
 
-from lexbandits.printable import printable
+from lexbandits.printable import plain, printable
 from lexbandits.study.errors import (
     ConflictError,
     SpecMismatchError,
@@ -109,18 +108,10 @@ def say_line(text: str, *, err: bool = False, lines: bool = False) -> None:
 
 def print_json(document: Any) -> None:
     """One document; what JSON cannot say (nan, infinity) is null, what a terminal would obey is escaped."""
-    text = json.dumps(_plain(document), ensure_ascii=False, allow_nan=False)
+    text = json.dumps(plain(document), ensure_ascii=False, allow_nan=False)
     if not text.isprintable():
         text = "".join(char if char.isprintable() else json.dumps(char)[1:-1] for char in text)
     typer.echo(text)
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _plain(each) for key, each in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_plain(each) for each in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def print_table(frame: "pd.DataFrame", title: str | None = None, *, names: bool = False) -> None:

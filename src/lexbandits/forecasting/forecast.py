@@ -55,9 +55,14 @@ class Relaxation:
         return f"{self.setting}{of} {self.now:g} → {self.then:g} {self.effect}"
 
     @property
+    def shows(self) -> bool:
+        """Whether it does anything that chance does not explain."""
+        return abs(self.saves) > max(2 * self.error, 0.5)
+
+    @property
     def effect(self) -> str:
         """What it does, in words."""
-        if abs(self.saves) <= max(2 * self.error, 0.5):
+        if not self.shows:
             return "makes no difference that shows"
         if self.saves < 0:
             return f"costs about {about(-self.saves)} more"

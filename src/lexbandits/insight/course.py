@@ -17,9 +17,11 @@ from lexbandits.insight.canvas import (
     patch,
     standing_words,
 )
-from lexbandits.picture.svg import phases
+from lexbandits.picture.draw import phases
+from lexbandits.picture.tally import tally_of
 from lexbandits.picture.view import View
 from lexbandits.picture.words import count
+from lexbandits.study.record.ledger import EXPIRED, FAILED, LATE
 from lexbandits.study.study import Study
 
 if TYPE_CHECKING:
@@ -37,12 +39,12 @@ def race(study: Study) -> "Figure":
     rows = [arm for arm in view.by_standing if view.measured[arm]][::-1]
     for arm in rows:
         _add_lane(figure, view, arm, total)
-    for k, (position, first, end) in enumerate(spans):
+    order = [view.objectives[column].name for column in view.columns]
+    for k, (name, first, end) in enumerate(spans):
         patch(figure, (first, end), ENTIRE, TINT if k % 2 else SUNK, yref="paper")
         if (end - first) > 0.15 * total:
-            name = view.objectives[view.columns[position]].name
             font = {"size": 11, "color": MUTED}
-            label(figure, f"{position + 1} {name}", font=font, x=first, yref="paper")
+            label(figure, f"{order.index(name) + 1} {name}", font=font, x=first, yref="paper")
     figure.layout.xaxis = {"title": {"text": "results counted"}, "range": [0, 1.06 * total], "nticks": 4}
     gone, what = len(view.eliminations), standing_words(view)
     return finish(figure, f"{gone} of {len(view.arms)} arms have left; {what}", 120 + 28 * len(rows))
@@ -53,7 +55,7 @@ def pulls(study: Study) -> "Figure":
     figure, view = blank(), View.of(study)
     rows = view.by_standing[::-1]
     names = [view.arms[arm] for arm in rows]
-    lost = [sum(view.losses(arm).values()) for arm in rows]
+    lost = [int(tally_of(view.fold).by_arm[arm, [FAILED, EXPIRED, LATE]].sum()) for arm in rows]
     stays = [arm not in view.eliminations and view.standing(arm) in ("answer", "candidate") for arm in rows]
     figure.add_bar(
         x=[view.measured[arm] for arm in rows],

@@ -2,35 +2,31 @@
 
 import json
 import platform
-import re
 import shlex
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from html import escape
 from importlib.resources import files
 from pathlib import Path
 from string import Template
 from typing import Any
 
 import numpy as np
+from markupsafe import Markup, escape
 
 import lexbandits
 from lexbandits.forecasting.forecast import Forecast, forecast
-from lexbandits.picture import exits as fates
-from lexbandits.picture.exits import fate_of
-from lexbandits.picture.explain import Explanation, explanation_of
-from lexbandits.picture.ladder import ladder, rule, stage_words
-from lexbandits.picture.reasons import AT
-from lexbandits.picture.svg import TICK, WARN, differences, element, icon, race, reference
+from lexbandits.picture import draw
+from lexbandits.picture.history import verified
+from lexbandits.picture.ladder import ladder
+from lexbandits.picture.picture import Picture
+from lexbandits.picture.svg import Part, join, kept_together, tag
 from lexbandits.picture.view import View
-from lexbandits.picture.words import amount, count, listed, many, percent, toml_key, value
+from lexbandits.picture.words import amount, count, listed, many, toml_key
 from lexbandits.printable import printable
-from lexbandits.study.objective import Objective
 from lexbandits.study.record.verification import Verification
 from lexbandits.study.study import Study
 
 MOST_ITEMS = 200  # more are not written out
-DECIDED = (fates.LEFT, fates.BEHIND, fates.BY_THE_MEANS)
 FORMATS = {".html": "html", ".htm": "html", ".md": "md", ".markdown": "md"}
 
 
@@ -49,36 +45,29 @@ def write(study: Study, path: Path, format: str | None = None) -> Path:
 class Contents:
     """What a report says, whatever it looks like."""
 
-    view: View
-    explanation: Explanation
+    study: Study
+    picture: Picture
     forecast: Forecast | None
     verification: Verification
 
     @classmethod
     def of(cls, study: Study) -> "Contents":
         """Of a study as it stands."""
-        view = View.of(study)
-        coming = None
-        if view.state != "finished":
-            try:
-                coming = forecast(study, runs=100)
-            except ValueError:  # too little measured
-                coming = None
-        return cls(view, explanation_of(view), coming, study.verify())
+        picture = Picture.of(study)
+        coming = None if picture.state == "finished" else coming_of(study)
+        return cls(study, picture, coming, verified(study, picture.view.fold))
 
     # --- words
+
+    @property
+    def view(self) -> View:
+        """What it is made of."""
+        return self.picture.view
 
     @property
     def title(self) -> str:
         """What it is about."""
         return f"{self.view.name}: which arm to use"
-
-    @property
-    def pill(self) -> str:
-        """The state in one word."""
-        if self.view.answer.certified:
-            return "Certified, with flags" if self.view.answer.flags else "Certified"
-        return "Not certified" if self.view.state == "finished" else self.view.state.capitalize()
 
     @property
     def subtitle(self) -> str:
@@ -113,40 +102,14 @@ class Contents:
         return [*pieces, ("?", False)]
 
     @property
-    def certificate(self) -> tuple[str, list[str]]:
-        """A title and paragraphs."""
-        view, claims = self.view, self.explanation.claims
-        claimed = [c.sentence for c in claims if c.worst is not None]
-        rest = [c.sentence for c in claims if c.worst is None]
-        if view.answer.certified:
-            sure = f"With probability at least {percent(1 - view.answer.delta)}"
-            always = "over everything the study looked at and whenever it looked"
-            text = [f"{sure}, {always}: {' '.join(claimed)}", " ".join(rest)]
-            return f"Certificate at δ = {percent(view.answer.delta)}", [line for line in text if line]
-        return "No certificate", [f"What is known, {AT}: {' '.join(claimed + rest)}"]
-
-    @property
-    def deciding(self) -> list[int]:
-        """The positions of objectives on which pairs were compared."""
-        view = self.view
-        return [
-            p
-            for p, column in enumerate(view.columns)
-            if not view.is_target(column)
-            and view.stage(p) in ("settled", "being settled")
-            and len(view.entered(p)) > 1
-            and view.counts[view.entered(p), column].min() > 0
-        ]
-
-    @property
     def specification(self) -> str:
         """The question as a TOML file."""
-        return toml(self.view.study.spec)
+        return toml(self.study.spec)
 
     @property
     def verifying(self) -> tuple[str, str]:
         """How to replay the journal: in words, and the command or the call."""
-        where, name = self.view.study.storage, self.view.name
+        where, name = self.study.storage, self.view.name
         if where == "memory":
             say = (
                 "This study lives in the memory of the program that made it, where no command can reach it, "
@@ -188,142 +151,91 @@ class Contents:
 
     def html(self) -> str:
         """The whole page."""
-        template = Template((files("lexbandits.insight") / "report.html").read_text("utf-8"))
-        sections = [
-            ("Question", f'<p class="lead">{"".join(map(_html_piece, self.question))}</p>'),
-            ("Answer", self._html_answer()),
-            ("Every arm, in one sentence", self._html_arms()),
+        view = self.view
+        folder = files("lexbandits")
+        template = Template((folder / "insight" / "report.html").read_text("utf-8"))
+        body = [
+            self._header(),
+            _section("Question", tag("p", [tag("b", t) if b else t for t, b in self.question], kind="lead")),
+            _section("Answer", self._answer()),
+            _section(*_parts(draw.stories(self.picture))),
+            _section(
+                "The order, and who stopped where", tag("div", ladder(self.picture), kind="panel"), full=True
+            ),
+            [_section(*_parts(draw.compared(self.picture, found))) for found in self.picture.comparisons],
         ]
-        body = [self._html_header(), *(_section(*section) for section in sections)]
-        body.append(_section("The order, and who stopped where", ladder(self.view), full=True))
-        for position in self.deciding:
-            body.append(_section(*self._html_differences(position)))
-        if self.view.results:
-            body.append(_section("Who left when", f"<figure>{race(self.view)}</figure>"))
+        if view.results:
+            body.append(_section(*_parts(draw.course(self.picture, draw.phases(view), self.forecast))))
         if self.forecast is not None:
-            body.append(_section("Forecast", self._html_forecast(self.forecast)))
+            body.append(_section(*_parts(draw.outlook(self.forecast))))
+        costs = [tag("p", cost.sentence) for cost in self.picture.costs]
         body += [
-            _section("What learning cost", _html_lines([c.sentence for c in self.explanation.costs])),
-            _section("Assumptions, and what strained them", self._html_strains()),
-            _section("Specification", f'<pre tabindex="0">{escape(self.specification)}</pre>'),
-            _section("How to verify", self._html_checks()),
+            _section("What learning cost", costs or tag("p", "Nothing was measured.")),
+            _section("Assumptions, and what strained them", self._strains()),
+            _section("Specification", tag("pre", self.specification, tabindex=0)),
+            _section("How to verify", self._checks()),
         ]
-        text = _kept_together("\n".join(body), [objective.unit for objective in self.view.objectives])
-        return template.substitute(title=escape(f"{self.view.name}: report"), body=text)
+        text = kept_together(join(body), [objective.unit for objective in view.objectives])
+        style = (folder / "picture" / "style.css").read_text("utf-8")
+        return template.substitute(title=escape(f"{view.name}: report"), style=style, body=text)
 
-    def _html_header(self) -> str:
-        kind, mark = ("pill ok", icon(TICK, 11)) if self.view.answer.certified else ("pill", "")
-        pill = element("span", f"{mark}{self.pill}", kind=kind)
-        title = f"<h1>{escape(self.title)} {pill}</h1><p>{escape(self.subtitle)}</p>"
-        return element("header", title, kind="title")
+    def _header(self) -> Markup:
+        title = tag("h1", self.title, " ", draw.pill(self.picture))
+        return tag("header", title, tag("p", self.subtitle), kind="title")
 
-    def _html_answer(self) -> str:
-        head, lines = self.certificate
-        certified, name = self.view.answer.certified, self.view.answer.arm
-        kind, mark = ("cert", icon(TICK, 11)) if certified else ("cert nocert", "")
-        rest = escape(self.explanation.sentence.removeprefix(name))
-        paragraphs = "".join(f"<p>{escape(line)}</p>" for line in lines)
-        lead = element("p", f"<b>{escape(name)}</b>{rest}", kind="lead")
-        return lead + element("div", f"<h3>{mark}{head}</h3>{paragraphs}", kind=kind)
+    def _answer(self) -> Markup:
+        figure, sure = draw.certificate(self.picture), self.picture.answer.certified
+        lead = tag("p", draw.headline(self.picture), kind="lead")
+        head = tag("h3", figure.title, kind="tick" if sure else None)
+        return join([lead, tag("div", head, figure.body, kind="sure" if sure else "sure not")])
 
-    def _html_arms(self) -> str:
-        rows = []
-        for story in self.explanation.arms:
-            rest = escape(story.sentence.removeprefix(story.arm).strip())
-            kind = "" if story.standing in ("answer", "candidate") else "o"
-            rows.append(element("li", f"<b>{escape(story.arm)}</b><span>{rest}</span>", kind=kind))
-        return element("ul", "".join(rows), kind="arms")
-
-    def _html_differences(self, position: int) -> tuple[str, str]:
-        view = self.view
-        objective = view.objectives[view.columns[position]]
-        hint = element("p", escape(self._about_differences(position, objective)), kind="hint")
-        decides = "What decided" if view.state == "finished" else "What decides"
-        head = decides if self._has_decided(position) else "Differences in"
-        return f"{head} {objective.name}", f"{hint}<figure>{differences(view, position)}</figure>"
-
-    def _has_decided(self, position: int) -> bool:
-        """Whether the objective tells some arm from the answer, or is about to."""
-        view = self.view
-        found = [fate_of(view, arm) for arm in view.entered(position) if arm != view.leader]
-        being = view.state != "finished" and view.stage(position) == "being settled"
-        return being or any(f.position == position and f.kind in DECIDED for f in found)
-
-    def _about_differences(self, position: int, objective: Objective) -> str:
-        """How to read the figure; at length the first time."""
-        view = self.view
-        slack = amount(objective, -objective.tolerance_in_unit + 0.0)
-        reach = amount(objective, objective.tolerance_in_unit + objective.resolution_in_unit)
-        text = f"Differences to {view.arms[reference(view, position)]} in common passes, with their intervals"
-        if position != self.deciding[0]:
-            return f"{text}: out below {slack}, tied within ±{reach}."
-        text += (
-            f" {AT}. An arm leaves once its whole interval is below {slack}; arms tie once all of it lies "
-            f"between the dashed lines (±{reach}). "
-        )
-        if view.is_proven and not view.settled_by_rule(position):
-            text += "For the answer it is enough that no interval reaches beyond the right one. "
-        return f"{text}Intervals of single arms, above, may overlap although a difference is certain."
-
-    def _html_forecast(self, coming: Forecast) -> str:
-        winners = sorted(coming.winners.items(), key=lambda row: -row[1])
-        shares = [(arm, percent(share)) for arm, share in winners if share]
-        relax = [
-            (f"{row.setting} of {row.objective or 'the study'} {row.now:g} → {row.then:g}", row.effect)
-            for row in coming.relax
+    def _strains(self) -> Markup:
+        rows = [
+            tag(
+                "tr",
+                tag("td", strain.assumption),
+                tag("td", strain.happened),
+                tag("td", strain.level, kind="warnt" if strain.level == "strained" else "mut"),
+            )
+            for strain in self.picture.strains
         ]
-        tables = [
-            _html_table(("Who is likely to win", "futures"), shares),
-            _html_table(("What doubling would do", "results"), relax),
+        heads = [tag("th", head, scope="col") for head in ("Assumed", "What happened", "Strain")]
+        return tag("table", tag("thead", tag("tr", heads)), tag("tbody", rows), kind="mini as")
+
+    def _checks(self) -> Markup:
+        rows = [
+            tag("tr", tag("th", name, scope="row", kind="mut"), tag("td", text)) for name, text in self.checks
         ]
-        return f"<p>{escape(coming.sentence)}</p>{''.join(tables)}"
-
-    def _html_strains(self) -> str:
-        rows = []
-        for strain in self.explanation.strains:
-            mark, kind = (icon(WARN, 13), "warnt") if strain.level == "strained" else ("", "mut")
-            said = f"<td>{escape(strain.assumption)}</td><td>{escape(strain.happened)}</td>"
-            rows.append(f"<tr>{said}{element('td', mark + strain.level, kind=kind)}</tr>")
-        widths = (("Assumed", "width:34%"), ("What happened", ""), ("Strain", "width:104px"))
-        heads = "".join(element("th", head, scope="col", style=width) for head, width in widths)
-        table = f"<thead><tr>{heads}</tr></thead><tbody>{''.join(rows)}</tbody>"
-        return element("table", table, kind="mini as")
-
-    def _html_checks(self) -> str:
-        rows = []
-        for name, text in self.checks:
-            head = element("th", name, scope="row", style="width:180px", kind="mut")
-            rows.append(f"<tr>{head}{element('td', escape(text), style='overflow-wrap:anywhere')}</tr>")
         say, call = self.verifying
-        command = f"<p>{say}</p>" + element("pre", escape(call), tabindex=0)
-        return command + element("table", f"<tbody>{''.join(rows)}</tbody>", kind="mini")
+        command = tag("p", say), tag("pre", call, tabindex=0)
+        return join([command, tag("table", tag("tbody", rows), kind="mini checks")])
 
     # --- Markdown
 
     def markdown(self) -> str:
         """The same without figures, for a pull request."""
-        head, lines = self.certificate
+        head, lines = draw.claimed(self.picture)
         blocks = [
             f"# {_plain(self.title)}",
-            f"{self.pill}. {_plain(self.subtitle)}.",
+            f"{self.picture.pill}. {_plain(self.subtitle)}.",
             "## Question",
             "".join(f"*{_plain(text)}*" if strong else _plain(text) for text, strong in self.question),
             "## Answer",
-            f"**{_plain(self.explanation.sentence)}**",
+            f"**{_plain(self.picture.headline)}**",
             "\n>\n".join([f"> {head}.", *(f"> {_plain(line)}" for line in lines)]),
             "## Arms",
-            "\n".join(f"- {_plain(story.sentence)}" for story in self.explanation.arms),
+            "\n".join(f"- {_plain(story.sentence)}" for story in self.picture.stories),
             self._markdown_table(),
         ]
         if self.forecast is not None:
             blocks += ["## Forecast", "\n".join(f"- {_plain(line)}" for line in self.forecast.lines)]
-        if self.explanation.costs:
+        if self.picture.costs:
             blocks += [
                 "## What learning cost",
-                "\n".join(f"- {_plain(c.sentence)}" for c in self.explanation.costs),
+                "\n".join(f"- {_plain(c.sentence)}" for c in self.picture.costs),
             ]
         strains = [
-            f"| {_plain(s.assumption)} | {_plain(s.happened)} | {s.level} |" for s in self.explanation.strains
+            f"| {_plain(s.assumption)} | {_plain(s.happened)} | {s.level} |" for s in self.picture.strains
         ]
         blocks += [
             "## Assumptions, and what strained them",
@@ -338,56 +250,34 @@ class Contents:
         return "\n\n".join(blocks) + "\n"
 
     def _markdown_table(self) -> str:
-        view = self.view
-        objectives = [view.objectives[column] for column in view.columns]
-        heads = [f"{_plain(o.name)} ({_plain(', '.join(rule(o)))})" for o in objectives]
-        stages = [stage_words(view, position) for position in range(len(objectives))]
+        rungs = self.picture.objectives
+        heads = [f"{_plain(rung.name)} ({_plain(f'{rung.rule}, {rung.matters}')})" for rung in rungs]
         rows = [
-            f"| Arm | {' | '.join(heads)} | Measured |",
-            f"| --- | {' | '.join('---' for _ in heads)} | ---: |",
-            f"| | {' | '.join(stages)} | |",
+            f"| Arm | Stands | {' | '.join(heads)} | Measured |",
+            f"| --- | --- | {' | '.join('---' for _ in heads)} | ---: |",
+            f"| | | {' | '.join(rung.said for rung in rungs)} | |",
         ]
-        for arm in view.by_standing:
-            cells = [self._markdown_cell(arm, position) for position in range(len(objectives))]
-            name = f"**{_plain(view.arms[arm])}**" if arm == view.leader else _plain(view.arms[arm])
-            rows.append(f"| {name} | {' | '.join(cells)} | {count(view.measured[arm])} |")
+        for arm in self.picture.arms:
+            cells = [_plain(cell.said) for cell in arm.objectives.values()]
+            name = f"**{_plain(arm.name)}**" if arm.state == "answer" else _plain(arm.name)
+            rows.append(f"| {name} | {arm.standing} | {' | '.join(cells)} | {count(arm.results)} |")
         return "\n".join(rows)
 
-    def _markdown_cell(self, arm: int, position: int) -> str:
-        view, column = self.view, self.view.columns[position]
-        if not view.counts[arm, column]:
-            return "–"
-        mean = value(view.objectives[column], view.mean(arm, column))
-        if not view.stops(arm) or position < view.position_left(arm):
-            return mean
-        word = "out" if arm in view.eliminations else "behind"
-        return f"{mean}, **{word}**" if position == view.position_left(arm) else f"({mean})"
+
+def coming_of(study: Study) -> Forecast | None:
+    """A forecast, unless too little was measured for one."""
+    try:
+        return forecast(study, runs=100)
+    except ValueError:
+        return None
 
 
-def _kept_together(text: str, units: list[str]) -> str:
-    """No line ends between a number and its unit."""
-    words = "|".join(re.escape(escape(unit)) for unit in {*units, "%"} if unit)
-    return re.sub(rf"(?<=\d) (?=(?:{words})(?!\w))", "\xa0", text)
+def _section(title: str, *content: Part, full: bool = False) -> Markup:
+    return tag("section", tag("h2", title), tag("div", content), kind="full" if full else None)
 
 
-def _section(title: str, content: str, *, full: bool = False) -> str:
-    kind = ' class="full"' if full else ""
-    return f"<section{kind}><h2>{escape(title)}</h2><div>{content}</div></section>"
-
-
-def _html_table(heads: tuple[str, str], rows: list[tuple[str, str]]) -> str:
-    head = f"<th>{heads[0]}</th>{element('th', heads[1], kind='num')}"
-    body = "".join(f"<tr><td>{escape(a)}</td>{element('td', escape(b), kind='num')}</tr>" for a, b in rows)
-    return element("table", f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody>", kind="mini")
-
-
-def _html_lines(lines: list[str]) -> str:
-    return "".join(f"<p>{escape(line)}</p>" for line in lines) or "<p>Nothing was measured.</p>"
-
-
-def _html_piece(piece: tuple[str, bool]) -> str:
-    text, strong = piece
-    return f"<b>{escape(text)}</b>" if strong else escape(text)
+def _parts(figure: draw.Figure) -> tuple[str, Part, Markup]:
+    return figure.title, figure.hint and tag("p", figure.hint, kind="hint"), figure.body
 
 
 def _plain(text: str) -> str:

@@ -17,7 +17,8 @@ from lexbandits.insight.canvas import (
     row,
     standing_words,
 )
-from lexbandits.picture.view import Moment, View
+from lexbandits.picture.history import Moment, history_of
+from lexbandits.picture.view import View
 from lexbandits.picture.words import value
 from lexbandits.study.study import Study
 
@@ -54,7 +55,7 @@ def evidence(study: Study) -> "Figure":
     Of the objective being settled, or on an ended study of the last one on which pairs were compared.
     """
     figure, view = blank(), View.of(study)
-    column, best, moments = _compared_last(view), view.leader, view.history()
+    column, best, moments = _compared_last(view), view.leader, history_of(view.fold)
     rivals = [arm for arm in view.entered(view.columns.index(column)) if arm != best][:MOST_PAIRS]
     for k, arm in enumerate(rivals):
         x, y = row(figure, k, len(rivals))
@@ -79,7 +80,9 @@ def _stays(view: View, arm: int, position: int) -> bool:
     left = view.eliminations.get(arm)
     return (left is None or view.position_left(arm) != position) and view.stage(position) in (
         "settled",
-        "being settled",
+        "enough",
+        "settling",
+        "not settled",
     )
 
 
@@ -164,6 +167,10 @@ def _add_difference(
 def _compared_last(view: View) -> int:
     if view.settling is not None and not view.is_target(view.settling):
         return view.settling
-    columns = [c for p, c in enumerate(view.columns) if not view.is_target(c) and view.stage(p) == "settled"]
+    columns = [
+        c
+        for p, c in enumerate(view.columns)
+        if not view.is_target(c) and view.stage(p) in ("settled", "enough")
+    ]
     others = [c for c in view.columns if not view.is_target(c)]
     return columns[-1] if columns else (others or list(view.columns))[0]

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from lexbandits.picture.reasons import AT, bound_beyond, given_up
 from lexbandits.picture.view import View
-from lexbandits.picture.words import amount, capital, value
+from lexbandits.picture.words import amount, bound, capital
 from lexbandits.study.record.answers import nobody_meets
 
 
@@ -39,7 +39,7 @@ def _claim(view: View, position: int) -> Claim:
         return _closest(view, column)
     if view.stage(position) == "not needed":
         return none("no other arm got that far")
-    if view.state == "finished" and view.stage(position) == "later":
+    if view.stage(position) == "not reached":
         return none("the study ended before it")
     if view.is_target(column):
         return _limit(view, column)
@@ -62,22 +62,22 @@ def _limit(view: View, column: int) -> Claim:
     """What the answer has where there is a limit."""
     objective = view.objectives[column]
     low, high = view.target_bounds(view.leader, column)
-    bound = high if objective.at_most is not None else low
-    if not math.isfinite(bound):
+    end = high if objective.at_most is not None else low
+    if not math.isfinite(end):
         return _unknown(view, column)
     word, how = ("at most", "up") if objective.at_most is not None else ("at least", "down")
-    shown = value(objective, bound, unit=True, rounded=how)
+    shown = bound(objective, end, how, unit=True)
     limit = amount(objective, objective.target or 0.0)
     text = f"{view.answer.arm} has {objective.name} of {word} {shown}; the limit is {limit}."
-    return Claim(objective.name, bound, text)
+    return Claim(objective.name, end, text)
 
 
 def _closest(view: View, column: int) -> Claim:
     """What is known where nobody meets the limit."""
     objective, tested = view.objectives[column], view.infeasible[column]
     bounds = [view.target_bounds(arm, column) for arm in tested]
-    bound = bound_beyond(objective, min(low for low, _ in bounds), max(high for _, high in bounds))
-    text = f"{capital(nobody_meets(view.unmet(column)))}: each has {bound} {AT}."
+    each = bound_beyond(objective, min(low for low, _ in bounds), max(high for _, high in bounds))
+    text = f"{capital(nobody_meets(view.unmet(column)))}: each has {each} {AT}."
     worst = None if view.is_stopped else given_up(view, column)
     if worst is None or math.isinf(worst):
         return Claim(objective.name, None, text)
@@ -95,5 +95,5 @@ def _no_better(view: View, column: int, worst: float) -> str:
         said = "allowed are"
     elif view.state == "finished":
         said = "a certificate takes at most"
-    shown = value(objective, worst, unit=True, rounded="up")
+    shown = bound(objective, worst, "up", unit=True)
     return f"{text} by more than {shown} ({said} {amount(objective, reach)})"

@@ -1,46 +1,53 @@
-"""How each arm stands to the answer, and which objective decides: by the rule, the proof or the means."""
+"""Where each arm's way ends: a code, the objective that decides, and against whom."""
 
 from typing import NamedTuple
 
 from lexbandits.picture.view import View
 
-# LEFT: the rule has eliminated it. BEHIND: a proven answer or a third arm was seen to beat it, or it misses a
-# limit, but what comes before was not settled: it is a candidate still. BY_THE_MEANS: nothing certain decides
-# between them, but today's means do. TIES: not even those, but the mean on the last objective or the
-# order of the arms. UNDECIDED: neither, as after a contradiction. GONE: withdrawn, or never measurable.
-ANSWER, LEFT, BEHIND, BY_THE_MEANS, TIES, UNDECIDED, GONE = (
-    "answer", "left", "behind", "by the means", "ties", "undecided", "gone",
+# LEFT: the rule has eliminated it. BEHIND: a proven answer or a third arm was seen to beat it, but what comes
+# before was not settled: it is a candidate still. MISSES_LIMIT: either, by a limit. BY_THE_MEANS: nothing
+# certain decides between it and a proven answer, but today's means do. TIES: it was seen on every objective
+# to be as good as a proven answer. NOT_TOLD_APART: neither, or what was measured refutes every arm. OPEN: it
+# may win yet, or is not ruled out by a study that ended without a proof. FAILED: it could not be measured.
+ANSWER, LEFT, BEHIND, MISSES_LIMIT, BY_THE_MEANS, TIES, NOT_TOLD_APART, OPEN, WITHDRAWN, FAILED = (
+    "ANSWER", "LEFT", "BEHIND", "MISSES_LIMIT", "BY_THE_MEANS", "TIES", "NOT_TOLD_APART", "OPEN", "WITHDRAWN",
+    "FAILED",
 )  # fmt: skip
+GONE = (WITHDRAWN, FAILED)
 
 
-class Fate(NamedTuple):
+class Way(NamedTuple):
     """One arm's; the objective at `position` decides, against `rival`, or a limit (−1)."""
 
-    kind: str
+    code: str
     position: int
-    rival: int
+    rival: int = -1
 
 
-def fate_of(view: View, arm: int) -> Fate:
+def way_of(view: View, arm: int) -> Way:
     """How an arm stands to the answer."""
-    last, standing = len(view.columns) - 1, view.standing(arm)
-    if standing == "answer":
-        return Fate(ANSWER, last, -1)
-    if standing == "left":
-        return Fate(LEFT, view.position_left(arm), view.eliminations[arm].rival)
-    if standing != "candidate":
-        return Fate(GONE, last, -1)
+    last, name, ledger = len(view.columns) - 1, view.arms[arm], view.fold.ledger
+    if name in ledger.withdrawn:
+        return Way(FAILED if name in ledger.given_up else WITHDRAWN, last)
+    if arm == view.leader:
+        return Way(ANSWER, last)
+    if arm in view.eliminations:
+        rival = view.eliminations[arm].rival
+        return Way(LEFT if rival >= 0 else MISSES_LIMIT, view.position_left(arm), rival)
     if arm in view.behind:
-        rival = view.thirds.get(arm, view.leader)
-        return Fate(BEHIND, view.position_left(arm), -1 if view.is_target(view.behind[arm]) else rival)
-    if view.policy.contradiction or view.dropped is None:
-        return Fate(UNDECIDED, last, view.leader)
-    if arm in view.dropped:
-        return Fate(BY_THE_MEANS, *view.dropped[arm])
-    return Fate(TIES, last, view.leader)
+        if view.is_target(view.behind[arm]):
+            return Way(MISSES_LIMIT, view.position_left(arm))
+        return Way(BEHIND, view.position_left(arm), view.thirds.get(arm, view.leader))
+    if not view.is_proven:
+        return Way(NOT_TOLD_APART if view.policy.contradiction else OPEN, last, view.leader)
+    if _is_tied(view, arm):
+        return Way(TIES, last, view.leader)
+    if view.dropped is not None and arm in view.dropped:
+        return Way(BY_THE_MEANS, *view.dropped[arm])
+    return Way(NOT_TOLD_APART, last, view.leader)
 
 
-def is_tied(view: View, arm: int) -> bool:
+def _is_tied(view: View, arm: int) -> bool:
     """Whether it was seen, objective by objective, that an arm is as good as the answer."""
     verdicts = [row.verdict for row in view.seen if row.rival == arm]
     return bool(verdicts) and all(verdict in ("close", "meets the target") for verdict in verdicts)

@@ -1,290 +1,292 @@
 """The order of objectives as the head of the arms' table: a row stops where its arm left, with the reason."""
 
 import math
-from html import escape
 
-from lexbandits.picture import exits as fates
-from lexbandits.picture.exits import Fate, fate_of, is_tied
-from lexbandits.picture.explain import deciding, story_of
-from lexbandits.picture.reasons import Reason
+from markupsafe import Markup
+
+from lexbandits.picture import exits
+from lexbandits.picture.picture import Arm, Cell, Picture, Rung
 from lexbandits.picture.svg import (
-    TICK,
     Axis,
+    Part,
     across,
     box,
-    element,
-    icon,
-    interval,
+    drawing,
+    join,
     line,
-    picture,
-    tick_text,
+    tag,
     upright,
+    whisker,
     words,
 )
-from lexbandits.picture.view import View
-from lexbandits.picture.words import amount, beyond, count, many, value
-from lexbandits.study.objective import Objective
+from lexbandits.picture.words import count, many
 
-CLASSES = {"settled": "done", "being settled": "now", "later": "later", "not needed": "skip2"}
+LOOKS = {
+    "settled": "done",
+    "enough": "done",
+    "settling": "now",
+    "not settled": "now",
+    "later": "later",
+    "not reached": "later",
+    "not needed": "later",
+}
+ENDS = (exits.LEFT, exits.BEHIND, exits.MISSES_LIMIT)
+TURN = 62  # percent of a rung at which arms leave
+MOST_STRANDS = 6  # more arms are one ribbon
+MANY = 5  # objectives; more scroll sideways
+TALL = 240  # pixels: a band runs on below the row, which cuts it
 
 
-def ladder(view: View) -> str:
-    """The table."""
-    places = range(len(view.columns))
-    axes = [_axis(view, position) for position in places]
-    columns = f'<colgroup><col class="a">{"<col>" * len(places)}<col class="n"></colgroup>'
-    answer = escape(view.answer.arm if view.state == "finished" else f"{view.answer.arm}?")
-    all_arms = element("span", many(len(view.arms), "arm"), kind="rt wide", style="right:8px")
-    who = element(
-        "span", f'<b style="color:var(--accent-ink)">{answer}</b>', kind="rt wide", style="left:10px"
-    )
+def ladder(picture: Picture, *, actions: bool = False) -> Markup:
+    """The table and its legend; with `actions` each row has a button."""
+    rungs, arms = picture.objectives, picture.arms
+    axes = [_axis(picture, rung) for rung in rungs]
+    longest = max(len(arm.name) for arm in arms)
+    name_width = min(max(126, 8 * longest + 24), max(126, 300 - 45 * len(rungs)))
+    width = f"min-width:{name_width + 156 + 190 * len(rungs)}px" if len(rungs) > MANY else None
+    columns: list[Part] = [tag("col", kind="a", style=f"width:{name_width}px"), [tag("col") for _ in rungs]]
+    columns += [tag("col", kind="n"), actions and tag("col", kind="x")]
     head = [
-        element("th", f"{all_arms}Arm", scope="col"),
-        *(_head(view, position) for position in places),
-        element("th", f"{who}Measured", scope="col", kind="num"),
+        _th(tag("span", many(len(arms), "arm"), kind="rt from wide"), "Arm"),
+        [_head(picture, rung, position) for position, rung in enumerate(rungs)],
+        _th(tag("span", _end(picture), kind="rt to wide"), "Measured", kind="num"),
+        actions and _th(tag("span", "Details", kind="unseen")),
     ]
-    rows = "".join(_row(view, arm, axes) for arm in view.by_standing)
-    foot = element("tr", f"<td></td>{''.join(map(_scale, axes))}<td></td>")
-    parts = [
-        columns,
-        element("thead", element("tr", "".join(head))),
-        element("tbody", rows),
-        element("tfoot", foot, kind="wide"),
-    ]
-    return element("div", element("table", "".join(parts), kind="lad") + _legend(), kind="panel")
-
-
-def _legend() -> str:
-    axis = Axis(0, 1)
-    known = interval(axis, 7, 0.5, 0.0, 1.0, inside=True)
-    gone = interval(axis, 7, 0.5, 0.0, 1.0, inside=False)
-    sunk = element("rect", width=22, height=14, style="fill:var(--sunk);stroke:var(--line)")
-    signs = (
-        (34, known, "mean and interval, valid at all times"),
-        (
-            22,
-            element("rect", width=22, height=14, kind="b"),
-            "what does not matter, from the best; or the limit",
-        ),
-        (34, gone, "out, behind, or not deciding"),
-        (22, sunk, "no longer counts"),
+    scales = [_scale(rung, axis) for rung, axis in zip(rungs, axes, strict=True)]
+    empty = tag("td", role="cell")
+    foot = tag("tr", empty, scales, empty, actions and empty, role="row")
+    table = tag(
+        "table",
+        tag("colgroup", columns),
+        tag("thead", tag("tr", head, role="row"), role="rowgroup"),
+        tag("tbody", [_row(picture, arm, axes, actions) for arm in arms], role="rowgroup"),
+        tag("tfoot", foot, role="rowgroup", aria_hidden="true"),
+        kind="lad",
+        role="table",
+        style=width,
     )
+    sideways = {"tabindex": 0, "role": "region", "aria_label": "Arms and objectives, scrolls sideways"}
+    return join([tag("div", table, kind="scroll", **(sideways if width else {})), _legend(picture)])
+
+
+def _th(*inner: Part, kind: str = "") -> Markup:
+    return tag("th", *inner, scope="col", role="columnheader", kind=kind)
+
+
+def _end(picture: Picture) -> Part:
+    """Who stands at the end of the rail."""
+    answer = picture.answer
+    if not picture.view.results:
+        return None
+    return tag("b", answer.arm) if answer.certified else f"{answer.arm}?"
+
+
+def _legend(picture: Picture) -> Markup:
+    axis = Axis((0.0, 1.0), before=0.03)
+    known, gone = (whisker(axis, 6, look, 0.5, 0.0, 1.0) for look in ("in", "out"))
+    signs: list[tuple[int, Part, str]] = [
+        (34, known, "mean and interval, valid at all times"),
+        (22, _sample("band"), "what does not matter, from the best; or within the limit"),
+        (34, gone, "out, behind, or not deciding"),
+    ]
+    if any(not cell.counts for arm in picture.arms for cell in arm.objectives.values()):
+        signs.append((22, _sample("pastbox"), "no longer counts"))
     spans = [
-        element("span", element("svg", sign, width=width, height=14, aria_hidden="true") + text)
+        tag("span", tag("svg", sign, width=width, height=12, aria_hidden="true"), text)
         for width, sign, text in signs
     ]
     note = (
         "Arms are compared by their differences on the same items: an arm can be out although its interval "
         "here still touches the band. Measured are all results; means rest on those that count."
     )
-    return element("div", f"{''.join(spans)}<p>{note}</p>", kind="foot")
+    return tag("div", spans, tag("p", note), kind="foot")
+
+
+def _sample(kind: str) -> Markup:
+    return tag("rect", kind=kind, x="0.5", y="0.5", width=21, height=11)
 
 
 # --- the head
 
 
-def rule(objective: Objective) -> tuple[str, str]:
-    """What kind of objective it is and what does not matter, in few words."""
-    if objective.target is not None:
-        word = "at most" if objective.at_most is not None else "at least"
-        return "limit", f"{word} {amount(objective, objective.target)}"
-    direction = "higher is better" if objective.sign > 0 else "lower is better"
-    kind = f"{objective.unit}, {direction}" if objective.unit else direction
-    slack = objective.tolerance_in_unit
-    return kind, f"{amount(objective, slack)} does not matter" if slack else "every difference matters"
-
-
-def stage_words(view: View, position: int) -> str:
-    """Where an objective stands."""
-    stage, ended = view.stage(position), view.state == "finished"
-    entered = view.entered(position)
-    out = [a for a in entered if a in view.eliminations and view.position_left(a) == position]
-    stay = f"{len(entered)} → {many(len(entered) - len(out), 'arm')}"
-    nobody = "Nobody meets it" if view.columns[position] in view.infeasible else ""
-    if stage == "settled" and view.settled_by_rule(position):
-        return f"{nobody or 'Settled'}: {stay}"
-    if stage == "settled":
-        behind = sum(view.behind.get(arm) == view.columns[position] for arm in entered)
-        words = [f"{len(out)} out"] * bool(out) + [f"{behind} behind"] * bool(behind)
-        return f"{nobody or 'Enough for the answer'}{': ' if words else ''}{', '.join(words)}"
-    if stage == "being settled":
-        return (
-            f"{nobody or ('Not settled' if ended else 'Being settled')}: {stay}{'' if ended else ' so far'}"
-        )
-    if stage == "later":
-        return "Not reached" if ended else "Later, among those that stay"
-    return "Not needed: one arm left"
-
-
-def _head(view: View, position: int) -> str:
-    objective, stage = view.objectives[view.columns[position]], view.stage(position)
-    last = " last" if position == len(view.columns) - 1 else ""
-    kind, matters = rule(objective)
-    mark = icon(TICK) if stage == "settled" else ""
-    parts = [
-        element("div", _rail(view, position, stage), kind="rail", aria_hidden="true"),
-        element("span", escape(objective.name), kind="nm"),
-        element("span", f"{escape(kind)}<br>{escape(matters)}", kind="rule"),
-        element("span", f"{mark}{stage_words(view, position)}", kind="stt"),
-    ]
-    return element("th", "".join(parts), scope="col", kind=f"st {CLASSES[stage]}{last}")
-
-
-def _rail(view: View, position: int, stage: str) -> str:
-    """A strand per arm that got here, ending where it left; and the number of the rung."""
-    entered = sorted(view.entered(position), key=view.by_standing.index)
-    gap = min(4.0, 24 / max(len(entered), 1))
-    strands = []
-    for k, arm in enumerate(entered):
-        y = round(10 + gap * k, 1)
-        if view.stops(arm) and view.position_left(arm) == position:
-            strands += [line("0", "62%", y, y, "ou"), upright("62%", y - 2.5, y + 2.5, "ou")]
-        else:
-            dash = " dash" if stage in ("later", "not needed") else ""
-            strands.append(line("0", "100%", y, y, f"in{dash}", style="stroke-width:1.5"))
-    more = position < len(view.columns) - 1
-    down = upright("11", 20, 2000, "", style="stroke:var(--line2);stroke-width:2") if more else ""
-    wide = element("svg", "".join(strands) + _rung(position, stage, 23, 20), kind="h w", height=40)
-    how = "display:none;position:absolute;top:9px;left:0;overflow:hidden"
-    return wide + element(
-        "svg", down + _rung(position, stage, 11, 11), kind="v", style=how, width=22, height="100%"
+def _head(picture: Picture, rung: Rung, position: int) -> Markup:
+    look = LOOKS[rung.state]
+    met = position not in (picture.view.columns.index(column) for column in picture.view.infeasible)
+    return tag(
+        "th",
+        tag(
+            "div",
+            _rail(picture, rung, position),
+            _down(picture, position, look),
+            kind="rail",
+            aria_hidden="true",
+        ),
+        tag("span", rung.name, kind="nm"),
+        [tag("span", text, kind="rule") for text in (rung.rule, rung.matters)],
+        tag("span", rung.said, kind="stt tick" if look == "done" and met else "stt"),
+        scope="col",
+        role="columnheader",
+        kind=f"st {look}",
+        data_key=rung.name,
     )
 
 
-def _rung(position: int, stage: str, x: int, y: int) -> str:
-    fill, stroke, ink = "--panel", "--line2", "--muted"
-    if stage == "settled":
-        fill, stroke, ink = "--accent", "--accent", "--inv"
-    elif stage == "being settled":
-        stroke, ink = "--accent", "--accent-ink"
-    look = f"fill:var({fill});stroke:var({stroke});stroke-width:1.5"
-    type_ = f"fill:var({ink});font-weight:600;font-size:11.5px"
-    disc = element("circle", cx=x, cy=y, r="10.5", style=look)
-    return disc + words(str(x), y + 4, str(position + 1), text_anchor="middle", style=type_)
+def _rail(picture: Picture, rung: Rung, position: int) -> Markup:
+    """A strand per arm that got here, ending where it left, or one ribbon; and the number of the rung."""
+    look = LOOKS[rung.state]
+    entered = [arm for arm in picture.arms if arm.name in rung.entered]
+    leave = [arm for arm in entered if _ends_at(arm, rung)]
+    if len(picture.arms) > MOST_STRANDS:
+        drawn = _ribbon(len(picture.arms), len(entered), len(leave), look)
+    else:
+        goes = "in" if look == "done" or picture.state == "finished" else "later"
+        drawn = [_strand(10 + 4 * k, arm in leave, goes, look) for k, arm in enumerate(entered)]
+    return tag("svg", drawn, _rung(position, look, 23, 20), kind="w wide", height=40)
+
+
+def _ends_at(arm: Arm, rung: Rung) -> bool:
+    return arm.exit.code in ENDS and arm.exit.objective == rung.name
+
+
+def _strand(y: float, leaves: bool, goes: str, look: str) -> Part:
+    turn = f"{TURN}%"
+    if leaves:
+        return [line("0", turn, y, y, "strand out"), upright(turn, y - 2.5, y + 2.5, "strand out")]
+    if look == "now":
+        return [line("0", turn, y, y, "strand in"), line(turn, "100%", y, y, f"strand {goes}")]
+    return line("0", "100%", y, y, f"strand {goes}{' dash' if look == 'later' else ''}")
+
+
+def _ribbon(arms: int, entered: int, leave: int, look: str) -> Part:
+    """As high as the share of arms that came this far, and lower from where some left."""
+    one = 26 / arms
+    stays = one * (entered - leave)
+    kind = "ribbon later" if look == "later" else "ribbon"
+    return [
+        tag("rect", kind=kind, x=0, y=7, width="100%", height=f"{max(stays, 1.5):.1f}"),
+        leave > 0
+        and tag(
+            "rect",
+            kind="ribbon out",
+            x=0,
+            y=f"{7 + stays:.1f}",
+            width=f"{TURN}%",
+            height=f"{one * leave:.1f}",
+        ),
+    ]
+
+
+def _down(picture: Picture, position: int, look: str) -> Markup:
+    more = position < len(picture.objectives) - 1
+    strand = f"strand thick {'in' if look == 'done' else 'later'}"
+    down = more and tag("line", kind=strand, x1=11, x2=11, y1=20, y2="100%")
+    return tag("svg", down, _rung(position, look, 11, 11), kind="only", width=22, height="100%")
+
+
+def _rung(position: int, look: str, x: int, y: int) -> Part:
+    return [
+        tag("circle", kind=f"step {look}", cx=x, cy=y, r="10.5"),
+        words(f"{x}", y + 4, f"{position + 1}", kind=f"stepn {look}", text_anchor="middle"),
+    ]
 
 
 # --- the rows
 
 
-def _axis(view: View, position: int) -> Axis:
-    column = view.columns[position]
-    entered = [a for a in view.entered(position) if view.counts[a, column]]
-    ends = [e for a in entered for e in (*view.interval(a, column), view.mean(a, column)) if math.isfinite(e)]
-    target = view.objectives[column].target
-    if target is not None:
-        ends.append(target)
-    return Axis(min(ends), max(ends)) if ends else Axis(0.0, 1.0)
+def _entered(picture: Picture, rung: Rung) -> list[Cell]:
+    """What was measured of the arms that an objective counts for."""
+    cells = [arm.objectives[rung.name] for arm in picture.arms if arm.name in rung.entered]
+    return [cell for cell in cells if cell.mean is not None]
 
 
-def _band(view: View, position: int, axis: Axis) -> str:
-    """What does not matter, from the best; or the limit."""
-    column = view.columns[position]
-    objective = view.objectives[column]
-    entered = [a for a in view.entered(position) if view.counts[a, column]]
-    if view.stage(position) in ("later", "not needed") or not entered:
-        return ""
-    target = objective.target
-    if target is not None:
-        low, high = (axis.low, target) if objective.at_most is not None else (target, axis.high)
-        return box(axis, low, high, -12, 128, kind="b") + upright(
-            axis(target), -12, 128, "bl", stroke_width=1.5
-        )
-    best = max(objective.sign * view.mean(a, column) for a in entered)
-    low, high = sorted((objective.sign * best, objective.sign * (best - objective.tolerance_in_unit)))
-    return box(axis, low, high, -12, 128, kind="b")
+def _axis(picture: Picture, rung: Rung) -> Axis | None:
+    cells = _entered(picture, rung)
+    if not cells:
+        return None
+    ends = [end for cell in cells for end in (cell.mean, cell.low, cell.high) if end is not None]
+    ends += [rung.target] if rung.target is not None else _band(picture, rung) or ()
+    most = 3 if max(map(abs, ends)) >= 1000 else 4
+    return Axis(ends, most, before=0.04)
 
 
-def _row(view: View, arm: int, axes: list[Axis]) -> str:
-    standing, story, fate = view.standing(arm), story_of(view, arm), fate_of(view, arm)
-    said = {
-        "answer": view.called,
-        "candidate": _candidate(view, arm, fate),
-        "left": f"out after {count(story.after or 0)}",
-    }.get(standing, standing)
-    emphasis = {"kind": "is"} if standing == "answer" else {}
-    name = element("b", escape(view.arms[arm])) + element("span", said, **emphasis)
-    cells = [_cell(view, arm, p, axes[p], fate) for p in range(len(axes))]
-    counted = view.counted(arm)
-    more = [f"{count(counted)} counted"] if counted < view.measured[arm] else []
-    more += [f"{view.open_of(arm)} open"] if view.open_of(arm) else []
-    more += [f"{n} {word}" for word, n in view.losses(arm).items() if n]
-    tail = element("span", ", ".join(more), kind="s") if more else ""
-    kind = "ans" if standing == "answer" else "" if standing == "candidate" else "out"
-    parts = [
-        element("th", name, scope="row", kind="arm"),
-        *cells,
-        element("td", f"{count(view.measured[arm])}{tail}", kind="num"),
+def _band(picture: Picture, rung: Rung) -> tuple[float, float] | None:
+    """What does not matter, seen from the best; or what meets the limit. An open end is infinite."""
+    smaller, means = rung.direction == "minimize", [cell.mean or 0.0 for cell in _entered(picture, rung)]
+    if rung.target is not None:
+        return (-math.inf, rung.target) if smaller else (rung.target, math.inf)
+    if not means or not rung.tolerance:
+        return None
+    return (min(means), min(means) + rung.tolerance) if smaller else (max(means) - rung.tolerance, max(means))
+
+
+def _row(picture: Picture, arm: Arm, axes: list[Axis | None], actions: bool) -> Markup:
+    is_answer = arm.exit.code == exits.ANSWER and picture.view.results > 0
+    button = tag(
+        "button",
+        "···",
+        kind="btn sm",
+        data_do="arm",
+        data_arm=arm.name,
+        aria_label=f"{arm.name}: details and actions",
+        aria_haspopup="dialog",
+    )
+    who = tag(
+        "th",
+        tag("b", arm.name),
+        tag("span", arm.standing, kind="standing is" if is_answer else "standing"),
+        arm.withdrawn is not None and tag("p", arm.withdrawn, kind="because"),
+        scope="row",
+        role="rowheader",
+        kind="arm",
+        title=arm.name if len(arm.name) > 40 else None,
+    )
+    cells = [_cell(picture, arm, rung, axis) for rung, axis in zip(picture.objectives, axes, strict=True)]
+    return tag(
+        "tr",
+        who,
+        cells,
+        tag("td", count(arm.results), tag("span", _losses(arm), kind="s"), role="cell", kind="num"),
+        actions and tag("td", button, role="cell", kind="act"),
+        role="row",
+        kind="ans" if is_answer else None if arm.state in ("answer", "candidate") else "out",
+        data_key=arm.name,
+        data_arm=arm.name,
+        data_exit=arm.exit.code,
+    )
+
+
+def _losses(arm: Arm) -> str:
+    more = [f"{count(arm.counted)} counted"] if arm.counted < arm.results else []
+    lost = {"open": arm.open, "failed": arm.failed, "expired": arm.expired, "late": arm.late}
+    return ", ".join([*more, *(f"{count(n)} {word}" for word, n in lost.items() if n)])
+
+
+def _cell(picture: Picture, arm: Arm, rung: Rung, axis: Axis | None) -> Markup:
+    cell = arm.objectives[rung.name]
+    how = {"role": "cell", "data_l": rung.name, "data_objective": rung.name}
+    shown = tag("span", cell.shown, kind="m")
+    if not cell.counts or not cell.results or axis is None:
+        text = "not measured" if cell.counts else "no longer counts"
+        note = tag("span", text, kind="unseen")
+        return tag("td", tag("div", shown, note, kind="cell"), kind=None if cell.counts else "past", **how)
+    out, decides = _ends_at(arm, rung), LOOKS[rung.state] != "later"
+    look, ringed = "out" if out or not decides else "in", arm.exit.code == exits.ANSWER and decides
+    band, tall = _band(picture, rung), 43 if out else TALL
+    drawn = [
+        band and box(axis, *band, -9, tall, "band" if decides else "prov"),
+        rung.target is not None and upright(axis(rung.target), -9, tall - 9, "limit"),
+        across(17, "grid"),
+        whisker(axis, 17, look, cell.mean, cell.low, cell.high, ringed),
     ]
-    return element("tr", "".join(parts), kind=kind)
+    inner = [shown, tag("span", cell.range, kind="r"), drawing(34, drawn, aria_hidden="true")]
+    word, colon, rest = cell.why.partition(":")
+    why = cell.why and tag("p", tag("b", word, colon), rest, kind="why")
+    return tag(
+        "td", tag("div", inner, kind="cell"), why, kind="now" if LOOKS[rung.state] == "now" else None, **how
+    )
 
 
-def _candidate(view: View, arm: int, fate: Fate) -> str:
-    """How a candidate stands to the answer."""
-    if view.state != "finished":
-        return "candidate"
-    if fate.kind == fates.BEHIND:
-        return "behind the answer"
-    if not view.is_proven:
-        return "not ruled out"
-    if is_tied(view, arm):
-        return "ties with the answer"
-    return "behind by the means" if fate.kind == fates.BY_THE_MEANS else "not told apart"
-
-
-def _cell(view: View, arm: int, position: int, axis: Axis, fate: Fate) -> str:
-    column = view.columns[position]
-    objective, stage = view.objectives[column], view.stage(position)
-    how = {"data_l": escape(objective.name)}
-    mean = view.mean(arm, column)
-    shown = element("span", value(objective, mean), kind="m")
-    gone = fate.kind == fates.GONE or (view.stops(arm) and view.position_left(arm) < position)
-    if not view.counts[arm, column]:
-        return element("td", element("div", shown, kind="cell"), **how)
-    if gone:
-        return element("td", element("div", shown, kind="cell"), **how, kind="past")
-    low, high = view.interval(arm, column)
-    out = view.stops(arm) and view.position_left(arm) == position
-    inside = not out and stage in ("settled", "being settled")
-    drawn = interval(axis, 13, mean, low, high, inside=inside, halo=arm == view.leader and inside)
-    drawing = picture(f"{_band(view, position, axis)}{across(13, 'gr')}{drawn}", 26, aria_hidden="true")
-    ends = f"{value(objective, low)} – {value(objective, high)}" if math.isfinite(high - low) else "too few"
-    why = _why(view, arm, position, fate)
-    cell = element("div", f"{shown}{element('span', ends, kind='r')}{drawing}", kind="cell")
-    return element("td", cell + why, **how, kind="now" if stage == "being settled" else "")
-
-
-def _why(view: View, arm: int, position: int, fate: Fate) -> str:
-    """What decides on an arm, below its interval on the objective that does."""
-    words = {fates.LEFT: "Out", fates.BEHIND: "Behind", fates.BY_THE_MEANS: "By the means"}
-    if position != fate.position or fate.kind not in words:
-        return ""
-    if fate.kind == fates.BY_THE_MEANS and view.state != "finished":
-        return ""
-    short = _short(deciding(view, arm, fate), view.objectives[view.columns[position]])
-    return element("p", f"<b>{words[fate.kind]}:</b> {escape(short)}", kind="why")
-
-
-def _short(reason: Reason, objective: Objective) -> str:
-    above = objective.at_most is not None
-    if reason.verdict == "beyond the limit":
-        bound, line = reason.low if above else reason.high, objective.target or 0.0
-        word, how = ("at least", "down") if above else ("at most", "up")
-        shown = beyond(objective, math.nan if bound is None else bound, line, rounded=how)
-        return f"certainly {'above' if above else 'below'} the limit, {word} {shown}"
-    if reason.rival is None:
-        return f"{value(objective, reason.difference or 0.0)}, not known to be within the limit"
-    text = f"worse than {reason.rival} by {value(objective, reason.difference or 0.0)}"
-    if reason.verdict != "worse" or reason.low is None or reason.low == reason.high:
-        return text
-    if reason.low <= objective.tolerance_in_unit:  # a step of the proof takes less evidence than an interval
-        return text
-    return f"{text}, at least {beyond(objective, reason.low, objective.tolerance_in_unit, rounded='down')}"
-
-
-def _scale(axis: Axis) -> str:
-    parts = [across(3, "ax")]
-    for tick in axis.ticks(3):
-        parts.append(upright(axis(tick), 3, 7, "ax"))
-        how = {"text_anchor": "middle", "style": "font-size:10.5px"}
-        parts.append(words(axis(tick), 18, tick_text(tick, axis), **how))
-    return element("td", element("div", f"<span></span>{picture(''.join(parts), 30)}", kind="cell"))
+def _scale(rung: Rung, axis: Axis | None) -> Markup:
+    inner = axis is not None and tag("div", tag("span", kind="m"), axis.scale(), kind="cell")
+    now = LOOKS[rung.state] == "now"
+    return tag("td", inner, role="cell", kind="now" if now else None, data_l=rung.name if axis else None)

@@ -4,8 +4,9 @@ import math
 from dataclasses import dataclass
 
 from lexbandits.picture.view import Difference, View
-from lexbandits.picture.words import amount, beyond, many, value
+from lexbandits.picture.words import amount, bound, evidence, many, value
 from lexbandits.policies.tol.facts import REACH
+from lexbandits.printable import plain
 from lexbandits.study.objective import Objective
 from lexbandits.study.record.answers import whoever
 
@@ -20,7 +21,8 @@ class Reason:
     Against a limit they are the arm's own mean and its bounds. verdict: "worse", "ties", "better", "not
     better" (by more than tolerance + resolution), "beyond the limit", "within the limit", "open", "no
     longer counts", "not measured"; of the answer itself "not worse" or "open". `results` are those that
-    the difference rests on: common ones, or else the arm's own.
+    the difference rests on: common ones, or else the arm's own. `parts`: of an open one, how much there is of
+    the evidence that settles it.
     """
 
     arm: str
@@ -34,6 +36,7 @@ class Reason:
     resolution: float
     results: int
     sentence: str
+    parts: float | None = None
 
     def __str__(self) -> str:
         return self.sentence
@@ -81,6 +84,7 @@ def _made(
     *,
     rival: int | None = None,
     found: Difference | None = None,
+    parts: float | None = None,
 ) -> Reason:
     objective = view.objectives[column]
     return Reason(
@@ -88,18 +92,15 @@ def _made(
         objective=objective.name,
         verdict=verdict,
         rival=None if rival is None else view.arms[rival],
-        difference=None if found is None else _plain(found.mean),
-        low=None if found is None else _plain(found.low),
-        high=None if found is None else _plain(found.high),
+        difference=None if found is None else plain(found.mean),
+        low=None if found is None else plain(found.low),
+        high=None if found is None else plain(found.high),
         tolerance=objective.tolerance_in_unit,
         resolution=objective.resolution_in_unit,
         results=int(view.counts[arm, column]) if found is None else found.results,
         sentence=sentence,
+        parts=parts,
     )
-
-
-def _plain(number: float) -> float | None:
-    return number + 0.0 if math.isfinite(number) else None  # − 0 becomes 0
 
 
 # --- on its own
@@ -137,15 +138,15 @@ def against_limit(view: View, arm: int, column: int) -> Reason:
     if view.misses(arm, column):
         text = f"{has}, {bound_beyond(objective, low, high)} {AT}, and the limit is {limit}."
         return _made(view, arm, column, "beyond the limit", text, found=found)
-    bound = high if above else low
-    if not math.isfinite(bound):
+    end = high if above else low
+    if not math.isfinite(end):
         text = f"{has} over {many(found.results, 'result')}, too few for a bound; the limit is {limit}."
         return _made(view, arm, column, "open", text, found=found)
     how, word = ("up", "at most") if above else ("down", "at least")
-    has = f"{has}, {word} {value(objective, bound, rounded=how)} {AT}"
+    has = f"{has}, {word} {bound(objective, end, how)} {AT}"
     if view.meets(arm, column):
         tail = f"within the limit of {limit}"
-        if objective.sign * (bound - objective.target) < 0:
+        if objective.sign * (end - objective.target) < 0:
             tail = f"beyond the limit of {limit} by no more than the resolution, if at all"
         text = f"{has}: {tail}."
         return _made(view, arm, column, "within the limit", text, found=found)
@@ -171,7 +172,7 @@ def bound_beyond(objective: Objective, low: float, high: float) -> str:
         end, least, more, rounded = (high, "at most", "less than", "up")
     if end == objective.target:
         return f"{more} {amount(objective, objective.target)}"
-    return f"{least} {beyond(objective, end, objective.target, rounded=rounded)}"
+    return f"{least} {bound(objective, end, rounded, beyond=objective.target)}"
 
 
 def _limit(view: View, column: int) -> str:
@@ -187,7 +188,7 @@ def _of_leader(view: View, arm: int, column: int) -> Reason:
         return _made(view, arm, column, "open", f"{has}; nothing is claimed.")
     if math.isinf(worst):
         return _made(view, arm, column, "open", f"{has}; how much better others may be is open.")
-    most = f" by more than {value(objective, worst, unit=True, rounded='up')}" if worst else ""
+    most = f" by more than {bound(objective, worst, 'up', unit=True)}" if worst else ""
     text = f"{has}; no arm that counts there is better{most} {AT}."
     return _made(view, arm, column, "not worse", text)
 
@@ -205,7 +206,7 @@ def _worse(view: View, arm: int, rival: int, column: int) -> Reason:
     if found.low == found.high:  # exact
         text += f", and {matters}"
     elif found.low > slack:
-        text += f", by at least {beyond(objective, found.low, slack, rounded='down')} {AT}, and {matters}"
+        text += f", by at least {bound(objective, found.low, 'down', beyond=slack)} {AT}, and {matters}"
     else:  # a step of the proof takes less evidence than an interval
         more = f"by more than {amount(objective, slack)}" if slack else "worse"
         text += f", {_somewhere(view, column, found)}; the proof has it {more}"
@@ -215,7 +216,7 @@ def _worse(view: View, arm: int, rival: int, column: int) -> Reason:
 def compared(view: View, arm: int, rival: int, column: int, *, so: str = ": they tie") -> Reason:
     """An arm that is not out here, against another; `so` follows from their being close."""
     objective, name = view.objectives[column], view.arms[rival]
-    found = view.lead(rival, arm, column)
+    found, parts = view.lead(rival, arm, column), None
     if view.beats(rival, arm, column):
         return _worse(view, arm, rival, column)
     verdict, text = "open", f"on {objective.name} it has no result in common with {name}"
@@ -227,18 +228,23 @@ def compared(view: View, arm: int, rival: int, column: int, *, so: str = ": they
             text += f", and they certainly differ by no more than {amount(objective, reach)}{so}"
             verdict = "ties"
         elif view.beats(arm, rival, column):
-            least = beyond(objective, -found.high, objective.tolerance_in_unit, rounded="down")
+            least = bound(objective, -found.high, "down", beyond=objective.tolerance_in_unit)
             verdict, text = "better", f"{text}, by at least {least} {AT}"
         else:
             text = f"{text}, {_somewhere(view, column, found)}"
-    return _made(view, arm, column, verdict, text + _nobody(view, column), rival=rival, found=found)
+        if verdict == "open" and rival == view.leader:
+            rows = (row.parts for row in view.seen if (row.rival, row.objective) == (arm, column))
+            parts = plain(next(rows, math.nan))
+            text += "" if parts is None else f": {evidence(parts)}"
+    tail = _nobody(view, column)
+    return _made(view, arm, column, verdict, text + tail, rival=rival, found=found, parts=parts)
 
 
 def _apart(view: View, rival: int, column: int, found: Difference) -> str:
     """How far an arm is behind or ahead of its rival in the mean."""
-    if found.mean == 0:
-        return f"as good as {view.arms[rival]} in the mean"
     by = value(view.objectives[column], abs(found.mean), unit=True)
+    if not any(digit in by for digit in "123456789"):
+        return f"as good as {view.arms[rival]} in the mean"
     return f"{'worse' if found.mean > 0 else 'better'} than {view.arms[rival]} by {by}"
 
 
@@ -249,10 +255,10 @@ def _somewhere(view: View, column: int, found: Difference) -> str:
         return f"over {common}, too few for an interval"
     low, high = (found.low, found.high) if found.mean >= 0 else (-found.high, -found.low)
     if found.mean == 0:
-        worse, better = value(objective, high, rounded="up"), value(objective, -low, rounded="up")
+        worse, better = bound(objective, high, "up"), bound(objective, -low, "up")
         where = f"somewhere between {worse} worse and {better} better"
     else:
-        least, most = value(objective, low, rounded="down"), value(objective, high, rounded="up")
+        least, most = bound(objective, low, "down"), bound(objective, high, "up")
         where = f"somewhere between {least} and {most}"
     return f"{where} {AT}, over {common}"
 

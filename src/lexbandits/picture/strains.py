@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Any
 
+from lexbandits.picture.history import kinds_of
 from lexbandits.picture.view import View
 from lexbandits.picture.words import amount, count, listed, many, value
 from lexbandits.study.objective import Objective
@@ -135,10 +136,11 @@ def _rules(view: View) -> Assumption:
         "imported": "results were imported",
         "reopened": "the study was reopened",
     }
+    kinds = kinds_of(view.fold, view.events)
     happened = [
-        f"{what}{'' if view.kinds[kind] == 1 else f' {view.kinds[kind]} times'}"
+        f"{what}{'' if kinds[kind] == 1 else f' {kinds[kind]} times'}"
         for kind, what in words.items()
-        if view.kinds[kind]
+        if kinds[kind]
     ]
     if not happened:
         return Assumption(assumption, "Nothing was changed, imported or corrected.", "none")
@@ -146,7 +148,7 @@ def _rules(view: View) -> Assumption:
     if view.fold.ledger.unfair:
         text += " What was imported had been collected by looking at its values: there is no certificate."
         return Assumption(assumption, text, "strained")
-    changed = [kind for kind in ("corrected", "imported") if view.kinds[kind]]
+    changed = [kind for kind in ("corrected", "imported") if kinds[kind]]
     return Assumption(assumption, text, "slight" if changed else "none")
 
 

@@ -1,7 +1,7 @@
 """A study as it stands, in the names, units and directions people gave: what all that is shown is made of."""
 
 import math
-from collections import Counter
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -28,11 +28,11 @@ from lexbandits.policies.tol.facts import (
     paired,
 )
 from lexbandits.policies.tol.lexelim_tol import LexElimTol
-from lexbandits.policies.tol.proof import Seen, best_by_differences, keep_likely
+from lexbandits.policies.tol.proof import Seen, best_by_differences, certificate, keep_likely
 from lexbandits.study.objective import Objective
 from lexbandits.study.record.answers import Answer, answer_of, settling, unmet
-from lexbandits.study.record.fold import Fold, make_policy
-from lexbandits.study.record.ledger import EXPIRED, FAILED, LATE, OPEN
+from lexbandits.study.record.events import Event
+from lexbandits.study.record.fold import Fold
 from lexbandits.study.spec import Spec, arm_index
 from lexbandits.study.study import Study
 
@@ -48,36 +48,22 @@ class Difference(NamedTuple):
     high: float
 
 
-class Moment(NamedTuple):
-    """The study after some results."""
-
-    results: int
-    objective: int  # column being settled; the number of objectives when all are
-    candidates: tuple[int, ...]
-    differences: Vector  # (K, K, m, 2)
-
-
 @dataclass(frozen=True)
 class View:
     """One study, read once. Arms are indices, objectives are columns; `columns` has them by priority."""
 
-    study: Study
     fold: Fold
+    events: Callable[[], Iterable[Event]]  # reads the whole journal
 
     @classmethod
     def of(cls, study: Study) -> "View":
         """The view of a study as it stands."""
-        return cls(study, study._settled())
+        return cls(study._settled(), study.events)
 
     @property
     def name(self) -> str:
         """The study's name."""
         return self.spec.name
-
-    @cached_property
-    def kinds(self) -> Counter[str]:
-        """How many events of each kind there are."""
-        return Counter(event.kind for event in self.study.events())
 
     # --- the question
 
@@ -122,13 +108,6 @@ class View:
         """The answer's index."""
         return self.index(self.answer.arm)
 
-    @property
-    def called(self) -> str:
-        """What the answer is called in few words."""
-        if self.answer.certified:
-            return "the answer"
-        return "best guess" if self.state == "finished" else "answer so far"
-
     @cached_property
     def state(self) -> str:
         """measuring, finished, paused, budget spent or items spent."""
@@ -156,9 +135,17 @@ class View:
         return found
 
     @cached_property
+    def rows(self) -> tuple[Seen, ...]:
+        """What was seen of the best guess against each rival; nothing after a contradiction."""
+        policy = self.policy
+        if policy.contradiction:
+            return ()
+        return certificate(policy.state, policy.recommendation, self._signed[1])
+
+    @property
     def seen(self) -> tuple[Seen, ...]:
-        """What was seen of the answer against each rival; nothing if the record answers otherwise."""
-        return self.policy.certificate if self.policy.recommendation == self.leader else ()
+        """The same of the answer; nothing if the record answers otherwise."""
+        return self.rows if self.policy.recommendation == self.leader else ()
 
     @cached_property
     def behind(self) -> dict[int, int]:
@@ -263,19 +250,27 @@ class View:
         return position < int(self.policy.state.clock[POSITION])
 
     def stage(self, position: int) -> str:
-        """ "settled", "being settled", "later" or "not needed" for an objective.
-
-        Once an answer is proven, "settled" is also what no longer needs to be: see `settled_by_rule`. A
-        study that ended otherwise keeps what was being settled then, and what would have come later.
-        """
+        """A state of `picture.Rung`. A study that ended without a proof keeps what was being settled then."""
         column, now = self.columns[position], int(self.policy.state.clock[POSITION])
-        if position >= now and not self.is_proven:
-            return "being settled" if position == now else "later"
-        if not self.policy.finished:
-            return "settled"
+        if not self.is_proven and position >= now:
+            words = ("not settled", "not reached") if self.state == "finished" else ("settling", "later")
+            return words[position > now]
         rests = any(row.objective == column and row.verdict != "open" for row in self.seen)
-        needed = rests or len(self.entered(position)) > 1 or self.objectives[column].target is not None
-        return "settled" if needed else "not needed"
+        is_needed = rests or len(self.entered(position)) > 1 or self.objectives[column].target is not None
+        if self.policy.finished and not is_needed:
+            return "not needed"
+        return "settled" if position < now else "enough"
+
+    def reference(self, position: int) -> int:
+        """Whom others are compared with: who removed most, else a proven answer, else the best mean."""
+        column, entered = self.columns[position], self.entered(position)
+        if self.is_proven and not self.settled_by_rule(position):
+            return self.leader
+        rivals = [e.rival for e in self.eliminations.values() if e.objective == column and e.rival >= 0]
+        if rivals:
+            return max(entered, key=lambda arm: (rivals.count(arm), -arm))
+        sign = self.objectives[column].sign
+        return max(entered, key=lambda arm: (sign * self.mean(arm, column), -arm))
 
     # --- what was measured
 
@@ -307,20 +302,37 @@ class View:
     def _signed(self) -> tuple[Vector, Vector]:
         return self.policy._all_intervals()
 
+    @cached_property
+    def _means(self) -> list[list[float]]:
+        return (self._signs * self.policy.means).tolist()  # type: ignore[no-any-return]
+
+    @cached_property
+    def _ends(self) -> list[list[list[float]]]:
+        return np.sort(self._signs[:, None] * self._signed[0], axis=-1).tolist()  # type: ignore[no-any-return]
+
+    @cached_property
+    def _signs(self) -> Vector:
+        return np.array([objective.sign for objective in self.objectives], float)
+
     def mean(self, arm: int, column: int) -> float:
         """The mean as measured."""
-        return float(self.objectives[column].sign * self.policy.means[arm, column])
+        return self._means[arm][column]
 
     def interval(self, arm: int, column: int) -> tuple[float, float]:
         """Where the mean lies, as measured."""
-        ends = self.objectives[column].sign * self._signed[0][arm, column]
-        return float(min(ends)), float(max(ends))
+        low, high = self._ends[arm][column]
+        return low, high
 
     def lead(self, arm: int, other: int, column: int) -> Difference:
         """How much better `arm` is than `other`."""
         state = self.policy.state
         results, mean = paired(state.limits, state.kinds, state.singles, state.pairs, column, arm, other)
         low, high = self._signed[1][arm, other, column].tolist()
+        if self.objectives[column].noise == "exact":  # without what binary fractions add
+            mean, low, high = (float(f"{number:.12g}") for number in (mean, low, high))
+            size = abs(self.mean(arm, column)) + abs(self.mean(other, column))
+            if abs(mean) <= 1e-12 * size:
+                mean = low = high = 0.0
         return Difference(int(results), float(mean) if results else math.nan, low, high)
 
     def beats(self, arm: int, other: int, column: int) -> bool:
@@ -374,59 +386,6 @@ class View:
     def _target_bounds(self) -> Vector:
         return self.policy.target_bounds
 
-    # --- trials
-
-    @cached_property
-    def states(self) -> Counts:
-        """(trials,) states, of ledger.STATES."""
-        return self.fold.ledger.column("state")
-
-    def trials_of(self, arm: int, *states: int) -> int:
-        """How many trials of an arm are in one of these states."""
-        return self.fold.ledger.count_trials(arm, *states)
-
-    def losses(self, arm: int) -> dict[str, int]:
-        """What was handed out and did not come back as a result in time."""
-        return {
-            "failed": self.trials_of(arm, FAILED),
-            "expired": self.trials_of(arm, EXPIRED),
-            "late": self.trials_of(arm, LATE),
-        }
-
-    def open_of(self, arm: int) -> int:
-        """Trials in flight."""
-        return self.trials_of(arm, OPEN)
-
     def values(self, arm: int, column: int) -> Vector:
         """The values that count, as measured, in the order of their passes."""
         return self.fold.ledger.counted_values(arm, column)
-
-    # --- how it came to be
-
-    def history(self, steps: int = 120) -> list[Moment]:
-        """The study replayed: how it stood after 1/steps, 2/steps, … of its results."""
-        ledger = self.fold.ledger
-        policy: Any = make_policy(ledger.policy, ledger.settings)
-        ends = np.unique(np.linspace(0, len(ledger.fills), steps + 1).astype(int)).tolist()
-        rules = [stop for stop in ledger.stops if stop.kind == "rules"]
-        moments, done = [_moment(policy)], 0
-        for position in sorted({*ends[1:], *(stop.position for stop in rules)}):
-            while rules and rules[0].position <= done:
-                policy = policy.amended(**rules.pop(0).data)
-            done = _told(ledger, policy, done, position)
-            moments.append(_moment(policy))
-        for stop in rules:
-            policy = policy.amended(**stop.data)
-        return [*moments, _moment(policy)] if rules else moments
-
-
-def _told(ledger: Any, policy: Any, first: int, end: int) -> int:
-    if end > first:
-        arms, places, values = ledger.filled(first, end)
-        policy.tell_many(arms, ledger.spec.signed(values), items=places)
-    return end
-
-
-def _moment(policy: LexElimTol) -> Moment:
-    found = int(policy.state.clock[RESULTS])
-    return Moment(found, policy.objective, policy.candidates, policy.differences)

@@ -71,42 +71,72 @@ def decimals(objective: Objective) -> int:
     return min(max(0, 1 - math.floor(math.log10(min(steps)))), 12)
 
 
-def value(
-    objective: Objective, number: float, *, unit: bool = False, rounded: str = "", more: int = 0
-) -> str:
-    """A value of the objective; rounded "down" or "up" where it is a bound; with `more` decimals."""
+def value(objective: Objective, number: float, *, unit: bool = False, more: int = 0) -> str:
+    """A value of the objective, with `more` decimals; what is exact as it was given.
+
+    >>> value(Objective("size", "minimize", tolerance=5, unit="MB", noise="exact"), 0.1, unit=True)
+    '0.1 MB'
+    """
     if math.isnan(number):
         return "–"
     if math.isinf(number):
         return "∞" if number > 0 else "−∞"
-    places = decimals(objective) + more
-    if rounded:
-        number = _rounded(number, places, rounded)
-    text = f"{number:,.{places}f}"
-    if float(text.replace(",", "")) == 0:
+    digits = ".12g" if objective.noise == "exact" else f".{decimals(objective) + more}f"
+    text = f"{number:,{digits}}"
+    if not any(digit in text for digit in "123456789"):
         text = text.lstrip("-")
     text = text.replace("-", "−")
     return f"{text} {objective.unit}" if unit and objective.unit else text
 
 
+def bound(
+    objective: Objective, number: float, rounded: str, *, beyond: float = math.nan, unit: bool = False
+) -> str:
+    """An end of what was proven, rounded "down" or "up", away from what it claims.
+
+    `beyond` is a line on whose other side it lies, which as many digits as it takes will show.
+
+    >>> bound(Objective("correct", tolerance=0.1), 0.1032, "up")
+    '0.11'
+    >>> bound(Objective("correct", tolerance=0.1), 0.1032, "down", beyond=0.1)
+    '0.103'
+    """
+    if objective.noise == "exact" or not math.isfinite(number):
+        return value(objective, number, unit=unit)
+    places, more = decimals(objective), 0
+    while more < 6 and abs(_rounded(number, places + more, rounded) - beyond) <= 1e-9 * abs(beyond):
+        more += 1
+    return value(objective, _rounded(number, places + more, rounded), unit=unit, more=more)
+
+
 def _rounded(number: float, places: int, rounded: str) -> float:
     exact = number * 10**places
     near = round(exact)
-    if abs(exact - near) > 1e-6:
+    if abs(exact - near) > 1e-12 * abs(exact):  # more than binary fractions add
         near = math.floor(exact) if rounded == "down" else math.ceil(exact)
     return float(near / 10**places)
 
 
-def beyond(objective: Objective, number: float, line: float, *, rounded: str, unit: bool = False) -> str:
-    """A bound that lies beyond a line, with as many digits as show that it does.
+def between(objective: Objective, low: float, high: float) -> str:
+    """Where a mean lies, for a table.
 
-    >>> beyond(Objective("correct", tolerance=0.1), 0.1032, 0.1, rounded="down")
-    '0.103'
+    >>> between(Objective("correct", tolerance=0.1), 0.2999, 0.5001)
+    '0.29 – 0.51'
     """
-    places, more = decimals(objective), 0
-    while more < 6 and not abs(_rounded(number, places + more, rounded) - line) > 1e-9 * abs(line):
-        more += 1
-    return value(objective, number, unit=unit, rounded=rounded, more=more)
+    if objective.noise == "exact":
+        return "exact"
+    if not math.isfinite(high - low):
+        return "too few"
+    return f"{bound(objective, low, 'down')} – {bound(objective, high, 'up')}"
+
+
+def evidence(parts: float | None) -> str:
+    """How far a row of the certificate is; never all of it while it is open.
+
+    >>> evidence(0.999), evidence(None)
+    ('9 of 10 parts of the evidence', 'open')
+    """
+    return "open" if parts is None else f"{min(math.floor(10 * parts), 9)} of 10 parts of the evidence"
 
 
 def amount(objective: Objective, number: float) -> str:

@@ -1,18 +1,16 @@
-"""The endpoints under /api. Each is a plain function; the study layer does the work."""
+"""The endpoints under /api. Those that look are the framework's; those that write wait for their turn."""
 
-import hashlib
-import json
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from functools import partial
+from collections.abc import Sequence
 from typing import Any
 from urllib.parse import quote
 
 from fastapi import APIRouter, Request, Response, Security
+from fastapi.routing import APIRoute
 from fastapi.security import HTTPBearer
+from starlette.exceptions import HTTPException
 
-from lexbandits.server import answers, bodies, measuring
-from lexbandits.server.answers import problems
+from lexbandits.printable import plain
+from lexbandits.server import bodies, schemas
 from lexbandits.server.bodies import (
     After,
     ArmName,
@@ -26,43 +24,34 @@ from lexbandits.server.bodies import (
     TrialState,
     WorkerName,
 )
-from lexbandits.server.guard import needing
-from lexbandits.server.problems import Refused
-from lexbandits.server.replies import Reply
-from lexbandits.server.rooms import Room, Rooms
+from lexbandits.server.replies import Changed, Outcome, Outcomes, Reply, TrialOut, Trials, describe, refuse
+from lexbandits.server.rooms import Rooms
+from lexbandits.server.routes import DecidingRoute, InTurn, MeasuringRoute, OnceInTurn, digest_of, looking
 from lexbandits.server.summary import event_words, glance_at, summary_of, trial_rows
-from lexbandits.study.errors import StudyError, UnknownStudyError
-from lexbandits.study.record.answers import plain
-from lexbandits.study.spec import Spec
+from lexbandits.study.errors import StudyError, StudyPaused, StudyWaiting, UnknownStudyError, study_errors
+from lexbandits.study.record import asking, changes
+from lexbandits.study.record.journal import Turn
+from lexbandits.study.spec import Spec, seconds
 from lexbandits.study.storage.contract import StudyRow
-from lexbandits.study.study import Study, create_from_spec
+from lexbandits.study.study import create_from_spec
+from lexbandits.study.trial import Trial
 
 _bearer = Security(HTTPBearer(auto_error=False, description="lexbandits token create"))
 
 
-def router(role: str) -> APIRouter:
-    """Endpoints for who has at least this role."""
-    return APIRouter(prefix="/api/studies", route_class=needing(role), dependencies=[_bearer])
+def router(route: type[APIRoute]) -> APIRouter:
+    """Endpoints whose requests all come in the same way."""
+    return APIRouter(prefix="/api/studies", route_class=route, dependencies=[_bearer])
 
 
-look, measure, decide = router("read"), router("write"), router("admin")
+look, make = router(looking("read")), router(looking("admin"))
+measure, decide = router(MeasuringRoute), router(DecidingRoute)
 
 
 def rooms_of(request: Request) -> Rooms:
     """The studies of this service."""
     rooms: Rooms = request.app.state.rooms
     return rooms
-
-
-@contextmanager
-def _words() -> Iterator[None]:
-    """What the study layer says of words it cannot use."""
-    try:
-        yield
-    except StudyError:
-        raise
-    except (TypeError, ValueError) as error:
-        raise Refused(422, str(error)) from error
 
 
 _STUDY, _TRIAL = "$response.body#/name", "$response.body#/trials/0/id"
@@ -89,25 +78,10 @@ HANDED_OUT = _links(
 )
 
 
-def _digest(key: str | None, *said: Any) -> str | None:
-    """What stands for a call with an Idempotency-Key; the same key with another call is another."""
-    return None if key is None else hashlib.sha256(json.dumps([key, *said]).encode()).hexdigest()
-
-
-def _do(
-    request: Request, study: str, key: str | None, change: Callable[..., Any], *given: Any, **words: Any
-) -> tuple[Room, str | None]:
-    """A change of a study, made once for every Idempotency-Key: the study's room, and what came of it."""
-    room = rooms_of(request)[study]
-    with _words():
-        digest = _digest(key, change.__name__, given, words)
-        return room, room.change_once(digest, lambda writer: change(writer, *given, **words))
-
-
 # --- looking
 
 
-def _with_tag(tag: str, known: str | None, content: Any) -> Response:
+def with_tag(tag: str, known: str | None, content: Any) -> Response:
     """304 to who has it already."""
     headers = {"ETag": tag, "Cache-Control": "private, no-cache"}
     if known is not None and tag in (part.strip().removeprefix("W/") for part in known.split(",")):
@@ -118,12 +92,12 @@ def _with_tag(tag: str, known: str | None, content: Any) -> Response:
 def _glances(rooms: Rooms, row: StudyRow) -> list[dict[str, Any]]:
     """One, or none if the study was deleted meanwhile."""
     try:
-        return [glance_at(rooms.room(row))]
+        return [glance_at(rooms.open(row))]
     except UnknownStudyError:
         return []
 
 
-@look.get("", responses={200: {"model": answers.Glances}, **problems()})
+@look.get("", responses=describe(200, schemas.Glances))
 def studies(request: Request, after: After = "", limit: Limit = 100) -> Response:
     """Every study at a glance, by name; and the role of who asks."""
     rooms = rooms_of(request)
@@ -138,46 +112,44 @@ def studies(request: Request, after: After = "", limit: Limit = 100) -> Response
     return Reply(content)
 
 
-@look.get(
-    "/{study}", responses={200: {"model": answers.Summary}, 304: {"description": "as known"}, **problems(404)}
-)
+@look.get("/{study}", responses={304: {"description": "as known"}, **describe(200, schemas.Summary, 404)})
 def summary(request: Request, study: StudyName, known: Known = None) -> Response:
     """Where a study stands: what a page polls, with its ETag."""
-    tag, content = summary_of(rooms_of(request)[study])
-    return _with_tag(tag, known, content)
+    tag, content = summary_of(rooms_of(request).find(study))
+    return with_tag(tag, known, content)
 
 
-@look.get("/{study}/spec", responses={200: {"model": dict[str, Any]}, **problems(404)})
+@look.get("/{study}/spec", responses=describe(200, dict[str, Any], 404))
 def spec(request: Request, study: StudyName) -> Response:
     """The question as it was asked."""
-    with rooms_of(request)[study].reading() as reader:
+    with rooms_of(request).find(study).reading() as reader:
         return Reply(reader.spec)
 
 
-@look.get("/{study}/events", responses={200: {"model": answers.Events}, **problems(404)})
+@look.get("/{study}/events", responses=describe(200, schemas.Events, 404))
 def events(request: Request, study: StudyName, since: Since = 0, limit: Limit = 100) -> Response:
     """The journal after event `since`."""
-    room = rooms_of(request)[study]
+    room = rooms_of(request).find(study)
     found = [event_words(event) for event in room.reads.read(room.row.id, since + 1, limit)]
     return Reply({"events": found, "next": found[-1]["seq"] if len(found) == limit else None})
 
 
-@look.get("/{study}/trials", responses={200: {"model": answers.TrialRows}, **problems(404)})
+@look.get("/{study}/trials", responses=describe(200, schemas.TrialRows, 404))
 def trials(
     request: Request, study: StudyName, state: TrialState | None = None, since: Since = 0, limit: Limit = 100
 ) -> Response:
     """Trials from number `since` on, of one state if so asked, with what was told of them."""
-    room = rooms_of(request)[study]
+    room = rooms_of(request).find(study)
     with room.reading() as reader:
         leases = room.reads.clock(room.row.id)[1]
         found, following = trial_rows(reader._journal.fold(), leases, state, since, limit)
     return Reply({"trials": found, "next": following})
 
 
-@look.get("/{study}/results", responses={200: {"model": answers.Results}, **problems(404)})
+@look.get("/{study}/results", responses=describe(200, schemas.Results, 404))
 def results(request: Request, study: StudyName) -> Response:
     """What was measured, one row per arm and objective."""
-    with rooms_of(request)[study].reading() as reader:
+    with rooms_of(request).find(study).reading() as reader:
         rows = reader.results().to_dict("records")
     numbers = ("mean", "low", "high")
     return Reply({"results": [{**row, **{key: plain(row[key]) for key in numbers}} for row in rows]})
@@ -186,173 +158,151 @@ def results(request: Request, study: StudyName) -> Response:
 # --- measuring
 
 
-@measure.post(
-    "/{study}/trials",
-    status_code=201,
-    responses={201: {"model": answers.Trials, "links": HANDED_OUT}, **problems(404, 409)},
-)
-def ask(request: Request, study: StudyName, body: bodies.AskBody, key: Key = None) -> Response:
+@measure.post("/{study}/trials", status_code=201, responses=describe(201, Trials, 404, 409, links=HANDED_OUT))
+def ask(turn: InTurn, body: bodies.AskBody, key: Key = None) -> Trials | StudyError:
     """Hand out trials; the same ones again for the same Idempotency-Key. None when the study is over."""
-    (done,) = rooms_of(request)[study].change(partial(measuring.ask, body=body, key=key))
-    return Reply(measuring.not_in_vain(done.outcome()), 201)
+    _, handed, reason = asking.exchange(turn, [], body.n, _seconds(body.lease), body.worker, key)
+    if isinstance(reason, (StudyPaused, StudyWaiting)):
+        return reason
+    return Trials(**_trials(turn, handed, reason))
 
 
-@measure.put(
-    "/{study}/trials/{trial}/result", responses={200: {"model": answers.Outcome}, **problems(404, 409)}
-)
-def tell(request: Request, study: StudyName, trial: TrialId, body: bodies.ResultBody) -> Response:
+@measure.put("/{study}/trials/{trial}/result", responses=describe(200, Outcome, 404, 409))
+def tell(turn: InTurn, trial: TrialId, body: bodies.ResultBody) -> Outcome:
     """Report a trial's values, or why there are none. Safe to repeat."""
-    (done,) = rooms_of(request)[study].change(partial(measuring.tell, trial=trial, body=body))
-    return Reply(done.outcome())
+    if (body.values is None) == (body.failed is None):
+        raise HTTPException(422, "a result has values, or failed says why there are none; not both")
+    if body.values is not None and body.interrupted:
+        raise HTTPException(422, "interrupted goes with failed: a trial that has values was not broken off")
+    if body.values is not None:
+        return Outcome(asking.take(turn, trial, body.values))
+    return Outcome(asking.fail(turn, trial, str(body.failed), body.interrupted))
 
 
-@measure.post("/{study}/results", responses={200: {"model": answers.Outcomes}, **problems(404, 409)})
-def tell_many(request: Request, study: StudyName, body: bodies.ResultsBody, key: Key = None) -> Response:
+@measure.post("/{study}/results", responses=describe(200, Outcomes, 404, 409))
+def tell_many(turn: InTurn, body: bodies.ResultsBody, key: Key = None) -> Outcomes:
     """Report results, all or none of them, and ask for new trials in the same step."""
-    (done,) = rooms_of(request)[study].change(partial(measuring.tell_many, body=body, key=key))
-    return Reply(done.outcome())
+    told = [(each.trial, each.values) for each in body.results]
+    lease = _seconds(body.lease)
+    outcomes, handed, reason = asking.exchange(turn, told, body.ask, lease, body.worker, key)
+    return Outcomes(outcomes=outcomes, **_trials(turn, handed, reason))
 
 
-@measure.delete("/{study}/trials/{trial}/lease", status_code=204, responses=problems(404, 409))
-def release(request: Request, study: StudyName, trial: TrialId, key: Key = None) -> Response:
+def _seconds(lease: float | str | None) -> float | None:
+    return None if lease is None else seconds("lease", lease)
+
+
+def _trials(turn: Turn, handed: Sequence[Trial], reason: StudyError | None) -> dict[str, Any]:
+    until = reason.until if isinstance(reason, StudyWaiting) else None
+    return {
+        "trials": [TrialOut(**trial.as_json()) for trial in handed],
+        "state": turn.fold.state,
+        "reason": None if reason is None else str(reason),
+        "waiting_until": None if until is None else until.isoformat(),
+    }
+
+
+@measure.delete("/{study}/trials/{trial}/lease", status_code=204, responses=refuse(404, 409))
+def release(turn: OnceInTurn, trial: TrialId) -> None:
     """Give a trial back unmeasured."""
-    _do(request, study, key, Study.release, trial)
-    return Response(status_code=204)
+    asking.release(turn, trial)
 
 
-@measure.post(
-    "/{study}/trials/{trial}/expiry", responses={200: {"model": answers.Outcome}, **problems(404, 409)}
-)
-def expire(request: Request, study: StudyName, trial: TrialId, key: Key = None) -> Response:
+@measure.post("/{study}/trials/{trial}/expiry", responses=describe(200, Outcome, 404, 409))
+def expire(turn: OnceInTurn, trial: TrialId) -> str:
     """Declare an overdue trial's place missing now."""
-    return Reply({"outcome": _do(request, study, key, Study.expire, trial)[1]})
+    return asking.expire(turn, trial)
 
 
-@measure.put(
-    "/{study}/trials/{trial}/correction", responses={200: {"model": answers.Outcome}, **problems(404, 409)}
-)
-def correct(
-    request: Request, study: StudyName, trial: TrialId, body: bodies.CorrectionBody, key: Key = None
-) -> Response:
+@measure.put("/{study}/trials/{trial}/correction", responses=describe(200, Outcome, 404, 409))
+def correct(turn: OnceInTurn, trial: TrialId, body: bodies.CorrectionBody) -> str:
     """Replace what was told, while it is not folded; later a note."""
-    return Reply({"outcome": _do(request, study, key, Study.correct, trial, body.values, body.reason)[1]})
+    return asking.correct(turn, trial, body.values, body.reason)
 
 
-@measure.post("/{study}/workers/{worker}/heartbeat", status_code=204, responses=problems(404))
-def heartbeat(request: Request, study: StudyName, worker: WorkerName) -> Response:
+@measure.post("/{study}/workers/{worker}/heartbeat", status_code=204, responses=refuse(404))
+def heartbeat(study: StudyName, worker: WorkerName) -> str:
     """A worker is alive: its leases begin anew."""
-    rooms_of(request)[study].extend(worker)
-    return Response(status_code=204)
+    return worker
 
 
-@measure.post("/{study}/notes", status_code=201, responses={201: {"model": answers.Changed}, **problems(404)})
-def note(request: Request, study: StudyName, body: bodies.NoteBody, key: Key = None) -> Response:
+@measure.post("/{study}/notes", status_code=201, responses=describe(201, Changed, 404))
+def note(turn: OnceInTurn, body: bodies.NoteBody) -> None:
     """A remark for the record."""
-    return _changed(_do(request, study, key, Study.note, body.text)[0], 201)
+    changes.note(turn, body.text)
 
 
 # --- deciding
 
 
-def _changed(room: Room, status: int = 200) -> Response:
-    with room.reading() as reader:
-        return Reply({"name": reader.name, "seq": reader.seq}, status)
-
-
-@decide.post("", status_code=201, responses={201: {"model": answers.Changed, "links": MADE}, **problems(409)})
+@make.post("", status_code=201, responses=describe(201, Changed, 409, links=MADE))
 def create(request: Request, body: bodies.StudyBody, key: Key = None) -> Response:
     """A new study; the one that this Idempotency-Key has made is answered as if it were."""
     rooms = rooms_of(request)
-    with _words():
+    with study_errors(TypeError):
         spec = Spec.from_json(body.words())
-        nonce = (_digest(key, spec.as_json()) or "")[:32]
+        nonce = "" if key is None else digest_of(key, spec.as_json())[:32]
         made = create_from_spec(spec, rooms.storage, load_if_exists=False, nonce=nonce)
-    answer = _changed(rooms[made.name], 201)
-    answer.headers["Location"] = f"/api/studies/{quote(made.name, safe='')}"
-    return answer
+    where = {"Location": f"/api/studies/{quote(made.name, safe='')}"}
+    return Reply(Changed(made.name, made.seq), 201, where)
 
 
-@decide.delete("/{study}", status_code=204, responses=problems(404))
+@make.delete("/{study}", status_code=204, responses=refuse(404))
 def delete(request: Request, study: StudyName) -> Response:
     """Delete a study with all its results, for good."""
     rooms = rooms_of(request)
-    row = rooms[study].row
+    row = rooms.find(study).row
     rooms.storage.delete(row.id)
     rooms.forget(row)
     return Response(status_code=204)
 
 
-@decide.post(
-    "/{study}/arms", status_code=201, responses={201: {"model": answers.Changed}, **problems(404, 409)}
-)
-def add_arm(request: Request, study: StudyName, body: bodies.ArmBody, key: Key = None) -> Response:
+@decide.post("/{study}/arms", status_code=201, responses=describe(201, Changed, 404, 409))
+def add_arm(turn: OnceInTurn, body: bodies.ArmBody) -> None:
     """Another arm, where max_arms has left room."""
-    return _changed(_do(request, study, key, Study.add_arm, body.words())[0], 201)
+    changes.add_arm(turn, body.words())
 
 
-@decide.post(
-    "/{study}/arms/{arm}/withdrawal", responses={200: {"model": answers.Changed}, **problems(404, 409)}
-)
-def withdraw(
-    request: Request, study: StudyName, arm: ArmName, body: bodies.ReasonBody, key: Key = None
-) -> Response:
+@decide.post("/{study}/arms/{arm}/withdrawal", responses=describe(200, Changed, 404, 409))
+def withdraw(turn: OnceInTurn, arm: ArmName, body: bodies.ReasonBody) -> None:
     """Take an arm out of the question."""
-    return _changed(_do(request, study, key, Study.withdraw, arm, body.reason)[0])
+    changes.withdraw(turn, arm, body.reason)
 
 
-@decide.delete(
-    "/{study}/arms/{arm}/withdrawal", responses={200: {"model": answers.Changed}, **problems(404, 409)}
-)
-def restore(request: Request, study: StudyName, arm: ArmName, key: Key = None) -> Response:
+@decide.delete("/{study}/arms/{arm}/withdrawal", responses=describe(200, Changed, 404, 409))
+def restore(turn: OnceInTurn, arm: ArmName) -> None:
     """Bring a withdrawn arm back."""
-    return _changed(_do(request, study, key, Study.restore, arm)[0])
+    changes.restore(turn, arm)
 
 
-@decide.post("/{study}/state", responses={200: {"model": answers.Changed}, **problems(404, 409)})
-def set_state(request: Request, study: StudyName, body: bodies.StateBody, key: Key = None) -> Response:
+@decide.post("/{study}/state", responses=describe(200, Changed, 404, 409))
+def set_state(turn: OnceInTurn, body: bodies.StateBody) -> None:
     """Pause, resume; end by hand ("finished"), reopen; "measuring" resumes or reopens, as it stands."""
-    change = {
-        "paused": Study.pause,
-        "finished": Study.end,
-        "reopened": Study.reopen,
-        "resumed": _resume,
-        "measuring": _go_on,
-    }[body.state]
-    return _changed(_do(request, study, key, change, body.reason)[0])
-
-
-def _resume(study: Study, why: str) -> None:
-    study.resume()
-
-
-def _go_on(study: Study, why: str) -> None:
-    if study._journal.fold().ledger.end is not None:
-        study.reopen(why)
+    if body.state == "finished":
+        asking.end(turn, body.reason)
+    elif body.state == "paused":
+        changes.pause(turn, body.reason)
+    elif body.state == "reopened" or (body.state == "measuring" and turn.ledger.end is not None):
+        changes.reopen(turn, body.reason)
     else:
-        study.resume()
+        changes.resume(turn)
 
 
-@decide.put("/{study}/objectives/{objective}", responses={200: {"model": answers.Changed}, **problems(404)})
-def amend(
-    request: Request, study: StudyName, objective: ObjectiveName, body: bodies.AmendBody, key: Key = None
-) -> Response:
+@decide.put("/{study}/objectives/{objective}", responses=describe(200, Changed, 404))
+def amend(turn: OnceInTurn, objective: ObjectiveName, body: bodies.AmendBody) -> None:
     """Another tolerance or resolution of an objective."""
-    return _changed(_do(request, study, key, _amend, objective, **body.words())[0])
+    if objective not in turn.ledger.spec.names:
+        raise HTTPException(404, f"no objective {objective!r}")
+    changes.amend(turn, objective, body.tolerance, body.resolution)
 
 
-def _amend(study: Study, objective: str, **words: Any) -> None:
-    if objective not in study._journal.fold().ledger.spec.names:
-        raise Refused(404, f"no objective {objective!r}")
-    study.amend(objective, **words)
-
-
-@decide.put("/{study}/order", responses={200: {"model": answers.Changed}, **problems(404)})
-def reorder(request: Request, study: StudyName, body: bodies.OrderBody, key: Key = None) -> Response:
+@decide.put("/{study}/order", responses=describe(200, Changed, 404))
+def reorder(turn: OnceInTurn, body: bodies.OrderBody) -> None:
     """Another order of priority."""
-    return _changed(_do(request, study, key, Study.reorder, body.objectives)[0])
+    changes.reorder(turn, body.objectives)
 
 
-@decide.put("/{study}/budget", responses={200: {"model": answers.Changed}, **problems(404)})
-def set_budget(request: Request, study: StudyName, body: bodies.BudgetBody, key: Key = None) -> Response:
+@decide.put("/{study}/budget", responses=describe(200, Changed, 404))
+def set_budget(turn: OnceInTurn, body: bodies.BudgetBody) -> None:
     """Another number of trials to hand out in all."""
-    return _changed(_do(request, study, key, Study.set_budget, body.budget)[0])
+    changes.set_budget(turn, body.budget)

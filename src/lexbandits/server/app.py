@@ -1,5 +1,6 @@
 """The application: endpoints, page, health, and its description."""
 
+import os
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -7,25 +8,27 @@ from typing import Any
 
 import anyio.to_thread
 from fastapi import FastAPI, Response
-from fastapi.responses import FileResponse
 from fastapi.routing import APIRoute
 from fastapi.staticfiles import StaticFiles
+from pydantic import TypeAdapter
 from starlette.applications import Starlette
 from starlette.routing import Mount
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from lexbandits import __version__
-from lexbandits.server import answers, api, insights, problems
+from lexbandits import __version__, picture
+from lexbandits.server import api, fragments, problems, thoughts
 from lexbandits.server.guard import Guard
-from lexbandits.server.lane import Lane
-from lexbandits.server.replies import Reply
+from lexbandits.server.queues import Queues
+from lexbandits.server.replies import Health, Problem, Reply, describe_refusals
 from lexbandits.server.rooms import Rooms
+from lexbandits.server.routes import Shortcut
 from lexbandits.server.thinking import Thinking
 from lexbandits.server.tokens import Tokens
 
-THREADS = 64  # requests at work at once; more wait
-OURS = ("/api/", "/healthz", "/openapi.json", "/vendor/")  # what is not a file of the page
+MOST_LOOKING = 64  # requests that look at studies at once; more wait
+OURS = ("/api/", "/healthz", "/openapi.json")  # what is not a file of the page
 STATIC = Path(__file__).parent / "static"
+STYLE = Path(picture.__file__).parent / "style.css"
 
 
 def make_app(rooms: Rooms, tokens: Tokens, hosts: Iterable[str] = (), numbers: bool = False) -> ASGIApp:
@@ -33,7 +36,7 @@ def make_app(rooms: Rooms, tokens: Tokens, hosts: Iterable[str] = (), numbers: b
 
     @asynccontextmanager
     async def life(_: FastAPI) -> AsyncIterator[None]:
-        anyio.to_thread.current_default_thread_limiter().total_tokens = THREADS
+        anyio.to_thread.current_default_thread_limiter().total_tokens = MOST_LOOKING
         yield
         rooms.close()
 
@@ -47,36 +50,38 @@ def make_app(rooms: Rooms, tokens: Tokens, hosts: Iterable[str] = (), numbers: b
         generate_unique_id_function=_operation,
     )
     app.state.rooms, app.state.tokens, app.state.thinking = rooms, tokens, Thinking()
+    app.state.queues = Queues(rooms, tokens)
     problems.install(app)
-    for router in (api.look, insights.think, api.measure, api.decide):
+    for router in (api.measure, api.look, fragments.look, thoughts.think, api.make, api.decide):
         app.include_router(router)
 
-    @app.get("/healthz", responses={200: {"model": answers.Health}, **answers.problems_of(421, 503)})
+    @app.get("/healthz", responses={200: {"model": Health}, **describe_refusals(421, 503)})
     def healthz() -> Response:
         """Whether the service and its storage answer."""
         rooms.reads.find("")
-        return Reply({"status": "ok", "version": __version__})
-
-    @app.get("/vendor/plotly.min.js", include_in_schema=False)
-    def plotly() -> Response:
-        import plotly as package
-
-        path = Path(package.__file__).parent / "package_data" / "plotly.min.js"
-        return FileResponse(
-            path, media_type="text/javascript", headers={"Cache-Control": "public, max-age=86400"}
-        )
+        return Reply(Health("ok", __version__))
 
     _describe(app)
-    page = Starlette(routes=[Mount("/", StaticFiles(directory=STATIC, html=True))])
+    page = Starlette(routes=[Mount("/", Files(directory=STATIC, html=True))])
     problems.install(page)
 
-    lane = Lane(app, rooms, tokens)
+    shortcut = Shortcut(app, (api.measure, api.decide))
 
     async def front(scope: Scope, receive: Receive, send: Send) -> None:
-        chosen = page if scope["type"] == "http" and not scope["path"].startswith(OURS) else lane
+        chosen = page if scope["type"] == "http" and not scope["path"].startswith(OURS) else shortcut
         await chosen(scope, receive, send)
 
     return Guard(front, hosts, numbers)
+
+
+class Files(StaticFiles):
+    """The page's, and the style sheet that it shares with reports."""
+
+    def lookup_path(self, path: str) -> tuple[str, os.stat_result | None]:
+        """Where a file is."""
+        if path == STYLE.name:
+            return str(STYLE), STYLE.stat()
+        return super().lookup_path(path)
 
 
 def _operation(route: APIRoute) -> str:
@@ -91,7 +96,7 @@ def _describe(app: FastAPI) -> None:
         if app.openapi_schema is None:
             schema = plain()
             schemas = schema.setdefault("components", {}).setdefault("schemas", {})
-            schemas["Problem"] = answers.Problem.model_json_schema()
+            schemas["Problem"] = TypeAdapter(Problem).json_schema()
             for unused in ("HTTPValidationError", "ValidationError"):
                 schemas.pop(unused, None)
             app.openapi_schema = schema

@@ -8,6 +8,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from lexbandits.server.guard import name_in_path
 from lexbandits.study.spec import seconds
 
+KEY_HEADER = "Idempotency-Key"
 HUGE = 1e50  # a fourth power of it is still a number
 LONGEST_LEASE = 366 * 86400.0
 MOST_ARMS, MOST_OBJECTIVES, MOST_ITEMS, MOST_RESULTS = 200, 20, 100_000, 1000
@@ -245,9 +246,7 @@ ArmName = Annotated[_Part, Path()]
 ObjectiveName = Annotated[_Part, Path()]
 WorkerName = Annotated[Annotated[_Part, AfterValidator(_printable)], Path()]
 TrialId = Annotated[Annotated[str, BeforeValidator(name_in_path), Field(min_length=1, max_length=40)], Path()]
-Key = Annotated[
-    str | None, Header(alias="Idempotency-Key", min_length=1, max_length=200, pattern=r"^[\x21-\x7e]+$")
-]
+Key = Annotated[str | None, Header(alias=KEY_HEADER, min_length=1, max_length=200, pattern=r"^[\x21-\x7e]+$")]
 Known = Annotated[str | None, Header(alias="If-None-Match", max_length=1000)]
 Since = Annotated[int, Query(ge=0, le=2**53)]
 Limit = Annotated[int, Query(ge=1, le=1000)]

@@ -3,22 +3,20 @@
 import asyncio
 import json
 import re
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Iterable
 from ipaddress import ip_address
 from typing import Any
 from urllib.parse import quote, unquote
 
-from fastapi import Request, Response
-from fastapi.routing import APIRoute
-from starlette.concurrency import run_in_threadpool
+from fastapi import Request
+from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from lexbandits.server.problems import Refused, problem
-from lexbandits.server.tokens import check
+from lexbandits.server.problems import problem
 
-LARGEST = 4 << 20  # bytes of a body
-DEEPEST = 20  # lists and tables inside each other
-PATIENCE = 30.0  # seconds for a body to arrive
+LARGEST_BODY = 4 << 20  # bytes
+MOST_BRACKETS = 20  # lists and tables inside each other
+SECONDS_FOR_A_BODY = 30.0  # to arrive
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 SEGMENT = "".join(chr(code) for code in range(33, 127) if chr(code) not in "/%")
 
@@ -107,10 +105,7 @@ class StrictRequest(Request):
     async def body(self) -> bytes:
         """All of it."""
         if not hasattr(self, "_body"):
-            declared = self.headers.get("content-length", "")
-            if declared.isdecimal() and int(declared) > LARGEST:
-                raise _too_large()
-            self._body = await whole_body(self.receive, LARGEST)
+            self._body = await whole_body(self.receive, self.headers.get("content-length", ""))
         return self._body
 
     async def json(self) -> Any:
@@ -118,23 +113,25 @@ class StrictRequest(Request):
         return strict_json(await self.body())
 
 
-async def whole_body(receive: Receive, largest: int) -> bytes:
-    """A body of so many bytes at most, which must come in time."""
+async def whole_body(receive: Receive, declared: str) -> bytes:
+    """A body, of a declared length if any, which must come in time."""
     chunks, size = [], 0
+    if declared.isdecimal() and int(declared) > LARGEST_BODY:
+        raise _too_large()
     try:
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(SECONDS_FOR_A_BODY):
             while True:
                 message = await receive()
                 if message["type"] == "http.disconnect":
-                    raise Refused(400, "the connection was closed before the body had come")
+                    raise HTTPException(400, "the connection was closed before the body had come")
                 chunks.append(message.get("body", b""))
                 size += len(chunks[-1])
-                if size > largest:
+                if size > LARGEST_BODY:
                     raise _too_large()
                 if not message.get("more_body", False):
                     return b"".join(chunks)
     except TimeoutError:
-        raise Refused(408, f"the body did not arrive within {PATIENCE:g} s") from None
+        raise HTTPException(408, f"the body did not arrive within {SECONDS_FOR_A_BODY:g} s") from None
 
 
 def strict_json(text: bytes) -> Any:
@@ -151,8 +148,8 @@ def strict_json(text: bytes) -> Any:
     return content
 
 
-def _too_large() -> Refused:
-    return Refused(413, f"a body may have {LARGEST} bytes")
+def _too_large() -> HTTPException:
+    return HTTPException(413, f"a body may have {LARGEST_BODY} bytes")
 
 
 def _no_constant(word: str) -> Any:
@@ -168,7 +165,7 @@ def _once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _not_too_deep(content: Any) -> None:
     level = [content]
-    for _ in range(DEEPEST):
+    for _ in range(MOST_BRACKETS):
         level = [
             part
             for each in level
@@ -178,24 +175,3 @@ def _not_too_deep(content: Any) -> None:
         if not level:
             return
     raise json.JSONDecodeError("too many brackets inside each other", "", 0)
-
-
-def needing(role: str) -> type[APIRoute]:
-    """Routes for who has at least this role: known before anything that was sent is read."""
-
-    class Guarded(APIRoute):
-        def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-            handler = super().get_route_handler()
-
-            async def guarded(request: Request) -> Response:
-                tokens = request.app.state.tokens
-                given = await run_in_threadpool(tokens.role_of, request.headers.get("authorization"))
-                check(given, role)
-                request.state.role = given
-                strict = StrictRequest(request.scope, request.receive)
-                await strict.body()
-                return await handler(strict)
-
-            return guarded
-
-    return Guarded

@@ -16,9 +16,9 @@ from lexbandits.server.rooms import Rooms
 from lexbandits.server.tokens import Tokens, new_secret
 from lexbandits.study.errors import StudyError
 
-HEADERS = 32 << 10  # bytes of a request's head
-PATIENCE = 30.0  # seconds for it to arrive
-STOPPING = 10  # seconds for what is under way when the service stops
+LARGEST_HEAD = 32 << 10  # bytes before a request's body
+SECONDS_FOR_A_HEAD = 30.0  # to arrive
+SECONDS_TO_STOP = 10  # for what is under way when the service stops
 
 
 class Protocol(H11Protocol):
@@ -53,7 +53,7 @@ class Protocol(H11Protocol):
         if at_work or at_rest:
             self._stop_waiting()
         elif self._waiting is None:
-            self._waiting = self.loop.call_later(PATIENCE, self.transport.close)
+            self._waiting = self.loop.call_later(SECONDS_FOR_A_HEAD, self.transport.close)
 
     def _stop_waiting(self) -> None:
         if self._waiting is not None:
@@ -83,7 +83,7 @@ def serve(
         start = new_secret()
     names = [*allow_hosts, *([] if local else [host, socket.gethostname(), socket.getfqdn()])]
     app = make_app(rooms, Tokens(rooms.reads, start, rooms.notes), names, numbers=not local)
-    bound = _bound(host, port)
+    bound = bind(host, port)
     config = uvicorn.Config(
         app,
         http=Protocol,
@@ -92,9 +92,9 @@ def serve(
         log_level="warning",
         server_header=False,
         proxy_headers=False,
-        h11_max_incomplete_event_size=HEADERS,
+        h11_max_incomplete_event_size=LARGEST_HEAD,
         timeout_keep_alive=75,
-        timeout_graceful_shutdown=STOPPING,
+        timeout_graceful_shutdown=SECONDS_TO_STOP,
     )
     shown = f"[{host}]" if ":" in host else host
     fragment = f"#token={start}" if start else ""
@@ -103,7 +103,8 @@ def serve(
     uvicorn.Server(config).run(sockets=[bound])
 
 
-def _bound(host: str, port: int) -> socket.socket:
+def bind(host: str, port: int) -> socket.socket:
+    """Listen, or say why not."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         bound = socket.create_server((host, port), family=family, backlog=2048)

@@ -9,30 +9,22 @@ from typing import Any
 
 import numpy as np
 
+from lexbandits.picture.picture import Arm, Picture
+from lexbandits.picture.tally import Tally, tally_of
+from lexbandits.printable import plain
 from lexbandits.server.rooms import Room
-from lexbandits.server.tally import Tally, tally_of
 from lexbandits.study.errors import StorageBusyError, StudyError, UnknownStudyError
-from lexbandits.study.record.answers import (
-    Answer,
-    answer_of,
-    certificate_of,
-    flags_said,
-    plain,
-    settling,
-    status_of,
-    trial_id,
-)
+from lexbandits.study.record.answers import status_of, trial_id
 from lexbandits.study.record.events import KINDS, Event
 from lexbandits.study.record.fold import Fold
-from lexbandits.study.record.ledger import EXPIRED, FAILED, LATE, OPEN, STATES
-from lexbandits.study.record.rules import settle
+from lexbandits.study.record.ledger import OPEN, STATES
 from lexbandits.study.spec import duration
 from lexbandits.study.storage.contract import LostConnectionError
+from lexbandits.study.study import Study
 from lexbandits.study.trial import moment
 
 LATEST = 20  # events
 WORKERS = 50
-COUNTED = {"open": OPEN, "failed": FAILED, "expired": EXPIRED, "late": LATE}
 COMMON = ("asked", "told")  # kinds that are counted rather than listed
 ENDS = ("finished", "ended")
 
@@ -71,8 +63,7 @@ def summary_of(room: Room) -> tuple[str, dict[str, Any]]:
         unsettled = fold.ledger.end is None and study._journal.is_unsettled(fold)
     if unsettled:
         with suppress(StudyError):  # who looks is not kept from looking
-            for work in room.change(lambda study: study._journal.transact(settle)):
-                work.outcome()
+            room.settle()
     with room.reading() as study:
         fold = study._journal.fold()
         now, leases = room.reads.clock(room.row.id)
@@ -83,7 +74,7 @@ def summary_of(room: Room) -> tuple[str, dict[str, Any]]:
         tag = f'"{fold.ledger.seq}-{room.row.nonce[:8]}-{overdue}-{held:08x}"'
         if room.memory.get("tag") != tag:
             events = _latest(room, fold)
-            room.memory |= {"tag": tag, "summary": _summary(room, fold, now, leases, events)}
+            room.memory |= {"tag": tag, "summary": _summary(room, study, fold, now, leases, events)}
         return tag, room.memory["summary"]
 
 
@@ -97,7 +88,7 @@ def glance_at(room: Room) -> dict[str, Any]:
         return _unreadable(room)
     answer, keys = (
         whole["answer"],
-        ("name", "created", "seq", "state", "settling", "results", "budget", "open"),
+        ("name", "called", "created", "seq", "state", "settling", "results", "budget", "open"),
     )
     return {
         **{key: whole[key] for key in (*keys, "overdue", "changed")},
@@ -118,6 +109,7 @@ def _unreadable(room: Room) -> dict[str, Any]:
         "created": when(room.row.created),
         "changed": when(room.row.created),
         "state": "unreadable",
+        "called": "Unreadable",
         "settling": None,
         "budget": None,
         "answer": "",
@@ -148,17 +140,18 @@ def _end(room: Room, fold: Fold) -> float:
 
 
 def _summary(
-    room: Room, fold: Fold, now: float, leases: dict[int, float], events: Sequence[Event]
+    room: Room, study: Study, fold: Fold, now: float, leases: dict[int, float], events: Sequence[Event]
 ) -> dict[str, Any]:
-    ledger, spec = fold.ledger, fold.ledger.spec
-    answer, status = answer_of(fold), status_of(fold, now, leases).as_json()
-    tally = tally_of(ledger, room.memory)
+    ledger, spec, picture = fold.ledger, fold.ledger.spec, Picture.of_fold(fold, study)
+    status, tally = status_of(fold, now, leases).as_json(), tally_of(fold)
     status["waiting_for"] = status["waiting_for"][:LATEST]
     status["settling"] = status["objective"]
     if status["state"] == "finished":  # though nobody may have recorded it yet
-        status["reason"] = status["reason"] or answer.reason
+        status["reason"] = status["reason"] or picture.answer.reason
+    arms = {arm.name: arm for arm in picture.arms}
     return {
         **status,
+        "called": picture.pill,
         "created": when(room.row.created),
         "changed": when(ledger.at),
         "ended": when(_end(room, fold)) if status["state"] == "finished" else None,
@@ -167,20 +160,26 @@ def _summary(
         "lease": duration(spec.lease),
         "items": None if ledger.drawn is None else len(ledger.imported_items) + len(ledger.drawn),
         "max_arms": spec.max_arms,
-        "answer": {**answer.as_json(), "said": _said(fold, answer)},
-        "objectives": _objectives(fold, answer),
-        "arms": _arms(fold, answer, tally),
+        "answer": {**picture.answer.as_json(), "said": list(picture.said)},
+        "headline": picture.headline,
+        "open_question": picture.open,
+        "objectives": [{**vars(rung), "entered": list(rung.entered)} for rung in picture.objectives],
+        "arms": [_arm(arms[name], picture, tally) for name in ledger.arm_names],
         "leader": ledger.arm_names[fold.policy.recommendation],
-        "differences": list(certificate_of(fold)),
+        "differences": list(picture.certificate),
         "events": [_brief(event) for event in events],
         "workers": _workers(fold, leases, tally),
     }
 
 
-def _said(fold: Fold, answer: Answer) -> list[str]:
-    """What must be known besides, in sentences; of an end by hand its reason first."""
-    by_hand = fold.ledger.end is not None and not fold.policy.finished
-    return [*([answer.reason] if by_hand else []), *flags_said(answer)]
+def _arm(arm: Arm, picture: Picture, tally: Tally) -> dict[str, Any]:
+    """An arm for JSON; `left` says when, on what and against whom it left (arm − rival), if it did."""
+    cells = {name: vars(cell) for name, cell in arm.objectives.items()}
+    words = {**vars(arm), "exit": vars(arm.exit), "objectives": cells, "left": None}
+    if arm.exit.after is not None:
+        left = {"objective": arm.exit.objective, "results": arm.exit.after, "rival": arm.exit.rival}
+        words["left"] = {**left, "at": when(tally.reached(arm.exit.after)), **picture.behind(arm)}
+    return words
 
 
 # --- trials
@@ -220,114 +219,6 @@ def _trial_row(fold: Fold, leases: dict[int, float], number: int) -> dict[str, A
         "resolved": when(ledger.resolved[number]),
         "values": {name: plain(value) for name, value in told},
     }
-
-
-# --- objectives
-
-
-def _objectives(fold: Fold, answer: Answer) -> list[dict[str, Any]]:
-    ledger = fold.ledger
-    names = [ledger.spec.names[column] for column in ledger.order]
-    current = settling(fold)
-    rows = []
-    for position, column in enumerate(ledger.order):
-        objective = ledger.spec.objectives[column]
-        if current is not None:
-            now = names.index(current)
-            state = "settled" if position < now else "settling" if position == now else "later"
-        elif _needed(fold, answer, column):  # "enough": the answer was certain before it was settled
-            state = "settled" if position < _settled_by_rule(fold) else "enough"
-        else:
-            state = "not needed"
-        bounds = [plain(bound) for bound in objective.bounds]
-        rows.append(
-            {
-                "name": objective.name,
-                "direction": objective.direction,
-                "unit": objective.unit,
-                "tolerance": objective.tolerance_in_unit,
-                "resolution": objective.resolution_in_unit,
-                "target": objective.target,
-                "noise": objective.noise if isinstance(objective.noise, str) else list(objective.noise),
-                "bounds": None if None in bounds else bounds,
-                "state": state,
-            }
-        )
-    return rows
-
-
-def _settled_by_rule(fold: Fold) -> int:
-    """How many objectives, in their order, were settled for every arm that reached them."""
-    order, now = fold.ledger.order, fold.policy.objective
-    return order.index(now) if now in order else len(order)
-
-
-def _needed(fold: Fold, answer: Answer, column: int) -> bool:
-    """Whether an answer rests on this objective."""
-    objective = fold.ledger.spec.objectives[column]
-    left_here = any(elimination.objective == column for elimination in fold.policy.eliminations)
-    seen = any(row["objective"] == objective.name and row["verdict"] != "open" for row in answer.certificate)
-    return left_here or seen or objective.target is not None
-
-
-# --- arms
-
-
-def _arms(fold: Fold, answer: Answer, tally: Tally) -> list[dict[str, Any]]:
-    ledger, policy = fold.ledger, fold.policy
-    gone = {elimination.arm: elimination for elimination in policy.eliminations}
-    means, counts, intervals = policy.means, policy.counts, policy.intervals
-    differences: Any = policy.differences if gone else None
-    rows = []
-    for index, arm in enumerate(ledger.arms):
-        name = arm["name"]
-        why = ledger.withdrawn.get(name)
-        where = "withdrawn" if why is not None else "left" if index in gone else "candidate"
-        measured = {}
-        for column in ledger.order:
-            objective = ledger.spec.objectives[column]
-            low, high = sorted((objective.sign * intervals[index, column]).tolist())
-            mean = objective.sign * float(means[index, column])
-            measured[objective.name] = {
-                "results": int(counts[index, column]),
-                "mean": plain(mean),
-                "low": plain(low),
-                "high": plain(high),
-            }
-        rows.append(
-            {
-                "name": name,
-                "words": {key: value for key, value in arm.items() if key != "name"},
-                "state": "answer" if name == answer.arm and where != "withdrawn" else where,
-                "results": ledger.measured[index],
-                **{word: int(tally.by_arm[index, state]) for word, state in COUNTED.items()},
-                "objectives": measured,
-                "left": _left(fold, gone[index], differences, tally) if where == "left" else None,
-                "withdrawn": why,
-            }
-        )
-    return rows
-
-
-def _left(fold: Fold, elimination: Any, differences: Any, tally: Tally) -> dict[str, Any]:
-    """When, on what and against whom an arm left, and how far it is behind (arm − rival).
-
-    Without a rival it missed the objective's target.
-    """
-    ledger = fold.ledger
-    column, rival = elimination.objective, elimination.rival
-    objective = ledger.spec.objectives[column]
-    results = int(elimination.round)
-    words = {
-        "objective": objective.name,
-        "results": results,
-        "at": when(tally.reached(results)),
-        "rival": None,
-    }
-    if rival >= 0:
-        low, high = sorted((objective.sign * differences[elimination.arm, rival, column]).tolist())
-        words |= {"rival": ledger.arm_names[rival], "low": plain(low), "high": plain(high)}
-    return words
 
 
 # --- workers

@@ -6,17 +6,16 @@ from typing import Any
 
 import anyio
 import anyio.to_thread
+from starlette.exceptions import HTTPException
 
-from lexbandits.server.problems import Refused
-
-THREADS = 2  # more would take the processor from those who measure
-MOST = 16  # things that wait
-PATIENCE = 30.0  # seconds to wait for one; it goes on to be made, for who asks again
+MOST_AT_WORK = 2  # threads; more would take the processor from those who measure
+MOST_WAITING = 16  # things
+LONGEST_WAIT = 30.0  # seconds for one; it goes on to be made, for who asks again
 
 Thing = tuple[str, object]  # of which study, and what of it
 
 
-class _Job:
+class _Thought:
     def __init__(self, make: Callable[[], Any], done: "asyncio.Future[Any]") -> None:
         self.make, self.done = make, done
 
@@ -29,7 +28,7 @@ class Thinking:
     """
 
     def __init__(self) -> None:
-        self._waiting: dict[Thing, _Job] = {}
+        self._waiting: dict[Thing, _Thought] = {}
         self._studies: set[str] = set()  # at work on; one thread each, as they would wait for each other
         self._tasks: set[asyncio.Task[None]] = set()
         self._limiter: anyio.CapacityLimiter | None = None  # made inside the loop
@@ -39,26 +38,32 @@ class Thinking:
         thing = study, what
         job = self._waiting.get(thing)
         if job is None:
-            if len(self._waiting) >= MOST:
-                raise Refused(503, f"{MOST} forecasts, reports and the like wait to be made: try again later")
-            job = self._waiting[thing] = _Job(make, asyncio.get_running_loop().create_future())
+            if len(self._waiting) >= MOST_WAITING:
+                raise HTTPException(
+                    503, f"{MOST_WAITING} forecasts, reports and the like wait to be made: try again later"
+                )
+            job = self._waiting[thing] = _Thought(make, asyncio.get_running_loop().create_future())
             self._begin()
         try:
-            return await asyncio.wait_for(asyncio.shield(job.done), PATIENCE)  # others may wait for it too
+            return await asyncio.wait_for(
+                asyncio.shield(job.done), LONGEST_WAIT
+            )  # others may wait for it too
         except TimeoutError:
-            raise Refused(503, f"this was not made within {PATIENCE:g} s: try again later") from None
+            raise HTTPException(
+                503, f"this was not made within {LONGEST_WAIT:g} s: try again later"
+            ) from None
 
     def _begin(self) -> None:
         for thing in list(self._waiting):
-            if len(self._studies) < THREADS and thing[0] not in self._studies:
+            if len(self._studies) < MOST_AT_WORK and thing[0] not in self._studies:
                 self._studies.add(thing[0])
                 task = asyncio.create_task(self._make(thing[0], self._waiting.pop(thing)))
                 self._tasks.add(task)
                 task.add_done_callback(self._tasks.discard)
 
-    async def _make(self, study: str, job: _Job) -> None:
+    async def _make(self, study: str, job: _Thought) -> None:
         if self._limiter is None:
-            self._limiter = anyio.CapacityLimiter(THREADS)
+            self._limiter = anyio.CapacityLimiter(MOST_AT_WORK)
         try:
             made = await anyio.to_thread.run_sync(job.make, limiter=self._limiter)
         except Exception as error:

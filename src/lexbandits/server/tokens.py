@@ -15,11 +15,11 @@ from lexbandits.study.storage.contract import open_storage
 from lexbandits.study.storage.sql import SqlStorage, TokenRow
 
 ROLES = ("read", "write", "admin")  # look; measure; make, change and delete studies
-MOST = 1000  # tokens, since every request compares with all of them
+MOST_TOKENS = 1000  # since every request compares with all of them
 USED_EVERY = 60.0  # seconds between two notes that a token is in use
 
 
-def opened(address: str | Path) -> SqlStorage:
+def open_lasting(address: str | Path) -> SqlStorage:
     """The storage of a service: a file or a database, which can hold its tokens too."""
     storage = open_storage(address)
     if not isinstance(storage, SqlStorage):
@@ -69,8 +69,8 @@ class Tokens:
             valid = _valid(there)
             if any(row.name == name for row in valid):
                 raise ConflictError(f"there is a token {name!r}: revoke it first, or choose another name")
-            if len(valid) >= MOST:
-                raise ConflictError(f"there are {MOST} tokens: revoke one first")
+            if len(valid) >= MOST_TOKENS:
+                raise ConflictError(f"there are {MOST_TOKENS} tokens: revoke one first")
 
         secret = new_secret()
         self.storage.add_token(name, role, _digest(secret), check)
@@ -85,13 +85,10 @@ class Tokens:
         if not self.storage.revoke_tokens(name):
             raise StudyError(f"no token {name!r}, or it was revoked before")
 
-    def role_of(self, header: str | None) -> str:
-        """The role that an Authorization header gives."""
+    def check(self, header: str | None, needed: str) -> str:
+        """The role that an Authorization header gives, if it is high enough."""
         (role,) = self.roles_of([header])
-        if role is None:
-            unknown = "this token is unknown, or was revoked; " if header else ""
-            raise UnknownTokenError(f"{unknown}a token is needed: Authorization: Bearer lb_…")
-        return role
+        return check_role(role, needed, header)
 
     def roles_of(self, headers: Sequence[str | None]) -> list[str | None]:
         """The roles of several at once, all by what is on record now; None for who is not known."""
@@ -126,12 +123,11 @@ class Tokens:
             notes.use_token(token)
 
 
-def may(role: str, needed: str) -> bool:
-    """Whether a role is high enough."""
-    return ROLES.index(role) >= ROLES.index(needed)
-
-
-def check(role: str, needed: str) -> None:
-    """Refuse a role that is too low."""
-    if not may(role, needed):
+def check_role(role: str | None, needed: str, header: str | None) -> str:
+    """Refuse who is not known by this Authorization header, and a role that is too low."""
+    if role is None:
+        unknown = "this token is unknown, or was revoked; " if header else ""
+        raise UnknownTokenError(f"{unknown}a token is needed: Authorization: Bearer lb_…")
+    if ROLES.index(role) < ROLES.index(needed):
         raise WeakTokenError(f"this needs a token with the role {needed}, yours has {role}")
+    return role

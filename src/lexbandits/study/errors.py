@@ -10,13 +10,14 @@ class StudyError(ValueError):
 
 
 @contextmanager
-def study_errors() -> Iterator[None]:
-    """Whatever is wrong with a value is a `StudyError`."""
+def study_errors(*also: type[Exception]) -> Iterator[None]:
+    """Whatever is wrong with a value is a `StudyError`, and so are these errors."""
+    kinds: tuple[type[Exception], ...] = (ValueError, *also)
     try:
         yield
     except StudyError:
         raise
-    except ValueError as error:
+    except kinds as error:
         raise StudyError(str(error)) from error
 
 

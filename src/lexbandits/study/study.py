@@ -31,7 +31,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from lexbandits.forecasting.forecast import Forecast
-    from lexbandits.picture.explain import Explanation, Story
+    from lexbandits.picture.explain import Explanation
+    from lexbandits.picture.stories import Story
     from lexbandits.policies import LexElimTol
 
 POLICY = "LexElimTol"

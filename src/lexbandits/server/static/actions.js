@@ -1,9 +1,8 @@
 // What people do: each action is a form in the one dialog, which stays open until the service has agreed.
 
 import { Problem, download, onceKey, request, studyPath } from "./api.js";
-import { b, h } from "./dom.js";
+import { b, clockTime, h } from "./dom.js";
 import { itemWords } from "./record.js";
-import { clockTime, given, leaseWords, withUnit } from "./words.js";
 
 const dialog = document.getElementById("dialog");
 const WHO = "lexbandits-who";
@@ -16,8 +15,10 @@ const OUTCOMES = {
   failed: "Saved as failed.",
 };
 
-/** A field of a form: label, what is typed, what it is for. */
-function field({ name, label, value = "", hint, long, required, choices, mode }) {
+const withUnit = (value, unit) => (unit ? `${value}\u00a0${unit}` : `${value}`);
+
+/** A field of a form: label, what is typed, what it is for; `only` of some choices of another field. */
+function field({ name, label, value = "", hint, long, required, choices, mode, only }) {
   const common = {
     id: `f-${name}`,
     name,
@@ -37,7 +38,7 @@ function field({ name, label, value = "", hint, long, required, choices, mode })
   if (value !== "") input.value = value;
   return h(
     "div",
-    { class: "field" },
+    { class: "field", "data-only": only?.join(" ") },
     h("label", { for: `f-${name}` }, label),
     input,
     hint && h("p", { class: "hint", id: `h-${name}` }, hint),
@@ -45,7 +46,7 @@ function field({ name, label, value = "", hint, long, required, choices, mode })
 }
 
 /** Show a form. `buttons`: text, look, and what to do with its values; an error stays in the dialog. */
-export function openForm({ title, text, fields = [], buttons }) {
+export function openForm({ title, text, fields = [], buttons, done = !buttons.length }) {
   const alert = h("p", { class: "alert", role: "alert" });
   const form = h(
     "form",
@@ -57,7 +58,7 @@ export function openForm({ title, text, fields = [], buttons }) {
     h(
       "div",
       { class: "acts" },
-      h("button", { type: "button", class: "btn", "data-do": "close" }, "Cancel"),
+      h("button", { type: "button", class: "btn", "data-do": "close" }, done ? "Close" : "Cancel"),
       buttons.map(({ text: words, look }, i) =>
         h(
           "button",
@@ -92,6 +93,14 @@ export function openForm({ title, text, fields = [], buttons }) {
     const button = event.target.closest("button[type=button][value]");
     if (button) run(Number(button.value));
   });
+  const showWhatApplies = () => {
+    for (const place of form.querySelectorAll("[data-only]")) {
+      const [other, ...values] = place.dataset.only.split(" ");
+      place.hidden = !values.includes(form.elements[other].value);
+    }
+  };
+  form.addEventListener("change", showWhatApplies);
+  showWhatApplies();
   dialog.replaceChildren(form);
   if (!dialog.open) dialog.showModal();
   (form.querySelector("input, textarea, select") ?? form.querySelector("h2")).focus();
@@ -136,7 +145,8 @@ function openWhenFree(form) {
 
 /** Of the study in view: to that one they stick, whatever is in view when the service answers. */
 export function actionsFor(state, news, refresh) {
-  const { model, trials, role, route } = state;
+  const { page, trials, role, route } = state;
+  const model = page?.summary;
   const path = (...more) => studyPath(model.name, ...more);
   const isHere = () => state.route === route;
   const said = (text) => {
@@ -151,6 +161,7 @@ export function actionsFor(state, news, refresh) {
     openWhenFree({ title: "It did not work.", text, buttons: [] });
   };
   const study = { model, role, path, isHere, said, news, refresh };
+  const closing = page?.closing && h("p", { class: "warnt" }, `${page.closing} Go on?`);
 
   const simple = (title, text, label, button, run, options = {}) =>
     openForm({
@@ -235,7 +246,10 @@ export function actionsFor(state, news, refresh) {
     "add-arm": () =>
       openForm({
         title: "Add an arm",
-        text: `Room for ${model.max_arms} arms was left when the study was made; it has ${model.arms.length}.`,
+        text: [
+          `Room for ${model.max_arms} arms was left when the study was made; it has ${model.arms.length}.`,
+          closing,
+        ],
         fields: [{ name: "name", label: "Name", required: true }],
         buttons: [
           {
@@ -248,14 +262,14 @@ export function actionsFor(state, news, refresh) {
     amend: () =>
       openForm({
         title: "Change a tolerance",
-        text: "Allowed after looking, at the same confidence. It is on record.",
+        text: ["Allowed after looking, at the same confidence. It is on record.", closing],
         fields: [
           {
             name: "objective",
             label: "Objective",
-            choices: model.objectives.map(({ name, tolerance, unit, isTarget }) => [
+            choices: model.objectives.map(({ name, tolerance, unit, target }) => [
               name,
-              isTarget ? name : `${name}, now ${withUnit(given(tolerance), unit)}`,
+              target === null ? `${name}, now ${withUnit(tolerance, unit)}` : name,
             ]),
           },
           {
@@ -287,7 +301,10 @@ export function actionsFor(state, news, refresh) {
     reorder: () =>
       openForm({
         title: "Change the order",
-        text: "Which objective comes first may change after looking, at the same confidence. It is on record.",
+        text: [
+          "Which objective comes first may change after looking, at the same confidence. It is on record.",
+          closing,
+        ],
         fields: model.objectives.map(({ name }, i) => ({
           name: `o${i}`,
           label: `Priority ${i + 1}`,
@@ -320,7 +337,7 @@ export function actionsFor(state, news, refresh) {
         failed("check of the record")(error);
       }
     },
-    arm: ({ arm }) => armDialog(study, arm),
+    arm: ({ arm }) => armDialog(study, arm, closing),
     report: () => download(path("report"), `${model.name}.html`).catch(failed("report")),
     measure: () => askForTrial(study),
     enter: ({ trial }) => {
@@ -339,6 +356,43 @@ export function actionsFor(state, news, refresh) {
   };
 }
 
+/** What this role may do with a study in this state. */
+export function buttonsFor({ state, objectives }, role) {
+  const may = { write: role !== "read", admin: role === "admin" };
+  const over = state === "finished";
+  const button = (action, text, look = "") =>
+    h(
+      "button",
+      { class: `btn ${look}`, "data-do": action, "data-key": action, "aria-haspopup": "dialog" },
+      text,
+    );
+  const more = [
+    may.write && ["note", "Write a note"],
+    may.admin && ["add-arm", "Add an arm"],
+    may.admin && !over && ["amend", "Change a tolerance"],
+    may.admin && !over && objectives.length > 1 && ["reorder", "Change the order"],
+    may.admin && state !== "budget spent" && ["budget", "Set the budget"],
+    ["export-trials", "Download the trials"],
+    ["export-events", "Download the record"],
+    ["verify", "Check the record"],
+    may.admin && !over && ["end", "End without a certificate"],
+  ].filter(Boolean);
+  return [
+    may.write && state === "measuring" && button("measure", "Measure by hand"),
+    may.admin && state === "paused" && button("resume", "Resume"),
+    may.admin && state === "measuring" && button("pause", "Pause"),
+    may.admin && state === "budget spent" && button("budget", "Set the budget", "pri"),
+    may.admin && over && button("reopen", "Reopen"),
+    h(
+      "details",
+      { class: "menu", "data-key": "more" },
+      h("summary", null, "More"),
+      h("div", null, more.map(([action, text]) => button(action, text, "plain"))),
+    ),
+    h("button", { class: "btn pri", "data-do": "report", "data-key": "report" }, "Report"),
+  ];
+}
+
 const checked = ({ events, trials, problems, sha256 }) => [
   h("p", null, `${events} events and ${trials} trials were replayed from nothing.`),
   problems.length > 0 &&
@@ -350,64 +404,32 @@ const checked = ({ events, trials, problems, sha256 }) => [
   h("p", null, "SHA-256 of the events, as in the report: ", h("code", { class: "mono" }, sha256)),
 ];
 
-function armDialog({ model, role, path, said }, name) {
+function armDialog({ model, role, path, said }, name, closing) {
   const arm = model.arms.find((each) => each.name === name);
-  const settings = Object.entries(arm.words)
-    .map(([key, value]) => `${key} = ${value}`)
-    .join(", ");
-  const counts = [
-    ["results", arm.results],
-    ["open", arm.open],
-    ["failed", arm.failed],
-    ["missing", arm.expired],
-    ["late", arm.late],
-  ];
+  const settings = Object.entries(arm.words).map(([key, value]) => `${key} = ${value}`);
+  const counts = ["results", "open", "failed", "expired", "late"].map((word) => `${arm[word]} ${word}`);
+  const story = document.querySelector(`.arms li[data-key="${CSS.escape(name)}"]`);
   const text = [
-    settings && h("p", { class: "mono" }, settings),
-    h(
-      "p",
-      null,
-      counts.map(([word, n], i) => `${i ? ", " : ""}${n} ${word}`),
-    ),
-    arm.exit &&
-      h(
-        "p",
-        null,
-        b(
-          arm.exit.kind === "withdrawn"
-            ? "Withdrawn: "
-            : `Out on ${model.objectives[arm.exit.at].name}: `,
-        ),
-        arm.exit.why,
-      ),
+    settings.length > 0 && h("p", { class: "mono" }, settings.join(", ")),
+    story && h("p", null, [...story.cloneNode(true).childNodes]),
+    h("p", null, counts.join(", ")),
   ];
+  const change = (words, ...more) => ({ title: name, text: [text, h("p", null, words), closing], ...more[0] });
   if (role !== "admin") {
     openForm({ title: name, text, buttons: [] });
   } else if (arm.withdrawn != null) {
-    openForm({
-      title: name,
-      text,
-      buttons: [
-        {
-          text: "Bring back",
-          look: "pri",
-          run: () =>
-            request("DELETE", path("arms", name, "withdrawal")).then(() => said(`${name} is back in.`)),
-        },
-      ],
-    });
+    const run = () =>
+      request("DELETE", path("arms", name, "withdrawal")).then(() => said(`${name} is back in.`));
+    openForm(change("", { buttons: [{ text: "Bring back", look: "pri", run }] }));
   } else {
     const run = ({ reason }) =>
       request("POST", path("arms", name, "withdrawal"), { reason }).then(() => said(`${name} withdrawn.`));
-    openForm({
-      title: name,
-      text: [
-        text,
-        h("p", null, "Withdrawing takes it out of the question; arms that only it had beaten come back."),
-      ],
-      fields: [{ name: "reason", label: "Why withdraw it", long: true, required: true }],
-      buttons: [{ text: "Withdraw", look: "danger", run }],
-    });
+    openForm(
+      change("Withdrawing takes it out of the question; arms that only it had beaten come back.", {
+        fields: [{ name: "reason", label: "Why withdraw it", long: true, required: true }],
+        buttons: [{ text: "Withdraw", look: "danger", run }],
+      }),
+    );
   }
 }
 
@@ -431,7 +453,7 @@ function askForTrial(study) {
         name: "lease",
         label: "Time for one measurement",
         choices: [
-          ["", `as the study says: ${leaseWords(model.lease)}`],
+          ["", `as the study says: ${model.lease}`],
           ["1h", "1 hour"],
           ["1d", "1 day"],
           ["7d", "7 days"],
@@ -462,16 +484,17 @@ function askForTrial(study) {
   });
 }
 
-function valueHint({ noise, bounds, unit, smaller, isTarget, target }) {
+function valueHint({ noise, bounds, unit, direction, target }) {
   const range =
     noise === "bernoulli"
       ? "0 or 1"
       : bounds
-        ? `from ${given(bounds[0])} to ${withUnit(given(bounds[1]), unit)}`
+        ? `from ${bounds[0]} to ${withUnit(bounds[1], unit)}`
         : unit
           ? `in ${unit}`
           : "a number";
-  return `${range}; ${isTarget ? `limit ${given(target)}` : smaller ? "lower is better" : "higher is better"}. Empty if not measured.`;
+  const aim = target === null ? `${direction === "minimize" ? "lower" : "higher"} is better` : `limit ${target}`;
+  return `${range}; ${aim}. Empty if not measured.`;
 }
 
 function enterResult(study, trial) {
@@ -486,6 +509,7 @@ function enterResult(study, trial) {
       title: words,
       text: [h("p", null, b(trial.arm), `, ${itemWords(trial.item)}`)],
       buttons: [{ text: "Measure the next", look: "pri", run: () => askForTrial(study) }],
+      done: true,
     });
   };
   const result = (body) =>

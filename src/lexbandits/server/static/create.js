@@ -5,7 +5,7 @@ import { Problem, request } from "./api.js";
 import { h } from "./dom.js";
 
 const KINDS = [
-  ["gaussian", "a number that varies, of no known bounds"],
+  ["gaussian", "a number that varies as a bell curve does (Gaussian)"],
   ["bounded", "a number between two bounds"],
   ["bernoulli", "yes or no, as 1 or 0"],
   ["exact", "the same at every measurement"],
@@ -24,18 +24,26 @@ export function createStudy(news) {
         required: true,
         hint: "Between equals the one listed first is the answer: begin with what is in use today.",
       },
+      {
+        name: "rules",
+        label: "Tolerances, order and arms",
+        choices: [
+          ["declared", "will stay: fewer results are needed"],
+          ["open", "may change after looking: a change costs nothing"],
+        ],
+      },
     ],
     buttons: [
       {
         text: "Next: what matters",
         look: "pri",
-        run: async ({ name, arms }) => {
+        run: async ({ name, arms, rules }) => {
           const listed = arms
             .split("\n")
             .map((arm) => arm.trim())
             .filter(Boolean);
           if (listed.length < 2) throw new Problem(422, "Two arms at least are needed.");
-          askObjective({ name, arms: listed, objectives: [] }, news);
+          askObjective({ name, arms: listed, rules, objectives: [] }, news);
         },
       },
     ],
@@ -75,8 +83,17 @@ function askObjective(question, news) {
         hint: "Only if it must be met and more does not matter: at least, or at most if lower is better.",
       },
       { name: "noise", label: "One measurement is", choices: KINDS },
-      { name: "low", label: "Lower bound", mode: "decimal", hint: "Of a number between two bounds." },
-      { name: "high", label: "Upper bound", mode: "decimal" },
+      { name: "low", label: "Lower bound", mode: "decimal", only: ["noise", "bounded"] },
+      { name: "high", label: "Upper bound", mode: "decimal", only: ["noise", "bounded"] },
+      {
+        name: "if_missing",
+        label: "A value that is missing",
+        only: ["noise", "bounded", "bernoulli"],
+        choices: [
+          ["", "is left out, and the answer says so"],
+          ["worst", "counts as the worst it could have been"],
+        ],
+      },
     ],
     buttons: [
       { text: "One more objective", run: async (values) => askObjective(more(values), news) },
@@ -117,7 +134,7 @@ function askAnotherName(question, why, news) {
 }
 
 /** In the words of the API, from what was typed. */
-function objectiveOf({ name, direction, unit, noise, ...typedValues }) {
+function objectiveOf({ name, direction, unit, noise, if_missing, ...typedValues }) {
   const [tolerance, limit, low, high] = ["tolerance", "limit", "low", "high"].map((key) =>
     typed(typedValues[key], key[0].toUpperCase() + key.slice(1)),
   );
@@ -130,6 +147,7 @@ function objectiveOf({ name, direction, unit, noise, ...typedValues }) {
     unit,
     noise: noise === "bounded" ? [noise, low, high] : noise,
     ...slack,
+    ...(if_missing && noise !== "gaussian" && noise !== "exact" ? { if_missing } : {}),
     ...(limit === null ? {} : { [direction === "minimize" ? "at_most" : "at_least"]: limit }),
   };
 }

@@ -1,6 +1,8 @@
-// Elements, and how a drawn tree takes the place of another without losing focus. Text is only ever text.
+// Elements, times, and how a drawn tree takes the place of another without losing focus.
 
-const SVG = "http://www.w3.org/2000/svg";
+import { clock } from "./api.js";
+
+const GAP = "\u00a0"; // a unit never stands on a line of its own
 
 function fill(element, attributes, children) {
   for (const [name, value] of Object.entries(attributes ?? {})) {
@@ -13,15 +15,40 @@ function fill(element, attributes, children) {
   return element;
 }
 
-export function h(tag, attributes, ...children) {
-  return fill(document.createElement(tag), attributes, children);
-}
-
-export function s(tag, attributes, ...children) {
-  return fill(document.createElementNS(SVG, tag), attributes, children);
-}
-
+/** An element; text in it is only ever text. */
+export const h = (tag, attributes, ...children) => fill(document.createElement(tag), attributes, children);
 export const b = (...children) => h("b", null, ...children);
+
+/** A fragment that the service has drawn, and escaped. */
+export function drawn(markup) {
+  const template = document.createElement("template");
+  template.innerHTML = markup;
+  return [...template.content.childNodes];
+}
+
+// --- counters and times
+
+export const count = (value) => Math.round(value).toLocaleString("en");
+export const now = () => Date.now() + clock.ahead;
+
+export function lasting(milliseconds) {
+  const seconds = Math.max(0, Math.round(milliseconds / 1000));
+  if (seconds < 90) return `${seconds}${GAP}s`;
+  if (seconds < 90 * 60) return `${Math.round(seconds / 60)}${GAP}min`;
+  if (seconds < 36 * 3600) return `${Math.round(seconds / 3600)}${GAP}h`;
+  return `${Math.round(seconds / 86400)}${GAP}days`;
+}
+
+export const ago = (iso) => (iso ? `${lasting(now() - Date.parse(iso))} ago` : "never");
+
+export function clockTime(iso) {
+  const time = new Date(iso);
+  const hours = time.toLocaleTimeString("en-GB", { hour: "2-digit", minute: "2-digit" });
+  if (time.toDateString() === new Date(now()).toDateString()) return hours;
+  return `${time.toLocaleDateString("en-GB", { day: "numeric", month: "short" })} ${hours}`;
+}
+
+// --- one tree in the place of another
 
 /** Make the children of `place` look like `children`; elements that stay the same keep focus and openness. */
 export function show(place, ...children) {

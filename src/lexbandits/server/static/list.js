@@ -1,14 +1,16 @@
 // Every study at a glance.
 
-import { b, h } from "./dom.js";
-import { attention, pill } from "./marks.js";
-import { ago, capital, count, inWords, plural } from "./words.js";
+import { ago, b, count, h } from "./dom.js";
 
 const FILTERS = {
   all: ["All", () => true],
   measuring: ["Measuring", (study) => study.state === "measuring"],
   certified: ["Certified", (study) => study.certified],
-  stopped: ["Stopped without a certificate", (study) => study.state !== "measuring" && !study.certified],
+  paused: ["Paused", (study) => study.state === "paused"],
+  stopped: [
+    "Stopped without a certificate",
+    (study) => !study.certified && !["measuring", "paused"].includes(study.state),
+  ],
 };
 
 export function listView({ studies, next, role }, filter) {
@@ -56,18 +58,24 @@ const createButton = () =>
   h("button", { class: "btn pri", "data-do": "create", "aria-haspopup": "dialog" }, "New study");
 
 function sentence(studies) {
-  const measuring = studies.filter(FILTERS.measuring[1]).length;
-  const certified = studies.filter(FILTERS.certified[1]).length;
-  const strained = studies.filter((study) => study.overdue > 0).length;
+  const number = (fits, one, many) => {
+    const n = studies.filter(fits).length;
+    return n && `${count(n)} ${n === 1 ? one : many}`;
+  };
   const rest = [
-    strained > 0 && `${inWords(strained)} ${plural(strained, "needs", "need")} attention`,
-    certified > 0 && `${inWords(certified)} ${plural(certified, "is", "are")} certified`,
+    number((study) => study.overdue > 0, "needs attention", "need attention"),
+    number(FILTERS.certified[1], "is certified", "are certified"),
   ].filter(Boolean);
   return [
-    b(`${capital(inWords(measuring))} ${plural(measuring, "study is", "studies are")} measuring.`),
+    b(number(FILTERS.measuring[1], "study is measuring.", "studies are measuring.") || "No study is measuring."),
     " ",
-    h("span", { class: "q" }, rest.length ? `${capital(rest.join("; "))}.` : ""),
+    h("span", { class: "q" }, rest.length > 0 && `${rest.join("; ")}.`),
   ];
+}
+
+function pill({ state, certified, called }) {
+  const look = certified ? "ok" : ({ measuring: "on", paused: "paused" }[state] ?? "ended");
+  return h("span", { class: `pill ${look}` }, called);
 }
 
 function table(studies) {
@@ -104,7 +112,7 @@ function table(studies) {
             h("a", { href: `#/study/${encodeURIComponent(study.name)}` }, study.name),
             h("span", { class: "s" }, study.objectives.join(" › ")),
           ),
-          h("td", { role: "cell" }, pill(study.state, study.certified, study.flags)),
+          h("td", { role: "cell" }, pill(study)),
           h(
             "td",
             { role: "cell" },
@@ -128,7 +136,7 @@ function table(studies) {
             "td",
             { role: "cell" },
             study.overdue > 0
-              ? attention(`${count(study.overdue)} overdue`)
+              ? h("span", { class: "warnt" }, `${count(study.overdue)} overdue`)
               : h("span", { class: "mut wide" }, "–"),
           ),
           h("td", { role: "cell", class: "num mut" }, ago(study.changed)),
@@ -147,7 +155,7 @@ const certainty = (study) =>
         ? "best guess"
         : "best guess, no certificate";
 
-function segments({ objectives, settling, certified }) {
+function segments({ objectives, settling, certified, results }) {
   const at = settling == null ? objectives.length : objectives.indexOf(settling);
   const words =
     settling == null
@@ -155,7 +163,8 @@ function segments({ objectives, settling, certified }) {
         ? "all that was needed"
         : "ended before"
       : `${at + 1} of ${objectives.length}: ${settling}`;
-  const look = (i) => (settling == null && !certified ? "k" : i < at ? "d" : i === at ? "n" : "k");
+  const look = (i) =>
+    !results || (settling == null && !certified) ? "k" : i < at ? "d" : i === at ? "n" : "k";
   return [
     h(
       "span",

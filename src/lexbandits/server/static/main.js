@@ -2,7 +2,6 @@
 
 import {
   Problem,
-  clock,
   decoded,
   forgetToken,
   hasToken,
@@ -12,36 +11,29 @@ import {
   studyPath,
   takeToken,
 } from "./api.js";
-import { actionsFor, closeDialog } from "./actions.js";
+import { actionsFor, buttonsFor, closeDialog } from "./actions.js";
 import { createStudy } from "./create.js";
-import { b, h, show } from "./dom.js";
+import { ago, b, clockTime, count, drawn, h, lasting, show } from "./dom.js";
 import { listView } from "./list.js";
-import { warning } from "./marks.js";
-import { modelOf } from "./model.js";
-import { studyView } from "./study.js";
-import { clockTime, lasting } from "./words.js";
+import { latest, workers } from "./record.js";
 
 const [OFTEN, SELDOM, HIDDEN, LONGEST] = [2000, 5000, 60_000, 60_000]; // milliseconds between two looks
-const FORECAST_EVERY = 60_000;
-const FORECAST_FROM = 5; // results of an arm; with fewer there is nothing to foretell from
+const EVERY = { forecast: 60_000, course: 5000 }; // what takes the service long
 const OPEN_TRIALS = 100;
 
 const $ = (id) => document.getElementById(id);
 /** Of a study before anything of it is known. */
 const unknown = () => ({
-  model: null,
+  page: null,
   tag: null,
   trials: [],
-  forecast: null,
-  forecastAt: 0,
-  course: null,
+  asked: {},
   trouble: null,
   failures: 0,
 });
 const state = {
   route: null,
   role: null,
-  can: null,
   filter: "all",
   pages: 1,
   list: null,
@@ -124,7 +116,7 @@ function pace() {
   if (!hasToken() || [401, 403, 404].includes(state.trouble?.status)) return HIDDEN;
   if (state.trouble) return Math.min(LONGEST, OFTEN * 2 ** Math.min(5, state.failures - 1));
   if (document.hidden) return HIDDEN;
-  return state.model?.state === "measuring" ? OFTEN : SELDOM;
+  return state.page?.summary.state === "measuring" ? OFTEN : SELDOM;
 }
 
 function schedule(wait) {
@@ -134,13 +126,6 @@ function schedule(wait) {
 }
 
 async function look(route) {
-  if (!state.can) {
-    const { paths } = await request("GET", "/openapi.json");
-    const offered = (end) => Object.keys(paths).some((path) => path.endsWith(`}/${end}`));
-    state.can = Object.fromEntries(
-      ["forecast", "course", "report", "export", "verification"].map((end) => [end, offered(end)]),
-    );
-  }
   if (!state.role) state.role = (await request("GET", "/api/studies?limit=1")).role;
   await (route.study == null ? lookAtAll(route) : lookAtStudy(route));
 }
@@ -158,54 +143,30 @@ async function lookAtAll(route) {
 }
 
 async function lookAtStudy(route) {
-  const found = await poll(studyPath(route.study), state.tag);
+  const found = await poll(studyPath(route.study, "fragments"), state.tag);
   if (found && route === state.route) {
+    const { summary } = found.content;
     const trials =
-      found.content.open > 0
+      summary.open > 0
         ? (await request("GET", `${studyPath(route.study, "trials")}?state=open&limit=${OPEN_TRIALS}`)).trials
         : [];
     if (route !== state.route) return;
-    tellNews(state.model, found.content);
-    Object.assign(state, { model: modelOf(found.content), tag: found.tag, trials });
+    tellNews(state.page?.summary, summary);
+    Object.assign(state, { page: found.content, tag: found.tag, trials });
   }
-  lookAhead(route);
-  lookBack(route);
+  for (const what of state.page?.wanted ?? []) think(route, what);
 }
 
-/** The forecast takes the service seconds: seldom, and beside the polls. */
-async function lookAhead(route) {
-  const { can, model, forecastAt } = state;
-  if (!can.forecast || model?.state !== "measuring" || Date.now() - forecastAt < FORECAST_EVERY) return;
-  const known = ({ exit, objectives }) =>
-    exit || Object.values(objectives).every(({ results }) => results >= FORECAST_FROM);
-  if (!model.arms.every(known)) return;
-  state.forecastAt = Date.now();
+/** What takes the service seconds: seldom, and beside the polls; it is in the fragments then. */
+async function think(route, what) {
+  const { asked } = state;
+  if (Date.now() - (asked[what] ?? 0) < EVERY[what]) return;
+  asked[what] = Date.now();
   try {
-    const found = await request("GET", studyPath(route.study, "forecast"));
-    const range = (given) =>
-      Array.isArray(given) ? { low: given[0], median: given[1], high: given[2] } : given;
-    if (route === state.route)
-      state.forecast = found.results ? { ...found, results: range(found.results) } : null;
-    draw();
-  } catch {
-    if (route === state.route) state.forecast = null;
-  }
-}
-
-/** What was being settled when: anew only when that has changed. */
-async function lookBack(route) {
-  const { can, model, course } = state;
-  if (!can.course || !model?.results) return;
-  const standing = [model.settling, ...model.arms.map(({ exit }) => exit?.after)].join();
-  if (course?.standing === standing) return;
-  state.course = { phases: course?.phases ?? [], standing };
-  try {
-    const { phases } = await request("GET", studyPath(route.study, "course"));
-    if (route !== state.route) return;
-    state.course = { phases, standing };
-    draw();
-  } catch {
-    if (route === state.route) state.course = course;
+    await request("GET", studyPath(route.study, what));
+    if (route === state.route) refresh();
+  } catch (error) {
+    if (!(error instanceof Problem)) throw error; // a refusal is for the next time
   }
 }
 
@@ -243,11 +204,11 @@ function focusView() {
 }
 
 function drawAll() {
-  const { route, trouble, model, list } = state;
+  const { route, trouble, page, list } = state;
   document.title =
     route?.study == null
       ? "Studies: lexbandits"
-      : `${route.study}${model ? `, ${model.answer.certified ? "certified" : model.state}` : ""}: lexbandits`;
+      : `${route.study}${page ? `, ${page.summary.called.toLowerCase()}` : ""}: lexbandits`;
   show($("top"), top());
   show($("notice"), notice());
   if (!hasToken() || trouble?.status === 401) return drawSignIn();
@@ -261,7 +222,34 @@ function drawAll() {
       ),
     );
   if (route.study == null) return list ? show($("view"), listView(list, state.filter)) : drawWaiting();
-  return model ? show($("view"), studyView(model, state)) : drawWaiting();
+  return page ? show($("view"), studyView(state)) : drawWaiting();
+}
+
+function studyView({ page, trials, role }) {
+  const { summary, fragments, turns } = page;
+  return [
+    h(
+      "section",
+      { class: "head", "data-key": "head", "aria-label": "The answer" },
+      h("div", null, drawn(fragments.head)),
+      h("div", { class: "acts", role: "group", "aria-label": "Actions" }, buttonsFor(summary, role)),
+    ),
+    drawn(fragments.strip),
+    drawn(fragments.ladder),
+    h("div", { class: "two", "data-key": "figures" }, drawn(fragments.figures), latest(summary, turns)),
+    drawn(fragments.stories),
+    workers(summary, trials, role),
+    h(
+      "p",
+      { class: "end", "data-key": "end" },
+      [
+        `event ${count(summary.seq)}`,
+        `δ = ${summary.delta}`,
+        `lease ${summary.lease}`,
+        `since ${clockTime(summary.created)}`,
+      ].join(" · "),
+    ),
+  ];
 }
 
 const blank = (title, text, ...more) =>
@@ -346,21 +334,17 @@ function drawSignIn() {
 }
 
 function top() {
-  const { route, model, role, trouble } = state;
+  const { route, page, role, trouble } = state;
   const live = !hasToken()
     ? null
     : trouble
-      ? h("span", { class: "warnt" }, warning(), "Not connected")
-      : model?.finished
-        ? `Ended ${clockTime(model.ended)}`
+      ? h("span", { class: "warnt" }, "Not connected")
+      : page?.summary.ended
+        ? `Ended ${clockTime(page.summary.ended)}`
         : [
             h("span", { class: "pulse", "aria-hidden": "true" }),
             "Live",
-            h(
-              "span",
-              { class: "hide" },
-              model ? `, changed ${lasting(Date.now() + clock.ahead - Date.parse(model.changed))} ago` : "",
-            ),
+            h("span", { class: "hide" }, page ? `, changed ${ago(page.summary.changed)}` : ""),
           ];
   return h(
     "nav",
@@ -386,8 +370,8 @@ function top() {
 }
 
 function notice() {
-  const { trouble, since, model, list, seen } = state;
-  if (!trouble || trouble.status === 401 || trouble.status === 404 || !(model || list)) return null;
+  const { trouble, since, page, list, seen } = state;
+  if (!trouble || trouble.status === 401 || trouble.status === 404 || !(page || list)) return null;
   const what = trouble.status
     ? `The service refused: ${trouble.message}.`
     : `Not connected for ${lasting(Date.now() - since)}: ${trouble.message}.`;
@@ -397,8 +381,7 @@ function notice() {
     h(
       "div",
       { class: "wrap" },
-      warning(),
-      h("span", null, `${what} What you see is from ${seen ? clockTime(seen) : "before"}.`),
+      h("span", { class: "warnt" }, `${what} What you see is from ${seen ? clockTime(seen) : "before"}.`),
       h("button", { class: "btn sm", "data-do": "retry" }, "Try now"),
     ),
   );
@@ -419,7 +402,7 @@ const here = {
   },
   leave: () => {
     forgetToken();
-    Object.assign(state, { role: null, model: null, list: null, tag: null });
+    Object.assign(state, { role: null, list: null, ...unknown() });
     draw();
     $("token")?.focus();
   },
@@ -456,6 +439,6 @@ document.addEventListener("visibilitychange", () => {
 addEventListener("online", refresh);
 addEventListener("hashchange", moved);
 setInterval(() => {
-  if (!document.hidden && state.model && hasToken()) draw();
+  if (!document.hidden && state.page && hasToken()) draw();
 }, 5000); // times pass without a change
 moved();

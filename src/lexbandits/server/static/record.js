@@ -1,9 +1,15 @@
 // What happened, and who measures.
 
-import { b, h } from "./dom.js";
-import { panel } from "./figures.js";
-import { attention } from "./marks.js";
-import { ago, clockTime, count, lasting, listed, now } from "./words.js";
+import { ago, b, clockTime, count, drawn, h, lasting, now } from "./dom.js";
+
+function panel(key, title, hint, ...body) {
+  return h(
+    "section",
+    { class: "panel", "data-key": key, "aria-labelledby": `${key}-title` },
+    h("header", null, h("h2", { id: `${key}-title` }, title), hint && h("p", { class: "hint" }, hint)),
+    h("div", { class: "pad" }, body),
+  );
+}
 
 // --- what happened
 
@@ -32,7 +38,7 @@ function eventWords({ kind, arm, payload, by }) {
         b(arm),
         " was withdrawn",
         quoted(payload.reason),
-        payload.returned?.length > 0 && ["; back in: ", listed(payload.returned)],
+        payload.returned?.length > 0 && ["; back in: ", payload.returned.join(", ")],
       ];
     case "arm_restored":
       return [b(arm), " is back in"];
@@ -70,28 +76,11 @@ function eventWords({ kind, arm, payload, by }) {
   }
 }
 
-/** Who left, and what was settled: nobody did that, so no event says it. */
-function turns(model, phases) {
-  const left = model.arms
-    .filter((arm) => arm.left?.at && arm.exit?.kind === "out")
-    .map((arm) => ({
-      key: `left ${arm.name}`,
-      at: arm.left.at,
-      words: [b(arm.name), ` left on ${arm.left.objective}: ${arm.exit.why}`],
-    }));
-  const rank = new Map(model.objectives.map(({ name }, i) => [name, i]));
-  const settled = phases.slice(1).flatMap(({ objective, at }, i) => {
-    const before = phases[i].objective;
-    return at && rank.get(before) < rank.get(objective)
-      ? [{ key: `settled ${before} ${at}`, at, words: [b(before), " settled; ", b(objective), " is next"] }]
-      : [];
-  });
-  return [...left, ...settled];
-}
-
-export function latest(model, phases) {
-  const events = model.events.map((event) => ({ key: event.seq, at: event.at, words: eventWords(event) }));
-  const lines = [...events, ...turns(model, phases)].sort((a, z) => Date.parse(z.at) - Date.parse(a.at));
+export function latest({ events }, turns) {
+  const lines = [
+    ...events.map((event) => ({ key: event.seq, at: event.at, words: eventWords(event) })),
+    ...turns.map((turn) => ({ ...turn, words: drawn(turn.words) })),
+  ].sort((a, z) => Date.parse(z.at) - Date.parse(a.at));
   return panel(
     "latest",
     "Latest",
@@ -102,12 +91,7 @@ export function latest(model, phases) {
       lines
         .slice(0, 10)
         .map(({ key, at, words }) =>
-          h(
-            "li",
-            { "data-key": key },
-            h("time", { datetime: at }, clockTime(at)),
-            h("span", null, words),
-          ),
+          h("li", { "data-key": key }, h("time", { datetime: at }, clockTime(at)), h("span", null, words)),
         ),
     ),
   );
@@ -122,26 +106,24 @@ function leaseLeft(until) {
   const left = Date.parse(until) - now();
   return left > 0
     ? h("span", { class: "mut" }, `${lasting(left)} left`)
-    : attention(`overdue by ${lasting(-left)}`);
+    : h("span", { class: "warnt" }, `overdue by ${lasting(-left)}`);
 }
 
 /** The service names first who was heard of last: rows in that order would not stay where they are. */
 const byName = (workers) =>
   [...workers].sort((a, z) => a.name.localeCompare(z.name, "en", { numeric: true }));
 
-export function workers(model, trials, role) {
-  if (!model.workers.length && !trials.length) {
-    return panel(
-      "workers",
-      "Workers and open trials",
-      null,
-      h("p", { class: "mut" }, model.finished ? "Nobody measured." : "Nobody has asked for a trial yet."),
-    );
+export function workers(study, trials, role) {
+  const over = study.state === "finished";
+  const title = over ? "Workers" : "Workers and open trials";
+  if (!study.workers.length && !trials.length) {
+    const none = study.results ? "Who measured gave no name." : over ? "Nobody measured." : "Nobody has asked for a trial yet.";
+    return panel("workers", title, null, h("p", { class: "mut" }, none));
   }
-  const known = new Set(model.workers.map(({ name }) => name));
+  const known = new Set(study.workers.map(({ name }) => name));
   const others = trials.filter((trial) => !known.has(trial.worker));
   const rows = [
-    ...byName(model.workers).map((worker) =>
+    ...byName(study.workers).map((worker) =>
       workerRow(
         worker,
         trials.filter((trial) => trial.worker === worker.name),
@@ -153,8 +135,8 @@ export function workers(model, trials, role) {
   ];
   return panel(
     "workers",
-    model.finished ? "Workers" : "Workers and open trials",
-    model.finished
+    title,
+    over
       ? null
       : "A trial whose lease ran out is declared missing at the next ask and not repeated: asking again until an answer is quick would choose by value.",
     h(

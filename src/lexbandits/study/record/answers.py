@@ -1,12 +1,12 @@
 """What a study says of itself: its answer, its status, its tables. In the words and units people gave."""
 
-import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lexbandits.printable import plain
 from lexbandits.study.objective import written
 from lexbandits.study.record.fold import Fold
 from lexbandits.study.record.ledger import EXPIRED, FAILED, LATE, OPEN, RELEASED, STATES, TOLD, Ledger
@@ -277,9 +277,24 @@ def _given_up_said(fields: Mapping[str, Any]) -> str:
 
 
 def _changed_said(fields: Mapping[str, Any]) -> str:
-    day = f"{moment(fields['changes'][-1]['at']):%-d %B %Y}"
+    last = fields["changes"][-1]
     times = "" if fields["count"] == 1 else f", {fields['count']} times in all"
-    return f"the rules were changed after looking, last on {day}{times}: it is about the rules since then"
+    when = f"last on {moment(last['at']):%-d %B %Y} ({_change_said(last)})"
+    return f"the rules were changed after looking, {when}{times}: it is about the rules since then"
+
+
+def _change_said(change: Mapping[str, Any]) -> str:
+    if change["kind"] == "reordered":
+        return f"the order: {', '.join(change['objectives'])}"
+    if change["kind"] != "amended":
+        does = {
+            "arm_added": "was added",
+            "arm_withdrawn": "was withdrawn",
+            "arm_restored": "was brought back",
+        }
+        return f"{change['arm']} {does[change['kind']]}"
+    new = [f"{key} {change[key]}" for key in ("tolerance", "resolution") if change.get(key) is not None]
+    return f"{change['objective']}: {', '.join(new)}"
 
 
 def _strained_said(fields: Mapping[str, Any]) -> str:
@@ -316,11 +331,11 @@ _SAID: dict[str, Callable[[Mapping[str, Any]], str]] = {
 }
 
 
-def certificate_of(fold: Fold) -> tuple[dict[str, Any], ...]:
+def certificate_of(fold: Fold, seen: Iterable[Any] | None = None) -> tuple[dict[str, Any], ...]:
     """The best guess against each rival, objective by objective until one decides: what was seen so far."""
     ledger = fold.ledger
     rows = []
-    for row in fold.policy.certificate:
+    for row in fold.policy.certificate if seen is None else seen:
         objective = ledger.spec.objectives[row.objective]
         ends = sorted((objective.sign * float(row.low), objective.sign * float(row.high)))
         rows.append(
@@ -337,11 +352,6 @@ def certificate_of(fold: Fold) -> tuple[dict[str, Any], ...]:
             }
         )
     return tuple(rows)
-
-
-def plain(number: float) -> float | None:
-    """JSON has neither nan nor infinity."""
-    return float(number) + 0.0 if math.isfinite(number) else None  # + 0.0: no negative zeros
 
 
 # --- the status

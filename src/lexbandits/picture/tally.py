@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from lexbandits.study.record.fold import Fold
 from lexbandits.study.record.ledger import COLUMNS, EXPIRED, IMPORTED, OPEN, STATES, TOLD, Ledger
 
 Array = np.ndarray[Any, Any]
@@ -64,11 +65,11 @@ def _longer(table: Array, rows: int, filler: float) -> Array:
     return np.concatenate((table, more)) if len(more) else table
 
 
-def tally_of(ledger: Ledger, memory: dict[str, Any]) -> Tally:
-    """The tally of a ledger, kept between two looks at it."""
-    tally = memory.get("tally")
-    if tally is None or tally.ledger is not ledger:
-        tally = memory["tally"] = Tally(ledger)
+def tally_of(fold: Fold) -> Tally:
+    """The tally of a study, kept between two looks at it."""
+    tally = fold.memory.get("tally")
+    if tally is None or tally.ledger is not fold.ledger:
+        tally = fold.memory["tally"] = Tally(fold.ledger)
     tally.update()
     found: Tally = tally
     return found

@@ -1,6 +1,5 @@
 """What a study means: forecast, course, report and so on. Slow, so each is made once per state."""
 
-import math
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
@@ -12,18 +11,17 @@ from fastapi import Query, Request, Response
 from fastapi.responses import FileResponse
 from starlette.background import BackgroundTask
 
-from lexbandits.server import answers
-from lexbandits.server.answers import problems
+from lexbandits.printable import plain
+from lexbandits.server import schemas
 from lexbandits.server.api import rooms_of, router
 from lexbandits.server.bodies import StudyName
-from lexbandits.server.replies import Reply
+from lexbandits.server.replies import Reply, describe, refuse
 from lexbandits.server.rooms import Room
-from lexbandits.server.summary import when
-from lexbandits.server.tally import Tally
+from lexbandits.server.routes import looking
 from lexbandits.study.errors import ConflictError, StorageError, UnknownStudyError
 from lexbandits.study.study import Study
 
-think = router("read")
+think = router(looking("read"))
 
 Figure = Literal["intervals", "race", "evidence", "forecast", "pulls", "workers"]
 Runs = Annotated[int, Query(ge=10, le=200)]
@@ -53,63 +51,40 @@ def _made(room: Room, what: str, make: Callable[[Study], Any]) -> Any:
 
 async def _thought(request: Request, study: str, what: str, make: Callable[[Study], Any]) -> Any:
     """The same in its turn, shared by all who ask for it."""
-    room = await anyio.to_thread.run_sync(rooms_of(request).__getitem__, study)
+    room = await anyio.to_thread.run_sync(rooms_of(request).find, study)
     whose = room.row.nonce  # a study of the same name that was deleted may still be thought about
     return await request.app.state.thinking.get(whose, what, lambda: _made(room, what, make))
 
 
-def finite(words: Any) -> Any:
-    """As JSON can say it: nan and infinity are null."""
-    if isinstance(words, dict):
-        return {str(key): finite(value) for key, value in words.items()}
-    if isinstance(words, (list, tuple)):
-        return [finite(value) for value in words]
-    return None if isinstance(words, float) and not math.isfinite(words) else words
-
-
-@think.get("/{study}/explanation", responses={200: {"model": dict[str, Any]}, **problems(404, 409)})
+@think.get("/{study}/explanation", responses=describe(200, dict[str, Any], 404, 409))
 async def explanation(request: Request, study: StudyName) -> Response:
     """Why each arm left or stays, what the answer may give up, what strained it: numbers and sentences."""
 
     def explained(reader: Study) -> Any:
-        return finite(reader.explain().as_json())  # type: ignore[union-attr]
+        return plain(reader.explain().as_json())  # type: ignore[union-attr]
 
     return Reply(await _thought(request, study, "explanation", explained))
 
 
-@think.get("/{study}/forecast", responses={200: {"model": dict[str, Any]}, **problems(404, 409)})
+@think.get("/{study}/forecast", responses=describe(200, dict[str, Any], 404, 409))
 async def forecast(request: Request, study: StudyName, runs: Runs = 100) -> Response:
     """How many results are still needed, who is likely to win, what a wider tolerance would save."""
 
-    def played(reader: Study) -> Any:
-        return finite(reader.forecast(runs=runs).as_json())
-
-    return Reply(await _thought(request, study, f"forecast {runs}", played))
+    found = await _thought(request, study, f"forecast {runs}", lambda reader: reader.forecast(runs=runs))
+    return Reply(plain(found.as_json()))
 
 
-@think.get("/{study}/course", responses={200: {"model": answers.Course}, **problems(404, 409)})
+@think.get("/{study}/course", responses=describe(200, schemas.Course, 404, 409))
 async def course(request: Request, study: StudyName) -> Response:
     """Which objective was being settled when."""
-    from lexbandits.picture.svg import phases
-    from lexbandits.picture.view import View
+    from lexbandits.server.fragments import course_of
 
-    def followed(reader: Study) -> Any:
-        view = View.of(reader)
-        tally = Tally(view.fold.ledger)
-        return [
-            {
-                "objective": view.objectives[view.columns[position]].name,
-                "since": first,
-                "until": end,
-                "at": when(tally.reached(first + 1)),
-            }
-            for position, first, end in phases(view)
-        ]
-
-    return Reply({"phases": await _thought(request, study, "course", followed)})
+    found = await _thought(request, study, "course", course_of)
+    rows = [{**phase._asdict(), "at": at} for phase, at in found.phases]
+    return Reply({"phases": rows})
 
 
-@think.get("/{study}/verification", responses={200: {"model": answers.Verified}, **problems(404)})
+@think.get("/{study}/verification", responses=describe(200, schemas.Verified, 404))
 async def verification(request: Request, study: StudyName) -> Response:
     """Replay the journal from nothing and compare it with what was recorded."""
 
@@ -122,7 +97,7 @@ async def verification(request: Request, study: StudyName) -> Response:
 
 @think.get(
     "/{study}/export",
-    responses={200: {"content": {"text/csv": {}, "application/jsonl": {}}}, **problems(404)},
+    responses={200: {"content": {"text/csv": {}, "application/jsonl": {}}}, **refuse(404)},
     response_class=Response,
 )
 async def export(request: Request, study: StudyName, format: Exported = "csv") -> Response:
@@ -130,7 +105,7 @@ async def export(request: Request, study: StudyName, format: Exported = "csv") -
     rooms, folder = rooms_of(request), TemporaryDirectory()
 
     def written() -> Path:
-        with rooms[study].thinking() as (reader, _):
+        with rooms.find(study).thinking() as (reader, _):
             return reader.export(Path(folder.name) / f"study.{format}")
 
     try:
@@ -143,7 +118,7 @@ async def export(request: Request, study: StudyName, format: Exported = "csv") -
     return FileResponse(path, headers=headers, media_type=media, background=BackgroundTask(folder.cleanup))
 
 
-@think.get("/{study}/figures/{name}", responses={200: {"model": dict[str, Any]}, **problems(404, 409)})
+@think.get("/{study}/figures/{name}", responses=describe(200, dict[str, Any], 404, 409))
 async def figure(request: Request, study: StudyName, name: Figure) -> Response:
     """A figure for plotly.js: SVG traces only."""
     from lexbandits.insight import plot
@@ -156,7 +131,7 @@ async def figure(request: Request, study: StudyName, name: Figure) -> Response:
 
 @think.get(
     "/{study}/report",
-    responses={200: {"content": {"text/html": {}, "text/markdown": {}}}, **problems(404, 409)},
+    responses={200: {"content": {"text/html": {}, "text/markdown": {}}}, **refuse(404, 409)},
     response_class=Response,
 )
 async def report(request: Request, study: StudyName, format: Format = "html") -> Response:

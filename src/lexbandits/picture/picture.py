@@ -1,0 +1,463 @@
+"""One study as people are shown it: facts with codes and fields, in their names, units and directions.
+
+JSON, page, reports and terminal show this and derive nothing of their own.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from lexbandits.picture import exits
+from lexbandits.picture.claims import Claim, claims_of
+from lexbandits.picture.exits import Way, way_of
+from lexbandits.picture.learning import LearningCost, learning_costs
+from lexbandits.picture.reasons import Reason, reason_of
+from lexbandits.picture.stories import Story, headline, standing_of, story_of, why
+from lexbandits.picture.strains import Assumption, assumptions_of
+from lexbandits.picture.tally import tally_of
+from lexbandits.picture.view import View
+from lexbandits.picture.words import amount, between, evidence, many, value
+from lexbandits.printable import plain
+from lexbandits.study.objective import Objective
+from lexbandits.study.record.answers import Answer, certificate_of, flags_said
+from lexbandits.study.record.fold import Fold
+from lexbandits.study.record.ledger import EXPIRED, FAILED, LATE, OPEN
+from lexbandits.study.study import Study
+
+
+@dataclass(frozen=True)
+class Exit:
+    """Where an arm's way ends: a code of exits.py; `after` how many results it left, if it did.
+
+    `objective` decides, against `rival`, or by a limit. `bound` is what was proven there, in its unit: how
+    much worse the arm is at least, or beyond which value it lies.
+    """
+
+    code: str
+    objective: str | None = None
+    rival: str | None = None
+    bound: float | None = None
+    after: int | None = None
+
+
+@dataclass(frozen=True)
+class Cell:
+    """An arm on an objective: the mean and where it lies, as numbers and as they are `shown`.
+
+    `counts`: whether it still matters for the arm. `why`: what decides on it here.
+    """
+
+    results: int
+    mean: float | None
+    low: float | None
+    high: float | None
+    shown: str
+    range: str
+    counts: bool
+    why: str
+
+    @property
+    def in_short(self) -> str:
+        """The mean and where it lies."""
+        return f"{self.shown} ({self.range})" if self.range else self.shown
+
+    @property
+    def said(self) -> str:
+        """In one line."""
+        return f"{self.in_short}; {self.why}" if self.why else self.in_short
+
+
+@dataclass(frozen=True)
+class Arm:
+    """One arm. `standing` is where it stands, in few words; `rank` its place in lists of arms."""
+
+    name: str
+    words: dict[str, Any]
+    state: str  # answer, candidate, left or withdrawn
+    standing: str
+    exit: Exit
+    rank: int
+    results: int
+    counted: int  # those that its means rest on
+    open: int
+    failed: int
+    expired: int
+    late: int
+    objectives: dict[str, Cell]
+    withdrawn: str | None  # why
+
+
+@dataclass(frozen=True)
+class Rung:
+    """One objective, in the order of priority.
+
+    state: "settled" for every arm that reached it; "enough", the answer is certain without that; "settling";
+    "later"; "not needed"; and of a study that ended without a proof "not settled" and "not reached".
+    `entered`: the arms that it counts for. `rule` and `matters`: what kind it is and what does not matter.
+    """
+
+    name: str
+    direction: str
+    unit: str
+    tolerance: float
+    resolution: float
+    target: float | None
+    noise: str | list[Any]
+    bounds: list[float] | None
+    state: str
+    said: str
+    rule: str
+    matters: str
+    entered: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Against:
+    """An arm against the reference of a comparison: how much better it is, and what that comes to."""
+
+    arm: str
+    results: int
+    mean: float | None
+    low: float | None
+    high: float | None
+    shown: str
+    verdict: str  # "out", "behind", "ties", "not better" or "open"
+    by: str | None  # who put it out, if not the reference
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The arms that reached an objective, against one of them; `decided`: whether it tells some apart."""
+
+    objective: str
+    reference: str
+    decided: bool
+    rows: tuple[Against, ...]
+
+
+class Picture:
+    """One state of a study. Parts are made when first asked for, by who holds the journal."""
+
+    def __init__(self, view: View) -> None:
+        self.view = view
+
+    @classmethod
+    def of(cls, study: Study) -> "Picture":
+        """The picture of a study as it stands."""
+        return cls.of_fold(study._settled(), study)
+
+    @classmethod
+    def of_fold(cls, fold: Fold, study: Study) -> "Picture":
+        """The same, made once per state of the journal."""
+        seq, picture = fold.memory.get("picture", (-1, None))
+        if seq != fold.ledger.seq:
+            picture = cls(View(fold, study.events))
+            fold.memory["picture"] = fold.ledger.seq, picture
+        found: Picture = picture
+        return found
+
+    @property
+    def name(self) -> str:
+        """The study's name."""
+        return self.view.name
+
+    @property
+    def state(self) -> str:
+        """measuring, finished, paused, budget spent or items spent."""
+        return self.view.state
+
+    @cached_property
+    def answer(self) -> Answer:
+        """The answer, or the best guess."""
+        return self.view.answer
+
+    @cached_property
+    def headline(self) -> str:
+        """Who, is it certain, what is being settled."""
+        return headline(self.view)
+
+    @cached_property
+    def said(self) -> tuple[str, ...]:
+        """What must be known of the answer besides, in sentences; of an end by hand its reason first."""
+        by_hand = self.view.fold.ledger.end is not None and not self.view.policy.finished
+        return (*((self.answer.reason,) if by_hand else ()), *flags_said(self.answer))
+
+    @property
+    def pill(self) -> str:
+        """The state in few words."""
+        if self.answer.certified:
+            return "Certified, with flags" if self.answer.flags else "Certified"
+        return "Ended, no certificate" if self.state == "finished" else self.state.capitalize()
+
+    # --- objectives
+
+    @cached_property
+    def objectives(self) -> tuple[Rung, ...]:
+        """By priority."""
+        return tuple(self._rung(position) for position in range(len(self.view.columns)))
+
+    def _rung(self, position: int) -> Rung:
+        view = self.view
+        objective = view.objectives[view.columns[position]]
+        bounds = [plain(end) for end in objective.bounds]
+        return Rung(
+            name=objective.name,
+            direction=objective.direction,
+            unit=objective.unit,
+            tolerance=objective.tolerance_in_unit,
+            resolution=objective.resolution_in_unit,
+            target=objective.target,
+            noise=objective.noise if isinstance(objective.noise, str) else list(objective.noise),
+            bounds=None if None in bounds else bounds,
+            state=view.stage(position),
+            said=_stage_said(view, position),
+            rule=_rule(objective),
+            matters=_matters(objective),
+            entered=tuple(view.arms[arm] for arm in view.entered(position)),
+        )
+
+    # --- arms
+
+    @cached_property
+    def ways(self) -> tuple[Way, ...]:
+        """Where the way of each arm ends, by index."""
+        return tuple(way_of(self.view, arm) for arm in range(len(self.view.arms)))
+
+    @cached_property
+    def arms(self) -> tuple[Arm, ...]:
+        """As a report lists them: the answer, candidates, those behind last, then who left last."""
+        return tuple(self._arm(arm, rank) for rank, arm in enumerate(self.view.by_standing))
+
+    @cached_property
+    def _tally(self) -> list[list[int]]:
+        return tally_of(self.view.fold).by_arm.tolist()
+
+    def _arm(self, arm: int, rank: int) -> Arm:
+        view, ledger = self.view, self.view.fold.ledger
+        way, tally = self.ways[arm], self._tally[arm]
+        words = {key: word for key, word in ledger.arms[arm].items() if key != "name"}
+        return Arm(
+            name=view.arms[arm],
+            words=words,
+            state={"answer": "answer", "candidate": "candidate", "left": "left"}.get(
+                view.standing(arm), "withdrawn"
+            ),
+            standing=standing_of(view, arm, way),
+            exit=self._exit(arm, way),
+            rank=rank,
+            results=view.measured[arm],
+            counted=view.counted(arm),
+            open=tally[OPEN],
+            failed=tally[FAILED],
+            expired=tally[EXPIRED],
+            late=tally[LATE],
+            objectives={
+                view.objectives[column].name: self._cell(arm, way, position)
+                for position, column in enumerate(view.columns)
+            },
+            withdrawn=ledger.withdrawn.get(view.arms[arm]),
+        )
+
+    def _exit(self, arm: int, way: Way) -> Exit:
+        view = self.view
+        if way.code in (exits.ANSWER, exits.OPEN, exits.TIES, exits.NOT_TOLD_APART, *exits.GONE):
+            return Exit(way.code)
+        column = view.columns[way.position]
+        left = view.eliminations.get(arm)
+        bound = None
+        if way.code == exits.MISSES_LIMIT:
+            low, high = view.target_bounds(arm, column)
+            bound = plain(low if view.objectives[column].at_most is not None else high)
+        elif way.code != exits.BY_THE_MEANS:
+            slack = view.objectives[column].tolerance_in_unit
+            bound = plain(max(view.lead(way.rival, arm, column).low, slack))  # a proof needs no interval
+        return Exit(
+            code=way.code,
+            objective=view.objectives[column].name,
+            rival=view.arms[way.rival] if way.rival >= 0 else None,
+            bound=bound,
+            after=None if left is None else int(left.round),
+        )
+
+    def behind(self, arm: Arm) -> dict[str, Any]:
+        """Where the difference lies of an arm to who put it out, as measured (arm − rival)."""
+        view, exit = self.view, arm.exit
+        if exit.rival is None or exit.objective is None:
+            return {}
+        column = view.spec.column(exit.objective)
+        lead = view.lead(view.index(arm.name), view.index(exit.rival), column)
+        low, high = sorted(
+            (view.objectives[column].sign * lead.low, view.objectives[column].sign * lead.high)
+        )
+        return {"low": plain(low), "high": plain(high)}
+
+    def _cell(self, arm: int, way: Way, position: int) -> Cell:
+        view, column = self.view, self.view.columns[position]
+        objective, results = view.objectives[column], int(view.counts[arm, column])
+        mean, (low, high) = view.mean(arm, column), view.interval(arm, column)
+        counts = way.code not in exits.GONE and not (view.stops(arm) and view.position_left(arm) < position)
+        return Cell(
+            results=results,
+            mean=plain(mean),
+            low=plain(low),
+            high=plain(high),
+            shown=value(objective, mean),
+            range=between(objective, low, high) if results and counts else "",
+            counts=counts,
+            why=why(view, arm, way) if position == way.position else "",
+        )
+
+    # --- what was seen
+
+    @cached_property
+    def certificate(self) -> tuple[dict[str, Any], ...]:
+        """The best guess against each rival, objective by objective until one decides; `said`: how far."""
+        rows = certificate_of(self.view.fold, self.view.rows)
+        return tuple(
+            {**row, "said": evidence(row["parts"]) if row["verdict"] == "open" else "settled"} for row in rows
+        )
+
+    @cached_property
+    def comparisons(self) -> tuple[Comparison, ...]:
+        """Of each objective on which pairs were compared."""
+        view = self.view
+        return tuple(
+            self._comparison(position)
+            for position, column in enumerate(view.columns)
+            if not view.is_target(column)
+            and view.stage(position) in ("settled", "enough", "settling", "not settled")
+            and len(view.entered(position)) > 1
+            and view.counts[view.entered(position), column].min() > 0
+        )
+
+    def _comparison(self, position: int) -> Comparison:
+        view, column = self.view, self.view.columns[position]
+        best, entered = view.reference(position), view.entered(position)
+        rows = tuple(
+            self._against(arm, best, column) for arm in view.by_standing if arm in entered and arm != best
+        )
+        deciding = (exits.LEFT, exits.BEHIND, exits.BY_THE_MEANS, exits.MISSES_LIMIT)
+        told = any(self.ways[a].position == position and self.ways[a].code in deciding for a in entered)
+        decided = told or view.stage(position) == "settling"
+        return Comparison(view.objectives[column].name, view.arms[best], decided, rows)
+
+    def _against(self, arm: int, best: int, column: int) -> Against:
+        view, found = self.view, self.view.lead(arm, best, column)
+        objective, left = view.objectives[column], view.eliminations.get(arm)
+        by, verdict = None, "open"
+        if left is not None and left.objective == column:
+            verdict = "out"
+            by = None if left.rival in (best, -1) else view.arms[left.rival]
+        elif view.behind.get(arm) == column:
+            verdict = "behind"
+        elif view.close(arm, best, column):
+            verdict = "ties"
+        elif view.not_worse(best, arm, column):
+            verdict = "not better"
+        shown = f"{'+' if found.mean > 0 else ''}{value(objective, found.mean)}"
+        ends = plain(found.mean), plain(found.low), plain(found.high)
+        return Against(view.arms[arm], found.results, *ends, shown, verdict, by)
+
+    # --- sentences
+
+    @cached_property
+    def stories(self) -> tuple[Story, ...]:
+        """Each arm in a sentence, in the order of `arms`."""
+        return tuple(story_of(self.view, arm) for arm in self.view.by_standing)
+
+    def story(self, arm: str) -> Story:
+        """Of one arm."""
+        return story_of(self.view, self.view.index(arm))
+
+    def reason(self, arm: str, position: int) -> Reason:
+        """What is known of one arm on the objective at a position."""
+        return reason_of(self.view, self.view.index(arm), position)
+
+    @cached_property
+    def claims(self) -> tuple[Claim, ...]:
+        """What the answer may give up, per objective."""
+        return claims_of(self.view)
+
+    @cached_property
+    def costs(self) -> tuple[LearningCost, ...]:
+        """What learning cost, per objective."""
+        return learning_costs(self.view)
+
+    @cached_property
+    def strains(self) -> tuple[Assumption, ...]:
+        """What was assumed, and what happened; takes a while."""
+        return assumptions_of(self.view)
+
+    @cached_property
+    def open(self) -> str:
+        """The rival that most is missing against, in a sentence; empty when there is none."""
+        return _most_open(self)
+
+
+# --- the words of an objective
+
+
+def _rule(objective: Objective) -> str:
+    if objective.target is not None:
+        return "limit"
+    direction = "higher is better" if objective.sign > 0 else "lower is better"
+    return f"{objective.unit}, {direction}" if objective.unit else direction
+
+
+def _matters(objective: Objective) -> str:
+    if objective.target is not None:
+        word = "at most" if objective.at_most is not None else "at least"
+        return f"{word} {amount(objective, objective.target)}"
+    slack = objective.tolerance_in_unit
+    return f"{amount(objective, slack)} does not matter" if slack else "every difference matters"
+
+
+def _stage_said(view: View, position: int) -> str:
+    """Where an objective stands."""
+    stage, entered = view.stage(position), view.entered(position)
+    out = [a for a in entered if a in view.eliminations and view.position_left(a) == position]
+    behind = sum(view.behind.get(arm) == view.columns[position] for arm in entered)
+    stay = f"{len(entered)} → {many(len(entered) - len(out), 'arm')}" if out else many(len(entered), "arm")
+    nobody = "Nobody meets it" if view.columns[position] in view.infeasible else ""
+    match stage:
+        case "settled":
+            return f"{nobody or 'Settled'}: {stay}{'' if out else ' stay'}"
+        case "enough":
+            words = [f"{len(out)} out"] * bool(out) + [f"{behind} behind"] * bool(behind)
+            return f"{nobody or 'Enough for the answer'}{': ' if words else ''}{', '.join(words)}"
+        case "settling" if view.state == "measuring":
+            return f"{nobody or 'Being settled'}: {stay}{' so far' if out else ''}"
+        case "settling" | "not settled":
+            return f"{nobody or 'Not settled'}: {stay}"
+        case "later":
+            return "Later, among those that stay"
+        case "not reached":
+            return "Not reached"
+    return "Not needed: one arm left"
+
+
+def _most_open(picture: Picture) -> str:
+    view = picture.view
+    if view.settling is None:
+        return ""
+    objective = view.objectives[view.settling]
+    rows = [
+        row for row in picture.certificate if row["objective"] == objective.name and row["verdict"] == "open"
+    ]
+    if view.is_target(view.settling):
+        names = [row["rival"] for row in rows]
+        return (
+            f"Open on {objective.name}: {', '.join(names[:4])}{' and more' if names[4:] else ''}."
+            if names
+            else ""
+        )
+    rows = [row for row in rows if row["difference"] is not None]
+    if not rows:
+        return ""
+    row = min(rows, key=lambda row: (row["parts"] or 0.0, abs(row["difference"])))
+    leader, ahead = view.arms[view.policy.recommendation], objective.sign * row["difference"] > 0
+    by = value(objective, abs(row["difference"]), unit=True)
+    apart = f"is {by} {'worse' if ahead else 'better'} than {leader} on {objective.name}"
+    if not any(digit in by for digit in "123456789"):
+        apart = f"is as good as {leader} on {objective.name} in the mean"
+    return f"Most open: {row['rival']} {apart}, and {_matters(objective)}: {row['said']}."

@@ -1,0 +1,210 @@
+"""How a request comes in: who may send it, how it is read, and where what writes waits for its turn."""
+
+import hashlib
+import json
+from collections.abc import Callable, Coroutine, Iterable
+from functools import partial
+from typing import Annotated, Any, get_type_hints
+
+from fastapi import APIRouter, Depends, FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
+from fastapi.routing import APIRoute
+from pydantic import TypeAdapter, ValidationError
+from starlette.concurrency import run_in_threadpool
+from starlette.types import Receive, Scope, Send
+from typing_extensions import TypedDict
+
+from lexbandits.server.bodies import KEY_HEADER, Body, Key, StudyName
+from lexbandits.server.guard import StrictRequest, name_in_path, strict_json, whole_body
+from lexbandits.server.problems import problem_of
+from lexbandits.server.queues import Job, Queues, Work
+from lexbandits.server.replies import Changed, Outcome, Reply
+from lexbandits.study.errors import StudyError, study_errors
+from lexbandits.study.record.journal import Turn
+from lexbandits.study.storage.contract import Request as Repeatable
+
+LARGEST_UNKNOWN_BODY = 64 << 10  # bytes that are read before it is known who sends them
+OUTCOMES = (None, "corrected", "noted", "expired", "repeated")  # of calls with a key, by number on record
+
+Handler = Callable[[Request], Coroutine[Any, Any, Response]]
+
+
+def name_study(study: StudyName) -> str:
+    """What the description says of an endpoint in turn."""
+    return study
+
+
+def name_study_and_key(study: StudyName, key: Key = None) -> str:
+    """The same, of one that is done once for every Idempotency-Key."""
+    return study
+
+
+InTurn = Annotated[Turn, Depends(name_study)]  # the endpoint knows what it was asked before
+OnceInTurn = Annotated[Turn, Depends(name_study_and_key)]  # the same call with the same key is done once
+
+
+class Reader:
+    """What an endpoint takes from an address, headers and a body, checked in one go."""
+
+    def __init__(self, endpoint: Callable[..., Any]) -> None:
+        self._endpoint = endpoint
+        hints = get_type_hints(endpoint, include_extras=True)
+        hints.pop("return", None)
+        turn = hints.pop("turn", None)
+        self._in_turn, self._once = turn is not None, turn == OnceInTurn
+        given: dict[str, dict[str, Any]] = {"path": {"study": StudyName}, "header": {}}
+        if self._once:
+            hints["key"] = Key
+        self._has_body = "body" in hints
+        body = {"body": hints.pop("body")} if self._has_body else {}
+        for name, kind in hints.items():
+            given["header" if kind == Key else "path"][name] = kind
+        parts = {part: TypedDict(part, kinds, total=False) for part, kinds in given.items()}  # type: ignore[operator]
+        self._whole: TypeAdapter[dict[str, Any]] = TypeAdapter(TypedDict("sent", {**parts, **body}))  # type: ignore[operator]
+
+    def read(self, path: dict[str, str], headers: dict[str, str], body: bytes) -> Work | str:
+        """What to do in turn; of an endpoint that needs none, what it says at once."""
+        keys = {KEY_HEADER: headers[KEY_HEADER.lower()]} if KEY_HEADER.lower() in headers else {}
+        sent: dict[str, Any] = {"path": path, "header": keys}
+        if self._has_body and body:
+            sent["body"] = _content(headers.get("content-type", ""), body)
+        try:
+            said = self._whole.validate_python(sent, from_attributes=True)
+        except ValidationError as error:
+            raise RequestValidationError(error.errors(include_url=False)) from error
+        words = {**said["path"], **said["header"], **({"body": said["body"]} if self._has_body else {})}
+        if not self._in_turn:
+            alive: str = self._endpoint(**words)
+            return alive
+        del words["study"]
+        if self._once:
+            return partial(do_once, self._endpoint, words.pop("key", None), words)
+        return lambda turn: self._endpoint(turn, **words)
+
+
+def _content(content_type: str, body: bytes) -> Any:
+    kind, _, subkind = content_type.partition(";")[0].strip().lower().partition("/")
+    if kind != "application" or not (subkind == "json" or subkind.endswith("+json")):
+        return body  # which no model takes
+    try:
+        return strict_json(body)
+    except json.JSONDecodeError as error:
+        found = {"type": "json_invalid", "loc": ("body", error.pos), "msg": "JSON decode error"}
+        raise RequestValidationError([{**found, "ctx": {"error": error.msg}}]) from error
+
+
+def do_once(
+    endpoint: Callable[..., str | None], key: str | None, words: dict[str, Any], turn: Turn
+) -> Outcome | Changed:
+    """What came of a call; of one with this key that was done before, the same again."""
+    digest = None if key is None else digest_of(key, endpoint.__name__, words)
+    known = None if digest is None else turn.request(digest)
+    if known is not None:
+        outcome = OUTCOMES[-known.size]
+    else:
+        with study_errors(TypeError):
+            outcome = endpoint(turn, **words)
+        if digest is not None:
+            turn.new_requests.append(Repeatable(digest, turn.ledger.seq, -OUTCOMES.index(outcome)))
+    return Changed(turn.ledger.spec.name, turn.ledger.seq) if outcome is None else Outcome(outcome)
+
+
+def digest_of(key: str, *said: Any) -> str:
+    """What stands for a call with an Idempotency-Key; the same key with another call is another."""
+    return hashlib.sha256(json.dumps([key, *said], default=Body.words).encode()).hexdigest()
+
+
+def looking(role: str) -> type[APIRoute]:
+    """Routes of the framework for who has at least this role: known before anything that was sent is read."""
+
+    class Looking(APIRoute):
+        def get_route_handler(self) -> Handler:
+            handler = super().get_route_handler()
+
+            async def handle(request: Request) -> Response:
+                header = request.headers.get("authorization")
+                request.state.role = await run_in_threadpool(request.app.state.tokens.check, header, role)
+                strict = StrictRequest(request.scope, request.receive)
+                await strict.body()
+                return await handler(strict)
+
+            return handle
+
+    return Looking
+
+
+class TurnRoute(APIRoute):
+    """A route whose requests wait in the queue of their study."""
+
+    role: str
+
+    def __init__(self, path: str, endpoint: Callable[..., Any], **how: Any) -> None:
+        self._read, self._status = Reader(endpoint).read, how["status_code"] or 200
+        super().__init__(path, endpoint, **{**how, "response_model": None})
+
+    def get_route_handler(self) -> Handler:
+        """The way of a request, good or bad."""
+        return self.answer
+
+    async def answer(self, request: Request) -> Response:
+        """What comes of a request when its turn has come."""
+        queues: Queues = request.app.state.queues
+        headers = dict(reversed(request.headers.items()))  # the first counts
+        who, length = headers.get("authorization"), headers.get("content-length", "")
+        if "transfer-encoding" in headers or int(length or 0) > LARGEST_UNKNOWN_BODY:
+            await run_in_threadpool(queues.tokens.check, who, self.role)
+        body = await whole_body(request.receive, length)
+        path = request.path_params
+        job = Job(who, self.role, partial(self._read, path, headers, body))
+        answer = await queues.do(name_in_path(path["study"]), job)
+        if isinstance(answer, StudyError):  # why there is nothing, which is on record
+            raise answer
+        return Response(status_code=204) if self._status == 204 else Reply(answer, self._status)
+
+
+class MeasuringRoute(TurnRoute):
+    """For who may measure."""
+
+    role = "write"
+
+
+class DecidingRoute(TurnRoute):
+    """For who may decide."""
+
+    role = "admin"
+
+
+class Shortcut:
+    """Finds routes in turn before the framework does, which takes longer for it than they take."""
+
+    def __init__(self, app: FastAPI, routers: Iterable[APIRouter]) -> None:
+        self.app = app
+        self._routes = [
+            (route.path_regex, route.methods or (), route)
+            for router in routers
+            for route in router.routes
+            if isinstance(route, TurnRoute)
+        ]
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """One request."""
+        if scope["type"] == "http":
+            for pattern, methods, route in self._routes:
+                found = pattern.match(scope["path"])
+                if found is not None and scope["method"] in methods:
+                    there = {**scope, "app": self.app, "path_params": found.groupdict()}
+                    await _take(route, Request(there, receive), send)
+                    return
+        await self.app(scope, receive, send)
+
+
+async def _take(route: TurnRoute, request: Request, send: Send) -> None:
+    try:
+        answer = await route.answer(request)
+    except Exception as error:
+        answer = problem_of(request, error)
+        await answer(request.scope, request.receive, send)
+        if answer.status_code == 500:
+            raise  # to the log
+        return
+    await answer(request.scope, request.receive, send)

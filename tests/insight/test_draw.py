@@ -1,0 +1,85 @@
+"""The figures: every text escaped, every tick true, at least two of them."""
+
+import math
+import random
+import re
+
+import pytest
+import stage
+
+import lexbandits as lb
+from lexbandits.picture import draw
+from lexbandits.picture.ladder import ladder
+from lexbandits.picture.picture import Picture
+from lexbandits.picture.svg import Axis, tag
+
+
+def test_text_and_attributes_are_escaped():
+    assert tag("p", '<b>&"', title='"<') == '<p title="&#34;&lt;">&lt;b&gt;&amp;&#34;</p>'
+    assert tag("p", tag("b", "x"), [None, False, ["y"]]) == "<p><b>x</b>y</p>"
+    assert tag("line", x1=0, kind="a") == '<line x1="0" class="a"/>'
+
+
+def test_an_axis_has_two_ticks_or_more_and_they_are_true():
+    rng = random.Random(0)
+    for _ in range(2000):
+        low = rng.uniform(-1, 1) * 10 ** rng.randint(-6, 6)
+        axis = Axis((low, low + 10 ** rng.uniform(-5, 5)), most=rng.choice([3, 4]))
+        assert 2 <= len(axis.ticks) <= 4
+        for tick in axis.ticks:
+            shown = float(axis.text(tick).replace(",", "").replace("−", "-"))
+            assert math.isclose(shown, tick, rel_tol=1e-9, abs_tol=1e-9 * axis.step)
+            assert axis.low <= tick <= axis.high
+
+
+@pytest.mark.parametrize("ends", [(), (3.0,), (math.nan, math.inf), (0.0, 0.0)])
+def test_an_axis_of_little_is_an_axis(ends):
+    axis = Axis(ends)
+    assert axis.low < axis.high
+    assert len(axis.ticks) >= 2
+
+
+def test_nothing_measured_has_no_scale():
+    drawn = ladder(Picture.of(stage.create()))
+    assert 'class="ax"' not in drawn
+    assert drawn.count("data-exit=") == 4
+
+
+def test_many_arms_are_one_ribbon():
+    arms = [f"arm {k}" for k in range(12)]
+    study = lb.create_study("many", arms=arms, objectives=[lb.Objective("x", tolerance=0.1)])
+    drawn = ladder(Picture.of(study))
+    assert drawn.count('class="ribbon') == 1
+    assert 'class="strand' not in drawn.replace("strand thick", "")
+
+
+def test_a_limit_that_nobody_meets_has_no_tick():
+    limit = lb.Objective("broken", "minimize", at_most=0.05, resolution=0.05, noise="bernoulli")
+    study = lb.create_study("limit", arms=["a", "b"], objectives=[limit], if_infeasible="stop", delta=0.2)
+    while trials := study.ask_many(20):
+        study.tell_many([(trial, {"broken": 1}) for trial in trials])
+    (head,) = re.findall(r'<span class="(stt[^"]*)">Nobody meets it', ladder(Picture.of(study)))
+    assert "tick" not in head
+
+
+def test_what_is_open_says_how_far_it_is():
+    study = stage.create()
+    stage.play(study, 120)
+    picture = Picture.of(study)
+    drawn = "".join(figure.body for rung in picture.objectives if (figure := draw.deciding(picture, rung)))
+    said = {
+        row["said"] for row in picture.certificate if row["verdict"] == "open" and row["parts"] is not None
+    }
+    assert said
+    assert any(f"open: {text}" in drawn for text in said) or "against the limit" not in drawn
+
+
+def test_a_forecast_is_drawn_on_the_course():
+    study = stage.create()
+    stage.play(study, 400)
+    picture, coming = Picture.of(study), study.forecast(runs=20)
+    plain, ahead = (draw.course(picture, draw.phases(picture.view), found) for found in (None, coming))
+    assert "likely end" in ahead.body
+    assert "likely end" not in plain.body
+    assert "Forecast" in draw.outlook(coming).title
+    assert sum(row.shows for row in coming.relax) == draw.outlook(coming).body.count("→")
