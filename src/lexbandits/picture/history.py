@@ -2,15 +2,14 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from lexbandits.arrays import Vector
 from lexbandits.policies.tol.facts import RESULTS
-from lexbandits.policies.tol.lexelim_tol import LexElimTol
 from lexbandits.study.record.events import Event
-from lexbandits.study.record.fold import Fold, PlacePolicy
+from lexbandits.study.record.fold import Fold
 from lexbandits.study.record.verification import Verification, replay
 from lexbandits.study.study import Study
 
@@ -33,7 +32,7 @@ class Watched(Fold):
         super()._start_again()
         self.moments: list[Moment] = []
 
-    def _tell_until(self, policy: PlacePolicy, position: int) -> None:
+    def _tell_until(self, policy: Any, position: int) -> None:
         ends = np.linspace(0, len(self.ledger.fills), STEPS + 1).astype(int).tolist()
         for end in sorted({end for end in ends if self._fills <= end < position} | {position}):
             super()._tell_until(policy, end)
@@ -80,6 +79,5 @@ def _moments(watched: Watched) -> list[Moment]:
 
 
 def _moment(policy: Any) -> Moment:
-    policy = cast(LexElimTol, policy)
     found = int(policy.state.clock[RESULTS])
     return Moment(found, policy.objective, policy.candidates, policy.differences)
