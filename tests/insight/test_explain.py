@@ -149,7 +149,7 @@ def test_an_unknown_arm_is_named(ended):
 def test_a_new_study_can_be_explained():
     found = stage.create("new").explain()
     assert found.costs == ()
-    assert "not certain" in found.sentence
+    assert found.sentence == "No results yet: refusals is settled first, among 4 arms."
     assert "nan" not in str(found)
 
 

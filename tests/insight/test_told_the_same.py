@@ -40,7 +40,7 @@ ENDS = (
     + ["under way"] * 3
     + ["empty", "by hand", "paused", "spent", "amended", "withdrawn", "failed"]
 )
-NUMBER = r"−?[\d,]+(?:\.\d+)?"
+NUMBER = r"−?\d+(?:,\d{3})*(?:\.\d+)?"
 
 
 # --- studies in every state
@@ -258,8 +258,14 @@ def test_both_reports_say_what_the_service_gives(studies, given, monkeypatch):
 def test_the_terminal_says_what_the_service_gives(studies, given):
     for study, words in zip(studies, given, strict=True):
         text = from_terminal(study)
-        for row in in_words(from_json(words)):
-            assert tidy(" ".join(row)) in text, study.name
+        for arm, (_, said, cells) in from_json(words).items():
+            spans = [cell_in_words(mean, span.replace(" – ", "–"), "") for mean, span, _ in cells.values()]
+            assert tidy(" ".join([arm, said, *spans])) in text, study.name
+            story = re.search(rf"{re.escape(arm)} (?:left|is behind|is not ruled out).*", text)
+            decided = [
+                n for *_, why in cells.values() for n in re.findall(rf"(?:by|least|most) ({NUMBER})", why)
+            ]
+            assert all(n in story[0] for n in decided), (study.name, "why is in the sentence", decided)
 
 
 def test_the_page_says_what_the_service_gives(service, studies, given, browser):

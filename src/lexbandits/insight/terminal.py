@@ -78,7 +78,10 @@ def print_explanation(
         return found
     console.print(_text(found.sentence, "bold"))
     heads = ("arm", "stands", *(rung.name for rung in picture.objectives))
-    rows = [(a.name, a.standing, *(c.said for c in a.objectives.values())) for a in picture.arms]
+    rows = [
+        (a.name, a.standing, *(_kept_together(c.in_short) for c in a.objectives.values()))
+        for a in picture.arms
+    ]
     _print_table(console, heads, rows, right=())
     for title, lines in (
         ("Arms", [_sentence(story) for story in found.arms]),
@@ -96,11 +99,15 @@ def print_explanation(
     return found
 
 
+def _kept_together(text: str) -> str:
+    return text.replace(" – ", "–")  # a table would break it at any space
+
+
 def _sentence(story: Story) -> Text:
     style = (
         "bold blue" if story.standing == "answer" else "bold" if story.standing == "candidate" else "dim bold"
     )
-    return _text(story.arm, style) + _text(story.sentence.removeprefix(story.arm))
+    return _text(story.arm, style) + _text(story.rest)
 
 
 def _strain(strain: Assumption) -> Text:
@@ -114,10 +121,10 @@ def _print_table(
     rows: Sequence[tuple[str, ...]],
     right: tuple[int, ...] | None = None,
 ) -> None:
-    table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
+    table = Table(box=None, padding=(0, 1, 0, 0), header_style="dim")
     aligned = range(1, len(heads)) if right is None else right
     for k, head in enumerate(heads):
-        table.add_column(head, justify="right" if k in aligned else "left")
+        table.add_column(head, justify="right" if k in aligned else "left", overflow="fold")
     for row in rows:
         table.add_row(*map(_text, row))
     console.print()

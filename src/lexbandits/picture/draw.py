@@ -347,4 +347,4 @@ def stories(picture: Picture) -> Figure:
 
 def told(story: Story) -> Markup:
     """The sentence of an arm, with its name set off."""
-    return join([tag("b", story.arm), tag("span", story.sentence.removeprefix(story.arm))])
+    return join([tag("b", story.arm), tag("span", story.rest)])

@@ -57,10 +57,14 @@ class Cell:
     why: str
 
     @property
+    def in_short(self) -> str:
+        """The mean and where it lies."""
+        return f"{self.shown} ({self.range})" if self.range else self.shown
+
+    @property
     def said(self) -> str:
         """In one line."""
-        span, why = f" ({self.range})" if self.range else "", f"; {self.why}" if self.why else ""
-        return f"{self.shown}{span}{why}"
+        return f"{self.in_short}; {self.why}" if self.why else self.in_short
 
 
 @dataclass(frozen=True)

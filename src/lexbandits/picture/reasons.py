@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 
 from lexbandits.picture.view import Difference, View
-from lexbandits.picture.words import amount, bound, many, value
+from lexbandits.picture.words import amount, bound, evidence, many, value
 from lexbandits.policies.tol.facts import REACH
 from lexbandits.printable import plain
 from lexbandits.study.objective import Objective
@@ -21,7 +21,8 @@ class Reason:
     Against a limit they are the arm's own mean and its bounds. verdict: "worse", "ties", "better", "not
     better" (by more than tolerance + resolution), "beyond the limit", "within the limit", "open", "no
     longer counts", "not measured"; of the answer itself "not worse" or "open". `results` are those that
-    the difference rests on: common ones, or else the arm's own.
+    the difference rests on: common ones, or else the arm's own. `parts`: of an open one, how much there is of
+    the evidence that settles it.
     """
 
     arm: str
@@ -35,6 +36,7 @@ class Reason:
     resolution: float
     results: int
     sentence: str
+    parts: float | None = None
 
     def __str__(self) -> str:
         return self.sentence
@@ -82,6 +84,7 @@ def _made(
     *,
     rival: int | None = None,
     found: Difference | None = None,
+    parts: float | None = None,
 ) -> Reason:
     objective = view.objectives[column]
     return Reason(
@@ -96,6 +99,7 @@ def _made(
         resolution=objective.resolution_in_unit,
         results=int(view.counts[arm, column]) if found is None else found.results,
         sentence=sentence,
+        parts=parts,
     )
 
 
@@ -212,7 +216,7 @@ def _worse(view: View, arm: int, rival: int, column: int) -> Reason:
 def compared(view: View, arm: int, rival: int, column: int, *, so: str = ": they tie") -> Reason:
     """An arm that is not out here, against another; `so` follows from their being close."""
     objective, name = view.objectives[column], view.arms[rival]
-    found = view.lead(rival, arm, column)
+    found, parts = view.lead(rival, arm, column), None
     if view.beats(rival, arm, column):
         return _worse(view, arm, rival, column)
     verdict, text = "open", f"on {objective.name} it has no result in common with {name}"
@@ -228,7 +232,12 @@ def compared(view: View, arm: int, rival: int, column: int, *, so: str = ": they
             verdict, text = "better", f"{text}, by at least {least} {AT}"
         else:
             text = f"{text}, {_somewhere(view, column, found)}"
-    return _made(view, arm, column, verdict, text + _nobody(view, column), rival=rival, found=found)
+        if verdict == "open" and rival == view.leader:
+            rows = (row.parts for row in view.seen if (row.rival, row.objective) == (arm, column))
+            parts = plain(next(rows, math.nan))
+            text += "" if parts is None else f": {evidence(parts)}"
+    tail = _nobody(view, column)
+    return _made(view, arm, column, verdict, text + tail, rival=rival, found=found, parts=parts)
 
 
 def _apart(view: View, rival: int, column: int, found: Difference) -> str:

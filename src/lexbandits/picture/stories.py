@@ -33,6 +33,11 @@ class Story:
     reasons: tuple[Reason, ...]
     sentence: str
 
+    @property
+    def rest(self) -> str:
+        """The sentence after the arm's name."""
+        return self.sentence[len(self.arm) :]
+
     def __str__(self) -> str:
         return self.sentence
 
@@ -47,7 +52,7 @@ def headline(view: View) -> str:
         text = f"{answer.arm} is the answer, certain with probability at least {percent(1 - answer.delta)}"
         return f"{text}, but {'; '.join(said)}." if (said := flags_said(answer)) else f"{text}."
     if view.state == "finished":
-        return f"{answer.arm} is the answer, without a certificate: {why_not_certain(view)}."
+        return f"{answer.arm} is the best guess, without a certificate: {why_not_certain(view)}."
     left, arms = len(answer.candidates), many(len(view.arms), "arm")
     if not view.results:
         first = view.objectives[view.columns[0]].name
@@ -171,9 +176,11 @@ def _sentence(view: View, arm: int, way: Way, reasons: tuple[Reason, ...]) -> st
 
 def _of_answer(view: View, arm: int) -> str:
     name, counted = view.arms[arm], view.counted(arm)
-    sure = "is the answer so far, not certain"
+    sure = (
+        "is the answer so far, not certain" if view.state == "measuring" else "is the best guess, not certain"
+    )
     if view.state == "finished":
-        sure = "is the answer" if view.answer.certified else "is the answer, without a certificate"
+        sure = "is the answer" if view.answer.certified else "is the best guess, without a certificate"
     if not counted:
         waits = view.measured[arm]
         tail = f" ({many(waits, 'result')} told)" if waits else ""
@@ -200,7 +207,7 @@ def _at_the_end(view: View, arm: int, way: Way) -> str:
             return f"is not ruled out, but behind by the means: {by_means}"
         return f"is not ruled out{_tie_broken(view, arm)}."
     if way.code == exits.TIES:
-        return f"ties with {answer} on every objective{_tie_broken(view, arm)}."
+        return f"and {answer} differ by nothing that matters on any objective{_tie_broken(view, arm)}."
     text = f"is not told apart from {answer}{_tie_broken(view, arm)}."
     if way.code == exits.BY_THE_MEANS:
         text = f"is behind the answer by the means: {deciding(view, arm, way).sentence}"

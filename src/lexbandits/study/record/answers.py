@@ -279,9 +279,24 @@ def _given_up_said(fields: Mapping[str, Any]) -> str:
 
 
 def _changed_said(fields: Mapping[str, Any]) -> str:
-    day = f"{moment(fields['changes'][-1]['at']):%-d %B %Y}"
+    last = fields["changes"][-1]
     times = "" if fields["count"] == 1 else f", {fields['count']} times in all"
-    return f"the rules were changed after looking, last on {day}{times}: it is about the rules since then"
+    when = f"last on {moment(last['at']):%-d %B %Y} ({_change_said(last)})"
+    return f"the rules were changed after looking, {when}{times}: it is about the rules since then"
+
+
+def _change_said(change: Mapping[str, Any]) -> str:
+    if change["kind"] == "reordered":
+        return f"the order: {', '.join(change['objectives'])}"
+    if change["kind"] != "amended":
+        does = {
+            "arm_added": "was added",
+            "arm_withdrawn": "was withdrawn",
+            "arm_restored": "was brought back",
+        }
+        return f"{change['arm']} {does[change['kind']]}"
+    new = [f"{key} {change[key]}" for key in ("tolerance", "resolution") if change.get(key) is not None]
+    return f"{change['objective']}: {', '.join(new)}"
 
 
 def _strained_said(fields: Mapping[str, Any]) -> str:
