@@ -293,7 +293,7 @@ def test_pause_resume_end_reopen_and_the_rest(client, visit):
         "Change a tolerance": ({"tolerance": "0.25"}, "Change", "text=0.25 does not matter"),
         "Set the budget": ({"budget": "50"}, "Set", "text=of 50 trials"),
         "Change the order": ({"o0": "latency", "o1": "correct"}, "Change", "new order: latency › correct"),
-        "End without a certificate": ({"reason": "enough"}, "End the study", "text=without a certificate"),
+        "End without a certificate": ({"reason": "enough"}, "End the study", "text=is the best guess"),
     }
     for entry, (fields, button, seen) in forms.items():
         page.click("summary")
