@@ -807,6 +807,18 @@ def test_it_is_accessible_and_fits(client, visit, size, scheme):
     fine(page)
 
 
+def test_on_paper_it_is_a_table_in_daylight_without_buttons(client, visit):
+    measured(client)
+    page = visit("models", "phone", "dark")
+    assert page.is_visible(".lad tfoot td[data-l=latency] text >> nth=0"), "a phone has axes too"
+    page.emulate_media(media="print")
+    shown = "name => getComputedStyle(document.querySelector(name)).display"
+    assert [page.evaluate(shown, name) for name in (".lad", ".lad tbody tr")] == ["table", "table-row"]
+    assert page.is_visible(".lad tfoot td[data-l=latency] text >> nth=0")
+    assert page.locator("button:visible, summary:visible").count() == 0
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+
+
 @pytest.mark.parametrize("size", WIDTHS)
 def test_the_keyboard_reaches_every_action_and_one_sees_where_it_is(client, visit, size):
     measured(client)
