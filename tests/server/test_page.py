@@ -294,7 +294,7 @@ def test_pause_resume_end_reopen_and_the_rest(client, visit):
         "Change a tolerance": ({"tolerance": "0.25"}, "Change", "text=0.25 does not matter"),
         "Set the budget": ({"budget": "50"}, "Set", "text=of 50 trials"),
         "Change the order": ({"o0": "latency", "o1": "correct"}, "Change", "new order: latency › correct"),
-        "End without a certificate": ({"reason": "enough"}, "End the study", "text=without a certificate"),
+        "End without a certificate": ({"reason": "enough"}, "End the study", "text=is the best guess"),
     }
     for entry, (fields, button, seen) in forms.items():
         page.click("summary")
@@ -806,6 +806,18 @@ def test_it_is_accessible_and_fits(client, visit, size, scheme):
     page.keyboard.press("Escape")
     press(page, "Leave")
     fine(page)
+
+
+def test_on_paper_it_is_a_table_in_daylight_without_buttons(client, visit):
+    measured(client)
+    page = visit("models", "phone", "dark")
+    assert page.is_visible(".lad tfoot td[data-l=latency] text >> nth=0"), "a phone has axes too"
+    page.emulate_media(media="print")
+    shown = "name => getComputedStyle(document.querySelector(name)).display"
+    assert [page.evaluate(shown, name) for name in (".lad", ".lad tbody tr")] == ["table", "table-row"]
+    assert page.is_visible(".lad tfoot td[data-l=latency] text >> nth=0")
+    assert page.locator("button:visible, summary:visible").count() == 0
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
 
 
 @pytest.mark.parametrize("size", WIDTHS)

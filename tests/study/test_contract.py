@@ -4,6 +4,7 @@ import json
 import math
 import re
 import threading
+import time
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 

@@ -128,16 +128,18 @@ def _against(picture: Picture, row: Against, found: Comparison, axis: Axis, grou
     out = row.verdict in ("out", "behind")
     said = f"out by {row.by}" if row.by else row.verdict
     if row.verdict == "open":
-        open_rows = [
-            seen["said"]
-            for seen in picture.certificate
-            if (seen["rival"], seen["objective"], seen["verdict"]) == (row.arm, found.objective, "open")
-        ]
-        said = ": ".join(["open", *(text for text in open_rows if text != "open")])
+        said = _open(picture, row.arm, found.objective)
     marks = whisker(axis, MIDDLE, "out" if out else "in", row.mean, row.low, row.high)
     look = "gone" if out else "first" if row.arm == picture.answer.arm else ""
     label = f"{row.arm} against {found.reference}: {row.shown}, {said}"
     return row.arm, look, label, [ground, marks], [tag("span", row.shown, kind="v"), f" {said}"]
+
+
+def _open(picture: Picture, arm: str, objective: str) -> str:
+    """How much of the evidence is there."""
+    key = arm, objective, "open"
+    rows = [row for row in picture.certificate if (row["rival"], row["objective"], row["verdict"]) == key]
+    return ": ".join(["open", *(row["said"] for row in rows if row["parts"] is not None)])
 
 
 def _to_limit(picture: Picture, rung: Rung) -> Figure:
@@ -158,7 +160,7 @@ def _to_limit(picture: Picture, rung: Rung) -> Figure:
     for arm in arms:
         cell, out, index = cells[arm.name], arm.exit.code in ENDS, picture.view.index(arm.name)
         meets = picture.view.meets(index, picture.view.spec.column(rung.name))
-        said = "out" if out else "meets it" if meets else "open"
+        said = "out" if out else "meets it" if meets else _open(picture, arm.name, rung.name)
         marks = whisker(axis, MIDDLE, "out" if out else "in", cell.mean, cell.low, cell.high)
         look = "gone" if out else "first" if arm.exit.code == exits.ANSWER else ""
         words_ = [tag("span", cell.shown, kind="v"), f" {said}"]

@@ -2,13 +2,12 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from lexbandits.arrays import Vector
 from lexbandits.policies.tol.facts import RESULTS
-from lexbandits.policies.tol.lexelim_tol import LexElimTol
 from lexbandits.study.record.events import Event
 from lexbandits.study.record.fold import Fold
 from lexbandits.study.record.verification import Verification, replay
@@ -80,6 +79,5 @@ def _moments(watched: Watched) -> list[Moment]:
 
 
 def _moment(policy: Any) -> Moment:
-    policy = cast(LexElimTol, policy)
     found = int(policy.state.clock[RESULTS])
     return Moment(found, policy.objective, policy.candidates, policy.differences)

@@ -50,11 +50,11 @@ def ladder(picture: Picture, *, actions: bool = False) -> Markup:
         _th(tag("span", many(len(arms), "arm"), kind="rt from wide"), "Arm"),
         [_head(picture, rung, position) for position, rung in enumerate(rungs)],
         _th(tag("span", _end(picture), kind="rt to wide"), "Measured", kind="num"),
-        actions and _th(tag("span", "Details", kind="unseen")),
+        actions and _th(tag("span", "Details", kind="unseen"), kind="act"),
     ]
     scales = [_scale(rung, axis) for rung, axis in zip(rungs, axes, strict=True)]
     empty = tag("td", role="cell")
-    foot = tag("tr", empty, scales, empty, actions and empty, role="row")
+    foot = tag("tr", empty, scales, empty, actions and tag("td", role="cell", kind="act"), role="row")
     table = tag(
         "table",
         tag("colgroup", columns),

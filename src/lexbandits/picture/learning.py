@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 
 from lexbandits.picture.view import View
-from lexbandits.picture.words import many, rough
+from lexbandits.picture.words import is_nothing, many, rough
 
 
 @dataclass(frozen=True)
@@ -58,8 +58,9 @@ def _cost_sentence(view: View, column: int, so_far: float, equal: float, results
     objective = view.objectives[column]
 
     def said(total: float) -> str:
-        shown = rough(objective, abs(total))
-        return f"gave up {shown}" if total >= 0 else f"gained {shown}"
+        if is_nothing(objective, total):
+            return "gave up nothing"
+        return f"{'gave up' if total > 0 else 'gained'} {rough(objective, abs(total))}"
 
     against = f"against measuring {view.answer.arm} alone"
     text = f"On {objective.name} the {many(results, 'result')} {said(so_far)} in all {against}"

@@ -11,12 +11,11 @@ from lexbandits.picture import exits
 from lexbandits.picture.claims import Claim, claims_of
 from lexbandits.picture.exits import Way, way_of
 from lexbandits.picture.learning import LearningCost, learning_costs
-from lexbandits.picture.reasons import Reason, reason_of
 from lexbandits.picture.stories import Story, headline, standing_of, story_of, why
 from lexbandits.picture.strains import Assumption, assumptions_of
 from lexbandits.picture.tally import tally_of
 from lexbandits.picture.view import View
-from lexbandits.picture.words import amount, between, evidence, many, value
+from lexbandits.picture.words import amount, between, evidence, is_nothing, many, value
 from lexbandits.printable import plain
 from lexbandits.study.objective import Objective
 from lexbandits.study.record.answers import Answer, certificate_of, flags_said
@@ -369,10 +368,6 @@ class Picture:
         """Of one arm."""
         return story_of(self.view, self.view.index(arm))
 
-    def reason(self, arm: str, position: int) -> Reason:
-        """What is known of one arm on the objective at a position."""
-        return reason_of(self.view, self.view.index(arm), position)
-
     @cached_property
     def claims(self) -> tuple[Claim, ...]:
         """What the answer may give up, per objective."""
@@ -458,6 +453,6 @@ def _most_open(picture: Picture) -> str:
     leader, ahead = view.arms[view.policy.recommendation], objective.sign * row["difference"] > 0
     by = value(objective, abs(row["difference"]), unit=True)
     apart = f"is {by} {'worse' if ahead else 'better'} than {leader} on {objective.name}"
-    if not any(digit in by for digit in "123456789"):
+    if is_nothing(objective, row["difference"]):
         apart = f"is as good as {leader} on {objective.name} in the mean"
     return f"Most open: {row['rival']} {apart}, and {_matters(objective)}: {row['said']}."

@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 
 from lexbandits.picture.view import Difference, View
-from lexbandits.picture.words import amount, bound, evidence, many, value
+from lexbandits.picture.words import amount, bound, evidence, is_nothing, many, value
 from lexbandits.policies.tol.facts import REACH
 from lexbandits.printable import plain
 from lexbandits.study.objective import Objective
@@ -242,9 +242,9 @@ def compared(view: View, arm: int, rival: int, column: int, *, so: str = ": they
 
 def _apart(view: View, rival: int, column: int, found: Difference) -> str:
     """How far an arm is behind or ahead of its rival in the mean."""
-    by = value(view.objectives[column], abs(found.mean), unit=True)
-    if not any(digit in by for digit in "123456789"):
+    if is_nothing(view.objectives[column], found.mean):
         return f"as good as {view.arms[rival]} in the mean"
+    by = value(view.objectives[column], abs(found.mean), unit=True)
     return f"{'worse' if found.mean > 0 else 'better'} than {view.arms[rival]} by {by}"
 
 
@@ -254,8 +254,8 @@ def _somewhere(view: View, column: int, found: Difference) -> str:
     if math.isinf(found.low) or math.isinf(found.high):
         return f"over {common}, too few for an interval"
     low, high = (found.low, found.high) if found.mean >= 0 else (-found.high, -found.low)
-    if found.mean == 0:
-        worse, better = bound(objective, high, "up"), bound(objective, -low, "up")
+    if is_nothing(objective, found.mean):
+        worse, better = bound(objective, found.high, "up"), bound(objective, -found.low, "up")
         where = f"somewhere between {worse} worse and {better} better"
     else:
         least, most = bound(objective, low, "down"), bound(objective, high, "up")

@@ -89,6 +89,11 @@ def value(objective: Objective, number: float, *, unit: bool = False, more: int 
     return f"{text} {objective.unit}" if unit and objective.unit else text
 
 
+def is_nothing(objective: Objective, number: float) -> bool:
+    """Whether a value is shown as 0."""
+    return not any(digit in value(objective, number) for digit in "123456789")
+
+
 def bound(
     objective: Objective, number: float, rounded: str, *, beyond: float = math.nan, unit: bool = False
 ) -> str:

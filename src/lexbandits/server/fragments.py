@@ -46,19 +46,28 @@ def fragments(request: Request, study: StudyName, known: Known = None) -> Respon
 
 def fragments_of(room: Room) -> tuple[str, dict[str, Any]]:
     """With their ETag, which changes when a forecast or the course of the study was made, too."""
-    summary_of(room)  # what has run out is noted
-    with room.reading() as study:
-        known, summary = summary_of(room)
-        foretold, followed = room.thought("forecast 100"), room.thought("course")
-        thoughts = repr([thought and thought[0] for thought in (foretold, followed)])
-        etag = f'{known[:-1]}-{zlib.crc32(thoughts.encode()):08x}"'
-        if room.memory.get("page", (None, None))[0] != etag:
-            picture = Picture.of_fold(study._journal.fold(), study)
-            coming = foretold[1] if foretold and picture.state == "measuring" else None
-            course, (now, _) = followed[1] if followed else None, room.reads.clock(room.row.id)
-            room.memory["page"] = etag, _content(picture, summary, coming, course, now)
-        found: tuple[str, dict[str, Any]] = room.memory["page"]
+    found: tuple[str, dict[str, Any]] = room.memory.get("page", ("", {}))
+    if found[0] == _tag(summary_of(room)[0], _thoughts(room)):
         return found
+    with room.reading() as study:
+        known, summary = summary_of(room)  # of the state that is drawn, whatever has come meanwhile
+        foretold, followed = thoughts = _thoughts(room)
+        picture = Picture.of_fold(study._journal.fold(), study)
+        coming = foretold[1] if foretold and picture.state == "measuring" else None
+        course, (now, _) = followed[1] if followed else None, room.reads.clock(room.row.id)
+        found = _tag(known, thoughts), _content(picture, summary, coming, course, now)
+        room.memory["page"] = found
+        return found
+
+
+def _thoughts(room: Room) -> list[Any]:
+    """The last forecast and the last course, each with the state that it is of; None if there is none."""
+    return [room.thought(what) for what in ("forecast 100", "course")]
+
+
+def _tag(known: str, thoughts: list[Any]) -> str:
+    states = repr([thought and thought[0] for thought in thoughts])
+    return f'{known[:-1]}-{zlib.crc32(states.encode()):08x}"'
 
 
 def _content(

@@ -1,0 +1,95 @@
+"""What a picture says of single cases: exact values, differences of nothing, what is open, ends by hand."""
+
+import random
+
+import pytest
+import stage
+
+import lexbandits as lb
+from lexbandits.picture.picture import Picture
+from lexbandits.picture.words import evidence
+
+
+def measure_all(study, values, passes=1):
+    for _ in range(passes):
+        for trial in study.ask_many(len(study.arms)):
+            study.tell(trial, values(trial))
+
+
+def test_exact_values_are_shown_as_they_were_given():
+    """0.3 MB and three times 0.1 MB are one size, whatever binary fractions make of them."""
+    size = lb.Objective("size", "minimize", unit="MB", tolerance=5, noise="exact")
+    quality = lb.Objective("quality", tolerance=0.02, noise="bernoulli")
+    study = lb.create_study("sizes", arms=["a", "b"], objectives=[size, quality])
+    sizes = {"a": 0.3, "b": 3 * 0.1}
+    measure_all(study, lambda trial: {"size": sizes[trial.arm], "quality": 1})
+    picture = Picture.of(study)
+    assert {arm.objectives["size"].shown for arm in picture.arms} == {"0.3"}
+    assert {arm.objectives["size"].range for arm in picture.arms} == {"exact"}
+    text = str(study.explain())
+    assert "as good as" in text
+    assert "gave up nothing" in text
+    assert "e−" not in text
+
+
+def test_what_is_most_open_has_the_least_evidence():
+    share = {"a": 0.6, "near": 0.58, "far": 0.2}
+    objective = lb.Objective("correct", tolerance=0.05, noise="bernoulli")
+    study = lb.create_study("open", arms=list(share), objectives=[objective])
+    rng = random.Random(1)
+    measure_all(study, lambda trial: {"correct": int(rng.random() < share[trial.arm])}, 15)
+    picture = Picture.of(study)
+    rows = {row["rival"]: row for row in picture.certificate if row["verdict"] == "open"}
+    assert set(rows) == {"near", "far"}
+    assert rows["near"]["parts"] < rows["far"]["parts"]
+    assert picture.open.startswith("Most open: near is ")
+    for name, row in rows.items():
+        said = f"{int(10 * row['parts'])} of 10 parts of the evidence"
+        assert row["said"] == said
+        reason = study.explain(name).reasons[0]
+        assert reason.parts == row["parts"]
+        assert said in reason.sentence
+
+
+@pytest.mark.parametrize("parts", [0.9, 0.9999, 1.0])
+def test_what_is_open_never_has_all_of_the_evidence(parts):
+    assert evidence(parts) == "9 of 10 parts of the evidence"
+
+
+def test_an_end_by_hand_settles_nothing():
+    study = stage.create("by hand")
+    stage.play(study, 100)
+    study.end("enough")
+    picture = Picture.of(study)
+    assert [rung.state for rung in picture.objectives] == ["not settled", *["not reached"] * 3]
+    assert picture.pill == "Ended, no certificate"
+    assert {arm.standing for arm in picture.arms} <= {"best guess", "not ruled out"}
+    assert "is the best guess, without a certificate: ended by hand: enough" in picture.headline
+
+
+def test_a_pause_is_no_end():
+    study = stage.create("paused")
+    stage.play(study, 40)
+    study.pause("lunch")
+    picture = Picture.of(study)
+    assert picture.pill == "Paused"
+    assert {arm.exit.code for arm in picture.arms} == {"ANSWER", "OPEN"}
+    assert {arm.standing for arm in picture.arms} == {"best guess", "candidate"}
+
+
+def test_a_reason_that_sounds_like_a_failure_is_a_withdrawal():
+    study = stage.create("withdrawn", max_failures=3)
+    study.withdraw("small", "could not be measured well enough")
+    stage.play(study, 40, fails=lambda trial: trial.arm == "large")
+    codes = {arm.name: (arm.exit.code, arm.standing) for arm in Picture.of(study).arms}
+    assert codes["small"] == ("WITHDRAWN", "withdrawn")
+    assert codes["large"] == ("FAILED", "could not be measured")
+
+
+def test_a_picture_is_made_once_per_state():
+    study = stage.create("once")
+    stage.play(study, 20)
+    first = Picture.of(study)
+    assert Picture.of(study) is first
+    stage.play(study, 1)
+    assert Picture.of(study) is not first
