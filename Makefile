@@ -51,6 +51,8 @@ pictures: $(READY)  ## every picture in docs/
 	$(BIN)/lexbandits ignorance --out results/ignorance
 	cp results/paper/figures/samples.png results/ignorance/ignorance.svg docs/
 	$(BIN)/lexbandits bounds --paper 10 --paper 20 --paper 30 --picture docs/lower-bound.svg
+	$(BIN)/lexbandits practice --out results/practice && cp results/practice/practice.svg docs/
+	$(BIN)/python docs/zone.py docs/zone.svg
 
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "lexbandits needs Python 3.11 or newer")'

@@ -12,7 +12,7 @@ import lexbandits as lb
 import tol_oracle
 from lexbandits.evidence.interval import arm_bounds, pair_interval, stored_difference
 from lexbandits.evidence.kinds import spread_kinds
-from lexbandits.policies.tol.facts import evidence_for
+from lexbandits.policies.tol.claims import evidence_for
 
 APART = ["sub_gaussian", 0.3, "independent"]
 KINDS = [

@@ -10,8 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lexbandits as lb
-from lexbandits.policies.tol.places import Waiting
+from lexbandits.policies.tol.claims import beaten_by_third, evidence_for, is_held
+from lexbandits.policies.tol.judgement import begin
+from lexbandits.policies.tol.proof import weigh_for
+from lexbandits.policies.tol.state import BEATS, NOT_WORSE, NOT_WORSE_LEVEL, RESULTS, THIRD_LEVEL
 from lexbandits.policies.tol.told import FEWEST, one_value_returns
+from lexbandits.policies.tol.waiting import Waiting
 from lexbandits.simulation.promise import Tolerances
 from lexbandits.world.noise import stream
 
@@ -210,7 +214,47 @@ def test_an_objective_with_a_target_shares_its_delta_between_arms_and_pairs():
     assert for_arms[2] == pytest.approx(math.log(3 * 4 * 2 / 0.05))
 
 
+def test_evidence_of_different_sequences_is_never_added():
+    """Evidences of two pairs share no filtration: what they are worth together is no evidence."""
+    policy = make(4, noise_sd=None)
+    state = policy.state
+    state.shown[BEATS, 0, 1:, 0] = state.limits[0, THIRD_LEVEL] - 0.1
+    state.shown[NOT_WORSE, :, 1, 0] = state.limits[:, NOT_WORSE_LEVEL] - 0.1
+    assert beaten_by_third(state.limits, state.shown, 0, 0) < 0
+    assert not any(is_held(state.lows, state.limits, state.shown, i, 1, 0) for i in range(2))
+
+
+def test_of_a_pair_the_largest_evidence_of_its_own_is_kept():
+    policy = make(5, 1, noise_sd=None)
+    rng = np.random.default_rng(3)
+    for item in range(8):
+        for arm, mean in enumerate([0.0, 0.3, 1.0, 1.1, 1.2]):
+            policy.tell(arm, [mean + 0.1 * rng.standard_normal()], item=item)
+    state = policy.state
+    weigh_for(state, 0)  # which is not as good as arm 1, which others beat
+    own = np.array(
+        [[evidence_for(state, BEATS, 0, z, y) if z != y else 0.0 for y in range(5)] for z in range(5)]
+    )
+    seen = state.shown[BEATS, 0] > -math.inf
+    assert np.array_equal(state.shown[BEATS, 0][seen], own[seen])
+    assert seen[2:, 1].all()
+
+
 # --- what it says
+
+
+def test_an_arm_keeps_the_round_in_which_it_left_and_is_out_by_who_beats_it_now():
+    policy = make(settle="all")
+    state = policy.state
+    state.lows[:] = 0.0
+    state.lows[1, 2, 0] = 1.0
+    state.clock[RESULTS] = 7
+    begin(state)
+    assert policy.eliminations == ((0, 7, 1, 2),)
+    state.clock[RESULTS] = 9
+    state.lows[0, 1, 0] = 1.0  # arm 0 no longer gets as far as arm 2
+    begin(state)
+    assert policy.eliminations == ((0, 7, 0, 1),)
 
 
 def test_the_certificate_names_what_was_seen_of_every_rival():

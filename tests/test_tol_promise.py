@@ -7,9 +7,10 @@ from hypothesis import strategies as st
 from scipy.stats import binom
 
 import lexbandits as lb
-from lexbandits.policies.tol.facts import ASKED, fold_values
+from lexbandits.policies.tol.folding import fold_values
 from lexbandits.policies.tol.judgement import begin, next_judged
 from lexbandits.policies.tol.proof import prove, weigh_for
+from lexbandits.policies.tol.state import ASKED, PASS, RESULTS
 
 DELTA = 0.2
 
@@ -93,7 +94,7 @@ def test_whatever_intervals_hold_the_truth_the_promise_holds(data):
             )
             for b in range(K):
                 policy.state.lows[i, a, b] = (means[a][i] - means[b][i]) - data.draw(slack)
-    policy.state.clock[0] = 10
+    policy.state.clock[[PASS, RESULTS]] = 10
     begin(policy.state)
     assert not policy.contradiction
     given_up = [order.index(i) for i, _ in policy.infeasible]
@@ -101,7 +102,8 @@ def test_whatever_intervals_hold_the_truth_the_promise_holds(data):
     means = [[row[i] for i in order] for row in means]
     tol, res = [tol[i] for i in order], [res[i] for i in order]
     at_least = None if at_least is None else [at_least[i] for i in order]
-    gone = [m if p < 0 else p for p in policy.state.gone[:, 0].tolist()]
+    left = {e.arm: order.index(e.objective) for e in policy.eliminations}
+    gone = [left.get(arm, m) for arm in range(K)]
     assert survivors_kept(means, tol, res, gone, settled, at_least, given_up)
     if policy.finished:
         if settled < m:  # by its proof

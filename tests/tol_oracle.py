@@ -175,7 +175,7 @@ class Run:
         self.judge()
         for a, (_, objective, _) in list(self.left.items()):
             if a in before and before[a][1] == objective and before[a][2] in [-1, *rules.offered]:
-                self.left[a] = before[a]
+                self.left[a] = (before[a][0], *self.left[a][1:])
 
     # --- data
 
@@ -417,8 +417,9 @@ class Run:
         for a in self.rules.offered:
             if a in alive:
                 self.left.pop(a, None)
-            elif a in self.active:
-                self.left[a] = (self.results, self.rules.order[gone[a][0]], gone[a][1])
+            else:  # the round is that of leaving, the reason that of today
+                round = self.results if a in self.active else self.left[a][0]
+                self.left[a] = (round, self.rules.order[gone[a][0]], gone[a][1])
         self.active = alive
 
     def open(self, i, a, alive):

@@ -16,8 +16,8 @@ from lexbandits.arrays import Counts, Vector
 from lexbandits.evidence.interval import told_difference
 from lexbandits.evidence.kinds import BERNOULLI, BOUNDED, EXACT, SUB_GAUSSIAN, Kind, spread_kinds
 from lexbandits.forecasting.futures import COIN, FIXED, NORMAL, TABLE, World
-from lexbandits.policies.tol.facts import pair_of
 from lexbandits.policies.tol.lexelim_tol import LexElimTol
+from lexbandits.policies.tol.state import pair_of
 
 QUANTILES = 256
 NARROW = 1e-6  # deviations below this share of the bounds are none

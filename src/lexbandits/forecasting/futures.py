@@ -14,8 +14,8 @@ import numpy as np
 
 from lexbandits.arrays import Counts, Vector
 from lexbandits.jit import kernel
-from lexbandits.policies.tol.facts import OVER, PASS, POSITION, TURN, State
 from lexbandits.policies.tol.judgement import observe
+from lexbandits.policies.tol.state import OVER, PASS, POSITION, TURN, State
 from lexbandits.world.noise import stream
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lexbandits.arrays import Vector
-from lexbandits.policies.tol.facts import RESULTS
+from lexbandits.policies.tol.state import RESULTS
 from lexbandits.study.record.events import Event
 from lexbandits.study.record.fold import Fold
 from lexbandits.study.record.verification import Verification, replay
@@ -32,7 +32,7 @@ class Watched(Fold):
         super()._start_again()
         self.moments: list[Moment] = []
 
-    def _tell_until(self, policy: LexElimTol, position: int) -> None:
+    def _tell_until(self, policy: Any, position: int) -> None:
         ends = np.linspace(0, len(self.ledger.fills), STEPS + 1).astype(int).tolist()
         for end in sorted({end for end in ends if self._fills <= end < position} | {position}):
             super()._tell_until(policy, end)

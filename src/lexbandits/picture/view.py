@@ -10,25 +10,11 @@ import numpy as np
 
 from lexbandits.arrays import Counts, Vector
 from lexbandits.policies.base import Elimination
-from lexbandits.policies.tol.facts import (
-    FLOOR,
-    POSITION,
-    REACH,
-    RESULTS,
-    STOP,
-    TARGET,
-    TOLERANCE,
-    beats,
-    close,
-    is_beaten,
-    is_held,
-    meets,
-    misses,
-    not_worse,
-    paired,
-)
+from lexbandits.policies.tol.claims import is_beaten, is_held
+from lexbandits.policies.tol.facts import beats, close, meets, misses, not_worse, paired
 from lexbandits.policies.tol.lexelim_tol import LexElimTol
 from lexbandits.policies.tol.proof import Seen, best_by_differences, certificate, keep_likely
+from lexbandits.policies.tol.state import FLOOR, POSITION, REACH, RESULTS, TARGET, TOLERANCE
 from lexbandits.study.objective import Objective
 from lexbandits.study.record.answers import Answer, answer_of, settling, unmet
 from lexbandits.study.record.events import Event
@@ -121,18 +107,9 @@ class View:
 
     @cached_property
     def eliminations(self) -> dict[int, Elimination]:
-        """Arm -> when it left, and on what and by whom it is out today; all others are candidates.
-
-        Who beat an arm first may have left since on an objective before, and somebody else beats it now.
-        """
-        policy, withdrawn = self.policy, self.fold.ledger.withdrawn
-        found = {}
-        for left in policy.eliminations:
-            position, rival = policy.state.gone[left.arm].tolist()
-            now = (left.objective, left.rival) if position < 0 else (self.columns[position], rival)
-            if self.arms[left.arm] not in withdrawn:
-                found[left.arm] = Elimination(left.arm, left.round, *now)
-        return found
+        """Arm -> when it left, and on what and by whom it is out today; all others are candidates."""
+        withdrawn = self.fold.ledger.withdrawn
+        return {left.arm: left for left in self.policy.eliminations if self.arms[left.arm] not in withdrawn}
 
     @cached_property
     def rows(self) -> tuple[Seen, ...]:
@@ -199,7 +176,7 @@ class View:
         """Whether it ended because nobody meets a limit."""
         state = self.policy.state
         unsettled = int(state.clock[POSITION]) < len(self.columns)
-        return bool(self.policy.finished and state.clock[STOP] and unsettled and self.infeasible)
+        return bool(self.policy.finished and state.manner.stops and unsettled and self.infeasible)
 
     @cached_property
     def infeasible(self) -> dict[int, tuple[int, ...]]:

@@ -122,7 +122,7 @@ class Policy:
 
     @property
     def eliminations(self) -> tuple[Elimination, ...]:
-        """Who left when, on which objective, beaten by whom; in order of round, then arm."""
+        """Who left when, and on which objective and by whom it is out; in order of round, then arm."""
         left = self.state.arms.left
         out = [Elimination(arm, *map(int, left[arm])) for arm in np.flatnonzero(left[:, 0]).tolist()]
         return tuple(sorted(out, key=lambda e: (e.round, e.arm)))

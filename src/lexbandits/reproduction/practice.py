@@ -3,12 +3,11 @@
 import hashlib
 import json
 import math
-import threading
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import joblib
 import numpy as np
 
 import lexbandits
@@ -17,8 +16,9 @@ from lexbandits.reproduction.habits import HABITS, Choice
 from lexbandits.reproduction.studies import Study, studies
 from lexbandits.simulation.estimates import clopper_pearson, mean_and_error
 from lexbandits.simulation.promise import Tolerances
+from lexbandits.simulation.store import write_whole
 from lexbandits.simulation.tape import Tape, play
-from lexbandits.simulation.workers import bar
+from lexbandits.simulation.workers import bar, on_threads
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -113,16 +113,10 @@ def practice(
         for method in METHODS
         for first in runs[study.name, method.name].missing(replications)
     ]
-    cancel = threading.Event()
-    parallel = joblib.Parallel(n_jobs, backend="threading", batch_size=1, return_as="generator_unordered")
-    count = sum(batch.end - batch.first for batch in batches)
-    with bar(count, progress) as advance:
-        try:
-            for batch, rows in parallel(joblib.delayed(_measured)(batch, seed, cancel) for batch in batches):
-                runs[batch.study.name, batch.method.name].add(rows)
-                advance(len(rows), sum(row.pulls for row in rows))
-        finally:
-            cancel.set()  # after Ctrl-C the threads stop at their next replication
+    with bar(sum(batch.end - batch.first for batch in batches), progress) as advance:
+        for batch, rows in on_threads(partial(_measured, seed), batches, n_jobs):
+            runs[batch.study.name, batch.method.name].add(rows)
+            advance(len(rows), sum(row.pulls for row in rows))
     limits = {study.name: _limit(study) for study in chosen}
     found = [
         {**_row(study, method, runs[study.name, method.name].rows(replications)), "limit": limits[study.name]}
@@ -144,11 +138,11 @@ def _named(only: Sequence[str] | None) -> list[Study]:
     return [known[name] for name in only or known]
 
 
-def _measured(batch: Batch, seed: int, cancel: threading.Event) -> tuple[Batch, list[Row]]:
+def _measured(seed: int, batch: Batch, cancelled: Callable[[], bool]) -> tuple[Batch, list[Row]]:
     rows = []
     promise = Tolerances(batch.study.policy("answer").settings, batch.study.trials.instance())
     for replication in range(batch.first, batch.end):
-        if cancel.is_set():
+        if cancelled():
             raise InterruptedError("the benchmark was cancelled")
         answer, pulls, dropped = batch.method.choose(batch.study, Tape(batch.study.trials, seed, replication))
         rows.append(Row(replication, pulls, answer, int(promise.kept(answer, dropped))))
@@ -205,14 +199,12 @@ class _Kept:
         ]
 
     def add(self, rows: list[Row]) -> None:
-        """Keep more replications; a kill leaves the old file or the new one."""
+        """Keep more replications."""
         self.known.update({row.replication: row for row in rows})
         if self.path is not None:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             lines = [",".join(Row._fields), *(",".join(map(str, self.known[r])) for r in sorted(self.known))]
-            partial = self.path.with_suffix(".partial")
-            partial.write_text("\n".join(lines) + "\n")
-            partial.replace(self.path)
+            write_whole(self.path, ("\n".join(lines) + "\n").encode())
 
     def rows(self, replications: int) -> list[Row]:
         """The replications asked for."""

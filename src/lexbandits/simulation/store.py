@@ -73,7 +73,7 @@ class Store(NamedTuple):
                         )
             store = cls(path, seed, {**known, **told})
             manifest = json.dumps({**here, "cells": store.cells}, indent=1)
-            _write_whole(path / MANIFEST, manifest.encode())
+            write_whole(path / MANIFEST, manifest.encode())
             yield store
 
     def read(self, name: str) -> dict[int, Runs]:
@@ -94,7 +94,7 @@ class Store(NamedTuple):
         home.mkdir(parents=True, exist_ok=True)
         memory = io.BytesIO()
         np.savez_compressed(memory, identity=self._identity(name), **block._asdict())
-        _write_whole(home / f"{block.replication[0]:08d}.npz", memory.getvalue())
+        write_whole(home / f"{block.replication[0]:08d}.npz", memory.getvalue())
 
     def _read_block(self, name: str, path: Path) -> Runs:
         content = io.BytesIO(path.read_bytes())  # np.load leaves a file it cannot read open
@@ -168,7 +168,8 @@ def _check_same(folder: Path, there: Any, here: Any, where: str = "") -> None:
         raise ValueError(f"{folder} holds another sweep: {where}{differs}")
 
 
-def _write_whole(path: Path, content: bytes) -> None:
+def write_whole(path: Path, content: bytes) -> None:
+    """A kill leaves the old file or the new one."""
     partial = path.with_name(path.name + ".partial")
     with partial.open("wb") as file:
         file.write(content)

@@ -6,9 +6,9 @@ import numpy as np
 
 from lexbandits.arrays import Counts, Vector
 from lexbandits.jit import kernel
-from lexbandits.policies.tol.facts import PASS, State
 from lexbandits.policies.tol.judgement import choose, finished, observe
 from lexbandits.policies.tol.lexelim_tol import LexElimTol
+from lexbandits.policies.tol.state import PASS, State
 from lexbandits.simulation.trajectory import check_match
 from lexbandits.world.noise import stream
 from lexbandits.world.trials import Trials

@@ -2,11 +2,11 @@
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from importlib.util import find_spec
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import joblib
 
@@ -14,6 +14,9 @@ from lexbandits.checks import whole
 from lexbandits.policies.policy import Policy
 from lexbandits.simulation.replicate import Runs, engine, replicate
 from lexbandits.world.instance import Instance
+
+T = TypeVar("T")
+Found = TypeVar("Found")
 
 
 class Task(NamedTuple):
@@ -53,10 +56,17 @@ def runner(backend: str | None, n_jobs: int) -> Runner:
 def _on_threads(tasks: list[Task], n_jobs: int) -> Iterator[tuple[Task, Runs]]:
     for task in tasks:
         engine(task.policy, task.instance)  # made once, so that threads do not compile it twice
+    yield from on_threads(_work, tasks, n_jobs)
+
+
+def on_threads(
+    work: Callable[[T, Callable[[], bool]], Found], tasks: Iterable[T], n_jobs: int
+) -> Iterator[Found]:
+    """What work(task, cancelled) gives for each task, as they are finished."""
     cancel = threading.Event()
     parallel = joblib.Parallel(n_jobs, backend="threading", batch_size=1, return_as="generator_unordered")
     try:
-        yield from parallel(joblib.delayed(_work)(task, cancel.is_set) for task in tasks)
+        yield from parallel(joblib.delayed(work)(task, cancel.is_set) for task in tasks)
     finally:
         cancel.set()  # after Ctrl-C the threads stop at their next call
 

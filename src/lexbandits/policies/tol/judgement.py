@@ -1,10 +1,13 @@
 """The rule of LexElim-Tol: look, drop, settle, prove; and its passes, which ask, fill and fold places."""
 
 from lexbandits.arrays import Counts, Vector
+from lexbandits.evidence.interval import kind_at
 from lexbandits.evidence.kinds import EXACT
 from lexbandits.jit import apart, kernel
-from lexbandits.policies.tol.facts import (
-    AS_0_2,
+from lexbandits.policies.tol.facts import close, look, look_at_arm, meets
+from lexbandits.policies.tol.folding import fold_values
+from lexbandits.policies.tol.proof import best_by_differences, look_for, plug_in, prove, weigh_for
+from lexbandits.policies.tol.state import (
     ASKED,
     BY_PROOF,
     BY_RULE,
@@ -17,17 +20,10 @@ from lexbandits.policies.tol.facts import (
     OVER,
     PASS,
     POSITION,
-    PROVE,
     TURN,
     State,
-    close,
-    fold_values,
-    look,
-    look_at_arm,
-    meets,
-    survey,
 )
-from lexbandits.policies.tol.proof import best_by_differences, look_for, plug_in, prove, weigh_for
+from lexbandits.policies.tol.survivors import survey
 
 FIRST_PROOF = 10  # passes before there is a candidate
 RULE_EVERY = 20  # once there is one, every twentieth pass asks as if there were none,
@@ -46,7 +42,7 @@ def look_around(state: State) -> None:
     active, lows, limits, bounds = state.arms.active, state.lows, state.limits, state.bounds
     kinds, singles, pairs, completed = state.kinds, state.singles, state.pairs, state.completed
     i = state.order[state.clock[POSITION]]
-    must = state.must[i]
+    must, kind = state.must[i], kind_at(kinds, i)
     for a in range(active.size):
         if active[a] and must:
             if not meets(bounds, limits, i, a):
@@ -54,7 +50,7 @@ def look_around(state: State) -> None:
         elif active[a]:
             for b in range(a + 1, active.size):
                 if active[b] and not close(lows, limits, i, a, b):
-                    look(lows, limits, kinds, singles, pairs, completed, i, a, b)
+                    look(kind, lows, limits, kinds, singles, pairs, completed, i, a, b)
 
 
 @kernel
@@ -72,7 +68,7 @@ def settle(state: State, looked: int) -> None:
 def judge(state: State) -> None:
     """Who survives, who answers, and whom the rule and the proof of the answer would ask next."""
     arms, clock = state.arms, state.clock
-    proving = clock[PROVE] == 1 and clock[PASS] >= FIRST_PROOF
+    proving = state.manner.proves and clock[PASS] >= FIRST_PROOF
     candidate = -1
     for turn in range(2):
         settle(state, -1 if turn == 0 else clock[POSITION])
@@ -99,7 +95,7 @@ def judge(state: State) -> None:
 @kernel
 def row_asked(state: State, number: int) -> int:
     """Which arms pass `number` asks, as things stand: mostly the proof's, now and then the rule's."""
-    every = RULE_EVERY_0_2 if state.clock[AS_0_2] == 1 else RULE_EVERY
+    every = RULE_EVERY_0_2 if state.manner.as_0_2 else RULE_EVERY
     return BY_PROOF if state.clock[CANDIDATE] >= 0 and number % every != 0 else BY_RULE
 
 
@@ -111,8 +107,9 @@ def open_pass(state: State) -> None:
     clock[LACKS] = 0
     clock[TURN] = -1
     for arm in range(who.shape[1] - 1, -1, -1):
-        for i in range(state.values.shape[1]):
-            state.values[arm, i] = 0.0
+        if who[ASKED, arm]:
+            for i in range(state.values.shape[1]):
+                state.values[arm, i] = 0.0
         who[FILLED, arm] = False
         who[ASKED, arm] = clock[OVER] == 0 and who[row, arm]
         if who[ASKED, arm]:

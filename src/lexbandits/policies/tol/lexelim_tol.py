@@ -2,9 +2,7 @@
 
 Arms are measured in passes and compared by their differences in common passes, whatever the noise.
 Objective by objective: whoever is beaten by more than the tolerance is out; an objective is settled
-when all pairs left are close. The rule is in judgement.py, facts about pairs in facts.py, the earlier
-end with an answer that is already certain in proof.py, results that come early or late in places.py;
-docs/proofs.md proves it.
+when all pairs left are close. docs/proofs.md proves it.
 """
 
 import copy
@@ -32,8 +30,11 @@ from lexbandits.evidence.kinds import (
 )
 from lexbandits.policies.base import Rules, untried
 from lexbandits.policies.policy import checked
-from lexbandits.policies.tol.facts import (
-    AS_0_2,
+from lexbandits.policies.tol.intervals import fill_intervals, fill_target_bounds
+from lexbandits.policies.tol.judgement import begin, choose, finished, next_judged, observe
+from lexbandits.policies.tol.places import PlacePolicy
+from lexbandits.policies.tol.proof import Seen, certificate, plug_in
+from lexbandits.policies.tol.state import (
     ASKED,
     CANDIDATE,
     CONTRADICTION,
@@ -48,27 +49,12 @@ from lexbandits.policies.tol.facts import (
     OVER,
     PASS,
     POSITION,
-    PROVE,
     RESULTS,
-    STOP,
+    Manner,
     State,
-    fill_intervals,
-    fill_target_bounds,
 )
-from lexbandits.policies.tol.judgement import (
-    begin,
-    choose,
-    count_all,
-    fill,
-    finished,
-    next_judged,
-    observe,
-    replay,
-    row_asked,
-)
-from lexbandits.policies.tol.places import PlacePolicy, PlaceRules, Waiting
-from lexbandits.policies.tol.proof import Seen, certificate, plug_in
 from lexbandits.policies.tol.told import EARLY, Scrutiny, one_value_returns
+from lexbandits.policies.tol.waiting import Waiting
 
 FIRST_JUDGED = 5  # passes; with an exact objective the first pass is judged
 MOST_BYTES = 1 << 30  # for all pairs
@@ -112,7 +98,6 @@ class LexElimTol(PlacePolicy):
     """
 
     rules = Rules(choose, observe, finished)
-    places = PlaceRules(fill, count_all, replay, row_asked)
     accepts_missing = True
     round_robin = False
 
@@ -160,12 +145,10 @@ class LexElimTol(PlacePolicy):
                 + ('; rules="open" takes less' if bets else "")
             )
         settings = self._settings
-        clock = np.zeros(13, np.int64)
+        clock = np.zeros(10, np.int64)
         clock[[HIGHEST, CANDIDATE]] = -1
         clock[NEXT] = 1 if any(kind.code == EXACT for kind in self._kinds) else FIRST_JUDGED
-        clock[PROVE] = settings["settle"] == "answer"
-        clock[STOP] = settings["if_infeasible"] == "stop"
-        clock[AS_0_2] = settings["rules"] == "0.2"
+        proves, stops = settings["settle"] == "answer", settings["if_infeasible"] == "stop"
         offered = range(self.n_arms) if settings["offered"] is None else settings["offered"]
         who = np.zeros((5, K), np.bool_)
         who[OFFERED, list(offered)] = True
@@ -175,13 +158,13 @@ class LexElimTol(PlacePolicy):
         return State(
             arms,
             clock,
+            Manner(proves, stops, as_0_2=settings["rules"] == "0.2"),
             who,
             values=np.zeros((K, m)),
             singles=np.zeros((K, m, FIRST + (EARLY if gaussian else 0))),
             pairs=np.zeros((n_pairs, m, depth)),
             lows=np.full((m, K, K), -math.inf),
             bounds=np.tile([-math.inf, math.inf], (m, K, 1)),
-            gone=np.full((K, 2), -1),
             must=np.zeros(m, np.bool_),
             reached=np.zeros((m, K), np.bool_),
             order=np.array(range(m) if settings["order"] is None else settings["order"], np.int64),
@@ -313,7 +296,7 @@ class LexElimTol(PlacePolicy):
             _, objective, rival = old.arms.left[arm].tolist()
             still = objective == state.arms.left[arm, 1] and (rival < 0 or state.who[OFFERED, rival])
             if still and old.arms.left[arm, 0] > 0:
-                state.arms.left[arm] = old.arms.left[arm]
+                state.arms.left[arm, 0] = old.arms.left[arm, 0]
         new._scrutiny = copy.deepcopy(self._scrutiny)
         return new
 
@@ -375,7 +358,7 @@ class LexElimTol(PlacePolicy):
 
         Where nobody meets a target it holds as for any other objective, unless the rule was to stop there.
         """
-        stopped = self.infeasible and self.state.clock[STOP] == 1
+        stopped = self.infeasible and self.state.manner.stops
         return self.finished and not (self.contradiction or self.large_sample or stopped or self.repeated)
 
     @property

@@ -5,9 +5,9 @@ of filled places, in whatever order they were filled.
 """
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from itertools import count, islice, takewhile
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,78 +16,10 @@ from lexbandits.arrays import Counts, Vector
 from lexbandits.checks import checked_arm, checked_history, checked_pending, checked_reward, whole
 from lexbandits.jit import direct
 from lexbandits.policies.policy import Policy
-from lexbandits.policies.tol.facts import ASKED, FILLED, HIGHEST, OVER, PASS, TURN, State
+from lexbandits.policies.tol.judgement import count_all, fill, replay, row_asked
+from lexbandits.policies.tol.state import ASKED, FILLED, HIGHEST, OVER, PASS, TURN
 from lexbandits.policies.tol.told import Scrutiny
-
-Place = tuple[int, int]  # (arm, pass), passes from 0
-
-
-class Waiting:
-    """Results of passes to come, by pass and arm: equal for equal contents, however they came."""
-
-    _looked: tuple[int, int, list[Place]] = (-1, 0, [])  # in which pass, how far, what was empty
-
-    def __init__(self) -> None:
-        self._passes: dict[int, dict[int, Vector]] = {}
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {"_passes": self._passes}  # asking changes nothing that anybody could see
-
-    def __contains__(self, place: Place) -> bool:
-        arm, number = place
-        return arm in self._passes.get(number, ())
-
-    def __bool__(self) -> bool:
-        return bool(self._passes)
-
-    def __len__(self) -> int:
-        return sum(map(len, self._passes.values()))
-
-    def __iter__(self) -> Iterator[tuple[Place, Vector]]:
-        for number in sorted(self._passes):
-            for arm in sorted(self._passes[number]):
-                yield (arm, number), self._passes[number][arm]
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Waiting) or len(self) != len(other):
-            return False
-        return all(
-            mine == theirs and np.array_equal(values, others, equal_nan=True)
-            for (mine, values), (theirs, others) in zip(self, other, strict=True)
-        )
-
-    __hash__ = None  # type: ignore[assignment]
-
-    def put(self, place: Place, values: Vector) -> None:
-        """Keep a result until its pass."""
-        arm, number = place
-        self._passes.setdefault(number, {})[arm] = values
-
-    def take(self, number: int) -> list[tuple[int, Vector]]:
-        """The results of a pass that begins, by arm."""
-        return sorted(self._passes.pop(number, {}).items(), key=lambda item: item[0])
-
-    def empty_places(self, current: int, asked: Callable[[int], list[int]]) -> Iterator[Place]:
-        """Places of the passes after the current one that have no result, for ever; `asked` by a pass.
-
-        Thousands may wait behind one lost trial: what was full once is not looked at again.
-        """
-        during, number, empty = self._looked
-        if during != current:
-            number, empty = current + 1, []
-        empty = [place for place in empty if place[1] < number and place not in self]
-        self._looked = current, number, empty
-        yield from tuple(empty)
-        while True:
-            found = [(arm, number) for arm in asked(number) if (arm, number) not in self]
-            yield from found
-            number += 1
-            empty += found
-            self._looked = current, number, empty
-
-    def clear(self) -> None:
-        """Forget everything."""
-        self._passes.clear()
+from lexbandits.policies.tol.waiting import Place, Waiting
 
 
 def _pass(item: Any) -> int:
@@ -111,15 +43,6 @@ def checked_places(pending: Iterable[Any], n_arms: int) -> set[Place]:
     return places
 
 
-class PlaceRules(NamedTuple):
-    """Kernels of a policy with passes."""
-
-    fill: Callable[[State, int, Vector], None]  # an arm's place in the current pass
-    counted: Callable[[State, Counts, Counts], None]  # results of arms in passes
-    replay: Callable[[State, Counts, Vector, Counts, int, bool], int]
-    row_asked: Callable[[State, int], int]  # the row of `who` that a pass will ask, as things stand
-
-
 class PlacePolicy(Policy):
     """A policy whose results belong to places.
 
@@ -128,7 +51,6 @@ class PlacePolicy(Policy):
     one, which was judged when the rules changed, takes over from there.
     """
 
-    places: ClassVar[PlaceRules]
     max_arms: int
     _scrutiny: Scrutiny
     _waiting: Waiting
@@ -242,14 +164,14 @@ class PlacePolicy(Policy):
         if items is not None:  # the state does not depend on the order, the speed does
             turn = np.lexsort((played, numbers))
             played, table, numbers = played[turn], np.ascontiguousarray(table[turn]), numbers[turn]
-        told, replay = 0, direct(self.places.replay)
+        told = 0
         while self._before is not None and told < played.size:
             arm, number = int(played[told]), int(numbers[told])
             self.tell_checked(arm, table[told].copy(), self._earliest(arm) if number < 0 else number)
             told += 1
         self._scrutiny.watch_many(played[told:], table[told:])
         while told < played.size:
-            came = replay(self.state, played, table, numbers, told, bool(self._waiting))
+            came = direct(replay)(self.state, played, table, numbers, told, bool(self._waiting))
             if came > told:
                 self._go_on()
             elif items is None:
@@ -266,7 +188,7 @@ class PlacePolicy(Policy):
         self._count(arms, numbers)
 
     def _count(self, arms: list[int], numbers: list[int]) -> None:
-        direct(self.places.counted)(self.state, np.array(arms, np.int64), np.array(numbers, np.int64))
+        direct(count_all)(self.state, np.array(arms, np.int64), np.array(numbers, np.int64))
 
     def _go_on(self) -> None:
         """Fill the current pass from what waits; after the end nothing waits."""
@@ -275,7 +197,7 @@ class PlacePolicy(Policy):
             number = int(clock[PASS])
             for arm, values in self._waiting.take(number):
                 if clock[PASS] == number:
-                    direct(self.places.fill)(self.state, arm, values)
+                    direct(fill)(self.state, arm, values)
             if clock[PASS] == number:
                 break
         if clock[OVER] == 1:
@@ -350,11 +272,10 @@ class PlacePolicy(Policy):
             yield from ((self.recommendation, number) for number in count(now))
         if self._before is not None:
             yield from takewhile(lambda place: place[1] < self._until, self._before._open_places())
-        row_asked = direct(self.places.row_asked)
         members = [np.flatnonzero(row).tolist() for row in self.state.who]
 
         def asked(number: int) -> list[int]:
-            return members[row_asked(self.state, number)]
+            return members[direct(row_asked)(self.state, number)]
 
         if self._before is not None:
             now -= 1  # of this policy's own passes none is folded yet: all results wait

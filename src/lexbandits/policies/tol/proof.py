@@ -12,10 +12,22 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from lexbandits.arrays import Vector
+from lexbandits.arrays import Counts, Vector
+from lexbandits.evidence.interval import kind_at
 from lexbandits.jit import apart, kernel
+from lexbandits.policies.tol.claims import beaten_by_third, claim_evidence, evidence_for, is_beaten, is_held
 from lexbandits.policies.tol.facts import (
-    AS_0_2,
+    against_target,
+    beats,
+    close,
+    fact_evidence,
+    look,
+    look_at_arm,
+    meets,
+    misses,
+    paired,
+)
+from lexbandits.policies.tol.state import (
     BEATS,
     BY_PROOF,
     FLOOR,
@@ -29,22 +41,8 @@ from lexbandits.policies.tol.facts import (
     THIRD_LEVEL,
     TOLERANCE,
     State,
-    against_target,
-    beaten_by_third,
-    beats,
-    claim_evidence,
-    close,
-    copied,
-    evidence_for,
-    fact_evidence,
-    is_beaten,
-    is_held,
-    look,
-    look_at_arm,
-    meets,
-    misses,
-    paired,
 )
+from lexbandits.policies.tol.survivors import copied
 
 
 @kernel
@@ -102,14 +100,23 @@ def plug_in(state: State) -> int:
     return best_by_differences(state, kept, state.order[-1])
 
 
+@kernel
+def is_out_at_once(
+    active: NDArray[np.bool_], left: Counts, limits: Vector, shown: Vector, first: int, y: int
+) -> bool:
+    """Whether an arm offered is out on the first objective, by a fact or under the declared rules."""
+    is_fact = not active[y] and left[y, 1] == first
+    return is_fact or beaten_by_third(limits, shown, first, y) >= 0
+
+
 @apart
 def look_for(state: State, x: int) -> None:
     """Look at what the proof of x may need: its targets, and its pairs until it beats the other arm."""
     lows, limits, bounds, order, must = state.lows, state.limits, state.bounds, state.order, state.must
     kinds, singles, pairs, completed = state.kinds, state.singles, state.pairs, state.completed
-    who, gone = state.who, state.gone
-    for y in range(gone.shape[0]):
-        if not who[OFFERED, y] or gone[y, 0] == 0:
+    who, active, left, shown, first = state.who, state.arms.active, state.arms.left, state.shown, order[0]
+    for y in range(who.shape[1]):
+        if not who[OFFERED, y] or is_out_at_once(active, left, limits, shown, first, y):
             continue
         for position in range(order.size):
             i = order[position]
@@ -120,7 +127,8 @@ def look_for(state: State, x: int) -> None:
                     break
             elif y != x:
                 if not beats(lows, limits, i, x, y) and not close(lows, limits, i, x, y):
-                    look(lows, limits, kinds, singles, pairs, completed, i, min(x, y), max(x, y))
+                    kind = kind_at(kinds, i)
+                    look(kind, lows, limits, kinds, singles, pairs, completed, i, min(x, y), max(x, y))
                 if beats(lows, limits, i, x, y):
                     break
 
@@ -129,40 +137,47 @@ def look_for(state: State, x: int) -> None:
 def weigh_for(state: State, x: int) -> None:
     """Weigh what the proof of x needs: its own pairs, and for whom it does not do who else beats them."""
     lows, limits, shown, kinds, wealth = state.lows, state.limits, state.shown, state.kinds, state.wealth
-    singles, pairs, who, gone, order = state.singles, state.pairs, state.who, state.gone, state.order
-    first = order[0]
-    for y in range(gone.shape[0]):
-        if not who[OFFERED, y] or y == x or gone[y, 0] == 0 or beaten_by_third(limits, shown, first, y) >= 0:
+    singles, pairs, who, order = state.singles, state.pairs, state.who, state.order
+    active, left, first = state.arms.active, state.arms.left, order[0]
+    kind_of_first = kind_at(kinds, first)
+    for y in range(who.shape[1]):
+        if not who[OFFERED, y] or y == x or is_out_at_once(active, left, limits, shown, first, y):
             continue
         done = True
         for position in range(order.size):
             i = order[position]
+            kind = kind_at(kinds, i)
             for claim in (NOT_WORSE, BEATS):
                 enough = limits[i, NOT_WORSE_LEVEL + claim]
                 if done and shown[claim, i, x, y] < enough:
-                    found = claim_evidence(limits, kinds, singles, pairs, wealth, claim, i, x, y, enough)
+                    found = claim_evidence(
+                        kind, limits, kinds, singles, pairs, wealth, claim, i, x, y, enough
+                    )
                     shown[claim, i, x, y] = max(shown[claim, i, x, y], found)
                 done = is_held(lows, limits, shown, i, x, y)
             if not done or is_beaten(lows, limits, shown, i, x, y):
                 break
         enough = limits[first, THIRD_LEVEL]
-        for z in range(gone.shape[0]):
+        for z in range(who.shape[1]):
             if not done and z != y and z != x and who[OFFERED, z]:
-                found = claim_evidence(limits, kinds, singles, pairs, wealth, BEATS, first, z, y, enough)
-                shown[BEATS, first, z, y] = max(shown[BEATS, first, z, y], found)
+                found = claim_evidence(
+                    kind_of_first, limits, kinds, singles, pairs, wealth, BEATS, first, z, y, enough
+                )
+                if found > shown[BEATS, first, z, y]:
+                    shown[BEATS, first, z, y] = found
 
 
 @apart
 def prove(state: State, x: int) -> bool:
     """Whether x is proven; note in `who` whom its proof still needs."""
     lows, limits, bounds, order, must = state.lows, state.limits, state.bounds, state.order, state.must
-    who, gone, shown = state.who, state.gone, state.shown
+    who, shown, active, left, first = state.who, state.shown, state.arms.active, state.arms.left, order[0]
     lacking = np.zeros(who.shape[1], np.bool_)
     proven = True
     for y in range(who.shape[1]):
         lacks = False
-        out = gone[y, 0] == 0 or beaten_by_third(limits, shown, order[0], y) >= 0
-        position = order.size if not who[OFFERED, y] or (y != x and out) else 0
+        out = y != x and is_out_at_once(active, left, limits, shown, first, y)
+        position = order.size if out or not who[OFFERED, y] else 0
         while position < order.size:
             i = order[position]
             if must[i]:
@@ -175,7 +190,7 @@ def prove(state: State, x: int) -> bool:
         lacking[y] = lacks and y != x
         who[BY_PROOF, y] = lacks or y == x
         proven = proven and not lacks
-    if not proven and state.clock[AS_0_2] == 0:
+    if not proven and not state.manner.as_0_2:
         ask_thirds(state, x, lacking)
     return proven
 
@@ -249,7 +264,6 @@ def certificate(state: State, x: int, differences: Vector) -> tuple[Seen, ...]:
 
 def _verdict(state: State, x: int, y: int, i: int, high: float) -> tuple[str, int]:
     lows, limits, bounds, shown = state.lows, state.limits, state.bounds, state.shown
-    position, rival = state.gone[y].tolist()
     if state.must[i]:
         if misses(bounds, limits, i, y):
             return "misses the target", -1
@@ -257,8 +271,9 @@ def _verdict(state: State, x: int, y: int, i: int, high: float) -> tuple[str, in
     if is_beaten(lows, limits, shown, i, x, y):
         return "beats", -1
     # after the first objective it is the survivors' end, not the proof, to which other arms matter
-    everything_settled = state.clock[POSITION] == state.order.size
-    if position >= 0 and state.order[position] == i and (position == 0 or everything_settled):
+    _, left_on, rival = state.arms.left[y].tolist()
+    ended = i == state.order[0] or state.clock[POSITION] == state.order.size
+    if not state.arms.active[y] and left_on == i and ended:
         return "beaten", rival
     third = beaten_by_third(limits, shown, i, y) if i == state.order[0] else -1
     if third >= 0:

@@ -1,6 +1,6 @@
 """The picture of docs/planning.md: what lies between tolerance and tolerance + resolution costs most.
 
-Made by `python benchmarks/zone.py docs/zone.svg`.
+`make pictures`, or `python docs/zone.py docs/zone.svg`.
 """
 
 import sys

@@ -1,0 +1,143 @@
+"""Folding: a pass that is complete becomes moments of arms and pairs, and bets on differences."""
+
+import math
+
+import numpy as np
+
+from lexbandits.arrays import Counts, Vector
+from lexbandits.evidence.boundary import bet, stored_boundary, unit_stake
+from lexbandits.evidence.interval import kind_at, stored_difference, stored_value
+from lexbandits.evidence.kinds import BOUNDED, EXACT, FINITE_VARIANCE, GAUSSIAN, Kind
+from lexbandits.evidence.moments import push, push_squares
+from lexbandits.jit import apart, kernel
+from lexbandits.policies.tol.state import (
+    ASKED,
+    BEATS,
+    FIRST,
+    HIGH,
+    LOW,
+    NOT_WORSE,
+    REACH,
+    RESULTS,
+    TOLERANCE,
+    State,
+    completed_moments,
+    pair_of,
+    row_of_arm,
+)
+
+
+@kernel
+def push_value(table: Vector, row: int, i: int, kind: Kind, value: float) -> None:
+    """Add a stored value to a row of moments: five where an interval or a warning needs them."""
+    n, mean, m2 = table[row, i, 0], table[row, i, 1], table[row, i, 2]
+    if kind.code >= BOUNDED or (kind.code == FINITE_VARIANCE and table.shape[2] >= 5):
+        n, mean, m2, m3, m4 = push(n, mean, m2, table[row, i, 3], table[row, i, 4], value)
+        table[row, i, 3] = m3
+        table[row, i, 4] = m4
+    else:
+        n, mean, m2 = push_squares(n, mean, m2, value)
+    table[row, i, 0] = n
+    table[row, i, 1] = mean
+    table[row, i, 2] = m2
+
+
+@kernel
+def ends_of(kind: Kind, value: float) -> tuple[float, float]:
+    """The least and the largest that a value may be."""
+    if math.isnan(value):
+        return kind.low, kind.high
+    return value, value
+
+
+@kernel
+def push_ends(completed: Vector, row: int, i: int, least: float, largest: float) -> None:
+    """Add a stored value, whatever it may be, to both sequences of a row."""
+    for side in range(2):
+        n, mean, m2, m3, m4 = completed_moments(completed, row, i, side)
+        n, mean, m2, m3, m4 = push(n, mean, m2, m3, m4, least if side == LOW else largest)
+        completed[row, i, side, 0], completed[row, i, side, 1], completed[row, i, side, 2] = n, mean, m2
+        completed[row, i, side, 3], completed[row, i, side, 4] = m3, m4
+
+
+@kernel
+def unit_of(earlier: Vector, limits: Vector, i: int, kind: Kind) -> float:
+    """The stake that suits one resolution, by the moments of earlier differences."""
+    return unit_stake(kind, earlier[0], earlier[2], limits[i, REACH] - limits[i, TOLERANCE])
+
+
+@kernel
+def bet_on(
+    wealth: Vector,
+    limits: Vector,
+    row: int,
+    i: int,
+    kind: Kind,
+    unit: float,
+    lead: float,
+    back_unit: float,
+    back: float,
+) -> None:
+    """Bet on a pair's difference in the current pass, in both directions, by stakes of the past."""
+    tolerance, reach = limits[i, TOLERANCE], limits[i, REACH]
+    bet(wealth, row, i, NOT_WORSE, stored_boundary(kind, -reach), unit, lead, back_unit, back)
+    bet(wealth, row, i, BEATS, stored_boundary(kind, tolerance), unit, lead, back_unit, back)
+
+
+@apart
+def complete_values(state: State, members: Counts, size: int, i: int) -> None:
+    """Count a pass on an objective whose missing values count as the worst they could have been."""
+    kind, n_arms, completed = kind_at(state.kinds, i), state.values.shape[0], state.completed
+    for x in range(size):
+        a = members[x]
+        low, high = ends_of(kind, state.values[a, i])
+        row = row_of_arm(a, n_arms)
+        push_ends(completed, row, i, stored_value(kind, low), stored_value(kind, high))
+        for y in range(x + 1, size):
+            other_low, other_high = ends_of(kind, state.values[members[y], i])
+            least = stored_difference(kind, low, other_high)
+            largest = stored_difference(kind, high, other_low)
+            row = pair_of(a, members[y], n_arms)
+            if state.wealth.size > 0:  # each direction bets on the least that its differences may be
+                low_unit = unit_of(completed[row, i, LOW], state.limits, i, kind)
+                high_unit = unit_of(completed[row, i, HIGH], state.limits, i, kind)
+                bet_on(state.wealth, state.limits, row, i, kind, low_unit, least, high_unit, 1.0 - largest)
+            push_ends(completed, row, i, least, largest)
+
+
+@apart
+def fold_values(state: State) -> None:
+    """Count the current pass: every member's values and every pair's differences, on all objectives."""
+    arms, values = state.arms, state.values
+    n_arms, m = values.shape
+    members = np.empty(n_arms, np.int64)
+    size = 0
+    for arm in range(n_arms):
+        if state.who[ASKED, arm]:
+            members[size] = arm
+            size += 1
+    state.clock[RESULTS] += size
+    for i in range(m):
+        kind = kind_at(state.kinds, i)
+        if kind.worst > 0.0:
+            complete_values(state, members, size, i)
+        for x in range(size):
+            a = members[x]
+            if math.isnan(values[a, i]):
+                continue
+            push_value(state.singles, a, i, kind, stored_value(kind, values[a, i]))
+            arms.sums[a, i] += values[a, i]
+            known = state.singles[a, i, 0]
+            # a sum of equal values over their number need not be that value
+            arms.means[a, i] = values[a, i] if kind.code == EXACT else arms.sums[a, i] / known
+            if kind.code == GAUSSIAN and known + FIRST <= state.singles.shape[2]:
+                state.singles[a, i, FIRST + int(known) - 1] = values[a, i]
+            for y in range(x + 1, size):
+                b = members[y]
+                if not math.isnan(values[b, i]):
+                    row = pair_of(a, b, n_arms)
+                    difference = stored_difference(kind, values[a, i], values[b, i])
+                    if kind.code >= BOUNDED and state.wealth.size > 0 and not kind.worst > 0.0:
+                        unit, back = unit_of(state.pairs[row, i], state.limits, i, kind), 1.0 - difference
+                        bet_on(state.wealth, state.limits, row, i, kind, unit, difference, unit, back)
+                    push_value(state.pairs, row, i, kind, difference)
