@@ -19,8 +19,8 @@ from lexbandits.insight.canvas import (
 )
 from lexbandits.picture.svg import phases
 from lexbandits.picture.view import View
-from lexbandits.picture.words import count
 from lexbandits.study.study import Study
+from lexbandits.study.words import count
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure

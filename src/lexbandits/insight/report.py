@@ -23,11 +23,11 @@ from lexbandits.picture.ladder import ladder, rule, stage_words
 from lexbandits.picture.reasons import AT
 from lexbandits.picture.svg import TICK, WARN, differences, element, icon, race, reference
 from lexbandits.picture.view import View
-from lexbandits.picture.words import amount, count, listed, many, percent, toml_key, value
 from lexbandits.printable import printable
 from lexbandits.study.objective import Objective
 from lexbandits.study.record.verification import Verification
 from lexbandits.study.study import Study
+from lexbandits.study.words import amount, count, listed, many, percent, toml_key, value
 
 MOST_ITEMS = 200  # more are not written out
 DECIDED = (fates.LEFT, fates.BEHIND, fates.BY_THE_MEANS)

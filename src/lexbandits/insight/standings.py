@@ -18,8 +18,8 @@ from lexbandits.insight.canvas import (
     standing_words,
 )
 from lexbandits.picture.view import Moment, View
-from lexbandits.picture.words import value
 from lexbandits.study.study import Study
+from lexbandits.study.words import value
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure

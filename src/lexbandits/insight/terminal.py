@@ -11,9 +11,9 @@ from rich.text import Text
 from lexbandits.forecasting.forecast import Forecast, forecast
 from lexbandits.picture.explain import Explanation, Story, explain
 from lexbandits.picture.strains import Assumption
-from lexbandits.picture.words import about, percent, span
 from lexbandits.printable import printable
 from lexbandits.study.study import Study
+from lexbandits.study.words import about, percent, span
 
 BAR = 24
 

@@ -10,9 +10,9 @@ from lexbandits.picture.learning import LearningCost, learning_costs
 from lexbandits.picture.reasons import AT, Reason, against_limit, compared, reason_of
 from lexbandits.picture.strains import Assumption, assumptions_of
 from lexbandits.picture.view import NOT_MEASURED, View
-from lexbandits.picture.words import amount, beyond, capital, count, listed, many, percent, value
 from lexbandits.study.record.answers import flags_said, nobody_meets
 from lexbandits.study.study import Study
+from lexbandits.study.words import amount, beyond, capital, count, listed, many, percent, value
 
 
 @dataclass(frozen=True)

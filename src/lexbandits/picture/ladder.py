@@ -22,8 +22,8 @@ from lexbandits.picture.svg import (
     words,
 )
 from lexbandits.picture.view import View
-from lexbandits.picture.words import amount, beyond, count, many, value
 from lexbandits.study.objective import Objective
+from lexbandits.study.words import amount, beyond, count, many, value
 
 CLASSES = {"settled": "done", "being settled": "now", "later": "later", "not needed": "skip2"}
 

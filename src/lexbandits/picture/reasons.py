@@ -4,10 +4,10 @@ import math
 from dataclasses import dataclass
 
 from lexbandits.picture.view import Difference, View
-from lexbandits.picture.words import amount, beyond, many, value
 from lexbandits.policies.tol.facts import REACH
 from lexbandits.study.objective import Objective
 from lexbandits.study.record.answers import whoever
+from lexbandits.study.words import amount, beyond, many, value
 
 AT = "at the study's confidence"
 

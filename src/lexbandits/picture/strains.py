@@ -4,9 +4,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from lexbandits.picture.view import View
-from lexbandits.picture.words import amount, count, listed, many, value
 from lexbandits.study.objective import Objective
 from lexbandits.study.record.strains import Strain, strains_of
+from lexbandits.study.words import amount, count, listed, many, value
 
 
 @dataclass(frozen=True)

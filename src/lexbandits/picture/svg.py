@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import Any
 
 from lexbandits.picture.view import View
-from lexbandits.picture.words import count, value
+from lexbandits.study.words import count, value
 
 TICK = '<path d="M2 6.4 4.8 9.2 10 3.4" fill="none" stroke="currentColor" stroke-width="1.8"/>'
 WARN = (
