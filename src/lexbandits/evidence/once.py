@@ -5,6 +5,7 @@ Each test claims that with probability at most alpha if it is not so. docs/proof
 
 import math
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -78,7 +79,7 @@ def by_pairs(n10: int, n01: int, n: int, b: float, alpha: float) -> bool:
     return False
 
 
-def _score(n10: Vector, n01: Vector, n: int, b: float) -> tuple[Vector, Vector]:
+def _score(n10: NDArray[Any], n01: NDArray[Any], n: int, b: float) -> tuple[Vector, Vector]:
     """Tango's score of p10 − p01 = b, which rises in n10 and falls in n01, and p01 as estimated for it."""
     half = n10 * (1 + b) + n01 * (1 - b) - 2 * n * b
     root = np.sqrt(np.maximum(half * half + 8 * n * n01 * b * (1 - b), 0.0))
@@ -94,8 +95,8 @@ class _Region:
     def __init__(self, sought: float, n: int, b: float, low: float, high: float, alpha: float) -> None:
         self.n, far = n, -special.ndtri(alpha / 1000)
         ends = [n * q + side * (far * math.sqrt(n * q * (1 - q)) + 9) for q, side in ((low, -1), (high, 1))]
-        self.first, last = max(0, int(ends[0])), min(n, int(ends[1]))
-        k = np.arange(self.first, last + 1)
+        first, last = max(0, int(ends[0])), min(n, int(ends[1]))
+        k = np.arange(first, last + 1)
         below, above = np.zeros_like(k), n - k + 1
         while (below < above).any():
             middle = (below + above) // 2

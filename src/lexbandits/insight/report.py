@@ -23,7 +23,7 @@ from lexbandits.picture.ladder import ladder, rule, stage_words
 from lexbandits.picture.reasons import AT
 from lexbandits.picture.svg import TICK, WARN, differences, element, icon, race, reference
 from lexbandits.picture.view import View
-from lexbandits.printable import printable
+from lexbandits.printable import printable, unmarked
 from lexbandits.study.objective import Objective
 from lexbandits.study.record.verification import Verification
 from lexbandits.study.study import Study
@@ -304,26 +304,27 @@ class Contents:
         """The same without figures, for a pull request."""
         head, lines = self.certificate
         blocks = [
-            f"# {_plain(self.title)}",
-            f"{self.pill}. {_plain(self.subtitle)}.",
+            f"# {unmarked(self.title)}",
+            f"{self.pill}. {unmarked(self.subtitle)}.",
             "## Question",
-            "".join(f"*{_plain(text)}*" if strong else _plain(text) for text, strong in self.question),
+            "".join(f"*{unmarked(text)}*" if strong else unmarked(text) for text, strong in self.question),
             "## Answer",
-            f"**{_plain(self.explanation.sentence)}**",
-            "\n>\n".join([f"> {head}.", *(f"> {_plain(line)}" for line in lines)]),
+            f"**{unmarked(self.explanation.sentence)}**",
+            "\n>\n".join([f"> {head}.", *(f"> {unmarked(line)}" for line in lines)]),
             "## Arms",
-            "\n".join(f"- {_plain(story.sentence)}" for story in self.explanation.arms),
+            "\n".join(f"- {unmarked(story.sentence)}" for story in self.explanation.arms),
             self._markdown_table(),
         ]
         if self.forecast is not None:
-            blocks += ["## Forecast", "\n".join(f"- {_plain(line)}" for line in self.forecast.lines)]
+            blocks += ["## Forecast", "\n".join(f"- {unmarked(line)}" for line in self.forecast.lines)]
         if self.explanation.costs:
             blocks += [
                 "## What learning cost",
-                "\n".join(f"- {_plain(c.sentence)}" for c in self.explanation.costs),
+                "\n".join(f"- {unmarked(c.sentence)}" for c in self.explanation.costs),
             ]
         strains = [
-            f"| {_plain(s.assumption)} | {_plain(s.happened)} | {s.level} |" for s in self.explanation.strains
+            f"| {unmarked(s.assumption)} | {unmarked(s.happened)} | {s.level} |"
+            for s in self.explanation.strains
         ]
         blocks += [
             "## Assumptions, and what strained them",
@@ -333,14 +334,14 @@ class Contents:
             "## How to verify",
             self.verifying[0],
             f"```\n{printable(self.verifying[1])}\n```",
-            "\n".join(f"- {name}: {_plain(text)}" for name, text in self.checks),
+            "\n".join(f"- {name}: {unmarked(text)}" for name, text in self.checks),
         ]
         return "\n\n".join(blocks) + "\n"
 
     def _markdown_table(self) -> str:
         view = self.view
         objectives = [view.objectives[column] for column in view.columns]
-        heads = [f"{_plain(o.name)} ({_plain(', '.join(rule(o)))})" for o in objectives]
+        heads = [f"{unmarked(o.name)} ({unmarked(', '.join(rule(o)))})" for o in objectives]
         stages = [stage_words(view, position) for position in range(len(objectives))]
         rows = [
             f"| Arm | {' | '.join(heads)} | Measured |",
@@ -349,7 +350,7 @@ class Contents:
         ]
         for arm in view.by_standing:
             cells = [self._markdown_cell(arm, position) for position in range(len(objectives))]
-            name = f"**{_plain(view.arms[arm])}**" if arm == view.leader else _plain(view.arms[arm])
+            name = f"**{unmarked(view.arms[arm])}**" if arm == view.leader else unmarked(view.arms[arm])
             rows.append(f"| {name} | {' | '.join(cells)} | {count(view.measured[arm])} |")
         return "\n".join(rows)
 
@@ -388,14 +389,6 @@ def _html_lines(lines: list[str]) -> str:
 def _html_piece(piece: tuple[str, bool]) -> str:
     text, strong = piece
     return f"<b>{escape(text)}</b>" if strong else escape(text)
-
-
-def _plain(text: str) -> str:
-    """Text in which neither Markdown nor a terminal sees anything special."""
-    text = printable(text)
-    for sign in "\\`*_[]<>|#":
-        text = text.replace(sign, f"\\{sign}")
-    return text
 
 
 # --- the question as a file

@@ -5,6 +5,8 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy import special
 
 from lexbandits.arrays import Vector
 from lexbandits.evidence import once
@@ -50,6 +52,7 @@ class Claims:
         self.n_arms, self.n_objectives = len(table.arms), len(table.objectives)
         self.noisy = [kind != "exact" and not as_list for kind in table.kinds]
         self.targets = [None if o.target is None else o.sign * o.target for o in table.objectives]
+        self._ends = [self._ends_of(i) for i in range(self.n_objectives)]
         self._samples: dict[tuple[object, ...], Sample] = {}
         self._made: dict[tuple[object, ...], bool] = {}
 
@@ -92,7 +95,7 @@ class Claims:
 
     def _slack(self, i: int, limit: float) -> float:
         """How far numbers that are equal as written may be apart."""
-        return float(np.abs(self._ends(i)).max() + abs(limit)) * (1e-12 if self.as_list else 2**-50)
+        return float(max(map(abs, self._ends[i])) + abs(limit)) * (1e-12 if self.as_list else 2**-50)
 
     def limit(self, fact: str, i: int) -> float:
         """What the mean of the sample must exceed."""
@@ -110,16 +113,16 @@ class Claims:
 
     def sample(self, fact: str, i: int, a: int, b: int | None) -> Sample:
         """What the claim is about."""
-        sign = -1.0 if fact == MISSES else 1.0
-        key = i, a, b, sign
+        sign, table = -1.0 if fact == MISSES else 1.0, self.table
+        low, high = (table.seen, table.seen) if fact in (LEADS, NEARS) else (table.low, table.high)
+        key = i, a, b, sign, low is table.seen
         if key not in self._samples:
-            self._samples[key] = self._sample(i, a, b, sign)
+            self._samples[key] = self._sample(i, a, b, sign, low[:, :, i], high[:, :, i])
         return self._samples[key]
 
-    def _sample(self, i: int, a: int, b: int | None, sign: float) -> Sample:
-        low, high = self.table.low[:, :, i], self.table.high[:, :, i]
+    def _sample(self, i: int, a: int, b: int | None, sign: float, low: Vector, high: Vector) -> Sample:
         values = sign * (low if sign > 0 else high)[:, a] - (0.0 if b is None else high[:, b])
-        there, (least, most) = ~np.isnan(values), self._ends(i)
+        there, (least, most) = ~np.isnan(values), self._ends[i]
         ends = [(least, most), (-most, -least)][sign < 0] if b is None else (least - most, most - least)
         values = values[there]
         if not self.noisy[i] and not self.as_list:  # one value an arm
@@ -129,12 +132,12 @@ class Claims:
         if self.table.clusters is None or not self.noisy[i]:
             return Sample(np.sort(values), float(values.mean()), sd, *ends)
         codes = np.unique(self.table.clusters[there], return_inverse=True)[1]
-        sums, sizes = np.bincount(codes, values), np.bincount(codes).astype(float)
+        sums, sizes = np.bincount(codes, values), np.bincount(codes).astype(np.float64)
         mean = float(values.mean())
         sd = float((sums - mean * sizes).std(ddof=1) / sizes.mean()) if len(sums) > 1 else 0.0
-        return Sample(values, mean, sd, *ends, sums, sizes)
+        return Sample(values, mean, sd, *ends, sums.astype(np.float64), sizes)
 
-    def _ends(self, i: int) -> tuple[float, float]:
+    def _ends_of(self, i: int) -> tuple[float, float]:
         objective = self.table.objectives[i]
         low, high = objective.bounds
         if not math.isfinite(high - low):
@@ -168,7 +171,7 @@ class Claims:
         if kind == "binary":
             n10, n01 = int((sample.values > 0).sum()), int((sample.values < 0).sum())
             return once.by_pairs(n10, n01, n, b, alpha)
-        needed = -HOPELESS * once.special.ndtri(alpha)
+        needed = -HOPELESS * special.ndtri(alpha)
         if b > sample.low and (sample.mean - b) * math.sqrt(n) < needed * sample.sd:
             return False
         return once.by_betting(sample.values, b, sample.low, sample.high, alpha)
@@ -199,11 +202,12 @@ class Claims:
     def side(self, i: int, delta: float, alone: bool = False) -> float:
         """The level of one side of a pair (or of one arm and its target) where all facts hold together."""
         share = delta / max(1, sum(self.noisy)) / (1 if self.targets[i] is None else 2)
-        return share / self.n_arms if alone else share / (self.n_arms * (self.n_arms - 1))
+        return share / self.n_arms / (1 if alone else max(1, self.n_arms - 1))
 
     def doubts(self, fact: str, i: int, a: int, b: int | None, alpha: float) -> set[str]:
         """Flags of a claim that was made."""
-        table, kind, found = self.table, self.table.kinds[i], set()
+        table, kind = self.table, self.table.kinds[i]
+        found: set[str] = set()
         if not self.noisy[i]:
             return found
         sizes = self.sample(fact, i, a, b).sizes
@@ -213,7 +217,10 @@ class Claims:
         ):
             found.add("large-sample")
         if kind == "gaussian":
-            values = self.sample(fact, i, a, b).values
+            sample = self.sample(fact, i, a, b)
+            values = (
+                sample.values if sizes is None or sample.sums is None else sample.sums - sample.mean * sizes
+            )
             if once.error_of_student(len(values), _skewness(values), alpha) > alpha / 4:
                 found.add("skewed")
             if any(self._repeated[i, x] for x in (a, b) if x is not None):
@@ -223,7 +230,7 @@ class Claims:
         return found
 
     @cached_property
-    def _repeated(self) -> Vector:
+    def _repeated(self) -> NDArray[np.bool_]:
         """(m, K) whether one value makes up clearly more than a twentieth of an arm's."""
         found = np.zeros((self.n_objectives, self.n_arms), np.bool_)
         for i, a in np.ndindex(found.shape):

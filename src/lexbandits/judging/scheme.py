@@ -32,9 +32,9 @@ def level_of(claims: Claims, delta: float, *, baseline: bool = False, named: boo
     """The level at which one arm is proven."""
     targets = sum(target is not None for target in claims.targets)
     if named:
-        return delta / 2**targets
+        return float(delta / 2**targets)
     if targets:
-        return delta / (2**targets * claims.n_arms)
+        return float(delta / (2**targets * claims.n_arms))
     switch = baseline and claims.n_arms > 2
     return delta / max(1, claims.n_arms - (not switch))
 
@@ -43,7 +43,7 @@ def level_of(claims: Claims, delta: float, *, baseline: bool = False, named: boo
 
 
 def prove(claims: Claims, x: int, alpha: float, given_up: frozenset[int]) -> Iterator[Step]:
-    """What must be claimed for x, each as a step; OPEN if it is not. `given_up`: targets that nobody meets."""
+    """What must be claimed for x, each as a step, OPEN if it is not; nobody meets the targets `given_up`."""
     limits = [i for i, target in enumerate(claims.targets) if target is not None and i not in given_up]
     for i in sorted(given_up):
         for y in range(claims.n_arms):
@@ -123,13 +123,12 @@ def is_better(claims: Claims, w: int, c: int, alpha: float, given_up: frozenset[
     """That w is better than c: not worse on the objectives before one on which it beats it."""
     noisy, place = max(1, sum(claims.noisy)), 0
     for k in range(claims.n_objectives):
-        limit = claims.targets[k] is not None and k not in given_up
-        holds, beats = (
-            ((MEETS, k, w, None), (MISSES, k, c, None)) if limit else ((HOLDS, k, w, c), (BEATS, k, w, c))
-        )
-        if not claims.says(*holds, alpha * (1 - place / noisy)):
+        is_limit = claims.targets[k] is not None and k not in given_up
+        holds: Claim = (MEETS, k, w, None) if is_limit else (HOLDS, k, w, c)
+        beats: Claim = (MISSES, k, c, None) if is_limit else (BEATS, k, w, c)
+        if not claims.says(*holds, alpha=alpha * (1 - place / noisy)):
             return None
-        if claims.says(*beats, alpha / noisy):
+        if claims.says(*beats, alpha=alpha / noisy):
             return Step(c, k, beats[0], -1, alpha / noisy)
         place += claims.noisy[k]
     return None
@@ -139,8 +138,9 @@ def is_better(claims: Claims, w: int, c: int, alpha: float, given_up: frozenset[
 
 
 def survey(claims: Claims, delta: float, among: Sequence[int]) -> tuple[dict[int, tuple[int, int]], int]:
-    """Who is out: on which objective, beaten by whom (−1: it misses the target). And the first one not settled."""
-    left, gone = list(among), {}
+    """Who is out: on which objective, by whom (−1: it misses the target); the first objective not settled."""
+    left = list(among)
+    gone: dict[int, tuple[int, int]] = {}
     for i, target in enumerate(claims.targets):
         side, alone = claims.side(i, delta), claims.side(i, delta, alone=True)
         if target is not None:

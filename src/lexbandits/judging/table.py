@@ -39,6 +39,7 @@ class Table:
     low: Vector
     high: Vector
     kinds: tuple[str, ...]  # "binary": 0/1 in every cell
+    items: tuple[Any, ...]
     is_paired: bool
     clusters: NDArray[np.int64] | None = None  # (n,) of the items
     largest_cluster: int | None = None  # as stated
@@ -67,7 +68,7 @@ def columns_of(table: Any, wanted: Sequence[str]) -> dict[str, Any]:
             frame = nw.from_native(table, eager_only=True)
         except TypeError:
             raise StudyError(
-                "a table is a frame (pandas, polars, pyarrow; a lazy one: collect it first), a dict of columns "
+                "a table is a frame (pandas, polars, pyarrow; collect a lazy one first), a dict of columns "
                 f"or the path of a .csv, .jsonl or .parquet, got {type(table).__name__!r}"
             ) from None
         names, column = frame.columns, lambda name: frame[name].to_list()
@@ -156,39 +157,41 @@ def table_of(
         raise StudyError("max_cluster= goes with cluster=")
     keys = [name for name in (arm, item, repeat, cluster) if name is not None]
     columns = columns_of(table, [*keys, *(objective.name for objective in objectives)])
-    arm_codes, names = _codes("the arm", columns[arm])
+    arms, names = _codes("the arm", columns[arm])
     if not names:
         raise StudyError("the table has no rows")
     values = np.stack([_numbers(objective, columns[objective.name]) for objective in objectives], axis=1)
-    _check_range(values, objectives, columns[item] if item is not None else None)
-    agreed = [math.nan if o.if_failed is None else o.if_failed for o in objectives]
+    for i, objective in enumerate(objectives):
+        _check_values(objective, values[:, i], arms, names, None if item is None else columns[item])
+    agreed = [math.nan if objective.if_failed is None else objective.if_failed for objective in objectives]
     values = np.where(np.isnan(values), agreed, values)
     if item is None:
-        rows = _drawn_together(arm_codes, names, values)
+        rows = _drawn_together(arms, names, values)
+        items: list[Any] = []
     else:
         rows, items = _codes("the item", columns[item])
-    n, K = int(rows.max()) + 1, len(names)
-    cell = rows * K + arm_codes
-    counts = np.bincount(cell, minlength=n * K)
+    K = len(names)
+    cell = rows * K + arms
+    counts = np.bincount(cell, minlength=(int(rows.max()) + 1) * K).reshape(-1, K)
     if item is not None and counts.max() > 1:
-        _check_repeats(columns, cell, counts, arm, item, repeat)
-    signs = np.array([objective.sign for objective in objectives], dtype=np.float64)
-    mean = lambda filled: _averaged(filled, cell, counts, (n, K))  # noqa: E731
-    seen = mean(values) * signs + 0.0
-    gaps = np.isnan(values)
-    asked = counts.reshape(n, K) > 0 if item is None else np.ones((n, K), np.bool_)
+        _check_repeats(columns, cell, arm, item, repeat)
     kinds = tuple(_kind(o, values[:, i], repeat is not None) for i, o in enumerate(objectives))
-    lost = asked[:, :, None] & (np.isnan(seen) | (mean(gaps.astype(np.float64)) > 0))
-    lost[:, :, [kind == "exact" for kind in kinds]] = False
-    low = high = seen
+    seen = _averaged(values, cell, counts)
+    asked = (counts > 0) | (item is not None)
+    some_gone = _averaged(np.isnan(values).astype(np.float64), cell, counts) > 0
+    lost = asked[:, :, None] & (np.isnan(seen) | some_gone) & (np.array(kinds) != "exact")
+    signs = np.array([objective.sign for objective in objectives], dtype=np.float64)
+    low = high = seen = seen * signs + 0.0
     if lost.any() and missing == "worst":
-        worst = [np.where(gaps, [o.bounds[side] for o in objectives], values) for side in (0, 1)]
-        ends = [mean(filled) for filled in worst]
-        empty = asked & (counts.reshape(n, K) == 0)
-        for side, end in enumerate(ends):
-            end[empty] = [o.bounds[side] for o in objectives]
-        low = np.where(signs > 0, ends[0], -ends[1]) + 0.0
-        high = np.where(signs > 0, ends[1], -ends[0]) + 0.0
+        ends = []
+        for side in (0, 1):
+            bounds = [objective.bounds[side] for objective in objectives]
+            end = _averaged(np.where(np.isnan(values), bounds, values), cell, counts)
+            end[asked & (counts == 0)] = bounds
+            ends.append(end)
+        low, high = (
+            np.where(signs > 0, *order) * signs for order in ((ends[0], ends[1]), (ends[1], ends[0]))
+        )
     result = Table(
         arms=tuple(str(name) for name in names),
         objectives=tuple(objectives),
@@ -196,31 +199,35 @@ def table_of(
         low=low,
         high=high,
         kinds=kinds,
+        items=tuple(items),
         is_paired=item is not None,
         clusters=None if cluster is None else _clusters(rows, columns[cluster], items),
         largest_cluster=None if max_cluster is None else whole("max_cluster", max_cluster, least=1),
         missing=int(lost.any(axis=2).sum()),
         repeats=(int(counts[counts > 0].min()), int(counts.max())),
     )
-    _check_gaps(result, lost, missing)
-    _check_clusters(result)
+    for i in range(len(objectives)):
+        _check_gaps(result, i, int(lost[:, :, i].sum()), missing)
+    if result.clusters is not None:
+        _check_clusters(result, int(np.bincount(result.clusters).max()))
     return result
 
 
-def _averaged(values: Vector, cell: NDArray[np.int64], counts: Vector, shape: tuple[int, int]) -> Vector:
-    """(n, K, m) means of the values that are there."""
-    there = ~np.isnan(values)
-    with np.errstate(invalid="ignore"):
-        columns = [
-            np.bincount(cell[there[:, i]], values[there[:, i], i], counts.size)
-            / np.bincount(cell[there[:, i]], minlength=counts.size)
-            for i in range(values.shape[1])
-        ]
-    return np.stack(columns, axis=1).reshape(*shape, -1)
+def _averaged(values: Vector, cell: NDArray[np.int64], counts: NDArray[np.int64]) -> Vector:
+    """(n, K, m) means over the rows of a cell that have a value."""
+    columns = []
+    for column in values.T:
+        there = ~np.isnan(column)
+        sums, sizes = (np.bincount(cell[there], w, counts.size) for w in (column[there], None))
+        columns.append(np.divide(sums, sizes, out=np.full(counts.size, math.nan), where=sizes > 0))
+    return np.stack(columns, axis=1).reshape(*counts.shape, -1)
 
 
 def _drawn_together(arms: NDArray[np.int64], names: list[Any], values: Vector) -> NDArray[np.int64]:
-    """Rows without items: the place of each in an order drawn per arm, whatever the order of the file."""
+    """Rows without items: the place of each in an order drawn per arm, whatever the order of the file.
+
+    Files are sorted by value: the k-th rows of two arms would seem to differ less, or more, than they do.
+    """
     rng, places = np.random.default_rng(0), np.empty(arms.size, np.int64)
     for code in sorted(range(len(names)), key=lambda code: str(names[code])):
         own = np.flatnonzero(arms == code)
@@ -228,94 +235,82 @@ def _drawn_together(arms: NDArray[np.int64], names: list[Any], values: Vector) -
     return places
 
 
-def _kind(objective: Objective, values: Vector, averaged: bool) -> str:
+def _kind(objective: Objective, values: Vector, is_averaged: bool) -> str:
     word = objective.noise if isinstance(objective.noise, str) else str(objective.noise[0])
     if word != "bernoulli":
         return word
-    return "bounded" if averaged or not np.isin(values[~np.isnan(values)], (0.0, 1.0)).all() else "binary"
+    return "bounded" if is_averaged or not np.isin(values[~np.isnan(values)], (0.0, 1.0)).all() else "binary"
 
 
 def _clusters(rows: NDArray[np.int64], column: Any, items: list[Any]) -> NDArray[np.int64]:
     codes, _ = _codes("the cluster", column)
     of_item = np.zeros(len(items), np.int64)
     of_item[rows] = codes
-    if (of_item[rows] != codes).any():
-        split = items[int(rows[np.argmax(of_item[rows] != codes)])]
-        raise StudyError(f"item {split!r} is in two clusters")
+    split = of_item[rows] != codes
+    if split.any():
+        raise StudyError(f"item {items[rows[np.argmax(split)]]!r} is in two clusters")
     return of_item
 
 
 # --- checks
 
 
-def _check_range(values: Vector, objectives: Sequence[Objective], items: Any) -> None:
-    for i, objective in enumerate(objectives):
-        low, high = (max(min(end, LARGEST), -LARGEST) for end in objective.bounds)
-        wrong = ~((values[:, i] >= low) & (values[:, i] <= high)) & ~np.isnan(values[:, i])
-        if wrong.any():
-            row = int(np.argmax(wrong))
-            where = f"row {row + 1}" if items is None else f"row {row + 1}, item {items[row]!r}"
-            said = "finite" if math.isinf(objective.bounds[1]) else f"in [{low:g}, {high:g}]"
-            raise ValueOutOfRange(f"{where}: {objective} must be {said}, got {values[row, i]:g}")
+def _check_values(objective: Objective, values: Vector, arms: Any, names: list[Any], items: Any) -> None:
+    low, high = (max(min(end, LARGEST), -LARGEST) for end in objective.bounds)
+    wrong = ~((values >= low) & (values <= high)) & ~np.isnan(values)
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        where = f"row {row + 1}" if items is None else f"row {row + 1}, item {items[row]!r}"
+        said = "finite" if math.isinf(objective.bounds[1]) else f"in [{low:g}, {high:g}]"
+        raise ValueOutOfRange(f"{where}: {objective} must be {said}, got {values[row]:g}")
+    for code, name in enumerate(names):
+        own = values[(arms == code) & ~np.isnan(values)]
+        if not own.size and objective.if_failed is None:
+            raise StudyError(f"{name!r} has no value of {objective.name!r}")
+        if objective.noise == "exact" and own.size and own.min() < own.max():
+            raise StudyError(f"{objective} is exact, but arm {name!r} has two different values")
 
 
-def _check_repeats(columns: Any, cell: Any, counts: Any, arm: str, item: str, repeat: str | None) -> None:
-    if repeat is None:
-        keys, more = cell, "say repeat=, the column that tells them apart"
-    else:
+def _check_repeats(
+    columns: dict[str, Any], cell: NDArray[np.int64], arm: str, item: str, repeat: str | None
+) -> None:
+    keys, more = cell, ": say repeat=, the column that tells them apart"
+    if repeat is not None:
         codes, names = _codes("the repeat", columns[repeat])
-        keys, more = cell * len(names) + codes, f"of one {repeat}"
+        keys, more = cell * len(names) + codes, f" with one {repeat!r}"
     _, first, twice = np.unique(keys, return_index=True, return_counts=True)
     if twice.max() > 1:
-        row = int(first[np.argmax(twice > 1)])
-        named = f"item {columns[item][row]!r} has {twice.max()} rows of {str(columns[arm][row])!r}"
-        raise StudyError(f"{named}: {more}" if repeat is None else f"{named} {more}")
+        at = int(np.argmax(twice > 1))
+        row = int(first[at])
+        raise StudyError(f"item {columns[item][row]!r} has {twice[at]} rows of {columns[arm][row]!r}{more}")
 
 
-def _check_gaps(table: Table, lost: NDArray[np.bool_], missing: str) -> None:
-    for i, objective in enumerate(table.objectives):
-        empty = np.isnan(table.seen[:, :, i]).all(axis=0)
-        if empty.any():
-            raise StudyError(f"{table.arms[int(np.argmax(empty))]!r} has no value of {objective.name!r}")
-        if table.kinds[i] == "exact":
-            values = table.seen[:, :, i]
-            differ = np.nanmax(values, axis=0) != np.nanmin(values, axis=0)
-            if differ.any():
-                name = table.arms[int(np.argmax(differ))]
-                raise StudyError(f"{objective} is exact, but arm {name!r} has two different values")
-        holes = int(lost[:, :, i].sum())
-        if holes and missing == "error":
-            raise StudyError(
-                f"{holes} of {lost[:, :, i].size} values of {objective.name!r} are missing: {WAYS_OUT}"
-            )
-        if holes and missing == "worst" and not objective.is_bounded:
-            raise StudyError(
-                f'{objective}: missing="worst" needs values that have a worst: '
-                f'noise="bernoulli" or ("bounded", low, high), got {objective.noise!r}'
-            )
-        there = ~np.isnan(table.low[:, :, i])
-        if table.kinds[i] != "exact" and (there.T.astype(float) @ there == 0).any():
-            a, b = np.argwhere(there.T.astype(float) @ there == 0)[0]
-            raise StudyError(
-                f"{table.arms[a]!r} and {table.arms[b]!r} have no item of {objective.name!r} in common"
-            )
-        if not table.is_paired or objective.noise[2:] != ("independent",) or isinstance(objective.noise, str):
-            continue
+def _check_gaps(table: Table, i: int, holes: int, missing: str) -> None:
+    objective, there = table.objectives[i], (~np.isnan(table.low[:, :, i])).astype(np.float64)
+    if holes and missing == "error":
+        raise StudyError(f"{holes} of {there.size} values of {objective.name!r} are missing: {WAYS_OUT}")
+    if holes and missing == "worst" and not objective.is_bounded:
+        raise StudyError(
+            f'{objective}: missing="worst" needs values that have a worst: '
+            f'noise="bernoulli" or ("bounded", low, high), got {objective.noise!r}'
+        )
+    apart = np.argwhere(there.T @ there == 0)
+    if apart.size and table.kinds[i] != "exact":
+        a, b = (table.arms[arm] for arm in apart[0])
+        raise StudyError(f"{a!r} and {b!r} have no item in common with values of {objective.name!r}")
+    if table.is_paired and isinstance(objective.noise, tuple) and "independent" in objective.noise:
         raise StudyError(
             f"{objective}: arms measured on common items share what an item has in common, so their "
             'noise is not independent: leave "independent" out, or say item=None'
         )
 
 
-def _check_clusters(table: Table) -> None:
-    if table.clusters is None:
-        return
-    largest = int(np.bincount(table.clusters).max())
+def _check_clusters(table: Table, largest: int) -> None:
     if table.largest_cluster is not None and largest > table.largest_cluster:
         raise StudyError(f"a cluster has {largest} items, more than max_cluster={table.largest_cluster}")
-    for objective, kind in zip(table.objectives, table.kinds, strict=True):
-        if kind == "sub_gaussian":
+    for objective in table.objectives:
+        if objective.noise[0] == "sub_gaussian":
             raise StudyError(
-                f'{objective}: clusters of "sub_gaussian" values have no known scale: say '
-                '"gaussian" or ("bounded", low, high)'
+                f'{objective}: nobody knows the scale of a cluster of "sub_gaussian" values: '
+                'say "gaussian" or ("bounded", low, high)'
             )

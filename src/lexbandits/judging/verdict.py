@@ -10,7 +10,7 @@ from scipy import special
 
 from lexbandits.arrays import Vector
 from lexbandits.checks import one_of, probability
-from lexbandits.judging.claims import BEATS, HOLDS, MEETS, MISSES, UNSURE, Claims
+from lexbandits.judging.claims import BEATS, HOLDS, LEADS, MEETS, MISSES, NEARS, UNSURE, Claims
 from lexbandits.judging.scheme import (
     BEATEN,
     OPEN,
@@ -114,11 +114,12 @@ def judge(
 ) -> Verdict:
     """Which arm of a finished table is the best choice, and is that certain?
 
-    `table` is a frame, a dict of columns or a file: one row per arm and item (and repeat), the objectives are
-    columns. `arm`, `item`, `repeat` and `cluster` name columns; item=None: nothing pairs the rows. looks="once"
-    assumes that the number of items was decided without looking at values, "any" does not. about="items" asks
-    about these items alone. `missing` is "error", "worst" or "drop". With a `baseline`, the current arm, the
-    question is whether to switch; with `named` it is about this arm, chosen before looking.
+    `table` is a frame, a dict of columns or a file: one row per arm and item (and repeat), the objectives
+    are columns. `arm`, `item`, `repeat` and `cluster` name columns; item=None: nothing pairs the rows.
+    looks="once" assumes that the number of items was decided without looking at values, "any" does not.
+    about="items" asks about these items alone. `missing` is "error", "worst" or "drop". With a `baseline`,
+    the current arm, the question is whether to switch; with `named` it is about this arm, chosen before
+    looking. docs/judge.md.
     """
     asked = tuple(Objective.from_json(objective) for objective in objectives)
     if not asked or len({objective.name for objective in asked}) < len(asked):
@@ -148,7 +149,7 @@ def judge(
 
         if about == "items" or cluster is not None or baseline is not None or named is not None:
             raise StudyError('looks="any" has neither about="items" nor cluster=, baseline= or named=')
-        return judge_at_any_time(cells, delta, missing)
+        return judge_at_any_time(cells, _means(Claims(cells)), delta, missing)
     if about == "items":
         if cells.missing and missing == "drop":
             raise StudyError(
@@ -187,6 +188,10 @@ def _judged(claims: Claims, delta: float, words: dict[str, Any]) -> Verdict:
         answer = answer if decision == "switch" else base
     certified = answer in good
     steps = proof_of(claims, answer, alpha, likely, in_full=True).steps
+    if decision == "switch":
+        steps = (*steps, switches[answer])
+    least = {step[:4]: step for step in sorted(steps, key=lambda step: -step.level)}  # of equal claims
+    steps = tuple(step for step in dict.fromkeys(steps) if step is least[step[:4]])
     gone, stage = survey(claims, delta, everybody)
     details = _details(claims, doubts.get(answer, {}), proofs[answer], words["missing"])
     verdict = Verdict(
@@ -275,15 +280,15 @@ def _row(claims: Claims, x: int, step: Step) -> dict[str, Any]:
     fact, i, a, b = _claim(x, step) if step.verdict != OPEN else (HOLDS, step.objective, x, step.rival)
     if a == b:  # its target, which is open
         fact, b = MEETS, None
-    sample, sign = claims.sample(fact, i, a, b), objective.sign * (-1 if fact == MISSES else 1)
+    sample = claims.sample(NEARS if b is None else LEADS, i, a, b)
     return {
         "arm": names[a] if b is not None else None,
         "rival": names[step.rival],
         "objective": objective.name,
-        "difference": sign * sample.mean + 0.0,
+        "difference": objective.sign * sample.mean + 0.0,
         "se": sample.se,
         "results": sample.n,
-        "limit": sign * claims.limit(fact, i) + 0.0,
+        "limit": objective.sign * (-1 if fact == MISSES else 1) * claims.limit(fact, i) + 0.0,
         "level": step.level if claims.noisy[i] else 0.0,
         "verdict": step.verdict,
         "by": names[step.by] if step.by >= 0 else None,
@@ -324,7 +329,7 @@ def _fates(
             side, sign = claims.side(i, delta), objectives[i].sign
             ends = [sign * claims.bound(i, rival, y, side)]
             ends += [-sign * claims.bound(i, y, rival, side)] if code == "open" else []
-            fate |= {"difference": sign * claims.sample(BEATS, i, rival, y).mean + 0.0}
+            fate |= {"difference": sign * claims.sample(LEADS, i, rival, y).mean + 0.0}
             fate |= dict(zip(("low", "high")[::sign], [*ends, math.nan], strict=False))
         found[name] = {
             key: None if isinstance(value, float) and not math.isfinite(value) else value
@@ -350,7 +355,7 @@ def _means(claims: Claims) -> dict[str, dict[str, dict[str, Any]]]:
 
 
 def _noise(table: Table) -> Vector:
-    """(1 + FUTURES, m, K) by how much the means may be off: first not at all, then as the items' spread has it."""
+    """(1 + FUTURES, m, K) by how much the means may be off; the first time not at all."""
     filled = table.seen - np.nanmean(table.seen, axis=0)
     filled[np.isnan(filled)] = 0.0
     units = filled.transpose(0, 2, 1).reshape(len(filled), -1)

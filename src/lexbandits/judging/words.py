@@ -1,16 +1,14 @@
 """A verdict in words: for a terminal, and as Markdown for a pull request. Made last, and read by nobody."""
 
-import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from lexbandits.judging.verdict import Verdict
-from lexbandits.printable import printable
+from lexbandits.printable import printable, unmarked
 from lexbandits.study.objective import Objective
 from lexbandits.study.words import about, amount, beyond, listed, many, percent, value
 
 BAR = 25  # characters
-MARKUP = re.compile(r"([\\`*_{}\[\]<>|#~$&])")
 
 
 def headline(verdict: Verdict) -> str:
@@ -26,7 +24,8 @@ def headline(verdict: Verdict) -> str:
         return f"{arm} is the only arm."
     if verdict.certified and verdict.about == "items":
         chance = "" if verdict.details else " No chance is involved."
-        return f"On these {many(verdict.items, 'item')}, as measured, {arm} is the best choice{_but(verdict)}.{chance}"
+        where = f"On these {many(verdict.items, 'item')}, as measured"
+        return f"{where}, {arm} is the best choice{_but(verdict)}.{chance}"
     if verdict.certified:
         return f"{arm} is certified{_but(verdict)}: the best choice at {sure} confidence."
     guess = f"{arm} is not proven acceptable" if verdict.named else f"{arm} is the best guess"
@@ -38,7 +37,7 @@ def _but(verdict: Verdict) -> str:
     return f", but {'; '.join(said)}" if said else ""
 
 
-SAID = {
+SAID: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "large-sample": lambda f: f"what is said of {listed(f['objectives'])} is approximate",
     "skewed": lambda f: (
         f"values of {listed(f['objectives'])} are too skewed for so few: say cap= and bounded"
@@ -85,6 +84,8 @@ def standing(verdict: Verdict, arm: str) -> str:
         return "the answer" if verdict.certified else "the best guess"
     if code == "as good":
         return f"no better than {rival} in what matters"
+    if fate["objective"] is None:
+        return str(code)
     objective = _objective(verdict, fate["objective"])
     if rival is None:
         limit = f"the limit on {objective.name}, {_limit(objective)}"
@@ -92,7 +93,8 @@ def standing(verdict: Verdict, arm: str) -> str:
         return f"{'open: may miss' if code == 'open' else 'out: misses'} {limit}: seen {seen}"
     if code == "open":
         return _open(objective, arm, fate)
-    least = abs(fate["low"] or fate["high"] or 0.0)
+    end = fate["low"] if objective.sign > 0 else fate["high"]
+    least = 0.0 if end is None else objective.sign * end
     tolerance = objective.tolerance_in_unit
     by = f"at least {beyond(objective, least, tolerance, rounded='down', unit=True)}"
     by = by if least > tolerance else f"more than {amount(objective, tolerance)}"
@@ -108,7 +110,8 @@ def _open(objective: Objective, arm: str, fate: Mapping[str, Any]) -> str:
         for end, rounded in (("low", "down"), ("high", "up"))
     ]
     between = f"seen {seen}, between {ends[0]} and {ends[1]} {objective.unit}".rstrip()
-    return f"open: may be better than {fate['rival']} on {objective.name} by more than {reach}; {fate['rival']} − {arm}: {between}"
+    may = f"open: may be better than {fate['rival']} on {objective.name} by more than {reach}"
+    return f"{may}; {fate['rival']} − {arm}: {between}"
 
 
 def outlook(verdict: Verdict) -> str:
@@ -116,7 +119,7 @@ def outlook(verdict: Verdict) -> str:
     if verdict.certified or verdict.about == "items" or verdict.looks == "any":
         return ""
     if verdict.missing_range is None or verdict.missing_items is None:
-        return "By what is seen no number of items would give a certificate: differences lie on the edge of what matters."
+        return "By what is seen no number of items would do: differences lie on the edge of what matters."
     low, high = verdict.missing_range
     unit = "items" if verdict.clusters is None else "clusters"
     ends = (
@@ -181,10 +184,9 @@ def _objective(verdict: Verdict, name: str) -> Objective:
 
 def _bar(seen: Mapping[str, Any], low: float, high: float) -> str:
     """The mean and two standard errors to either side of it, on a scale from low to high."""
-    place = lambda x: round((x - low) / (high - low) * (BAR - 1)) if high > low else BAR // 2  # noqa: E731
-    first, last = place(seen["mean"] - 2 * seen["se"]), place(seen["mean"] + 2 * seen["se"])
+    ends = [seen["mean"] + k * seen["se"] for k in (-2, 0, 2)]
+    first, at, last = (round((x - low) / ((high - low) or 1.0) * (BAR - 1)) for x in ends)
     line = "".join("─" if first <= k <= last else " " for k in range(BAR))
-    at = place(seen["mean"])
     return f"{line[:at]}●{line[at + 1 :]}"
 
 
@@ -211,7 +213,8 @@ def in_text(verdict: Verdict) -> str:
 def _footer(verdict: Verdict) -> list[str]:
     two = ""
     if verdict.about != "items" and verdict.certified and len(verdict.means) > 1:
-        two = f"The certificate, and where the arms stand, are two statements, each at {percent(1 - verdict.delta)}."
+        sure = percent(1 - verdict.delta)
+        two = f"The certificate, and where the arms stand, are two statements, each at {sure}."
     return [line for line in (outlook(verdict), assumed(verdict), two) if line]
 
 
@@ -228,13 +231,13 @@ def in_markdown(verdict: Verdict) -> str:
     names = ("rival", "objective", "verdict", "by", "difference", "limit", "se", "results", "level")
     proof = [[_plain(row[name]) for name in names] for row in verdict.certificate]
     return "\n".join([
-        f"### {_escaped(headline(verdict))}",
+        f"### {unmarked(headline(verdict))}",
         "",
-        _escaped(context(verdict)),
+        unmarked(context(verdict)),
         "",
         *_pipes(heads, rows),
         "",
-        *(_escaped(line) + "\n" for line in _footer(verdict)),
+        *(unmarked(line) + "\n" for line in _footer(verdict)),
         "<details><summary>Certificate</summary>",
         "",
         *_pipes(list(names), proof),
@@ -249,8 +252,4 @@ def _plain(cell: Any) -> str:
 
 def _pipes(heads: list[str], rows: list[list[str]]) -> list[str]:
     table = [heads, ["---"] * len(heads), *rows]
-    return [f"| {' | '.join(cell if cell == '---' else _escaped(cell) for cell in row)} |" for row in table]
-
-
-def _escaped(text: str) -> str:
-    return MARKUP.sub(r"\\\1", printable(text))
+    return [f"| {' | '.join(cell if cell == '---' else unmarked(cell) for cell in row)} |" for row in table]
