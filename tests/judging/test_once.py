@@ -23,7 +23,7 @@ def size_of_pairs(n, b, alpha):
     p01 = np.linspace(max(0.0, -b), (1 - b) / 2, 60)
     inner = np.random.default_rng(0).uniform(size=(40, 2)) * [0.3, 1.0]
     laws = [(q + b, q) for q in p01] + [
-        (q + b - d, q) for d, q in inner if 0 <= q + b - d and 2 * q + b - d <= 1
+        (q + b - d, q) for d, q in inner if q + b - d >= 0 and 2 * q + b - d <= 1
     ]
     return max(multinomial.pmf(counts, n, [p, q, max(0.0, 1 - p - q)]).sum() for p, q in laws)
 

@@ -115,11 +115,15 @@ def _codes(what: str, column: Any) -> tuple[NDArray[np.int64], list[Any]]:
 
 
 def _numbers(objective: Objective, column: Any) -> Vector:
-    """The values of an objective's column, nan where there is none; as measured."""
+    """The values of an objective's column, nan where there is none: as measured, but cut as it says."""
     try:
-        return np.asarray(column, dtype=np.float64)
+        values = np.asarray(column, dtype=np.float64)
     except (TypeError, ValueError):
-        return np.array([_number(objective, row, value) for row, value in enumerate(column, 1)])
+        values = np.array([_number(objective, row, value) for row, value in enumerate(column, 1)])
+    if objective.above is not None:
+        return np.where(np.isnan(values), math.nan, values > objective.above)
+    low, high = (objective.floor, -math.inf), (objective.cap, math.inf)
+    return np.clip(values, *(end if cut is None else cut for cut, end in (low, high)))
 
 
 def _number(objective: Objective, row: int, value: Any) -> float:

@@ -171,6 +171,17 @@ def _limit(objective: Objective) -> str:
 
 def question(objective: Objective) -> str:
     """What an objective asks for."""
+    if objective.above is not None:
+        return f"how often it is above {objective.above:g}, {_asked(objective)}"
+    cut = [
+        f"{word} {amount(objective, end)}"
+        for word, end in (("down to", objective.floor), ("up to", objective.cap))
+        if end is not None
+    ]
+    return f"the mean of values {' and '.join(cut)}, {_asked(objective)}" if cut else _asked(objective)
+
+
+def _asked(objective: Objective) -> str:
     if objective.target is not None:
         return _limit(objective)
     better = "higher" if objective.sign > 0 else "lower"

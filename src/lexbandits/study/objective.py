@@ -12,6 +12,7 @@ from lexbandits.study.errors import StudyError, ValueOutOfRange, study_errors
 from lexbandits.study.trial import TRIAL_COLUMNS
 
 DIRECTIONS = ("maximize", "minimize")
+CUTS = ("cap", "floor", "above")  # words that `judge` alone understands
 
 Noise = str | tuple[Any, ...]
 
@@ -83,6 +84,9 @@ class Objective:
     ("sub_gaussian", sd, "independent") where nothing ties the arms that are measured in one pass.
     `if_failed` and `if_expired` are the values that count then; without them the value is missing. With
     if_missing="worst" a missing value counts as the worst it could have been for whatever is claimed.
+
+    For `judge`: `cap` and `floor` are where values are cut, so that the question is about the mean of what is
+    left; with `above` the question is how often a value is above it.
     """
 
     name: str
@@ -98,6 +102,9 @@ class Objective:
     if_failed: float | None = None
     if_expired: float | None = None
     if_missing: str | None = None
+    cap: float | None = None
+    floor: float | None = None
+    above: float | None = None
 
     @study_errors()
     def __post_init__(self) -> None:
@@ -113,6 +120,7 @@ class Objective:
         if not isinstance(self.unit, str):
             raise TypeError(f"{self}: the unit must be text, got {self.unit!r}")
         object.__setattr__(self, "noise", _noise(f"{self}: noise", self.noise))
+        self._check_cuts()
         for key in ("at_least", "at_most", "reference"):
             if getattr(self, key) is not None:
                 object.__setattr__(self, key, real(f"{self}: {key}", getattr(self, key)))
@@ -236,6 +244,23 @@ class Objective:
                 f'{self}: {key} is one value again and again, which "{kind}" noise never gives: '
                 f'say noise=("bounded", low, high), or "bernoulli", or leave {key} out'
             )
+
+    def _check_cuts(self) -> None:
+        """What is cut is bounded by its ends, and how often is a share of 0/1 values."""
+        cut = [getattr(self, key) for key in CUTS]
+        for key, value in zip(CUTS, cut, strict=True):
+            object.__setattr__(self, key, None if value is None else real(f"{self}: {key}", value))
+        cap, floor, above = cut
+        if above is not None:
+            if cap is not None or floor is not None:
+                raise StudyError(f"{self}: above= or cap= and floor=, not both")
+            object.__setattr__(self, "noise", "bernoulli")
+        elif cap is not None or floor is not None:
+            low, high = self.bounds if self.noise[0] == "bounded" else (0.0, math.inf)
+            low, high = low if floor is None else floor, high if cap is None else cap
+            if math.isinf(high):
+                raise StudyError(f'{self}: floor= needs cap=, or noise=("bounded", low, high)')
+            object.__setattr__(self, "noise", _noise(f"{self}: noise", ("bounded", low, high)))
 
     def _check_missing(self) -> None:
         if self.if_missing not in (None, "worst"):
