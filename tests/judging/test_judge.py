@@ -13,6 +13,7 @@ import pytest
 
 import judge_oracle as naive
 import lexbandits as lb
+from lexbandits.evidence import once
 from lexbandits.judging.claims import Claims
 from lexbandits.judging.table import table_of
 from lexbandits.judging.verdict import _items_needed
@@ -39,6 +40,11 @@ def drawn(n=150, seed=0, **means):
 
 
 TABLE = drawn()
+
+
+def cells(table, objectives, **how):
+    words = dict.fromkeys(("repeat", "cluster", "max_cluster"))
+    return table_of(table, objectives, **{"arm": "arm", "item": "item", "missing": "error", **words, **how})
 
 
 def judged(table=TABLE, objectives=(CORRECT, LATENCY), **how):
@@ -189,6 +195,7 @@ def test_repeats_are_averaged_and_do_not_count_as_items():
     table = pd.concat([drawn(60, seed).assign(epoch=seed) for seed in range(3)])
     verdict = judged(table, repeat="epoch")
     assert verdict.items == 60
+    assert cells(table, (CORRECT, LATENCY), repeat="epoch").kinds == ("bounded", "bounded")
     mean = table.groupby(["arm", "item"]).correct.mean().groupby("arm").mean()
     assert verdict.means["fast"]["correct"]["mean"] == pytest.approx(mean["fast"])
     assert {row["results"] for row in verdict.certificate} == {60}
@@ -215,6 +222,12 @@ def test_clusters_weigh_items_alike_and_are_the_units():
     )
     assert {row["results"] for row in verdict.certificate} == {30}
     assert verdict.certified
+    claims = Claims(cells(table, [LATENCY], cluster="passage", max_cluster=5))
+    sample = claims.sample("beats", 0, 1, 0)
+    for b in np.linspace(sample.mean - 0.6, sample.mean, 12):
+        sums = np.sort(sample.sums - b * sample.sizes)
+        expected = once.by_betting(sums, 0.0, 5 * (-4 - b), 5 * (4 - b), 0.01)
+        assert claims.exceeds(0, sample, b, 0.01, False) == expected
     unsaid = judged(table, [LATENCY], cluster="passage")
     assert not unsaid.certified
     assert unsaid.flags == ("cluster size",)
@@ -384,6 +397,11 @@ def test_a_baseline_is_kept_unless_a_switch_is_proven(baseline, means, decision)
     )
 
 
+def test_a_baseline_that_only_seems_as_good_is_kept_for_now():
+    few = judged(drawn(6, 2, old=(0.85, 0.5), new=(0.85, 0.5)), baseline="old")
+    assert (few.decision, few.certified) == ("keep for now", False)
+
+
 def test_a_named_arm_has_all_of_delta():
     verdict = judged(named="fast")
     assert verdict.certified
@@ -444,8 +462,7 @@ def test_a_forecast_is_about_right():
     """Of tables as long as the median forecast of small ones, about 8 in 10 should be certified."""
     asked = []
     for seed in range(20):
-        how = {"arm": "arm", "item": "item", "missing": "error"}
-        claims = Claims(table_of(drawn(300, seed), FINE, repeat=None, cluster=None, max_cluster=None, **how))
+        claims = Claims(cells(drawn(300, seed), FINE))
         asked.append(_items_needed(claims, *claims.seem(), np.zeros((2, 3)), 0.025))
     n = int(np.median(asked))
     certified = [judged(drawn(n, 100 + seed), FINE).certified for seed in range(40)]

@@ -84,6 +84,9 @@ def test_a_region_has_the_probability_of_its_cells():
     region = once._Region(seen, n, b, 0.05, 0.4, 0.01)
     exact = multinomial.pmf(counts, n, [q + b, q, 1 - 2 * q - b]).sum()
     assert region.chance(np.array([q + b]), np.array([q]), 1)[0] == pytest.approx(exact, rel=1e-3)
+    narrow = once._Region(seen, n, b, 0.45, 0.45, 500.0)  # counts that are not looked at are added
+    assert narrow.chance(np.array([q + b]), np.array([q]), 1)[0] >= exact
+    assert narrow.chance(np.array([q + b]), np.array([q]), 1, least=True)[0] < exact - 1e-4
 
 
 @pytest.mark.parametrize("alpha", [0.2, 0.05])
