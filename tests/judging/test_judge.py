@@ -596,3 +596,59 @@ def test_a_study_takes_values_that_are_cut_already():
         lb.create_study(
             "s", MemoryStorage(), arms=["a"], objectives=[lb.Objective("x", tolerance=1.0, cap=5)]
         )
+
+
+# --- shares of the best
+
+
+def relative(**words):
+    return lb.Objective("latency", "minimize", tolerance="20%", reference="best", **words)
+
+
+@pytest.mark.parametrize("noise", ["gaussian", ("bounded", 0, 4)])
+def test_a_share_of_the_best_is_a_claim_about_a_contrast(noise):
+    table = drawn(200, 3, a=(0.9, 1.0), b=(0.9, 1.1), c=(0.9, 2.0))
+    verdict = judged(table, [relative(noise=noise), CORRECT])
+    assert verdict.certified
+    assert verdict.fates["c"]["code"] == "out"
+    assert "20 % of the best does not matter" in str(verdict)
+    assert "out: worse than" in str(verdict)
+    claims = Claims(cells(table, [relative(noise=noise)]))
+    means = {arm: table[table.arm == arm].latency.mean() for arm in "abc"}
+    assert claims.sample("beats", 0, 0, 2).mean == pytest.approx(means["c"] - 1.2 * means["a"])
+    assert claims.sample("not worse", 0, 0, 2).mean == pytest.approx(1.4 * means["c"] - means["a"])
+    more = lb.Objective("latency", tolerance="20%", reference="best", noise=noise)
+    claims = Claims(cells(table, [more]))
+    assert claims.sample("beats", 0, 2, 0).mean == pytest.approx(0.8 * means["c"] - means["a"])
+    assert claims.sample("not worse", 0, 0, 2).mean == pytest.approx(means["a"] - 0.6 * means["c"])
+    if noise != "gaussian":
+        assert (claims.sample("beats", 0, 2, 0).low, claims.sample("beats", 0, 2, 0).high) == (-4.0, 3.2)
+
+
+def test_shares_of_the_best_scale_with_the_unit():
+    in_ms = TABLE.assign(latency=1000 * TABLE.latency)
+    plain = judged(objectives=[relative(noise=("bounded", 0, 4)), CORRECT])
+    scaled = judged(in_ms, [relative(noise=("bounded", 0, 4000)), CORRECT])
+    assert said(scaled) == said(plain)
+
+
+@pytest.mark.slow
+def test_shares_of_the_best_are_claimed_wrongly_in_at_most_alpha():
+    rng, wrong, tables = np.random.default_rng(7), 0, 1500
+    for _ in range(tables):
+        size = rng.gamma(25, 1 / 25, (60, 1))
+        latency = size * rng.gamma(25, 1 / 25, (60, 2)) * [1.0, 1.4]  # exactly tolerance + resolution
+        table = {"arm": ["a", "b"] * 60, "item": np.repeat(range(60), 2), "latency": latency.ravel()}
+        wrong += Claims(cells(table, [relative()])).says("not worse", 0, 1, 0, 0.05)
+    assert wrong <= tables * (0.05 + 4 * np.sqrt(0.05 * 0.95 / tables))
+
+
+def test_what_a_share_of_the_best_cannot_be():
+    with pytest.raises(lb.StudyError, match="not negative"):
+        judged(TABLE.assign(latency=-TABLE.latency), [relative(noise=("bounded", -4, 0))])
+    with pytest.raises(lb.StudyError, match="below all of it"):
+        lb.Objective("latency", tolerance="60%", reference="best")
+    with pytest.raises(lb.StudyError, match="is a percentage"):
+        lb.Objective("latency", tolerance=0.6, reference="best")
+    with pytest.raises(lb.StudyError, match='reference="best" is for judge'):
+        lb.create_study("s", MemoryStorage(), arms=["a"], objectives=[relative()])

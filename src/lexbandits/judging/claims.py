@@ -14,9 +14,9 @@ from lexbandits.judging.table import Table
 
 # What can be claimed of a and b, or of a alone: a is better by more than the tolerance; a is not worse by
 # more than tolerance + resolution; a's mean is at least the target − resolution; it is below the target. The
-# last two are not claimed, but seem so: they lie between the others.
+# next two are not claimed, but seem so: they lie between the others. The last is what is shown.
 BEATS, HOLDS, MEETS, MISSES = "beats", "not worse", "meets the target", "misses the target"
-LEADS, NEARS = "leads", "nears"
+LEADS, NEARS, SEEN = "leads", "nears", "seen"
 OFFSETS = np.array([0.5, 1, 1.5, 2, 2.5, 3, 4.5, 7, 10, 15, 22, 33, 50])  # of shown bounds, in resolutions
 HOPELESS = 0.5  # of the normal quantile: no betting below it
 UNSURE = {"large-sample", "skewed", "repeated values", "cluster size"}  # flags that take a certificate away
@@ -102,36 +102,56 @@ class Claims:
         objective, target = self.table.objectives[i], self.targets[i] or 0.0
         tolerance, resolution = objective.tolerance_in_unit, objective.resolution_in_unit
         half = 0.0 if self.as_list else resolution / 2
+        if objective.is_relative:
+            return 0.0
         return {
             BEATS: tolerance,
             HOLDS: -tolerance - resolution,
             LEADS: tolerance + half,
+            SEEN: 0.0,
             MEETS: target - resolution,
             NEARS: target - half,
             MISSES: -target,
         }[fact]
 
+    def _weights(self, fact: str, i: int) -> tuple[float, float]:
+        """Of a and b in what the claim is about: shares of the better one's mean."""
+        objective = self.table.objectives[i]
+        if not objective.is_relative or fact == SEEN:
+            return 1.0, 1.0
+        tolerance, resolution = objective.tolerance_in_unit, objective.resolution_in_unit
+        half = 0.0 if self.as_list else resolution / 2
+        share = {BEATS: tolerance, LEADS: tolerance + half, HOLDS: tolerance + resolution}.get(fact, 0.0)
+        weight = 1.0 - objective.sign * share
+        return (1.0, weight) if fact == HOLDS else (weight, 1.0)
+
     def sample(self, fact: str, i: int, a: int, b: int | None) -> Sample:
         """What the claim is about."""
-        sign, table = -1.0 if fact == MISSES else 1.0, self.table
-        low, high = (table.seen, table.seen) if fact in (LEADS, NEARS) else (table.low, table.high)
-        key = i, a, b, sign, low is table.seen
+        sign, is_seen = -1.0 if fact == MISSES else 1.0, fact in (LEADS, NEARS, SEEN)
+        key = i, a, b, sign, self._weights(fact, i), is_seen or self.table.low is self.table.seen
         if key not in self._samples:
-            self._samples[key] = self._sample(i, a, b, sign, low[:, :, i], high[:, :, i])
+            self._samples[key] = self._sample(*key)
         return self._samples[key]
 
-    def _sample(self, i: int, a: int, b: int | None, sign: float, low: Vector, high: Vector) -> Sample:
-        values = sign * (low if sign > 0 else high)[:, a] - (0.0 if b is None else high[:, b])
-        there, (least, most) = ~np.isnan(values), self._ends[i]
-        ends = [(least, most), (-most, -least)][sign < 0] if b is None else (least - most, most - least)
+    def _sample(
+        self, i: int, a: int, b: int | None, sign: float, weights: tuple[float, float], is_seen: bool
+    ) -> Sample:
+        table, (w, v), (least, most) = self.table, weights, self._ends[i]
+        low, high = (table.seen, table.seen) if is_seen else (table.low, table.high)
+        values = sign * w * (low if sign > 0 else high)[:, a, i]
+        ends = (least, most) if sign > 0 else (-most, -least)
+        if b is not None:
+            values = values - v * high[:, b, i]
+            ends = w * least - v * most, w * most - v * least
+        there = ~np.isnan(values)
         values = values[there]
         if not self.noisy[i] and not self.as_list:  # one value an arm
-            first = [0.0 if x is None else np.nanmax(self.table.seen[:, x, i]) for x in (a, b)]
-            values = np.array([sign * first[0] - first[1]])
+            first = [0.0 if x is None else np.nanmax(table.seen[:, x, i]) for x in (a, b)]
+            values = np.array([sign * w * first[0] - v * first[1]])
         sd = float(values.std(ddof=1)) if len(values) > 1 else 0.0
-        if self.table.clusters is None or not self.noisy[i]:
+        if table.clusters is None or not self.noisy[i]:
             return Sample(np.sort(values), float(values.mean()), sd, *ends)
-        codes = np.unique(self.table.clusters[there], return_inverse=True)[1]
+        codes = np.unique(table.clusters[there], return_inverse=True)[1]
         sums, sizes = np.bincount(codes, values), np.bincount(codes).astype(np.float64)
         mean = float(values.mean())
         sd = float((sums - mean * sizes).std(ddof=1) / sizes.mean()) if len(sums) > 1 else 0.0
@@ -164,6 +184,12 @@ class Claims:
         if kind == "sub_gaussian":
             scale = float(self.table.objectives[i].noise[1])
             pair = 2.0 if self.table.is_paired else math.sqrt(2.0)
+            if self.table.objectives[i].is_relative:
+                pair = (
+                    2.0
+                    + self.table.objectives[i].tolerance_in_unit
+                    + self.table.objectives[i].resolution_in_unit
+                )
             return once.by_chernoff(n, sample.mean, scale * (1.0 if is_single else pair), b, alpha)
         if kind == "binary" and is_single:
             ones = round(float((sample.values - sample.low).sum()))
@@ -182,6 +208,8 @@ class Claims:
         All claims up to it are made. They need not be nested, so that a search by halves would not do.
         """
         sample, objective = self.sample(BEATS, i, a, b), self.table.objectives[i]
+        if objective.is_relative:
+            return -math.inf  # a difference is not what was claimed
         if not self.noisy[i]:
             return sample.mean
         tolerance, resolution = objective.tolerance_in_unit, objective.resolution_in_unit

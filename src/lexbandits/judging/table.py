@@ -122,8 +122,8 @@ def _numbers(objective: Objective, column: Any) -> Vector:
         values = np.array([_number(objective, row, value) for row, value in enumerate(column, 1)])
     if objective.above is not None:
         return np.where(np.isnan(values), math.nan, values > objective.above)
-    low, high = (objective.floor, -math.inf), (objective.cap, math.inf)
-    return np.clip(values, *(end if cut is None else cut for cut, end in (low, high)))
+    low, high = objective.floor, objective.cap
+    return np.clip(values, -math.inf if low is None else low, math.inf if high is None else high)
 
 
 def _number(objective: Objective, row: int, value: Any) -> float:
@@ -243,6 +243,8 @@ def _kind(objective: Objective, values: Vector, is_averaged: bool) -> str:
     word = objective.noise if isinstance(objective.noise, str) else str(objective.noise[0])
     if word != "bernoulli":
         return word
+    if objective.is_relative:
+        return "bounded"
     return "bounded" if is_averaged or not np.isin(values[~np.isnan(values)], (0.0, 1.0)).all() else "binary"
 
 
@@ -261,12 +263,16 @@ def _clusters(rows: NDArray[np.int64], column: Any, items: list[Any]) -> NDArray
 
 def _check_values(objective: Objective, values: Vector, arms: Any, names: list[Any], items: Any) -> None:
     low, high = (max(min(end, LARGEST), -LARGEST) for end in objective.bounds)
+    if objective.is_relative and math.isinf(objective.bounds[0]):
+        low = 0.0
     wrong = ~((values >= low) & (values <= high)) & ~np.isnan(values)
     if wrong.any():
         row = int(np.argmax(wrong))
         where = f"row {row + 1}" if items is None else f"row {row + 1}, item {items[row]!r}"
         said = "finite" if math.isinf(objective.bounds[1]) else f"in [{low:g}, {high:g}]"
         raise ValueOutOfRange(f"{where}: {objective} must be {said}, got {values[row]:g}")
+    if objective.is_relative and (min(low, np.nanmin(values)) < 0 or np.nanmax(values) == 0):
+        raise StudyError(f"{objective}: shares of the best need values that are not negative, nor all 0")
     for code, name in enumerate(names):
         own = values[(arms == code) & ~np.isnan(values)]
         if not own.size and objective.if_failed is None:

@@ -10,7 +10,7 @@ from scipy import special
 
 from lexbandits.arrays import Vector
 from lexbandits.checks import one_of, probability
-from lexbandits.judging.claims import BEATS, HOLDS, LEADS, MEETS, MISSES, NEARS, UNSURE, Claims
+from lexbandits.judging.claims import BEATS, HOLDS, MEETS, MISSES, SEEN, UNSURE, Claims
 from lexbandits.judging.scheme import (
     BEATEN,
     OPEN,
@@ -280,7 +280,7 @@ def _row(claims: Claims, x: int, step: Step) -> dict[str, Any]:
     fact, i, a, b = _claim(x, step) if step.verdict != OPEN else (HOLDS, step.objective, x, step.rival)
     if a == b:  # its target, which is open
         fact, b = MEETS, None
-    sample = claims.sample(NEARS if b is None else LEADS, i, a, b)
+    sample = claims.sample(SEEN, i, a, b)
     return {
         "arm": names[a] if b is not None else None,
         "rival": names[step.rival],
@@ -329,7 +329,7 @@ def _fates(
             side, sign = claims.side(i, delta), objectives[i].sign
             ends = [sign * claims.bound(i, rival, y, side)]
             ends += [-sign * claims.bound(i, y, rival, side)] if code == "open" else []
-            fate |= {"difference": sign * claims.sample(LEADS, i, rival, y).mean + 0.0}
+            fate |= {"difference": sign * claims.sample(SEEN, i, rival, y).mean + 0.0}
             fate |= dict(zip(("low", "high")[::sign], [*ends, math.nan], strict=False))
         found[name] = {
             key: None if isinstance(value, float) and not math.isfinite(value) else value
@@ -345,7 +345,7 @@ def _means(claims: Claims) -> dict[str, dict[str, dict[str, Any]]]:
         for i, objective in enumerate(claims.table.objectives):
             values = claims.table.seen[:, a, i]
             values = values[~np.isnan(values)]
-            se = claims.sample(MEETS, i, a, None).se
+            se = claims.sample(SEEN, i, a, None).se
             words = {"mean": objective.sign * float(values.mean()) + 0.0, "se": se, "results": values.size}
             found.setdefault(name, {})[objective.name] = words
     return found

@@ -6,7 +6,9 @@ from typing import Any
 from lexbandits.judging.verdict import Verdict
 from lexbandits.printable import printable, unmarked
 from lexbandits.study.objective import Objective
-from lexbandits.study.words import about, amount, beyond, listed, many, percent, value
+from lexbandits.study.words import about, beyond, listed, many, percent
+from lexbandits.study.words import amount as in_unit
+from lexbandits.study.words import value as as_precise
 
 BAR = 25  # characters
 
@@ -157,7 +159,7 @@ def _kind(objective: Objective) -> str:
         return "has no noise"
     if objective.is_bounded:
         low, high = objective.bounds
-        return f"is between {low:g} and {amount(objective, high)}"
+        return f"is between {low:g} and {in_unit(objective, high)}"
     if objective.noise == "finite_variance":
         return "has few enough extremes for its number (approximate)"
     word = objective.noise if isinstance(objective.noise, str) else objective.noise[0]
@@ -174,7 +176,7 @@ def question(objective: Objective) -> str:
     if objective.above is not None:
         return f"how often it is above {objective.above:g}, {_asked(objective)}"
     cut = [
-        f"{word} {amount(objective, end)}"
+        f"{word} {in_unit(objective, end)}"
         for word, end in (("down to", objective.floor), ("up to", objective.cap))
         if end is not None
     ]
@@ -187,6 +189,20 @@ def _asked(objective: Objective) -> str:
     better = "higher" if objective.sign > 0 else "lower"
     matters = objective.tolerance_in_unit
     return f"{better} is better" + (f", {amount(objective, matters)} does not matter" if matters else "")
+
+
+def amount(objective: Objective, number: float) -> str:
+    """What does not matter, or a limit."""
+    return f"{percent(number)} of the best" if objective.is_relative else in_unit(objective, number)
+
+
+def value(objective: Objective, number: float, **how: Any) -> str:
+    """A value of the objective; of what is relative nobody said how precise it is."""
+    return (
+        in_unit(objective, float(f"{number:.4g}"))
+        if objective.is_relative
+        else as_precise(objective, number, **how)
+    )
 
 
 def _objective(verdict: Verdict, name: str) -> Objective:

@@ -36,8 +36,8 @@ def written(number: float, unit: str) -> str:
     return f"{text} {unit}" if unit else text
 
 
-def _amount(what: str, value: Any, reference: float | None) -> float:
-    """A number >= 0, or a percentage of the reference."""
+def _amount(what: str, value: Any, reference: Any) -> float:
+    """A number >= 0, or a percentage of the reference; of the best a share."""
     if isinstance(value, str):
         match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*%\s*", value)
         if match is None:
@@ -47,7 +47,9 @@ def _amount(what: str, value: Any, reference: float | None) -> float:
                 f"{what} is {value!r} of an unknown best, which nobody knows before the end: "
                 "say reference=, the number of which it is a percentage"
             )
-        return float(match[1]) / 100 * abs(reference)
+        return float(match[1]) / 100 * (1.0 if reference == "best" else abs(reference))
+    if reference == "best":
+        raise StudyError(f'{what} of the best is a percentage such as "5%", got {value!r}')
     number = real(what, value)
     if number < 0:
         raise StudyError(f"{what} must not be negative, got {value!r}")
@@ -85,8 +87,9 @@ class Objective:
     `if_failed` and `if_expired` are the values that count then; without them the value is missing. With
     if_missing="worst" a missing value counts as the worst it could have been for whatever is claimed.
 
-    For `judge`: `cap` and `floor` are where values are cut, so that the question is about the mean of what is
-    left; with `above` the question is how often a value is above it.
+    For `judge`: with reference="best" percentages are of the best arm's mean; `cap` and `floor` are where
+    values are cut, so that the question is about the mean of what is left; with `above` the question is how
+    often a value is above it.
     """
 
     name: str
@@ -98,7 +101,7 @@ class Objective:
     noise: Noise = "gaussian"
     at_least: float | None = None
     at_most: float | None = None
-    reference: float | None = None
+    reference: float | str | None = None
     if_failed: float | None = None
     if_expired: float | None = None
     if_missing: str | None = None
@@ -122,7 +125,7 @@ class Objective:
         object.__setattr__(self, "noise", _noise(f"{self}: noise", self.noise))
         self._check_cuts()
         for key in ("at_least", "at_most", "reference"):
-            if getattr(self, key) is not None:
+            if getattr(self, key) is not None and not (key == "reference" and self.is_relative):
                 object.__setattr__(self, key, real(f"{self}: {key}", getattr(self, key)))
         for key in ("tolerance", "resolution"):
             if not isinstance(getattr(self, key), str | None):
@@ -141,6 +144,11 @@ class Objective:
     def sign(self) -> int:
         """What turns a value into one of which more is better."""
         return 1 if self.direction == "maximize" else -1
+
+    @property
+    def is_relative(self) -> bool:
+        """Whether tolerance and resolution are shares of the best arm's mean, whatever that is."""
+        return self.reference == "best"
 
     @property
     def target(self) -> float | None:
@@ -290,6 +298,8 @@ class Objective:
                 f"{self} needs a tolerance (the difference that does not matter) or a resolution: "
                 "without either, two equal arms would be measured for ever"
             )
+        if self.is_relative and (self.target is not None or sum(both) >= 1):
+            raise StudyError(f"{self}: a share of the best goes with no target, and must be below all of it")
         if self.target is not None and both[1] == 0:
             raise StudyError(f"{self}: a target needs a positive resolution, got {both[1]:g}")
         if sum(both) == 0:

@@ -141,6 +141,8 @@ class Spec:
         if not arms or not objectives:
             raise StudyError("a study needs at least one arm and one objective")
         for objective in objectives:
+            if objective.is_relative:
+                raise StudyError(f'{objective}: reference="best" is for judge: say the number it is about')
             for key in CUTS:
                 if getattr(objective, key) is not None:
                     raise StudyError(
