@@ -40,7 +40,12 @@ def rows():
                 start = time.perf_counter()
                 guess = model.predict(image[None])[0]
                 times.append(time.perf_counter() - start)
-            yield {"model": name, "image": item, "correct": int(guess == digit), "latency": round(1e6 * min(times))}
+            yield {
+                "model": name,
+                "image": item,
+                "correct": int(guess == digit),
+                "latency": round(1e6 * min(times)),
+            }
 
 
 def main():
