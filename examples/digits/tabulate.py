@@ -48,7 +48,8 @@ def rows():
             }
 
 
-def main():
+def main() -> None:
+    """Write the file."""
     path = Path(sys.argv[1] if len(sys.argv) > 1 else Path(__file__).with_name("results.csv"))
     with path.open("w", newline="") as file:
         writer = csv.DictWriter(file, ["model", "image", "correct", "latency"], lineterminator="\n")

@@ -4,6 +4,7 @@ import itertools
 import json
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -392,6 +393,10 @@ def test_a_baseline_is_kept_unless_a_switch_is_proven(baseline, means, decision)
     assert verdict.decision == decision
     assert verdict.arm == ("new" if decision == "switch" else "old")
     assert verdict.certified == (decision != "keep for now")
+    if decision == "switch":
+        last = verdict.certificate[-1]
+        assert (last["rival"], last["verdict"]) == ("old", "beats")
+        assert f"better than old on {last['objective']}" in str(verdict)
     assert str(verdict).startswith(
         {"keep": "Keep old: ", "switch": "Switch to new: ", "keep for now": "Keep old for now: "}[decision]
     )
@@ -485,6 +490,8 @@ def test_any_looks_are_judged_as_an_imported_study(n):
         answer.arm, answer.certified, answer.candidates, answer.certificate,
     )  # fmt: skip
     assert "looked at any time" in str(verdict)
+    capped = replace(LATENCY, cap=1.0)
+    assert judged(table, [capped], looks="any").means["slow"]["latency"]["mean"] <= 1.0
 
 
 # --- errors

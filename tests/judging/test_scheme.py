@@ -126,7 +126,7 @@ def test_true_claims_switch_to_better_arms_only():
         means, tol, res, _ = told = world(rng, False)
         claims = true_claims(rng, *told)
         for w in range(1, len(means)):
-            if is_better(claims, w, 0, 0.05, frozenset()) is not None:
+            if is_better(claims, w, 0, 0.05, frozenset()):
                 assert naive.is_better(means, tol, res, w, 0)
                 switched += 1
     assert switched > 300

@@ -5,7 +5,7 @@ from typing import Any
 
 from lexbandits.judging.table import Table
 from lexbandits.judging.verdict import Verdict
-from lexbandits.study.objective import Objective
+from lexbandits.study.objective import CUTS, Objective
 from lexbandits.study.storage.memory import MemoryStorage
 from lexbandits.study.study import create_study
 
@@ -52,7 +52,9 @@ def _asked(objective: Objective, kind: str, missing: str) -> Objective:
     if objective.noise == "bernoulli" and kind == "bounded":
         objective = replace(objective, noise=("bounded", 0.0, 1.0))
     worst = missing == "worst" and objective.is_bounded
-    return replace(objective, if_missing="worst" if worst else None, if_failed=None, if_expired=None)
+    done: dict[str, Any] = dict.fromkeys(("if_failed", "if_expired", *CUTS))  # with the values, when read
+    done["if_missing"] = "worst" if worst else None
+    return replace(objective, **done)
 
 
 def _fate(arm: str, answer: Any, objectives: tuple[Objective, ...]) -> dict[str, Any]:

@@ -119,19 +119,22 @@ def proof_of(claims: Claims, x: int, alpha: float, likely: frozenset[int], *, in
 # --- it is worth a switch: Theorem J2
 
 
-def is_better(claims: Claims, w: int, c: int, alpha: float, given_up: frozenset[int]) -> Step | None:
-    """That w is better than c: not worse on the objectives before one on which it beats it."""
+def is_better(claims: Claims, w: int, c: int, alpha: float, given_up: frozenset[int]) -> tuple[Step, ...]:
+    """That w is better than c: not worse on objectives up to one on which it beats it. Nothing: not shown."""
     noisy, place = max(1, sum(claims.noisy)), 0
+    steps: tuple[Step, ...] = ()
     for k in range(claims.n_objectives):
         is_limit = claims.targets[k] is not None and k not in given_up
         holds: Claim = (MEETS, k, w, None) if is_limit else (HOLDS, k, w, c)
         beats: Claim = (MISSES, k, c, None) if is_limit else (BEATS, k, w, c)
-        if not claims.says(*holds, alpha=alpha * (1 - place / noisy)):
-            return None
+        level = alpha * (1 - place / noisy)
+        if not claims.says(*holds, alpha=level):
+            return ()
+        steps = (*steps, Step(w if is_limit else c, k, holds[0], -1, level))
         if claims.says(*beats, alpha=alpha / noisy):
-            return Step(c, k, beats[0], -1, alpha / noisy)
+            return (*steps, Step(c, k, beats[0], -1, alpha / noisy))
         place += claims.noisy[k]
-    return None
+    return ()
 
 
 # --- all facts at once: Theorem 8

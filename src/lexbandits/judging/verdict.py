@@ -175,9 +175,9 @@ def _judged(claims: Claims, delta: float, words: dict[str, Any]) -> Verdict:
     switches = {}
     if base is not None:
         for w in good:
-            step = is_better(claims, w, base, alpha, proofs[w].given_up)
-            if step is not None and not _doubts(claims, w, (step,)).keys() & UNSURE:
-                switches[w] = step
+            better = is_better(claims, w, base, alpha, proofs[w].given_up)
+            if better and not _doubts(claims, w, better).keys() & UNSURE:
+                switches[w] = better
     fit = list(switches) if base is not None and base not in good else good
     answer = guess if guess in fit or not fit else max(fit, key=lambda x: rank(leads, x, fit))
     decision = None
@@ -188,10 +188,10 @@ def _judged(claims: Claims, delta: float, words: dict[str, Any]) -> Verdict:
         answer = answer if decision == "switch" else base
     certified = answer in good
     steps = proof_of(claims, answer, alpha, likely, in_full=True).steps
-    if decision == "switch":
-        steps = (*steps, switches[answer])
     least = {step[:4]: step for step in sorted(steps, key=lambda step: -step.level)}  # of equal claims
     steps = tuple(step for step in dict.fromkeys(steps) if step is least[step[:4]])
+    if decision == "switch":
+        steps += switches[answer]
     gone, stage = survey(claims, delta, everybody)
     details = _details(claims, doubts.get(answer, {}), proofs[answer], words["missing"])
     verdict = Verdict(
