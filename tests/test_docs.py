@@ -26,6 +26,7 @@ def prose(page):
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_the_examples_of_a_page_give_what_they_show(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
     result = doctest.testfile(str(page), module_relative=False, optionflags=OPTIONS, encoding="utf-8")
     assert result.failed == 0
 
@@ -39,6 +40,7 @@ def test_the_commands_of_a_page_print_what_it_shows(page, tmp_path):
         r"^```toml\n# (\S+)\n(.*?)^```", page.read_text("utf-8"), re.DOTALL | re.MULTILINE
     ):
         (tmp_path / name).write_text(content)
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
     for command, expected in in_console(page):
         done = run(command, tmp_path)
         printed = done.stdout or done.stderr
@@ -56,7 +58,7 @@ def test_the_examples_in_docstrings_give_what_they_show(name):
 
 
 @pytest.mark.parametrize(
-    "name", ["README.md", "docs/getting-started.md", "docs/choosing.md", "docs/studies.md"]
+    "name", ["README.md", "docs/getting-started.md", "docs/choosing.md", "docs/studies.md", "docs/judge.md"]
 )
 def test_a_page_about_use_has_an_example(name):
     assert ">>>" in (ROOT / name).read_text("utf-8")

@@ -690,6 +690,112 @@ def two_handles_and_requests_sent_again(study, world, rng):
             assert (study if count % 2 else other).tell(*pair) == "repeated"
 
 
+# --- a finished table, judged at one look
+
+JUDGEMENTS = {}
+
+
+def judgement(*kinds):
+    """An attack that is a function of (frame, judge, world, rng) and gives the verdict it got.
+
+    What is not here is outside of the promise: to judge again as a table grows, with looks="once".
+    """
+
+    def listed(drive):
+        JUDGEMENTS[drive.__name__] = drive, kinds or tuple(KINDS)
+        return drive
+
+    return listed
+
+
+@judgement()
+def judge_rows_sorted_up(frame, judge, world, rng):
+    return judge(frame.drop(columns="item").sort_values("score"), item=None)
+
+
+@judgement("gaussian", "bernoulli")
+def judge_rows_with_the_best_sorted_up_and_the_worse_down(frame, judge, world, rng):
+    key = frame.score.where(frame.arm == "best", -frame.score)
+    return judge(frame.loc[key.sort_values().index], item=None)
+
+
+@judgement()
+def judge_items_sorted_by_what_the_best_had(frame, judge, world, rng):
+    order = frame[frame.arm == "best"].sort_values("score").item.tolist()
+    return judge(frame.sort_values("item", key=lambda items: items.map(order.index)))
+
+
+@judgement("gaussian", "bernoulli", "bounded")
+def judge_every_row_five_times(frame, judge, world, rng):
+    """As repeats, which they are not: five times the same value is one."""
+    return judge(pd.concat([frame.assign(time=time) for time in range(5)]), repeat="time")
+
+
+@judgement("bernoulli", "bounded")
+def judge_without_zeros_of_the_worse_at_their_worst(frame, judge, world, rng):
+    lost = (frame.arm == "worse") & (frame.score == 0) & (rng.random(len(frame)) < 0.6)
+    return judge(frame.assign(score=frame.score.where(~lost)), missing="worst")
+
+
+@judgement("bernoulli", "bounded")
+def judge_without_good_rows_of_the_best_at_their_worst(frame, judge, world, rng):
+    lost = (frame.arm == "best") & (frame.score > 0.6) & (rng.random(len(frame)) < 0.2)
+    return judge(frame[~lost], missing="worst")
+
+
+@judgement("gaussian", "bernoulli")
+def judge_the_one_that_leads_as_the_baseline(frame, judge, world, rng):
+    leader = frame.groupby("arm").score.mean().idxmax()
+    verdict = judge(frame, baseline="best" if leader == "worse" else "worse")
+    return verdict if verdict.decision == "switch" else None
+
+
+@judgement("gaussian", "bernoulli")
+def judge_as_the_table_grows_at_any_time(frame, judge, world, rng):
+    for rows in (20, 40, ROWS):
+        verdict = judge(frame[frame.item < rows], looks="any")
+        if verdict.certified:
+            return verdict
+    return verdict
+
+
+def count_misjudged(name, kind, delta, seeds):
+    """How many verdicts call an arm acceptable that is not, and how many certified anything."""
+    drive, world = JUDGEMENTS[name][0], World(KINDS[kind])
+    precise = {key: getattr(world.kind, key) for key in ("tolerance", "resolution", "noise")}
+    objectives = [lb.Objective("score", **precise), lb.Objective("taste", noise="exact")]
+    wrong = certain = 0
+    for seed in seeds:
+        rng = np.random.default_rng([seed, len(name), len(kind)])
+        frame = pilot(world, rng).assign(item=np.repeat(np.arange(ROWS), 2))
+        verdict = drive(
+            frame, lambda table, **how: lb.judge(table, objectives, delta=delta, **how), world, rng
+        )
+        wrong += verdict is not None and "worse" in verdict.acceptable
+        certain += verdict is not None and verdict.certified
+    return wrong, certain
+
+
+@pytest.mark.parametrize("name", JUDGEMENTS)
+def test_no_judgement_is_wrong_in_more_than_delta(name):
+    tables, delta, kind = 32, 0.2, JUDGEMENTS[name][1][0]
+    wrong, certain = count_misjudged(name, kind, delta, range(tables))
+    assert certain, "an attack that prevents every certificate says nothing of them"
+    assert wrong <= binom.isf(1e-4, tables, delta), f"{wrong} of {tables} wrong, {certain} certified"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "kind"), [(name, kind) for name, (_, kinds) in JUDGEMENTS.items() for kind in kinds]
+)
+def test_no_judgement_is_wrong_in_more_than_delta_of_many(name, kind):
+    tables, delta = 400, 0.2
+    wrong, certain = count_misjudged(name, kind, delta, range(tables))
+    most = tables * (delta + 3 * math.sqrt(delta * (1 - delta) / tables))
+    assert certain, "an attack that prevents every certificate says nothing of them"
+    assert wrong <= most, f"{wrong} of {tables} wrong, at most {most:.1f} may be; {certain} certified"
+
+
 # --- the table
 
 STRICT = (  # at δ = 0.05 too

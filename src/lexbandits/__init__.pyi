@@ -5,6 +5,8 @@ from lexbandits.forecasting.forecast import Forecast as Forecast
 from lexbandits.forecasting.forecast import forecast as forecast
 from lexbandits.insight import plot as plot
 from lexbandits.jit import kernel as kernel
+from lexbandits.judging.verdict import Verdict as Verdict
+from lexbandits.judging.verdict import judge as judge
 from lexbandits.policies import *  # noqa: F403
 from lexbandits.policies import BY_NAME as BY_NAME
 from lexbandits.policies.base import Arms as Arms

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from lexbandits import __version__
-from lexbandits.commands import insight, run, service, terminal
+from lexbandits.commands import insight, judge, run, service, terminal
 from lexbandits.commands.terminal import print_table
 
 if TYPE_CHECKING:
@@ -17,6 +17,7 @@ app = typer.Typer(cls=terminal.Commands, no_args_is_help=True, pretty_exceptions
 app.add_typer(insight.app, name="study")  # all of `study`, and what `insight` adds to it
 app.add_typer(service.token, name="token")
 command = terminal.command(app)
+command(judge.judge)
 command(run.run)
 command(service.serve)
 

@@ -18,6 +18,18 @@ def printable(text: str, *, lines: bool = False) -> str:
     )
 
 
+def unmarked(text: str) -> str:
+    r"""The text, printable, in which Markdown sees nothing special.
+
+    >>> print(unmarked("a|b_c"))
+    a\|b\_c
+    """
+    text = printable(text)
+    for sign in "\\`*_[]<>|#":
+        text = text.replace(sign, f"\\{sign}")
+    return text
+
+
 def _is_harmless(char: str) -> bool:
     return char.isprintable() or unicodedata.category(char) == "Zs"
 

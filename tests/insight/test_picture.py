@@ -7,7 +7,7 @@ import stage
 
 import lexbandits as lb
 from lexbandits.picture.picture import Picture
-from lexbandits.picture.words import evidence
+from lexbandits.study.words import evidence
 
 
 def measure_all(study, values, passes=1):

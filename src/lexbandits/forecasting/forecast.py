@@ -13,10 +13,10 @@ from lexbandits.checks import positive, whole
 from lexbandits.forecasting.beliefs import Beliefs, offered_arms
 from lexbandits.forecasting.futures import Futures, play
 from lexbandits.forecasting.question import Change, Question, refusing
-from lexbandits.picture.words import about, listed, percent, span
 from lexbandits.policies.tol.lexelim_tol import LexElimTol
 from lexbandits.study.spec import Spec, words_from_toml
 from lexbandits.study.study import Study
+from lexbandits.study.words import about, listed, percent, span
 from lexbandits.world.noise import stream
 
 MOST = 200_000  # results after which a future is given up: it says "more than"

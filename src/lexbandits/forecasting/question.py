@@ -12,12 +12,12 @@ import numpy as np
 from lexbandits.arrays import Counts, Vector
 from lexbandits.checks import positive, real
 from lexbandits.forecasting.beliefs import Beliefs, Guess, Measured, MissingGuess, coins_of, kinds_of
-from lexbandits.picture.words import listed, toml_key
 from lexbandits.policies.tol.lexelim_tol import LexElimTol
 from lexbandits.study.errors import StudyError
 from lexbandits.study.record.fold import Fold
 from lexbandits.study.record.ledger import EXPIRED, FAILED, IMPORTED, LATE, TOLD
 from lexbandits.study.spec import Spec
+from lexbandits.study.words import listed, toml_key
 
 
 class GuessNeeded(StudyError):  # noqa: N818

@@ -20,9 +20,9 @@ from lexbandits.insight.canvas import (
 from lexbandits.picture.draw import phases
 from lexbandits.picture.tally import tally_of
 from lexbandits.picture.view import View
-from lexbandits.picture.words import count
 from lexbandits.study.record.ledger import EXPIRED, FAILED, LATE
 from lexbandits.study.study import Study
+from lexbandits.study.words import count
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure

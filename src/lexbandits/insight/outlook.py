@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 from lexbandits.forecasting.forecast import Forecast
 from lexbandits.forecasting.forecast import forecast as played_on
 from lexbandits.insight.canvas import BAND, ENTIRE, IN, blank, finish, line, patch
-from lexbandits.picture.words import about, percent
 from lexbandits.study.study import Study
+from lexbandits.study.words import about, percent
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure

@@ -21,10 +21,10 @@ from lexbandits.picture.ladder import ladder
 from lexbandits.picture.picture import Picture
 from lexbandits.picture.svg import Part, join, kept_together, tag
 from lexbandits.picture.view import View
-from lexbandits.picture.words import amount, count, listed, many, toml_key
-from lexbandits.printable import printable
+from lexbandits.printable import printable, unmarked
 from lexbandits.study.record.verification import Verification
 from lexbandits.study.study import Study
+from lexbandits.study.words import amount, count, listed, many, toml_key
 
 MOST_ITEMS = 200  # more are not written out
 FORMATS = {".html": "html", ".htm": "html", ".md": "md", ".markdown": "md"}
@@ -216,26 +216,26 @@ class Contents:
         """The same without figures, for a pull request."""
         head, lines = draw.claimed(self.picture)
         blocks = [
-            f"# {_plain(self.title)}",
-            f"{self.picture.pill}. {_plain(self.subtitle)}.",
+            f"# {unmarked(self.title)}",
+            f"{self.picture.pill}. {unmarked(self.subtitle)}.",
             "## Question",
-            "".join(f"*{_plain(text)}*" if strong else _plain(text) for text, strong in self.question),
+            "".join(f"*{unmarked(text)}*" if strong else unmarked(text) for text, strong in self.question),
             "## Answer",
-            f"**{_plain(self.picture.headline)}**",
-            "\n>\n".join([f"> {head}.", *(f"> {_plain(line)}" for line in lines)]),
+            f"**{unmarked(self.picture.headline)}**",
+            "\n>\n".join([f"> {head}.", *(f"> {unmarked(line)}" for line in lines)]),
             "## Arms",
-            "\n".join(f"- {_plain(story.sentence)}" for story in self.picture.stories),
+            "\n".join(f"- {unmarked(story.sentence)}" for story in self.picture.stories),
             self._markdown_table(),
         ]
         if self.forecast is not None:
-            blocks += ["## Forecast", "\n".join(f"- {_plain(line)}" for line in self.forecast.lines)]
+            blocks += ["## Forecast", "\n".join(f"- {unmarked(line)}" for line in self.forecast.lines)]
         if self.picture.costs:
             blocks += [
                 "## What learning cost",
-                "\n".join(f"- {_plain(c.sentence)}" for c in self.picture.costs),
+                "\n".join(f"- {unmarked(c.sentence)}" for c in self.picture.costs),
             ]
         strains = [
-            f"| {_plain(s.assumption)} | {_plain(s.happened)} | {s.level} |" for s in self.picture.strains
+            f"| {unmarked(s.assumption)} | {unmarked(s.happened)} | {s.level} |" for s in self.picture.strains
         ]
         blocks += [
             "## Assumptions, and what strained them",
@@ -245,21 +245,21 @@ class Contents:
             "## How to verify",
             self.verifying[0],
             f"```\n{printable(self.verifying[1])}\n```",
-            "\n".join(f"- {name}: {_plain(text)}" for name, text in self.checks),
+            "\n".join(f"- {name}: {unmarked(text)}" for name, text in self.checks),
         ]
         return "\n\n".join(blocks) + "\n"
 
     def _markdown_table(self) -> str:
         rungs = self.picture.objectives
-        heads = [f"{_plain(rung.name)} ({_plain(f'{rung.rule}, {rung.matters}')})" for rung in rungs]
+        heads = [f"{unmarked(rung.name)} ({unmarked(f'{rung.rule}, {rung.matters}')})" for rung in rungs]
         rows = [
             f"| Arm | Stands | {' | '.join(heads)} | Measured |",
             f"| --- | --- | {' | '.join('---' for _ in heads)} | ---: |",
             f"| | | {' | '.join(rung.said for rung in rungs)} | |",
         ]
         for arm in self.picture.arms:
-            cells = [_plain(cell.said) for cell in arm.objectives.values()]
-            name = f"**{_plain(arm.name)}**" if arm.state == "answer" else _plain(arm.name)
+            cells = [unmarked(cell.said) for cell in arm.objectives.values()]
+            name = f"**{unmarked(arm.name)}**" if arm.state == "answer" else unmarked(arm.name)
             rows.append(f"| {name} | {arm.standing} | {' | '.join(cells)} | {count(arm.results)} |")
         return "\n".join(rows)
 
@@ -278,14 +278,6 @@ def _section(title: str, *content: Part, full: bool = False) -> Markup:
 
 def _parts(figure: draw.Figure) -> tuple[str, Part, Markup]:
     return figure.title, figure.hint and tag("p", figure.hint, kind="hint"), figure.body
-
-
-def _plain(text: str) -> str:
-    """Text in which neither Markdown nor a terminal sees anything special."""
-    text = printable(text)
-    for sign in "\\`*_[]<>|#":
-        text = text.replace(sign, f"\\{sign}")
-    return text
 
 
 # --- the question as a file

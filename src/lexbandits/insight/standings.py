@@ -19,8 +19,8 @@ from lexbandits.insight.canvas import (
 )
 from lexbandits.picture.history import Moment, history_of
 from lexbandits.picture.view import View
-from lexbandits.picture.words import value
 from lexbandits.study.study import Study
+from lexbandits.study.words import value
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure

@@ -13,9 +13,9 @@ from lexbandits.picture.explain import Explanation, explain
 from lexbandits.picture.picture import Picture
 from lexbandits.picture.stories import Story
 from lexbandits.picture.strains import Assumption
-from lexbandits.picture.words import about, percent, span
 from lexbandits.printable import printable
 from lexbandits.study.study import Study
+from lexbandits.study.words import about, percent, span
 
 BAR = 24
 

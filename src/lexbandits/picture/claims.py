@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from lexbandits.picture.reasons import AT, bound_beyond, given_up
 from lexbandits.picture.view import View
-from lexbandits.picture.words import amount, bound, capital
 from lexbandits.study.record.answers import nobody_meets
+from lexbandits.study.words import amount, bound, capital
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,7 @@ from lexbandits.picture.svg import (
     words,
 )
 from lexbandits.picture.view import View
-from lexbandits.picture.words import about, amount, count, percent
+from lexbandits.study.words import about, amount, count, percent
 
 if TYPE_CHECKING:
     from lexbandits.forecasting.forecast import Forecast

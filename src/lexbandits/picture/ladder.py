@@ -19,7 +19,7 @@ from lexbandits.picture.svg import (
     whisker,
     words,
 )
-from lexbandits.picture.words import count, many
+from lexbandits.study.words import count, many
 
 LOOKS = {
     "settled": "done",

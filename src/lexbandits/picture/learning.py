@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 
 from lexbandits.picture.view import View
-from lexbandits.picture.words import is_nothing, many, rough
+from lexbandits.study.words import is_nothing, many, rough
 
 
 @dataclass(frozen=True)

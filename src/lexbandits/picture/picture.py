@@ -15,13 +15,13 @@ from lexbandits.picture.stories import Story, headline, standing_of, story_of, w
 from lexbandits.picture.strains import Assumption, assumptions_of
 from lexbandits.picture.tally import tally_of
 from lexbandits.picture.view import View
-from lexbandits.picture.words import amount, between, evidence, is_nothing, many, value
 from lexbandits.printable import plain
 from lexbandits.study.objective import Objective
 from lexbandits.study.record.answers import Answer, certificate_of, flags_said
 from lexbandits.study.record.fold import Fold
 from lexbandits.study.record.ledger import EXPIRED, FAILED, LATE, OPEN
 from lexbandits.study.study import Study
+from lexbandits.study.words import amount, between, evidence, is_nothing, many, value
 
 
 @dataclass(frozen=True)

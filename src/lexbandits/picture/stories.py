@@ -7,8 +7,8 @@ from lexbandits.picture import exits
 from lexbandits.picture.exits import Way, way_of
 from lexbandits.picture.reasons import AT, Reason, against_limit, bound_beyond, compared, reason_of
 from lexbandits.picture.view import NOT_MEASURED, View
-from lexbandits.picture.words import amount, bound, capital, count, listed, many, percent, value
 from lexbandits.study.record.answers import flags_said, nobody_meets
+from lexbandits.study.words import amount, bound, capital, count, listed, many, percent, value
 
 WHY = {
     exits.LEFT: "Out",

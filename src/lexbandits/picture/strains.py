@@ -5,9 +5,9 @@ from typing import Any
 
 from lexbandits.picture.history import kinds_of
 from lexbandits.picture.view import View
-from lexbandits.picture.words import amount, count, listed, many, value
 from lexbandits.study.objective import Objective
 from lexbandits.study.record.strains import Strain, strains_of
+from lexbandits.study.words import amount, count, listed, many, value
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,6 @@ from lexbandits.picture.ladder import ladder
 from lexbandits.picture.picture import Picture
 from lexbandits.picture.svg import Part, join, kept_together, tag
 from lexbandits.picture.tally import Tally
-from lexbandits.picture.words import about, capital, count, listed, many, percent, span
 from lexbandits.server import schemas
 from lexbandits.server.api import rooms_of, router, with_tag
 from lexbandits.server.bodies import Known, StudyName
@@ -23,6 +22,7 @@ from lexbandits.server.rooms import Room
 from lexbandits.server.routes import looking
 from lexbandits.server.summary import summary_of, when
 from lexbandits.study.study import Study
+from lexbandits.study.words import about, capital, count, listed, many, percent, span
 
 if TYPE_CHECKING:
     from lexbandits.forecasting.forecast import Forecast

@@ -12,6 +12,7 @@ from lexbandits.study.errors import StudyError, ValueOutOfRange, study_errors
 from lexbandits.study.trial import TRIAL_COLUMNS
 
 DIRECTIONS = ("maximize", "minimize")
+CUTS = ("cap", "floor", "above")  # words that `judge` alone understands
 
 Noise = str | tuple[Any, ...]
 
@@ -35,8 +36,8 @@ def written(number: float, unit: str) -> str:
     return f"{text} {unit}" if unit else text
 
 
-def _amount(what: str, value: Any, reference: float | None) -> float:
-    """A number >= 0, or a percentage of the reference."""
+def _amount(what: str, value: Any, reference: Any) -> float:
+    """A number >= 0, or a percentage of the reference; of the best a share."""
     if isinstance(value, str):
         match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*%\s*", value)
         if match is None:
@@ -46,7 +47,9 @@ def _amount(what: str, value: Any, reference: float | None) -> float:
                 f"{what} is {value!r} of an unknown best, which nobody knows before the end: "
                 "say reference=, the number of which it is a percentage"
             )
-        return float(match[1]) / 100 * abs(reference)
+        return float(match[1]) / 100 * (1.0 if reference == "best" else abs(reference))
+    if reference == "best":
+        raise StudyError(f'{what} of the best is a percentage such as "5%", got {value!r}')
     number = real(what, value)
     if number < 0:
         raise StudyError(f"{what} must not be negative, got {value!r}")
@@ -83,6 +86,10 @@ class Objective:
     ("sub_gaussian", sd, "independent") where nothing ties the arms that are measured in one pass.
     `if_failed` and `if_expired` are the values that count then; without them the value is missing. With
     if_missing="worst" a missing value counts as the worst it could have been for whatever is claimed.
+
+    For `judge`: with reference="best" percentages are of the best arm's mean; `cap` and `floor` are where
+    values are cut, so that the question is about the mean of what is left; with `above` the question is how
+    often a value is above it.
     """
 
     name: str
@@ -94,10 +101,13 @@ class Objective:
     noise: Noise = "gaussian"
     at_least: float | None = None
     at_most: float | None = None
-    reference: float | None = None
+    reference: float | str | None = None
     if_failed: float | None = None
     if_expired: float | None = None
     if_missing: str | None = None
+    cap: float | None = None
+    floor: float | None = None
+    above: float | None = None
 
     @study_errors()
     def __post_init__(self) -> None:
@@ -113,8 +123,9 @@ class Objective:
         if not isinstance(self.unit, str):
             raise TypeError(f"{self}: the unit must be text, got {self.unit!r}")
         object.__setattr__(self, "noise", _noise(f"{self}: noise", self.noise))
+        self._check_cuts()
         for key in ("at_least", "at_most", "reference"):
-            if getattr(self, key) is not None:
+            if getattr(self, key) is not None and not (key == "reference" and self.is_relative):
                 object.__setattr__(self, key, real(f"{self}: {key}", getattr(self, key)))
         for key in ("tolerance", "resolution"):
             if not isinstance(getattr(self, key), str | None):
@@ -133,6 +144,11 @@ class Objective:
     def sign(self) -> int:
         """What turns a value into one of which more is better."""
         return 1 if self.direction == "maximize" else -1
+
+    @property
+    def is_relative(self) -> bool:
+        """Whether tolerance and resolution are shares of the best arm's mean, whatever that is."""
+        return self.reference == "best"
 
     @property
     def target(self) -> float | None:
@@ -237,6 +253,23 @@ class Objective:
                 f'say noise=("bounded", low, high), or "bernoulli", or leave {key} out'
             )
 
+    def _check_cuts(self) -> None:
+        """What is cut is bounded by its ends, and how often is a share of 0/1 values."""
+        cut = [getattr(self, key) for key in CUTS]
+        for key, value in zip(CUTS, cut, strict=True):
+            object.__setattr__(self, key, None if value is None else real(f"{self}: {key}", value))
+        cap, floor, above = cut
+        if above is not None:
+            if cap is not None or floor is not None:
+                raise StudyError(f"{self}: above= or cap= and floor=, not both")
+            object.__setattr__(self, "noise", "bernoulli")
+        elif cap is not None or floor is not None:
+            low, high = self.bounds if self.noise[0] == "bounded" else (0.0, math.inf)
+            low, high = low if floor is None else floor, high if cap is None else cap
+            if math.isinf(high):
+                raise StudyError(f'{self}: floor= needs cap=, or noise=("bounded", low, high)')
+            object.__setattr__(self, "noise", _noise(f"{self}: noise", ("bounded", low, high)))
+
     def _check_missing(self) -> None:
         if self.if_missing not in (None, "worst"):
             raise StudyError(f'{self}: if_missing must be "worst", or left out, got {self.if_missing!r}')
@@ -265,6 +298,8 @@ class Objective:
                 f"{self} needs a tolerance (the difference that does not matter) or a resolution: "
                 "without either, two equal arms would be measured for ever"
             )
+        if self.is_relative and (self.target is not None or sum(both) >= 1):
+            raise StudyError(f"{self}: a share of the best goes with no target, and must be below all of it")
         if self.target is not None and both[1] == 0:
             raise StudyError(f"{self}: a target needs a positive resolution, got {both[1]:g}")
         if sum(both) == 0:

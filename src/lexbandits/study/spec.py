@@ -24,7 +24,7 @@ from lexbandits.study.errors import (
     ValueOutOfRange,
     study_errors,
 )
-from lexbandits.study.objective import Objective, checked_name, only_known
+from lexbandits.study.objective import CUTS, Objective, checked_name, only_known
 
 FORMAT = 2  # of the words that a journal's first event holds; 0.2 wrote none
 UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
@@ -140,6 +140,14 @@ class Spec:
         objectives = tuple(Objective.from_json(objective) for objective in words["objectives"])
         if not arms or not objectives:
             raise StudyError("a study needs at least one arm and one objective")
+        for objective in objectives:
+            if objective.is_relative:
+                raise StudyError(f'{objective}: reference="best" is for judge: say the number it is about')
+            for key in CUTS:
+                if getattr(objective, key) is not None:
+                    raise StudyError(
+                        f"{objective}: {key}= is for judge: tell a study values that are cut already"
+                    )
         _unique("arms", [arm["name"] for arm in arms])
         _unique("objectives", [objective.name for objective in objectives])
         policy = words.get("if_infeasible", "go on")

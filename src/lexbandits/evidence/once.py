@@ -1,0 +1,166 @@
+"""What values prove whose number was fixed before anybody looked: one claim, "the mean exceeds b".
+
+Each test claims that with probability at most alpha if it is not so. docs/proofs.md, section 7.
+"""
+
+import math
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+from lexbandits.arrays import Vector
+
+SPARED = 1 / 50  # of alpha, for where the rarer outcome's probability may lie (Lemma E2)
+ROUNDS = 40  # of halving cells, until a claim is given up
+AIM = 1.6  # the gambler of Lemma E3 wants AIM/alpha
+ORDERS, FEWEST_ORDERS, VALUES_IN_ALL = 64, 8, 2_000_000
+STEPS = 500  # at which stakes are set anew, at most
+CAREFUL = 0.99  # of what may be staked without ruin
+CONTENT, RUINED = 0.999, 1e-6  # at which a gambler stops
+PRIOR = 10.0  # values that the guess of a variance counts for
+
+
+def by_student(n: int, mean: float, sd: float, b: float, alpha: float) -> bool:
+    """Normal values of unknown variance. Values that are all equal prove nothing: normal ones never are."""
+    return bool(n > 1 and sd > 0 and (mean - b) * math.sqrt(n) / sd >= -special.stdtrit(n - 1, alpha))
+
+
+def by_chernoff(n: int, mean: float, scale: float, b: float, alpha: float) -> bool:
+    """Sub-Gaussian values of a known scale."""
+    return n > 0 and mean - b >= scale * math.sqrt(2 * math.log(1 / alpha) / n)
+
+
+def by_binomial(k: int, n: int, b: float, alpha: float) -> bool:
+    """k of n values are 1, the others 0."""
+    return k > n * b and (b <= 0 or bool(special.bdtrc(k - 1, n, b) <= alpha))
+
+
+def error_of_student(n: int, skewness: float, alpha: float) -> float:
+    """How far its level is off at this skewness, by the first term of Edgeworth's expansion."""
+    z = -special.ndtri(alpha)
+    density = math.exp(-z * z / 2) / math.sqrt(2 * math.pi)
+    return float(abs(skewness) * (2 * z * z + 1) * density / (6 * math.sqrt(n)))
+
+
+# --- pairs of 0/1 values: Lemma E2
+
+
+def by_pairs(n10: int, n01: int, n: int, b: float, alpha: float) -> bool:
+    """n pairs of 0/1 values: the first alone is 1 in n10 of them, the second alone in n01."""
+    if b <= -1:
+        return b < -1 or n01 < n
+    if n10 - n01 <= n * b:
+        return False
+    goal = alpha * (1 - SPARED)
+    least, most = max(0.0, -b), (1 - b) / 2
+    score, likely = (float(found[0]) for found in _score(np.array([n10]), np.array([n01]), n, b))
+    tail = alpha * SPARED / 2
+    low = 0.0 if n01 == 0 else float(special.betaincinv(n01, n - n01 + 1, tail))
+    high = 1.0 if n01 == n else float(special.betaincinv(n01 + 1, n - n01, 1 - tail))
+    edges = np.linspace(min(max(low, least), most), min(max(high, least), most), 9)
+    spread = math.sqrt(n * max(likely * (1 - likely), 1 / n))
+    region = _Region(score - 1e-9, n, b, edges[0], edges[-1], alpha)
+    if region.chance(np.array([likely + b]), np.array([likely]), 1, least=True)[0] > goal:
+        return False
+    left, right = edges[:-1], edges[1:]
+    for turn in range(ROUNDS):
+        step = max(1, int(spread / 8 / 4 ** (turn // 2)))
+        wide = region.chance(np.minimum(right + b, 1 - left), left, step) > goal  # bounds the whole cell
+        if not wide.any():
+            return True
+        left, right = left[wide], right[wide]
+        middle = (left + right) / 2
+        if (region.chance(middle + b, middle, step, least=True) > goal).any():
+            return False
+        left, right = np.r_[left, middle], np.r_[middle, right]
+    return False
+
+
+def _score(n10: NDArray[Any], n01: NDArray[Any], n: int, b: float) -> tuple[Vector, Vector]:
+    """Tango's score of p10 − p01 = b, which rises in n10 and falls in n01, and p01 as estimated for it."""
+    half = n10 * (1 + b) + n01 * (1 - b) - 2 * n * b
+    root = np.sqrt(np.maximum(half * half + 8 * n * n01 * b * (1 - b), 0.0))
+    likely = np.clip((half + root) / (4 * n), max(0.0, -b), (1 - b) / 2)
+    variance = n * (2 * likely + b - b * b)
+    lead = n10 - n01 - n * b
+    return np.where(variance > 0, lead / np.sqrt(np.maximum(variance, 1e-300)), 0.0), likely
+
+
+class _Region:
+    """The counts (n10, n01) whose score is at least `sought`: an up-set, by its least n10 for every n01."""
+
+    def __init__(self, sought: float, n: int, b: float, low: float, high: float, alpha: float) -> None:
+        self.n, far = n, -special.ndtri(alpha / 1000)
+        ends = [n * q + side * (far * math.sqrt(n * q * (1 - q)) + 9) for q, side in ((low, -1), (high, 1))]
+        first, last = max(0, int(ends[0])), min(n, int(ends[1]))
+        k = np.arange(first, last + 1)
+        below, above = np.zeros_like(k), n - k + 1
+        while (below < above).any():
+            middle = (below + above) // 2
+            enough = _score(middle, k, n, b)[0] >= sought
+            below, above = np.where(enough, below, middle + 1), np.where(enough, middle, above)
+        self.k, self.needed = k, np.maximum.accumulate(above)
+
+    def chance(self, q10: Vector, q01: Vector, step: int, least: bool = False) -> Vector:
+        """At most (or at least) how probable the region is; its n01 are taken `step` at a time.
+
+        Given n01 the region's probability falls in n01: the first of a block bounds it from above.
+        """
+        starts = np.arange(0, self.k.size, step)
+        shown = np.minimum(starts + step, self.k.size) - 1 if least else starts
+        k, needed = self.k[shown], self.needed[shown]
+        q10, q01 = q10[:, None], q01[:, None]
+        p = np.clip(q10 / np.maximum(1 - q01, 1e-300), 0.0, 1.0)
+        inside = (needed >= 1) & (needed <= self.n - k)
+        a, z = np.where(inside, needed, 1), np.where(inside, self.n - k - needed + 1, 1)
+        tail = np.where(inside, special.betainc(a, z, p), needed < 1)
+        ends = np.append(self.k[starts] - 1, self.k[-1])
+        up_to = np.where(ends < 0, 0.0, special.bdtr(np.maximum(ends, 0), self.n, q01))
+        total = (np.diff(up_to) * tail).sum(axis=1)
+        beyond = up_to[:, 0] + (1 - up_to[:, -1]) * tail[:, -1]
+        return np.asarray(total if least else total + beyond + 1e-12)
+
+
+# --- bounded values: Lemma E3
+
+
+def by_betting(values: Vector, b: float, low: float, high: float, alpha: float) -> bool:
+    """Sorted values of at least `low`; `high` only guides the stakes.
+
+    A gambler bets on "more than b" in each of many drawn orders, towards AIM/alpha at the last value.
+    """
+    if b < low:
+        return True
+    if b == low:
+        return bool(values[-1] > low)  # a mean of low means all values are
+    if b >= high or values.mean() <= b:
+        return False
+    n, orders = values.size, _orders(values.size)
+    wealth = np.full(orders.shape[1], alpha / AIM)  # in units of what is aimed at
+    squares = np.full(orders.shape[1], PRIOR * ((high - low) / 8) ** 2)
+    block = -(-n // STEPS)
+    for start in range(0, n, block):
+        gains = values[orders[start : start + block]] - b
+        d = special.ndtri(np.minimum(wealth, CONTENT))
+        left = 2 * math.pi * (n - start) * squares / (PRIOR + start)
+        stakes = np.minimum(np.exp(-0.5 * d * d) / (wealth * np.sqrt(left)), CAREFUL / (b - low))
+        stakes[(wealth >= CONTENT) | (wealth <= RUINED)] = 0.0
+        wealth = wealth * (1 + stakes * gains).prod(axis=0)
+        squares += (gains * gains).sum(axis=0)
+        if start // block % 16 == 15:
+            if AIM * wealth[wealth >= CONTENT].sum() >= wealth.size:
+                return True  # they have stopped: it is sure
+            if not stakes.any():
+                break
+    return bool(AIM * wealth.mean() >= 1)
+
+
+@lru_cache(maxsize=4)
+def _orders(n: int) -> NDArray[np.int64]:
+    """(n, orders) drawn without regard to any value: sorted values in such an order are independent again."""
+    orders = max(FEWEST_ORDERS, min(ORDERS, VALUES_IN_ALL // n))
+    drawn = np.random.default_rng(0).permuted(np.tile(np.arange(n), (orders, 1)), axis=1)
+    return np.ascontiguousarray(drawn.T)

@@ -1,0 +1,1 @@
+"""Tables that are there already: what they prove at one look."""

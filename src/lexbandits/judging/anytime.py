@@ -1,0 +1,78 @@
+"""A table that was looked at as it grew: judged as results of a study, whose evidence holds at all times."""
+
+from dataclasses import replace
+from typing import Any
+
+from lexbandits.judging.table import Table
+from lexbandits.judging.verdict import Verdict
+from lexbandits.study.objective import CUTS, Objective
+from lexbandits.study.storage.memory import MemoryStorage
+from lexbandits.study.study import create_study
+
+
+def judge_at_any_time(table: Table, means: dict[str, Any], delta: float, missing: str) -> Verdict:
+    """The answer of a study into which the table was imported."""
+    import pandas as pd
+
+    objectives = [_asked(o, kind, missing) for o, kind in zip(table.objectives, table.kinds, strict=True)]
+    study = create_study("judged", MemoryStorage(), arms=list(table.arms), objectives=objectives, delta=delta)
+    frames = []
+    for a, arm in enumerate(table.arms):
+        values = {o.name: o.sign * table.seen[:, a, i] + 0.0 for i, o in enumerate(table.objectives)}
+        own = pd.DataFrame({"arm": arm, **values})
+        frames.append(
+            own.assign(item=list(table.items))
+            if table.is_paired
+            else own.dropna(how="all", subset=list(values))
+        )
+    study.import_results(pd.concat(frames, ignore_index=True), fair=True)
+    answer = study.answer
+    return Verdict(
+        arm=answer.arm,
+        certified=answer.certified,
+        delta=delta,
+        acceptable=(answer.arm,) if answer.certified else (),
+        candidates=answer.candidates,
+        fates={arm: _fate(arm, answer, table.objectives) for arm in table.arms},
+        tiers=(answer.candidates, tuple(arm for arm in table.arms if arm not in answer.candidates)),
+        certificate=answer.certificate,
+        flags=answer.flags,
+        details=answer.details,
+        means=means,
+        objectives=table.objectives,
+        items=len(table.seen),
+        settled=study.status.state == "finished",
+        looks="any",
+        missing=missing,
+    )
+
+
+def _asked(objective: Objective, kind: str, missing: str) -> Objective:
+    """As a study takes it: means of 0/1 values are bounded ones."""
+    if objective.noise == "bernoulli" and kind == "bounded":
+        objective = replace(objective, noise=("bounded", 0.0, 1.0))
+    worst = missing == "worst" and objective.is_bounded
+    done: dict[str, Any] = dict.fromkeys(("if_failed", "if_expired", *CUTS))  # with the values, when read
+    done["if_missing"] = "worst" if worst else None
+    return replace(objective, **done)
+
+
+def _fate(arm: str, answer: Any, objectives: tuple[Objective, ...]) -> dict[str, Any]:
+    """By the rows of the certificate."""
+    if arm == answer.arm:
+        return {"code": "answer", "objective": None, "rival": None}
+    for row in answer.certificate:
+        if row["rival"] == arm and row["verdict"] in ("beats", "beaten", "misses the target"):
+            by = None if row["verdict"] == "misses the target" else row["by"] or answer.arm
+            ends = (
+                {"low": row["low"], "high": row["high"]} if row["by"] is None else {"low": None, "high": None}
+            )
+            return {
+                "code": "behind",
+                "objective": row["objective"],
+                "rival": by,
+                "difference": row["difference"],
+                **ends,
+            }
+    code = "as good" if answer.certified else "open" if arm in answer.candidates else "out"
+    return {"code": code, "objective": None, "rival": answer.arm if code == "as good" else None}

@@ -1,0 +1,275 @@
+"""What a table proves of two arms on an objective, or of one and its target: claims, each at a level."""
+
+import math
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+from lexbandits.arrays import Vector
+from lexbandits.evidence import once
+from lexbandits.judging.table import Table
+
+# What can be claimed of a and b, or of a alone: a is better by more than the tolerance; a is not worse by
+# more than tolerance + resolution; a's mean is at least the target − resolution; it is below the target. The
+# next two are not claimed, but seem so: they lie between the others. The last is what is shown.
+BEATS, HOLDS, MEETS, MISSES = "beats", "not worse", "meets the target", "misses the target"
+LEADS, NEARS, SEEN = "leads", "nears", "seen"
+OFFSETS = np.array([0.5, 1, 1.5, 2, 2.5, 3, 4.5, 7, 10, 15, 22, 33, 50])  # of shown bounds, in resolutions
+HOPELESS = 0.5  # of the normal quantile: no betting below it
+UNSURE = {"large-sample", "skewed", "repeated values", "cluster size"}  # flags that take a certificate away
+
+
+class Sample(NamedTuple):
+    """A contrast of two arms' values, or ± those of one."""
+
+    values: Vector  # one per item; sorted if there are no clusters
+    mean: float
+    sd: float
+    low: float  # what a value can be
+    high: float
+    sums: Vector | None = None  # per cluster,
+    sizes: Vector | None = None
+
+    @property
+    def n(self) -> int:
+        """Independent units."""
+        return len(self.values) if self.sums is None else len(self.sums)
+
+    @property
+    def se(self) -> float:
+        """The standard error of the mean."""
+        return self.sd / math.sqrt(self.n)
+
+
+class Claims:
+    """Arms and objectives by number. With `as_list` the items are all there is, and what is seen is so."""
+
+    def __init__(self, table: Table, as_list: bool = False) -> None:
+        self.table, self.as_list = table, as_list
+        self.n_arms, self.n_objectives = len(table.arms), len(table.objectives)
+        self.noisy = [kind != "exact" and not as_list for kind in table.kinds]
+        self.targets = [None if o.target is None else o.sign * o.target for o in table.objectives]
+        self._ends = [self._ends_of(i) for i in range(self.n_objectives)]
+        self._samples: dict[tuple[object, ...], Sample] = {}
+        self._made: dict[tuple[object, ...], bool] = {}
+
+    def says(self, fact: str, i: int, a: int, b: int | None, alpha: float) -> bool:
+        """Whether it is claimed; of what is not noisy, whether it is so."""
+        key = fact, i, a, b, alpha if self.noisy[i] else None
+        if key not in self._made:
+            limit, sample = self.limit(fact, i), self.sample(fact, i, a, b)
+            if self.noisy[i]:
+                self._made[key] = self.exceeds(i, sample, limit, alpha, b is None)
+            else:
+                slack = self._slack(i, limit)
+                is_strict = fact in (BEATS, MISSES)
+                self._made[key] = sample.mean > limit + slack if is_strict else sample.mean >= limit - slack
+        return self._made[key]
+
+    def lead(self, fact: str, i: int, a: int, b: int | None) -> float:
+        """By how many standard errors it seems so."""
+        sample = self.sample(fact, i, a, b)
+        beyond = sample.mean - self.limit(fact, i)
+        return beyond / sample.se if sample.se > 0 else math.copysign(math.inf, beyond) if beyond else 0.0
+
+    def seem(self) -> tuple[Vector, Vector]:
+        """(m, K, K) and (m, K): by how much one is ahead of another, and of its target."""
+        arms, objectives = range(self.n_arms), range(self.n_objectives)
+        leads = [
+            [[self._beyond(LEADS, i, a, b) if a != b else 0.0 for b in arms] for a in arms]
+            for i in objectives
+        ]
+        near = [
+            [self._beyond(NEARS, i, a, None) if self.targets[i] is not None else 0.0 for a in arms]
+            for i in objectives
+        ]
+        return np.array(leads), np.array(near)
+
+    def _beyond(self, fact: str, i: int, a: int, b: int | None) -> float:
+        limit = self.limit(fact, i)
+        beyond = self.sample(fact, i, a, b).mean - limit
+        return 0.0 if not self.noisy[i] and abs(beyond) <= self._slack(i, limit) else beyond
+
+    def _slack(self, i: int, limit: float) -> float:
+        """How far numbers that are equal as written may be apart."""
+        return float(max(map(abs, self._ends[i])) + abs(limit)) * (1e-12 if self.as_list else 2**-50)
+
+    def limit(self, fact: str, i: int) -> float:
+        """What the mean of the sample must exceed."""
+        objective, target = self.table.objectives[i], self.targets[i] or 0.0
+        tolerance, resolution = objective.tolerance_in_unit, objective.resolution_in_unit
+        half = 0.0 if self.as_list else resolution / 2
+        if objective.is_relative:
+            return 0.0
+        return {
+            BEATS: tolerance,
+            HOLDS: -tolerance - resolution,
+            LEADS: tolerance + half,
+            SEEN: 0.0,
+            MEETS: target - resolution,
+            NEARS: target - half,
+            MISSES: -target,
+        }[fact]
+
+    def _weights(self, fact: str, i: int) -> tuple[float, float]:
+        """Of a and b in what the claim is about: shares of the better one's mean."""
+        objective = self.table.objectives[i]
+        if not objective.is_relative or fact == SEEN:
+            return 1.0, 1.0
+        tolerance, resolution = objective.tolerance_in_unit, objective.resolution_in_unit
+        half = 0.0 if self.as_list else resolution / 2
+        share = {BEATS: tolerance, LEADS: tolerance + half, HOLDS: tolerance + resolution}.get(fact, 0.0)
+        weight = 1.0 - objective.sign * share
+        return (1.0, weight) if fact == HOLDS else (weight, 1.0)
+
+    def sample(self, fact: str, i: int, a: int, b: int | None) -> Sample:
+        """What the claim is about."""
+        sign, is_seen = -1.0 if fact == MISSES else 1.0, fact in (LEADS, NEARS, SEEN)
+        key = i, a, b, sign, self._weights(fact, i), is_seen or self.table.low is self.table.seen
+        if key not in self._samples:
+            self._samples[key] = self._sample(*key)
+        return self._samples[key]
+
+    def _sample(
+        self, i: int, a: int, b: int | None, sign: float, weights: tuple[float, float], is_seen: bool
+    ) -> Sample:
+        table, (w, v), (least, most) = self.table, weights, self._ends[i]
+        low, high = (table.seen, table.seen) if is_seen else (table.low, table.high)
+        values = sign * w * (low if sign > 0 else high)[:, a, i]
+        ends = (least, most) if sign > 0 else (-most, -least)
+        if b is not None:
+            values = values - v * high[:, b, i]
+            ends = w * least - v * most, w * most - v * least
+        there = ~np.isnan(values)
+        values = values[there]
+        if not self.noisy[i] and not self.as_list:  # one value an arm
+            first = [0.0 if x is None else np.nanmax(table.seen[:, x, i]) for x in (a, b)]
+            values = np.array([sign * w * first[0] - v * first[1]])
+        sd = float(values.std(ddof=1)) if len(values) > 1 else 0.0
+        if table.clusters is None or not self.noisy[i]:
+            return Sample(np.sort(values), float(values.mean()), sd, *ends)
+        codes = np.unique(table.clusters[there], return_inverse=True)[1]
+        sums, sizes = np.bincount(codes, values), np.bincount(codes).astype(np.float64)
+        mean = float(values.mean())
+        sd = float((sums - mean * sizes).std(ddof=1) / sizes.mean()) if len(sums) > 1 else 0.0
+        return Sample(values, mean, sd, *ends, sums.astype(np.float64), sizes)
+
+    def _ends_of(self, i: int) -> tuple[float, float]:
+        objective = self.table.objectives[i]
+        low, high = objective.bounds
+        if not math.isfinite(high - low):
+            low, high = float(np.nanmin(self.table.seen[:, :, i])), float(np.nanmax(self.table.seen[:, :, i]))
+            return low, high
+        return (low, high) if objective.sign > 0 else (-high, -low)
+
+    def exceeds(self, i: int, sample: Sample, b: float, alpha: float, is_single: bool) -> bool:
+        """Whether "the mean is more than b" is claimed at alpha."""
+        kind, n = self.table.kinds[i], sample.n
+        if sample.sums is not None and sample.sizes is not None:
+            most = self.table.largest_cluster or int(sample.sizes.max())
+            sums = np.sort(sample.sums - b * sample.sizes)
+            sample = Sample(
+                sums,
+                sums.mean(),
+                sums.std(ddof=1) if n > 1 else 0.0,
+                most * (sample.low - b),
+                most * (sample.high - b),
+            )
+            b, kind = 0.0, "bounded" if kind == "binary" else kind
+        if kind in ("gaussian", "finite_variance"):
+            return once.by_student(n, sample.mean, sample.sd, b, alpha)
+        if kind == "sub_gaussian":
+            scale = float(self.table.objectives[i].noise[1])
+            pair = 2.0 if self.table.is_paired else math.sqrt(2.0)
+            if self.table.objectives[i].is_relative:
+                pair = (
+                    2.0
+                    + self.table.objectives[i].tolerance_in_unit
+                    + self.table.objectives[i].resolution_in_unit
+                )
+            return once.by_chernoff(n, sample.mean, scale * (1.0 if is_single else pair), b, alpha)
+        if kind == "binary" and is_single:
+            ones = round(float((sample.values - sample.low).sum()))
+            return once.by_binomial(ones, n, b - sample.low, alpha)
+        if kind == "binary":
+            n10, n01 = int((sample.values > 0).sum()), int((sample.values < 0).sum())
+            return once.by_pairs(n10, n01, n, b, alpha)
+        needed = -HOPELESS * special.ndtri(alpha)
+        if b > sample.low and (sample.mean - b) * math.sqrt(n) < needed * sample.sd:
+            return False
+        return once.by_betting(sample.values, b, sample.low, sample.high, alpha)
+
+    def bound(self, i: int, a: int, b: int, alpha: float) -> float:
+        """a − b is at least this, at alpha: −∞, or a number of a grid that no data have chosen.
+
+        All claims up to it are made. They need not be nested, so that a search by halves would not do.
+        """
+        sample, objective = self.sample(BEATS, i, a, b), self.table.objectives[i]
+        if objective.is_relative:
+            return -math.inf  # a difference is not what was claimed
+        if not self.noisy[i]:
+            return sample.mean
+        tolerance, resolution = objective.tolerance_in_unit, objective.resolution_in_unit
+        steps = OFFSETS * (resolution or tolerance)
+        grid = [
+            *(-tolerance - resolution - steps[::-1]),
+            -tolerance - resolution,
+            tolerance,
+            *(tolerance + steps),
+        ]
+        found = -math.inf
+        for limit in grid:
+            if sample.mean <= limit or not self.exceeds(i, sample, float(limit), alpha, False):
+                break
+            found = float(limit)
+        return found
+
+    def side(self, i: int, delta: float, alone: bool = False) -> float:
+        """The level of one side of a pair (or of one arm and its target) where all facts hold together."""
+        share = delta / max(1, sum(self.noisy)) / (1 if self.targets[i] is None else 2)
+        return share / self.n_arms / (1 if alone else max(1, self.n_arms - 1))
+
+    def doubts(self, fact: str, i: int, a: int, b: int | None, alpha: float) -> set[str]:
+        """Flags of a claim that was made."""
+        table, kind = self.table, self.table.kinds[i]
+        found: set[str] = set()
+        if not self.noisy[i]:
+            return found
+        sizes = self.sample(fact, i, a, b).sizes
+        unequal = sizes is not None and bool(sizes.max() > sizes.min())
+        if kind == "finite_variance" or (
+            kind == "gaussian" and (unequal or table.repeats[1] > 2 * table.repeats[0])
+        ):
+            found.add("large-sample")
+        if kind == "gaussian":
+            sample = self.sample(fact, i, a, b)
+            values = (
+                sample.values if sizes is None or sample.sums is None else sample.sums - sample.mean * sizes
+            )
+            if once.error_of_student(len(values), _skewness(values), alpha) > alpha / 4:
+                found.add("skewed")
+            if any(self._repeated[i, x] for x in (a, b) if x is not None):
+                found.add("repeated values")
+        if kind in ("binary", "bounded") and table.clusters is not None and table.largest_cluster is None:
+            found.add("cluster size")
+        return found
+
+    @cached_property
+    def _repeated(self) -> NDArray[np.bool_]:
+        """(m, K) whether one value makes up clearly more than a twentieth of an arm's."""
+        found = np.zeros((self.n_objectives, self.n_arms), np.bool_)
+        for i, a in np.ndindex(found.shape):
+            values = self.table.seen[:, a, i]
+            n = int((~np.isnan(values)).sum())
+            most = np.unique(values[~np.isnan(values)], return_counts=True)[1].max()
+            found[i, a] = n >= 15 and most > 0.05 * n + 5 * math.sqrt(0.0475 * n)
+        return found
+
+
+def _skewness(values: Vector) -> float:
+    centred = values - values.mean()
+    spread = float((centred**2).mean())
+    return float((centred**3).mean()) / spread**1.5 if spread > 0 else 0.0

@@ -1,0 +1,326 @@
+"""A finished table: one row per arm, item and repeat, from a frame or a file, put into cells and checked."""
+
+import csv
+import difflib
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lexbandits.arrays import Vector
+from lexbandits.checks import LARGEST, whole
+from lexbandits.study.errors import StudyError, ValueOutOfRange
+from lexbandits.study.objective import Objective
+
+NOTHING = {"", "na", "n/a", "#n/a", "#na", "<na>", "nan", "null", "none"}  # in a file, lower case
+TRUTH = {"true": 1.0, "false": 0.0}
+WAYS_OUT = (
+    'say missing="worst" (it counts as the worst it could have been), missing="drop" (you vouch that it is '
+    "not missing because of what it was), or if_failed= of the objective, what a missing value is worth"
+)
+
+
+@dataclass(frozen=True)
+class Table:
+    """Values are of the kind "more is better"; the mean over repeats stands in each cell (item, arm).
+
+    `low` and `high` are the least and the most that a cell can be: they differ where values are missing
+    and count at their worst. What nobody asked for is nan in all three.
+    """
+
+    arms: tuple[str, ...]
+    objectives: tuple[Objective, ...]
+    seen: Vector  # (n, K, m)
+    low: Vector
+    high: Vector
+    kinds: tuple[str, ...]  # "binary": 0/1 in every cell
+    items: tuple[Any, ...]
+    is_paired: bool
+    clusters: NDArray[np.int64] | None = None  # (n,) of the items
+    largest_cluster: int | None = None  # as stated
+    missing: int = 0  # cells
+    repeats: tuple[int, int] = (1, 1)  # the fewest and the most of a cell
+
+    @property
+    def n_units(self) -> int:
+        """Items, or clusters of them."""
+        return len(self.seen) if self.clusters is None else int(self.clusters.max()) + 1
+
+
+# --- columns
+
+
+def columns_of(table: Any, wanted: Sequence[str]) -> dict[str, Any]:
+    """The wanted columns of a frame, of a dict of columns or of a file."""
+    if isinstance(table, (str, Path)):
+        table = _read(Path(table))
+    if isinstance(table, Mapping):
+        names, column = list(table), table.__getitem__
+    else:
+        import narwhals as nw
+
+        try:
+            frame = nw.from_native(table, eager_only=True)
+        except TypeError:
+            raise StudyError(
+                "a table is a frame (pandas, polars, pyarrow; collect a lazy one first), a dict of columns "
+                f"or the path of a .csv, .jsonl or .parquet, got {type(table).__name__!r}"
+            ) from None
+        names, column = frame.columns, lambda name: frame[name].to_list()
+    for name in wanted:
+        if name not in names:
+            near = difflib.get_close_matches(str(name), map(str, names), 1)
+            hint = f"did you mean {near[0]!r}? There" if near else "there"
+            raise StudyError(f"the table has no column {name!r}; {hint} are {', '.join(map(str, names))}")
+    found = {name: column(name) for name in wanted}
+    if len({len(values) for values in found.values()}) > 1:
+        raise StudyError("the columns of a table must be equally long")
+    return found
+
+
+def _read(path: Path) -> Any:
+    if path.suffix == ".csv":
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            rows = csv.reader(file)
+            head = next(rows, [])
+            columns = list(zip(*(row for row in rows if row), strict=True)) or [()] * len(head)
+        return dict(zip(head, columns, strict=True))
+    if path.suffix == ".jsonl":
+        with path.open(encoding="utf-8") as lines:
+            documents = [json.loads(line) for line in lines if line.strip()]
+        return {name: [row.get(name) for row in documents] for row in documents[:1] for name in row}
+    if path.suffix == ".parquet":
+        try:
+            import pyarrow.parquet
+        except ImportError as error:
+            raise StudyError("reading .parquet needs pyarrow: pip install 'lexbandits[parquet]'") from error
+        return pyarrow.parquet.read_table(path)
+    raise StudyError(f"judge reads .csv, .jsonl or .parquet, got {path.name!r}")
+
+
+def _codes(what: str, column: Any) -> tuple[NDArray[np.int64], list[Any]]:
+    """A number for every name, in the order in which they come, and the names."""
+    plain = column.tolist() if hasattr(column, "tolist") else column
+    known: dict[Any, int] = {}
+    codes = np.fromiter((known.setdefault(name, len(known)) for name in plain), np.int64, len(plain))
+    for name, code in known.items():
+        if name is None or name == "" or name != name or type(name).__name__ in ("NAType", "NaTType"):
+            raise StudyError(f"row {int(np.argmax(codes == code)) + 1}: {what} is missing")
+    return codes, list(known)
+
+
+def _numbers(objective: Objective, column: Any) -> Vector:
+    """The values of an objective's column, nan where there is none: as measured, but cut as it says."""
+    try:
+        values = np.asarray(column, dtype=np.float64)
+    except (TypeError, ValueError):
+        values = np.array([_number(objective, row, value) for row, value in enumerate(column, 1)])
+    if objective.above is not None:
+        return np.where(np.isnan(values), math.nan, values > objective.above)
+    low, high = objective.floor, objective.cap
+    return np.clip(values, -math.inf if low is None else low, math.inf if high is None else high)
+
+
+def _number(objective: Objective, row: int, value: Any) -> float:
+    if isinstance(value, str):
+        word = value.strip().lower()
+        if word in NOTHING or word in TRUTH:
+            return TRUTH.get(word, math.nan)
+        try:
+            value = float(value)
+        except ValueError:
+            raise ValueOutOfRange(f"row {row}: {objective} must be a number, got {value!r}") from None
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        return math.nan
+    return float(value)
+
+
+# --- cells
+
+
+def table_of(
+    table: Any,
+    objectives: Sequence[Objective],
+    *,
+    arm: str,
+    item: str | None,
+    repeat: str | None,
+    cluster: str | None,
+    max_cluster: int | None,
+    missing: str,
+) -> Table:
+    """Read, check and average over repeats."""
+    if item is None and (repeat is not None or cluster is not None):
+        raise StudyError("repeat= and cluster= need item=: they are about rows of one item, or about items")
+    if max_cluster is not None and cluster is None:
+        raise StudyError("max_cluster= goes with cluster=")
+    keys = [name for name in (arm, item, repeat, cluster) if name is not None]
+    columns = columns_of(table, [*keys, *(objective.name for objective in objectives)])
+    arms, names = _codes("the arm", columns[arm])
+    if not names:
+        raise StudyError("the table has no rows")
+    values = np.stack([_numbers(objective, columns[objective.name]) for objective in objectives], axis=1)
+    for i, objective in enumerate(objectives):
+        _check_values(objective, values[:, i], arms, names, None if item is None else columns[item])
+    agreed = [math.nan if objective.if_failed is None else objective.if_failed for objective in objectives]
+    values = np.where(np.isnan(values), agreed, values)
+    if item is None:
+        rows = _drawn_together(arms, names, values)
+        items: list[Any] = []
+    else:
+        rows, items = _codes("the item", columns[item])
+    K = len(names)
+    cell = rows * K + arms
+    counts = np.bincount(cell, minlength=(int(rows.max()) + 1) * K).reshape(-1, K)
+    if item is not None and counts.max() > 1:
+        _check_repeats(columns, cell, arm, item, repeat)
+    kinds = tuple(_kind(o, values[:, i], repeat is not None) for i, o in enumerate(objectives))
+    seen = _averaged(values, cell, counts)
+    asked = (counts > 0) | (item is not None)
+    some_gone = _averaged(np.isnan(values).astype(np.float64), cell, counts) > 0
+    lost = asked[:, :, None] & (np.isnan(seen) | some_gone) & (np.array(kinds) != "exact")
+    signs = np.array([objective.sign for objective in objectives], dtype=np.float64)
+    low = high = seen = seen * signs + 0.0
+    if lost.any() and missing == "worst":
+        ends = []
+        for side in (0, 1):
+            bounds = [objective.bounds[side] for objective in objectives]
+            end = _averaged(np.where(np.isnan(values), bounds, values), cell, counts)
+            end[asked & (counts == 0)] = bounds
+            ends.append(end)
+        low, high = (
+            np.where(signs > 0, *order) * signs for order in ((ends[0], ends[1]), (ends[1], ends[0]))
+        )
+    result = Table(
+        arms=tuple(str(name) for name in names),
+        objectives=tuple(objectives),
+        seen=seen,
+        low=low,
+        high=high,
+        kinds=kinds,
+        items=tuple(items),
+        is_paired=item is not None,
+        clusters=None if cluster is None else _clusters(rows, columns[cluster], items),
+        largest_cluster=None if max_cluster is None else whole("max_cluster", max_cluster, least=1),
+        missing=int(lost.any(axis=2).sum()),
+        repeats=(int(counts[counts > 0].min()), int(counts.max())),
+    )
+    for i in range(len(objectives)):
+        _check_gaps(result, i, int(lost[:, :, i].sum()), missing)
+    if result.clusters is not None:
+        _check_clusters(result, int(np.bincount(result.clusters).max()))
+    return result
+
+
+def _averaged(values: Vector, cell: NDArray[np.int64], counts: NDArray[np.int64]) -> Vector:
+    """(n, K, m) means over the rows of a cell that have a value."""
+    columns = []
+    for column in values.T:
+        there = ~np.isnan(column)
+        sums, sizes = (np.bincount(cell[there], w, counts.size) for w in (column[there], None))
+        columns.append(np.divide(sums, sizes, out=np.full(counts.size, math.nan), where=sizes > 0))
+    return np.stack(columns, axis=1).reshape(*counts.shape, -1)
+
+
+def _drawn_together(arms: NDArray[np.int64], names: list[Any], values: Vector) -> NDArray[np.int64]:
+    """Rows without items: the place of each in an order drawn per arm, whatever the order of the file.
+
+    Files are sorted by value: the k-th rows of two arms would seem to differ less, or more, than they do.
+    """
+    rng, places = np.random.default_rng(0), np.empty(arms.size, np.int64)
+    for code in sorted(range(len(names)), key=lambda code: str(names[code])):
+        own = np.flatnonzero(arms == code)
+        places[own[np.lexsort(values[own].T)]] = rng.permutation(own.size)
+    return places
+
+
+def _kind(objective: Objective, values: Vector, is_averaged: bool) -> str:
+    word = objective.noise if isinstance(objective.noise, str) else str(objective.noise[0])
+    if word != "bernoulli":
+        return word
+    if objective.is_relative:
+        return "bounded"
+    return "bounded" if is_averaged or not np.isin(values[~np.isnan(values)], (0.0, 1.0)).all() else "binary"
+
+
+def _clusters(rows: NDArray[np.int64], column: Any, items: list[Any]) -> NDArray[np.int64]:
+    codes, _ = _codes("the cluster", column)
+    of_item = np.zeros(len(items), np.int64)
+    of_item[rows] = codes
+    split = of_item[rows] != codes
+    if split.any():
+        raise StudyError(f"item {items[rows[np.argmax(split)]]!r} is in two clusters")
+    return of_item
+
+
+# --- checks
+
+
+def _check_values(objective: Objective, values: Vector, arms: Any, names: list[Any], items: Any) -> None:
+    low, high = (max(min(end, LARGEST), -LARGEST) for end in objective.bounds)
+    if objective.is_relative and math.isinf(objective.bounds[0]):
+        low = 0.0
+    wrong = ~((values >= low) & (values <= high)) & ~np.isnan(values)
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        where = f"row {row + 1}" if items is None else f"row {row + 1}, item {items[row]!r}"
+        said = "finite" if math.isinf(objective.bounds[1]) else f"in [{low:g}, {high:g}]"
+        raise ValueOutOfRange(f"{where}: {objective} must be {said}, got {values[row]:g}")
+    if objective.is_relative and (min(low, np.nanmin(values)) < 0 or np.nanmax(values) == 0):
+        raise StudyError(f"{objective}: shares of the best need values that are not negative, nor all 0")
+    for code, name in enumerate(names):
+        own = values[(arms == code) & ~np.isnan(values)]
+        if not own.size and objective.if_failed is None:
+            raise StudyError(f"{name!r} has no value of {objective.name!r}")
+        if objective.noise == "exact" and own.size and own.min() < own.max():
+            raise StudyError(f"{objective} is exact, but arm {name!r} has two different values")
+
+
+def _check_repeats(
+    columns: dict[str, Any], cell: NDArray[np.int64], arm: str, item: str, repeat: str | None
+) -> None:
+    keys, more = cell, ": say repeat=, the column that tells them apart"
+    if repeat is not None:
+        codes, names = _codes("the repeat", columns[repeat])
+        keys, more = cell * len(names) + codes, f" with one {repeat!r}"
+    _, first, twice = np.unique(keys, return_index=True, return_counts=True)
+    if twice.max() > 1:
+        at = int(np.argmax(twice > 1))
+        row = int(first[at])
+        raise StudyError(f"item {columns[item][row]!r} has {twice[at]} rows of {columns[arm][row]!r}{more}")
+
+
+def _check_gaps(table: Table, i: int, holes: int, missing: str) -> None:
+    objective, there = table.objectives[i], (~np.isnan(table.low[:, :, i])).astype(np.float64)
+    if holes and missing == "error":
+        raise StudyError(f"{holes} of {there.size} values of {objective.name!r} are missing: {WAYS_OUT}")
+    if holes and missing == "worst" and not objective.is_bounded:
+        raise StudyError(
+            f'{objective}: missing="worst" needs values that have a worst: '
+            f'noise="bernoulli" or ("bounded", low, high), got {objective.noise!r}'
+        )
+    apart = np.argwhere(there.T @ there == 0)
+    if apart.size and table.kinds[i] != "exact":
+        a, b = (table.arms[arm] for arm in apart[0])
+        raise StudyError(f"{a!r} and {b!r} have no item in common with values of {objective.name!r}")
+    if table.is_paired and isinstance(objective.noise, tuple) and "independent" in objective.noise:
+        raise StudyError(
+            f"{objective}: arms measured on common items share what an item has in common, so their "
+            'noise is not independent: leave "independent" out, or say item=None'
+        )
+
+
+def _check_clusters(table: Table, largest: int) -> None:
+    if table.largest_cluster is not None and largest > table.largest_cluster:
+        raise StudyError(f"a cluster has {largest} items, more than max_cluster={table.largest_cluster}")
+    for objective in table.objectives:
+        if objective.noise[0] == "sub_gaussian":
+            raise StudyError(
+                f'{objective}: nobody knows the scale of a cluster of "sub_gaussian" values: '
+                'say "gaussian" or ("bounded", low, high)'
+            )

@@ -1,0 +1,140 @@
+"""What `judge` should claim, transcribed from docs/proofs.md, section 7, without any thought for speed."""
+
+import itertools
+import math
+
+import numpy as np
+from scipy.special import ndtri
+from scipy.stats import beta, multinomial
+
+# --- Lemma E2
+
+
+def score(n10, n01, n, b):
+    """Tango's, with the restricted estimate by its quadratic equation."""
+    n00 = n - n10 - n01
+    half = n10 * (1 - b) + n01 * (1 - 3 * b) - 2 * n00 * b
+    q = (half + math.sqrt(max(half**2 + 8 * n * n01 * b * (1 - b), 0))) / (4 * n)
+    q = min(max(q, 0, -b), (1 - b) / 2)
+    variance = n * (2 * q + b - b * b)
+    return (n10 - n01 - n * b) / math.sqrt(variance) if variance > 1e-15 else 0.0
+
+
+def pairs_excess(n10, n01, n, b, alpha, points=300):
+    """How far the supremum is above what is allowed, relative to it: a claim if negative."""
+    gamma = alpha / 50
+    cells = [(i, k) for i in range(n + 1) for k in range(n + 1 - i)]
+    seen = score(n10, n01, n, b)
+    closed = {(i, k) for i, k in cells if score(i, k, n, b) >= seen - 1e-9}
+    for i, k in sorted(closed, key=lambda cell: -cell[1]):  # what is larger is in it too
+        closed |= {(j, q) for q in range(k + 1) for j in range(i, n + 1 - q)}
+    low = 0.0 if n01 == 0 else beta.ppf(gamma / 2, n01, n - n01 + 1)
+    high = 1.0 if n01 == n else beta.isf(gamma / 2, n01 + 1, n - n01)
+    least, most = max(0.0, -b), (1 - b) / 2
+    grid = np.linspace(min(max(low, least), most), min(max(high, least), most), points)
+    counts = np.array([[i, k, n - i - k] for i, k in sorted(closed)])
+    chance = max(multinomial.pmf(counts, n, [q + b, q, max(0.0, 1 - 2 * q - b)]).sum() for q in grid)
+    return chance / (alpha - gamma) - 1
+
+
+# --- Lemma E3
+
+
+def betting(tables, orders, b, low, high, alpha, aim=1.6, careful=0.99, content=0.999, ruined=1e-6):
+    """(tables,) the average over the orders of what a gambler has in the end, in units of 1/alpha."""
+    n, total = tables.shape[1], 0.0
+    for order in orders.T:
+        wealth = np.full(len(tables), alpha / aim)
+        squares = np.full(len(tables), 10 * ((high - low) / 8) ** 2)
+        for t in range(n):
+            gain = tables[:, order[t]] - b
+            d = ndtri(np.minimum(wealth, content))
+            hedge = np.exp(-(d**2) / 2) / math.sqrt(2 * math.pi) / wealth
+            stake = np.minimum(hedge / np.sqrt(squares / (10 + t) * (n - t)), careful / (b - low))
+            stake[(wealth >= content) | (wealth <= ruined)] = 0
+            wealth = wealth * (1 + stake * gain)
+            squares = squares + gain**2
+        total = total + aim * wealth
+    return total / orders.shape[1]
+
+
+# --- Theorems J1 and J2; p[fact][i][a][b] are p-values of claims
+
+
+def certified(p, K, m, alpha, noisy, targets, given_up):
+    """The arms that are proven acceptable when the targets `given_up` count as ordinary objectives."""
+    return [x for x in range(K) if is_proven(p, K, m, alpha, noisy, targets, given_up, x)]
+
+
+def is_proven(p, K, m, alpha, noisy, targets, given_up, x):
+    def says(fact, i, a, b, level):
+        return p[fact][i][a][b] <= (level if noisy[i] else 0.5)
+
+    limits = [i for i in range(m) if targets[i] and i not in given_up]
+    if not all(says("meets the target", i, x, x, alpha) for i in limits):
+        return False
+    for i in given_up:
+        for y in range(K):
+            if targets[0] or K == 1:
+                out = says("misses the target", i, y, y, alpha)
+            else:
+                out = says("misses the target", i, y, y, alpha / 2) or any(
+                    says("beats", 0, z, y, alpha / (2 * (K - 1))) for z in range(K) if z != y
+                )
+            if not out:
+                return False
+    for y, i in itertools.product(range(K), range(m)):
+        if y == x or i in limits:
+            continue
+        earlier = sum(noisy[:i])
+        thirds = K - 2 if i > 0 and noisy[0] and not targets[0] else 0
+        own, before, third = {
+            (False, False): (1, 0, 0),
+            (True, False): (1 / 2, 1 / 2, 0),
+            (False, True): (1 / 2, 0, 1 / 2),
+            (True, True): (1 / 2, 1 / 4, 1 / 4),
+        }[earlier > 0, thirds > 0]
+        if not noisy[i] and before + third > 0:  # it is certain, and leaves its part to the others
+            before, third = before / (before + third), third / (before + third)
+        done = says("not worse", i, x, y, own * alpha)
+        for j in range(i):
+            level = before * alpha / max(1, earlier)
+            done |= (
+                says("misses the target", j, y, y, level) if j in limits else says("beats", j, x, y, level)
+            )
+        if i > 0 and not targets[0]:
+            others = [z for z in range(K) if z not in (x, y)]
+            done |= any(says("beats", 0, z, y, third * alpha / max(1, thirds)) for z in others)
+        if not done:
+            return False
+    return True
+
+
+def accepts(means, tol, res, targets, x, reached=None, i=0):
+    """Whether x is acceptable: simulation/promise.py has it in exact fractions."""
+    reached = frozenset(range(len(means))) if reached is None else reached
+    if i == len(tol):
+        return True
+    column = [row[i] for row in means]
+    if targets[i] is not None:
+        meeting = frozenset(a for a in reached if column[a] >= targets[i])
+        near = column[x] >= targets[i] - res[i]
+        if near and accepts(means, tol, res, targets, x, meeting | {x}, i + 1):
+            return True
+        if meeting:
+            return False
+    best = max(column[a] for a in reached)
+    if column[x] < best - tol[i] - res[i]:
+        return False
+    close = frozenset(a for a in reached if column[a] >= best - tol[i])
+    return accepts(means, tol, res, targets, x, close | {x}, i + 1)
+
+
+def is_better(means, tol, res, w, c):
+    for k in range(len(tol)):
+        lead = means[w][k] - means[c][k]
+        if lead > tol[k]:
+            return True
+        if lead < -tol[k] - res[k]:
+            return False
+    return False

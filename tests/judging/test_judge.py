@@ -1,0 +1,663 @@
+"""`lb.judge`: frames and files, repeats, clusters, gaps, lists, errors, and what must not matter."""
+
+import itertools
+import json
+import subprocess
+import sys
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+
+import judge_oracle as naive
+import lexbandits as lb
+from lexbandits.evidence import once
+from lexbandits.judging.claims import Claims
+from lexbandits.judging.table import table_of
+from lexbandits.judging.verdict import _items_needed
+from lexbandits.study.storage.memory import MemoryStorage
+
+CORRECT = lb.Objective("correct", tolerance=0.1, noise="bernoulli")
+LATENCY = lb.Objective("latency", "minimize", tolerance=0.3, unit="s", noise=("bounded", 0, 4))
+SCORE = lb.Objective("score", tolerance=0.3)
+
+
+def drawn(n=150, seed=0, **means):
+    """Rows of arms with their (correct, latency)."""
+    rng, rows = np.random.default_rng(seed), []
+    luck = rng.random(n)
+    for arm, (correct, latency) in (
+        means or {"slow": (0.85, 2.0), "fast": (0.85, 0.5), "bad": (0.3, 0.4)}
+    ).items():
+        mine = np.where(rng.random(n) < 0.7, luck, rng.random(n)) < correct
+        seconds = np.clip(latency * rng.gamma(20, 1 / 20, n), 0, 4)
+        rows += [
+            {"arm": arm, "item": f"q{k}", "correct": int(mine[k]), "latency": seconds[k]} for k in range(n)
+        ]
+    return pd.DataFrame(rows)
+
+
+TABLE = drawn()
+
+
+def cells(table, objectives, **how):
+    words = dict.fromkeys(("repeat", "cluster", "max_cluster"))
+    return table_of(table, objectives, **{"arm": "arm", "item": "item", "missing": "error", **words, **how})
+
+
+def judged(table=TABLE, objectives=(CORRECT, LATENCY), **how):
+    return lb.judge(table, objectives, **how)
+
+
+def test_a_plain_table():
+    verdict = judged()
+    assert (verdict.arm, verdict.certified, verdict.decision, verdict.flags) == ("fast", True, None, ())
+    assert verdict.acceptable == ("fast",)
+    assert verdict.candidates == ("fast",)
+    assert verdict.tiers == (("fast",), ("slow",), ("bad",))
+    assert verdict.missing_items is None
+    assert verdict.items == 150
+    assert verdict.fates["bad"] == {
+        "code": "out",
+        "objective": "correct",
+        "rival": verdict.fates["bad"]["rival"],
+        "difference": pytest.approx(0.55, abs=0.1),
+        "low": pytest.approx(0.35, abs=0.1),
+        "high": None,
+    }
+    assert verdict.fates["slow"]["objective"] == "latency"
+    assert verdict.fates["slow"]["high"] < -0.3  # fast − slow
+    assert json.loads(json.dumps(verdict.as_json()))["certificate"] == list(verdict.certificate)
+    assert list(verdict.to_frame()["rival"].unique()) == ["slow", "bad"]
+
+
+def test_judge_loads_neither_numba_nor_pandas():
+    code = (
+        "import sys, lexbandits as lb\n"
+        "table = {'arm': ['a', 'b'] * 9, 'item': [k // 2 for k in range(18)], 'x': [0, 1] * 9}\n"
+        "lb.judge(table, [lb.Objective('x', tolerance=0.1, noise='bernoulli')])\n"
+        "print([name for name in ('numba', 'pandas', 'narwhals') if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+# --- where tables come from
+
+
+@pytest.mark.parametrize(
+    "form", ["dict", "arrays", "pyarrow", "nullable", "csv", "jsonl", "parquet", "polars"]
+)
+def test_all_forms_of_a_table_say_the_same(form, tmp_path):
+    table = TABLE
+    if form == "dict":
+        table = TABLE.to_dict("list")
+    elif form == "arrays":
+        table = {name: TABLE[name].to_numpy() for name in TABLE}
+    elif form == "pyarrow":
+        table = pa.Table.from_pandas(TABLE)
+    elif form == "nullable":
+        table = TABLE.convert_dtypes()
+    elif form == "polars":
+        table = pytest.importorskip("polars").from_pandas(TABLE)
+    elif form == "csv":
+        table = tmp_path / "results.csv"
+        TABLE.to_csv(table, index=False)
+    elif form == "jsonl":
+        table = str(tmp_path / "results.jsonl")
+        TABLE.to_json(table, orient="records", lines=True, double_precision=15)
+    else:
+        table = tmp_path / "results.parquet"
+        pyarrow.parquet.write_table(pa.Table.from_pandas(TABLE), table)
+    found, expected = judged(table).as_json(), judged().as_json()
+    assert found.pop("means")["fast"]["latency"]["mean"] == pytest.approx(
+        expected.pop("means")["fast"]["latency"]["mean"]
+    )
+    for verdict in (found, expected):
+        for row in verdict["certificate"]:
+            row["difference"], row["se"] = round(row["difference"], 9), round(row["se"], 9)
+        for fate in verdict["fates"].values():
+            fate["difference"] = round(fate.get("difference") or 0.0, 9)
+    assert found == expected
+
+
+def test_a_file_may_say_true_and_leave_gaps(tmp_path):
+    path = tmp_path / "results.csv"
+    lines = [f"{arm},{k},{'True' if k % 9 else ''}" for arm in "ab" for k in range(60)]
+    path.write_text("\n".join(["arm,item,correct", *lines]))
+    assert judged(path, [CORRECT], missing="drop").means["a"]["correct"] == {
+        "mean": 1.0,
+        "se": 0.0,
+        "results": 53,
+    }
+
+
+# --- what must not matter
+
+
+def said(verdict):
+    """A verdict without names."""
+    rows = sorted(
+        (row["objective"], row["verdict"], row["level"], row["results"]) for row in verdict.certificate
+    )
+    fates = sorted((fate["code"], str(fate["objective"])) for fate in verdict.fates.values())
+    return verdict.certified, rows, fates, [len(tier) for tier in verdict.tiers]
+
+
+@pytest.mark.parametrize("n", [40, 150])
+def test_order_names_and_units_do_not_matter(n):
+    table = drawn(n)
+    plain = judged(table)
+    shuffled = table.sample(frac=1, random_state=1)
+    assert said(judged(shuffled)) == said(plain)
+    assert judged(shuffled).arm == plain.arm
+    renamed = table.replace({"slow": "x", "fast": "y", "bad": "z"})
+    renamed["item"] = "i" + renamed["item"]
+    assert said(judged(renamed)) == said(plain)
+    assert judged(renamed).arm == {"slow": "x", "fast": "y", "bad": "z"}[plain.arm]
+    milliseconds = lb.Objective("latency", "minimize", tolerance=300, unit="ms", noise=("bounded", 0, 4000))
+    assert said(judged(table.assign(latency=1000 * table.latency), (CORRECT, milliseconds))) == said(plain)
+    negative = lb.Objective("latency", tolerance=0.3, noise=("bounded", -4, 0))
+    assert said(judged(table.assign(latency=-table.latency), (CORRECT, negative))) == said(plain)
+
+
+def test_rows_without_items_are_paired_in_no_order_of_theirs():
+    """Two arms of independent values, sorted: equal ranks would seem to differ by nothing at all."""
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"arm": ["a", "b"] * 200, "score": rng.normal(size=400)})
+    by_value = table.sort_values("score")
+    found = [judged(t, [SCORE], item=None) for t in (table, by_value, by_value[::-1])]
+    assert len({row["se"] for verdict in found for row in verdict.certificate}) <= 2  # of a − b and b − a
+    assert found[0].certificate[0]["se"] == pytest.approx(np.sqrt(2 / 200), rel=0.2)
+    fewer = judged(table[:-50:], [SCORE], item=None)
+    assert fewer.flags == ()
+    independent = lb.Objective("score", tolerance=0.5, noise=("sub_gaussian", 1.0, "independent"))
+    assert judged(table, [independent], item=None).certified
+
+
+# --- repeats and clusters
+
+
+def test_one_repeat_is_none_and_clusters_of_one_are_none():
+    plain = said(judged())
+    assert said(judged(TABLE.assign(epoch=1, latency=TABLE.latency), [LATENCY], repeat="epoch")) == said(
+        judged(objectives=[LATENCY])
+    )
+    gaussian = [lb.Objective("latency", "minimize", tolerance=0.3)]
+    clustered = judged(TABLE.assign(passage=TABLE.item), gaussian, cluster="passage", max_cluster=1)
+    assert said(clustered) == said(judged(objectives=gaussian))
+    assert plain[0]
+
+
+def test_repeats_are_averaged_and_do_not_count_as_items():
+    table = pd.concat([drawn(60, seed).assign(epoch=seed) for seed in range(3)])
+    verdict = judged(table, repeat="epoch")
+    assert verdict.items == 60
+    assert cells(table, (CORRECT, LATENCY), repeat="epoch").kinds == ("bounded", "bounded")
+    mean = table.groupby(["arm", "item"]).correct.mean().groupby("arm").mean()
+    assert verdict.means["fast"]["correct"]["mean"] == pytest.approx(mean["fast"])
+    assert {row["results"] for row in verdict.certificate} == {60}
+    unequal = pd.concat(
+        [
+            table,
+            drawn(60, 9)[:100].assign(epoch=[3] * 100),
+            drawn(60, 8)[:100].assign(epoch=[4] * 100),
+            drawn(60, 7)[:100].assign(epoch=[5] * 100),
+            drawn(60, 6)[:100].assign(epoch=[6] * 100),
+        ]
+    )
+    gaussian = [lb.Objective("latency", "minimize", tolerance=0.3)]
+    assert "large-sample" in judged(unequal, gaussian, repeat="epoch").flags
+
+
+def test_clusters_weigh_items_alike_and_are_the_units():
+    table = TABLE.assign(passage=TABLE.item.str[1:].astype(int) // 5)
+    table = table[~((table.passage < 10) & (table.item.str[1:].astype(int) % 5 > 1))]  # sizes 2 and 5
+    verdict = judged(table, [LATENCY], cluster="passage", max_cluster=5)
+    assert verdict.clusters == 30
+    assert verdict.means["fast"]["latency"]["mean"] == pytest.approx(
+        table[table.arm == "fast"].latency.mean()
+    )
+    assert {row["results"] for row in verdict.certificate} == {30}
+    assert verdict.certified
+    claims = Claims(cells(table, [LATENCY], cluster="passage", max_cluster=5))
+    sample = claims.sample("beats", 0, 1, 0)
+    for b in np.linspace(sample.mean - 0.6, sample.mean, 12):
+        sums = np.sort(sample.sums - b * sample.sizes)
+        expected = once.by_betting(sums, 0.0, 5 * (-4 - b), 5 * (4 - b), 0.01)
+        assert claims.exceeds(0, sample, b, 0.01, False) == expected
+    unsaid = judged(table, [LATENCY], cluster="passage")
+    assert not unsaid.certified
+    assert unsaid.flags == ("cluster size",)
+    gaussian = judged(table, [lb.Objective("latency", "minimize", tolerance=0.3)], cluster="passage")
+    assert gaussian.flags == ("large-sample",)
+    few = judged(table[table.passage < 8], [LATENCY], cluster="passage", max_cluster=5)
+    assert "few clusters" in few.flags
+
+
+def test_items_that_share_their_luck_prove_as_much_as_one():
+    """Ten copies of an item in a cluster: what 20 clusters leave open, 200 items would have certified."""
+    rng = np.random.default_rng(1)
+    base = pd.DataFrame(
+        {"arm": np.repeat(["a", "b"], 20), "passage": list(range(20)) * 2, "score": rng.normal(size=40)}
+    )
+    copies = base.loc[base.index.repeat(10)].reset_index(drop=True)
+    copies["item"] = copies.groupby("arm").cumcount()
+    objective = [lb.Objective("score", tolerance=0.25)]
+    assert judged(copies, objective).certified
+    assert not judged(copies, objective, cluster="passage").certified
+
+
+# --- what is missing
+
+
+def with_gaps(seed, share=0.1):
+    table = TABLE.copy().astype({"correct": float})
+    table.loc[np.random.default_rng(seed).random(len(table)) < share, "correct"] = np.nan
+    return table
+
+
+def test_the_three_ways_with_missing_values():
+    table = with_gaps(1)
+    with pytest.raises(lb.StudyError, match="values of 'correct' are missing: say missing=\"worst\""):
+        judged(table)
+    dropped = judged(table, missing="drop")
+    assert dropped.flags == ("dropped missing",)
+    assert dropped.certified
+    assert "left out" in str(dropped)
+    worst = judged(table, missing="worst")
+    assert worst.flags == ()
+    assert not worst.certified  # a tenth missing is more than may be given up
+    assert judged(with_gaps(1, 0.01), missing="worst").certified
+    agreed = lb.Objective("correct", tolerance=0.1, noise="bernoulli", if_failed=0.0)
+    assert judged(table, (agreed, LATENCY)).means["fast"]["correct"]["results"] == 150
+
+
+def test_rows_that_are_not_there_are_missing_too():
+    table = TABLE.drop(index=[3, 77])
+    with pytest.raises(lb.StudyError, match="2 of 450 values of 'correct' are missing"):
+        judged(table)
+    assert judged(table, missing="worst").certified
+
+
+@pytest.mark.parametrize("about", ["population", "items"])
+def test_the_worst_certifies_nothing_that_some_filling_refutes(about):
+    """All ways to fill in what is missing, on tables so small that certificates come from what is certain."""
+    rng, certain = np.random.default_rng(2), 0
+    objective = lb.Objective("x", tolerance=0.25, resolution=0.25, noise="bernoulli")
+    for _ in range(40):
+        n = 8
+        values = (rng.random((2, n)) < rng.uniform(0.2, 0.95, (2, 1))).astype(float)
+        holes = [tuple(hole) for hole in rng.integers(0, [2, n], (int(rng.integers(1, 4)), 2))]
+        for hole in holes:
+            values[hole] = np.nan
+        table = {"arm": ["a"] * n + ["b"] * n, "item": [*range(n)] * 2, "x": values.ravel()}
+        verdict = lb.judge(table, [objective], missing="worst", about=about, delta=0.4)
+        holes = list(dict.fromkeys(holes))
+        for filling in itertools.product((0.0, 1.0), repeat=len(holes)):
+            filled = values.copy()
+            for hole, value in zip(holes, filling, strict=True):
+                filled[hole] = value
+            full = lb.judge({**table, "x": filled.ravel()}, [objective], about=about, delta=0.4)
+            if verdict.certified and about == "items":
+                assert naive.accepts(
+                    filled.mean(axis=1)[:, None], [0.25], [0.25], [None], "ab".index(verdict.arm)
+                )
+            elif verdict.certified:
+                assert verdict.arm in full.acceptable
+        certain += verdict.certified
+    assert certain >= 5
+
+
+# --- about these items
+
+
+def filtered(means, tol):
+    kept = list(range(len(means)))
+    for i in range(len(tol)):
+        best = max(means[a][i] for a in kept)
+        kept = [a for a in kept if means[a][i] >= best - tol[i] - 1e-9]
+    return kept
+
+
+def test_a_list_is_what_was_measured():
+    rng, objectives = (
+        np.random.default_rng(3),
+        [lb.Objective("x", tolerance=0.1), lb.Objective("y", tolerance=0.1)],
+    )
+    for _ in range(60):
+        K, n = int(rng.integers(1, 5)), 10
+        values = rng.integers(0, 3, (K, n, 2)) / 2
+        rows = [(f"arm {a}", k, *values[a, k]) for a in range(K) for k in range(n)]
+        table = dict(zip(("arm", "item", "x", "y"), zip(*rows, strict=True), strict=True))
+        means = values.mean(axis=1)
+        kept = filtered(means, [0.1, 0.1])
+        verdict = lb.judge(table, objectives, about="items")
+        assert verdict.certified
+        assert verdict.delta == 0.0
+        assert verdict.acceptable == tuple(f"arm {a}" for a in kept)
+        assert verdict.arm == f"arm {max(kept, key=lambda a: (round(means[a][1], 9), -a))}"
+        assert verdict.candidates == verdict.acceptable
+        based = lb.judge(table, objectives, about="items", baseline="arm 0")
+        assert (based.decision == "keep") == (0 in kept)
+    assert "No chance is involved." in str(lb.judge(TABLE, [CORRECT, LATENCY], about="items"))
+
+
+# --- targets, a baseline, a named arm, exact objectives
+
+REFUSALS = lb.Objective("refused", "minimize", at_most=0.2, resolution=0.1, noise="bernoulli")
+
+
+def test_a_limit_comes_first_and_may_be_given_up():
+    refused = {"slow": 0.02, "fast": 0.6, "bad": 0.02}
+    rng = np.random.default_rng(4)
+    table = TABLE.assign(refused=[int(rng.random() < refused[arm]) for arm in TABLE.arm])
+    verdict = judged(table, (REFUSALS, CORRECT, LATENCY))
+    assert (verdict.arm, verdict.certified) == ("slow", True)
+    assert verdict.fates["fast"] == {"code": "out", "objective": "refused", "rival": None}
+    assert "out: misses the limit on refused, at most 0.2" in str(verdict)
+    table["refused"] = [int(rng.random() < 0.7) for _ in TABLE.arm]
+    loose = lb.Objective("refused", "minimize", at_most=0.2, tolerance=0.2, noise="bernoulli")
+    nobody = judged(table, (CORRECT, loose))
+    assert nobody.certified
+    assert nobody.flags == ("closest to the target",)
+    assert "nobody meets the limit on refused" in str(nobody)
+
+
+def test_exact_objectives_take_no_share():
+    price = {"slow": 2.0, "fast": 1.0, "bad": 0.1}
+    table = TABLE.assign(price=[price[arm] for arm in TABLE.arm])
+    verdict = judged(table, (CORRECT, lb.Objective("price", "minimize", noise="exact")))
+    assert (verdict.arm, verdict.certified) == ("fast", True)
+    levels = {row["objective"]: row["level"] for row in verdict.certificate}
+    assert levels["price"] == 0.0
+    two = table[table.arm != "bad"]
+    alone = judged(two, (lb.Objective("price", "minimize", noise="exact"), CORRECT))
+    assert alone.arm == "fast"
+
+
+@pytest.mark.parametrize(
+    ("baseline", "means", "decision"),
+    [
+        ("old", {"old": (0.85, 0.5), "new": (0.85, 0.5)}, "keep"),
+        ("old", {"old": (0.85, 2.0), "new": (0.85, 0.5)}, "switch"),
+        ("old", {"old": (0.5, 0.5), "new": (0.9, 2.0)}, "switch"),
+        ("old", {"old": (0.72, 0.5), "new": (0.9, 0.5)}, "keep for now"),
+    ],
+)
+def test_a_baseline_is_kept_unless_a_switch_is_proven(baseline, means, decision):
+    verdict = judged(drawn(150, 2, **means), baseline=baseline)
+    assert verdict.decision == decision
+    assert verdict.arm == ("new" if decision == "switch" else "old")
+    assert verdict.certified == (decision != "keep for now")
+    if decision == "switch":
+        last = verdict.certificate[-1]
+        assert (last["rival"], last["verdict"]) == ("old", "beats")
+        assert f"better than old on {last['objective']}" in str(verdict)
+    assert str(verdict).startswith(
+        {"keep": "Keep old: ", "switch": "Switch to new: ", "keep for now": "Keep old for now: "}[decision]
+    )
+
+
+def test_a_baseline_that_only_seems_as_good_is_kept_for_now():
+    few = judged(drawn(6, 2, old=(0.85, 0.5), new=(0.85, 0.5)), baseline="old")
+    assert (few.decision, few.certified) == ("keep for now", False)
+
+
+def test_a_named_arm_has_all_of_delta():
+    verdict = judged(named="fast")
+    assert verdict.certified
+    assert max(row["level"] for row in verdict.certificate) == pytest.approx(0.05)
+    assert not judged(named="bad").certified
+    assert judged(named="bad").arm == "bad"
+
+
+def test_one_arm_is_the_only_one():
+    verdict = judged(TABLE[TABLE.arm == "bad"])
+    assert (verdict.arm, verdict.certified) == ("bad", True)
+    assert str(verdict).startswith("bad is the only arm.")
+
+
+# --- flags of what is not proven
+
+
+def test_values_that_are_not_gaussian_are_flagged():
+    rng = np.random.default_rng(5)
+    skewed = pd.DataFrame({"arm": np.repeat(["a", "b"], 80), "item": [*range(80)] * 2})
+    rare = (rng.random(160) < 0.04) & (skewed.arm == "b")
+    skewed["score"] = np.where(rare, 20.0, 0.0) + rng.normal(0, 0.1, 160)
+    objective = [lb.Objective("score", tolerance=3.0)]
+    assert judged(skewed, objective).flags == ("skewed",)
+    assert not judged(skewed, objective).certified
+    repeated = TABLE.assign(score=TABLE.correct.astype(float))
+    assert "repeated values" in judged(repeated, [lb.Objective("score", tolerance=0.3)]).flags
+    loose = judged(TABLE, [lb.Objective("latency", "minimize", tolerance=0.3, noise="finite_variance")])
+    assert loose.flags == ("large-sample",)
+    assert not loose.certified
+    same = TABLE.assign(score=1.0)
+    assert not judged(same, [SCORE]).certified
+
+
+def test_a_share_between_0_and_1_is_bounded_and_said_so():
+    verdict = judged(TABLE.assign(correct=0.5 * TABLE.correct + 0.2))
+    assert verdict.flags == ("not 0 or 1",)
+    assert verdict.certified
+
+
+# --- how many items it takes
+
+
+FINE = (lb.Objective("correct", tolerance=0.04, noise="bernoulli"), LATENCY)
+
+
+def test_what_is_open_says_how_many_items_it_may_take():
+    verdict = judged(drawn(60), FINE)
+    assert not verdict.certified
+    low, high = verdict.missing_range
+    assert low <= verdict.missing_items <= high
+    assert 60 < verdict.missing_items < 3000
+    assert "new items should settle it. Judge them alone" in str(verdict)
+
+
+@pytest.mark.slow
+def test_a_forecast_is_about_right():
+    """Of tables as long as the median forecast of small ones, about 8 in 10 should be certified."""
+    asked = []
+    for seed in range(20):
+        claims = Claims(cells(drawn(300, seed), FINE))
+        asked.append(_items_needed(claims, *claims.seem(), np.zeros((2, 3)), 0.025))
+    n = int(np.median(asked))
+    certified = [judged(drawn(n, 100 + seed), FINE).certified for seed in range(40)]
+    assert 0.55 <= np.mean(certified) <= 0.97, (n, np.mean(certified))
+
+
+# --- at any time
+
+
+@pytest.mark.parametrize("n", [40, 150])
+def test_any_looks_are_judged_as_an_imported_study(n):
+    table = drawn(n)
+    verdict = judged(table, looks="any")
+    study = lb.create_study(
+        "judged", MemoryStorage(), arms=["slow", "fast", "bad"], objectives=[CORRECT, LATENCY], delta=0.05
+    )
+    study.import_results(table, fair=True)
+    answer = study.answer
+    assert (verdict.arm, verdict.certified, verdict.candidates, verdict.certificate) == (
+        answer.arm, answer.certified, answer.candidates, answer.certificate,
+    )  # fmt: skip
+    assert "looked at any time" in str(verdict)
+    capped = replace(LATENCY, cap=1.0)
+    assert judged(table, [capped], looks="any").means["slow"]["latency"]["mean"] <= 1.0
+
+
+# --- errors
+
+
+def duplicated():
+    return pd.concat([TABLE, TABLE[TABLE.item == "q7"]])
+
+
+GAUSSIAN_GAPS = (lb.Objective("correct", tolerance=0.1),)
+WRONG = {
+    "a table is a frame": ((5,), {}),
+    "judge reads .csv, .jsonl or .parquet, got 'x.txt'": (("x.txt",), {}),
+    "no column 'amr'; did you mean 'arm'\\? There are arm, item": ((TABLE,), {"arm": "amr"}),
+    "no column 'correct'; there are arm, item, latency": ((TABLE.drop(columns="correct"),), {}),
+    "equally long": (({"arm": ["a"], "item": [1, 2], "correct": [1, 0], "latency": [1, 2]},), {}),
+    "row 1: objective 'correct' must be a number, got 'yes'": ((TABLE.assign(correct="yes"),), {}),
+    "row 1: the item is missing": ((TABLE.assign(item=None),), {}),
+    "row 1: the arm is missing": ((TABLE.assign(arm=[None, *TABLE.arm[1:]]),), {}),
+    "row 1: the cluster is missing": ((TABLE.assign(c=np.nan),), {"cluster": "c"}),
+    "the table has no rows": ((TABLE[:0],), {}),
+    "item 'q7' has 2 rows of 'slow': say repeat=": ((duplicated(),), {}),
+    "item 'q7' has 2 rows of 'slow' with one 'epoch'": ((duplicated().assign(epoch=1),), {"repeat": "epoch"}),
+    "no arm 'none'; there are 'slow', 'fast', 'bad'": ((TABLE,), {"baseline": "none"}),
+    "baseline= or named=, not both": ((TABLE,), {"baseline": "fast", "named": "bad"}),
+    r"row 1, item 'q0': objective 'latency' must be in \[0, 4\], got 5": ((TABLE.assign(latency=5.0),), {}),
+    "row 1, item 'q0': objective 'score' must be finite, got inf": (
+        (TABLE.assign(score=np.inf), [SCORE]),
+        {},
+    ),
+    "is exact, but arm 'slow' has two different values": (
+        (TABLE, [lb.Objective("latency", "minimize", noise="exact")]),
+        {},
+    ),
+    "'slow' has no value of 'correct'": (
+        (TABLE.assign(correct=TABLE.correct.where(TABLE.arm != "slow")),),
+        {},
+    ),
+    "'a' and 'b' have no item in common": (
+        ({"arm": ["a", "b"], "item": [1, 2], "score": [0.1, 0.2]}, [SCORE]),
+        {"missing": "drop"},
+    ),
+    "one item proves nothing": (({"arm": ["a", "b"], "item": [1, 1], "score": [0.1, 0.2]}, [SCORE]), {}),
+    "looks must be one of once, any, got 'twice'": ((TABLE,), {"looks": "twice"}),
+    "about must be one of population, items, got 'list'": ((TABLE,), {"about": "list"}),
+    "missing must be one of error, worst, drop": ((TABLE,), {"missing": "guess"}),
+    'missing="worst" needs values that have a worst': ((with_gaps(1), GAUSSIAN_GAPS), {"missing": "worst"}),
+    'about="items" needs all values': ((with_gaps(1),), {"missing": "drop", "about": "items"}),
+    "item 'q0' is in two clusters": ((TABLE.assign(c=range(len(TABLE))),), {"cluster": "c"}),
+    "a cluster has 150 items, more than max_cluster=9": (
+        (TABLE.assign(c=1),),
+        {"cluster": "c", "max_cluster": 9},
+    ),
+    "nobody knows the scale of a cluster": (
+        (TABLE.assign(c=TABLE.item), [lb.Objective("correct", tolerance=0.1, noise=("sub_gaussian", 0.5))]),
+        {"cluster": "c"},
+    ),
+    "share what an item has in common": (
+        (TABLE, [lb.Objective("correct", tolerance=0.1, noise=("sub_gaussian", 0.5, "independent"))]),
+        {},
+    ),
+    "repeat= and cluster= need item=": ((TABLE,), {"item": None, "repeat": "x"}),
+    "max_cluster= goes with cluster=": ((TABLE,), {"max_cluster": 3}),
+    "judge needs objectives, each with a name": ((TABLE, []), {}),
+    'looks="any" has neither': ((TABLE,), {"looks": "any", "baseline": "fast"}),
+}
+
+
+@pytest.mark.parametrize("message", WRONG)
+def test_an_error_says_what_to_mend(message):
+    (table, *objectives), how = WRONG[message]
+    with pytest.raises(lb.StudyError, match=message):
+        judged(table, *objectives, **how)
+
+
+# --- values that are cut
+
+
+def test_a_cap_is_part_of_the_question():
+    table = TABLE.assign(revenue=np.random.default_rng(6).lognormal(0, 1.5, len(TABLE)))
+    capped = lb.Objective("revenue", tolerance=1.0, cap=5)
+    assert capped.noise == ("bounded", 0.0, 5.0)
+    verdict = judged(table, [capped])
+    expected = table[table.arm == "fast"].revenue.clip(upper=5).mean()
+    assert verdict.means["fast"]["revenue"]["mean"] == pytest.approx(expected)
+    assert "the mean of values up to 5, higher is better" in str(verdict)
+    floored = lb.Objective("revenue", tolerance=1.0, floor=1, noise=("bounded", 0, 500))
+    assert floored.bounds == (1.0, 500.0)
+    assert lb.Objective.from_json(capped.as_json()) == capped
+    with pytest.raises(lb.StudyError, match="floor= needs cap="):
+        lb.Objective("revenue", tolerance=1.0, floor=1)
+    with pytest.raises(lb.StudyError, match="above= or cap="):
+        lb.Objective("revenue", tolerance=1.0, cap=1, above=1)
+
+
+def test_a_quantile_as_a_limit_is_a_share():
+    """p95 of latency is at most 1.2 s: at most 5 % are above."""
+    p95 = lb.Objective("latency", "minimize", above=1.2, at_most=0.2, resolution=0.1)
+    verdict = judged(objectives=[p95, CORRECT])
+    share = (TABLE[TABLE.arm == "slow"].latency > 1.2).mean()
+    assert verdict.means["slow"]["latency"]["mean"] == pytest.approx(share)
+    assert verdict.fates["slow"]["code"] == "out"
+    assert verdict.arm == "fast"
+    assert "how often it is above 1.2, at most 0.2" in str(verdict)
+
+
+def test_a_study_takes_values_that_are_cut_already():
+    with pytest.raises(lb.StudyError, match="cap= is for judge"):
+        lb.create_study(
+            "s", MemoryStorage(), arms=["a"], objectives=[lb.Objective("x", tolerance=1.0, cap=5)]
+        )
+
+
+# --- shares of the best
+
+
+def relative(**words):
+    return lb.Objective("latency", "minimize", tolerance="20%", reference="best", **words)
+
+
+@pytest.mark.parametrize("noise", ["gaussian", ("bounded", 0, 4)])
+def test_a_share_of_the_best_is_a_claim_about_a_contrast(noise):
+    table = drawn(200, 3, a=(0.9, 1.0), b=(0.9, 1.1), c=(0.9, 2.0))
+    verdict = judged(table, [relative(noise=noise), CORRECT])
+    assert verdict.certified
+    assert verdict.fates["c"]["code"] == "out"
+    assert "20 % of the best does not matter" in str(verdict)
+    assert "out: worse than" in str(verdict)
+    claims = Claims(cells(table, [relative(noise=noise)]))
+    means = {arm: table[table.arm == arm].latency.mean() for arm in "abc"}
+    assert claims.sample("beats", 0, 0, 2).mean == pytest.approx(means["c"] - 1.2 * means["a"])
+    assert claims.sample("not worse", 0, 0, 2).mean == pytest.approx(1.4 * means["c"] - means["a"])
+    if noise != "gaussian":
+        assert claims.sample("beats", 0, 0, 2)[3:5] == pytest.approx((-4.8, 4.0))
+    more = lb.Objective("latency", tolerance="20%", reference="best", noise=noise)
+    claims = Claims(cells(table, [more]))
+    assert claims.sample("beats", 0, 2, 0).mean == pytest.approx(0.8 * means["c"] - means["a"])
+    assert claims.sample("not worse", 0, 0, 2).mean == pytest.approx(means["a"] - 0.6 * means["c"])
+    if noise != "gaussian":
+        assert (claims.sample("beats", 0, 2, 0).low, claims.sample("beats", 0, 2, 0).high) == (-4.0, 3.2)
+
+
+def test_shares_of_the_best_scale_with_the_unit():
+    in_ms = TABLE.assign(latency=1000 * TABLE.latency)
+    plain = judged(objectives=[relative(noise=("bounded", 0, 4)), CORRECT])
+    scaled = judged(in_ms, [relative(noise=("bounded", 0, 4000)), CORRECT])
+    assert said(scaled) == said(plain)
+
+
+@pytest.mark.slow
+def test_shares_of_the_best_are_claimed_wrongly_in_at_most_alpha():
+    rng, wrong, tables = np.random.default_rng(7), 0, 1500
+    for _ in range(tables):
+        size = rng.gamma(25, 1 / 25, (60, 1))
+        latency = size * rng.gamma(25, 1 / 25, (60, 2)) * [1.0, 1.4]  # exactly tolerance + resolution
+        table = {"arm": ["a", "b"] * 60, "item": np.repeat(range(60), 2), "latency": latency.ravel()}
+        wrong += Claims(cells(table, [relative()])).says("not worse", 0, 1, 0, 0.05)
+    assert wrong <= tables * (0.05 + 4 * np.sqrt(0.05 * 0.95 / tables))
+
+
+def test_what_a_share_of_the_best_cannot_be():
+    with pytest.raises(lb.StudyError, match="not negative"):
+        judged(TABLE.assign(latency=-TABLE.latency), [relative(noise=("bounded", -4, 0))])
+    with pytest.raises(lb.StudyError, match="below all of it"):
+        lb.Objective("latency", tolerance="60%", reference="best")
+    with pytest.raises(lb.StudyError, match="is a percentage"):
+        lb.Objective("latency", tolerance=0.6, reference="best")
+    with pytest.raises(lb.StudyError, match='reference="best" is for judge'):
+        lb.create_study("s", MemoryStorage(), arms=["a"], objectives=[relative()])

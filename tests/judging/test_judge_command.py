@@ -1,0 +1,113 @@
+"""`lexbandits judge`: exit codes for a gate in CI, JSON, Markdown, and how an objective is written."""
+
+import json
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+import lexbandits as lb
+from lexbandits.cli import app
+from lexbandits.commands.judge import objective_of
+from lexbandits.judging import verdict
+
+OBJECTIVES = ("correct max 0.1 bernoulli", "latency min 0.3 s bounded 0 4")
+
+
+@pytest.fixture
+def results(tmp_path):
+    rng, n, path = np.random.default_rng(0), 80, tmp_path / "results.csv"
+    luck = rng.random(n)
+    table = {
+        "model": np.repeat(["slow|er", "fast_er"], n),
+        "id": [*range(n)] * 2,
+        "correct": np.tile(luck < 0.8, 2).astype(int),
+        "latency": np.r_[rng.uniform(1, 3, n), rng.uniform(0, 1, n)],
+    }
+    pd.DataFrame(table).to_csv(path, index=False)
+    return path
+
+
+def run(*words):
+    return CliRunner().invoke(app, ["judge", *map(str, words)])
+
+
+def judge(results, *words, objectives=OBJECTIVES):
+    return run(results, *objectives, "--arm", "model", "--item", "id", *words)
+
+
+def test_exit_codes(results):
+    done = judge(results)
+    assert done.exit_code == 0
+    assert done.stdout.startswith(
+        "fast_er is certified: the best choice at 95 % confidence.\n80 items · 2 arms"
+    )
+    assert judge(results, "--baseline", "slow|er").exit_code == 0
+    assert judge(results, "--baseline", "fast_er").stdout.startswith("Keep fast_er: it is as good as any.")
+    few = judge(results, "--delta", "1e-200")
+    assert few.exit_code == 1
+    assert few.stdout.startswith("No certificate: fast_er is the best guess.")
+    assert judge(results, "--delta", "1e-200", "--baseline", "slow|er").exit_code == 1
+    assert judge(results, "--named", "slow|er").exit_code == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("results.csv", "correct up 0.1 bernoulli"), "an objective is NAME max|min TOLERANCE"),
+        (("nowhere.csv", *OBJECTIVES), "nowhere.csv"),
+        (("nowhere.csv", "latency min 0.3 bounded 0"), "bounded takes 2 numbers"),
+        (("nowhere.csv", "latency min x bounded 0 1"), "tolerance must be a number or a percentage"),
+        (("nowhere.csv", *OBJECTIVES, "--looks", "twice"), "looks must be one of once, any"),
+    ],
+)
+def test_a_mistake_in_the_question_is_2(words, message, tmp_path):
+    done = run(*words)
+    assert done.exit_code == 2
+    assert message in done.stderr
+    assert "Traceback" not in done.stderr
+    assert json.loads(run(*words, "--json").stdout)["error"]
+
+
+def test_no_objective_at_all_is_2(results):
+    assert run(results).exit_code == 2
+
+
+def test_an_error_of_ours_is_70(results, monkeypatch):
+    def fails(*_, **__):
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(verdict, "judge", fails)
+    done = judge(results)
+    assert done.exit_code == 70
+    assert "ZeroDivisionError" in done.stderr
+
+
+def test_json_and_markdown(results):
+    document = json.loads(judge(results, "--json").stdout)
+    assert (document["arm"], document["certified"]) == ("fast_er", True)
+    assert document["objectives"][1]["unit"] == "s"
+    text = judge(results, "--markdown").stdout
+    assert text.startswith("### fast\\_er is certified: the best choice at 95 % confidence.")
+    rows = [line for line in text.splitlines() if line.startswith("|")]
+    assert len({len(re.split(r"(?<!\\)\|", row)) for row in rows[:4]}) == 1
+    assert "<details><summary>Certificate</summary>" in text
+
+
+def test_rows_without_items(results):
+    assert judge(results, "--item", "").exit_code in (0, 1)
+
+
+def test_an_objective_as_it_is_written():
+    assert objective_of("time to answer min 0.2 s bounded 0 10 resolution=0.1") == lb.Objective(
+        "time to answer", "minimize", tolerance=0.2, unit="s", noise=("bounded", 0, 10), resolution=0.1
+    )
+    assert objective_of("refusals min - bernoulli at_most=0.1") == lb.Objective(
+        "refusals", "minimize", noise="bernoulli", at_most=0.1
+    )
+    assert objective_of("latency min 0.02 bernoulli above=2 at_most=0.05").above == 2.0
+    assert objective_of("x max 5% gaussian reference=2").tolerance_in_unit == pytest.approx(0.1)
+    with pytest.raises(lb.StudyError, match="an objective has no 'atmost'"):
+        objective_of("x max 5 gaussian atmost=2")

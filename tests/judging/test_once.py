@@ -1,0 +1,187 @@
+"""Claims at one look: their size by enumeration, against the naive transcription, and on edges."""
+
+import numpy as np
+import pytest
+from scipy.stats import binom, multinomial, t
+
+import judge_oracle as naive
+from lexbandits.evidence import once
+
+LIMITS = (-0.5, -0.2, -0.06, -0.02, 0.0, 0.03, 0.1, 0.4)
+LEVELS = (0.05, 0.0125, 0.001)
+
+
+def cells(n):
+    return [(i, k) for i in range(n + 1) for k in range(n + 1 - i)]
+
+
+def size_of_pairs(n, b, alpha):
+    """The largest probability of a claim over laws with p10 − p01 <= b."""
+    counts = np.array([[i, k, n - i - k] for i, k in cells(n) if once.by_pairs(i, k, n, b, alpha)])
+    if not counts.size:
+        return 0.0
+    p01 = np.linspace(max(0.0, -b), (1 - b) / 2, 60)
+    inner = np.random.default_rng(0).uniform(size=(40, 2)) * [0.3, 1.0]
+    laws = [(q + b, q) for q in p01] + [
+        (q + b - d, q) for d, q in inner if q + b - d >= 0 and 2 * q + b - d <= 1
+    ]
+    return max(multinomial.pmf(counts, n, [p, q, max(0.0, 1 - p - q)]).sum() for p, q in laws)
+
+
+@pytest.mark.parametrize(
+    "n", [2, 6, pytest.param(12, marks=pytest.mark.slow), pytest.param(25, marks=pytest.mark.slow)]
+)
+def test_a_claim_about_pairs_is_false_with_probability_alpha_at_most(n):
+    sizes = {(b, alpha): size_of_pairs(n, b, alpha) for b in LIMITS for alpha in LEVELS}
+    assert all(size <= alpha for (_, alpha), size in sizes.items()), sizes
+    if n >= 12:
+        assert max(size / alpha for (_, alpha), size in sizes.items()) > 0.7  # and not for want of claims
+
+
+@pytest.mark.parametrize(
+    ("n", "b", "alpha"), [(7, 0.0, 0.05), (8, -0.2, 0.05), (8, 0.1, 0.0125), (6, -0.5, 0.05)]
+)
+def test_pairs_are_judged_as_transcribed(n, b, alpha):
+    for n10, n01 in cells(n):
+        excess = naive.pairs_excess(n10, n01, n, b, alpha) if n10 - n01 > n * b else 1.0
+        if abs(excess) > 1e-3:  # the transcription's supremum is over a grid
+            assert once.by_pairs(n10, n01, n, b, alpha) == (excess < 0), (n10, n01, excess)
+
+
+@pytest.mark.parametrize("b", LIMITS)
+def test_the_score_rises_with_every_pair_won_and_falls_with_every_pair_lost(b):
+    n = 40
+    scores = np.full((n + 1, n + 1), np.nan)
+    for i, k in cells(n):
+        scores[i, k] = naive.score(i, k, n, b)
+        found = once._score(np.array([i]), np.array([k]), n, b)[0][0]
+        assert found == pytest.approx(scores[i, k], abs=1e-9)
+    i, k = np.indices(scores.shape)
+    ahead = i - k > n * b
+    assert (np.diff(scores, axis=0)[ahead[:-1] & (i + k < n)[:-1]] > 0).all()
+    assert (np.diff(scores, axis=1)[ahead[:, :-1] & (i + k < n)[:, :-1]] < 0).all()
+
+
+def test_a_corner_bounds_its_cell_and_a_block_its_counts():
+    rng, n, b = np.random.default_rng(0), 60, -0.06
+    region = once._Region(float(naive.score(14, 8, n, b)) - 1e-9, n, b, 0.06, 0.4, 0.01)
+    for _ in range(1000):
+        left = rng.uniform(0.06, 0.4)
+        right = rng.uniform(left, 0.4)
+        q = np.array([rng.uniform(left, right)])
+        inside = region.chance(q + b, q, 1, least=True)[0]
+        corner = region.chance(
+            np.array([min(right + b, 1 - left)]), np.array([left]), int(rng.integers(1, 9))
+        )[0]
+        assert corner >= inside - 1e-12
+        assert region.chance(q + b, q, 5, least=True)[0] <= inside + 1e-12
+
+
+def test_a_region_has_the_probability_of_its_cells():
+    n, b, q = 30, 0.1, 0.2
+    seen = naive.score(13, 4, n, b) - 1e-9
+    counts = np.array([[i, k, n - i - k] for i, k in cells(n) if naive.score(i, k, n, b) >= seen])
+    region = once._Region(seen, n, b, 0.05, 0.4, 0.01)
+    exact = multinomial.pmf(counts, n, [q + b, q, 1 - 2 * q - b]).sum()
+    assert region.chance(np.array([q + b]), np.array([q]), 1)[0] == pytest.approx(exact, rel=1e-3)
+    narrow = once._Region(seen, n, b, 0.45, 0.45, 500.0)  # counts that are not looked at are added
+    assert narrow.chance(np.array([q + b]), np.array([q]), 1)[0] >= exact
+    assert narrow.chance(np.array([q + b]), np.array([q]), 1, least=True)[0] < exact - 1e-4
+
+
+@pytest.mark.parametrize("alpha", [0.2, 0.05])
+def test_nobody_is_ahead_who_won_no_more_pairs_than_he_lost(alpha):
+    assert not any(once.by_pairs(i, k, 30, 0.0, alpha) for i, k in cells(30) if i <= k)
+    assert once.by_pairs(30, 0, 30, 0.0, alpha)
+
+
+def test_what_is_certain_needs_no_pairs():
+    assert once.by_pairs(0, 5, 9, -1.5, 1e-9)
+    assert once.by_pairs(0, 8, 9, -1.0, 1e-9)
+    assert not once.by_pairs(0, 9, 9, -1.0, 0.5)
+    assert not once.by_pairs(9, 0, 9, 1.0, 0.5)
+
+
+# --- bounded values
+
+LAWS = {
+    "fair coins": (0.0, 1.0, lambda rng, shape: rng.integers(0, 2, shape).astype(float)),
+    "rare losses": (0.0, 1.0, lambda rng, shape: (rng.random(shape) > 0.05).astype(float)),
+    "rare wins": (0.0, 1.0, lambda rng, shape: (rng.random(shape) < 0.05).astype(float)),
+    "skewed": (
+        0.0,
+        10.0,
+        lambda rng, shape: np.where(rng.random(shape) < 0.02, 0.0, 10 * rng.beta(2, 8, shape)),
+    ),
+    "differences": (-1.0, 1.0, lambda rng, shape: rng.beta(2, 2, shape) - rng.beta(2, 2, shape)),
+}
+MEANS = {"fair coins": 0.5, "rare losses": 0.95, "rare wins": 0.05, "skewed": 0.98 * 2.0, "differences": 0.0}
+
+
+@pytest.mark.parametrize("law", LAWS)
+def test_no_gambler_gains_on_average_if_the_mean_is_what_he_bets_against(law):
+    low, high, draw = LAWS[law]
+    alpha, n, tables = 0.05, 40, 3000
+    values = np.sort(draw(np.random.default_rng(1), (tables, n)), axis=1)
+    gained = naive.betting(values, once._orders(n), MEANS[law], low, high, alpha)
+    assert gained.mean() <= alpha + 4 * gained.std() / np.sqrt(tables)
+    assert (gained >= 1).mean() <= alpha
+
+
+@pytest.mark.parametrize("law", LAWS)
+def test_bets_are_placed_as_transcribed(law):
+    low, high, draw = LAWS[law]
+    n, claimed = 60, []
+    for row, far in zip(draw(np.random.default_rng(2), (20, n)), np.linspace(0.5, 4.0, 20), strict=True):
+        values = np.sort(row)
+        b = max(values.mean() - far * 1.645 * (values.std() + 0.01) / np.sqrt(n), low + 1e-3)
+        gained = naive.betting(values[None], once._orders(n), b, low, high, 0.05)[0]
+        claimed.append(once.by_betting(values, b, low, high, 0.05))
+        assert claimed[-1] == (gained >= 1 and values.mean() > b), (far, gained)
+    assert 0 < sum(claimed) < 20
+
+
+def test_bets_on_the_edge_of_what_values_can_be():
+    zeros, some = np.zeros(5), np.array([0.0, 0.0, 0.0, 0.0, 0.1])
+    assert once.by_betting(zeros, -0.1, 0.0, 1.0, 1e-9)
+    assert not once.by_betting(zeros, 0.0, 0.0, 1.0, 0.9)
+    assert once.by_betting(some, 0.0, 0.0, 1.0, 1e-9)
+    assert not once.by_betting(np.ones(5), 1.0, 0.0, 1.0, 0.9)
+    assert once.by_betting(np.ones(500), 0.9, 0.0, 1.0, 0.01)
+    assert not once.by_betting(np.ones(2), 0.9, 0.0, 1.0, 0.01)
+
+
+def test_many_values_are_bet_on_in_blocks_with_hardly_a_loss():
+    rng = np.random.default_rng(3)
+    for _ in range(3):
+        values = np.sort(rng.beta(2, 2, 3000) - rng.beta(2, 2, 3000))
+        deviation = values.std() / np.sqrt(values.size) * 2.24
+        assert once.by_betting(values, values.mean() - 1.16 * deviation, -1.0, 1.0, 0.0125)
+        assert not once.by_betting(values, values.mean() - deviation, -1.0, 1.0, 0.0125)
+
+
+# --- the others
+
+
+def test_student_chernoff_and_the_binomial_tail():
+    values = np.random.default_rng(4).normal(0.4, 1.0, 30)
+    mean, sd = float(values.mean()), float(values.std(ddof=1))
+    edge = mean - t.isf(0.01, 29) * sd / np.sqrt(30)
+    assert once.by_student(30, mean, sd, edge - 1e-9, 0.01)
+    assert not once.by_student(30, mean, sd, edge + 1e-9, 0.01)
+    assert not once.by_student(30, 1.0, 0.0, 0.0, 0.5)
+    edge = mean - 2.0 * np.sqrt(2 * np.log(100) / 30)
+    assert once.by_chernoff(30, mean, 2.0, edge - 1e-9, 0.01)
+    assert not once.by_chernoff(30, mean, 2.0, edge + 1e-9, 0.01)
+    for k in range(31):
+        assert once.by_binomial(k, 30, 0.3, 0.01) == bool(binom.sf(k - 1, 30, 0.3) <= 0.01)
+    assert once.by_binomial(1, 30, 0.0, 1e-9)
+    assert not once.by_binomial(0, 30, 0.0, 0.5)
+    assert once.by_binomial(0, 30, -0.1, 1e-9)
+
+
+def test_skewed_values_are_noticed_by_what_they_do_to_student():
+    assert once.error_of_student(100, 0.2, 0.0125) < 0.0125 / 4 < once.error_of_student(100, 2.0, 0.0125)
+    assert once.error_of_student(100, 2.0, 0.0125) == pytest.approx(
+        2 * once.error_of_student(400, 2.0, 0.0125)
+    )
