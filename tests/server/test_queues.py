@@ -16,12 +16,14 @@ from worlds import create
 
 import lexbandits as lb
 from lexbandits.server import queues
+from lexbandits.server.problems import problem_of
 from lexbandits.server.queues import Job, Queues, commit
 from lexbandits.server.rooms import Rooms
 from lexbandits.server.start import bind
-from lexbandits.server.tokens import Tokens, open_lasting
+from lexbandits.server.tokens import Tokens, WeakTokenError, open_lasting
 from lexbandits.study.record import asking, changes
 from lexbandits.study.record.journal import Journal
+from lexbandits.study.storage.contract import LostConnectionError
 from lexbandits.study.storage.sqlite import SqliteStorage
 from lexbandits.study.study import Study
 from patience import until, waits_at_gate
@@ -282,6 +284,20 @@ def test_a_change_is_made_once_for_a_key_whatever_it_is_called_with(client):
     assert client.post(f"{MODELS}/arms", json={"name": "new"}, headers=key).status_code == 201
     assert client.post(f"{MODELS}/arms", json={"name": "new"}, headers=key).json()["seq"] == 4
     refused(client.post(f"{MODELS}/arms", json={"name": "new"}, headers={"Idempotency-Key": "other"}), 409)
+
+
+def test_workers_beyond_those_listed_are_counted(service, client):
+    study = create(service.storage)
+    for number in range(53):
+        study.ask(worker=f"w{number}")
+    summary = client.get(MODELS).json()
+    assert (len(summary["workers"]), summary["more_workers"]) == (50, 3)
+
+
+def test_an_error_is_called_by_the_name_that_clients_know():
+    answer = problem_of(None, LostConnectionError("gone"))
+    assert (answer.status_code, json.loads(answer.body)["kind"]) == (503, "StorageError")
+    assert json.loads(problem_of(None, WeakTokenError("no")).body)["kind"] == "AuthError"
 
 
 def test_no_packet_of_an_answer_waits_for_another():

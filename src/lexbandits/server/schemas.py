@@ -87,6 +87,7 @@ class Summary(Status):
     differences: list[Difference]
     events: list[EventOut]
     workers: list[WorkerOut]
+    more_workers: int  # than these, which were heard of last
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -24,7 +24,7 @@ from lexbandits.study.study import Study
 from lexbandits.study.trial import moment
 
 LATEST = 20  # events
-WORKERS = 50
+MOST_WORKERS = 50  # those heard of last
 COMMON = ("asked", "told")  # kinds that are counted rather than listed
 ENDS = ("finished", "ended")
 
@@ -169,6 +169,7 @@ def _summary(
         "differences": list(picture.certificate),
         "events": [_brief(event) for event in events],
         "workers": _workers(fold, leases, tally),
+        "more_workers": max(0, len(ledger.workers) - MOST_WORKERS),
     }
 
 
@@ -231,7 +232,7 @@ def _workers(fold: Fold, leases: dict[int, float], tally: Tally) -> list[dict[st
     for number, until in ledger.open.items():
         holding.setdefault(ledger.worker[number], []).append(leases.get(number, until))
     rows = []
-    for index in np.argsort(-tally.heard, kind="stable")[:WORKERS].tolist():
+    for index in np.argsort(-tally.heard, kind="stable")[:MOST_WORKERS].tolist():
         held = holding.get(index, [])
         rows.append(
             {
