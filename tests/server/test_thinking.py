@@ -43,7 +43,7 @@ def test_heartbeats_do_not_wait_for_forecasts(serve, tmp_path):
 
         def look(number):
             with service.client(token=reader) as somebody:
-                statuses.append(somebody.get(f"{MODELS}/forecast?runs={10 + number % 40}").status_code)
+                statuses.append(somebody.get(f"{MODELS}/forecast?runs={10 + number % 20}").status_code)
 
         with ThreadPoolExecutor(100) as pool:
             asked = [pool.submit(look, number) for number in range(100)]
