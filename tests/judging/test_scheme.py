@@ -9,6 +9,7 @@ from lexbandits.judging.claims import Claims
 from lexbandits.judging.scheme import OPEN, is_better, level_of, plug_in, proof_of, prove, survey, tiers_of
 from lexbandits.judging.table import Table
 from lexbandits.policies.tol.judgement import begin
+from lexbandits.policies.tol.state import RESULTS
 
 FACTS = ("beats", "not worse", "meets the target", "misses the target")
 
@@ -164,7 +165,7 @@ def test_all_facts_leave_whom_lexelim_tol_would_leave():
         slack = rng.choice([0.0, 0.0, 0.125, 0.5], (m, K, K))
         lows = means.T[:, :, None] - means.T[:, None, :] - slack
         policy.state.lows[:] = lows
-        policy.state.clock[0] = 10
+        policy.state.clock[RESULTS] = 10
         begin(policy.state)
         p = {
             "beats": np.where(lows > tol[:, None, None], 0.0, 1.0),
@@ -172,8 +173,8 @@ def test_all_facts_leave_whom_lexelim_tol_would_leave():
         }
         gone, stage = survey(Placed(p, [True] * m, [None] * m), 0.1, range(K))
         assert stage == policy.objective
-        left_at = policy.state.gone[:, 0].tolist()
-        assert [gone.get(a, (-1, 0))[0] for a in range(K)] == left_at
+        left_at = {left.arm: left.objective for left in policy.eliminations}
+        assert {arm: where[0] for arm, where in gone.items()} == left_at
 
 
 # --- by the means
