@@ -121,6 +121,16 @@ def finished(client, **changes):
 
 
 @pytest.mark.parametrize("service", ["sqlite", "postgres"], indirect=True)
+def test_workers_beyond_those_listed(client, visit):
+    make(client)
+    for number in range(53):
+        ask(client, 1, worker=f"w{number}")
+    panel = visit("models").locator("[data-key=workers]")
+    panel.get_by_text("and 3 more, not heard of for longer").wait_for()
+    assert panel.get_by_text("without a name").count() == 0
+    assert panel.locator("tbody th").last.text_content() == "others"
+
+
 def test_two_workers_measure_and_the_page_sees_it_end(client, visit, start):
     make(client)
     page = visit("models")

@@ -156,6 +156,8 @@ export function workers(study, trials, role) {
       ),
       h("tbody", { role: "rowgroup" }, rows),
     ),
+    study.more_workers > 0 &&
+      h("p", { class: "mut" }, `and ${count(study.more_workers)} more, not heard of for longer`),
   );
 }
 
@@ -167,7 +169,7 @@ function workerRow(worker, held, role) {
     h(
       "th",
       { scope: "row", role: "rowheader" },
-      worker.name == null ? h("span", { class: "mut" }, "without a name") : worker.name,
+      worker.name ?? h("span", { class: "mut" }, held.some(({ worker }) => worker) ? "others" : "without a name"),
     ),
     h("td", { role: "cell", class: "mut" }, worker.heard ? ago(worker.heard) : ""),
     h(
