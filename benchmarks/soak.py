@@ -132,7 +132,7 @@ class Faults:
         side.proxy.spoil("cut", self.luck.randrange(20_000))
 
     def swallow_an_answer(self, side):
-        side.proxy.spoil("swallow", self.luck.randrange(20_000))
+        side.proxy.spoil("silent", self.luck.randrange(20_000))
 
     def kill_the_service(self, side):
         port = self.service.port
@@ -236,11 +236,11 @@ def soak(seconds, seed):
                 "SQLite through the service",
                 file,
                 wires[0],
-                f"{wires[0].instead(service.address + '/')}#token={token}",
+                f"{wires[0].of(service.address)}#token={token}",
                 folder / "far",
                 nursery,
             ),
-            Side("PostgreSQL", database, wires[1], wires[1].instead(database), folder / "near", nursery),
+            Side("PostgreSQL", database, wires[1], wires[1].of(database), folder / "near", nursery),
         ]
         try:
             for side in sides:

@@ -40,13 +40,17 @@ class Proxy:
         with self._lock:
             self._spoil = None if how is None else [how, after]
 
-    def close(self):
-        _end(self._listener)
-        self._listener.close()
+    def cut_all(self):
+        """End every connection now."""
         with self._lock:
             connections = list(self._open)
         for connection in connections:
             _end(connection)
+
+    def close(self):
+        _end(self._listener)
+        self._listener.close()
+        self.cut_all()
 
     def _listen(self):
         while True:
