@@ -349,7 +349,7 @@ def test_before_rules_are_changed_it_says_what_that_costs(client, visit):
     assert costs()
     page.click("summary")
     press(page, "Change a tolerance")
-    assert "grows by about a quarter. 12 results so far stay. Go on?" in page.inner_text("dialog")
+    assert "up to about twice the results. 12 results so far stay. Go on?" in page.inner_text("dialog")
     page.fill("#f-tolerance", "0.25")
     press(page, "Change", "dialog")
     page.wait_for_selector("text=0.25 does not matter")

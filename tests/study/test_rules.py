@@ -126,8 +126,8 @@ def test_a_change_costs_something_while_the_proof_stands_and_a_trial_was_handed_
     assert "0 results so far stay." in study.cost_of_change()
     go_on(study, 1)
     assert study.cost_of_change("Withdrawing an arm") == (
-        "Withdrawing an arm closes the proof under the rules as created; what is then needed grows by "
-        "about a quarter. 1 result so far stays."
+        "Withdrawing an arm closes the proof under the rules as created: in all it then takes "
+        "up to about twice the results. 1 result so far stays."
     )
     study.amend("latency", tolerance=3)
     assert (study.proof, study.cost_of_change()) == ("closed", "")

@@ -21,6 +21,7 @@ from lexbandits.server.replies import describe
 from lexbandits.server.rooms import Room
 from lexbandits.server.routes import looking
 from lexbandits.server.summary import summary_of, when
+from lexbandits.study.record.rules import cost_of_closing, proof_of
 from lexbandits.study.study import Study
 from lexbandits.study.words import about, capital, count, listed, many, percent, span
 
@@ -109,12 +110,9 @@ def _can_be_foretold(picture: Picture) -> bool:
 def closing(picture: Picture) -> str | None:
     """What a change of the rules costs, if anything: it closes the proof under the rules as created."""
     ledger = picture.view.fold.ledger
-    if not picture.view.policy.state.shown.size or not len(ledger) or ledger.end is not None:
+    if proof_of(ledger) != "declared" or not len(ledger) or ledger.end is not None:
         return None
-    return (
-        "A change of the rules closes the proof under the rules as created; what is then needed grows by "
-        f"about a quarter. {capital(many(picture.view.results, 'result'))} so far stay."
-    )
+    return cost_of_closing("A change of the rules", picture.view.results)
 
 
 def _figures(picture: Picture, coming: "Forecast | None", phases: list[draw.Phase]) -> list[Markup]:

@@ -18,7 +18,7 @@ from lexbandits.study.errors import (
 )
 from lexbandits.study.measure import run as workers_module
 from lexbandits.study.objective import Objective
-from lexbandits.study.record import asking, changes, imports, verification
+from lexbandits.study.record import asking, changes, imports, rules, verification
 from lexbandits.study.record.answers import Answer, Status, results_of, trials_of
 from lexbandits.study.record.events import Event
 from lexbandits.study.record.fold import Fold, make_policy
@@ -318,9 +318,7 @@ class Study:
         is_begun = status.handed_out or status.released or status.results
         if not is_begun or self.proof != "declared":
             return ""
-        kept = "1 result so far stays" if status.results == 1 else f"{status.results:,} results so far stay"
-        closes = "closes the proof under the rules as created"
-        return f"{change} {closes}; what is then needed grows by about a quarter. {kept}."
+        return rules.cost_of_closing(change, status.results)
 
     def add_arm(self, arm: str | Mapping[str, Any]) -> None:
         """Another arm, a name or a table with a name; `max_arms` must have left room for it."""

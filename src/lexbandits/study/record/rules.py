@@ -77,3 +77,10 @@ def proof_of(ledger: Ledger) -> str:
         return "open"
     changes = (stop.data for stop in ledger.stops if stop.kind == "rules")
     return "closed" if any(change["from_pass"] > 0 for change in changes) else "declared"
+
+
+def cost_of_closing(change: str, results: int) -> str:
+    """What it costs to change rules that were declared, after so many results (docs/planning.md)."""
+    kept = "1 result so far stays" if results == 1 else f"{results:,} results so far stay"
+    closes = "closes the proof under the rules as created: in all it then takes up to about twice the results"
+    return f"{change} {closes}. {kept}."
