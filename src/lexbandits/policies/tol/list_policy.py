@@ -6,7 +6,7 @@ any time and nothing is void: what is seen is computed anew from the table.
 
 import copy
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -14,8 +14,10 @@ from numpy.typing import ArrayLike
 
 from lexbandits.arrays import Counts, Vector
 from lexbandits.checks import checked_arm, checked_history, checked_pending, checked_reward, whole
-from lexbandits.evidence.kinds import BOUNDED, EXACT, FINITE_VARIANCE, GAUSSIAN, SUB_GAUSSIAN, kind_rows
-from lexbandits.evidence.without_replacement import GUARD, MOST_LEVEL, product, stakes
+from lexbandits.evidence.finite_variance import LARGE_SAMPLE
+from lexbandits.evidence.interval import told_difference, told_mean
+from lexbandits.evidence.kinds import BOUNDED, EXACT, FINITE_VARIANCE, GAUSSIAN, SUB_GAUSSIAN, Kind, kind_rows
+from lexbandits.evidence.without_replacement import GUARD, MOST_LEVEL, list_radius, lower_end, product, stakes
 from lexbandits.jit import direct
 from lexbandits.policies.base import untried
 from lexbandits.policies.policy import _same
@@ -31,11 +33,18 @@ from lexbandits.policies.tol.listed import (
     fold_arm,
     forget_arm,
     judge,
+    keep_certain,
+    later_evidence,
+    later_interval,
+    still_proven,
+    stored_backs,
+    stored_leads,
     take,
     take_all,
 )
 from lexbandits.policies.tol.places import checked_places
 from lexbandits.policies.tol.state import (
+    BEATS,
     BEATS_LEVEL,
     BY_PROOF,
     CANDIDATE,
@@ -45,6 +54,7 @@ from lexbandits.policies.tol.state import (
     HIGHEST,
     LEVEL,
     NEXT,
+    NOT_WORSE,
     NOT_WORSE_LEVEL,
     OFFERED,
     OVER,
@@ -56,11 +66,19 @@ from lexbandits.policies.tol.state import (
     TOLERANCE,
     Manner,
     State,
+    pair_of,
 )
+from lexbandits.policies.tol.proof import Seen, certificate
 from lexbandits.policies.tol.told import EARLY
 from lexbandits.policies.tol.waiting import Place
 
 LOG_2 = math.log(2.0)
+
+
+def _coarse(n: int) -> int:
+    """The largest number up to n of six binary digits, then zeros: intervals for people follow at that pace."""
+    low = max(0, n.bit_length() - 6)
+    return n >> low << low
 
 
 class ListTol(LexElimTol):
@@ -153,6 +171,7 @@ class ListTol(LexElimTol):
         return state
 
     def _begin(self) -> None:
+        self._ends: dict[tuple[int, int, int, int, float], tuple[float, float]] = {}
         direct(fold_again)(self.state, self.list)
 
     def _checked_since(self, given: Any) -> Counts:
@@ -202,7 +221,10 @@ class ListTol(LexElimTol):
         marks[:, 2] = np.nextafter(limits[:, TARGET], -math.inf)
         marks[:, 3] = np.nextafter(limits[:, FLOOR], -math.inf)
         for i in range(m):
-            used = [limits[i, LEVEL] + LOG_2, *limits[i, [NOT_WORSE_LEVEL, BEATS_LEVEL, THIRD_LEVEL]].tolist()]
+            used = [
+                limits[i, LEVEL] + LOG_2,
+                *limits[i, [NOT_WORSE_LEVEL, BEATS_LEVEL, THIRD_LEVEL]].tolist(),
+            ]
             for column, levels in ((4, used), (6, [limits[i, TARGET_LEVEL]])):
                 known = [level for level in levels if level <= MOST_LEVEL]
                 marks[i, column] = math.exp(min(known)) * (1 - GUARD) if known else math.inf
@@ -262,7 +284,9 @@ class ListTol(LexElimTol):
     def ask_many(self, count: int, pending: Iterable[int] = ()) -> "list[int]":
         """`count` arms to measure at once, given the arms in flight; the recommendation where nobody is left."""
         flying = checked_pending(pending, self.max_arms)
-        taken = {place for arm in np.flatnonzero(flying).tolist() for place in self._empty(arm, int(flying[arm]))}
+        taken = {
+            place for arm in np.flatnonzero(flying).tolist() for place in self._empty(arm, int(flying[arm]))
+        }
         count = whole("count", count, least=0)
         arms = [arm for arm, _ in self.ask_places(count, taken)]
         return arms + [self.recommendation] * (count - len(arms))
@@ -312,7 +336,10 @@ class ListTol(LexElimTol):
         ):
             raise ValueError(f"the place of arm {arm} at position {number} is already filled")
         self._scrutiny.watch(arm, vector)
-        self._count([arm], [number])
+        if self.list.status[arm, number] == EMPTY:
+            self._count([arm], [number])
+        if number < self.list.until[arm]:
+            self._ends = {}
         before = self.finished
         direct(take)(self.state, self.list, arm, number, vector)
         if self.finished and not before:
@@ -326,7 +353,10 @@ class ListTol(LexElimTol):
         positions = self._earliest_places(played) if items is None else self._checked_items(items, played)
         self._check_free(played, positions, np.isnan(table).all(axis=1))
         self._scrutiny.watch_many(played, table)
-        self._count(played.tolist(), positions.tolist())
+        new = self.list.status[played, positions] == EMPTY
+        places = np.unique(np.stack([played[new], positions[new]], axis=1), axis=0)
+        self._count(places[:, 0].tolist(), places[:, 1].tolist())
+        self._ends = {}
         before = self.finished
         direct(take_all)(self.state, self.list, played, positions, table)
         if self.finished and not before:
@@ -339,10 +369,13 @@ class ListTol(LexElimTol):
         if self.list.status[arm, position] == EMPTY:
             raise ValueError(f"nothing was told of arm {arm} at position {position}: tell it")
         self._scrutiny.check(arm, vector)
-        lost = np.array([kind.code < EXACT for kind in self._kinds]) & np.isnan(self.list.table[arm, position])
+        lost = np.array([kind.code < EXACT for kind in self._kinds]) & np.isnan(
+            self.list.table[arm, position]
+        )
         self.list.table[arm, position] = np.where(lost, math.nan, vector)
         self.list.status[arm, position] = GIVEN_UP if np.isnan(vector).all() else FILLED
         self.state.clock[[OVER, CONTRADICTION]] = 0
+        self._ends = {}
         direct(forget_arm)(self.state, self.list, arm)
         for a in range(self.max_arms):  # after the end nothing was folded
             direct(fold_arm)(self.state, self.list, a)
@@ -426,7 +459,154 @@ class ListTol(LexElimTol):
                 new.state.arms.left[arm, 0] = self.state.arms.left[arm, 0]
         return new
 
+    # --- what it knows
+
+    @property
+    def certain(self) -> bool:
+        """Whether it is finished and its answer rests on arithmetic alone: no chance is involved."""
+        return self._rests_on(lambda kind: True)
+
+    @property
+    def large_sample(self) -> bool:
+        """Whether the promise is only approximate: a variance is only finite, and not all values are known."""
+        if not super().large_sample:
+            return False
+        return not self._rests_on(lambda kind: kind.code == FINITE_VARIANCE)
+
+    def _rests_on(self, sure: Callable[[Kind], bool]) -> bool:
+        """Whether the answer is proven if these objectives are judged by arithmetic alone."""
+        if not self.finished or self.contradiction:
+            return False
+        return bool(direct(still_proven)(self._without_chance(sure), self.recommendation))
+
+    def _without_chance(self, sure: Callable[[Kind], bool]) -> State:
+        state = copy.deepcopy(self.state)
+        list_ = self.list._replace(
+            overturned=self.list.overturned.copy(), arm_shown=self.list.arm_shown.copy()
+        )
+        direct(keep_certain)(state, list_, np.array([sure(kind) for kind in self._kinds]))
+        return state
+
+    @property
+    def overturned(self) -> tuple[tuple[int, int, int], ...]:
+        """(arm, rival, objective) of what was seen and then refuted by arithmetic; rival = arm: its target."""
+        return tuple((a, b, i) for i, a, b in np.argwhere(self.list.overturned).tolist())
+
+    def seen(self, differences: Vector) -> tuple[Seen, ...]:
+        """The certificate, for who has the intervals of all differences already."""
+        if self.contradiction:
+            return ()
+        certain = self._without_chance(lambda kind: True)
+        return certificate(self.state, self.recommendation, differences, self._parts, certain)
+
+    def _parts(self, x: int, y: int, i: int) -> float:
+        """How much of the evidence there is that x is not worse than y, or that a third arm beats it."""
+        limits, kind = self.state.limits[i], self._kinds[i]
+        if kind.code == EXACT:
+            return 0.0
+        declared = self._has_account()
+        enough = limits[NOT_WORSE_LEVEL] if declared else limits[LEVEL] + LOG_2
+        found = [self._evidence(NOT_WORSE, i, x, y) / enough]
+        if declared and i == self.state.order[0]:
+            others = [z for z in np.flatnonzero(self.state.who[OFFERED]).tolist() if z not in (x, y)]
+            found += [self._evidence(BEATS, i, z, y) / limits[THIRD_LEVEL] for z in others]
+        return min(1.0, max(0.0, *found))
+
+    def _evidence(self, claim: int, i: int, a: int, b: int) -> float:
+        kind, row, way = self._kinds[i], pair_of(min(a, b), max(a, b), self.max_arms), int(a > b)
+        if kind.code >= BOUNDED:
+            worth = float(self.list.wealth[row, i, :, 2 * way + claim].sum())
+            return math.log(worth) if worth > 0.0 else 0.0
+        boundary = self.state.limits[i, TOLERANCE] if claim == BEATS else -self.state.limits[i, REACH]
+        since = int(max(self.list.since[a], self.list.since[b]))
+        return float(later_evidence(self.list, kind, row, i, since, 1.0 - 2.0 * way, float(boundary)))
+
+    def known_exactly(self, i: int) -> dict[int, float]:
+        """Arm -> its one value on an exact objective, folded or not."""
+        known = {}
+        for arm in range(self.max_arms):
+            values = self.list.table[arm, :, i]
+            told = (
+                self.state.singles[arm, i, 1:2]
+                if self.state.singles[arm, i, 0] > 0
+                else values[~np.isnan(values)]
+            )
+            if told.size:
+                known[arm] = float(told[0])
+        return known
+
+    @property
+    def target_bounds(self) -> Vector:
+        """(rows, m, 2) where each mean lies on objectives with a target; infinite on others."""
+        shown = np.tile([-math.inf, math.inf], (self.max_arms, self.n_objectives, 1))
+        for i in np.flatnonzero(~np.isnan(self.state.limits[:, TARGET])).tolist():
+            for arm in range(self.max_arms):
+                shown[arm, i] = self._interval(i, arm, arm, float(self.state.limits[i, TARGET_LEVEL]))
+        return shown
+
+    def _all_intervals(self) -> tuple[Vector, Vector]:
+        K, m, settings = self.max_arms, self.n_objectives, self._settings
+        singles, pairs = np.zeros((K, m, 2)), np.zeros((K, K, m, 2))
+        offered, lows = self.state.who[OFFERED], self.state.lows
+        for i in range(m):
+            level = float(self.state.limits[i, LEVEL]) + math.log(self._facts_share())
+            for a in range(K):
+                singles[a, i] = self._interval(i, a, a, math.log(K * m / settings["delta"]))
+                for b in range(a + 1, K):
+                    low, high = -math.inf, math.inf
+                    if offered[a] and offered[b]:
+                        low, high = self._interval(i, a, b, level)
+                        low, high = max(low, float(lows[i, a, b])), min(high, -float(lows[i, b, a]))
+                    pairs[a, b, i] = low, high
+                    pairs[b, a, i] = -high, -low
+        return singles, pairs
+
+    def _interval(self, i: int, a: int, b: int, level: float) -> tuple[float, float]:
+        """Where the mean of a − b, or of a if a = b, lies: misses with probability ≤ exp(−level)."""
+        kind, list_, since = self._kinds[i], self.list, int(max(self.list.since[a], self.list.since[b]))
+        if kind.code == EXACT:
+            known = self.state.singles[[a, b], i, 0].min() > 0
+            if a == b:
+                mean = float(self.state.arms.means[a, i])
+                return (mean, mean) if known else (-math.inf, math.inf)
+            return float(self.state.lows[i, a, b]), -float(self.state.lows[i, b, a])
+        if kind.code < EXACT:
+            if a == b and np.isnan(self.state.limits[i, TARGET]):
+                return self._arm_interval(i, a, level)
+            row = pair_of(a, b, self.max_arms) if a != b else list_.later.shape[0] - self.max_arms + a
+            low, high, _ = later_interval(list_, kind, row, i, since, level)
+            return (low, high) if not math.isnan(low) else (-math.inf, math.inf)
+        n = _coarse(int(min(list_.until[a], list_.until[b])))
+        key = (i, a, b, n, level)
+        if key not in self._ends:
+            lead = direct(stored_leads)(list_, kind, i, a, b, n)
+            back = (
+                direct(stored_leads)(list_, kind, i, b, a, n)
+                if a != b
+                else direct(stored_backs)(list_, kind, i, a, n)
+            )
+            ends = [
+                lower_end(z, self.n_items, since, list_.etas, list_.weights, list_.risks, level + LOG_2)
+                for z in (lead, back)
+            ]
+            told = told_mean if a == b else told_difference
+            self._ends = {k: v for k, v in self._ends.items() if k[:3] != key[:3] or k[4] != level}
+            self._ends[key] = float(told(kind, ends[0])), float(told(kind, 1.0 - ends[1]))
+        return self._ends[key]
+
+    def _arm_interval(self, i: int, a: int, level: float) -> tuple[float, float]:
+        """Of an arm whose values are not bounded and which has no target, by its own moments."""
+        n, mean, squares = self.state.singles[a, i, :3].tolist()
+        few = n < self.n_items and self._kinds[i].code == FINITE_VARIANCE and n < LARGE_SAMPLE
+        if self.list.since[a] > 0 or few:
+            return -math.inf, math.inf
+        radius = list_radius(n, self.n_items, squares, level)
+        return mean - radius, mean + radius
+
     # --- copies
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_ends": {}}  # looking changes nothing that anybody could see
 
     def __eq__(self, other: object) -> bool:
         return (

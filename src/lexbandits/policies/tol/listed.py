@@ -31,13 +31,13 @@ from lexbandits.jit import apart, kernel
 from lexbandits.policies.tol.facts import beats, close, look, look_at_arm, meets, misses, not_worse
 from lexbandits.policies.tol.folding import ends_of, push_value
 from lexbandits.policies.tol.judgement import FIRST_PROOF, RULE_EVERY, conclude
-from lexbandits.policies.tol.proof import plug_in
+from lexbandits.policies.tol.proof import plug_in, prove
 from lexbandits.policies.tol.state import (
     BEATS,
-    BEATS_LEVEL,
     BY_PROOF,
     BY_RULE,
     CANDIDATE,
+    CONTRADICTION,
     FIRST,
     FLOOR,
     HIGH,
@@ -138,7 +138,16 @@ def bet_on_pair(
 
 @kernel
 def conclude_pair(
-    list_: List, lows: Vector, limits: Vector, shown: Vector, kind: Kind, i: int, row: int, a: int, b: int, full: bool
+    list_: List,
+    lows: Vector,
+    limits: Vector,
+    shown: Vector,
+    kind: Kind,
+    i: int,
+    row: int,
+    a: int,
+    b: int,
+    full: bool,
 ) -> bool:
     """What is now known of a against b on a bounded objective; whether that is news.
 
@@ -180,7 +189,9 @@ def conclude_pair(
 
 
 @kernel
-def note(list_: List, limits: Vector, shown: Vector, claim: int, i: int, a: int, b: int, worth: float) -> bool:
+def note(
+    list_: List, limits: Vector, shown: Vector, claim: int, i: int, a: int, b: int, worth: float
+) -> bool:
     """Take note of what the stakes on a claim are worth; whether it now holds under the declared rules."""
     if not worth >= list_.marks[i, NOTED]:
         return False
@@ -258,14 +269,24 @@ def later_interval(
 
 
 @kernel
-def later_evidence(list_: List, kind: Kind, row: int, i: int, since: int, sign: float, boundary: float) -> float:
+def later_evidence(
+    list_: List, kind: Kind, row: int, i: int, since: int, sign: float, boundary: float
+) -> float:
     """The log evidence that the mean of sign · values that are not bounded exceeds a boundary."""
     n_items = float(list_.status.shape[1])
     left = n_items - since
     n, squares, lost = list_.later[row, i, COUNT], list_.later[row, i, SQUARES], list_.later[row, i, LOST]
-    if lost > 0.0 or n < 2.0 or n >= left or not squares > 0.0 or (kind.code == FINITE_VARIANCE and n < LARGE_SAMPLE):
+    if (
+        lost > 0.0
+        or n < 2.0
+        or n >= left
+        or not squares > 0.0
+        or (kind.code == FINITE_VARIANCE and n < LARGE_SAMPLE)
+    ):
         return -math.inf
-    lead = sign * list_.later[row, i, MEAN] - (n_items * boundary - sign * list_.later[row, i, EARLIER]) / left
+    lead = (
+        sign * list_.later[row, i, MEAN] - (n_items * boundary - sign * list_.later[row, i, EARLIER]) / left
+    )
     if lead <= 0.0:
         return -math.inf
     evidence = list_log_evidence(n, left, lead, squares, 0.0, BOUNDARY_PRIOR)
@@ -333,7 +354,12 @@ def push_pair(state: State, list_: List, p: int, q: int, t: int) -> bool:
             n, mean, squares = push_squares(n, mean, squares, difference)
             total = pairs[row, i, 3] + difference
             # a mean by its sum: equal arms are equal to the bit
-            pairs[row, i, 0], pairs[row, i, 1], pairs[row, i, 2], pairs[row, i, 3] = n, total / n, squares, total
+            pairs[row, i, 0], pairs[row, i, 1], pairs[row, i, 2], pairs[row, i, 3] = (
+                n,
+                total / n,
+                squares,
+                total,
+            )
         if kind.code >= BOUNDED:
             news |= push_bounded(state, list_, kind, i, row, p, q, t)
         else:
@@ -395,7 +421,9 @@ def push_arm(state: State, list_: List, kind: Kind, i: int, arm: int, t: int) ->
                 worth = bet(wealth, list_.etas, list_.risks, growth, way, m, stored)
                 if worth >= marks[TARGET_NOTED]:
                     shown[way, i, arm] = max(shown[way, i, arm], math.log(worth) - GUARD)
-            sums[arm, i, way, 0], sums[arm, i, way, 1] = add(sums[arm, i, way, 0], sums[arm, i, way, 1], stored)
+            sums[arm, i, way, 0], sums[arm, i, way, 1] = add(
+                sums[arm, i, way, 0], sums[arm, i, way, 1], stored
+            )
         conclude_arm(state, list_, kind, i, arm)
     else:
         row = list_.later.shape[0] - list_.until.size + arm
@@ -436,7 +464,18 @@ def fold_next(state: State, list_: List, arm: int) -> bool:
                 for b in range(offered.size):
                     if b != arm:
                         p, q = min(arm, b), max(arm, b)
-                        look(kind, state.lows, limits, state.kinds, singles, state.pairs, state.completed, i, p, q)
+                        look(
+                            kind,
+                            state.lows,
+                            limits,
+                            state.kinds,
+                            singles,
+                            state.pairs,
+                            state.completed,
+                            i,
+                            p,
+                            q,
+                        )
         if not math.isnan(limits[i, TARGET]):
             news |= push_arm(state, list_, kind, i, arm, t)
     if offered[arm]:
@@ -555,6 +594,66 @@ def fold_again(state: State, list_: List) -> None:
     judge(state, list_)
 
 
+@apart
+def keep_certain(state: State, list_: List, only: NDArray[np.bool_]) -> None:
+    """Forget what was seen by evidence on these objectives; what arithmetic says stays."""
+    n_arms = list_.until.size
+    for i in range(only.size):
+        kind = kind_at(state.kinds, i)
+        if not only[i] or kind.code == EXACT:
+            continue
+        for a in range(n_arms):
+            for b in range(n_arms):
+                if a == b:
+                    continue
+                row, full = pair_of(min(a, b), max(a, b), n_arms), False
+                for claim in (NOT_WORSE, BEATS):
+                    state.shown[claim, i, a, b] = -math.inf
+                full = state.pairs[row, i, 0] == list_.status.shape[1]
+                if kind.code < EXACT:
+                    state.lows[i, a, b] = state.lows[i, a, b] if full else -math.inf
+                elif state.who[OFFERED, a] and state.who[OFFERED, b]:
+                    conclude_pair(list_, state.lows, state.limits, state.shown, kind, i, row, a, b, full)
+            if math.isnan(state.limits[i, TARGET]):
+                continue
+            list_.arm_shown[0, i, a] = list_.arm_shown[1, i, a] = -math.inf
+            if kind.code >= BOUNDED:
+                conclude_arm(state, list_, kind, i, a)
+            elif state.singles[a, i, 0] < list_.status.shape[1]:
+                state.bounds[i, a, LOW], state.bounds[i, a, HIGH] = -math.inf, math.inf
+
+
+@apart
+def still_proven(state: State, x: int) -> bool:
+    """Whether what is left proves x, or leaves it when all is settled."""
+    state.clock[OVER] = state.clock[CONTRADICTION] = 0
+    survey(state)
+    if state.clock[OVER] == 1:
+        return bool(state.clock[CONTRADICTION] == 0 and state.arms.active[x])
+    return state.manner.proves and prove(state, x)
+
+
+@apart
+def stored_leads(list_: List, kind: Kind, i: int, a: int, b: int, n: int) -> Vector:
+    """(n,) what is stored of a − b at the least that it may be; of a alone if a = b."""
+    found = np.empty(n)
+    for t in range(n):
+        if a == b:
+            found[t] = stored_value(kind, ends_of(kind, list_.table[a, t, i])[0])
+        else:
+            found[t] = in_two(kind, list_.table[a, t, i], list_.table[b, t, i])[0]
+    return found
+
+
+@apart
+def stored_backs(list_: List, kind: Kind, i: int, a: int, n: int) -> Vector:
+    """(n,) one minus what is stored of an arm's values at the most that they may be."""
+    found = np.empty(n)
+    for t in range(n):
+        found[t] = 1.0 - stored_value(kind, ends_of(kind, list_.table[a, t, i])[1])
+    return found
+
+
 # --- asking
 
 
@@ -584,7 +683,12 @@ def is_open(state: State, ahead: Counts, row: int, arm: int) -> bool:
     if state.kinds[i, 0] == EXACT:
         return bool(state.singles[arm, i, 0] == 0.0)
     for b in range(ahead.size):
-        if b != arm and who[row, b] and ahead[arm] <= ahead[b] and not close(state.lows, state.limits, i, arm, b):
+        if (
+            b != arm
+            and who[row, b]
+            and ahead[arm] <= ahead[b]
+            and not close(state.lows, state.limits, i, arm, b)
+        ):
             return True
     return False
 
