@@ -260,8 +260,8 @@ def certificate(
 ) -> tuple[Seen, ...]:
     """Per rival of x, objective by objective until it is done.
 
-    `parts_of` (x, y, objective) says how much of the evidence there is where bets are kept elsewhere, `certain` is
-    the state with nothing but what is certain in it.
+    `parts_of` (x, y, objective) says how much of the evidence there is where bets are kept elsewhere,
+    `certain` is the state with nothing in it but what is certain.
     """
     seen = []
     for y in np.flatnonzero(state.who[OFFERED]).tolist():
