@@ -160,7 +160,7 @@ def test_state_is_a_function_of_the_set_of_places(seed):
     rng = np.random.default_rng(100 + seed)
     table = draw_table(rng, 40, 3)[:, [0, 1, 2, 0, 1, 2]]  # equal arms: it does not end early
     rules = {"tolerance": [0.02, 0.2], "resolution": 0.0, "noise": KINDS, "delta": 0.5, "settle": "all"}
-    results = told(rng, table, missing=0.05)
+    results = told(rng, table, share=0.98, missing=0.03)
     lost = [(arm, t) for arm, t, values in results if values == [None, None]]
     first, again = policy_for(table, **rules), policy_for(table, **rules)
     for arm, t, values in results:
