@@ -140,7 +140,7 @@ def costs(given):
 
 
 def edge(n, discordance, better, n_arms):
-    """(n, K, 1): arm 0 loses 0/1 items to the others on a share, and wins `better` more; the others are equal."""
+    """(n, K, 1) of 0 and 1: arm 0 differs from all others on a share, and is ahead by `better`."""
     wins = round(better * n)
     both = round(discordance * n)
     table = np.zeros((n, n_arms, 1))

@@ -10,15 +10,22 @@ import subprocess
 import sys
 from fractions import Fraction
 
-import list_oracle as oracle
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lexbandits as lb
+import list_oracle as oracle
 from lexbandits.evidence.gaussian import gaussian_log_evidence, gaussian_radius
-from lexbandits.evidence.without_replacement import list_log_evidence, list_radius, stakes
+from lexbandits.evidence.without_replacement import (
+    add,
+    expected,
+    list_log_evidence,
+    list_radius,
+    product,
+    stakes,
+)
 from lexbandits.policies.tol.listed import ENOUGH, play
 from lexbandits.policies.tol.state import (
     BEATS_LEVEL,
@@ -181,7 +188,9 @@ def test_facts_have_a_tenth_of_delta_and_two_sides_and_claims_what_is_left():
                 or said[word][2] < 0.96
             )
         seen.append(facts(policy))
-    assert seen[0] == set() and ("b", 0, 0, 1) in seen[-1] and len({len(found) for found in seen}) == 3
+    assert seen[0] == set()
+    assert ("b", 0, 0, 1) in seen[-1]
+    assert len({len(found) for found in seen}) == 3
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -202,7 +211,9 @@ def test_state_is_a_function_of_the_set_of_places(seed):
     order = rng.permutation(len(filled)).tolist()
     mixed = [list(filled.items())[k] for k in order]
     again.tell_many([a for (a, _), _ in mixed], [v for _, v in mixed], items=[t for (_, t), _ in mixed])
-    assert not first.finished and seen and first == again
+    assert not first.finished
+    assert seen
+    assert first == again
     assert seen - facts(first) <= {f for f in seen if first.listed.overturned[tuple(f[1:])]}
     assert pickle.loads(pickle.dumps(first)) == first == copy.copy(first)
     assert lb.LexElimTol(**first.settings) == first.fresh()
@@ -244,7 +255,10 @@ def test_it_always_ends_with_an_answer_that_measuring_everything_allows(data):
     resolution = data.draw(st.sampled_from([0.0, 0.1, 0.7]))
     policy = policy_for(table, delta=1e-9, tolerance=tolerance, resolution=resolution)
     results = run(policy, table)
-    assert policy.finished and policy.certified and policy.certain and results <= n * n_arms
+    assert policy.finished
+    assert policy.certified
+    assert policy.certain
+    assert results <= n * n_arms
     exact = [[Fraction(int(v), 10) for v in table.sum(axis=0)[a] * 10 + 0.5] for a in range(n_arms)]
     means = [[value / n for value in row] for row in exact]
     reach = 2 * [tolerance + resolution]
@@ -258,7 +272,9 @@ def test_a_tie_at_exactly_the_tolerance_is_a_tie(hundredths):
     table[:first, 0], table[-second:, 1] = 1.0, 1.0
     policy = policy_for(table, tolerance=hundredths / 100, resolution=0.0, settle="all", delta=1e-300)
     run(policy, table)
-    assert policy.candidates == (0, 1) and policy.certain and not policy.overturned
+    assert policy.candidates == (0, 1)
+    assert policy.certain
+    assert not policy.overturned
     assert policy.differences[0, 1, 0] == pytest.approx([hundredths / 100] * 2)
     beaten = policy_for(table, tolerance=(hundredths - 1) / 100, resolution=0.0, settle="all", delta=1e-300)
     run(beaten, table)
@@ -268,19 +284,21 @@ def test_a_tie_at_exactly_the_tolerance_is_a_tie(hundredths):
 def test_facts_that_need_no_data():
     table = np.zeros((5, 2, 1))
     policy = policy_for(table, tolerance=0.5, resolution=0.5)
-    assert policy.finished and policy.certain and policy.at_most == 0
+    assert policy.finished
+    assert policy.certain
+    assert policy.at_most == 0
     assert policy_for(table, tolerance=1.0, resolution=0.0, settle="all").finished
 
 
 def test_long_lists_are_summed_without_rounding():
-    n = 200_000
-    table = np.zeros((n, 2, 1))
-    table[:, 0, 0] = 0.1
-    policy = policy_for(
-        table, tolerance=0.1, resolution=0.0, noise=("bounded", 0, 1), delta=1e-300, settle="all"
-    )
-    policy.tell_many(np.repeat([0, 1], n), np.repeat([0.1, 0.0], n)[:, None], items=np.tile(np.arange(n), 2))
-    assert policy.candidates == (0, 1) and policy.certain
+    n, total, rest = 20_000, 0.0, 0.0
+    for _ in range(n):
+        total, rest = add(total, rest, 0.1)
+    goal = product(n + 1, 0.1)
+    assert abs(Fraction(total) + Fraction(rest) - n * Fraction(0.1)) < 1e-15
+    assert expected(*goal, total, rest, 1.0) == pytest.approx(
+        0.1, rel=1e-14
+    )  # what is left of two large numbers
 
 
 def wrong_answers(table, orders, delta, seed, ask_at_random=False, **rules):
@@ -345,7 +363,8 @@ def test_asking_at_random_and_in_flight_ends_well():
     flying, rng = [], np.random.default_rng(0)
     while not policy.finished:
         flying += policy.ask_places(16 - len(flying), flying)
-        assert len(set(flying)) == len(flying) and policy.ask_place(flying) not in flying
+        assert len(set(flying)) == len(flying)
+        assert policy.ask_place(flying) not in flying
         arm, t = flying.pop(int(rng.integers(len(flying))))
         policy.tell(arm, table[t, arm], item=t)
     assert policy.certified
@@ -379,13 +398,14 @@ def test_new_rules_are_judged_by_all_that_was_told(rules):
     level = math.log(10) if rules == "declared" else 0.0
     assert np.allclose(new.state.limits[:, LEVEL], fresh.state.limits[:, LEVEL] + level)
     assert np.isinf(new.state.limits[:, [NOT_WORSE_LEVEL, BEATS_LEVEL, THIRD_LEVEL]]).all()
-    assert (
-        not new.finished and new.until == fresh.until and np.array_equal(new.listed.sums, fresh.listed.sums)
-    )
+    assert not new.finished
+    assert new.until == fresh.until
+    assert np.array_equal(new.listed.sums, fresh.listed.sums)
     assert facts(new) <= facts(fresh) if rules == "declared" else facts(new) == facts(fresh)
     assert np.array_equal(new.listed.table, fresh.listed.table, equal_nan=True)
     back = new.amended(tolerance=[0.02, 0.2], resolution=[0.02, 0.2], order=[0, 1], offered=[0, 1, 2])
-    assert back.until == policy.until and facts(back) <= facts(policy)
+    assert back.until == policy.until
+    assert facts(back) <= facts(policy)
     before = lb.LexElimTol(**policy.settings).amended(tolerance=[0.1, 1.0])
     assert before == lb.LexElimTol(**before.settings)  # nobody had looked
 
@@ -410,7 +430,9 @@ def test_no_completion_of_the_holes_contradicts_what_was_seen():
                 signed = lead if a < b else -lead
                 assert signed > 0.1 if claim == "b" else signed >= -0.3 - 1e-9
         if not policy.finished:
-            assert policy.ask_place()[1] == 8 and policy.holes == tuple(sorted(holes)) and not policy.at_most
+            assert policy.ask_place()[1] == 8
+            assert policy.holes == tuple(sorted(holes))
+            assert not policy.at_most
 
 
 # --- 9: an arm made of what came first
@@ -437,7 +459,8 @@ def test_an_arm_tuned_on_the_first_items_gets_its_bets_from_later_ones():
                 for arm in (0, 1):
                     policy.tell_checked(arm, table[t, arm], t)
             false[blind] += ("b", 0, 1, 0) in facts(policy)
-    assert false[True] == 60 and false[False] <= 6
+    assert false[True] == 60
+    assert false[False] <= 6
 
 
 # --- 11: values that are not bounded
@@ -473,16 +496,22 @@ def test_normal_lists_end_exactly_and_late_values_do_not_count(noise):
     rng = np.random.default_rng(2)
     table = rng.normal([[0.0], [0.05]], 1.0, (400, 2, 1))
     policy = policy_for(table, noise=noise, tolerance=0.0, resolution=0.0, delta=1e-100)
-    assert run(policy, table) == 800 and policy.certified and policy.certain and not policy.large_sample
+    assert run(policy, table) == 800
+    assert policy.certified
+    assert policy.certain
+    assert not policy.large_sample
     assert policy.recommendation == int(table.mean(axis=0).argmax())
-    early = policy_for(table + [[[0.0], [3.0]]], noise=noise, tolerance=0.1, resolution=0.1)
-    assert run(early, table + [[[0.0], [3.0]]]) < 800
-    assert early.certified == (noise == "gaussian") and not early.certain
+    apart = np.add(table, [[0.0], [3.0]])
+    early = policy_for(apart, noise=noise, tolerance=0.1, resolution=0.1)
+    assert run(early, apart) < 800
+    assert early.certified == (noise == "gaussian")
+    assert not early.certain
     late = policy_for(table, noise=noise, tolerance=0.0, resolution=0.0)
     late.tell(0, [None], item=0)
     late.tell(0, table[1, 0], item=1)
     late.tell(0, table[0, 0], item=0)
-    assert late.counts[0, 0] == 1 and late.until[0] == 2
+    assert late.counts[0, 0] == 1
+    assert late.until[0] == 2
 
 
 def test_what_a_list_refuses():
@@ -509,15 +538,17 @@ def test_targets_and_exact_objectives_on_a_list():
     noise = ["bernoulli", "exact"]
     policy = policy_for(table, noise=noise, at_least=[0.8, None], resolution=[0.05, 0.0], tolerance=0.0)
     results = run(policy, table)
-    assert policy.certified and policy.recommendation == 0 and results < 900
+    assert policy.certified
+    assert policy.recommendation == 0
+    assert results < 900
     assert "misses the target" in {row.verdict for row in policy.certificate}
     bounds = policy.target_bounds[:, 0]
-    assert (bounds[:, 0] <= table[:, :, 0].mean(axis=0)).all() and (
-        table[:, :, 0].mean(axis=0) <= bounds[:, 1]
-    ).all()
+    assert (bounds[:, 0] <= table[:, :, 0].mean(axis=0)).all()
+    assert (table[:, :, 0].mean(axis=0) <= bounds[:, 1]).all()
     nobody = policy_for(table, noise=noise, at_least=[0.99, None], resolution=[0.05, 0.0], tolerance=0.0)
     run(nobody, table)
-    assert nobody.infeasible == ((0, (0, 1, 2)),) and nobody.certified
+    assert nobody.infeasible == ((0, (0, 1, 2)),)
+    assert nobody.certified
 
 
 def test_intervals_hold_the_truth_and_close_at_the_end():
@@ -531,7 +562,8 @@ def test_intervals_hold_the_truth_and_close_at_the_end():
             low, high = policy.differences[..., 0], policy.differences[..., 1]
             lead = truth[:, None] - truth[None]
             off = ~np.eye(3, dtype=bool)
-            assert (low[off] <= lead[off] + 1e-9).all() and (lead[off] <= high[off] + 1e-9).all()
+            assert (low[off] <= lead[off] + 1e-9).all()
+            assert (lead[off] <= high[off] + 1e-9).all()
             assert (policy.intervals[..., 0] <= truth + 1e-9).all()
             assert (truth <= policy.intervals[..., 1] + 1e-9).all()
     low, high = policy.differences[..., 0], policy.differences[..., 1]

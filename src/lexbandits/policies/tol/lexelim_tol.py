@@ -96,7 +96,7 @@ class LexElimTol(PlacePolicy):
     be changed after looking, at the same delta: `amended`. `max_arms` counts arms that may be added. Who
     never does that needs a third less with rules="declared", the default; "open" is cheaper for who will.
 
-    With `n_items` it is about a list of so many items, measured in a drawn order: policies/tol/list_policy.py.
+    With `n_items` it is about a list of so many items in a drawn order: policies/tol/list_policy.py.
     """
 
     rules = Rules(choose, observe, finished)

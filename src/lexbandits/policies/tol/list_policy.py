@@ -1,7 +1,7 @@
 """LexElim-Tol about a list of items: `LexElimTol(…, n_items=N)`.
 
-Places are (arm, position in the drawn order). All that was told is kept, so rules, arms and values may change at
-any time and nothing is void: what is seen is computed anew from the table.
+Places are (arm, position in the drawn order). All that was told is kept, so rules, arms and values may change
+at any time and nothing is void: what is seen is computed anew from the table.
 """
 
 import copy
@@ -80,7 +80,7 @@ from lexbandits.policies.tol.waiting import Place
 
 
 def _coarse(n: int) -> int:
-    """The largest number up to n of six binary digits, then zeros: intervals for people follow at that pace."""
+    """The largest number up to n of six binary digits, then zeros: at that pace intervals are shown."""
     low = max(0, n.bit_length() - 6)
     return n >> low << low
 
@@ -110,8 +110,8 @@ class ListTol(LexElimTol):
         self.n_items = N = whole("n_items", settings["n_items"], least=1)
         if any(kind.code == SUB_GAUSSIAN for kind in self._kinds):
             raise ValueError(
-                'noise "sub_gaussian" says nothing about a list of items, as their values are not sub-Gaussian '
-                'given their mean: say "bounded" or "gaussian", or leave out n_items (about="population")'
+                'noise "sub_gaussian" says nothing about a list, whose values are not sub-Gaussian given '
+                'their mean: say "bounded" or "gaussian", or leave out n_items (about="population")'
             )
         since = self._checked_since(settings.get("since"))
         settings["since"] = since.tolist() if since.any() else None
@@ -285,7 +285,7 @@ class ListTol(LexElimTol):
         return self.ask_many(1, pending)[0]
 
     def ask_many(self, count: int, pending: Iterable[int] = ()) -> list[int]:
-        """`count` arms to measure at once, given the arms in flight; the recommendation where nobody is left."""
+        """`count` arms to measure, given the arms in flight; the recommendation where nobody is left."""
         flying = checked_pending(pending, self.max_arms)
         taken = {
             place for arm in np.flatnonzero(flying).tolist() for place in self._empty(arm, int(flying[arm]))
@@ -299,7 +299,7 @@ class ListTol(LexElimTol):
         return [(arm, position) for position in empty.tolist()]
 
     def ask_place(self, pending: Iterable[Place] = ()) -> Place:
-        """The (arm, position) to measure next, given those in flight; position n_items if there is none. Pure."""
+        """The (arm, position) to measure next, given those in flight; n_items if there is none. Pure."""
         places = self.ask_places(1, pending)
         return places[0] if places else (self.recommendation, self.n_items)
 
@@ -433,10 +433,11 @@ class ListTol(LexElimTol):
     ) -> Self:
         """The policy under new rules, by everything told so far; this one stays as it is.
 
-        At any time, and nothing is void. `since` gives arms that are added a position: bets on them begin there,
-        which must be above every position handed out, unless the arm was made without looking at results. With
-        rules="declared" the answer is from then on proven by facts, which have a tenth of delta; before the first
-        result the new rules are as good as declared from the start.
+        At any time, and nothing is void. `since` gives arms that are added the position where bets on them
+        begin: above every position handed out, unless the arm was made without looking at results. With
+        rules="declared" the answer is from then on proven by facts, which have a tenth of delta; before the
+        first result the new rules are as good as declared from the start. `from_pass` and `void` are for
+        journals of policies that are not about a list, and do nothing here.
         """
         given = {"tolerance": tolerance, "resolution": resolution, "order": order, "offered": offered}
         settings = {**self.settings, **{name: value for name, value in given.items() if value is not None}}

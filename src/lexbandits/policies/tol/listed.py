@@ -63,8 +63,8 @@ from lexbandits.policies.tol.survivors import survey
 LOG_2 = math.log(2.0)
 EMPTY, FILLED, GIVEN_UP = 0, 1, 2  # what a place may be
 PASSED, OUT = 2, 3  # claims about one arm and a target, after NOT_WORSE and BEATS in Listed.goals
-# Columns of Listed.marks: the least number above the tolerance and the largest below −reach, target and floor;
-# the wealth from which evidence is noted, of pairs and of targets, and the log that is enough for everything.
+# Columns of Listed.marks: the least number above the tolerance, the largest below −reach, target and floor;
+# the wealth from which evidence is noted, of pairs and of targets, and the log that is enough for all.
 ABOVE, BELOW, UNDER, FLAT, NOTED, TARGET_NOTED, ENOUGH = range(7)
 # Columns of Listed.later: moments from where bets begin, the sum before, and what is missing there.
 COUNT, MEAN, SQUARES, EARLIER, LOST = range(5)
