@@ -281,6 +281,17 @@ def test_a_tie_at_exactly_the_tolerance_is_a_tie(hundredths):
     assert beaten.candidates == (0,)
 
 
+def test_arithmetic_overrides_what_was_seen():
+    lead = np.r_[np.full(30, 0.2), np.full(30, -1.0)]  # an order that nobody would draw
+    table = np.stack([np.maximum(lead, 0.0), np.maximum(-lead, 0.0)], axis=1)[:, :, None]
+    policy = policy_for(table, tolerance=0.25, resolution=0.0, settle="all", delta=1e-4)
+    for arm, t in places_of(table):
+        policy.tell(arm, table[t, arm], item=t)
+        assert t != 29 or ("n", 0, 0, 1) in facts(policy)
+    assert policy.overturned == ((0, 1, 0),)
+    assert (policy.candidates, policy.contradiction) == ((1,), False)
+
+
 def test_facts_that_need_no_data():
     table = np.zeros((5, 2, 1))
     policy = policy_for(table, tolerance=0.5, resolution=0.5)
