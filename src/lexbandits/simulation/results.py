@@ -36,7 +36,17 @@ class CellInfo(NamedTuple):
 class Results:
     """The replications of every cell; cells are asked for by name.
 
-    `cells` says what each cell was, `runs` holds the raw arrays, one row per replication.
+    Args:
+        seed: of the sweep.
+        cells: what each cell was.
+        runs: the raw arrays of each, one row per replication.
+
+    >>> import lexbandits as lb
+    >>> world = lb.Instance([[0.9], [0.1]], noise_sd=0.1)
+    >>> policy = lb.LexElimPool(2, 1, delta=0.05, tradeoff=0, noise_sd=0.1)
+    >>> results = lb.sweep([lb.Cell("easy", policy, world, horizon=1000)], replications=20)
+    >>> int(results.frame()["correct"].sum()), results.error_rates()["wrong"].tolist()
+    (20, [0])
     """
 
     def __init__(self, seed: int, cells: Mapping[str, CellInfo], runs: Mapping[str, Runs]) -> None:
