@@ -2,15 +2,18 @@
 
 import doctest
 import importlib
+import inspect
 import pkgutil
 import re
 import tomllib
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
 
 import lexbandits as lb
 from consoles import in_console, run
+from lexbandits.study.spec import Spec
 
 ROOT = Path(__file__).parent.parent
 DOCS = sorted((ROOT / "docs").glob("*.md"))
@@ -173,8 +176,37 @@ def test_every_numbered_item_of_the_paper_has_a_row():
     assert expected <= {row[0] for row in rows()}
 
 
-@pytest.mark.parametrize("name", lb.__all__)
-def test_every_public_name_exists_and_is_documented(name):
+# --- the reference
+
+REFERENCE = "".join(page.read_text("utf-8") for page in sorted((ROOT / "docs/reference").glob("*.md")))
+
+
+@pytest.mark.parametrize("name", [name for name in lb.__all__ if name != "__version__"])
+def test_every_public_name_is_in_the_reference_with_its_parameters(name):
     value = getattr(lb, name)
-    if callable(value):
-        assert value.__doc__
+    assert re.search(rf"^\.\. auto\w+:: lexbandits\.{name}$", REFERENCE, re.MULTILINE)
+    if not callable(value):
+        return
+    is_error = inspect.isclass(value) and issubclass(value, Exception)
+    expected = [] if is_error and value.__init__ is ValueError.__init__ else parameters(value)
+    if value is lb.create_study:  # its further words are those of a specification
+        expected = [*{*expected, *(field.name for field in fields(Spec))} - {"settings"}]
+    assert [p for p in expected if p not in documented(value)] == []
+    if not inspect.isclass(value):
+        return
+    assert ">>>" in value.__doc__ or (is_error and value is not lb.StudyError)
+    for method in vars(value).values():
+        if inspect.isfunction(method) and not method.__name__.startswith("_"):
+            unnamed = [p for p in parameters(method) if not re.search(rf"\b{p}\b", method.__doc__)]
+            assert unnamed == [], f"{name}.{method.__name__} does not speak of them"
+
+
+def parameters(function):
+    return [name for name in inspect.signature(function).parameters if name not in ("self", "_")]
+
+
+def documented(value):
+    """The names before the colons of "Args:" or "Attributes:"; several may share a line."""
+    listed = re.search(r"^(?:Args|Attributes):\n((?: .*\n)+)", inspect.getdoc(value) + "\n", re.MULTILINE)
+    rows = re.findall(r"^    (\S[^:]*): \S", listed[1] if listed else "", re.MULTILINE)
+    return {name.lstrip("*") for row in rows for name in row.split(", ")}

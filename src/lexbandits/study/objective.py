@@ -193,7 +193,7 @@ class Objective:
         return self.tolerance_in_unit
 
     def checked(self, value: Any, what: str = "") -> float:
-        """The value as a number, nan if missing; an error if it cannot be one of this objective."""
+        """The value as a number, nan if missing; an error, about `what`, if it cannot be one of these."""
         low, high = self._range
         if type(value) in (int, float) and low <= value <= high:  # the common case is quick
             return float(value)

@@ -257,13 +257,14 @@ class LexElimTol(PlacePolicy):
         from_pass: int | None = None,
         void: bool = False,
     ) -> Self:
-        """The policy under new rules, by what was seen so far; this one stays as it is.
+        """The policy under a new `tolerance`, `resolution`, `order` or `offered` arms, by what was seen.
 
-        The new rules choose members from pass `from_pass` on: above every pass asked; without it, above every
-        pass told. Passes below it keep their members and count, as who changes the rules may have seen their
-        values. `void` throws away what is not folded instead, as journals of 0.2 did: a choice by value.
-        With rules="declared" the answer is from then on proven by facts, which have a tenth of delta; before
-        any pass is begun (start 0) the new rules are as good as declared from the start.
+        This one stays as it is. The new rules choose members from pass `from_pass` on: above every pass
+        asked; without it, above every pass told. Passes below it keep their members and count, as who
+        changes the rules may have seen their values. `void` throws away what is not folded instead, as
+        journals of 0.2 did: a choice by value. With rules="declared" the answer is from then on proven by
+        facts, which have a tenth of delta; before any pass is begun (start 0) the new rules are as good as
+        declared from the start.
         """
         given = {"tolerance": tolerance, "resolution": resolution, "order": order, "offered": offered}
         settings = {**self.settings, **{name: value for name, value in given.items() if value is not None}}
@@ -477,7 +478,7 @@ class LexElimTol(PlacePolicy):
         return self.best_guess()
 
     def known_exactly(self, i: int) -> dict[int, float]:
-        """Arm -> its one value on an exact objective, whether or not its pass is over."""
+        """Arm -> its one value on the exact objective `i`, whether or not its pass is over."""
         state = self.state
         known = {} if self._before is None else self._before.known_exactly(i)
         known |= {arm: float(values[i]) for (arm, _), values in self._waiting if not math.isnan(values[i])}
