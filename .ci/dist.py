@@ -1,6 +1,6 @@
 """Build a wheel and an sdist, look into them, install them into clean environments and try them there.
 
-    python .ci/dist.py [--extras plot serve …] [--pythons python3.12 …]
+python .ci/dist.py [--extras plot serve …] [--pythons python3.12 …]
 """
 
 import argparse
@@ -26,7 +26,9 @@ name = "old"
 [[arms]]
 name = "new"
 """
-TABLE = "arm,item,size\n" + "".join(f"{arm},{i},{size}\n" for i in range(5) for arm, size in (("a", 3), ("b", 4)))
+TABLE = "arm,item,size\n" + "".join(
+    f"{arm},{i},{size}\n" for i in range(5) for arm, size in (("a", 3), ("b", 4))
+)
 BRINGS = {  # what an extra is for
     "live": "sqlalchemy",
     "postgres": "psycopg",
@@ -57,10 +59,27 @@ def built(folder: Path) -> tuple[Path, Path]:
     kept = {name for name in kept if "__pycache__" not in name and ".egg-info" not in name}
     info = {name for name in inside if ".dist-info/" in name}
     assert inside - info == kept, (inside - info) ^ kept
-    assert {name.rpartition("/")[2] for name in info} == {"METADATA", "WHEEL", "RECORD", "LICENSE", "entry_points.txt"}
+    assert {name.rpartition("/")[2] for name in info} == {
+        "METADATA",
+        "WHEEL",
+        "RECORD",
+        "LICENSE",
+        "entry_points.txt",
+    }
     names = {name.partition("/")[2] for name in tarfile.open(sdist).getnames()}
-    assert {"README.md", "CHANGELOG.md", "LICENSE", "pyproject.toml", "docs/judge.md", "tests/test_docs.py"} <= names
-    assert not [name for name in names if name.startswith((".venv", "results", ".git/", ".ci")) or name.endswith(".pyc")]
+    assert {
+        "README.md",
+        "CHANGELOG.md",
+        "LICENSE",
+        "pyproject.toml",
+        "docs/judge.md",
+        "tests/test_docs.py",
+    } <= names
+    assert not [
+        name
+        for name in names
+        if name.startswith((".venv", "results", ".git/", ".ci")) or name.endswith(".pyc")
+    ]
     return wheel, sdist
 
 
@@ -80,9 +99,15 @@ def tried(python: str, what: str, brings: str) -> str:
         version, _, where = run(bin / "python", "-c", code, cwd=work).strip().partition(" ")
         assert str(ROOT) not in where, where
         run(bin / "lexbandits", "--help", cwd=work)
-        judged = run(bin / "lexbandits", "judge", "table.csv", "size min 0 exact", "--about", "items", cwd=work)
+        judged = run(
+            bin / "lexbandits", "judge", "table.csv", "size min 0 exact", "--about", "items", cwd=work
+        )
         assert judged.startswith("On these 5 items, as measured, a is the best choice"), judged
-        measure = ("sh", "-c", "echo correct=$([ {{arm}} = new ] && echo 1 || echo 0)".replace("{{arm}}", "{arm}"))
+        measure = (
+            "sh",
+            "-c",
+            "echo correct=$([ {{arm}} = new ] && echo 1 || echo 0)".replace("{{arm}}", "{arm}"),
+        )
         ended = run(bin / "lexbandits", "run", "study.toml", "--", *measure, cwd=work)
         assert "answer: new" in ended, ended
         return version
@@ -90,7 +115,9 @@ def tried(python: str, what: str, brings: str) -> str:
 
 def main() -> None:
     """All of it, a line for each step."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     every = sorted(SETTINGS["optional-dependencies"])
     parser.add_argument("--extras", nargs="*", default=every, help="to be tried alone (all)")
     parser.add_argument("--pythons", nargs="*", default=[], help="further interpreters to try it with")
@@ -99,7 +126,10 @@ def main() -> None:
     for old in folder.glob("lexbandits-*"):
         old.unlink()
     wheel, sdist = built(folder)
-    print(f"{wheel.name}: {wheel.stat().st_size:,} bytes; {sdist.name}: {sdist.stat().st_size:,} bytes", flush=True)
+    print(
+        f"{wheel.name}: {wheel.stat().st_size:,} bytes; {sdist.name}: {sdist.stat().st_size:,} bytes",
+        flush=True,
+    )
     for python in (sys.executable, *asked.pythons):
         print(f"{python}: {tried(python, str(wheel), '')} works", flush=True)
     print(f"from the sdist: {tried(sys.executable, str(sdist), '')} works", flush=True)

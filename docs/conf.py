@@ -2,7 +2,6 @@
 
 import re
 import typing
-from pathlib import Path
 
 import numpy.typing
 
@@ -42,6 +41,7 @@ html_theme = "furo"
 html_title = f"lexbandits {release}"
 html_static_path = ["site"]
 html_css_files = ["site.css"]
+nb_output_stderr = "remove"
 html_copy_source = html_show_sourcelink = html_show_sphinx = False
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
@@ -54,7 +54,9 @@ def _as_rst(app, what, name, obj, options, lines):
         in_example = line.lstrip().startswith(">>>") or (in_example and line.strip() != "")
         if not in_example:
             parts = re.split(r"(`[^`]*`)", line)
-            parts[::2] = [re.sub(r"(?<!^)[*|]|_\b(?=\W|$)", r"\\\g<0>", part) for part in parts[::2]]
+            parts[::2] = [
+                re.sub(r"(?<!\*)(?!\*\*\w+:)[*|]|_\b(?=\W|$)", r"\\\g<0>", part) for part in parts[::2]
+            ]
             lines[i] = "".join(parts)
 
 

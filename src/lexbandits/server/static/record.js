@@ -138,7 +138,7 @@ export function workers(study, trials, role) {
     title,
     over
       ? null
-      : "A trial whose lease ran out is declared missing at the next ask and not repeated: asking again until an answer is quick would choose by value.",
+      : "A trial whose lease ran out is declared missing at the next ask and not repeated: whoever could repeat slow ones until they are quick would choose which values count.",
     h(
       "table",
       { class: "mini wk", role: "table" },
