@@ -53,7 +53,9 @@ def built(folder: Path) -> tuple[Path, Path]:
     """The wheel, made from the sdist, and the sdist, with what belongs into them and nothing else."""
     run(sys.executable, "-m", "build", "--outdir", folder, ROOT)
     [wheel], [sdist] = folder.glob("*.whl"), folder.glob("*.tar.gz")
-    inside = set(zipfile.ZipFile(wheel).namelist())
+    with zipfile.ZipFile(wheel) as opened, tarfile.open(sdist) as source_files:
+        inside = set(opened.namelist())
+        names = {name.partition("/")[2] for name in source_files.getnames()}
     source = ROOT / "src"
     kept = {path.relative_to(source).as_posix() for path in source.rglob("*") if path.is_file()}
     kept = {name for name in kept if "__pycache__" not in name and ".egg-info" not in name}
@@ -66,7 +68,6 @@ def built(folder: Path) -> tuple[Path, Path]:
         "LICENSE",
         "entry_points.txt",
     }
-    names = {name.partition("/")[2] for name in tarfile.open(sdist).getnames()}
     assert {
         "README.md",
         "CHANGELOG.md",

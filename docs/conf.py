@@ -1,4 +1,4 @@
-"""The documentation as a site: `make docs`. Its source is the whole clone, so links work here as they do there."""
+"""The documentation as a site: `make docs`. Its source is the whole clone, so links work as they do there."""
 
 import re
 import typing
@@ -34,7 +34,8 @@ autodoc_preserve_defaults = True
 maximum_signature_line_length = 88
 napoleon_numpy_docstring = False
 napoleon_use_ivar = True
-toc_object_entries = False
+toc_object_entries_show_parents = "hide"
+smartquotes = False  # "gaussian" is a word of the language
 python_use_unqualified_type_names = True
 
 html_theme = "furo"
@@ -42,7 +43,7 @@ html_title = f"lexbandits {release}"
 html_static_path = ["site"]
 html_css_files = ["site.css"]
 nb_output_stderr = "remove"
-html_copy_source = html_show_sourcelink = html_show_sphinx = False
+html_copy_source = html_show_sourcelink = html_show_sphinx = html_show_copyright = False
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
 

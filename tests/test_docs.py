@@ -111,7 +111,7 @@ def site(tmp_path_factory):
     if not python.exists():
         pytest.skip("there is no .venv-docs: make .venv-docs/.ready")
     folder = tmp_path_factory.mktemp("site")
-    command = "-m sphinx -W --keep-going -q -D nb_execution_mode=off -c docs -d".split()
+    command = ["-m", "sphinx", "-W", "--keep-going", "-q", "-D", "nb_execution_mode=off", "-c", "docs", "-d"]
     built = subprocess.run(
         [python, *command, folder / "doctrees", ROOT, folder / "html"],
         cwd=ROOT,
