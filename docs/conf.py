@@ -61,6 +61,12 @@ def _as_rst(app, what, name, obj, options, lines):
             lines[i] = "".join(parts)
 
 
+def _is_plain_field(app, what, name, obj, skip, options):
+    """Fields of named tuples are told in the docstring of their class."""
+    return True if str(getattr(obj, "__doc__", "")).startswith("Alias for field") else None
+
+
 def setup(app):
     """Called by Sphinx."""
+    app.connect("autodoc-skip-member", _is_plain_field)
     app.connect("autodoc-process-docstring", _as_rst, priority=100)
