@@ -19,6 +19,7 @@ from lexbandits.picture.svg import (
     whisker,
     words,
 )
+from lexbandits.study.record.answers import WITHOUT
 from lexbandits.study.words import count, many
 
 LOOKS = {
@@ -42,7 +43,7 @@ def ladder(picture: Picture, *, actions: bool = False) -> Markup:
     rungs, arms = picture.objectives, picture.arms
     axes = [_axis(picture, rung) for rung in rungs]
     longest = max(len(arm.name) for arm in arms)
-    name_width = min(max(126, 8 * longest + 24), max(126, 300 - 45 * len(rungs)))
+    name_width = min(max(126, 8 * longest + 24), max(126, min(420, 1060 - 230 * len(rungs))))
     width = f"min-width:{name_width + 156 + 190 * len(rungs)}px" if len(rungs) > MANY else None
     columns: list[Part] = [tag("col", kind="a", style=f"width:{name_width}px"), [tag("col") for _ in rungs]]
     columns += [tag("col", kind="n"), actions and tag("col", kind="x")]
@@ -111,7 +112,8 @@ def _sample(kind: str) -> Markup:
 
 def _head(picture: Picture, rung: Rung, position: int) -> Markup:
     look = LOOKS[rung.state]
-    met = position not in (picture.view.columns.index(column) for column in picture.view.infeasible)
+    met = picture.view.columns[position] not in picture.view.infeasible
+    sure = not WITHOUT & set(picture.answer.flags)
     return tag(
         "th",
         tag(
@@ -123,7 +125,7 @@ def _head(picture: Picture, rung: Rung, position: int) -> Markup:
         ),
         tag("span", rung.name, kind="nm"),
         [tag("span", text, kind="rule") for text in (rung.rule, rung.matters)],
-        tag("span", rung.said, kind="stt tick" if look == "done" and met else "stt"),
+        tag("span", rung.said, kind="stt tick" if look == "done" and met and sure else "stt"),
         scope="col",
         role="columnheader",
         kind=f"st {look}",
