@@ -1,16 +1,18 @@
-"""What happened to a study, one sentence each, the latest first; what happens often is one line of its kind."""
+"""What happened to a study, the latest first; what happens often is one line of its kind."""
 
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from lexbandits.picture.draw import Figure
 from lexbandits.picture.picture import Picture
 from lexbandits.picture.svg import Part, join, tag
+from lexbandits.picture.tally import tally_of
 from lexbandits.study.record.events import Event
+from lexbandits.study.record.ledger import EXPIRED, FAILED, LATE, RELEASED
 from lexbandits.study.trial import moment
 from lexbandits.study.words import count, many
 
-OFTEN = ("failed", "expired", "told_late", "released")  # kinds that workers and time bring
+OFTEN = {"failed": FAILED, "expired": EXPIRED, "told_late": LATE, "released": RELEASED}  # kind -> state
 FEW = 3  # of a kind are told one by one
 MOST_LINES = 10
 
@@ -32,8 +34,9 @@ def latest(picture: Picture, events: Iterable[Event], turns: Sequence[Line] = ()
         else:
             lines.append(Line(event.at, f"{event.seq}", said(picture, event)))
     for kind, found in often.items():
-        by_arm = {arm.name: getattr(arm, COUNTED[kind]) for arm in picture.arms} if kind in COUNTED else {}
-        if sum(by_arm.values()) > FEW:
+        counts = tally_of(picture.view.fold).by_arm[:, OFTEN[kind]].tolist()
+        by_arm = dict(zip(picture.view.arms, counts, strict=True))
+        if sum(counts) > FEW:
             lines.append(Line(found[0].at, kind, _many(picture, found[0], by_arm)))
         else:
             lines += [Line(event.at, f"{event.seq}", said(picture, event)) for event in found]
@@ -45,9 +48,6 @@ def latest(picture: Picture, events: Iterable[Event], turns: Sequence[Line] = ()
     return Figure("Latest", "", tag("ul", rows, kind="tl"))
 
 
-COUNTED = {"failed": "failed", "expired": "expired", "told_late": "late"}  # kind -> the count of an arm
-
-
 def _many(picture: Picture, last: Event, by_arm: dict[str, int]) -> Part:
     """All of a kind in one line, which has the time of the last."""
     arms = [arm for arm in sorted(by_arm, key=lambda arm: -by_arm[arm]) if by_arm[arm]]
@@ -56,6 +56,8 @@ def _many(picture: Picture, last: Event, by_arm: dict[str, int]) -> Part:
     trials = many(sum(by_arm.values()), "result" if last.kind == "told_late" else "trial")
     if last.kind == "told_late":
         return f"{trials} came late in all{of}: kept, not counted"
+    if last.kind == "released":
+        return f"{trials} were given back in all{of}"
     if last.kind == "expired":
         return f"{trials} ran out in all{of}{_instead(picture, 'if_expired')}"
     return [f"{trials} failed in all{of}{_instead(picture, 'if_failed')}; the last", _quoted(last)]
@@ -97,14 +99,16 @@ def said(picture: Picture, event: Event) -> Part:
         case "corrected":
             return ["a result of ", arm, " was corrected", _quoted(event)]
         case "arm_added":
-            return [tag("b", _name(payload.get("arm", event.arm))), " was added"]
+            return [arm, " was added"]
         case "arm_withdrawn":
             back = payload.get("returned")
             return [arm, " was withdrawn", _quoted(event), f"; back in: {', '.join(back)}" if back else None]
         case "arm_restored":
             return [arm, " is back in"]
         case "amended":
-            new = [f"{key} {payload[key]}" for key in ("tolerance", "resolution") if payload.get(key) is not None]
+            new = [
+                f"{key} {payload[key]}" for key in ("tolerance", "resolution") if payload.get(key) is not None
+            ]
             return [tag("b", payload["objective"]), f" was changed: {', '.join(new)}"]
         case "reordered":
             return f"new order: {' › '.join(payload['objectives'])}"
@@ -122,7 +126,3 @@ def said(picture: Picture, event: Event) -> Part:
         case kind:
             words = {"resumed": "measuring again", "imported": "results were imported"}
             return join([words.get(kind, kind), _quoted(event), _quoted(event, "why")])
-
-
-def _name(arm: Any) -> str:
-    return str(arm["name"] if isinstance(arm, dict) else arm)

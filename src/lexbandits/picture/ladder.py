@@ -270,7 +270,8 @@ def _cell(picture: Picture, arm: Arm, rung: Rung, axis: Axis | None) -> Markup:
     if not cell.counts or not cell.results or axis is None:
         text = "not measured" if cell.counts else "no longer counts"
         note = tag("span", text, kind="unseen")
-        return tag("td", tag("div", shown, note, kind="cell"), kind=None if cell.counts else "past", **how)
+        kind = f"{'' if cell.counts else 'past'}{_long(rung)}".strip()
+        return tag("td", tag("div", shown, note, kind="cell"), kind=kind, **how)
     out, decides = _ends_at(arm, rung), LOOKS[rung.state] != "later"
     look, ringed = "out" if out or not decides else "in", arm.exit.code == exits.ANSWER and decides
     band, tall = _band(picture, rung), 43 if out else TALL
@@ -283,12 +284,16 @@ def _cell(picture: Picture, arm: Arm, rung: Rung, axis: Axis | None) -> Markup:
     inner = [shown, tag("span", cell.range, kind="r"), drawing(34, drawn, aria_hidden="true")]
     word, colon, rest = cell.why.partition(":")
     why = cell.why and tag("p", tag("b", word, colon), rest, kind="why")
-    return tag(
-        "td", tag("div", inner, kind="cell"), why, kind="now" if LOOKS[rung.state] == "now" else None, **how
-    )
+    now = f"{'now' if LOOKS[rung.state] == 'now' else ''}{_long(rung)}".strip()
+    return tag("td", tag("div", inner, kind="cell"), why, kind=now, **how)
+
+
+def _long(rung: Rung) -> str:
+    """A name that has a line of its own on a phone."""
+    return " long" if len(rung.name) > 20 else ""
 
 
 def _scale(rung: Rung, axis: Axis | None) -> Markup:
     inner = axis is not None and tag("div", tag("span", kind="m"), axis.scale(), kind="cell")
-    now = LOOKS[rung.state] == "now"
-    return tag("td", inner, role="cell", kind="now" if now else None, data_l=rung.name if axis else None)
+    now = f"{'now' if LOOKS[rung.state] == 'now' else ''}{_long(rung)}".strip()
+    return tag("td", inner, role="cell", kind=now, data_l=rung.name if axis else None)
