@@ -33,9 +33,7 @@ HEADS = (
     "Last event",
 )
 NUMBERS = ("Can win", "Results", "Last event")
-LEGEND = (
-    "Bars: one segment an objective, in order of priority. Full: settled. Half: being settled. Empty: later."
-)
+LEGEND = "Bars: one segment an objective, in order of priority. Full: settled. Half: being settled. Empty: later, or not needed."
 
 
 def studies(found: Sequence[Glance], search: str, show: str, pages: int, more: bool) -> list[Markup]:
@@ -167,7 +165,12 @@ def _settled(study: Glance) -> Part:
 
 
 def _nothing() -> Markup:
-    words = "Create one here, from Python, from the command line or through the API; it appears here at once."
+    here = tag("span", "here, ", data_may="admin")
+    words = [
+        "Create one ",
+        here,
+        "from Python, from the command line or through the API; it appears at once.",
+    ]
     return tag(
         "section",
         tag("h1", "No studies yet.", kind="say", tabindex=-1),
