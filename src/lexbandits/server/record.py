@@ -153,23 +153,13 @@ def trials(
     choices = {"arm": ledger.arm_names, "state": STATES, "worker": sorted(ledger.workers, key=_by_name)[:500]}
     chosen = {"arm": arm, "state": state, "worker": worker}
     fields = [_choice(name, names, chosen[name]) for name, names in choices.items()]
-    columns = [o.name for o in picture.view.objectives]
     heads = [
-        "Trial",
-        "Arm",
-        "Item",
-        "State",
-        "Worker",
-        "Asked",
-        "Told",
-        *columns,
-        tag("span", "Actions", kind="unseen"),
+        tag("th", text, scope="col") for text in ("Trial", "Arm", "Item", "State", "Worker", "Asked", "Told")
     ]
+    heads += [tag("th", objective.name, scope="col", kind="num") for objective in picture.view.objectives]
+    heads.append(tag("th", tag("span", "Actions", kind="unseen"), scope="col"))
     table = tag(
-        "table",
-        tag("thead", tag("tr", [tag("th", h, scope="col") for h in heads])),
-        tag("tbody", [_row(trial) for trial in rows]),
-        kind="mini one",
+        "table", tag("thead", tag("tr", heads)), tag("tbody", [_row(row) for row in rows]), kind="mini one"
     )
     nav = [link("← newer", page - 1), f" page {count(page)} of {count(pages)} ", link("older →", page + 1)]
     none = tag("p", "No such trial.", kind="mut")
