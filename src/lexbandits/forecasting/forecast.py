@@ -34,9 +34,10 @@ class Range(NamedTuple):
 
 @dataclass(frozen=True)
 class Relaxation:
-    """What doubling one setting would save, in results on average over the same futures; less than 0: cost.
+    """What doubling one setting would save of the results still needed (their median); less than 0: cost.
 
-    `error` is the standard error of `saves`. A wider tolerance can cost more: an arm that was clearly
+    `saves` is that share of them which it saves on average over the same futures, and `error` its standard
+    error. A wider tolerance can cost more: an arm that was clearly
     worse than what matters may come to lie where it is neither clearly worse nor clearly as good.
     """
 
@@ -236,7 +237,10 @@ def _forecast(
     beliefs = question.beliefs(guess, sd, shared)
     futures = play(question.policy, beliefs, runs, seed, most)
     needed = np.maximum(futures.ends - question.waiting, 0)
-    relax = tuple(_relaxed(change, beliefs, futures, seed, most) for change in question.changes)
+    middle_of_all = float(np.median(needed))
+    relax = tuple(
+        _relaxed(change, beliefs, futures, seed, most, middle_of_all) for change in question.changes
+    )
     middle = worst = None
     if beliefs.guess is not None and not np.array_equal(
         beliefs.guess.low, beliefs.guess.high, equal_nan=True
@@ -265,13 +269,16 @@ def _forecast(
     )
 
 
-def _relaxed(change: Change, beliefs: Beliefs, futures: Futures, seed: int, most: int) -> Relaxation:
+def _relaxed(
+    change: Change, beliefs: Beliefs, futures: Futures, seed: int, most: int, needed: float
+) -> Relaxation:
     runs = min(RELAXED_RUNS, futures.ends.size)
     then = play(change.policy, beliefs, runs, seed, most).ends
     less = futures.ends[:runs] - then
-    error = float(np.std(less)) / math.sqrt(runs)
+    of = needed / max(float(np.mean(futures.ends[:runs])), 1.0)  # else a few long futures save more than all
+    error = of * float(np.std(less)) / math.sqrt(runs)
     words = change.setting, change.objective, change.now, change.then
-    return Relaxation(*words, _range(then), float(np.mean(less)), error)
+    return Relaxation(*words, _range(then), of * float(np.mean(less)), error)
 
 
 def _cases(policy: LexElimTol, beliefs: Beliefs, runs: int, seed: int, most: int) -> tuple[float, float]:
