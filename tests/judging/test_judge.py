@@ -228,7 +228,7 @@ def test_clusters_weigh_items_alike_and_are_the_units():
     for b in np.linspace(sample.mean - 0.6, sample.mean, 12):
         sums = np.sort(sample.sums - b * sample.sizes)
         expected = once.by_betting(sums, 0.0, 5 * (-4 - b), 5 * (4 - b), 0.01)
-        assert claims.exceeds(0, sample, b, 0.01, False) == expected
+        assert claims.exceeds(0, sample, b, 0.01) == expected
     unsaid = judged(table, [LATENCY], cluster="passage")
     assert not unsaid.certified
     assert unsaid.flags == ("cluster size",)
@@ -659,5 +659,5 @@ def test_what_a_share_of_the_best_cannot_be():
         lb.Objective("latency", tolerance="60%", reference="best")
     with pytest.raises(lb.StudyError, match="is a percentage"):
         lb.Objective("latency", tolerance=0.6, reference="best")
-    with pytest.raises(lb.StudyError, match='reference="best" is for judge'):
+    with pytest.raises(lb.StudyError, match="a percentage of 'best' is for judge"):
         lb.create_study("s", MemoryStorage(), arms=["a"], objectives=[relative()])

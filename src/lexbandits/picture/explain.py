@@ -6,7 +6,7 @@ from typing import Any
 from lexbandits.picture.claims import Claim
 from lexbandits.picture.learning import LearningCost
 from lexbandits.picture.picture import Picture
-from lexbandits.picture.stories import Story
+from lexbandits.picture.shown import Story
 from lexbandits.picture.strains import Assumption
 from lexbandits.study.study import Study
 

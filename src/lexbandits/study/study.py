@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from lexbandits.forecasting.forecast import Forecast
     from lexbandits.picture.explain import Explanation
-    from lexbandits.picture.stories import Story
+    from lexbandits.picture.shown import Story
     from lexbandits.policies import LexElimTol
 
 POLICY = "LexElimTol"
