@@ -194,7 +194,7 @@ def claimed_naively(a, b, p, limit, alpha):
     """Lemma E5 at every q that matters, one by one."""
     n, spare = len(b), alpha / 10
     k = np.arange(n + 1)
-    chances = stats.binom.pmf(k, n, p)
+    chances = binom.pmf(k, n, p)
     low = max((j for j in range(n + 1) if chances[:j].sum() <= spare / 2), default=0)
     high = min((j for j in range(n + 2) if chances[j:].sum() <= spare / 2), default=n + 1)
     if low < 1 or high > n:
@@ -204,7 +204,7 @@ def claimed_naively(a, b, p, limit, alpha):
     places = [q for q in [*steps, *(steps[1:] + steps[:-1]) / 2] if ends[0] <= q <= ends[1]]
     for q in places:
         won, lost = int(((a - limit > q) & (b < q)).sum()), int(((a - limit <= q) & (b >= q)).sum())
-        if stats.binom.sf(won - 1, won + lost, 0.5) > alpha - spare:
+        if binom.sf(won - 1, won + lost, 0.5) > alpha - spare:
             return False
     return True
 

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,8 +27,9 @@ from lexbandits.judging.scheme import (
     tiers_of,
 )
 from lexbandits.judging.table import Table, table_of
+from lexbandits.printable import plain
 from lexbandits.study.errors import StudyError, study_errors
-from lexbandits.study.objective import Objective
+from lexbandits.study.objective import CUTS, Objective
 from lexbandits.study.spec import arm_index
 
 if TYPE_CHECKING:
@@ -62,7 +64,7 @@ class Verdict:
     objectives: tuple[Objective, ...] = field(repr=False)
     items: int
     clusters: int | None = None
-    settled: bool = False  # whether everything is, by statement 2
+    unsettled: str | None = None  # the first objective that is not settled, by statement 2
     decision: str | None = None
     missing_items: int | None = None
     missing_range: tuple[int | None, int | None] | None = None
@@ -71,10 +73,12 @@ class Verdict:
     missing: str = "error"
     baseline: str | None = None
     named: str | None = None
+    _claims: Claims | None = field(default=None, repr=False, compare=False)
 
     def as_json(self) -> dict[str, Any]:
         """Plain lists and numbers."""
-        words = asdict(replace(self, objectives=()))
+        words = asdict(replace(self, objectives=(), _claims=None))
+        del words["_claims"]
         return {**words, "objectives": [objective.as_json() for objective in self.objectives]}
 
     def to_frame(self) -> "pd.DataFrame":
@@ -83,16 +87,75 @@ class Verdict:
 
         return pd.DataFrame(list(self.certificate))
 
+    @property
+    def settled(self) -> bool:
+        """Whether everything is, by statement 2."""
+        return self.unsettled is None
+
+    def difference(self, objective: str, arm: str, rival: str) -> dict[str, Any]:
+        """How much better an arm is than another, in the objective's unit: as seen, and where it lies.
+
+        The ends belong to statement 2; None where nothing is known, as of every percentage.
+        """
+        claims = self._claims
+        if claims is None:
+            return {}
+        i = [asked.name for asked in self.objectives].index(objective)
+        a, b, side = (
+            arm_index(claims.table.arms, arm),
+            arm_index(claims.table.arms, rival),
+            claims.side(i, self.delta),
+        )
+        sample, ends = (
+            claims.sample(SEEN, i, a, b),
+            (claims.bound(i, a, b, side), -claims.bound(i, b, a, side)),
+        )
+        return plain({"mean": sample.mean, "low": ends[0], "high": ends[1], "results": sample.n})
+
+    def follow_up(self, name: str = "follow-up") -> dict[str, Any]:
+        """A live study of the candidates on new items: words for `create_study(**words)`, or for TOML.
+
+        Values of an objective with `cap`, `floor` or `above` are told as they are here: cut, or 0 and 1.
+        """
+        chosen = {*self.candidates, self.arm, *([self.baseline] if self.baseline else [])}
+        arms = [arm for arm in self.means if arm in chosen]
+        if len(arms) < 2:
+            raise StudyError(f"only {self.arm!r} is left, so that a study would find out nothing")
+        objectives = []
+        for objective in self.objectives:
+            if objective.quantile is not None:
+                raise StudyError(
+                    f"{objective}: a study takes no quantile, but a limit: {objective.as_a_share}"
+                )
+            known: Any = objective.reference
+            if objective.is_relative:  # of a number, from now on
+                seen = {arm: self.means[arm][objective.name]["mean"] for arm in arms}
+                best = max if objective.sign > 0 else min
+                known = best(seen.values()) if known == "best" else self.means[known][objective.name]["mean"]
+            objectives.append(replace(objective, reference=known, **dict.fromkeys(CUTS)).as_json())
+        return {"name": name, "arms": arms, "objectives": objectives, "delta": self.delta or 0.05}
+
     def __str__(self) -> str:
-        from lexbandits.judging.words import in_text
+        from lexbandits.insight.verdict import in_text
 
         return in_text(self)
 
     def as_markdown(self) -> str:
         """For a pull request."""
-        from lexbandits.judging.words import in_markdown
+        from lexbandits.insight.verdict import in_markdown
 
         return in_markdown(self)
+
+    def report(self, path: str | Path, *, format: str | None = None) -> Path:
+        """One file, HTML or Markdown: the format follows from the name unless given."""
+        from lexbandits.insight.verdict import write
+
+        return write(self, Path(path), format)
+
+    def _repr_html_(self) -> str:
+        from lexbandits.insight.notebook import of_verdict
+
+        return of_verdict(self)
 
 
 @study_errors()
@@ -211,7 +274,8 @@ def _judged(claims: Claims, delta: float, words: dict[str, Any]) -> Verdict:
         items=len(claims.table.seen),
         clusters=None if claims.table.clusters is None else claims.table.n_units,
         about="items" if claims.as_list else "population",
-        settled=stage == claims.n_objectives,
+        unsettled=None if stage == claims.n_objectives else claims.table.objectives[stage].name,
+        _claims=claims,
         **words,
     )
     if certified or claims.as_list:

@@ -45,6 +45,11 @@ class Figure(NamedTuple):
     hint: str
     body: Markup
 
+    @property
+    def parts(self) -> tuple[str, Part, Markup]:
+        """As a report has it: a title, a hint, the figure."""
+        return self.title, self.hint and tag("p", self.hint, kind="hint"), self.body
+
     def panel(self, key: str) -> Markup:
         """As the page has it."""
         title = tag("h2", self.title, id=f"{key}-title")
