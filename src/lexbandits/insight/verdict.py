@@ -101,7 +101,7 @@ def in_markdown(verdict: Verdict) -> str:
 
 
 def _plain(cell: Any) -> str:
-    return "" if cell is None else f"{cell:.4g}" if isinstance(cell, float) else str(cell)
+    return "" if cell is None else f"{cell:.4g}".replace("-", "−") if isinstance(cell, float) else str(cell)
 
 
 def _pipes(heads: list[str], rows: list[list[str]]) -> list[str]:
@@ -162,7 +162,12 @@ def _certificate(verdict: Verdict) -> Markup:
         return tag("p", "Nothing had to be proven.")
     heads = tag("thead", tag("tr", [tag("th", name, scope="col") for name in names]))
     hint = "What the answer was proven against, each at its level: answer − rival, and the limit."
-    table = tag("div", tag("table", heads, tag("tbody", rows), kind="mini"), kind="scroll", tabindex=0)
+    table = tag(
+        "div",
+        tag("table", heads, tag("tbody", rows), kind="mini", style="min-width:600px"),
+        kind="scroll",
+        tabindex=0,
+    )
     return join([tag("p", hint, kind="hint"), table])
 
 

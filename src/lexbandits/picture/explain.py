@@ -40,6 +40,11 @@ class Explanation:
         ]
         return "\n\n".join("\n".join([title, *lines] if title else lines) for title, lines in blocks if lines)
 
+    def _repr_html_(self) -> str:
+        from lexbandits.insight.notebook import of_explanation
+
+        return of_explanation(self)
+
     def as_json(self) -> dict[str, Any]:
         """Plain lists and numbers."""
         return asdict(self)

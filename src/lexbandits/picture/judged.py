@@ -142,9 +142,7 @@ class Judged:
 
     def _stage(self, position: int, asked: Objective, entered: tuple[str, ...]) -> tuple[str, str]:
         fates = self.verdict.fates
-        still = [
-            arm for arm in entered if fates[arm]["code"] == "open" and fates[arm]["objective"] == asked.name
-        ]
+        still = [arm for arm in fates if self._is_open(arm, asked.name)]
         if still:
             return "not settled", f"Open: {many(len(still), 'arm')}"
         ends = [fates[arm]["code"] for arm in entered if self._left(arm) == position]
@@ -153,7 +151,14 @@ class Judged:
             words = ["nobody meets it", *words]
         if len(entered) == 1 and len(fates) > 1 and asked.target is None:
             return "not needed", "Not needed: one arm left"
-        return "enough", capital(", ".join(words)) or "Nothing that matters"
+        return "enough", capital(", ".join(words)) or "Enough for the answer"
+
+    def _is_open(self, arm: str, objective: str) -> bool:
+        """Whether the answer was not proven against an arm, or a limit, there."""
+        return any(
+            (row["rival"], row["objective"], row["verdict"]) == (arm, objective, "open")
+            for row in self.verdict.certificate
+        )
 
     # --- arms
 
@@ -261,7 +266,7 @@ class Judged:
             found[end] if found[end] is not None else math.copysign(math.inf, sign)
             for end, sign in (("low", -1), ("high", 1))
         )
-        verdict, by = "not better" if fate["code"] != "open" else "open", None
+        verdict, by = "open" if self._is_open(arm, asked.name) else "not better", None
         if fate["objective"] == asked.name:
             verdict = {"as good": "not better"}.get(fate["code"], fate["code"])
             by = fate["rival"] if fate["code"] == "out" and fate["rival"] != self.verdict.arm else None

@@ -256,6 +256,12 @@ class Study:
         with self._journal.lock:
             return write(self, Path(path), format)
 
+    def _repr_html_(self) -> str:
+        from lexbandits.insight.notebook import of_study
+
+        with self._journal.lock:
+            return of_study(self)
+
     def results(self) -> "pd.DataFrame":
         """One row per arm and objective."""
         with self._journal.lock:
