@@ -90,7 +90,9 @@ def judge(
         )  # fmt: skip
         if html is not None:
             found.report(html, format="html")
-        if follow_up is not None:
+        if follow_up is not None and found.certified:
+            say_line("nothing is open, so no study follows", err=True)
+        elif follow_up is not None:
             from lexbandits.insight.report import toml
 
             follow_up.write_text(f"{toml(found.follow_up(follow_up.stem))}\n", encoding="utf-8")

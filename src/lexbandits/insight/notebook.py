@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 # A notebook has rules for the tables of outputs, which these take back.
 RESET = """
-.lexbandits.lexbandits { container-type: inline-size; padding: 8px 0; background: none;
+.lexbandits.lexbandits.lexbandits { container-type: inline-size; padding: 8px 0; background: none;
   table, tr, th, td, thead, tbody {
     background: none; border: 0; text-align: left; max-width: none; line-height: inherit;
   }
@@ -42,12 +42,15 @@ def scoped_style() -> str:
             r"@media screen and \(prefers-color-scheme: dark\) \{",
             '[data-jp-theme-light="false"] &, .vscode-dark & {',
         ),
-        (r"@media screen and \(max-width", "@container (max-width"),
+        (r"@media screen and \(max-width: 1000px", "@container (max-width: 760px"),
+        (r"@media screen and \(max-width: 700px", "@container (max-width: 560px"),
         (r"(?m)^( *)(:root|html|body) \{", r"\1& {"),
         (r"color-scheme: light dark;", ""),
     ):
         kept = re.sub(find, put, kept)
-    return f"{RESET}.lexbandits.lexbandits.lexbandits {{\n{kept}}}\n"
+    return (
+        f"{RESET}{4 * '.lexbandits'} {{\n{kept}\n& {{ background: none; }} .panel {{ margin: 10px 0; }}\n}}\n"
+    )
 
 
 def fragment(*parts: Part, units: Iterable[str] = ()) -> str:

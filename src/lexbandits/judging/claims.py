@@ -33,7 +33,7 @@ class Sample(NamedTuple):
     weights: tuple[tuple[int, float], ...]  # of the arms
     sums: Vector | None = None  # per cluster,
     sizes: Vector | None = None
-    raw: tuple[Vector, ...] | None = None  # values of two arms whose quantiles are compared
+    raw: tuple[Vector, Vector] | None = None  # values of two arms whose quantiles are compared
 
     @property
     def n(self) -> int:
@@ -142,10 +142,10 @@ class Claims:
         is_seen = is_seen or table.kinds[i] == "quantile"
         low, high = (table.seen, table.seen) if is_seen else (table.low, table.high)
         values = np.sum([w * (low if w > 0 else high)[:, x, i] for x, w in weights], axis=0)
-        ends = [
-            sum(w * (end if w > 0 else other) for _, w in weights)
+        least, most = (
+            float(sum(w * (end if w > 0 else other) for _, w in weights))
             for end, other in ((least, most), (most, least))
-        ]
+        )
         there = ~np.isnan(values)
         values = values[there]
         if not self.noisy[i] and not self.as_list:  # one value an arm
@@ -153,13 +153,14 @@ class Claims:
         sd = float(values.std(ddof=1)) if len(values) > 1 else 0.0
         mean, raw = float(values.mean()), None
         if table.kinds[i] == "quantile" and len(weights) == 2:
-            raw = tuple((table.low if w > 0 else table.high)[there, x, i] for x, w in weights)
+            (a, _), (b, _) = weights
+            raw = table.low[there, a, i], table.high[there, b, i]
         if table.clusters is None or not self.noisy[i]:
-            return Sample(np.sort(values), mean, sd, *ends, weights, raw=raw)
+            return Sample(np.sort(values), mean, sd, least, most, weights, raw=raw)
         codes = np.unique(table.clusters[there], return_inverse=True)[1]
         sums, sizes = np.bincount(codes, values), np.bincount(codes).astype(np.float64)
         sd = float((sums - mean * sizes).std(ddof=1) / sizes.mean()) if len(sums) > 1 else 0.0
-        return Sample(values, mean, sd, *ends, weights, sums.astype(np.float64), sizes)
+        return Sample(values, mean, sd, least, most, weights, sums.astype(np.float64), sizes)
 
     def _ends_of(self, i: int) -> tuple[float, float]:
         objective = self.table.objectives[i]

@@ -11,6 +11,7 @@ from scipy import special
 
 from lexbandits.arrays import Vector
 from lexbandits.checks import one_of, probability
+from lexbandits.evidence import once
 from lexbandits.judging.claims import BEATS, HOLDS, MEETS, MISSES, SEEN, UNSURE, Claims
 from lexbandits.judging.scheme import (
     BEATEN,
@@ -110,7 +111,7 @@ class Verdict:
             claims.sample(SEEN, i, a, b),
             (claims.bound(i, a, b, side), -claims.bound(i, b, a, side)),
         )
-        return plain({"mean": sample.mean, "low": ends[0], "high": ends[1], "results": sample.n})
+        return {"mean": sample.mean, "low": plain(ends[0]), "high": plain(ends[1]), "results": sample.n}
 
     def follow_up(self, name: str = "follow-up") -> dict[str, Any]:
         """A live study of the candidates on new items: words for `create_study(**words)`, or for TOML.
@@ -128,11 +129,12 @@ class Verdict:
                     f"{objective}: a study takes no quantile, but a limit: {objective.as_a_share}"
                 )
             known: Any = objective.reference
+            uncut: dict[str, Any] = dict.fromkeys(CUTS)
             if objective.is_relative:  # of a number, from now on
                 seen = {arm: self.means[arm][objective.name]["mean"] for arm in arms}
                 best = max if objective.sign > 0 else min
                 known = best(seen.values()) if known == "best" else self.means[known][objective.name]["mean"]
-            objectives.append(replace(objective, reference=known, **dict.fromkeys(CUTS)).as_json())
+            objectives.append(replace(objective, reference=known, **uncut).as_json())
         return {"name": name, "arms": arms, "objectives": objectives, "delta": self.delta or 0.05}
 
     def __str__(self) -> str:
@@ -256,7 +258,7 @@ def _judged(claims: Claims, delta: float, words: dict[str, Any]) -> Verdict:
     if decision == "switch":
         steps += switches[answer]
     gone, stage = survey(claims, delta, everybody)
-    details = _details(claims, doubts.get(answer, {}), proofs[answer], words["missing"])
+    details = _details(claims, doubts.get(answer, {}), proofs[answer], words["missing"], delta)
     verdict = Verdict(
         arm=names[answer],
         certified=certified,
@@ -314,7 +316,7 @@ def _doubts(claims: Claims, x: int, steps: Iterable[Step]) -> dict[str, set[int]
 
 
 def _details(
-    claims: Claims, doubts: dict[str, set[int]], proof: Proof, missing: str
+    claims: Claims, doubts: dict[str, set[int]], proof: Proof, missing: str, delta: float
 ) -> dict[str, dict[str, Any]]:
     """Flag -> its fields."""
     table = claims.table
@@ -328,6 +330,15 @@ def _details(
         found["closest to the target"] = {"objectives": [named[i] for i in sorted(proof.given_up)]}
     if table.clusters is not None and table.n_units < FEW_CLUSTERS:
         found["few clusters"] = {"clusters": table.n_units}
+    side = min((claims.side(i, delta) for i in range(claims.n_objectives)), default=delta)
+    far = {
+        objective.name: needed
+        for objective in table.objectives
+        if objective.quantile is not None
+        and (needed := once.fewest_for_quantile(objective.quantile, side)) > table.n_units
+    }
+    if far and not claims.as_list:
+        found["few for a quantile"] = {"objectives": list(far), "needed": max(far.values())}
     odd = [
         o.name
         for o, kind in zip(table.objectives, table.kinds, strict=True)

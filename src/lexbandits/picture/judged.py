@@ -11,7 +11,7 @@ from lexbandits.picture import exits
 from lexbandits.picture.shown import Against, Arm, Cell, Comparison, Exit, Rung, Story
 from lexbandits.printable import plain
 from lexbandits.study.objective import Objective, written
-from lexbandits.study.words import about, between, capital, is_nothing, listed, many, percent
+from lexbandits.study.words import about, between, capital, count, is_nothing, listed, many, percent
 from lexbandits.study.words import amount as in_unit
 from lexbandits.study.words import bound as as_proven
 from lexbandits.study.words import value as as_precise
@@ -32,12 +32,18 @@ class Judged:
 
     verdict: Verdict
     state = "finished"
-    at = "at the confidence at which all of them hold"
 
     @property
     def answer(self) -> Verdict:
         """It has the arm, and whether it is certified."""
         return self.verdict
+
+    @property
+    def at(self) -> str:
+        """Which intervals hold."""
+        if self.verdict.about == "items":
+            return "of no width: they are as measured"
+        return "at the confidence at which all of them hold"
 
     @property
     def marks(self) -> str:
@@ -166,7 +172,7 @@ class Judged:
     def arms(self) -> tuple[Arm, ...]:
         """The answer first, who is out last."""
         fates = self.verdict.fates
-        names = sorted(fates, key=lambda arm: ORDER.index(fates[arm]["code"]))
+        names = sorted(fates, key=lambda arm: (arm != self.verdict.arm, ORDER.index(fates[arm]["code"])))
         return tuple(self._arm(name, rank) for rank, name in enumerate(names))
 
     def _arm(self, name: str, rank: int) -> Arm:
@@ -354,6 +360,9 @@ SAID: dict[str, Callable[[Mapping[str, Any]], str]] = {
     ),
     "cluster size": lambda _: "nobody said how large a cluster can be (max_cluster=)",
     "few clusters": lambda f: f"there are only {f['clusters']} clusters",
+    "few for a quantile": lambda f: (
+        f"the quantile of {listed(f['objectives'])} needs at least {count(f['needed'])} items"
+    ),
     "dropped missing": lambda f: f"{many(f['cells'], 'missing result')} were left out",
     "closest to the target": lambda f: f"nobody meets the limit on {listed(f['objectives'])}",
 }
@@ -392,6 +401,8 @@ def why(verdict: Verdict, arm: str) -> str:
         return f"{'open: may miss' if code == 'open' else f'{code}: misses'} the limit, seen {seen}"
     if code == "open":
         return f"open: may be better than {rival} by more than {_reach(asked)}{_seen(asked, fate)}"
+    if verdict.about == "items" and not verdict.details:
+        return f"{code}: worse than {rival} by {value(asked, abs(fate['difference']), unit=True)}"
     return f"{code}: worse than {rival} by {_least(asked, fate)}"
 
 
@@ -477,7 +488,7 @@ def outlook(verdict: Verdict) -> str:
 def assumed(verdict: Verdict) -> str:
     """What the verdict rests on besides the table."""
     if verdict.about == "items":
-        said = ["nothing: it is about these items, as they were measured"]
+        said = ["nothing, as it is about these items as they were measured"]
     else:
         unit = "items" if verdict.clusters is None else "clusters"
         said = [f"{unit} are a random sample of those to come"]
