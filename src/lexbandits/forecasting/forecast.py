@@ -158,6 +158,11 @@ class Forecast:
             for name in self.at_bounds
         ]
 
+    def _repr_html_(self) -> str:
+        from lexbandits.insight.notebook import of_forecast
+
+        return of_forecast(self)
+
     def __str__(self) -> str:
         return "\n".join(self.lines)
 

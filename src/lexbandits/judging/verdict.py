@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from scipy import special
 
 from lexbandits.arrays import Vector
 from lexbandits.checks import one_of, probability
+from lexbandits.evidence import once
 from lexbandits.judging.claims import BEATS, HOLDS, MEETS, MISSES, SEEN, UNSURE, Claims
 from lexbandits.judging.scheme import (
     BEATEN,
@@ -26,8 +28,9 @@ from lexbandits.judging.scheme import (
     tiers_of,
 )
 from lexbandits.judging.table import Table, table_of
+from lexbandits.printable import plain
 from lexbandits.study.errors import StudyError, study_errors
-from lexbandits.study.objective import Objective
+from lexbandits.study.objective import CUTS, Objective
 from lexbandits.study.spec import arm_index
 
 if TYPE_CHECKING:
@@ -85,7 +88,7 @@ class Verdict:
     objectives: tuple[Objective, ...] = field(repr=False)
     items: int
     clusters: int | None = None
-    settled: bool = False  # whether everything is, by statement 2
+    unsettled: str | None = None  # the first objective that is not settled, by statement 2
     decision: str | None = None
     missing_items: int | None = None
     missing_range: tuple[int | None, int | None] | None = None
@@ -94,10 +97,12 @@ class Verdict:
     missing: str = "error"
     baseline: str | None = None
     named: str | None = None
+    _claims: Claims | None = field(default=None, repr=False, compare=False)
 
     def as_json(self) -> dict[str, Any]:
         """Plain lists and numbers."""
-        words = asdict(replace(self, objectives=()))
+        words = asdict(replace(self, objectives=(), _claims=None))
+        del words["_claims"]
         return {**words, "objectives": [objective.as_json() for objective in self.objectives]}
 
     def to_frame(self) -> "pd.DataFrame":
@@ -106,16 +111,76 @@ class Verdict:
 
         return pd.DataFrame(list(self.certificate))
 
+    @property
+    def settled(self) -> bool:
+        """Whether everything is, by statement 2."""
+        return self.unsettled is None
+
+    def difference(self, objective: str, arm: str, rival: str) -> dict[str, Any]:
+        """How much better an arm is than another, in the objective's unit: as seen, and where it lies.
+
+        The ends belong to statement 2; None where nothing is known, as of every percentage.
+        """
+        claims = self._claims
+        if claims is None:
+            return {}
+        i = [asked.name for asked in self.objectives].index(objective)
+        a, b, side = (
+            arm_index(claims.table.arms, arm),
+            arm_index(claims.table.arms, rival),
+            claims.side(i, self.delta),
+        )
+        sample, ends = (
+            claims.sample(SEEN, i, a, b),
+            (claims.bound(i, a, b, side), -claims.bound(i, b, a, side)),
+        )
+        return {"mean": sample.mean, "low": plain(ends[0]), "high": plain(ends[1]), "results": sample.n}
+
+    def follow_up(self, name: str = "follow-up") -> dict[str, Any]:
+        """A live study of the candidates on new items: words for `create_study(**words)`, or for TOML.
+
+        Values of an objective with `cap`, `floor` or `above` are told as they are here: cut, or 0 and 1.
+        """
+        chosen = {*self.candidates, self.arm, *([self.baseline] if self.baseline else [])}
+        arms = [arm for arm in self.means if arm in chosen]
+        if len(arms) < 2:
+            raise StudyError(f"only {self.arm!r} is left, so that a study would find out nothing")
+        objectives = []
+        for objective in self.objectives:
+            if objective.quantile is not None:
+                raise StudyError(
+                    f"{objective}: a study takes no quantile, but a limit: {objective.as_a_share}"
+                )
+            known: Any = objective.reference
+            uncut: dict[str, Any] = dict.fromkeys(CUTS)
+            if objective.is_relative:  # of a number, from now on
+                seen = {arm: self.means[arm][objective.name]["mean"] for arm in arms}
+                best = max if objective.sign > 0 else min
+                known = best(seen.values()) if known == "best" else self.means[known][objective.name]["mean"]
+            objectives.append(replace(objective, reference=known, **uncut).as_json())
+        return {"name": name, "arms": arms, "objectives": objectives, "delta": self.delta or 0.05}
+
     def __str__(self) -> str:
-        from lexbandits.judging.words import in_text
+        from lexbandits.insight.verdict import in_text
 
         return in_text(self)
 
     def as_markdown(self) -> str:
         """For a pull request."""
-        from lexbandits.judging.words import in_markdown
+        from lexbandits.insight.verdict import in_markdown
 
         return in_markdown(self)
+
+    def report(self, path: str | Path, *, format: str | None = None) -> Path:
+        """One file, HTML or Markdown: the format follows from the name unless given."""
+        from lexbandits.insight.verdict import write
+
+        return write(self, Path(path), format)
+
+    def _repr_html_(self) -> str:
+        from lexbandits.insight.notebook import of_verdict
+
+        return of_verdict(self)
 
 
 @study_errors()
@@ -224,7 +289,7 @@ def _judged(claims: Claims, delta: float, words: dict[str, Any]) -> Verdict:
     if decision == "switch":
         steps += switches[answer]
     gone, stage = survey(claims, delta, everybody)
-    details = _details(claims, doubts.get(answer, {}), proofs[answer], words["missing"])
+    details = _details(claims, doubts.get(answer, {}), proofs[answer], words["missing"], delta)
     verdict = Verdict(
         arm=names[answer],
         certified=certified,
@@ -242,7 +307,8 @@ def _judged(claims: Claims, delta: float, words: dict[str, Any]) -> Verdict:
         items=len(claims.table.seen),
         clusters=None if claims.table.clusters is None else claims.table.n_units,
         about="items" if claims.as_list else "population",
-        settled=stage == claims.n_objectives,
+        unsettled=None if stage == claims.n_objectives else claims.table.objectives[stage].name,
+        _claims=claims,
         **words,
     )
     if certified or claims.as_list:
@@ -281,7 +347,7 @@ def _doubts(claims: Claims, x: int, steps: Iterable[Step]) -> dict[str, set[int]
 
 
 def _details(
-    claims: Claims, doubts: dict[str, set[int]], proof: Proof, missing: str
+    claims: Claims, doubts: dict[str, set[int]], proof: Proof, missing: str, delta: float
 ) -> dict[str, dict[str, Any]]:
     """Flag -> its fields."""
     table = claims.table
@@ -295,6 +361,15 @@ def _details(
         found["closest to the target"] = {"objectives": [named[i] for i in sorted(proof.given_up)]}
     if table.clusters is not None and table.n_units < FEW_CLUSTERS:
         found["few clusters"] = {"clusters": table.n_units}
+    side = min((claims.side(i, delta) for i in range(claims.n_objectives)), default=delta)
+    far = {
+        objective.name: needed
+        for objective in table.objectives
+        if objective.quantile is not None
+        and (needed := once.fewest_for_quantile(objective.quantile, side)) > table.n_units
+    }
+    if far and not claims.as_list:
+        found["few for a quantile"] = {"objectives": list(far), "needed": max(far.values())}
     odd = [
         o.name
         for o, kind in zip(table.objectives, table.kinds, strict=True)

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from lexbandits.forecasting.forecast import Forecast
     from lexbandits.picture.explain import Explanation
-    from lexbandits.picture.stories import Story
+    from lexbandits.picture.shown import Story
     from lexbandits.policies import LexElimTol
 
 POLICY = "LexElimTol"
@@ -289,6 +289,12 @@ class Study:
 
         with self._journal.lock:
             return write(self, Path(path), format)
+
+    def _repr_html_(self) -> str:
+        from lexbandits.insight.notebook import of_study
+
+        with self._journal.lock:
+            return of_study(self)
 
     def results(self) -> "pd.DataFrame":
         """One row per arm and objective: mean, interval, results, and whether the arm is a candidate."""
