@@ -1,5 +1,6 @@
 """The public names and where they live, read by type checkers and by `__init__.py`."""
 
+from lexbandits import read as read
 from lexbandits import theory as theory
 from lexbandits.forecasting.forecast import Forecast as Forecast
 from lexbandits.forecasting.forecast import forecast as forecast
