@@ -118,7 +118,7 @@ def test_what_other_tools_wrote():
     made = Path(__file__).parents[1] / "read" / "made"
     done = run(made / "quiz-1.eval", "match max 0.1 bernoulli", "--from", "inspect", "--repeat", "repeat")
     assert done.exit_code == 0
-    assert done.stdout.startswith("mockllm/large is certified")
+    assert done.stdout.startswith("mockllm/large is the only arm.")
     way = ("--arm", "way", "--item", "data", "--repeat", "repeat", "--about", "items")
     done = run(
         made / "pytest-benchmark.json", "seconds min 1e-5 bounded 0 1", "--from", "pytest_benchmark", *way

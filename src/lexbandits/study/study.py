@@ -206,15 +206,17 @@ class Study:
         executor: str | Executor = "threads",
         lease: Any = None,
         progress: bool = True,
+        time_limit: Any = None,
     ) -> Answer:
         """Measure until there is an answer: measure(arm) or measure(arm, item) -> values by objective.
 
         On `workers` "threads", "processes", or an executor of concurrent.futures. What `measure` raises is
         a failed trial. After Ctrl-C what is being measured has failed, as interrupted, and what was not begun
-        is given back. `StudyPaused` if it was paused meanwhile.
+        is given back. `StudyPaused` if it was paused meanwhile. After `time_limit` ("2h") nothing more is
+        asked; what is begun is measured to its end.
         """
         how = workers_module.Run(
-            self, measure, _check_count("workers", workers, 1), executor, lease, progress
+            self, measure, _check_count("workers", workers, 1), executor, lease, progress, time_limit
         )
         return how.go()
 

@@ -27,5 +27,7 @@ def model(name, wrong=(), fails=()):
     return get_model(f"mockllm/{name}", custom_outputs=answered)
 
 
-for arm in (model("large", wrong=(5,)), model("small", wrong=(1, 3), fails=(4,))):
-    eval(QUIZ, model=arm, epochs=2, fail_on_error=False, log_dir=".", display="none", log_level="critical")
+LOGS = [
+    eval(QUIZ, model=arm, epochs=2, fail_on_error=False, log_dir=".", display="none", log_level="critical")[0]
+    for arm in (model("large", wrong=(5,)), model("small", wrong=(1, 3), fails=(4,)))
+]
