@@ -54,6 +54,7 @@ assert len(packed["arm"]) == 24
 """
 
 
+@pytest.mark.slow
 def test_logs_of_inspect_say_the_same_in_every_form(tools, tmp_path):
     said_by(tools, tmp_path, "-c", LOGS)
 
@@ -112,6 +113,7 @@ def test_the_best_trials_of_optuna_are_measured_again(tools, tmp_path):
     said_by(tools, tmp_path, "-W", "ignore::FutureWarning", "-c", OPTUNA)
 
 
+@pytest.mark.slow
 def test_inspect_measures_for_a_study(tools, tmp_path):
     [(command, shown)] = in_console(ROOT / "examples" / "inspect" / "README.md")
     assert command == "python examples/inspect/choose.py"
