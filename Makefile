@@ -12,11 +12,11 @@ TOGETHER := $(BIN)/python -m pytest --numprocesses 2 --dist
 paper: $(READY)  ## reproduce the paper: results/paper/report.html
 	$(BIN)/lexbandits paper --out results/paper
 
-test: $(READY) .venv-fuzz/.ready .venv-docs/.ready browser database  ## all tests but the long ones, compiled; then a short run of the kernels interpreted
+test: $(READY) .venv-fuzz/.ready .venv-docs/.ready .venv-tools/.ready browser database  ## all tests but the long ones, compiled; then a short run of the kernels interpreted
 	$(TOGETHER) loadfile --no-loadscope-reorder -m "not slow"
 	LEXBANDITS_JIT=0 $(TOGETHER) worksteal -q -m interpreted
 
-test-slow: $(READY) .venv-fuzz/.ready database  ## error rates over thousands of seeds, workers killed for long
+test-slow: $(READY) .venv-fuzz/.ready .venv-tools/.ready database  ## error rates over thousands of seeds, workers killed for long
 	$(TOGETHER) worksteal -m slow
 
 check: $(READY)  ## format, lint, types, layers
@@ -85,6 +85,13 @@ $(READY): pyproject.toml constraints.txt
 	.venv-docs/bin/python -m pip install --quiet --disable-pip-version-check --upgrade "pip>=25.1"
 	.venv-docs/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt \
 		--editable ".[plot]" --group docs
+	touch $@
+
+# Tools whose results are read and whose studies go on here; what they do not bring themselves is that of .venv.
+.venv-tools/.ready: tests/read/tools.txt $(READY)
+	$(PYTHON) -m venv --clear .venv-tools
+	$(BIN)/python -c 'import site; print(site.getsitepackages()[0])' > "$$(.venv-tools/bin/python -c 'import site; print(site.getsitepackages()[0])')/ours.pth"
+	.venv-tools/bin/python -m pip install --quiet --disable-pip-version-check --requirement $<
 	touch $@
 
 # The report is looked at in a real browser: Debian's Chromium, installed where that is possible.

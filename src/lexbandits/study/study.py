@@ -231,6 +231,7 @@ class Study:
         executor: str | Executor = "threads",
         lease: Any = None,
         progress: bool = True,
+        time_limit: Any = None,
     ) -> Answer:
         """Measure until there is an answer: measure(arm) or measure(arm, item) -> values by objective.
 
@@ -243,9 +244,10 @@ class Study:
             executor: "threads", "processes", or an executor of concurrent.futures.
             lease: how long a trial may take; heartbeats extend it.
             progress: show a bar.
+            time_limit: such as "2h": nothing more is asked then; what is begun is measured to its end.
         """
         how = workers_module.Run(
-            self, measure, _check_count("workers", workers, 1), executor, lease, progress
+            self, measure, _check_count("workers", workers, 1), executor, lease, progress, time_limit
         )
         return how.go()
 
