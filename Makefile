@@ -84,7 +84,7 @@ $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv --clear .venv-docs
 	.venv-docs/bin/python -m pip install --quiet --disable-pip-version-check --upgrade "pip>=25.1"
 	.venv-docs/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt \
-		--editable ".[plot]" --group docs
+		--editable ".[research,plot]" --group docs
 	touch $@
 
 # Tools whose results are read and whose studies go on here; what they do not bring themselves is that of .venv.

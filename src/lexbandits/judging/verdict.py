@@ -60,7 +60,7 @@ class Verdict:
         means: arm -> objective -> mean, standard error, results.
         objectives: what was asked.
         items, clusters: how many items were judged, and how many groups of them, if any.
-        settled: whether the second statement leaves nothing open.
+        unsettled: the first objective that the second statement leaves open, if any.
         decision: with a baseline, whether to switch.
         missing_items: how many new items, judged alone, would give a certificate in 8 of 10 cases, if the
             estimates are right; None: they forbid it.
