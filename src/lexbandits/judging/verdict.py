@@ -117,7 +117,7 @@ class Verdict:
         return self.unsettled is None
 
     def difference(self, objective: str, arm: str, rival: str) -> dict[str, Any]:
-        """How much better an arm is than another, in the objective's unit: as seen, and where it lies.
+        """How much better `arm` is than `rival` on `objective`, in its unit: as seen, and where it lies.
 
         The ends belong to statement 2; None where nothing is known, as of every percentage.
         """
