@@ -137,7 +137,7 @@ class Verdict:
         return {"mean": sample.mean, "low": plain(ends[0]), "high": plain(ends[1]), "results": sample.n}
 
     def follow_up(self, name: str = "follow-up") -> dict[str, Any]:
-        """A live study of the candidates on new items: words for `create_study(**words)`, or for TOML.
+        """A live study `name` of the candidates on new items: words for `create_study(**words)`, or TOML.
 
         Values of an objective with `cap`, `floor` or `above` are told as they are here: cut, or 0 and 1.
         """
