@@ -172,7 +172,7 @@ class Verdict:
         return in_markdown(self)
 
     def report(self, path: str | Path, *, format: str | None = None) -> Path:
-        """One file, HTML or Markdown: the format follows from the name unless given."""
+        """Write one file, `path`, HTML or Markdown: `format` follows from the name unless given."""
         from lexbandits.insight.verdict import write
 
         return write(self, Path(path), format)
