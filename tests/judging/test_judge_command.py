@@ -2,6 +2,7 @@
 
 import json
 import re
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -127,3 +128,17 @@ def test_an_objective_as_it_is_written():
     assert objective_of("x max 5% gaussian reference=2").tolerance_in_unit == pytest.approx(0.1)
     with pytest.raises(lb.StudyError, match="an objective has no 'atmost'"):
         objective_of("x max 5 gaussian atmost=2")
+
+
+def test_what_other_tools_wrote():
+    made = Path(__file__).parents[1] / "read" / "made"
+    done = run(made / "quiz-1.eval", "match max 0.1 bernoulli", "--from", "inspect", "--repeat", "repeat")
+    assert done.exit_code == 0
+    assert done.stdout.startswith("mockllm/large is the only arm.")
+    way = ("--arm", "way", "--item", "data", "--repeat", "repeat", "--about", "items")
+    done = run(
+        made / "pytest-benchmark.json", "seconds min 1e-5 bounded 0 1", "--from", "pytest_benchmark", *way
+    )
+    assert done.exit_code == 0
+    assert done.stdout.startswith("On these 2 items, as measured, builtin is the best choice.")
+    assert run(made, "seconds min 1 exact", "--from", "nothing").exit_code == 2

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 FUTURES = 50  # draws of the means, for how many items it may take
+CAUTIOUS = 0.6  # of them are to need no more: estimates from few items are off, and mostly it takes more
 FEW_CLUSTERS = 10
 
 
@@ -45,10 +46,33 @@ class Verdict:
     """Which arm, and how sure. While `certified` is False `arm` is a best guess.
 
     Two statements, each at 1 − delta: every arm of `acceptable` is so, whichever is chosen; and all that
-    `fates`, `candidates` and `tiers` say is so. `certificate` has what the answer rests on, a row per rival
-    and objective. `missing_items` is how many new items, judged alone, would give a certificate in 8 of 10
-    cases, if the estimates are right, and `missing_range` where that may lie; None: they forbid it. `flags`
-    name what a reader must know besides, `details` has their fields.
+    `fates`, `candidates` and `tiers` say is so.
+
+    Attributes:
+        arm: the answer, or the best guess.
+        certified: whether the answer is certain at 1 − delta.
+        delta: the probability of a wrong answer.
+        acceptable: the arms that may be chosen.
+        candidates: the arms that are not proven worse.
+        fates: arm -> where it ends: a code, the objective, the rival, the bound.
+        tiers: the arms in groups, those that left last first.
+        certificate: what the answer rests on, a row per rival and objective.
+        flags, details: what a reader must know besides, and flag -> its fields.
+        means: arm -> objective -> mean, standard error, results.
+        objectives: what was asked.
+        items, clusters: how many items were judged, and how many groups of them, if any.
+        settled: whether the second statement leaves nothing open.
+        decision: with a baseline, whether to switch.
+        missing_items: how many new items, judged alone, would give a certificate in 8 of 10 cases, if the
+            estimates are right; None: they forbid it.
+        missing_range: where that number may lie.
+        looks, about, missing, baseline, named: as asked.
+
+    >>> import lexbandits as lb
+    >>> verdict = lb.judge({"arm": ["a", "b"], "item": [1, 1], "size": [3, 4]},
+    ...                    [lb.Objective("size", "minimize", tolerance=0, noise="exact")], about="items")
+    >>> verdict.arm, verdict.fates["b"]["code"]
+    ('a', 'out')
     """
 
     arm: str
@@ -177,14 +201,22 @@ def judge(
     baseline: str | None = None,
     named: str | None = None,
 ) -> Verdict:
-    """Which arm of a finished table is the best choice, and is that certain?
+    """Which arm of a finished table is the best choice, and is that certain? docs/judge.md.
 
-    `table` is a frame, a dict of columns or a file: one row per arm and item (and repeat), the objectives
-    are columns. `arm`, `item`, `repeat` and `cluster` name columns; item=None: nothing pairs the rows.
-    looks="once" assumes that the number of items was decided without looking at values, "any" does not.
-    about="items" asks about these items alone. `missing` is "error", "worst" or "drop". With a `baseline`,
-    the current arm, the question is whether to switch; with `named` it is about this arm, chosen before
-    looking. docs/judge.md.
+    Args:
+        table: a frame, a dict of columns or a file, with one row per arm and item (and repeat).
+        objectives: the measures, columns of the table, in order of priority.
+        arm: the column with the arms' names.
+        item: the column that pairs rows; None: nothing does.
+        repeat: the column that tells repeats of one arm on one item apart.
+        cluster: the column with groups of items that depend on each other, such as a user's.
+        max_cluster: the most items that a cluster can have.
+        delta: the probability of a wrong answer.
+        looks: "once" if how many items there are was decided without looking at values, "any" if not.
+        about: "population": items to come, of which these are a sample; "items": these alone.
+        missing: "error", "worst" (counts as the worst it could have been) or "drop" (its item).
+        baseline: the current arm: the question is whether to switch.
+        named: an arm chosen before looking: the question is about it.
     """
     asked = tuple(Objective.from_json(objective) for objective in objectives)
     if not asked or len({objective.name for objective in asked}) < len(asked):
@@ -285,9 +317,10 @@ def _judged(claims: Claims, delta: float, words: dict[str, Any]) -> Verdict:
     typical, *possible = (_items_needed(claims, leads, near, noise, alpha) for noise in _noise(claims.table))
     if math.isinf(typical):
         return verdict
-    ends = np.quantile([typical, *possible], (0.1, 0.9), method="nearest")
+    cautious, *ends = np.quantile([typical, *possible], (CAUTIOUS, 0.1, 0.9), method="nearest")
     low, high = (None if math.isinf(end) else math.ceil(end) for end in ends)
-    return replace(verdict, missing_items=math.ceil(typical), missing_range=(low, high))
+    needed = math.ceil(typical if math.isinf(cautious) else max(typical, cautious))
+    return replace(verdict, missing_items=needed, missing_range=(low, high))
 
 
 # --- what it rests on
@@ -468,7 +501,10 @@ def _enough(claims: Claims, noise: Vector, claim: tuple[str, int, int, int | Non
     )
     if lead <= 0:
         return math.inf
-    plain = float((special.ndtri(0.8) - special.ndtri(alpha)) * sample.sd / lead) ** 2
+    sd = sample.sd
+    if claims.table.kinds[i] == "binary":  # few pairs may hide how often arms differ: one more each way
+        sd = math.sqrt((sd * sd * (sample.n - 1) + len(sample.weights)) / (sample.n + 1))
+    plain = float((special.ndtri(0.8) - special.ndtri(alpha)) * sd / lead) ** 2
     if claims.table.kinds[i] != "bounded":
         return plain
     return 1.25 * plain + (limit - sample.low) * math.log(1 / alpha) / float(lead)

@@ -20,6 +20,7 @@ from lexbandits.picture.svg import (
     whisker,
     words,
 )
+from lexbandits.study.record.answers import WITHOUT
 from lexbandits.study.words import count, many
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ def ladder(picture: Shown, *, actions: bool = False) -> Markup:
     rungs, arms = picture.objectives, picture.arms
     axes = [_axis(picture, rung) for rung in rungs]
     longest = max(len(arm.name) for arm in arms)
-    name_width = min(max(126, 8 * longest + 24), max(126, 300 - 45 * len(rungs)))
+    name_width = min(max(126, 8 * longest + 24), max(126, min(420, 1060 - 230 * len(rungs))))
     width = f"min-width:{name_width + 156 + 190 * len(rungs)}px" if len(rungs) > MANY else None
     columns: list[Part] = [tag("col", kind="a", style=f"width:{name_width}px"), [tag("col") for _ in rungs]]
     columns += [tag("col", kind="n"), actions and tag("col", kind="x")]
@@ -114,6 +115,7 @@ def _sample(kind: str) -> Markup:
 
 def _head(picture: Shown, rung: Rung, position: int) -> Markup:
     look = LOOKS[rung.state]
+    sure = rung.name not in picture.unmet and not WITHOUT & set(picture.answer.flags)
     return tag(
         "th",
         tag(
@@ -125,9 +127,7 @@ def _head(picture: Shown, rung: Rung, position: int) -> Markup:
         ),
         tag("span", rung.name, kind="nm"),
         [tag("span", text, kind="rule") for text in (rung.rule, rung.matters)],
-        tag(
-            "span", rung.said, kind="stt tick" if look == "done" and rung.name not in picture.unmet else "stt"
-        ),
+        tag("span", rung.said, kind="stt tick" if look == "done" and sure else "stt"),
         scope="col",
         role="columnheader",
         kind=f"st {look}",
@@ -272,7 +272,8 @@ def _cell(picture: Shown, arm: Arm, rung: Rung, axis: Axis | None) -> Markup:
     if not cell.counts or not cell.results or axis is None:
         text = "not measured" if cell.counts else "no longer counts"
         note = tag("span", text, kind="unseen")
-        return tag("td", tag("div", shown, note, kind="cell"), kind=None if cell.counts else "past", **how)
+        kind = f"{'' if cell.counts else 'past'}{_long(rung)}".strip()
+        return tag("td", tag("div", shown, note, kind="cell"), kind=kind, **how)
     out, decides = _ends_at(arm, rung), LOOKS[rung.state] != "later"
     look, ringed = "out" if out or not decides else "in", arm.exit.code == exits.ANSWER and decides
     band, tall = _band(picture, rung), 43 if out else TALL
@@ -285,12 +286,16 @@ def _cell(picture: Shown, arm: Arm, rung: Rung, axis: Axis | None) -> Markup:
     inner = [shown, tag("span", cell.range, kind="r"), drawing(34, drawn, aria_hidden="true")]
     word, colon, rest = cell.why.partition(":")
     why = cell.why and tag("p", tag("b", word, colon), rest, kind="why")
-    return tag(
-        "td", tag("div", inner, kind="cell"), why, kind="now" if LOOKS[rung.state] == "now" else None, **how
-    )
+    now = f"{'now' if LOOKS[rung.state] == 'now' else ''}{_long(rung)}".strip()
+    return tag("td", tag("div", inner, kind="cell"), why, kind=now, **how)
+
+
+def _long(rung: Rung) -> str:
+    """A name that has a line of its own on a phone."""
+    return " long" if len(rung.name) > 20 else ""
 
 
 def _scale(rung: Rung, axis: Axis | None) -> Markup:
     inner = axis is not None and tag("div", tag("span", kind="m"), axis.scale(), kind="cell")
-    now = LOOKS[rung.state] == "now"
-    return tag("td", inner, role="cell", kind="now" if now else None, data_l=rung.name if axis else None)
+    now = f"{'now' if LOOKS[rung.state] == 'now' else ''}{_long(rung)}".strip()
+    return tag("td", inner, role="cell", kind=now, data_l=rung.name if axis else None)

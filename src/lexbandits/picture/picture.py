@@ -341,7 +341,8 @@ def _stage_said(view: View, position: int) -> str:
             return f"{nobody or 'Settled'}: {stay}{'' if out else ' stay'}"
         case "enough":
             words = [f"{len(out)} out"] * bool(out) + [f"{behind} behind"] * bool(behind)
-            return f"{nobody or 'Enough for the answer'}{': ' if words else ''}{', '.join(words)}"
+            enough = f"Enough for the {'answer' if view.answer.certified else 'best guess'}"
+            return f"{nobody or enough}{': ' if words else ''}{', '.join(words)}"
         case "settling" if view.state == "measuring":
             return f"{nobody or 'Being settled'}: {stay}{' so far' if out else ''}"
         case "settling" | "not settled":
@@ -371,7 +372,8 @@ def _most_open(picture: Picture) -> str:
     rows = [row for row in rows if row["difference"] is not None]
     if not rows:
         return ""
-    row = min(rows, key=lambda row: (row["parts"] or 0.0, abs(row["difference"])))
+    far = {None: ""}  # of those that are as far, the closest
+    row = min(rows, key=lambda row: (far.get(row["parts"], row["said"]), abs(row["difference"])))
     leader, ahead = view.arms[view.policy.recommendation], objective.sign * row["difference"] > 0
     by = value(objective, abs(row["difference"]), unit=True)
     apart = f"is {by} {'worse' if ahead else 'better'} than {leader} on {objective.name}"

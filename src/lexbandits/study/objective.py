@@ -79,17 +79,26 @@ def _noise(what: str, value: Any) -> Noise:
 class Objective:
     """One measure, with the direction, unit and tolerance in which people speak of it.
 
-    `tolerance` is what does not matter, `resolution` how finely it is told apart (the tolerance, unless
-    said): numbers in the objective's unit or "5%" of `reference`. With `at_least` or `at_most` the
-    objective is met or not, and all arms that meet it tie. `noise` is a kind: "gaussian" (unknown
-    variance), "bernoulli", ("bounded", low, high), ("sub_gaussian", sd), "finite_variance", "exact";
-    ("sub_gaussian", sd, "independent") where nothing ties the arms that are measured in one pass.
-    `if_failed` and `if_expired` are the values that count then; without them the value is missing. With
-    if_missing="worst" a missing value counts as the worst it could have been for whatever is claimed.
+    Args:
+        name: a column of the results.
+        direction: "maximize" or "minimize".
+        tolerance: what does not matter, in its unit, or "5%" of `reference`.
+        resolution: how finely it is told apart; the tolerance, unless said, or a tenth of a limit.
+        unit: shown beside numbers.
+        noise: a kind: "gaussian" (of unknown variance), "bernoulli", ("bounded", low, high),
+            ("sub_gaussian", sd), ("sub_gaussian", sd, "independent") where nothing ties the arms measured in
+            one pass, "exact" (no noise), or "finite_variance" (approximate: no certificate).
+        at_least, at_most: a limit: all arms that meet it tie.
+        reference: the number of which percentages are; for `judge` also "best", the best arm's mean, or an
+            arm's name, its mean.
+        if_failed, if_expired: the value of a trial that failed, or came too late or never; else missing.
+        if_missing: "worst": a missing value counts as the worst it could have been for whatever is claimed.
+        cap, floor: for `judge`: values are cut here, and the question is about the mean of what is left.
+        above: for `judge`: the question is how often a value is above it.
+        quantile: for `judge`: the question is about this quantile, such as 0.95, not about the mean.
 
-    For `judge`: with reference="best", or an arm's name, percentages are of the best arm's mean, or of that
-    arm's; `cap` and `floor` are where values are cut, so that the question is about the mean of what is left;
-    with `above` the question is how often a value is above it, with quantile=0.95 it is about that quantile.
+    >>> Objective("latency", "minimize", unit="ms", tolerance="5%", reference=400).tolerance_in_unit
+    20.0
     """
 
     name: str
@@ -187,7 +196,7 @@ class Objective:
         return self.tolerance_in_unit
 
     def checked(self, value: Any, what: str = "") -> float:
-        """The value as a number, nan if missing; an error if it cannot be one of this objective."""
+        """The value as a number, nan if missing; an error, about `what`, if it cannot be one of these."""
         low, high = self._range
         if type(value) in (int, float) and low <= value <= high:  # the common case is quick
             return float(value)
