@@ -314,13 +314,8 @@ def _judged(claims: Claims, delta: float, words: dict[str, Any]) -> Verdict:
     )
     if certified or claims.as_list:
         return verdict
-    typical, *possible = (_items_needed(claims, leads, near, noise, alpha) for noise in _noise(claims.table))
-    if math.isinf(typical):
-        return verdict
-    cautious, *ends = np.quantile([typical, *possible], (CAUTIOUS, 0.1, 0.9), method="nearest")
-    low, high = (None if math.isinf(end) else math.ceil(end) for end in ends)
-    needed = math.ceil(typical if math.isinf(cautious) else max(typical, cautious))
-    return replace(verdict, missing_items=needed, missing_range=(low, high))
+    needed, ends = forecast(claims, leads, near, alpha)
+    return replace(verdict, missing_items=needed, missing_range=ends)
 
 
 # --- what it rests on
@@ -460,6 +455,21 @@ def _means(claims: Claims) -> dict[str, dict[str, dict[str, Any]]]:
 
 
 # --- how many items it may take
+
+
+def forecast(
+    claims: Claims, leads: Vector, near: Vector, alpha: float
+) -> tuple[int | None, tuple[int | None, int | None] | None]:
+    """How many items (or clusters) give a certificate in 8 of 10 cases, and where that may lie.
+
+    None if by the means no number does; an end is None if it is not finite.
+    """
+    typical, *possible = (_items_needed(claims, leads, near, noise, alpha) for noise in _noise(claims.table))
+    if math.isinf(typical):
+        return None, None
+    cautious, *ends = np.quantile([typical, *possible], (CAUTIOUS, 0.1, 0.9), method="nearest")
+    low, high = (None if math.isinf(end) else math.ceil(end) for end in ends)
+    return math.ceil(typical if math.isinf(cautious) else max(typical, cautious)), (low, high)
 
 
 def _noise(table: Table) -> Vector:
