@@ -3,6 +3,8 @@
 import math
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from lexbandits.insight.canvas import (
     BAND,
     EDGE,
@@ -18,7 +20,7 @@ from lexbandits.insight.canvas import (
     standing_words,
 )
 from lexbandits.picture.history import Moment, history_of
-from lexbandits.picture.ladder import band_of, stays
+from lexbandits.picture.ladder import band_of, ends_at, stays
 from lexbandits.picture.picture import Arm, Picture, Rung
 from lexbandits.picture.view import View
 from lexbandits.study.study import Study
@@ -89,21 +91,21 @@ def evidence(study: Study) -> "Figure":
 
     Of the objective being settled, or on an ended study of the last one on which pairs were compared.
     """
-    figure, view = blank(), View.of(study)
-    column, best, moments = _compared_last(view), view.leader, history_of(view.fold)
-    rivals = [arm for arm in view.entered(view.columns.index(column)) if arm != best][:MOST_PAIRS]
+    figure, picture = blank(), Picture.of(study)
+    view, moments = picture.view, history_of(picture.view.fold)
+    column, best = _compared_last(view), view.leader
+    rung, arms = picture.objectives[view.columns.index(column)], {arm.name: arm for arm in picture.arms}
+    rivals = [view.index(name) for name in rung.entered if name != view.arms[best]][:MOST_PAIRS]
     for k, arm in enumerate(rivals):
         x, y = row(figure, k, len(rivals))
-        _add_difference(figure, view, moments, (arm, best, column), x, y)
-        left = view.eliminations.get(arm)
-        word = (
-            "out"
-            if left and left.objective == column
-            else "ties"
-            if view.close(arm, best, column)
-            else "open"
-        )
-        caption(figure, f"{view.arms[arm]}: {word}", y)
+        known = [moment for moment in moments if np.isfinite(moment.differences[arm, best, column]).all()]
+        _add_difference(figure, view, known, (arm, best, column), x, y)
+        word = "ties" if view.close(arm, best, column) else "open"
+        if word == "open" and view.not_worse(best, arm, column):
+            word = "not better"
+        if ends_at(arms[view.arms[arm]], rung):
+            word = "out" if arm in view.eliminations else "behind"
+        caption(figure, f"{view.arms[arm]}: {word}{'' if known else ', too few for an interval'}", y)
     objective = view.objectives[column]
     unit = f" ({objective.unit})" if objective.unit else ""
     over = f"how much better each arm may be than {view.arms[best]}, over the results counted"
@@ -123,8 +125,8 @@ def _add_difference(
     low, high = ends[-1] if ends else (-math.inf, math.inf)  # the last interval is in sight as a whole
     below = max(4 * reach, -1.25 * low if math.isfinite(low) else 0.0)
     above = max(4 * reach, 1.25 * high if math.isfinite(high) else 0.0)
-    colour = OUT if arm in view.eliminations else IN
-    for side, word in enumerate(("at least", "at most")):
+    colour = OUT if arm in view.eliminations or arm in view.behind else IN
+    for side, word in enumerate(("at least", "at most") if ends else ()):
         figure.add_scatter(
             x=results,
             y=[min(max(end[side], -2 * below), 2 * above) for end in ends],
@@ -137,7 +139,7 @@ def _add_difference(
             yaxis=y,
         )
     figure.layout[y.replace("y", "yaxis")].update(range=[-below, above], nticks=3)
-    figure.layout[x.replace("x", "xaxis")].update(range=[0, max([1, *results])], nticks=4)
+    figure.layout[x.replace("x", "xaxis")].update(range=[0, max(1, view.folded)], nticks=4)
     axes = {"xref": f"{x} domain", "yref": y}
     patch(figure, ENTIRE, (-slack, slack), BAND, **axes)
     for at in (-reach, reach):
