@@ -20,7 +20,8 @@ from lexbandits.insight.canvas import (
 from lexbandits.picture.draw import phases
 from lexbandits.picture.exits import GONE
 from lexbandits.picture.ladder import ENDS
-from lexbandits.picture.picture import Arm, Picture
+from lexbandits.picture.picture import Picture
+from lexbandits.picture.shown import Arm
 from lexbandits.study.study import Study
 from lexbandits.study.words import count
 

@@ -21,7 +21,8 @@ from lexbandits.insight.canvas import (
 )
 from lexbandits.picture.history import Moment, history_of
 from lexbandits.picture.ladder import band_of, ends_at, stays
-from lexbandits.picture.picture import Arm, Picture, Rung
+from lexbandits.picture.picture import Picture
+from lexbandits.picture.shown import Arm, Rung
 from lexbandits.picture.view import View
 from lexbandits.study.study import Study
 

@@ -23,8 +23,8 @@ from lexbandits.study.words import count, many
 PAGE = 50  # trials
 MOST_OPEN = 100  # trials that are listed with their workers
 WAITING = (
-    "A trial whose lease ran out is declared missing at the next ask and not repeated: asking again until an "
-    "answer is quick would choose by value."
+    "A trial whose lease ran out is declared missing at the next ask and not repeated: whoever could "
+    "repeat slow ones until they are quick would choose which values count."
 )
 
 

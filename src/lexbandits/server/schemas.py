@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from lexbandits.picture.picture import Arm, Rung
+from lexbandits.picture.shown import Arm, Rung
 from lexbandits.study.record.answers import Answer, Status
 
 

@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from lexbandits.picture.picture import Arm, Picture
+from lexbandits.picture.picture import Picture
+from lexbandits.picture.shown import Arm
 from lexbandits.picture.tally import Tally, tally_of
 from lexbandits.printable import plain
 from lexbandits.server.rooms import Room
