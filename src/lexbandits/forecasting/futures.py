@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from lexbandits.arrays import Counts, Vector
-from lexbandits.jit import kernel
+from lexbandits.jit import entry, kernel
 from lexbandits.policies.tol.judgement import observe
 from lexbandits.policies.tol.state import OVER, PASS, POSITION, TURN, State
 from lexbandits.world.noise import stream
@@ -112,9 +112,10 @@ def play(policy: "LexElimTol", beliefs: "Beliefs", runs: int, seed: int, most: i
         rng = stream(seed, run)
         world = beliefs.world(rng)
         future = copy.copy(policy)
-        found.ends[run] = go_on(future.state, world, rng, most, found.spent[run], found.pulls[run])
+        found.ends[run] = play_on(future.state, world, rng, most, found.spent[run], found.pulls[run])
         found.winners[run] = future.recommendation
 
+    play_on = entry(go_on, bulk=True, fixed=True, rehearsal="forecast")
     one(0)  # compiled once, before the threads
     with ThreadPoolExecutor(min(8, os.cpu_count() or 1)) as pool:
         list(pool.map(one, range(1, runs)))

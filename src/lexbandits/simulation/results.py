@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from lexbandits.arrays import Counts, Vector
 from lexbandits.checks import one_of, probability
+from lexbandits.jit import entry
 from lexbandits.policies.base import Elimination
 from lexbandits.simulation.estimates import clopper_pearson
 from lexbandits.simulation.promise import kept, lex_optimal
@@ -86,7 +87,7 @@ class Results:
             order = np.argsort(rounds, kind="stable")
             within = np.minimum(rounds[order], runs.rounds[:, None])
             for r in range(runs.rounds.size):
-                rebuild(runs.left[r, :, 0], within[r], rates, curves[r])
+                entry(rebuild, bulk=True)(runs.left[r, :, 0], within[r], rates, curves[r])
             curves[:, order] = curves.copy()
         else:
             for r in range(runs.rounds.size):

@@ -163,13 +163,6 @@ def count(state: State, arm: int, number: int) -> None:
 
 
 @kernel
-def count_all(state: State, arms: Counts, numbers: Counts) -> None:
-    """Count results of arms in passes."""
-    for t in range(arms.size):
-        count(state, arms[t], numbers[t])
-
-
-@kernel
 def choose(state: State, pending: Counts) -> int:
     """Whose turn it is; with results in flight, the member of the pass with the fewest taken places."""
     turn = state.clock[TURN]
