@@ -16,16 +16,18 @@ from lexbandits.world.noise import DRAWS
 pytestmark = pytest.mark.skipif(INTERPRETED, reason="nothing is compiled")
 
 KINDS = {
-    "gaussian": dict(noise="gaussian", tolerance=0.4),
-    "bounded": dict(noise=("bounded", -8, 8), tolerance=0.8),
-    "worst": dict(noise=("bounded", -8, 8, "worst"), tolerance=2.5),
-    "sub-gaussian": dict(noise=("sub_gaussian", 1.0), tolerance=0.6, rules="open"),
-    "exact": dict(
-        noise=[("sub_gaussian", 1.0, "independent"), "exact"], tolerance=[0.5, 0.0], resolution=0.4
-    ),
-    "finite variance": dict(noise="finite_variance", tolerance=0.6, settle="all"),
-    "target": dict(noise="gaussian", tolerance=0.4, at_least=[0.2, None]),
-    "as 0.2": dict(noise="gaussian", tolerance=0.5, rules="0.2"),
+    "gaussian": {"noise": "gaussian", "tolerance": 0.4},
+    "bounded": {"noise": ("bounded", -8, 8), "tolerance": 0.8},
+    "worst": {"noise": ("bounded", -8, 8, "worst"), "tolerance": 2.5},
+    "sub-gaussian": {"noise": ("sub_gaussian", 1.0), "tolerance": 0.6, "rules": "open"},
+    "exact": {
+        "noise": [("sub_gaussian", 1.0, "independent"), "exact"],
+        "tolerance": [0.5, 0.0],
+        "resolution": 0.4,
+    },
+    "finite variance": {"noise": "finite_variance", "tolerance": 0.6, "settle": "all"},
+    "target": {"noise": "gaussian", "tolerance": 0.4, "at_least": [0.2, None]},
+    "as 0.2": {"noise": "gaussian", "tolerance": 0.5, "rules": "0.2"},
 }
 
 

@@ -2,7 +2,7 @@
 
 A kernel is the function that was written: kernels call each other as Python does. What other code calls is an
 `entry`, which runs the function interpreted until it is compiled, and the compiled one from the next call on;
-both work on the same arrays, bit for bit. LEXBANDITS_JIT=0 never compiles, LEXBANDITS_JIT=1 always and at once.
+both work on the same arrays, bit for bit. LEXBANDITS_JIT=0 never compiles, LEXBANDITS_JIT=1 always, at once.
 """
 
 import atexit
@@ -17,7 +17,7 @@ import types
 from collections.abc import Callable, Iterator
 from functools import cache
 from importlib.util import find_spec
-from typing import Any, TypeVar, cast
+from typing import Any, ClassVar, TypeVar, cast
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -69,8 +69,8 @@ def entry(function: F, *, bulk: bool = False, fixed: bool = False, rehearsal: st
     """What Python calls of a kernel; one for each. A function that is no kernel is its own.
 
     `bulk`: compiled before its first call. `fixed`: always called with the types of its first call, past
-    numba's dispatcher, which looks at every array of a state. `rehearsal`: what lexbandits.commands.warm calls
-    the kernels it belongs to, so that another process can compile them.
+    numba's dispatcher, which looks at every array of a state. `rehearsal`: the set of commands/warm.py that
+    it belongs to, so that another process can compile it.
     """
     if INTERPRETED or not is_kernel(function):
         return function
@@ -96,6 +96,7 @@ class Entry:
         self._missed = -1  # how much had been kept when it was looked for in vain
 
     def __call__(self, *arguments: Any) -> Any:
+        """Run it."""
         if self.code is None:
             self._consider(arguments)
         if self.code is not None:
@@ -189,8 +190,8 @@ _said: list[bool] = []
 class _Rehearsal:
     """A process that compiles a set of kernels and keeps them on disk; at most one per set."""
 
-    finished = 0
-    _known: dict[str, "_Rehearsal"] = {}
+    finished = 0  # how many have come to their end
+    _known: ClassVar[dict[str, "_Rehearsal"]] = {}
 
     def __init__(self, name: str) -> None:
         command = [sys.executable, "-m", "lexbandits.commands.warm", name]
@@ -329,14 +330,16 @@ def _keeping() -> Any:
     """A cache that numba loads from and saves to, in files of our own naming."""
     from numba.core import caching
 
-    class Keeping(caching.FunctionCache):  # type: ignore[misc]
+    file: Any = caching.IndexDataCacheFile
+
+    class Keeping(caching.FunctionCache):
         only_load = False
 
         def __init__(self, function: Any) -> None:
             name = _kept_name(function)
             self._name, self._py_func, self._cache_path = repr(function), function, folder()
             self._impl = caching.CompileResultCacheImpl.__new__(caching.CompileResultCacheImpl)
-            self._cache_file = caching.IndexDataCacheFile(folder(), name, "")
+            self._cache_file: Any = file(folder(), name, "")
             self._enabled = bool(folder() and name)
 
         def _index_key(self, signature: Any, codegen: Any) -> Any:
@@ -344,14 +347,14 @@ def _keeping() -> Any:
 
         def _save_overload(self, signature: Any, compiled: Any) -> None:
             if self._enabled and can_keep() and not compiled.library.has_dynamic_globals:
-                # numba counts its files up: two processes that compile at once might write one over the other's
-                file, key = self._cache_file, self._index_key(signature, compiled.codegen)
-                name = file._data_name_pattern.replace("{number:d}", os.urandom(8).hex())
-                file._save_data(name, self._impl.reduce(compiled))
-                file._save_index({**file._load_index(), key: name})
+                # numba counts its files up: two processes at once might write one over the other's
+                kept, key = self._cache_file, self._index_key(signature, compiled.codegen)
+                name = kept._data_name_pattern.replace("{number:d}", os.urandom(8).hex())
+                kept._save_data(name, self._impl.reduce(compiled))
+                kept._save_index({**kept._load_index(), key: name})
 
         def load_overload(self, signature: Any, target: Any) -> Any:
-            found = super().load_overload(signature, target)
+            found = caching.FunctionCache.load_overload(self, signature, target)  # type: ignore[no-untyped-call]
             if found is None and self.only_load:
                 raise LookupError(self._name)
             return found

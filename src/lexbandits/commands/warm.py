@@ -57,14 +57,14 @@ REHEARSALS: dict[str, Callable[[], None]] = {"live": live, "forecast": forecast,
 
 
 def warm() -> None:
-    """Compile everything, so that nobody waits for it: for images. It is kept in NUMBA_CACHE_DIR, or ~/.cache."""
+    """Compile everything, for images: nobody waits for it later. Kept in NUMBA_CACHE_DIR, or ~/.cache."""
     import time
 
     from lexbandits.extras import MissingExtra
     from lexbandits.jit import can_keep, folder
 
     if find_spec("numba") is None:
-        raise MissingExtra("compiling", "numba", "fast")
+        raise MissingExtra("numba", "compiling")
     began = time.perf_counter()
     if not can_keep():
         raise ValueError(

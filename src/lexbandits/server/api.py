@@ -150,7 +150,7 @@ def trials(
 def results(request: Request, study: StudyName) -> Response:
     """What was measured, one row per arm and objective."""
     with rooms_of(request).find(study).reading() as reader:
-        rows = reader.results().to_dict("records")
+        rows = reader._results()
     numbers = ("mean", "low", "high")
     return Reply({"results": [{**row, **{key: plain(row[key]) for key in numbers}} for row in rows]})
 

@@ -123,6 +123,6 @@ def _warm_up() -> None:
         words = {"name": "b", "tolerance": 0.1, "noise": "bernoulli"}
         study = create_study("first", "memory", arms=["a", "b"], objectives=[words])
         study.tell(study.ask(), {"b": 1})
-        study.results()
+        study._results()
     except Exception:
         logging.getLogger("lexbandits.server").exception("warming up")
