@@ -58,7 +58,7 @@ $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "lexbandits needs Python 3.11 or newer")'
 	$(PYTHON) -m venv --clear $(VENV)
 	$(INSTALL) --upgrade "pip>=25.1"
-	$(INSTALL) --constraint constraints.txt --editable ".[dask,ray,live,postgres,parquet,plot,serve]" --group dev
+	$(INSTALL) --constraint constraints.txt --editable ".[research,dask,ray,postgres,parquet,plot,serve]" --group dev
 	touch $@
 
 .venv-bench/.ready: benchmarks/peers.txt

@@ -22,7 +22,8 @@ from typing import Any, ClassVar, TypeVar, cast
 F = TypeVar("F", bound=Callable[..., Any])
 
 MODE = os.environ.get("LEXBANDITS_JIT")
-INTERPRETED = MODE == "0" or find_spec("numba") is None
+INSTALLED = find_spec("numba") is not None
+INTERPRETED = MODE == "0" or not INSTALLED
 LOADING = 0.5  # seconds: numba and what it has kept on disk are there
 SOON = 0.2  # seconds of interpreted kernels, after which what is on disk is loaded: many processes end before
 PATIENCE = 3.0  # seconds of interpreted kernels, after which they are compiled beside them

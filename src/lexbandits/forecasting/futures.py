@@ -7,6 +7,7 @@ arms, not between objectives, which are judged one at a time.
 import copy
 import math
 import os
+import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -98,8 +99,10 @@ class Futures(NamedTuple):
     winners: Counts  # (runs,)
 
 
-def play(policy: "LexElimTol", beliefs: "Beliefs", runs: int, seed: int, most: int) -> Futures:
-    """Futures 0 .. runs − 1, each a function of (seed, its number) alone."""
+def play(
+    policy: "LexElimTol", beliefs: "Beliefs", runs: int, seed: int, most: int, until: float = math.inf
+) -> Futures:
+    """Futures 0 .. runs − 1, each a function of (seed, its number) alone; fewer if `until` comes before."""
     K, m = policy.max_arms, policy.n_objectives
     found = Futures(
         np.zeros(runs, np.int64),
@@ -117,6 +120,12 @@ def play(policy: "LexElimTol", beliefs: "Beliefs", runs: int, seed: int, most: i
 
     play_on = entry(go_on, bulk=True, fixed=True, rehearsal="forecast")
     one(0)  # compiled once, before the threads
+    if until < math.inf:
+        done = 1
+        while done < runs and time.monotonic() < until:
+            one(done)
+            done += 1
+        return Futures(*(column[:done] for column in found))
     with ThreadPoolExecutor(min(8, os.cpu_count() or 1)) as pool:
         list(pool.map(one, range(1, runs)))
     return found
