@@ -29,6 +29,7 @@ bench: $(READY) .venv-bench/.ready browser database  ## speed against the random
 	$(BIN)/python benchmarks/speed.py
 	$(BIN)/python benchmarks/studies.py
 	$(BIN)/python benchmarks/service.py
+	$(BIN)/python benchmarks/first.py
 
 SECONDS ?= 1200
 soak: $(READY) database  ## twenty minutes of everything that can go wrong (SECONDS=60: one); not in CI

@@ -19,6 +19,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+os.environ.setdefault("LEXBANDITS_JIT", "1")  # what goes on for long is compiled
+
 import lexbandits as lb
 from lexbandits.jit import fused
 from lexbandits.simulation.informed import informed

@@ -86,6 +86,11 @@ def portion(called: Callable[..., Any], left: int) -> int:
     return called.portion(left) if isinstance(called, Entry) else left
 
 
+def take_kept() -> None:
+    """Load what is on disk from the next call on: for a process that will be there for long."""
+    _spent[0] = max(_spent[0], SOON)
+
+
 class Entry:
     """A kernel as Python calls it, in the tier that pays."""
 
