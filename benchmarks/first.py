@@ -82,7 +82,7 @@ class Row(NamedTuple):
     unit: str = "s"
 
 
-FEW, MANY = STUDY.format(storage="bench.db", results=1), STUDY.format(storage="bench.db", results=20_000)
+FEW, MANY = STUDY.format(storage="bench.db", results=1), STUDY.format(storage="bench.db", results=5000)
 ROWS = [
     Row("readme", "README's example with a report", script(README), "≤ 5 s"),
     Row("tell", "a study in a new process: its first ask and tell", script(FEW), "≤ 0.6 s"),
@@ -98,7 +98,7 @@ ROWS = [
     Row("long", "20,000 results asked and told one by one in memory, warm",
         script(STUDY.format(storage="memory", results=20_000)),
         first=script(STUDY.format(storage="memory", results=20_000)), cold=False),
-    Row("open", "opening a study of 20,000 results, warm", script(OPEN), first=script(MANY), cold=False),
+    Row("open", "opening a study of 5,000 results, warm", script(OPEN), first=script(MANY), cold=False),
     Row("memory", "resident memory of a process that asked and told 1,000 results",
         script(STUDY.format(storage="bench.db", results=1000)), "≤ 120 MB", unit="MB"),
 ]  # fmt: skip

@@ -141,9 +141,7 @@ class Forecast:
 
     def caution(self, way: str) -> list[str]:
         """That a spread is not known and what says it: `way` with the objective's name put in."""
-        few = (
-            f"Only {self.runs} of {self.asked} futures were played: {MissingExtra('numba', 'more in time')}."
-        )
+        few = f"Only {self.runs} of {self.asked} futures were played: {MissingExtra('numba', 'to play all')}."
         return [few] * (self.runs < self.asked) + [
             f"How far apart values of {name} lie is not known: they are taken to lie at the bounds, "
             f"which is the worst case. {way.format(name)} gives a closer forecast."
