@@ -1,6 +1,6 @@
-"""How soon a new process answers with nothing compiled: the least of some tries. Writes docs/benchmarks-first.md.
+"""How soon a new process answers with nothing compiled, the least of some tries: docs/benchmarks-first.md.
 
-python first.py [--before COMMIT] [--tries N] [ROW …]: beside the package as it was at a commit, in the same run.
+python first.py [--before COMMIT] [--tries N] [ROW …]: beside the package at a commit, in the same run.
 """
 
 import argparse
@@ -18,7 +18,8 @@ from speed import ROOT, machine
 
 README = """
 import numpy as np, lexbandits as lb
-truth = {"small": (0.71, 0.4, 0.1), "medium": (0.84, 0.9, 0.4), "large": (0.85, 2.1, 1.9), "huge": (0.86, 2.6, 2.4)}
+truth = {"small": (0.71, 0.4, 0.1), "medium": (0.84, 0.9, 0.4), "large": (0.85, 2.1, 1.9),
+         "huge": (0.86, 2.6, 2.4)}
 rng = np.random.default_rng(7)
 def measure(model):
     right, seconds, cents = truth[model]
@@ -49,11 +50,13 @@ with open("table.csv", "w", newline="") as file:
     rows.writerow(["arm", "item", "correct", "latency", "cost"])
     for item in range(500):
         for arm in range(4):
-            rows.writerow([f"arm {arm}", item, int(random.random() < 0.7 + arm / 20), random.random(), random.random()])
+            right = int(random.random() < 0.7 + arm / 20)
+            rows.writerow([f"arm {arm}", item, right, random.random(), random.random()])
 """
 SERVE = """
 import subprocess, sys
-served = subprocess.Popen([sys.executable, "-m", "lexbandits", "serve", "--port", "0"], stdout=subprocess.PIPE)
+words = [sys.executable, "-m", "lexbandits", "serve", "--port", "0"]
+served = subprocess.Popen(words, stdout=subprocess.PIPE)
 assert served.stdout.readline().startswith(b"http")
 served.kill()
 served.wait()
@@ -86,15 +89,15 @@ FEW, MANY = STUDY.format(storage="bench.db", results=1), STUDY.format(storage="b
 ROWS = [
     Row("readme", "README's example with a report", script(README), "≤ 5 s"),
     Row("tell", "a study in a new process: its first ask and tell", script(FEW), "≤ 0.6 s"),
-    Row("ask", "`lexbandits study ask`", lexbandits("study", "ask", "bench", "--storage", "bench.db"), "≤ 0.8 s",
-        script(FEW)),
-    Row("judge", "`lexbandits judge`, 500 items, 4 arms, 3 objectives", lexbandits("judge", "table.csv", *JUDGE),
-        "≤ 2 s", script(TABLE)),
+    Row("ask", "`lexbandits study ask`", lexbandits("study", "ask", "bench", "--storage", "bench.db"),
+        "≤ 0.8 s", script(FEW)),
+    Row("judge", "`lexbandits judge`, 500 items, 4 arms, 3 objectives",
+        lexbandits("judge", "table.csv", *JUDGE), "≤ 2 s", script(TABLE)),
     Row("demo", "`make demo`: its run", lexbandits(*DEMO), "≤ 2 s more than warm"),
     Row("demo-warm", "the same, warm", lexbandits(*DEMO), first=lexbandits(*DEMO), cold=False),
     Row("serve", "`lexbandits serve` listens", script(SERVE), "≤ 2 s"),
-    Row("import", "`import lexbandits`, and a study's first name, warm", script("import lexbandits as lb; lb.create_study"),
-        "≤ 1 s", cold=False),
+    Row("import", "`import lexbandits`, and a study's first name, warm",
+        script("import lexbandits as lb; lb.create_study"), "≤ 1 s", cold=False),
     Row("long", "20,000 results asked and told one by one in memory, warm",
         script(STUDY.format(storage="memory", results=20_000)),
         first=script(STUDY.format(storage="memory", results=20_000)), cold=False),
@@ -121,7 +124,7 @@ def measured(command, folder, source, cache):
 
 
 def least(row, source, tries, work):
-    """The least of some tries, each in a folder of its own; nothing is compiled before those that are cold."""
+    """The least of some tries, each in a folder of its own; nothing is compiled before cold ones."""
     found = []
     for _ in range(tries):
         folder, cache = Path(tempfile.mkdtemp(dir=work)), work / f"kernels {source.parent.name}"
@@ -167,8 +170,8 @@ def main():
     rule = ["---", *["---:"] * (len(heads) - 1)]
     page = f"""# The first answer
 
-Measured by `make bench` on {date.today()}: {about}. The least of {asked.tries} tries on the clock, in brackets of
-processor time, each in a new process. Nothing has been compiled before but where it says "warm"; "warm" finds
+Measured by `make bench` on {date.today()}: {about}. The least of {asked.tries} tries on the clock, in
+brackets of processor time, each in a new process. Nothing has been compiled before but where it says "warm"; "warm" finds
 compiled code on disk. A study is interpreted at first and goes over to compiled code once that pays.
 
 {chr(10).join(f"| {' | '.join(words)} |" for words in (heads, rule))}

@@ -1,4 +1,4 @@
-"""A plain install: what works without numba, pandas, joblib and matplotlib, and the line that names an extra."""
+"""A plain install: what works without numba, pandas and the like, and the line that names an extra."""
 
 import os
 import subprocess
@@ -23,15 +23,17 @@ LIVE = """
 import random
 import lexbandits as lb
 random.seed(1)
-study = lb.create_study("s", "s.db", arms=["a", "b"], objectives=[lb.Objective("q", tolerance=0.1, noise="bernoulli")])
+right = lb.Objective("q", tolerance=0.1, noise="bernoulli")
+study = lb.create_study("s", "s.db", arms=["a", "b"], objectives=[right])
 answer = study.run(lambda arm: {"q": random.random() < {"a": 0.4, "b": 0.9}[arm]}, workers=1, progress=False)
 print(answer.arm, answer.certified)
 study.report("r.html"), study.export("t.csv"), study.export("t.jsonl")
 rows = {"arm": ["a", "b"] * 60, "item": [n // 2 for n in range(120)], "q": [0, 1] * 60}
 for looks in ("once", "any"):
-    print(lb.judge(rows, [lb.Objective("q", tolerance=0.1, noise="bernoulli")], looks=looks).arm)
+    print(lb.judge(rows, [right], looks=looks).arm)
 wide = [lb.Objective("q", tolerance=0.001, noise="gaussian")]
-found = lb.forecast({"arms": ["a", "b", "c"], "objectives": wide}, [[0.0], [0.3], [0.32]], sd=1.0, runs=10_000)
+asked = {"arms": ["a", "b", "c"], "objectives": wide}
+found = lb.forecast(asked, [[0.0], [0.3], [0.32]], sd=1.0, runs=10_000)
 print(0 < found.runs < found.asked == 10_000, "lexbandits[fast]" in str(found))
 """
 LINES = {  # what is asked for, and the extra that it names
@@ -59,7 +61,8 @@ def test_a_plain_install_measures_judges_and_forecasts(tmp_path):
 
 
 def test_what_is_missing_is_named_in_one_line(tmp_path):
-    code = "import lexbandits as lb\nstudy = lb.create_study('s', 'memory', arms=['a', 'b'], objectives=[lb.Objective('q', tolerance=1)])\n"
+    code = "import lexbandits as lb\nq = lb.Objective('q', tolerance=1)\n"
+    code += "study = lb.create_study('s', 'memory', arms=['a', 'b'], objectives=[q])\n"
     for words in LINES:
         code += f"try:\n    {words}\nexcept (ImportError, lb.StorageError) as error:\n    print(error)\n"
     done = bare(code, tmp_path)
@@ -77,8 +80,10 @@ def test_a_command_says_it_without_a_traceback(words, extra, tmp_path):
 
 ALONE = {  # what its documents do with it
     "": LIVE,
-    "fast": "import lexbandits as lb; print(lb.forecast(lb.LexElimTol(2, 1, delta=0.1, tolerance=1), [[0], [3]], sd=1, runs=20))",
-    "research": "import lexbandits as lb; lb.sweep([lb.Cell('u', lb.UCB1(10, 3), lb.paper_instance(10), 50)], replications=2).frame()\n"
+    "fast": "import lexbandits as lb; policy = lb.LexElimTol(2, 1, delta=0.1, tolerance=1)\n"
+    "assert lb.forecast(policy, [[0], [3]], sd=1, runs=200).runs == 200",
+    "research": "import lexbandits as lb; cells = [lb.Cell('u', lb.UCB1(10, 3), lb.paper_instance(10), 50)]\n"
+    "lb.sweep(cells, replications=2).frame()\n"
     "from lexbandits.cli import app; app(['bounds', '--paper', '10', '--picture', 'b.svg'])",
     "plot": LIVE + "lb.plot.pulls(study), lb.plot.workers(study), study.results(), study.trials()",
     "parquet": LIVE + "study.export('t.parquet')",

@@ -11,7 +11,7 @@ from typing import Any
 
 from lexbandits.extras import naming_extras
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"
 
 
 def _homes(source: Path) -> dict[str, str]:

@@ -36,6 +36,9 @@ def kernel(function: F) -> F:
     """A function that numba can compile, with strict IEEE arithmetic: both tiers agree bit for bit.
 
     Called from Python it runs as written; `entry` is what compiles it, and policies do so with their rules.
+
+    Args:
+        function: what numba can compile.
     """
     # forceinline: numba counts references to every array handed to a call that stays a call
     return _marked(function, forceinline=True)
