@@ -12,6 +12,7 @@ from scipy import special
 from lexbandits.arrays import Vector
 from lexbandits.checks import one_of, probability
 from lexbandits.evidence import once
+from lexbandits.extras import need
 from lexbandits.judging.claims import BEATS, HOLDS, MEETS, MISSES, SEEN, UNSURE, Claims
 from lexbandits.judging.scheme import (
     BEATEN,
@@ -108,9 +109,8 @@ class Verdict:
 
     def to_frame(self) -> "pd.DataFrame":
         """The certificate as a table."""
-        import pandas as pd
-
-        return pd.DataFrame(list(self.certificate))
+        frame: pd.DataFrame = need("pandas", "to_frame()").DataFrame(list(self.certificate))
+        return frame
 
     @property
     def settled(self) -> bool:
