@@ -26,6 +26,7 @@ from lexbandits.evidence.without_replacement import (
     product,
     stakes,
 )
+from lexbandits.jit import entry
 from lexbandits.policies.tol.listed import ENOUGH, play
 from lexbandits.policies.tol.state import (
     BEATS_LEVEL,
@@ -50,7 +51,9 @@ def policy_for(table, **given):
 
 def run(policy, table):
     """Measure until the end; how many results it took."""
-    return play(policy.state, policy.listed, np.ascontiguousarray(table), table[:, :, 0].size)
+    return entry(play, bulk=True)(
+        policy.state, policy.listed, np.ascontiguousarray(table), table[:, :, 0].size
+    )
 
 
 def places_of(table):
@@ -283,13 +286,14 @@ def test_a_tie_at_exactly_the_tolerance_is_a_tie(hundredths):
 
 def test_arithmetic_overrides_what_was_seen():
     lead = np.r_[np.full(30, 0.2), np.full(30, -1.0)]  # an order that nobody would draw
-    table = np.stack([np.maximum(lead, 0.0), np.maximum(-lead, 0.0)], axis=1)[:, :, None]
-    policy = policy_for(table, tolerance=0.25, resolution=0.0, settle="all", delta=1e-4)
+    table = np.zeros((60, 3, 2))  # arms 1 and 2 are equal, which takes all items to see
+    table[:, 0, 0], table[:, 1:, 0] = np.maximum(lead, 0.0), np.maximum(-lead, 0.0)[:, None]
+    policy = policy_for(table, tolerance=[0.25, 0.0], resolution=0.0, settle="all", delta=0.05)
     for arm, t in places_of(table):
         policy.tell(arm, table[t, arm], item=t)
         assert t != 29 or ("n", 0, 0, 1) in facts(policy)
-    assert policy.overturned == ((0, 1, 0),)
-    assert (policy.candidates, policy.contradiction) == ((1,), False)
+    assert policy.overturned == ((0, 1, 0), (0, 2, 0))
+    assert (policy.candidates, policy.contradiction) == ((1, 2), False)
 
 
 def test_facts_that_need_no_data():

@@ -7,6 +7,7 @@ at any time and nothing is void: what is seen is computed anew from the table.
 import copy
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -18,7 +19,7 @@ from lexbandits.evidence.finite_variance import LARGE_SAMPLE
 from lexbandits.evidence.interval import told_difference, told_mean
 from lexbandits.evidence.kinds import BOUNDED, EXACT, FINITE_VARIANCE, GAUSSIAN, SUB_GAUSSIAN, Kind, kind_rows
 from lexbandits.evidence.without_replacement import MOST_LEVEL, list_radius, lower_end, product, stakes
-from lexbandits.jit import direct
+from lexbandits.jit import entry, portion
 from lexbandits.policies.base import untried
 from lexbandits.policies.policy import _same
 from lexbandits.policies.tol.lexelim_tol import MOST_BYTES, LexElimTol
@@ -36,8 +37,7 @@ from lexbandits.policies.tol.listed import (
     UNDER,
     Listed,
     ask,
-    fold_again,
-    fold_arm,
+    fold_some,
     forget_arm,
     judge,
     keep_certain,
@@ -77,6 +77,8 @@ from lexbandits.policies.tol.state import (
 )
 from lexbandits.policies.tol.told import EARLY
 from lexbandits.policies.tol.waiting import Place
+
+on_list = partial(entry, fixed=True, rehearsal="lists")  # an entry of a policy about a list
 
 
 def _coarse(n: int) -> int:
@@ -177,7 +179,18 @@ class ListTol(LexElimTol):
 
     def _begin(self) -> None:
         self._ends: dict[tuple[int, int, int, int, float], tuple[float, float]] = {}
-        direct(fold_again)(self.state, self.listed)
+        self._fold_all()
+
+    def _fold_all(self) -> None:
+        """Count all that is on record, under the rules in force, and judge it once."""
+        fold = on_list(fold_some)
+        for arm in range(self.max_arms):
+            on_list(forget_arm)(self.state, self.listed, arm)
+        for arm in range(self.max_arms):
+            most = portion(fold, self.n_items)
+            while fold(self.state, self.listed, arm, most) == most:
+                most = portion(fold, self.n_items)
+        on_list(judge)(self.state, self.listed)
 
     def _checked_since(self, given: Any) -> Counts:
         since = np.zeros(self.max_arms, np.int64)
@@ -313,7 +326,7 @@ class ListTol(LexElimTol):
         arms = np.array([arm for arm, _ in taken], np.int64)
         starts = np.searchsorted(arms, np.arange(self.max_arms + 1)).astype(np.int64)
         places = np.empty((min(n, self.n_items * self.max_arms), 2), np.int64)
-        found = direct(ask)(self.state, self.listed, starts, positions, places)
+        found = on_list(ask)(self.state, self.listed, starts, positions, places)
         return [(arm, position) for arm, position in places[:found].tolist()]
 
     # --- telling
@@ -344,7 +357,7 @@ class ListTol(LexElimTol):
         if number < self.listed.until[arm]:
             self._ends = {}
         before = self.finished
-        direct(take)(self.state, self.listed, arm, number, vector)
+        on_list(take)(self.state, self.listed, arm, number, vector)
         if self.finished and not before:
             self._warn_if_strained()
 
@@ -361,7 +374,11 @@ class ListTol(LexElimTol):
         self._count(places[:, 0].tolist(), places[:, 1].tolist())
         self._ends = {}
         before = self.finished
-        direct(take_all)(self.state, self.listed, played, positions, table)
+        told, take_some = 0, on_list(take_all)
+        while told < played.size:
+            end = told + portion(take_some, played.size - told)
+            take_some(self.state, self.listed, played[told:end], positions[told:end], table[told:end])
+            told = end
         if self.finished and not before:
             self._warn_if_strained()
 
@@ -379,10 +396,7 @@ class ListTol(LexElimTol):
         self.listed.status[arm, position] = GIVEN_UP if np.isnan(vector).all() else FILLED
         self.state.clock[[OVER, CONTRADICTION]] = 0
         self._ends = {}
-        direct(forget_arm)(self.state, self.listed, arm)
-        for a in range(self.max_arms):  # after the end nothing was folded
-            direct(fold_arm)(self.state, self.listed, a)
-        direct(judge)(self.state, self.listed)
+        self._fold_all()
 
     def _position(self, item: Any) -> int:
         return whole("item", item, least=0, most=self.n_items - 1)
@@ -455,7 +469,7 @@ class ListTol(LexElimTol):
         new.listed.table[:], new.listed.status[:] = self.listed.table, self.listed.status
         for mine, its in zip(self._tallies(), new._tallies(), strict=True):
             its[...] = mine
-        direct(fold_again)(new.state, new.listed)
+        new._fold_all()
         for arm in np.flatnonzero(new.state.arms.left[:, 0]).tolist():  # who was out already left then
             _, objective, rival = self.state.arms.left[arm].tolist()
             still = objective == new.state.arms.left[arm, 1] and rival == new.state.arms.left[arm, 2]
@@ -481,14 +495,14 @@ class ListTol(LexElimTol):
         """Whether the answer is proven if these objectives are judged by arithmetic alone."""
         if not self.finished or self.contradiction:
             return False
-        return bool(direct(still_proven)(self._without_chance(sure), self.recommendation))
+        return bool(on_list(still_proven)(self._without_chance(sure), self.recommendation))
 
     def _without_chance(self, sure: Callable[[Kind], bool]) -> State:
         state: State = copy.deepcopy(self.state)
         listed = self.listed._replace(
             overturned=self.listed.overturned.copy(), arm_shown=self.listed.arm_shown.copy()
         )
-        direct(keep_certain)(state, listed, np.array([sure(kind) for kind in self._kinds]))
+        on_list(keep_certain)(state, listed, np.array([sure(kind) for kind in self._kinds]))
         return state
 
     @property
@@ -587,14 +601,16 @@ class ListTol(LexElimTol):
         n = _coarse(int(min(listed.until[a], listed.until[b])))
         key = (i, a, b, n, level)
         if key not in self._ends:
-            lead = direct(stored_leads)(listed, kind, i, a, b, n)
+            lead = on_list(stored_leads)(listed, kind, i, a, b, n)
             back = (
-                direct(stored_leads)(listed, kind, i, b, a, n)
+                on_list(stored_leads)(listed, kind, i, b, a, n)
                 if a != b
-                else direct(stored_backs)(listed, kind, i, a, n)
+                else on_list(stored_backs)(listed, kind, i, a, n)
             )
             ends = [
-                lower_end(z, self.n_items, since, listed.etas, listed.weights, listed.risks, level + LOG_2)
+                on_list(lower_end)(
+                    z, self.n_items, since, listed.etas, listed.weights, listed.risks, level + LOG_2
+                )
                 for z in (lead, back)
             ]
             told = told_mean if a == b else told_difference
