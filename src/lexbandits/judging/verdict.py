@@ -12,6 +12,7 @@ from scipy import special
 from lexbandits.arrays import Vector
 from lexbandits.checks import one_of, probability
 from lexbandits.evidence import once
+from lexbandits.extras import need
 from lexbandits.judging.claims import BEATS, HOLDS, MEETS, MISSES, SEEN, UNSURE, Claims
 from lexbandits.judging.scheme import (
     BEATEN,
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 FUTURES = 50  # draws of the means, for how many items it may take
+CAUTIOUS = 0.6  # of them are to need no more: estimates from few items are off, and mostly it takes more
 FEW_CLUSTERS = 10
 
 
@@ -107,9 +109,8 @@ class Verdict:
 
     def to_frame(self) -> "pd.DataFrame":
         """The certificate as a table."""
-        import pandas as pd
-
-        return pd.DataFrame(list(self.certificate))
+        frame: pd.DataFrame = need("pandas", "to_frame()").DataFrame(list(self.certificate))
+        return frame
 
     @property
     def settled(self) -> bool:
@@ -313,12 +314,8 @@ def _judged(claims: Claims, delta: float, words: dict[str, Any]) -> Verdict:
     )
     if certified or claims.as_list:
         return verdict
-    typical, *possible = (_items_needed(claims, leads, near, noise, alpha) for noise in _noise(claims.table))
-    if math.isinf(typical):
-        return verdict
-    ends = np.quantile([typical, *possible], (0.1, 0.9), method="nearest")
-    low, high = (None if math.isinf(end) else math.ceil(end) for end in ends)
-    return replace(verdict, missing_items=math.ceil(typical), missing_range=(low, high))
+    needed, ends = forecast(claims, leads, near, alpha)
+    return replace(verdict, missing_items=needed, missing_range=ends)
 
 
 # --- what it rests on
@@ -460,6 +457,21 @@ def _means(claims: Claims) -> dict[str, dict[str, dict[str, Any]]]:
 # --- how many items it may take
 
 
+def forecast(
+    claims: Claims, leads: Vector, near: Vector, alpha: float
+) -> tuple[int | None, tuple[int | None, int | None] | None]:
+    """How many items (or clusters) give a certificate in 8 of 10 cases, and where that may lie.
+
+    None if by the means no number does; an end is None if it is not finite.
+    """
+    typical, *possible = (_items_needed(claims, leads, near, noise, alpha) for noise in _noise(claims.table))
+    if math.isinf(typical):
+        return None, None
+    cautious, *ends = np.quantile([typical, *possible], (CAUTIOUS, 0.1, 0.9), method="nearest")
+    low, high = (None if math.isinf(end) else math.ceil(end) for end in ends)
+    return math.ceil(typical if math.isinf(cautious) else max(typical, cautious)), (low, high)
+
+
 def _noise(table: Table) -> Vector:
     """(1 + FUTURES, m, K) by how much the means may be off; the first time not at all."""
     filled = table.seen - np.nanmean(table.seen, axis=0)
@@ -499,7 +511,10 @@ def _enough(claims: Claims, noise: Vector, claim: tuple[str, int, int, int | Non
     )
     if lead <= 0:
         return math.inf
-    plain = float((special.ndtri(0.8) - special.ndtri(alpha)) * sample.sd / lead) ** 2
+    sd = sample.sd
+    if claims.table.kinds[i] == "binary":  # few pairs may hide how often arms differ: one more each way
+        sd = math.sqrt((sd * sd * (sample.n - 1) + len(sample.weights)) / (sample.n + 1))
+    plain = float((special.ndtri(0.8) - special.ndtri(alpha)) * sd / lead) ** 2
     if claims.table.kinds[i] != "bounded":
         return plain
     return 1.25 * plain + (limit - sample.low) * math.log(1 / alpha) / float(lead)
