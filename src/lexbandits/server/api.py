@@ -174,8 +174,10 @@ def tell(turn: InTurn, trial: TrialId, body: bodies.ResultBody) -> Outcome:
         raise HTTPException(422, "a result has values, or failed says why there are none; not both")
     if body.values is not None and body.interrupted:
         raise HTTPException(422, "interrupted goes with failed: a trial that has values was not broken off")
+    if body.failed is not None and body.more:
+        raise HTTPException(422, "more goes with values: after a failure nothing follows")
     if body.values is not None:
-        return Outcome(asking.take(turn, trial, body.values))
+        return Outcome(asking.take(turn, trial, body.values, body.more))
     return Outcome(asking.fail(turn, trial, str(body.failed), body.interrupted))
 
 

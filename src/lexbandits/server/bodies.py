@@ -175,6 +175,7 @@ class ResultBody(Body):
     values: Values | None = None
     failed: Text | None = None
     interrupted: bool = False  # with `failed`: it was begun and broken off
+    more: bool = False  # with `values`: those of other objectives follow
 
 
 class TrialResult(Body):

@@ -106,10 +106,14 @@ def _count_as_agreed(frame: "pd.DataFrame", spec: Spec) -> tuple["pd.DataFrame",
     agreed |= {STATES[EXPIRED]: expired, STATES[LATE]: expired}
     columns = [name for name in spec.names if name in frame.columns]
     told = frame[columns].astype(object).itertuples(index=False, name=None)
-    return frame, [
-        agreed[state] if state in agreed else spec.checked(dict(zip(columns, row, strict=True)))
-        for state, row in zip(states, told, strict=True)
-    ]
+    rows = []
+    for state, values in zip(states, told, strict=True):
+        row = spec.checked(dict(zip(columns, values, strict=True)))
+        if state in agreed:  # what was told of it in part counts; what came late does not
+            known = {} if state == STATES[LATE] else {name: v for name, v in row.items() if v is not None}
+            row = {**agreed[state], **known}
+        rows.append(row)
+    return frame, rows
 
 
 def _draw_passes(

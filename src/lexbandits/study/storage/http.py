@@ -341,8 +341,9 @@ def _amended(objective: Objective, row: Mapping[str, Any]) -> Objective:
 # --- how each call is sent: method, path, body
 
 
-def _tell(spec: Spec, trial: Trial | str, values: Any) -> Sent:
-    return "PUT", f"/trials/{_id(trial)}/result", {"values": spec.checked(values)}
+def _tell(spec: Spec, trial: Trial | str, values: Any, more: bool) -> Sent:
+    told = {"values": spec.checked(values), **({"more": True} if more else {})}
+    return "PUT", f"/trials/{_id(trial)}/result", told
 
 
 def _fail(spec: Spec, trial: Trial | str, reason: str, interrupted: bool) -> Sent:
