@@ -29,7 +29,7 @@ from lexbandits.server.rooms import Rooms
 from lexbandits.server.routes import DecidingRoute, InTurn, MeasuringRoute, OnceInTurn, digest_of, looking
 from lexbandits.server.summary import event_words, glance_at, summary_of, trial_rows
 from lexbandits.study.errors import StudyError, StudyPaused, StudyWaiting, UnknownStudyError, study_errors
-from lexbandits.study.record import asking, changes
+from lexbandits.study.record import asking, changes, imports
 from lexbandits.study.record.journal import Turn
 from lexbandits.study.spec import Spec, seconds
 from lexbandits.study.storage.contract import StudyRow
@@ -296,6 +296,12 @@ def amend(turn: OnceInTurn, objective: ObjectiveName, body: bodies.AmendBody) ->
     if objective not in turn.ledger.spec.names:
         raise HTTPException(404, f"no objective {objective!r}")
     changes.amend(turn, objective, body.tolerance, body.resolution)
+
+
+@decide.post("/{study}/imports", status_code=201, responses=describe(201, Changed, 404, 409))
+def import_results(turn: OnceInTurn, body: bodies.ImportBody) -> None:
+    """Results measured before, as one table, before the first ask."""
+    imports.take(turn, imports.frame_of(body.columns), body.arm, body.fair, body.again, ())
 
 
 @decide.put("/{study}/order", responses=describe(200, Changed, 404))

@@ -169,6 +169,10 @@ class AskBody(Body):
     lease: Lease | None = None
 
 
+Cell = Number | Annotated[str, Field(max_length=200), AfterValidator(_encodable)] | None
+Column = Annotated[list[Cell], Field(max_length=MOST_ITEMS)]
+
+
 class ResultBody(Body):
     """Values by objective, or why there are none."""
 
@@ -231,6 +235,15 @@ class BudgetBody(Body):
     """Trials to hand out in all; null for no limit."""
 
     budget: Annotated[int, Field(ge=1, le=10**9)] | None
+
+
+class ImportBody(Body):
+    """A table measured before, by columns: arms, items if there are any, and values of objectives."""
+
+    columns: Annotated[dict[Name, Column], Field(min_length=1, max_length=MOST_OBJECTIVES + 3)]
+    arm: Name = "arm"
+    fair: bool
+    again: bool = False
 
 
 class NoteBody(Body):

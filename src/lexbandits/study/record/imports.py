@@ -78,6 +78,26 @@ def take(turn: Turn, frame: Any, arm: str, fair: bool, again: bool, ignore: Iter
     return sum(any(value is not None for value in row.values()) for row in rows)
 
 
+def columns_of(frame: Any, arm: str, spec: Spec, ignore: Iterable[str]) -> tuple[dict[str, list[Any]], int]:
+    """What matters of a frame, by columns, as JSON can say it; and how many rows have a value."""
+    _check_columns(frame, arm, spec.names, [ignore] if isinstance(ignore, str) else list(ignore))
+    counted, rows = _count_as_agreed(frame, spec)
+    columns: dict[str, list[Any]] = {arm: [str(name) for name in counted[arm]]}
+    if "item" in counted.columns:
+        columns["item"] = [_check_item(item) for item in counted["item"]]
+    columns |= {name: [row.get(name) for row in rows] for name in spec.names if name in counted.columns}
+    return columns, sum(any(value is not None for value in row.values()) for row in rows)
+
+
+def frame_of(columns: dict[str, list[Any]]) -> "pd.DataFrame":
+    """What `columns_of` gave."""
+    import pandas as pd
+
+    if len({len(column) for column in columns.values()}) > 1:
+        raise StudyError("the columns of a table must be equally long")
+    return pd.DataFrame(columns, dtype=object)
+
+
 def _check_columns(frame: Any, arm: str, names: Sequence[str], ignore: Sequence[str]) -> None:
     columns = getattr(frame, "columns", None)
     shown = repr(type(frame).__name__) if columns is None else ", ".join(map(str, columns))
