@@ -42,9 +42,8 @@ def judge(results, *words, objectives=OBJECTIVES):
 def test_exit_codes(results):
     done = judge(results)
     assert done.exit_code == 0
-    assert done.stdout.startswith(
-        "fast_er is certified: the best choice at 95 % confidence.\n80 items · 2 arms"
-    )
+    assert done.stdout.startswith("fast_er is certified: the best choice at 95 % confidence.  ")
+    assert "80 items · 2 arms · looked at once" in done.stdout.splitlines()[0]
     assert judge(results, "--baseline", "slow|er").exit_code == 0
     assert judge(results, "--baseline", "fast_er").stdout.startswith("Keep fast_er: it is as good as any.")
     few = judge(results, "--delta", "1e-200")
@@ -95,6 +94,23 @@ def test_json_and_markdown(results):
     rows = [line for line in text.splitlines() if line.startswith("|")]
     assert len({len(re.split(r"(?<!\\)\|", row)) for row in rows[:4]}) == 1
     assert "<details><summary>Certificate</summary>" in text
+
+
+def test_a_report_and_a_study_to_follow_it_up(results, tmp_path):
+    page, words = tmp_path / "v.html", tmp_path / "next.toml"
+    done = judge(results, "--delta", "1e-200", "--html", page, "--follow-up", words)
+    assert done.exit_code == 1
+    assert f"--follow-up {words}" not in done.stdout
+    assert "No certificate" in page.read_text("utf-8")
+    made = CliRunner().invoke(app, ["study", "create", str(words), "--storage", str(tmp_path / "s.db")])
+    assert made.exit_code == 0, made.output
+    study = lb.open_study("next", f"sqlite:///{tmp_path / 's.db'}")
+    assert [objective.name for objective in study.objectives] == ["correct", "latency"]
+    assert (study.status.candidates, study.spec["delta"]) == (("slow|er", "fast_er"), 1e-200)
+    certain = judge(results, "--follow-up", tmp_path / "none.toml")
+    assert certain.exit_code == 0
+    assert "nothing is open" in certain.stderr
+    assert not (tmp_path / "none.toml").exists()
 
 
 def test_rows_without_items(results):

@@ -72,6 +72,10 @@ def judge(
         Source | None, typer.Option("--from", help="The tool that wrote it: its file, or the folder of them.")
     ] = None,
     markdown: Annotated[bool, typer.Option("--markdown", help="For a pull request.")] = False,
+    html: Annotated[Path | None, typer.Option(help="Write a report to this file, too.")] = None,
+    follow_up: Annotated[
+        Path | None, typer.Option(help="Write a study of the candidates on new items to this .toml, too.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Which arm of a finished table is the best choice, and is that certain?
@@ -89,6 +93,14 @@ def judge(
             arm=arm, item=item or None, repeat=repeat, cluster=cluster, max_cluster=max_cluster,
             delta=delta, looks=looks, about=about, missing=missing, baseline=baseline, named=named,
         )  # fmt: skip
+        if html is not None:
+            found.report(html, format="html")
+        if follow_up is not None and found.certified:
+            say_line("nothing is open, so no study follows", err=True)
+        elif follow_up is not None:
+            from lexbandits.insight.report import toml
+
+            follow_up.write_text(f"{toml(found.follow_up(follow_up.stem))}\n", encoding="utf-8")
     except TypeError as error:
         raise StudyError(str(error)) from error
     if as_json:
