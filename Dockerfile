@@ -1,21 +1,21 @@
 # The service: docker build -t lexbandits . && docker compose up
-FROM python:3.13-slim AS build
+FROM python:3.11-slim AS build
 WORKDIR /src
 COPY pyproject.toml README.md LICENSE constraints.txt ./
 COPY src src
 RUN python -m venv /opt/lexbandits && \
     /opt/lexbandits/bin/pip install --no-cache-dir --constraint constraints.txt ".[serve,postgres]"
 
-FROM python:3.13-slim
+FROM python:3.11-slim
 RUN useradd --system --create-home --home-dir /var/lib/lexbandits --uid 10001 lexbandits
 COPY --from=build /opt/lexbandits /opt/lexbandits
 ENV PATH=/opt/lexbandits/bin:$PATH \
     NUMBA_CACHE_DIR=/var/lib/lexbandits/cache \
-    LEXBANDITS_STORAGE=/var/lib/lexbandits/studies.db
+    LEXBANDITS_STORAGE=/var/lib/lexbandits/data/studies.db
 USER lexbandits
 WORKDIR /var/lib/lexbandits
 # compiled code is part of the image: the first request does not wait for it
-RUN lexbandits warm
+RUN lexbandits warm && mkdir data
 VOLUME /var/lib/lexbandits/data
 EXPOSE 8787
 HEALTHCHECK --interval=30s --timeout=5s --start-period=20s \

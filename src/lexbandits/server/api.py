@@ -153,7 +153,7 @@ def trials(
 def results(request: Request, study: StudyName) -> Response:
     """What was measured, one row per arm and objective."""
     with rooms_of(request).find(study).reading() as reader:
-        rows = reader.results().to_dict("records")
+        rows = reader._results()
     return Reply(schemas.Results(results=[schemas.ResultRow(**plain(row)) for row in rows]))
 
 
@@ -303,7 +303,7 @@ def amend(turn: OnceInTurn, objective: ObjectiveName, body: bodies.AmendBody) ->
 @decide.post("/{study}/imports", status_code=201, responses=describe(201, Changed, 404, 409))
 def import_results(turn: OnceInTurn, body: bodies.ImportBody) -> None:
     """Results measured before, as one table, before the first ask."""
-    imports.take(turn, imports.frame_of(body.columns), body.arm, body.fair, body.again, ())
+    imports.take(turn, body.columns, body.arm, body.fair, body.again, ())
 
 
 @decide.put("/{study}/order", responses=describe(200, Changed, 404))

@@ -6,10 +6,13 @@ from typing import Any
 from markupsafe import Markup, escape
 
 HEAD = Markup(
-    '<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
+    '<!doctype html><html lang="en"><meta charset="utf-8">'
+    '<meta name="viewport" content="width=device-width">'
     '<title>lexbandits: API</title><link rel="stylesheet" href="/style.css">'
-    "<style>main{{max-width:60rem;margin:2rem auto;padding:0 1rem}}h2{{font-size:1.05rem;margin-top:2rem}}"
-    "code{{overflow-wrap:anywhere}}td,th{{text-align:left;padding:.15rem 1rem .15rem 0;vertical-align:top}}</style>"
+    "<style>main{{max-width:60rem;margin:2rem auto;padding:0 1rem}}"
+    "h2{{font-size:1.05rem;margin-top:2rem}}"
+    "code{{overflow-wrap:anywhere}}"
+    "td,th{{text-align:left;padding:.15rem 1rem .15rem 0;vertical-align:top}}</style>"
     "<main><h1>{title} {version}</h1><p>{description}</p><p>Every request but <code>/healthz</code> carries "
     "<code>Authorization: Bearer lb_…</code>. The same for programs: <a href=/openapi.json>openapi.json</a>.</p>"
 )

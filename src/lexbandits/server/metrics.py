@@ -1,4 +1,4 @@
-"""`/metrics`: what the service has done since its start, in the text format of Prometheus. Counting costs microseconds."""
+"""`/metrics`: what the service has done since its start, as Prometheus reads it. Counting costs microseconds."""
 
 import re
 import threading
@@ -13,7 +13,6 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from lexbandits.server.rooms import Rooms
 from lexbandits.server.routes import looking
-from lexbandits.study.record.ledger import OPEN
 
 BOUNDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)  # seconds
 ASK, TELL = (

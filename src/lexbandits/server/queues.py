@@ -66,7 +66,7 @@ class Job:
 
 
 def commit(journal: Journal, jobs: Sequence[Job]) -> list[str]:
-    """All in one transaction; each in its own if one of them failed halfway. The kinds of what was recorded."""
+    """All in one transaction; each in its own if one of them failed halfway. What kinds of events it made."""
 
     def attempt_all(turn: Turn) -> list[str]:
         for job in jobs:
