@@ -12,7 +12,7 @@ COPY --from=build /opt/lexbandits /opt/lexbandits
 ENV PATH=/opt/lexbandits/bin:$PATH \
     NUMBA_CACHE_DIR=/var/lib/lexbandits/cache \
     LEXBANDITS_STORAGE=/var/lib/lexbandits/data/studies.db
-USER lexbandits
+USER 10001
 WORKDIR /var/lib/lexbandits
 # compiled code is part of the image: the first request does not wait for it
 RUN lexbandits warm && mkdir data

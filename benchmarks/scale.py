@@ -1,9 +1,9 @@
 """What a thousand workers and a million studies ask of services: a calculation from measured figures.
 
-python benchmarks/scale.py [--help]. Workers measure for so many seconds, tell and ask in one request, and wait for
-its answer. A service takes what waits for a study, at most 256 requests, into one commit: simulated event by event
-with the processor time of a request and the time of a commit that docs/benchmarks-service.md has. How many
-bytes a result takes is measured here, in a SQLite file that is made for it.
+python benchmarks/scale.py [--help]. Workers measure for so many seconds, tell and ask in one request, and
+wait for its answer. A service takes what waits for a study, at most 256 requests, into one commit, one
+commit after the other: simulated event by event with the processor time of a request and the time of a
+commit that docs/benchmarks-service.md has. How many bytes a result takes is measured, in a SQLite file.
 """
 
 import argparse
@@ -18,6 +18,7 @@ import lexbandits as lb
 
 PAGE = Path(__file__).parents[1] / "docs" / "benchmarks-service.md"
 MOST_JOBS_IN_A_COMMIT = 256
+APPENDS = "appends of 4 kB, each safe before the next"
 
 
 def figure(what: str) -> float:
@@ -81,11 +82,10 @@ def main() -> None:
     parser.add_argument("--results", type=int, default=1000, help="of a study")
     asked = parser.parse_args()
     request = figure("of it processor time of the service, a request") / 1000
-    commit = 1 / figure("the disk: appends of 4 kB, each safe before the next")
-    slow = 1 / figure("a slow disk (each sync made to take 5 ms): appends of 4 kB, each safe before the next")
-    print(
-        f"a request {1000 * request:.2f} ms of processor, a commit {1000 * commit:.2f} ms, {1000 * slow:.1f} ms on a slow disk\n"
-    )
+    commit = 1 / figure(f"the disk: {APPENDS}")
+    slow = 1 / figure(f"a slow disk (each sync made to take 5 ms): {APPENDS}")
+    print(f"a request takes {1000 * request:.2f} ms of processor, a commit {1000 * commit:.2f} ms,", end=" ")
+    print(f"on a slow disk {1000 * slow:.1f} ms\n")
     print("| workers | a measurement | studies | disk | results/s | median wait | 99 % within |")
     print("| ---: | ---: | ---: | --- | ---: | ---: | ---: |")
     for seconds in (60.0, 10.0, 1.0):
@@ -97,14 +97,11 @@ def main() -> None:
                 print(f"| {words} | {median:,.1f} ms | {last:,.1f} ms |")
     each = bytes_of_a_result()
     total = each * asked.studies * asked.results
-    print(
-        f"\na result takes {each:.0f} bytes; {asked.studies:,} studies of {asked.results:,} results {total / 1e12:.2f} TB"
-    )
+    kept = f"{asked.studies:,} studies of {asked.results:,} results"
+    print(f"\na result takes {each:.0f} bytes; {kept} {total / 1e12:.2f} TB")
     per_day = figure("8 clients, one result a request") * 86400
     days = asked.studies * asked.results / per_day
-    print(
-        f"one service takes {per_day / 1e6:,.0f} million results a day: these {days:,.1f} days of it, or {days:,.0f} services a day"
-    )
+    print(f"one service takes {per_day / 1e6:,.0f} million results a day, and these in {days:,.1f} days")
 
 
 if __name__ == "__main__":

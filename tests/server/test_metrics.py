@@ -13,7 +13,8 @@ def lines(client):
 
 def test_what_was_done_is_counted(service, client):
     before = lines(client)
-    assert service.client(token="lb_nobody").get("/metrics").status_code == 401
+    with service.client(token="lb_nobody") as nobody:
+        assert nobody.get("/metrics").status_code == 401
     objective = lb.Objective("right", tolerance=0.1, noise="bernoulli")
     study = lb.create_study("counted", service.link, arms=["a", "b"], objectives=[objective])
     first, second, _ = study.ask_many(3)

@@ -14,7 +14,7 @@ HEAD = Markup(
     "code{{overflow-wrap:anywhere}}"
     "td,th{{text-align:left;padding:.15rem 1rem .15rem 0;vertical-align:top}}</style>"
     "<main><h1>{title} {version}</h1><p>{description}</p><p>Every request but <code>/healthz</code> carries "
-    "<code>Authorization: Bearer lb_…</code>. The same for programs: <a href=/openapi.json>openapi.json</a>.</p>"
+    "<code>Authorization: Bearer lb_…</code>. For programs: <a href=/openapi.json>openapi.json</a>.</p>"
 )
 
 

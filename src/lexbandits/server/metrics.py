@@ -1,4 +1,4 @@
-"""`/metrics`: what the service has done since its start, as Prometheus reads it. Counting costs microseconds."""
+"""`/metrics`: what the service has done since its start, as Prometheus reads it."""
 
 import re
 import threading
