@@ -260,7 +260,7 @@ class LexElimTol(PlacePolicy):
         self._warn_if_strained()
 
     def _warn_if_strained(self) -> None:
-        if self.finished and self.strained:
+        if self._scrutiny.aloud and self.finished and self.strained:
             arm, i = self.strained[0]
             warnings.warn(
                 f"one value may carry a quarter of the variance of arm {arm} on objective {i}: the answer, "
@@ -352,7 +352,7 @@ class LexElimTol(PlacePolicy):
         np.minimum(mine.bounds[..., HIGH], its.bounds[..., HIGH], out=mine.bounds[..., HIGH])
 
     def quiet(self) -> Self:
-        """From now on `repeating` alone tells of values that Gaussian noise never gives."""
+        """From now on `repeating` and `strained` alone tell what its warnings would."""
         self._scrutiny.aloud = False
         return self
 
