@@ -12,6 +12,7 @@ from scipy import special
 from lexbandits.arrays import Vector
 from lexbandits.checks import one_of, probability
 from lexbandits.evidence import once
+from lexbandits.extras import need
 from lexbandits.judging.claims import BEATS, HOLDS, MEETS, MISSES, SEEN, UNSURE, Claims
 from lexbandits.judging.scheme import (
     BEATEN,
@@ -61,7 +62,7 @@ class Verdict:
         means: arm -> objective -> mean, standard error, results.
         objectives: what was asked.
         items, clusters: how many items were judged, and how many groups of them, if any.
-        settled: whether the second statement leaves nothing open.
+        unsettled: the first objective that the second statement leaves open, if any.
         decision: with a baseline, whether to switch.
         missing_items: how many new items, judged alone, would give a certificate in 8 of 10 cases, if the
             estimates are right; None: they forbid it.
@@ -108,9 +109,8 @@ class Verdict:
 
     def to_frame(self) -> "pd.DataFrame":
         """The certificate as a table."""
-        import pandas as pd
-
-        return pd.DataFrame(list(self.certificate))
+        frame: pd.DataFrame = need("pandas", "to_frame()").DataFrame(list(self.certificate))
+        return frame
 
     @property
     def settled(self) -> bool:
@@ -118,7 +118,7 @@ class Verdict:
         return self.unsettled is None
 
     def difference(self, objective: str, arm: str, rival: str) -> dict[str, Any]:
-        """How much better an arm is than another, in the objective's unit: as seen, and where it lies.
+        """How much better `arm` is than `rival` on `objective`, in its unit: as seen, and where it lies.
 
         The ends belong to statement 2; None where nothing is known, as of every percentage.
         """
@@ -138,7 +138,7 @@ class Verdict:
         return {"mean": sample.mean, "low": plain(ends[0]), "high": plain(ends[1]), "results": sample.n}
 
     def follow_up(self, name: str = "follow-up") -> dict[str, Any]:
-        """A live study of the candidates on new items: words for `create_study(**words)`, or for TOML.
+        """A live study `name` of the candidates on new items: words for `create_study(**words)`, or TOML.
 
         Values of an objective with `cap`, `floor` or `above` are told as they are here: cut, or 0 and 1.
         """
@@ -173,7 +173,7 @@ class Verdict:
         return in_markdown(self)
 
     def report(self, path: str | Path, *, format: str | None = None) -> Path:
-        """One file, HTML or Markdown: the format follows from the name unless given."""
+        """Write one file, `path`, HTML or Markdown: `format` follows from the name unless given."""
         from lexbandits.insight.verdict import write
 
         return write(self, Path(path), format)
