@@ -160,12 +160,12 @@ class Entry:
             self._missed = _Rehearsal.finished
             if self._load(arguments):
                 return
-        if self._at_once:
+        if self._at_once or (_spent[0] > PATIENCE and not self._is_being_compiled()):
             self._compile_now(arguments)
-        elif _spent[0] > PATIENCE and not (
-            self.rehearsal and can_keep() and not _Rehearsal.of(self.rehearsal).is_over
-        ):
-            self._compile_now(arguments)
+
+    def _is_being_compiled(self) -> bool:
+        """Whether another process is at it, begun here if need be."""
+        return bool(self.rehearsal) and can_keep() and not _Rehearsal.of(self.rehearsal).is_over
 
     def _load(self, arguments: tuple[Any, ...]) -> bool:
         try:
