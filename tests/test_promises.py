@@ -359,6 +359,47 @@ def come_late_with_what_is_zero(study, world, rng):
             study = lb.open_study("attacked", storage)
 
 
+WAYS_OUT = (("release",), ("tell", {"score": 0.5, "taste": 0.0}), ("tell", {"score": 0.5}, True))
+
+
+@attack("gaussian", "bernoulli", max_failures=3)
+def tell_in_parts_and_be_rid_of_what_speaks_against_the_worse(study, world, rng):
+    """The score is told, and looked at: then the trial is given back, told anew, failed, or runs out."""
+    storage = study._journal.storage
+    now = storage.time()
+    storage.time = lambda: now
+    for count, trial in enumerate(trials(study, lease=1.0)):
+        values = world.values(trial.arm, rng)
+        study.tell(trial, {"score": values["score"]}, more=True)
+        if count < 8 or world.favours_worse(trial.arm, values):
+            study.tell(trial, {"taste": values["taste"]})
+            continue
+        for call, *given in WAYS_OUT:
+            with pytest.raises(lb.ConflictError):
+                getattr(study, call)(trial, *given)
+        if count % 3:
+            study.fail(trial, "never mind", interrupted=count % 3 == 1)
+        else:
+            now += 2.0
+            study.tell(trial, {"taste": values["taste"]})
+        if count % 40 == 39:
+            study = lb.open_study("attacked", storage)
+
+
+@attack("bernoulli", "bounded", agreed={"if_expired": 0.0, "if_failed": 0.0})
+def tell_parts_in_time_only_where_they_are_good(study, world, rng):
+    """What is not told in part runs out and is worth what was agreed: the worse arm's zeros are zeros."""
+    storage = study._journal.storage
+    now = storage.time()
+    storage.time = lambda: now
+    for trial in trials(study, lease=1.0):
+        values = world.values(trial.arm, rng)
+        if values["score"] > 0.0 or trial.arm == "best":
+            study.tell(trial, {"score": values["score"]}, more=True)
+        study.tell(trial, {"taste": values["taste"]}, more=True)
+        now += 2.0
+
+
 @attack("gaussian", "bernoulli", excused=LOST)
 def let_good_values_of_the_best_run_out(study, world, rng):
     """Twelve are under way at once; what speaks for the best arm is never told."""
@@ -693,6 +734,7 @@ def two_handles_and_requests_sent_again(study, world, rng):
 # --- a finished table, judged at one look
 
 JUDGEMENTS = {}
+TASTE = lb.Objective("taste", noise="exact")
 
 
 def judgement(*kinds):
@@ -759,17 +801,41 @@ def judge_as_the_table_grows_at_any_time(frame, judge, world, rng):
     return verdict
 
 
+@judgement("gaussian")
+def judge_the_median_of_rows_sorted_up(frame, judge, world, rng):
+    """It lies where the mean does."""
+    median = lb.Objective("score", tolerance=world.kind.tolerance, quantile=0.5)
+    return judge(frame.sort_values("score"), item=None, objectives=[median, TASTE])
+
+
+@judgement("bernoulli", "bounded")
+def judge_percentages_of_the_one_that_is_best(frame, judge, world, rng):
+    """They come to what matters; and its good rows are missing."""
+    tolerance, resolution = (
+        f"{100 * part / world.kind.best}%" for part in (world.kind.tolerance, world.kind.resolution)
+    )
+    share = lb.Objective(
+        "score", tolerance=tolerance, resolution=resolution, reference="top", noise=world.kind.noise
+    )
+    frame = frame.assign(arm=frame.arm.replace("best", "top"))
+    lost = (frame.arm == "top") & (frame.score > 0.6) & (rng.random(len(frame)) < 0.2)
+    return judge(frame[~lost], objectives=[share, TASTE], missing="worst")
+
+
 def count_misjudged(name, kind, delta, seeds):
     """How many verdicts call an arm acceptable that is not, and how many certified anything."""
     drive, world = JUDGEMENTS[name][0], World(KINDS[kind])
     precise = {key: getattr(world.kind, key) for key in ("tolerance", "resolution", "noise")}
-    objectives = [lb.Objective("score", **precise), lb.Objective("taste", noise="exact")]
+    objectives = [lb.Objective("score", **precise), TASTE]
     wrong = certain = 0
     for seed in seeds:
         rng = np.random.default_rng([seed, len(name), len(kind)])
         frame = pilot(world, rng).assign(item=np.repeat(np.arange(ROWS), 2))
         verdict = drive(
-            frame, lambda table, **how: lb.judge(table, objectives, delta=delta, **how), world, rng
+            frame,
+            lambda table, objectives=objectives, **how: lb.judge(table, objectives, delta=delta, **how),
+            world,
+            rng,
         )
         wrong += verdict is not None and "worse" in verdict.acceptable
         certain += verdict is not None and verdict.certified

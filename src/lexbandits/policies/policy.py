@@ -19,7 +19,7 @@ from lexbandits.checks import (
     checked_settings,
     whole,
 )
-from lexbandits.jit import fused
+from lexbandits.jit import entry, fused, portion
 from lexbandits.policies.base import Elimination, Rules, ranked
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -31,7 +31,19 @@ class Policy:
     A policy is a function of its history: `ask` changes nothing, and two policies told the same
     history are in the same state. Replay, storage and simulation all rest on this. A subclass gives
     `rules`, passes its settings to `super().__init__`, as `checked` does, and sets `state`, a named
-    tuple whose field `arms` is an `Arms`; everything else is inherited.
+    tuple whose field `arms` is an `Arms`; everything else is inherited: docs/own-policy.md.
+
+    Args:
+        n_arms, n_objectives: K and m.
+        **settings: those of the subclass, kept in `settings`.
+
+    >>> from lexbandits import LexElimIn
+    >>> policy = LexElimIn(2, 1, delta=0.1, tradeoff=0)
+    >>> while not policy.finished:
+    ...     arm = policy.ask()
+    ...     policy.tell(arm, [float(arm)])
+    >>> policy.recommendation, policy.fresh().rounds
+    (1, 0)
     """
 
     rules: ClassVar[Rules]
@@ -48,14 +60,14 @@ class Policy:
     # --- driving it
 
     def ask(self, pending: Iterable[int] = ()) -> int:
-        """The arm to pull next, given the arms in flight; the recommendation once finished. Pure."""
+        """The arm to pull next, given `pending`, the arms in flight; the recommendation once finished."""
         nobody = isinstance(pending, tuple) and not pending
         in_flight = self._none_pending if nobody else checked_pending(pending, self.n_arms)
         arm = int(_next_arm(self.rules)(self.state, in_flight))
         return self.recommendation if arm < 0 else arm
 
     def ask_many(self, count: int, pending: Iterable[int] = ()) -> list[int]:
-        """`count` arms to pull at once: what as many asks say, each arm in flight for the next. Pure."""
+        """`count` arms to pull at once: what as many asks say, each `pending` for the next."""
         count = whole("count", count, least=0)
         in_flight, next_arm = checked_pending(pending, self.n_arms), _next_arm(self.rules)
         arms: list[int] = []
@@ -68,7 +80,7 @@ class Policy:
         return arms
 
     def tell(self, arm: int, reward: ArrayLike) -> None:
-        """Report the reward vector of a pull of `arm`: late or after the end if need be.
+        """Report the `reward` vector of a pull of `arm`: late or after the end if need be.
 
         Arms may come in any order, but the results of one arm in the order in which it was asked for:
         they count as its first, second, … as they are told.
@@ -77,14 +89,14 @@ class Policy:
         self._observe(arm, checked_reward(reward, self.n_objectives, missing=self.accepts_missing))
 
     def tell_many(self, arms: ArrayLike, rewards: ArrayLike) -> None:
-        """Report many pulls in order: all are checked, then all are told, in compiled code."""
+        """Report many pulls, `arms` and their `rewards`, in order: all are checked, then all are told."""
         shape = self.n_arms, self.n_objectives
         self._replay(*checked_history(arms, rewards, *shape, missing=self.accepts_missing))
 
     @property
     def finished(self) -> bool:
         """Whether the policy has its answer; a run that ends at its horizon before has none."""
-        return bool(self.rules.finished(self.state))
+        return bool(entry(self.rules.finished)(self.state))
 
     # --- what it knows
 
@@ -144,7 +156,7 @@ class Policy:
         return type(self)(**self.settings)
 
     def start_run(self, seed: int, replication: int) -> None:
-        """Tie the draws of a randomised policy to a simulated run; nothing to do for the others."""
+        """Tie the draws of a randomised policy to a run (`seed`, `replication`); the others have none."""
 
     def __copy__(self) -> Self:
         return copy.deepcopy(self)
@@ -166,10 +178,14 @@ class Policy:
     # --- what is told, checked; a policy whose state must grow first does it here
 
     def _observe(self, arm: int, reward: Vector) -> None:
-        self.rules.observe(self.state, arm, reward)
+        entry(self.rules.observe)(self.state, arm, reward)
 
     def _replay(self, arms: Counts, rewards: Vector) -> None:
-        _replay_loop(self.rules)(self.state, arms, rewards)
+        replay, told = _replay_loop(self.rules), 0
+        while told < arms.size:
+            end = told + portion(replay, arms.size - told)
+            replay(self.state, arms[told:end], rewards[told:end])
+            told = end
 
 
 def checked(init: F) -> F:
@@ -201,7 +217,7 @@ def _next_arm(rules: Rules) -> Callable[[Any, Counts], int]:
     def next_arm(state: Any, pending: Counts) -> int:
         return -1 if finished(state) else choose(state, pending)
 
-    return fused(next_arm, choose, finished)
+    return fused(next_arm, choose, finished, bulk=False)
 
 
 @cache
@@ -212,7 +228,7 @@ def _replay_loop(rules: Rules) -> Callable[[Any, Counts, Vector], None]:
         for t in range(arms.size):
             observe(state, arms[t], rewards[t])
 
-    return fused(replay, observe)
+    return fused(replay, observe, bulk=False)
 
 
 def _same(left: Any, right: Any) -> bool:

@@ -29,7 +29,7 @@ from lexbandits.server.rooms import Rooms
 from lexbandits.server.routes import DecidingRoute, InTurn, MeasuringRoute, OnceInTurn, digest_of, looking
 from lexbandits.server.summary import event_words, glance_at, summary_of, trial_rows
 from lexbandits.study.errors import StudyError, StudyPaused, StudyWaiting, UnknownStudyError, study_errors
-from lexbandits.study.record import asking, changes
+from lexbandits.study.record import asking, changes, imports
 from lexbandits.study.record.journal import Turn
 from lexbandits.study.spec import Spec, seconds
 from lexbandits.study.storage.contract import StudyRow
@@ -39,9 +39,9 @@ from lexbandits.study.trial import Trial
 _bearer = Security(HTTPBearer(auto_error=False, description="lexbandits token create"))
 
 
-def router(route: type[APIRoute]) -> APIRouter:
+def router(route: type[APIRoute], prefix: str = "/api/studies") -> APIRouter:
     """Endpoints whose requests all come in the same way."""
-    return APIRouter(prefix="/api/studies", route_class=route, dependencies=[_bearer])
+    return APIRouter(prefix=prefix, route_class=route, dependencies=[_bearer])
 
 
 look, make = router(looking("read")), router(looking("admin"))
@@ -89,7 +89,7 @@ def with_tag(tag: str, known: str | None, content: Any) -> Response:
     return Reply(content, headers=headers)
 
 
-def _glances(rooms: Rooms, row: StudyRow) -> list[dict[str, Any]]:
+def _glances(rooms: Rooms, row: StudyRow) -> list[schemas.Glance]:
     """One, or none if the study was deleted meanwhile."""
     try:
         return [glance_at(rooms.open(row))]
@@ -100,16 +100,20 @@ def _glances(rooms: Rooms, row: StudyRow) -> list[dict[str, Any]]:
 @look.get("", responses=describe(200, schemas.Glances))
 def studies(request: Request, after: After = "", limit: Limit = 100) -> Response:
     """Every study at a glance, by name; and the role of who asks."""
-    rooms = rooms_of(request)
+    return Reply(studies_from(request, after, min(limit, 100)))
+
+
+def studies_from(request: Request, after: str, limit: int, search: str = "") -> schemas.Glances:
+    """Studies by name, from `after` on, whose name has what is searched for."""
+    rooms, wanted = rooms_of(request), search.casefold()
     found = sorted(rooms.reads.studies(), key=lambda row: row.name)  # a database has an order of its own
-    rows = [row for row in found if row.name > after]
-    page = rows[: min(limit, 100)]
-    content = {
-        "studies": [glance for row in page for glance in _glances(rooms, row)],
-        "next": page[-1].name if len(page) < len(rows) else None,
-        "role": request.state.role,
-    }
-    return Reply(content)
+    rows = [row for row in found if row.name > after and wanted in row.name.casefold()]
+    page = rows[:limit]
+    return schemas.Glances(
+        studies=[glance for row in page for glance in _glances(rooms, row)],
+        next=page[-1].name if len(page) < len(rows) else None,
+        role=request.state.role,
+    )
 
 
 @look.get("/{study}", responses={304: {"description": "as known"}, **describe(200, schemas.Summary, 404)})
@@ -131,7 +135,7 @@ def events(request: Request, study: StudyName, since: Since = 0, limit: Limit = 
     """The journal after event `since`."""
     room = rooms_of(request).find(study)
     found = [event_words(event) for event in room.reads.read(room.row.id, since + 1, limit)]
-    return Reply({"events": found, "next": found[-1]["seq"] if len(found) == limit else None})
+    return Reply(schemas.Events(events=found, next=found[-1].seq if len(found) == limit else None))
 
 
 @look.get("/{study}/trials", responses=describe(200, schemas.TrialRows, 404))
@@ -142,17 +146,15 @@ def trials(
     room = rooms_of(request).find(study)
     with room.reading() as reader:
         leases = room.reads.clock(room.row.id)[1]
-        found, following = trial_rows(reader._journal.fold(), leases, state, since, limit)
-    return Reply({"trials": found, "next": following})
+        return Reply(trial_rows(reader._journal.fold(), leases, state, since, limit))
 
 
 @look.get("/{study}/results", responses=describe(200, schemas.Results, 404))
 def results(request: Request, study: StudyName) -> Response:
     """What was measured, one row per arm and objective."""
     with rooms_of(request).find(study).reading() as reader:
-        rows = reader.results().to_dict("records")
-    numbers = ("mean", "low", "high")
-    return Reply({"results": [{**row, **{key: plain(row[key]) for key in numbers}} for row in rows]})
+        rows = reader._results()
+    return Reply(schemas.Results(results=[schemas.ResultRow(**plain(row)) for row in rows]))
 
 
 # --- measuring
@@ -174,8 +176,10 @@ def tell(turn: InTurn, trial: TrialId, body: bodies.ResultBody) -> Outcome:
         raise HTTPException(422, "a result has values, or failed says why there are none; not both")
     if body.values is not None and body.interrupted:
         raise HTTPException(422, "interrupted goes with failed: a trial that has values was not broken off")
+    if body.failed is not None and body.more:
+        raise HTTPException(422, "more goes with values: after a failure nothing follows")
     if body.values is not None:
-        return Outcome(asking.take(turn, trial, body.values))
+        return Outcome(asking.take(turn, trial, body.values, body.more))
     return Outcome(asking.fail(turn, trial, str(body.failed), body.interrupted))
 
 
@@ -294,6 +298,12 @@ def amend(turn: OnceInTurn, objective: ObjectiveName, body: bodies.AmendBody) ->
     if objective not in turn.ledger.spec.names:
         raise HTTPException(404, f"no objective {objective!r}")
     changes.amend(turn, objective, body.tolerance, body.resolution)
+
+
+@decide.post("/{study}/imports", status_code=201, responses=describe(201, Changed, 404, 409))
+def import_results(turn: OnceInTurn, body: bodies.ImportBody) -> None:
+    """Results measured before, as one table, before the first ask."""
+    imports.take(turn, body.columns, body.arm, body.fair, body.again, ())
 
 
 @decide.put("/{study}/order", responses=describe(200, Changed, 404))

@@ -77,6 +77,16 @@ def settle(state: State, changed: bool, looked: int) -> None:
         changed = True
 
 
+@written_in
+def conclude(state: State, candidate: int) -> None:
+    """Answer if it is over, or if the candidate, −1 for none yet, is proven."""
+    if state.clock[OVER] == 1:
+        candidate = plug_in(state)
+    elif candidate >= 0 and prove(state, candidate):
+        state.clock[OVER] = 1
+    state.clock[CANDIDATE] = candidate
+
+
 @apart
 def judge(state: State, anew: bool) -> None:
     """Who survives, who answers, and whom the rule and the proof of the answer would ask next.
@@ -97,11 +107,7 @@ def judge(state: State, anew: bool) -> None:
             break
         if turn == 0:
             look_for(state, candidate)
-    if clock[OVER] == 1:
-        candidate = plug_in(state)
-    elif proving and prove(state, candidate):
-        clock[OVER] = 1
-    clock[CANDIDATE] = candidate
+    conclude(state, candidate)
 
 
 @written_in
@@ -172,13 +178,6 @@ def count(state: State, arm: int, number: int) -> None:
     state.arms.told[0] += 1
     state.arms.pulls[arm] += 1
     state.clock[HIGHEST] = max(state.clock[HIGHEST], number)
-
-
-@kernel
-def count_all(state: State, arms: Counts, numbers: Counts) -> None:
-    """Count results of arms in passes."""
-    for t in range(arms.size):
-        count(state, arms[t], numbers[t])
 
 
 @kernel

@@ -28,6 +28,7 @@ from lexbandits.evidence.kinds import (
     kind_rows,
     spread_kinds,
 )
+from lexbandits.jit import direct
 from lexbandits.policies.base import Rules, untried
 from lexbandits.policies.policy import checked
 from lexbandits.policies.tol.intervals import fill_intervals, fill_target_bounds
@@ -67,39 +68,64 @@ NO_CLAIMS = (2, 0, 0, 0)
 class LexElimTol(PlacePolicy):
     """For ties that are never exact: all it needs are the differences that do not matter.
 
-    Per objective i, differences up to `tolerance`[i] are immaterial: such arms go on to the next
-    objective. An arm worse by more than tolerance + `resolution` does not; in between either may
-    happen. Without a resolution it is the tolerance; both zero is an error, except where noise is "exact".
+    Arms that differ by at most the tolerance go on to the next objective together. An arm worse by more than
+    tolerance + resolution does not; in between either may happen.
 
-    `noise` is a kind, one for all objectives or one each: "gaussian" (variances unknown and of any
-    ratio), "bernoulli", ("bounded", lo, hi), ("sub_gaussian", sd), or ("sub_gaussian", sd, "independent")
-    where the arms of a pass share nothing, "exact", and "finite_variance", which is approximate.
-    A third kind of word, "worst", as in ("bounded", lo, hi, "worst") or ("bernoulli", "worst"): a missing
-    value counts as the worst it could have been for whatever is claimed. `noise_sd` is short for the
-    independent one. `at_least`, None or a number per objective: a target to be
-    met, where all arms that meet it tie; if nobody does, the objective is as any other, or it stops.
-
-    With probability at least 1 − delta, for every i: an arm within tolerance[i] of the best arm that
-    reached objective i survives it, and every survivor is within tolerance[i] + resolution[i] of
-    that best arm; with a target, arms that meet it survive and survivors miss it by at most the
-    resolution. settle="all" goes on until that is so; settle="answer" stops once the answer is
-    acceptable for certain: no arm that deserves to reach objective i is better there by more than
-    tolerance + resolution. What it needs: whatever happened in earlier passes, the difference of two
-    arms in a pass has one and the same mean (and for "gaussian" one and the same normal law).
+    With probability at least 1 − delta, for every objective i: of the arms that reached it, those within
+    tolerance[i] of the best one go on, and none goes on that is worse by more than tolerance[i] +
+    resolution[i]; with a target, arms that meet it go on, and those that do miss it by at most the
+    resolution. What it needs: whatever happened in earlier passes, the difference of two arms in a pass has
+    one and the same mean (and for "gaussian" one and the same normal law).
 
     A result belongs to a place, (arm, pass): `ask_place` and `tell(…, item=pass)` are for who measures in
     parallel or on common items; the state depends on which places are filled, never on the order. A
     result told without an item fills the arm's earliest empty place, which is right when results are
     told in the order asked. `None` in a reward is a value not measured.
 
-    `order` (objectives by priority), `offered` (the arms in question), tolerances and resolutions may
-    be changed after looking, at the same delta: `amended`. `max_arms` counts arms that may be added. Who
-    never does that needs a third less with rules="declared", the default; "open" is cheaper for who will.
+    Order, arms, tolerances and resolutions may be changed after looking, at the same delta: `amended`.
+
+    Args:
+        n_arms, n_objectives: K and m.
+        delta: the probability of a wrong answer.
+        tolerance: what does not matter, one or per objective.
+        resolution: how finely it is told apart; the tolerance, unless said. Both zero is an error, except
+            where noise is "exact".
+        noise: a kind, one for all objectives or one each: "gaussian" (variances unknown and of any ratio),
+            "bernoulli", ("bounded", lo, hi), ("sub_gaussian", sd), ("sub_gaussian", sd, "independent") where
+            the arms of a pass share nothing, "exact", and "finite_variance", which is approximate. With
+            "worst" at the end, ("bounded", lo, hi, "worst") or ("bernoulli", "worst"), a missing value counts
+            as the worst it could have been for whatever is claimed.
+        noise_sd: short for ("sub_gaussian", sd, "independent").
+        at_least: None or a number per objective: a target; all arms that meet it tie.
+        if_infeasible: "go on" as on any other objective where nobody meets a target, or "stop".
+        settle: "answer" stops once the answer is acceptable for certain: no arm that deserves to reach an
+            objective is better there by more than tolerance + resolution; "all" settles every arm.
+        rules: "declared" needs a third less while they are kept; "open" is cheaper for who will change them.
+        order: the objectives by priority.
+        offered: the arms in question.
+        max_arms: how many arms there may ever be.
+        n_items: it is about a list of so many items in a drawn order: policies/tol/list_policy.py.
+        since: there, the position from which on arms that were added are judged, one per arm.
+
+    >>> policy = LexElimTol(2, 1, delta=0.05, tolerance=0.1, noise=("bounded", 0, 1))
+    >>> while not policy.finished:
+    ...     arm = policy.ask()
+    ...     policy.tell(arm, [0.2 + 0.6 * arm])
+    >>> policy.recommendation, policy.certified
+    (1, True)
     """
 
     rules = Rules(choose, observe, finished)
     accepts_missing = True
     round_robin = False
+
+    def __new__(cls, *_: Any, n_items: int | None = None, **__: Any) -> Self:
+        """With `n_items` a policy about a list, which judges by other evidence."""
+        if cls is LexElimTol and n_items is not None:
+            from lexbandits.policies.tol.list_policy import ListTol
+
+            cls = ListTol  # type: ignore[assignment]
+        return super().__new__(cls)
 
     @checked
     def __init__(
@@ -119,8 +145,14 @@ class LexElimTol(PlacePolicy):
         order: Sequence[int] | None = None,
         offered: Sequence[int] | None = None,
         max_arms: int | None = None,
+        n_items: int | None = None,
+        since: Any = None,
     ) -> None:
         settings, self.max_arms = self._settings, max_arms or n_arms
+        if n_items is None:  # journals of policies that are not about a list do not know these
+            if since is not None:
+                raise ValueError("since is for a policy about a list: say n_items")
+            del settings["n_items"], settings["since"]
         settings["noise"] = checked_kinds(noise, settings.pop("noise_sd"), n_objectives)
         if offered is not None:
             settings["offered"] = sorted(different("offered", offered, most=self.max_arms - 1))
@@ -128,7 +160,10 @@ class LexElimTol(PlacePolicy):
         self._waiting = Waiting()
         self._scrutiny = Scrutiny(self._kinds)
         self.state = self._first_state()
-        begin(self.state)
+        self._begin()
+
+    def _begin(self) -> None:
+        direct(begin)(self.state)
 
     def _first_state(self) -> State:
         K, m = self.max_arms, self.n_objectives
@@ -192,7 +227,7 @@ class LexElimTol(PlacePolicy):
         targets = settings["at_least"]
         target = np.array([math.nan if t is None else t for t in targets or [None] * m], np.float64)
         for i in range(m):
-            if fine[i] == 0 and self._kinds[i].code != EXACT:
+            if fine[i] == 0 and self._kinds[i].code != EXACT and "n_items" not in settings:
                 raise ValueError(
                     f"objective {i} needs a positive tolerance or a positive resolution to be settled, "
                     f"got tolerance {slack[i]:g} and resolution {settings['resolution']}"
@@ -223,13 +258,16 @@ class LexElimTol(PlacePolicy):
 
     def _go_on(self) -> None:
         super()._go_on()
-        if self.finished and self.strained:
+        self._warn_if_strained()
+
+    def _warn_if_strained(self) -> None:
+        if self._scrutiny.aloud and self.finished and self.strained:
             arm, i = self.strained[0]
             warnings.warn(
                 f"one value may carry a quarter of the variance of arm {arm} on objective {i}: the answer, "
                 'which rests on "finite_variance", may be wrong more often than delta',
                 UserWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
 
     def amended(
@@ -242,13 +280,14 @@ class LexElimTol(PlacePolicy):
         from_pass: int | None = None,
         void: bool = False,
     ) -> Self:
-        """The policy under new rules, by what was seen so far; this one stays as it is.
+        """The policy under a new `tolerance`, `resolution`, `order` or `offered` arms, by what was seen.
 
-        The new rules choose members from pass `from_pass` on: above every pass asked; without it, above every
-        pass told. Passes below it keep their members and count, as who changes the rules may have seen their
-        values. `void` throws away what is not folded instead, as journals of 0.2 did: a choice by value.
-        With rules="declared" the answer is from then on proven by facts, which have a tenth of delta; before
-        any pass is begun (start 0) the new rules are as good as declared from the start.
+        This one stays as it is. The new rules choose members from pass `from_pass` on: above every pass
+        asked; without it, above every pass told. Passes below it keep their members and count, as who
+        changes the rules may have seen their values. `void` throws away what is not folded instead, as
+        journals of 0.2 did: a choice by value. With rules="declared" the answer is from then on proven by
+        facts, which have a tenth of delta; before any pass is begun (start 0) the new rules are as good as
+        declared from the start.
         """
         given = {"tolerance": tolerance, "resolution": resolution, "order": order, "offered": offered}
         settings = {**self.settings, **{name: value for name, value in given.items() if value is not None}}
@@ -291,7 +330,7 @@ class LexElimTol(PlacePolicy):
         state.arms.left[:] = 0
         while state.clock[NEXT] <= state.clock[PASS]:
             state.clock[NEXT] = next_judged(state.clock[NEXT])
-        begin(state)
+        direct(begin)(state)
         for arm in np.flatnonzero(state.arms.left[:, 0]).tolist():
             _, objective, rival = old.arms.left[arm].tolist()
             still = objective == state.arms.left[arm, 1] and (rival < 0 or state.who[OFFERED, rival])
@@ -314,7 +353,7 @@ class LexElimTol(PlacePolicy):
         np.minimum(mine.bounds[..., HIGH], its.bounds[..., HIGH], out=mine.bounds[..., HIGH])
 
     def quiet(self) -> Self:
-        """From now on `repeating` alone tells of values that Gaussian noise never gives."""
+        """From now on `repeating` and `strained` alone tell what its warnings would."""
         self._scrutiny.aloud = False
         return self
 
@@ -434,14 +473,15 @@ class LexElimTol(PlacePolicy):
         people who watch: it decides by one-sided bounds, of which an arm can break only one.
         """
         shown = np.zeros((self.max_arms, self.n_objectives, 2))
-        fill_target_bounds(self.state, shown)
+        direct(fill_target_bounds)(self.state, shown)
         return shown
 
     def _all_intervals(self) -> tuple[Vector, Vector]:
         K, m = self.max_arms, self.n_objectives
         singles, pairs = np.zeros((K, m, 2)), np.zeros((K, K, m, 2))
         levels = self.state.limits[:, LEVEL] + math.log(self._facts_share())
-        fill_intervals(self.state, math.log(K * m / self._settings["delta"]), levels, singles, pairs)
+        level = math.log(K * m / self._settings["delta"])
+        direct(fill_intervals)(self.state, level, levels, singles, pairs)
         return singles, pairs
 
     @property
@@ -450,11 +490,15 @@ class LexElimTol(PlacePolicy):
 
         "open" where something is missing; empty after a contradiction.
         """
-        return () if self.contradiction else certificate(self.state, self.recommendation, self.differences)
+        return self.seen(self.differences)
+
+    def seen(self, differences: Vector) -> tuple[Seen, ...]:
+        """The certificate, for who has the intervals of all differences already."""
+        return () if self.contradiction else certificate(self.state, self.recommendation, differences)
 
     def best_guess(self) -> int:
         """Once finished the answer; before that what today's means would give."""
-        return int(self.state.clock[CANDIDATE]) if self.finished else int(plug_in(self.state))
+        return int(self.state.clock[CANDIDATE]) if self.finished else int(direct(plug_in)(self.state))
 
     @property
     def recommendation(self) -> int:
@@ -462,7 +506,7 @@ class LexElimTol(PlacePolicy):
         return self.best_guess()
 
     def known_exactly(self, i: int) -> dict[int, float]:
-        """Arm -> its one value on an exact objective, whether or not its pass is over."""
+        """Arm -> its one value on the exact objective `i`, whether or not its pass is over."""
         state = self.state
         known = {} if self._before is None else self._before.known_exactly(i)
         known |= {arm: float(values[i]) for (arm, _), values in self._waiting if not math.isnan(values[i])}
