@@ -29,7 +29,7 @@ QUESTIONS = {
                              LATENCY],
               "if_infeasible": "stop"},
     "gaussian": {"objectives": [lb.Objective("latency", "minimize", tolerance=3.0), CORRECT]},
-    "items": {"items": [f"item {number}" for number in range(300)]},
+    "items": {"items": [f"item {number}" for number in range(300)], "about": "population", "seed": 0},
     "agreed": {"objectives": [lb.Objective("correct", tolerance=0.2, noise="bernoulli", if_failed=0),
                               lb.Objective("latency", "minimize", tolerance=4.0, noise=("bounded", 0, 100),
                                            if_missing="worst")]},

@@ -18,6 +18,9 @@ MOST_INTERPRETED = 4000  # events: folded interpreted before numba would have be
 Where = typer.Option("--storage", envvar="LEXBANDITS_STORAGE", help="A path or an address of a database.")
 
 
+Items = typer.Option("--items", help="A .jsonl, .csv, .txt or a pattern of files: what to measure on.")
+
+
 def is_missing(storage: str) -> bool:
     """Whether a storage is a file that is not there: looking at it would make it."""
     if storage == "memory":
@@ -47,14 +50,19 @@ def open_named(name: str, storage: str, *, reads: bool = False, compiled: bool =
     return open_study(name, there, reads)
 
 
-def make_from_file(file: Path, storage: str | None, load_if_exists: bool, *, short: bool = True) -> "Study":
+def make_from_file(
+    file: Path, storage: str | None, load_if_exists: bool, *, short: bool = True, items: str | None = None
+) -> "Study":
     """The study of a TOML file, in the storage given, else the file's, else the default."""
     if short:
         _interpret()
+    from lexbandits.study.items import items_of_file
     from lexbandits.study.spec import Spec, words_from_toml
     from lexbandits.study.study import create_from_spec
 
     words = words_from_toml(file)
+    if items is not None:
+        words |= items_of_file(items)
     of_file = words.pop("storage", DEFAULT)
     try:
         spec = Spec.from_json(words)

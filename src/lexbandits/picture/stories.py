@@ -77,8 +77,7 @@ def _halt(view: View) -> str:
         case "budget spent":
             return f"The budget of {many(ledger.budget or 0, 'trial')} is spent. "
         case "items spent":
-            items = len(ledger.imported_items) + len(ledger.drawn or ())
-            return f"All {many(items, 'item')} are used. "
+            return f"All {many(ledger.n_items or 0, 'item')} are used. "
     return ""
 
 

@@ -111,13 +111,25 @@ def _gaps(view: View, strain: Strain) -> Said:
 def _items(view: View) -> Assumption:
     ledger, assumption = view.fold.ledger, "Each pass measures its arms on something drawn anew"
     passes = view.policy.folded
+    if view.spec.is_list:
+        return _list_order(view)
     if ledger.drawn is None:
         text = f"{_passes(passes)}; the study hands out no items, so nobody checks."
         return Assumption(assumption, text, "none")
-    there = len(ledger.imported_items) + len(ledger.drawn)
+    there = ledger.n_items or 0
     drawn = f"order drawn from seed {view.spec.seed}, none twice"
     text = f"{_passes(passes)} over {many(there, 'item')}, {drawn}."
     return Assumption(assumption, text, "none")
+
+
+def _list_order(view: View) -> Assumption:
+    spec, ended = view.spec, view.fold.ledger.end is not None
+    seed = f"from seed {spec.seed}, " if ended else ""
+    shown = "" if ended else "; it is not shown before the end"
+    text = f"{many(view.fold.ledger.n_items or 0, 'place')}, each measured once per arm at most{shown}."
+    if spec.repeats > 1:
+        text = f"{many(len(spec.ids), 'item')}, {spec.repeats} times each. {text}"
+    return Assumption(f"One order of the items, drawn {seed}when the study was made", text, "none")
 
 
 def _passes(number: int) -> str:

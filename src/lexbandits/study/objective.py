@@ -300,6 +300,12 @@ class Objective:
             )
         if self.is_relative and (self.target is not None or sum(both) >= 1):
             raise StudyError(f"{self}: a share of the best goes with no target, and must be below all of it")
+
+    def check_settled(self) -> None:
+        """Refuse a precision at which equal arms would be measured for ever; a list has an end."""
+        both = self.tolerance_in_unit, self.resolution_in_unit
+        if self.noise == "exact":
+            return
         if self.target is not None and both[1] == 0:
             raise StudyError(f"{self}: a target needs a positive resolution, got {both[1]:g}")
         if sum(both) == 0:

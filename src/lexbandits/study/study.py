@@ -4,6 +4,7 @@ import copy
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -61,8 +62,8 @@ class Study:
 
     @property
     def spec(self) -> dict[str, Any]:
-        """The question as asked, in words: JSON-able."""
-        return self._journal.asked().as_json()
+        """The question as asked, in words: JSON-able. The seed of a list is None until the end."""
+        return self._journal.shown().as_json()
 
     @property
     def arms(self) -> dict[str, dict[str, Any]]:
@@ -274,7 +275,7 @@ class Study:
 
     def verify(self) -> verification.Verification:
         """Replay the journal from nothing and compare it with what was recorded."""
-        return verification.replay(self.events())
+        return self._journal.verify()
 
     def export(self, path: str | Path) -> Path:
         """Write the trials (.csv, .parquet) or the journal (.jsonl)."""
@@ -285,11 +286,14 @@ class Study:
         frame: "pd.DataFrame | str | Path",
         arm: str = "arm",
         *,
-        fair: bool,
+        fair: bool | None = None,
         again: bool = False,
         ignore: Iterable[str] = (),
     ) -> int:
         """Results measured before, before the first ask: a table with one row each, or the file of one.
+
+        On a list at any time: each row fills the place of its `item` (of repeats "q17#2"), and `fair` need
+        not be said, as nobody has chosen the order.
 
         Rows that share the column `item` share a pass; without it each arm's rows are shuffled by the seed.
         `fair`: whether what was measured, what of it is here, and what this study asks was decided without
@@ -320,9 +324,20 @@ class Study:
             return ""
         return rules.cost_of_closing(change, status.results)
 
-    def add_arm(self, arm: str | Mapping[str, Any]) -> None:
-        """Another arm, a name or a table with a name; `max_arms` must have left room for it."""
-        self._journal.do(changes.add_arm, arm)
+    def add_arm(self, arm: str | Mapping[str, Any], *, blind: bool = False) -> None:
+        """Another arm, a name or a table with a name; `max_arms` must have left room for it.
+
+        On a list it is judged by chance on items to come alone, as it may have been tuned on those that were
+        handed out; `blind` says that it was made without looking at any result of this study.
+        """
+        self._journal.do(changes.add_arm, arm, blind)
+
+    def retry(self) -> int:
+        """Ask again for what failed or ran out, on a list; how many places. Counted as a strain.
+
+        A place counts at its worst until it has a value; the first one that comes stays.
+        """
+        return self._journal.do(changes.retry)
 
     def withdraw(self, name: str, reason: str) -> None:
         """Take an arm out of the question; arms that only it had beaten return."""
@@ -399,8 +414,10 @@ def create_study(
 ) -> Study:
     """A new study, or with `load_if_exists` the one of this name, if it asks the same.
 
-    settings: delta=0.05, max_arms (the arms given), items=None, seed=0, if_infeasible="go on" or "stop",
-    budget=None (trials), lease="10m", max_failures=5 (in a row, then an arm is withdrawn), rules="declared",
+    settings: delta=0.05, max_arms (the arms given), if_infeasible="go on" or "stop",
+    items=[…] to measure on (texts, numbers, or tables with an `id`), about="items": the answer on this list,
+    or "population": the list is a random sample, repeats=1 (measurements per item), seed=None (of the order:
+    drawn anew, as what was tuned on the first items of an old order is tuned on these again), budget=None (trials), lease="10m", max_failures=5 (in a row, then an arm is withdrawn), rules="declared",
     which takes fewer results while they are kept, or "open" for who will change them after looking. Ties go
     to the arm listed first: list the incumbent first.
     """
@@ -413,11 +430,13 @@ def create_from_spec(
 ) -> Study:
     """`create_study` from a whole spec; a study that is there with this `nonce` was made by the same call."""
     opened, settings = open_storage(storage), spec.policy_settings()
+    drawn = spec
     if not opened.is_remote:  # whose service does it
         with study_errors():
             make_policy(POLICY, settings)  # refuses what it cannot do, before anything is written
+        drawn = replace(spec, seed=secrets.randbits(53)) if spec.seed is None else spec
     payload = {
-        "spec": spec.as_json(),
+        "spec": drawn.as_json(),
         "policy": POLICY,
         "settings": settings,
         "version": lexbandits.__version__,
@@ -430,9 +449,16 @@ def create_from_spec(
             f"there is a study {spec.name!r} in {opened.shown}; load_if_exists=True opens it"
         )
     study = Study(_open_journal(opened, row))
-    if not is_mine and (differs := difference(study.spec, payload["spec"])):
+    if not is_mine and (differs := _difference(study._journal.asked(), spec)):
         raise SpecMismatchError(f"study {spec.name!r} in {opened.shown} asks another question: {differs}")
     return study
+
+
+def _difference(there: Spec, here: Spec) -> str | None:
+    """What another question asks for; a seed that nobody has said, or that is not shown, is any."""
+    seed = here.seed if there.seed is None else there.seed
+    asked = replace(here, seed=seed if here.seed is None else here.seed, source=there.source)
+    return difference(replace(there, seed=seed).as_json(), asked.as_json())
 
 
 def _open_journal(storage: Storage, row: StudyRow, read_only: bool = False) -> Journal:

@@ -16,6 +16,7 @@ from contextlib import suppress
 from typing import Any
 
 from lexbandits.study.errors import StudyError
+from lexbandits.study.items import id_of
 
 PLACEHOLDER = re.compile(r"\{\{|\}\}|\{([^{}\s]+)\}")
 GRACE = 3.0  # seconds between asking a program to end and ending it, and then until its pipes are left
@@ -44,10 +45,17 @@ class Stopped(BaseException):
 
 
 class Program:
-    """A command line with `{arm}`, `{item}` and the further keys of the arms; `{{` and `}}` are braces."""
+    """A command line with `{arm}`, `{item}`, `{item[key]}`, `{repeat}` and the further keys of the arms.
+
+    `{{` and `}}` are braces. `example` is an item such as there will be.
+    """
 
     def __init__(
-        self, command: Sequence[str], arms: Callable[[], Arms], timeout: float | None = None
+        self,
+        command: Sequence[str],
+        arms: Callable[[], Arms],
+        timeout: float | None = None,
+        example: Any = 0,
     ) -> None:
         self._command, self._arms, self._timeout = list(command), arms, timeout
         self._running: set[subprocess.Popen[bytes]] = set()
@@ -59,14 +67,14 @@ class Program:
         if not self._command:
             raise StudyError("say the command after --, such as: -- python measure.py {arm}")
         for arm in arms():
-            self._filled(arm, 0)
+            self._filled(arm, example, 1)
         if PLACEHOLDER.search(self._command[0]) is None and shutil.which(self._command[0]) is None:
             raise StudyError(f"no program {self._command[0]!r}")
 
-    def __call__(self, arm: str, item: Any) -> dict[str, Any]:
+    def __call__(self, arm: str, item: Any, repeat: int = 1) -> dict[str, Any]:
         """The values that one run of the program prints."""
         try:
-            return self._measured(self._filled(arm, item))
+            return self._measured(self._filled(arm, item, repeat))
         except ProgramFailed as failure:
             self.failure = str(failure)
             raise
@@ -132,8 +140,10 @@ class Program:
         for process in tuple(self._running):
             _signal_group(process, number)
 
-    def _filled(self, arm: str, item: Any) -> list[str]:
-        known = {"arm": arm, "item": item, **self._arms()[arm]}
+    def _filled(self, arm: str, item: Any, repeat: int) -> list[str]:
+        keys = item if isinstance(item, dict) else {}
+        known = {"arm": arm, "item": id_of(item), "repeat": repeat, **self._arms()[arm]}
+        known |= {f"item[{key}]": word for key, word in keys.items()}
         known.pop("name")
 
         def value(match: re.Match[str]) -> str:
