@@ -57,18 +57,17 @@ def make_from_file(
     if short:
         _interpret()
     from lexbandits.study.items import items_of_file
-    from lexbandits.study.spec import Spec, words_from_toml
-    from lexbandits.study.study import create_from_spec
+    from lexbandits.study.spec import words_from_toml
+    from lexbandits.study.study import create_from_words
 
     words = words_from_toml(file)
     if items is not None:
         words |= items_of_file(items)
     of_file = words.pop("storage", DEFAULT)
     try:
-        spec = Spec.from_json(words)
+        return create_from_words(words, storage or of_file, load_if_exists=load_if_exists)
     except TypeError as error:  # a mistake of whoever wrote the file
         raise StudyError(f"{file}: {error}") from None
-    return create_from_spec(spec, storage or of_file, load_if_exists=load_if_exists)
 
 
 def _interpret() -> None:

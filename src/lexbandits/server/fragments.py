@@ -188,7 +188,7 @@ def _below(picture: Picture, summary: Words) -> Part:
         return "Start workers with lexbandits run, ask from your own code, or measure by hand."
     if picture.state == "budget spent":
         return "A larger budget lets the study go on."
-    if picture.state == "items spent":
+    if picture.state == "items spent" and picture.answer.about == "population":
         return "Every item was measured once; a certificate would need more of them."
     if picture.said:
         return tag("span", capital("; ".join(picture.said)), ".", kind="warnt")
@@ -211,9 +211,14 @@ def _strip(picture: Picture, summary: Words, coming: "Forecast | None", now: flo
     if summary["budget"] is not None:
         left = max(0, summary["budget"] - summary["handed_out"])
         tiles.append(("Budget left", count(left), f"of {count(summary['budget'])} trials", False))
+    elif summary["at_most"] is not None and not ended:
+        full = count(summary["answer"]["full"])
+        tiles.append(("At most", count(summary["at_most"]), f"more results, of {full} in all", False))
     elif coming is None:
         tiles.append(("Handed out", count(summary["handed_out"]), "trials, no limit set", False))
     risk = "–" if ended and not certified else f"≤ {percent(summary['delta'])}"
+    if summary["answer"]["about"] == "items" and picture.answer.is_certain:
+        risk = "0"
     valid = (
         "for the whole study" if certified else "nothing is certified" if ended else "when it is certified"
     )

@@ -421,7 +421,21 @@ def create_study(
     which takes fewer results while they are kept, or "open" for who will change them after looking. Ties go
     to the arm listed first: list the incumbent first.
     """
-    spec = Spec.from_json({"name": name, "arms": arms, "objectives": objectives, **settings})
+    words = {"name": name, "arms": arms, "objectives": objectives, **settings}
+    return create_from_words(words, storage, load_if_exists=load_if_exists)
+
+
+def create_from_words(
+    words: Mapping[str, Any], storage: str | Path | Storage, *, load_if_exists: bool
+) -> Study:
+    """`create_study` from the words of a file; of one that is there and has items it is about what it was."""
+    spec = Spec.from_json(words)
+    if load_if_exists and spec.is_list and "about" not in words and not is_missing(storage):
+        opened = open_storage(storage)
+        row = opened.find(spec.name)
+        if row is not None:
+            spec = replace(spec, about=_open_journal(opened, row).asked().about)
+        storage = opened
     return create_from_spec(spec, storage, load_if_exists=load_if_exists)
 
 
@@ -475,9 +489,8 @@ def study_from_toml(
     """The study that a TOML file describes, made or opened; `storage` is that of the file unless given."""
     words = words_from_toml(path)
     there = words.pop("storage", "memory")
-    return create_from_spec(
-        Spec.from_json(words), there if storage is None else storage, load_if_exists=load_if_exists
-    )
+    where = there if storage is None else storage
+    return create_from_words(words, where, load_if_exists=load_if_exists)
 
 
 def open_study(name: str, storage: str | Path | Storage, read_only: bool = False) -> Study:

@@ -221,8 +221,8 @@ def read(path: Path, arm: str, spec: Spec) -> "pd.DataFrame":
     if path.suffix == ".csv":
         texts = [arm, "item"] if all(isinstance(item, str) for item in spec.ids or [0]) else [arm]
         missing = {"item": [""], **dict.fromkeys(spec.names, MISSING)}
-        missing |= {_escape(name): words for name, words in missing.items()}
-        kinds = {name: str for text in texts for name in (text, _escape(text))}
+        missing |= {escape(name): words for name, words in missing.items()}
+        kinds = {name: str for text in texts for name in (text, escape(text))}
         frame = pd.read_csv(path, dtype=kinds, keep_default_na=False, na_values=missing)
         return _change_texts(frame, _unescape)
     if path.suffix == ".parquet":
@@ -243,7 +243,7 @@ def export(study: "Study", path: Path) -> Path:
             shown = study._journal.events_shown()
             file.writelines(json.dumps(event._asdict()) + "\n" for event in shown)
     elif path.suffix == ".csv":
-        _change_texts(study.trials(), _escape).to_csv(path, index=False)
+        _change_texts(study.trials(), escape).to_csv(path, index=False)
     elif path.suffix == ".parquet":
         frame = study.trials()
         if frame["item"].map(type).nunique() > 1:
@@ -264,7 +264,7 @@ def _change_texts(frame: "pd.DataFrame", change: Any) -> "pd.DataFrame":
     return frame.assign(**changed).rename(columns=change)
 
 
-def _escape(text: Any) -> Any:
+def escape(text: Any) -> Any:
     """As a spreadsheet shows it: one that opens the file must compute nothing."""
     return f"'{text}" if isinstance(text, str) and FORMULA.match(text) else text
 

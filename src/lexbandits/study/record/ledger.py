@@ -185,6 +185,11 @@ class Ledger:
         item, repeat = divmod(self.place_at(pass_), spec.repeats)
         return spec.ids[item] if spec.repeats == 1 else f"{spec.ids[item]}#{repeat + 1}"
 
+    def item_names(self) -> list[Any]:
+        """What all items are called in tables, in the order given."""
+        ids, repeats = self.spec.ids, self.spec.repeats
+        return list(ids) if repeats == 1 else [f"{i}#{r}" for i in ids for r in range(1, repeats + 1)]
+
     def repeat(self, pass_: int) -> int | None:
         """Which measurement of its item it is, from 1 on; None if each is measured once."""
         return self.place_at(pass_) % self.spec.repeats + 1 if self.spec.repeats > 1 else None
