@@ -64,6 +64,21 @@ def settle(state: State, looked: int) -> None:
         look_around(state)
 
 
+@kernel
+def conclude(state: State, candidate: int) -> None:
+    """Answer if it is over, or if the candidate, −1 for none yet, is proven."""
+    clock = state.clock
+    if clock[OVER] == 1:
+        settled = clock[POSITION] == state.order.size and clock[CONTRADICTION] == 0
+        clock[CANDIDATE] = (
+            best_by_differences(state, state.arms.active, state.order[-1]) if settled else plug_in(state)
+        )
+        return
+    clock[CANDIDATE] = candidate
+    if candidate >= 0 and prove(state, candidate):
+        clock[OVER] = 1
+
+
 @apart
 def judge(state: State) -> None:
     """Who survives, who answers, and whom the rule and the proof of the answer would ask next."""
@@ -81,15 +96,7 @@ def judge(state: State) -> None:
             break
         if turn == 0:
             look_for(state, candidate)
-    if clock[OVER] == 1:
-        settled = clock[POSITION] == state.order.size and clock[CONTRADICTION] == 0
-        clock[CANDIDATE] = (
-            best_by_differences(state, arms.active, state.order[-1]) if settled else plug_in(state)
-        )
-        return
-    clock[CANDIDATE] = candidate
-    if proving and prove(state, candidate):
-        clock[OVER] = 1
+    conclude(state, candidate)
 
 
 @kernel

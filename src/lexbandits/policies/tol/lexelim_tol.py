@@ -95,11 +95,21 @@ class LexElimTol(PlacePolicy):
     `order` (objectives by priority), `offered` (the arms in question), tolerances and resolutions may
     be changed after looking, at the same delta: `amended`. `max_arms` counts arms that may be added. Who
     never does that needs a third less with rules="declared", the default; "open" is cheaper for who will.
+
+    With `n_items` it is about a list of so many items, measured in a drawn order: policies/tol/list_policy.py.
     """
 
     rules = Rules(choose, observe, finished)
     accepts_missing = True
     round_robin = False
+
+    def __new__(cls, *_: Any, n_items: int | None = None, **__: Any) -> Self:
+        """With `n_items` a policy about a list, which judges by other evidence."""
+        if cls is LexElimTol and n_items is not None:
+            from lexbandits.policies.tol.list_policy import ListTol
+
+            cls = ListTol  # type: ignore[assignment]
+        return super().__new__(cls)
 
     @checked
     def __init__(
@@ -119,8 +129,14 @@ class LexElimTol(PlacePolicy):
         order: Sequence[int] | None = None,
         offered: Sequence[int] | None = None,
         max_arms: int | None = None,
+        n_items: int | None = None,
+        since: Any = None,
     ) -> None:
         settings, self.max_arms = self._settings, max_arms or n_arms
+        if n_items is None:  # journals of policies that are not about a list do not know these
+            if since is not None:
+                raise ValueError("since is for a policy about a list: say n_items")
+            del settings["n_items"], settings["since"]
         settings["noise"] = checked_kinds(noise, settings.pop("noise_sd"), n_objectives)
         if offered is not None:
             settings["offered"] = sorted(different("offered", offered, most=self.max_arms - 1))
@@ -128,6 +144,9 @@ class LexElimTol(PlacePolicy):
         self._waiting = Waiting()
         self._scrutiny = Scrutiny(self._kinds)
         self.state = self._first_state()
+        self._begin()
+
+    def _begin(self) -> None:
         begin(self.state)
 
     def _first_state(self) -> State:
@@ -192,7 +211,7 @@ class LexElimTol(PlacePolicy):
         targets = settings["at_least"]
         target = np.array([math.nan if t is None else t for t in targets or [None] * m], np.float64)
         for i in range(m):
-            if fine[i] == 0 and self._kinds[i].code != EXACT:
+            if fine[i] == 0 and self._kinds[i].code != EXACT and "n_items" not in settings:
                 raise ValueError(
                     f"objective {i} needs a positive tolerance or a positive resolution to be settled, "
                     f"got tolerance {slack[i]:g} and resolution {settings['resolution']}"
@@ -223,13 +242,16 @@ class LexElimTol(PlacePolicy):
 
     def _go_on(self) -> None:
         super()._go_on()
+        self._warn_if_strained()
+
+    def _warn_if_strained(self) -> None:
         if self.finished and self.strained:
             arm, i = self.strained[0]
             warnings.warn(
                 f"one value may carry a quarter of the variance of arm {arm} on objective {i}: the answer, "
                 'which rests on "finite_variance", may be wrong more often than delta',
                 UserWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
 
     def amended(

@@ -1,0 +1,646 @@
+"""The rule of LexElim-Tol on a list of items: each arm goes through one drawn order at its own pace.
+
+A place is (arm, position). An arm is folded up to its first place that is not filled yet, and two arms are
+compared on the positions that both have folded, so all that was seen is a function of the set of filled
+places. Who survives and what proves the answer is as everywhere. docs/proofs.md, section 8.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lexbandits.arrays import Counts, Vector
+from lexbandits.evidence.boundary import BOUNDARY_PRIOR
+from lexbandits.evidence.finite_variance import LARGE_SAMPLE
+from lexbandits.evidence.interval import kind_at, stored_difference, stored_value, told_difference, told_mean
+from lexbandits.evidence.kinds import BOUNDED, EXACT, FINITE_VARIANCE, GAUSSIAN, Kind
+from lexbandits.evidence.moments import push_squares
+from lexbandits.evidence.sub_gaussian import one_sided_level
+from lexbandits.evidence.without_replacement import (
+    GUARD,
+    NOTHING,
+    add,
+    bet,
+    expected,
+    list_log_evidence,
+    list_radius,
+)
+from lexbandits.jit import apart, kernel
+from lexbandits.policies.tol.facts import beats, close, look, look_at_arm, meets, misses, not_worse
+from lexbandits.policies.tol.folding import ends_of, push_value
+from lexbandits.policies.tol.judgement import FIRST_PROOF, RULE_EVERY, conclude
+from lexbandits.policies.tol.proof import plug_in
+from lexbandits.policies.tol.state import (
+    BEATS,
+    BEATS_LEVEL,
+    BY_PROOF,
+    BY_RULE,
+    CANDIDATE,
+    FIRST,
+    FLOOR,
+    HIGH,
+    LEVEL,
+    LOW,
+    NEXT,
+    NOT_WORSE,
+    NOT_WORSE_LEVEL,
+    OFFERED,
+    OVER,
+    POSITION,
+    REACH,
+    RESULTS,
+    TARGET,
+    TARGET_LEVEL,
+    THIRD_LEVEL,
+    TOLERANCE,
+    State,
+    pair_of,
+)
+from lexbandits.policies.tol.survivors import survey
+
+EMPTY, FILLED, GIVEN_UP = 0, 1, 2  # what a place may be
+PASSED, OUT = 2, 3  # claims about one arm and a target, after NOT_WORSE and BEATS in List.goals
+# Columns of List.marks: the least number above the tolerance and the largest below −reach, target and floor;
+# the wealth from which evidence is noted, and at which it is enough for everything, of pairs and of targets.
+ABOVE, BELOW, UNDER, FLAT, NOTED, ENOUGH, TARGET_NOTED, TARGET_ENOUGH = range(8)
+# Columns of List.later: moments from where bets begin, the sum before, and what is missing there.
+COUNT, MEAN, SQUARES, EARLIER, LOST = range(5)
+
+
+class List(NamedTuple):
+    """What a policy keeps of a list of N items: K arms, m objectives, P pairs, E stakes."""
+
+    table: Vector  # (K, N, m) values by position, nan where there is none
+    status: NDArray[np.int8]  # (K, N) of the places
+    until: Counts  # (K,) positions folded
+    since: Counts  # (K,) where bets on an arm begin
+    etas: Vector  # (E,) stakes,
+    weights: Vector  # (E,) what is staked on each,
+    risks: Vector  # (E,) and what it may lose at once
+    goals: Vector  # (m, 4, 2) N·x of each claim, as a sum of two
+    marks: Vector  # (m, 8) see above
+    wealth: Vector  # (P, m, E, 4) of a − b not worse, beating, and of b − a
+    sums: Vector  # (P, m, 2, 2) of what is stored of a − b and of b − a at their least
+    later: Vector  # (P + K, m, 5) see above, of pairs and arms whose values are not bounded
+    arm_wealth: Vector  # (K, m, E, 2) against a target: passed, out
+    arm_sums: Vector  # (K, m, 2, 2)
+    arm_shown: Vector  # (2, m, K) the largest log evidence seen that an arm has passed, or is out
+    overturned: NDArray[np.bool_]  # (m, K, K) where arithmetic has refuted what was seen of a and b
+
+
+@kernel
+def in_two(kind: Kind, value: float, other: float) -> tuple[float, float]:
+    """What is stored of value − other and of other − value, each at the least that it may be."""
+    low, high = ends_of(kind, value)
+    other_low, other_high = ends_of(kind, other)
+    return stored_difference(kind, low, other_high), stored_difference(kind, other_low, high)
+
+
+@apart
+def bet_on_pair(
+    wealth: Vector,
+    etas: Vector,
+    risks: Vector,
+    growth: float,
+    means: tuple[float, float, float, float],
+    gains: tuple[float, float, float, float],
+) -> tuple[float, float, float, float]:
+    """One bet in each of the four tests of (E, 4); what all stakes of each are worth then.
+
+    Side by side, as that is what makes it fast; a gain of 0 leaves a test as it is.
+    """
+    m0, m1, m2, m3 = means
+    g0, g1, g2, g3 = gains
+    cap0 = 1.0 / m0 if m0 > 0.0 else math.inf
+    cap1 = 1.0 / m1 if m1 > 0.0 else math.inf
+    cap2 = 1.0 / m2 if m2 > 0.0 else math.inf
+    cap3 = 1.0 / m3 if m3 > 0.0 else math.inf
+    t0 = t1 = t2 = t3 = 0.0
+    for k in range(etas.size):
+        stake, risk = etas[k] * growth, risks[k]
+        w0 = wealth[k, 0] * (1.0 + min(stake, risk * cap0) * g0)
+        w1 = wealth[k, 1] * (1.0 + min(stake, risk * cap1) * g1)
+        w2 = wealth[k, 2] * (1.0 + min(stake, risk * cap2) * g2)
+        w3 = wealth[k, 3] * (1.0 + min(stake, risk * cap3) * g3)
+        w0 = w0 if w0 >= NOTHING else 0.0
+        w1 = w1 if w1 >= NOTHING else 0.0
+        w2 = w2 if w2 >= NOTHING else 0.0
+        w3 = w3 if w3 >= NOTHING else 0.0
+        wealth[k, 0], wealth[k, 1], wealth[k, 2], wealth[k, 3] = w0, w1, w2, w3
+        t0 += w0
+        t1 += w1
+        t2 += w2
+        t3 += w3
+    return t0, t1, t2, t3
+
+
+@kernel
+def conclude_pair(
+    list_: List, lows: Vector, limits: Vector, shown: Vector, kind: Kind, i: int, row: int, a: int, b: int, full: bool
+) -> bool:
+    """What is now known of a against b on a bounded objective; whether that is news.
+
+    Arithmetic overrides evidence: what no value unseen can make true any more is withdrawn.
+    """
+    n_items = float(list_.status.shape[1])
+    way = 0 if a < b else 1
+    total, rest = list_.sums[row, i, way, 0], list_.sums[row, i, way, 1]
+    back, back_rest = list_.sums[row, i, 1 - way, 0], list_.sums[row, i, 1 - way, 1]
+    slack = GUARD * n_items
+    holds_beats = holds_not_worse = False
+    for claim in (NOT_WORSE, BEATS):
+        goal, goal_rest = list_.goals[i, claim, 0], list_.goals[i, claim, 1]
+        over = (total - goal) + (rest - goal_rest)
+        most = over if full else ((n_items - goal) - back) - (goal_rest + back_rest)
+        certain = over > slack if claim == BEATS else over >= -slack
+        possible = most > slack if claim == BEATS else most >= -slack
+        if not possible and shown[claim, i, a, b] > -math.inf:
+            shown[claim, i, a, b] = -math.inf
+            list_.overturned[i, a, b] = True
+        holds = certain or shown[claim, i, a, b] >= limits[i, LEVEL] + math.log(2.0)
+        if claim == BEATS:
+            holds_beats = holds
+        else:
+            holds_not_worse = holds
+    low = -math.inf
+    if full:
+        low = told_difference(kind, (total + rest) / n_items)
+        tolerance, reach, marks = limits[i, TOLERANCE], limits[i, REACH], list_.marks[i]
+        low = max(low, marks[ABOVE]) if holds_beats else min(low, tolerance)
+        low = max(low, -reach) if holds_not_worse else min(low, marks[BELOW])
+    elif holds_beats:
+        low = list_.marks[i, ABOVE]
+    elif holds_not_worse:
+        low = -limits[i, REACH]
+    news = lows[i, a, b] != low
+    lows[i, a, b] = low
+    return bool(news)
+
+
+@kernel
+def note(list_: List, limits: Vector, shown: Vector, claim: int, i: int, a: int, b: int, worth: float) -> bool:
+    """Take note of what the stakes on a claim are worth; whether it now holds under the declared rules."""
+    if not worth >= list_.marks[i, NOTED]:
+        return False
+    before = shown[claim, i, a, b]
+    now = max(before, math.log(worth) - GUARD)
+    shown[claim, i, a, b] = now
+    enough = limits[i, NOT_WORSE_LEVEL + claim]
+    third = limits[i, THIRD_LEVEL]
+    return bool(before < enough <= now or before < third <= now)
+
+
+@kernel
+def push_bounded(state: State, list_: List, kind: Kind, i: int, row: int, p: int, q: int, t: int) -> bool:
+    """Count position t of the pair p < q on a bounded objective; whether that is news."""
+    lows, limits, shown, sums, goals = state.lows, state.limits, state.shown, list_.sums, list_.goals
+    lead, back = in_two(kind, list_.table[p, t, i], list_.table[q, t, i])
+    news = False
+    if t >= max(list_.since[p], list_.since[q]):
+        left = float(list_.status.shape[1] - t)
+        enough = list_.marks[i, ENOUGH]
+        log_enough = math.log(enough) - GUARD
+        s0, r0, s1, r1 = sums[row, i, 0, 0], sums[row, i, 0, 1], sums[row, i, 1, 0], sums[row, i, 1, 1]
+        x0, y0, x1, y1 = goals[i, 0, 0], goals[i, 0, 1], goals[i, 1, 0], goals[i, 1, 1]
+        m0, m1 = expected(x0, y0, s0, r0, left), expected(x1, y1, s0, r0, left)
+        m2, m3 = expected(x0, y0, s1, r1, left), expected(x1, y1, s1, r1, left)
+        # evidence that is enough for everything stays as it is
+        g0 = 0.0 if shown[NOT_WORSE, i, p, q] >= log_enough else lead - m0
+        g1 = 0.0 if shown[BEATS, i, p, q] >= log_enough else lead - m1
+        g2 = 0.0 if shown[NOT_WORSE, i, q, p] >= log_enough else back - m2
+        g3 = 0.0 if shown[BEATS, i, q, p] >= log_enough else back - m3
+        growth = list_.status.shape[1] / left
+        w0, w1, w2, w3 = bet_on_pair(
+            list_.wealth[row, i], list_.etas, list_.risks, growth, (m0, m1, m2, m3), (g0, g1, g2, g3)
+        )
+        news |= note(list_, limits, shown, NOT_WORSE, i, p, q, w0)
+        news |= note(list_, limits, shown, BEATS, i, p, q, w1)
+        news |= note(list_, limits, shown, NOT_WORSE, i, q, p, w2)
+        news |= note(list_, limits, shown, BEATS, i, q, p, w3)
+    sums[row, i, 0, 0], sums[row, i, 0, 1] = add(sums[row, i, 0, 0], sums[row, i, 0, 1], lead)
+    sums[row, i, 1, 0], sums[row, i, 1, 1] = add(sums[row, i, 1, 0], sums[row, i, 1, 1], back)
+    full = state.pairs[row, i, 0] == list_.status.shape[1]
+    news |= conclude_pair(list_, lows, limits, shown, kind, i, row, p, q, full)
+    news |= conclude_pair(list_, lows, limits, shown, kind, i, row, q, p, full)
+    return news
+
+
+@kernel
+def push_later(later: Vector, row: int, i: int, t: int, since: int, value: float) -> None:
+    """Count a value, nan if it is missing, among those before or after bets begin."""
+    if math.isnan(value):
+        if t < since:
+            later[row, i, LOST] += 1.0
+    elif t < since:
+        later[row, i, EARLIER] += value
+    else:
+        n, mean, squares = later[row, i, COUNT], later[row, i, MEAN], later[row, i, SQUARES]
+        n, mean, squares = push_squares(n, mean, squares, value)
+        later[row, i, COUNT], later[row, i, MEAN], later[row, i, SQUARES] = n, mean, squares
+
+
+@kernel
+def later_interval(
+    list_: List, kind: Kind, row: int, i: int, since: int, level: float
+) -> tuple[float, float, bool]:
+    """Where the mean of a list lies whose values are not bounded, and whether all of them are known."""
+    n_items = float(list_.status.shape[1])
+    left = n_items - since
+    n, mean, lost = list_.later[row, i, COUNT], list_.later[row, i, MEAN], list_.later[row, i, LOST]
+    radius = math.inf
+    if lost == 0.0 and (kind.code != FINITE_VARIANCE or n >= LARGE_SAMPLE or n == left):
+        radius = list_radius(n, left, list_.later[row, i, SQUARES], level)
+    earlier = list_.later[row, i, EARLIER]
+    full = lost == 0.0 and n == left
+    return (earlier + left * (mean - radius)) / n_items, (earlier + left * (mean + radius)) / n_items, full
+
+
+@kernel
+def later_evidence(list_: List, kind: Kind, row: int, i: int, since: int, sign: float, boundary: float) -> float:
+    """The log evidence that the mean of sign · values that are not bounded exceeds a boundary."""
+    n_items = float(list_.status.shape[1])
+    left = n_items - since
+    n, squares, lost = list_.later[row, i, COUNT], list_.later[row, i, SQUARES], list_.later[row, i, LOST]
+    if lost > 0.0 or n < 2.0 or n >= left or not squares > 0.0 or (kind.code == FINITE_VARIANCE and n < LARGE_SAMPLE):
+        return -math.inf
+    lead = sign * list_.later[row, i, MEAN] - (n_items * boundary - sign * list_.later[row, i, EARLIER]) / left
+    if lead <= 0.0:
+        return -math.inf
+    evidence = list_log_evidence(n, left, lead, squares, 0.0, BOUNDARY_PRIOR)
+    return evidence + math.log(2.0 - math.exp(-evidence)) if evidence > 0.0 else -math.inf
+
+
+@apart
+def push_unbounded(state: State, list_: List, kind: Kind, i: int, row: int, p: int, q: int, t: int) -> bool:
+    """Count position t of the pair p < q where values are not bounded; whether that is news."""
+    lows, limits, shown = state.lows, state.limits, state.shown
+    since = max(list_.since[p], list_.since[q])
+    push_later(list_.later, row, i, t, since, list_.table[p, t, i] - list_.table[q, t, i])
+    low, high, full = later_interval(list_, kind, row, i, since, limits[i, LEVEL])
+    tolerance, reach = limits[i, TOLERANCE], limits[i, REACH]
+    # how far a mean may be off by rounding and be equal to a limit as written
+    slack = 1e-12 * (abs(state.arms.means[p, i]) + abs(state.arms.means[q, i]) + reach) if full else 0.0
+    news = False
+    for way in range(2):
+        a, b, end = (p, q, low) if way == 0 else (q, p, -high)
+        before_beats, before_not_worse = beats(lows, limits, i, a, b), not_worse(lows, limits, i, a, b)
+        if full:
+            end = max(end, list_.marks[i, ABOVE]) if end > tolerance + slack else min(end, tolerance)
+            end = max(end, -reach) if end >= -reach - slack else end
+            false_not_worse = shown[NOT_WORSE, i, a, b] > -math.inf and end < -reach
+            false_beats = shown[BEATS, i, a, b] > -math.inf and end <= tolerance
+            wrong_beats = before_beats and end <= tolerance
+            wrong_not_worse = before_not_worse and end < -reach
+            if false_not_worse or false_beats or wrong_beats or wrong_not_worse:
+                list_.overturned[i, a, b] = True
+            if false_not_worse:
+                shown[NOT_WORSE, i, a, b] = -math.inf
+            if false_beats:
+                shown[BEATS, i, a, b] = -math.inf
+            lows[i, a, b] = end
+        else:
+            lows[i, a, b] = max(lows[i, a, b], end)
+            for claim in (NOT_WORSE, BEATS):
+                enough, third = limits[i, NOT_WORSE_LEVEL + claim], limits[i, THIRD_LEVEL]
+                before = shown[claim, i, a, b]
+                if not before < max(enough, third) < math.inf:
+                    continue
+                boundary = tolerance if claim == BEATS else -reach
+                now = later_evidence(list_, kind, row, i, since, 1.0 if way == 0 else -1.0, boundary)
+                if now > before and now >= min(enough, third):
+                    shown[claim, i, a, b] = now
+                    news |= before < enough <= now or before < third <= now
+        news |= beats(lows, limits, i, a, b) != before_beats
+        news |= not_worse(lows, limits, i, a, b) != before_not_worse
+    return bool(news)
+
+
+@kernel
+def push_pair(state: State, list_: List, p: int, q: int, t: int) -> bool:
+    """Count position t of the pair p < q on all objectives that have noise; whether that is news."""
+    row = pair_of(p, q, list_.until.size)
+    pairs, news = state.pairs, False
+    for i in range(state.order.size):
+        kind = kind_at(state.kinds, i)
+        if kind.code == EXACT:
+            continue
+        value, other = list_.table[p, t, i], list_.table[q, t, i]
+        if not (math.isnan(value) or math.isnan(other)):
+            n, mean, squares = pairs[row, i, 0], pairs[row, i, 1], pairs[row, i, 2]
+            difference = stored_difference(kind, value, other)
+            n, mean, squares = push_squares(n, mean, squares, difference)
+            total = pairs[row, i, 3] + difference
+            # a mean by its sum: equal arms are equal to the bit
+            pairs[row, i, 0], pairs[row, i, 1], pairs[row, i, 2], pairs[row, i, 3] = n, total / n, squares, total
+        if kind.code >= BOUNDED:
+            news |= push_bounded(state, list_, kind, i, row, p, q, t)
+        else:
+            news |= push_unbounded(state, list_, kind, i, row, p, q, t)
+    return bool(news)
+
+
+@apart
+def conclude_arm(state: State, list_: List, kind: Kind, i: int, arm: int) -> None:
+    """Which bounds of an arm against a target follow from what was counted of it."""
+    bounds, limits, marks, shown = state.bounds, state.limits, list_.marks[i], list_.arm_shown
+    n_items = float(list_.status.shape[1])
+    slack = GUARD * n_items
+    full = state.singles[arm, i, 0] == n_items
+    passed = out = False
+    for way in range(2):
+        total, rest = list_.arm_sums[arm, i, way, 0], list_.arm_sums[arm, i, way, 1]
+        back, back_rest = list_.arm_sums[arm, i, 1 - way, 0], list_.arm_sums[arm, i, 1 - way, 1]
+        goal, goal_rest = list_.goals[i, PASSED + way, 0], list_.goals[i, PASSED + way, 1]
+        over = (total - goal) + (rest - goal_rest)
+        most = over if full else ((n_items - goal) - back) - (goal_rest + back_rest)
+        if shown[way, i, arm] > -math.inf and not (most >= -slack if way == 0 else most > slack):
+            shown[way, i, arm] = -math.inf
+            list_.overturned[i, arm, arm] = True
+        holds = shown[way, i, arm] >= limits[i, TARGET_LEVEL]
+        if way == 0:
+            passed = holds or over >= -slack
+        else:
+            out = holds or over > slack
+    low, high = -math.inf, math.inf
+    if full:
+        mean = told_mean(kind, (list_.arm_sums[arm, i, 0, 0] + list_.arm_sums[arm, i, 0, 1]) / n_items)
+        low = max(mean, limits[i, FLOOR]) if passed else min(mean, marks[FLAT])
+        high = min(mean, marks[UNDER]) if out else max(mean, limits[i, TARGET])
+    else:
+        low = limits[i, FLOOR] if passed else low
+        high = marks[UNDER] if out else high
+    bounds[i, arm, LOW], bounds[i, arm, HIGH] = low, high
+
+
+@apart
+def push_arm(state: State, list_: List, kind: Kind, i: int, arm: int, t: int) -> bool:
+    """Count position t of an arm on an objective with a target; whether that is news."""
+    bounds, limits, marks, shown = state.bounds, state.limits, list_.marks[i], list_.arm_shown
+    met, missed = meets(bounds, limits, i, arm), misses(bounds, limits, i, arm)
+    value, sums = list_.table[arm, t, i], list_.arm_sums
+    if kind.code == EXACT:
+        look_at_arm(bounds, limits, state.kinds, state.singles, state.completed, i, arm)
+    elif kind.code >= BOUNDED:
+        least, largest = ends_of(kind, value)
+        left = float(list_.status.shape[1] - t)
+        for way in range(2):
+            stored = stored_value(kind, least) if way == 0 else 1.0 - stored_value(kind, largest)
+            if t >= list_.since[arm] and shown[way, i, arm] < limits[i, TARGET_LEVEL]:
+                goal, goal_rest = list_.goals[i, PASSED + way, 0], list_.goals[i, PASSED + way, 1]
+                m = expected(goal, goal_rest, sums[arm, i, way, 0], sums[arm, i, way, 1], left)
+                growth = list_.status.shape[1] / left
+                wealth = list_.arm_wealth[arm, i]
+                worth = bet(wealth, list_.etas, list_.risks, growth, way, m, stored)
+                if worth >= marks[TARGET_NOTED]:
+                    shown[way, i, arm] = max(shown[way, i, arm], math.log(worth) - GUARD)
+            sums[arm, i, way, 0], sums[arm, i, way, 1] = add(sums[arm, i, way, 0], sums[arm, i, way, 1], stored)
+        conclude_arm(state, list_, kind, i, arm)
+    else:
+        row = list_.later.shape[0] - list_.until.size + arm
+        push_later(list_.later, row, i, t, list_.since[arm], value)
+        level = one_sided_level(limits[i, TARGET_LEVEL])
+        low, high, full = later_interval(list_, kind, row, i, list_.since[arm], level)
+        target, floor = limits[i, TARGET], limits[i, FLOOR]
+        if full:
+            slack = 1e-12 * (abs(low) + abs(target))
+            list_.overturned[i, arm, arm] |= (missed and low >= target) or (met and low < floor - slack)
+            high = min(low, marks[UNDER]) if low < target - slack else max(low, target)
+            low = max(low, floor) if low >= floor - slack else low
+            bounds[i, arm, LOW], bounds[i, arm, HIGH] = low, high
+        else:
+            bounds[i, arm, LOW] = max(bounds[i, arm, LOW], low)
+            bounds[i, arm, HIGH] = min(bounds[i, arm, HIGH], high)
+    return meets(bounds, limits, i, arm) != met or misses(bounds, limits, i, arm) != missed
+
+
+@apart
+def fold_next(state: State, list_: List, arm: int) -> bool:
+    """Count the arm's next place, which is filled; whether that is news."""
+    arms, offered, singles, limits = state.arms, state.who[OFFERED], state.singles, state.limits
+    t, news = list_.until[arm], False
+    list_.until[arm] = t + 1
+    state.clock[RESULTS] += 1
+    for i in range(state.order.size):
+        kind, value = kind_at(state.kinds, i), list_.table[arm, t, i]
+        if not math.isnan(value):
+            push_value(singles, arm, i, kind, stored_value(kind, value))
+            arms.sums[arm, i] += value
+            known = singles[arm, i, 0]
+            arms.means[arm, i] = value if kind.code == EXACT else arms.sums[arm, i] / known
+            if kind.code == GAUSSIAN and known + FIRST <= singles.shape[2]:
+                singles[arm, i, FIRST + int(known) - 1] = value
+            if kind.code == EXACT and known == 1.0:
+                news = True
+                for b in range(offered.size):
+                    if b != arm:
+                        p, q = min(arm, b), max(arm, b)
+                        look(kind, state.lows, limits, state.kinds, singles, state.pairs, state.completed, i, p, q)
+        if not math.isnan(limits[i, TARGET]):
+            news |= push_arm(state, list_, kind, i, arm, t)
+    if offered[arm]:
+        for b in range(offered.size):
+            if b != arm and offered[b] and list_.until[b] > t:
+                news |= push_pair(state, list_, min(arm, b), max(arm, b), t)
+    return bool(news)
+
+
+@kernel
+def fold_arm(state: State, list_: List, arm: int) -> bool:
+    """Count all places of an arm up to the first that is empty; whether that is news."""
+    news = False
+    while list_.until[arm] < list_.status.shape[1] and list_.status[arm, list_.until[arm]] != EMPTY:
+        news |= fold_next(state, list_, arm)
+    return bool(news)
+
+
+@apart
+def forget_pair(state: State, list_: List, p: int, q: int) -> None:
+    """The pair p < q before its first position: some facts need no data."""
+    row = pair_of(p, q, list_.until.size)
+    for i in range(state.order.size):
+        kind = kind_at(state.kinds, i)
+        state.lows[i, p, q] = state.lows[i, q, p] = -math.inf
+        list_.overturned[i, p, q] = list_.overturned[i, q, p] = False
+        for claim in (NOT_WORSE, BEATS):
+            state.shown[claim, i, p, q] = state.shown[claim, i, q, p] = -math.inf
+        state.pairs[row, i] = 0.0
+        if kind.code >= BOUNDED:
+            for k in range(list_.weights.size):
+                list_.wealth[row, i, k] = list_.weights[k]
+            list_.sums[row, i] = 0.0
+            if state.who[OFFERED, p] and state.who[OFFERED, q]:
+                conclude_pair(list_, state.lows, state.limits, state.shown, kind, i, row, p, q, False)
+                conclude_pair(list_, state.lows, state.limits, state.shown, kind, i, row, q, p, False)
+        elif kind.code != EXACT:
+            list_.later[row, i] = 0.0
+
+
+@apart
+def forget_arm(state: State, list_: List, arm: int) -> None:
+    """An arm and its pairs before its first position."""
+    state.clock[RESULTS] -= list_.until[arm]
+    list_.until[arm] = 0
+    row = list_.later.shape[0] - list_.until.size + arm
+    for i in range(state.order.size):
+        kind = kind_at(state.kinds, i)
+        state.arms.sums[arm, i] = state.arms.means[arm, i] = 0.0
+        state.singles[arm, i] = 0.0
+        state.bounds[i, arm, LOW], state.bounds[i, arm, HIGH] = -math.inf, math.inf
+        list_.overturned[i, arm, arm] = False
+        if math.isnan(state.limits[i, TARGET]):
+            continue
+        list_.arm_shown[0, i, arm] = list_.arm_shown[1, i, arm] = -math.inf
+        if kind.code >= BOUNDED:
+            for k in range(list_.weights.size):
+                list_.arm_wealth[arm, i, k] = list_.weights[k]
+            list_.arm_sums[arm, i] = 0.0
+            conclude_arm(state, list_, kind, i, arm)
+        elif kind.code != EXACT:
+            list_.later[row, i] = 0.0
+    for b in range(list_.until.size):
+        if b != arm:
+            forget_pair(state, list_, min(arm, b), max(arm, b))
+
+
+@apart
+def judge(state: State, list_: List) -> None:
+    """Who survives, who answers, and what the rule and the proof of the answer would know next."""
+    clock, offered = state.clock, 0
+    for arm in range(list_.until.size):
+        offered += state.who[OFFERED, arm]
+    survey(state)
+    proving = state.manner.proves and clock[RESULTS] >= FIRST_PROOF * offered
+    candidate = plug_in(state) if proving and clock[OVER] == 0 else -1
+    conclude(state, candidate)
+    clock[NEXT] = clock[RESULTS] + max(offered, clock[RESULTS] // 100)
+
+
+@kernel
+def take(state: State, list_: List, arm: int, position: int, reward: Vector) -> None:
+    """Fill a place, or give it up if nothing was measured; after the end it is only kept."""
+    clock, given_up = state.clock, True
+    late = list_.status[arm, position] != EMPTY
+    for i in range(reward.size):
+        given_up = given_up and math.isnan(reward[i])
+        # what comes late may come because of its value, which bounded values alone do not mind
+        lost = late and math.isnan(list_.table[arm, position, i]) and state.kinds[i, 0] < EXACT
+        list_.table[arm, position, i] = math.nan if lost else reward[i]
+    list_.status[arm, position] = GIVEN_UP if given_up else FILLED
+    if clock[OVER] == 1 or position > list_.until[arm]:
+        return
+    if position < list_.until[arm]:
+        forget_arm(state, list_, arm)
+        fold_arm(state, list_, arm)
+        judge(state, list_)
+    elif fold_arm(state, list_, arm) or clock[RESULTS] >= clock[NEXT]:
+        judge(state, list_)
+
+
+@kernel
+def take_all(state: State, list_: List, arms: Counts, positions: Counts, rewards: Vector) -> None:
+    """Fill places in the order in which they were told, which may say where it ends."""
+    for t in range(arms.size):
+        take(state, list_, arms[t], positions[t], rewards[t])
+
+
+@apart
+def fold_again(state: State, list_: List) -> None:
+    """Count all that is on record, under the rules in force, and judge it once."""
+    for arm in range(list_.until.size):
+        forget_arm(state, list_, arm)
+    for arm in range(list_.until.size):
+        fold_arm(state, list_, arm)
+    judge(state, list_)
+
+
+# --- asking
+
+
+@kernel
+def is_open(state: State, ahead: Counts, row: int, arm: int) -> bool:
+    """Whether the rule or the proof wants to know more of an arm, of all that are as far or further."""
+    who, clock, must = state.who, state.clock, state.must
+    if not who[row, arm]:
+        return False
+    x = clock[CANDIDATE]
+    if row == BY_PROOF:
+        if arm != x:
+            return bool(ahead[arm] <= ahead[x])
+        alone = True
+        for y in range(ahead.size):
+            if y != x and who[row, y]:
+                alone = False
+                if ahead[x] <= ahead[y]:
+                    return True
+        for i in range(must.size):
+            if must[i] and not meets(state.bounds, state.limits, i, x):
+                return True
+        return alone
+    i = state.order[clock[POSITION]]
+    if must[i]:
+        return True
+    if state.kinds[i, 0] == EXACT:
+        return bool(state.singles[arm, i, 0] == 0.0)
+    for b in range(ahead.size):
+        if b != arm and who[row, b] and ahead[arm] <= ahead[b] and not close(state.lows, state.limits, i, arm, b):
+            return True
+    return False
+
+
+@kernel
+def next_arm(state: State, list_: List, ahead: Counts, rank: int) -> int:
+    """Of the arms that somebody wants the one that is furthest behind; −1 if nobody is left."""
+    n_items = list_.status.shape[1]
+    proves = state.clock[CANDIDATE] >= 0 and rank % RULE_EVERY != 0
+    for turn in range(2):
+        row = BY_PROOF if proves == (turn == 0) else BY_RULE
+        if row == BY_PROOF and state.clock[CANDIDATE] < 0:
+            continue
+        chosen = -1
+        for arm in range(ahead.size):
+            nearer = ahead[arm] < n_items and (chosen < 0 or ahead[arm] < ahead[chosen])
+            if nearer and is_open(state, ahead, row, arm):
+                chosen = arm
+        if chosen >= 0:
+            return chosen
+    return -1
+
+
+@kernel
+def next_free(list_: List, arm: int, position: int, positions: Counts, first: int, last: int) -> int:
+    """The arm's first place from `position` on that is empty and not in positions[first:last], ascending."""
+    n_items = list_.status.shape[1]
+    while position < n_items:
+        while first < last and positions[first] < position:
+            first += 1
+        taken = first < last and positions[first] == position
+        if not taken and list_.status[arm, position] == EMPTY:
+            return position
+        position += 1
+    return n_items
+
+
+@apart
+def ask(state: State, list_: List, starts: Counts, positions: Counts, places: Counts) -> int:
+    """Fill places (n, 2) with what to measure next, each in flight for those after it; how many there are.
+
+    positions[starts[arm]:starts[arm + 1]], ascending, are in flight.
+    """
+    n_arms = list_.until.size
+    ahead = np.empty(n_arms, np.int64)
+    rank = offered = 0
+    for arm in range(n_arms):
+        ahead[arm] = next_free(list_, arm, list_.until[arm], positions, starts[arm], starts[arm + 1])
+        if state.who[OFFERED, arm]:
+            rank += ahead[arm]
+            offered += 1
+    for number in range(places.shape[0]):
+        arm = next_arm(state, list_, ahead, rank // offered)
+        if arm < 0:
+            return number
+        places[number, 0], places[number, 1] = arm, ahead[arm]
+        ahead[arm] = next_free(list_, arm, ahead[arm] + 1, positions, starts[arm], starts[arm + 1])
+        rank += 1
+    return int(places.shape[0])
