@@ -10,7 +10,7 @@ import numpy as np
 
 from lexbandits.arrays import Vector
 from lexbandits.evidence.gaussian import gaussian_log_evidence, gaussian_radius
-from lexbandits.jit import kernel
+from lexbandits.jit import apart, kernel
 
 BOLDEST, RATIO = 3.0, 1.7  # stakes, of values in [0, 1], and how they fall down to 1/√N
 LIKING = 0.75  # weights are in proportion to this power of the stakes
@@ -18,7 +18,7 @@ BOLD_RISK, RISK = 0.95, 0.7  # of the wealth, in one bet: of the boldest stake, 
 GUARD = 1e-9  # of the range: rounding never makes a tie a fact
 NOTHING = 1e-290  # wealth below it is none
 MOST_LEVEL = 690.0  # products stay finite; above it arithmetic alone decides
-TESTS = 4  # of a pair: in either direction, on either of two boundaries
+PARTS, ROUNDS = 8, 6  # in which the end of an interval is looked for
 
 
 def stakes(n_items: int) -> tuple[Vector, Vector, Vector]:
@@ -61,7 +61,9 @@ def expected(goal: float, goal_rest: float, total: float, rest: float, left: flo
 
 
 @kernel
-def bet(wealth: Vector, etas: Vector, risks: Vector, growth: float, first: int, m: float, value: float) -> float:
+def bet(
+    wealth: Vector, etas: Vector, risks: Vector, growth: float, first: int, m: float, value: float
+) -> float:
     """Bet in column `first` of (stakes, tests) that a value exceeds m; what all stakes are worth then."""
     worth = 0.0
     cap = math.inf if m <= 0.0 else 1.0 / m
@@ -73,6 +75,58 @@ def bet(wealth: Vector, etas: Vector, risks: Vector, growth: float, first: int, 
         wealth[k, first] = now
         worth += now
     return worth
+
+
+@apart
+def lower_end(
+    values: Vector, n_items: int, since: int, etas: Vector, weights: Vector, risks: Vector, level: float
+) -> float:
+    """The largest x found that values in [0, 1], the first of a list, refute as its mean from below.
+
+    It misses with probability ≤ exp(−level), at all lengths at once. Nine parts at a time: wealth falls in x.
+    """
+    total = rest = 0.0
+    for t in range(values.size):
+        total, rest = add(total, rest, values[t])
+    low = (total + rest) / n_items
+    if values.size == n_items:
+        return low
+    high = (total + rest + (n_items - values.size)) / n_items
+    enough = math.exp(min(level, MOST_LEVEL))
+    xs, gains, caps, worth = np.empty(PARTS), np.empty(PARTS), np.empty(PARTS), np.empty(PARTS)
+    wealth = np.empty((etas.size, PARTS))
+    seen = np.empty(PARTS, np.bool_)
+    for _ in range(ROUNDS):
+        for j in range(PARTS):
+            xs[j] = low + (high - low) * (j + 1) / (PARTS + 1)
+            seen[j] = False
+            for k in range(etas.size):
+                wealth[k, j] = weights[k]
+        total = rest = 0.0
+        for t in range(values.size):
+            left = float(n_items - t)
+            if t >= since:
+                for j in range(PARTS):
+                    m = max(0.0, ((n_items * xs[j] - total) - rest) / left)
+                    caps[j] = 1.0 / m if m > 0.0 else math.inf
+                    gains[j] = 0.0 if seen[j] else values[t] - m
+                    worth[j] = 0.0
+                for k in range(etas.size):
+                    stake, risk = etas[k] * (n_items / left), risks[k]
+                    for j in range(PARTS):
+                        wealth[k, j] *= 1.0 + min(stake, risk * caps[j]) * gains[j]
+                        worth[j] += wealth[k, j]
+                for j in range(PARTS):
+                    seen[j] |= worth[j] >= enough * (1.0 + GUARD)
+            total, rest = add(total, rest, values[t])
+        known = 0
+        while known < PARTS and seen[known]:
+            known += 1
+        if known < PARTS:
+            high = xs[known]
+        if known > 0:
+            low = xs[known - 1]
+    return low
 
 
 @kernel
@@ -90,8 +144,6 @@ def list_radius(n: float, n_items: float, squares: float, level: float) -> float
 
 
 @kernel
-def list_log_evidence(
-    n: float, n_items: float, mean: float, squares: float, x: float, prior: float
-) -> float:
+def list_log_evidence(n: float, n_items: float, mean: float, squares: float, x: float, prior: float) -> float:
     """log E(x) against the list's mean x, of normal values; n < n_items."""
     return gaussian_log_evidence(n, mean, squares, x, prior, list_size(n, n_items))

@@ -472,7 +472,11 @@ class LexElimTol(PlacePolicy):
 
         "open" where something is missing; empty after a contradiction.
         """
-        return () if self.contradiction else certificate(self.state, self.recommendation, self.differences)
+        return self.seen(self.differences)
+
+    def seen(self, differences: Vector) -> tuple[Seen, ...]:
+        """The certificate, for who has the intervals of all differences already."""
+        return () if self.contradiction else certificate(self.state, self.recommendation, differences)
 
     def best_guess(self) -> int:
         """Once finished the answer; before that what today's means would give."""

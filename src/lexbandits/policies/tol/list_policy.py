@@ -6,7 +6,7 @@ any time and nothing is void: what is seen is computed anew from the table.
 
 import copy
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -14,8 +14,10 @@ from numpy.typing import ArrayLike
 
 from lexbandits.arrays import Counts, Vector
 from lexbandits.checks import checked_arm, checked_history, checked_pending, checked_reward, whole
-from lexbandits.evidence.kinds import BOUNDED, EXACT, FINITE_VARIANCE, GAUSSIAN, SUB_GAUSSIAN, kind_rows
-from lexbandits.evidence.without_replacement import GUARD, MOST_LEVEL, product, stakes
+from lexbandits.evidence.finite_variance import LARGE_SAMPLE
+from lexbandits.evidence.interval import told_difference, told_mean
+from lexbandits.evidence.kinds import BOUNDED, EXACT, FINITE_VARIANCE, GAUSSIAN, SUB_GAUSSIAN, Kind, kind_rows
+from lexbandits.evidence.without_replacement import GUARD, MOST_LEVEL, list_radius, lower_end, product, stakes
 from lexbandits.jit import direct
 from lexbandits.policies.base import untried
 from lexbandits.policies.policy import _same
@@ -25,17 +27,25 @@ from lexbandits.policies.tol.listed import (
     EMPTY,
     FILLED,
     GIVEN_UP,
-    List,
+    Listed,
     ask,
     fold_again,
     fold_arm,
     forget_arm,
     judge,
+    keep_certain,
+    later_evidence,
+    later_interval,
+    still_proven,
+    stored_backs,
+    stored_leads,
     take,
     take_all,
 )
 from lexbandits.policies.tol.places import checked_places
+from lexbandits.policies.tol.proof import Seen, certificate
 from lexbandits.policies.tol.state import (
+    BEATS,
     BEATS_LEVEL,
     BY_PROOF,
     CANDIDATE,
@@ -45,22 +55,29 @@ from lexbandits.policies.tol.state import (
     HIGHEST,
     LEVEL,
     NEXT,
+    NOT_WORSE,
     NOT_WORSE_LEVEL,
     OFFERED,
     OVER,
     REACH,
-    RESULTS,
     TARGET,
     TARGET_LEVEL,
     THIRD_LEVEL,
     TOLERANCE,
     Manner,
     State,
+    pair_of,
 )
 from lexbandits.policies.tol.told import EARLY
 from lexbandits.policies.tol.waiting import Place
 
 LOG_2 = math.log(2.0)
+
+
+def _coarse(n: int) -> int:
+    """The largest number up to n of six binary digits, then zeros: intervals for people follow at that pace."""
+    low = max(0, n.bit_length() - 6)
+    return n >> low << low
 
 
 class ListTol(LexElimTol):
@@ -73,9 +90,10 @@ class ListTol(LexElimTol):
     is seen; which of them had come says when it ends.
     """
 
-    list: List
+    listed: Listed
     n_items: int
-    _closed = False  # whether rules, changed after looking, have closed the account of the declared ones
+    _closed = False  # whether rules, changed after looking, have closed the account of the declared ones,
+    _share_when_closed = 1.0  # which leaves facts this share of delta
 
     @property
     def name(self) -> str:
@@ -132,7 +150,7 @@ class ListTol(LexElimTol):
             shown=np.full((2, m, K, K), -math.inf),
             wealth=np.zeros((2, 0, m, 2, 2, 6)),
         )
-        self.list = List(
+        self.listed = Listed(
             table=np.full((K, N, m), math.nan),
             status=np.zeros((K, N), np.int8),
             until=np.zeros(K, np.int64),
@@ -153,7 +171,8 @@ class ListTol(LexElimTol):
         return state
 
     def _begin(self) -> None:
-        direct(fold_again)(self.state, self.list)
+        self._ends: dict[tuple[int, int, int, int, float], tuple[float, float]] = {}
+        direct(fold_again)(self.state, self.listed)
 
     def _checked_since(self, given: Any) -> Counts:
         since = np.zeros(self.max_arms, np.int64)
@@ -202,7 +221,10 @@ class ListTol(LexElimTol):
         marks[:, 2] = np.nextafter(limits[:, TARGET], -math.inf)
         marks[:, 3] = np.nextafter(limits[:, FLOOR], -math.inf)
         for i in range(m):
-            used = [limits[i, LEVEL] + LOG_2, *limits[i, [NOT_WORSE_LEVEL, BEATS_LEVEL, THIRD_LEVEL]].tolist()]
+            used = [
+                limits[i, LEVEL] + LOG_2,
+                *limits[i, [NOT_WORSE_LEVEL, BEATS_LEVEL, THIRD_LEVEL]].tolist(),
+            ]
             for column, levels in ((4, used), (6, [limits[i, TARGET_LEVEL]])):
                 known = [level for level in levels if level <= MOST_LEVEL]
                 marks[i, column] = math.exp(min(known)) * (1 - GUARD) if known else math.inf
@@ -214,36 +236,36 @@ class ListTol(LexElimTol):
     @property
     def folded(self) -> int:
         """Positions that every arm in question has folded: below it nothing is waited for."""
-        return int(self.list.until[self.state.who[OFFERED]].min())
+        return int(self.listed.until[self.state.who[OFFERED]].min())
 
     @property
     def until(self) -> tuple[int, ...]:
         """Per arm the positions folded: all up to its first empty place."""
-        return tuple(self.list.until.tolist())
+        return tuple(self.listed.until.tolist())
 
     @property
     def passes_waiting(self) -> int:
         """The most results of one arm that wait behind an empty place."""
         if self.finished:
             return 0
-        told = (self.list.status != EMPTY).sum(axis=1)
-        return int((told - self.list.until)[self.state.who[OFFERED]].max())
+        told = (self.listed.status != EMPTY).sum(axis=1)
+        return int((told - self.listed.until)[self.state.who[OFFERED]].max())
 
     @property
     def at_most(self) -> int:
         """Results that can still be asked for; 0 once finished."""
-        return 0 if self.finished else int((self.list.status[self.state.who[OFFERED]] == EMPTY).sum())
+        return 0 if self.finished else int((self.listed.status[self.state.who[OFFERED]] == EMPTY).sum())
 
     @property
     def holes(self) -> tuple[Place, ...]:
         """The places given up of arms in question."""
-        found = np.argwhere(self.list.status == GIVEN_UP).tolist()
+        found = np.argwhere(self.listed.status == GIVEN_UP).tolist()
         return tuple((arm, position) for arm, position in found if self.state.who[OFFERED, arm])
 
     @property
     def lacking(self) -> tuple[Place, ...]:
         """The place at which each arm that is asked waits."""
-        return tuple((arm, int(self.list.until[arm])) for arm in self.wanted)
+        return tuple((arm, int(self.listed.until[arm])) for arm in self.wanted)
 
     @property
     def wanted(self) -> tuple[int, ...]:
@@ -252,23 +274,25 @@ class ListTol(LexElimTol):
         if self.finished:
             return ()
         rows = who[3:5] if clock[CANDIDATE] >= 0 else who[3:4]
-        left = self.list.until < self.n_items
+        left = self.listed.until < self.n_items
         return tuple(np.flatnonzero(rows.any(axis=0) & left).tolist())
 
     def ask(self, pending: Iterable[int] = ()) -> int:
         """The arm to measure next, given the arms in flight; the recommendation once finished. Pure."""
         return self.ask_many(1, pending)[0]
 
-    def ask_many(self, count: int, pending: Iterable[int] = ()) -> "list[int]":
+    def ask_many(self, count: int, pending: Iterable[int] = ()) -> list[int]:
         """`count` arms to measure at once, given the arms in flight; the recommendation where nobody is left."""
         flying = checked_pending(pending, self.max_arms)
-        taken = {place for arm in np.flatnonzero(flying).tolist() for place in self._empty(arm, int(flying[arm]))}
+        taken = {
+            place for arm in np.flatnonzero(flying).tolist() for place in self._empty(arm, int(flying[arm]))
+        }
         count = whole("count", count, least=0)
         arms = [arm for arm, _ in self.ask_places(count, taken)]
         return arms + [self.recommendation] * (count - len(arms))
 
-    def _empty(self, arm: int, most: int) -> "list[Place]":
-        empty = np.flatnonzero(self.list.status[arm] == EMPTY)[:most]
+    def _empty(self, arm: int, most: int) -> list[Place]:
+        empty = np.flatnonzero(self.listed.status[arm] == EMPTY)[:most]
         return [(arm, position) for position in empty.tolist()]
 
     def ask_place(self, pending: Iterable[Place] = ()) -> Place:
@@ -276,7 +300,7 @@ class ListTol(LexElimTol):
         places = self.ask_places(1, pending)
         return places[0] if places else (self.recommendation, self.n_items)
 
-    def ask_places(self, n: int, pending: Iterable[Place] = ()) -> "list[Place]":
+    def ask_places(self, n: int, pending: Iterable[Place] = ()) -> list[Place]:
         """Up to n places to measure, those that n calls of `ask_place` in a row would give. Pure."""
         n = whole("n", n, least=0)
         if self.finished or n == 0:
@@ -286,7 +310,7 @@ class ListTol(LexElimTol):
         arms = np.array([arm for arm, _ in taken], np.int64)
         starts = np.searchsorted(arms, np.arange(self.max_arms + 1)).astype(np.int64)
         places = np.empty((min(n, self.n_items * self.max_arms), 2), np.int64)
-        found = direct(ask)(self.state, self.list, starts, positions, places)
+        found = direct(ask)(self.state, self.listed, starts, positions, places)
         return [(arm, position) for arm, position in places[:found].tolist()]
 
     # --- telling
@@ -307,14 +331,17 @@ class ListTol(LexElimTol):
 
     def tell_checked(self, arm: int, vector: Vector, number: int) -> None:
         """`tell` for who has checked what he tells: a study checks what it records."""
-        if self.list.status[arm, number] == FILLED or (
-            self.list.status[arm, number] == GIVEN_UP and np.isnan(vector).all()
+        if self.listed.status[arm, number] == FILLED or (
+            self.listed.status[arm, number] == GIVEN_UP and np.isnan(vector).all()
         ):
             raise ValueError(f"the place of arm {arm} at position {number} is already filled")
         self._scrutiny.watch(arm, vector)
-        self._count([arm], [number])
+        if self.listed.status[arm, number] == EMPTY:
+            self._count([arm], [number])
+        if number < self.listed.until[arm]:
+            self._ends = {}
         before = self.finished
-        direct(take)(self.state, self.list, arm, number, vector)
+        direct(take)(self.state, self.listed, arm, number, vector)
         if self.finished and not before:
             self._warn_if_strained()
 
@@ -326,9 +353,12 @@ class ListTol(LexElimTol):
         positions = self._earliest_places(played) if items is None else self._checked_items(items, played)
         self._check_free(played, positions, np.isnan(table).all(axis=1))
         self._scrutiny.watch_many(played, table)
-        self._count(played.tolist(), positions.tolist())
+        new = self.listed.status[played, positions] == EMPTY
+        places = np.unique(np.stack([played[new], positions[new]], axis=1), axis=0)
+        self._count(places[:, 0].tolist(), places[:, 1].tolist())
+        self._ends = {}
         before = self.finished
-        direct(take_all)(self.state, self.list, played, positions, table)
+        direct(take_all)(self.state, self.listed, played, positions, table)
         if self.finished and not before:
             self._warn_if_strained()
 
@@ -336,17 +366,20 @@ class ListTol(LexElimTol):
         """Replace what was told of a place: all that is seen of the arm is computed anew, and judged anew."""
         arm, position = checked_arm(arm, self.max_arms), self._position(position)
         vector = checked_reward(reward, self.n_objectives, missing=True)
-        if self.list.status[arm, position] == EMPTY:
+        if self.listed.status[arm, position] == EMPTY:
             raise ValueError(f"nothing was told of arm {arm} at position {position}: tell it")
         self._scrutiny.check(arm, vector)
-        lost = np.array([kind.code < EXACT for kind in self._kinds]) & np.isnan(self.list.table[arm, position])
-        self.list.table[arm, position] = np.where(lost, math.nan, vector)
-        self.list.status[arm, position] = GIVEN_UP if np.isnan(vector).all() else FILLED
+        lost = np.array([kind.code < EXACT for kind in self._kinds]) & np.isnan(
+            self.listed.table[arm, position]
+        )
+        self.listed.table[arm, position] = np.where(lost, math.nan, vector)
+        self.listed.status[arm, position] = GIVEN_UP if np.isnan(vector).all() else FILLED
         self.state.clock[[OVER, CONTRADICTION]] = 0
-        direct(forget_arm)(self.state, self.list, arm)
+        self._ends = {}
+        direct(forget_arm)(self.state, self.listed, arm)
         for a in range(self.max_arms):  # after the end nothing was folded
-            direct(fold_arm)(self.state, self.list, a)
-        direct(judge)(self.state, self.list)
+            direct(fold_arm)(self.state, self.listed, a)
+        direct(judge)(self.state, self.listed)
 
     def _position(self, item: Any) -> int:
         return whole("item", item, least=0, most=self.n_items - 1)
@@ -365,14 +398,14 @@ class ListTol(LexElimTol):
         positions = np.zeros(played.size, np.int64)
         for arm in np.unique(played).tolist():
             mine = np.flatnonzero(played == arm)
-            empty = np.flatnonzero(self.list.status[arm] == EMPTY)[: mine.size]
+            empty = np.flatnonzero(self.listed.status[arm] == EMPTY)[: mine.size]
             if empty.size < mine.size:
                 raise ValueError(f"arm {arm} has {empty.size} empty places left, got {mine.size} results")
             positions[mine] = empty
         return positions
 
     def _check_free(self, played: Counts, positions: Counts, nothing: Any) -> None:
-        status = self.list.status[played, positions]
+        status = self.listed.status[played, positions]
         wrong = (status == FILLED) | ((status == GIVEN_UP) & nothing)
         turn = np.lexsort((positions, played))  # a place may be given up and then filled, in this order
         same = (np.diff(played[turn]) == 0) & (np.diff(positions[turn]) == 0)
@@ -405,7 +438,7 @@ class ListTol(LexElimTol):
         given = {"tolerance": tolerance, "resolution": resolution, "order": order, "offered": offered}
         settings = {**self.settings, **{name: value for name, value in given.items() if value is not None}}
         if since:
-            begins = self.list.since.copy()
+            begins = self.listed.since.copy()
             for arm, position in since.items():
                 arm = checked_arm(arm, self.max_arms)
                 begins[arm] = whole(f"since[{arm}]", position, least=0, most=self.n_items)
@@ -415,10 +448,10 @@ class ListTol(LexElimTol):
             new._closed, new._share_when_closed = True, self._facts_share()
         new.__init__(**settings)  # type: ignore[misc]
         new._scrutiny = copy.deepcopy(self._scrutiny)
-        new.list.table[:], new.list.status[:] = self.list.table, self.list.status
+        new.listed.table[:], new.listed.status[:] = self.listed.table, self.listed.status
         for mine, its in zip(self._tallies(), new._tallies(), strict=True):
             its[...] = mine
-        direct(fold_again)(new.state, new.list)
+        direct(fold_again)(new.state, new.listed)
         for arm in np.flatnonzero(new.state.arms.left[:, 0]).tolist():  # who was out already left then
             _, objective, rival = self.state.arms.left[arm].tolist()
             still = objective == new.state.arms.left[arm, 1] and rival == new.state.arms.left[arm, 2]
@@ -426,7 +459,158 @@ class ListTol(LexElimTol):
                 new.state.arms.left[arm, 0] = self.state.arms.left[arm, 0]
         return new
 
+    # --- what it knows
+
+    @property
+    def certain(self) -> bool:
+        """Whether it is finished and its answer rests on arithmetic alone: no chance is involved."""
+        return self._rests_on(lambda kind: True)
+
+    @property
+    def large_sample(self) -> bool:
+        """Whether the promise is only approximate, as a variance is only finite and values are unknown."""
+        if not super().large_sample:
+            return False
+        return not self._rests_on(lambda kind: kind.code == FINITE_VARIANCE)
+
+    def _rests_on(self, sure: Callable[[Kind], bool]) -> bool:
+        """Whether the answer is proven if these objectives are judged by arithmetic alone."""
+        if not self.finished or self.contradiction:
+            return False
+        return bool(direct(still_proven)(self._without_chance(sure), self.recommendation))
+
+    def _without_chance(self, sure: Callable[[Kind], bool]) -> State:
+        state: State = copy.deepcopy(self.state)
+        listed = self.listed._replace(
+            overturned=self.listed.overturned.copy(), arm_shown=self.listed.arm_shown.copy()
+        )
+        direct(keep_certain)(state, listed, np.array([sure(kind) for kind in self._kinds]))
+        return state
+
+    @property
+    def overturned(self) -> tuple[tuple[int, int, int], ...]:
+        """(arm, rival, objective) seen and then refuted by arithmetic; rival = arm: of its target."""
+        return tuple((a, b, i) for i, a, b in np.argwhere(self.listed.overturned).tolist())
+
+    def seen(self, differences: Vector) -> tuple[Seen, ...]:
+        """The certificate, for who has the intervals of all differences already."""
+        if self.contradiction:
+            return ()
+        certain = self._without_chance(lambda kind: True)
+        return certificate(self.state, self.recommendation, differences, self._parts, certain)
+
+    def _parts(self, x: int, y: int, i: int) -> float:
+        """How much of the evidence there is that x is not worse than y, or that a third arm beats it."""
+        limits, kind = self.state.limits[i], self._kinds[i]
+        if kind.code == EXACT:
+            return 0.0
+        declared = self._has_account()
+        enough = limits[NOT_WORSE_LEVEL] if declared else limits[LEVEL] + LOG_2
+        found = [self._evidence(NOT_WORSE, i, x, y) / enough]
+        if declared and i == self.state.order[0]:
+            others = [z for z in np.flatnonzero(self.state.who[OFFERED]).tolist() if z not in (x, y)]
+            found += [self._evidence(BEATS, i, z, y) / limits[THIRD_LEVEL] for z in others]
+        return float(min(1.0, max(0.0, *found)))
+
+    def _evidence(self, claim: int, i: int, a: int, b: int) -> float:
+        kind, row, way = self._kinds[i], pair_of(min(a, b), max(a, b), self.max_arms), int(a > b)
+        if kind.code >= BOUNDED:
+            worth = float(self.listed.wealth[row, i, :, 2 * way + claim].sum())
+            return math.log(worth) if worth > 0.0 else 0.0
+        boundary = self.state.limits[i, TOLERANCE] if claim == BEATS else -self.state.limits[i, REACH]
+        since = int(max(self.listed.since[a], self.listed.since[b]))
+        return float(later_evidence(self.listed, kind, row, i, since, 1.0 - 2.0 * way, float(boundary)))
+
+    def known_exactly(self, i: int) -> dict[int, float]:
+        """Arm -> its one value on an exact objective, folded or not."""
+        known = {}
+        for arm in range(self.max_arms):
+            values = self.listed.table[arm, :, i]
+            told = (
+                self.state.singles[arm, i, 1:2]
+                if self.state.singles[arm, i, 0] > 0
+                else values[~np.isnan(values)]
+            )
+            if told.size:
+                known[arm] = float(told[0])
+        return known
+
+    @property
+    def target_bounds(self) -> Vector:
+        """(rows, m, 2) where each mean lies on objectives with a target; infinite on others."""
+        shown = np.tile([-math.inf, math.inf], (self.max_arms, self.n_objectives, 1))
+        for i in np.flatnonzero(~np.isnan(self.state.limits[:, TARGET])).tolist():
+            for arm in range(self.max_arms):
+                shown[arm, i] = self._interval(i, arm, arm, float(self.state.limits[i, TARGET_LEVEL]))
+        return shown
+
+    def _all_intervals(self) -> tuple[Vector, Vector]:
+        K, m, settings = self.max_arms, self.n_objectives, self._settings
+        singles, pairs = np.zeros((K, m, 2)), np.zeros((K, K, m, 2))
+        offered, lows = self.state.who[OFFERED], self.state.lows
+        for i in range(m):
+            level = float(self.state.limits[i, LEVEL]) + math.log(self._facts_share())
+            for a in range(K):
+                singles[a, i] = self._interval(i, a, a, math.log(K * m / settings["delta"]))
+                for b in range(a + 1, K):
+                    low, high = -math.inf, math.inf
+                    if offered[a] and offered[b]:
+                        low, high = self._interval(i, a, b, level)
+                        low, high = max(low, float(lows[i, a, b])), min(high, -float(lows[i, b, a]))
+                    pairs[a, b, i] = low, high
+                    pairs[b, a, i] = -high, -low
+        return singles, pairs
+
+    def _interval(self, i: int, a: int, b: int, level: float) -> tuple[float, float]:
+        """Where the mean of a − b, or of a if a = b, lies: misses with probability ≤ exp(−level)."""
+        kind, listed, since = (
+            self._kinds[i],
+            self.listed,
+            int(max(self.listed.since[a], self.listed.since[b])),
+        )
+        if kind.code == EXACT:
+            known = self.state.singles[[a, b], i, 0].min() > 0
+            if a == b:
+                mean = float(self.state.arms.means[a, i])
+                return (mean, mean) if known else (-math.inf, math.inf)
+            return float(self.state.lows[i, a, b]), -float(self.state.lows[i, b, a])
+        if kind.code < EXACT:
+            if a == b and np.isnan(self.state.limits[i, TARGET]):
+                return self._arm_interval(i, a, level)
+            row = pair_of(a, b, self.max_arms) if a != b else listed.later.shape[0] - self.max_arms + a
+            low, high, _ = later_interval(listed, kind, row, i, since, level)
+            return (low, high) if not math.isnan(low) else (-math.inf, math.inf)
+        n = _coarse(int(min(listed.until[a], listed.until[b])))
+        key = (i, a, b, n, level)
+        if key not in self._ends:
+            lead = direct(stored_leads)(listed, kind, i, a, b, n)
+            back = (
+                direct(stored_leads)(listed, kind, i, b, a, n)
+                if a != b
+                else direct(stored_backs)(listed, kind, i, a, n)
+            )
+            ends = [
+                lower_end(z, self.n_items, since, listed.etas, listed.weights, listed.risks, level + LOG_2)
+                for z in (lead, back)
+            ]
+            told = told_mean if a == b else told_difference
+            self._ends = {k: v for k, v in self._ends.items() if k[:3] != key[:3] or k[4] != level}
+            self._ends[key] = float(told(kind, ends[0])), float(told(kind, 1.0 - ends[1]))
+        return self._ends[key]
+
+    def _arm_interval(self, i: int, a: int, level: float) -> tuple[float, float]:
+        """Of an arm whose values are not bounded and which has no target, by its own moments."""
+        n, mean, squares = self.state.singles[a, i, :3].tolist()
+        few = n < self.n_items and self._kinds[i].code == FINITE_VARIANCE and n < LARGE_SAMPLE
+        if self.listed.since[a] > 0 or few:
+            return -math.inf, math.inf
+        radius = list_radius(n, self.n_items, squares, level)
+        return mean - radius, mean + radius
+
     # --- copies
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_ends": {}}  # looking changes nothing that anybody could see
 
     def __eq__(self, other: object) -> bool:
         return (
@@ -435,7 +619,7 @@ class ListTol(LexElimTol):
             and _same(self._essence(), other._essence())
         )
 
-    __hash__ = None
+    __hash__ = None  # type: ignore[assignment]
 
     def _essence(self) -> tuple[Any, ...]:
         """The state without what depends on when it was judged: the candidate, whom it asks, and rounds."""
@@ -446,4 +630,4 @@ class ListTol(LexElimTol):
             clock[CANDIDATE] = 0
         who[BY_PROOF] = False
         left[:, 0] = left[:, 0] > 0
-        return self.list, state._replace(clock=clock, who=who, arms=state.arms._replace(left=left))
+        return self.listed, state._replace(clock=clock, who=who, arms=state.arms._replace(left=left))

@@ -31,13 +31,13 @@ from lexbandits.jit import apart, kernel
 from lexbandits.policies.tol.facts import beats, close, look, look_at_arm, meets, misses, not_worse
 from lexbandits.policies.tol.folding import ends_of, push_value
 from lexbandits.policies.tol.judgement import FIRST_PROOF, RULE_EVERY, conclude
-from lexbandits.policies.tol.proof import plug_in
+from lexbandits.policies.tol.proof import plug_in, prove
 from lexbandits.policies.tol.state import (
     BEATS,
-    BEATS_LEVEL,
     BY_PROOF,
     BY_RULE,
     CANDIDATE,
+    CONTRADICTION,
     FIRST,
     FLOOR,
     HIGH,
@@ -61,15 +61,15 @@ from lexbandits.policies.tol.state import (
 from lexbandits.policies.tol.survivors import survey
 
 EMPTY, FILLED, GIVEN_UP = 0, 1, 2  # what a place may be
-PASSED, OUT = 2, 3  # claims about one arm and a target, after NOT_WORSE and BEATS in List.goals
-# Columns of List.marks: the least number above the tolerance and the largest below −reach, target and floor;
+PASSED, OUT = 2, 3  # claims about one arm and a target, after NOT_WORSE and BEATS in Listed.goals
+# Columns of Listed.marks: the least number above the tolerance and the largest below −reach, target and floor;
 # the wealth from which evidence is noted, and at which it is enough for everything, of pairs and of targets.
 ABOVE, BELOW, UNDER, FLAT, NOTED, ENOUGH, TARGET_NOTED, TARGET_ENOUGH = range(8)
-# Columns of List.later: moments from where bets begin, the sum before, and what is missing there.
+# Columns of Listed.later: moments from where bets begin, the sum before, and what is missing there.
 COUNT, MEAN, SQUARES, EARLIER, LOST = range(5)
 
 
-class List(NamedTuple):
+class Listed(NamedTuple):
     """What a policy keeps of a list of N items: K arms, m objectives, P pairs, E stakes."""
 
     table: Vector  # (K, N, m) values by position, nan where there is none
@@ -138,27 +138,36 @@ def bet_on_pair(
 
 @kernel
 def conclude_pair(
-    list_: List, lows: Vector, limits: Vector, shown: Vector, kind: Kind, i: int, row: int, a: int, b: int, full: bool
+    listed: Listed,
+    lows: Vector,
+    limits: Vector,
+    shown: Vector,
+    kind: Kind,
+    i: int,
+    row: int,
+    a: int,
+    b: int,
+    full: bool,
 ) -> bool:
     """What is now known of a against b on a bounded objective; whether that is news.
 
     Arithmetic overrides evidence: what no value unseen can make true any more is withdrawn.
     """
-    n_items = float(list_.status.shape[1])
+    n_items = float(listed.status.shape[1])
     way = 0 if a < b else 1
-    total, rest = list_.sums[row, i, way, 0], list_.sums[row, i, way, 1]
-    back, back_rest = list_.sums[row, i, 1 - way, 0], list_.sums[row, i, 1 - way, 1]
+    total, rest = listed.sums[row, i, way, 0], listed.sums[row, i, way, 1]
+    back, back_rest = listed.sums[row, i, 1 - way, 0], listed.sums[row, i, 1 - way, 1]
     slack = GUARD * n_items
     holds_beats = holds_not_worse = False
     for claim in (NOT_WORSE, BEATS):
-        goal, goal_rest = list_.goals[i, claim, 0], list_.goals[i, claim, 1]
+        goal, goal_rest = listed.goals[i, claim, 0], listed.goals[i, claim, 1]
         over = (total - goal) + (rest - goal_rest)
         most = over if full else ((n_items - goal) - back) - (goal_rest + back_rest)
         certain = over > slack if claim == BEATS else over >= -slack
         possible = most > slack if claim == BEATS else most >= -slack
         if not possible and shown[claim, i, a, b] > -math.inf:
             shown[claim, i, a, b] = -math.inf
-            list_.overturned[i, a, b] = True
+            listed.overturned[i, a, b] = True
         holds = certain or shown[claim, i, a, b] >= limits[i, LEVEL] + math.log(2.0)
         if claim == BEATS:
             holds_beats = holds
@@ -167,11 +176,11 @@ def conclude_pair(
     low = -math.inf
     if full:
         low = told_difference(kind, (total + rest) / n_items)
-        tolerance, reach, marks = limits[i, TOLERANCE], limits[i, REACH], list_.marks[i]
+        tolerance, reach, marks = limits[i, TOLERANCE], limits[i, REACH], listed.marks[i]
         low = max(low, marks[ABOVE]) if holds_beats else min(low, tolerance)
         low = max(low, -reach) if holds_not_worse else min(low, marks[BELOW])
     elif holds_beats:
-        low = list_.marks[i, ABOVE]
+        low = listed.marks[i, ABOVE]
     elif holds_not_worse:
         low = -limits[i, REACH]
     news = lows[i, a, b] != low
@@ -180,9 +189,11 @@ def conclude_pair(
 
 
 @kernel
-def note(list_: List, limits: Vector, shown: Vector, claim: int, i: int, a: int, b: int, worth: float) -> bool:
+def note(
+    listed: Listed, limits: Vector, shown: Vector, claim: int, i: int, a: int, b: int, worth: float
+) -> bool:
     """Take note of what the stakes on a claim are worth; whether it now holds under the declared rules."""
-    if not worth >= list_.marks[i, NOTED]:
+    if not worth >= listed.marks[i, NOTED]:
         return False
     before = shown[claim, i, a, b]
     now = max(before, math.log(worth) - GUARD)
@@ -193,14 +204,14 @@ def note(list_: List, limits: Vector, shown: Vector, claim: int, i: int, a: int,
 
 
 @kernel
-def push_bounded(state: State, list_: List, kind: Kind, i: int, row: int, p: int, q: int, t: int) -> bool:
+def push_bounded(state: State, listed: Listed, kind: Kind, i: int, row: int, p: int, q: int, t: int) -> bool:
     """Count position t of the pair p < q on a bounded objective; whether that is news."""
-    lows, limits, shown, sums, goals = state.lows, state.limits, state.shown, list_.sums, list_.goals
-    lead, back = in_two(kind, list_.table[p, t, i], list_.table[q, t, i])
+    lows, limits, shown, sums, goals = state.lows, state.limits, state.shown, listed.sums, listed.goals
+    lead, back = in_two(kind, listed.table[p, t, i], listed.table[q, t, i])
     news = False
-    if t >= max(list_.since[p], list_.since[q]):
-        left = float(list_.status.shape[1] - t)
-        enough = list_.marks[i, ENOUGH]
+    if t >= max(listed.since[p], listed.since[q]):
+        left = float(listed.status.shape[1] - t)
+        enough = listed.marks[i, ENOUGH]
         log_enough = math.log(enough) - GUARD
         s0, r0, s1, r1 = sums[row, i, 0, 0], sums[row, i, 0, 1], sums[row, i, 1, 0], sums[row, i, 1, 1]
         x0, y0, x1, y1 = goals[i, 0, 0], goals[i, 0, 1], goals[i, 1, 0], goals[i, 1, 1]
@@ -211,19 +222,19 @@ def push_bounded(state: State, list_: List, kind: Kind, i: int, row: int, p: int
         g1 = 0.0 if shown[BEATS, i, p, q] >= log_enough else lead - m1
         g2 = 0.0 if shown[NOT_WORSE, i, q, p] >= log_enough else back - m2
         g3 = 0.0 if shown[BEATS, i, q, p] >= log_enough else back - m3
-        growth = list_.status.shape[1] / left
+        growth = listed.status.shape[1] / left
         w0, w1, w2, w3 = bet_on_pair(
-            list_.wealth[row, i], list_.etas, list_.risks, growth, (m0, m1, m2, m3), (g0, g1, g2, g3)
+            listed.wealth[row, i], listed.etas, listed.risks, growth, (m0, m1, m2, m3), (g0, g1, g2, g3)
         )
-        news |= note(list_, limits, shown, NOT_WORSE, i, p, q, w0)
-        news |= note(list_, limits, shown, BEATS, i, p, q, w1)
-        news |= note(list_, limits, shown, NOT_WORSE, i, q, p, w2)
-        news |= note(list_, limits, shown, BEATS, i, q, p, w3)
+        news |= note(listed, limits, shown, NOT_WORSE, i, p, q, w0)
+        news |= note(listed, limits, shown, BEATS, i, p, q, w1)
+        news |= note(listed, limits, shown, NOT_WORSE, i, q, p, w2)
+        news |= note(listed, limits, shown, BEATS, i, q, p, w3)
     sums[row, i, 0, 0], sums[row, i, 0, 1] = add(sums[row, i, 0, 0], sums[row, i, 0, 1], lead)
     sums[row, i, 1, 0], sums[row, i, 1, 1] = add(sums[row, i, 1, 0], sums[row, i, 1, 1], back)
-    full = state.pairs[row, i, 0] == list_.status.shape[1]
-    news |= conclude_pair(list_, lows, limits, shown, kind, i, row, p, q, full)
-    news |= conclude_pair(list_, lows, limits, shown, kind, i, row, q, p, full)
+    full = state.pairs[row, i, 0] == listed.status.shape[1]
+    news |= conclude_pair(listed, lows, limits, shown, kind, i, row, p, q, full)
+    news |= conclude_pair(listed, lows, limits, shown, kind, i, row, q, p, full)
     return news
 
 
@@ -243,29 +254,39 @@ def push_later(later: Vector, row: int, i: int, t: int, since: int, value: float
 
 @kernel
 def later_interval(
-    list_: List, kind: Kind, row: int, i: int, since: int, level: float
+    listed: Listed, kind: Kind, row: int, i: int, since: int, level: float
 ) -> tuple[float, float, bool]:
     """Where the mean of a list lies whose values are not bounded, and whether all of them are known."""
-    n_items = float(list_.status.shape[1])
+    n_items = float(listed.status.shape[1])
     left = n_items - since
-    n, mean, lost = list_.later[row, i, COUNT], list_.later[row, i, MEAN], list_.later[row, i, LOST]
+    n, mean, lost = listed.later[row, i, COUNT], listed.later[row, i, MEAN], listed.later[row, i, LOST]
     radius = math.inf
     if lost == 0.0 and (kind.code != FINITE_VARIANCE or n >= LARGE_SAMPLE or n == left):
-        radius = list_radius(n, left, list_.later[row, i, SQUARES], level)
-    earlier = list_.later[row, i, EARLIER]
+        radius = list_radius(n, left, listed.later[row, i, SQUARES], level)
+    earlier = listed.later[row, i, EARLIER]
     full = lost == 0.0 and n == left
     return (earlier + left * (mean - radius)) / n_items, (earlier + left * (mean + radius)) / n_items, full
 
 
 @kernel
-def later_evidence(list_: List, kind: Kind, row: int, i: int, since: int, sign: float, boundary: float) -> float:
+def later_evidence(
+    listed: Listed, kind: Kind, row: int, i: int, since: int, sign: float, boundary: float
+) -> float:
     """The log evidence that the mean of sign · values that are not bounded exceeds a boundary."""
-    n_items = float(list_.status.shape[1])
+    n_items = float(listed.status.shape[1])
     left = n_items - since
-    n, squares, lost = list_.later[row, i, COUNT], list_.later[row, i, SQUARES], list_.later[row, i, LOST]
-    if lost > 0.0 or n < 2.0 or n >= left or not squares > 0.0 or (kind.code == FINITE_VARIANCE and n < LARGE_SAMPLE):
+    n, squares, lost = listed.later[row, i, COUNT], listed.later[row, i, SQUARES], listed.later[row, i, LOST]
+    if (
+        lost > 0.0
+        or n < 2.0
+        or n >= left
+        or not squares > 0.0
+        or (kind.code == FINITE_VARIANCE and n < LARGE_SAMPLE)
+    ):
         return -math.inf
-    lead = sign * list_.later[row, i, MEAN] - (n_items * boundary - sign * list_.later[row, i, EARLIER]) / left
+    lead = (
+        sign * listed.later[row, i, MEAN] - (n_items * boundary - sign * listed.later[row, i, EARLIER]) / left
+    )
     if lead <= 0.0:
         return -math.inf
     evidence = list_log_evidence(n, left, lead, squares, 0.0, BOUNDARY_PRIOR)
@@ -273,12 +294,14 @@ def later_evidence(list_: List, kind: Kind, row: int, i: int, since: int, sign: 
 
 
 @apart
-def push_unbounded(state: State, list_: List, kind: Kind, i: int, row: int, p: int, q: int, t: int) -> bool:
+def push_unbounded(
+    state: State, listed: Listed, kind: Kind, i: int, row: int, p: int, q: int, t: int
+) -> bool:
     """Count position t of the pair p < q where values are not bounded; whether that is news."""
     lows, limits, shown = state.lows, state.limits, state.shown
-    since = max(list_.since[p], list_.since[q])
-    push_later(list_.later, row, i, t, since, list_.table[p, t, i] - list_.table[q, t, i])
-    low, high, full = later_interval(list_, kind, row, i, since, limits[i, LEVEL])
+    since = max(listed.since[p], listed.since[q])
+    push_later(listed.later, row, i, t, since, listed.table[p, t, i] - listed.table[q, t, i])
+    low, high, full = later_interval(listed, kind, row, i, since, limits[i, LEVEL])
     tolerance, reach = limits[i, TOLERANCE], limits[i, REACH]
     # how far a mean may be off by rounding and be equal to a limit as written
     slack = 1e-12 * (abs(state.arms.means[p, i]) + abs(state.arms.means[q, i]) + reach) if full else 0.0
@@ -287,14 +310,14 @@ def push_unbounded(state: State, list_: List, kind: Kind, i: int, row: int, p: i
         a, b, end = (p, q, low) if way == 0 else (q, p, -high)
         before_beats, before_not_worse = beats(lows, limits, i, a, b), not_worse(lows, limits, i, a, b)
         if full:
-            end = max(end, list_.marks[i, ABOVE]) if end > tolerance + slack else min(end, tolerance)
+            end = max(end, listed.marks[i, ABOVE]) if end > tolerance + slack else min(end, tolerance)
             end = max(end, -reach) if end >= -reach - slack else end
             false_not_worse = shown[NOT_WORSE, i, a, b] > -math.inf and end < -reach
             false_beats = shown[BEATS, i, a, b] > -math.inf and end <= tolerance
             wrong_beats = before_beats and end <= tolerance
             wrong_not_worse = before_not_worse and end < -reach
             if false_not_worse or false_beats or wrong_beats or wrong_not_worse:
-                list_.overturned[i, a, b] = True
+                listed.overturned[i, a, b] = True
             if false_not_worse:
                 shown[NOT_WORSE, i, a, b] = -math.inf
             if false_beats:
@@ -308,7 +331,7 @@ def push_unbounded(state: State, list_: List, kind: Kind, i: int, row: int, p: i
                 if not before < max(enough, third) < math.inf:
                     continue
                 boundary = tolerance if claim == BEATS else -reach
-                now = later_evidence(list_, kind, row, i, since, 1.0 if way == 0 else -1.0, boundary)
+                now = later_evidence(listed, kind, row, i, since, 1.0 if way == 0 else -1.0, boundary)
                 if now > before and now >= min(enough, third):
                     shown[claim, i, a, b] = now
                     news |= before < enough <= now or before < third <= now
@@ -318,46 +341,51 @@ def push_unbounded(state: State, list_: List, kind: Kind, i: int, row: int, p: i
 
 
 @kernel
-def push_pair(state: State, list_: List, p: int, q: int, t: int) -> bool:
+def push_pair(state: State, listed: Listed, p: int, q: int, t: int) -> bool:
     """Count position t of the pair p < q on all objectives that have noise; whether that is news."""
-    row = pair_of(p, q, list_.until.size)
+    row = pair_of(p, q, listed.until.size)
     pairs, news = state.pairs, False
     for i in range(state.order.size):
         kind = kind_at(state.kinds, i)
         if kind.code == EXACT:
             continue
-        value, other = list_.table[p, t, i], list_.table[q, t, i]
+        value, other = listed.table[p, t, i], listed.table[q, t, i]
         if not (math.isnan(value) or math.isnan(other)):
             n, mean, squares = pairs[row, i, 0], pairs[row, i, 1], pairs[row, i, 2]
             difference = stored_difference(kind, value, other)
             n, mean, squares = push_squares(n, mean, squares, difference)
             total = pairs[row, i, 3] + difference
             # a mean by its sum: equal arms are equal to the bit
-            pairs[row, i, 0], pairs[row, i, 1], pairs[row, i, 2], pairs[row, i, 3] = n, total / n, squares, total
+            pairs[row, i, 0], pairs[row, i, 1], pairs[row, i, 2], pairs[row, i, 3] = (
+                n,
+                total / n,
+                squares,
+                total,
+            )
         if kind.code >= BOUNDED:
-            news |= push_bounded(state, list_, kind, i, row, p, q, t)
+            news |= push_bounded(state, listed, kind, i, row, p, q, t)
         else:
-            news |= push_unbounded(state, list_, kind, i, row, p, q, t)
+            news |= push_unbounded(state, listed, kind, i, row, p, q, t)
     return bool(news)
 
 
 @apart
-def conclude_arm(state: State, list_: List, kind: Kind, i: int, arm: int) -> None:
+def conclude_arm(state: State, listed: Listed, kind: Kind, i: int, arm: int) -> None:
     """Which bounds of an arm against a target follow from what was counted of it."""
-    bounds, limits, marks, shown = state.bounds, state.limits, list_.marks[i], list_.arm_shown
-    n_items = float(list_.status.shape[1])
+    bounds, limits, marks, shown = state.bounds, state.limits, listed.marks[i], listed.arm_shown
+    n_items = float(listed.status.shape[1])
     slack = GUARD * n_items
     full = state.singles[arm, i, 0] == n_items
     passed = out = False
     for way in range(2):
-        total, rest = list_.arm_sums[arm, i, way, 0], list_.arm_sums[arm, i, way, 1]
-        back, back_rest = list_.arm_sums[arm, i, 1 - way, 0], list_.arm_sums[arm, i, 1 - way, 1]
-        goal, goal_rest = list_.goals[i, PASSED + way, 0], list_.goals[i, PASSED + way, 1]
+        total, rest = listed.arm_sums[arm, i, way, 0], listed.arm_sums[arm, i, way, 1]
+        back, back_rest = listed.arm_sums[arm, i, 1 - way, 0], listed.arm_sums[arm, i, 1 - way, 1]
+        goal, goal_rest = listed.goals[i, PASSED + way, 0], listed.goals[i, PASSED + way, 1]
         over = (total - goal) + (rest - goal_rest)
         most = over if full else ((n_items - goal) - back) - (goal_rest + back_rest)
         if shown[way, i, arm] > -math.inf and not (most >= -slack if way == 0 else most > slack):
             shown[way, i, arm] = -math.inf
-            list_.overturned[i, arm, arm] = True
+            listed.overturned[i, arm, arm] = True
         holds = shown[way, i, arm] >= limits[i, TARGET_LEVEL]
         if way == 0:
             passed = holds or over >= -slack
@@ -365,7 +393,7 @@ def conclude_arm(state: State, list_: List, kind: Kind, i: int, arm: int) -> Non
             out = holds or over > slack
     low, high = -math.inf, math.inf
     if full:
-        mean = told_mean(kind, (list_.arm_sums[arm, i, 0, 0] + list_.arm_sums[arm, i, 0, 1]) / n_items)
+        mean = told_mean(kind, (listed.arm_sums[arm, i, 0, 0] + listed.arm_sums[arm, i, 0, 1]) / n_items)
         low = max(mean, limits[i, FLOOR]) if passed else min(mean, marks[FLAT])
         high = min(mean, marks[UNDER]) if out else max(mean, limits[i, TARGET])
     else:
@@ -375,37 +403,39 @@ def conclude_arm(state: State, list_: List, kind: Kind, i: int, arm: int) -> Non
 
 
 @apart
-def push_arm(state: State, list_: List, kind: Kind, i: int, arm: int, t: int) -> bool:
+def push_arm(state: State, listed: Listed, kind: Kind, i: int, arm: int, t: int) -> bool:
     """Count position t of an arm on an objective with a target; whether that is news."""
-    bounds, limits, marks, shown = state.bounds, state.limits, list_.marks[i], list_.arm_shown
+    bounds, limits, marks, shown = state.bounds, state.limits, listed.marks[i], listed.arm_shown
     met, missed = meets(bounds, limits, i, arm), misses(bounds, limits, i, arm)
-    value, sums = list_.table[arm, t, i], list_.arm_sums
+    value, sums = listed.table[arm, t, i], listed.arm_sums
     if kind.code == EXACT:
         look_at_arm(bounds, limits, state.kinds, state.singles, state.completed, i, arm)
     elif kind.code >= BOUNDED:
         least, largest = ends_of(kind, value)
-        left = float(list_.status.shape[1] - t)
+        left = float(listed.status.shape[1] - t)
         for way in range(2):
             stored = stored_value(kind, least) if way == 0 else 1.0 - stored_value(kind, largest)
-            if t >= list_.since[arm] and shown[way, i, arm] < limits[i, TARGET_LEVEL]:
-                goal, goal_rest = list_.goals[i, PASSED + way, 0], list_.goals[i, PASSED + way, 1]
+            if t >= listed.since[arm] and shown[way, i, arm] < limits[i, TARGET_LEVEL]:
+                goal, goal_rest = listed.goals[i, PASSED + way, 0], listed.goals[i, PASSED + way, 1]
                 m = expected(goal, goal_rest, sums[arm, i, way, 0], sums[arm, i, way, 1], left)
-                growth = list_.status.shape[1] / left
-                wealth = list_.arm_wealth[arm, i]
-                worth = bet(wealth, list_.etas, list_.risks, growth, way, m, stored)
+                growth = listed.status.shape[1] / left
+                wealth = listed.arm_wealth[arm, i]
+                worth = bet(wealth, listed.etas, listed.risks, growth, way, m, stored)
                 if worth >= marks[TARGET_NOTED]:
                     shown[way, i, arm] = max(shown[way, i, arm], math.log(worth) - GUARD)
-            sums[arm, i, way, 0], sums[arm, i, way, 1] = add(sums[arm, i, way, 0], sums[arm, i, way, 1], stored)
-        conclude_arm(state, list_, kind, i, arm)
+            sums[arm, i, way, 0], sums[arm, i, way, 1] = add(
+                sums[arm, i, way, 0], sums[arm, i, way, 1], stored
+            )
+        conclude_arm(state, listed, kind, i, arm)
     else:
-        row = list_.later.shape[0] - list_.until.size + arm
-        push_later(list_.later, row, i, t, list_.since[arm], value)
+        row = listed.later.shape[0] - listed.until.size + arm
+        push_later(listed.later, row, i, t, listed.since[arm], value)
         level = one_sided_level(limits[i, TARGET_LEVEL])
-        low, high, full = later_interval(list_, kind, row, i, list_.since[arm], level)
+        low, high, full = later_interval(listed, kind, row, i, listed.since[arm], level)
         target, floor = limits[i, TARGET], limits[i, FLOOR]
         if full:
             slack = 1e-12 * (abs(low) + abs(target))
-            list_.overturned[i, arm, arm] |= (missed and low >= target) or (met and low < floor - slack)
+            listed.overturned[i, arm, arm] |= (missed and low >= target) or (met and low < floor - slack)
             high = min(low, marks[UNDER]) if low < target - slack else max(low, target)
             low = max(low, floor) if low >= floor - slack else low
             bounds[i, arm, LOW], bounds[i, arm, HIGH] = low, high
@@ -416,14 +446,14 @@ def push_arm(state: State, list_: List, kind: Kind, i: int, arm: int, t: int) ->
 
 
 @apart
-def fold_next(state: State, list_: List, arm: int) -> bool:
+def fold_next(state: State, listed: Listed, arm: int) -> bool:
     """Count the arm's next place, which is filled; whether that is news."""
     arms, offered, singles, limits = state.arms, state.who[OFFERED], state.singles, state.limits
-    t, news = list_.until[arm], False
-    list_.until[arm] = t + 1
+    t, news = listed.until[arm], False
+    listed.until[arm] = t + 1
     state.clock[RESULTS] += 1
     for i in range(state.order.size):
-        kind, value = kind_at(state.kinds, i), list_.table[arm, t, i]
+        kind, value = kind_at(state.kinds, i), listed.table[arm, t, i]
         if not math.isnan(value):
             push_value(singles, arm, i, kind, stored_value(kind, value))
             arms.sums[arm, i] += value
@@ -436,79 +466,90 @@ def fold_next(state: State, list_: List, arm: int) -> bool:
                 for b in range(offered.size):
                     if b != arm:
                         p, q = min(arm, b), max(arm, b)
-                        look(kind, state.lows, limits, state.kinds, singles, state.pairs, state.completed, i, p, q)
+                        look(
+                            kind,
+                            state.lows,
+                            limits,
+                            state.kinds,
+                            singles,
+                            state.pairs,
+                            state.completed,
+                            i,
+                            p,
+                            q,
+                        )
         if not math.isnan(limits[i, TARGET]):
-            news |= push_arm(state, list_, kind, i, arm, t)
+            news |= push_arm(state, listed, kind, i, arm, t)
     if offered[arm]:
         for b in range(offered.size):
-            if b != arm and offered[b] and list_.until[b] > t:
-                news |= push_pair(state, list_, min(arm, b), max(arm, b), t)
+            if b != arm and offered[b] and listed.until[b] > t:
+                news |= push_pair(state, listed, min(arm, b), max(arm, b), t)
     return bool(news)
 
 
 @kernel
-def fold_arm(state: State, list_: List, arm: int) -> bool:
+def fold_arm(state: State, listed: Listed, arm: int) -> bool:
     """Count all places of an arm up to the first that is empty; whether that is news."""
     news = False
-    while list_.until[arm] < list_.status.shape[1] and list_.status[arm, list_.until[arm]] != EMPTY:
-        news |= fold_next(state, list_, arm)
+    while listed.until[arm] < listed.status.shape[1] and listed.status[arm, listed.until[arm]] != EMPTY:
+        news |= fold_next(state, listed, arm)
     return bool(news)
 
 
 @apart
-def forget_pair(state: State, list_: List, p: int, q: int) -> None:
+def forget_pair(state: State, listed: Listed, p: int, q: int) -> None:
     """The pair p < q before its first position: some facts need no data."""
-    row = pair_of(p, q, list_.until.size)
+    row = pair_of(p, q, listed.until.size)
     for i in range(state.order.size):
         kind = kind_at(state.kinds, i)
         state.lows[i, p, q] = state.lows[i, q, p] = -math.inf
-        list_.overturned[i, p, q] = list_.overturned[i, q, p] = False
+        listed.overturned[i, p, q] = listed.overturned[i, q, p] = False
         for claim in (NOT_WORSE, BEATS):
             state.shown[claim, i, p, q] = state.shown[claim, i, q, p] = -math.inf
         state.pairs[row, i] = 0.0
         if kind.code >= BOUNDED:
-            for k in range(list_.weights.size):
-                list_.wealth[row, i, k] = list_.weights[k]
-            list_.sums[row, i] = 0.0
+            for k in range(listed.weights.size):
+                listed.wealth[row, i, k] = listed.weights[k]
+            listed.sums[row, i] = 0.0
             if state.who[OFFERED, p] and state.who[OFFERED, q]:
-                conclude_pair(list_, state.lows, state.limits, state.shown, kind, i, row, p, q, False)
-                conclude_pair(list_, state.lows, state.limits, state.shown, kind, i, row, q, p, False)
+                conclude_pair(listed, state.lows, state.limits, state.shown, kind, i, row, p, q, False)
+                conclude_pair(listed, state.lows, state.limits, state.shown, kind, i, row, q, p, False)
         elif kind.code != EXACT:
-            list_.later[row, i] = 0.0
+            listed.later[row, i] = 0.0
 
 
 @apart
-def forget_arm(state: State, list_: List, arm: int) -> None:
+def forget_arm(state: State, listed: Listed, arm: int) -> None:
     """An arm and its pairs before its first position."""
-    state.clock[RESULTS] -= list_.until[arm]
-    list_.until[arm] = 0
-    row = list_.later.shape[0] - list_.until.size + arm
+    state.clock[RESULTS] -= listed.until[arm]
+    listed.until[arm] = 0
+    row = listed.later.shape[0] - listed.until.size + arm
     for i in range(state.order.size):
         kind = kind_at(state.kinds, i)
         state.arms.sums[arm, i] = state.arms.means[arm, i] = 0.0
         state.singles[arm, i] = 0.0
         state.bounds[i, arm, LOW], state.bounds[i, arm, HIGH] = -math.inf, math.inf
-        list_.overturned[i, arm, arm] = False
+        listed.overturned[i, arm, arm] = False
         if math.isnan(state.limits[i, TARGET]):
             continue
-        list_.arm_shown[0, i, arm] = list_.arm_shown[1, i, arm] = -math.inf
+        listed.arm_shown[0, i, arm] = listed.arm_shown[1, i, arm] = -math.inf
         if kind.code >= BOUNDED:
-            for k in range(list_.weights.size):
-                list_.arm_wealth[arm, i, k] = list_.weights[k]
-            list_.arm_sums[arm, i] = 0.0
-            conclude_arm(state, list_, kind, i, arm)
+            for k in range(listed.weights.size):
+                listed.arm_wealth[arm, i, k] = listed.weights[k]
+            listed.arm_sums[arm, i] = 0.0
+            conclude_arm(state, listed, kind, i, arm)
         elif kind.code != EXACT:
-            list_.later[row, i] = 0.0
-    for b in range(list_.until.size):
+            listed.later[row, i] = 0.0
+    for b in range(listed.until.size):
         if b != arm:
-            forget_pair(state, list_, min(arm, b), max(arm, b))
+            forget_pair(state, listed, min(arm, b), max(arm, b))
 
 
 @apart
-def judge(state: State, list_: List) -> None:
+def judge(state: State, listed: Listed) -> None:
     """Who survives, who answers, and what the rule and the proof of the answer would know next."""
     clock, offered = state.clock, 0
-    for arm in range(list_.until.size):
+    for arm in range(listed.until.size):
         offered += state.who[OFFERED, arm]
     survey(state)
     proving = state.manner.proves and clock[RESULTS] >= FIRST_PROOF * offered
@@ -518,41 +559,101 @@ def judge(state: State, list_: List) -> None:
 
 
 @kernel
-def take(state: State, list_: List, arm: int, position: int, reward: Vector) -> None:
+def take(state: State, listed: Listed, arm: int, position: int, reward: Vector) -> None:
     """Fill a place, or give it up if nothing was measured; after the end it is only kept."""
     clock, given_up = state.clock, True
-    late = list_.status[arm, position] != EMPTY
+    late = listed.status[arm, position] != EMPTY
     for i in range(reward.size):
         given_up = given_up and math.isnan(reward[i])
         # what comes late may come because of its value, which bounded values alone do not mind
-        lost = late and math.isnan(list_.table[arm, position, i]) and state.kinds[i, 0] < EXACT
-        list_.table[arm, position, i] = math.nan if lost else reward[i]
-    list_.status[arm, position] = GIVEN_UP if given_up else FILLED
-    if clock[OVER] == 1 or position > list_.until[arm]:
+        lost = late and math.isnan(listed.table[arm, position, i]) and state.kinds[i, 0] < EXACT
+        listed.table[arm, position, i] = math.nan if lost else reward[i]
+    listed.status[arm, position] = GIVEN_UP if given_up else FILLED
+    if clock[OVER] == 1 or position > listed.until[arm]:
         return
-    if position < list_.until[arm]:
-        forget_arm(state, list_, arm)
-        fold_arm(state, list_, arm)
-        judge(state, list_)
-    elif fold_arm(state, list_, arm) or clock[RESULTS] >= clock[NEXT]:
-        judge(state, list_)
+    if position < listed.until[arm]:
+        forget_arm(state, listed, arm)
+        fold_arm(state, listed, arm)
+        judge(state, listed)
+    elif fold_arm(state, listed, arm) or clock[RESULTS] >= clock[NEXT]:
+        judge(state, listed)
 
 
 @kernel
-def take_all(state: State, list_: List, arms: Counts, positions: Counts, rewards: Vector) -> None:
+def take_all(state: State, listed: Listed, arms: Counts, positions: Counts, rewards: Vector) -> None:
     """Fill places in the order in which they were told, which may say where it ends."""
     for t in range(arms.size):
-        take(state, list_, arms[t], positions[t], rewards[t])
+        take(state, listed, arms[t], positions[t], rewards[t])
 
 
 @apart
-def fold_again(state: State, list_: List) -> None:
+def fold_again(state: State, listed: Listed) -> None:
     """Count all that is on record, under the rules in force, and judge it once."""
-    for arm in range(list_.until.size):
-        forget_arm(state, list_, arm)
-    for arm in range(list_.until.size):
-        fold_arm(state, list_, arm)
-    judge(state, list_)
+    for arm in range(listed.until.size):
+        forget_arm(state, listed, arm)
+    for arm in range(listed.until.size):
+        fold_arm(state, listed, arm)
+    judge(state, listed)
+
+
+@apart
+def keep_certain(state: State, listed: Listed, only: NDArray[np.bool_]) -> None:
+    """Forget what was seen by evidence on these objectives; what arithmetic says stays."""
+    n_arms = listed.until.size
+    for i in range(only.size):
+        kind = kind_at(state.kinds, i)
+        if not only[i] or kind.code == EXACT:
+            continue
+        for a in range(n_arms):
+            for b in range(n_arms):
+                if a == b:
+                    continue
+                row, full = pair_of(min(a, b), max(a, b), n_arms), False
+                for claim in (NOT_WORSE, BEATS):
+                    state.shown[claim, i, a, b] = -math.inf
+                full = state.pairs[row, i, 0] == listed.status.shape[1]
+                if kind.code < EXACT:
+                    state.lows[i, a, b] = state.lows[i, a, b] if full else -math.inf
+                elif state.who[OFFERED, a] and state.who[OFFERED, b]:
+                    conclude_pair(listed, state.lows, state.limits, state.shown, kind, i, row, a, b, full)
+            if math.isnan(state.limits[i, TARGET]):
+                continue
+            listed.arm_shown[0, i, a] = listed.arm_shown[1, i, a] = -math.inf
+            if kind.code >= BOUNDED:
+                conclude_arm(state, listed, kind, i, a)
+            elif state.singles[a, i, 0] < listed.status.shape[1]:
+                state.bounds[i, a, LOW], state.bounds[i, a, HIGH] = -math.inf, math.inf
+
+
+@apart
+def still_proven(state: State, x: int) -> bool:
+    """Whether what is left proves x, or leaves it when all is settled."""
+    state.clock[OVER] = state.clock[CONTRADICTION] = 0
+    survey(state)
+    if state.clock[OVER] == 1:
+        return bool(state.clock[CONTRADICTION] == 0 and state.arms.active[x])
+    return state.manner.proves and prove(state, x)
+
+
+@apart
+def stored_leads(listed: Listed, kind: Kind, i: int, a: int, b: int, n: int) -> Vector:
+    """(n,) what is stored of a − b at the least that it may be; of a alone if a = b."""
+    found = np.empty(n)
+    for t in range(n):
+        if a == b:
+            found[t] = stored_value(kind, ends_of(kind, listed.table[a, t, i])[0])
+        else:
+            found[t] = in_two(kind, listed.table[a, t, i], listed.table[b, t, i])[0]
+    return found
+
+
+@apart
+def stored_backs(listed: Listed, kind: Kind, i: int, a: int, n: int) -> Vector:
+    """(n,) one minus what is stored of an arm's values at the most that they may be."""
+    found = np.empty(n)
+    for t in range(n):
+        found[t] = 1.0 - stored_value(kind, ends_of(kind, listed.table[a, t, i])[1])
+    return found
 
 
 # --- asking
@@ -584,15 +685,20 @@ def is_open(state: State, ahead: Counts, row: int, arm: int) -> bool:
     if state.kinds[i, 0] == EXACT:
         return bool(state.singles[arm, i, 0] == 0.0)
     for b in range(ahead.size):
-        if b != arm and who[row, b] and ahead[arm] <= ahead[b] and not close(state.lows, state.limits, i, arm, b):
+        if (
+            b != arm
+            and who[row, b]
+            and ahead[arm] <= ahead[b]
+            and not close(state.lows, state.limits, i, arm, b)
+        ):
             return True
     return False
 
 
 @kernel
-def next_arm(state: State, list_: List, ahead: Counts, rank: int) -> int:
+def next_arm(state: State, listed: Listed, ahead: Counts, rank: int) -> int:
     """Of the arms that somebody wants the one that is furthest behind; −1 if nobody is left."""
-    n_items = list_.status.shape[1]
+    n_items = listed.status.shape[1]
     proves = state.clock[CANDIDATE] >= 0 and rank % RULE_EVERY != 0
     for turn in range(2):
         row = BY_PROOF if proves == (turn == 0) else BY_RULE
@@ -609,38 +715,51 @@ def next_arm(state: State, list_: List, ahead: Counts, rank: int) -> int:
 
 
 @kernel
-def next_free(list_: List, arm: int, position: int, positions: Counts, first: int, last: int) -> int:
+def next_free(listed: Listed, arm: int, position: int, positions: Counts, first: int, last: int) -> int:
     """The arm's first place from `position` on that is empty and not in positions[first:last], ascending."""
-    n_items = list_.status.shape[1]
+    n_items = listed.status.shape[1]
     while position < n_items:
         while first < last and positions[first] < position:
             first += 1
         taken = first < last and positions[first] == position
-        if not taken and list_.status[arm, position] == EMPTY:
+        if not taken and listed.status[arm, position] == EMPTY:
             return position
         position += 1
-    return n_items
+    return int(n_items)
 
 
 @apart
-def ask(state: State, list_: List, starts: Counts, positions: Counts, places: Counts) -> int:
+def ask(state: State, listed: Listed, starts: Counts, positions: Counts, places: Counts) -> int:
     """Fill places (n, 2) with what to measure next, each in flight for those after it; how many there are.
 
     positions[starts[arm]:starts[arm + 1]], ascending, are in flight.
     """
-    n_arms = list_.until.size
+    n_arms = listed.until.size
     ahead = np.empty(n_arms, np.int64)
     rank = offered = 0
     for arm in range(n_arms):
-        ahead[arm] = next_free(list_, arm, list_.until[arm], positions, starts[arm], starts[arm + 1])
+        ahead[arm] = next_free(listed, arm, listed.until[arm], positions, starts[arm], starts[arm + 1])
         if state.who[OFFERED, arm]:
             rank += ahead[arm]
             offered += 1
     for number in range(places.shape[0]):
-        arm = next_arm(state, list_, ahead, rank // offered)
+        arm = next_arm(state, listed, ahead, rank // offered)
         if arm < 0:
             return number
         places[number, 0], places[number, 1] = arm, ahead[arm]
-        ahead[arm] = next_free(list_, arm, ahead[arm] + 1, positions, starts[arm], starts[arm + 1])
+        ahead[arm] = next_free(listed, arm, ahead[arm] + 1, positions, starts[arm], starts[arm + 1])
         rank += 1
     return int(places.shape[0])
+
+
+@apart
+def play(state: State, listed: Listed, truth: Vector, most: int) -> int:
+    """Measure (N, K, m), one place after the other, until the end or for `most` results; how many it took."""
+    nobody, nothing = np.zeros(listed.until.size + 1, np.int64), np.empty(0, np.int64)
+    place = np.empty((1, 2), np.int64)
+    results = 0
+    while state.clock[OVER] == 0 and results < most and ask(state, listed, nobody, nothing, place) == 1:
+        arm, position = place[0, 0], place[0, 1]
+        take(state, listed, arm, position, truth[position, arm])
+        results += 1
+    return results
