@@ -68,7 +68,7 @@ def test_no_chance_is_involved_when_all_is_measured():
     go_on(study)
     means = truth(["small", "large"], ITEMS[:9]).correct
     assert study.answer.arm == means.idxmax()
-    assert study.answer.is_certain
+    assert study.answer.certain
     assert study.answer.reason.endswith("no chance is involved")
     assert "no chance is involved" in study.explain().sentence
 
@@ -336,7 +336,7 @@ def test_rules_and_arms_change_and_nothing_is_void():
     study.add_arm("blind", blind=True)
     policy = study.policy
     highest = study._journal.fold().ledger.highest
-    assert policy.list.since.tolist() == [0, 0, 0, highest + 1, 0]
+    assert policy.listed.since.tolist() == [0, 0, 0, highest + 1, 0]
     go_on(study)
     assert study.answer.certified
     assert study.answer.full == 300

@@ -337,7 +337,7 @@ def claimed(picture: Picture) -> tuple[str, list[str]]:
 def _claimed_on_a_list(picture: Picture, sure: list[str], rest: list[str]) -> tuple[str, list[str]]:
     answer, view = picture.answer, picture.view
     where = capital(on_these(answer))
-    if answer.is_certain:
+    if answer.certain:
         title, first = "Certificate without chance", f"{where}: {' '.join(sure)} {NO_CHANCE}"
     else:
         title = f"Certificate at δ = {percent(answer.delta)}"

@@ -74,7 +74,7 @@ def headline(view: View) -> str:
 def _on_a_list(view: View) -> str:
     answer = view.answer
     said = "".join(f", but {text}" for text in ["; ".join(flags_said(answer))] if text)
-    if answer.is_certain:
+    if answer.certain:
         return f"{answer.arm} is the best choice {on_these(answer)}{said}. {NO_CHANCE}"
     items = "the one item" if answer.items == 1 else f"all {count(answer.items or 0)} items"
     sure = f"with probability at least {percent(1 - answer.delta)} {over_what(view)}"

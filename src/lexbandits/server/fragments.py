@@ -217,7 +217,7 @@ def _strip(picture: Picture, summary: Words, coming: "Forecast | None", now: flo
     elif coming is None:
         tiles.append(("Handed out", count(summary["handed_out"]), "trials, no limit set", False))
     risk = "–" if ended and not certified else f"≤ {percent(summary['delta'])}"
-    if summary["answer"]["about"] == "items" and picture.answer.is_certain:
+    if summary["answer"]["about"] == "items" and picture.answer.certain:
         risk = "0"
     valid = (
         "for the whole study" if certified else "nothing is certified" if ended else "when it is certified"

@@ -33,7 +33,7 @@ class Answer:
     `certificate` holds one comparison of the answer per rival and objective that it rests on: difference
     (answer − rival, in the objective's unit), its interval at the study's confidence, which is a statement of
     its own, the verdict, `by` whom a rival is "beaten", `parts`, the share of the evidence it takes, and
-    whether it is `certain`: arithmetic, no chance. `about`: the "items" of a list alone, how many they are, or
+    whether it is `certain`: arithmetic, no chance; so is all of a `certain` answer. `about`: the "items" of a list alone, how many they are, or
     the "population"; `results` are those it rests on, of `full`, all that a list could give. `flags` name what a reader must know besides, `details` has the fields of each; `WITHOUT` lists those that
     take the certificate away.
     """
@@ -50,11 +50,7 @@ class Answer:
     items: int | None = None
     results: int | None = None
     full: int | None = None
-
-    @property
-    def is_certain(self) -> bool:
-        """Whether a certified answer about a list rests on arithmetic alone."""
-        return self.about == "items" and self.certified and all(row["certain"] for row in self.certificate)
+    certain: bool = False
 
     def as_json(self) -> dict[str, Any]:
         """Plain lists and numbers."""
@@ -158,16 +154,18 @@ def _answer_now(fold: Fold) -> Answer:
         certificate=certificate_of(fold) if policy.finished else (),
         details=details,
         results=sum(fold.ledger.measured) - fold.count_void(),
-        **_of_list(fold.ledger),
+        **_of_list(fold, certified),
     )
     return replace(answer, reason=_reason(fold, answer))
 
 
-def _of_list(ledger: Ledger) -> dict[str, Any]:
+def _of_list(fold: Fold, certified: bool) -> dict[str, Any]:
     """What an answer is about, where that is a list."""
+    ledger, policy = fold.ledger, fold.policy
     if not ledger.spec.is_list:
         return {}
-    return {"about": "items", "items": len(ledger.spec.ids), "full": int(ledger.passes) * len(ledger.arms)}
+    words = {"about": "items", "items": len(ledger.spec.ids), "full": int(ledger.passes) * len(ledger.arms)}
+    return {**words, "certain": certified and policy.certain}
 
 
 def _strained(fold: Fold, answer: Answer) -> Answer:
@@ -268,7 +266,7 @@ def certified_reason(answer: Answer) -> str:
     said = flags_said(answer)
     if answer.about == "items":
         where = on_these(answer)
-        how = f"certain {where}: no chance is involved" if answer.is_certain else f"certified {where}, {sure}"
+        how = f"certain {where}: no chance is involved" if answer.certain else f"certified {where}, {sure}"
         return f"{how}, but {'; '.join(said)}" if said else how
     return f"certified {sure}, but {'; '.join(said)}" if said else f"certain {sure}"
 
@@ -398,7 +396,7 @@ def certificate_of(fold: Fold, seen: Iterable[Any] | None = None) -> tuple[dict[
                 "verdict": row.verdict,
                 "by": ledger.arm_names[row.by] if row.by >= 0 else None,
                 "parts": plain(row.parts),
-                "certain": bool(getattr(row, "certain", False)),
+                "certain": bool(row.certain),
             }
         )
     return tuple(rows)

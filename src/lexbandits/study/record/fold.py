@@ -158,7 +158,7 @@ class Fold:
         if self._would_decide():
             return []
         most = self._most_ahead()
-        ahead = np.count_nonzero(policy.list.status, axis=1) - policy.list.until
+        ahead = np.count_nonzero(policy.listed.status, axis=1) - policy.listed.until
         held = np.flatnonzero(ahead > most).tolist()  # as if all that is left of them were under way
         gone = [(arm, place) for arm in held for place in range(policy.until[arm], policy.n_items)]
         return policy.ask_places(n, [*pending, *gone])
