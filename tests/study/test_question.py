@@ -147,7 +147,7 @@ def test_a_study_of_0_2_keeps_its_meaning(items):
     asked = {key: value for key, value in words["spec"].items() if value is not None}
     again = lb.create_study(storage=storage, load_if_exists=True, **asked)
     assert again.name == "x", "the same words still open it"
-    new = lb.create_study(storage=MemoryStorage(), **asked)
+    new = lb.create_study(storage=MemoryStorage(), **{**asked, "about": "population"})
     assert new.policy._kinds[0].pair_sd == 4.0
 
 

@@ -142,7 +142,7 @@ class Program:
 
     def _filled(self, arm: str, item: Any, repeat: int) -> list[str]:
         keys = item if isinstance(item, dict) else {}
-        known = {"arm": arm, "item": id_of(item), "repeat": repeat, **self._arms()[arm]}
+        known = {"arm": arm, "item": id_of(item), **self._arms()[arm], "repeat": repeat}
         known |= {f"item[{key}]": word for key, word in keys.items()}
         known.pop("name")
 

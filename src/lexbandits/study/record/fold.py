@@ -227,7 +227,7 @@ class Fold:
     def told_waiting(self) -> list[int]:
         """The results that wait."""
         ledger, policy = self.ledger, self.policy
-        if not ledger.open or policy.finished:
+        if not ledger.open or (ledger.spec.is_list and policy.finished):
             return []
         if not ledger.spec.is_list:
             told = ledger.told_from(policy.folded)
