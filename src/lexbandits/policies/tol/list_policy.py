@@ -17,16 +17,23 @@ from lexbandits.checks import checked_arm, checked_history, checked_pending, che
 from lexbandits.evidence.finite_variance import LARGE_SAMPLE
 from lexbandits.evidence.interval import told_difference, told_mean
 from lexbandits.evidence.kinds import BOUNDED, EXACT, FINITE_VARIANCE, GAUSSIAN, SUB_GAUSSIAN, Kind, kind_rows
-from lexbandits.evidence.without_replacement import GUARD, MOST_LEVEL, list_radius, lower_end, product, stakes
+from lexbandits.evidence.without_replacement import MOST_LEVEL, list_radius, lower_end, product, stakes
 from lexbandits.jit import direct
 from lexbandits.policies.base import untried
 from lexbandits.policies.policy import _same
 from lexbandits.policies.tol.lexelim_tol import MOST_BYTES, LexElimTol
 from lexbandits.policies.tol.listed import (
+    ABOVE,
     BELOW,
     EMPTY,
+    ENOUGH,
     FILLED,
+    FLAT,
     GIVEN_UP,
+    LOG_2,
+    NOTED,
+    TARGET_NOTED,
+    UNDER,
     Listed,
     ask,
     fold_again,
@@ -70,8 +77,6 @@ from lexbandits.policies.tol.state import (
 )
 from lexbandits.policies.tol.told import EARLY
 from lexbandits.policies.tol.waiting import Place
-
-LOG_2 = math.log(2.0)
 
 
 def _coarse(n: int) -> int:
@@ -215,20 +220,18 @@ class ListTol(LexElimTol):
 
     def _marks(self, limits: Vector) -> Vector:
         m = self.n_objectives
-        marks = np.zeros((m, 8))
-        marks[:, 0] = np.nextafter(limits[:, TOLERANCE], math.inf)
+        marks = np.zeros((m, 7))
+        marks[:, ABOVE] = np.nextafter(limits[:, TOLERANCE], math.inf)
         marks[:, BELOW] = np.nextafter(-limits[:, REACH], -math.inf)
-        marks[:, 2] = np.nextafter(limits[:, TARGET], -math.inf)
-        marks[:, 3] = np.nextafter(limits[:, FLOOR], -math.inf)
-        for i in range(m):
-            used = [
-                limits[i, LEVEL] + LOG_2,
-                *limits[i, [NOT_WORSE_LEVEL, BEATS_LEVEL, THIRD_LEVEL]].tolist(),
-            ]
-            for column, levels in ((4, used), (6, [limits[i, TARGET_LEVEL]])):
-                known = [level for level in levels if level <= MOST_LEVEL]
-                marks[i, column] = math.exp(min(known)) * (1 - GUARD) if known else math.inf
-                marks[i, column + 1] = math.exp(max(known) + 2 * GUARD) if known else math.exp(MOST_LEVEL)
+        marks[:, UNDER] = np.nextafter(limits[:, TARGET], -math.inf)
+        marks[:, FLAT] = np.nextafter(limits[:, FLOOR], -math.inf)
+        facts = limits[:, LEVEL] + LOG_2
+        for i, claims in enumerate(limits[:, [NOT_WORSE_LEVEL, BEATS_LEVEL, THIRD_LEVEL]].tolist()):
+            used = [level for level in (float(facts[i]), *claims) if level <= MOST_LEVEL]
+            marks[i, NOTED] = math.exp(min(used, default=MOST_LEVEL))
+            marks[i, ENOUGH] = max(used, default=MOST_LEVEL)
+            level = float(limits[i, TARGET_LEVEL])
+            marks[i, TARGET_NOTED] = math.exp(level) if level <= MOST_LEVEL else math.inf
         return marks
 
     # --- places

@@ -60,11 +60,12 @@ from lexbandits.policies.tol.state import (
 )
 from lexbandits.policies.tol.survivors import survey
 
+LOG_2 = math.log(2.0)
 EMPTY, FILLED, GIVEN_UP = 0, 1, 2  # what a place may be
 PASSED, OUT = 2, 3  # claims about one arm and a target, after NOT_WORSE and BEATS in Listed.goals
 # Columns of Listed.marks: the least number above the tolerance and the largest below −reach, target and floor;
-# the wealth from which evidence is noted, and at which it is enough for everything, of pairs and of targets.
-ABOVE, BELOW, UNDER, FLAT, NOTED, ENOUGH, TARGET_NOTED, TARGET_ENOUGH = range(8)
+# the wealth from which evidence is noted, of pairs and of targets, and the log that is enough for everything.
+ABOVE, BELOW, UNDER, FLAT, NOTED, TARGET_NOTED, ENOUGH = range(7)
 # Columns of Listed.later: moments from where bets begin, the sum before, and what is missing there.
 COUNT, MEAN, SQUARES, EARLIER, LOST = range(5)
 
@@ -80,7 +81,7 @@ class Listed(NamedTuple):
     weights: Vector  # (E,) what is staked on each,
     risks: Vector  # (E,) and what it may lose at once
     goals: Vector  # (m, 4, 2) N·x of each claim, as a sum of two
-    marks: Vector  # (m, 8) see above
+    marks: Vector  # (m, 7) see above
     wealth: Vector  # (P, m, E, 4) of a − b not worse, beating, and of b − a
     sums: Vector  # (P, m, 2, 2) of what is stored of a − b and of b − a at their least
     later: Vector  # (P + K, m, 5) see above, of pairs and arms whose values are not bounded
@@ -98,37 +99,39 @@ def in_two(kind: Kind, value: float, other: float) -> tuple[float, float]:
     return stored_difference(kind, low, other_high), stored_difference(kind, other_low, high)
 
 
-@apart
+@kernel
 def bet_on_pair(
     wealth: Vector,
+    row: int,
+    i: int,
     etas: Vector,
     risks: Vector,
     growth: float,
     means: tuple[float, float, float, float],
     gains: tuple[float, float, float, float],
 ) -> tuple[float, float, float, float]:
-    """One bet in each of the four tests of (E, 4); what all stakes of each are worth then.
+    """One bet in each of the four tests of a pair; what all stakes of each are worth then.
 
     Side by side, as that is what makes it fast; a gain of 0 leaves a test as it is.
     """
-    m0, m1, m2, m3 = means
+    cap0 = 1.0 / means[0] if means[0] > 0.0 else math.inf
+    cap1 = 1.0 / means[1] if means[1] > 0.0 else math.inf
+    cap2 = 1.0 / means[2] if means[2] > 0.0 else math.inf
+    cap3 = 1.0 / means[3] if means[3] > 0.0 else math.inf
     g0, g1, g2, g3 = gains
-    cap0 = 1.0 / m0 if m0 > 0.0 else math.inf
-    cap1 = 1.0 / m1 if m1 > 0.0 else math.inf
-    cap2 = 1.0 / m2 if m2 > 0.0 else math.inf
-    cap3 = 1.0 / m3 if m3 > 0.0 else math.inf
     t0 = t1 = t2 = t3 = 0.0
     for k in range(etas.size):
         stake, risk = etas[k] * growth, risks[k]
-        w0 = wealth[k, 0] * (1.0 + min(stake, risk * cap0) * g0)
-        w1 = wealth[k, 1] * (1.0 + min(stake, risk * cap1) * g1)
-        w2 = wealth[k, 2] * (1.0 + min(stake, risk * cap2) * g2)
-        w3 = wealth[k, 3] * (1.0 + min(stake, risk * cap3) * g3)
+        w0 = wealth[row, i, k, 0] * (1.0 + min(stake, risk * cap0) * g0)
+        w1 = wealth[row, i, k, 1] * (1.0 + min(stake, risk * cap1) * g1)
+        w2 = wealth[row, i, k, 2] * (1.0 + min(stake, risk * cap2) * g2)
+        w3 = wealth[row, i, k, 3] * (1.0 + min(stake, risk * cap3) * g3)
         w0 = w0 if w0 >= NOTHING else 0.0
         w1 = w1 if w1 >= NOTHING else 0.0
         w2 = w2 if w2 >= NOTHING else 0.0
         w3 = w3 if w3 >= NOTHING else 0.0
-        wealth[k, 0], wealth[k, 1], wealth[k, 2], wealth[k, 3] = w0, w1, w2, w3
+        wealth[row, i, k, 0], wealth[row, i, k, 1] = w0, w1
+        wealth[row, i, k, 2], wealth[row, i, k, 3] = w2, w3
         t0 += w0
         t1 += w1
         t2 += w2
@@ -138,7 +141,10 @@ def bet_on_pair(
 
 @kernel
 def conclude_pair(
-    listed: Listed,
+    sums: Vector,
+    goals: Vector,
+    marks: Vector,
+    overturned: NDArray[np.bool_],
     lows: Vector,
     limits: Vector,
     shown: Vector,
@@ -147,28 +153,28 @@ def conclude_pair(
     row: int,
     a: int,
     b: int,
+    n_items: float,
     full: bool,
 ) -> bool:
     """What is now known of a against b on a bounded objective; whether that is news.
 
     Arithmetic overrides evidence: what no value unseen can make true any more is withdrawn.
     """
-    n_items = float(listed.status.shape[1])
     way = 0 if a < b else 1
-    total, rest = listed.sums[row, i, way, 0], listed.sums[row, i, way, 1]
-    back, back_rest = listed.sums[row, i, 1 - way, 0], listed.sums[row, i, 1 - way, 1]
+    total, rest = sums[row, i, way, 0], sums[row, i, way, 1]
+    back, back_rest = sums[row, i, 1 - way, 0], sums[row, i, 1 - way, 1]
     slack = GUARD * n_items
     holds_beats = holds_not_worse = False
-    for claim in (NOT_WORSE, BEATS):
-        goal, goal_rest = listed.goals[i, claim, 0], listed.goals[i, claim, 1]
+    for claim in range(2):
+        goal, goal_rest = goals[i, claim, 0], goals[i, claim, 1]
         over = (total - goal) + (rest - goal_rest)
         most = over if full else ((n_items - goal) - back) - (goal_rest + back_rest)
         certain = over > slack if claim == BEATS else over >= -slack
         possible = most > slack if claim == BEATS else most >= -slack
         if not possible and shown[claim, i, a, b] > -math.inf:
             shown[claim, i, a, b] = -math.inf
-            listed.overturned[i, a, b] = True
-        holds = certain or shown[claim, i, a, b] >= limits[i, LEVEL] + math.log(2.0)
+            overturned[i, a, b] = True
+        holds = certain or shown[claim, i, a, b] >= limits[i, LEVEL] + LOG_2
         if claim == BEATS:
             holds_beats = holds
         else:
@@ -176,11 +182,10 @@ def conclude_pair(
     low = -math.inf
     if full:
         low = told_difference(kind, (total + rest) / n_items)
-        tolerance, reach, marks = limits[i, TOLERANCE], limits[i, REACH], listed.marks[i]
-        low = max(low, marks[ABOVE]) if holds_beats else min(low, tolerance)
-        low = max(low, -reach) if holds_not_worse else min(low, marks[BELOW])
+        low = max(low, marks[i, ABOVE]) if holds_beats else min(low, limits[i, TOLERANCE])
+        low = max(low, -limits[i, REACH]) if holds_not_worse else min(low, marks[i, BELOW])
     elif holds_beats:
-        low = listed.marks[i, ABOVE]
+        low = marks[i, ABOVE]
     elif holds_not_worse:
         low = -limits[i, REACH]
     news = lows[i, a, b] != low
@@ -190,10 +195,10 @@ def conclude_pair(
 
 @kernel
 def note(
-    listed: Listed, limits: Vector, shown: Vector, claim: int, i: int, a: int, b: int, worth: float
+    marks: Vector, limits: Vector, shown: Vector, claim: int, i: int, a: int, b: int, worth: float
 ) -> bool:
     """Take note of what the stakes on a claim are worth; whether it now holds under the declared rules."""
-    if not worth >= listed.marks[i, NOTED]:
+    if not worth >= marks[i, NOTED]:
         return False
     before = shown[claim, i, a, b]
     now = max(before, math.log(worth) - GUARD)
@@ -204,16 +209,35 @@ def note(
 
 
 @kernel
-def push_bounded(state: State, listed: Listed, kind: Kind, i: int, row: int, p: int, q: int, t: int) -> bool:
+def push_bounded(
+    table: Vector,
+    since: Counts,
+    etas: Vector,
+    risks: Vector,
+    goals: Vector,
+    marks: Vector,
+    wealth: Vector,
+    sums: Vector,
+    overturned: NDArray[np.bool_],
+    pairs: Vector,
+    lows: Vector,
+    limits: Vector,
+    shown: Vector,
+    kind: Kind,
+    i: int,
+    row: int,
+    p: int,
+    q: int,
+    t: int,
+) -> bool:
     """Count position t of the pair p < q on a bounded objective; whether that is news."""
-    lows, limits, shown, sums, goals = state.lows, state.limits, state.shown, listed.sums, listed.goals
-    lead, back = in_two(kind, listed.table[p, t, i], listed.table[q, t, i])
+    n_items = float(table.shape[1])
+    lead, back = in_two(kind, table[p, t, i], table[q, t, i])
+    s0, r0, s1, r1 = sums[row, i, 0, 0], sums[row, i, 0, 1], sums[row, i, 1, 0], sums[row, i, 1, 1]
     news = False
-    if t >= max(listed.since[p], listed.since[q]):
-        left = float(listed.status.shape[1] - t)
-        enough = listed.marks[i, ENOUGH]
-        log_enough = math.log(enough) - GUARD
-        s0, r0, s1, r1 = sums[row, i, 0, 0], sums[row, i, 0, 1], sums[row, i, 1, 0], sums[row, i, 1, 1]
+    if t >= max(since[p], since[q]):
+        left = n_items - t
+        log_enough = marks[i, ENOUGH]
         x0, y0, x1, y1 = goals[i, 0, 0], goals[i, 0, 1], goals[i, 1, 0], goals[i, 1, 1]
         m0, m1 = expected(x0, y0, s0, r0, left), expected(x1, y1, s0, r0, left)
         m2, m3 = expected(x0, y0, s1, r1, left), expected(x1, y1, s1, r1, left)
@@ -222,19 +246,22 @@ def push_bounded(state: State, listed: Listed, kind: Kind, i: int, row: int, p: 
         g1 = 0.0 if shown[BEATS, i, p, q] >= log_enough else lead - m1
         g2 = 0.0 if shown[NOT_WORSE, i, q, p] >= log_enough else back - m2
         g3 = 0.0 if shown[BEATS, i, q, p] >= log_enough else back - m3
-        growth = listed.status.shape[1] / left
         w0, w1, w2, w3 = bet_on_pair(
-            listed.wealth[row, i], listed.etas, listed.risks, growth, (m0, m1, m2, m3), (g0, g1, g2, g3)
+            wealth, row, i, etas, risks, n_items / left, (m0, m1, m2, m3), (g0, g1, g2, g3)
         )
-        news |= note(listed, limits, shown, NOT_WORSE, i, p, q, w0)
-        news |= note(listed, limits, shown, BEATS, i, p, q, w1)
-        news |= note(listed, limits, shown, NOT_WORSE, i, q, p, w2)
-        news |= note(listed, limits, shown, BEATS, i, q, p, w3)
-    sums[row, i, 0, 0], sums[row, i, 0, 1] = add(sums[row, i, 0, 0], sums[row, i, 0, 1], lead)
-    sums[row, i, 1, 0], sums[row, i, 1, 1] = add(sums[row, i, 1, 0], sums[row, i, 1, 1], back)
-    full = state.pairs[row, i, 0] == listed.status.shape[1]
-    news |= conclude_pair(listed, lows, limits, shown, kind, i, row, p, q, full)
-    news |= conclude_pair(listed, lows, limits, shown, kind, i, row, q, p, full)
+        if max(max(w0, w1), max(w2, w3)) >= marks[i, NOTED]:
+            news |= note(marks, limits, shown, NOT_WORSE, i, p, q, w0)
+            news |= note(marks, limits, shown, BEATS, i, p, q, w1)
+            news |= note(marks, limits, shown, NOT_WORSE, i, q, p, w2)
+            news |= note(marks, limits, shown, BEATS, i, q, p, w3)
+    sums[row, i, 0, 0], sums[row, i, 0, 1] = add(s0, r0, lead)
+    sums[row, i, 1, 0], sums[row, i, 1, 1] = add(s1, r1, back)
+    full = pairs[row, i, 0] == n_items
+    for way in range(2):
+        a, b = (p, q) if way == 0 else (q, p)
+        news |= conclude_pair(
+            sums, goals, marks, overturned, lows, limits, shown, kind, i, row, a, b, n_items, full
+        )
     return news
 
 
@@ -341,31 +368,56 @@ def push_unbounded(
 
 
 @kernel
-def push_pair(state: State, listed: Listed, p: int, q: int, t: int) -> bool:
-    """Count position t of the pair p < q on all objectives that have noise; whether that is news."""
-    row = pair_of(p, q, listed.until.size)
-    pairs, news = state.pairs, False
-    for i in range(state.order.size):
-        kind = kind_at(state.kinds, i)
-        if kind.code == EXACT:
-            continue
-        value, other = listed.table[p, t, i], listed.table[q, t, i]
-        if not (math.isnan(value) or math.isnan(other)):
-            n, mean, squares = pairs[row, i, 0], pairs[row, i, 1], pairs[row, i, 2]
-            difference = stored_difference(kind, value, other)
-            n, mean, squares = push_squares(n, mean, squares, difference)
-            total = pairs[row, i, 3] + difference
-            # a mean by its sum: equal arms are equal to the bit
-            pairs[row, i, 0], pairs[row, i, 1], pairs[row, i, 2], pairs[row, i, 3] = (
-                n,
-                total / n,
-                squares,
-                total,
-            )
-        if kind.code >= BOUNDED:
-            news |= push_bounded(state, listed, kind, i, row, p, q, t)
-        else:
-            news |= push_unbounded(state, listed, kind, i, row, p, q, t)
+def push_difference(pairs: Vector, row: int, i: int, difference: float) -> None:
+    """Count a stored difference among those that were measured."""
+    n, mean, squares = pairs[row, i, 0], pairs[row, i, 1], pairs[row, i, 2]
+    n, mean, squares = push_squares(n, mean, squares, difference)
+    total = pairs[row, i, 3] + difference
+    # a mean by its sum: equal arms are equal to the bit
+    pairs[row, i, 0], pairs[row, i, 1], pairs[row, i, 2], pairs[row, i, 3] = n, total / n, squares, total
+
+
+@apart
+def push_pairs(state: State, listed: Listed, arm: int, t: int) -> bool:
+    """Count position t of an arm and all that have it too, where there is noise; whether that is news."""
+    table, since, etas, risks, goals = listed.table, listed.since, listed.etas, listed.risks, listed.goals
+    marks, wealth, sums, overturned = listed.marks, listed.wealth, listed.sums, listed.overturned
+    pairs, lows, limits, shown, kinds = state.pairs, state.lows, state.limits, state.shown, state.kinds
+    who, until, n_arms, news = state.who, listed.until, listed.until.size, False
+    for i in range(kinds.shape[0]):
+        kind = kind_at(kinds, i)
+        for b in range(n_arms):
+            if b == arm or not who[OFFERED, b] or until[b] <= t or kind.code == EXACT:
+                continue
+            p, q = min(arm, b), max(arm, b)
+            row = pair_of(p, q, n_arms)
+            value, other = table[p, t, i], table[q, t, i]
+            if not (math.isnan(value) or math.isnan(other)):
+                push_difference(pairs, row, i, stored_difference(kind, value, other))
+            if kind.code >= BOUNDED:
+                news |= push_bounded(
+                    table,
+                    since,
+                    etas,
+                    risks,
+                    goals,
+                    marks,
+                    wealth,
+                    sums,
+                    overturned,
+                    pairs,
+                    lows,
+                    limits,
+                    shown,
+                    kind,
+                    i,
+                    row,
+                    p,
+                    q,
+                    t,
+                )
+            else:
+                news |= push_unbounded(state, listed, kind, i, row, p, q, t)
     return bool(news)
 
 
@@ -481,9 +533,7 @@ def fold_next(state: State, listed: Listed, arm: int) -> bool:
         if not math.isnan(limits[i, TARGET]):
             news |= push_arm(state, listed, kind, i, arm, t)
     if offered[arm]:
-        for b in range(offered.size):
-            if b != arm and offered[b] and listed.until[b] > t:
-                news |= push_pair(state, listed, min(arm, b), max(arm, b), t)
+        news |= push_pairs(state, listed, arm, t)
     return bool(news)
 
 
@@ -494,6 +544,16 @@ def fold_arm(state: State, listed: Listed, arm: int) -> bool:
     while listed.until[arm] < listed.status.shape[1] and listed.status[arm, listed.until[arm]] != EMPTY:
         news |= fold_next(state, listed, arm)
     return bool(news)
+
+
+@apart
+def look_again(state: State, listed: Listed, kind: Kind, i: int, row: int, a: int, b: int) -> None:
+    """What is known of a against b on a bounded objective, by what was counted."""
+    n_items, sums, goals, marks = listed.table.shape[1], listed.sums, listed.goals, listed.marks
+    lows, limits, shown, full = state.lows, state.limits, state.shown, state.pairs[row, i, 0] == n_items
+    conclude_pair(
+        sums, goals, marks, listed.overturned, lows, limits, shown, kind, i, row, a, b, float(n_items), full
+    )
 
 
 @apart
@@ -512,8 +572,8 @@ def forget_pair(state: State, listed: Listed, p: int, q: int) -> None:
                 listed.wealth[row, i, k] = listed.weights[k]
             listed.sums[row, i] = 0.0
             if state.who[OFFERED, p] and state.who[OFFERED, q]:
-                conclude_pair(listed, state.lows, state.limits, state.shown, kind, i, row, p, q, False)
-                conclude_pair(listed, state.lows, state.limits, state.shown, kind, i, row, q, p, False)
+                look_again(state, listed, kind, i, row, p, q)
+                look_again(state, listed, kind, i, row, q, p)
         elif kind.code != EXACT:
             listed.later[row, i] = 0.0
 
@@ -615,7 +675,7 @@ def keep_certain(state: State, listed: Listed, only: NDArray[np.bool_]) -> None:
                 if kind.code < EXACT:
                     state.lows[i, a, b] = state.lows[i, a, b] if full else -math.inf
                 elif state.who[OFFERED, a] and state.who[OFFERED, b]:
-                    conclude_pair(listed, state.lows, state.limits, state.shown, kind, i, row, a, b, full)
+                    look_again(state, listed, kind, i, row, a, b)
             if math.isnan(state.limits[i, TARGET]):
                 continue
             listed.arm_shown[0, i, a] = listed.arm_shown[1, i, a] = -math.inf
