@@ -7,16 +7,16 @@ READY := $(VENV)/.ready
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 TOGETHER := $(BIN)/python -m pytest --numprocesses 2 --dist
 
-.PHONY: paper test test-slow check bench soak demo headline pictures browser database clean
+.PHONY: paper test test-slow check bench soak demo headline pictures docs dist browser database clean
 
 paper: $(READY)  ## reproduce the paper: results/paper/report.html
 	$(BIN)/lexbandits paper --out results/paper
 
-test: $(READY) .venv-fuzz/.ready browser database  ## all tests but the long ones, compiled; then a short run of the kernels interpreted
+test: $(READY) .venv-fuzz/.ready .venv-docs/.ready .venv-tools/.ready browser database  ## all tests but the long ones, compiled; then a short run of the kernels interpreted
 	$(TOGETHER) loadfile --no-loadscope-reorder -m "not slow"
 	LEXBANDITS_JIT=0 $(TOGETHER) worksteal -q -m interpreted
 
-test-slow: $(READY) .venv-fuzz/.ready database  ## error rates over thousands of seeds, workers killed for long
+test-slow: $(READY) .venv-fuzz/.ready .venv-tools/.ready database  ## error rates over thousands of seeds, workers killed for long
 	$(TOGETHER) worksteal -m slow
 
 check: $(READY)  ## format, lint, types, layers
@@ -54,6 +54,13 @@ pictures: $(READY)  ## every picture in docs/
 	$(BIN)/lexbandits practice --out results/practice && cp results/practice/practice.svg docs/
 	$(BIN)/python docs/zone.py docs/zone.svg
 
+docs: .venv-docs/.ready  ## the documentation as a site, strictly: results/site/docs/index.html
+	.venv-docs/bin/sphinx-build --fail-on-warning --keep-going --quiet -c docs -d results/site.doctrees . results/site
+	@echo "results/site/docs/index.html"
+
+dist: $(READY)  ## dist/: a wheel and an sdist, installed into clean environments and tried there
+	$(BIN)/python .ci/dist.py
+
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "lexbandits needs Python 3.11 or newer")'
 	$(PYTHON) -m venv --clear $(VENV)
@@ -70,6 +77,21 @@ $(READY): pyproject.toml constraints.txt
 .venv-fuzz/.ready: tests/server/fuzzer.txt
 	$(PYTHON) -m venv --clear .venv-fuzz
 	.venv-fuzz/bin/python -m pip install --quiet --disable-pip-version-check --requirement $<
+	touch $@
+
+# The site is built beside the package, whose names it documents.
+.venv-docs/.ready: pyproject.toml constraints.txt
+	$(PYTHON) -m venv --clear .venv-docs
+	.venv-docs/bin/python -m pip install --quiet --disable-pip-version-check --upgrade "pip>=25.1"
+	.venv-docs/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt \
+		--editable ".[plot]" --group docs
+	touch $@
+
+# Tools whose results are read and whose studies go on here; what they do not bring themselves is that of .venv.
+.venv-tools/.ready: tests/read/tools.txt $(READY)
+	$(PYTHON) -m venv --clear .venv-tools
+	$(BIN)/python -c 'import site; print(site.getsitepackages()[0])' > "$$(.venv-tools/bin/python -c 'import site; print(site.getsitepackages()[0])')/ours.pth"
+	.venv-tools/bin/python -m pip install --quiet --disable-pip-version-check --requirement $<
 	touch $@
 
 # The report is looked at in a real browser: Debian's Chromium, installed where that is possible.
@@ -90,4 +112,4 @@ database:
 	fi
 
 clean:
-	rm -rf $(VENV) .venv-bench .venv-fuzz results .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) .venv-bench .venv-fuzz .venv-docs dist results .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

@@ -23,3 +23,7 @@ def lexelim_in(means, noise_sd, delta, tradeoff, width_sd, horizon, rng):
         widths[arm] = width_sd * np.sqrt(4 / pulls[arm] * np.log(6 * K * m * pulls[arm] / delta))
         t += 1
     return t
+
+
+if __name__ == "__main__":
+    print(__doc__)

@@ -293,5 +293,7 @@ def written(sides, figures, certified, faults, hung, title):
 
 
 if __name__ == "__main__":
+    if "--help" in sys.argv:
+        sys.exit(print(__doc__))
     length = float(sys.argv[1]) if len(sys.argv) > 1 else 1200.0
     sys.exit(0 if soak(length, int(sys.argv[2]) if len(sys.argv) > 2 else 1) else 1)

@@ -127,5 +127,7 @@ def warm_up():
     study.tell_many([(trial, measured(trial.arm, trial.item)) for trial in trials])
 
 
-if __name__ != "__main__" and os.environ.get("LEXBANDITS_SOAK") == "nursery":
+if __name__ == "__main__":
+    print(__doc__)  # soak.py starts it
+elif os.environ.get("LEXBANDITS_SOAK") == "nursery":
     warm_up()

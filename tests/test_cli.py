@@ -196,7 +196,7 @@ def test_completion_can_be_installed():
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
 
 
-@pytest.mark.parametrize("name", ["speed", "service", "studies", "peers", "service_worker", "study_worker"])
+@pytest.mark.parametrize("name", sorted(path.stem for path in BENCHMARKS.glob("*.py")))
 def test_a_benchmark_explains_itself_instead_of_starting(name):
     script = BENCHMARKS / f"{name}.py"
     done = subprocess.run(

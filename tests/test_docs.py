@@ -2,19 +2,25 @@
 
 import doctest
 import importlib
+import inspect
 import pkgutil
 import re
+import subprocess
 import tomllib
+import zlib
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
 
 import lexbandits as lb
 from consoles import in_console, run
+from lexbandits.study.spec import Spec
 
 ROOT = Path(__file__).parent.parent
 DOCS = sorted((ROOT / "docs").glob("*.md"))
 PAGES = [*sorted(ROOT.glob("*.md")), *DOCS]
+NOTEBOOKS = sorted((ROOT / "docs/notebooks").glob("*.ipynb"))
 OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 LINK = r"\]\(([^)#]+?)(?:#[^)]*)?\)"
 
@@ -26,7 +32,8 @@ def prose(page):
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_the_examples_of_a_page_give_what_they_show(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    for folder in ("examples", "tests"):
+        (tmp_path / folder).symlink_to(ROOT / folder)
     result = doctest.testfile(str(page), module_relative=False, optionflags=OPTIONS, encoding="utf-8")
     assert result.failed == 0
 
@@ -84,6 +91,56 @@ def test_the_page_of_the_built_package_names_files_where_the_readme_links_to_the
         page = re.sub(rule["pattern"], rule["replacement"], page)
     assert "getting started (`docs/getting-started.md`)" in page
     assert all("://" in target for target in re.findall(r"\]\(([^)]+)\)", page))
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_a_notebook_runs_and_is_kept_without_outputs(path, monkeypatch):
+    import nbformat
+    from nbclient import NotebookClient
+
+    notebook = nbformat.read(path, as_version=4)
+    assert all(not cell.get("outputs") for cell in notebook.cells)
+    monkeypatch.setenv("PYTHONWARNINGS", "error::UserWarning")
+    NotebookClient(notebook, timeout=300, resources={"metadata": {"path": str(path.parent)}}).execute()
+    assert sum(len(cell.get("outputs", ())) for cell in notebook.cells) >= 2
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    """The site, built as strictly as by `make docs`; notebooks are run by their own tests."""
+    python = ROOT / ".venv-docs/bin/python"
+    if not python.exists():
+        pytest.skip("there is no .venv-docs: make .venv-docs/.ready")
+    folder = tmp_path_factory.mktemp("site")
+    command = ["-m", "sphinx", "-W", "--keep-going", "-q", "-D", "nb_execution_mode=off", "-c", "docs", "-d"]
+    built = subprocess.run(
+        [python, *command, folder / "doctrees", ROOT, folder / "html"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+    )
+    assert built.returncode == 0, built.stderr
+    return folder / "html"
+
+
+def test_the_site_has_every_page_and_loads_nothing_from_elsewhere(site):
+    loads = (
+        r"<(?:script|link|img|iframe|source)\b[^>]*(?:src|href)=.(?:https?:)?//|@import|url\(.?(?:https?:)?//"
+    )
+    files = [path for path in site.rglob("*") if path.suffix in (".html", ".css")]
+    assert [path.name for path in files if re.search(loads, path.read_text("utf-8"))] == []
+    for page in [*PAGES, *NOTEBOOKS]:
+        assert (site / page.relative_to(ROOT)).with_suffix(".html").is_file()
+    index = (site / "searchindex.js").read_text("utf-8")
+    assert "LexElimTol" in index
+    assert "tolerance" in index
+
+
+def test_the_site_documents_every_public_name(site):
+    lines = zlib.decompress((site / "objects.inv").read_bytes().split(b"\n", 4)[4]).decode()
+    names = {line.split()[0].removeprefix("lexbandits.") for line in lines.splitlines()}
+    assert set(lb.__all__) - {"__version__"} <= names
+    assert {"Study.tell", "LexElimTol.amended", "theory.lexelim_in_regret", "plot.intervals"} <= names
 
 
 # --- PAPER.md
@@ -173,8 +230,37 @@ def test_every_numbered_item_of_the_paper_has_a_row():
     assert expected <= {row[0] for row in rows()}
 
 
-@pytest.mark.parametrize("name", lb.__all__)
-def test_every_public_name_exists_and_is_documented(name):
+# --- the reference
+
+REFERENCE = "".join(page.read_text("utf-8") for page in sorted((ROOT / "docs/reference").glob("*.md")))
+
+
+@pytest.mark.parametrize("name", [name for name in lb.__all__ if name != "__version__"])
+def test_every_public_name_is_in_the_reference_with_its_parameters(name):
     value = getattr(lb, name)
-    if callable(value):
-        assert value.__doc__
+    assert re.search(rf"^\.\. (auto\w+|data):: lexbandits\.{name}$", REFERENCE, re.MULTILINE)
+    if not callable(value):
+        return
+    is_error = inspect.isclass(value) and issubclass(value, Exception)
+    expected = [] if is_error and value.__init__ is ValueError.__init__ else parameters(value)
+    if value is lb.create_study:  # its further words are those of a specification
+        expected = [*{*expected, *(field.name for field in fields(Spec))} - {"settings"}]
+    assert [p for p in expected if p not in documented(value)] == []
+    if not inspect.isclass(value):
+        return
+    assert ">>>" in value.__doc__ or (is_error and value is not lb.StudyError)
+    for method in vars(value).values():
+        if inspect.isfunction(method) and not method.__name__.startswith("_"):
+            unnamed = [p for p in parameters(method) if not re.search(rf"\b{p}\b", method.__doc__)]
+            assert unnamed == [], f"{name}.{method.__name__} does not speak of them"
+
+
+def parameters(function):
+    return [name for name in inspect.signature(function).parameters if name not in ("self", "_")]
+
+
+def documented(value):
+    """The names before the colons of "Args:" or "Attributes:"; several may share a line."""
+    listed = re.search(r"^(?:Args|Attributes):\n((?: .*\n)+)", inspect.getdoc(value) + "\n", re.MULTILINE)
+    rows = re.findall(r"^    (\S[^:]*): \S", listed[1] if listed else "", re.MULTILINE)
+    return {name.lstrip("*") for row in rows for name in row.split(", ")}

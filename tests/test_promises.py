@@ -693,6 +693,7 @@ def two_handles_and_requests_sent_again(study, world, rng):
 # --- a finished table, judged at one look
 
 JUDGEMENTS = {}
+TASTE = lb.Objective("taste", noise="exact")
 
 
 def judgement(*kinds):
@@ -759,17 +760,41 @@ def judge_as_the_table_grows_at_any_time(frame, judge, world, rng):
     return verdict
 
 
+@judgement("gaussian")
+def judge_the_median_of_rows_sorted_up(frame, judge, world, rng):
+    """It lies where the mean does."""
+    median = lb.Objective("score", tolerance=world.kind.tolerance, quantile=0.5)
+    return judge(frame.sort_values("score"), item=None, objectives=[median, TASTE])
+
+
+@judgement("bernoulli", "bounded")
+def judge_percentages_of_the_one_that_is_best(frame, judge, world, rng):
+    """They come to what matters; and its good rows are missing."""
+    tolerance, resolution = (
+        f"{100 * part / world.kind.best}%" for part in (world.kind.tolerance, world.kind.resolution)
+    )
+    share = lb.Objective(
+        "score", tolerance=tolerance, resolution=resolution, reference="top", noise=world.kind.noise
+    )
+    frame = frame.assign(arm=frame.arm.replace("best", "top"))
+    lost = (frame.arm == "top") & (frame.score > 0.6) & (rng.random(len(frame)) < 0.2)
+    return judge(frame[~lost], objectives=[share, TASTE], missing="worst")
+
+
 def count_misjudged(name, kind, delta, seeds):
     """How many verdicts call an arm acceptable that is not, and how many certified anything."""
     drive, world = JUDGEMENTS[name][0], World(KINDS[kind])
     precise = {key: getattr(world.kind, key) for key in ("tolerance", "resolution", "noise")}
-    objectives = [lb.Objective("score", **precise), lb.Objective("taste", noise="exact")]
+    objectives = [lb.Objective("score", **precise), TASTE]
     wrong = certain = 0
     for seed in seeds:
         rng = np.random.default_rng([seed, len(name), len(kind)])
         frame = pilot(world, rng).assign(item=np.repeat(np.arange(ROWS), 2))
         verdict = drive(
-            frame, lambda table, **how: lb.judge(table, objectives, delta=delta, **how), world, rng
+            frame,
+            lambda table, objectives=objectives, **how: lb.judge(table, objectives, delta=delta, **how),
+            world,
+            rng,
         )
         wrong += verdict is not None and "worse" in verdict.acceptable
         certain += verdict is not None and verdict.certified

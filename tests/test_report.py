@@ -104,3 +104,10 @@ def test_a_second_run_takes_the_first_ones_results(folder):
         again["regret_end"], pd.read_csv(folder / "data" / "regret_end.csv"), check_exact=False
     )
     assert {path: path.stat().st_mtime_ns for path in (folder / "runs").rglob("*.npz")} == blocks
+
+
+def test_it_is_dark_in_the_dark_in_the_colours_of_the_house(page):
+    ground = "getComputedStyle(document.body).backgroundColor"
+    assert page.evaluate(ground) == "rgb(250, 250, 249)"
+    page.emulate_media(color_scheme="dark")
+    assert page.evaluate(ground) == "rgb(15, 17, 19)"

@@ -1,5 +1,6 @@
 """The public names and where they live, read by type checkers and by `__init__.py`."""
 
+from lexbandits import read as read
 from lexbandits import theory as theory
 from lexbandits.forecasting.forecast import Forecast as Forecast
 from lexbandits.forecasting.forecast import forecast as forecast
@@ -33,6 +34,7 @@ from lexbandits.study.errors import UnknownArmError as UnknownArmError
 from lexbandits.study.errors import UnknownStudyError as UnknownStudyError
 from lexbandits.study.errors import UnknownTrialError as UnknownTrialError
 from lexbandits.study.errors import ValueOutOfRange as ValueOutOfRange
+from lexbandits.study.measure.optuna import from_optuna as from_optuna
 from lexbandits.study.objective import Objective as Objective
 from lexbandits.study.study import Study as Study
 from lexbandits.study.study import create_study as create_study

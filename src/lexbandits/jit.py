@@ -25,6 +25,9 @@ def kernel(function: F) -> F:
 
     With LEXBANDITS_JIT=0 the same source runs interpreted: for coverage, a debugger, or doubt.
     Compiled code is kept on disk where a folder can be written, and in memory elsewhere.
+
+    Args:
+        function: what numba can compile.
     """
     # forceinline: numba counts references to every array handed to a call that stays a call
     return _compiled(function, forceinline=True)

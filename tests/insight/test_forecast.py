@@ -162,6 +162,7 @@ def test_doubling_the_resolution_of_what_decides_saves_much():
     assert rows["resolution", "correct"].saves > 0.3 * found.results.median
     assert "saves about" in rows["resolution", "correct"].effect
     assert abs(rows["resolution", "latency"].saves) < 0.1 * found.results.median
+    assert max(row.saves for row in found.relax) <= found.results.median, "nothing saves more than all"
 
 
 def test_a_policy_goes_by_numbers_and_ranges_have_a_worst_case():

@@ -78,7 +78,8 @@ def test_judge_loads_neither_numba_nor_pandas():
     code = (
         "import sys, lexbandits as lb\n"
         "table = {'arm': ['a', 'b'] * 9, 'item': [k // 2 for k in range(18)], 'x': [0, 1] * 9}\n"
-        "lb.judge(table, [lb.Objective('x', tolerance=0.1, noise='bernoulli')])\n"
+        "verdict = lb.judge(table, [lb.Objective('x', tolerance=0.1, noise='bernoulli')])\n"
+        "str(verdict), verdict.as_markdown(), verdict._repr_html_()\n"
         "print([name for name in ('numba', 'pandas', 'narwhals') if name in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -228,7 +229,7 @@ def test_clusters_weigh_items_alike_and_are_the_units():
     for b in np.linspace(sample.mean - 0.6, sample.mean, 12):
         sums = np.sort(sample.sums - b * sample.sizes)
         expected = once.by_betting(sums, 0.0, 5 * (-4 - b), 5 * (4 - b), 0.01)
-        assert claims.exceeds(0, sample, b, 0.01, False) == expected
+        assert claims.exceeds(0, sample, b, 0.01) == expected
     unsaid = judged(table, [LATENCY], cluster="passage")
     assert not unsaid.certified
     assert unsaid.flags == ("cluster size",)
@@ -358,7 +359,7 @@ def test_a_limit_comes_first_and_may_be_given_up():
     verdict = judged(table, (REFUSALS, CORRECT, LATENCY))
     assert (verdict.arm, verdict.certified) == ("slow", True)
     assert verdict.fates["fast"] == {"code": "out", "objective": "refused", "rival": None}
-    assert "out: misses the limit on refused, at most 0.2" in str(verdict)
+    assert "out: misses the limit, seen" in str(verdict)
     table["refused"] = [int(rng.random() < 0.7) for _ in TABLE.arm]
     loose = lb.Objective("refused", "minimize", at_most=0.2, tolerance=0.2, noise="bernoulli")
     nobody = judged(table, (CORRECT, loose))
@@ -659,5 +660,88 @@ def test_what_a_share_of_the_best_cannot_be():
         lb.Objective("latency", tolerance="60%", reference="best")
     with pytest.raises(lb.StudyError, match="is a percentage"):
         lb.Objective("latency", tolerance=0.6, reference="best")
-    with pytest.raises(lb.StudyError, match='reference="best" is for judge'):
+    with pytest.raises(lb.StudyError, match="a percentage of 'best' is for judge"):
         lb.create_study("s", MemoryStorage(), arms=["a"], objectives=[relative()])
+
+
+def test_percentages_of_a_named_arm_are_of_its_mean():
+    table = drawn(200, 3, a=(0.9, 1.0), b=(0.9, 1.1), c=(0.9, 2.0))
+    of_c = lb.Objective("latency", "minimize", tolerance="20%", reference="c", noise=("bounded", 0, 4))
+    claims, means = Claims(cells(table, [of_c])), table.groupby("arm").latency.mean()
+    for a, b in itertools.permutations(range(3), 2):
+        apart = means["abc"[b]] - means["abc"[a]]
+        assert claims.sample("beats", 0, a, b).mean == pytest.approx(apart - 0.2 * means["c"])
+        assert claims.sample("not worse", 0, a, b).mean == pytest.approx(apart + 0.4 * means["c"])
+    assert claims.sample("beats", 0, 0, 1)[3:5] == pytest.approx((-4.8, 4.0))
+    assert claims.sample("beats", 0, 0, 2)[3:5] == pytest.approx((-4.0, 3.2))  # (1 − 0.2)·c − a
+    verdict = judged(table, [of_c, CORRECT])
+    assert (verdict.certified, verdict.fates["c"]["code"]) == (True, "out")
+    assert "20 % of c does not matter" in str(verdict)
+    known = replace(of_c, tolerance=0.2 * means["c"], reference=None)  # as if it were known
+    assert judged(table, [known, CORRECT]).fates["c"]["code"] == "out"
+    with pytest.raises(lb.StudyError, match="reference must be \"best\", an arm or a number, got 'd'"):
+        judged(table, [replace(of_c, reference="d")])
+
+
+# --- quantiles
+
+P90 = lb.Objective("latency", "minimize", tolerance=0.4, unit="s", quantile=0.9)
+
+
+def test_a_quantile_is_judged_whatever_the_noise():
+    table = drawn(600, 4, slow=(0.9, 2.0), fast=(0.9, 0.5))
+    verdict = judged(table, [P90, CORRECT])
+    assert (verdict.arm, verdict.certified, verdict.flags) == ("fast", True, ())
+    seen = {arm: np.sort(table[table.arm == arm].latency)[539] for arm in ("slow", "fast")}
+    for arm, quantile in seen.items():
+        assert verdict.means[arm]["latency"]["mean"] == pytest.approx(quantile)
+        assert verdict.means[arm]["latency"]["se"] == pytest.approx(0.3 * quantile / np.sqrt(600), rel=0.5)
+    assert "the value that 90 % do not exceed, lower is better" in str(verdict)
+    assert "normal" not in str(verdict)
+    turned = table.assign(latency=-table.latency)
+    mirrored = judged(turned, [replace(P90, direction="maximize", quantile=0.1), CORRECT])
+    assert mirrored.fates["slow"]["low"] == pytest.approx(-verdict.fates["slow"]["high"])
+    listed = judged(table, [P90, CORRECT], about="items")
+    assert (listed.arm, listed.delta) == ("fast", 0.0)
+
+
+def test_too_few_items_for_a_quantile_is_said():
+    verdict = judged(drawn(60), [replace(P90, quantile=0.99)])
+    assert not verdict.certified
+    assert verdict.details["few for a quantile"]["needed"] > 500
+    assert "needs at least" in str(verdict)
+
+
+def test_what_a_quantile_cannot_be():
+    for words, message in (
+        ({"quantile": 1.5}, "between 0 and 1"),
+        ({"at_most": 2.0}, "above=LIMIT, at_most=0.1"),
+        ({"cap": 3.0}, "takes no cap="),
+        ({"noise": "exact"}, "has no quantiles"),
+        ({"tolerance": "5%", "reference": "best"}, "or percentage"),
+    ):
+        with pytest.raises(lb.StudyError, match=message):
+            replace(P90, **words)
+    with pytest.raises(lb.StudyError, match="repeat= and cluster= do not go with it"):
+        judged(TABLE.assign(epoch=1), [P90], repeat="epoch")
+    with pytest.raises(lb.StudyError, match="give a study a limit, above=LIMIT, at_most=0"):
+        lb.create_study("s", MemoryStorage(), arms=["a"], objectives=[P90])
+
+
+# --- a study that follows
+
+
+def test_a_study_follows_up_the_candidates():
+    near = drawn(60, 2, a=(0.8, 1.0), b=(0.8, 1.1), bad=(0.1, 1.0))
+    of_best = lb.Objective("latency", "minimize", tolerance="20%", reference="best", cap=4)
+    verdict = judged(near, [replace(CORRECT, tolerance=0.02), of_best])
+    words = verdict.follow_up("again")
+    study = lb.create_study(storage=MemoryStorage(), **words)
+    assert study.status.candidates == verdict.candidates == ("a", "b")
+    least = min(verdict.means[arm]["latency"]["mean"] for arm in "ab")
+    assert study.objectives[1].tolerance_in_unit == pytest.approx(0.2 * least)
+    assert study.objectives[1].noise == ("bounded", 0.0, 4.0)
+    with pytest.raises(lb.StudyError, match="above=LIMIT"):
+        judged(near, [P90, CORRECT]).follow_up()
+    with pytest.raises(lb.StudyError, match="only 'fast' is left"):
+        judged().follow_up()

@@ -2,6 +2,7 @@
 
 import json
 import re
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -41,9 +42,8 @@ def judge(results, *words, objectives=OBJECTIVES):
 def test_exit_codes(results):
     done = judge(results)
     assert done.exit_code == 0
-    assert done.stdout.startswith(
-        "fast_er is certified: the best choice at 95 % confidence.\n80 items · 2 arms"
-    )
+    assert done.stdout.startswith("fast_er is certified: the best choice at 95 % confidence.  ")
+    assert "80 items · 2 arms · looked at once" in done.stdout.splitlines()[0]
     assert judge(results, "--baseline", "slow|er").exit_code == 0
     assert judge(results, "--baseline", "fast_er").stdout.startswith("Keep fast_er: it is as good as any.")
     few = judge(results, "--delta", "1e-200")
@@ -96,6 +96,23 @@ def test_json_and_markdown(results):
     assert "<details><summary>Certificate</summary>" in text
 
 
+def test_a_report_and_a_study_to_follow_it_up(results, tmp_path):
+    page, words = tmp_path / "v.html", tmp_path / "next.toml"
+    done = judge(results, "--delta", "1e-200", "--html", page, "--follow-up", words)
+    assert done.exit_code == 1
+    assert f"--follow-up {words}" not in done.stdout
+    assert "No certificate" in page.read_text("utf-8")
+    made = CliRunner().invoke(app, ["study", "create", str(words), "--storage", str(tmp_path / "s.db")])
+    assert made.exit_code == 0, made.output
+    study = lb.open_study("next", f"sqlite:///{tmp_path / 's.db'}")
+    assert [objective.name for objective in study.objectives] == ["correct", "latency"]
+    assert (study.status.candidates, study.spec["delta"]) == (("slow|er", "fast_er"), 1e-200)
+    certain = judge(results, "--follow-up", tmp_path / "none.toml")
+    assert certain.exit_code == 0
+    assert "nothing is open" in certain.stderr
+    assert not (tmp_path / "none.toml").exists()
+
+
 def test_rows_without_items(results):
     assert judge(results, "--item", "").exit_code in (0, 1)
 
@@ -111,3 +128,17 @@ def test_an_objective_as_it_is_written():
     assert objective_of("x max 5% gaussian reference=2").tolerance_in_unit == pytest.approx(0.1)
     with pytest.raises(lb.StudyError, match="an objective has no 'atmost'"):
         objective_of("x max 5 gaussian atmost=2")
+
+
+def test_what_other_tools_wrote():
+    made = Path(__file__).parents[1] / "read" / "made"
+    done = run(made / "quiz-1.eval", "match max 0.1 bernoulli", "--from", "inspect", "--repeat", "repeat")
+    assert done.exit_code == 0
+    assert done.stdout.startswith("mockllm/large is the only arm.")
+    way = ("--arm", "way", "--item", "data", "--repeat", "repeat", "--about", "items")
+    done = run(
+        made / "pytest-benchmark.json", "seconds min 1e-5 bounded 0 1", "--from", "pytest_benchmark", *way
+    )
+    assert done.exit_code == 0
+    assert done.stdout.startswith("On these 2 items, as measured, builtin is the best choice.")
+    assert run(made, "seconds min 1 exact", "--from", "nothing").exit_code == 2

@@ -185,3 +185,59 @@ def test_skewed_values_are_noticed_by_what_they_do_to_student():
     assert once.error_of_student(100, 2.0, 0.0125) == pytest.approx(
         2 * once.error_of_student(400, 2.0, 0.0125)
     )
+
+
+# --- quantiles
+
+
+def claimed_naively(a, b, p, limit, alpha):
+    """Lemma E5 at every q that matters, one by one."""
+    n, spare = len(b), alpha / 10
+    k = np.arange(n + 1)
+    chances = binom.pmf(k, n, p)
+    low = max((j for j in range(n + 1) if chances[:j].sum() <= spare / 2), default=0)
+    high = min((j for j in range(n + 2) if chances[j:].sum() <= spare / 2), default=n + 1)
+    if low < 1 or high > n:
+        return False
+    ends = np.sort(b)[[low - 1, high - 1]]
+    steps = np.unique(np.concatenate([b, a - limit]))
+    places = [q for q in [*steps, *(steps[1:] + steps[:-1]) / 2] if ends[0] <= q <= ends[1]]
+    for q in places:
+        won, lost = int(((a - limit > q) & (b < q)).sum()), int(((a - limit <= q) & (b >= q)).sum())
+        if binom.sf(won - 1, won + lost, 0.5) > alpha - spare:
+            return False
+    return True
+
+
+def test_quantiles_are_compared_as_transcribed():
+    rng, claims = np.random.default_rng(5), 0
+    for _ in range(600):
+        n, p = int(rng.integers(5, 60)), float(rng.choice([0.25, 0.5, 0.8]))
+        b = rng.integers(0, rng.choice([4, 30]), n).astype(float)
+        a = rng.permutation(b) + rng.integers(-2, 12, n)
+        limit, alpha = float(rng.integers(-3, 3)), float(rng.choice([0.3, 0.05]))
+        found = once.by_quantiles(a, b, p, limit, alpha)
+        assert found == claimed_naively(a, b, p, limit, alpha)
+        claims += found
+    assert 60 < claims < 540
+
+
+def test_a_far_quantile_takes_many_values():
+    least = once.fewest_for_quantile(0.95, 0.05)
+    for n, expected in ((least - 1, False), (least, True)):
+        b = np.arange(n, dtype=float)
+        assert once.by_quantiles(b + 1e6, b, 0.95, 0.0, 0.05) == expected
+
+
+@pytest.mark.parametrize("p", [0.5, 0.9])
+def test_quantiles_that_differ_by_the_limit_are_told_apart_in_at_most_alpha(p):
+    """Discrete values and continuous ones, with the quantile of a exactly at that of b + the limit."""
+    rng, alpha, tables, wrong = np.random.default_rng(6), 0.1, 800, np.zeros(2)
+    for _ in range(tables):
+        shared = rng.normal(size=300)
+        a, b = (0.6 * shared + 0.8 * rng.normal(size=300) for _ in range(2))
+        wrong += [
+            once.by_quantiles(a + 0.25, b, p, 0.25, alpha),
+            once.by_quantiles(np.round(2 * a), np.round(2 * b), p, 0.0, alpha),
+        ]
+    assert (wrong <= tables * (alpha + 4 * np.sqrt(alpha * (1 - alpha) / tables))).all()

@@ -7,7 +7,8 @@ import os
 import re
 import subprocess
 import sys
-import time
+import time as clock
+from datetime import datetime as time
 from urllib.parse import quote
 
 import pytest
@@ -164,24 +165,39 @@ def test_a_result_by_hand(client, visit):
     press(page, "Save result")
     assert "at least one value" in page.inner_text("dialog [role=alert]")
     page.fill("#f-v0", "1")
+    for wrong, said in (("5x", "a number"), ("1,234", "could be 1.234 or 1234"), ("555", "latency")):
+        page.fill("#f-v1", wrong)
+        press(page, "Save result")
+        page.locator("dialog [role=alert]", has_text=said).wait_for()
+    page.keyboard.press("Escape")
+    assert "throws away" in page.inner_text("dialog [role=alert]")
     page.fill("#f-v1", "55,5")
-    press(page, "Save result")
-    assert "decimal point" in page.inner_text("dialog [role=alert]")
-    page.fill("#f-v1", "555")
-    press(page, "Save result")
-    page.locator("dialog [role=alert]", has_text="latency").wait_for()
-    page.fill("#f-v1", "55.5")
-    press(page, "Save result")
-    page.wait_for_selector("text=Saved and counted.")
-    told = client.get(f"{MODELS}/trials?state=told").json()["trials"]
+    press(page, "Save, then the next")
+    page.wait_for_selector("dialog >> text=Saved and counted.")
+    told, open_ = (
+        client.get(f"{MODELS}/trials?state={state}").json()["trials"] for state in ("told", "open")
+    )
     assert [(row["worker"], row["values"]) for row in told] == [("Marie", {"correct": 1.0, "latency": 55.5})]
-    press(page, "Measure the next")
-    assert page.input_value("#f-worker") == "Marie"
-    press(page, "Ask for a trial")
+    lasts = [time.fromisoformat(open_[0][key]) for key in ("asked", "until")]
+    assert (lasts[1] - lasts[0]).total_seconds() > 86000, "the time that was chosen is kept"
     page.fill("#f-failed", "the bulb broke")
     press(page, "Could not be measured")
     page.wait_for_selector("text=“the bulb broke”")
     assert client.get(MODELS).json()["failed"] == 1
+    press(page, "Close")
+    press(page, "Measure by hand")
+    page.wait_for_selector("dialog >> text=Enter a result")
+    page.fill("#f-v1", "2%")
+    press(page, "Save result")
+    page.wait_for_selector("dialog >> text=Saved")
+    press(page, "Close")
+    page.locator("a", has_text="Trials").click()
+    page.locator("tr", has_text="0.02").get_by_text("Correct").click()
+    assert page.input_value("#f-v1") == "0.02"
+    page.fill("#f-v1", "2")
+    page.fill("#f-reason", "not a percentage")
+    press(page, "Correct", "dialog")
+    until(lambda: page.wait_for_timeout(50) or page.inner_text("#news").startswith(("Corrected", "Too late")))
 
 
 def test_open_trials_can_be_entered_and_given_back(client, visit):
@@ -205,7 +221,7 @@ def test_open_trials_can_be_entered_and_given_back(client, visit):
     assert client.get(MODELS).json()["open"] == 1, "what ran out was noted by who looked"
     press(page, "Give back", "dialog")
     page.wait_for_selector("text=was given back")
-    page.wait_for_selector("text=ran out: declared missing")
+    page.wait_for_selector("text=ran out: missing")
     counts = client.get(MODELS).json()
     assert (counts["results"], counts["open"], counts["expired"]) == (2, 0, 1)
 
@@ -267,6 +283,38 @@ def test_a_study_is_made_by_a_form(client, visit):
     assert broken["if_missing"] == "worst"
     assert spec["rules"] == "open"
     assert (light["tolerance"], light["unit"], light["direction"]) == (40, "lm", "maximize")
+
+
+def test_a_study_has_all_its_settings_from_the_form(client, visit):
+    page = visit()
+    press(page, "New study")
+    page.click("dialog summary")
+    entered = {
+        "name": "lamps",
+        "arms": "a\nb",
+        "delta": "1%",
+        "items": "x\n7",
+        "max_arms": "3",
+        "lease": "2h",
+    }
+    for name, text in entered.items():
+        page.fill(f"#f-{name}", text)
+    press(page, "Next: what matters")
+    page.fill("#f-name", "light")
+    page.fill("#f-tolerance", "0,5")
+    page.select_option("#f-noise", "finite_variance")
+    press(page, "One more objective")
+    page.fill("#f-name", "watts")
+    page.fill("#f-tolerance", "2%")
+    page.click("dialog summary")
+    page.fill("#f-reference", "60")
+    press(page, "Create the study")
+    page.wait_for_selector("h1 >> text=lamps")
+    spec = client.get("/api/studies/lamps/spec").json()
+    assert (spec["delta"], spec["items"], spec["max_arms"], spec["lease"]) == (0.01, ["x", 7], 3, "2h")
+    light, watts = spec["objectives"]
+    assert (light["tolerance"], light["noise"]) == (0.5, "finite_variance")
+    assert (watts["tolerance"], watts["reference"]) == ("2%", 60)
 
 
 def test_an_arm_is_withdrawn_with_a_reason_and_comes_back(client, visit):
@@ -337,7 +385,7 @@ def test_before_rules_are_changed_it_says_what_that_costs(client, visit):
             press(page, "Cancel")
         page.click(f"button[data-arm={arm}]")
         said.append(page.inner_text("dialog"))
-        press(page, "Cancel")
+        press(page, "Close")
         found = {"closes the proof" in text for text in said}
         assert len(found) == 1, said
         return found.pop()
@@ -368,7 +416,8 @@ def test_who_may_not_sees_no_buttons(service, client, visit, role):
     page.wait_for_selector(f"text={role} access")
     page.wait_for_selector(".lad")
     offered = set(page.locator("[data-do]").evaluate_all("all => all.map(each => each.dataset.do)"))
-    assert offered - {"leave", "report", "export-trials", "export-events", "verify"} == {"arm"} | (
+    looks = {"leave", "report", "compare", "export-trials", "export-events", "verify"}
+    assert offered - looks == {"arm"} | (
         {"measure", "note", "enter", "release"} if role == "write" else set()
     )
     page.click("button[data-arm=cot]")
@@ -551,6 +600,7 @@ def test_no_studies_and_no_such_study(client, visit):
     assert "No studies yet." in page.inner_text("main")
     page.goto(f"{page.url}study/nowhere")
     page.wait_for_selector("text=There is no such study.")
+    assert "connected" not in page.inner_text("#top")
     make(client)
     page.click("text=All studies")
     page.click(".ls >> text=models")
@@ -658,6 +708,43 @@ def test_an_answer_is_waited_for_and_stays_with_its_study(client, visit):
     assert page.locator("dialog[open]").count() == 0
 
 
+# --- beside each other
+
+
+def test_views_are_searched_filtered_compared_and_shared(client, visit):
+    measured(client)
+    make(client, name="other")
+    client.post("/api/studies/other/state", json={"state": "paused"})
+    page = visit()
+    page.fill("#search", "MOD")
+    page.locator(".ls a", has_text="other").wait_for(state="detached")
+    assert page.evaluate("document.activeElement.id") == "search"
+    page.fill("#search", "")
+    page.click("text=Paused 1")
+    page.locator(".ls a", has_text="models").wait_for(state="detached")
+    shared = visit(tolerate=())
+    shared.goto(page.url)
+    shared.wait_for_selector(".ls >> text=other")
+    assert shared.locator(".ls tbody tr").count() == 1
+    page.goto(f"{page.url.partition('#')[0]}#/study/models/trials")
+    page.select_option("select[name=arm]", "cot")
+    page.wait_for_selector("text=4 trials of 12")
+    page.select_option("select[name=state]", "failed")
+    page.wait_for_selector("text=No such trial.")
+    page.go_back()
+    page.wait_for_selector("text=4 trials of 12")
+    assert page.input_value("select[name=state]") == ""
+    assert page.url.endswith("/trials?arm=cot")
+    page.click("text=back to the study")
+    page.click("summary")
+    press(page, "Compare with another")
+    press(page, "Compare", "dialog")
+    page.wait_for_selector(".cmp")
+    words = client.get(MODELS).json()["arms"][0]["objectives"]["correct"]
+    assert f"{words['shown']} ({words['range']})" in page.inner_text(".cmp")
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
 # --- tokens
 
 
@@ -733,9 +820,9 @@ def test_it_rests_when_nobody_looks(client, visit):
 
 def test_without_the_service_it_says_so_keeps_what_it_knows_and_backs_off(client, visit):
     measured(client)
-    page = visit("models", tolerate=["ERR_INTERNET_DISCONNECTED", "properties of null"])
+    page = visit("models", tolerate=["ERR_INTERNET_DISCONNECTED", "null"])
     asked = []
-    page.on("requestfailed", lambda request: asked.append(time.monotonic()))
+    page.on("requestfailed", lambda request: asked.append(clock.monotonic()))
     page.context.set_offline(True)
     page.wait_for_selector(".notice")
     assert "Not connected" in page.inner_text("#top")
@@ -749,7 +836,7 @@ def test_without_the_service_it_says_so_keeps_what_it_knows_and_backs_off(client
     page.wait_for_selector(".notice >> text=the answer broke off")
     page.wait_for_selector(".notice", state="detached")
     nonsense = client.get(f"{MODELS}/fragments").json()
-    nonsense["summary"]["workers"] = None
+    nonsense["fragments"] = None
     with page.expect_event("pageerror"):
         page.route(f"**{MODELS}/fragments", lambda route: route.fulfill(json=nonsense), times=1)
     tell(client, *ask(client), values={"correct": 1, "latency": 50})

@@ -128,7 +128,6 @@ class Player:
     def heartbeat(self, luck):
         self.study.heartbeat("w1")
 
-
     def retry(self, luck):
         self.study.retry()
 

@@ -109,7 +109,9 @@ def test_the_policy_sees_larger_is_better():
     ]
     assert settings["at_least"] == [-0.01, None, None, None]
     lb.LexElimTol(**json.loads(json.dumps(settings)))
-    with_items = spec(lb.Objective("cost", tolerance=1, noise=("sub_gaussian", 2.0)), items=[1, 2], about="population")
+    with_items = spec(
+        lb.Objective("cost", tolerance=1, noise=("sub_gaussian", 2.0)), items=[1, 2], about="population"
+    )
     assert with_items.policy_settings()["noise"] == [["sub_gaussian", 2.0]]
     apart = lb.Objective("cost", tolerance=1, noise=("sub_gaussian", 2.0, "independent"))
     assert spec(apart).policy_settings()["noise"] == [["sub_gaussian", 2.0, "independent"]]

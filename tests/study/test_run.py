@@ -330,3 +330,58 @@ def test_killed_and_started_again_it_goes_on(folder):
     assert (trials.state == "expired").any(), "what was being measured when it was killed"
     assert not (trials.state == "open").any()
     assert after.verify().ok
+
+
+# --- what a command itself takes
+
+TAKES = "import time; x = bytearray(bytes([1])) * {size}; time.sleep({nap})"
+
+NAPS = """
+[study]
+name = "naps"
+storage = "{storage}"
+objectives = [{{name = "seconds", direction = "minimize", tolerance = 0.2, noise = ["bounded", 0, 10]}}]
+arms = ["0.4", "0"]
+"""
+
+
+def taking(size, nap=0.0, *, measures=("seconds", "memory"), prints=False, more="", **how):
+    line = ["sh", "-c", f"{sys.executable} -c '{TAKES.format(size=size, nap=nap)}'; {more or 'true'}"]
+    return Program(line, lambda: {"a": {"name": "a"}}, measures=measures, prints=prints, **how)("a", 0)
+
+
+def test_the_memory_of_a_command_is_that_of_its_children_and_not_ours():
+    ballast = bytearray(b"1" * 400_000_000)  # Linux would count it as the command's
+    took = taking(100_000_000, 0.3)
+    assert 100 < took["memory"] < 150
+    assert 0.3 < took["seconds"] < 3
+    assert taking(1)["memory"] < 60
+    assert len(ballast) > took["memory"]
+
+
+def test_what_is_measured_joins_what_is_printed():
+    assert taking(1, measures=["seconds"], prints=True, more="echo right=1").keys() == {"right", "seconds"}
+    with pytest.raises(ProgramFailed, match="it prints 'seconds', which --measure measures"):
+        taking(1, prints=True, more="echo seconds=1")
+    with pytest.raises(ProgramFailed, match="exit code 3"):
+        taking(1, more="exit 3")
+    with pytest.raises(ProgramFailed, match=r"no result within 0\.2 s"):
+        taking(1, 60, timeout=0.2)
+
+
+def test_time_and_memory_decide_a_study_and_its_time_is_limited(tmp_path):
+    file = tmp_path / "study.toml"
+    file.write_text(NAPS.format(storage=tmp_path / "naps.db"))
+    words = ["run", str(file), "--measure", "seconds", "--time-limit", "1s", "--", "sleep", "{arm}"]
+    done = CliRunner().invoke(app, words)
+    assert done.exit_code == 1
+    assert "the time is up" in done.stdout
+    trials = lb.open_study("naps", tmp_path / "naps.db").trials()
+    assert (trials["state"] == "told").all()
+    assert 2 <= len(trials) <= 8
+    slow = trials[trials["arm"] == "0.4"]["seconds"]
+    assert ((slow > 0.4) & (slow < 0.9)).all()
+    for name, said in (("speed", "knows seconds, memory"), ("memory", "no objective of this name")):
+        done = CliRunner().invoke(app, [*words[:3], name, "--", "true"])
+        assert done.exit_code == 2
+        assert said in done.stderr

@@ -1,10 +1,8 @@
 """`lexbandits judge results.csv "correct max 0.03 bernoulli" …`: the verdict of a table."""
 
 import re
-import sys
-import traceback
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -12,7 +10,7 @@ from lexbandits.commands.terminal import UNCERTIFIED, AsJson, print_json, say_li
 from lexbandits.study.errors import StudyError
 from lexbandits.study.objective import Objective
 
-UNEXPECTED = 70  # EX_SOFTWARE: a traceback's 1 would read as "not certified"
+Source = Literal["inspect", "lm_eval", "promptfoo", "pytest_benchmark", "hyperfine"]  # names of read.py
 DIRECTIONS = {"max": "maximize", "maximize": "maximize", "min": "minimize", "minimize": "minimize"}
 KINDS = {"gaussian": 0, "bernoulli": 0, "bounded": 2, "sub_gaussian": 1, "finite_variance": 0, "exact": 0}
 SHAPE = "NAME max|min TOLERANCE [UNIT] KIND [LOW HIGH] [key=value …]"
@@ -53,7 +51,9 @@ def _number(word: str) -> Any:
 
 
 def judge(
-    table: Annotated[Path, typer.Argument(help="A .csv, .jsonl or .parquet: one row per arm and item.")],
+    table: Annotated[
+        Path, typer.Argument(help="A .csv, .jsonl or .parquet: one row per arm and item; or see --from.")
+    ],
     objectives: Annotated[list[str], typer.Argument(help=f"In order of priority: '{SHAPE}'.")],
     arm: Annotated[str, typer.Option(help="The column of arms.")] = "arm",
     item: Annotated[str, typer.Option(help='The column of items; "" if nothing pairs the rows.')] = "item",
@@ -68,7 +68,14 @@ def judge(
     missing: Annotated[str, typer.Option(help='"error", "worst" or "drop".')] = "error",
     baseline: Annotated[str | None, typer.Option(help="The current arm: is a switch worth it?")] = None,
     named: Annotated[str | None, typer.Option(help="The arm asked about, fixed before looking.")] = None,
+    source: Annotated[
+        Source | None, typer.Option("--from", help="The tool that wrote it: its file, or the folder of them.")
+    ] = None,
     markdown: Annotated[bool, typer.Option("--markdown", help="For a pull request.")] = False,
+    html: Annotated[Path | None, typer.Option(help="Write a report to this file, too.")] = None,
+    follow_up: Annotated[
+        Path | None, typer.Option(help="Write a study of the candidates on new items to this .toml, too.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Which arm of a finished table is the best choice, and is that certain?
@@ -76,21 +83,26 @@ def judge(
     Exit code 0 if the answer is certified (with --baseline: switch or keep), 1 if not, 2 for a mistake in the
     question or the table, 70 for an error of ours.
     """
+    from lexbandits import read
     from lexbandits.judging import verdict as judging
 
     try:
         asked = [objective_of(text) for text in objectives]
         found = judging.judge(
-            table, asked, arm=arm, item=item or None, repeat=repeat, cluster=cluster, max_cluster=max_cluster,
+            getattr(read, source)(table) if source else table, asked,
+            arm=arm, item=item or None, repeat=repeat, cluster=cluster, max_cluster=max_cluster,
             delta=delta, looks=looks, about=about, missing=missing, baseline=baseline, named=named,
         )  # fmt: skip
-    except (OSError, ValueError):
-        raise
+        if html is not None:
+            found.report(html, format="html")
+        if follow_up is not None and found.certified:
+            say_line("nothing is open, so no study follows", err=True)
+        elif follow_up is not None:
+            from lexbandits.insight.report import toml
+
+            follow_up.write_text(f"{toml(found.follow_up(follow_up.stem))}\n", encoding="utf-8")
     except TypeError as error:
         raise StudyError(str(error)) from error
-    except Exception:
-        traceback.print_exc(file=sys.stderr)
-        raise typer.Exit(UNEXPECTED) from None
     if as_json:
         print_json(found.as_json())
     else:

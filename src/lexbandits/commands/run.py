@@ -5,13 +5,14 @@ import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from lexbandits.commands.storage import Items, Where, make_from_file, shorten
 from lexbandits.commands.study import document, show_answer
 from lexbandits.commands.terminal import UNCERTIFIED, AsJson, print_json, say_line
+from lexbandits.study.errors import StudyError
 
 if TYPE_CHECKING:
     from lexbandits.study.measure.programs import Program
@@ -25,7 +26,8 @@ def run(
         typer.Argument(help="A TOML file: [study], [[objectives]], [[arms]].", metavar="STUDY.toml"),
     ],
     command: Annotated[
-        list[str], typer.Argument(help="What measures: {arm}, {item}, {item[key]} and {key} of [[arms]] are filled in.")
+        list[str],
+        typer.Argument(help="What measures: {arm}, {item}, {item[key]} and {key} of [[arms]] are filled in."),
     ],
     items: Annotated[str | None, Items] = None,
     workers: Annotated[int, typer.Option(help="Commands at once.", min=1)] = 1,
@@ -33,13 +35,21 @@ def run(
     lease: Annotated[
         str | None, typer.Option(help="How long a trial outlives a kill -9 of this. [60s]")
     ] = None,
+    measure: Annotated[
+        str | None,
+        typer.Option(help='Objectives that are measured of the command: "seconds", "memory" (MB), or both.'),
+    ] = None,
+    time_limit: Annotated[
+        str | None, typer.Option(help='As "2h": then nothing more is begun, and what is begun is finished.')
+    ] = None,
     storage: Annotated[str | None, Where] = None,
     as_json: AsJson = False,
 ) -> None:
     """Measure with any program until there is an answer; started again, it goes on where it was.
 
     The last line the program prints is a JSON object of values, or name=value pairs; an exit code other
-    than 0 is a failed trial. Exit code 0 if the answer is certified, 1 if it is a best guess.
+    than 0 is a failed trial. Exit code 0 if the answer is certified, 1 if it is a best guess, 2 for a mistake
+    in the question or the command, 70 for an error of ours.
     """
     from lexbandits.study.measure.programs import Program, Stopped
     from lexbandits.study.spec import seconds
@@ -47,10 +57,12 @@ def run(
     limit = None if timeout is None else seconds("timeout", timeout)
     study = make_from_file(file, storage, load_if_exists=True, short=False, items=items)
     held = min(LEASE, seconds("lease", study.spec["lease"])) if lease is None else seconds("lease", lease)
-    program = Program(command, lambda: study.arms, limit, (study.spec["items"] or [0])[0])
+    measures = [] if measure is None else _measures(measure, list(study.spec["objectives"]))
+    prints = len(measures) < len(study.spec["objectives"])
+    program = Program(command, lambda: study.arms, limit, measures, prints, (study.spec["items"] or [0])[0])
     try:
         with _signals(program):
-            answer = study.run(program, workers, lease=held)
+            answer = study.run(program, workers, lease=held, time_limit=time_limit)
     except Stopped as stopped:
         became = "".join(f" {note}." for note in getattr(stopped, "__notes__", ()))
         say_line(f"stopped.{became} The same command goes on.", err=True)
@@ -63,12 +75,27 @@ def run(
     if as_json:
         print_json(document(study))
     else:
-        say_line(f"{study.name}: {status.state} after {status.results} results")
+        late = "; the time is up, and the same command goes on" if status.state == "measuring" else ""
+        say_line(f"{study.name}: {status.state} after {status.results} results{late}")
         show_answer(answer)
         where = f"{shlex.quote(study.name)} --storage {shlex.quote(shorten(study.storage))}"
         say_line(f"look: lexbandits study explain|results|report {where}")
     if not answer.certified:
         raise typer.Exit(UNCERTIFIED)
+
+
+def _measures(text: str, objectives: list[dict[str, Any]]) -> list[str]:
+    from lexbandits.study.measure.programs import USAGE
+
+    names, there = [name.strip() for name in text.split(",")], [one["name"] for one in objectives]
+    for name in names:
+        if name not in USAGE:
+            raise StudyError(f"--measure knows {', '.join(USAGE)}, got {name!r}")
+        if name not in there:
+            raise StudyError(
+                f"--measure {name}: the study has no objective of this name, but {', '.join(there)}"
+            )
+    return list(dict.fromkeys(names))
 
 
 @contextmanager

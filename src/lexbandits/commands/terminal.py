@@ -3,6 +3,7 @@
 import inspect
 import json
 import re
+import traceback
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
 BRACKET = re.compile(r"(?<!\\)\[(?=[a-z#/@\[])")  # that may open a style of rich
 UNCERTIFIED, USAGE, FINISHED, CONFLICT, BUSY, WAITING = 1, 2, 3, 4, 5, 6
+UNEXPECTED = 70  # EX_SOFTWARE: a traceback's 1 would read as "not certified"
 EXIT_CODES = {
     StudyFinished: FINISHED,
     ConflictError: CONFLICT,
@@ -57,6 +59,11 @@ def plain_errors(as_json: bool = False) -> Iterator[None]:
             print_json({"error": type(error).__name__, "message": str(error)})
         code = next((code for kind, code in EXIT_CODES.items() if isinstance(error, kind)), USAGE)
         raise typer.Exit(code) from error
+    except Exception as error:
+        if isinstance(error, (typer.Exit, typer.Abort)) or hasattr(error, "format_message"):
+            raise
+        traceback.print_exc()
+        raise typer.Exit(UNEXPECTED) from None
 
 
 class Commands(TyperGroup):

@@ -21,6 +21,7 @@ STEPS = 500  # at which stakes are set anew, at most
 CAREFUL = 0.99  # of what may be staked without ruin
 CONTENT, RUINED = 0.999, 1e-6  # at which a gambler stops
 PRIOR = 10.0  # values that the guess of a variance counts for
+SPARED_PLACE = 1 / 10  # of alpha, for where a quantile may lie (Lemma E5)
 
 
 def by_student(n: int, mean: float, sd: float, b: float, alpha: float) -> bool:
@@ -164,3 +165,39 @@ def _orders(n: int) -> NDArray[np.int64]:
     orders = max(FEWEST_ORDERS, min(ORDERS, VALUES_IN_ALL // n))
     drawn = np.random.default_rng(0).permuted(np.tile(np.arange(n), (orders, 1)), axis=1)
     return np.ascontiguousarray(drawn.T)
+
+
+# --- quantiles of paired values: Lemma E5
+
+
+def by_quantiles(a: Vector, b: Vector, p: float, limit: float, alpha: float) -> bool:
+    """Whether "the p-quantile of a is more than that of b + limit" is claimed.
+
+    Wherever b's quantile q may lie, more pairs have a above q + limit and b below q than the other way round,
+    by the sign test. Both counts change only where q passes a value of b or of a − limit.
+    """
+    n, spare = b.size, alpha * SPARED_PLACE
+    k = np.arange(n)
+    first = int((special.bdtr(k, n, p) <= spare / 2).sum())  # order statistics, counted from 1
+    last = int((special.bdtrc(k, n, p) > spare / 2).sum()) + 1
+    if first < 1 or last > n:
+        return False
+    both = np.concatenate([b, a - limit])
+    order = np.argsort(both, kind="stable")
+    apart = np.diff(both[order]) > 1e-12 * np.abs(both).max()
+    place = np.empty(2 * n, np.int64)
+    place[order] = 2 * np.concatenate([[0], np.cumsum(apart)])  # odd places lie between values
+    below, above = place[:n], place[n:]
+    is_won, size = above > below, int(place.max()) + 2
+    won, lost = (
+        np.cumsum(np.bincount(start, minlength=size) - np.bincount(end, minlength=size))
+        for start, end in ((below[is_won] + 1, above[is_won]), (above[~is_won], below[~is_won] + 1))
+    )
+    ends = np.sort(below)[[first - 1, last - 1]]
+    won, lost = (counts[ends[0] : ends[1] + 1] for counts in (won, lost))
+    return bool((special.bdtrc(won - 1, won + lost, 0.5) <= alpha - spare).all())
+
+
+def fewest_for_quantile(p: float, alpha: float) -> int:
+    """With how many values the p-quantile can lie between two of them, at the level that is spared."""
+    return math.ceil(math.log(alpha * SPARED_PLACE / 2) / math.log(max(p, 1 - p)))

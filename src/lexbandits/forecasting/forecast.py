@@ -34,9 +34,10 @@ class Range(NamedTuple):
 
 @dataclass(frozen=True)
 class Relaxation:
-    """What doubling one setting would save, in results on average over the same futures; less than 0: cost.
+    """What doubling one setting would save of the results still needed (their median); less than 0: cost.
 
-    `error` is the standard error of `saves`. A wider tolerance can cost more: an arm that was clearly
+    `saves` is that share of them which it saves on average over the same futures, and `error` its standard
+    error. A wider tolerance can cost more: an arm that was clearly
     worse than what matters may come to lie where it is neither clearly worse nor clearly as good.
     """
 
@@ -73,11 +74,27 @@ class Relaxation:
 class Forecast:
     """What `runs` futures of a study say; results are those still needed.
 
-    `winners`: the share of futures that each arm wins. `within`: the share that ends before the budget
-    or the items are spent; None without either. `more_than`: the share given up after `most` results.
-    `median_case` and `worst_case`, if the means were guessed as ranges: of the worlds in these ranges
-    the results needed (at the median) in the middle one and in the worst one. `at_bounds`: objectives of
-    unknown spread, whose values are taken to lie at their bounds, the worst case. `ends`: every future's.
+    Attributes:
+        results: (low, median, high) results, in 8 of 10 futures between low and high.
+        by_objective: the same, while each objective is being settled.
+        by_arm: the same, of each arm.
+        winners: arm -> the share of futures that it wins.
+        relax: what doubling each setting would save, in the same futures.
+        measured: results that there are.
+        runs: futures played.
+        most, more_than: results after which a future is given up, and the share of them that was.
+        within: the share that ends before the budget or the items are spent; None without either.
+        cost: of the results, if a price was given.
+        seconds: until the end, if it is known how long a result takes.
+        median_case, worst_case: results needed in the middle of ranges guessed, and in the worst world.
+        at_bounds: objectives of unknown spread, whose values are taken to lie at their bounds.
+        ends: every future's results.
+
+    >>> import lexbandits as lb
+    >>> policy = lb.LexElimTol(2, 1, delta=0.05, tolerance=0.1, noise=("sub_gaussian", 0.2))
+    >>> found = lb.forecast(policy, [[0.9], [0.4]], runs=20)
+    >>> found.winners["0"], found.results.low > 0
+    (1.0, True)
     """
 
     results: Range
@@ -141,6 +158,11 @@ class Forecast:
             for name in self.at_bounds
         ]
 
+    def _repr_html_(self) -> str:
+        from lexbandits.insight.notebook import of_forecast
+
+        return of_forecast(self)
+
     def __str__(self) -> str:
         return "\n".join(self.lines)
 
@@ -170,17 +192,21 @@ def forecast(
     seed: int = 0,
     most: int = MOST,
 ) -> Forecast:
-    """What a study will need, by playing `runs` futures of it.
+    """What a study will need, by playing futures of it.
 
-    what: the words of `create_study` as a table (with arms and objectives), a TOML file, a study, or a
-    `LexElimTol`, whose arms and objectives go by number and of which more is better.
-    guess: means as they would be measured, {arm: {objective: 0.8}}, or a table with a row per arm;
-    instead of a number a range (low, high). Not needed for what has been measured at least 5 times.
-    sd: standard deviation of one value, per objective; not needed for "bernoulli", "sub_gaussian" and
-    "exact", and where there are bounds they give the worst case. shared: the correlation of two arms'
-    values on the same item, one number or per objective.
-    price: of one result, a number or {arm: number}. seconds: per result, with all workers; a study that
-    has measured knows its own.
+    Args:
+        what: the words of `create_study` as a table (with arms and objectives), a TOML file, a study, or a
+            `LexElimTol`, whose arms and objectives go by number and of which more is better.
+        guess: means as they would be measured, {arm: {objective: 0.8}}, or a table with a row per arm; a
+            range (low, high) instead of a number. Not needed for what has been measured 5 times.
+        sd: standard deviation of one value, per objective; not needed for "bernoulli", "sub_gaussian" and
+            "exact", and where there are bounds they give the worst case.
+        shared: the correlation of two arms' values on the same item, one number or per objective.
+        runs: how many futures.
+        price: of one result, a number or {arm: number}.
+        seconds: per result, with all workers; a study that has measured knows its own.
+        seed: of the futures.
+        most: results after which a future is given up.
     """
     if isinstance(what, Study):
         with what._journal.lock:
@@ -216,7 +242,10 @@ def _forecast(
     beliefs = question.beliefs(guess, sd, shared)
     futures = play(question.policy, beliefs, runs, seed, most)
     needed = np.maximum(futures.ends - question.waiting, 0)
-    relax = tuple(_relaxed(change, beliefs, futures, seed, most) for change in question.changes)
+    middle_of_all = float(np.median(needed))
+    relax = tuple(
+        _relaxed(change, beliefs, futures, seed, most, middle_of_all) for change in question.changes
+    )
     middle = worst = None
     if beliefs.guess is not None and not np.array_equal(
         beliefs.guess.low, beliefs.guess.high, equal_nan=True
@@ -245,13 +274,16 @@ def _forecast(
     )
 
 
-def _relaxed(change: Change, beliefs: Beliefs, futures: Futures, seed: int, most: int) -> Relaxation:
+def _relaxed(
+    change: Change, beliefs: Beliefs, futures: Futures, seed: int, most: int, needed: float
+) -> Relaxation:
     runs = min(RELAXED_RUNS, futures.ends.size)
     then = play(change.policy, beliefs, runs, seed, most).ends
     less = futures.ends[:runs] - then
-    error = float(np.std(less)) / math.sqrt(runs)
+    of = needed / max(float(np.mean(futures.ends[:runs])), 1.0)  # else a few long futures save more than all
+    error = of * float(np.std(less)) / math.sqrt(runs)
     words = change.setting, change.objective, change.now, change.then
-    return Relaxation(*words, _range(then), float(np.mean(less)), error)
+    return Relaxation(*words, _range(then), of * float(np.mean(less)), error)
 
 
 def _cases(policy: LexElimTol, beliefs: Beliefs, runs: int, seed: int, most: int) -> tuple[float, float]:

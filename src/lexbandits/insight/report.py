@@ -1,27 +1,25 @@
 """One file from which a stranger can check a study's answer: HTML without scripts, or Markdown."""
 
-import json
 import platform
 import shlex
 from base64 import b64encode
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from importlib.resources import files
 from pathlib import Path
-from string import Template
 from typing import Any
 
 import numpy as np
-from markupsafe import Markup, escape
+from markupsafe import Markup
 
 import lexbandits
 from lexbandits.forecasting.forecast import Forecast, forecast
+from lexbandits.insight.page import kind_of, page_of, section, toml_word
 from lexbandits.picture import draw
 from lexbandits.picture.history import verified
 from lexbandits.picture.items import ByItem
 from lexbandits.picture.ladder import ladder
 from lexbandits.picture.picture import Picture
-from lexbandits.picture.svg import Part, join, kept_together, tag
+from lexbandits.picture.svg import join, tag
 from lexbandits.picture.view import View
 from lexbandits.printable import printable, unmarked
 from lexbandits.study.record.verification import Verification
@@ -30,14 +28,11 @@ from lexbandits.study.words import amount, count, listed, many, toml_key
 
 MOST_IN_A_FILE = 20_000  # items whose values a report carries as a CSV
 MOST_ITEMS = 200  # more are not written out
-FORMATS = {".html": "html", ".htm": "html", ".md": "md", ".markdown": "md"}
 
 
 def write(study: Study, path: Path, format: str | None = None) -> Path:
     """Write the report; the format follows from the name unless given."""
-    kind = format or FORMATS.get(path.suffix.lower(), "html")
-    if kind not in ("html", "md"):
-        raise ValueError(f'format must be "html" or "md", got {format!r}')
+    kind = kind_of(path, format)
     contents = Contents.of(study)
     text = contents.html() if kind == "html" else contents.markdown()
     path.write_text(text, encoding="utf-8", errors="backslashreplace")  # an item may be no UTF-8
@@ -155,34 +150,31 @@ class Contents:
     def html(self) -> str:
         """The whole page."""
         view = self.view
-        folder = files("lexbandits")
-        template = Template((folder / "insight" / "report.html").read_text("utf-8"))
         body = [
             self._header(),
-            _section("Question", tag("p", [tag("b", t) if b else t for t, b in self.question], kind="lead")),
-            _section("Answer", self._answer()),
-            _section(*_parts(draw.stories(self.picture))),
-            _section(
+            section("Question", tag("p", [tag("b", t) if b else t for t, b in self.question], kind="lead")),
+            section("Answer", self._answer()),
+            section(*draw.stories(self.picture).parts),
+            section(
                 "The order, and who stopped where", tag("div", ladder(self.picture), kind="panel"), full=True
             ),
-            [_section(*_parts(draw.compared(self.picture, found))) for found in self.picture.comparisons],
+            [section(*draw.compared(self.picture, found).parts) for found in self.picture.comparisons],
         ]
         if view.results:
-            body.append(_section(*_parts(draw.course(self.picture, draw.phases(view), self.forecast))))
+            body.append(section(*draw.course(self.picture, draw.phases(view), self.forecast).parts))
         if self.forecast is not None:
-            body.append(_section(*_parts(draw.outlook(self.forecast))))
+            body.append(section(*draw.outlook(self.forecast).parts))
         if self.picture.by_item is not None and view.results:
-            body.append(_section("Every item", self._items(self.picture.by_item), full=True))
+            body.append(section("Every item", self._items(self.picture.by_item), full=True))
         costs = [tag("p", cost.sentence) for cost in self.picture.costs]
         body += [
-            _section("What learning cost", costs or tag("p", "Nothing was measured.")),
-            _section("Assumptions, and what strained them", self._strains()),
-            _section("Specification", tag("pre", self.specification, tabindex=0)),
-            _section("How to verify", self._checks()),
+            section("What learning cost", costs or tag("p", "Nothing was measured.")),
+            section("Assumptions, and what strained them", self._strains()),
+            section("Specification", tag("pre", self.specification, tabindex=0)),
+            section("How to verify", self._checks()),
         ]
-        text = kept_together(join(body), [objective.unit for objective in view.objectives])
-        style = (folder / "picture" / "style.css").read_text("utf-8")
-        return template.substitute(title=escape(f"{view.name}: report"), style=style, body=text)
+        units = [objective.unit for objective in view.objectives]
+        return page_of(f"{view.name}: report", join(body), units)
 
     def _header(self) -> Markup:
         title = tag("h1", self.title, " ", draw.pill(self.picture))
@@ -287,14 +279,6 @@ def coming_of(study: Study) -> Forecast | None:
         return None
 
 
-def _section(title: str, *content: Part, full: bool = False) -> Markup:
-    return tag("section", tag("h2", title), tag("div", content), kind="full" if full else None)
-
-
-def _parts(figure: draw.Figure) -> tuple[str, Part, Markup]:
-    return figure.title, figure.hint and tag("p", figure.hint, kind="hint"), figure.body
-
-
 # --- the question as a file
 
 
@@ -303,27 +287,25 @@ def toml(spec: dict[str, Any]) -> str:
     study = {k: v for k, v in spec.items() if v is not None and k not in ("arms", "objectives")}
     lines = ["[study]"]
     items = study.pop("items", None)
-    lines += [f"{key} = {_word(found)}" for key, found in study.items() if key != "source"]
+    lines += [f"{key} = {toml_word(found)}" for key, found in study.items() if key != "source"]
     source = study.pop("source", None)
     if source is not None:
-        lines += [f"items = {_word(source['file'])}", f"# SHA-256 of it {source['sha256']}"]
+        lines += [f"items = {toml_word(source['file'])}", f"# SHA-256 of it {source['sha256']}"]
     elif items is not None and len(items) <= MOST_ITEMS and not any(isinstance(i, dict) for i in items):
-        lines.append(f"items = {_word(items)}")
+        lines.append(f"items = {toml_word(items)}")
     elif items is not None:
         lines.append(f"# items: {len(items)} of them, in the journal")
     plain = all(isinstance(arm, str) for arm in spec["arms"])
     if plain:
-        lines.append(f"arms = {_word(spec['arms'])}")
+        lines.append(f"arms = {toml_word(spec['arms'])}")
     tables = [("objectives", row) for row in spec["objectives"]]
     tables += (
         [] if plain else [("arms", {"name": row} if isinstance(row, str) else row) for row in spec["arms"]]
     )
     for table, row in tables:
-        lines += ["", f"[[{table}]]", *(f"{toml_key(key)} = {_word(found)}" for key, found in row.items())]
+        lines += [
+            "",
+            f"[[{table}]]",
+            *(f"{toml_key(key)} = {toml_word(found)}" for key, found in row.items()),
+        ]
     return "\n".join(lines)
-
-
-def _word(found: Any) -> str:
-    if isinstance(found, (list, tuple)):
-        return f"[{', '.join(map(_word, found))}]"
-    return printable(json.dumps(found, ensure_ascii=False))  # JSON's text, numbers and booleans are TOML's

@@ -11,7 +11,7 @@ from rich.text import Text
 from lexbandits.forecasting.forecast import Forecast, forecast
 from lexbandits.picture.explain import Explanation, explain
 from lexbandits.picture.picture import Picture
-from lexbandits.picture.stories import Story
+from lexbandits.picture.shown import Story
 from lexbandits.picture.strains import Assumption
 from lexbandits.printable import printable
 from lexbandits.study.study import Study

@@ -41,7 +41,7 @@ def judge_at_any_time(table: Table, means: dict[str, Any], delta: float, missing
         means=means,
         objectives=table.objectives,
         items=len(table.seen),
-        settled=study.status.state == "finished",
+        unsettled=study.status.objective,
         looks="any",
         missing=missing,
     )

@@ -23,15 +23,17 @@ UNSURE = {"large-sample", "skewed", "repeated values", "cluster size"}  # flags 
 
 
 class Sample(NamedTuple):
-    """A contrast of two arms' values, or ± those of one."""
+    """A contrast of arms' values, or ± those of one."""
 
     values: Vector  # one per item; sorted if there are no clusters
     mean: float
     sd: float
     low: float  # what a value can be
     high: float
+    weights: tuple[tuple[int, float], ...]  # of the arms
     sums: Vector | None = None  # per cluster,
     sizes: Vector | None = None
+    raw: tuple[Vector, Vector] | None = None  # values of two arms whose quantiles are compared
 
     @property
     def n(self) -> int:
@@ -62,7 +64,7 @@ class Claims:
         if key not in self._made:
             limit, sample = self.limit(fact, i), self.sample(fact, i, a, b)
             if self.noisy[i]:
-                self._made[key] = self.exceeds(i, sample, limit, alpha, b is None)
+                self._made[key] = self.exceeds(i, sample, limit, alpha)
             else:
                 slack = self._slack(i, limit)
                 is_strict = fact in (BEATS, MISSES)
@@ -97,13 +99,11 @@ class Claims:
         """How far numbers that are equal as written may be apart."""
         return float(max(map(abs, self._ends[i])) + abs(limit)) * (1e-12 if self.as_list else 2**-50)
 
-    def limit(self, fact: str, i: int) -> float:
-        """What the mean of the sample must exceed."""
+    def _line(self, fact: str, i: int) -> float:
+        """What a difference, or an arm's mean, must exceed: in the unit, or as a share of a mean."""
         objective, target = self.table.objectives[i], self.targets[i] or 0.0
         tolerance, resolution = objective.tolerance_in_unit, objective.resolution_in_unit
         half = 0.0 if self.as_list else resolution / 2
-        if objective.is_relative:
-            return 0.0
         return {
             BEATS: tolerance,
             HOLDS: -tolerance - resolution,
@@ -114,48 +114,53 @@ class Claims:
             MISSES: -target,
         }[fact]
 
-    def _weights(self, fact: str, i: int) -> tuple[float, float]:
-        """Of a and b in what the claim is about: shares of the better one's mean."""
-        objective = self.table.objectives[i]
-        if not objective.is_relative or fact == SEEN:
-            return 1.0, 1.0
-        tolerance, resolution = objective.tolerance_in_unit, objective.resolution_in_unit
-        half = 0.0 if self.as_list else resolution / 2
-        share = {BEATS: tolerance, LEADS: tolerance + half, HOLDS: tolerance + resolution}.get(fact, 0.0)
-        weight = 1.0 - objective.sign * share
-        return (1.0, weight) if fact == HOLDS else (weight, 1.0)
+    def limit(self, fact: str, i: int) -> float:
+        """What the mean of the sample must exceed."""
+        return 0.0 if self.table.objectives[i].is_relative else self._line(fact, i)
+
+    def _weights(self, fact: str, i: int, a: int, b: int | None) -> tuple[tuple[int, float], ...]:
+        """Arms and how they count in what the claim is about; of a share also the arm whose mean is meant."""
+        if b is None:
+            return ((a, -1.0 if fact == MISSES else 1.0),)
+        weights, objective = {a: 1.0, b: -1.0}, self.table.objectives[i]
+        if objective.is_relative and fact != SEEN:
+            better = a if fact in (BEATS, LEADS) else b
+            of = better if objective.reference == "best" else self.table.arms.index(str(objective.reference))
+            weights[of] = weights.get(of, 0.0) - objective.sign * self._line(fact, i)
+        return tuple(weights.items())
 
     def sample(self, fact: str, i: int, a: int, b: int | None) -> Sample:
         """What the claim is about."""
-        sign, is_seen = -1.0 if fact == MISSES else 1.0, fact in (LEADS, NEARS, SEEN)
-        key = i, a, b, sign, self._weights(fact, i), is_seen or self.table.low is self.table.seen
+        is_seen = fact in (LEADS, NEARS, SEEN) or self.table.low is self.table.seen
+        key = i, self._weights(fact, i, a, b), is_seen
         if key not in self._samples:
             self._samples[key] = self._sample(*key)
         return self._samples[key]
 
-    def _sample(
-        self, i: int, a: int, b: int | None, sign: float, weights: tuple[float, float], is_seen: bool
-    ) -> Sample:
-        table, (w, v), (least, most) = self.table, weights, self._ends[i]
+    def _sample(self, i: int, weights: tuple[tuple[int, float], ...], is_seen: bool) -> Sample:
+        table, (least, most) = self.table, self._ends[i]
+        is_seen = is_seen or table.kinds[i] == "quantile"
         low, high = (table.seen, table.seen) if is_seen else (table.low, table.high)
-        values = sign * w * (low if sign > 0 else high)[:, a, i]
-        ends = (least, most) if sign > 0 else (-most, -least)
-        if b is not None:
-            values = values - v * high[:, b, i]
-            ends = w * least - v * most, w * most - v * least
+        values = np.sum([w * (low if w > 0 else high)[:, x, i] for x, w in weights], axis=0)
+        least, most = (
+            float(sum(w * (end if w > 0 else other) for _, w in weights))
+            for end, other in ((least, most), (most, least))
+        )
         there = ~np.isnan(values)
         values = values[there]
         if not self.noisy[i] and not self.as_list:  # one value an arm
-            first = [0.0 if x is None else np.nanmax(table.seen[:, x, i]) for x in (a, b)]
-            values = np.array([sign * w * first[0] - v * first[1]])
+            values = np.array([sum(w * np.nanmax(table.seen[:, x, i]) for x, w in weights)])
         sd = float(values.std(ddof=1)) if len(values) > 1 else 0.0
+        mean, raw = float(values.mean()), None
+        if table.kinds[i] == "quantile" and len(weights) == 2:
+            (a, _), (b, _) = weights
+            raw = table.low[there, a, i], table.high[there, b, i]
         if table.clusters is None or not self.noisy[i]:
-            return Sample(np.sort(values), float(values.mean()), sd, *ends)
+            return Sample(np.sort(values), mean, sd, least, most, weights, raw=raw)
         codes = np.unique(table.clusters[there], return_inverse=True)[1]
         sums, sizes = np.bincount(codes, values), np.bincount(codes).astype(np.float64)
-        mean = float(values.mean())
         sd = float((sums - mean * sizes).std(ddof=1) / sizes.mean()) if len(sums) > 1 else 0.0
-        return Sample(values, mean, sd, *ends, sums.astype(np.float64), sizes)
+        return Sample(values, mean, sd, least, most, weights, sums.astype(np.float64), sizes)
 
     def _ends_of(self, i: int) -> tuple[float, float]:
         objective = self.table.objectives[i]
@@ -165,9 +170,12 @@ class Claims:
             return low, high
         return (low, high) if objective.sign > 0 else (-high, -low)
 
-    def exceeds(self, i: int, sample: Sample, b: float, alpha: float, is_single: bool) -> bool:
+    def exceeds(self, i: int, sample: Sample, b: float, alpha: float) -> bool:
         """Whether "the mean is more than b" is claimed at alpha."""
-        kind, n = self.table.kinds[i], sample.n
+        kind, n, objective = self.table.kinds[i], sample.n, self.table.objectives[i]
+        if sample.raw is not None:
+            share = objective.quantile or 0.0
+            return once.by_quantiles(*sample.raw, share if objective.sign > 0 else 1 - share, b, alpha)
         if sample.sums is not None and sample.sizes is not None:
             most = self.table.largest_cluster or int(sample.sizes.max())
             sums = np.sort(sample.sums - b * sample.sizes)
@@ -177,21 +185,16 @@ class Claims:
                 sums.std(ddof=1) if n > 1 else 0.0,
                 most * (sample.low - b),
                 most * (sample.high - b),
+                sample.weights,
             )
             b, kind = 0.0, "bounded" if kind == "binary" else kind
         if kind in ("gaussian", "finite_variance"):
             return once.by_student(n, sample.mean, sample.sd, b, alpha)
         if kind == "sub_gaussian":
-            scale = float(self.table.objectives[i].noise[1])
-            pair = 2.0 if self.table.is_paired else math.sqrt(2.0)
-            if self.table.objectives[i].is_relative:
-                pair = (
-                    2.0
-                    + self.table.objectives[i].tolerance_in_unit
-                    + self.table.objectives[i].resolution_in_unit
-                )
-            return once.by_chernoff(n, sample.mean, scale * (1.0 if is_single else pair), b, alpha)
-        if kind == "binary" and is_single:
+            sizes = [abs(weight) for _, weight in sample.weights]
+            scale = float(objective.noise[1]) * (sum(sizes) if self.table.is_paired else math.hypot(*sizes))
+            return once.by_chernoff(n, sample.mean, scale, b, alpha)
+        if kind == "binary" and len(sample.weights) == 1:
             ones = round(float((sample.values - sample.low).sum()))
             return once.by_binomial(ones, n, b - sample.low, alpha)
         if kind == "binary":
@@ -222,7 +225,7 @@ class Claims:
         ]
         found = -math.inf
         for limit in grid:
-            if sample.mean <= limit or not self.exceeds(i, sample, float(limit), alpha, False):
+            if sample.mean <= limit or not self.exceeds(i, sample, float(limit), alpha):
                 break
             found = float(limit)
         return found

@@ -38,7 +38,7 @@ class Table:
     seen: Vector  # (n, K, m)
     low: Vector
     high: Vector
-    kinds: tuple[str, ...]  # "binary": 0/1 in every cell
+    kinds: tuple[str, ...]  # "binary": 0/1 in every cell; "quantile": `seen` is as `_around` says
     items: tuple[Any, ...]
     is_paired: bool
     clusters: NDArray[np.int64] | None = None  # (n,) of the items
@@ -157,6 +157,11 @@ def table_of(
     """Read, check and average over repeats."""
     if item is None and (repeat is not None or cluster is not None):
         raise StudyError("repeat= and cluster= need item=: they are about rows of one item, or about items")
+    for objective in objectives if repeat is not None or cluster is not None else ():
+        if objective.quantile is not None:
+            raise StudyError(
+                f"{objective}: quantile= is about single values, so repeat= and cluster= do not go with it"
+            )
     if max_cluster is not None and cluster is None:
         raise StudyError("max_cluster= goes with cluster=")
     keys = [name for name in (arm, item, repeat, cluster) if name is not None]
@@ -196,6 +201,11 @@ def table_of(
         low, high = (
             np.where(signs > 0, *order) * signs for order in ((ends[0], ends[1]), (ends[1], ends[0]))
         )
+    seen = seen.copy() if "quantile" in kinds else seen
+    for i, objective in enumerate(objectives):
+        if objective.quantile is not None:
+            for column in range(K):
+                seen[:, column, i] = _around(seen[:, column, i], objective)
     result = Table(
         arms=tuple(str(name) for name in names),
         objectives=tuple(objectives),
@@ -227,6 +237,24 @@ def _averaged(values: Vector, cell: NDArray[np.int64], counts: NDArray[np.int64]
     return np.stack(columns, axis=1).reshape(*counts.shape, -1)
 
 
+def _around(values: Vector, objective: Objective) -> Vector:
+    """Values whose mean is the quantile of the given ones, and that vary as much as its estimate does.
+
+    Each is the quantile and what that value does to it, by the slope of the values around it: for what is
+    seen and forecast alone. Claims are about the values as they are.
+    """
+    share = objective.quantile or 0.0
+    known = np.sort(objective.sign * values[~np.isnan(values)])
+    off = 2 * math.sqrt(share * (1 - share) / known.size)
+    places = [
+        min(max(math.ceil(known.size * q - 1e-9), 1), known.size) for q in (share - off, share, share + off)
+    ]
+    low, quantile, high = known[np.array(places) - 1]
+    slope = (high - low) * known.size / max(1, places[2] - places[0])
+    effects = np.where(np.isnan(values), math.nan, slope * (objective.sign * values > quantile))
+    return np.asarray(objective.sign * (effects - np.nanmean(effects) + quantile))
+
+
 def _drawn_together(arms: NDArray[np.int64], names: list[Any], values: Vector) -> NDArray[np.int64]:
     """Rows without items: the place of each in an order drawn per arm, whatever the order of the file.
 
@@ -241,6 +269,8 @@ def _drawn_together(arms: NDArray[np.int64], names: list[Any], values: Vector) -
 
 def _kind(objective: Objective, values: Vector, is_averaged: bool) -> str:
     word = objective.noise if isinstance(objective.noise, str) else str(objective.noise[0])
+    if objective.quantile is not None:
+        return "quantile"
     if word != "bernoulli":
         return word
     if objective.is_relative:
@@ -272,7 +302,14 @@ def _check_values(objective: Objective, values: Vector, arms: Any, names: list[A
         said = "finite" if math.isinf(objective.bounds[1]) else f"in [{low:g}, {high:g}]"
         raise ValueOutOfRange(f"{where}: {objective} must be {said}, got {values[row]:g}")
     if objective.is_relative and (min(low, np.nanmin(values)) < 0 or np.nanmax(values) == 0):
-        raise StudyError(f"{objective}: shares of the best need values that are not negative, nor all 0")
+        raise StudyError(
+            f"{objective}: shares of {objective.reference} need values that are not negative, nor all 0"
+        )
+    if objective.is_relative and objective.reference not in ("best", *map(str, names)):
+        raise StudyError(
+            f'{objective}: reference must be "best", an arm or a number, got {objective.reference!r}; '
+            f"there are {', '.join(map(repr, names))}"
+        )
     for code, name in enumerate(names):
         own = values[(arms == code) & ~np.isnan(values)]
         if not own.size and objective.if_failed is None:

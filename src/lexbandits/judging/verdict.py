@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from scipy import special
 
 from lexbandits.arrays import Vector
 from lexbandits.checks import one_of, probability
+from lexbandits.evidence import once
 from lexbandits.judging.claims import BEATS, HOLDS, MEETS, MISSES, SEEN, UNSURE, Claims
 from lexbandits.judging.scheme import (
     BEATEN,
@@ -26,8 +28,9 @@ from lexbandits.judging.scheme import (
     tiers_of,
 )
 from lexbandits.judging.table import Table, table_of
+from lexbandits.printable import plain
 from lexbandits.study.errors import StudyError, study_errors
-from lexbandits.study.objective import Objective
+from lexbandits.study.objective import CUTS, Objective
 from lexbandits.study.spec import arm_index
 
 if TYPE_CHECKING:
@@ -42,10 +45,33 @@ class Verdict:
     """Which arm, and how sure. While `certified` is False `arm` is a best guess.
 
     Two statements, each at 1 − delta: every arm of `acceptable` is so, whichever is chosen; and all that
-    `fates`, `candidates` and `tiers` say is so. `certificate` has what the answer rests on, a row per rival
-    and objective. `missing_items` is how many new items, judged alone, would give a certificate in 8 of 10
-    cases, if the estimates are right, and `missing_range` where that may lie; None: they forbid it. `flags`
-    name what a reader must know besides, `details` has their fields.
+    `fates`, `candidates` and `tiers` say is so.
+
+    Attributes:
+        arm: the answer, or the best guess.
+        certified: whether the answer is certain at 1 − delta.
+        delta: the probability of a wrong answer.
+        acceptable: the arms that may be chosen.
+        candidates: the arms that are not proven worse.
+        fates: arm -> where it ends: a code, the objective, the rival, the bound.
+        tiers: the arms in groups, those that left last first.
+        certificate: what the answer rests on, a row per rival and objective.
+        flags, details: what a reader must know besides, and flag -> its fields.
+        means: arm -> objective -> mean, standard error, results.
+        objectives: what was asked.
+        items, clusters: how many items were judged, and how many groups of them, if any.
+        settled: whether the second statement leaves nothing open.
+        decision: with a baseline, whether to switch.
+        missing_items: how many new items, judged alone, would give a certificate in 8 of 10 cases, if the
+            estimates are right; None: they forbid it.
+        missing_range: where that number may lie.
+        looks, about, missing, baseline, named: as asked.
+
+    >>> import lexbandits as lb
+    >>> verdict = lb.judge({"arm": ["a", "b"], "item": [1, 1], "size": [3, 4]},
+    ...                    [lb.Objective("size", "minimize", tolerance=0, noise="exact")], about="items")
+    >>> verdict.arm, verdict.fates["b"]["code"]
+    ('a', 'out')
     """
 
     arm: str
@@ -62,7 +88,7 @@ class Verdict:
     objectives: tuple[Objective, ...] = field(repr=False)
     items: int
     clusters: int | None = None
-    settled: bool = False  # whether everything is, by statement 2
+    unsettled: str | None = None  # the first objective that is not settled, by statement 2
     decision: str | None = None
     missing_items: int | None = None
     missing_range: tuple[int | None, int | None] | None = None
@@ -71,10 +97,12 @@ class Verdict:
     missing: str = "error"
     baseline: str | None = None
     named: str | None = None
+    _claims: Claims | None = field(default=None, repr=False, compare=False)
 
     def as_json(self) -> dict[str, Any]:
         """Plain lists and numbers."""
-        words = asdict(replace(self, objectives=()))
+        words = asdict(replace(self, objectives=(), _claims=None))
+        del words["_claims"]
         return {**words, "objectives": [objective.as_json() for objective in self.objectives]}
 
     def to_frame(self) -> "pd.DataFrame":
@@ -83,16 +111,76 @@ class Verdict:
 
         return pd.DataFrame(list(self.certificate))
 
+    @property
+    def settled(self) -> bool:
+        """Whether everything is, by statement 2."""
+        return self.unsettled is None
+
+    def difference(self, objective: str, arm: str, rival: str) -> dict[str, Any]:
+        """How much better an arm is than another, in the objective's unit: as seen, and where it lies.
+
+        The ends belong to statement 2; None where nothing is known, as of every percentage.
+        """
+        claims = self._claims
+        if claims is None:
+            return {}
+        i = [asked.name for asked in self.objectives].index(objective)
+        a, b, side = (
+            arm_index(claims.table.arms, arm),
+            arm_index(claims.table.arms, rival),
+            claims.side(i, self.delta),
+        )
+        sample, ends = (
+            claims.sample(SEEN, i, a, b),
+            (claims.bound(i, a, b, side), -claims.bound(i, b, a, side)),
+        )
+        return {"mean": sample.mean, "low": plain(ends[0]), "high": plain(ends[1]), "results": sample.n}
+
+    def follow_up(self, name: str = "follow-up") -> dict[str, Any]:
+        """A live study of the candidates on new items: words for `create_study(**words)`, or for TOML.
+
+        Values of an objective with `cap`, `floor` or `above` are told as they are here: cut, or 0 and 1.
+        """
+        chosen = {*self.candidates, self.arm, *([self.baseline] if self.baseline else [])}
+        arms = [arm for arm in self.means if arm in chosen]
+        if len(arms) < 2:
+            raise StudyError(f"only {self.arm!r} is left, so that a study would find out nothing")
+        objectives = []
+        for objective in self.objectives:
+            if objective.quantile is not None:
+                raise StudyError(
+                    f"{objective}: a study takes no quantile, but a limit: {objective.as_a_share}"
+                )
+            known: Any = objective.reference
+            uncut: dict[str, Any] = dict.fromkeys(CUTS)
+            if objective.is_relative:  # of a number, from now on
+                seen = {arm: self.means[arm][objective.name]["mean"] for arm in arms}
+                best = max if objective.sign > 0 else min
+                known = best(seen.values()) if known == "best" else self.means[known][objective.name]["mean"]
+            objectives.append(replace(objective, reference=known, **uncut).as_json())
+        return {"name": name, "arms": arms, "objectives": objectives, "delta": self.delta or 0.05}
+
     def __str__(self) -> str:
-        from lexbandits.judging.words import in_text
+        from lexbandits.insight.verdict import in_text
 
         return in_text(self)
 
     def as_markdown(self) -> str:
         """For a pull request."""
-        from lexbandits.judging.words import in_markdown
+        from lexbandits.insight.verdict import in_markdown
 
         return in_markdown(self)
+
+    def report(self, path: str | Path, *, format: str | None = None) -> Path:
+        """One file, HTML or Markdown: the format follows from the name unless given."""
+        from lexbandits.insight.verdict import write
+
+        return write(self, Path(path), format)
+
+    def _repr_html_(self) -> str:
+        from lexbandits.insight.notebook import of_verdict
+
+        return of_verdict(self)
 
 
 @study_errors()
@@ -112,14 +200,22 @@ def judge(
     baseline: str | None = None,
     named: str | None = None,
 ) -> Verdict:
-    """Which arm of a finished table is the best choice, and is that certain?
+    """Which arm of a finished table is the best choice, and is that certain? docs/judge.md.
 
-    `table` is a frame, a dict of columns or a file: one row per arm and item (and repeat), the objectives
-    are columns. `arm`, `item`, `repeat` and `cluster` name columns; item=None: nothing pairs the rows.
-    looks="once" assumes that the number of items was decided without looking at values, "any" does not.
-    about="items" asks about these items alone. `missing` is "error", "worst" or "drop". With a `baseline`,
-    the current arm, the question is whether to switch; with `named` it is about this arm, chosen before
-    looking. docs/judge.md.
+    Args:
+        table: a frame, a dict of columns or a file, with one row per arm and item (and repeat).
+        objectives: the measures, columns of the table, in order of priority.
+        arm: the column with the arms' names.
+        item: the column that pairs rows; None: nothing does.
+        repeat: the column that tells repeats of one arm on one item apart.
+        cluster: the column with groups of items that depend on each other, such as a user's.
+        max_cluster: the most items that a cluster can have.
+        delta: the probability of a wrong answer.
+        looks: "once" if how many items there are was decided without looking at values, "any" if not.
+        about: "population": items to come, of which these are a sample; "items": these alone.
+        missing: "error", "worst" (counts as the worst it could have been) or "drop" (its item).
+        baseline: the current arm: the question is whether to switch.
+        named: an arm chosen before looking: the question is about it.
     """
     asked = tuple(Objective.from_json(objective) for objective in objectives)
     for objective in asked:
@@ -195,7 +291,7 @@ def _judged(claims: Claims, delta: float, words: dict[str, Any]) -> Verdict:
     if decision == "switch":
         steps += switches[answer]
     gone, stage = survey(claims, delta, everybody)
-    details = _details(claims, doubts.get(answer, {}), proofs[answer], words["missing"])
+    details = _details(claims, doubts.get(answer, {}), proofs[answer], words["missing"], delta)
     verdict = Verdict(
         arm=names[answer],
         certified=certified,
@@ -213,7 +309,8 @@ def _judged(claims: Claims, delta: float, words: dict[str, Any]) -> Verdict:
         items=len(claims.table.seen),
         clusters=None if claims.table.clusters is None else claims.table.n_units,
         about="items" if claims.as_list else "population",
-        settled=stage == claims.n_objectives,
+        unsettled=None if stage == claims.n_objectives else claims.table.objectives[stage].name,
+        _claims=claims,
         **words,
     )
     if certified or claims.as_list:
@@ -252,7 +349,7 @@ def _doubts(claims: Claims, x: int, steps: Iterable[Step]) -> dict[str, set[int]
 
 
 def _details(
-    claims: Claims, doubts: dict[str, set[int]], proof: Proof, missing: str
+    claims: Claims, doubts: dict[str, set[int]], proof: Proof, missing: str, delta: float
 ) -> dict[str, dict[str, Any]]:
     """Flag -> its fields."""
     table = claims.table
@@ -266,6 +363,15 @@ def _details(
         found["closest to the target"] = {"objectives": [named[i] for i in sorted(proof.given_up)]}
     if table.clusters is not None and table.n_units < FEW_CLUSTERS:
         found["few clusters"] = {"clusters": table.n_units}
+    side = min((claims.side(i, delta) for i in range(claims.n_objectives)), default=delta)
+    far = {
+        objective.name: needed
+        for objective in table.objectives
+        if objective.quantile is not None
+        and (needed := once.fewest_for_quantile(objective.quantile, side)) > table.n_units
+    }
+    if far and not claims.as_list:
+        found["few for a quantile"] = {"objectives": list(far), "needed": max(far.values())}
     odd = [
         o.name
         for o, kind in zip(table.objectives, table.kinds, strict=True)

@@ -86,7 +86,8 @@ def _closest(view: View, column: int) -> Claim:
 
 def _no_better(view: View, column: int, worst: float) -> str:
     objective, name = view.objectives[column], view.answer.arm
-    text = f"No arm that counts on {objective.name} is better than {name}"
+    who = "No arm" if column == view.columns[0] else "No arm that keeps up until then"
+    text = f"{who} is better than {name} on {objective.name}"
     if worst == 0:
         return text
     reach = objective.tolerance_in_unit + objective.resolution_in_unit

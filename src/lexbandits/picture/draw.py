@@ -7,11 +7,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from markupsafe import Markup
 
 from lexbandits.picture import exits
-from lexbandits.picture.history import history_of
-from lexbandits.picture.ladder import ENDS
-from lexbandits.picture.picture import Against, Arm, Comparison, Picture, Rung
-from lexbandits.picture.reasons import AT
-from lexbandits.picture.stories import NO_CHANCE, Story, over_what
+from lexbandits.picture.ladder import ENDS, Shown
+from lexbandits.picture.shown import Against, Arm, Comparison, Rung, Story
 from lexbandits.picture.svg import (
     ROW,
     Axis,
@@ -28,12 +25,13 @@ from lexbandits.picture.svg import (
     whisker,
     words,
 )
-from lexbandits.picture.view import View
-from lexbandits.study.record.answers import on_these
-from lexbandits.study.words import about, amount, capital, count, percent
+from lexbandits.study.objective import written
+from lexbandits.study.words import about, capital, count, percent
 
 if TYPE_CHECKING:
     from lexbandits.forecasting.forecast import Forecast
+    from lexbandits.picture.picture import Picture
+    from lexbandits.picture.view import View
 
 MOST_WINNERS = 6
 MIDDLE = ROW / 2
@@ -46,6 +44,11 @@ class Figure(NamedTuple):
     title: str
     hint: str
     body: Markup
+
+    @property
+    def parts(self) -> tuple[str, Part, Markup]:
+        """As a report has it: a title, a hint, the figure."""
+        return self.title, self.hint and tag("p", self.hint, kind="hint"), self.body
 
     def panel(self, key: str) -> Markup:
         """As the page has it."""
@@ -61,13 +64,13 @@ class Figure(NamedTuple):
         )
 
 
-def pill(picture: Picture) -> Markup:
+def pill(picture: Shown) -> Markup:
     """The state of a study, in a shape and a word."""
     look = {"measuring": "on", "paused": "paused"}.get(picture.state, "ended")
     return tag("span", picture.pill, kind=f"pill {'ok' if picture.answer.certified else look}")
 
 
-def headline(picture: Picture) -> Part:
+def headline(picture: Shown) -> Part:
     """Who, is it certain, what is being settled; with the answer set off."""
     name = picture.answer.arm
     before, who, after = picture.headline.partition(f"{name} is ")
@@ -77,9 +80,9 @@ def headline(picture: Picture) -> Part:
 # --- what decides
 
 
-def deciding(picture: Picture, rung: Rung) -> Figure | None:
+def deciding(picture: Shown, rung: Rung) -> Figure | None:
     """Every arm that reached an objective against the limit, or against one of them; None: too little."""
-    if rung.target is not None and picture.view.is_target(picture.view.spec.column(rung.name)):
+    if rung.target is not None and picture.is_limit(rung.name):
         return _to_limit(picture, rung)
     for found in picture.comparisons:
         if found.objective == rung.name:
@@ -87,12 +90,11 @@ def deciding(picture: Picture, rung: Rung) -> Figure | None:
     return None
 
 
-def compared(picture: Picture, found: Comparison) -> Figure:
+def compared(picture: Shown, found: Comparison) -> Figure:
     """Every arm that reached an objective against one of them."""
-    objective = picture.view.objectives[picture.view.spec.column(found.objective)]
     (rung,) = (rung for rung in picture.objectives if rung.name == found.objective)
-    slack, best = objective.tolerance_in_unit, found.reference
-    reach = slack + objective.resolution_in_unit
+    slack, best = rung.tolerance, found.reference
+    reach = slack + rung.resolution
     ends = [end for row in found.rows for end in (row.mean, row.low, row.high)]
     axis = Axis([-1.2 * reach, 1.2 * reach, *ends])
     ground = [
@@ -108,9 +110,9 @@ def compared(picture: Picture, found: Comparison) -> Figure:
     worse = tag("span", "← worse", tag("span", f" than {best}", kind="than"))
     heads = tag("div", worse, tag("span", "better →"), kind="ends")
     hint = (
-        f"Differences on the same items, with intervals {AT}. An arm is out once its whole interval is worse "
-        f"by more than {amount(objective, slack)} (shaded: does not matter); it ties once all of it lies "
-        f"between the dashed lines (with the resolution, {amount(objective, reach)})."
+        f"Differences on the same items, with intervals {picture.at}. An arm is out once its whole interval "
+        f"is worse by more than {written(slack, rung.unit)} (shaded: does not matter); it ties "
+        f"once all of it lies between the dashed lines (with the resolution, {written(reach, rung.unit)})."
     )
     if picture.answer.certified and rung.state == "enough":
         hint += " For the answer it is enough that no interval reaches beyond the right one."
@@ -118,33 +120,25 @@ def compared(picture: Picture, found: Comparison) -> Figure:
     return Figure(f"{_decides(picture, rung)}: {found.objective}, against {best}", hint, body)
 
 
-def _decides(picture: Picture, rung: Rung) -> str:
+def _decides(picture: Shown, rung: Rung) -> str:
     if rung.state in ("settling", "not settled"):
         return "What decides now" if picture.state == "measuring" else "What is still open"
     decided = any(found.decided for found in picture.comparisons if found.objective == rung.name)
     return "What decided" if decided else "Differences"
 
 
-def _against(picture: Picture, row: Against, found: Comparison, axis: Axis, ground: Part) -> Row:
+def _against(picture: Shown, row: Against, found: Comparison, axis: Axis, ground: Part) -> Row:
     out = row.verdict in ("out", "behind")
     said = f"out by {row.by}" if row.by else row.verdict
     if row.verdict == "open":
-        said = _open(picture, row.arm, found.objective)
+        said = picture.open_by(row.arm, found.objective)
     marks = whisker(axis, MIDDLE, "out" if out else "in", row.mean, row.low, row.high)
     look = "gone" if out else "first" if row.arm == picture.answer.arm else ""
     label = f"{row.arm} against {found.reference}: {row.shown}, {said}"
     return row.arm, look, label, [ground, marks], [tag("span", row.shown, kind="v"), f" {said}"]
 
 
-def _open(picture: Picture, arm: str, objective: str) -> str:
-    """How much of the evidence is there."""
-    key = arm, objective, "open"
-    rows = [row for row in picture.certificate if (row["rival"], row["objective"], row["verdict"]) == key]
-    return ": ".join(["open", *(row["said"] for row in rows if row["parts"] is not None)])
-
-
-def _to_limit(picture: Picture, rung: Rung) -> Figure:
-    objective = picture.view.objectives[picture.view.spec.column(rung.name)]
+def _to_limit(picture: Shown, rung: Rung) -> Figure:
     limit, at_most = rung.target or 0.0, rung.direction == "minimize"
     far = limit + (rung.resolution if at_most else -rung.resolution)
     arms = [arm for arm in picture.arms if arm.exit.code not in exits.GONE]
@@ -159,9 +153,9 @@ def _to_limit(picture: Picture, rung: Rung) -> Figure:
     ]
     rows: list[Row] = []
     for arm in arms:
-        cell, out, index = cells[arm.name], arm.exit.code in ENDS, picture.view.index(arm.name)
-        meets = picture.view.meets(index, picture.view.spec.column(rung.name))
-        said = "out" if out else "meets it" if meets else _open(picture, arm.name, rung.name)
+        cell, out = cells[arm.name], arm.exit.code in ENDS
+        meets = picture.meets(arm.name, rung.name)
+        said = "out" if out else "meets it" if meets else picture.open_by(arm.name, rung.name)
         marks = whisker(axis, MIDDLE, "out" if out else "in", cell.mean, cell.low, cell.high)
         look = "gone" if out else "first" if arm.exit.code == exits.ANSWER else ""
         words_ = [tag("span", cell.shown, kind="v"), f" {said}"]
@@ -170,8 +164,8 @@ def _to_limit(picture: Picture, rung: Rung) -> Figure:
     heads = tag("div", tag("span", f"← {sides[0]}"), tag("span", f"{sides[1]} →"), kind="ends")
     above, below = ("above", "below") if at_most else ("below", "above")
     hint = (
-        f"An arm leaves once its whole interval is {above} {amount(objective, limit)}. It stays once all of "
-        f"it is {below} the dashed line (limit and resolution, {amount(objective, far)})."
+        f"An arm leaves once its whole interval is {above} {written(limit, rung.unit)}. It stays once all of "
+        f"it is {below} the dashed line (limit and resolution, {written(far, rung.unit)})."
     )
     title = f"{_decides(picture, rung)}: {rung.name}, against the limit"
     return Figure(title, hint, table_of(heads, rows, axis.scale(), "Mean, and where it stands"))
@@ -188,8 +182,10 @@ class Phase(NamedTuple):
     until: int
 
 
-def phases(view: View) -> list[Phase]:
+def phases(view: "View") -> list[Phase]:
     """Which objective was being settled when; takes a replay."""
+    from lexbandits.picture.history import history_of
+
     found: list[Phase] = []
     last = len(view.columns) - 1
     for before, after in pairwise(history_of(view.fold)):
@@ -202,7 +198,7 @@ def phases(view: View) -> list[Phase]:
     return found
 
 
-def course(picture: Picture, spans: list[Phase], coming: "Forecast | None" = None) -> Figure:
+def course(picture: "Picture", spans: list[Phase], coming: "Forecast | None" = None) -> Figure:
     """A line per arm over the results counted, until it left; on to the end that is likely."""
     now, ended = max(1, picture.view.folded), picture.state == "finished"
     spans = [*spans[:-1], *(span._replace(until=now) for span in spans[-1:])]
@@ -253,7 +249,7 @@ def _lane(arm: Arm, axis: Axis, now: int, ground: Part, end: float | None) -> Ro
     return arm.name, look, label, drawn, said
 
 
-def _names(picture: Picture, spans: list[Phase], axis: Axis, end: float | None) -> Markup:
+def _names(picture: "Picture", spans: list[Phase], axis: Axis, end: float | None) -> Markup:
     """Above the lines: what was being settled, where there is room for its name."""
     numbers = {rung.name: k + 1 for k, rung in enumerate(picture.objectives)}
     told = [f"{span.objective} from {count(span.since)} to {count(span.until)}" for span in spans]
@@ -319,13 +315,13 @@ def _bar(share: float) -> Markup:
 # --- what is certain
 
 
-def claimed(picture: Picture) -> tuple[str, list[str]]:
+def claimed(picture: "Picture") -> tuple[str, list[str]]:
     """A title and paragraphs: what the answer may give up, or before the end what is known so far."""
     sure = [claim.sentence for claim in picture.claims if claim.worst is not None]
     rest = [claim.sentence for claim in picture.claims if claim.worst is None]
     answer = picture.answer
     if not answer.certified:
-        return "No certificate", [f"What is known, {AT}: {' '.join(sure + rest)}"]
+        return "No certificate", [f"What is known, {picture.at}: {' '.join(sure + rest)}"]
     if answer.about == "items":
         return _claimed_on_a_list(picture, sure, rest)
     how = f"With probability at least {percent(1 - answer.delta)}"
@@ -334,7 +330,10 @@ def claimed(picture: Picture) -> tuple[str, list[str]]:
     return f"Certificate at δ = {percent(answer.delta)}", [text for text in lines if text]
 
 
-def _claimed_on_a_list(picture: Picture, sure: list[str], rest: list[str]) -> tuple[str, list[str]]:
+def _claimed_on_a_list(picture: "Picture", sure: list[str], rest: list[str]) -> tuple[str, list[str]]:
+    from lexbandits.picture.stories import NO_CHANCE, over_what
+    from lexbandits.study.record.answers import on_these
+
     answer, view = picture.answer, picture.view
     where = capital(on_these(answer))
     if answer.certain:
@@ -352,13 +351,13 @@ def _claimed_on_a_list(picture: Picture, sure: list[str], rest: list[str]) -> tu
     return title, [text for text in (first, " ".join(rest), values) if text]
 
 
-def certificate(picture: Picture) -> Figure:
+def certificate(picture: "Picture") -> Figure:
     """The same, drawn."""
     title, lines = claimed(picture)
     return Figure(title, "", join(tag("p", text) for text in lines))
 
 
-def stories(picture: Picture) -> Figure:
+def stories(picture: Shown) -> Figure:
     """Every arm in one sentence."""
     gone = {arm.name for arm in picture.arms if arm.state not in ("answer", "candidate")}
     rows = [

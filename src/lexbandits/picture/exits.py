@@ -1,8 +1,9 @@
 """Where each arm's way ends: a code, the objective that decides, and against whom."""
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from lexbandits.picture.view import View
+if TYPE_CHECKING:
+    from lexbandits.picture.view import View
 
 # LEFT: the rule has eliminated it. BEHIND: a proven answer or a third arm was seen to beat it, but what comes
 # before was not settled: it is a candidate still. MISSES_LIMIT: either, by a limit. BY_THE_MEANS: nothing
@@ -24,7 +25,7 @@ class Way(NamedTuple):
     rival: int = -1
 
 
-def way_of(view: View, arm: int) -> Way:
+def way_of(view: "View", arm: int) -> Way:
     """How an arm stands to the answer."""
     last, name, ledger = len(view.columns) - 1, view.arms[arm], view.fold.ledger
     if name in ledger.withdrawn:
@@ -47,7 +48,7 @@ def way_of(view: View, arm: int) -> Way:
     return Way(NOT_TOLD_APART, last, view.leader)
 
 
-def _is_tied(view: View, arm: int) -> bool:
+def _is_tied(view: "View", arm: int) -> bool:
     """Whether it was seen, objective by objective, that an arm is as good as the answer."""
     verdicts = [row.verdict for row in view.seen if row.rival == arm]
     return bool(verdicts) and all(verdict in ("close", "meets the target") for verdict in verdicts)

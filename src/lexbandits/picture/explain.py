@@ -6,7 +6,7 @@ from typing import Any
 from lexbandits.picture.claims import Claim
 from lexbandits.picture.learning import LearningCost
 from lexbandits.picture.picture import Picture
-from lexbandits.picture.stories import Story
+from lexbandits.picture.shown import Story
 from lexbandits.picture.strains import Assumption
 from lexbandits.study.study import Study
 
@@ -39,6 +39,11 @@ class Explanation:
             ("Strained", [f"{s.sentence} ({s.level})" for s in strained]),
         ]
         return "\n\n".join("\n".join([title, *lines] if title else lines) for title, lines in blocks if lines)
+
+    def _repr_html_(self) -> str:
+        from lexbandits.insight.notebook import of_explanation
+
+        return of_explanation(self)
 
     def as_json(self) -> dict[str, Any]:
         """Plain lists and numbers."""

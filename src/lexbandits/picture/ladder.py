@@ -1,11 +1,12 @@
 """The order of objectives as the head of the arms' table: a row stops where its arm left, with the reason."""
 
 import math
+from typing import TYPE_CHECKING, TypeAlias
 
 from markupsafe import Markup
 
 from lexbandits.picture import exits
-from lexbandits.picture.picture import Arm, Cell, Picture, Rung
+from lexbandits.picture.shown import Arm, Cell, Rung
 from lexbandits.picture.svg import (
     Axis,
     Part,
@@ -19,7 +20,14 @@ from lexbandits.picture.svg import (
     whisker,
     words,
 )
+from lexbandits.study.record.answers import WITHOUT
 from lexbandits.study.words import count, many
+
+if TYPE_CHECKING:
+    from lexbandits.picture.judged import Judged
+    from lexbandits.picture.picture import Picture
+
+Shown: TypeAlias = "Picture | Judged"
 
 LOOKS = {
     "settled": "done",
@@ -37,12 +45,12 @@ MANY = 5  # objectives; more scroll sideways
 TALL = 240  # pixels: a band runs on below the row, which cuts it
 
 
-def ladder(picture: Picture, *, actions: bool = False) -> Markup:
+def ladder(picture: Shown, *, actions: bool = False) -> Markup:
     """The table and its legend; with `actions` each row has a button."""
     rungs, arms = picture.objectives, picture.arms
     axes = [_axis(picture, rung) for rung in rungs]
     longest = max(len(arm.name) for arm in arms)
-    name_width = min(max(126, 8 * longest + 24), max(126, 300 - 45 * len(rungs)))
+    name_width = min(max(126, 8 * longest + 24), max(126, min(420, 1060 - 230 * len(rungs))))
     width = f"min-width:{name_width + 156 + 190 * len(rungs)}px" if len(rungs) > MANY else None
     columns: list[Part] = [tag("col", kind="a", style=f"width:{name_width}px"), [tag("col") for _ in rungs]]
     columns += [tag("col", kind="n"), actions and tag("col", kind="x")]
@@ -73,19 +81,19 @@ def _th(*inner: Part, kind: str = "") -> Markup:
     return tag("th", *inner, scope="col", role="columnheader", kind=kind)
 
 
-def _end(picture: Picture) -> Part:
+def _end(picture: Shown) -> Part:
     """Who stands at the end of the rail."""
     answer = picture.answer
-    if not picture.view.results:
+    if not picture.results:
         return None
     return tag("b", answer.arm) if answer.certified else f"{answer.arm}?"
 
 
-def _legend(picture: Picture) -> Markup:
+def _legend(picture: Shown) -> Markup:
     axis = Axis((0.0, 1.0), before=0.03)
     known, gone = (whisker(axis, 6, look, 0.5, 0.0, 1.0) for look in ("in", "out"))
     signs: list[tuple[int, Part, str]] = [
-        (34, known, "mean and interval, valid at all times"),
+        (34, known, picture.marks),
         (22, _sample("band"), "what does not matter, from the best; or within the limit"),
         (34, gone, "out, behind, or not deciding"),
     ]
@@ -95,11 +103,7 @@ def _legend(picture: Picture) -> Markup:
         tag("span", tag("svg", sign, width=width, height=12, aria_hidden="true"), text)
         for width, sign, text in signs
     ]
-    note = (
-        "Arms are compared by their differences on the same items: an arm can be out although its interval "
-        "here still touches the band. Measured are all results; means rest on those that count."
-    )
-    return tag("div", spans, tag("p", note), kind="foot")
+    return tag("div", spans, tag("p", picture.note), kind="foot")
 
 
 def _sample(kind: str) -> Markup:
@@ -109,9 +113,9 @@ def _sample(kind: str) -> Markup:
 # --- the head
 
 
-def _head(picture: Picture, rung: Rung, position: int) -> Markup:
+def _head(picture: Shown, rung: Rung, position: int) -> Markup:
     look = LOOKS[rung.state]
-    met = position not in (picture.view.columns.index(column) for column in picture.view.infeasible)
+    sure = rung.name not in picture.unmet and not WITHOUT & set(picture.answer.flags)
     return tag(
         "th",
         tag(
@@ -123,7 +127,7 @@ def _head(picture: Picture, rung: Rung, position: int) -> Markup:
         ),
         tag("span", rung.name, kind="nm"),
         [tag("span", text, kind="rule") for text in (rung.rule, rung.matters)],
-        tag("span", rung.said, kind="stt tick" if look == "done" and met else "stt"),
+        tag("span", rung.said, kind="stt tick" if look == "done" and sure else "stt"),
         scope="col",
         role="columnheader",
         kind=f"st {look}",
@@ -131,7 +135,7 @@ def _head(picture: Picture, rung: Rung, position: int) -> Markup:
     )
 
 
-def _rail(picture: Picture, rung: Rung, position: int) -> Markup:
+def _rail(picture: Shown, rung: Rung, position: int) -> Markup:
     """A strand per arm that got here, ending where it left, or one ribbon; and the number of the rung."""
     look = LOOKS[rung.state]
     entered = [arm for arm in picture.arms if arm.name in rung.entered]
@@ -176,7 +180,7 @@ def _ribbon(arms: int, entered: int, leave: int, look: str) -> Part:
     ]
 
 
-def _down(picture: Picture, position: int, look: str) -> Markup:
+def _down(picture: Shown, position: int, look: str) -> Markup:
     more = position < len(picture.objectives) - 1
     strand = f"strand thick {'in' if look == 'done' else 'later'}"
     down = more and tag("line", kind=strand, x1=11, x2=11, y1=20, y2="100%")
@@ -193,13 +197,13 @@ def _rung(position: int, look: str, x: int, y: int) -> Part:
 # --- the rows
 
 
-def _entered(picture: Picture, rung: Rung) -> list[Cell]:
+def _entered(picture: Shown, rung: Rung) -> list[Cell]:
     """What was measured of the arms that an objective counts for."""
     cells = [arm.objectives[rung.name] for arm in picture.arms if arm.name in rung.entered]
     return [cell for cell in cells if cell.mean is not None]
 
 
-def _axis(picture: Picture, rung: Rung) -> Axis | None:
+def _axis(picture: Shown, rung: Rung) -> Axis | None:
     cells = _entered(picture, rung)
     if not cells:
         return None
@@ -209,7 +213,7 @@ def _axis(picture: Picture, rung: Rung) -> Axis | None:
     return Axis(ends, most, before=0.04)
 
 
-def _band(picture: Picture, rung: Rung) -> tuple[float, float] | None:
+def _band(picture: Shown, rung: Rung) -> tuple[float, float] | None:
     """What does not matter, seen from the best; or what meets the limit. An open end is infinite."""
     smaller, means = rung.direction == "minimize", [cell.mean or 0.0 for cell in _entered(picture, rung)]
     if rung.target is not None:
@@ -219,8 +223,8 @@ def _band(picture: Picture, rung: Rung) -> tuple[float, float] | None:
     return (min(means), min(means) + rung.tolerance) if smaller else (max(means) - rung.tolerance, max(means))
 
 
-def _row(picture: Picture, arm: Arm, axes: list[Axis | None], actions: bool) -> Markup:
-    is_answer = arm.exit.code == exits.ANSWER and picture.view.results > 0
+def _row(picture: Shown, arm: Arm, axes: list[Axis | None], actions: bool) -> Markup:
+    is_answer = arm.exit.code == exits.ANSWER and picture.results > 0
     button = tag(
         "button",
         "···",
@@ -261,14 +265,15 @@ def _losses(arm: Arm) -> str:
     return ", ".join([*more, *(f"{count(n)} {word}" for word, n in lost.items() if n)])
 
 
-def _cell(picture: Picture, arm: Arm, rung: Rung, axis: Axis | None) -> Markup:
+def _cell(picture: Shown, arm: Arm, rung: Rung, axis: Axis | None) -> Markup:
     cell = arm.objectives[rung.name]
     how = {"role": "cell", "data_l": rung.name, "data_objective": rung.name}
     shown = tag("span", cell.shown, kind="m")
     if not cell.counts or not cell.results or axis is None:
         text = "not measured" if cell.counts else "no longer counts"
         note = tag("span", text, kind="unseen")
-        return tag("td", tag("div", shown, note, kind="cell"), kind=None if cell.counts else "past", **how)
+        kind = f"{'' if cell.counts else 'past'}{_long(rung)}".strip()
+        return tag("td", tag("div", shown, note, kind="cell"), kind=kind, **how)
     out, decides = _ends_at(arm, rung), LOOKS[rung.state] != "later"
     look, ringed = "out" if out or not decides else "in", arm.exit.code == exits.ANSWER and decides
     band, tall = _band(picture, rung), 43 if out else TALL
@@ -281,12 +286,16 @@ def _cell(picture: Picture, arm: Arm, rung: Rung, axis: Axis | None) -> Markup:
     inner = [shown, tag("span", cell.range, kind="r"), drawing(34, drawn, aria_hidden="true")]
     word, colon, rest = cell.why.partition(":")
     why = cell.why and tag("p", tag("b", word, colon), rest, kind="why")
-    return tag(
-        "td", tag("div", inner, kind="cell"), why, kind="now" if LOOKS[rung.state] == "now" else None, **how
-    )
+    now = f"{'now' if LOOKS[rung.state] == 'now' else ''}{_long(rung)}".strip()
+    return tag("td", tag("div", inner, kind="cell"), why, kind=now, **how)
+
+
+def _long(rung: Rung) -> str:
+    """A name that has a line of its own on a phone."""
+    return " long" if len(rung.name) > 20 else ""
 
 
 def _scale(rung: Rung, axis: Axis | None) -> Markup:
     inner = axis is not None and tag("div", tag("span", kind="m"), axis.scale(), kind="cell")
-    now = LOOKS[rung.state] == "now"
-    return tag("td", inner, role="cell", kind="now" if now else None, data_l=rung.name if axis else None)
+    now = f"{'now' if LOOKS[rung.state] == 'now' else ''}{_long(rung)}".strip()
+    return tag("td", inner, role="cell", kind=now, data_l=rung.name if axis else None)

@@ -1,9 +1,14 @@
-"""What learning cost: the paper's regret of a study's own measurements, in the user's units."""
+"""What learning cost: the paper's regret of a study's own measurements, in the user's units.
+
+What was imported had been measured before, and an exact value costs nothing to know.
+"""
 
 import math
 from dataclasses import dataclass
 
+from lexbandits.picture.tally import tally_of
 from lexbandits.picture.view import View
+from lexbandits.study.record.ledger import IMPORTED
 from lexbandits.study.words import is_nothing, many, rough
 
 
@@ -25,18 +30,22 @@ class LearningCost:
 
 def learning_costs(view: View) -> tuple[LearningCost, ...]:
     """Per objective, by priority; nothing before the first results."""
-    measured = [a for a in range(len(view.arms)) if view.measured[a]]
+    before = tally_of(view.fold).by_arm[:, IMPORTED].tolist()
+    own = [told - known for told, known in zip(view.measured, before, strict=True)]
+    measured = [a for a in range(len(view.arms)) if own[a] > 0]
     if not view.measured[view.leader]:
         return ()
     rows = []
     for column in view.columns:
         objective = view.objectives[column]
+        if objective.noise == "exact":
+            continue
         leads = {arm: _mean_lead(view, arm, column) for arm in measured}
         known = {arm: lead for arm, lead in leads.items() if not math.isnan(lead)}
         if len(known) < 2:
             continue
-        total = sum(view.measured[arm] for arm in known)
-        so_far = sum(view.measured[arm] * lead for arm, lead in known.items())
+        total = sum(own[arm] for arm in known)
+        so_far = sum(own[arm] * lead for arm, lead in known.items())
         equal = total / len(known) * sum(known.values())
         rows.append(
             LearningCost(objective.name, so_far, equal, _cost_sentence(view, column, so_far, equal, total))

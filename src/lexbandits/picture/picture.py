@@ -3,7 +3,6 @@
 JSON, page, reports and terminal show this and derive nothing of their own.
 """
 
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -12,7 +11,9 @@ from lexbandits.picture.claims import Claim, claims_of
 from lexbandits.picture.exits import Way, way_of
 from lexbandits.picture.items import ByItem
 from lexbandits.picture.learning import LearningCost, learning_costs
-from lexbandits.picture.stories import Story, headline, standing_of, story_of, why
+from lexbandits.picture.reasons import AT
+from lexbandits.picture.shown import Against, Arm, Cell, Comparison, Exit, Rung, Story
+from lexbandits.picture.stories import headline, standing_of, story_of, why
 from lexbandits.picture.strains import Assumption, assumptions_of
 from lexbandits.picture.tally import tally_of
 from lexbandits.picture.view import View
@@ -25,118 +26,15 @@ from lexbandits.study.study import Study
 from lexbandits.study.words import amount, between, evidence, is_nothing, many, value
 
 
-@dataclass(frozen=True)
-class Exit:
-    """Where an arm's way ends: a code of exits.py; `after` how many results it left, if it did.
-
-    `objective` decides, against `rival`, or by a limit. `bound` is what was proven there, in its unit: how
-    much worse the arm is at least, or beyond which value it lies.
-    """
-
-    code: str
-    objective: str | None = None
-    rival: str | None = None
-    bound: float | None = None
-    after: int | None = None
-
-
-@dataclass(frozen=True)
-class Cell:
-    """An arm on an objective: the mean and where it lies, as numbers and as they are `shown`.
-
-    `counts`: whether it still matters for the arm. `why`: what decides on it here.
-    """
-
-    results: int
-    mean: float | None
-    low: float | None
-    high: float | None
-    shown: str
-    range: str
-    counts: bool
-    why: str
-
-    @property
-    def in_short(self) -> str:
-        """The mean and where it lies."""
-        return f"{self.shown} ({self.range})" if self.range else self.shown
-
-    @property
-    def said(self) -> str:
-        """In one line."""
-        return f"{self.in_short}; {self.why}" if self.why else self.in_short
-
-
-@dataclass(frozen=True)
-class Arm:
-    """One arm. `standing` is where it stands, in few words; `rank` its place in lists of arms."""
-
-    name: str
-    words: dict[str, Any]
-    state: str  # answer, candidate, left or withdrawn
-    standing: str
-    exit: Exit
-    rank: int
-    results: int
-    counted: int  # those that its means rest on
-    open: int
-    failed: int
-    expired: int
-    late: int
-    objectives: dict[str, Cell]
-    withdrawn: str | None  # why
-
-
-@dataclass(frozen=True)
-class Rung:
-    """One objective, in the order of priority.
-
-    state: "settled" for every arm that reached it; "enough", the answer is certain without that; "settling";
-    "later"; "not needed"; and of a study that ended without a proof "not settled" and "not reached".
-    `entered`: the arms that it counts for. `rule` and `matters`: what kind it is and what does not matter.
-    """
-
-    name: str
-    direction: str
-    unit: str
-    tolerance: float
-    resolution: float
-    target: float | None
-    noise: str | list[Any]
-    bounds: list[float] | None
-    state: str
-    said: str
-    rule: str
-    matters: str
-    entered: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class Against:
-    """An arm against the reference of a comparison: how much better it is, and what that comes to."""
-
-    arm: str
-    results: int
-    mean: float | None
-    low: float | None
-    high: float | None
-    shown: str
-    verdict: str  # "out", "behind", "ties", "not better" or "open"
-    by: str | None  # who put it out, if not the reference
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """The arms that reached an objective, against one of them; `decided`: whether it tells some apart."""
-
-    objective: str
-    reference: str
-    decided: bool
-    rows: tuple[Against, ...]
-
-
 class Picture:
     """One state of a study. Parts are made when first asked for, by who holds the journal."""
+
+    at = AT  # which intervals hold
+    marks = "mean and interval, valid at all times"
+    note = (
+        "Arms are compared by their differences on the same items: an arm can be out although its interval "
+        "here still touches the band. Measured are all results; means rest on those that count."
+    )
 
     def __init__(self, view: View) -> None:
         self.view = view
@@ -165,6 +63,16 @@ class Picture:
     def state(self) -> str:
         """measuring, finished, paused, budget spent or items spent."""
         return self.view.state
+
+    @property
+    def results(self) -> int:
+        """Told in all."""
+        return self.view.results
+
+    @cached_property
+    def unmet(self) -> frozenset[str]:
+        """Limits that nobody meets."""
+        return frozenset(self.view.objectives[column].name for column in self.view.infeasible)
 
     @cached_property
     def answer(self) -> Answer:
@@ -317,6 +225,20 @@ class Picture:
             {**row, "said": evidence(row["parts"]) if row["verdict"] == "open" else "settled"} for row in rows
         )
 
+    def is_limit(self, objective: str) -> bool:
+        """Whether it is met or not; False once nobody can meet it."""
+        return self.view.is_target(self.view.spec.column(objective))
+
+    def meets(self, arm: str, objective: str) -> bool:
+        """Whether it was seen that an arm is within a limit."""
+        return self.view.meets(self.view.index(arm), self.view.spec.column(objective))
+
+    def open_by(self, arm: str, objective: str) -> str:
+        """Of what is open: how much of the evidence is there."""
+        key = arm, objective, "open"
+        rows = [row for row in self.certificate if (row["rival"], row["objective"], row["verdict"]) == key]
+        return ": ".join(["open", *(row["said"] for row in rows if row["parts"] is not None)])
+
     @cached_property
     def comparisons(self) -> tuple[Comparison, ...]:
         """Of each objective on which pairs were compared."""
@@ -425,7 +347,8 @@ def _stage_said(view: View, position: int) -> str:
             return f"{nobody or 'Settled'}: {stay}{'' if out else ' stay'}"
         case "enough":
             words = [f"{len(out)} out"] * bool(out) + [f"{behind} behind"] * bool(behind)
-            return f"{nobody or 'Enough for the answer'}{': ' if words else ''}{', '.join(words)}"
+            enough = f"Enough for the {'answer' if view.answer.certified else 'best guess'}"
+            return f"{nobody or enough}{': ' if words else ''}{', '.join(words)}"
         case "settling" if view.state == "measuring":
             return f"{nobody or 'Being settled'}: {stay}{' so far' if out else ''}"
         case "settling" | "not settled":
@@ -455,7 +378,8 @@ def _most_open(picture: Picture) -> str:
     rows = [row for row in rows if row["difference"] is not None]
     if not rows:
         return ""
-    row = min(rows, key=lambda row: (row["parts"] or 0.0, abs(row["difference"])))
+    far = {None: ""}  # of those that are as far, the closest
+    row = min(rows, key=lambda row: (far.get(row["parts"], row["said"]), abs(row["difference"])))
     leader, ahead = view.arms[view.policy.recommendation], objective.sign * row["difference"] > 0
     by = value(objective, abs(row["difference"]), unit=True)
     apart = f"is {by} {'worse' if ahead else 'better'} than {leader} on {objective.name}"

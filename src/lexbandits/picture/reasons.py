@@ -189,7 +189,8 @@ def _of_leader(view: View, arm: int, column: int) -> Reason:
     if math.isinf(worst):
         return _made(view, arm, column, "open", f"{has}; how much better others may be is open.")
     most = f" by more than {bound(objective, worst, 'up', unit=True)}" if worst else ""
-    text = f"{has}; no arm that counts there is better{most} {AT}."
+    who = "no arm" if column == view.columns[0] else "no arm that keeps up until then"
+    text = f"{has}; {who} is better there{most} {AT}."
     return _made(view, arm, column, "not worse", text)
 
 

@@ -1,11 +1,11 @@
 """Each arm in a sentence, and the study in one: who, is it certain, why not the others."""
 
 import math
-from dataclasses import dataclass
 
 from lexbandits.picture import exits
 from lexbandits.picture.exits import Way, way_of
 from lexbandits.picture.reasons import AT, Reason, against_limit, bound_beyond, compared, reason_of
+from lexbandits.picture.shown import Story
 from lexbandits.picture.view import NOT_MEASURED, View
 from lexbandits.study.record.answers import flags_said, nobody_meets, on_these
 from lexbandits.study.words import amount, bound, capital, count, listed, many, percent, value
@@ -17,30 +17,6 @@ WHY = {
     exits.BEHIND: "Behind",
     exits.BY_THE_MEANS: "By the means",
 }
-
-
-@dataclass(frozen=True)
-class Story:
-    """One arm: where it stands, since when, and why.
-
-    standing: "answer", "candidate", "left", "withdrawn" or "could not be measured". `fate` says more of a
-    candidate: "behind" a proven answer, "misses limit", "by the means", "ties", "not told apart" or "open".
-    """
-
-    arm: str
-    standing: str
-    fate: str
-    after: int | None  # results after which it left
-    reasons: tuple[Reason, ...]
-    sentence: str
-
-    @property
-    def rest(self) -> str:
-        """The sentence after the arm's name."""
-        return self.sentence[len(self.arm) :]
-
-    def __str__(self) -> str:
-        return self.sentence
 
 
 # --- the study

@@ -9,13 +9,13 @@ from markupsafe import Markup, escape
 
 Part: TypeAlias = "str | bool | Iterable[Part] | None"
 
-VOID = ("col", "br")
+VOID = ("col", "br", "input")
 DRAWN = ("line", "circle", "rect", "path")  # without children
 ROW = 32  # pixels
 STEPS = (1, 2, 2.5, 5)  # of an axis; of five ticks or more the next step keeps two
 
 
-def tag(name: str, *children: Part, **attributes: Any) -> Markup:
+def tag(name: str, /, *children: Part, **attributes: Any) -> Markup:
     """An element. `kind` is its class, an underscore in a name a hyphen; None and False are left out.
 
     >>> str(tag("td", "a < b", tag("b", "!"), kind="num", data_arm='"x"', hidden=None))
@@ -188,9 +188,9 @@ def table_of(
     body = [
         tag(
             "tr",
-            tag("th", name, scope="row", role="rowheader", title=name),
+            tag("th", tag("span", name), scope="row", role="rowheader", title=name),
             tag("td", drawing(ROW, drawn, role="img", aria_label=label), role="cell"),
-            tag("td", words_, role="cell", kind="said"),
+            tag("td", tag("span", words_), role="cell", kind="said"),
             role="row",
             kind=look,
             data_key=name,

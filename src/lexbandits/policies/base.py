@@ -15,15 +15,24 @@ NEVER = 2**62  # more pulls than any run has
 class Rules(NamedTuple):
     """An algorithm. Each function is a kernel and takes the algorithm's own state first.
 
-    `choose(state, pending) -> arm` changes nothing; pending (K,) counts pulls handed out and not yet
-    told. `observe(state, arm, reward)` folds in one reward vector. `finished(state) -> bool`.
+    The last three are for the simulator alone. `quiet_band` is of a round-robin policy; one that looks only
+    at sums of fresh pulls offers `batch` and `observe_sum`.
 
-    Optional, for the simulator alone: `quiet_band(state, pulls, band)`, of a round-robin policy, fills
-    band (m,) with the largest spread max − min of the active arms' means at which `observe` eliminates
-    nobody and the policy does not finish, while the fewest pulls of an active arm are `pulls`; it never
-    widens as they grow. A policy that looks only at sums of fresh pulls offers `batch(state, counts)`,
-    which fills counts (K,) with the fresh pulls that arms are to have before the next decision, the
-    same number for all that have any, and `observe_sum(state, arm, count, sums)`.
+    Args:
+        choose: (state, pending) -> arm; it changes nothing. pending (K,): pulls handed out and not yet told.
+        observe: (state, arm, reward): folds in one reward vector.
+        finished: (state) -> whether the answer is there.
+        quiet_band: (state, pulls, band): fills band (m,) with the largest spread max − min of the active
+            arms' means at which `observe` eliminates nobody and the policy does not finish, while the
+            fewest pulls of an active arm are `pulls`; it never widens as they grow.
+        batch: (state, counts): fills counts (K,) with the fresh pulls that arms are to have before the next
+            decision, the same number for all that have any.
+        observe_sum: (state, arm, count, sums): folds them in at once.
+
+    >>> from lexbandits import RoundRobin
+    >>> policy = RoundRobin(2, 1)
+    >>> int(policy.rules.choose(policy.state, np.array([1, 0])))
+    1
     """
 
     choose: Callable[[Any, Counts], int]
@@ -35,7 +44,17 @@ class Rules(NamedTuple):
 
 
 class Elimination(NamedTuple):
-    """Arm `arm` left in round `round` (from 1, as the paper's t) on `objective`, beaten by `rival`."""
+    """Who left when, on what, and by whom.
+
+    Attributes:
+        arm: who left.
+        round: when, from 1, as the paper's t.
+        objective: on which.
+        rival: beaten by whom.
+
+    >>> Elimination(arm=2, round=17, objective=0, rival=1).round
+    17
+    """
 
     arm: int
     round: int
@@ -44,7 +63,19 @@ class Elimination(NamedTuple):
 
 
 class Arms(NamedTuple):
-    """What every policy remembers of its arms. K arms, m objectives."""
+    """What every policy remembers of its arms. K arms, m objectives.
+
+    Attributes:
+        pulls: (K,) rewards told.
+        sums: (K, m).
+        means: (K, m) sums / pulls, kept so that no filter divides; 0 before the first pull.
+        active: (K,) who is in the running.
+        left: (K, 3) round (0 while active), objective and rival of the elimination.
+        told: (1,) rewards told in all.
+
+    >>> untried(3, 2).active.tolist()
+    [True, True, True]
+    """
 
     pulls: Counts  # (K,) rewards told
     sums: Vector  # (K, m)
@@ -55,7 +86,11 @@ class Arms(NamedTuple):
 
 
 def untried(n_arms: int, n_objectives: int) -> Arms:
-    """All arms active, none pulled."""
+    """All arms active, none pulled.
+
+    Args:
+        n_arms, n_objectives: K and m.
+    """
     return Arms(
         pulls=np.zeros(n_arms, np.int64),
         sums=np.zeros((n_arms, n_objectives)),

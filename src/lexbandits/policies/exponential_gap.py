@@ -149,20 +149,28 @@ class ExponentialGapElimination(Policy):
 
     In round r, ε_r = 2^(−r)/4, every arm left gets fresh pulls for an estimate, Median Elimination
     (Even-Dar, Mannor and Mansour 2006) finds with fresh pulls an arm within ε_r/2 of the best, and
-    arms whose estimate is ε_r below that arm's leave. For independent rewards with values in [0, 1] on
-    `objective`, or σ-sub-Gaussian there with σ = `noise_sd` (every count is multiplied by 4σ², which
-    is 1 for the default 1/2), and a unique best arm: it ends with that arm with probability at least
-    1 − delta, after O(Σ Δ^−2·log(δ^−1·log Δ^−1)) pulls, the constant in the thousands. Where the k
-    best arms tie it never ends unless `target_size` is k; then its candidates are that set, or fewer
-    after an error. Give runs a horizon. Nothing is promised on the other objectives.
+    arms whose estimate is ε_r below that arm's leave. For independent rewards and a unique best arm: it
+    ends with that arm with probability at least 1 − delta, after O(Σ Δ^−2·log(δ^−1·log Δ^−1)) pulls,
+    the constant in the thousands. Give runs a horizon. Nothing is promised on the other objectives.
 
-    `scale` divides every count: above 1 the promise is void, and published comparisons that
-    stop within reasonable time use thousands. The rival of an elimination is Median Elimination's answer.
+    The rival of an elimination is Median Elimination's answer.
     Unfinished, it recommends the largest average over all pulls of the arms left, lowest index first;
     stopped at several, the one with the largest estimate in the last round.
 
     It looks only at sums of fresh pulls, so `Rules.batch` and `Rules.observe_sum` let a simulator
     draw them at once. Pulls in flight when a stage closes count for the next one or not at all.
+
+    Args:
+        n_arms, n_objectives: K and m.
+        delta: the probability of a wrong answer.
+        objective: the one that counts.
+        noise_sd: its sub-Gaussian scale; 1/2 for values in [0, 1]. Counts are multiplied by 4σ².
+        target_size: k, where the k best arms tie: it ends with that set, or fewer after an error.
+        scale: divides every count; above 1 the promise is void, and published comparisons use thousands.
+
+    >>> policy = ExponentialGapElimination(2, 1, delta=0.1, scale=1000)
+    >>> policy.ask_many(3)
+    [0, 1, 0]
     """
 
     rules = Rules(choose, observe, finished, batch=batch, observe_sum=observe_sum)

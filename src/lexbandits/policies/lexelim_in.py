@@ -58,13 +58,21 @@ def quiet_band(state: State, pulls: int, band: Vector) -> None:
 class LexElimIn(Policy):
     """Algorithm 2: eliminate on all objectives at once, given the trade-off λ of Eq. (2).
 
-    For independent-in-time rewards whose objective i is `noise_sd`[i]-sub-Gaussian, a unique
-    lex-optimal arm and `tradeoff` at least the instance's least λ: it ends with the lex-optimal arm
-    with probability at least 1 − delta (Lemmas 1 and 6), and meanwhile its regret is bounded
-    (Theorem 3, Corollary 1). With σ = 1, the default, the widths are the paper's as printed. When
-    another arm ties with the lex-optimal one on every objective it never ends: give runs a horizon.
-    Unfinished, it recommends the arm that would be left if the estimates stood still and the widths
-    went on shrinking.
+    For a unique lex-optimal arm: it ends with that arm with probability at least 1 − delta (Lemmas 1
+    and 6), and meanwhile its regret is bounded (Theorem 3, Corollary 1). When another arm ties with it on
+    every objective it never ends: give runs a horizon. Unfinished, it recommends the arm that would be
+    left if the estimates stood still and the widths went on shrinking.
+
+    Args:
+        n_arms, n_objectives: K and m.
+        delta: the probability of a wrong answer.
+        tradeoff: λ, at least the instance's least.
+        noise_sd: sub-Gaussian scale, one or per objective; 1 gives the paper's widths as printed.
+
+    >>> policy = LexElimIn(3, 2, delta=0.1, tradeoff=2)
+    >>> policy.tell(policy.ask(), [0.3, 0.9])
+    >>> policy.ask(), policy.candidates, policy.finished
+    (1, (0, 1, 2), False)
     """
 
     rules = Rules(choose_fewest, observe, finished, quiet_band)

@@ -57,13 +57,22 @@ def quiet_band(state: State, pulls: int, band: Vector) -> None:
 class LexElimOut(Policy):
     """Algorithm 1: settle the objectives one by one, given how many arms tie up to each of them.
 
-    For independent-in-time rewards whose objective i is `noise_sd`[i]-sub-Gaussian and
-    `optimal_set_sizes` = |O_*(i)| of the instance, the last one 1: it ends with the lex-optimal arm
-    with probability at least 1 − delta (Lemma 1), and meanwhile its regret is bounded (Theorem 1,
-    with the corrections of `lexbandits.theory`). With σ = 1, the default, the widths are the paper's
-    as printed. Told sizes that are too small it goes on eliminating among arms that tie, and never
-    ends if they tie exactly: give runs a horizon. Unfinished, it recommends the arm that would be
-    left if each remaining objective kept its |O_*(i)| best estimates.
+    It ends with the lex-optimal arm with probability at least 1 − delta (Lemma 1), and meanwhile its
+    regret is bounded (Theorem 1, with the corrections of `lexbandits.theory`). Told sizes that are too
+    small it goes on eliminating among arms that tie, and never ends if they tie exactly: give runs a
+    horizon. Unfinished, it recommends the arm that would be left if each remaining objective kept its
+    |O_*(i)| best estimates.
+
+    Args:
+        n_arms, n_objectives: K and m.
+        delta: the probability of a wrong answer.
+        optimal_set_sizes: |O_*(i)| of the instance, per objective, the last one 1.
+        noise_sd: sub-Gaussian scale, one or per objective; 1 gives the paper's widths as printed.
+
+    >>> policy = LexElimOut(3, 2, delta=0.1, optimal_set_sizes=[2, 1])
+    >>> policy.tell_many([0, 1, 2], [[1, 0], [1, 1], [0, 1]])
+    >>> policy.recommendation, policy.rounds
+    (1, 3)
     """
 
     rules = Rules(choose_fewest, observe, all_settled, quiet_band)

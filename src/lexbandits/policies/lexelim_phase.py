@@ -151,14 +151,25 @@ class LexElimPhase(BettingPolicy):
     """LexElim-Out's knowledge, for a small part of its pulls: averaged evidence instead of widths.
 
     Each pass pulls every active arm once. In phase i an arm leaves when the average evidence
-    against it, over all witnesses and the objectives up to i, reaches |O_*(1)|/delta. Given
-    `optimal_set_sizes` = |O_*(i)| of the instance, the last one 1, and rewards whose objective i is
-    `noise_sd`[i]-sub-Gaussian given everything before, it ends with the lex-optimal arm with
-    probability at least 1 − delta. The objectives of one reward vector may depend on each other.
-    Rewards that come late do no harm if those of different pulls are independent, or if they are told
-    pass by pass, and if delay and loss do not depend on the values.
+    against it, over all witnesses and the objectives up to i, reaches |O_*(1)|/delta. It ends with the
+    lex-optimal arm with probability at least 1 − delta. The objectives of one reward vector may depend on
+    each other. Rewards that come late do no harm if those of different pulls are independent, or if they
+    are told pass by pass, and if delay and loss do not depend on the values.
     Told sizes that are too small it may never end: give runs a horizon. Unfinished, it recommends
     the candidate with the least evidence against it.
+
+    Args:
+        n_arms, n_objectives: K and m.
+        delta: the probability of a wrong answer.
+        optimal_set_sizes: |O_*(i)| of the instance, per objective, the last one 1.
+        noise_sd: sub-Gaussian scale given everything before, one or per objective.
+
+    >>> from lexbandits import paper_instance, simulate
+    >>> world = paper_instance(10)
+    >>> policy = LexElimPhase(10, 3, delta=0.01, optimal_set_sizes=world.optimal_set_sizes, noise_sd=0.32)
+    >>> run = simulate(policy, world, horizon=100_000, seed=0)
+    >>> run.recommendation == world.lex_optimal_arm, run.finished
+    (True, True)
     """
 
     rules = Rules(choose_in_turn, observe, all_settled)

@@ -24,12 +24,21 @@ def choose(state: OneObjective, pending: Counts) -> int:
 class MOSSAnytime(IndexPolicy):
     """Play the largest mean + 2σ·sqrt((2.35/2)·ln₊(t/(K n))/n) on one objective, after a pull of each arm.
 
-    For independent rewards whose `objective` is σ-sub-Gaussian, σ = `noise_sd`: the expected regret
-    on that objective is of order σ·sqrt(KT), the best possible in the worst case, at every T without
-    knowing it; several best arms do no harm. With σ = 1/2 this is the published index for rewards in
-    [0, 1], α = 1.35. Nothing is promised on the other objectives. It minimises regret: it never
-    finishes and eliminates nobody, and its recommendation, the largest average on `objective`,
-    lowest index first, has no certificate.
+    For independent rewards: the expected regret on that objective is of order σ·sqrt(KT), the best
+    possible in the worst case, at every T without knowing it; several best arms do no harm. With σ = 1/2
+    this is the published index for rewards in [0, 1], α = 1.35. Nothing is promised on the other
+    objectives. It minimises regret: it never finishes and eliminates nobody, and its recommendation, the
+    largest average on `objective`, lowest index first, has no certificate.
+
+    Args:
+        n_arms, n_objectives: K and m.
+        objective: the one that counts.
+        noise_sd: σ, its sub-Gaussian scale.
+
+    >>> policy = MOSSAnytime(2, 1, noise_sd=0.5)
+    >>> policy.tell_many([0, 1], [[0.2], [0.7]])
+    >>> policy.recommendation, policy.finished
+    (1, False)
     """
 
     rules = Rules(choose, observe_only, never)

@@ -126,16 +126,24 @@ class PFLex(Randomised):
     others. Among the arms chained to the most promising one on objective 0, any whose interval has a
     half-width above ε/2 is explored, uniformly at random; when there is none, each objective keeps the
     arms chained to its most promising survivor, and the largest upper end on the last one is played.
-    `variant="xue"` explores every arm with a half-width above ε, chained or not.
 
-    For independent rewards whose objective i is `noise_sd`[i]-sub-Gaussian (the half-width that
-    counts is that of the noisiest objective), ties welcome: with probability at least 1 − delta and
-    ε = T^(−1/3) its priority-based regret on every objective is Õ(T^(2/3)), which charges a
-    round only at the first objective where the arm is not optimal. Nothing is promised for general
-    regret. A larger ε explores less and takes larger differences for ties. It never finishes and
+    For independent rewards, ties welcome: with probability at least 1 − delta and ε = T^(−1/3) its
+    priority-based regret on every objective is Õ(T^(2/3)), which charges a round only at the first
+    objective where the arm is not optimal. Nothing is promised for general regret. It never finishes and
     eliminates nobody. It recommends, without certificate, the largest average on the last objective
     among the arms that pass the filters, lowest index first.
-    Its choices are a function of `seed`, a simulated run's seed and replication, and the round.
+
+    Args:
+        n_arms, n_objectives: K and m.
+        delta: the probability that the bound on regret fails.
+        epsilon: ε; a larger one explores less and takes larger differences for ties.
+        noise_sd: sub-Gaussian scale, one or per objective; the noisiest one's half-width counts.
+        variant: "official", or "xue": explore every arm with a half-width above ε, chained or not.
+        seed: of its choices, with a simulated run's seed and replication, and the round.
+
+    >>> policy = PFLex(3, 2, delta=0.1, epsilon=0.1)
+    >>> policy.ask() in (0, 1, 2), policy.finished
+    (True, False)
     """
 
     rules = Rules(choose, observe, never)

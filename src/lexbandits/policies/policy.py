@@ -31,7 +31,19 @@ class Policy:
     A policy is a function of its history: `ask` changes nothing, and two policies told the same
     history are in the same state. Replay, storage and simulation all rest on this. A subclass gives
     `rules`, passes its settings to `super().__init__`, as `checked` does, and sets `state`, a named
-    tuple whose field `arms` is an `Arms`; everything else is inherited.
+    tuple whose field `arms` is an `Arms`; everything else is inherited: docs/own-policy.md.
+
+    Args:
+        n_arms, n_objectives: K and m.
+        **settings: those of the subclass, kept in `settings`.
+
+    >>> from lexbandits import LexElimIn
+    >>> policy = LexElimIn(2, 1, delta=0.1, tradeoff=0)
+    >>> while not policy.finished:
+    ...     arm = policy.ask()
+    ...     policy.tell(arm, [float(arm)])
+    >>> policy.recommendation, policy.fresh().rounds
+    (1, 0)
     """
 
     rules: ClassVar[Rules]
@@ -48,14 +60,14 @@ class Policy:
     # --- driving it
 
     def ask(self, pending: Iterable[int] = ()) -> int:
-        """The arm to pull next, given the arms in flight; the recommendation once finished. Pure."""
+        """The arm to pull next, given `pending`, the arms in flight; the recommendation once finished."""
         nobody = isinstance(pending, tuple) and not pending
         in_flight = self._none_pending if nobody else checked_pending(pending, self.n_arms)
         arm = int(_next_arm(self.rules)(self.state, in_flight))
         return self.recommendation if arm < 0 else arm
 
     def ask_many(self, count: int, pending: Iterable[int] = ()) -> list[int]:
-        """`count` arms to pull at once: what as many asks say, each arm in flight for the next. Pure."""
+        """`count` arms to pull at once: what as many asks say, each `pending` for the next."""
         count = whole("count", count, least=0)
         in_flight, next_arm = checked_pending(pending, self.n_arms), _next_arm(self.rules)
         arms: list[int] = []
@@ -68,7 +80,7 @@ class Policy:
         return arms
 
     def tell(self, arm: int, reward: ArrayLike) -> None:
-        """Report the reward vector of a pull of `arm`: late or after the end if need be.
+        """Report the `reward` vector of a pull of `arm`: late or after the end if need be.
 
         Arms may come in any order, but the results of one arm in the order in which it was asked for:
         they count as its first, second, … as they are told.
@@ -77,7 +89,7 @@ class Policy:
         self._observe(arm, checked_reward(reward, self.n_objectives, missing=self.accepts_missing))
 
     def tell_many(self, arms: ArrayLike, rewards: ArrayLike) -> None:
-        """Report many pulls in order: all are checked, then all are told, in compiled code."""
+        """Report many pulls, `arms` and their `rewards`, in order: all are checked, then all are told."""
         shape = self.n_arms, self.n_objectives
         self._replay(*checked_history(arms, rewards, *shape, missing=self.accepts_missing))
 
@@ -144,7 +156,7 @@ class Policy:
         return type(self)(**self.settings)
 
     def start_run(self, seed: int, replication: int) -> None:
-        """Tie the draws of a randomised policy to a simulated run; nothing to do for the others."""
+        """Tie the draws of a randomised policy to a run (`seed`, `replication`); the others have none."""
 
     def __copy__(self) -> Self:
         return copy.deepcopy(self)

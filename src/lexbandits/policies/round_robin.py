@@ -19,8 +19,15 @@ class RoundRobin(IndexPolicy):
     """Uniform sampling: the arm with the fewest pulls, lowest index first.
 
     It assumes nothing about rewards or ties, never finishes and eliminates nobody; its regret on
-    objective i is t times the average gap. It recommends the arm with the largest average on
-    `objective`, lowest index first. `noise_sd` is accepted as everywhere and changes nothing.
+    objective i is t times the average gap.
+
+    Args:
+        n_arms, n_objectives: K and m.
+        objective: of which it recommends the largest average, lowest index first.
+        noise_sd: accepted as everywhere; it changes nothing.
+
+    >>> RoundRobin(3, 1).ask_many(4)
+    [0, 1, 2, 0]
     """
 
     rules = Rules(choose_fewest, observe_only, never, quiet_band)

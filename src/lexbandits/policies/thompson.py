@@ -38,12 +38,22 @@ def choose(state: State, pending: Counts) -> int:
 class ThompsonSampling(Randomised):
     """Draw each arm's mean on one objective from N(mean, σ²/n), play the largest, after a pull of each arm.
 
-    The posterior under a flat prior and Gaussian rewards of standard deviation σ = `noise_sd`. For
-    such rewards its regret on `objective` reaches the Lai–Robbins bound Σ 2σ² ln T/Δ as T grows
-    (Korda, Kaufmann and Munos 2013; Honda and Takemura 2014); several best arms do no harm. Nothing
-    is promised on the other objectives. It never finishes and eliminates nobody, and its
-    recommendation, the largest average on `objective`, lowest index first, has no certificate.
-    Its draws are a function of `seed`, a simulated run's seed and replication, the round and the arm.
+    The posterior under a flat prior and Gaussian rewards. For such rewards its regret on `objective`
+    reaches the Lai–Robbins bound Σ 2σ² ln T/Δ as T grows (Korda, Kaufmann and Munos 2013; Honda and
+    Takemura 2014); several best arms do no harm. Nothing is promised on the other objectives. It never
+    finishes and eliminates nobody, and its recommendation, the largest average on `objective`, lowest
+    index first, has no certificate.
+
+    Args:
+        n_arms, n_objectives: K and m.
+        objective: the one that counts.
+        noise_sd: σ, the standard deviation of its noise.
+        seed: of its draws, with a simulated run's seed and replication, the round and the arm.
+
+    >>> policy = ThompsonSampling(2, 1, noise_sd=0.1)
+    >>> policy.tell_many([0, 1], [[0.0], [9.0]])
+    >>> policy.ask()
+    1
     """
 
     rules = Rules(choose, observe_only, never)

@@ -26,12 +26,21 @@ def choose(state: OneObjective, pending: Counts) -> int:
 class UCB1(IndexPolicy):
     """Play the largest mean + σ·sqrt(8 ln t/n) on one objective, after one pull of each arm.
 
-    For independent rewards whose `objective` is σ-sub-Gaussian, σ = `noise_sd`: expected regret on
-    that objective at most Σ (32σ² ln T/Δ + (1 + π²/3)Δ) over the arms with gap Δ > 0; several best
-    arms do no harm. With σ = 1/2 this is UCB1 as published, for rewards in [0, 1]. Nothing is
-    promised on the other objectives. It minimises regret: it never finishes and eliminates nobody,
-    and its recommendation, the largest average on `objective`, lowest index first, has no
-    certificate.
+    For independent rewards: expected regret on that objective at most
+    Σ (32σ² ln T/Δ + (1 + π²/3)Δ) over the arms with gap Δ > 0; several best arms do no harm. With σ = 1/2
+    this is UCB1 as published, for rewards in [0, 1]. Nothing is promised on the other objectives. It
+    minimises regret: it never finishes and eliminates nobody, and its recommendation, the largest
+    average on `objective`, lowest index first, has no certificate.
+
+    Args:
+        n_arms, n_objectives: K and m.
+        objective: the one that counts.
+        noise_sd: σ, its sub-Gaussian scale.
+
+    >>> policy = UCB1(2, 1, noise_sd=0.5)
+    >>> policy.tell_many([0, 1], [[0.2], [0.7]])
+    >>> policy.ask()
+    1
     """
 
     rules = Rules(choose, observe_only, never)

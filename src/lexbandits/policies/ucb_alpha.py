@@ -92,17 +92,27 @@ def finished(state: State) -> bool:
 class UCBAlpha(Policy):
     """Play the largest mean + α·ε(n) on one objective; stop when intervals of half-width ε(n) part.
 
-    ε(n) = σ·sqrt(2/n · ln(3·ln²(n)/δ)). For independent rewards whose `objective` is σ-sub-Gaussian,
-    σ = `noise_sd`, and a best arm that is unique: it stops at that arm, with an error rate of order
-    `delta` (the published intervals ignore the number of arms; `rigorous` divides δ by K). Where the
-    k best arms tie it never stops unless `target_size` is k; then it stops at the set, and its
-    candidates are that set. Give runs a horizon.
+    ε(n) = σ·sqrt(2/n · ln(3·ln²(n)/δ)). For independent rewards and a best arm that is unique: it stops
+    at that arm, with an error rate of order `delta`. Give runs a horizon.
 
-    α ≥ 1 widens the sampling index only and leaves the error rate alone. It trades regret for
-    time: for two arms with gap Δ and L the logarithm, regret ≈ 8σ²L·α²/((α+1)²Δ) and stopping time
-    ≈ (8σ²L/Δ²)·α²·((α−1)^−2 + (α+1)^−2), so near α = 1 the regret is least and the time infinite.
-    Nothing is promised on the other objectives. It recommends the largest average on `objective`,
-    lowest index first; that of the moment it stopped once it has.
+    α trades regret for time: for two arms with gap Δ and L the logarithm, regret ≈ 8σ²L·α²/((α+1)²Δ) and
+    stopping time ≈ (8σ²L/Δ²)·α²·((α−1)^−2 + (α+1)^−2), so near α = 1 the regret is least and the time
+    infinite. Nothing is promised on the other objectives. It recommends the largest average on
+    `objective`, lowest index first; that of the moment it stopped once it has.
+
+    Args:
+        n_arms, n_objectives: K and m.
+        delta: the probability of a wrong answer.
+        alpha: α ≥ 1 widens the sampling index only and leaves the error rate alone.
+        objective: the one that counts.
+        noise_sd: σ, its sub-Gaussian scale.
+        target_size: k, where the k best arms tie: it stops at that set, else never.
+        rigorous: divides δ by K, the number of arms, which the published intervals ignore.
+
+    >>> from lexbandits import Instance, simulate
+    >>> policy = UCBAlpha(2, 1, delta=0.05, alpha=2, noise_sd=0.1)
+    >>> simulate(policy, Instance([[0.1], [0.9]], noise_sd=0.1), horizon=1000, seed=0).recommendation
+    1
     """
 
     rules = Rules(choose, observe, finished)

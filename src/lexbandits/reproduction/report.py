@@ -59,7 +59,9 @@ def write(
         table.to_csv(folder / "data" / f"{name}.csv", index=False)
     claims = rows_of(verdicts)
     template = Template(files("lexbandits.reproduction").joinpath("report.html").read_text("utf-8"))
+    house = files("lexbandits.picture").joinpath("style.css").read_text("utf-8")
     text = template.substitute(
+        palette=house.partition("\n* {")[0],
         command=html.escape(command),
         tally=_tally(claims),
         overview=_overview(claims),

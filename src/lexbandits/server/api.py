@@ -50,9 +50,9 @@ from lexbandits.study.trial import Trial
 _bearer = Security(HTTPBearer(auto_error=False, description="lexbandits token create"))
 
 
-def router(route: type[APIRoute]) -> APIRouter:
+def router(route: type[APIRoute], prefix: str = "/api/studies") -> APIRouter:
     """Endpoints whose requests all come in the same way."""
-    return APIRouter(prefix="/api/studies", route_class=route, dependencies=[_bearer])
+    return APIRouter(prefix=prefix, route_class=route, dependencies=[_bearer])
 
 
 look, make = router(looking("read")), router(looking("admin"))
@@ -100,7 +100,7 @@ def with_tag(tag: str, known: str | None, content: Any) -> Response:
     return Reply(content, headers=headers)
 
 
-def _glances(rooms: Rooms, row: StudyRow) -> list[dict[str, Any]]:
+def _glances(rooms: Rooms, row: StudyRow) -> list[schemas.Glance]:
     """One, or none if the study was deleted meanwhile."""
     try:
         return [glance_at(rooms.open(row))]
@@ -111,16 +111,20 @@ def _glances(rooms: Rooms, row: StudyRow) -> list[dict[str, Any]]:
 @look.get("", responses=describe(200, schemas.Glances))
 def studies(request: Request, after: After = "", limit: Limit = 100) -> Response:
     """Every study at a glance, by name; and the role of who asks."""
-    rooms = rooms_of(request)
+    return Reply(studies_from(request, after, min(limit, 100)))
+
+
+def studies_from(request: Request, after: str, limit: int, search: str = "") -> schemas.Glances:
+    """Studies by name, from `after` on, whose name has what is searched for."""
+    rooms, wanted = rooms_of(request), search.casefold()
     found = sorted(rooms.reads.studies(), key=lambda row: row.name)  # a database has an order of its own
-    rows = [row for row in found if row.name > after]
-    page = rows[: min(limit, 100)]
-    content = {
-        "studies": [glance for row in page for glance in _glances(rooms, row)],
-        "next": page[-1].name if len(page) < len(rows) else None,
-        "role": request.state.role,
-    }
-    return Reply(content)
+    rows = [row for row in found if row.name > after and wanted in row.name.casefold()]
+    page = rows[:limit]
+    return schemas.Glances(
+        studies=[glance for row in page for glance in _glances(rooms, row)],
+        next=page[-1].name if len(page) < len(rows) else None,
+        role=request.state.role,
+    )
 
 
 @look.get("/{study}", responses={304: {"description": "as known"}, **describe(200, schemas.Summary, 404)})
@@ -145,7 +149,7 @@ def events(request: Request, study: StudyName, since: Since = 0, limit: Limit = 
         over = reader._journal.fold().ledger.end is not None
     read = room.reads.read(room.row.id, since + 1, limit)
     found = [event_words(event if over else without_order(event)) for event in read]
-    return Reply({"events": found, "next": found[-1]["seq"] if len(found) == limit else None})
+    return Reply(schemas.Events(events=found, next=found[-1].seq if len(found) == limit else None))
 
 
 @look.get("/{study}/trials", responses=describe(200, schemas.TrialRows, 404))
@@ -156,8 +160,7 @@ def trials(
     room = rooms_of(request).find(study)
     with room.reading() as reader:
         leases = room.reads.clock(room.row.id)[1]
-        found, following = trial_rows(reader._journal.fold(), leases, state, since, limit)
-    return Reply({"trials": found, "next": following})
+        return Reply(trial_rows(reader._journal.fold(), leases, state, since, limit))
 
 
 @look.get("/{study}/results", responses=describe(200, schemas.Results, 404))
@@ -165,8 +168,7 @@ def results(request: Request, study: StudyName) -> Response:
     """What was measured, one row per arm and objective."""
     with rooms_of(request).find(study).reading() as reader:
         rows = reader.results().to_dict("records")
-    numbers = ("mean", "low", "high")
-    return Reply({"results": [{**row, **{key: plain(row[key]) for key in numbers}} for row in rows]})
+    return Reply(schemas.Results(results=[schemas.ResultRow(**plain(row)) for row in rows]))
 
 
 # --- measuring

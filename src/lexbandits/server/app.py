@@ -52,7 +52,15 @@ def make_app(rooms: Rooms, tokens: Tokens, hosts: Iterable[str] = (), numbers: b
     app.state.rooms, app.state.tokens, app.state.thinking = rooms, tokens, Thinking()
     app.state.queues = Queues(rooms, tokens)
     problems.install(app)
-    for router in (api.measure, api.look, fragments.look, thoughts.think, api.make, api.decide):
+    for router in (
+        api.measure,
+        api.look,
+        fragments.look,
+        fragments.beside,
+        thoughts.think,
+        api.make,
+        api.decide,
+    ):
         app.include_router(router)
 
     @app.get("/healthz", responses={200: {"model": Health}, **describe_refusals(421, 503)})

@@ -42,7 +42,7 @@ class Room:
         self._thinks = threading.Lock()
         self._thoughts: dict[str, Any] = {}
         self.writer = Journal(writes, row)  # for the thread of its queue, and to settle
-        self.memory: dict[str, Any] = {}  # what readers remember, under their lock
+        self.memory: dict[Any, Any] = {}  # what readers remember, under their lock
 
     def settle(self) -> None:
         """Note what time and the record have brought."""

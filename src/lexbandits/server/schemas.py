@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from lexbandits.picture.picture import Arm, Rung
+from lexbandits.picture.shown import Arm, Rung
 from lexbandits.study.record.answers import Answer, Status
 
 
@@ -95,15 +95,23 @@ class Summary(Status):
 class Fragments:
     """What the page shows, drawn; its size depends on arms and objectives only.
 
-    `turns`: what happened without an event. `closing`: what a change of the rules would cost. `wanted`: what
-    takes long and is not known of this state, to be asked for.
+    `closing`: what a change of the rules would cost. `wanted`: what takes long and is not known of this
+    state, to be asked for.
     """
 
     summary: Summary
     fragments: dict[str, str]
-    turns: list[dict[str, str]]
     closing: str | None
     wanted: list[Literal["forecast", "course"]]
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """Another view of the page, drawn; with the summary if it is about one study."""
+
+    title: str
+    fragments: dict[str, str]
+    summary: Summary | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -127,6 +135,7 @@ class Glance:
     candidates: list[str]
     arms: int
     objectives: list[str]
+    stages: list[str]  # where each stands, as `state` of the objectives of a summary
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,17 +2,20 @@
 
 import math
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
 import numpy as np
 
-from lexbandits.picture.picture import Arm, Picture
+from lexbandits.picture.picture import Picture
+from lexbandits.picture.shown import Arm
 from lexbandits.picture.tally import Tally, tally_of
 from lexbandits.printable import plain
 from lexbandits.server.rooms import Room
+from lexbandits.server.schemas import EventOut, Glance, TrialRow, TrialRows, WorkerOut
 from lexbandits.study.errors import StorageBusyError, StudyError, UnknownStudyError
 from lexbandits.study.record.answers import status_of, trial_id
 from lexbandits.study.record.events import KINDS, Event
@@ -38,12 +41,12 @@ def _iso(time: datetime) -> str:
     return time.isoformat(timespec="milliseconds")
 
 
-def event_words(event: Event) -> dict[str, Any]:
+def event_words(event: Event) -> EventOut:
     """An event for JSON."""
-    return {**event._asdict(), "at": when(event.at), "seconds": event.at}
+    return EventOut(**{**event._asdict(), "at": when(event.at), "seconds": event.at})
 
 
-def _brief(event: Event) -> dict[str, Any]:
+def _brief(event: Event) -> EventOut:
     """An event without what could be long: the question, imported values, certificates."""
 
     def is_short(value: Any) -> bool:
@@ -53,7 +56,7 @@ def _brief(event: Event) -> dict[str, Any]:
             isinstance(v, (int, float, type(None))) for v in value.values()
         )
 
-    return {**event_words(event), "payload": {key: v for key, v in event.payload.items() if is_short(v)}}
+    return replace(event_words(event), payload={key: v for key, v in event.payload.items() if is_short(v)})
 
 
 def summary_of(room: Room) -> tuple[str, dict[str, Any]]:
@@ -73,12 +76,12 @@ def summary_of(room: Room) -> tuple[str, dict[str, Any]]:
         held = zlib.crc32(repr((fold.ledger.at, sorted(leases.items()))).encode())
         tag = f'"{fold.ledger.seq}-{room.row.nonce[:8]}-{overdue}-{held:08x}"'
         if room.memory.get("tag") != tag:
-            events = _latest(room, fold)
+            events = latest_events(room, fold)
             room.memory |= {"tag": tag, "summary": _summary(room, study, fold, now, leases, events)}
         return tag, room.memory["summary"]
 
 
-def glance_at(room: Room) -> dict[str, Any]:
+def glance_at(room: Room) -> Glance:
     """A study in a list of all; one that this version cannot read stands there by its name."""
     try:
         _, whole = summary_of(room)
@@ -90,44 +93,36 @@ def glance_at(room: Room) -> dict[str, Any]:
         whole["answer"],
         ("name", "called", "created", "seq", "state", "settling", "results", "budget", "open"),
     )
-    return {
+    return Glance(
         **{key: whole[key] for key in (*keys, "overdue", "changed")},
-        "answer": answer["arm"],
-        "certified": answer["certified"],
-        "flags": answer["flags"],
-        "candidates": answer["candidates"],
-        "arms": len(whole["arms"]),
-        "objectives": [objective["name"] for objective in whole["objectives"]],
-    }
+        answer=answer["arm"],
+        certified=answer["certified"],
+        flags=answer["flags"],
+        candidates=answer["candidates"],
+        arms=len(whole["arms"]),
+        objectives=[objective["name"] for objective in whole["objectives"]],
+        stages=[objective["state"] for objective in whole["objectives"]],
+    )
 
 
-def _unreadable(room: Room) -> dict[str, Any]:
+def _unreadable(room: Room) -> Glance:
+    since = when(room.row.created) or ""
+    named = {"name": room.row.name, "created": since, "changed": since, "answer": ""}
+    empty: dict[str, Any] = {key: [] for key in ("flags", "candidates", "objectives", "stages")}
     numbers = dict.fromkeys(("seq", "results", "open", "overdue", "arms"), 0)
-    return {
-        **numbers,
-        "name": room.row.name,
-        "created": when(room.row.created),
-        "changed": when(room.row.created),
-        "state": "unreadable",
-        "called": "Unreadable",
-        "settling": None,
-        "budget": None,
-        "answer": "",
-        "certified": False,
-        "flags": [],
-        "candidates": [],
-        "objectives": [],
-    }
+    state = {"state": "unreadable", "called": "Unreadable", "settling": None, "budget": None}
+    return Glance(**named, **state, **numbers, **empty, certified=False)  # type: ignore[arg-type]
 
 
-def _latest(room: Room, fold: Fold) -> list[Event]:
+def latest_events(room: Room, fold: Fold, without: Iterable[str] = ()) -> list[Event]:
     """The last events that are worth a line; the journal is searched once, then only what is new."""
-    ledger, seen, known = room.memory.get("latest", (None, 0, []))
+    kinds = (*COMMON, *without)
+    ledger, seen, known = room.memory.get(kinds, (None, 0, []))
     if ledger is not fold.ledger:
         seen, known = 0, []  # read anew: a backup may have been restored
-    new = room.reads.latest(room.row.id, seen + 1, LATEST, COMMON)
+    new = room.reads.latest(room.row.id, seen + 1, LATEST, kinds)
     kept = [*(event for event in new if event.seq <= fold.ledger.seq), *known][:LATEST]
-    room.memory["latest"] = fold.ledger, fold.ledger.seq, kept
+    room.memory[kinds] = fold.ledger, fold.ledger.seq, kept
     return kept
 
 
@@ -186,21 +181,20 @@ def _arm(arm: Arm, picture: Picture, tally: Tally) -> dict[str, Any]:
 # --- trials
 
 
-def trial_rows(
-    fold: Fold, leases: dict[int, float], state: str | None, since: int, limit: int
-) -> tuple[list[dict[str, Any]], int | None]:
+def trial_rows(fold: Fold, leases: dict[int, float], state: str | None, since: int, limit: int) -> TrialRows:
     """Up to `limit` trials from number `since` on, and the number to go on from."""
     ledger, _ = fold.ledger, fold.policy  # which knows whose results are void
     numbers: Sequence[int] = range(since, len(ledger))
     if state is not None:
         found = np.flatnonzero(ledger.column("state")[since:] == STATES.index(state))
         numbers = (found[: limit + 1] + since).tolist()
-    rows = [_trial_row(fold, leases, number) for number in numbers[:limit]]
-    return rows, numbers[limit] if len(numbers) > limit else None
+    rows = [trial_row(fold, leases, number) for number in numbers[:limit]]
+    return TrialRows(trials=rows, next=numbers[limit] if len(numbers) > limit else None)
 
 
-def _trial_row(fold: Fold, leases: dict[int, float], number: int) -> dict[str, Any]:
-    ledger = fold.ledger
+def trial_row(fold: Fold, leases: dict[int, float], number: int) -> TrialRow:
+    """A trial on record."""
+    ledger, _ = fold.ledger, fold.policy
     state = STATES[ledger.state[number]]
     if state == "told" and fold.is_void(ledger.pass_of[number]):
         state = "void"
@@ -208,24 +202,24 @@ def _trial_row(fold: Fold, leases: dict[int, float], number: int) -> dict[str, A
     if ledger.state[number] == OPEN:
         until = leases.get(number, ledger.open[number])
     told = zip(ledger.spec.names, ledger.told_values(number), strict=True)
-    return {
-        "number": number,
-        "id": trial_id(fold, number),
-        "arm": ledger.arm_names[ledger.arm[number]],
-        "item": ledger.item_id(ledger.pass_of[number]),
-        "state": state,
-        "worker": ledger.workers[worker] if worker >= 0 else None,
-        "asked": when(ledger.asked[number]),
-        "until": when(until),
-        "resolved": when(ledger.resolved[number]),
-        "values": {name: plain(value) for name, value in told},
-    }
+    return TrialRow(
+        number=number,
+        id=trial_id(fold, number),
+        arm=ledger.arm_names[ledger.arm[number]],
+        item=ledger.item_id(ledger.pass_of[number]),
+        state=state,
+        worker=ledger.workers[worker] if worker >= 0 else None,
+        asked=when(ledger.asked[number]) or "",
+        until=when(until),
+        resolved=when(ledger.resolved[number]),
+        values={name: plain(value) for name, value in told},
+    )
 
 
 # --- workers
 
 
-def _workers(fold: Fold, leases: dict[int, float], tally: Tally) -> list[dict[str, Any]]:
+def _workers(fold: Fold, leases: dict[int, float], tally: Tally) -> list[WorkerOut]:
     """Those heard of last: what they hold, what they told, and since when they are silent."""
     ledger = fold.ledger
     holding: dict[int, list[float]] = {}
@@ -235,12 +229,12 @@ def _workers(fold: Fold, leases: dict[int, float], tally: Tally) -> list[dict[st
     for index in np.argsort(-tally.heard, kind="stable")[:MOST_WORKERS].tolist():
         held = holding.get(index, [])
         rows.append(
-            {
-                "name": ledger.workers[index],
-                "open": len(held),
-                "resolved": int(tally.resolved[index]),
-                "heard": when(float(tally.heard[index])),
-                "until": when(min(held)) if held else None,
-            }
+            WorkerOut(
+                name=ledger.workers[index],
+                open=len(held),
+                resolved=int(tally.resolved[index]),
+                heard=when(float(tally.heard[index])),
+                until=when(min(held)) if held else None,
+            )
         )
     return rows

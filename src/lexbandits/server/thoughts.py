@@ -1,7 +1,6 @@
 """What a study means: forecast, course, report and so on. Slow, so each is made once per state."""
 
 from collections.abc import Callable
-from dataclasses import asdict
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated, Any, Literal
@@ -81,8 +80,7 @@ async def course(request: Request, study: StudyName) -> Response:
     from lexbandits.server.fragments import course_of
 
     found = await _thought(request, study, "course", course_of)
-    rows = [{**phase._asdict(), "at": at} for phase, at in found.phases]
-    return Reply({"phases": rows})
+    return Reply(schemas.Course(phases=[schemas.Phase(**p._asdict(), at=at) for p, at in found.phases]))
 
 
 @think.get("/{study}/verification", responses=describe(200, schemas.Verified, 404))
@@ -91,7 +89,7 @@ async def verification(request: Request, study: StudyName) -> Response:
 
     def verified(reader: Study) -> Any:
         found = reader.verify()
-        return {**asdict(found), "ok": found.ok, "problems": list(found.problems)}
+        return schemas.Verified(**{**vars(found), "ok": found.ok, "problems": list(found.problems)})
 
     return Reply(await _thought(request, study, "verification", verified))
 

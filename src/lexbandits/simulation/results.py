@@ -36,7 +36,17 @@ class CellInfo(NamedTuple):
 class Results:
     """The replications of every cell; cells are asked for by name.
 
-    `cells` says what each cell was, `runs` holds the raw arrays, one row per replication.
+    Args:
+        seed: of the sweep.
+        cells: what each cell was.
+        runs: the raw arrays of each, one row per replication.
+
+    >>> import lexbandits as lb
+    >>> world = lb.Instance([[0.9], [0.1]], noise_sd=0.1)
+    >>> policy = lb.LexElimPool(2, 1, delta=0.05, tradeoff=0, noise_sd=0.1)
+    >>> results = lb.sweep([lb.Cell("easy", policy, world, horizon=1000)], replications=20)
+    >>> int(results.frame()["correct"].sum()), results.error_rates()["wrong"].tolist()
+    (20, [0])
     """
 
     def __init__(self, seed: int, cells: Mapping[str, CellInfo], runs: Mapping[str, Runs]) -> None:
@@ -67,11 +77,11 @@ class Results:
         )
 
     def regret(self, cell: str, checkpoints: ArrayLike, kind: str = "general") -> Vector:
-        """(replications, checkpoints, m) R^i after that many rounds; the recommendation is played on
-        after the end.
+        """(replications, `checkpoints`, m) R^i of a `cell` after that many rounds, "general" or "priority".
 
-        Exact for round-robin policies, and for the others at rounds of two digits (1 … 99, 100, 110, …)
-        and at the end; in between their curve is a straight line.
+        After the end the recommendation is played on. Exact for round-robin policies, and for the others at
+        rounds of two digits (1 … 99, 100, 110, …) and at the end; in between their curve is a straight line.
+        `kind` is as for `Trajectory.regret`.
         """
         chosen, runs = self._cell(cell)
         rounds = np.atleast_1d(np.asarray(checkpoints))
@@ -99,8 +109,8 @@ class Results:
         return curves + beyond[:, :, None] * rates[runs.recommendation][:, None, :]
 
     def identification_rounds(self, cell: str, kind: str = "prefix") -> Vector:
-        """(replications, m) the first round after which every candidate is in O_*(i) ("prefix", T^i),
-        or is no worse than the lex-optimal arm on objective i ("objective", T̃^i); nan where not reached.
+        """(replications, m) of a `cell`, by `kind`, nan where not reached: the first round after which every
+        candidate is in O_*(i) ("prefix", T^i), or no worse than the lex-optimal arm on i ("objective", T̃^i).
 
         A candidate that leaves without an elimination, as in a policy that only stops, leaves at the end.
         """
@@ -120,7 +130,7 @@ class Results:
     def error_rates(self, confidence: float = 0.95) -> "pd.DataFrame":
         """One row per cell: how often it stopped with a wrong answer, out of all replications.
 
-        `low` and `high` are the exact (Clopper-Pearson) bounds of that probability. Runs that did not
+        `low` and `high` are the exact (Clopper-Pearson) bounds at `confidence`. Runs that did not
         stop gave no answer: they are counted in `unstopped`, never as right or wrong.
         """
         import pandas as pd
@@ -145,7 +155,7 @@ class Results:
         return pd.DataFrame(rows)
 
     def eliminations(self, cell: str, replication: int) -> tuple[Elimination, ...]:
-        """Who left when, on which objective, beaten by whom; in order of round, then arm."""
+        """Who left when in a `replication` of a `cell`, on which objective, by whom; by round, then arm."""
         _, runs = self._cell(cell)
         rows = np.flatnonzero(runs.replication == replication)
         if rows.size == 0:

@@ -19,7 +19,18 @@ MOST = 10**7  # replications of a cell
 
 
 class Cell(NamedTuple):
-    """One entry of a sweep: a policy against an instance, for at most `horizon` pulls."""
+    """One entry of a sweep: a policy against an instance.
+
+    Args:
+        name: by which its results are asked for.
+        policy: in any state; fresh copies run.
+        instance: what is true.
+        horizon: the most pulls of a run.
+
+    >>> from lexbandits import Instance, RoundRobin
+    >>> Cell("turns", RoundRobin(2, 1), Instance([[1.0], [0.5]]), horizon=10).name
+    'turns'
+    """
 
     name: str
     policy: Policy
@@ -37,13 +48,20 @@ def sweep(
     out: str | Path | None = None,
     progress: bool = False,
 ) -> Results:
-    """Run every cell `replications` times: replication r is `simulate(…, seed=seed, replication=r)`.
+    """Run every cell many times: replication r is `simulate(…, seed=seed, replication=r)`.
 
     The numbers depend on (seed, replication) alone, and cells with the same instance see the same
-    Gaussian noise (`Results.streams` names the exceptions). `backend` is None or "threads" (`n_jobs`
-    of them, −1: one for each core), "dask" (the active Client), "dask:tcp://host:port" or "ray": there
-    the cluster's size counts, not `n_jobs`. With `out`, finished blocks are kept in that folder; the
-    same call, or one with more replications or cells, goes on from them.
+    Gaussian noise (`Results.streams` names the exceptions).
+
+    Args:
+        cells: policies against instances.
+        replications: runs of each.
+        seed: of all of them.
+        n_jobs: threads; −1: one for each core. Elsewhere the cluster's size counts.
+        backend: None or "threads", "dask" (the active Client), "dask:tcp://host:port" or "ray".
+        out: a folder in which finished blocks are kept; the same call, or one with more replications or
+            cells, goes on from them.
+        progress: show a bar.
     """
     checked = _checked_cells(cells)
     replications = whole("replications", replications, least=1, most=MOST)

@@ -21,7 +21,21 @@ CHUNK = 1 << 16  # rounds per compiled call: Ctrl-C is answered, and the horizon
 
 
 class Trajectory(NamedTuple):
-    """What happened in one run: the arms played, in order, and what the policy said at the end."""
+    """What happened in one run.
+
+    Attributes:
+        arms: (rounds,) the arms played, in order.
+        finished: whether the policy had its answer.
+        candidates: the arms still in the running at the end.
+        recommendation: the answer, or a guess.
+        eliminations: who left when.
+
+    >>> from lexbandits import Instance, RoundRobin
+    >>> world = Instance([[1.0], [0.5]])
+    >>> run = simulate(RoundRobin(2, 1), world, horizon=4, seed=0)
+    >>> run.arms.tolist(), run.regret(world)[-1].tolist()
+    ([0, 1, 0, 1], [1.0])
+    """
 
     arms: NDArray[np.integer[Any]]  # (rounds,)
     finished: bool
@@ -35,7 +49,7 @@ class Trajectory(NamedTuple):
         return int(self.arms.size)
 
     def regret(self, instance: Instance, kind: str = "general") -> Vector:
-        """(rounds, m) R^i(t) in row t − 1: the paper's general regret, or the priority-based one.
+        """(rounds, m) R^i(t) in row t − 1 on `instance`; `kind` "general", the paper's, or "priority".
 
         The priority-based regret (Hüyük and Tekin) charges a round only at the first objective on
         which the arm differs from the lex-optimal one.
@@ -49,10 +63,17 @@ class Trajectory(NamedTuple):
 def simulate(
     policy: Policy, instance: Instance, *, horizon: int, seed: int, replication: int = 0
 ) -> Trajectory:
-    """Run a fresh copy of `policy` until it is finished or `horizon` pulls are made.
+    """Run a fresh copy of a policy until it is finished.
 
-    The same numbers as replication `replication` of a sweep with this seed, to the bit. An answer
-    is certified only where `finished` is True.
+    The same numbers as one replication of a sweep, to the bit. An answer is certified only where
+    `finished` is True.
+
+    Args:
+        policy: in any state.
+        instance: what is true.
+        horizon: the most pulls.
+        seed: of the sweep.
+        replication: which of its runs.
     """
     horizon = whole("horizon", horizon, least=0, most=LONGEST)
     run = prepared(policy, instance, seed, replication)

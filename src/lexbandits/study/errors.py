@@ -6,7 +6,13 @@ from datetime import datetime
 
 
 class StudyError(ValueError):
-    """Something a study refuses, in words for the person who asked for it."""
+    """Something a study refuses, in words for the person who asked for it.
+
+    >>> import lexbandits as lb
+    >>> lb.open_study("spring", "nowhere.db")
+    Traceback (most recent call last):
+    lexbandits.study.errors.UnknownStudyError: no study 'spring': there is no nowhere.db
+    """
 
 
 @contextmanager
@@ -42,7 +48,12 @@ class StudyPaused(StudyError):  # noqa: N818
 
 
 class StudyWaiting(StudyError):  # noqa: N818
-    """Nothing is handed out before a trial under way comes back, or runs out at `until`."""
+    """Nothing is handed out before a trial under way comes back or runs out.
+
+    Args:
+        message: what is waited for.
+        until: when to ask again.
+    """
 
     def __init__(self, message: str, until: datetime | None = None) -> None:
         super().__init__(message)

@@ -12,7 +12,7 @@ from lexbandits.study.errors import StudyError, ValueOutOfRange, study_errors
 from lexbandits.study.trial import TRIAL_COLUMNS
 
 DIRECTIONS = ("maximize", "minimize")
-CUTS = ("cap", "floor", "above")  # words that `judge` alone understands
+CUTS = ("cap", "floor", "above", "quantile")  # words that `judge` alone understands
 
 Noise = str | tuple[Any, ...]
 
@@ -47,9 +47,9 @@ def _amount(what: str, value: Any, reference: Any) -> float:
                 f"{what} is {value!r} of an unknown best, which nobody knows before the end: "
                 "say reference=, the number of which it is a percentage"
             )
-        return float(match[1]) / 100 * (1.0 if reference == "best" else abs(reference))
-    if reference == "best":
-        raise StudyError(f'{what} of the best is a percentage such as "5%", got {value!r}')
+        return float(match[1]) / 100 * (1.0 if isinstance(reference, str) else abs(reference))
+    if isinstance(reference, str):
+        raise StudyError(f'{what} of {reference!r} is a percentage such as "5%", got {value!r}')
     number = real(what, value)
     if number < 0:
         raise StudyError(f"{what} must not be negative, got {value!r}")
@@ -79,17 +79,26 @@ def _noise(what: str, value: Any) -> Noise:
 class Objective:
     """One measure, with the direction, unit and tolerance in which people speak of it.
 
-    `tolerance` is what does not matter, `resolution` how finely it is told apart (the tolerance, unless
-    said): numbers in the objective's unit or "5%" of `reference`. With `at_least` or `at_most` the
-    objective is met or not, and all arms that meet it tie. `noise` is a kind: "gaussian" (unknown
-    variance), "bernoulli", ("bounded", low, high), ("sub_gaussian", sd), "finite_variance", "exact";
-    ("sub_gaussian", sd, "independent") where nothing ties the arms that are measured in one pass.
-    `if_failed` and `if_expired` are the values that count then; without them the value is missing. With
-    if_missing="worst" a missing value counts as the worst it could have been for whatever is claimed.
+    Args:
+        name: a column of the results.
+        direction: "maximize" or "minimize".
+        tolerance: what does not matter, in its unit, or "5%" of `reference`.
+        resolution: how finely it is told apart; the tolerance, unless said, or a tenth of a limit.
+        unit: shown beside numbers.
+        noise: a kind: "gaussian" (of unknown variance), "bernoulli", ("bounded", low, high),
+            ("sub_gaussian", sd), ("sub_gaussian", sd, "independent") where nothing ties the arms measured in
+            one pass, "exact" (no noise), or "finite_variance" (approximate: no certificate).
+        at_least, at_most: a limit: all arms that meet it tie.
+        reference: the number of which percentages are; for `judge` also "best", the best arm's mean, or an
+            arm's name, its mean.
+        if_failed, if_expired: the value of a trial that failed, or came too late or never; else missing.
+        if_missing: "worst": a missing value counts as the worst it could have been for whatever is claimed.
+        cap, floor: for `judge`: values are cut here, and the question is about the mean of what is left.
+        above: for `judge`: the question is how often a value is above it.
+        quantile: for `judge`: the question is about this quantile, such as 0.95, not about the mean.
 
-    For `judge`: with reference="best" percentages are of the best arm's mean; `cap` and `floor` are where
-    values are cut, so that the question is about the mean of what is left; with `above` the question is how
-    often a value is above it.
+    >>> Objective("latency", "minimize", unit="ms", tolerance="5%", reference=400).tolerance_in_unit
+    20.0
     """
 
     name: str
@@ -108,6 +117,7 @@ class Objective:
     cap: float | None = None
     floor: float | None = None
     above: float | None = None
+    quantile: float | None = None
 
     @study_errors()
     def __post_init__(self) -> None:
@@ -147,8 +157,8 @@ class Objective:
 
     @property
     def is_relative(self) -> bool:
-        """Whether tolerance and resolution are shares of the best arm's mean, whatever that is."""
-        return self.reference == "best"
+        """Whether tolerance and resolution are shares of the mean of the best, or of a named arm."""
+        return isinstance(self.reference, str)
 
     @property
     def target(self) -> float | None:
@@ -186,7 +196,7 @@ class Objective:
         return self.tolerance_in_unit
 
     def checked(self, value: Any, what: str = "") -> float:
-        """The value as a number, nan if missing; an error if it cannot be one of this objective."""
+        """The value as a number, nan if missing; an error, about `what`, if it cannot be one of these."""
         low, high = self._range
         if type(value) in (int, float) and low <= value <= high:  # the common case is quick
             return float(value)
@@ -258,8 +268,10 @@ class Objective:
         cut = [getattr(self, key) for key in CUTS]
         for key, value in zip(CUTS, cut, strict=True):
             object.__setattr__(self, key, None if value is None else real(f"{self}: {key}", value))
-        cap, floor, above = cut
-        if above is not None:
+        cap, floor, above, quantile = cut
+        if quantile is not None:
+            self._check_quantile(quantile)
+        elif above is not None:
             if cap is not None or floor is not None:
                 raise StudyError(f"{self}: above= or cap= and floor=, not both")
             object.__setattr__(self, "noise", "bernoulli")
@@ -269,6 +281,22 @@ class Objective:
             if math.isinf(high):
                 raise StudyError(f'{self}: floor= needs cap=, or noise=("bounded", low, high)')
             object.__setattr__(self, "noise", _noise(f"{self}: noise", ("bounded", low, high)))
+
+    def _check_quantile(self, share: float) -> None:
+        if not 0 < share < 1:
+            raise StudyError(f"{self}: a quantile is between 0 and 1, such as 0.95, got {share:g}")
+        if self.target is not None:
+            raise StudyError(f"{self}: a limit on a quantile is a share: {self.as_a_share}")
+        if any(word is not None for word in (self.cap, self.floor, self.above)) or self.is_relative:
+            raise StudyError(f"{self}: quantile= takes no cap=, floor=, above= or percentage")
+        if self.noise == "exact":
+            raise StudyError(f"{self}: what is exact has no quantiles")
+
+    @property
+    def as_a_share(self) -> str:
+        """How a limit on a quantile is said."""
+        beyond = 1 - (self.quantile or 0.0)
+        return f"above=LIMIT, at_most={beyond:.6g} says that at most {100 * beyond:.6g} % are above it"
 
     def _check_missing(self) -> None:
         if self.if_missing not in (None, "worst"):
@@ -299,7 +327,9 @@ class Objective:
                 "without either, two equal arms would be measured for ever"
             )
         if self.is_relative and (self.target is not None or sum(both) >= 1):
-            raise StudyError(f"{self}: a share of the best goes with no target, and must be below all of it")
+            raise StudyError(
+                f"{self}: a percentage of an arm goes with no target, and must be below all of it"
+            )
 
     def check_settled(self) -> None:
         """Refuse a precision at which equal arms would be measured for ever; a list has an end."""

@@ -121,7 +121,14 @@ class Spec:
             raise StudyError("a study needs at least one arm and one objective")
         for objective in objectives:
             if objective.is_relative:
-                raise StudyError(f'{objective}: reference="best" is for judge: say the number it is about')
+                raise StudyError(
+                    f"{objective}: a percentage of {objective.reference!r} is for judge, where the means are "
+                    "known: say reference=, the number it is about"
+                )
+            if objective.quantile is not None:
+                raise StudyError(
+                    f"{objective}: quantile= is for judge: give a study a limit, {objective.as_a_share}"
+                )
             for key in CUTS:
                 if getattr(objective, key) is not None:
                     raise StudyError(

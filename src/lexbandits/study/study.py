@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from lexbandits.forecasting.forecast import Forecast
     from lexbandits.picture.explain import Explanation
-    from lexbandits.picture.stories import Story
+    from lexbandits.picture.shown import Story
     from lexbandits.policies import LexElimTol
 
 POLICY = "LexElimTol"
@@ -44,6 +44,17 @@ class Study:
 
     Made by `create_study` or `open_study`. Any number of processes may work on one study at once, each
     with a `Study` of its own; one object may be shared by threads and survives a fork.
+
+    Args:
+        journal: its record; `create_study` and `open_study` find it.
+
+    >>> import lexbandits as lb
+    >>> study = lb.create_study("sizes", arms=["a", "b"],
+    ...                         objectives=[lb.Objective("size", "minimize", tolerance=0, noise="exact")])
+    >>> study.run(lambda arm: {"size": {"a": 4, "b": 3}[arm]}, progress=False).arm
+    'b'
+    >>> study.results()[["arm", "objective", "mean"]].values.tolist()
+    [['a', 'size', 4.0], ['b', 'size', 3.0]]
     """
 
     def __init__(self, journal: Journal) -> None:
@@ -107,11 +118,17 @@ class Study:
     def ask_many(
         self, n: int, *, lease: Any = None, worker: str | None = None, request: str | None = None
     ) -> list[Trial]:
-        """Up to n trials at once; fewer or none near the end, while paused, or while too much waits."""
+        """Up to `n` trials at once; fewer or none near the end, while paused, or while too much waits.
+
+        `lease`, `worker` and `request` as in `ask`, here and below.
+        """
         return self._exchange([], n, lease, worker, request)[1]
 
     def choose(self, *, lease: Any = None, worker: str | None = None, request: str | None = None) -> Trial:
-        """For who serves traffic: a trial while measuring, else the winner or best guess, never told."""
+        """For who serves traffic: a trial while measuring, else the winner or best guess, never told.
+
+        `lease`, `worker` and `request` as in `ask`.
+        """
         nothing = self._journal.read_only and self.status.state != "measuring"
         trials = [] if nothing else self._exchange([], 1, lease, worker, request)[1]
         return trials[0] if trials else Trial(None, None, self.answer.arm, None, None)
@@ -119,7 +136,7 @@ class Study:
     # --- telling
 
     def tell(self, trial: Trial | str, values: Mapping[str, Any]) -> str:
-        """Report a trial's values by objective; None, nan or no key where one was not measured.
+        """Report the `values` of a `trial` by objective; None, nan or no key where one was not measured.
 
         "counted"; "waiting" behind an earlier trial that is still open; "repeated", it was told before;
         "late", it came after its `until`: recorded and never counted;
@@ -128,7 +145,7 @@ class Study:
         return self._journal.do(asking.take, trial, values)
 
     def tell_many(self, results: Iterable[tuple[Trial | str, Mapping[str, Any]]]) -> list[str]:
-        """Report many results at once: all or none; over http, of each thousand."""
+        """Report many `results`, (trial, values) pairs, at once: all or none; over http, of each thousand."""
         return self._exchange(results, 0)[0]
 
     def tell_ask(
@@ -140,7 +157,10 @@ class Study:
         worker: str | None = None,
         request: str | None = None,
     ) -> tuple[list[str], list[Trial]]:
-        """`tell_many` and `ask_many` in one transaction: outcomes and trials."""
+        """`tell_many` of `results` and `ask_many` of `n` in one transaction: outcomes and trials.
+
+        `lease`, `worker` and `request` as in `ask`.
+        """
         outcomes, trials, _ = self._exchange(results, n, lease, worker, request)
         return outcomes, trials
 
@@ -167,36 +187,41 @@ class Study:
     def record(self, trial: Trial | str, values: Mapping[str, Any]) -> str:
         """`tell` for short-lived processes: "recorded", "repeated" or "late", without waking the policy.
 
-        Whoever asks or looks next folds it, and notes the end if it brought it.
+        `trial` and `values` as in `tell`. Whoever asks or looks next counts it, and notes the end if it
+        brought it.
         """
         return self._journal.do(asking.record, trial, values)
 
     def fail(self, trial: Trial | str, reason: str = "", *, interrupted: bool = False) -> str:
-        """Report that a trial could not be measured: its place is missing, or has the value `if_failed`.
+        """Report that a `trial` could not be measured: its place is missing, or has the value `if_failed`.
 
-        `interrupted`: it was begun and broken off, which says nothing about the arm: `max_failures` does not
-        count it.
+        `reason` is for the record. `interrupted`: it was begun and broken off, which says nothing about the
+        arm: `max_failures` does not count it.
         """
         return self._journal.do(asking.fail, trial, str(reason), interrupted)
 
     def release(self, trial: Trial | str) -> None:
-        """Give a trial back that nobody has begun: its place is asked again under a new trial.
+        """Give a `trial` back that nobody has begun: its place is asked again under a new trial.
 
-        What was begun is failed instead, with interrupted=True: to measure it again would choose by value.
+        What was begun is failed instead, with interrupted=True: whoever could measure again what looked bad
+        would choose which values count.
         """
         self._journal.do(asking.release, trial)
 
     def expire(self, trial: Trial | str) -> str:
-        """Declare an overdue trial's place missing now; the next ask of anybody would do it too."""
+        """Declare an overdue `trial` missing now; the next ask of anybody would do it too."""
         return self._journal.do(asking.expire, trial)
 
     def heartbeat(self, worker: str) -> None:
-        """Say that a worker is alive: its leases that have not run out begin anew."""
+        """Say that a `worker` is alive: its leases that have not run out begin anew."""
         check_words(worker=worker)
         self._journal.extend(worker)
 
     def correct(self, trial: Trial | str, values: Mapping[str, Any], reason: str) -> str:
-        """Replace what was told, while its pass is not folded ("corrected"); later only a note ("noted")."""
+        """Other `values` for a `trial` that was told, with a `reason` for the record.
+
+        "corrected" while its pass is not judged; later only a note, "noted".
+        """
         return self._journal.do(asking.correct, trial, values, reason)
 
     def run(
@@ -207,15 +232,23 @@ class Study:
         executor: str | Executor = "threads",
         lease: Any = None,
         progress: bool = True,
+        time_limit: Any = None,
     ) -> Answer:
         """Measure until there is an answer: measure(arm) or measure(arm, item) -> values by objective.
 
-        On `workers` "threads", "processes", or an executor of concurrent.futures. What `measure` raises is
-        a failed trial. After Ctrl-C what is being measured has failed, as interrupted, and what was not begun
-        is given back. `StudyPaused` if it was paused meanwhile.
+        What `measure` raises is a failed trial. After Ctrl-C what is being measured has failed, as
+        interrupted, and what was not begun is given back. `StudyPaused` if it was paused meanwhile.
+
+        Args:
+            measure: what measures.
+            workers: how many at once.
+            executor: "threads", "processes", or an executor of concurrent.futures.
+            lease: how long a trial may take; heartbeats extend it.
+            progress: show a bar.
+            time_limit: such as "2h": nothing more is asked then; what is begun is measured to its end.
         """
         how = workers_module.Run(
-            self, measure, _check_count("workers", workers, 1), executor, lease, progress
+            self, measure, _check_count("workers", workers, 1), executor, lease, progress, time_limit
         )
         return how.go()
 
@@ -238,32 +271,41 @@ class Study:
             return copy.copy(self._settled().policy)
 
     def forecast(self, guess: Any = None, runs: int = 200, price: Any = None, **how: Any) -> "Forecast":
-        """How many results are still needed, who may win, what to relax: see `lexbandits.forecast`."""
+        """How many results are still needed, who may win, what to relax.
+
+        `guess`, `runs`, `price` and the rest of `how` are those of `lexbandits.forecast`.
+        """
         from lexbandits.forecasting.forecast import forecast
 
         return forecast(self, guess, runs=runs, price=price, **how)
 
     def explain(self, arm: str | None = None) -> "Explanation | Story":
-        """Why each arm left or stays, what the answer may give up, what strained it; or one arm's story."""
+        """Why each arm left or stays, what the answer may give up, what strained it; or one `arm`'s story."""
         from lexbandits.picture.explain import explain
 
         with self._journal.lock:
             return explain(self, arm)
 
     def report(self, path: str | Path, *, format: str | None = None) -> Path:
-        """Write one file that a stranger can check the answer from: HTML, or Markdown (format="md")."""
+        """Write one file, `path`, that a stranger can check the answer from: `format` "html" or "md"."""
         from lexbandits.insight.report import write
 
         with self._journal.lock:
             return write(self, Path(path), format)
 
+    def _repr_html_(self) -> str:
+        from lexbandits.insight.notebook import of_study
+
+        with self._journal.lock:
+            return of_study(self)
+
     def results(self) -> "pd.DataFrame":
-        """One row per arm and objective."""
+        """One row per arm and objective: mean, interval, results, and whether the arm is a candidate."""
         with self._journal.lock:
             return results_of(self._settled())
 
     def trials(self) -> "pd.DataFrame":
-        """One row per trial."""
+        """One row per trial: arm, item, state, worker, when it was asked and told, and its values."""
         with self._journal.lock:
             fold = self._settled()
             _ = fold.policy
@@ -278,7 +320,7 @@ class Study:
         return self._journal.verify()
 
     def export(self, path: str | Path) -> Path:
-        """Write the trials (.csv, .parquet) or the journal (.jsonl)."""
+        """Write the trials (.csv, .parquet) or the journal (.jsonl) to `path`."""
         return imports.export(self, Path(path))
 
     def import_results(
@@ -290,16 +332,21 @@ class Study:
         again: bool = False,
         ignore: Iterable[str] = (),
     ) -> int:
-        """Results measured before, before the first ask: a table with one row each, or the file of one.
+        """Results measured before, taken before the first ask; how many rows have a value.
 
-        On a list at any time: each row fills the place of its `item` (of repeats "q17#2"), and `fair` need
-        not be said, as nobody has chosen the order.
+        Trials of another study count as they would here: failed ones as `if_failed`, expired and late ones
+        as `if_expired`.
 
-        Rows that share the column `item` share a pass; without it each arm's rows are shuffled by the seed.
-        `fair`: whether what was measured, what of it is here, and what this study asks was decided without
-        looking at values; if not, there is no certificate. Trials of another study count as they would here:
-        failed ones as `if_failed`, expired and late ones as `if_expired`. `again`: these very rows a second
-        time. `ignore`: columns that are no objectives. How many rows have a value.
+        On a list at any time: each row fills the place of its `item` (of repeats "q17#2").
+
+        Args:
+            frame: a table with one row each, or the file of one. Rows that share the column `item` share a
+                pass; without it each arm's rows are shuffled by the seed.
+            arm: the column with the arms' names.
+            fair: not needed of a list, whose order nobody has chosen; elsewhere whether what was measured, what of it is here, and what this study asks was decided without
+                looking at values; if not, there is no certificate.
+            again: these very rows a second time.
+            ignore: columns that are no objectives.
         """
         if isinstance(frame, (str, Path)):
             frame = imports.read(Path(frame), arm, self._journal.asked())
@@ -317,7 +364,7 @@ class Study:
         return self._journal.proof()
 
     def cost_of_change(self, change: str = "Changing a tolerance") -> str:
-        """What a change of arms, order, tolerances or resolutions costs, in a sentence; "" if nothing."""
+        """What a `change` of arms, order, tolerances or resolutions costs, in a sentence; "" if nothing."""
         status = self.status
         is_begun = status.handed_out or status.released or status.results
         if not is_begun or self.proof != "declared":
@@ -340,23 +387,23 @@ class Study:
         return self._journal.do(changes.retry)
 
     def withdraw(self, name: str, reason: str) -> None:
-        """Take an arm out of the question; arms that only it had beaten return."""
+        """Take the arm `name` out of the question, for a `reason`; arms that only it had beaten return."""
         self._journal.do(changes.withdraw, name, reason)
 
     def restore(self, name: str) -> None:
-        """Bring a withdrawn arm back."""
+        """Bring the withdrawn arm `name` back."""
         self._journal.do(changes.restore, name)
 
     def amend(self, objective: str, *, tolerance: Any = None, resolution: Any = None) -> None:
-        """Another tolerance or resolution, after looking if need be: the confidence stays what it was."""
+        """Another `tolerance` or `resolution` of an `objective`, after looking if need be."""
         self._journal.do(changes.amend, objective, tolerance, resolution)
 
     def reorder(self, objectives: Sequence[str]) -> None:
-        """Another order of priority, after looking if need be."""
+        """Another order of priority, all `objectives`, after looking if need be."""
         self._journal.do(changes.reorder, objectives)
 
     def pause(self, reason: str = "") -> None:
-        """Hand out nothing until `resume`; results are still taken."""
+        """Hand out nothing until `resume`; results are still taken. `reason` is for the record."""
         self._journal.do(changes.pause, reason)
 
     def resume(self) -> None:
@@ -364,19 +411,19 @@ class Study:
         self._journal.do(changes.resume)
 
     def set_budget(self, budget: int | None) -> None:
-        """Another number of trials to hand out in all; None for no limit."""
+        """Another `budget`, the number of trials to hand out in all; None for no limit."""
         self._journal.do(changes.set_budget, budget)
 
     def end(self, reason: str) -> None:
-        """End by hand, without a certificate; if its results had given the answer by then, with it."""
+        """End by hand, for a `reason`, without a certificate unless its results had given the answer."""
         self._journal.do(asking.end, reason)
 
     def reopen(self, why: str) -> None:
-        """Go on after an end. A study with its answer ends again at once, unless its rules change."""
+        """Go on after an end, `why`; a study with its answer ends again at once, unless its rules change."""
         self._journal.do(changes.reopen, why)
 
     def note(self, text: str) -> None:
-        """A remark for the record."""
+        """Put a remark, `text`, on record."""
         self._journal.do(changes.note, text)
 
 
@@ -412,14 +459,27 @@ def create_study(
     load_if_exists: bool = False,
     **settings: Any,
 ) -> Study:
-    """A new study, or with `load_if_exists` the one of this name, if it asks the same.
+    """A new study. Ties go to the arm listed first: list the incumbent first.
 
-    settings: delta=0.05, max_arms (the arms given), if_infeasible="go on" or "stop",
-    items=[…] to measure on (texts, numbers, or tables with an `id`), about="items": the answer on this list,
-    or "population": the list is a random sample, repeats=1 (measurements per item), seed=None (of the order:
-    drawn anew, as what was tuned on the first items of an old order is tuned on these again), budget=None (trials), lease="10m", max_failures=5 (in a row, then an arm is withdrawn), rules="declared",
-    which takes fewer results while they are kept, or "open" for who will change them after looking. Ties go
-    to the arm listed first: list the incumbent first.
+    Args:
+        name: of the study.
+        storage: "memory", a file for SQLite, "postgresql://…" or "http://…", a service.
+        arms: names, or tables with a name and further keys, which `lexbandits run` hands to a program.
+        objectives: in order of priority.
+        load_if_exists: open the study of this name, if it asks the same.
+        delta: the probability of a wrong answer.
+        max_arms: how many arms there may ever be; those given, unless said.
+        items: what to measure on, each once per arm: texts, numbers, or tables with an `id` and further keys;
+            without it items are numbers.
+        about: "items", the answer is about this list, or "population", the list is a random sample of it.
+        repeats: how often each item of a list is measured.
+        seed: of the order of items; drawn anew, unless said: what was tuned on the items that came first in
+            one order is tuned on them again in the same.
+        if_infeasible: "go on", or "stop", where no arm meets a limit.
+        budget: how many trials are handed out at most; None for no end.
+        lease: how long a trial is a worker's, "10m" unless said.
+        max_failures: in a row, after which an arm is withdrawn.
+        rules: "declared" takes fewer results while they are kept; "open" is for who will change them.
     """
     words = {"name": name, "arms": arms, "objectives": objectives, **settings}
     return create_from_words(words, storage, load_if_exists=load_if_exists)
@@ -486,7 +546,13 @@ def _open_journal(storage: Storage, row: StudyRow, read_only: bool = False) -> J
 def study_from_toml(
     path: str | Path, storage: str | Path | Storage | None = None, *, load_if_exists: bool = True
 ) -> Study:
-    """The study that a TOML file describes, made or opened; `storage` is that of the file unless given."""
+    """The study that a TOML file describes, made or opened.
+
+    Args:
+        path: of the file.
+        storage: where it is kept; what the file says, unless given.
+        load_if_exists: no error if it is there and asks the same.
+    """
     words = words_from_toml(path)
     there = words.pop("storage", "memory")
     where = there if storage is None else storage
@@ -494,7 +560,12 @@ def study_from_toml(
 
 
 def open_study(name: str, storage: str | Path | Storage, read_only: bool = False) -> Study:
-    """A study that is there."""
+    """A study that is there.
+
+    Args:
+        name, storage: which one, and where it is kept.
+        read_only: for who only looks.
+    """
     return Study(_open_journal(*_find(name, storage), read_only))
 
 
@@ -510,11 +581,19 @@ def _find(name: str, storage: str | Path | Storage) -> tuple[Storage, StudyRow]:
 
 
 def list_studies(storage: str | Path | Storage) -> list[str]:
-    """The names of the studies in a storage."""
+    """The names of the studies in a storage.
+
+    Args:
+        storage: a file or an address.
+    """
     return [] if is_missing(storage) else [row.name for row in open_storage(storage).studies()]
 
 
 def delete_study(name: str, storage: str | Path | Storage) -> None:
-    """Delete a study with all its results, for good."""
+    """Delete a study with all its results, for good.
+
+    Args:
+        name, storage: which one, and where it is kept.
+    """
     opened, row = _find(name, storage)
     opened.delete(row.id)

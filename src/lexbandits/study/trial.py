@@ -15,11 +15,23 @@ class _Handed(NamedTuple):
 
 
 class Trial(_Handed):
-    """Measure `arm` (on `item`, if the arms are measured on common items) and tell the values before `until`.
+    """What to measure, and until when to tell it.
 
-    `number` counts the trials of a study from 0; `id` is what to tell it by, and cannot be guessed.
-    `repeat`, from 1 on, says which measurement of its item it is, where each is measured several times.
-    One that `choose` gives when there is nothing to measure has neither and is never told.
+    One that `choose` gives when there is nothing to measure has neither number nor id and is never told.
+
+    Attributes:
+        number: of the study's trials, from 0.
+        id: what to tell it by; it cannot be guessed.
+        arm: what to measure.
+        item: on what, where arms are measured on common items; else good as a seed.
+        until: when its lease ends.
+        repeat: which measurement of its item it is, from 1 on, where each is measured several times.
+
+    >>> import lexbandits as lb
+    >>> study = lb.create_study("s", arms=["a", "b"], objectives=[lb.Objective("score", tolerance=1)])
+    >>> trial = study.ask()
+    >>> trial.number, trial.arm, trial.item
+    (0, 'a', 0)
     """
 
     repeat: int | None = None

@@ -25,8 +25,17 @@ MAX_NODES = 1_000_000  # of branch and bound, over the whole computation
 class CharacteristicTime(NamedTuple):
     """low ≤ T* ≤ high, and weights on the arms that reach `high`.
 
-    `low` is always proved, `high` when `certified`; both up to rounding errors. Pulls in proportion
-    to `weights` make the least evidence against any alternative grow by at least 1/high a pull.
+    Pulls in proportion to `weights` make the least evidence against any alternative grow by at least
+    1/high a pull.
+
+    Attributes:
+        low: always proved, up to rounding errors.
+        high: proved when `certified`.
+        weights: (K,) the share of pulls of each arm.
+        certified: whether `high` is proved.
+
+    >>> characteristic_time(Instance([[1.0], [0.5]])).certified
+    True
     """
 
     low: float
@@ -38,13 +47,17 @@ class CharacteristicTime(NamedTuple):
 def characteristic_time(
     instance: Instance, tradeoff: float | None = None, *, relative_gap: float = 0.01
 ) -> CharacteristicTime:
-    """T* of `instance` among all instances with trade-off at most `tradeoff` (None: its own least λ).
+    """T* of an instance among all instances with a trade-off at most as large.
 
-    For independent Gaussian noise. The interval closes to high ≤ (1 + relative_gap)·low; where a
-    limit on the work stops it before, the interval returned is wider, or `certified` is False.
-    Infinite when another arm ties with the lex-optimal one on every objective (any weights reach
-    that), 0 when there is one arm. Raises ValueError when the instance's own λ exceeds `tradeoff`:
-    the promise is then broken and the bound says nothing.
+    For independent Gaussian noise. Where a limit on the work stops it, the interval returned is wider, or
+    `certified` is False. Infinite when another arm ties with the lex-optimal one on every objective (any
+    weights reach that), 0 when there is one arm. Raises ValueError when the instance's own λ exceeds
+    `tradeoff`: the promise is then broken and the bound says nothing.
+
+    Args:
+        instance: what is true.
+        tradeoff: λ; None: the instance's own least.
+        relative_gap: the interval closes to high ≤ (1 + relative_gap)·low.
 
     >>> low, high, weights, certified = characteristic_time(Instance([[1.0], [0.5]]))
     >>> low <= 32 <= high, weights.round(2).tolist(), certified
@@ -75,8 +88,9 @@ def characteristic_time(
 def sample_lower_bound(characteristic_time: float, delta: float) -> float:
     """The least E[τ] of an algorithm that errs with probability at most `delta`: T*·kl(δ, 1 − δ).
 
-    Give it `low`: the larger end of the interval is no lower bound. From δ = 1/2 on a guess is good
-    enough, and the bound is 0.
+    Args:
+        characteristic_time: its `low`: the larger end of the interval is no lower bound.
+        delta: from 1/2 on a guess is good enough, and the bound is 0.
 
     >>> round(sample_lower_bound(129.0, 0.01))
     581

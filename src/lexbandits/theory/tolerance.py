@@ -26,8 +26,15 @@ ROUNDING = 1e-9  # relative: both ends are moved outwards by as much, for the er
 class ToleranceTime(NamedTuple):
     """low ≤ T* ≤ high, both proved, the answer that is soonest certain, and weights that reach `high`.
 
-    `answers` has the acceptable arms, each with a lower bound on the time to be certain of it, which is
-    infinite for an arm that is only just acceptable.
+    Attributes:
+        low, high: the interval of T*.
+        answer: the arm that is soonest certain.
+        weights: (K,) the share of pulls of each arm.
+        answers: acceptable arm -> a lower bound on the time to be certain of it, infinite for an arm that is
+            only just acceptable.
+
+    >>> tolerance_time(Instance([[1.0], [0.5]]), 0.1).answer
+    0
     """
 
     low: float
@@ -65,12 +72,18 @@ def tolerance_time(
     arm_noise_sds: ArrayLike | None = None,
     relative_gap: float = 0.01,
 ) -> ToleranceTime:
-    """T* of what `LexElimTol` promises, with its `tolerance` and `resolution` (None: the tolerances).
+    """T* of what `LexElimTol` promises, with its tolerances and resolutions.
 
-    For independent Gaussian noise of known standard deviations: the instance's, or (K, m)
-    `arm_noise_sds`. Other noise is taken as Gaussian with its variances. Up to three objectives the
-    interval closes to high ≤ (1 + relative_gap)·low; with more, or where a limit on the work stops it,
-    it may be wider. Infinite when no arm is acceptable by more than a boundary, 0 when there is one arm.
+    For independent Gaussian noise of known standard deviations; other noise is taken as Gaussian with its
+    variances. With more than three objectives, or where a limit on the work stops it, the interval may be
+    wider than asked. Infinite when no arm is acceptable by more than a boundary, 0 when there is one arm.
+
+    Args:
+        instance: what is true.
+        tolerance: what does not matter, one or per objective.
+        resolution: how finely it is told apart; None: the tolerances.
+        arm_noise_sds: (K, m) standard deviations instead of the instance's.
+        relative_gap: the interval closes to high ≤ (1 + relative_gap)·low.
 
     >>> time = tolerance_time(Instance([[1.0], [0.5]]), 0.1, 0.2)
     >>> time.low <= 8 / (0.5 + 0.3) ** 2 <= time.high, time.answer, time.weights.round(2).tolist()

@@ -10,7 +10,10 @@ from lexbandits.world.instance import Instance
 
 
 def paper_instance(n_arms: int) -> Instance:
-    """The instance of the paper's experiments, with its ties exact; K a multiple of 10.
+    """The instance of the paper's experiments, with its ties exact.
+
+    Args:
+        n_arms: K, a multiple of 10.
 
     >>> [paper_instance(K).lex_optimal_arm for K in (10, 20, 30)]
     [5, 11, 17]
@@ -38,8 +41,12 @@ def random_instance(
 ) -> Instance:
     """A random instance with means in [0, 1] and a unique lex-optimal arm.
 
-    With `ties` the means lie on a coarse grid, so that arms tie on some objectives; without, no two
-    means are equal. `max_tradeoff` caps the least λ: gains above it are cut down to it exactly.
+    Args:
+        n_arms, n_objectives: K and m.
+        seed: of the draw.
+        ties: the means lie on a coarse grid, so that arms tie on some objectives; else no two are equal.
+        max_tradeoff: the largest λ: gains above it are cut down to it exactly.
+        noise_sd: standard deviation, one or per objective.
     """
     n_arms = whole("n_arms", n_arms, least=1)
     n_objectives = whole("n_objectives", n_objectives, least=1)

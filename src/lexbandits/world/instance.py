@@ -19,12 +19,16 @@ NO_ROW = (str, bytes, Mapping, Set)  # that can be gone through, but not for num
 class Instance:
     """True means (K, m), most important objective first, larger is better, and their noise.
 
-    Means are rows of numbers, an array or a data frame, whose columns are the objectives. They may be
-    floats, ints or Fractions: ties, gaps and λ are computed exactly and rounded once.
-    Two means within `tie_tolerance` of each other count as equal. `noise` is "gaussian" with standard
-    deviation `noise_sd` (one number, or one per objective) and, if given, the (m, m) `correlation`
-    of the objectives; "bernoulli" with the means as probabilities; "beta" with those means and
-    standard deviations; or a sampler (rng, arm) -> vector. Arms and objectives count from 0.
+    Arms and objectives count from 0.
+
+    Args:
+        means: rows of numbers, an array or a data frame whose columns are the objectives. Floats, ints or
+            Fractions: ties, gaps and λ are computed exactly and rounded once.
+        noise_sd: standard deviation, one or per objective.
+        noise: "gaussian"; "bernoulli" with the means as probabilities; "beta" with these means and standard
+            deviations; or a sampler (rng, arm) -> vector.
+        correlation: (m, m) of the objectives' Gaussian noise.
+        tie_tolerance: two means within it count as equal.
 
     >>> instance = Instance([[1, 0.5], [1, 1], [0, 2]])
     >>> instance.lex_optimal_arm, instance.optimal_set_sizes, instance.tradeoff

@@ -67,36 +67,51 @@ NO_CLAIMS = (2, 0, 0, 0)
 class LexElimTol(PlacePolicy):
     """For ties that are never exact: all it needs are the differences that do not matter.
 
-    Per objective i, differences up to `tolerance`[i] are immaterial: such arms go on to the next
-    objective. An arm worse by more than tolerance + `resolution` does not; in between either may
-    happen. Without a resolution it is the tolerance; both zero is an error, except where noise is "exact".
+    Arms that differ by at most the tolerance go on to the next objective together. An arm worse by more than
+    tolerance + resolution does not; in between either may happen.
 
-    `noise` is a kind, one for all objectives or one each: "gaussian" (variances unknown and of any
-    ratio), "bernoulli", ("bounded", lo, hi), ("sub_gaussian", sd), or ("sub_gaussian", sd, "independent")
-    where the arms of a pass share nothing, "exact", and "finite_variance", which is approximate.
-    A third kind of word, "worst", as in ("bounded", lo, hi, "worst") or ("bernoulli", "worst"): a missing
-    value counts as the worst it could have been for whatever is claimed. `noise_sd` is short for the
-    independent one. `at_least`, None or a number per objective: a target to be
-    met, where all arms that meet it tie; if nobody does, the objective is as any other, or it stops.
-
-    With probability at least 1 − delta, for every i: an arm within tolerance[i] of the best arm that
-    reached objective i survives it, and every survivor is within tolerance[i] + resolution[i] of
-    that best arm; with a target, arms that meet it survive and survivors miss it by at most the
-    resolution. settle="all" goes on until that is so; settle="answer" stops once the answer is
-    acceptable for certain: no arm that deserves to reach objective i is better there by more than
-    tolerance + resolution. What it needs: whatever happened in earlier passes, the difference of two
-    arms in a pass has one and the same mean (and for "gaussian" one and the same normal law).
+    With probability at least 1 − delta, for every objective i: of the arms that reached it, those within
+    tolerance[i] of the best one go on, and none goes on that is worse by more than tolerance[i] +
+    resolution[i]; with a target, arms that meet it go on, and those that do miss it by at most the
+    resolution. What it needs: whatever happened in earlier passes, the difference of two arms in a pass has
+    one and the same mean (and for "gaussian" one and the same normal law).
 
     A result belongs to a place, (arm, pass): `ask_place` and `tell(…, item=pass)` are for who measures in
     parallel or on common items; the state depends on which places are filled, never on the order. A
     result told without an item fills the arm's earliest empty place, which is right when results are
     told in the order asked. `None` in a reward is a value not measured.
 
-    `order` (objectives by priority), `offered` (the arms in question), tolerances and resolutions may
-    be changed after looking, at the same delta: `amended`. `max_arms` counts arms that may be added. Who
-    never does that needs a third less with rules="declared", the default; "open" is cheaper for who will.
+    Order, arms, tolerances and resolutions may be changed after looking, at the same delta: `amended`.
 
-    With `n_items` it is about a list of so many items, measured in a drawn order: policies/tol/list_policy.py.
+    Args:
+        n_arms, n_objectives: K and m.
+        delta: the probability of a wrong answer.
+        tolerance: what does not matter, one or per objective.
+        resolution: how finely it is told apart; the tolerance, unless said. Both zero is an error, except
+            where noise is "exact".
+        noise: a kind, one for all objectives or one each: "gaussian" (variances unknown and of any ratio),
+            "bernoulli", ("bounded", lo, hi), ("sub_gaussian", sd), ("sub_gaussian", sd, "independent") where
+            the arms of a pass share nothing, "exact", and "finite_variance", which is approximate. With
+            "worst" at the end, ("bounded", lo, hi, "worst") or ("bernoulli", "worst"), a missing value counts
+            as the worst it could have been for whatever is claimed.
+        noise_sd: short for ("sub_gaussian", sd, "independent").
+        at_least: None or a number per objective: a target; all arms that meet it tie.
+        if_infeasible: "go on" as on any other objective where nobody meets a target, or "stop".
+        settle: "answer" stops once the answer is acceptable for certain: no arm that deserves to reach an
+            objective is better there by more than tolerance + resolution; "all" settles every arm.
+        rules: "declared" needs a third less while they are kept; "open" is cheaper for who will change them.
+        order: the objectives by priority.
+        offered: the arms in question.
+        max_arms: how many arms there may ever be.
+        n_items: it is about a list of so many items, in a drawn order: policies/tol/list_policy.py.
+        since: of a list, where bets on arms that were added begin.
+
+    >>> policy = LexElimTol(2, 1, delta=0.05, tolerance=0.1, noise=("bounded", 0, 1))
+    >>> while not policy.finished:
+    ...     arm = policy.ask()
+    ...     policy.tell(arm, [0.2 + 0.6 * arm])
+    >>> policy.recommendation, policy.certified
+    (1, True)
     """
 
     rules = Rules(choose, observe, finished)
@@ -264,13 +279,14 @@ class LexElimTol(PlacePolicy):
         from_pass: int | None = None,
         void: bool = False,
     ) -> Self:
-        """The policy under new rules, by what was seen so far; this one stays as it is.
+        """The policy under a new `tolerance`, `resolution`, `order` or `offered` arms, by what was seen.
 
-        The new rules choose members from pass `from_pass` on: above every pass asked; without it, above every
-        pass told. Passes below it keep their members and count, as who changes the rules may have seen their
-        values. `void` throws away what is not folded instead, as journals of 0.2 did: a choice by value.
-        With rules="declared" the answer is from then on proven by facts, which have a tenth of delta; before
-        any pass is begun (start 0) the new rules are as good as declared from the start.
+        This one stays as it is. The new rules choose members from pass `from_pass` on: above every pass
+        asked; without it, above every pass told. Passes below it keep their members and count, as who
+        changes the rules may have seen their values. `void` throws away what is not folded instead, as
+        journals of 0.2 did: a choice by value. With rules="declared" the answer is from then on proven by
+        facts, which have a tenth of delta; before any pass is begun (start 0) the new rules are as good as
+        declared from the start.
         """
         given = {"tolerance": tolerance, "resolution": resolution, "order": order, "offered": offered}
         settings = {**self.settings, **{name: value for name, value in given.items() if value is not None}}
@@ -488,7 +504,7 @@ class LexElimTol(PlacePolicy):
         return self.best_guess()
 
     def known_exactly(self, i: int) -> dict[int, float]:
-        """Arm -> its one value on an exact objective, whether or not its pass is over."""
+        """Arm -> its one value on the exact objective `i`, whether or not its pass is over."""
         state = self.state
         known = {} if self._before is None else self._before.known_exactly(i)
         known |= {arm: float(values[i]) for (arm, _), values in self._waiting if not math.isnan(values[i])}

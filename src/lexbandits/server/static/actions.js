@@ -1,11 +1,10 @@
 // What people do: each action is a form in the one dialog, which stays open until the service has agreed.
 
 import { Problem, download, onceKey, request, studyPath } from "./api.js";
-import { b, clockTime, h } from "./dom.js";
-import { itemWords } from "./record.js";
+import { b, clockTime, h, viewer } from "./dom.js";
 
 const dialog = document.getElementById("dialog");
-const WHO = "lexbandits-who";
+const [WHO, LEASE] = ["lexbandits-who", "lexbandits-lease"];
 const OUTCOMES = {
   counted: "Saved and counted.",
   waiting: "Saved. It counts as soon as an earlier trial of its pass is in.",
@@ -46,14 +45,17 @@ function field({ name, label, value = "", hint, long, required, choices, mode, o
 }
 
 /** Show a form. `buttons`: text, look, and what to do with its values; an error stays in the dialog. */
-export function openForm({ title, text, fields = [], buttons, done = !buttons.length }) {
+export function openForm({ title, text, fields = [], buttons: given, done = !given.length }) {
+  const buttons = given.filter(Boolean);
+  const [first, more] = [false, true].map((later) => fields.filter((each) => !!each.later === later).map(field));
   const alert = h("p", { class: "alert", role: "alert" });
   const form = h(
     "form",
     { novalidate: true },
     h("h2", { id: "dialog-title", tabindex: -1 }, title),
     text && h("div", { class: "told" }, text),
-    fields.map(field),
+    first,
+    more.length > 0 && h("details", null, h("summary", null, "More settings"), more),
     alert,
     h(
       "div",
@@ -100,6 +102,9 @@ export function openForm({ title, text, fields = [], buttons, done = !buttons.le
     }
   };
   form.addEventListener("change", showWhatApplies);
+  form.addEventListener("input", () => {
+    form.dataset.typed = "";
+  });
   showWhatApplies();
   dialog.replaceChildren(form);
   if (!dialog.open) dialog.showModal();
@@ -111,28 +116,44 @@ function setBusy(form, busy) {
   for (const button of form.querySelectorAll("button")) button.disabled = busy;
 }
 
-/** Whoever leaves before the answer would not see a refusal. */
-const stayWhileBusy = (event) => {
-  if (dialog.querySelector("[aria-busy=true]")) event.preventDefault();
-};
-dialog.addEventListener("cancel", stayWhileBusy);
+/** Whoever leaves before the answer would not see a refusal; what was typed is lost at the second Escape only. */
 document.addEventListener("keydown", (event) => {
-  if (event.key === "Escape") stayWhileBusy(event); // of two in a row, Chromium lets cancel stop only one
+  if (event.key !== "Escape" || !dialog.open) return; // of two in a row, Chromium lets cancel stop only one
+  const written = dialog.querySelector("form[data-typed]");
+  if (!written && !dialog.querySelector("[aria-busy=true]")) return;
+  event.preventDefault();
+  if (written) {
+    delete written.dataset.typed;
+    written.querySelector(".alert").textContent = "Escape once more throws away what you typed.";
+  }
 });
 
 export function closeDialog() {
   dialog.close();
 }
 
-/** A number as typed: a point for decimals, either minus sign, nothing for missing. */
-export function typed(text, label) {
-  const plain = text.replaceAll("−", "-").replaceAll(/[\s\u00a0]/g, "");
+/** A number as typed: a point or a comma for decimals, either minus sign, 2% for 0.02, nothing for missing. */
+export function typed(text, label, isPercent = false) {
+  let plain = text.replaceAll("−", "-").replaceAll(/[\s\u00a0\u202f]/g, "");
   if (plain === "") return null;
+  const share = plain.endsWith("%") && !isPercent;
+  plain = plain.replace(/%$/, "");
+  if (/^[+-]?[1-9]\d{0,2},\d{3}$/.test(plain))
+    throw new Problem(422, `${label}: “${text}” could be ${plain.replace(",", ".")} or ${plain.replace(",", "")}.`);
+  const decimal = plain.lastIndexOf(",") > plain.lastIndexOf(".") && plain.indexOf(",") === plain.lastIndexOf(",");
+  plain = decimal ? plain.replaceAll(".", "").replace(",", ".") : plain.replaceAll(",", "");
   if (!/^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i.test(plain))
-    throw new Problem(422, `${label}: a number with a decimal point, got “${text}”.`);
-  const value = Number(plain);
+    throw new Problem(422, `${label}: a number, got “${text}”.`);
+  const value = share ? Number((Number(plain) / 100).toPrecision(15)) : Number(plain);
   if (!Number.isFinite(value)) throw new Problem(422, `${label}: “${text}” is too large.`);
   return value;
+}
+
+/** A tolerance: a number, a percentage of a share as one, or one of the reference as the API takes it. */
+export function amount(text, label, isShare, unit) {
+  const isOfReference = text.endsWith("%") && !isShare && unit !== "%";
+  const number = typed(text, label, isOfReference || unit === "%");
+  return isOfReference ? `${number}%` : number;
 }
 
 /** What comes unasked waits until the dialog is free. */
@@ -145,7 +166,7 @@ function openWhenFree(form) {
 
 /** Of the study in view: to that one they stick, whatever is in view when the service answers. */
 export function actionsFor(state, news, refresh) {
-  const { page, trials, role, route } = state;
+  const { page, route } = state;
   const model = page?.summary;
   const path = (...more) => studyPath(model.name, ...more);
   const isHere = () => state.route === route;
@@ -160,7 +181,7 @@ export function actionsFor(state, news, refresh) {
     news(text);
     openWhenFree({ title: "It did not work.", text, buttons: [] });
   };
-  const study = { model, role, path, isHere, said, news, refresh };
+  const study = { model, path, isHere, said, news, refresh, failed };
   const closing = page?.closing && h("p", { class: "warnt" }, `${page.closing} Go on?`);
 
   const simple = (title, text, label, button, run, options = {}) =>
@@ -285,9 +306,11 @@ export function actionsFor(state, news, refresh) {
             text: "Change",
             look: "pri",
             run: async ({ objective, tolerance, resolution }) => {
+              const { noise, bounds, unit } = model.objectives.find(({ name }) => name === objective);
+              const isShare = noise === "bernoulli" || (bounds?.[0] >= 0 && bounds?.[1] <= 1);
               const words = {
-                tolerance: typed(tolerance, "Tolerance"),
-                resolution: typed(resolution, "Resolution"),
+                tolerance: amount(tolerance, "Tolerance", isShare, unit),
+                resolution: amount(resolution, "Resolution", isShare, unit),
               };
               const body = Object.fromEntries(Object.entries(words).filter(([, value]) => value !== null));
               if (!Object.keys(body).length)
@@ -339,11 +362,10 @@ export function actionsFor(state, news, refresh) {
     },
     arm: ({ arm }) => armDialog(study, arm, closing),
     report: () => download(path("report"), `${model.name}.html`).catch(failed("report")),
-    measure: () => askForTrial(study),
-    enter: ({ trial }) => {
-      const found = trials.find(({ id }) => id === trial);
-      if (found) enterResult(study, found);
-    },
+    measure: () => measureByHand(study),
+    enter: ({ trial, ...words }) => enterResult(study, { id: trial, ...words }),
+    correct: (trial) => correctResult(study, trial),
+    compare: () => compareWith(study),
     release: ({ trial }) =>
       simple(
         "Give back the trial",
@@ -354,43 +376,6 @@ export function actionsFor(state, news, refresh) {
       ),
     close: closeDialog,
   };
-}
-
-/** What this role may do with a study in this state. */
-export function buttonsFor({ state, objectives }, role) {
-  const may = { write: role !== "read", admin: role === "admin" };
-  const over = state === "finished";
-  const button = (action, text, look = "") =>
-    h(
-      "button",
-      { class: `btn ${look}`, "data-do": action, "data-key": action, "aria-haspopup": "dialog" },
-      text,
-    );
-  const more = [
-    may.write && ["note", "Write a note"],
-    may.admin && ["add-arm", "Add an arm"],
-    may.admin && !over && ["amend", "Change a tolerance"],
-    may.admin && !over && objectives.length > 1 && ["reorder", "Change the order"],
-    may.admin && state !== "budget spent" && ["budget", "Set the budget"],
-    ["export-trials", "Download the trials"],
-    ["export-events", "Download the record"],
-    ["verify", "Check the record"],
-    may.admin && !over && ["end", "End without a certificate"],
-  ].filter(Boolean);
-  return [
-    may.write && state === "measuring" && button("measure", "Measure by hand"),
-    may.admin && state === "paused" && button("resume", "Resume"),
-    may.admin && state === "measuring" && button("pause", "Pause"),
-    may.admin && state === "budget spent" && button("budget", "Set the budget", "pri"),
-    may.admin && over && button("reopen", "Reopen"),
-    h(
-      "details",
-      { class: "menu", "data-key": "more" },
-      h("summary", null, "More"),
-      h("div", null, more.map(([action, text]) => button(action, text, "plain"))),
-    ),
-    h("button", { class: "btn pri", "data-do": "report", "data-key": "report" }, "Report"),
-  ];
 }
 
 const checked = ({ events, trials, problems, sha256 }) => [
@@ -404,7 +389,32 @@ const checked = ({ events, trials, problems, sha256 }) => [
   h("p", null, "SHA-256 of the events, as in the report: ", h("code", { class: "mono" }, sha256)),
 ];
 
-function armDialog({ model, role, path, said }, name, closing) {
+async function compareWith({ model, failed }) {
+  try {
+    const { studies } = await request("GET", "/api/studies?limit=100");
+    const others = studies.map(({ name }) => name).filter((name) => name !== model.name);
+    openForm({
+      title: "Compare with another",
+      text: others.length ? null : "There is no other study yet.",
+      fields: others.length ? [{ name: "other", label: "Study", choices: others.map((name) => [name, name]) }] : [],
+      buttons: others.length
+        ? [
+            {
+              text: "Compare",
+              look: "pri",
+              run: async ({ other }) => {
+                location.hash = `#/compare?${new URLSearchParams({ first: model.name, second: other })}`;
+              },
+            },
+          ]
+        : [],
+    });
+  } catch (error) {
+    failed("list of studies")(error);
+  }
+}
+
+function armDialog({ model, path, said }, name, closing) {
   const arm = model.arms.find((each) => each.name === name);
   const settings = Object.entries(arm.words).map(([key, value]) => `${key} = ${value}`);
   const counts = ["results", "open", "failed", "expired", "late"].map((word) => `${arm[word]} ${word}`);
@@ -414,8 +424,8 @@ function armDialog({ model, role, path, said }, name, closing) {
     story && h("p", null, [...story.cloneNode(true).childNodes]),
     h("p", null, counts.join(", ")),
   ];
-  const change = (words, ...more) => ({ title: name, text: [text, h("p", null, words), closing], ...more[0] });
-  if (role !== "admin") {
+  const change = (words, more) => ({ title: name, text: [text, h("p", null, words), closing], done: true, ...more });
+  if (viewer.role !== "admin") {
     openForm({ title: name, text, buttons: [] });
   } else if (arm.withdrawn != null) {
     const run = () =>
@@ -435,9 +445,12 @@ function armDialog({ model, role, path, said }, name, closing) {
 
 // --- measuring by hand
 
-function askForTrial(study) {
-  const { model, path, isHere, refresh } = study;
-  const key = onceKey();
+const remembered = () => ({ worker: localStorage.getItem(WHO), lease: localStorage.getItem(LEASE) ?? "" });
+
+/** Who measures is asked once; then each result is one dialog. */
+function measureByHand(study) {
+  const { worker, lease } = remembered();
+  if (worker) return askForTrial(study, onceKey());
   openForm({
     title: "Measure by hand",
     text: "The study says which arm to measure, on which item. A result counts if it is entered in time.",
@@ -445,15 +458,15 @@ function askForTrial(study) {
       {
         name: "worker",
         label: "Who measures",
-        value: localStorage.getItem(WHO) ?? "",
         required: true,
-        hint: "Your name or your bench; shown beside the trial.",
+        hint: "Your name or your bench; shown beside the trial. This browser will remember it.",
       },
       {
         name: "lease",
         label: "Time for one measurement",
+        value: lease,
         choices: [
-          ["", `as the study says: ${model.lease}`],
+          ["", `as the study says: ${study.model.lease}`],
           ["1h", "1 hour"],
           ["1d", "1 day"],
           ["7d", "7 days"],
@@ -465,23 +478,31 @@ function askForTrial(study) {
       {
         text: "Ask for a trial",
         look: "pri",
-        run: async ({ worker, lease }) => {
-          localStorage.setItem(WHO, worker);
-          const handed = await request(
-            "POST",
-            path("trials"),
-            { n: 1, worker, ...(lease ? { lease } : {}) },
-            { "Idempotency-Key": key },
-          );
-          if (!isHere()) return;
-          refresh();
-          if (!handed.trials.length)
-            throw new Problem(409, handed.reason ?? `Nothing to measure: ${handed.state}.`);
-          enterResult(study, handed.trials[0]);
+        run: async (chosen) => {
+          localStorage.setItem(WHO, chosen.worker);
+          localStorage.setItem(LEASE, chosen.lease);
+          await askForTrial(study, onceKey());
         },
       },
     ],
   });
+}
+
+async function askForTrial(study, key, before) {
+  const { path, isHere, refresh, failed } = study;
+  const { worker, lease } = remembered();
+  const nothing = (text) => openForm({ title: before ?? "Nothing to measure now.", text, buttons: [] });
+  try {
+    const body = { n: 1, worker, ...(lease ? { lease } : {}) };
+    const handed = await request("POST", path("trials"), body, { "Idempotency-Key": key });
+    if (!isHere()) return;
+    refresh();
+    if (handed.trials.length) enterResult(study, handed.trials[0], before);
+    else nothing(handed.reason ?? `Nothing to measure: ${handed.state}.`);
+  } catch (error) {
+    if (error.status === 409) nothing(error.message);
+    else failed("a trial to measure")(error);
+  }
 }
 
 function valueHint({ noise, bounds, unit, direction, target }) {
@@ -497,57 +518,82 @@ function valueHint({ noise, bounds, unit, direction, target }) {
   return `${range}; ${aim}. Empty if not measured.`;
 }
 
-function enterResult(study, trial) {
+const valueFields = (objectives, values = []) =>
+  objectives.map((objective, i) => ({
+    name: `v${i}`,
+    label: withUnit(objective.name, objective.unit && `(${objective.unit})`),
+    mode: "decimal",
+    value: values[i] ?? "",
+    hint: valueHint(objective),
+  }));
+
+function valuesOf(objectives, entered, otherwise) {
+  const told = objectives.map(({ name, unit }, i) => [name, typed(entered[`v${i}`], name, unit === "%")]);
+  if (told.every(([, value]) => value === null)) throw new Problem(422, `Give at least one value${otherwise}.`);
+  return { values: Object.fromEntries(told) };
+}
+
+const itemWords = (item) => `item ${typeof item === "string" ? item.replace(/^item /, "") : JSON.stringify(item)}`;
+
+function enterResult(study, trial, before) {
   const { model, path, isHere, news, refresh } = study;
   const { objectives } = model;
-  const finish = (outcome) => {
+  const save = (body) => request("PUT", path("trials", trial.id, "result"), body);
+  const after = ({ outcome }, next) => {
     const words = OUTCOMES[outcome] ?? `Saved: ${outcome}.`;
     news(words);
     if (!isHere()) return;
     refresh();
-    openForm({
-      title: words,
-      text: [h("p", null, b(trial.arm), `, ${itemWords(trial.item)}`)],
-      buttons: [{ text: "Measure the next", look: "pri", run: () => askForTrial(study) }],
-      done: true,
-    });
+    if (next) return askForTrial(study, onceKey(), words);
+    openForm({ title: words, text: [b(trial.arm), `, ${itemWords(trial.item)}`], buttons: [] });
   };
-  const result = (body) =>
-    request("PUT", path("trials", trial.id, "result"), body).then(({ outcome }) => finish(outcome));
+  const saveValues = async (entered, next) =>
+    after(await save(valuesOf(objectives, entered, ", or say that it could not be measured")), next);
   openForm({
     title: "Enter a result",
-    text: h(
-      "p",
-      null,
-      "Measure ",
-      b(trial.arm),
-      ` on ${itemWords(trial.item)}, before ${clockTime(trial.until)}.`,
-    ),
-    fields: [
-      ...objectives.map((objective, i) => ({
-        name: `v${i}`,
-        label: withUnit(objective.name, objective.unit && `(${objective.unit})`),
-        mode: "decimal",
-        hint: valueHint(objective),
-      })),
-      { name: "failed", label: "If it could not be measured: why" },
+    text: [
+      before && h("p", null, before),
+      h("p", null, "Measure ", b(trial.arm), ` on ${itemWords(trial.item)}, before ${clockTime(trial.until)}.`),
     ],
+    fields: [...valueFields(objectives), { name: "failed", label: "If it could not be measured: why" }],
     buttons: [
       {
         text: "Could not be measured",
         run: async ({ failed }) => {
           if (!failed) throw new Problem(422, "Say why it could not be measured.");
-          await result({ failed });
+          after(await save({ failed }));
         },
       },
-      {
-        text: "Save result",
+      { text: "Save result", run: (entered) => saveValues(entered) },
+      remembered().worker && {
+        text: "Save, then the next",
         look: "pri",
-        run: async (values) => {
-          const told = objectives.map(({ name }, i) => [name, typed(values[`v${i}`], name)]);
-          if (told.every(([, value]) => value === null))
-            throw new Problem(422, "Give at least one value, or say that it could not be measured.");
-          await result({ values: Object.fromEntries(told) });
+        run: (entered) => saveValues(entered, true),
+      },
+    ],
+  });
+}
+
+function correctResult({ model, path, said }, { trial, arm, item, ...data }) {
+  const { objectives } = model;
+  openForm({
+    title: "Correct a result",
+    text: [
+      b(arm),
+      `, ${item}. Other values count while their pass is not complete; later they are noted beside the result, which stays.`,
+    ],
+    fields: [
+      ...valueFields(objectives, objectives.map((_, i) => data[`v${i}`])),
+      { name: "reason", label: "Why", long: true, required: true },
+    ],
+    buttons: [
+      {
+        text: "Correct",
+        look: "pri",
+        run: async ({ reason, ...entered }) => {
+          const body = { ...valuesOf(objectives, entered, ""), reason };
+          const { outcome } = await request("PUT", path("trials", trial, "correction"), body);
+          said(outcome === "corrected" ? "Corrected." : "Too late to count: noted beside the result.");
         },
       },
     ],

@@ -1,6 +1,6 @@
 // A new study: its name and arms, then its objectives one by one, the most important first.
 
-import { closeDialog, openForm, typed } from "./actions.js";
+import { amount, closeDialog, openForm, typed } from "./actions.js";
 import { Problem, request } from "./api.js";
 import { h } from "./dom.js";
 
@@ -8,8 +8,16 @@ const KINDS = [
   ["gaussian", "a number that varies as a bell curve does (Gaussian)"],
   ["bounded", "a number between two bounds"],
   ["bernoulli", "yes or no, as 1 or 0"],
+  ["finite_variance", "a number of unknown shape and bounds: approximate, never certified"],
   ["exact", "the same at every measurement"],
 ];
+const linesOf = (text) =>
+  text
+    .split("\n")
+    .map((line) => line.trim())
+    .filter(Boolean);
+/** Without what was left empty. */
+const said = (words) => Object.fromEntries(Object.entries(words).filter(([, word]) => word !== null && word !== ""));
 
 export function createStudy(news) {
   openForm({
@@ -32,18 +40,46 @@ export function createStudy(news) {
           ["open", "may change after looking: a change costs nothing"],
         ],
       },
+      {
+        name: "delta",
+        label: "Wrong with probability at most (δ)",
+        mode: "decimal",
+        later: true,
+        hint: "Empty: 5%.",
+      },
+      {
+        name: "items",
+        label: "Items to measure on, one a line",
+        long: true,
+        later: true,
+        hint: "Each is used once, by all arms, in an order drawn at random. Empty: whoever measures chooses anew each time.",
+      },
+      {
+        name: "max_arms",
+        label: "Room for so many arms",
+        mode: "numeric",
+        later: true,
+        hint: "If some may be added later. Empty: for these.",
+      },
+      { name: "budget", label: "Trials in all", mode: "numeric", later: true, hint: "Empty: no limit." },
+      { name: "lease", label: "Time for one measurement", later: true, hint: "Such as 30s, 10m, 2h, 1d. Empty: 10m." },
     ],
     buttons: [
       {
         text: "Next: what matters",
         look: "pri",
-        run: async ({ name, arms, rules }) => {
-          const listed = arms
-            .split("\n")
-            .map((arm) => arm.trim())
-            .filter(Boolean);
+        run: async ({ name, arms, rules, delta, items, max_arms, budget, lease }) => {
+          const listed = linesOf(arms);
           if (listed.length < 2) throw new Problem(422, "Two arms at least are needed.");
-          askObjective({ name, arms: listed, rules, objectives: [] }, news);
+          const drawn = linesOf(items).map((item) => (/^-?\d{1,15}$/.test(item) ? Number(item) : item));
+          const settings = said({
+            delta: typed(delta, "δ"),
+            max_arms: typed(max_arms, "Room for arms"),
+            budget: typed(budget, "Trials in all"),
+            lease,
+          });
+          const question = { name, arms: listed, rules, ...settings, ...(drawn.length ? { items: drawn } : {}) };
+          askObjective({ ...question, objectives: [] }, news);
         },
       },
     ],
@@ -74,7 +110,14 @@ function askObjective(question, news) {
         name: "tolerance",
         label: "Tolerance",
         mode: "decimal",
-        hint: "A difference of so much does not matter. Beside a limit: how exactly to tell.",
+        hint: "A difference of so much does not matter: in the unit, or as 2%. Beside a limit: how exactly to tell.",
+      },
+      {
+        name: "reference",
+        label: "Percent of what",
+        mode: "decimal",
+        later: true,
+        hint: "Only if the tolerance is a percentage, and not one of a share between 0 and 1.",
       },
       {
         name: "limit",
@@ -84,7 +127,13 @@ function askObjective(question, news) {
       },
       { name: "noise", label: "One measurement is", choices: KINDS },
       { name: "low", label: "Lower bound", mode: "decimal", only: ["noise", "bounded"] },
-      { name: "high", label: "Upper bound", mode: "decimal", only: ["noise", "bounded"] },
+      {
+        name: "high",
+        label: "Upper bound",
+        mode: "decimal",
+        only: ["noise", "bounded"],
+        hint: "What lies beyond is refused: cut it off there, as a timeout does, and it is about the mean of what is left.",
+      },
       {
         name: "if_missing",
         label: "A value that is missing",
@@ -134,12 +183,14 @@ function askAnotherName(question, why, news) {
 }
 
 /** In the words of the API, from what was typed. */
-function objectiveOf({ name, direction, unit, noise, if_missing, ...typedValues }) {
-  const [tolerance, limit, low, high] = ["tolerance", "limit", "low", "high"].map((key) =>
-    typed(typedValues[key], key[0].toUpperCase() + key.slice(1)),
+function objectiveOf({ name, direction, unit, noise, if_missing, ...entered }) {
+  const [limit, low, high, reference] = ["limit", "low", "high", "reference"].map((key) =>
+    typed(entered[key], key[0].toUpperCase() + key.slice(1), unit === "%"),
   );
   if (noise === "bounded" && (low === null || high === null))
     throw new Problem(422, "A number between two bounds needs both of them.");
+  const isShare = noise === "bernoulli" || (noise === "bounded" && low >= 0 && high <= 1);
+  const tolerance = amount(entered.tolerance, "Tolerance", isShare, unit);
   const slack = tolerance === null ? {} : { [limit === null ? "tolerance" : "resolution"]: tolerance };
   return {
     name,
@@ -147,7 +198,8 @@ function objectiveOf({ name, direction, unit, noise, if_missing, ...typedValues 
     unit,
     noise: noise === "bounded" ? [noise, low, high] : noise,
     ...slack,
-    ...(if_missing && noise !== "gaussian" && noise !== "exact" ? { if_missing } : {}),
+    ...(reference === null ? {} : { reference }),
+    ...(if_missing && ["bounded", "bernoulli"].includes(noise) ? { if_missing } : {}),
     ...(limit === null ? {} : { [direction === "minimize" ? "at_most" : "at_least"]: limit }),
   };
 }

@@ -19,16 +19,31 @@ function fill(element, attributes, children) {
 export const h = (tag, attributes, ...children) => fill(document.createElement(tag), attributes, children);
 export const b = (...children) => h("b", null, ...children);
 
-/** A fragment that the service has drawn, and escaped. */
+export const viewer = { role: null };
+const ROLES = ["read", "write", "admin"];
+
+/** A fragment that the service has drawn, and escaped: without what this role may not do, with its times. */
 export function drawn(markup) {
   const template = document.createElement("template");
   template.innerHTML = markup;
+  for (const element of template.content.querySelectorAll("[data-may]"))
+    if (ROLES.indexOf(viewer.role) < ROLES.indexOf(element.dataset.may)) element.remove();
+  for (const time of template.content.querySelectorAll("time[data-time]")) TIMES[time.dataset.time](time);
   return [...template.content.childNodes];
 }
 
-// --- counters and times
+// --- times
 
-export const count = (value) => Math.round(value).toLocaleString("en");
+const TIMES = {
+  clock: (time) => time.append(clockTime(time.dateTime)),
+  ago: (time) => time.append(ago(time.dateTime)),
+  left: (time) => {
+    const left = Date.parse(time.dateTime) - now();
+    if (left <= 0) time.className = "warnt";
+    time.append(left > 0 ? `${lasting(left)} left` : `overdue by ${lasting(-left)}`);
+  },
+};
+
 export const now = () => Date.now() + clock.ahead;
 
 export function lasting(milliseconds) {
@@ -102,4 +117,5 @@ function morph(from, to) {
     if (from.getAttribute(name) !== value) from.setAttribute(name, value);
   }
   morphChildren(from, to);
+  if ("value" in to && from.matches("input, select") && from !== document.activeElement) from.value = to.value;
 }

@@ -11,32 +11,25 @@ import {
   studyPath,
   takeToken,
 } from "./api.js";
-import { actionsFor, buttonsFor, closeDialog } from "./actions.js";
+import { actionsFor, closeDialog } from "./actions.js";
 import { createStudy } from "./create.js";
-import { ago, b, clockTime, count, drawn, h, lasting, show } from "./dom.js";
-import { listView } from "./list.js";
-import { latest, workers } from "./record.js";
+import { ago, b, clockTime, drawn, h, lasting, show, viewer } from "./dom.js";
 
 const [OFTEN, SELDOM, HIDDEN, LONGEST] = [2000, 5000, 60_000, 60_000]; // milliseconds between two looks
 const EVERY = { forecast: 60_000, course: 5000 }; // what takes the service long
-const OPEN_TRIALS = 100;
+const PAUSE = 250; // milliseconds after which what is typed is searched for
 
 const $ = (id) => document.getElementById(id);
 /** Of a study before anything of it is known. */
 const unknown = () => ({
   page: null,
   tag: null,
-  trials: [],
   asked: {},
   trouble: null,
   failures: 0,
 });
 const state = {
   route: null,
-  role: null,
-  filter: "all",
-  pages: 1,
-  list: null,
   ...unknown(),
   since: null,
   seen: null,
@@ -47,31 +40,38 @@ let looking = false;
 
 // --- where we are
 
+/** All that a view shows is in its address, which can be shared: the study, what is searched for, which page. */
 const routeOf = () => {
-  const found = /^#\/study\/(.+)$/.exec(location.hash);
-  return { study: found ? decoded(found[1]) : null };
+  const [path, query = ""] = location.hash.slice(1).split("?");
+  const found = /^\/study\/([^/]+)(\/trials)?$/.exec(path);
+  const study = found ? decoded(found[1]) : null;
+  const asked = query && `?${new URLSearchParams(query)}`;
+  const from = study == null
+    ? path === "/compare"
+      ? "/api/fragments/comparison"
+      : "/api/fragments/studies"
+    : studyPath(study, found[2] ? "fragments/trials" : "fragments");
+  return { study, path, hash: location.hash, from, asked };
 };
 
 function moved() {
   if (location.hash === "#view" && state.route) {
-    history.replaceState(
-      null,
-      "",
-      state.route?.study == null ? "#/" : `#/study/${encodeURIComponent(state.route.study)}`,
-    );
+    history.replaceState(null, "", state.route.hash || "#/");
     $("view").focus();
     return;
   }
-  if (takeToken()) state.role = null;
-  const first = state.route === null;
-  Object.assign(state, {
-    route: routeOf(),
-    ...unknown(),
-    news: null,
-  });
+  if (takeToken()) viewer.role = null;
+  const before = state.route;
+  const route = routeOf();
+  if (before?.path === route.path) {
+    Object.assign(state, { route, tag: null, trouble: null }); // the same view, of other rows
+    refresh();
+    return;
+  }
+  Object.assign(state, { route, ...unknown() });
   closeDialog();
   draw();
-  if (!first) {
+  if (before) {
     scrollTo(0, 0);
     focusView();
   }
@@ -116,7 +116,7 @@ function pace() {
   if (!hasToken() || [401, 403, 404].includes(state.trouble?.status)) return HIDDEN;
   if (state.trouble) return Math.min(LONGEST, OFTEN * 2 ** Math.min(5, state.failures - 1));
   if (document.hidden) return HIDDEN;
-  return state.page?.summary.state === "measuring" ? OFTEN : SELDOM;
+  return state.page?.summary?.state === "measuring" ? OFTEN : SELDOM;
 }
 
 function schedule(wait) {
@@ -126,33 +126,11 @@ function schedule(wait) {
 }
 
 async function look(route) {
-  if (!state.role) state.role = (await request("GET", "/api/studies?limit=1")).role;
-  await (route.study == null ? lookAtAll(route) : lookAtStudy(route));
-}
-
-async function lookAtAll(route) {
-  const studies = [];
-  let next = "";
-  for (let page = 0; page < state.pages && next !== null; page++) {
-    const found = await request("GET", `/api/studies?limit=100&after=${encodeURIComponent(next)}`);
-    studies.push(...found.studies);
-    next = found.next;
-    state.role = found.role;
-  }
-  if (route === state.route) state.list = { studies, next, role: state.role };
-}
-
-async function lookAtStudy(route) {
-  const found = await poll(studyPath(route.study, "fragments"), state.tag);
+  if (!viewer.role) viewer.role = (await request("GET", "/api/studies?limit=1")).role;
+  const found = await poll(`${route.from}${route.asked}`, state.tag);
   if (found && route === state.route) {
-    const { summary } = found.content;
-    const trials =
-      summary.open > 0
-        ? (await request("GET", `${studyPath(route.study, "trials")}?state=open&limit=${OPEN_TRIALS}`)).trials
-        : [];
-    if (route !== state.route) return;
-    tellNews(state.page?.summary, summary);
-    Object.assign(state, { page: found.content, tag: found.tag, trials });
+    tellNews(state.page?.summary, found.content.summary);
+    Object.assign(state, { page: found.content, tag: found.tag });
   }
   for (const what of state.page?.wanted ?? []) think(route, what);
 }
@@ -176,7 +154,7 @@ const news = (text) => {
 
 /** Say aloud what matters and nothing else: a screen reader must not read every poll. */
 function tellNews(before, after) {
-  if (!before) return;
+  if (!before || !after) return;
   if (before.state !== after.state)
     news(
       after.answer.certified
@@ -204,11 +182,9 @@ function focusView() {
 }
 
 function drawAll() {
-  const { route, trouble, page, list } = state;
-  document.title =
-    route?.study == null
-      ? "Studies: lexbandits"
-      : `${route.study}${page ? `, ${page.summary.called.toLowerCase()}` : ""}: lexbandits`;
+  const { route, trouble, page } = state;
+  const called = page?.wanted ? `${route.study}, ${page.summary.called.toLowerCase()}` : page?.title;
+  document.title = `${called ?? route?.study ?? "Studies"}: lexbandits`;
   show($("top"), top());
   show($("notice"), notice());
   if (!hasToken() || trouble?.status === 401) return drawSignIn();
@@ -221,35 +197,7 @@ function drawAll() {
         h("a", { class: "btn", href: "#/" }, "All studies"),
       ),
     );
-  if (route.study == null) return list ? show($("view"), listView(list, state.filter)) : drawWaiting();
-  return page ? show($("view"), studyView(state)) : drawWaiting();
-}
-
-function studyView({ page, trials, role }) {
-  const { summary, fragments, turns } = page;
-  return [
-    h(
-      "section",
-      { class: "head", "data-key": "head", "aria-label": "The answer" },
-      h("div", null, drawn(fragments.head)),
-      h("div", { class: "acts", role: "group", "aria-label": "Actions" }, buttonsFor(summary, role)),
-    ),
-    drawn(fragments.strip),
-    drawn(fragments.ladder),
-    h("div", { class: "two", "data-key": "figures" }, drawn(fragments.figures), latest(summary, turns)),
-    drawn(fragments.stories),
-    workers(summary, trials, role),
-    h(
-      "p",
-      { class: "end", "data-key": "end" },
-      [
-        `event ${count(summary.seq)}`,
-        `δ = ${summary.delta}`,
-        `lease ${summary.lease}`,
-        `since ${clockTime(summary.created)}`,
-      ].join(" · "),
-    ),
-  ];
+  return page ? show($("view"), drawn(Object.values(page.fragments).join(""))) : drawWaiting();
 }
 
 const blank = (title, text, ...more) =>
@@ -334,17 +282,17 @@ function drawSignIn() {
 }
 
 function top() {
-  const { route, page, role, trouble } = state;
-  const live = !hasToken()
+  const { route, page, trouble } = state;
+  const live = !hasToken() || trouble?.status === 404
     ? null
     : trouble
-      ? h("span", { class: "warnt" }, "Not connected")
-      : page?.summary.ended
+      ? h("span", { class: "warnt" }, trouble.status ? "Refused" : "Not connected")
+      : page?.summary?.ended
         ? `Ended ${clockTime(page.summary.ended)}`
         : [
             h("span", { class: "pulse", "aria-hidden": "true" }),
             "Live",
-            h("span", { class: "hide" }, page ? `, changed ${ago(page.summary.changed)}` : ""),
+            h("span", { class: "hide" }, page?.summary ? `, changed ${ago(page.summary.changed)}` : ""),
           ];
   return h(
     "nav",
@@ -354,24 +302,24 @@ function top() {
     h("a", { href: "#/", "aria-current": route?.study == null ? "page" : null }, "Studies"),
     route?.study != null && [
       h("span", { "aria-hidden": "true" }, "/"),
-      h("b", { class: "here", "aria-current": "page" }, route.study),
+      h("a", { class: "here", href: `#/study/${encodeURIComponent(route.study)}`, "aria-current": "page" }, b(route.study)),
     ],
     h("span", { class: "sp" }),
     h("span", { class: "live" }, live),
-    role &&
+    viewer.role &&
       hasToken() &&
       h(
         "span",
         { class: "who" },
-        `${role} access`,
+        `${viewer.role} access`,
         h("button", { class: "link", "data-do": "leave" }, "Leave"),
       ),
   );
 }
 
 function notice() {
-  const { trouble, since, page, list, seen } = state;
-  if (!trouble || trouble.status === 401 || trouble.status === 404 || !(page || list)) return null;
+  const { trouble, since, page, seen } = state;
+  if (!trouble || trouble.status === 401 || trouble.status === 404 || !page) return null;
   const what = trouble.status
     ? `The service refused: ${trouble.message}.`
     : `Not connected for ${lasting(Date.now() - since)}: ${trouble.message}.`;
@@ -391,18 +339,11 @@ function notice() {
 
 const here = {
   retry: () => refresh(),
-  filter: ({ filter }) => {
-    state.filter = filter;
-    draw();
-  },
   create: () => createStudy(news),
-  "more-studies": () => {
-    state.pages += 1;
-    refresh();
-  },
   leave: () => {
     forgetToken();
-    Object.assign(state, { role: null, list: null, ...unknown() });
+    viewer.role = null;
+    Object.assign(state, unknown());
     draw();
     $("token")?.focus();
   },
@@ -423,13 +364,35 @@ document.addEventListener("keydown", (event) => {
   menu.open = false;
   menu.querySelector("summary").focus();
 });
+/** What a view is asked for is in its address. */
+function ask(words, replaced) {
+  const query = new URLSearchParams(Object.entries(words).filter(([, word]) => word !== ""));
+  const hash = `#${state.route.path || "/"}${query.size ? `?${query}` : ""}`;
+  if (!replaced) location.hash = hash;
+  else {
+    history.replaceState(null, "", hash);
+    moved();
+  }
+}
+document.addEventListener("change", (event) => {
+  const form = event.target.closest("#filters");
+  if (form) ask(Object.fromEntries(new FormData(form)));
+});
+let typing = 0;
+document.addEventListener("input", (event) => {
+  if (event.target.id !== "search") return;
+  clearTimeout(typing);
+  const others = new URLSearchParams(state.route.asked);
+  typing = setTimeout(() => ask({ search: event.target.value.trim(), show: others.get("show") ?? "" }, true), PAUSE);
+});
 document.addEventListener("submit", (event) => {
+  if (event.target.method !== "dialog") event.preventDefault();
   if (event.target.id !== "signin") return;
-  event.preventDefault();
   const token = event.target.elements.token.value.trim();
   if (!token) return;
   keepToken(token);
-  Object.assign(state, { role: null, list: null, ...unknown() });
+  viewer.role = null;
+  Object.assign(state, unknown());
   draw();
   refresh();
 });

@@ -9,6 +9,7 @@ import shlex
 import shutil
 import signal
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -17,6 +18,7 @@ from typing import Any
 
 from lexbandits.study.errors import StudyError
 from lexbandits.study.items import id_of
+from lexbandits.study.measure import usage
 
 PLACEHOLDER = re.compile(r"\{\{|\}\}|\{([^{}\s]+)\}")
 GRACE = 3.0  # seconds between asking a program to end and ending it, and then until its pipes are left
@@ -24,6 +26,8 @@ LAST_LINE = 64 * 1024  # bytes of the line with the values, at most
 KEPT = 4 * LAST_LINE  # bytes of each of a program's outputs that are kept, the last ones
 SAID = 500  # characters of what it printed that an error repeats
 LOOK = 1.0  # seconds between two looks whether everything has been ended
+USAGE = {"seconds": "s", "memory": "MB"}  # what can be measured of a command
+LAUNCHER = [sys.executable, "-I", "-S", usage.__file__]
 MISSING = ("", "none", "null", "nan")
 
 Arms = Mapping[str, Mapping[str, Any]]
@@ -55,9 +59,12 @@ class Program:
         command: Sequence[str],
         arms: Callable[[], Arms],
         timeout: float | None = None,
+        measures: Sequence[str] = (),
+        prints: bool = True,
         example: Any = 0,
     ) -> None:
         self._command, self._arms, self._timeout = list(command), arms, timeout
+        self._measures, self._prints = measures, prints  # of USAGE; whether it prints values too
         self._running: set[subprocess.Popen[bytes]] = set()
         self._lock = threading.Lock()
         self.stopped: int | None = None  # by this signal
@@ -80,6 +87,23 @@ class Program:
             raise
 
     def _measured(self, line: list[str]) -> dict[str, Any]:
+        used, pipe = os.pipe() if self._measures else (None, None)
+        try:
+            values = self._run(line if pipe is None else [*LAUNCHER, str(pipe), *line], pipe)
+            return values if used is None else self._with_usage(values, os.read(used, 100))
+        finally:
+            for end in (used, pipe):
+                if end is not None:
+                    os.close(end)
+
+    def _with_usage(self, values: dict[str, Any], told: bytes) -> dict[str, Any]:
+        took, peak = map(float, told.split())
+        known = {"seconds": took, "memory": peak / 1e6}
+        if twice := values.keys() & set(self._measures):
+            raise ProgramFailed(f"it prints {min(twice)!r}, which --measure measures")
+        return {**values, **{name: known[name] for name in self._measures}}
+
+    def _run(self, line: list[str], pipe: int | None) -> dict[str, Any]:
         with self._lock:
             if self.stopped is not None:
                 raise Stopped(begun=False)
@@ -90,6 +114,7 @@ class Program:
                     stdout=subprocess.PIPE,
                     stderr=subprocess.PIPE,
                     start_new_session=True,  # so that its own children end with it
+                    pass_fds=() if pipe is None else (pipe,),
                 )
             except OSError as error:
                 raise ProgramFailed(f"{line[0]}: {error}") from None
@@ -104,7 +129,7 @@ class Program:
         if process.returncode != 0:
             said = _shortened((_lines(err) or [""])[-1])
             raise ProgramFailed(f"exit code {process.returncode}{': ' if said else ''}{said}")
-        return values_of(out)
+        return values_of(out) if self._prints else {}
 
     def stop(self, number: int = signal.SIGTERM) -> None:
         """End what runs, measure nothing more. Safe in a signal handler."""

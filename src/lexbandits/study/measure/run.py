@@ -1,6 +1,7 @@
 """`Study.run`: measure on threads, processes or any executor until there is an answer."""
 
 import inspect
+import math
 import os
 import secrets
 import signal
@@ -105,6 +106,7 @@ class Run:
         executor: str | Executor,
         lease: Any,
         progress: bool,
+        time_limit: Any = None,
     ) -> None:
         if not callable(measure):
             raise TypeError(f"measure must be a function of an arm, got {measure!r}")
@@ -116,6 +118,8 @@ class Run:
         self.name = worker_name()
         self.lease = seconds("lease", study.spec["lease"] if lease is None else lease)
         self.progress = progress
+        limit = math.inf if time_limit is None else seconds("time_limit", time_limit)
+        self._asks_until = time.monotonic() + limit
         self._item, self._repeat = item_passed(measure), _takes_repeat(measure)
         self._busy: dict[Future[Any], Trial] = {}
         self._failure = ""  # the last one
@@ -149,6 +153,11 @@ class Run:
             )
         return self.study.answer
 
+    @property
+    def is_late(self) -> bool:
+        """Whether the time is up in which it asks for more."""
+        return time.monotonic() >= self._asks_until
+
     def _pool(self) -> Executor:
         kind = ThreadPoolExecutor if self.executor == "threads" else ProcessPoolExecutor
         return kind(self.workers)
@@ -156,7 +165,7 @@ class Run:
     def _go_on(self, pool: Executor, done: set[Future[Any]]) -> None:
         """Record what is done, take as much new work in the same transaction, and begin it."""
         results = self._collect(done)
-        wanted = self.workers - len(self._busy) + len(done)
+        wanted = 0 if self.is_late else self.workers - len(self._busy) + len(done)
         self._asking = True
         trials = self._tell_and_ask(results, wanted)
         for future in done:
@@ -167,7 +176,7 @@ class Run:
 
     def _wait_for_others(self, pool: Executor, show: Callable[..., None]) -> bool:
         """Wait for the trials of others, as long as the study does; False if there is nothing to wait for."""
-        while True:
+        while not self.is_late:
             self._asking = True
             try:
                 trial = self.study.ask(lease=self.lease, worker=self.name)
@@ -177,6 +186,7 @@ class Run:
                 left = LOOK_AGAIN
                 if waiting.until is not None:
                     left = (waiting.until - datetime.now(UTC)).total_seconds()
+                left = min(left, self._asks_until - time.monotonic())
                 time.sleep(min(max(left, 0.05), LOOK_AGAIN))  # it may come back sooner
             except (StudyFinished, StudyPaused):
                 self._asking = False
@@ -185,6 +195,7 @@ class Run:
                 self._busy[self._submit(pool, trial)] = trial
                 self._asking = False
                 return True
+        return False
 
     def _submit(self, pool: Executor, trial: Trial) -> Future[Any]:
         how = {"repeat": trial.repeat} if self._repeat and trial.repeat else {}

@@ -57,6 +57,11 @@ class Answer:
         words = asdict(self)
         return {**words, **{key: list(words[key]) for key in LISTS}}
 
+    def _repr_html_(self) -> str:
+        from lexbandits.insight.notebook import of_answer
+
+        return of_answer(self)
+
     @classmethod
     def from_json(cls, words: Mapping[str, Any]) -> "Answer":
         """From the words of `as_json`, of a journal or of the service; 0.2 wrote no details."""

@@ -224,7 +224,7 @@ def fail(turn: Turn, trial: Trial | str, reason: str, interrupted: bool = False)
 def release(turn: Turn, trial: Trial | str) -> None:
     """Give a trial back that nobody has begun to measure; nothing to do if it was released before.
 
-    What was begun is failed instead: to measure it again would be to choose by value. After its time
+    What was begun is failed instead: to measure it again would choose which values count. After its time
     it expires, whether or not anybody had noticed, for the same reason.
     """
     number = number_of(turn, trial)

@@ -16,7 +16,10 @@ from lexbandits.study.record.fold import Fold
 from lexbandits.study.record.ledger import Ledger
 
 ITEMS = [f"q{i}" for i in range(60)]
-ALIKE = {"arms": ["small", "large"], "objectives": [lb.Objective("correct", tolerance=0.1, noise="bernoulli")]}
+ALIKE = {
+    "arms": ["small", "large"],
+    "objectives": [lb.Objective("correct", tolerance=0.1, noise="bernoulli")],
+}
 
 
 def measure(arm, item, names=("correct", "latency")):
@@ -187,7 +190,11 @@ def test_items_from_files(tmp_path):
     assert read["n.csv"] == [{"id": 1, "path": "x.png", "size": "3"}, {"id": 2, "path": "y.png", "size": "4"}]
     assert read["t.txt"] == ["one", "two words"]
     assert read["d/*.png"] == [str(tmp_path / "d/1.png"), str(tmp_path / "d/2.png")]
-    for name, sentence in (("none.txt", "cannot be read"), ("q.xml", "are read from"), ("d/*.jpg", "no items")):
+    for name, sentence in (
+        ("none.txt", "cannot be read"),
+        ("q.xml", "are read from"),
+        ("d/*.jpg", "no items"),
+    ):
         with pytest.raises(lb.StudyError, match=sentence):
             items_of_file(name, tmp_path)
     toml = tmp_path / "study.toml"
@@ -227,7 +234,9 @@ def test_a_late_result_fills_its_hole():
 
 def test_a_late_gaussian_value_is_recorded_only():
     latency = lb.Objective("latency", "minimize", tolerance=2.0)
-    player = in_memory(items=ITEMS, seed=1, objectives=[lb.Objective("correct", tolerance=0.1, noise="bernoulli"), latency])
+    player = in_memory(
+        items=ITEMS, seed=1, objectives=[lb.Objective("correct", tolerance=0.1, noise="bernoulli"), latency]
+    )
     study = player.study
     (trial,) = study.ask_many(1, lease=0.5)
     player.tick()
@@ -319,7 +328,9 @@ def test_imports_fill_places_at_any_time():
         study.import_results(frame.head(1).assign(item="x"))
     go_on(study)
     assert study.answer.certified
-    assert (study.trials().arm[study.trials().state == "told"] == "cot").sum() == len(taken), "not asked again"
+    assert (study.trials().arm[study.trials().state == "told"] == "cot").sum() == len(taken), (
+        "not asked again"
+    )
     assert study.verify().ok
 
 

@@ -1,0 +1,583 @@
+"""A judged table as people are shown it: the codes and fields of a verdict in sentences, made last."""
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from lexbandits.judging.verdict import Verdict
+from lexbandits.picture import exits
+from lexbandits.picture.shown import Against, Arm, Cell, Comparison, Exit, Rung, Story
+from lexbandits.printable import plain
+from lexbandits.study.objective import Objective, written
+from lexbandits.study.words import about, between, capital, count, is_nothing, listed, many, percent
+from lexbandits.study.words import amount as in_unit
+from lexbandits.study.words import bound as as_proven
+from lexbandits.study.words import value as as_precise
+
+CODES = {  # of a fate -> where an arm's way ends
+    "answer": exits.ANSWER,
+    "out": exits.LEFT,
+    "behind": exits.BEHIND,
+    "as good": exits.NOT_TOLD_APART,
+    "open": exits.OPEN,
+}
+ORDER = ("answer", "as good", "open", "behind", "out")
+
+
+@dataclass(frozen=True)
+class Judged:
+    """The picture of a verdict, of the same parts as that of a study."""
+
+    verdict: Verdict
+    state = "finished"
+
+    @property
+    def answer(self) -> Verdict:
+        """It has the arm, and whether it is certified."""
+        return self.verdict
+
+    @property
+    def at(self) -> str:
+        """Which intervals hold."""
+        if self.verdict.about == "items":
+            return "of no width: they are as measured"
+        return "at the confidence at which all of them hold"
+
+    @property
+    def marks(self) -> str:
+        """What a dot and its whisker are."""
+        if self.verdict.about == "items":
+            return "mean, as measured"
+        return "mean, and two standard errors to either side: a picture, no claim"
+
+    @property
+    def note(self) -> str:
+        """How to read the table."""
+        if self.verdict.about == "items":
+            return "About these items alone, as they were measured."
+        return (
+            "Arms are compared by their differences on the same items: an arm can be out although its line "
+            "here still touches the band."
+        )
+
+    @property
+    def results(self) -> int:
+        """Values of an arm."""
+        return self.verdict.items
+
+    @cached_property
+    def unmet(self) -> frozenset[str]:
+        """Limits that nobody meets."""
+        return frozenset(self.verdict.details.get("closest to the target", {}).get("objectives", ()))
+
+    def is_limit(self, objective: str) -> bool:
+        """Whether it is met or not."""
+        return self._asked(objective).target is not None and objective not in self.unmet
+
+    def meets(self, arm: str, objective: str) -> bool:
+        """Whether it was shown that an arm is within a limit."""
+        return any(
+            (row["rival"], row["objective"], row["verdict"]) == (arm, objective, "meets the target")
+            for row in self.verdict.certificate
+        )
+
+    def open_by(self, arm: str, objective: str) -> str:
+        """Of what is open."""
+        return "open"
+
+    def _asked(self, objective: str) -> Objective:
+        return next(asked for asked in self.verdict.objectives if asked.name == objective)
+
+    @property
+    def headline(self) -> str:
+        """The answer in one sentence."""
+        return headline(self.verdict)
+
+    @property
+    def pill(self) -> str:
+        """The same in few words."""
+        verdict = self.verdict
+        if verdict.about == "items" and verdict.certified:
+            return "As measured"
+        if not verdict.certified or verdict.decision == "keep for now":
+            return "No certificate"
+        return "Certified, with flags" if verdict.flags else "Certified"
+
+    # --- objectives
+
+    def _left(self, arm: str) -> int | None:
+        """The position of the objective on which an arm is out or behind."""
+        fate = self.verdict.fates[arm]
+        if fate["code"] not in ("out", "behind") or fate["objective"] is None:
+            return None
+        return [asked.name for asked in self.verdict.objectives].index(fate["objective"])
+
+    def entered(self, position: int) -> tuple[str, ...]:
+        """The arms that an objective counts for."""
+        return tuple(
+            arm for arm in self.verdict.means if (left := self._left(arm)) is None or left >= position
+        )
+
+    @cached_property
+    def objectives(self) -> tuple[Rung, ...]:
+        """By priority."""
+        return tuple(self._rung(k, asked) for k, asked in enumerate(self.verdict.objectives))
+
+    def _rung(self, position: int, asked: Objective) -> Rung:
+        bounds, entered = [plain(end) for end in asked.bounds], self.entered(position)
+        state, said = self._stage(position, asked, entered)
+        slack = 0.0 if asked.is_relative else asked.tolerance_in_unit  # a share has no band of its own
+        kind = question(asked)
+        return Rung(
+            name=asked.name,
+            direction=asked.direction,
+            unit=asked.unit,
+            tolerance=slack,
+            resolution=asked.resolution_in_unit,
+            target=asked.target,
+            noise=asked.noise if isinstance(asked.noise, str) else list(asked.noise),
+            bounds=None if None in bounds else bounds,
+            state=state,
+            said=said,
+            rule=f"{asked.unit}, {kind}" if asked.unit and asked.target is None else kind,
+            matters=matters(asked) if asked.target is None else "",
+            entered=entered,
+        )
+
+    def _stage(self, position: int, asked: Objective, entered: tuple[str, ...]) -> tuple[str, str]:
+        fates = self.verdict.fates
+        still = [arm for arm in fates if self._is_open(arm, asked.name)]
+        if still:
+            return "not settled", f"Open: {many(len(still), 'arm')}"
+        ends = [fates[arm]["code"] for arm in entered if self._left(arm) == position]
+        words = [f"{ends.count(code)} {code}" for code in ("out", "behind") if code in ends]
+        if asked.name in self.unmet:
+            words = ["nobody meets it", *words]
+        if len(entered) == 1 and len(fates) > 1 and asked.target is None:
+            return "not needed", "Not needed: one arm left"
+        return "enough", capital(", ".join(words)) or "Enough for the answer"
+
+    def _is_open(self, arm: str, objective: str) -> bool:
+        """Whether the answer was not proven against an arm, or a limit, there."""
+        return any(
+            (row["rival"], row["objective"], row["verdict"]) == (arm, objective, "open")
+            for row in self.verdict.certificate
+        )
+
+    # --- arms
+
+    @cached_property
+    def arms(self) -> tuple[Arm, ...]:
+        """The answer first, who is out last."""
+        fates = self.verdict.fates
+        names = sorted(fates, key=lambda arm: (arm != self.verdict.arm, ORDER.index(fates[arm]["code"])))
+        return tuple(self._arm(name, rank) for rank, name in enumerate(names))
+
+    def _arm(self, name: str, rank: int) -> Arm:
+        fate, seen = self.verdict.fates[name], self.verdict.means[name]
+        code = CODES[fate["code"]]
+        if fate["code"] in ("out", "behind") and fate["rival"] is None:
+            code = exits.MISSES_LIMIT
+        states = {"answer": "answer", "out": "left"}
+        results = max(cell["results"] for cell in seen.values())
+        return Arm(
+            name=name,
+            words={},
+            state=states.get(fate["code"], "candidate"),
+            standing=self._standing(name),
+            exit=Exit(code, fate["objective"], fate["rival"]),
+            rank=rank,
+            results=results,
+            counted=results,
+            open=0,
+            failed=0,
+            expired=0,
+            late=0,
+            objectives={
+                asked.name: self._cell(name, position, asked)
+                for position, asked in enumerate(self.verdict.objectives)
+            },
+            withdrawn=None,
+        )
+
+    def _standing(self, arm: str) -> str:
+        """Where an arm stands, in few words."""
+        code = self.verdict.fates[arm]["code"]
+        if code == "answer":
+            return "the answer" if self.verdict.certified else "best guess"
+        return {"as good": "no better", "behind": "behind the answer"}.get(code, str(code))
+
+    def _cell(self, arm: str, position: int, asked: Objective) -> Cell:
+        seen, fate = self.verdict.means[arm][asked.name], self.verdict.fates[arm]
+        mean, ends = seen["mean"], (seen["mean"], seen["mean"])
+        if self.verdict.about != "items":
+            low, high = asked.bounds
+            ends = max(low, mean - 2 * seen["se"]), min(high, mean + 2 * seen["se"])
+        left = self._left(arm)
+        counts = left is None or left >= position
+        decides = fate["objective"] == asked.name and fate["code"] != "answer"
+        shown_range = _between(asked, *ends) if counts and self.verdict.about != "items" else ""
+        return Cell(
+            results=seen["results"],
+            mean=mean,
+            low=ends[0],
+            high=ends[1],
+            shown=value(asked, mean),
+            range=shown_range,
+            counts=counts,
+            why=capital(why(self.verdict, arm)) if decides else "",
+        )
+
+    @cached_property
+    def stories(self) -> tuple[Story, ...]:
+        """Each arm in a sentence."""
+        return tuple(
+            Story(
+                arm.name,
+                arm.state,
+                self.verdict.fates[arm.name]["code"],
+                None,
+                (),
+                story(self.verdict, arm.name),
+            )
+            for arm in self.arms
+        )
+
+    @cached_property
+    def comparisons(self) -> tuple[Comparison, ...]:
+        """Of each objective that more than one arm reached: against the answer. Takes a while."""
+        found = []
+        for position, asked in enumerate(self.verdict.objectives):
+            rivals = [arm.name for arm in self.arms if arm.name in self.entered(position)]
+            rivals = [name for name in rivals if name != self.verdict.arm]
+            rows = tuple(
+                row
+                for name in rivals
+                if not asked.is_relative and not self.is_limit(asked.name)
+                if (row := self._against(name, asked)) is not None
+            )
+            if rows:
+                decided = any(row.verdict in ("out", "behind", "open") for row in rows)
+                found.append(Comparison(asked.name, self.verdict.arm, decided, rows))
+        return tuple(found)
+
+    def _against(self, arm: str, asked: Objective) -> Against | None:
+        found, fate = self.verdict.difference(asked.name, arm, self.verdict.arm), self.verdict.fates[arm]
+        if not found:
+            return None
+        reach = asked.tolerance_in_unit + asked.resolution_in_unit
+        low, high = (
+            found[end] if found[end] is not None else math.copysign(math.inf, sign)
+            for end, sign in (("low", -1), ("high", 1))
+        )
+        verdict, by = "open" if self._is_open(arm, asked.name) else "not better", None
+        if fate["objective"] == asked.name:
+            verdict = {"as good": "not better"}.get(fate["code"], fate["code"])
+            by = fate["rival"] if fate["code"] == "out" and fate["rival"] != self.verdict.arm else None
+        elif low >= -reach and high <= reach:
+            verdict = "ties"
+        shown = f"{'+' if found['mean'] > 0 else ''}{value(asked, found['mean'])}"
+        return Against(arm, found["results"], found["mean"], found["low"], found["high"], shown, verdict, by)
+
+    # --- what is claimed
+
+    @cached_property
+    def claims(self) -> tuple[str, ...]:
+        """What the answer may give up, by the certificate."""
+        verdict = self.verdict
+        if not verdict.certified or verdict.about == "items" or len(verdict.means) == 1:
+            return ()
+        said = []
+        for asked in verdict.objectives:
+            rows = [row for row in verdict.certificate if row["objective"] == asked.name]
+            if self.is_limit(asked.name):
+                slack = amount(asked, asked.resolution_in_unit)
+                said.append(f"keeps to the limit on {asked.name}, to within {slack}")
+            elif any(row["verdict"] in ("not worse", "close") for row in rows):
+                said.append(f"gives up at most {_reach(asked)} on {asked.name} (allowed)")
+            else:
+                said.append(f"gives up nothing on {asked.name}")
+        two = f"Where the arms stand is a second statement, at {percent(1 - verdict.delta)} too."
+        return (f"{verdict.arm} {listed(said)}.", two)
+
+    def word(self, arm: str, objective: str) -> str:
+        """What an arm comes to on an objective, for a line of text; empty where nothing is said."""
+        position = [asked.name for asked in self.verdict.objectives].index(objective)
+        cell = next(found for found in self.arms if found.name == arm).objectives[objective]
+        fate = self.verdict.fates[arm]
+        if cell.why or not cell.counts:
+            return "open" if fate["code"] == "open" else cell.why and f"{cell.why[0].lower()}{cell.why[1:]}"
+        if fate["code"] == "as good" and position == len(self.verdict.objectives) - 1:
+            return f"no better than {fate['rival']} in what matters"
+        stay = [name for name in self.entered(position) if self._left(name) != position]
+        names = [asked.name for asked in self.verdict.objectives]
+        settled = self.verdict.settled or names.index(self.verdict.unsettled or names[0]) > position
+        if not settled or self.is_limit(objective):
+            return "within the limit" if self.meets(arm, objective) else ""
+        return (
+            "tied for best" if len(stay) > 1 else "best of those" if len(self.entered(position)) > 1 else ""
+        )
+
+
+# --- sentences
+
+
+def headline(verdict: Verdict) -> str:
+    """The answer in one sentence."""
+    arm, sure = verdict.arm, percent(1 - verdict.delta)
+    if verdict.decision == "keep for now":
+        return f"Keep {arm} for now: nothing is proven."
+    if verdict.decision == "keep":
+        return f"Keep {arm}: it is as good as any{_but(verdict)}."
+    if verdict.decision == "switch":
+        return f"Switch to {arm}: {_why_switch(verdict)}{_but(verdict)}."
+    if len(verdict.means) == 1:
+        return f"{arm} is the only arm."
+    if verdict.certified and verdict.about == "items":
+        chance = "" if verdict.details else " No chance is involved."
+        where = f"On these {many(verdict.items, 'item')}, as measured"
+        return f"{where}, {arm} is the best choice{_but(verdict)}.{chance}"
+    if verdict.certified:
+        return f"{arm} is certified{_but(verdict)}: the best choice at {sure} confidence."
+    guess = f"{arm} is not proven acceptable" if verdict.named else f"{arm} is the best guess"
+    return f"No certificate: {guess}{_but(verdict)}."
+
+
+def _but(verdict: Verdict) -> str:
+    said = [SAID[flag](verdict.details[flag]) for flag in verdict.flags if flag in SAID]
+    return f", but {'; '.join(said)}" if said else ""
+
+
+SAID: dict[str, Callable[[Mapping[str, Any]], str]] = {
+    "large-sample": lambda f: f"what is said of {listed(f['objectives'])} is approximate",
+    "skewed": lambda f: (
+        f"values of {listed(f['objectives'])} are too skewed for so few: say cap= and bounded"
+    ),
+    "repeated values": lambda f: (
+        f"one value of {listed(f['objectives'])} comes again and again: it is not Gaussian"
+    ),
+    "cluster size": lambda _: "nobody said how large a cluster can be (max_cluster=)",
+    "few clusters": lambda f: f"there are only {f['clusters']} clusters",
+    "few for a quantile": lambda f: (
+        f"the quantile of {listed(f['objectives'])} needs at least {count(f['needed'])} items"
+    ),
+    "dropped missing": lambda f: f"{many(f['cells'], 'missing result')} were left out",
+    "closest to the target": lambda f: f"nobody meets the limit on {listed(f['objectives'])}",
+}
+
+
+def _why_switch(verdict: Verdict) -> str:
+    """The last row says on what it is better; on what comes before it is not worse."""
+    row, names = verdict.certificate[-1], [objective.name for objective in verdict.objectives]
+    before = names[: names.index(row["objective"])]
+    if row["verdict"] == "misses the target":
+        better = f"{row['rival']} misses the limit on {row['objective']}"
+    else:
+        objective = _objective(verdict, row["objective"])
+        least = amount(objective, objective.tolerance_in_unit)
+        better = f"it is better than {row['rival']} on {row['objective']} by more than {least}"
+    return f"{better} and not worse on {listed(before)}" if before else better
+
+
+def context(verdict: Verdict) -> str:
+    """What was judged."""
+    units = many(verdict.items, "item")
+    if verdict.clusters is not None:
+        units += f" in {many(verdict.clusters, 'cluster')}"
+    looked = {"once": "looked at once", "any": "looked at any time"}[verdict.looks]
+    return " · ".join(
+        [units, many(len(verdict.means), "arm"), *([looked] if verdict.about != "items" else [])]
+    )
+
+
+def why(verdict: Verdict, arm: str) -> str:
+    """What decides on an arm, on the objective that does."""
+    fate = verdict.fates[arm]
+    code, rival, asked = fate["code"], fate["rival"], _objective(verdict, fate["objective"])
+    if rival is None:
+        seen = value(asked, verdict.means[arm][asked.name]["mean"], unit=True)
+        return f"{'open: may miss' if code == 'open' else f'{code}: misses'} the limit, seen {seen}"
+    if code == "open":
+        return f"open: may be better than {rival} by more than {_reach(asked)}{_seen(asked, fate)}"
+    if verdict.about == "items" and not verdict.details:
+        return f"{code}: worse than {rival} by {value(asked, abs(fate['difference']), unit=True)}"
+    return f"{code}: worse than {rival} by {_least(asked, fate)}"
+
+
+def _reach(asked: Objective) -> str:
+    return amount(asked, asked.tolerance_in_unit + asked.resolution_in_unit)
+
+
+def _least(asked: Objective, fate: Mapping[str, Any]) -> str:
+    """By how much a rival was proven to be better."""
+    end = fate.get("low" if asked.sign > 0 else "high")
+    least, tolerance = 0.0 if end is None else asked.sign * end, asked.tolerance_in_unit
+    if least <= tolerance:
+        return f"more than {amount(asked, tolerance)}"
+    return f"at least {as_proven(asked, least, 'down', beyond=tolerance, unit=True)}"
+
+
+def _seen(asked: Objective, fate: Mapping[str, Any]) -> str:
+    """How much better the arm seems than its rival, and how much that may be."""
+    if fate.get("difference") is None:
+        return ""
+    better = [None if fate[end] is None else -asked.sign * fate[end] for end in ("difference", "low", "high")]
+    mean, ends = better[0] or 0.0, sorted(end for end in better[1:] if end is not None)
+    text = f": seen {_apart(asked, mean, value(asked, abs(mean)))}"
+    if len(ends) < 2:
+        return text
+    sides = [
+        _apart(asked, end, _bound(asked, abs(end), "up" if out else "down"))
+        for end, out in ((ends[0], ends[0] < 0), (ends[1], ends[1] > 0))
+    ]
+    return f"{text}, between {sides[0]} and {sides[1]}"
+
+
+def _apart(asked: Objective, better: float, size: str) -> str:
+    unit = f" {asked.unit}" if asked.unit else ""
+    if not asked.is_relative and is_nothing(asked, better):
+        return "equal"
+    return f"{size}{unit} {'better' if better > 0 else 'worse'}"
+
+
+def story(verdict: Verdict, arm: str) -> str:
+    """One sentence about an arm."""
+    fate = verdict.fates[arm]
+    code, rival = fate["code"], fate["rival"]
+    if code == "answer":
+        seen = verdict.means[arm]
+        shown = listed([f"{o.name} {value(o, seen[o.name]['mean'], unit=True)}" for o in verdict.objectives])
+        word = "answer" if verdict.certified else "best guess"
+        return f"{arm} is the {word}: {shown}."
+    if code == "as good":
+        return f"{arm} is no better than {rival} in what matters."
+    if fate["objective"] is None:
+        return f"{arm} is {'not told apart from ' + verdict.arm if code == 'open' else code}."
+    asked, (_, _, rest) = _objective(verdict, fate["objective"]), why(verdict, arm).partition(": ")
+    if code == "open":
+        return (
+            f"{arm} {rest.replace(' by more than', f' on {asked.name} by more than', 1)}."
+            if rival
+            else (f"{arm} may miss the limit on {asked.name}, {_limit(asked)}: {rest.partition(', ')[2]}.")
+        )
+    tail = f", and {matters(asked)}" if rival is not None else f", and it is {_limit(asked)}"
+    return f"{arm} is {code} on {asked.name}: {rest}{tail}."
+
+
+def outlook(verdict: Verdict) -> str:
+    """What would settle it."""
+    if verdict.certified or verdict.about == "items" or verdict.looks == "any":
+        return ""
+    if verdict.missing_range is None or verdict.missing_items is None:
+        return "By what is seen no number of items would do: differences lie on the edge of what matters."
+    low, high = verdict.missing_range
+    unit = "items" if verdict.clusters is None else "clusters"
+    ends = (
+        f"{about(low or verdict.missing_items)} to {about(high)}"
+        if high
+        else f"at least {about(verdict.missing_items)}"
+    )
+    return (
+        f"About {ends} new {unit} should settle it. Judge them alone, or measure them as a study: "
+        "to add rows and judge again would be a second look."
+    )
+
+
+def assumed(verdict: Verdict) -> str:
+    """What the verdict rests on besides the table."""
+    if verdict.about == "items":
+        said = ["nothing, as it is about these items as they were measured"]
+    else:
+        unit = "items" if verdict.clusters is None else "clusters"
+        said = [f"{unit} are a random sample of those to come"]
+        if verdict.looks == "once":
+            said.append("how many was decided without looking at values")
+        said += [f"{objective.name} {kind}" for objective in verdict.objectives if (kind := _kind(objective))]
+        if "dropped missing" in verdict.flags:
+            said.append("nothing is missing because of what it was")
+    if verdict.missing == "worst":
+        said.append("what is missing counts as the worst it could have been")
+    return f"Assumed: {'; '.join(said)}."
+
+
+def _kind(objective: Objective) -> str:
+    if objective.quantile is not None:
+        return ""
+    if objective.noise == "bernoulli":
+        return "is 0 or 1, or a mean of such"
+    if objective.noise == "exact":
+        return "has no noise"
+    if objective.is_bounded:
+        low, high = objective.bounds
+        return f"is between {low:g} and {in_unit(objective, high)}"
+    if objective.noise == "finite_variance":
+        return "has few enough extremes for its number (approximate)"
+    word = objective.noise if isinstance(objective.noise, str) else objective.noise[0]
+    return f"varies as a {'normal' if word == 'gaussian' else 'sub-Gaussian'} value"
+
+
+def _limit(objective: Objective) -> str:
+    word = "at most" if objective.at_most is not None else "at least"
+    return f"{word} {amount(objective, objective.target or 0.0)}"
+
+
+def question(objective: Objective) -> str:
+    """What an objective asks for, but for what does not matter."""
+    asked = _limit(objective)
+    if objective.target is None:
+        asked = f"{'higher' if objective.sign > 0 else 'lower'} is better"
+    if objective.above is not None:
+        return f"how often it is above {in_unit(objective, objective.above)}, {asked}"
+    if objective.quantile is not None:
+        return f"the value that {percent(objective.quantile)} do not exceed, {asked}"
+    cut = [
+        f"{word} {in_unit(objective, end)}"
+        for word, end in (("down to", objective.floor), ("up to", objective.cap))
+        if end is not None
+    ]
+    return f"the mean of values {' and '.join(cut)}, {asked}" if cut else asked
+
+
+def asked_for(objective: Objective) -> str:
+    """All that an objective asks for."""
+    return question(objective) + (f", {matters(objective)}" if objective.target is None else "")
+
+
+def matters(objective: Objective) -> str:
+    """What does not."""
+    slack = objective.tolerance_in_unit
+    return f"{amount(objective, slack)} does not matter" if slack else "every difference matters"
+
+
+def amount(objective: Objective, number: float) -> str:
+    """What does not matter, or a limit."""
+    if not objective.is_relative:
+        return in_unit(objective, number)
+    return f"{percent(number)} of {'the best' if objective.reference == 'best' else objective.reference}"
+
+
+def value(objective: Objective, number: float, *, unit: bool = False) -> str:
+    """A value of the objective; of what is relative nobody said how precise it is."""
+    if not objective.is_relative:
+        return as_precise(objective, number, unit=unit)
+    return written(float(f"{number:.4g}"), objective.unit if unit else "")
+
+
+def _bound(objective: Objective, number: float, rounded: str) -> str:
+    """The same of an end, rounded outwards."""
+    if not objective.is_relative or not math.isfinite(number) or number == 0:
+        return as_proven(objective, number, rounded)
+    step = 10.0 ** (math.floor(math.log10(abs(number))) - 3)
+    return written((math.floor if rounded == "down" else math.ceil)(number / step) * step, "")
+
+
+def _between(objective: Objective, low: float, high: float) -> str:
+    if not objective.is_relative:
+        return between(objective, low, high)
+    return f"{_bound(objective, low, 'down')} – {_bound(objective, high, 'up')}"
+
+
+def _objective(verdict: Verdict, name: str) -> Objective:
+    return next(objective for objective in verdict.objectives if objective.name == name)

@@ -1,0 +1,236 @@
+"""Studies beside each other: every one at a glance, and two of them compared."""
+
+from collections.abc import Callable, Sequence
+from urllib.parse import urlencode
+
+from markupsafe import Markup
+
+from lexbandits.picture import draw
+from lexbandits.picture.picture import Picture
+from lexbandits.picture.svg import Part, tag
+from lexbandits.server.record import address, button
+from lexbandits.server.schemas import Glance
+from lexbandits.study.words import count, percent
+
+SHOWN: dict[str, tuple[str, Callable[[Glance], bool]]] = {
+    "all": ("All", lambda study: True),
+    "measuring": ("Measuring", lambda study: study.state == "measuring"),
+    "certified": ("Certified", lambda study: study.certified),
+    "paused": ("Paused", lambda study: study.state == "paused"),
+    "stopped": (
+        "Stopped without a certificate",
+        lambda study: not study.certified and study.state not in ("measuring", "paused"),
+    ),
+}
+HEADS = (
+    "Study, objectives in order",
+    "State",
+    "Answer",
+    "Settled",
+    "Can win",
+    "Results",
+    "Attention",
+    "Last event",
+)
+NUMBERS = ("Can win", "Results", "Last event")
+LEGEND = (
+    "Bars: one segment an objective, in order of priority. Full: settled. Half: being settled. "
+    "Empty: later, or not needed."
+)
+
+
+def studies(found: Sequence[Glance], search: str, show: str, pages: int, more: bool) -> list[Markup]:
+    """The list, with what was searched for and what is shown."""
+    if not found and not search:
+        return [_nothing()]
+    shown = sorted((study for study in found if SHOWN[show][1](study)), key=_group)
+    head = [
+        tag("h1", _sentence(found), kind="say", tabindex=-1),
+        tag("div", button("create", "New study", "pri", "admin"), kind="acts"),
+    ]
+    field = {"type": "search", "name": "search", "value": search, "id": "search", "maxlength": 200}
+    filters = [
+        tag("input", **field, placeholder="Search by name", aria_label="Search by name", data_key="search"),
+        [_filter(key, found, search, show) for key in SHOWN],
+    ]
+    none = tag("p", "None at the moment.", kind="pad mut")
+    following = _query(search, show, pages + 1)
+    return [
+        tag("div", head, kind="bar head", data_key="head"),
+        tag("form", filters, kind="filter", role="search", aria_label="Show", data_key="filter"),
+        tag(
+            "section",
+            _table(shown) if shown else none,
+            kind="panel",
+            aria_label="Studies",
+            data_key="studies",
+        ),
+        *([tag("p", tag("a", "Show more", href=following, kind="btn"), data_key="more")] if more else []),
+        tag("p", LEGEND, kind="end", data_key="end"),
+    ]
+
+
+def _query(search: str, show: str, pages: int = 1) -> str:
+    asked = {"search": search, "show": show if show != "all" else "", "pages": pages if pages > 1 else ""}
+    said = urlencode({key: text for key, text in asked.items() if text})
+    return f"#/?{said}" if said else "#/"
+
+
+def _filter(key: str, found: Sequence[Glance], search: str, show: str) -> Markup:
+    name, fits = SHOWN[key]
+    here = "true" if key == show else None
+    return tag(
+        "a", f"{name} {sum(map(fits, found))}", href=_query(search, key), data_key=key, aria_current=here
+    )
+
+
+def _group(study: Glance) -> int:
+    return 0 if study.state == "measuring" else 1 if study.certified else 2
+
+
+def _sentence(found: Sequence[Glance]) -> Part:
+    def number(fits: Callable[[Glance], bool], one: str, many: str) -> list[str]:
+        n = sum(map(fits, found))
+        return [f"{count(n)} {one if n == 1 else many}"] * bool(n)
+
+    (first,) = number(SHOWN["measuring"][1], "study is measuring.", "studies are measuring.") or [
+        "No study is measuring."
+    ]
+    rest = number(lambda study: study.overdue > 0, "needs attention", "need attention")
+    rest += number(SHOWN["certified"][1], "is certified", "are certified")
+    return [tag("b", first), " ", tag("span", f"{'; '.join(rest)}.", kind="q") if rest else None]
+
+
+def _table(found: Sequence[Glance]) -> Markup:
+    heads = [
+        tag("th", text, scope="col", role="columnheader", kind="num" if text in NUMBERS else None)
+        for text in HEADS
+    ]
+    return tag(
+        "table",
+        tag("thead", tag("tr", heads, role="row"), role="rowgroup"),
+        tag("tbody", [_row(study) for study in found], role="rowgroup"),
+        kind="ls",
+        role="table",
+    )
+
+
+def _row(study: Glance) -> Markup:
+    look = "ok" if study.certified else {"measuring": "on", "paused": "paused"}.get(study.state, "ended")
+    answer: Part = [tag("b", study.answer), tag("span", _certainty(study), kind="s")]
+    if not study.results:
+        none = "open it to see why" if study.state == "unreadable" else "no results yet"
+        answer = tag("span", none, kind="mut")
+    overdue = tag("span", f"{count(study.overdue)} overdue", kind="warnt") if study.overdue else None
+    budget = study.budget is not None and tag("span", f"budget {count(study.budget)}", kind="s")
+    cells: list[tuple[Part, str | None]] = [
+        (tag("span", study.called, kind=f"pill {look}"), None),
+        (answer, None),
+        (_settled(study), None),
+        (f"{1 if study.certified else len(study.candidates)} of {study.arms}", "num"),
+        ([count(study.results), budget], "num"),
+        (overdue or tag("span", "–", kind="mut wide"), None),
+        (tag("time", datetime=study.changed, data_time="ago"), "num mut"),
+    ]
+    who = [
+        tag("a", study.name, href=f"#{address(study.name)}"),
+        tag("span", " › ".join(study.objectives), kind="s"),
+    ]
+    return tag(
+        "tr",
+        tag("th", who, scope="row", role="rowheader"),
+        [tag("td", inner, role="cell", kind=kind) for inner, kind in cells],
+        role="row",
+        data_key=study.name,
+    )
+
+
+def _certainty(study: Glance) -> str:
+    if study.certified:
+        return "certified"
+    return {"measuring": "not yet certain", "paused": "best guess"}.get(
+        study.state, "best guess, no certificate"
+    )
+
+
+def _settled(study: Glance) -> Part:
+    looks = {"settled": "d", "enough": "d", "settling": "n", "not settled": "n"}
+    if not study.results:
+        looks = {}
+    bars = [tag("i", kind=looks.get(stage, "k")) for stage in study.stages]
+    done = sum(stage in ("settled", "enough") for stage in study.stages)
+    words = f"{done} of {len(study.stages)} when it ended"
+    if study.certified:
+        words = "all that was needed"
+    elif study.settling is not None:
+        words = f"{study.objectives.index(study.settling) + 1} of {len(study.objectives)}: {study.settling}"
+    return [tag("span", bars, kind="seg", aria_hidden="true"), tag("span", words, kind="s")] if bars else None
+
+
+def _nothing() -> Markup:
+    here = tag("span", "here, ", data_may="admin")
+    words = [
+        "Create one ",
+        here,
+        "from Python, from the command line or through the API; it appears at once.",
+    ]
+    return tag(
+        "section",
+        tag("h1", "No studies yet.", kind="say", tabindex=-1),
+        tag("p", words, kind="sub"),
+        tag("p", button("create", "New study", "pri", "admin")),
+        tag("pre", "lexbandits study create question.toml"),
+        kind="blank",
+        data_key="none",
+    )
+
+
+# --- two of them
+
+
+def comparison(first: Picture, second: Picture) -> Markup:
+    """Two studies side by side: what was asked, what is answered, and each arm on each objective."""
+    both = (first, second)
+
+    def row(name: str, *cells: Part) -> Markup:
+        return tag("tr", tag("th", name, scope="row"), [tag("td", cell) for cell in cells])
+
+    def group(title: str) -> Markup:
+        return tag("tr", tag("th", title, scope="colgroup", colspan=3), kind="group")
+
+    def each(name: str, told: Callable[..., Part], *more: str) -> Markup:
+        return row(name, *(told(picture, *more) for picture in both))
+
+    objectives = list(dict.fromkeys(rung.name for picture in both for rung in picture.objectives))
+    arms = list(dict.fromkeys(arm.name for picture in both for arm in picture.arms))
+    rows = [
+        each("State", draw.pill),
+        each("Answer", draw.headline),
+        each("Results", lambda picture: count(picture.view.results)),
+        each("Wrong with probability", lambda picture: f"≤ {percent(picture.answer.delta)}, if certified"),
+        group("Arms"),
+        *(each(arm, _of_arm, arm) for arm in arms),
+    ]
+    for name in objectives:
+        rows += [group(name), each("Asked", _asked, name), *(each(arm, _of_arm, arm, name) for arm in arms)]
+    heads = [tag("th", tag("a", p.name, href=f"#{address(p.name)}"), scope="col") for p in both]
+    table = tag("table", tag("thead", tag("tr", tag("td"), heads)), tag("tbody", rows), kind="mini cmp")
+    title = tag("h1", "Two studies side by side", kind="say", tabindex=-1)
+    return tag("section", title, tag("div", table, kind="panel pad"), kind="list", data_key="comparison")
+
+
+def _asked(picture: Picture, objective: str) -> str:
+    for position, rung in enumerate(picture.objectives):
+        if rung.name == objective:
+            return f"{position + 1}. {rung.rule}, {rung.matters}. {rung.said}"
+    return "–"
+
+
+def _of_arm(picture: Picture, name: str, objective: str | None = None) -> Part:
+    for arm in picture.arms:
+        if arm.name == name:
+            if objective is None:
+                return arm.standing
+            cell = arm.objectives.get(objective)
+            return "–" if cell is None else cell.said if cell.counts else f"{cell.shown}, no longer counts"
+    return "–"
