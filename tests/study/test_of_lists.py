@@ -269,7 +269,7 @@ def test_holes_decide_and_a_retry_goes_on():
     assert study.retry() == 8
     trial = study.ask()
     study.release(trial)
-    assert study.ask_many(20) and study.status.open == 8
+    assert len(study.ask_many(20)) == study.status.open == 8
     assert study.retry() == 0
     for number in range(17, 17 + 8):
         row = study.trials().iloc[number]

@@ -19,7 +19,7 @@ from lexbandits.picture.history import verified
 from lexbandits.picture.items import ByItem
 from lexbandits.picture.ladder import ladder
 from lexbandits.picture.picture import Picture
-from lexbandits.picture.svg import join, tag
+from lexbandits.picture.svg import Part, join, tag
 from lexbandits.picture.view import View
 from lexbandits.printable import printable, unmarked
 from lexbandits.study.record.verification import Verification

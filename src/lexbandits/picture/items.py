@@ -1,4 +1,4 @@
-"""What each arm gave on each item: one table for page, report and CSV, with the items on which arms differ."""
+"""What each arm gave on each item: one table for page, report and CSV, and where arms differ."""
 
 import csv
 import io
@@ -10,7 +10,7 @@ import numpy as np
 from markupsafe import Markup
 
 from lexbandits.arrays import Vector
-from lexbandits.picture.svg import join, tag
+from lexbandits.picture.svg import tag
 from lexbandits.picture.view import View
 from lexbandits.study.record.imports import escape
 from lexbandits.study.record.ledger import IMPORTED, TOLD

@@ -334,7 +334,7 @@ class View:
         return bool(not_worse(state.lows, state.limits, column, arm, other))
 
     def is_modelled(self, column: int) -> bool:
-        """Whether a noise is assumed of values on a list, beyond their bounds; nothing is once all are there."""
+        """Whether a noise is assumed of values on a list; nothing is once all are there."""
         noise = self.objectives[column].noise
         rows = [row for row in self.answer.certificate if row["objective"] == self.objectives[column].name]
         return noise in ("gaussian", "finite_variance") and not all(row["certain"] for row in rows)

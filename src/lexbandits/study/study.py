@@ -343,8 +343,8 @@ class Study:
             frame: a table with one row each, or the file of one. Rows that share the column `item` share a
                 pass; without it each arm's rows are shuffled by the seed.
             arm: the column with the arms' names.
-            fair: not needed of a list, whose order nobody has chosen; elsewhere whether what was measured, what of it is here, and what this study asks was decided without
-                looking at values; if not, there is no certificate.
+            fair: whether what was measured, what of it is here, and what this study asks was decided without
+                looking at values; if not, there is no certificate. Not needed of a list, as its order is drawn.
             again: these very rows a second time.
             ignore: columns that are no objectives.
         """

@@ -33,9 +33,10 @@ class Answer:
     `certificate` holds one comparison of the answer per rival and objective that it rests on: difference
     (answer − rival, in the objective's unit), its interval at the study's confidence, which is a statement of
     its own, the verdict, `by` whom a rival is "beaten", `parts`, the share of the evidence it takes, and
-    whether it is `certain`: arithmetic, no chance; so is all of a `certain` answer. `about`: the "items" of a list alone, how many they are, or
-    the "population"; `results` are those it rests on, of `full`, all that a list could give. `flags` name what a reader must know besides, `details` has the fields of each; `WITHOUT` lists those that
-    take the certificate away.
+    whether it is `certain`: arithmetic, no chance; so is all of a `certain` answer. It is `about` the "items"
+    of a list, so many `items`, or the "population"; `results` are those it rests on, of `full`, all that a
+    list could give. `flags` name what a reader must know besides, `details` has the fields of each; `WITHOUT`
+    lists those that take the certificate away.
     """
 
     arm: str
@@ -166,11 +167,11 @@ def _answer_now(fold: Fold) -> Answer:
 
 def _of_list(fold: Fold, certified: bool) -> dict[str, Any]:
     """What an answer is about, where that is a list."""
-    ledger, policy = fold.ledger, fold.policy
+    ledger = fold.ledger
     if not ledger.spec.is_list:
         return {}
     words = {"about": "items", "items": len(ledger.spec.ids), "full": int(ledger.passes) * len(ledger.arms)}
-    return {**words, "certain": certified and policy.certain}
+    return {**words, "certain": certified and fold.list_policy.certain}
 
 
 def _strained(fold: Fold, answer: Answer) -> Answer:
@@ -443,7 +444,7 @@ def status_of(fold: Fold, now: float, leases: dict[int, float]) -> Status:
         budget=ledger.budget,
         waiting_for=tuple(trial_id(fold, number) for number in fold.holding_back(waiting)),
         reason=ledger.paused or ("" if ledger.end is None else ledger.end["reason"]),
-        at_most=policy.at_most if ledger.spec.is_list else None,
+        at_most=fold.list_policy.at_most if ledger.spec.is_list else None,
     )
 
 

@@ -77,7 +77,7 @@ def reorder(turn: Turn, objectives: Sequence[str]) -> None:
 
 
 def retry(turn: Turn) -> int:
-    """The places of a list that failed or ran out are asked again; until they have a value nothing changes."""
+    """The places of a list that failed or ran out are asked again."""
     ledger = turn.ledger
     if not ledger.spec.is_list:
         raise StudyError(

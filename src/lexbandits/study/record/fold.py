@@ -13,6 +13,7 @@ from lexbandits.study.record.ledger import TOLD, Ledger, Place
 
 if TYPE_CHECKING:
     from lexbandits.policies import LexElimTol
+    from lexbandits.policies.tol.list_policy import ListTol
 
 MOST_ONE_BY_ONE = 20  # results told faster one by one
 MOST_AHEAD = (
@@ -79,6 +80,13 @@ class Fold:
         except BaseException:  # Ctrl-C: the policy may have been told more than was noted
             self._start_again()
             raise
+
+    @property
+    def list_policy(self) -> "ListTol":
+        """The same, of a list."""
+        policy: Any = self.policy
+        found: ListTol = policy
+        return found
 
     def _catch_up(self) -> "LexElimTol":
         ledger, policy = self.ledger, self._policy
@@ -152,7 +160,7 @@ class Fold:
 
     def _next_of_list(self, n: int, pending: list[Place]) -> list[Place]:
         """The same of a list: each arm is held back by its own trials under way."""
-        policy: Any = self.policy
+        policy = self.list_policy
         if not self.is_held_back():
             return policy.ask_places(n, pending)
         if self._would_decide():
@@ -232,14 +240,14 @@ class Fold:
         if not ledger.spec.is_list:
             told = ledger.told_from(policy.folded)
             return [n for n, waits in zip(told, self.waiting(told), strict=True) if waits]
-        until = np.array(policy.until)[np.frombuffer(ledger.arm, "i")]
+        until = np.array(self.list_policy.until)[np.frombuffer(ledger.arm, "i")]
         ahead = (np.frombuffer(ledger.pass_of, "q") >= until) & (np.frombuffer(ledger.state, "b") == TOLD)
         return np.flatnonzero(ahead).tolist()
 
     def waiting(self, numbers: Sequence[int]) -> list[bool]:
         """Whether these results wait: a place before theirs, in the order of asking, may still be filled."""
         if self.ledger.spec.is_list:
-            until, over = self.policy.until, self.policy.finished
+            until, over = self.list_policy.until, self.policy.finished
             places = map(self.ledger.place, numbers)
             return [not over and position >= until[arm] for arm, position in places]
         ahead = min(map(self._rank, self._awaited()), default=None)

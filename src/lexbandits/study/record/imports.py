@@ -109,9 +109,10 @@ def _fill_places(turn: Turn, arms: list[str], items: list[Hashable] | None, rows
     _check_exact(turn, [arm for arm, _, _ in kept], [row for _, _, row in kept])
     if kept:
         values = {name: [row.get(name) for _, _, row in kept] for name in names}
-        columns = {"arms": [arm for arm, _, _ in kept], "items": [item for _, item, _ in kept]}
-        digest = _hash_rows(columns["arms"], columns["items"], [row for _, _, row in kept], names)
-        turn.append("imported", {"fair": True, "digest": digest, **columns, "values": values})
+        of, on = [arm for arm, _, _ in kept], [item for _, item, _ in kept]
+        digest = _hash_rows(of, on, [row for _, _, row in kept], names)
+        words = {"fair": True, "digest": digest, "arms": of, "items": on, "values": values}
+        turn.append("imported", words)
         conclude(turn)
     return len(kept)
 
@@ -158,7 +159,7 @@ def _draw_passes(
     In an order drawn from the seed, not the frame's, which may be sorted by value: pairs of rows that
     share their rank would show a difference that is not there, or hide one.
     """
-    ledger, first, seed = turn.ledger, turn.ledger.highest + 1, turn.ledger.spec.seed
+    ledger, first, seed = turn.ledger, turn.ledger.highest + 1, turn.ledger.spec.seed or 0
     known = None if ledger.spec.items is None else set(ledger.spec.ids)
     if items is None:
         if known is not None:

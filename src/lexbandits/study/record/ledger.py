@@ -221,7 +221,7 @@ class Ledger:
     def passes(self) -> float:
         """How many passes there are items for."""
         if self.spec.is_list:
-            return self.settings["n_items"]
+            return float(self.settings["n_items"])
         return math.inf if self.drawn is None else len(self.imported_items) + len(self.drawn)
 
     @property
