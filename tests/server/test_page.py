@@ -533,7 +533,8 @@ def test_a_row_stops_where_its_arm_left(client, visit):
 STATES = {
     "empty": ({}, None, "Measuring", "No results yet: correct is settled first, among 3 arms."),
     "budget": ({"budget": 12}, None, "Budget spent", "The budget of 12 trials is spent."),
-    "items": ({"items": ["a", "b"]}, None, "Items spent", "All 2 items are used."),
+    "items": ({"items": ["a", "b"], "about": "population"}, None, "Items spent", "All 2 items are used."),
+    "list": ({"items": ["a", "b"]}, None, "Certified", "This is certain: no chance is involved."),
     "ended": (
         {},
         {"state": "finished", "reason": "enough"},
@@ -579,7 +580,7 @@ def test_states_have_a_shape_and_a_word(client, visit, state):
     changes, then, word, sentence = STATES[state]
     if state == "empty":
         make(client)
-    elif state == "items":
+    elif state in ("items", "list"):
         make(client, **changes)
         for trial in ask(client, 6):
             tell(client, trial, values={"correct": 1, "latency": 50})

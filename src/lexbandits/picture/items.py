@@ -24,7 +24,8 @@ DIFFER = "where they differ"
 class ByItem:
     """Items that were measured, in the order given: (items, arms, objectives) values as told.
 
-    `differ`: whether two arms that were measured on an item are apart there by more than does not matter.
+    `differ`: whether two arms that were measured on an item are apart there, on the first objective that is
+    not exact, by more than does not matter.
     """
 
     view: View
@@ -46,17 +47,18 @@ class ByItem:
         row_of = {position: k for k, position in enumerate(rows)}
         values = np.full((len(rows), len(view.arms), len(view.objectives)), math.nan)
         values[[row_of[position] for position in passes.tolist()], arms] = ledger.column("values")[kept]
-        slack = np.array([objective.tolerance_in_unit for objective in view.objectives])
-        known = np.where(np.isnan(values), -math.inf, values).max(axis=1)
-        least = np.where(np.isnan(values), math.inf, values).min(axis=1)
-        differ = (known - least > slack * (1 + 1e-9)).any(axis=1) if rows else np.zeros(0, bool)
+        first = _first(view)
+        slack, column = view.objectives[first].tolerance_in_unit, values[:, :, first]
+        most = np.where(np.isnan(column), -math.inf, column).max(axis=1)
+        differ = most - np.where(np.isnan(column), math.inf, column).min(axis=1) > slack * (1 + 1e-9)
         return cls(view, [names[position] for position in rows], values, differ)
 
     @property
     def summary(self) -> str:
         """How many, and on how many arms differ."""
         apart, items = int(self.differ.sum()), many(len(self.items), "item")
-        return f"{items} measured; arms differ by more than does not matter on {count(apart)} of them."
+        name = self.view.objectives[_first(self.view)].name
+        return f"{items} measured; on {count(apart)} of them arms differ on {name} by more than does not matter."
 
     def csv(self, differ: bool = False) -> str:
         """One row per item, one column per arm and objective; a spreadsheet computes nothing of it."""
@@ -96,3 +98,8 @@ class ByItem:
         table = tag("table", tag("thead", tag("tr", heads)), tag("tbody", rows), kind="mini")
         return tag("div", tag("p", self.summary), switch, tag("div", table, kind="scroll", **region),
                    tag("p", note, kind="hint"), kind="byitem")  # fmt: skip
+
+
+def _first(view: View) -> int:
+    """The column of the first objective that may have another value on each item."""
+    return next((i for i in view.columns if view.objectives[i].noise != "exact"), view.columns[0])

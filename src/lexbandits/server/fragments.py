@@ -407,7 +407,7 @@ def _turns(picture: Picture, course: Course | None) -> list[Line]:
 def _actions(picture: Picture) -> Markup:
     """What can be done with a study in this state; who may not will not see it."""
     state, name = picture.state, picture.name
-    over = state == "finished"
+    over, has_items = state == "finished", picture.view.spec.items is not None
     more = [
         button("note", "Write a note", "plain", "write"),
         button("add-arm", "Add an arm", "plain", "admin"),
@@ -415,6 +415,11 @@ def _actions(picture: Picture) -> Markup:
         not over and len(picture.objectives) > 1 and button("reorder", "Change the order", "plain", "admin"),
         state != "budget spent" and button("budget", "Set the budget", "plain", "admin"),
         button("compare", "Compare with another", "plain"),
+        not over
+        and bool(picture.view.fold.ledger.holes)
+        and button("retry", "Ask again for what is missing", "plain", "admin"),
+        has_items and button("show-items", "Show every item", "plain"),
+        has_items and button("export-items", "Download the items", "plain"),
         button("export-trials", "Download the trials", "plain"),
         button("export-events", "Download the record", "plain"),
         button("verify", "Check the record", "plain"),

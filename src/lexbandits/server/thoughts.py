@@ -119,7 +119,7 @@ async def export(request: Request, study: StudyName, format: Exported = "csv") -
 
 @think.get(
     "/{study}/items",
-    responses={200: {"content": {"text/html": {}, "text/csv": {}}}, **refuse(404, 409)},
+    responses={200: {"content": {"application/json": {}, "text/csv": {}}}, **refuse(404, 409)},
     response_class=Response,
 )
 async def items(request: Request, study: StudyName, format: Shown = "html", differ: bool = False) -> Response:
@@ -133,8 +133,10 @@ async def items(request: Request, study: StudyName, format: Shown = "html", diff
         return str(table.table()) if format == "html" else table.csv(differ)
 
     text = await _thought(request, study, f"items {format} {differ}", written)
-    headers = {"Content-Disposition": 'attachment; filename="items.csv"'} if format == "csv" else {}
-    return Response(text.encode("utf-8", "backslashreplace"), headers=headers, media_type=f"text/{format}")
+    if format == "html":
+        return Reply({"html": text})
+    headers = {"Content-Disposition": 'attachment; filename="items.csv"'}
+    return Response(text.encode("utf-8", "backslashreplace"), headers=headers, media_type="text/csv")
 
 
 @think.get("/{study}/figures/{name}", responses=describe(200, dict[str, Any], 404, 409))
