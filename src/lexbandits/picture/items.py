@@ -58,7 +58,7 @@ class ByItem:
         """How many, and on how many arms differ."""
         apart, items = int(self.differ.sum()), many(len(self.items), "item")
         name = self.view.objectives[_first(self.view)].name
-        return f"{items} measured; on {count(apart)} of them arms differ on {name} by more than does not matter."
+        return f"{items} measured; on {count(apart)} of them arms differ on {name}, and it matters."
 
     def csv(self, differ: bool = False) -> str:
         """One row per item, one column per arm and objective; a spreadsheet computes nothing of it."""

@@ -344,7 +344,7 @@ class Study:
                 pass; without it each arm's rows are shuffled by the seed.
             arm: the column with the arms' names.
             fair: whether what was measured, what of it is here, and what this study asks was decided without
-                looking at values; if not, there is no certificate. Not needed of a list, as its order is drawn.
+                looking at values; if not, there is no certificate. Not needed of a list: its order is drawn.
             again: these very rows a second time.
             ignore: columns that are no objectives.
         """
