@@ -9,7 +9,10 @@ from worlds import create, go_on, measure
 
 import lexbandits as lb
 
-CLAIMS = [lists.test_it_ends_certified_about_these_items, lists.test_rules_and_arms_change_and_nothing_is_void]
+CLAIMS = [
+    lists.test_it_ends_certified_about_these_items,
+    lists.test_rules_and_arms_change_and_nothing_is_void,
+]
 
 
 @pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: claim.__name__.removeprefix("test_"))

@@ -4,6 +4,7 @@ import io
 import json
 import time
 
+import numpy as np
 import pandas as pd
 import pytest
 from lives import in_memory
@@ -389,3 +390,33 @@ def test_the_table_of_items():
             assert pd.isna(value) or value == measure(arm, row["item"])["correct"]
     assert len(pd.read_csv(io.StringIO(table.csv(differ=True)))) == table.differ.sum()
     assert "only where they differ" in table.table()
+
+
+# --- a value must not depend on when it is asked
+
+
+def loaded(seed, slower):
+    """Latencies of four arms on a machine whose load comes and goes."""
+    rng, items, told = np.random.default_rng(seed), 400, 0
+    arms = [f"a{k}" for k in range(4)]
+    right = {arm: rng.random(items) < rate for arm, rate in zip(arms, rng.uniform(0.7, 0.9, 4), strict=True)}
+    base, factors = rng.gamma(4, 0.05, items), rng.uniform(0.8, 1.6, 4)
+    seconds = {arm: base * f * rng.lognormal(0, 0.2, items) for arm, f in zip(arms, factors, strict=True)}
+    study = lb.create_study("load", arms=arms, items=range(items), seed=seed, objectives=[
+        lb.Objective("correct", tolerance=0.03, noise="bernoulli"),
+        lb.Objective("latency", "minimize", tolerance=0.02, noise=("bounded", 0, 4))])  # fmt: skip
+    while trials := study.ask_many(4):
+        for trial in trials:
+            load, told = 1 + slower * (np.sin(told / 150) > 0), told + 1
+            latency = min(4.0, seconds[trial.arm][trial.item] * load)
+            study.tell(trial, {"correct": int(right[trial.arm][trial.item]), "latency": latency})
+    return study
+
+
+def test_values_that_changed_while_an_arm_caught_up_are_noticed():
+    honest, drifting = loaded(11, 0.0), loaded(11, 1.0)
+    assert "strained" not in honest.answer.flags
+    (strain,) = drifting.answer.details["strained"]["strains"]
+    assert (strain["code"], strain["objective"]) == ("drift", "latency")
+    assert strain["later"] >= 20
+    assert 'about="population"' in drifting.answer.reason
