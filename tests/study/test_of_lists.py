@@ -335,8 +335,8 @@ def test_imports_fill_places_at_any_time():
     assert study.verify().ok
 
 
-def test_rules_and_arms_change_and_nothing_is_void():
-    study = create(items=ITEMS, max_arms=5)
+def test_rules_and_arms_change_and_nothing_is_void(storage):
+    study = create(storage, items=ITEMS, max_arms=5)
     go_on(study, 40)
     study.amend("correct", tolerance=0.05)
     study.reorder(["latency", "correct"])
