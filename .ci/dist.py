@@ -31,6 +31,8 @@ TABLE = "arm,item,size\n" + "".join(
 )
 BRINGS = {  # what an extra is for
     "live": "sqlalchemy",
+    "fast": "numba",
+    "research": "numba, joblib, matplotlib, pandas",
     "postgres": "psycopg",
     "parquet": "pyarrow",
     "plot": "plotly",

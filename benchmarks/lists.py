@@ -17,7 +17,8 @@ from scipy.optimize import brentq
 from scipy.special import expit
 
 import lexbandits as lb
-from lexbandits.policies.tol.listed import fold_again, play
+from lexbandits.jit import entry
+from lexbandits.policies.tol.listed import fold_some, forget_arm, play
 
 NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(61)
 ONE = {"noise": "bernoulli", "tolerance": 0.03, "resolution": 0.03}
@@ -113,7 +114,9 @@ def study(table, question, delta=0.05, **more):
     """The policy at its end, and how many results it took."""
     n, n_arms, m = table.shape
     policy = lb.LexElimTol(n_arms, m, delta=delta, n_items=n, **question, **more)
-    return policy, play(policy.state, policy.listed, np.ascontiguousarray(table), n * n_arms)
+    return policy, entry(play, bulk=True)(
+        policy.state, policy.listed, np.ascontiguousarray(table), n * n_arms
+    )
 
 
 def costs(given):
@@ -140,7 +143,7 @@ def costs(given):
 
 
 def edge(n, discordance, better, n_arms):
-    """(n, K, 1): arm 0 loses 0/1 items to the others on a share, and wins `better` more; the others are equal."""
+    """(n, K, 1) of 0 and 1: arm 0 differs from all others on a share, and is ahead by `better`."""
     wins = round(better * n)
     both = round(discordance * n)
     table = np.zeros((n, n_arms, 1))
@@ -183,10 +186,13 @@ def push(_):
     table = llm(np.random.default_rng(0), 5000)
     policy = lb.LexElimTol(4, 3, delta=0.05, n_items=5000, **LLM)
     policy.listed.table[:], policy.listed.status[:] = table.transpose(1, 0, 2), 1
-    took = []
+    fold, forget, took = entry(fold_some, bulk=True), entry(forget_arm, bulk=True), []
     for _ in range(6):
         start = time.process_time()
-        fold_again(policy.state, policy.listed)
+        for arm in range(4):
+            forget(policy.state, policy.listed, arm)
+        for arm in range(4):
+            fold(policy.state, policy.listed, arm, 5000)
         took.append(time.process_time() - start)
     print(f"{1e9 * min(took[1:]) / (5000 * 6 * 3):.0f} ns")
 

@@ -32,7 +32,7 @@ def wealths(values, n_items, x, since=0):
 
 
 def claim(values, backs, n_items, x, strict, enough, since=0):
-    """(whether "the mean exceeds x" holds, whether that is certain, the largest log evidence).
+    """(whether "the mean exceeds x" holds, whether that is certain, the largest log evidence, wealth now).
 
     `values` at the least they may be, `backs` = 1 − values at the most; not strict: "is at least x".
     """
@@ -43,8 +43,9 @@ def claim(values, backs, n_items, x, strict, enough, since=0):
     def says(total):
         return total > goal + slack if strict else total >= goal - slack
 
-    evidence = math.log(max(wealths(values, n_items, x, since), default=1.0))
-    return says(least) or (evidence >= enough and says(most)), says(least), evidence
+    found = wealths(values, n_items, x, since) or [1.0]
+    evidence = math.log(max(found))
+    return says(least) or (evidence >= enough and says(most)), says(least), evidence, found[-1]
 
 
 def stored_pair(mine, its, low, high):

@@ -10,24 +10,32 @@ import subprocess
 import sys
 from fractions import Fraction
 
-import list_oracle as oracle
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lexbandits as lb
+import list_oracle as oracle
 from lexbandits.evidence.gaussian import gaussian_log_evidence, gaussian_radius
-from lexbandits.evidence.without_replacement import list_log_evidence, list_radius, stakes
+from lexbandits.evidence.without_replacement import (
+    add,
+    expected,
+    list_log_evidence,
+    list_radius,
+    product,
+    stakes,
+)
+from lexbandits.jit import entry
 from lexbandits.policies.tol.listed import ENOUGH, play
 from lexbandits.policies.tol.state import (
     BEATS_LEVEL,
     LEVEL,
     NOT_WORSE_LEVEL,
-    OVER,
     REACH,
     THIRD_LEVEL,
     TOLERANCE,
+    pair_of,
 )
 
 KINDS = ["bernoulli", ("bounded", -12.0, 0.0)]
@@ -42,7 +50,9 @@ def policy_for(table, **given):
 
 def run(policy, table):
     """Measure until the end; how many results it took."""
-    return play(policy.state, policy.listed, np.ascontiguousarray(table), table[:, :, 0].size)
+    return entry(play, bulk=True)(
+        policy.state, policy.listed, np.ascontiguousarray(table), table[:, :, 0].size
+    )
 
 
 def places_of(table):
@@ -123,36 +133,66 @@ def prefixes(results, n_arms):
     return found
 
 
-@pytest.mark.parametrize("seed", range(6))
-def test_what_is_seen_is_what_the_oracle_sees(seed):
+def test_what_is_seen_is_what_the_oracle_sees():
+    assert sum(map(compare_with_oracle, range(4))) > 10
+
+
+def compare_with_oracle(seed):
+    """Compare a random history with the oracle; how often evidence was enough to be noted."""
     rng = np.random.default_rng(seed)
-    table = draw_table(rng, 30, 3)
-    rules = {"tolerance": [0.05, 0.6], "resolution": [0.1, 1.2], "noise": KINDS, "settle": "all"}
-    policy = policy_for(table, delta=0.9, since=[0, 0, 7] if seed % 2 else None, **rules)
-    results = told(rng, table, missing=0.1 * (seed % 3))
+    table = draw_table(rng, 30, 3)[:, [0, 1, 2, 0]]  # equal arms: it does not end early
+    rules = {"tolerance": [0.05, 0.6], "resolution": [0.03, 0.1], "noise": KINDS, "settle": "all"}
+    policy = policy_for(table, delta=0.9, since=[0, 0, 0, 7] if seed % 2 else None, **rules)
+    results = told(rng, table, share=0.97, missing=0.01 * (seed % 3))
+    results = [result for result in results if result[:2] != (seed % 4, 28)]  # all but one go to their end
     for arm, t, values in results:
         policy.tell(arm, values, item=t)
-    had = prefixes(results, 3)
-    assert policy.until == tuple(map(len, had)) or policy.finished
+    had = prefixes(results, 4)
     if policy.finished:
-        return
-    state, since = policy.state, policy.listed.since
+        return 0
+    assert policy.until == tuple(map(len, had))
+    state, listed, noted = policy.state, policy.listed, 0
     for i, (low, high) in enumerate(((0, 1), (-12, 0))):
-        enough = state.limits[i, LEVEL] + math.log(2)
-        for a, b in itertools.permutations(range(3), 2):
+        enough, (tolerance, reach) = state.limits[i, LEVEL] + math.log(2), state.limits[i, [TOLERANCE, REACH]]
+        for a, b in itertools.permutations(range(4), 2):
             n = min(len(had[a]), len(had[b]))
             mine, its = ([values[i] for values in had[arm][:n]] for arm in (a, b))
-            tolerance, reach = state.limits[i, TOLERANCE], state.limits[i, REACH]
-            begin = max(since[a], since[b])
+            begin = max(listed.since[a], listed.since[b])
             said = oracle.pair(mine, its, 30, low, high, tolerance, reach, enough, begin)
             assert (state.lows[i, a, b] > tolerance) == said["beats"][0]
             assert (state.lows[i, a, b] >= -reach) == said["not worse"][0]
             for c, word in enumerate(("not worse", "beats")):
                 seen = state.shown[c, i, a, b]
-                if seen >= policy.listed.marks[i, ENOUGH]:  # enough is enough
+                noted += seen > -math.inf
+                if seen >= listed.marks[i, ENOUGH]:  # enough is enough
                     assert said[word][2] >= seen - 1e-8
-                elif seen > -math.inf:
-                    assert seen == pytest.approx(said[word][2], abs=1e-8)
+                    continue
+                assert seen == -math.inf or seen == pytest.approx(said[word][2], abs=1e-8)
+                worth = listed.wealth[pair_of(min(a, b), max(a, b), 4), i, :, 2 * (a > b) + c].sum()
+                assert worth == pytest.approx(said[word][3], rel=1e-9)
+    return noted
+
+
+def test_facts_have_a_tenth_of_delta_and_two_sides_and_claims_what_is_left():
+    policy = policy_for(np.zeros((60, 2, 1)), delta=0.9, tolerance=0.03, resolution=0.03)
+    limits, seen = policy.state.limits[0], []
+    assert limits[[NOT_WORSE_LEVEL, BEATS_LEVEL]] == pytest.approx(
+        np.log([1 / (0.86 * 0.9), 2 / (0.86 * 0.9)])
+    )
+    for n in range(1, 10):  # before there is a candidate
+        policy.tell(0, [1.0], item=n - 1)
+        policy.tell(1, [0.0], item=n - 1)
+        said = oracle.pair([1] * n, [0] * n, 60, 0, 1, 0.03, 0.06, math.log(2 * 1 * 1 / (0.1 * 0.9)))
+        for word, c, bound in (("beats", 1, 0.03), ("not worse", 0, -0.06)):
+            assert (policy.state.lows[0, 0, 1] >= np.nextafter(bound, bound + c)) == said[word][0]
+            assert (
+                policy.state.shown[c, 0, 0, 1] >= min(said[word][2], limits[LEVEL]) - 1e-8
+                or said[word][2] < 0.96
+            )
+        seen.append(facts(policy))
+    assert seen[0] == set()
+    assert ("b", 0, 0, 1) in seen[-1]
+    assert len({len(found) for found in seen}) == 3
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -173,7 +213,9 @@ def test_state_is_a_function_of_the_set_of_places(seed):
     order = rng.permutation(len(filled)).tolist()
     mixed = [list(filled.items())[k] for k in order]
     again.tell_many([a for (a, _), _ in mixed], [v for _, v in mixed], items=[t for (_, t), _ in mixed])
-    assert not first.finished and seen and first == again
+    assert not first.finished
+    assert seen
+    assert first == again
     assert seen - facts(first) <= {f for f in seen if first.listed.overturned[tuple(f[1:])]}
     assert pickle.loads(pickle.dumps(first)) == first == copy.copy(first)
     assert lb.LexElimTol(**first.settings) == first.fresh()
@@ -215,7 +257,10 @@ def test_it_always_ends_with_an_answer_that_measuring_everything_allows(data):
     resolution = data.draw(st.sampled_from([0.0, 0.1, 0.7]))
     policy = policy_for(table, delta=1e-9, tolerance=tolerance, resolution=resolution)
     results = run(policy, table)
-    assert policy.finished and policy.certified and policy.certain and results <= n * n_arms
+    assert policy.finished
+    assert policy.certified
+    assert policy.certain
+    assert results <= n * n_arms
     exact = [[Fraction(int(v), 10) for v in table.sum(axis=0)[a] * 10 + 0.5] for a in range(n_arms)]
     means = [[value / n for value in row] for row in exact]
     reach = 2 * [tolerance + resolution]
@@ -229,29 +274,45 @@ def test_a_tie_at_exactly_the_tolerance_is_a_tie(hundredths):
     table[:first, 0], table[-second:, 1] = 1.0, 1.0
     policy = policy_for(table, tolerance=hundredths / 100, resolution=0.0, settle="all", delta=1e-300)
     run(policy, table)
-    assert policy.candidates == (0, 1) and policy.certain and not policy.overturned
+    assert policy.candidates == (0, 1)
+    assert policy.certain
+    assert not policy.overturned
     assert policy.differences[0, 1, 0] == pytest.approx([hundredths / 100] * 2)
     beaten = policy_for(table, tolerance=(hundredths - 1) / 100, resolution=0.0, settle="all", delta=1e-300)
     run(beaten, table)
     assert beaten.candidates == (0,)
 
 
+def test_arithmetic_overrides_what_was_seen():
+    lead = np.r_[np.full(30, 0.2), np.full(30, -1.0)]  # an order that nobody would draw
+    table = np.zeros((60, 3, 2))  # arms 1 and 2 are equal, which takes all items to see
+    table[:, 0, 0], table[:, 1:, 0] = np.maximum(lead, 0.0), np.maximum(-lead, 0.0)[:, None]
+    policy = policy_for(table, tolerance=[0.25, 0.0], resolution=0.0, settle="all", delta=0.05)
+    for arm, t in places_of(table):
+        policy.tell(arm, table[t, arm], item=t)
+        assert t != 29 or ("n", 0, 0, 1) in facts(policy)
+    assert policy.overturned == ((0, 1, 0), (0, 2, 0))
+    assert (policy.candidates, policy.contradiction) == ((1, 2), False)
+
+
 def test_facts_that_need_no_data():
     table = np.zeros((5, 2, 1))
     policy = policy_for(table, tolerance=0.5, resolution=0.5)
-    assert policy.finished and policy.certain and policy.at_most == 0
+    assert policy.finished
+    assert policy.certain
+    assert policy.at_most == 0
     assert policy_for(table, tolerance=1.0, resolution=0.0, settle="all").finished
 
 
 def test_long_lists_are_summed_without_rounding():
-    n = 200_000
-    table = np.zeros((n, 2, 1))
-    table[:, 0, 0] = 0.1
-    policy = policy_for(
-        table, tolerance=0.1, resolution=0.0, noise=("bounded", 0, 1), delta=1e-300, settle="all"
-    )
-    policy.tell_many(np.repeat([0, 1], n), np.repeat([0.1, 0.0], n)[:, None], items=np.tile(np.arange(n), 2))
-    assert policy.candidates == (0, 1) and policy.certain
+    n, total, rest = 20_000, 0.0, 0.0
+    for _ in range(n):
+        total, rest = add(total, rest, 0.1)
+    goal = product(n + 1, 0.1)
+    assert abs(Fraction(total) + Fraction(rest) - n * Fraction(0.1)) < 1e-15
+    assert expected(*goal, total, rest, 1.0) == pytest.approx(
+        0.1, rel=1e-14
+    )  # what is left of two large numbers
 
 
 def wrong_answers(table, orders, delta, seed, ask_at_random=False, **rules):
@@ -316,7 +377,8 @@ def test_asking_at_random_and_in_flight_ends_well():
     flying, rng = [], np.random.default_rng(0)
     while not policy.finished:
         flying += policy.ask_places(16 - len(flying), flying)
-        assert len(set(flying)) == len(flying) and policy.ask_place(flying) not in flying
+        assert len(set(flying)) == len(flying)
+        assert policy.ask_place(flying) not in flying
         arm, t = flying.pop(int(rng.integers(len(flying))))
         policy.tell(arm, table[t, arm], item=t)
     assert policy.certified
@@ -350,11 +412,14 @@ def test_new_rules_are_judged_by_all_that_was_told(rules):
     level = math.log(10) if rules == "declared" else 0.0
     assert np.allclose(new.state.limits[:, LEVEL], fresh.state.limits[:, LEVEL] + level)
     assert np.isinf(new.state.limits[:, [NOT_WORSE_LEVEL, BEATS_LEVEL, THIRD_LEVEL]]).all()
-    assert not new.finished and new.until == fresh.until and np.array_equal(new.listed.sums, fresh.listed.sums)
+    assert not new.finished
+    assert new.until == fresh.until
+    assert np.array_equal(new.listed.sums, fresh.listed.sums)
     assert facts(new) <= facts(fresh) if rules == "declared" else facts(new) == facts(fresh)
     assert np.array_equal(new.listed.table, fresh.listed.table, equal_nan=True)
     back = new.amended(tolerance=[0.02, 0.2], resolution=[0.02, 0.2], order=[0, 1], offered=[0, 1, 2])
-    assert back.until == policy.until and facts(back) <= facts(policy)
+    assert back.until == policy.until
+    assert facts(back) <= facts(policy)
     before = lb.LexElimTol(**policy.settings).amended(tolerance=[0.1, 1.0])
     assert before == lb.LexElimTol(**before.settings)  # nobody had looked
 
@@ -379,7 +444,9 @@ def test_no_completion_of_the_holes_contradicts_what_was_seen():
                 signed = lead if a < b else -lead
                 assert signed > 0.1 if claim == "b" else signed >= -0.3 - 1e-9
         if not policy.finished:
-            assert policy.ask_place()[1] == 8 and policy.holes == tuple(sorted(holes)) and not policy.at_most
+            assert policy.ask_place()[1] == 8
+            assert policy.holes == tuple(sorted(holes))
+            assert not policy.at_most
 
 
 # --- 9: an arm made of what came first
@@ -406,7 +473,8 @@ def test_an_arm_tuned_on_the_first_items_gets_its_bets_from_later_ones():
                 for arm in (0, 1):
                     policy.tell_checked(arm, table[t, arm], t)
             false[blind] += ("b", 0, 1, 0) in facts(policy)
-    assert false[True] == 60 and false[False] <= 6
+    assert false[True] == 60
+    assert false[False] <= 6
 
 
 # --- 11: values that are not bounded
@@ -442,16 +510,22 @@ def test_normal_lists_end_exactly_and_late_values_do_not_count(noise):
     rng = np.random.default_rng(2)
     table = rng.normal([[0.0], [0.05]], 1.0, (400, 2, 1))
     policy = policy_for(table, noise=noise, tolerance=0.0, resolution=0.0, delta=1e-100)
-    assert run(policy, table) == 800 and policy.certified and policy.certain and not policy.large_sample
+    assert run(policy, table) == 800
+    assert policy.certified
+    assert policy.certain
+    assert not policy.large_sample
     assert policy.recommendation == int(table.mean(axis=0).argmax())
-    early = policy_for(table + [[[0.0], [3.0]]], noise=noise, tolerance=0.1, resolution=0.1)
-    assert run(early, table + [[[0.0], [3.0]]]) < 800
-    assert early.certified == (noise == "gaussian") and not early.certain
+    apart = np.add(table, [[0.0], [3.0]])
+    early = policy_for(apart, noise=noise, tolerance=0.1, resolution=0.1)
+    assert run(early, apart) < 800
+    assert early.certified == (noise == "gaussian")
+    assert not early.certain
     late = policy_for(table, noise=noise, tolerance=0.0, resolution=0.0)
     late.tell(0, [None], item=0)
     late.tell(0, table[1, 0], item=1)
     late.tell(0, table[0, 0], item=0)
-    assert late.counts[0, 0] == 1 and late.until[0] == 2
+    assert late.counts[0, 0] == 1
+    assert late.until[0] == 2
 
 
 def test_what_a_list_refuses():
@@ -478,15 +552,17 @@ def test_targets_and_exact_objectives_on_a_list():
     noise = ["bernoulli", "exact"]
     policy = policy_for(table, noise=noise, at_least=[0.8, None], resolution=[0.05, 0.0], tolerance=0.0)
     results = run(policy, table)
-    assert policy.certified and policy.recommendation == 0 and results < 900
+    assert policy.certified
+    assert policy.recommendation == 0
+    assert results < 900
     assert "misses the target" in {row.verdict for row in policy.certificate}
     bounds = policy.target_bounds[:, 0]
-    assert (bounds[:, 0] <= table[:, :, 0].mean(axis=0)).all() and (
-        table[:, :, 0].mean(axis=0) <= bounds[:, 1]
-    ).all()
+    assert (bounds[:, 0] <= table[:, :, 0].mean(axis=0)).all()
+    assert (table[:, :, 0].mean(axis=0) <= bounds[:, 1]).all()
     nobody = policy_for(table, noise=noise, at_least=[0.99, None], resolution=[0.05, 0.0], tolerance=0.0)
     run(nobody, table)
-    assert nobody.infeasible == ((0, (0, 1, 2)),) and nobody.certified
+    assert nobody.infeasible == ((0, (0, 1, 2)),)
+    assert nobody.certified
 
 
 def test_intervals_hold_the_truth_and_close_at_the_end():
@@ -500,7 +576,8 @@ def test_intervals_hold_the_truth_and_close_at_the_end():
             low, high = policy.differences[..., 0], policy.differences[..., 1]
             lead = truth[:, None] - truth[None]
             off = ~np.eye(3, dtype=bool)
-            assert (low[off] <= lead[off] + 1e-9).all() and (lead[off] <= high[off] + 1e-9).all()
+            assert (low[off] <= lead[off] + 1e-9).all()
+            assert (lead[off] <= high[off] + 1e-9).all()
             assert (policy.intervals[..., 0] <= truth + 1e-9).all()
             assert (truth <= policy.intervals[..., 1] + 1e-9).all()
     low, high = policy.differences[..., 0], policy.differences[..., 1]
@@ -528,14 +605,13 @@ def a_history():
 
 def test_compiled_and_interpreted_agree_to_the_bit():
     code = "import test_lists as t; p = t.a_history(); print(t.digest(p), p.differences.tobytes().hex())"
-    environment = {
-        **os.environ,
-        "LEXBANDITS_JIT": "0",
-        "PYTHONPATH": os.pathsep.join([os.path.dirname(__file__), *sys.path]),
-    }
-    found = subprocess.run(
-        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
-    )
-    policy = a_history()
-    assert found.stdout.split() == [digest(policy), policy.differences.tobytes().hex()]
-    assert not policy.state.clock[OVER]
+    found = []
+    for mode in "01":
+        path = os.pathsep.join([os.path.dirname(__file__), *sys.path])
+        environment = {**os.environ, "LEXBANDITS_JIT": mode, "PYTHONPATH": path}
+        run = subprocess.run(
+            [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
+        )
+        found.append(run.stdout.split())
+    assert found[0] == found[1]
+    assert len(found[0][1]) == 2 * 8 * 3 * 3 * 3 * 2

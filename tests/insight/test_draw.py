@@ -4,6 +4,7 @@ import math
 import random
 import re
 
+import pandas as pd
 import pytest
 import stage
 
@@ -83,3 +84,35 @@ def test_a_forecast_is_drawn_on_the_course():
     assert "likely end" not in plain.body
     assert "Forecast" in draw.outlook(coming).title
     assert sum(row.shows for row in coming.relax) == draw.outlook(coming).body.count("→")
+
+
+@pytest.mark.parametrize("fair", [True, False])
+def test_only_what_can_be_certified_has_ticks(fair):
+    objective = lb.Objective("correct", tolerance=0.1, noise="bernoulli")
+    study = lb.create_study("ticks", arms=["a", "b"], objectives=[objective])
+    rows = [{"arm": arm, "item": k, "correct": int(arm == "a")} for k in range(60) for arm in "ab"]
+    study.import_results(pd.DataFrame(rows), fair=fair)
+    assert study.status.state == "finished"
+    assert study.answer.certified == fair
+    assert ("stt tick" in ladder(Picture.of(study))) == fair
+    assert study.explain().costs == (), "what was imported had been paid before"
+
+
+def test_learning_costs_nothing_where_values_are_exact():
+    size = lb.Objective("size", "minimize", unit="MB", tolerance=5, noise="exact")
+    study = lb.create_study("exact", arms=["a", "b"], objectives=[lb.Objective("x", tolerance=1), size])
+    for k, trial in enumerate(study.ask_many(20)):
+        study.tell(trial, {"x": k**0.5, "size": 0.1 if trial.arm == "a" else 0.3})
+    assert [cost.objective for cost in study.explain().costs] == ["x"]
+
+
+def test_the_most_open_is_the_closest():
+    rng = random.Random(1)
+    study = lb.create_study("close", arms=list("abcd"), objectives=[lb.Objective("x", tolerance=4)])
+    for trial in study.ask_many(40):
+        study.tell(trial, {"x": rng.gauss({"a": 50, "b": 49}.get(trial.arm, 40), 20)})
+    picture = Picture.of(study)
+    rows = [row for row in picture.certificate if row["verdict"] == "open"]
+    least = min(row["said"] for row in rows)
+    closest = min((row for row in rows if row["said"] == least), key=lambda row: abs(row["difference"]))
+    assert picture.open.startswith(f"Most open: {closest['rival']} ")

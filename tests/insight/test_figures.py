@@ -52,6 +52,7 @@ def test_the_evidence_ends_at_what_the_policy_knows(ended):
     arms = list(ended.arms)
     known = ended.policy.differences[arms.index("large"), arms.index("base"), i]
     assert [low.y[-1], high.y[-1]] == known.tolist()
+    assert "large: behind" in figure.layout.annotations[0].text, "as everybody else says it"
     band, *edges = figure.layout.shapes
     slack, fine = ended.objectives[i].tolerance_in_unit, ended.objectives[i].resolution_in_unit
     assert (band.y0, band.y1) == (-slack, slack)
@@ -94,6 +95,15 @@ def test_the_last_interval_of_the_evidence_is_in_sight(which, request):
     for trace in figure.data:
         low, high = figure.layout[trace.yaxis.replace("y", "yaxis")].range
         assert low < trace.y[-1] < high, "else it is a rectangle without ends"
+
+
+def test_where_no_interval_is_known_none_is_drawn():
+    study = lb.create_study("few", arms=["a", "b"], objectives=[lb.Objective("x", tolerance=1)])
+    for k, trial in enumerate(study.ask_many(4)):
+        study.tell(trial, {"x": k**0.5})
+    figure = lb.plot.evidence(study)
+    assert not figure.data
+    assert "too few for an interval" in figure.layout.annotations[0].text
 
 
 def test_a_guess_is_not_named_the_answer(ended):

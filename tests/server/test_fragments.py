@@ -1,10 +1,12 @@
 """What the page polls: one answer with its ETag, drawn by the service, no larger for more results."""
 
+import re
 from importlib.resources import files
 
 from asked import MODELS, ask, make, refused
 
 import lexbandits as lb
+from patience import until
 
 EVIL = "<img src=x onerror=alert(1)>"
 PAGE = f"{MODELS}/fragments"
@@ -92,3 +94,109 @@ def test_page_and_report_share_one_style_sheet(client, service, tmp_path):
     study = lb.open_study("models", service.storage)
     assert style in study.report(tmp_path / "report.html").read_text("utf-8")
     assert client.get("/vendor/plotly.min.js").status_code == 404
+
+
+def told(client, n, correct=lambda arm: 1, **words):
+    for trial in ask(client, n, **words):
+        values = {"correct": correct(trial["arm"]), "latency": 40}
+        client.put(f"{MODELS}/trials/{trial['id']}/result", json={"values": values}).raise_for_status()
+
+
+def words_of(client, name):
+    """A fragment as it reads."""
+    return " ".join(re.sub("<[^>]*>", " ", client.get(PAGE).json()["fragments"][name]).split())
+
+
+def test_what_ran_out_is_one_line_is_no_gap_and_hides_no_ending(client):
+    declared = {"if_failed": 0, "if_expired": 0}
+    first = {"name": "correct", "tolerance": 0.1, "noise": "bernoulli", **declared}
+    second = {"name": "latency", "tolerance": 2, "noise": ["bounded", 0, 100], **declared}
+    make(client, objectives=[first, second])
+    ask(client, 30, lease=0.01)
+    trials = ask(client, 120)
+    unneeded = ask(client, 24, lease="1s")  # of passes after the end
+    results = [
+        {"trial": t["id"], "values": {"correct": int(t["arm"] == "large"), "latency": 40}} for t in trials
+    ]
+    client.post(f"{MODELS}/results", json={"results": results}).raise_for_status()
+    for trial in unneeded:
+        until(lambda: client.post(f"{MODELS}/trials/{trial['id']}/expiry").status_code == 200)  # noqa: B023
+    assert client.get(MODELS).json()["expired"] == 54
+    assert "large is certified as the answer" in words_of(client, "figures")
+    line = "54 trials ran out in all (small 18, large 18, cot 18): what was declared counts"
+    assert words_of(client, "figures").count("ran out") == 1
+    assert line in words_of(client, "figures")
+    strip = words_of(client, "strip")
+    assert "Missing" not in strip
+    assert "Without a result 30 30 ran out; they count as declared, 24 ran out after the end" in strip
+
+
+def test_who_gives_no_name_has_measured(client):
+    make(client)
+    assert "Workers – nobody has asked yet" in words_of(client, "strip")
+    assert "Nobody has asked for a trial yet." in words_of(client, "workers")
+    told(client, 6)
+    assert "Workers – gave no name" in words_of(client, "strip")
+    assert "Who measured gave no name." in words_of(client, "workers")
+
+
+def test_each_event_is_a_sentence(client):
+    make(client, max_arms=4)
+    told(client, 3)
+    (trial,) = ask(client, worker="Marie")
+    client.put(f"{MODELS}/trials/{trial['id']}/result", json={"failed": "<no>"}).raise_for_status()
+    for path, body in (
+        ("arms", {"name": "new"}),
+        ("arms/new/withdrawal", {"reason": "dear"}),
+        ("notes", {"text": "warm"}),
+        ("state", {"state": "paused", "reason": "noon"}),
+        ("state", {"state": "resumed"}),
+        ("state", {"state": "finished", "reason": "enough"}),
+        ("state", {"state": "reopened", "reason": "more"}),
+    ):
+        client.post(f"{MODELS}/{path}", json=body).raise_for_status()
+    client.put(f"{MODELS}/budget", json={"budget": 50}).raise_for_status()
+    said = words_of(client, "figures").partition("Latest")[2]
+    for sentence in (
+        "budget set to 50 trials", "reopened: “more”", "ended by hand: “enough”", "measuring again",
+        "paused: “noon”", "note: “warm”", "new was withdrawn: “dear”", "new was added",
+        "failed: “&lt;no&gt;” (Marie)", "the study was created",
+    ):  # fmt: skip
+        assert sentence in said, (sentence, said)
+
+
+def test_the_list_is_searched_and_its_bars_are_true(client):
+    make(client)
+    make(client, name="other")
+    told(client, 12)
+    drawn = client.get("/api/fragments/studies").json()["fragments"]["studies"]
+    assert drawn.count('class="seg"') == 2
+    assert drawn.count('class="n"') == 1, "an empty study has no half-full bar"
+    for query, names in {
+        "search=OTH": {"other"},
+        "show=paused": set(),
+        "show=measuring": {"models", "other"},
+    }.items():
+        drawn = client.get(f"/api/fragments/studies?{query}").json()["fragments"]["studies"]
+        assert set(re.findall('data-key="(models|other)"', drawn)) == names
+    refused(client.get("/api/fragments/comparison?first=models&second=nobody"), 404, "no study")
+
+
+def test_trials_by_arm_state_and_worker_page_by_page(client):
+    make(client)
+    told(client, 120, worker="Marie")
+    ask(client, 3, worker="Pierre")
+
+    def rows(**asked):
+        answer = client.get(f"{PAGE}/trials", params=asked)
+        answer.raise_for_status()
+        return re.findall(r'<tr data-key="(\d+)-', answer.json()["fragments"]["trials"])
+
+    assert rows() == [str(number) for number in range(122, 72, -1)]
+    assert rows(page=3) == rows(page=99) == [str(number) for number in range(22, -1, -1)]
+    assert rows(worker="Pierre") == rows(state="open") == ["122", "121", "120"]
+    every = client.get(f"{MODELS}/trials?limit=1000").json()["trials"]
+    of_cot = [str(row["number"]) for row in every if (row["arm"], row["worker"]) == ("cot", "Marie")][::-1]
+    assert rows(arm="cot", worker="Marie", state="told") == of_cot[:50]
+    assert rows(arm="nobody") == []
+    assert client.get(f"{PAGE}/trials?state=lost").status_code == 422

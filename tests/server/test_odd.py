@@ -142,7 +142,7 @@ def test_a_restored_backup_that_has_grown_again_is_seen(tmp_path):
         study.close()
         tag, summary = summary_of(rooms.find("models"))
         explained = thoughts._made(rooms.find("models"), "events", lambda s: [e.payload for e in s.events()])
-        seen.append((tag, [event["payload"].get("text") for event in summary["events"]], explained[1]))
+        seen.append((tag, [event.payload.get("text") for event in summary["events"]], explained[1]))
         rooms.close()
         rooms.notes.close()
         if text == "first":

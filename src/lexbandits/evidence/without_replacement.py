@@ -1,7 +1,7 @@
 """Evidence about the mean of a list of N values that are seen in a random order, each once.
 
-Against "the list's mean is x" the next of the values left is expected at m = (N·x − sum so far)/(values left), and
-stakes grow as the list is used up. At the end the mean is known. docs/proofs.md, section 8.
+Against "the list's mean is x" the next value is expected at m = (N·x − sum so far)/(values left), and stakes
+grow as the list is used up. At the end the mean is known. docs/proofs.md, section 8.
 """
 
 import math
@@ -137,7 +137,7 @@ def list_size(n: float, n_items: float) -> float:
 
 @kernel
 def list_radius(n: float, n_items: float, squares: float, level: float) -> float:
-    """Half the width of an interval for the mean of a list of normal values, of which n are known; 0 at the end."""
+    """Half the width of an interval for the mean of a list of normal values, n of them known."""
     if n >= n_items:
         return 0.0
     return gaussian_radius(n, squares, level, list_size(n, n_items))

@@ -2,10 +2,12 @@
 
 from typing import TYPE_CHECKING, Any
 
+from lexbandits.extras import MissingExtra
+
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
-    from lexbandits.picture.view import View
+    from lexbandits.picture.picture import Picture
 
 IN, OUT, BAND, EDGE, TINT, SUNK, TEXT, MUTED, WARN = (
     "#1d5fc4", "#7d838c", "#cfe1fa", "#8fb6ec", "#eef4fd", "#f4f4f2", "#191b1f", "#5b616a", "#9a4a00",
@@ -17,8 +19,8 @@ def blank() -> Any:
     """An empty figure."""
     try:
         import plotly.graph_objects as go
-    except ImportError as error:
-        raise ImportError("figures need plotly: pip install 'lexbandits[plot]'") from error
+    except ModuleNotFoundError:
+        raise MissingExtra("plotly", "a figure") from None
     return go.Figure()
 
 
@@ -43,11 +45,10 @@ def label(figure: Any, text: str, **where: Any) -> None:
     figure.add_annotation(text=text, y=1, xanchor="left", yanchor="bottom", showarrow=False, **where)
 
 
-def standing_words(view: "View") -> str:
+def standing_words(picture: "Picture") -> str:
     """Who leads, and how sure that is."""
-    if view.answer.certified:
-        return f"{view.answer.arm} is the answer"
-    return f"{view.answer.arm} {'is the best guess' if view.state == 'finished' else 'leads'}"
+    sure = "is the best guess" if picture.state == "finished" else "leads"
+    return f"{picture.answer.arm} {'is the answer' if picture.answer.certified else sure}"
 
 
 def patch(

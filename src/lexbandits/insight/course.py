@@ -18,9 +18,10 @@ from lexbandits.insight.canvas import (
     standing_words,
 )
 from lexbandits.picture.draw import phases
-from lexbandits.picture.tally import tally_of
-from lexbandits.picture.view import View
-from lexbandits.study.record.ledger import EXPIRED, FAILED, LATE
+from lexbandits.picture.exits import GONE
+from lexbandits.picture.ladder import ENDS
+from lexbandits.picture.picture import Picture
+from lexbandits.picture.shown import Arm
 from lexbandits.study.study import Study
 from lexbandits.study.words import count
 
@@ -33,37 +34,36 @@ FEW = 200  # trials
 
 def race(study: Study) -> "Figure":
     """Who left when, over the results counted."""
-    figure, view = blank(), View.of(study)
-    spans = phases(view)
+    figure, picture = blank(), Picture.of(study)
+    spans = phases(picture.view)
     total = max([1, *(end for *_, end in spans)])
-    rows = [arm for arm in view.by_standing if view.measured[arm]][::-1]
+    rows = [arm for arm in picture.arms if arm.results][::-1]
     for arm in rows:
-        _add_lane(figure, view, arm, total)
-    order = [view.objectives[column].name for column in view.columns]
+        _add_lane(figure, arm, total)
+    order = [rung.name for rung in picture.objectives]
     for k, (name, first, end) in enumerate(spans):
         patch(figure, (first, end), ENTIRE, TINT if k % 2 else SUNK, yref="paper")
         if (end - first) > 0.15 * total:
             font = {"size": 11, "color": MUTED}
             label(figure, f"{order.index(name) + 1} {name}", font=font, x=first, yref="paper")
     figure.layout.xaxis = {"title": {"text": "results counted"}, "range": [0, 1.06 * total], "nticks": 4}
-    gone, what = len(view.eliminations), standing_words(view)
-    return finish(figure, f"{gone} of {len(view.arms)} arms have left; {what}", 120 + 28 * len(rows))
+    gone = sum(arm.exit.after is not None for arm in picture.arms)
+    title = f"{gone} of {len(picture.arms)} arms have left; {standing_words(picture)}"
+    return finish(figure, title, 120 + 28 * len(rows))
 
 
 def pulls(study: Study) -> "Figure":
     """How often each arm was measured, and what was lost."""
-    figure, view = blank(), View.of(study)
-    rows = view.by_standing[::-1]
-    names = [view.arms[arm] for arm in rows]
-    lost = [int(tally_of(view.fold).by_arm[arm, [FAILED, EXPIRED, LATE]].sum()) for arm in rows]
-    stays = [arm not in view.eliminations and view.standing(arm) in ("answer", "candidate") for arm in rows]
+    figure, picture = blank(), Picture.of(study)
+    arms = picture.arms[::-1]
+    names, lost = [arm.name for arm in arms], [arm.failed + arm.expired + arm.late for arm in arms]
     figure.add_bar(
-        x=[view.measured[arm] for arm in rows],
+        x=[arm.results for arm in arms],
         y=names,
         orientation="h",
         name="results",
-        marker={"color": [IN if s else OUT for s in stays]},
-        text=[count(view.measured[arm]) for arm in rows],
+        marker={"color": [IN if arm.state in ("answer", "candidate") else OUT for arm in arms]},
+        text=[count(arm.results) for arm in arms],
         textposition="outside",
         textangle=0,
         cliponaxis=False,
@@ -80,15 +80,13 @@ def pulls(study: Study) -> "Figure":
     figure.layout.barmode = "stack"
     figure.layout.xaxis = {"title": {"text": "trials"}, "nticks": 4}
     tail = f"; hatched, {count(sum(lost))} lost" if sum(lost) else ""
-    return finish(
-        figure, f"{count(view.results)} results, grey for arms that left{tail}", 110 + 28 * len(rows)
-    )
+    results = count(sum(arm.results for arm in arms))
+    return finish(figure, f"{results} results, grey for arms that left{tail}", 110 + 28 * len(arms))
 
 
 def workers(study: Study) -> "Figure":
     """What each worker measured and when: from handing out to the result."""
-    figure, view = blank(), View.of(study)
-    frame = study.trials()
+    figure, frame = blank(), study.trials()
     frame = frame[frame["state"] != "imported"].tail(2000)
     frame = frame.assign(worker=frame["worker"].fillna("unnamed"))
     kinds = {  # what lasts long is broad and lies below: what was told meanwhile stays in sight
@@ -126,26 +124,21 @@ def workers(study: Study) -> "Figure":
     figure.layout.showlegend = True
     named = frame["worker"].nunique()
     text = f"{named} worker{'s' if named != 1 else ''} and the last {count(len(frame))} trials"
-    figure = finish(figure, f"{view.name}: {text}", 140 + 28 * max(named, 1))
+    figure = finish(figure, f"{study.name}: {text}", 140 + 28 * max(named, 1))
     figure.layout.legend = {"orientation": "h", "y": -0.3}
     figure.layout.showlegend = True
     return figure
 
 
-def _add_lane(figure: Any, view: View, arm: int, total: int) -> None:
-    left = view.eliminations.get(arm)
-    end = left.round if left is not None else total
-    stays = left is None and view.standing(arm) in ("answer", "candidate")
-    on = "" if left is None else f" on {view.objectives[left.objective].name}"
+def _add_lane(figure: Any, arm: Arm, total: int) -> None:
+    stays = arm.exit.code not in (*ENDS, *GONE)
+    end, look = arm.exit.after or total, {"width": 2, "color": IN if stays else OUT}
+    on = "" if arm.exit.after is None else f" on {arm.exit.objective}"
     figure.add_scatter(
         x=[0, end],
-        y=[view.arms[arm]] * 2,
+        y=[arm.name] * 2,
         mode="lines+markers",
-        line={"color": IN if stays else OUT, "width": 2.5 if stays else 2},
-        marker={
-            "symbol": ["line-ns", "circle" if stays else "line-ns"],
-            "size": [0, 10],
-            "line": {"width": 2, "color": IN if stays else OUT},
-        },
-        hovertemplate=f"{view.arms[arm]}: {count(end)} results{on}<extra></extra>",
+        line={**look, "width": 2.5 if stays else 2},
+        marker={"symbol": ["line-ns", "circle" if stays else "line-ns"], "size": [0, 10], "line": look},
+        hovertemplate=f"{arm.name}: {count(end)} results{on}<extra></extra>",
     )

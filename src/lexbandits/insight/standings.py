@@ -3,6 +3,8 @@
 import math
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from lexbandits.insight.canvas import (
     BAND,
     EDGE,
@@ -18,9 +20,11 @@ from lexbandits.insight.canvas import (
     standing_words,
 )
 from lexbandits.picture.history import Moment, history_of
+from lexbandits.picture.ladder import band_of, ends_at, stays
+from lexbandits.picture.picture import Picture
+from lexbandits.picture.shown import Arm, Rung
 from lexbandits.picture.view import View
 from lexbandits.study.study import Study
-from lexbandits.study.words import value
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -30,70 +34,38 @@ MOST_PAIRS = 6  # lines of `evidence`
 
 def intervals(study: Study) -> "Figure":
     """Where each arm's mean lies on each objective, by priority, with the band of what does not matter."""
-    figure, view = blank(), View.of(study)
-    for position, column in enumerate(view.columns):
-        objective = view.objectives[column]
-        entered = [arm for arm in view.entered(position) if view.counts[arm, column]]
-        rows = [arm for arm in view.by_standing[::-1] if arm in entered]
-        x, y = row(figure, position, len(view.columns))
+    figure, picture = blank(), Picture.of(study)
+    for position, rung in enumerate(picture.objectives):
+        arms = [
+            arm
+            for arm in picture.arms[::-1]
+            if arm.name in rung.entered and arm.objectives[rung.name].results
+        ]
+        x, y = row(figure, position, len(picture.objectives))
         for inside in (True, False):
-            arms = [arm for arm in rows if _stays(view, arm, position) is inside]
-            figure.add_scatter(**_dots(view, arms, column, inside), xaxis=x, yaxis=y)
+            stay = [arm for arm in arms if stays(arm, rung) is inside]
+            figure.add_scatter(**_dots(stay, rung, inside), xaxis=x, yaxis=y)
         figure.layout[y.replace("y", "yaxis")].update(
-            type="category", categoryorder="array", categoryarray=[view.arms[arm] for arm in rows]
+            type="category", categoryorder="array", categoryarray=[arm.name for arm in arms]
         )
-        unit = f", {objective.unit}" if objective.unit else ""
-        caption(figure, f"{position + 1} {objective.name}{unit}", y)
-        _add_target_or_band(figure, view, column, entered, x, y)
-    title = f"{standing_words(view)}; shaded is what does not matter, from the best"
-    return finish(figure, title, 60 + len(view.columns) * (56 + 24 * len(view.arms)))
+        caption(figure, f"{position + 1} {rung.name}{f', {rung.unit}' if rung.unit else ''}", y)
+        axes = {"xref": x, "yref": f"{y} domain"}
+        if rung.target is not None:
+            line(figure, (rung.target, rung.target), ENTIRE, {"color": EDGE, "width": 2}, **axes)
+        elif len(arms) > 1 and (band := band_of(picture, rung)):
+            patch(figure, band, ENTIRE, BAND, **axes)
+    title = f"{standing_words(picture)}; shaded is what does not matter, from the best"
+    return finish(figure, title, 60 + len(picture.objectives) * (56 + 24 * len(picture.arms)))
 
 
-def evidence(study: Study) -> "Figure":
-    """What is known of each pair, over the results counted: how the interval of its difference shrank.
-
-    Of the objective being settled, or on an ended study of the last one on which pairs were compared.
-    """
-    figure, view = blank(), View.of(study)
-    column, best, moments = _compared_last(view), view.leader, history_of(view.fold)
-    rivals = [arm for arm in view.entered(view.columns.index(column)) if arm != best][:MOST_PAIRS]
-    for k, arm in enumerate(rivals):
-        x, y = row(figure, k, len(rivals))
-        _add_difference(figure, view, moments, (arm, best, column), x, y)
-        left = view.eliminations.get(arm)
-        word = (
-            "out"
-            if left and left.objective == column
-            else "ties"
-            if view.close(arm, best, column)
-            else "open"
-        )
-        caption(figure, f"{view.arms[arm]}: {word}", y)
-    objective = view.objectives[column]
-    unit = f" ({objective.unit})" if objective.unit else ""
-    over = f"how much better each arm may be than {view.arms[best]}, over the results counted"
-    title = f"{objective.name}{unit}: {over}"
-    return finish(figure, title, 50 + 128 * max(len(rivals), 1))
-
-
-def _stays(view: View, arm: int, position: int) -> bool:
-    left = view.eliminations.get(arm)
-    return (left is None or view.position_left(arm) != position) and view.stage(position) in (
-        "settled",
-        "enough",
-        "settling",
-        "not settled",
-    )
-
-
-def _dots(view: View, arms: list[int], column: int, inside: bool) -> dict[str, Any]:
-    objective, colour = view.objectives[column], IN if inside else OUT
-    means = [view.mean(arm, column) for arm in arms]
-    ends = [view.interval(arm, column) for arm in arms]
-    finite = [math.isfinite(high - low) for low, high in ends]
+def _dots(arms: list[Arm], rung: Rung, inside: bool) -> dict[str, Any]:
+    colour, cells = IN if inside else OUT, [arm.objectives[rung.name] for arm in arms]
+    means = [cell.mean or 0.0 for cell in cells]
+    known = [(cell.low, cell.high) for cell in cells]
+    ends = [(m if None in e else e[0], m if None in e else e[1]) for m, e in zip(means, known, strict=True)]
     return {
         "x": means,
-        "y": [view.arms[arm] for arm in arms],
+        "y": [arm.name for arm in arms],
         "mode": "markers",
         "marker": {
             "color": colour if inside else "white",
@@ -103,32 +75,43 @@ def _dots(view: View, arms: list[int], column: int, inside: bool) -> dict[str, A
         "error_x": {
             "type": "data",
             "symmetric": False,
-            "array": [
-                high - mean if ok else 0 for (_, high), mean, ok in zip(ends, means, finite, strict=True)
-            ],
-            "arrayminus": [
-                mean - low if ok else 0 for (low, _), mean, ok in zip(ends, means, finite, strict=True)
-            ],
+            "array": [(high or 0.0) - mean for (_, high), mean in zip(ends, means, strict=True)],
+            "arrayminus": [mean - (low or 0.0) for (low, _), mean in zip(ends, means, strict=True)],
             "color": colour,
             "thickness": 1.6,
             "width": 4,
         },
         "hovertemplate": [
-            f"{view.arms[arm]}: {value(objective, mean, unit=True)} "
-            f"({value(objective, low)} to {value(objective, high)})<extra></extra>"
-            for arm, mean, (low, high) in zip(arms, means, ends, strict=True)
+            f"{arm.name}: {cell.in_short}<extra></extra>" for arm, cell in zip(arms, cells, strict=True)
         ],
     }
 
 
-def _add_target_or_band(figure: Any, view: View, column: int, entered: list[int], x: str, y: str) -> None:
-    objective, axes = view.objectives[column], {"xref": x, "yref": f"{y} domain"}
-    if objective.target is not None:
-        line(figure, (objective.target, objective.target), ENTIRE, {"color": EDGE, "width": 2}, **axes)
-    elif len(entered) > 1:
-        best = max(objective.sign * view.mean(arm, column) for arm in entered)
-        low, high = sorted((objective.sign * best, objective.sign * (best - objective.tolerance_in_unit)))
-        patch(figure, (low, high), ENTIRE, BAND, **axes)
+def evidence(study: Study) -> "Figure":
+    """What is known of each pair, over the results counted: how the interval of its difference shrank.
+
+    Of the objective being settled, or on an ended study of the last one on which pairs were compared.
+    """
+    figure, picture = blank(), Picture.of(study)
+    view, moments = picture.view, history_of(picture.view.fold)
+    column, best = _compared_last(view), view.leader
+    rung, arms = picture.objectives[view.columns.index(column)], {arm.name: arm for arm in picture.arms}
+    rivals = [view.index(name) for name in rung.entered if name != view.arms[best]][:MOST_PAIRS]
+    for k, arm in enumerate(rivals):
+        x, y = row(figure, k, len(rivals))
+        known = [moment for moment in moments if np.isfinite(moment.differences[arm, best, column]).all()]
+        _add_difference(figure, view, known, (arm, best, column), x, y)
+        word = "ties" if view.close(arm, best, column) else "open"
+        if word == "open" and view.not_worse(best, arm, column):
+            word = "not better"
+        if ends_at(arms[view.arms[arm]], rung):
+            word = "out" if arm in view.eliminations else "behind"
+        caption(figure, f"{view.arms[arm]}: {word}{'' if known else ', too few for an interval'}", y)
+    objective = view.objectives[column]
+    unit = f" ({objective.unit})" if objective.unit else ""
+    over = f"how much better each arm may be than {view.arms[best]}, over the results counted"
+    title = f"{objective.name}{unit}: {over}"
+    return finish(figure, title, 50 + 128 * max(len(rivals), 1))
 
 
 def _add_difference(
@@ -143,8 +126,8 @@ def _add_difference(
     low, high = ends[-1] if ends else (-math.inf, math.inf)  # the last interval is in sight as a whole
     below = max(4 * reach, -1.25 * low if math.isfinite(low) else 0.0)
     above = max(4 * reach, 1.25 * high if math.isfinite(high) else 0.0)
-    colour = OUT if arm in view.eliminations else IN
-    for side, word in enumerate(("at least", "at most")):
+    colour = OUT if arm in view.eliminations or arm in view.behind else IN
+    for side, word in enumerate(("at least", "at most") if ends else ()):
         figure.add_scatter(
             x=results,
             y=[min(max(end[side], -2 * below), 2 * above) for end in ends],
@@ -157,7 +140,7 @@ def _add_difference(
             yaxis=y,
         )
     figure.layout[y.replace("y", "yaxis")].update(range=[-below, above], nticks=3)
-    figure.layout[x.replace("x", "xaxis")].update(range=[0, max([1, *results])], nticks=4)
+    figure.layout[x.replace("x", "xaxis")].update(range=[0, max(1, view.folded)], nticks=4)
     axes = {"xref": f"{x} domain", "yref": y}
     patch(figure, ENTIRE, (-slack, slack), BAND, **axes)
     for at in (-reach, reach):

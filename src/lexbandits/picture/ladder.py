@@ -139,7 +139,7 @@ def _rail(picture: Shown, rung: Rung, position: int) -> Markup:
     """A strand per arm that got here, ending where it left, or one ribbon; and the number of the rung."""
     look = LOOKS[rung.state]
     entered = [arm for arm in picture.arms if arm.name in rung.entered]
-    leave = [arm for arm in entered if _ends_at(arm, rung)]
+    leave = [arm for arm in entered if ends_at(arm, rung)]
     if len(picture.arms) > MOST_STRANDS:
         drawn = _ribbon(len(picture.arms), len(entered), len(leave), look)
     else:
@@ -148,7 +148,13 @@ def _rail(picture: Shown, rung: Rung, position: int) -> Markup:
     return tag("svg", drawn, _rung(position, look, 23, 20), kind="w wide", height=40)
 
 
-def _ends_at(arm: Arm, rung: Rung) -> bool:
+def stays(arm: Arm, rung: Rung) -> bool:
+    """Whether an objective that decides keeps an arm."""
+    return not ends_at(arm, rung) and LOOKS[rung.state] != "later"
+
+
+def ends_at(arm: Arm, rung: Rung) -> bool:
+    """Whether an arm's way ends on an objective."""
     return arm.exit.code in ENDS and arm.exit.objective == rung.name
 
 
@@ -208,12 +214,12 @@ def _axis(picture: Shown, rung: Rung) -> Axis | None:
     if not cells:
         return None
     ends = [end for cell in cells for end in (cell.mean, cell.low, cell.high) if end is not None]
-    ends += [rung.target] if rung.target is not None else _band(picture, rung) or ()
+    ends += [rung.target] if rung.target is not None else band_of(picture, rung) or ()
     most = 3 if max(map(abs, ends)) >= 1000 else 4
     return Axis(ends, most, before=0.04)
 
 
-def _band(picture: Shown, rung: Rung) -> tuple[float, float] | None:
+def band_of(picture: Shown, rung: Rung) -> tuple[float, float] | None:
     """What does not matter, seen from the best; or what meets the limit. An open end is infinite."""
     smaller, means = rung.direction == "minimize", [cell.mean or 0.0 for cell in _entered(picture, rung)]
     if rung.target is not None:
@@ -274,9 +280,9 @@ def _cell(picture: Shown, arm: Arm, rung: Rung, axis: Axis | None) -> Markup:
         note = tag("span", text, kind="unseen")
         kind = f"{'' if cell.counts else 'past'}{_long(rung)}".strip()
         return tag("td", tag("div", shown, note, kind="cell"), kind=kind, **how)
-    out, decides = _ends_at(arm, rung), LOOKS[rung.state] != "later"
-    look, ringed = "out" if out or not decides else "in", arm.exit.code == exits.ANSWER and decides
-    band, tall = _band(picture, rung), 43 if out else TALL
+    out, decides = ends_at(arm, rung), LOOKS[rung.state] != "later"
+    look, ringed = "in" if stays(arm, rung) else "out", arm.exit.code == exits.ANSWER and decides
+    band, tall = band_of(picture, rung), 43 if out else TALL
     drawn = [
         band and box(axis, *band, -9, tall, "band" if decides else "prov"),
         rung.target is not None and upright(axis(rung.target), -9, tall - 9, "limit"),

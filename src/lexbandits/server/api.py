@@ -167,7 +167,7 @@ def trials(
 def results(request: Request, study: StudyName) -> Response:
     """What was measured, one row per arm and objective."""
     with rooms_of(request).find(study).reading() as reader:
-        rows = reader.results().to_dict("records")
+        rows = reader._results()
     return Reply(schemas.Results(results=[schemas.ResultRow(**plain(row)) for row in rows]))
 
 

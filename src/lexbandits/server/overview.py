@@ -33,10 +33,7 @@ HEADS = (
     "Last event",
 )
 NUMBERS = ("Can win", "Results", "Last event")
-LEGEND = (
-    "Bars: one segment an objective, in order of priority. Full: settled. Half: being settled. "
-    "Empty: later, or not needed."
-)
+LEGEND = "Bars: objectives in order. Full: settled. Half: being settled. Empty: later, or not needed."
 
 
 def studies(found: Sequence[Glance], search: str, show: str, pages: int, more: bool) -> list[Markup]:

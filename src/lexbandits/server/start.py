@@ -116,13 +116,15 @@ def bind(host: str, port: int) -> socket.socket:
 
 
 def _warm_up() -> None:
-    """Compiled code is loaded before the first request needs it."""
+    """Compiled code that is on disk is loaded before the first request needs it."""
+    from lexbandits.jit import take_kept
     from lexbandits.study.study import create_study
 
+    take_kept()
     try:
         words = {"name": "b", "tolerance": 0.1, "noise": "bernoulli"}
         study = create_study("first", "memory", arms=["a", "b"], objectives=[words])
         study.tell(study.ask(), {"b": 1})
-        study.results()
+        study._results()
     except Exception:
         logging.getLogger("lexbandits.server").exception("warming up")

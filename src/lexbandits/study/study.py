@@ -20,7 +20,7 @@ from lexbandits.study.errors import (
 from lexbandits.study.measure import run as workers_module
 from lexbandits.study.objective import Objective
 from lexbandits.study.record import asking, changes, imports, rules, verification
-from lexbandits.study.record.answers import Answer, Status, results_of, trials_of
+from lexbandits.study.record.answers import Answer, Status, result_rows, results_of, trial_columns, trials_of
 from lexbandits.study.record.events import Event
 from lexbandits.study.record.fold import Fold, make_policy
 from lexbandits.study.record.journal import Journal
@@ -304,12 +304,24 @@ class Study:
         with self._journal.lock:
             return results_of(self._settled())
 
+    def _results(self) -> list[dict[str, Any]]:
+        """`results` without a frame."""
+        with self._journal.lock:
+            return result_rows(self._settled())
+
     def trials(self) -> "pd.DataFrame":
         """One row per trial: arm, item, state, worker, when it was asked and told, and its values."""
         with self._journal.lock:
             fold = self._settled()
             _ = fold.policy
             return trials_of(fold)
+
+    def _trials(self) -> dict[str, Any]:
+        """`trials` without a frame: columns."""
+        with self._journal.lock:
+            fold = self._settled()
+            _ = fold.policy
+            return trial_columns(fold)
 
     def events(self, since: int = 0) -> Iterator[Event]:
         """The journal after event `since`."""
@@ -325,7 +337,7 @@ class Study:
 
     def import_results(
         self,
-        frame: "pd.DataFrame | str | Path",
+        frame: "pd.DataFrame | dict[str, list[Any]] | str | Path",
         arm: str = "arm",
         *,
         fair: bool | None = None,

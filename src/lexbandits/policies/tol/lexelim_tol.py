@@ -32,7 +32,7 @@ from lexbandits.policies.base import Rules, untried
 from lexbandits.policies.policy import checked
 from lexbandits.policies.tol.intervals import fill_intervals, fill_target_bounds
 from lexbandits.policies.tol.judgement import begin, choose, finished, next_judged, observe
-from lexbandits.policies.tol.places import PlacePolicy
+from lexbandits.policies.tol.places import PlacePolicy, live
 from lexbandits.policies.tol.proof import Seen, certificate, plug_in
 from lexbandits.policies.tol.state import (
     ASKED,
@@ -103,8 +103,8 @@ class LexElimTol(PlacePolicy):
         order: the objectives by priority.
         offered: the arms in question.
         max_arms: how many arms there may ever be.
-        n_items: it is about a list of so many items, in a drawn order: policies/tol/list_policy.py.
-        since: of a list, where bets on arms that were added begin.
+        n_items: it is about a list of so many items in a drawn order: policies/tol/list_policy.py.
+        since: there, the position from which on arms that were added are judged, one per arm.
 
     >>> policy = LexElimTol(2, 1, delta=0.05, tolerance=0.1, noise=("bounded", 0, 1))
     >>> while not policy.finished:
@@ -162,7 +162,7 @@ class LexElimTol(PlacePolicy):
         self._begin()
 
     def _begin(self) -> None:
-        begin(self.state)
+        live(begin)(self.state)
 
     def _first_state(self) -> State:
         K, m = self.max_arms, self.n_objectives
@@ -329,7 +329,7 @@ class LexElimTol(PlacePolicy):
         state.arms.left[:] = 0
         while state.clock[NEXT] <= state.clock[PASS]:
             state.clock[NEXT] = next_judged(state.clock[NEXT])
-        begin(state)
+        live(begin)(state)
         for arm in np.flatnonzero(state.arms.left[:, 0]).tolist():
             _, objective, rival = old.arms.left[arm].tolist()
             still = objective == state.arms.left[arm, 1] and (rival < 0 or state.who[OFFERED, rival])
@@ -398,6 +398,11 @@ class LexElimTol(PlacePolicy):
         """
         stopped = self.infeasible and self.state.manner.stops
         return self.finished and not (self.contradiction or self.large_sample or stopped or self.repeated)
+
+    @property
+    def certain(self) -> bool:
+        """Whether it is finished and no chance is involved, as no objective has noise."""
+        return self.finished and all(kind.code == EXACT for kind in self._kinds)
 
     @property
     def large_sample(self) -> bool:
@@ -472,14 +477,15 @@ class LexElimTol(PlacePolicy):
         people who watch: it decides by one-sided bounds, of which an arm can break only one.
         """
         shown = np.zeros((self.max_arms, self.n_objectives, 2))
-        fill_target_bounds(self.state, shown)
+        live(fill_target_bounds)(self.state, shown)
         return shown
 
     def _all_intervals(self) -> tuple[Vector, Vector]:
         K, m = self.max_arms, self.n_objectives
         singles, pairs = np.zeros((K, m, 2)), np.zeros((K, K, m, 2))
         levels = self.state.limits[:, LEVEL] + math.log(self._facts_share())
-        fill_intervals(self.state, math.log(K * m / self._settings["delta"]), levels, singles, pairs)
+        level = math.log(K * m / self._settings["delta"])
+        live(fill_intervals)(self.state, level, levels, singles, pairs)
         return singles, pairs
 
     @property
@@ -496,7 +502,7 @@ class LexElimTol(PlacePolicy):
 
     def best_guess(self) -> int:
         """Once finished the answer; before that what today's means would give."""
-        return int(self.state.clock[CANDIDATE]) if self.finished else int(plug_in(self.state))
+        return int(self.state.clock[CANDIDATE]) if self.finished else int(live(plug_in)(self.state))
 
     @property
     def recommendation(self) -> int:

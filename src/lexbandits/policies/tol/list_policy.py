@@ -1,12 +1,13 @@
 """LexElim-Tol about a list of items: `LexElimTol(…, n_items=N)`.
 
-Places are (arm, position in the drawn order). All that was told is kept, so rules, arms and values may change at
-any time and nothing is void: what is seen is computed anew from the table.
+Places are (arm, position in the drawn order). All that was told is kept, so rules, arms and values may change
+at any time and nothing is void: what is seen is computed anew from the table.
 """
 
 import copy
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -18,7 +19,7 @@ from lexbandits.evidence.finite_variance import LARGE_SAMPLE
 from lexbandits.evidence.interval import told_difference, told_mean
 from lexbandits.evidence.kinds import BOUNDED, EXACT, FINITE_VARIANCE, GAUSSIAN, SUB_GAUSSIAN, Kind, kind_rows
 from lexbandits.evidence.without_replacement import MOST_LEVEL, list_radius, lower_end, product, stakes
-from lexbandits.jit import direct
+from lexbandits.jit import entry, portion
 from lexbandits.policies.base import untried
 from lexbandits.policies.policy import _same
 from lexbandits.policies.tol.lexelim_tol import MOST_BYTES, LexElimTol
@@ -36,8 +37,7 @@ from lexbandits.policies.tol.listed import (
     UNDER,
     Listed,
     ask,
-    fold_again,
-    fold_arm,
+    fold_some,
     forget_arm,
     judge,
     keep_certain,
@@ -78,9 +78,11 @@ from lexbandits.policies.tol.state import (
 from lexbandits.policies.tol.told import EARLY
 from lexbandits.policies.tol.waiting import Place
 
+on_list = partial(entry, fixed=True, rehearsal="lists")  # an entry of a policy about a list
+
 
 def _coarse(n: int) -> int:
-    """The largest number up to n of six binary digits, then zeros: intervals for people follow at that pace."""
+    """The largest number up to n of six binary digits, then zeros: at that pace intervals are shown."""
     low = max(0, n.bit_length() - 6)
     return n >> low << low
 
@@ -110,8 +112,8 @@ class ListTol(LexElimTol):
         self.n_items = N = whole("n_items", settings["n_items"], least=1)
         if any(kind.code == SUB_GAUSSIAN for kind in self._kinds):
             raise ValueError(
-                'noise "sub_gaussian" says nothing about a list of items, as their values are not sub-Gaussian '
-                'given their mean: say "bounded" or "gaussian", or leave out n_items (about="population")'
+                'noise "sub_gaussian" says nothing about a list, whose values are not sub-Gaussian given '
+                'their mean: say "bounded" or "gaussian", or leave out n_items (about="population")'
             )
         since = self._checked_since(settings.get("since"))
         settings["since"] = since.tolist() if since.any() else None
@@ -177,7 +179,18 @@ class ListTol(LexElimTol):
 
     def _begin(self) -> None:
         self._ends: dict[tuple[int, int, int, int, float], tuple[float, float]] = {}
-        direct(fold_again)(self.state, self.listed)
+        self._fold_all()
+
+    def _fold_all(self) -> None:
+        """Count all that is on record, under the rules in force, and judge it once."""
+        fold = on_list(fold_some)
+        for arm in range(self.max_arms):
+            on_list(forget_arm)(self.state, self.listed, arm)
+        for arm in range(self.max_arms):
+            most = portion(fold, self.n_items)
+            while fold(self.state, self.listed, arm, most) == most:
+                most = portion(fold, self.n_items)
+        on_list(judge)(self.state, self.listed)
 
     def _checked_since(self, given: Any) -> Counts:
         since = np.zeros(self.max_arms, np.int64)
@@ -285,7 +298,7 @@ class ListTol(LexElimTol):
         return self.ask_many(1, pending)[0]
 
     def ask_many(self, count: int, pending: Iterable[int] = ()) -> list[int]:
-        """`count` arms to measure at once, given the arms in flight; the recommendation where nobody is left."""
+        """`count` arms to measure, given the arms in flight; the recommendation where nobody is left."""
         flying = checked_pending(pending, self.max_arms)
         taken = {
             place for arm in np.flatnonzero(flying).tolist() for place in self._empty(arm, int(flying[arm]))
@@ -299,7 +312,7 @@ class ListTol(LexElimTol):
         return [(arm, position) for position in empty.tolist()]
 
     def ask_place(self, pending: Iterable[Place] = ()) -> Place:
-        """The (arm, position) to measure next, given those in flight; position n_items if there is none. Pure."""
+        """The (arm, position) to measure next, given those in flight; n_items if there is none. Pure."""
         places = self.ask_places(1, pending)
         return places[0] if places else (self.recommendation, self.n_items)
 
@@ -313,7 +326,7 @@ class ListTol(LexElimTol):
         arms = np.array([arm for arm, _ in taken], np.int64)
         starts = np.searchsorted(arms, np.arange(self.max_arms + 1)).astype(np.int64)
         places = np.empty((min(n, self.n_items * self.max_arms), 2), np.int64)
-        found = direct(ask)(self.state, self.listed, starts, positions, places)
+        found = on_list(ask)(self.state, self.listed, starts, positions, places)
         return [(arm, position) for arm, position in places[:found].tolist()]
 
     # --- telling
@@ -344,7 +357,7 @@ class ListTol(LexElimTol):
         if number < self.listed.until[arm]:
             self._ends = {}
         before = self.finished
-        direct(take)(self.state, self.listed, arm, number, vector)
+        on_list(take)(self.state, self.listed, arm, number, vector)
         if self.finished and not before:
             self._warn_if_strained()
 
@@ -361,7 +374,11 @@ class ListTol(LexElimTol):
         self._count(places[:, 0].tolist(), places[:, 1].tolist())
         self._ends = {}
         before = self.finished
-        direct(take_all)(self.state, self.listed, played, positions, table)
+        told, take_some = 0, on_list(take_all)
+        while told < played.size:
+            end = told + portion(take_some, played.size - told)
+            take_some(self.state, self.listed, played[told:end], positions[told:end], table[told:end])
+            told = end
         if self.finished and not before:
             self._warn_if_strained()
 
@@ -379,10 +396,7 @@ class ListTol(LexElimTol):
         self.listed.status[arm, position] = GIVEN_UP if np.isnan(vector).all() else FILLED
         self.state.clock[[OVER, CONTRADICTION]] = 0
         self._ends = {}
-        direct(forget_arm)(self.state, self.listed, arm)
-        for a in range(self.max_arms):  # after the end nothing was folded
-            direct(fold_arm)(self.state, self.listed, a)
-        direct(judge)(self.state, self.listed)
+        self._fold_all()
 
     def _position(self, item: Any) -> int:
         return whole("item", item, least=0, most=self.n_items - 1)
@@ -433,10 +447,11 @@ class ListTol(LexElimTol):
     ) -> Self:
         """The policy under new rules, by everything told so far; this one stays as it is.
 
-        At any time, and nothing is void. `since` gives arms that are added a position: bets on them begin there,
-        which must be above every position handed out, unless the arm was made without looking at results. With
-        rules="declared" the answer is from then on proven by facts, which have a tenth of delta; before the first
-        result the new rules are as good as declared from the start.
+        At any time, and nothing is void. `since` gives arms that are added the position where bets on them
+        begin: above every position handed out, unless the arm was made without looking at results. With
+        rules="declared" the answer is from then on proven by facts, which have a tenth of delta; before the
+        first result the new rules are as good as declared from the start. `from_pass` and `void` are for
+        journals of policies that are not about a list, and do nothing here.
         """
         given = {"tolerance": tolerance, "resolution": resolution, "order": order, "offered": offered}
         settings = {**self.settings, **{name: value for name, value in given.items() if value is not None}}
@@ -454,7 +469,7 @@ class ListTol(LexElimTol):
         new.listed.table[:], new.listed.status[:] = self.listed.table, self.listed.status
         for mine, its in zip(self._tallies(), new._tallies(), strict=True):
             its[...] = mine
-        direct(fold_again)(new.state, new.listed)
+        new._fold_all()
         for arm in np.flatnonzero(new.state.arms.left[:, 0]).tolist():  # who was out already left then
             _, objective, rival = self.state.arms.left[arm].tolist()
             still = objective == new.state.arms.left[arm, 1] and rival == new.state.arms.left[arm, 2]
@@ -480,14 +495,14 @@ class ListTol(LexElimTol):
         """Whether the answer is proven if these objectives are judged by arithmetic alone."""
         if not self.finished or self.contradiction:
             return False
-        return bool(direct(still_proven)(self._without_chance(sure), self.recommendation))
+        return bool(on_list(still_proven)(self._without_chance(sure), self.recommendation))
 
     def _without_chance(self, sure: Callable[[Kind], bool]) -> State:
         state: State = copy.deepcopy(self.state)
         listed = self.listed._replace(
             overturned=self.listed.overturned.copy(), arm_shown=self.listed.arm_shown.copy()
         )
-        direct(keep_certain)(state, listed, np.array([sure(kind) for kind in self._kinds]))
+        on_list(keep_certain)(state, listed, np.array([sure(kind) for kind in self._kinds]))
         return state
 
     @property
@@ -586,14 +601,16 @@ class ListTol(LexElimTol):
         n = _coarse(int(min(listed.until[a], listed.until[b])))
         key = (i, a, b, n, level)
         if key not in self._ends:
-            lead = direct(stored_leads)(listed, kind, i, a, b, n)
+            lead = on_list(stored_leads)(listed, kind, i, a, b, n)
             back = (
-                direct(stored_leads)(listed, kind, i, b, a, n)
+                on_list(stored_leads)(listed, kind, i, b, a, n)
                 if a != b
-                else direct(stored_backs)(listed, kind, i, a, n)
+                else on_list(stored_backs)(listed, kind, i, a, n)
             )
             ends = [
-                lower_end(z, self.n_items, since, listed.etas, listed.weights, listed.risks, level + LOG_2)
+                on_list(lower_end)(
+                    z, self.n_items, since, listed.etas, listed.weights, listed.risks, level + LOG_2
+                )
                 for z in (lead, back)
             ]
             told = told_mean if a == b else told_difference

@@ -63,8 +63,8 @@ from lexbandits.policies.tol.survivors import survey
 LOG_2 = math.log(2.0)
 EMPTY, FILLED, GIVEN_UP = 0, 1, 2  # what a place may be
 PASSED, OUT = 2, 3  # claims about one arm and a target, after NOT_WORSE and BEATS in Listed.goals
-# Columns of Listed.marks: the least number above the tolerance and the largest below −reach, target and floor;
-# the wealth from which evidence is noted, of pairs and of targets, and the log that is enough for everything.
+# Columns of Listed.marks: the least number above the tolerance, the largest below −reach, target and floor;
+# the wealth from which evidence is noted, of pairs and of targets, and the log that is enough for all.
 ABOVE, BELOW, UNDER, FLAT, NOTED, TARGET_NOTED, ENOUGH = range(7)
 # Columns of Listed.later: moments from where bets begin, the sum before, and what is missing there.
 COUNT, MEAN, SQUARES, EARLIER, LOST = range(5)
@@ -646,14 +646,18 @@ def take_all(state: State, listed: Listed, arms: Counts, positions: Counts, rewa
         take(state, listed, arms[t], positions[t], rewards[t])
 
 
-@apart
-def fold_again(state: State, listed: Listed) -> None:
-    """Count all that is on record, under the rules in force, and judge it once."""
-    for arm in range(listed.until.size):
-        forget_arm(state, listed, arm)
-    for arm in range(listed.until.size):
-        fold_arm(state, listed, arm)
-    judge(state, listed)
+@kernel
+def fold_some(state: State, listed: Listed, arm: int, most: int) -> int:
+    """Count up to `most` places of an arm, not judging yet; how many there were."""
+    number = 0
+    while (
+        number < most
+        and listed.until[arm] < listed.status.shape[1]
+        and listed.status[arm, listed.until[arm]] != EMPTY
+    ):
+        fold_next(state, listed, arm)
+        number += 1
+    return number
 
 
 @apart
@@ -690,9 +694,10 @@ def still_proven(state: State, x: int) -> bool:
     """Whether what is left proves x, or leaves it when all is settled."""
     state.clock[OVER] = state.clock[CONTRADICTION] = 0
     survey(state)
-    if state.clock[OVER] == 1:
-        return bool(state.clock[CONTRADICTION] == 0 and state.arms.active[x])
-    return state.manner.proves and prove(state, x)
+    proven = state.clock[CONTRADICTION] == 0 and state.arms.active[x]
+    if state.clock[OVER] == 0:
+        proven = state.manner.proves and prove(state, x)
+    return bool(proven)
 
 
 @apart

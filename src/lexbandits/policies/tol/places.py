@@ -6,7 +6,9 @@ of filled places, in whatever order they were filled.
 
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator
-from itertools import count, islice, takewhile
+from functools import partial
+from itertools import count as numbers_from
+from itertools import islice, takewhile
 from typing import Any, Self
 
 import numpy as np
@@ -14,12 +16,14 @@ from numpy.typing import ArrayLike
 
 from lexbandits.arrays import Counts, Vector
 from lexbandits.checks import checked_arm, checked_history, checked_pending, checked_reward, whole
-from lexbandits.jit import direct
+from lexbandits.jit import entry, portion
 from lexbandits.policies.policy import Policy
-from lexbandits.policies.tol.judgement import count_all, fill, replay, row_asked
+from lexbandits.policies.tol.judgement import count, fill, replay, row_asked
 from lexbandits.policies.tol.state import ASKED, FILLED, HIGHEST, OVER, PASS, TURN
 from lexbandits.policies.tol.told import Scrutiny
 from lexbandits.policies.tol.waiting import Place, Waiting
+
+live = partial(entry, fixed=True, rehearsal="live")  # an entry of the policy of live studies
 
 
 def _pass(item: Any) -> int:
@@ -148,7 +152,7 @@ class PlacePolicy(Policy):
                 raise ValueError(f"the place of arm {arm} in pass {number} is already filled")
             self._scrutiny.watch(arm, vector)
             if number == clock[PASS] and self._before is None:
-                direct(self.rules.observe)(self.state, arm, vector)
+                live(self.rules.observe)(self.state, arm, vector)
                 if self._waiting or clock[OVER] == 1:
                     self._go_on()
             else:
@@ -171,7 +175,10 @@ class PlacePolicy(Policy):
             told += 1
         self._scrutiny.watch_many(played[told:], table[told:])
         while told < played.size:
-            came = direct(replay)(self.state, played, table, numbers, told, bool(self._waiting))
+            end = told + portion(live(replay), played.size - told)
+            came = live(replay)(
+                self.state, played[:end], table[:end], numbers[:end], told, bool(self._waiting)
+            )
             if came > told:
                 self._go_on()
             elif items is None:
@@ -188,7 +195,8 @@ class PlacePolicy(Policy):
         self._count(arms, numbers)
 
     def _count(self, arms: list[int], numbers: list[int]) -> None:
-        direct(count_all)(self.state, np.array(arms, np.int64), np.array(numbers, np.int64))
+        for arm, number in zip(arms, numbers, strict=True):
+            count(self.state, arm, number)
 
     def _go_on(self) -> None:
         """Fill the current pass from what waits; after the end nothing waits."""
@@ -197,7 +205,7 @@ class PlacePolicy(Policy):
             number = int(clock[PASS])
             for arm, values in self._waiting.take(number):
                 if clock[PASS] == number:
-                    direct(fill)(self.state, arm, values)
+                    live(fill)(self.state, arm, values)
             if clock[PASS] == number:
                 break
         if clock[OVER] == 1:
@@ -269,13 +277,13 @@ class PlacePolicy(Policy):
         """Places to fill, as things stand, for ever."""
         now = int(self.state.clock[PASS])
         if self.finished:
-            yield from ((self.recommendation, number) for number in count(now))
+            yield from ((self.recommendation, number) for number in numbers_from(now))
         if self._before is not None:
             yield from takewhile(lambda place: place[1] < self._until, self._before._open_places())
         members = [np.flatnonzero(row).tolist() for row in self.state.who]
 
         def asked(number: int) -> list[int]:
-            return members[direct(row_asked)(self.state, number)]
+            return members[row_asked(self.state, number)]
 
         if self._before is not None:
             now -= 1  # of this policy's own passes none is folded yet: all results wait

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from lexbandits.arrays import Counts, Vector
 from lexbandits.evidence.interval import kind_at
 from lexbandits.evidence.kinds import EXACT
-from lexbandits.jit import apart, kernel
+from lexbandits.jit import apart, kernel, written_in
 from lexbandits.policies.tol.claims import beaten_by_third, claim_evidence, evidence_for, is_beaten, is_held
 from lexbandits.policies.tol.facts import (
     against_target,
@@ -136,7 +136,7 @@ def look_for(state: State, x: int) -> None:
                     break
 
 
-@apart
+@written_in
 def weigh_for(state: State, x: int) -> None:
     """Weigh what the proof of x needs: its own pairs, and for whom it does not do who else beats them."""
     lows, limits, shown, kinds, wealth = state.lows, state.limits, state.shown, state.kinds, state.wealth
@@ -170,7 +170,7 @@ def weigh_for(state: State, x: int) -> None:
                     shown[BEATS, first, z, y] = found
 
 
-@apart
+@written_in
 def prove(state: State, x: int) -> bool:
     """Whether x is proven; note in `who` whom its proof still needs."""
     lows, limits, bounds, order, must = state.lows, state.limits, state.bounds, state.order, state.must
@@ -198,7 +198,7 @@ def prove(state: State, x: int) -> bool:
     return proven
 
 
-@apart
+@written_in
 def ask_thirds(state: State, x: int, lacking: NDArray[np.bool_]) -> None:
     """Where the means do not let x handle y, ask who keeps y out: does it belong in the answer's place?
 

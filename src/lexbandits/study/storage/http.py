@@ -78,10 +78,8 @@ class HttpStorage(Storage):
 
     def _http(self) -> Any:
         if self._pid != os.getpid():  # connections are not shared with a parent
-            try:
-                import httpx2
-            except ModuleNotFoundError as error:
-                raise StorageError("httpx2 is needed: pip install 'lexbandits[client]'") from error
+            import httpx2
+
             self._client = httpx2.Client()
             self._timeouts = {
                 again: {"timeout": httpx2.Timeout(silence, connect=10.0).as_dict()}
