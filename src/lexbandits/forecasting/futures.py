@@ -1,7 +1,7 @@
 """Futures of a study: the same policy goes on from a copy of its state, in worlds that may be true.
 
-A list is played on to its end at the latest, each item once. In a pass the arms may share their luck, as prompts that are hard for all do. Luck is shared between
-arms, not between objectives, which are judged one at a time.
+A list is played on to its end at the latest, each item once. In a pass the arms may share their luck, as
+prompts that are hard for all do. Luck is shared between arms, not between objectives, judged one at a time.
 """
 
 import copy

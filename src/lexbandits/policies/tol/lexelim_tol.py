@@ -28,11 +28,12 @@ from lexbandits.evidence.kinds import (
     kind_rows,
     spread_kinds,
 )
+from lexbandits.jit import direct
 from lexbandits.policies.base import Rules, untried
 from lexbandits.policies.policy import checked
 from lexbandits.policies.tol.intervals import fill_intervals, fill_target_bounds
 from lexbandits.policies.tol.judgement import begin, choose, finished, next_judged, observe
-from lexbandits.policies.tol.places import PlacePolicy, live
+from lexbandits.policies.tol.places import PlacePolicy
 from lexbandits.policies.tol.proof import Seen, certificate, plug_in
 from lexbandits.policies.tol.state import (
     ASKED,
@@ -162,7 +163,7 @@ class LexElimTol(PlacePolicy):
         self._begin()
 
     def _begin(self) -> None:
-        live(begin)(self.state)
+        direct(begin)(self.state)
 
     def _first_state(self) -> State:
         K, m = self.max_arms, self.n_objectives
@@ -260,7 +261,7 @@ class LexElimTol(PlacePolicy):
         self._warn_if_strained()
 
     def _warn_if_strained(self) -> None:
-        if self.finished and self.strained:
+        if self._scrutiny.aloud and self.finished and self.strained:
             arm, i = self.strained[0]
             warnings.warn(
                 f"one value may carry a quarter of the variance of arm {arm} on objective {i}: the answer, "
@@ -329,7 +330,7 @@ class LexElimTol(PlacePolicy):
         state.arms.left[:] = 0
         while state.clock[NEXT] <= state.clock[PASS]:
             state.clock[NEXT] = next_judged(state.clock[NEXT])
-        live(begin)(state)
+        direct(begin)(state)
         for arm in np.flatnonzero(state.arms.left[:, 0]).tolist():
             _, objective, rival = old.arms.left[arm].tolist()
             still = objective == state.arms.left[arm, 1] and (rival < 0 or state.who[OFFERED, rival])
@@ -352,7 +353,7 @@ class LexElimTol(PlacePolicy):
         np.minimum(mine.bounds[..., HIGH], its.bounds[..., HIGH], out=mine.bounds[..., HIGH])
 
     def quiet(self) -> Self:
-        """From now on `repeating` alone tells of values that Gaussian noise never gives."""
+        """From now on `repeating` and `strained` alone tell what its warnings would."""
         self._scrutiny.aloud = False
         return self
 
@@ -477,7 +478,7 @@ class LexElimTol(PlacePolicy):
         people who watch: it decides by one-sided bounds, of which an arm can break only one.
         """
         shown = np.zeros((self.max_arms, self.n_objectives, 2))
-        live(fill_target_bounds)(self.state, shown)
+        direct(fill_target_bounds)(self.state, shown)
         return shown
 
     def _all_intervals(self) -> tuple[Vector, Vector]:
@@ -485,7 +486,7 @@ class LexElimTol(PlacePolicy):
         singles, pairs = np.zeros((K, m, 2)), np.zeros((K, K, m, 2))
         levels = self.state.limits[:, LEVEL] + math.log(self._facts_share())
         level = math.log(K * m / self._settings["delta"])
-        live(fill_intervals)(self.state, level, levels, singles, pairs)
+        direct(fill_intervals)(self.state, level, levels, singles, pairs)
         return singles, pairs
 
     @property
@@ -502,7 +503,7 @@ class LexElimTol(PlacePolicy):
 
     def best_guess(self) -> int:
         """Once finished the answer; before that what today's means would give."""
-        return int(self.state.clock[CANDIDATE]) if self.finished else int(live(plug_in)(self.state))
+        return int(self.state.clock[CANDIDATE]) if self.finished else int(direct(plug_in)(self.state))
 
     @property
     def recommendation(self) -> int:

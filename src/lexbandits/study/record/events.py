@@ -10,6 +10,7 @@ KINDS = {
     # of a list the pass is the position in its order, the item what is there, again: it was asked before
     "asked": "pass, nonce, until; item and again, of a list",
     "told": "value by objective, null if missing",
+    "told_part": "value by objective of those known so far: the trial stays open for the others",
     "failed": "reason; interrupted, if it was begun and broken off",
     "expired": "",
     "released": "",
