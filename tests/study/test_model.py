@@ -80,6 +80,8 @@ class Scenario(RuleBasedStateMachine):
             "max_arms": most + 1,
             "objectives": objectives,
             "items": items,
+            "about": "population",
+            "seed": 0,
             "budget": budget,
             "max_failures": failures,
             "lease": 60,

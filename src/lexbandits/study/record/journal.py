@@ -11,9 +11,10 @@ from lexbandits.study.errors import StorageError, UnknownStudyError
 from lexbandits.study.objective import Objective
 from lexbandits.study.record import rules
 from lexbandits.study.record.answers import Answer, Status, answer_of, status_of
-from lexbandits.study.record.events import Event
+from lexbandits.study.record.events import Event, without_order
 from lexbandits.study.record.fold import Fold
 from lexbandits.study.record.ledger import Ledger
+from lexbandits.study.record.verification import Verification, replay
 from lexbandits.study.spec import Spec
 from lexbandits.study.storage import forks
 from lexbandits.study.storage.contract import (
@@ -150,6 +151,20 @@ class Journal:
     def asked(self) -> Spec:
         """The question as it was asked."""
         return self.fold().ledger.asked_spec
+
+    def shown(self) -> Spec:
+        """The same as it may be shown: nobody reads the coming items of a list before its end."""
+        ledger = self.fold().ledger
+        return ledger.asked_spec.without_order() if ledger.end is None else ledger.asked_spec
+
+    def events_shown(self) -> Iterator[Event]:
+        """The journal as it may be shown."""
+        events = self.events()
+        return events if self.fold().ledger.end is not None else map(without_order, events)
+
+    def verify(self) -> Verification:
+        """Replay the journal from nothing and compare it with what was recorded."""
+        return replay(self.events())
 
     def status(self) -> Status:
         """Where the study stands."""
