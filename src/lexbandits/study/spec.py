@@ -152,9 +152,10 @@ class Spec:
                 )
             for key in CUTS:
                 if getattr(objective, key) is not None:
-                    raise StudyError(
-                        f"{objective}: {key}= is for judge: tell a study values that are cut already"
+                    told = (
+                        "1 for a value above it, else 0" if key == "above" else "values that are cut already"
                     )
+                    raise StudyError(f"{objective}: {key}= is for judge: tell a study {told}")
         _unique("arms", [arm["name"] for arm in arms])
         _unique("objectives", [objective.name for objective in objectives])
         policy = words.get("if_infeasible", "go on")
