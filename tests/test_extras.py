@@ -3,11 +3,9 @@
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parent.parent
 BARE = """
 import importlib.util, sys
 absent = {"numba", "pandas", "joblib", "matplotlib", "plotly", "fastapi", "uvicorn", "pyarrow", "psycopg"}
@@ -76,43 +74,3 @@ def test_a_command_says_it_without_a_traceback(words, extra, tmp_path):
     assert done.returncode == 2
     assert len(done.stderr.splitlines()) == 1
     assert f"lexbandits[{extra}]" in done.stderr
-
-
-ALONE = {  # what its documents do with it
-    "": LIVE,
-    "fast": "import lexbandits as lb; policy = lb.LexElimTol(2, 1, delta=0.1, tolerance=1)\n"
-    "assert lb.forecast(policy, [[0], [3]], sd=1, runs=200).runs == 200",
-    "research": "import lexbandits as lb; cells = [lb.Cell('u', lb.UCB1(10, 3), lb.paper_instance(10), 50)]\n"
-    "lb.sweep(cells, replications=2).frame()\n"
-    "from lexbandits.cli import app; app(['bounds', '--paper', '10', '--picture', 'b.svg'])",
-    "plot": LIVE + "lb.plot.pulls(study), lb.plot.workers(study), study.results(), study.trials()",
-    "parquet": LIVE + "study.export('t.parquet')",
-    "postgres": "import psycopg, lexbandits.study.storage.postgres",
-    "serve": "import lexbandits.server.start, lexbandits.insight.plot",
-}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("extra", ALONE)
-def test_each_extra_alone(extra, tmp_path):
-    subprocess.run([sys.executable, "-m", "venv", tmp_path / "venv"], check=True)
-    python = tmp_path / "venv" / "bin" / "python"
-    clone = f"{ROOT}[{extra}]" if extra else str(ROOT)
-    pip = ["-m", "pip", "install", "--quiet", "--constraint", ROOT / "constraints.txt", clone]
-    subprocess.run([python, *pip], check=True)
-    environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
-    environment["XDG_CACHE_HOME"] = str(tmp_path)
-    subprocess.run(
-        [python, "-c", ALONE[extra].replace("print(0 <", "(0 <")], cwd=tmp_path, env=environment, check=True
-    )
-    if not extra:
-        packages = next((tmp_path / "venv").glob("lib/*/site-packages"))
-        own = ("pip", "setuptools", "pkg_resources", "_distutils")
-        size = sum(
-            file.stat().st_size
-            for part in packages.iterdir()
-            if not part.name.startswith(own)
-            for file in (part.rglob("*") if part.is_dir() else [part])
-            if file.is_file()
-        )
-        assert size < 300e6

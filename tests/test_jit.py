@@ -84,10 +84,10 @@ def test_a_change_of_tier_between_any_two_calls_shows_nowhere(name, monkeypatch)
 PROBE = """
 import sys, time, numpy as np, lexbandits as lb
 from lexbandits import jit
-from lexbandits.policies.tol.places import live
+from lexbandits.jit import direct
 jit.SOON, jit.PATIENCE = 0.0, {patience}
 policy, rng = lb.LexElimTol(4, 2, delta=0.05, tolerance=1e-3), np.random.default_rng(0)
-observe, until = live(policy.rules.observe), time.perf_counter() + {seconds}
+observe, until = direct(policy.rules.observe), time.perf_counter() + {seconds}
 while time.perf_counter() < until and observe.code is None:
     policy.tell(policy.ask(), rng.normal(size=2).tolist())
 print("numba" in sys.modules, observe.code is not None)

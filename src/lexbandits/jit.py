@@ -84,6 +84,11 @@ def entry(function: F, *, bulk: bool = False, fixed: bool = False, rehearsal: st
     return cast(F, known)
 
 
+def direct(function: F) -> F:
+    """The entry of a kernel of the policy that live studies have: always called with the same types."""
+    return entry(function, fixed=True, rehearsal="live")
+
+
 def portion(called: Callable[..., Any], left: int) -> int:
     """How many of `left` rows to hand to the next call: few while it is not known whether compiling pays."""
     return called.portion(left) if isinstance(called, Entry) else left
@@ -155,13 +160,12 @@ class Entry:
             self._missed = _Rehearsal.finished
             if self._load(arguments):
                 return
-        if self._at_once:
+        if self._at_once or (_spent[0] > PATIENCE and not self._is_being_compiled()):
             self._compile_now(arguments)
-        elif _spent[0] > PATIENCE:
-            if self.rehearsal and can_keep():
-                _Rehearsal.of(self.rehearsal)
-            else:
-                self._compile_now(arguments)
+
+    def _is_being_compiled(self) -> bool:
+        """Whether another process is at it, begun here if need be."""
+        return bool(self.rehearsal) and can_keep() and not _Rehearsal.of(self.rehearsal).is_over
 
     def _load(self, arguments: tuple[Any, ...]) -> bool:
         try:
@@ -203,7 +207,7 @@ class _Rehearsal:
     _known: ClassVar[dict[str, "_Rehearsal"]] = {}
 
     def __init__(self, name: str) -> None:
-        command = [sys.executable, "-m", "lexbandits.commands.warm", name]
+        command = [sys.executable, "-P", "-m", "lexbandits.commands.warm", name]
         environment = {
             **os.environ,
             "LEXBANDITS_JIT": "1",
@@ -230,6 +234,11 @@ class _Rehearsal:
             if name not in cls._known:
                 cls._known[name] = cls(name)
             return cls._known[name]
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it has ended, well or not."""
+        return self._process is None or self._process.poll() is not None
 
     def wait(self) -> bool:
         """Wait for its end; whether all went well."""

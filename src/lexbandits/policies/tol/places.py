@@ -6,7 +6,6 @@ of filled places, in whatever order they were filled.
 
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator
-from functools import partial
 from itertools import count as numbers_from
 from itertools import islice, takewhile
 from typing import Any, Self
@@ -16,14 +15,12 @@ from numpy.typing import ArrayLike
 
 from lexbandits.arrays import Counts, Vector
 from lexbandits.checks import checked_arm, checked_history, checked_pending, checked_reward, whole
-from lexbandits.jit import entry, portion
+from lexbandits.jit import direct, portion
 from lexbandits.policies.policy import Policy
 from lexbandits.policies.tol.judgement import count, fill, replay, row_asked
 from lexbandits.policies.tol.state import ASKED, FILLED, HIGHEST, OVER, PASS, TURN
 from lexbandits.policies.tol.told import Scrutiny
 from lexbandits.policies.tol.waiting import Place, Waiting
-
-live = partial(entry, fixed=True, rehearsal="live")  # an entry of the policy of live studies
 
 
 def _pass(item: Any) -> int:
@@ -152,7 +149,7 @@ class PlacePolicy(Policy):
                 raise ValueError(f"the place of arm {arm} in pass {number} is already filled")
             self._scrutiny.watch(arm, vector)
             if number == clock[PASS] and self._before is None:
-                live(self.rules.observe)(self.state, arm, vector)
+                direct(self.rules.observe)(self.state, arm, vector)
                 if self._waiting or clock[OVER] == 1:
                     self._go_on()
             else:
@@ -175,8 +172,8 @@ class PlacePolicy(Policy):
             told += 1
         self._scrutiny.watch_many(played[told:], table[told:])
         while told < played.size:
-            end = told + portion(live(replay), played.size - told)
-            came = live(replay)(
+            end = told + portion(direct(replay), played.size - told)
+            came = direct(replay)(
                 self.state, played[:end], table[:end], numbers[:end], told, bool(self._waiting)
             )
             if came > told:
@@ -205,7 +202,7 @@ class PlacePolicy(Policy):
             number = int(clock[PASS])
             for arm, values in self._waiting.take(number):
                 if clock[PASS] == number:
-                    live(fill)(self.state, arm, values)
+                    direct(fill)(self.state, arm, values)
             if clock[PASS] == number:
                 break
         if clock[OVER] == 1:
