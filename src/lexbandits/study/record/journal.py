@@ -204,7 +204,7 @@ class Journal:
             warnings.warn(
                 f"study {self.row.name!r}, {fold.ledger.spec.objectives[column]}: an arm gave a value more "
                 "than once, which Gaussian noise never does: its intervals may be wrong, and noise cannot be "
-                'changed after looking; say noise="bernoulli", ("bounded", low, high) or "exact" in a new one',
+                'changed after looking; say "bernoulli", ("bounded", low, high) or "exact" in a new study',
                 stacklevel=4,
             )
 
