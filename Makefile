@@ -113,4 +113,4 @@ database:
 	fi
 
 clean:
-	rm -rf $(VENV) .venv-bench .venv-fuzz .venv-docs dist results .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) .venv-bench .venv-fuzz .venv-docs .venv-tools dist results .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

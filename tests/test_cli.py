@@ -188,8 +188,10 @@ def test_completion_is_installed_and_completes(tmp_path):
     said = {"capture_output": True, "text": True, "env": env}
     done = subprocess.run([bin / "lexbandits", "--install-completion", "bash"], **said)
     assert done.returncode == 0, done.stderr
-    pressed = "COMP_WORDS=(lexbandits study co) COMP_CWORD=2; _lexbandits_completion lexbandits; echo ${COMPREPLY[@]}"
-    done = subprocess.run(["bash", "-c", f"source ~/.bash_completions/lexbandits.sh; {pressed}"], **said)
+    pressed = "COMP_WORDS=(lexbandits study co) COMP_CWORD=2; _lexbandits_completion lexbandits"
+    done = subprocess.run(
+        ["bash", "-c", f"source ~/.bash_completions/lexbandits.sh; {pressed}; echo ${{COMPREPLY[@]}}"], **said
+    )
     assert done.stdout.split() == ["correct"], done.stderr
 
 

@@ -706,6 +706,16 @@ def test_a_quantile_is_judged_whatever_the_noise():
     assert (listed.arm, listed.delta) == ("fast", 0.0)
 
 
+def test_gaps_count_as_the_worst_for_a_quantile_too():
+    table = TABLE.assign(latency=TABLE.latency.where(np.random.default_rng(3).random(len(TABLE)) > 0.1))
+    claims = Claims(cells(table, [replace(P90, noise=("bounded", 0, 4))], missing="worst"))
+    for a, b in itertools.permutations(range(3), 2):
+        mine, other = claims.sample("not worse", 0, a, b).raw
+        lost = [table[table.arm == claims.table.arms[x]].latency.isna().sum() for x in (a, b)]
+        assert [mine.size, (mine == -4).sum(), (other == 0).sum()] == [150, *lost]
+        assert min(lost) > 5
+
+
 def test_too_few_items_for_a_quantile_is_said():
     verdict = judged(drawn(60), [replace(P90, quantile=0.99)])
     assert not verdict.certified

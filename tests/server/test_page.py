@@ -892,6 +892,12 @@ def test_it_is_accessible_and_fits(client, visit, size, scheme):
     fine(visit(None, size, scheme))
     page = visit("models", size, scheme)
     fine(page)
+    for view, part in (("study/models/trials", ".one"), ("compare?first=models&second=models", ".cmp")):
+        page.goto(f"{page.url.partition('#')[0]}#/{view}")
+        page.wait_for_selector(part)
+        fine(page)
+    page.goto(f"{page.url.partition('#')[0]}#/study/models")
+    page.wait_for_selector(".lad")
     page.click("summary")
     fine(page)
     press(page, "Measure by hand")

@@ -99,11 +99,12 @@ def tell(
     study: "Study",
     trial: TrialId,
     values: Values,
+    more: Annotated[bool, typer.Option("--more", help="Values of other objectives follow.")] = False,
 ) -> Said:
     """Report a trial's values. Exit code 4 if others were told before."""
     from lexbandits.study.measure.programs import pairs
 
-    return _outcome(trial, study.record(trial, pairs(values)))
+    return _outcome(trial, study.record(trial, pairs(values), more))
 
 
 @of_study(app)

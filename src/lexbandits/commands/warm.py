@@ -29,6 +29,17 @@ def live() -> None:
     policy.best_guess(), policy.intervals, policy.target_bounds, policy.certificate
 
 
+def lists() -> None:
+    """What studies about a list of items run."""
+    from lexbandits.policies import LexElimTol
+
+    noise = [("bounded", 0, 1), "gaussian"]
+    policy = LexElimTol(2, 2, delta=0.3, tolerance=0.1, noise=noise, at_least=[0.5, None], n_items=3)
+    policy.tell_many([0, 1], [[0.5, 1.0], [0.4, 2.0]])
+    policy.tell(*policy.ask_place()[:1], [0.5, 3.0])
+    policy.best_guess(), policy.intervals, policy.target_bounds, policy.certificate, policy.certain
+
+
 def forecast() -> None:
     """That, and what forecasts play on."""
     from lexbandits.forecasting.forecast import forecast
@@ -43,6 +54,7 @@ def everything() -> None:
     import lexbandits as lb
 
     forecast()
+    lists()
     instance = lb.Instance([[0.0, 1.0], [1.0, 0.5], [1.0, 2.0]], noise_sd=0.3)
     for policy in lb.BY_NAME.values():
         made = _example(policy)
@@ -53,7 +65,12 @@ def everything() -> None:
     lb.characteristic_time(instance)
 
 
-REHEARSALS: dict[str, Callable[[], None]] = {"live": live, "forecast": forecast, "everything": everything}
+REHEARSALS: dict[str, Callable[[], None]] = {
+    "live": live,
+    "lists": lists,
+    "forecast": forecast,
+    "everything": everything,
+}
 
 
 def warm() -> None:

@@ -4,6 +4,7 @@ import asyncio
 import logging
 import socket
 import threading
+import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -96,6 +97,9 @@ def serve(
         timeout_keep_alive=75,
         timeout_graceful_shutdown=SECONDS_TO_STOP,
     )
+    logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    logging.captureWarnings(True)  # each with its study's name, on a line with its time
+    warnings.formatwarning = lambda message, *_: str(message)
     shown = f"[{host}]" if ":" in host else host
     fragment = f"#token={start}" if start else ""
     say(f"http://{shown}:{bound.getsockname()[1]}/{fragment}")

@@ -12,7 +12,6 @@ from lexbandits.policies.tol.state import (
     BY_PROOF,
     BY_RULE,
     CANDIDATE,
-    CONTRADICTION,
     FILLED,
     HIGHEST,
     LACKS,
@@ -67,6 +66,16 @@ def settle(state: State, changed: bool) -> None:
         changed = True
 
 
+@written_in
+def conclude(state: State, candidate: int) -> None:
+    """Answer if it is over, or if the candidate, −1 for none yet, is proven."""
+    if state.clock[OVER] == 1:
+        candidate = plug_in(state)
+    elif candidate >= 0 and prove(state, candidate):
+        state.clock[OVER] = 1
+    state.clock[CANDIDATE] = candidate
+
+
 @apart
 def judge(state: State) -> None:
     """Who survives, who answers, and whom the rule and the proof of the answer would ask next."""
@@ -84,11 +93,7 @@ def judge(state: State) -> None:
             break
         if turn == 0:
             look_for(state, candidate)
-    if clock[OVER] == 1:
-        candidate = plug_in(state)
-    elif proving and prove(state, candidate):
-        clock[OVER] = 1
-    clock[CANDIDATE] = candidate
+    conclude(state, candidate)
 
 
 @kernel

@@ -46,7 +46,7 @@ def take(turn: Turn, frame: Any, arm: str, fair: bool, again: bool, ignore: Iter
             "results are imported before the first ask: later they would be chosen by looking"
         )
     _check_columns(frame, arm, spec.names, [ignore] if isinstance(ignore, str) else list(ignore))
-    columns, rows = _count_as_agreed({str(name): list(frame[name]) for name in _names(frame) or ()}, spec)
+    columns, rows = _count_as_agreed(_table(frame), spec)
     arms = [str(name) for name in columns[arm]]
     for name in set(arms):
         arm_index(ledger.arm_names, name)
@@ -80,6 +80,24 @@ def take(turn: Turn, frame: Any, arm: str, fair: bool, again: bool, ignore: Iter
     )
     conclude(turn)
     return sum(any(value is not None for value in row.values()) for row in rows)
+
+
+def columns_of(frame: Any, arm: str, spec: Spec, ignore: Iterable[str]) -> tuple[Columns, int]:
+    """What matters of a table, as JSON can say it; and how many rows have a value."""
+    _check_columns(frame, arm, spec.names, [ignore] if isinstance(ignore, str) else list(ignore))
+    table, rows = _count_as_agreed(_table(frame), spec)
+    columns: Columns = {arm: [str(name) for name in table[arm]]}
+    if "item" in table:
+        columns["item"] = [_check_item(item) for item in table["item"]]
+    columns |= {name: [row.get(name) for row in rows] for name in spec.names if name in table}
+    return columns, sum(any(value is not None for value in row.values()) for row in rows)
+
+
+def _table(frame: Any) -> Columns:
+    table = {str(name): list(frame[name]) for name in _names(frame) or ()}
+    if len({len(column) for column in table.values()}) > 1:
+        raise StudyError("the columns of a table must be equally long")
+    return table
 
 
 def _names(frame: Any) -> list[Any] | None:
@@ -117,10 +135,14 @@ def _count_as_agreed(table: Columns, spec: Spec) -> tuple[Columns, list[Row]]:
     agreed |= {STATES[EXPIRED]: expired, STATES[LATE]: expired}
     columns = [name for name in spec.names if name in table]
     told = zip(*(table[name] for name in columns), strict=True)
-    return table, [
-        agreed[state] if state in agreed else spec.checked(dict(zip(columns, row, strict=True)))
-        for state, row in zip(states, told, strict=True)
-    ]
+    rows = []
+    for state, values in zip(states, told, strict=True):
+        row = spec.checked(dict(zip(columns, values, strict=True)))
+        if state in agreed:  # what was told of it in part counts; what came late does not
+            known = {} if state == STATES[LATE] else {name: v for name, v in row.items() if v is not None}
+            row = {**agreed[state], **known}
+        rows.append(row)
+    return table, rows
 
 
 def _draw_passes(
