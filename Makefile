@@ -29,6 +29,7 @@ bench: $(READY) .venv-bench/.ready browser database  ## speed against the random
 	$(BIN)/python benchmarks/speed.py
 	$(BIN)/python benchmarks/studies.py
 	$(BIN)/python benchmarks/service.py
+	$(BIN)/python benchmarks/first.py
 
 SECONDS ?= 1200
 soak: $(READY) database  ## twenty minutes of everything that can go wrong (SECONDS=60: one); not in CI
@@ -65,7 +66,7 @@ $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "lexbandits needs Python 3.11 or newer")'
 	$(PYTHON) -m venv --clear $(VENV)
 	$(INSTALL) --upgrade "pip>=25.1"
-	$(INSTALL) --constraint constraints.txt --editable ".[dask,ray,live,postgres,parquet,plot,serve]" --group dev
+	$(INSTALL) --constraint constraints.txt --editable ".[research,dask,ray,postgres,parquet,plot,serve]" --group dev
 	touch $@
 
 .venv-bench/.ready: benchmarks/peers.txt
@@ -84,7 +85,7 @@ $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv --clear .venv-docs
 	.venv-docs/bin/python -m pip install --quiet --disable-pip-version-check --upgrade "pip>=25.1"
 	.venv-docs/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt \
-		--editable ".[plot]" --group docs
+		--editable ".[research,plot]" --group docs
 	touch $@
 
 # Tools whose results are read and whose studies go on here; what they do not bring themselves is that of .venv.
@@ -112,4 +113,4 @@ database:
 	fi
 
 clean:
-	rm -rf $(VENV) .venv-bench .venv-fuzz .venv-docs dist results .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) .venv-bench .venv-fuzz .venv-docs .venv-tools dist results .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

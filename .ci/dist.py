@@ -31,6 +31,8 @@ TABLE = "arm,item,size\n" + "".join(
 )
 BRINGS = {  # what an extra is for
     "live": "sqlalchemy",
+    "fast": "numba",
+    "research": "numba, joblib, matplotlib, pandas",
     "postgres": "psycopg",
     "parquet": "pyarrow",
     "plot": "plotly",
@@ -39,6 +41,22 @@ BRINGS = {  # what an extra is for
     "dask": "distributed",
     "ray": "ray",
 }
+STUDIED = """
+import lexbandits as lb
+q = lb.Objective("q", tolerance=0.2, noise="bernoulli")
+study = lb.create_study("s", "s.db", arms=["a", "b"], objectives=[q])
+study.run(lambda arm: {"q": arm == "b"}, workers=1, progress=False)
+"""
+USES = {  # what its documents do with it
+    "fast": "import lexbandits as lb; policy = lb.LexElimTol(2, 1, delta=0.1, tolerance=1)\n"
+    "assert lb.forecast(policy, [[0], [3]], sd=1, runs=200).runs == 200",
+    "research": "import lexbandits as lb; cells = [lb.Cell('u', lb.UCB1(10, 3), lb.paper_instance(10), 50)]\n"
+    "lb.sweep(cells, replications=2).frame()\n"
+    "from lexbandits.cli import app; app(['bounds', '--paper', '10', '--picture', 'b.svg'])",
+    "plot": STUDIED + "lb.plot.pulls(study), lb.plot.workers(study), study.results(), study.trials()",
+    "parquet": STUDIED + "study.export('t.parquet')",
+}
+MOST = 300e6  # bytes of a plain install, without pip
 
 
 def run(*command: str | Path, cwd: Path = ROOT) -> str:
@@ -97,6 +115,18 @@ def tried(python: str, what: str, brings: str) -> str:
         (work / "study.toml").write_text(STUDY)
         (work / "table.csv").write_text(TABLE)
         code = f"import lexbandits as lb{', ' + brings if brings else ''}; print(lb.__version__, lb.__file__)"
+        if brings in BRINGS.values():
+            extra = next(name for name, parts in BRINGS.items() if parts == brings)
+            run(bin / "python", "-c", USES.get(extra, ""), cwd=work)
+        else:
+            packages = next((folder / "venv").glob("lib/*/site-packages"))
+            parts = [
+                part for part in packages.iterdir() if not part.name.startswith(("pip", "setuptools", "pkg_"))
+            ]
+            size = sum(
+                file.stat().st_size for part in parts for file in [part, *part.rglob("*")] if file.is_file()
+            )
+            assert size < MOST, f"a plain install is {size / 1e6:.0f} MB"
         version, _, where = run(bin / "python", "-c", code, cwd=work).strip().partition(" ")
         assert str(ROOT) not in where, where
         run(bin / "lexbandits", "--help", cwd=work)

@@ -19,8 +19,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+os.environ.setdefault("LEXBANDITS_JIT", "1")  # what goes on for long is compiled
+
 import lexbandits as lb
-from lexbandits.jit import kernel
+from lexbandits.jit import fused
 from lexbandits.simulation.informed import informed
 from lexbandits.simulation.replicate import replicate
 from lexbandits.simulation.trajectory import play, prepared
@@ -56,7 +58,7 @@ class Row(NamedTuple):
         return "yes" if good else "**no**"
 
 
-@kernel
+@fused
 def draw_normals(rng, out, rounds):
     """The limit: nothing but normals."""
     for _ in range(rounds):

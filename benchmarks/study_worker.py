@@ -5,10 +5,12 @@ of four arms to measure, tell two values.
 """
 
 import json
+import os
 import random
 import sys
 import time
 
+os.environ["LEXBANDITS_JIT"] = "1"  # what goes on for long is compiled
 ARMS = ["a", "b", "c", "d"]
 
 

@@ -9,6 +9,9 @@ from hypothesis import settings
 
 import lexbandits as lb
 from cells import cells
+from lexbandits import jit
+
+jit.MODE = jit.MODE or "1"  # compiled at once here; the processes that tests start begin as people's do
 
 settings.register_profile("repeatable", derandomize=True, deadline=None, print_blob=True)
 settings.load_profile("repeatable")

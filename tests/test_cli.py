@@ -181,16 +181,18 @@ def test_help_shows_the_brackets_of_every_command(monkeypatch):
     assert "A TOML file: [study], [[objectives]], [[arms]]." in run("run", "--help").stdout
 
 
-def test_completion_can_be_installed():
-    done = subprocess.run(
-        [sys.executable, "-m", "lexbandits", "--show-completion", "bash"],
-        capture_output=True,
-        text=True,
-        env={**os.environ, "_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION": "1"},
-    )
+def test_completion_is_installed_and_completes(tmp_path):
+    bin = Path(sys.executable).parent
+    env = {**os.environ, "HOME": str(tmp_path), "PATH": f"{bin}:{os.environ['PATH']}"}
+    env["_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION"] = "1"
+    said = {"capture_output": True, "text": True, "env": env}
+    done = subprocess.run([bin / "lexbandits", "--install-completion", "bash"], **said)
     assert done.returncode == 0, done.stderr
-    assert "COMPREPLY" in done.stdout
-    assert "--install-completion" in run("--help").stdout
+    pressed = "COMP_WORDS=(lexbandits study co) COMP_CWORD=2; _lexbandits_completion lexbandits"
+    done = subprocess.run(
+        ["bash", "-c", f"source ~/.bash_completions/lexbandits.sh; {pressed}; echo ${{COMPREPLY[@]}}"], **said
+    )
+    assert done.stdout.split() == ["correct"], done.stderr
 
 
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"

@@ -1,45 +1,175 @@
-"""Kernels on disk: what one process has compiled is what another finds."""
+"""Two tiers over one source: a change between any two calls shows nowhere; what is compiled is kept."""
 
+import os
+import subprocess
+import sys
+
+import numpy as np
 import pytest
 
 import lexbandits as lb
-from lexbandits.jit import INTERPRETED, kernel
+from lexbandits import jit
+from lexbandits.jit import INTERPRETED, Entry, entry, fused, kernel
 from lexbandits.simulation.trajectory import plain_loop
 from lexbandits.world.noise import DRAWS
 
 pytestmark = pytest.mark.skipif(INTERPRETED, reason="nothing is compiled")
 
+KINDS = {
+    "gaussian": {"noise": "gaussian", "tolerance": 0.4},
+    "bounded": {"noise": ("bounded", -8, 8), "tolerance": 0.8},
+    "worst": {"noise": ("bounded", -8, 8, "worst"), "tolerance": 2.5},
+    "sub-gaussian": {"noise": ("sub_gaussian", 1.0), "tolerance": 0.6, "rules": "open"},
+    "exact": {
+        "noise": [("sub_gaussian", 1.0, "independent"), "exact"],
+        "tolerance": [0.5, 0.0],
+        "resolution": 0.4,
+    },
+    "finite variance": {"noise": "finite_variance", "tolerance": 0.6, "settle": "all"},
+    "target": {"noise": "gaussian", "tolerance": 0.4, "at_least": [0.2, None]},
+    "as 0.2": {"noise": "gaussian", "tolerance": 0.5, "rules": "0.2"},
+}
+
+
+def life(settings, seed):
+    """A policy told out of order, in bulk, amended in the middle of a pass; all that it shows on the way."""
+    rng = np.random.default_rng(seed)
+    means = np.array([[0.0, 0.5], [1.0, 0.0], [1.1, 1.0], [1.0, -1.0]])
+    policy, shown = lb.LexElimTol(4, 2, delta=0.2, max_arms=4, **settings), []
+    exact = (
+        np.array([kind == "exact" for kind in np.broadcast_to(np.array(settings["noise"], object), 2)])
+        if isinstance(settings["noise"], list)
+        else np.zeros(2, bool)
+    )
+
+    def result(arm):
+        values = means[arm] + np.where(exact, 0.0, rng.normal(size=2).clip(-3, 3))
+        return [None if rng.random() < 0.05 and not exact[i] else v for i, v in enumerate(values.tolist())]
+
+    for step in range(60):
+        places = policy.ask_places(5)
+        for number in rng.permutation(5).tolist():
+            policy.tell(places[number][0], result(places[number][0]), item=places[number][1])
+        if step == 20:
+            policy.tell(*(policy.ask(), result(policy.ask())))
+            policy = policy.amended(order=[1, 0])
+        if step == 40:
+            policy = policy.amended(tolerance=[1.0, 0.1], offered=[0, 1, 3])
+        if step % 10 == 0:
+            arms = policy.ask_many(9)
+            policy.tell_many(arms, [[np.nan if v is None else v for v in result(arm)] for arm in arms])
+            shown += [policy.intervals, policy.differences, policy.target_bounds]
+        shown.append((policy.finished, policy.recommendation, policy.candidates, policy.ask_places(3)))
+    return policy, shown
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_a_change_of_tier_between_any_two_calls_shows_nowhere(name, monkeypatch):
+    compiled = life(KINDS[name], 3)
+    call, coin = Entry.__call__, np.random.default_rng(5)
+    tiers = [0, 0]
+
+    def either(self, *arguments):
+        tier = int(coin.integers(2))
+        tiers[tier] += 1
+        return self.function(*arguments) if tier else call(self, *arguments)
+
+    monkeypatch.setattr(Entry, "__call__", either)
+    for found in (life(KINDS[name], 3), life(KINDS[name], 3)):
+        assert found[0] == compiled[0]
+        np.testing.assert_equal(found[1], compiled[1])
+    assert min(tiers) > 50
+
+
+PROBE = """
+import sys, time, numpy as np, lexbandits as lb
+from lexbandits import jit
+from lexbandits.jit import direct
+jit.SOON, jit.PATIENCE = 0.0, {patience}
+policy, rng = lb.LexElimTol(4, 2, delta=0.05, tolerance=1e-3), np.random.default_rng(0)
+observe, until = direct(policy.rules.observe), time.perf_counter() + {seconds}
+while time.perf_counter() < until and observe.code is None:
+    policy.tell(policy.ask(), rng.normal(size=2).tolist())
+print("numba" in sys.modules, observe.code is not None)
+"""
+
+
+def probe(cache, patience, seconds):
+    environment = {**os.environ, "XDG_CACHE_HOME": str(cache)}
+    environment.pop("LEXBANDITS_JIT", None)
+    code = PROBE.format(patience=patience, seconds=seconds)
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.split(), done.stderr
+
+
+def test_what_is_on_disk_is_taken_and_what_is_not_waits(tmp_path):
+    assert probe(tmp_path, 60, 0.5) == (["False", "False"], ""), "nothing there: interpreted, without numba"
+    home = os.path.dirname(os.path.dirname(jit.folder()))
+    life(KINDS["gaussian"], 3)  # now it is there
+    assert probe(home, 60, 60.0) == (["True", "True"], "")
+
+
+@pytest.mark.slow
+def test_a_study_that_goes_on_is_compiled_beside_it(tmp_path):
+    assert probe(tmp_path, 0.1, 600.0) == (["True", "True"], "")
+
+
+def test_a_long_history_compiles_first_if_that_is_quicker(monkeypatch):
+    monkeypatch.setattr(jit, "MODE", None)
+    monkeypatch.setattr(jit, "_spent", [0.0])
+
+    @kernel
+    def slow(rows):
+        for _ in range(20_000):
+            rows += 0
+        return rows
+
+    waited = entry(slow)
+    assert waited.portion(400) == 400, "a few"
+    assert waited.portion(10**6) == jit.PORTION
+    waited(1)
+    assert waited.code is None
+    assert waited.portion(10**9) == 10**9
+    assert waited(1) == 1
+    assert waited.code is not None
+
 
 @pytest.mark.parametrize("draw", DRAWS)
 def test_the_loop_around_a_policy_and_its_noise_is_kept(draw):
     loop = plain_loop(lb.LexElimIn.rules, draw)
-    assert draw.kernel_sources | lb.LexElimIn.rules.observe.kernel_sources <= loop.kernel_sources
-    assert loop._cache.cache_path
+    assert {draw, lb.LexElimIn.rules.observe} <= set(jit._reached(loop.function))
+    assert jit._kept_name(loop.function)
+
+
+def test_the_name_on_disk_follows_all_that_a_kernel_is_made_of():
+    def made(text, **space):
+        exec(text, space)
+        return kernel(space["f"])
+
+    one = "def f(x):\n    return g(x) + C"
+    g, other = made("def f(x): return x"), made("def f(x): return x + 1")
+    names = [
+        jit._kept_name(made(one, g=g, C=1.0)),
+        jit._kept_name(made(one, g=g, C=2.0)),
+        jit._kept_name(made(one, g=other, C=1.0)),
+        jit._kept_name(made(one.replace("+", "-"), g=g, C=1.0)),
+        jit._kept_name(made(one, g=g, C=np.ones(2))),
+    ]
+    assert len(set(names)) == 5
+    assert jit._kept_name(made("\n\n" + one, g=g, C=1.0)) == names[0], "where it stands does not matter"
+    assert jit._kept_name(made(one, g=g, C=object())) == "", "not kept"
 
 
 def test_two_processes_that_compile_at_once_do_not_take_each_others_code(tmp_path, monkeypatch):
     """Each has looked when the other has not written yet; then they write in turns."""
-    monkeypatch.setattr("numba.config.CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(jit, "folder", lambda: str(tmp_path))
 
     def double(x):
         return x + x
 
-    one, other = (kernel(double)._cache._cache_file for _ in range(2))
-    look, write, late = one._load_index, other._save_data, []
-    other._save_data = lambda *words: late.append(words)
-
-    def looks_first():
-        seen = look()
-        other.save("other's", "other's code")
-        return seen
-
-    one._load_index = looks_first
-    one.save("one's", "one's code")
-    for words in late:
-        write(*words)
-    one._load_index = look
-    assert one.load("one's") == "one's code"
-    assert other.load("other's") in ("other's code", None), "or it is compiled again"
-    other._save_data = write
-    other.save("other's", "other's code")
-    assert (one.load("one's"), one.load("other's")) == ("one's code", "other's code")
+    one, other = (fused(double) for _ in range(2))
+    assert [one(2), other(3)] == [4, 6]
+    files = [jit._dispatcher(each.function)._cache._cache_file for each in (one, other)]
+    assert len(list(tmp_path.glob("*.nbc"))) == 1, "the second was found"
+    assert files[0]._load_index() == files[1]._load_index()

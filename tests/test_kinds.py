@@ -14,14 +14,16 @@ from lexbandits.evidence.exact import check_exact
 from lexbandits.evidence.gaussian import gaussian_radius
 from lexbandits.evidence.interval import (
     arm_bounds,
+    best_lower_end,
     arm_interval,
     kind_at,
+    least_distance,
+    may_show,
     pair_interval,
     stored_difference,
     stored_value,
     told_difference,
     told_mean,
-    worth_looking,
 )
 from lexbandits.evidence.kinds import check_rewards, checked_kinds, kind_rows, spread_kinds
 from lexbandits.evidence.moments import push
@@ -231,7 +233,7 @@ def test_before_any_value_nothing_is_known(noise):
 
 @pytest.mark.parametrize("noise", ["gaussian", "bernoulli", ("bounded", -1, 3), "finite_variance"])
 def test_who_does_not_look_misses_nothing(noise):
-    """Over thousands of random pairs, an interval never shows what `worth_looking` gave up on."""
+    """Over thousands of random pairs, an interval never shows what `may_show` gave up on, nor what was not kept."""
     kind, rng = only(noise), np.random.default_rng(5)
     skipped = 0
     for _ in range(3000):
@@ -248,13 +250,25 @@ def test_who_does_not_look_misses_nothing(noise):
         level, tolerance = rng.uniform(3, 10), float(rng.choice([0.0, 0.01, 0.1]))
         reach = tolerance + float(rng.choice([0.01, 0.1, 0.3]))
         seen = (-math.inf, math.inf) if rng.random() < 0.5 else (rng.uniform(-0.5, 0), rng.uniform(0, 0.5))
-        if not worth_looking(kind, *state[:3], level, tolerance, reach, *seen):
-            skipped += 1
-            ends = pair_interval(kind, *state, level)
-            low, high = max(seen[0], ends[0]), min(seen[1], ends[1])
-            before = (seen[0] > tolerance, seen[1] < -tolerance, seen[1] <= reach, seen[0] >= -reach)
-            after = (low > tolerance, high < -tolerance, high <= reach, low >= -reach)
-            assert before == after
+        ends = pair_interval(kind, *state, level)
+        turned = (
+            state[0],
+            1 - state[1] if kind.code >= kinds.BOUNDED else -state[1],
+            state[2],
+            -state[3],
+            state[4],
+        )
+        p, q = least_distance(kind, state[0], state[2], level)
+        sides = (state, seen[0], ends[0]), (turned, -seen[1], -ends[1])
+        for moments, best, end in sides:
+            kept = best
+            if may_show(kind, moments[1], p, q, tolerance, reach, best):
+                kept = best_lower_end(kind, *moments, level, tolerance, reach, best)
+            else:
+                skipped += 1
+            assert kept == best or kept == pytest.approx(end, rel=1e-12, abs=1e-12)
+            end = max(end, best)
+            assert (kept > tolerance, kept >= -reach) == (end > tolerance, end >= -reach)
     assert skipped > 300
 
 
@@ -274,7 +288,8 @@ for kind in spread_kinds(checked_kinds(noise, None, 6), 6):
             for level in (0.7, 6.4, 40.0):
                 for ends in (arm_interval, pair_interval, arm_bounds):
                     print([float(end).hex() for end in ends(kind, *state, level)])
-                print(bool(worth_looking(kind, *state[:3], level, 0.01, 0.1, -np.inf, np.inf)))
+                print(best_lower_end(kind, *state, level, 0.01, 0.1, -np.inf).hex())
+                print(best_bound(kind, *state, level, 0.1, 0, -np.inf).hex())
 """
 
 

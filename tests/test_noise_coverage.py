@@ -18,14 +18,14 @@ from lexbandits.evidence.interval import (
 )
 from lexbandits.evidence.kinds import checked_kinds, spread_kinds
 from lexbandits.evidence.moments import push
-from lexbandits.jit import kernel
+from lexbandits.jit import fused
 
 ALPHA = 0.2
 LENGTH = 3000
 SIZES = [400, pytest.param(5_000, marks=pytest.mark.slow)]
 
 
-@kernel
+@fused
 def missed_arm(kind, values, mean, level):
     """In how many rows the running interval ever misses the mean, and the lower or upper bound alone."""
     both = below = above = 0
@@ -45,7 +45,7 @@ def missed_arm(kind, values, mean, level):
     return both, below, above
 
 
-@kernel
+@fused
 def missed_pair(kind, values, others, difference, level):
     """In how many rows the running interval of the paired differences ever misses."""
     missed = 0

@@ -17,7 +17,7 @@ from lexbandits.evidence.finite_variance import finite_variance_radius, one_valu
 from lexbandits.evidence.gaussian import gaussian_log_evidence, gaussian_radius
 from lexbandits.evidence.moments import push, push_squares
 from lexbandits.evidence.sub_gaussian import one_sided_level, sub_gaussian_radius
-from lexbandits.jit import kernel
+from lexbandits.jit import fused
 
 RHO = 30.0
 LEVELS = [0.5, 2.0, 4.6, 6.4, 9.5, 14.0, 30.0]
@@ -354,7 +354,7 @@ def test_the_bound_at_ten_million_coins(n, p):
         assert (high - low) / 2 == pytest.approx(radius, rel=0.06)
 
 
-@kernel
+@fused
 def push_again(values, times):
     n, mean, m2, m3, m4 = 0.0, 0.0, 0.0, 0.0, 0.0
     for _ in range(times):

@@ -359,6 +359,47 @@ def come_late_with_what_is_zero(study, world, rng):
             study = lb.open_study("attacked", storage)
 
 
+WAYS_OUT = (("release",), ("tell", {"score": 0.5, "taste": 0.0}), ("tell", {"score": 0.5}, True))
+
+
+@attack("gaussian", "bernoulli", max_failures=3)
+def tell_in_parts_and_be_rid_of_what_speaks_against_the_worse(study, world, rng):
+    """The score is told, and looked at: then the trial is given back, told anew, failed, or runs out."""
+    storage = study._journal.storage
+    now = storage.time()
+    storage.time = lambda: now
+    for count, trial in enumerate(trials(study, lease=1.0)):
+        values = world.values(trial.arm, rng)
+        study.tell(trial, {"score": values["score"]}, more=True)
+        if count < 8 or world.favours_worse(trial.arm, values):
+            study.tell(trial, {"taste": values["taste"]})
+            continue
+        for call, *given in WAYS_OUT:
+            with pytest.raises(lb.ConflictError):
+                getattr(study, call)(trial, *given)
+        if count % 3:
+            study.fail(trial, "never mind", interrupted=count % 3 == 1)
+        else:
+            now += 2.0
+            study.tell(trial, {"taste": values["taste"]})
+        if count % 40 == 39:
+            study = lb.open_study("attacked", storage)
+
+
+@attack("bernoulli", "bounded", agreed={"if_expired": 0.0, "if_failed": 0.0})
+def tell_parts_in_time_only_where_they_are_good(study, world, rng):
+    """What is not told in part runs out and is worth what was agreed: the worse arm's zeros are zeros."""
+    storage = study._journal.storage
+    now = storage.time()
+    storage.time = lambda: now
+    for trial in trials(study, lease=1.0):
+        values = world.values(trial.arm, rng)
+        if values["score"] > 0.0 or trial.arm == "best":
+            study.tell(trial, {"score": values["score"]}, more=True)
+        study.tell(trial, {"taste": values["taste"]}, more=True)
+        now += 2.0
+
+
 @attack("gaussian", "bernoulli", excused=LOST)
 def let_good_values_of_the_best_run_out(study, world, rng):
     """Twelve are under way at once; what speaks for the best arm is never told."""

@@ -1,6 +1,7 @@
 """Sweeps: a replication is a simulation, whatever the rewards and whoever wrote the policy."""
 
 import inspect
+from functools import partial
 
 import numpy as np
 import pytest
@@ -119,7 +120,7 @@ def test_runs_on_a_screen_are_the_same_however_they_are_cut(monkeypatch):
 
 
 class Uncompiled(lb.LexElimOut):
-    rules = Rules(*(getattr(rule, "py_func", rule) for rule in lb.LexElimOut.rules))
+    rules = Rules(*(rule and partial(rule) for rule in lb.LexElimOut.rules))  # no kernels
 
 
 def test_rules_that_are_not_compiled_are_screened_too():

@@ -323,61 +323,41 @@ class Run:
             if d is not None:
                 self.note(i, a, b, d, d)
             return
+        least = largest = self.differences(i, a, b)
         if rules.kinds[i][3:] == ("worst",):
             least, largest = (self.completed(i, a, side, b) for side in (0, 1))
-            if len(least) >= 2 and (self.worth_it(i, a, b, least) or self.worth_it(i, a, b, largest)):
-                low, _ = ends(rules, i, least, rules.level[i], pair=True)
-                _, high = ends(rules, i, largest, rules.level[i], pair=True)
-                self.note(i, a, b, low, high)
-            return
-        D = self.differences(i, a, b)
-        if len(D) >= 2 and self.worth_it(i, a, b, D):
-            self.note(i, a, b, *ends(rules, i, D, rules.level[i], pair=True))
+        if len(least) >= 2:
+            low, _ = ends(rules, i, least, rules.level[i], pair=True)
+            _, high = ends(rules, i, largest, rules.level[i], pair=True)
+            self.note_end(i, a, b, low)
+            self.note_end(i, b, a, -high)
+
+    def note_end(self, i, a, b, low):
+        """Ends that show nothing new are not kept: new rules are judged by what is folded then."""
+        tol, reach, seen = self.rules.tol[i], self.rules.reach[i], self.low(i, a, b)
+        if seen <= tol < low or seen < -reach <= low:
+            self.lows.setdefault((i, a, b), []).append(low)
 
     def note(self, i, a, b, low, high):
         self.lows.setdefault((i, a, b), []).append(low)
         self.lows.setdefault((i, b, a), []).append(-high)
 
-    def worth_it(self, i, a, b, D):
-        kind, tol, reach = self.rules.kinds[i], self.rules.tol[i], self.rules.reach[i]
-        n, mean, m2, *_ = moments(D)
-        x = 2.0 * self.rules.level[i] / n
-        if kind[0] == "bounded":
-            width = kind[2] - kind[1]
-            n, z, m2, *_ = moments([(d + width) / (2.0 * width) for d in D])
-            mean, least = (2.0 * z - 1.0) * width, 2.0 * width * sqrt(x * (m2 / n))
-        elif kind[0] == "sub_gaussian":
-            least = apart(kind) * kind[1] * sqrt(x * (n + RHO) / n)
-        else:
-            g = x + 0.5 * x * x
-            if n <= RHO * g:
-                return False
-            least = sqrt(m2 / n * g * (n + RHO) / (n - RHO * g))
-        least *= 1.0 - 1e-12
-        low, high = self.low(i, a, b), -self.low(i, b, a)
-        return (
-            low <= tol < mean - least
-            or high >= -tol > mean + least
-            or high > reach >= mean + least
-            or low < -reach <= mean - least
-        )
-
     def look_at_arm(self, i, a):
         values = self.single(i, a)
-        if self.rules.kinds[i][3:] == ("worst",):
-            least, largest = (self.completed(i, a, side) for side in (0, 1))
-            if len(least) >= 2:
-                level = self.rules.target_level
-                low, _ = ends(self.rules, i, least, level, pair=False)
-                _, high = ends(self.rules, i, largest, level, pair=False)
-                self.bounds.setdefault((i, a), []).append((low, high))
-        elif self.rules.kinds[i][0] == "exact":
+        if self.rules.kinds[i][0] == "exact":
             if values:
                 value = self.told(i, values[0])
                 self.bounds[i, a] = [(value, value)]
-        elif len(values) >= 2:
-            level = self.rules.target_level
-            self.bounds.setdefault((i, a), []).append(ends(self.rules, i, values, level, pair=False))
+            return
+        least = largest = values
+        if self.rules.kinds[i][3:] == ("worst",):
+            least, largest = (self.completed(i, a, side) for side in (0, 1))
+        if len(least) >= 2:
+            low, _ = ends(self.rules, i, least, self.rules.target_level, pair=False)
+            _, high = ends(self.rules, i, largest, self.rules.target_level, pair=False)
+            low = low if low >= self.rules.floor[i] else -inf  # what shows nothing is not kept
+            high = high if high < self.rules.target[i] else inf
+            self.bounds.setdefault((i, a), []).append((low, high))
 
     def told(self, i, value):
         """A value as it is compared with a target."""

@@ -9,6 +9,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from lexbandits.extras import naming_extras
+
 __version__ = "0.3.0"
 
 
@@ -37,7 +39,8 @@ def __getattr__(name: str) -> Any:
     home = _HOME_OF[name]
     path = Path(__file__).parent.joinpath(*home.split(".")[1:], name)
     is_module = path.is_dir() or path.with_suffix(".py").is_file()
-    value = import_module(f"{home}.{name}") if is_module else getattr(import_module(home), name)
+    with naming_extras():
+        value = import_module(f"{home}.{name}") if is_module else getattr(import_module(home), name)
     globals()[name] = value
     return value
 

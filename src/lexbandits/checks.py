@@ -190,6 +190,7 @@ _SETTINGS: dict[str, Callable[[str, Any, int, int], Any]] = {
     "rules": lambda name, value, K, m: one_of(name, value, ("declared", "open", "0.2")),
     "order": lambda name, value, K, m: permutation(name, value, m),
     "max_arms": lambda name, value, K, m: whole(name, value, least=K),
+    "n_items": lambda name, value, K, m: whole(name, value, least=1),
     "noise_sd": lambda name, value, K, m: per_objective(name, value, m),
     "correlated": lambda name, value, K, m: dependence(name, value, m),
     "objective": lambda name, value, K, m: whole(name, value, least=0, most=m - 1),

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from lexbandits import __version__
-from lexbandits.commands import insight, judge, run, service, terminal
+from lexbandits.commands import insight, judge, run, service, terminal, warm
 from lexbandits.commands.terminal import print_table
 
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ command = terminal.command(app)
 command(judge.judge)
 command(run.run)
 command(service.serve)
+command(warm.warm)
 
 Jobs = Annotated[int, typer.Option(help="Threads; -1 for one per core.")]
 Out = Annotated[Path, typer.Option(help="Where everything goes; started again, it goes on where it was.")]

@@ -1,41 +1,52 @@
-"""Ordinary Python, compiled by numba: `kernel`, `written_in` and `fused`. The only import of numba."""
+"""Ordinary Python in two tiers: run as it is, and compiled by numba once that pays. The only import of numba.
 
+A kernel is the function that was written: kernels call each other as Python does. What other code calls is an
+`entry`, which runs the function interpreted until it is compiled, and the compiled one from the next call on;
+both work on the same arrays, bit for bit. LEXBANDITS_JIT=0 never compiles, LEXBANDITS_JIT=1 always, at once.
+"""
+
+import atexit
 import hashlib
+import math
 import os
+import subprocess
 import sys
+import threading
+import time
+import types
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from functools import cache
-from pathlib import Path
-from typing import Any, TypeVar, cast
+from importlib.util import find_spec
+from typing import Any, ClassVar, TypeVar, cast
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-INTERPRETED = os.environ.get("LEXBANDITS_JIT") == "0"
-
-
-def interpret() -> None:
-    """Leave the kernels of modules imported from now on as they are: for a process too short for numba."""
-    global INTERPRETED
-    INTERPRETED = True
+MODE = os.environ.get("LEXBANDITS_JIT")
+INSTALLED = find_spec("numba") is not None
+INTERPRETED = MODE == "0" or not INSTALLED
+LOADING = 0.5  # seconds: numba and what it has kept on disk are there
+SOON = 0.2  # seconds of interpreted kernels, after which what is on disk is loaded: many processes end before
+PATIENCE = 3.0  # seconds of interpreted kernels, after which they are compiled beside them
+PORTION = 500  # rows handed over at a time while nobody knows how long they take
+EACH = 0.4  # seconds, about, that a kernel takes to compile
+PLAIN = (bool, int, float, complex, str, bytes, type(None), type(...))
 
 
 def kernel(function: F) -> F:
-    """Compile `function` with strict IEEE arithmetic, so that both modes agree bit for bit.
+    """A function that numba can compile, with strict IEEE arithmetic: both tiers agree bit for bit.
 
-    With LEXBANDITS_JIT=0 the same source runs interpreted: for coverage, a debugger, or doubt.
-    Compiled code is kept on disk where a folder can be written, and in memory elsewhere.
+    Called from Python it runs as written; `entry` is what compiles it, and policies do so with their rules.
 
     Args:
         function: what numba can compile.
     """
     # forceinline: numba counts references to every array handed to a call that stays a call
-    return _compiled(function, forceinline=True)
+    return _marked(function, forceinline=True)
 
 
 def apart(function: F) -> F:
     """A kernel that stays a call: for much work done rarely, which would take its callers long to compile."""
-    return _compiled(function)
+    return _marked(function)
 
 
 def written_in(function: F) -> F:
@@ -43,146 +54,402 @@ def written_in(function: F) -> F:
 
     As fast as if its text stood there: for what several policies do alike with functions of their own.
     """
-    return _compiled(function, inline="always")
+    return _marked(function, inline="always")
 
 
-def fused(function: F, *parts: Any) -> F:
-    """A loop that closes over `parts`, compiled with them if all of them are kernels, else as it is.
-
-    Kept on disk where the parts are and close over nothing: their files and names then say which it is.
-    """
-    if not all(hasattr(part, "py_func") for part in parts):
+def fused(function: F, *parts: Any, bulk: bool = True) -> F:
+    """The entry of a loop that closes over `parts`, compiled with them if all are kernels, else as it is."""
+    if not all(map(is_kernel, parts)):
         return function
-    kept = [part for part in parts if hasattr(part, "kernel_sources") and part.py_func.__closure__ is None]
-    if not all(any(cell.cell_contents is part for part in kept) for cell in function.__closure__ or ()):
-        return _compiled(function, cache=False, forceinline=True)
-    dispatcher: Any = _compiled(function, parts=parts, forceinline=True)
-    names = tuple(
-        (part.__module__, part.__qualname__, part.py_func.__code__.co_firstlineno) for part in parts
-    )
-    # numba's own key pickles what is closed over, and no two processes pickle a kernel alike
-    dispatcher._cache._index_key = lambda signature, codegen: (signature, codegen.magic_tuple(), names)
-    return cast(F, dispatcher)
+    return entry(kernel(function), bulk=bulk)
 
 
-@cache
+def is_kernel(thing: Any) -> bool:
+    """Whether numba may compile it."""
+    return hasattr(thing, "kernel_options")
+
+
+def entry(function: F, *, bulk: bool = False, fixed: bool = False, rehearsal: str = "") -> F:
+    """What Python calls of a kernel; one for each. A function that is no kernel is its own.
+
+    `bulk`: compiled before its first call. `fixed`: always called with the types of its first call, past
+    numba's dispatcher, which looks at every array of a state. `rehearsal`: the set of commands/warm.py that
+    it belongs to, so that another process can compile it.
+    """
+    if INTERPRETED or not is_kernel(function):
+        return function
+    known = vars(function).get("kernel_entry")
+    if known is None:
+        known = cast(Any, function).kernel_entry = Entry(function, bulk, fixed, rehearsal)
+    return cast(F, known)
+
+
 def direct(function: F) -> F:
-    """A kernel called past numba's dispatcher, which looks at every array of a state at every call.
+    """The entry of a kernel of the policy that live studies have: always called with the same types."""
+    return entry(function, fixed=True, rehearsal="live")
 
-    For one whose arguments are always of the types of its first call: nobody checks them afterwards.
-    """
-    dispatcher: Any = function
-    if not hasattr(dispatcher, "get_overload"):
-        return function
-    code: list[Callable[..., Any]] = []
 
-    def call(*arguments: Any) -> Any:
-        if code:
-            return code[0](*arguments)
+def portion(called: Callable[..., Any], left: int) -> int:
+    """How many of `left` rows to hand to the next call: few while it is not known whether compiling pays."""
+    return called.portion(left) if isinstance(called, Entry) else left
+
+
+def take_kept() -> None:
+    """Load what is on disk from the next call on: for a process that will be there for long."""
+    _spent[0] = max(_spent[0], SOON)
+
+
+class Entry:
+    """A kernel as Python calls it, in the tier that pays."""
+
+    def __init__(self, function: Any, bulk: bool, fixed: bool, rehearsal: str) -> None:
+        self.function, self.fixed, self.rehearsal = function, fixed, rehearsal
+        self.code: Callable[..., Any] | None = None
+        self._at_once = bulk or MODE == "1"
+        self._seconds, self._rows = 0.0, 0
+        self._missed = -1  # how much had been kept when it was looked for in vain
+
+    def __call__(self, *arguments: Any) -> Any:
+        """Run it."""
+        if self.code is None:
+            self._consider(arguments)
+        if self.code is not None:
+            return self.code(*arguments)
+        began = time.perf_counter()
+        try:
+            return self.function(*arguments)
+        finally:
+            taken = time.perf_counter() - began
+            self._seconds += taken
+            _spent[0] += taken
+
+    def portion(self, left: int) -> int:
+        """How many of `left` rows to hand to the next call: all, once it is known which tier pays."""
+        if self.code is not None or self._at_once:
+            return left
+        if self._rows and self._seconds / self._rows * left > self.price():
+            self._at_once = True
+            return left
+        some = min(left, PORTION)
+        self._rows += some
+        return some
+
+    def price(self) -> float:
+        """Seconds, about, until it could be called compiled."""
+        return LOADING + EACH * sum(not _is_kept(each) for each in _reached(self.function))
+
+    def compile(self, arguments: tuple[Any, ...], *, only_load: bool = False) -> Callable[..., Any]:
+        """The compiled function for arguments of these types; a LookupError if it may only be loaded."""
         from numba import typeof
 
-        result = dispatcher(*arguments)
-        code.append(dispatcher.get_overload(tuple(map(typeof, arguments))))
-        return result
+        with _lock:
+            dispatcher = _dispatcher(self.function)
+            signature = tuple(map(typeof, arguments))
+            dispatcher._cache.only_load = only_load
+            try:
+                dispatcher.compile(signature)
+            finally:
+                dispatcher._cache.only_load = False
+            return cast(Callable[..., Any], dispatcher.get_overload(signature) if self.fixed else dispatcher)
 
-    return cast(F, call)
+    def _consider(self, arguments: tuple[Any, ...]) -> None:
+        """Load or compile, if it is time."""
+        if not self._at_once and _spent[0] < SOON:
+            return
+        if self._missed != _Rehearsal.finished and _is_kept(self.function):
+            self._missed = _Rehearsal.finished
+            if self._load(arguments):
+                return
+        if self._at_once or (_spent[0] > PATIENCE and not self._is_being_compiled()):
+            self._compile_now(arguments)
+
+    def _is_being_compiled(self) -> bool:
+        """Whether another process is at it, begun here if need be."""
+        return bool(self.rehearsal) and can_keep() and not _Rehearsal.of(self.rehearsal).is_over
+
+    def _load(self, arguments: tuple[Any, ...]) -> bool:
+        try:
+            self.code = self.compile(arguments, only_load=True)
+        except LookupError:  # compiled for another processor, or by another numba
+            return False
+        return True
+
+    def _compile_now(self, arguments: tuple[Any, ...]) -> None:
+        from numba.core.errors import NumbaError
+
+        _announce(self.price() - LOADING)
+        # in another process it would not hold up the threads of this one, nor stay in its memory
+        if (
+            MODE != "1"
+            and self.rehearsal
+            and can_keep()
+            and _Rehearsal.of(self.rehearsal).wait()
+            and self._load(arguments)
+        ):
+            return
+        try:
+            self.code = self.compile(arguments)
+        except NumbaError:
+            if self._at_once:
+                raise
+            self.code = self.function  # it has been good enough so far
 
 
-def _compiled(function: F, *, cache: bool = True, parts: tuple[Any, ...] = (), **how: Any) -> F:
-    if INTERPRETED:
-        return function
+_lock = threading.RLock()
+_spent = [0.0]  # seconds of interpreted kernels in this process
+_said: list[bool] = []
+
+
+class _Rehearsal:
+    """A process that compiles a set of kernels and keeps them on disk; at most one per set."""
+
+    finished = 0  # how many have come to their end
+    _known: ClassVar[dict[str, "_Rehearsal"]] = {}
+
+    def __init__(self, name: str) -> None:
+        command = [sys.executable, "-P", "-m", "lexbandits.commands.warm", name]
+        environment = {
+            **os.environ,
+            "LEXBANDITS_JIT": "1",
+            "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
+        }
+        self._process: subprocess.Popen[bytes] | None = None
+        try:
+            self._process = subprocess.Popen(
+                command,
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+            )
+        except OSError:
+            return
+        threading.Thread(target=self.wait, name=f"lexbandits compiles ({name})", daemon=True).start()
+        atexit.register(self._end)
+
+    @classmethod
+    def of(cls, name: str) -> "_Rehearsal":
+        """The one of this set, begun if need be."""
+        with _lock:
+            if name not in cls._known:
+                cls._known[name] = cls(name)
+            return cls._known[name]
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it has ended, well or not."""
+        return self._process is None or self._process.poll() is not None
+
+    def wait(self) -> bool:
+        """Wait for its end; whether all went well."""
+        process = self._process
+        done = process is not None and process.wait() == 0
+        _Rehearsal.finished = len(_Rehearsal._known)
+        return done
+
+    def _end(self) -> None:
+        if self._process is not None and self._process.poll() is None:
+            self._process.kill()
+            self._process.wait()
+
+
+def _after_fork() -> None:
+    global _lock
+    _lock = threading.RLock()
+    _Rehearsal._known = {}  # the parent's
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
+
+
+def _announce(seconds: float) -> None:
+    """Say once on stderr what takes so long."""
+    if seconds > 0 and not _said:
+        _said.append(True)
+        about = f"{math.ceil(seconds / 5) * 5} s"
+        print(f"lexbandits: compiling, about {about}, once per version", file=sys.stderr)
+
+
+# --- what numba is given: the function with every kernel that it names replaced by its compiled one
+
+
+def _marked(function: F, **options: Any) -> F:
+    marked = _copied(function, function.__globals__, function.__closure__)
+    marked.kernel_options = options
+    return cast(F, marked)
+
+
+def _copied(function: Any, space: dict[str, Any], cells: Any) -> Any:
+    copied = types.FunctionType(function.__code__, space, function.__name__, function.__defaults__, cells)
+    for name in ("__module__", "__qualname__", "__doc__", "__annotations__", "__kwdefaults__"):
+        setattr(copied, name, getattr(function, name))
+    return copied
+
+
+def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
+    yield code
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            yield from _codes(constant)
+
+
+def _named(function: Any) -> dict[str, Any]:
+    """The values of the global names that a function looks up."""
+    import dis
+
+    steps = (step for code in _codes(function.__code__) for step in dis.get_instructions(code))
+    names = sorted({step.argval for step in steps if step.opname == "LOAD_GLOBAL"})
+    return {name: function.__globals__[name] for name in names if name in function.__globals__}
+
+
+def _held(function: Any) -> list[Any]:
+    return [cell.cell_contents for cell in function.__closure__ or ()]
+
+
+def _dispatcher(function: Any) -> Any:
+    """What numba makes of a kernel; one for each."""
+    known = vars(function).get("kernel_dispatcher")
+    if known is not None:
+        return known
     from numba import njit
 
-    _announce_compilation()
+    space: dict[str, Any] = {"__name__": function.__module__, "__builtins__": __builtins__}
+    cells = tuple(types.CellType(_in_compiled_code(value)) for value in _held(function))
+    twin = _copied(function, space, cells)
+    options = {"nogil": True, "error_model": "numpy", "fastmath": False, **function.kernel_options}
+    dispatcher: Any = njit(**options)(twin)
+    dispatcher._cache = _keeping()(function)
+    function.kernel_dispatcher = dispatcher
+    space.update({name: _in_compiled_code(value) for name, value in _named(function).items()})
+    return dispatcher
 
-    def compiled(cache: bool) -> Any:
-        return njit(cache=cache, nogil=True, error_model="numpy", fastmath=False, **how)(function)
 
-    if not cache or not os.path.exists(function.__code__.co_filename):  # typed at a prompt
-        return cast(F, compiled(False))
-    sources = _sources(function).union(*(part.kernel_sources for part in parts))
-    with _cache_folder(sources) as writable:
-        dispatcher = compiled(writable)
-    if writable:
-        _keep_apart(dispatcher._cache._cache_file)
-    dispatcher.kernel_sources = sources
-    return cast(F, dispatcher)
+def _in_compiled_code(value: Any) -> Any:
+    return _dispatcher(value) if is_kernel(value) else value
+
+
+def _reached(function: Any, found: dict[int, Any] | None = None) -> list[Any]:
+    """A kernel and all that it calls."""
+    found = {} if found is None else found
+    if id(function) not in found:
+        found[id(function)] = function
+        for value in [*_named(function).values(), *_held(function)]:
+            if is_kernel(value):
+                _reached(value, found)
+    return list(found.values())
+
+
+# --- where compiled code is kept: in files named after all that it was made from, so they are never stale
 
 
 @cache
-def _announce_compilation() -> None:
-    """Say once on stderr what takes so long, when the first kernel is not found on disk."""
-    from numba.core import event
+def _keeping() -> Any:
+    """A cache that numba loads from and saves to, in files of our own naming."""
+    from numba.core import caching
 
-    said: list[bool] = []
+    file: Any = caching.IndexDataCacheFile
 
-    def on_start(compilation: Any) -> None:
-        if not said and hasattr(compilation.data["dispatcher"], "kernel_sources"):
-            said.append(True)
-            print(
-                "lexbandits: compiling for a few seconds; the next process finds it on disk", file=sys.stderr
-            )
+    class Keeping(caching.FunctionCache):
+        only_load = False
 
-    methods = {"on_start": lambda self, compilation: on_start(compilation), "on_end": lambda *_: None}
-    listen: Any = event.register
-    listen("numba:compile", type("Announcement", (event.Listener,), methods)())
+        def __init__(self, function: Any) -> None:
+            name = _kept_name(function)
+            self._name, self._py_func, self._cache_path = repr(function), function, folder()
+            self._impl = caching.CompileResultCacheImpl.__new__(caching.CompileResultCacheImpl)
+            self._cache_file: Any = file(folder(), name, "")
+            self._enabled = bool(folder() and name)
+
+        def _index_key(self, signature: Any, codegen: Any) -> Any:
+            return signature, codegen.magic_tuple()
+
+        def _save_overload(self, signature: Any, compiled: Any) -> None:
+            if self._enabled and can_keep() and not compiled.library.has_dynamic_globals:
+                # numba counts its files up: two processes at once might write one over the other's
+                kept, key = self._cache_file, self._index_key(signature, compiled.codegen)
+                name = kept._data_name_pattern.replace("{number:d}", os.urandom(8).hex())
+                kept._save_data(name, self._impl.reduce(compiled))
+                kept._save_index({**kept._load_index(), key: name})
+
+        def load_overload(self, signature: Any, target: Any) -> Any:
+            found = caching.FunctionCache.load_overload(self, signature, target)  # type: ignore[no-untyped-call]
+            if found is None and self.only_load:
+                raise LookupError(self._name)
+            return found
+
+    return Keeping
 
 
-def _sources(function: Callable[..., Any]) -> frozenset[str]:
-    """The files of `function` and of every kernel that its module has imported so far.
-
-    More than those it calls, as it may call one that is defined below it, which calls any of them.
-    """
-    known = (getattr(value, "kernel_sources", ()) for value in function.__globals__.values())
-    return frozenset({function.__code__.co_filename}).union(*known)
+def can_keep() -> bool:
+    """Whether compiled code can be kept on disk."""
+    return bool(folder()) and os.access(folder(), os.W_OK)
 
 
-@contextmanager
-def _cache_folder(sources: frozenset[str]) -> Iterator[bool]:
-    # numba looks only at the file of the function itself to decide that its cache is stale, not at
-    # those of the kernels it calls. A folder named after all of them is never stale, for us and for
-    # a policy outside the package that calls our kernels.
-    import numba
+def _is_kept(function: Any) -> bool:
+    name = _kept_name(function)
+    return bool(folder() and name) and os.path.exists(os.path.join(folder(), f"{name}.nbi"))
 
-    config: Any = numba.config
 
-    before = config.CACHE_DIR
-    home = before or _writable_home()
-    digest = hashlib.blake2b(digest_size=8)
-    for source in sorted(sources):
-        digest.update(_file_digest(source))
-    config.CACHE_DIR = os.path.join(home, digest.hexdigest()) if home else before
+def _kept_name(function: Any) -> str:
+    """The name of its files; none where something in it has no lasting form."""
     try:
-        yield bool(home)
-    finally:
-        config.CACHE_DIR = before
+        digest = _digest(function)
+    except TypeError:
+        return ""
+    return f"{function.__name__.strip('<>')}-{digest}.{sys.implementation.cache_tag}"
 
 
-def _keep_apart(file: Any) -> None:
-    """Keep what is compiled in a file of its own, and list it when it is there.
+def _digest(function: Any) -> str:
+    known = vars(function).get("kernel_digest")
+    if known is None:
+        function.kernel_digest = ""  # while it is made: of a kernel that calls itself
+        digest = hashlib.blake2b(digest_size=8)
+        parts = [
+            function.kernel_options,
+            function.__defaults__,
+            _held(function),
+            list(_named(function).items()),
+        ]
+        try:
+            for part in [*_parts(function.__code__), *_parts(parts)]:
+                digest.update(part + b"\0")
+        except TypeError:
+            del function.kernel_digest
+            raise
+        known = function.kernel_digest = digest.hexdigest()
+    return cast(str, known)
 
-    numba counts the files up: two processes that compile at once may write one over the other's, and run it.
-    """
 
-    def save(key: Any, data: Any) -> None:
-        name = file._data_name_pattern.replace("{number:d}", os.urandom(8).hex())
-        file._save_data(name, data)
-        file._save_index({**file._load_index(), key: name})
-
-    file.save = save
+def _parts(value: Any) -> Iterator[bytes]:
+    """Everything that tells what a kernel holds or names from something else."""
+    if isinstance(value, types.CodeType):
+        yield value.co_code
+        yield from _parts([value.co_consts, value.co_names, value.co_varnames, value.co_freevars])
+    elif isinstance(value, dict):
+        yield from _parts(sorted(value.items()))
+    elif isinstance(value, tuple | list):
+        yield str(len(value)).encode()
+        for part in value:
+            yield from _parts(part)
+    elif is_kernel(value):
+        yield _digest(value).encode()
+    elif isinstance(value, PLAIN):
+        yield repr(value).encode()
+    elif hasattr(value, "dtype") and hasattr(value, "tobytes"):
+        yield f"{value.dtype} {value.shape}".encode() + value.tobytes()
+    elif isinstance(value, types.ModuleType | type | types.BuiltinFunctionType):
+        yield f"{getattr(value, '__module__', '')}.{value.__name__}{getattr(value, '_fields', '')}".encode()
+    else:
+        raise TypeError(f"{value!r} has no form that lasts")
 
 
 @cache
-def _file_digest(path: str) -> bytes:
-    return hashlib.blake2b(Path(path).read_bytes()).digest()
-
-
-@cache
-def _writable_home() -> str:
+def folder() -> str:
+    """Where compiled code is kept, if only by others; none where there is no such folder."""
     home = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
-    folder = os.path.join(home, "lexbandits", "kernels")
+    kept = os.environ.get("NUMBA_CACHE_DIR") or os.path.join(home, "lexbandits", "kernels")
     try:
-        os.makedirs(folder, exist_ok=True)
+        os.makedirs(kept, exist_ok=True)
     except OSError:
         return ""
-    return folder if os.access(folder, os.W_OK) else ""
+    return kept

@@ -17,7 +17,7 @@ import lexbandits as lb
 from lexbandits.evidence import once
 from lexbandits.judging.claims import Claims
 from lexbandits.judging.table import table_of
-from lexbandits.judging.verdict import _items_needed
+from lexbandits.judging.verdict import forecast
 from lexbandits.study.storage.memory import MemoryStorage
 
 CORRECT = lb.Objective("correct", tolerance=0.1, noise="bernoulli")
@@ -464,15 +464,16 @@ def test_what_is_open_says_how_many_items_it_may_take():
 
 
 @pytest.mark.slow
-def test_a_forecast_is_about_right():
+@pytest.mark.parametrize("n", [80, 300])
+def test_a_forecast_is_about_right(n):
     """Of tables as long as the median forecast of small ones, about 8 in 10 should be certified."""
     asked = []
-    for seed in range(20):
-        claims = Claims(cells(drawn(300, seed), FINE))
-        asked.append(_items_needed(claims, *claims.seem(), np.zeros((2, 3)), 0.025))
-    n = int(np.median(asked))
-    certified = [judged(drawn(n, 100 + seed), FINE).certified for seed in range(40)]
-    assert 0.55 <= np.mean(certified) <= 0.97, (n, np.mean(certified))
+    for seed in range(24):
+        claims = Claims(cells(drawn(n, seed), FINE))
+        asked.append(forecast(claims, *claims.seem(), 0.025)[0])
+    enough = int(np.median(asked))
+    certified = np.mean([judged(drawn(enough, 1000 + seed), FINE).certified for seed in range(60)])
+    assert 0.65 <= certified <= 0.97, (enough, certified)
 
 
 # --- at any time
@@ -703,6 +704,16 @@ def test_a_quantile_is_judged_whatever_the_noise():
     assert mirrored.fates["slow"]["low"] == pytest.approx(-verdict.fates["slow"]["high"])
     listed = judged(table, [P90, CORRECT], about="items")
     assert (listed.arm, listed.delta) == ("fast", 0.0)
+
+
+def test_gaps_count_as_the_worst_for_a_quantile_too():
+    table = TABLE.assign(latency=TABLE.latency.where(np.random.default_rng(3).random(len(TABLE)) > 0.1))
+    claims = Claims(cells(table, [replace(P90, noise=("bounded", 0, 4))], missing="worst"))
+    for a, b in itertools.permutations(range(3), 2):
+        mine, other = claims.sample("not worse", 0, a, b).raw
+        lost = [table[table.arm == claims.table.arms[x]].latency.isna().sum() for x in (a, b)]
+        assert [mine.size, (mine == -4).sum(), (other == 0).sum()] == [150, *lost]
+        assert min(lost) > 5
 
 
 def test_too_few_items_for_a_quantile_is_said():

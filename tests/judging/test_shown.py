@@ -27,9 +27,9 @@ def drawn(seed):
         table["time"] += np.clip((1 + tilt[1]) * rng.gamma(30, 1 / 30, n), 0, 3).tolist()
     right = lb.Objective("right", tolerance=0.1, noise="bernoulli")
     time = [
-        lb.Objective("time", "minimize", tolerance=0.2, unit="s", noise=("bounded", 0, 3)),
+        lb.Objective("time", "minimize", tolerance=0.217, unit="s", noise=("bounded", 0, 3)),
         lb.Objective("time", "minimize", tolerance="20%", unit="s", reference="best", cap=3),
-        lb.Objective("time", "minimize", tolerance=0.2, unit="s", quantile=0.5),
+        lb.Objective("time", "minimize", tolerance=0.217, unit="s", quantile=0.5),
         lb.Objective("time", "minimize", at_most=1.2, resolution=0.2, unit="s", noise=("bounded", 0, 3)),
     ][seed % 4]
     how = [{}, {"about": "items"}, {"baseline": arms[0]}, {"named": arms[-1]}, {}][seed % 5]

@@ -125,9 +125,25 @@ def _sqlite(folder: Path) -> str:
     return f"sqlite:///{folder}/study.db?synchronous=OFF"
 
 
-@pytest.fixture(params=["memory", "sqlite", "postgres"])
+@pytest.fixture(scope="session")
+def running(tmp_path_factory):
+    """A service for studies that are tested over http as they are here."""
+    sys.path.append(str(Path(__file__).parents[1] / "server"))
+    from services import Service, fast
+
+    service = Service(fast(tmp_path_factory.mktemp("service")))
+    yield service
+    assert "Traceback" not in service.stop()[1]
+
+
+@pytest.fixture(params=["memory", "sqlite", "postgres", "http"])
 def storage(request, tmp_path):
     """An empty storage."""
+    if request.param == "http":
+        service = request.getfixturevalue("running")
+        service.clear()
+        yield open_storage(service.link)
+        return
     if request.param == "memory":
         yield MemoryStorage()
         return

@@ -26,6 +26,7 @@ class Place:
     state: str = "open"
     values: dict = field(default_factory=dict)
     first_told: dict | None = None  # before it was corrected
+    part: dict = field(default_factory=dict)  # told before the rest
     interrupted: bool = False
 
     @property
@@ -72,7 +73,7 @@ class Model:
             values = {o.name: o.if_failed for o in self.spec.objectives}
         if place.state in ("expired", "late"):
             values = {o.name: o.if_expired for o in self.spec.objectives}
-        return self._signed(values)
+        return self._signed({**values, **place.part})
 
     def _signed(self, values):
         return [None if values[o.name] is None else o.sign * values[o.name] for o in self.spec.objectives]
@@ -212,7 +213,7 @@ class Model:
             return False
         for trial in sorted(self.of("open"), key=lambda trial: trial.rank):
             if not without.finished and trial.number_of_pass >= self.policy.folded:
-                values = {o.name: o.if_expired for o in self.spec.objectives}
+                values = {o.name: o.if_expired for o in self.spec.objectives} | trial.part
                 without.tell(trial.arm, self._signed(values), item=trial.number_of_pass)
         return without.finished
 
@@ -233,8 +234,8 @@ class Model:
 
     # --- telling
 
-    def tell(self, number, values):
-        return self.tell_many([(number, values)])[0]
+    def tell(self, number, values, more=False):
+        return (more and self._take_part(number, values)) or self.tell_many([(number, values)])[0]
 
     def tell_many(self, results):
         return self._all_or_none(lambda: self._take_all(results))
@@ -263,7 +264,32 @@ class Model:
         self._settle()
         return outcomes
 
-    def record(self, number, values):
+    def _take_part(self, number, values):
+        """What became of it; None if it is no part."""
+        trial, given = self._known(number), {n: v for n, v in self._checked(values).items() if v is not None}
+        if trial.state != "open" or trial.until <= self.now:
+            return None
+        if not given:
+            raise lb.StudyError
+        whole = self._with_part(trial, self._checked(values))
+        if None not in whole.values():
+            return None
+        self._check_exact(trial, whole)
+        if given.items() <= trial.part.items():
+            return "repeated"
+        trial.part |= given
+        trial.values = whole
+        return "after the end" if self.ended else "part"
+
+    def _with_part(self, trial, values):
+        for name, known in trial.part.items():
+            if values[name] not in (None, known):
+                raise lb.ConflictError
+        return {**values, **trial.part}
+
+    def record(self, number, values, more=False):
+        if more and (outcome := self._take_part(number, values)):
+            return outcome
         return self._take(self._known(number), self._checked(values)) or "recorded"
 
     def _known(self, number):
@@ -283,6 +309,8 @@ class Model:
 
     def _take(self, trial, values):
         """What became of it; None for a first result in time."""
+        if trial.state in ("open", "expired"):
+            values = self._with_part(trial, values)
         if trial.state == "open" and trial.until <= self.now:
             self._resolve(trial, "expired")
         if trial.state == "expired":
@@ -295,14 +323,15 @@ class Model:
                 return "repeated"
             raise lb.ConflictError
         self._check_exact(trial, values)
-        trial.values = values
+        trial.values, trial.part = values, {}
         self._resolve(trial, "told" if _has_value(values) else "failed")
         return "after the end" if self.ended else None
 
     def _check_exact(self, trial, values):
         for objective in self.spec.objectives:
-            others = (o for o in self.of("told", "imported") if o.arm == trial.arm and o is not trial)
-            known = {o.values[objective.name] for o in others} - {None}
+            others = [o for o in self.of("told", "imported") if o.arm == trial.arm and o is not trial]
+            others += [o for o in self.trials if o.part and o.arm == trial.arm and o is not trial]
+            known = {o.values.get(objective.name) for o in others} - {None}
             given = values[objective.name]
             if objective.noise == "exact" and given is not None and known - {given}:
                 raise lb.ConflictError
@@ -316,9 +345,9 @@ class Model:
             return
         arm = self.arms[trial.arm]
         if self.failures[arm] < self.spec.max_failures:  # else it is given up, at the latest by the next ask
-            if state == "failed" and self._is_a_reason(trial):
+            if state == "failed" and not trial.part and self._is_a_reason(trial):
                 self.failures[arm] += 1
-            if state == "told":
+            if state == "told" or (state == "failed" and trial.part and not trial.interrupted):
                 self.failures[arm] = 0
         self.history.append(trial)
 
@@ -356,6 +385,8 @@ class Model:
         if trial.state in ("told", "failed", "late"):
             raise lb.ConflictError
         if trial.state == "open":
+            if trial.part and trial.until > self.now:
+                raise lb.ConflictError
             self._resolve(trial, "expired" if trial.until <= self.now else "released")
             if trial.state == "expired":
                 self._settle()

@@ -129,22 +129,6 @@ def test_a_new_process_is_soon_done(word, most, made):
     assert min(times) < most
 
 
-def test_a_long_history_is_folded_by_compiled_code(folder):
-    """Interpreted it would take longer than loading the compiler."""
-    study = create(str(folder / "lexbandits.db"))
-    go_on(study, 60)
-    study._journal.storage.close()
-    code = "import lexbandits.commands.storage as s; s.MOST_INTERPRETED = 100\n" + PROBE
-    done = subprocess.run(
-        [sys.executable, "-c", code, "study", "ask", "models"],
-        capture_output=True,
-        text=True,
-        timeout=240,
-        check=True,
-    )
-    assert "numba" in done.stderr
-
-
 def test_the_environment_names_the_storage(folder, monkeypatch):
     monkeypatch.setenv("LEXBANDITS_STORAGE", f"sqlite:///{folder}/other.db?synchronous=OFF")
     assert said("study", "create", "models.toml") == {"name": "models", "storage": f"{folder}/other.db"}

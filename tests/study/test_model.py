@@ -126,11 +126,14 @@ class Scenario(RuleBasedStateMachine):
     def ask(self, worker, request, call):
         self.all.do(call, worker=worker, request=request)
 
-    @rule(which=luck, value=luck, call=st.sampled_from(["tell", "tell", "record"]))
-    def tell(self, which, value, call):
+    @rule(which=luck, value=luck, call=st.sampled_from(["tell", "tell", "record"]), more=st.booleans())
+    def tell(self, which, value, call, more):
         number = self.trial(which)
         remote = any(world.kind == "http" for world in self.all.worlds)
-        self.all.do("tell" if remote else call, number, self.values(number, value))
+        values = self.values(number, value)
+        if more:
+            values = dict(list(values.items())[value % 3 :][: 1 + value % 2])
+        self.all.do("tell" if remote else call, number, values, more)
 
     @rule(which=st.lists(luck, min_size=1, max_size=4), value=luck)
     def tell_many(self, which, value):

@@ -57,7 +57,7 @@ def forecast(
     from lexbandits.study.measure.programs import pairs
 
     planned = name.endswith(".toml") and Path(name).exists()
-    what: Any = name if planned else open_named(name, storage, reads=True, compiled=True)
+    what: Any = name if planned else open_named(name, storage, reads=True)
     how: dict[str, Any] = {"runs": runs, "price": price, "sd": pairs(sd) if sd else None}
     if guess is not None:
         how["guess"] = toml_table(guess)

@@ -53,7 +53,7 @@ def run(
     from lexbandits.study.spec import seconds
 
     limit = None if timeout is None else seconds("timeout", timeout)
-    study = make_from_file(file, storage, load_if_exists=True, short=False)
+    study = make_from_file(file, storage, load_if_exists=True)
     held = min(LEASE, seconds("lease", study.spec["lease"])) if lease is None else seconds("lease", lease)
     measures = [] if measure is None else _measures(measure, list(study.spec["objectives"]))
     prints = len(measures) < len(study.spec["objectives"])

@@ -75,9 +75,7 @@ def show(storage: Storage = DEFAULT, as_json: AsJson = False) -> None:
     if as_json:
         print_json(rows)
         return
-    import pandas as pd
-
-    print_table(pd.DataFrame(rows, dtype=object).fillna(""), names=True)
+    print_table([{key: value or "" for key, value in row.items()} for row in rows], names=True)
 
 
 @command(token)

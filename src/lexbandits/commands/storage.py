@@ -1,6 +1,5 @@
 """Where a command finds its study, and how little it loads to use it."""
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,7 +12,6 @@ if TYPE_CHECKING:
     from lexbandits.study.study import Study
 
 DEFAULT = "lexbandits.db"
-MOST_INTERPRETED = 4000  # events: folded interpreted before numba would have been loaded
 
 Where = typer.Option("--storage", envvar="LEXBANDITS_STORAGE", help="A path or an address of a database.")
 
@@ -31,8 +29,8 @@ def shorten(storage: str) -> str:
     return str(path.relative_to(here)) if path.is_relative_to(here) else storage
 
 
-def open_named(name: str, storage: str, *, reads: bool = False, compiled: bool = False) -> "Study":
-    """A study that is there; while its history is short its policy runs interpreted, unless `compiled`."""
+def open_named(name: str, storage: str, *, reads: bool = False) -> "Study":
+    """A study that is there."""
     if is_missing(storage):
         raise UnknownStudyError(f"no study {name!r}: there is no {storage}")
     from lexbandits.study.storage.contract import open_storage
@@ -40,17 +38,11 @@ def open_named(name: str, storage: str, *, reads: bool = False, compiled: bool =
 
     if storage.startswith(("http://", "https://")):
         return open_study(name, storage)
-    there = open_storage(storage)
-    row = there.find(name)
-    if row is not None and not compiled and next(there.read(row.id, MOST_INTERPRETED, 1), None) is None:
-        _interpret()
-    return open_study(name, there, reads)
+    return open_study(name, open_storage(storage), reads)
 
 
-def make_from_file(file: Path, storage: str | None, load_if_exists: bool, *, short: bool = True) -> "Study":
+def make_from_file(file: Path, storage: str | None, load_if_exists: bool) -> "Study":
     """The study of a TOML file, in the storage given, else the file's, else the default."""
-    if short:
-        _interpret()
     from lexbandits.study.spec import Spec, words_from_toml
     from lexbandits.study.study import create_from_spec
 
@@ -61,10 +53,3 @@ def make_from_file(file: Path, storage: str | None, load_if_exists: bool, *, sho
     except TypeError as error:  # a mistake of whoever wrote the file
         raise StudyError(f"{file}: {error}") from None
     return create_from_spec(spec, storage or of_file, load_if_exists=load_if_exists)
-
-
-def _interpret() -> None:
-    if "lexbandits.policies" not in sys.modules:
-        from lexbandits.jit import interpret
-
-        interpret()

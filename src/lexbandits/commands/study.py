@@ -1,5 +1,6 @@
 """`lexbandits study …`: everything about a study but measuring, for people and for scripts."""
 
+import math
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -13,8 +14,6 @@ from lexbandits.commands.terminal import CONFLICT, AsJson, number, print_table, 
 from lexbandits.study.errors import StudyError
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from lexbandits.study.record.answers import Answer
     from lexbandits.study.study import Study
 
@@ -100,11 +99,12 @@ def tell(
     study: "Study",
     trial: TrialId,
     values: Values,
+    more: Annotated[bool, typer.Option("--more", help="Values of other objectives follow.")] = False,
 ) -> Said:
     """Report a trial's values. Exit code 4 if others were told before."""
     from lexbandits.study.measure.programs import pairs
 
-    return _outcome(trial, study.record(trial, pairs(values)))
+    return _outcome(trial, study.record(trial, pairs(values), more))
 
 
 @of_study(app)
@@ -193,22 +193,20 @@ def _or(value: float | None, unknown: str) -> str:
 @of_study(app, reads=True)
 def results(study: "Study") -> Said:
     """Means and intervals, one row per arm and objective."""
-    frame = study.results()
-    return Said(lambda: frame.to_dict("records"), lambda: print_table(_by_arm(frame), names=True))
+    found = study._results()
+    return Said(found, lambda: print_table(_by_arm(found), names=True))
 
 
-def _by_arm(frame: "pd.DataFrame") -> "pd.DataFrame":
+def _by_arm(found: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """One row per arm: each objective's mean and the interval that holds it."""
-    import pandas as pd
-
     rows: dict[str, dict[str, Any]] = {}
-    for row in frame.to_dict("records"):
+    for row in found:
         known = rows.setdefault(row["arm"], {"arm": row["arm"], "state": row["state"], "results": 0})
         known["results"] = max(known["results"], row["results"])
         title = f"{row['objective']}, {row['unit']}" if row["unit"] else str(row["objective"])
-        mean = "–" if pd.isna(row["mean"]) else number(row["mean"])
+        mean = "–" if math.isnan(row["mean"]) else number(row["mean"])
         known[title] = f"{mean} [{number(row['low'])}, {number(row['high'])}]"
-    return pd.DataFrame(list(rows.values()))
+    return list(rows.values())
 
 
 @of_study(app)

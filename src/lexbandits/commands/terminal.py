@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args
 import typer
 from typer.core import TyperGroup
 
+from lexbandits.extras import MissingExtra, naming_extras
 from lexbandits.printable import plain, printable
 from lexbandits.study.errors import (
     ConflictError,
@@ -52,8 +53,9 @@ def plain_errors(as_json: bool = False) -> Iterator[None]:
         with warnings.catch_warnings():
             warnings.simplefilter("always", UserWarning)
             warnings.showwarning = lambda message, *_: say_line(f"Warning: {message}", err=True)
-            yield
-    except (OSError, ValueError) as error:
+            with naming_extras():
+                yield
+    except (OSError, ValueError, MissingExtra) as error:
         say_line(f"Error: {error}", err=True)
         if as_json:
             print_json({"error": type(error).__name__, "message": str(error)})
@@ -121,7 +123,9 @@ def print_json(document: Any) -> None:
     typer.echo(text)
 
 
-def print_table(frame: "pd.DataFrame", title: str | None = None, *, names: bool = False) -> None:
+def print_table(
+    table: "pd.DataFrame | list[dict[str, Any]]", title: str | None = None, *, names: bool = False
+) -> None:
     """Show a table; a float has three digits below 100 and none after the point above.
 
     `names`: texts are names that people gave, and stay as they are.
@@ -130,10 +134,12 @@ def print_table(frame: "pd.DataFrame", title: str | None = None, *, names: bool 
     from rich.table import Column, Table
     from rich.text import Text
 
-    heads = (Text(printable(str(name) if names else str(name).replace("_", " "))) for name in frame.columns)
+    rows = table if isinstance(table, list) else table.to_dict("records")
+    columns = list(rows[0] if rows else ()) if isinstance(table, list) else list(table.columns)
+    heads = (Text(printable(str(name) if names else str(name).replace("_", " "))) for name in columns)
     shown = Table(*map(Column, heads), title=title, title_justify="left")
-    for row in frame.itertuples(index=False):
-        words = (value if names and isinstance(value, str) else number(value) for value in row)
+    for row in rows:
+        words = (value if names and isinstance(value, str) else number(value) for value in row.values())
         shown.add_row(*(Text(printable(word)) for word in words))
     Console().print(shown)
 

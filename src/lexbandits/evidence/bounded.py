@@ -9,7 +9,7 @@ import math
 import numpy as np
 
 from lexbandits.arrays import Vector
-from lexbandits.jit import kernel
+from lexbandits.jit import apart, kernel
 
 RATIO, LEAST, MOST = 1.7, -40, 16  # stakes λ_k = 0.01·1.7^k; k from LEAST on are ever used
 CENTRE = 0.3  # the stakes that have most weight
@@ -58,7 +58,7 @@ def _least_stake(n: float) -> int:
     return k
 
 
-@kernel
+@apart
 def _log_wealth(x: float, least: int, n: float, mean: float, m2: float, m3: float, m4: float) -> float:
     """LB(x) with the stakes from index `least` on; 0 < x ≤ 1."""
     d = mean - x
@@ -98,7 +98,7 @@ def bounded_log_evidence(x: float, n: float, mean: float, m2: float, m3: float, 
     return _log_wealth(x, _least_stake(n), n, mean, m2, m3, m4)
 
 
-@kernel
+@apart
 def bounded_lower(n: float, mean: float, m2: float, m3: float, m4: float, level: float) -> float:
     """A lower bound of the mean that fails with probability ≤ exp(−level), at all n at once.
 

@@ -12,28 +12,33 @@ from lexbandits.jit import kernel
 
 
 @kernel
-def gaussian_radius(n: float, squares: float, level: float) -> float:
+def gaussian_radius(n: float, squares: float, level: float, worth: float = 0.0) -> float:
     """Half the width of an interval that misses with probability ≤ exp(−level), at all n at once.
 
-    `squares` is M2. Infinite until (n−1)/2·log(1 + n/ρ) > level, and while all values are equal.
+    `squares` is M2. Infinite until (n−1)/2·log(1 + n/ρ) > level, and while all values are equal. n values
+    of a list are `worth` more than n of a population.
     """
     if n < 2.0 or not squares > 0.0:
         return math.inf
-    exponent = 2.0 / n * (level + cost_of_time(n, PRIOR))
+    worth = max(n, worth)
+    exponent = 2.0 / n * (level + cost_of_time(worth, PRIOR))
     if exponent > 100.0:  # far from finite, and expm1 might overflow
         return math.inf
     growth = math.expm1(exponent)
-    left = (n - PRIOR * growth) / (n + PRIOR)
+    left = (worth - PRIOR * growth) / (worth + PRIOR)
     if left <= 0.0:
         return math.inf
-    return math.sqrt(squares / n * growth / left)
+    return math.sqrt(squares / worth * growth / left)
 
 
 @kernel
-def gaussian_log_evidence(n: float, mean: float, squares: float, x: float, prior: float = PRIOR) -> float:
+def gaussian_log_evidence(
+    n: float, mean: float, squares: float, x: float, prior: float = PRIOR, worth: float = 0.0
+) -> float:
     """log E_n(x), the evidence against the mean x; E_1 = 1, and `squares` = M2 > 0 from n = 2 on."""
     if n < 2.0:
         return 0.0
-    u = n * (mean - x) * (mean - x) / squares
-    gain = math.log1p(u) - math.log1p(u * prior / (n + prior))
-    return 0.5 * n * gain - cost_of_time(n, prior)
+    worth = max(n, worth)
+    u = worth * (mean - x) * (mean - x) / squares
+    gain = math.log1p(u) - math.log1p(u * prior / (worth + prior))
+    return 0.5 * n * gain - cost_of_time(worth, prior)

@@ -14,7 +14,10 @@ from lexbandits.evidence.gaussian import gaussian_log_evidence, gaussian_radius
 from lexbandits.evidence.kinds import BOUNDED, EXACT, FINITE_VARIANCE, GAUSSIAN, SUB_GAUSSIAN, Kind
 from lexbandits.evidence.radius import PRIOR, cost_of_time, spread_of_mean
 from lexbandits.evidence.sub_gaussian import one_sided_level, sub_gaussian_radius
-from lexbandits.jit import kernel
+from lexbandits.jit import apart, kernel
+
+SHADE = 1.0 - 1e-12  # of a bound, for rounding
+SLACK = 0.5  # of evidence at a boundary: four moments say a little less now and then farther from the mean
 
 
 @kernel
@@ -131,42 +134,88 @@ def arm_bounds(
 
 
 @kernel
-def worth_looking(
+def least_distance(kind: Kind, n: float, m2: float, level: float) -> tuple[float, float]:
+    """(p, q) such that an end of a pair's interval lies d from the mean only if p·d² ≥ q; no logarithm, no root.
+
+    Of bounded values it is hardly ever nearer.
+    """
+    twice = 2.0 * level
+    if kind.code >= BOUNDED:
+        width = 2.0 * (kind.high - kind.low)
+        return n * n, SHADE * width * width * twice * m2
+    if kind.code == SUB_GAUSSIAN:
+        return n * n, SHADE * kind.pair_sd * kind.pair_sd * twice * (n + PRIOR)
+    growth = twice * (n + 0.5 * twice)  # n² times less than what `gaussian_radius` has there
+    return n * (n * n * n - PRIOR * growth), SHADE * m2 * growth * (n + PRIOR)
+
+
+@kernel
+def may_show(
+    kind: Kind, mean: float, p: float, q: float, tolerance: float, reach: float, seen: float
+) -> bool:
+    """Whether a lower end that obeys `least_distance` can show more than `seen`: see `best_lower_end`."""
+    ahead = told_difference(kind, mean) - (-reach if seen < -reach else tolerance)
+    return seen <= tolerance and ahead >= 0.0 and p * ahead * ahead >= q
+
+
+@apart
+def best_lower_end(
     kind: Kind,
     n: float,
     mean: float,
     m2: float,
+    m3: float,
+    m4: float,
     level: float,
     tolerance: float,
     reach: float,
-    seen_low: float,
-    seen_high: float,
-) -> bool:
-    """Whether a pair's interval can show more than [seen_low, seen_high], the best ends seen so far.
+    seen: float,
+) -> float:
+    """The lower end of a pair's interval if it shows more than `seen`, the best one so far; else `seen`.
 
-    More is: the difference is above `tolerance`, below −`tolerance`, at most `reach` (tolerance +
-    resolution) or at least −`reach`. An interval is never narrower (of bounded values: hardly narrower)
-    than what costs no logarithm here. Not looking is always valid.
+    More is: the difference is at least −`reach` (tolerance + resolution), or above `tolerance`. The
+    mirrored moments give the upper end.
     """
-    if kind.code == EXACT:
-        return True
-    exponent = 2.0 * level / n  # less than what `gaussian_radius` has there
+    boundary = -reach if seen < -reach else tolerance
     if kind.code >= BOUNDED:
-        least = 2.0 * (kind.high - kind.low) * math.sqrt(exponent * (m2 / n))
-    elif kind.code == SUB_GAUSSIAN:
-        least = kind.pair_sd * math.sqrt(exponent * (n + PRIOR) / n)
+        each, width = level + math.log(2.0), kind.high - kind.low
+        b = (boundary + width) / (2.0 * width)
+        if b > 0.0 and bounded_log_evidence(b, n, mean, m2, m3, m4) < each - SLACK:
+            return seen
+        end = told_difference(kind, bounded_lower(n, mean, m2, m3, m4, each))
     else:
-        growth = exponent + 0.5 * exponent * exponent
-        left = n - PRIOR * growth
-        if left <= 0.0:
-            return False
-        least = math.sqrt(m2 / n * growth * (n + PRIOR) / left)
-    least *= 1.0 - 1e-12  # for rounding
-    centre = told_difference(kind, mean)
-    above, below = centre - least, centre + least
-    return bool(
-        (seen_low <= tolerance < above)
-        or (seen_high >= -tolerance > below)
-        or (seen_high > reach >= below)
-        or (seen_low < -reach <= above)
-    )
+        end = mean - symmetric_radius(kind.code, n, m2, kind.pair_sd, level)
+    return end if end > tolerance or seen < -reach <= end else seen
+
+
+@apart
+def best_bound(
+    kind: Kind,
+    n: float,
+    mean: float,
+    m2: float,
+    m3: float,
+    m4: float,
+    level: float,
+    limit: float,
+    side: int,
+    seen: float,
+) -> float:
+    """The lower (side 0) or upper bound of an arm's mean if it shows that it is on that side of the limit.
+
+    Else `seen`, the best one so far. Each bound fails with probability ≤ exp(−level).
+    """
+    if n < 2.0 or (seen >= limit if side == 0 else seen < limit):
+        return seen
+    if kind.code >= BOUNDED:
+        b = (limit - kind.low) / (kind.high - kind.low)
+        if side == 1:
+            b, mean, m3 = 1.0 - b, 1.0 - mean, -m3
+        if b > mean or (b > 0.0 and bounded_log_evidence(b, n, mean, m2, m3, m4) < level - SLACK):
+            return seen
+        end = bounded_lower(n, mean, m2, m3, m4, level)
+        end = told_mean(kind, end if side == 0 else 1.0 - end)
+    else:
+        radius = symmetric_radius(kind.code, n, m2, kind.sd, one_sided_level(level))
+        end = mean - radius if side == 0 else mean + radius
+    return end if (end >= limit if side == 0 else end < limit) else seen

@@ -174,7 +174,7 @@ def by_quantiles(a: Vector, b: Vector, p: float, limit: float, alpha: float) -> 
     """Whether "the p-quantile of a is more than that of b + limit" is claimed.
 
     Wherever b's quantile q may lie, more pairs have a above q + limit and b below q than the other way round,
-    by the sign test. Both counts change only where q passes a value of b or of a − limit.
+    by the sign test. It is enough to look where q is a value of b or of a − limit.
     """
     n, spare = b.size, alpha * SPARED_PLACE
     k = np.arange(n)
@@ -186,7 +186,7 @@ def by_quantiles(a: Vector, b: Vector, p: float, limit: float, alpha: float) -> 
     order = np.argsort(both, kind="stable")
     apart = np.diff(both[order]) > 1e-12 * np.abs(both).max()
     place = np.empty(2 * n, np.int64)
-    place[order] = 2 * np.concatenate([[0], np.cumsum(apart)])  # odd places lie between values
+    place[order] = np.concatenate([[0], np.cumsum(apart)])
     below, above = place[:n], place[n:]
     is_won, size = above > below, int(place.max()) + 2
     won, lost = (

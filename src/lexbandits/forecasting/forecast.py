@@ -1,6 +1,7 @@
 """What a study will cost, before it starts and while it runs: the same policy played on, many times."""
 
 import math
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -8,8 +9,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from lexbandits import jit
 from lexbandits.arrays import Counts, Vector
 from lexbandits.checks import positive, whole
+from lexbandits.extras import MissingExtra
 from lexbandits.forecasting.beliefs import Beliefs, offered_arms
 from lexbandits.forecasting.futures import Futures, play
 from lexbandits.forecasting.question import Change, Question, refusing
@@ -20,6 +23,7 @@ from lexbandits.study.words import about, listed, percent, span
 from lexbandits.world.noise import stream
 
 MOST = 200_000  # results after which a future is given up: it says "more than"
+SECONDS, MOST_INTERPRETED = 5.0, 10_000  # for all futures, and results of one, where nothing is compiled
 RELAXED_RUNS = 40  # futures per row of what to relax, compared with the same futures as they are
 WORLDS = 20  # drawn from guessed ranges
 
@@ -81,7 +85,7 @@ class Forecast:
         winners: arm -> the share of futures that it wins.
         relax: what doubling each setting would save, in the same futures.
         measured: results that there are.
-        runs: futures played.
+        runs, asked: futures played, and asked for: without a compiler not all are.
         most, more_than: results after which a future is given up, and the share of them that was.
         within: the share that ends before the budget or the items are spent; None without either.
         cost: of the results, if a price was given.
@@ -112,6 +116,7 @@ class Forecast:
     median_case: float | None = None
     worst_case: float | None = None
     at_bounds: tuple[str, ...] = ()
+    asked: int = 0
     ends: tuple[int, ...] = field(default=(), repr=False)
 
     @property
@@ -152,7 +157,8 @@ class Forecast:
 
     def caution(self, way: str) -> list[str]:
         """That a spread is not known and what says it: `way` with the objective's name put in."""
-        return [
+        few = f"Only {self.runs} of {self.asked} futures were played: {MissingExtra('numba', 'to play all')}."
+        return [few] * (self.runs < self.asked) + [
             f"How far apart values of {name} lie is not known: they are taken to lie at the bounds, "
             f"which is the worst case. {way.format(name)} gives a closer forecast."
             for name in self.at_bounds
@@ -240,15 +246,23 @@ def _forecast(
         prices = None if price is None else question.prices(price)
         pace = question.pace if seconds is None else positive("seconds", seconds)
     beliefs = question.beliefs(guess, sd, shared)
-    futures = play(question.policy, beliefs, runs, seed, most)
+    asked, until = runs, math.inf
+    if not jit.INSTALLED:  # what can be played in SECONDS, most of it as things are
+        most, until = min(most, MOST_INTERPRETED), time.monotonic() + SECONDS
+    futures = play(question.policy, beliefs, runs, seed, most, until - SECONDS / 3)
+    runs = futures.ends.size
     needed = np.maximum(futures.ends - question.waiting, 0)
     middle_of_all = float(np.median(needed))
     relax = tuple(
-        _relaxed(change, beliefs, futures, seed, most, middle_of_all) for change in question.changes
+        _relaxed(change, beliefs, futures, seed, most, middle_of_all, until)
+        for change in question.changes
+        if time.monotonic() < until
     )
     middle = worst = None
-    if beliefs.guess is not None and not np.array_equal(
-        beliefs.guess.low, beliefs.guess.high, equal_nan=True
+    if (
+        time.monotonic() < until
+        and beliefs.guess is not None
+        and not np.array_equal(beliefs.guess.low, beliefs.guess.high, equal_nan=True)
     ):
         middle, worst = _cases(question.policy, beliefs, runs, seed, most)
     offered = offered_arms(question.policy)
@@ -270,15 +284,16 @@ def _forecast(
         median_case=middle,
         worst_case=worst,
         at_bounds=tuple(question.objectives[i] for i in beliefs.at_bounds),
+        asked=asked,
         ends=tuple(np.sort(needed).tolist()),
     )
 
 
 def _relaxed(
-    change: Change, beliefs: Beliefs, futures: Futures, seed: int, most: int, needed: float
+    change: Change, beliefs: Beliefs, futures: Futures, seed: int, most: int, needed: float, until: float
 ) -> Relaxation:
-    runs = min(RELAXED_RUNS, futures.ends.size)
-    then = play(change.policy, beliefs, runs, seed, most).ends
+    then = play(change.policy, beliefs, min(RELAXED_RUNS, futures.ends.size), seed, most, until).ends
+    runs = then.size
     less = futures.ends[:runs] - then
     of = needed / max(float(np.mean(futures.ends[:runs])), 1.0)  # else a few long futures save more than all
     error = of * float(np.std(less)) / math.sqrt(runs)

@@ -7,13 +7,14 @@ arms, not between objectives, which are judged one at a time.
 import copy
 import math
 import os
+import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from lexbandits.arrays import Counts, Vector
-from lexbandits.jit import kernel
+from lexbandits.jit import entry, kernel
 from lexbandits.policies.tol.judgement import observe
 from lexbandits.policies.tol.state import OVER, PASS, POSITION, TURN, State
 from lexbandits.world.noise import stream
@@ -98,8 +99,10 @@ class Futures(NamedTuple):
     winners: Counts  # (runs,)
 
 
-def play(policy: "LexElimTol", beliefs: "Beliefs", runs: int, seed: int, most: int) -> Futures:
-    """Futures 0 .. runs − 1, each a function of (seed, its number) alone."""
+def play(
+    policy: "LexElimTol", beliefs: "Beliefs", runs: int, seed: int, most: int, until: float = math.inf
+) -> Futures:
+    """Futures 0 .. runs − 1, each a function of (seed, its number) alone; fewer if `until` comes before."""
     K, m = policy.max_arms, policy.n_objectives
     found = Futures(
         np.zeros(runs, np.int64),
@@ -112,10 +115,17 @@ def play(policy: "LexElimTol", beliefs: "Beliefs", runs: int, seed: int, most: i
         rng = stream(seed, run)
         world = beliefs.world(rng)
         future = copy.copy(policy)
-        found.ends[run] = go_on(future.state, world, rng, most, found.spent[run], found.pulls[run])
+        found.ends[run] = play_on(future.state, world, rng, most, found.spent[run], found.pulls[run])
         found.winners[run] = future.recommendation
 
+    play_on = entry(go_on, bulk=True, fixed=True, rehearsal="forecast")
     one(0)  # compiled once, before the threads
+    if until < math.inf:
+        done = 1
+        while done < runs and time.monotonic() < until:
+            one(done)
+            done += 1
+        return Futures(*(column[:done] for column in found))
     with ThreadPoolExecutor(min(8, os.cpu_count() or 1)) as pool:
         list(pool.map(one, range(1, runs)))
     return found

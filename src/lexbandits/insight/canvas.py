@@ -2,6 +2,8 @@
 
 from typing import TYPE_CHECKING, Any
 
+from lexbandits.extras import MissingExtra
+
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
@@ -17,8 +19,8 @@ def blank() -> Any:
     """An empty figure."""
     try:
         import plotly.graph_objects as go
-    except ImportError as error:
-        raise ImportError("figures need plotly: pip install 'lexbandits[plot]'") from error
+    except ModuleNotFoundError:
+        raise MissingExtra("plotly", "a figure") from None
     return go.Figure()
 
 

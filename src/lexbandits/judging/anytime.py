@@ -3,6 +3,8 @@
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from lexbandits.judging.table import Table
 from lexbandits.judging.verdict import Verdict
 from lexbandits.study.objective import CUTS, Objective
@@ -12,20 +14,18 @@ from lexbandits.study.study import create_study
 
 def judge_at_any_time(table: Table, means: dict[str, Any], delta: float, missing: str) -> Verdict:
     """The answer of a study into which the table was imported."""
-    import pandas as pd
-
     objectives = [_asked(o, kind, missing) for o, kind in zip(table.objectives, table.kinds, strict=True)]
     study = create_study("judged", MemoryStorage(), arms=list(table.arms), objectives=objectives, delta=delta)
-    frames = []
+    rows: dict[str, list[Any]] = {name: [] for name in ("arm", *(o.name for o in objectives))}
+    if table.is_paired:
+        rows["item"] = list(table.items) * len(table.arms)
     for a, arm in enumerate(table.arms):
-        values = {o.name: o.sign * table.seen[:, a, i] + 0.0 for i, o in enumerate(table.objectives)}
-        own = pd.DataFrame({"arm": arm, **values})
-        frames.append(
-            own.assign(item=list(table.items))
-            if table.is_paired
-            else own.dropna(how="all", subset=list(values))
-        )
-    study.import_results(pd.concat(frames, ignore_index=True), fair=True)
+        seen = table.seen[:, a]
+        there = np.full(len(seen), True) if table.is_paired else ~np.isnan(seen).all(axis=1)
+        rows["arm"] += [arm] * int(there.sum())
+        for i, o in enumerate(table.objectives):
+            rows[o.name] += (o.sign * seen[there, i] + 0.0).tolist()
+    study.import_results(rows, fair=True)
     answer = study.answer
     return Verdict(
         arm=answer.arm,

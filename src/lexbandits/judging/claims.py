@@ -154,7 +154,9 @@ class Claims:
         mean, raw = float(values.mean()), None
         if table.kinds[i] == "quantile" and len(weights) == 2:
             (a, _), (b, _) = weights
-            raw = table.low[there, a, i], table.high[there, b, i]
+            mine, other = table.low[:, a, i], table.high[:, b, i]
+            known = ~np.isnan(mine + other)  # of those that count as their worst, all
+            raw = mine[known], other[known]
         if table.clusters is None or not self.noisy[i]:
             return Sample(np.sort(values), mean, sd, least, most, weights, raw=raw)
         codes = np.unique(table.clusters[there], return_inverse=True)[1]

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from lexbandits.arrays import Vector
 from lexbandits.checks import LARGEST, whole
+from lexbandits.extras import MissingExtra
 from lexbandits.study.errors import StudyError, ValueOutOfRange
 from lexbandits.study.objective import Objective
 
@@ -97,8 +98,8 @@ def _read(path: Path) -> Any:
     if path.suffix == ".parquet":
         try:
             import pyarrow.parquet
-        except ImportError as error:
-            raise StudyError("reading .parquet needs pyarrow: pip install 'lexbandits[parquet]'") from error
+        except ImportError:
+            raise MissingExtra("pyarrow", "reading .parquet") from None
         return pyarrow.parquet.read_table(path)
     raise StudyError(f"judge reads .csv, .jsonl or .parquet, got {path.name!r}")
 

@@ -12,6 +12,7 @@ from scipy import special
 from lexbandits.arrays import Vector
 from lexbandits.checks import one_of, probability
 from lexbandits.evidence import once
+from lexbandits.extras import need
 from lexbandits.judging.claims import BEATS, HOLDS, MEETS, MISSES, SEEN, UNSURE, Claims
 from lexbandits.judging.scheme import (
     BEATEN,
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 FUTURES = 50  # draws of the means, for how many items it may take
+CAUTIOUS = 0.6  # of them are to need no more: estimates from few items are off, and mostly it takes more
 FEW_CLUSTERS = 10
 
 
@@ -60,7 +62,7 @@ class Verdict:
         means: arm -> objective -> mean, standard error, results.
         objectives: what was asked.
         items, clusters: how many items were judged, and how many groups of them, if any.
-        settled: whether the second statement leaves nothing open.
+        unsettled: the first objective that the second statement leaves open, if any.
         decision: with a baseline, whether to switch.
         missing_items: how many new items, judged alone, would give a certificate in 8 of 10 cases, if the
             estimates are right; None: they forbid it.
@@ -107,9 +109,8 @@ class Verdict:
 
     def to_frame(self) -> "pd.DataFrame":
         """The certificate as a table."""
-        import pandas as pd
-
-        return pd.DataFrame(list(self.certificate))
+        frame: pd.DataFrame = need("pandas", "to_frame()").DataFrame(list(self.certificate))
+        return frame
 
     @property
     def settled(self) -> bool:
@@ -117,7 +118,7 @@ class Verdict:
         return self.unsettled is None
 
     def difference(self, objective: str, arm: str, rival: str) -> dict[str, Any]:
-        """How much better an arm is than another, in the objective's unit: as seen, and where it lies.
+        """How much better `arm` is than `rival` on `objective`, in its unit: as seen, and where it lies.
 
         The ends belong to statement 2; None where nothing is known, as of every percentage.
         """
@@ -137,7 +138,7 @@ class Verdict:
         return {"mean": sample.mean, "low": plain(ends[0]), "high": plain(ends[1]), "results": sample.n}
 
     def follow_up(self, name: str = "follow-up") -> dict[str, Any]:
-        """A live study of the candidates on new items: words for `create_study(**words)`, or for TOML.
+        """A live study `name` of the candidates on new items: words for `create_study(**words)`, or TOML.
 
         Values of an objective with `cap`, `floor` or `above` are told as they are here: cut, or 0 and 1.
         """
@@ -172,7 +173,7 @@ class Verdict:
         return in_markdown(self)
 
     def report(self, path: str | Path, *, format: str | None = None) -> Path:
-        """One file, HTML or Markdown: the format follows from the name unless given."""
+        """Write one file, `path`, HTML or Markdown: `format` follows from the name unless given."""
         from lexbandits.insight.verdict import write
 
         return write(self, Path(path), format)
@@ -313,12 +314,8 @@ def _judged(claims: Claims, delta: float, words: dict[str, Any]) -> Verdict:
     )
     if certified or claims.as_list:
         return verdict
-    typical, *possible = (_items_needed(claims, leads, near, noise, alpha) for noise in _noise(claims.table))
-    if math.isinf(typical):
-        return verdict
-    ends = np.quantile([typical, *possible], (0.1, 0.9), method="nearest")
-    low, high = (None if math.isinf(end) else math.ceil(end) for end in ends)
-    return replace(verdict, missing_items=math.ceil(typical), missing_range=(low, high))
+    needed, ends = forecast(claims, leads, near, alpha)
+    return replace(verdict, missing_items=needed, missing_range=ends)
 
 
 # --- what it rests on
@@ -460,6 +457,21 @@ def _means(claims: Claims) -> dict[str, dict[str, dict[str, Any]]]:
 # --- how many items it may take
 
 
+def forecast(
+    claims: Claims, leads: Vector, near: Vector, alpha: float
+) -> tuple[int | None, tuple[int | None, int | None] | None]:
+    """How many items (or clusters) give a certificate in 8 of 10 cases, and where that may lie.
+
+    None if by the means no number does; an end is None if it is not finite.
+    """
+    typical, *possible = (_items_needed(claims, leads, near, noise, alpha) for noise in _noise(claims.table))
+    if math.isinf(typical):
+        return None, None
+    cautious, *ends = np.quantile([typical, *possible], (CAUTIOUS, 0.1, 0.9), method="nearest")
+    low, high = (None if math.isinf(end) else math.ceil(end) for end in ends)
+    return math.ceil(typical if math.isinf(cautious) else max(typical, cautious)), (low, high)
+
+
 def _noise(table: Table) -> Vector:
     """(1 + FUTURES, m, K) by how much the means may be off; the first time not at all."""
     filled = table.seen - np.nanmean(table.seen, axis=0)
@@ -499,7 +511,10 @@ def _enough(claims: Claims, noise: Vector, claim: tuple[str, int, int, int | Non
     )
     if lead <= 0:
         return math.inf
-    plain = float((special.ndtri(0.8) - special.ndtri(alpha)) * sample.sd / lead) ** 2
+    sd = sample.sd
+    if claims.table.kinds[i] == "binary":  # few pairs may hide how often arms differ: one more each way
+        sd = math.sqrt((sd * sd * (sample.n - 1) + len(sample.weights)) / (sample.n + 1))
+    plain = float((special.ndtri(0.8) - special.ndtri(alpha)) * sd / lead) ** 2
     if claims.table.kinds[i] != "bounded":
         return plain
     return 1.25 * plain + (limit - sample.low) * math.log(1 / alpha) / float(lead)

@@ -13,7 +13,7 @@ from lexbandits.policies.base import Elimination
 from lexbandits.policies.tol.claims import is_beaten, is_held
 from lexbandits.policies.tol.facts import beats, close, meets, misses, not_worse, paired
 from lexbandits.policies.tol.lexelim_tol import LexElimTol
-from lexbandits.policies.tol.proof import Seen, best_by_differences, certificate, keep_likely
+from lexbandits.policies.tol.proof import Seen, best_by_differences, keep_likely
 from lexbandits.policies.tol.state import FLOOR, POSITION, REACH, RESULTS, TARGET, TOLERANCE
 from lexbandits.study.objective import Objective
 from lexbandits.study.record.answers import Answer, answer_of, settling, unmet
@@ -114,10 +114,7 @@ class View:
     @cached_property
     def rows(self) -> tuple[Seen, ...]:
         """What was seen of the best guess against each rival; nothing after a contradiction."""
-        policy = self.policy
-        if policy.contradiction:
-            return ()
-        return certificate(policy.state, policy.recommendation, self._signed[1])
+        return self.policy.seen(self._signed[1])
 
     @property
     def seen(self) -> tuple[Seen, ...]:

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from lexbandits.arrays import Counts, Vector
 from lexbandits.checks import each_objective
 from lexbandits.evidence.mixture import log_add, log_mixture
-from lexbandits.jit import kernel
+from lexbandits.jit import entry, kernel
 from lexbandits.policies.base import Arms, Rules, untried
 from lexbandits.policies.filters import all_settled, skip_settled
 from lexbandits.policies.passes import (
@@ -206,5 +206,5 @@ class LexElimPhase(BettingPolicy):
             return np.zeros(self.n_arms)
         active, parting = self.state.arms.active, self.state.parting
         return np.array(
-            [log_evidence(self.state, a) if active[a] else parting[a] for a in range(self.n_arms)]
+            [entry(log_evidence)(self.state, a) if active[a] else parting[a] for a in range(self.n_arms)]
         )

@@ -15,7 +15,7 @@ from lexbandits.arrays import Counts, Vector
 from lexbandits.checks import each_objective
 from lexbandits.evidence.faces import face_scales
 from lexbandits.evidence.mixture import log_mixture, mixture_ceiling
-from lexbandits.jit import kernel
+from lexbandits.jit import entry, kernel
 from lexbandits.policies.base import Arms, Rules, untried
 from lexbandits.policies.passes import (
     ACTIVE,
@@ -251,4 +251,4 @@ class LexElimPool(BettingPolicy):
     @property
     def evidence(self) -> Vector:
         """(K,) log E_b at the last judged pass: an arm leaves at log(1/delta)."""
-        return np.array([log_evidence(self.state, arm) for arm in range(self.n_arms)])
+        return np.array([entry(log_evidence)(self.state, arm) for arm in range(self.n_arms)])

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from lexbandits.arrays import Counts, Vector
 from lexbandits.evidence.radius import PRIOR as PRIOR
 from lexbandits.evidence.radius import time_uniform_intervals
-from lexbandits.jit import fused, kernel, written_in
+from lexbandits.jit import fused, kernel, portion, written_in
 from lexbandits.policies.base import Arms, Rules, eliminate, fewest_pulls, record
 from lexbandits.policies.policy import Policy
 
@@ -236,7 +236,8 @@ class BettingPolicy(Policy):
         replay, told = _replay_loop(self.rules), 0
         while told < arms.size:
             self._make_room(int(arms[told]))
-            told = replay(self.state, arms, rewards, told)
+            end = told + portion(replay, arms.size - told)
+            told = replay(self.state, arms[:end], rewards[:end], told)
 
     def _make_room(self, arm: int) -> None:
         passes = self.state.passes
@@ -258,4 +259,4 @@ def _replay_loop(rules: Rules) -> Callable[..., int]:
             observe(state, arms[t], rewards[t])
         return arms.size
 
-    return fused(replay, observe)
+    return fused(replay, observe, bulk=False)

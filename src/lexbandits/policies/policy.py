@@ -19,7 +19,7 @@ from lexbandits.checks import (
     checked_settings,
     whole,
 )
-from lexbandits.jit import fused
+from lexbandits.jit import entry, fused, portion
 from lexbandits.policies.base import Elimination, Rules, ranked
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -96,7 +96,7 @@ class Policy:
     @property
     def finished(self) -> bool:
         """Whether the policy has its answer; a run that ends at its horizon before has none."""
-        return bool(self.rules.finished(self.state))
+        return bool(entry(self.rules.finished)(self.state))
 
     # --- what it knows
 
@@ -178,10 +178,14 @@ class Policy:
     # --- what is told, checked; a policy whose state must grow first does it here
 
     def _observe(self, arm: int, reward: Vector) -> None:
-        self.rules.observe(self.state, arm, reward)
+        entry(self.rules.observe)(self.state, arm, reward)
 
     def _replay(self, arms: Counts, rewards: Vector) -> None:
-        _replay_loop(self.rules)(self.state, arms, rewards)
+        replay, told = _replay_loop(self.rules), 0
+        while told < arms.size:
+            end = told + portion(replay, arms.size - told)
+            replay(self.state, arms[told:end], rewards[told:end])
+            told = end
 
 
 def checked(init: F) -> F:
@@ -213,7 +217,7 @@ def _next_arm(rules: Rules) -> Callable[[Any, Counts], int]:
     def next_arm(state: Any, pending: Counts) -> int:
         return -1 if finished(state) else choose(state, pending)
 
-    return fused(next_arm, choose, finished)
+    return fused(next_arm, choose, finished, bulk=False)
 
 
 @cache
@@ -224,7 +228,7 @@ def _replay_loop(rules: Rules) -> Callable[[Any, Counts, Vector], None]:
         for t in range(arms.size):
             observe(state, arms[t], rewards[t])
 
-    return fused(replay, observe)
+    return fused(replay, observe, bulk=False)
 
 
 def _same(left: Any, right: Any) -> bool:

@@ -29,7 +29,7 @@ from lexbandits.server.rooms import Rooms
 from lexbandits.server.routes import DecidingRoute, InTurn, MeasuringRoute, OnceInTurn, digest_of, looking
 from lexbandits.server.summary import event_words, glance_at, summary_of, trial_rows
 from lexbandits.study.errors import StudyError, StudyPaused, StudyWaiting, UnknownStudyError, study_errors
-from lexbandits.study.record import asking, changes
+from lexbandits.study.record import asking, changes, imports
 from lexbandits.study.record.journal import Turn
 from lexbandits.study.spec import Spec, seconds
 from lexbandits.study.storage.contract import StudyRow
@@ -153,7 +153,7 @@ def trials(
 def results(request: Request, study: StudyName) -> Response:
     """What was measured, one row per arm and objective."""
     with rooms_of(request).find(study).reading() as reader:
-        rows = reader.results().to_dict("records")
+        rows = reader._results()
     return Reply(schemas.Results(results=[schemas.ResultRow(**plain(row)) for row in rows]))
 
 
@@ -176,8 +176,10 @@ def tell(turn: InTurn, trial: TrialId, body: bodies.ResultBody) -> Outcome:
         raise HTTPException(422, "a result has values, or failed says why there are none; not both")
     if body.values is not None and body.interrupted:
         raise HTTPException(422, "interrupted goes with failed: a trial that has values was not broken off")
+    if body.failed is not None and body.more:
+        raise HTTPException(422, "more goes with values: after a failure nothing follows")
     if body.values is not None:
-        return Outcome(asking.take(turn, trial, body.values))
+        return Outcome(asking.take(turn, trial, body.values, body.more))
     return Outcome(asking.fail(turn, trial, str(body.failed), body.interrupted))
 
 
@@ -296,6 +298,12 @@ def amend(turn: OnceInTurn, objective: ObjectiveName, body: bodies.AmendBody) ->
     if objective not in turn.ledger.spec.names:
         raise HTTPException(404, f"no objective {objective!r}")
     changes.amend(turn, objective, body.tolerance, body.resolution)
+
+
+@decide.post("/{study}/imports", status_code=201, responses=describe(201, Changed, 404, 409))
+def import_results(turn: OnceInTurn, body: bodies.ImportBody) -> None:
+    """Results measured before, as one table, before the first ask."""
+    imports.take(turn, body.columns, body.arm, body.fair, body.again, ())
 
 
 @decide.put("/{study}/order", responses=describe(200, Changed, 404))

@@ -16,8 +16,9 @@ from starlette.routing import Mount
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from lexbandits import __version__, picture
-from lexbandits.server import api, fragments, problems, thoughts
+from lexbandits.server import api, fragments, metrics, problems, thoughts
 from lexbandits.server.guard import Guard
+from lexbandits.server.manual import manual_of
 from lexbandits.server.queues import Queues
 from lexbandits.server.replies import Health, Problem, Reply, describe_refusals
 from lexbandits.server.rooms import Rooms
@@ -26,7 +27,7 @@ from lexbandits.server.thinking import Thinking
 from lexbandits.server.tokens import Tokens
 
 MOST_LOOKING = 64  # requests that look at studies at once; more wait
-OURS = ("/api/", "/healthz", "/openapi.json")  # what is not a file of the page
+OURS = ("/api/", "/healthz", "/openapi.json", "/metrics", "/docs")  # what is not a file of the page
 STATIC = Path(__file__).parent / "static"
 STYLE = Path(picture.__file__).parent / "style.css"
 
@@ -58,6 +59,7 @@ def make_app(rooms: Rooms, tokens: Tokens, hosts: Iterable[str] = (), numbers: b
         fragments.look,
         fragments.beside,
         thoughts.think,
+        metrics.look,
         api.make,
         api.decide,
     ):
@@ -69,6 +71,11 @@ def make_app(rooms: Rooms, tokens: Tokens, hosts: Iterable[str] = (), numbers: b
         rooms.reads.find("")
         return Reply(Health("ok", __version__))
 
+    @app.get("/docs", include_in_schema=False)
+    def docs() -> Response:
+        """The API for people."""
+        return Response(manual_of(app.openapi()), media_type="text/html")
+
     _describe(app)
     page = Starlette(routes=[Mount("/", Files(directory=STATIC, html=True))])
     problems.install(page)
@@ -79,7 +86,8 @@ def make_app(rooms: Rooms, tokens: Tokens, hosts: Iterable[str] = (), numbers: b
         chosen = page if scope["type"] == "http" and not scope["path"].startswith(OURS) else shortcut
         await chosen(scope, receive, send)
 
-    return Guard(front, hosts, numbers)
+    app.state.metrics = app.state.queues.metrics = metrics.Metrics(front, rooms)
+    return Guard(app.state.metrics, hosts, numbers)
 
 
 class Files(StaticFiles):

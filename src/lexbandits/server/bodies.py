@@ -169,12 +169,17 @@ class AskBody(Body):
     lease: Lease | None = None
 
 
+Cell = Number | Annotated[str, Field(max_length=200), AfterValidator(_encodable)] | None
+Column = Annotated[list[Cell], Field(max_length=MOST_ITEMS)]
+
+
 class ResultBody(Body):
     """Values by objective, or why there are none."""
 
     values: Values | None = None
     failed: Text | None = None
     interrupted: bool = False  # with `failed`: it was begun and broken off
+    more: bool = False  # with `values`: those of other objectives follow
 
 
 class TrialResult(Body):
@@ -230,6 +235,15 @@ class BudgetBody(Body):
     """Trials to hand out in all; null for no limit."""
 
     budget: Annotated[int, Field(ge=1, le=10**9)] | None
+
+
+class ImportBody(Body):
+    """A table measured before, by columns: arms, items if there are any, and values of objectives."""
+
+    columns: Annotated[dict[Name, Column], Field(min_length=1, max_length=MOST_OBJECTIVES + 3)]
+    arm: Name = "arm"
+    fair: bool
+    again: bool = False
 
 
 class NoteBody(Body):

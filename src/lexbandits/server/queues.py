@@ -4,7 +4,7 @@ import asyncio
 import threading
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import anyio
 import anyio.to_thread
@@ -12,6 +12,9 @@ import anyio.to_thread
 from lexbandits.server.rooms import Room, Rooms
 from lexbandits.server.tokens import Tokens, check_role
 from lexbandits.study.record.journal import Journal, Turn
+
+if TYPE_CHECKING:
+    from lexbandits.server.metrics import Metrics
 
 MOST_STUDIES_AT_WORK = 32  # at once, a thread each
 MOST_JOBS_IN_A_COMMIT = 256
@@ -62,20 +65,22 @@ class Job:
         return self.result
 
 
-def commit(journal: Journal, jobs: Sequence[Job]) -> None:
-    """All in one transaction; each in its own if one of them failed halfway."""
+def commit(journal: Journal, jobs: Sequence[Job]) -> list[str]:
+    """All in one transaction; each in its own if one of them failed halfway. What kinds of events it made."""
 
-    def attempt_all(turn: Turn) -> None:
+    def attempt_all(turn: Turn) -> list[str]:
         for job in jobs:
             job.attempt(turn)
+        return [event.kind for event in turn.events]
 
     try:
-        journal.transact(attempt_all)
+        return journal.transact(attempt_all)
     except _SpoiledError:
         for job in jobs:
             _commit_alone(journal, job)
     except Exception as error:  # nothing was committed: nobody's work is done
         _fail(jobs, error)
+    return []
 
 
 def _commit_alone(journal: Journal, job: Job) -> None:
@@ -96,6 +101,7 @@ class Queues:
 
     def __init__(self, rooms: Rooms, tokens: Tokens) -> None:
         self.rooms, self.tokens = rooms, tokens
+        self.metrics: Metrics | None = None
         self._lock = threading.Lock()
         self._waiting: dict[str, list[Job]] = {}  # by study, of those that a thread is at work on
         self._limiter: anyio.CapacityLimiter | None = None  # made inside the loop
@@ -148,7 +154,9 @@ class Queues:
             _extend(room, alive)
         changes = [job for job in ready if callable(job.work)]
         if changes:
-            commit(room.writer, changes)
+            kinds = commit(room.writer, changes)
+            if self.metrics is not None:
+                self.metrics.recorded(kinds)
 
 
 def _extend(room: Room, alive: Sequence[Job]) -> None:

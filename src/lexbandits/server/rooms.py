@@ -1,7 +1,7 @@
 """The studies that the service has open: for each one who writes, and one who reads beside them."""
 
 import threading
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cached_property
@@ -112,6 +112,16 @@ class Rooms:
             while len(self._rooms) > MOST_OPEN:
                 self._rooms.popitem(last=False)
             return room
+
+    def standing(self) -> tuple[dict[str, int], int]:
+        """How many studies in use are in which state, and their open trials: as last seen, at no cost."""
+        with self._lock:
+            ledgers = [fold.ledger for room in self._rooms.values() if (fold := room.writer.last) is not None]
+        states = Counter(
+            "finished" if of.end is not None else "paused" if of.paused is not None else "measuring"
+            for of in ledgers
+        )
+        return dict(states), sum(len(ledger.open) for ledger in ledgers)
 
     def forget(self, row: StudyRow) -> None:
         """A study was deleted."""

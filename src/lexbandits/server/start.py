@@ -4,6 +4,7 @@ import asyncio
 import logging
 import socket
 import threading
+import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -96,6 +97,9 @@ def serve(
         timeout_keep_alive=75,
         timeout_graceful_shutdown=SECONDS_TO_STOP,
     )
+    logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    logging.captureWarnings(True)  # each with its study's name, on a line with its time
+    warnings.formatwarning = lambda message, *_: str(message)
     shown = f"[{host}]" if ":" in host else host
     fragment = f"#token={start}" if start else ""
     say(f"http://{shown}:{bound.getsockname()[1]}/{fragment}")
@@ -116,13 +120,15 @@ def bind(host: str, port: int) -> socket.socket:
 
 
 def _warm_up() -> None:
-    """Compiled code is loaded before the first request needs it."""
+    """Compiled code that is on disk is loaded before the first request needs it."""
+    from lexbandits.jit import take_kept
     from lexbandits.study.study import create_study
 
+    take_kept()
     try:
         words = {"name": "b", "tolerance": 0.1, "noise": "bernoulli"}
         study = create_study("first", "memory", arms=["a", "b"], objectives=[words])
         study.tell(study.ask(), {"b": 1})
-        study.results()
+        study._results()
     except Exception:
         logging.getLogger("lexbandits.server").exception("warming up")

@@ -82,8 +82,6 @@ def screened_runs(
     observe, finished, quiet_band = rules.observe, rules.finished, rules.quiet_band
     if quiet_band is None:
         raise ValueError("a policy without quiet_band cannot be simulated with a screen")
-    compiled = all(hasattr(rule, "py_func") for rule in (observe, finished, quiet_band))
-    play = play_on if compiled else getattr(play_on, "py_func", play_on)
 
     # numba orders code by the names of variables: were `course` called `queue`, it would be 5 % slower
     def loop(
@@ -102,7 +100,7 @@ def screened_runs(
                 course.memory[:] = course.before
                 course.words[:] = course.starts[row]
             most = min(horizon - rounds[row], limit - played)
-            made = play(state, world, rng, desk, most, observe, finished, quiet_band)
+            made = play_on(state, world, rng, desk, most, observe, finished, quiet_band)
             rounds[row] += made
             played += made
             if made < most or rounds[row] == horizon or finished(state):
@@ -110,4 +108,4 @@ def screened_runs(
                 row += 1
         return row
 
-    return fused(loop, play, observe, finished, quiet_band)
+    return fused(loop, observe, finished, quiet_band)

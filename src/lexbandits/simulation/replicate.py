@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lexbandits.arrays import Counts
-from lexbandits.jit import kernel
+from lexbandits.jit import entry, kernel
 from lexbandits.policies.policy import Policy
 from lexbandits.simulation.queue import in_one_piece, queue_for, screened_runs
 from lexbandits.simulation.screen import desk_for
@@ -218,7 +218,7 @@ def _by_pulls(
 ) -> int:
     arms = np.empty(min(CHUNK, horizon - rounds), np.int64)
     made = play(run, instance, rng, arms)
-    count_pulls(arms[:made], rounds, tally)
+    entry(count_pulls, bulk=True)(arms[:made], rounds, tally)
     return made
 
 

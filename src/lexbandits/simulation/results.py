@@ -9,6 +9,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from lexbandits.arrays import Counts, Vector
 from lexbandits.checks import one_of, probability
+from lexbandits.extras import need
+from lexbandits.jit import entry
 from lexbandits.policies.base import Elimination
 from lexbandits.simulation.estimates import clopper_pearson
 from lexbandits.simulation.promise import kept, lex_optimal
@@ -62,6 +64,7 @@ class Results:
         its tolerances, where target_size k is above 1 exactly k best arms of the policy's objective;
         `lex_optimal`: the recommendation is the lex-optimal arm, promised or not.
         """
+        need("pandas", "a table")
         import pandas as pd
 
         return pd.DataFrame(
@@ -96,7 +99,7 @@ class Results:
             order = np.argsort(rounds, kind="stable")
             within = np.minimum(rounds[order], runs.rounds[:, None])
             for r in range(runs.rounds.size):
-                rebuild(runs.left[r, :, 0], within[r], rates, curves[r])
+                entry(rebuild, bulk=True)(runs.left[r, :, 0], within[r], rates, curves[r])
             curves[:, order] = curves.copy()
         else:
             for r in range(runs.rounds.size):
@@ -133,6 +136,7 @@ class Results:
         `low` and `high` are the exact (Clopper-Pearson) bounds at `confidence`. Runs that did not
         stop gave no answer: they are counted in `unstopped`, never as right or wrong.
         """
+        need("pandas", "a table")
         import pandas as pd
 
         confidence = probability("confidence", confidence)

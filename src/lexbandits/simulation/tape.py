@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from lexbandits.arrays import Counts, Vector
-from lexbandits.jit import kernel
+from lexbandits.jit import entry, kernel
 from lexbandits.policies.tol.judgement import choose, finished, observe
 from lexbandits.policies.tol.lexelim_tol import LexElimTol
 from lexbandits.policies.tol.state import PASS, State
@@ -64,7 +64,7 @@ def play(policy: LexElimTol, tape: Tape, horizon: int) -> LexElimTol:
     run, first = policy.fresh(), 0
     pending = np.zeros(policy.n_arms, np.int64)
     for results in tape.blocks():
-        if play_block(run.state, results, first, pending) or run.rounds >= horizon:
+        if entry(play_block, bulk=True)(run.state, results, first, pending) or run.rounds >= horizon:
             break
         first += len(results)
     return run

@@ -8,9 +8,8 @@ from functools import partial
 from importlib.util import find_spec
 from typing import NamedTuple, TypeVar
 
-import joblib
-
 from lexbandits.checks import whole
+from lexbandits.extras import MissingExtra, need
 from lexbandits.policies.policy import Policy
 from lexbandits.simulation.replicate import Runs, engine, replicate
 from lexbandits.world.instance import Instance
@@ -48,8 +47,7 @@ def runner(backend: str | None, n_jobs: int) -> Runner:
         wrong = ValueError if isinstance(backend, str) else TypeError
         raise wrong(f"backend must be None, {choices}, got {backend!r}")
     if find_spec(modules[kind]) is None:
-        needs = f'needs the package {modules[kind]}: python -m pip install "lexbandits[{kind}]"'
-        raise ValueError(f'backend="{kind}" {needs}')
+        raise MissingExtra(modules[kind], f'backend="{kind}"')
     return _on_ray if kind == "ray" else partial(_on_dask, address=address)
 
 
@@ -63,7 +61,7 @@ def on_threads(
     work: Callable[[T, Callable[[], bool]], Found], tasks: Iterable[T], n_jobs: int
 ) -> Iterator[Found]:
     """What work(task, cancelled) gives for each task, as they are finished."""
-    cancel = threading.Event()
+    joblib, cancel = need("joblib", "a sweep"), threading.Event()
     parallel = joblib.Parallel(n_jobs, backend="threading", batch_size=1, return_as="generator_unordered")
     try:
         yield from parallel(joblib.delayed(work)(task, cancel.is_set) for task in tasks)
@@ -72,6 +70,7 @@ def on_threads(
 
 
 def _on_dask(tasks: list[Task], address: str) -> Iterator[tuple[Task, Runs]]:
+    import joblib
     from distributed import Client, get_client
 
     with ExitStack() as stack:
@@ -86,6 +85,7 @@ def _on_dask(tasks: list[Task], address: str) -> Iterator[tuple[Task, Runs]]:
 
 
 def _on_ray(tasks: list[Task]) -> Iterator[tuple[Task, Runs]]:
+    import joblib
     import ray
     from ray.util.joblib import register_ray
 

@@ -19,7 +19,7 @@ from lexbandits.study.errors import (
 from lexbandits.study.measure import run as workers_module
 from lexbandits.study.objective import Objective
 from lexbandits.study.record import asking, changes, imports, rules, verification
-from lexbandits.study.record.answers import Answer, Status, results_of, trials_of
+from lexbandits.study.record.answers import Answer, Status, result_rows, results_of, trial_columns, trials_of
 from lexbandits.study.record.events import Event
 from lexbandits.study.record.fold import Fold, make_policy
 from lexbandits.study.record.journal import Journal
@@ -134,14 +134,16 @@ class Study:
 
     # --- telling
 
-    def tell(self, trial: Trial | str, values: Mapping[str, Any]) -> str:
+    def tell(self, trial: Trial | str, values: Mapping[str, Any], more: bool = False) -> str:
         """Report the `values` of a `trial` by objective; None, nan or no key where one was not measured.
 
+        `more`: others follow within the lease ("part"). The trial is complete when all are there; if it fails
+        or runs out before, `if_failed` or `if_expired` fills the rest only.
         "counted"; "waiting" behind an earlier trial that is still open; "repeated", it was told before;
         "late", it came after its `until`: recorded and never counted;
         "after the end". Other values than before are a `ConflictError`.
         """
-        return self._journal.do(asking.take, trial, values)
+        return self._journal.do(asking.take, trial, values, more)
 
     def tell_many(self, results: Iterable[tuple[Trial | str, Mapping[str, Any]]]) -> list[str]:
         """Report many `results`, (trial, values) pairs, at once: all or none; over http, of each thousand."""
@@ -183,13 +185,13 @@ class Study:
             check_words(request=request)
         return self._journal.do(asking.exchange, pairs, count, held, worker, request)
 
-    def record(self, trial: Trial | str, values: Mapping[str, Any]) -> str:
-        """`tell` for short-lived processes: "recorded", "repeated" or "late", without waking the policy.
+    def record(self, trial: Trial | str, values: Mapping[str, Any], more: bool = False) -> str:
+        """`tell` for short-lived processes: "recorded", "part", "repeated" or "late", the policy not woken.
 
-        `trial` and `values` as in `tell`. Whoever asks or looks next counts it, and notes the end if it
-        brought it.
+        `trial`, `values` and `more` as in `tell`. Whoever asks or looks next counts it, and notes the end if
+        it brought it.
         """
-        return self._journal.do(asking.record, trial, values)
+        return self._journal.do(asking.record, trial, values, more)
 
     def fail(self, trial: Trial | str, reason: str = "", *, interrupted: bool = False) -> str:
         """Report that a `trial` could not be measured: its place is missing, or has the value `if_failed`.
@@ -303,12 +305,24 @@ class Study:
         with self._journal.lock:
             return results_of(self._settled())
 
+    def _results(self) -> list[dict[str, Any]]:
+        """`results` without a frame."""
+        with self._journal.lock:
+            return result_rows(self._settled())
+
     def trials(self) -> "pd.DataFrame":
         """One row per trial: arm, item, state, worker, when it was asked and told, and its values."""
         with self._journal.lock:
             fold = self._settled()
             _ = fold.policy
             return trials_of(fold)
+
+    def _trials(self) -> dict[str, Any]:
+        """`trials` without a frame: columns."""
+        with self._journal.lock:
+            fold = self._settled()
+            _ = fold.policy
+            return trial_columns(fold)
 
     def events(self, since: int = 0) -> Iterator[Event]:
         """The journal after event `since`."""
@@ -324,7 +338,7 @@ class Study:
 
     def import_results(
         self,
-        frame: "pd.DataFrame | str | Path",
+        frame: "pd.DataFrame | dict[str, list[Any]] | str | Path",
         arm: str = "arm",
         *,
         fair: bool,

@@ -12,6 +12,7 @@ import numpy as np
 
 from lexbandits.arrays import Counts, Vector
 from lexbandits.checks import at_least, probability
+from lexbandits.jit import entry
 from lexbandits.theory.alternatives import NEAREST, Problem, costs_of_moves, descend, refute, respond
 from lexbandits.theory.arguments import checked_instance, told_tradeoff, with_exact_ties
 from lexbandits.theory.cones import cones_of
@@ -139,7 +140,7 @@ def _maximin(problem: Problem, best: int, relative_gap: float) -> tuple[float, f
     nodes = MAX_NODES
     for _ in range(MAX_ROUNDS):
         values, costs = np.empty(rivals.size), np.empty((rivals.size, n_arms))
-        respond(problem, weights, rivals, points, values, costs)
+        entry(respond, bulk=True)(problem, weights, rivals, points, values, costs)
         cuts = np.concatenate([cuts, costs])
         if values.min() > best_value:
             best_weights, best_value = weights, float(values.min())
@@ -202,11 +203,11 @@ def _prove(
     proved = math.inf
     found = []
     for b in rivals:
-        bound, value, used = refute(problem, weights, b, threshold, nodes, points[b])
+        bound, value, used = entry(refute, bulk=True)(problem, weights, b, threshold, nodes, points[b])
         nodes -= used
         proved = min(proved, float(bound))
         if value < threshold:
-            descend(problem, weights, b, np.full(weights.size, NEAREST), points[b])
+            entry(descend, bulk=True)(problem, weights, b, np.full(weights.size, NEAREST), points[b])
             costs = np.empty(weights.size)
             costs_of_moves(problem, b, points[b], costs)
             found.append(costs)

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from lexbandits.arrays import Vector
+from lexbandits.extras import need
 from lexbandits.theory import paper_bounds
 from lexbandits.theory.lower_bound import CharacteristicTime, characteristic_time, sample_lower_bound
 from lexbandits.theory.tolerance import ToleranceTime, tolerance_time
@@ -36,6 +37,7 @@ def overview(
     `share` is the fraction of pulls that an algorithm which meets the lower bound gives to the arm, and
     `pulls` that fraction of the bound: the arms that deserve the pulls.
     """
+    need("pandas", "a table")
     import pandas as pd
 
     known = instance.tradeoff if tradeoff is None else tradeoff
@@ -80,6 +82,7 @@ def tolerance_overview(
 
     `time` is what certainty about the arm takes at least, not a number where it is not acceptable.
     """
+    need("pandas", "a table")
     import pandas as pd
 
     time = tolerance_time(instance, tolerance, resolution)

@@ -22,6 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 from lexbandits.arrays import Vector
 from lexbandits.checks import at_least, positive, probability, whole
 from lexbandits.evidence import width as widths
+from lexbandits.extras import need
 from lexbandits.theory.arguments import checked_instance, noise_scales, told_tradeoff, with_exact_ties
 from lexbandits.world.instance import Instance
 
@@ -344,6 +345,7 @@ def bounds_table(
     `_regret_` and `_samples_`: the arm's share of the theorem's bound on that objective. Shares add up:
     the sum over arms is the bound.
     """
+    need("pandas", "a table")
     import pandas as pd
 
     tradeoff = told_tradeoff(instance, tradeoff)

@@ -8,12 +8,13 @@ they need, not the whole state: numba counts references to every array of it, at
 from lexbandits.arrays import Vector
 from lexbandits.evidence.exact import exact_difference, exact_value
 from lexbandits.evidence.interval import (
-    arm_bounds,
+    best_bound,
+    best_lower_end,
     kind_at,
+    least_distance,
     lower_evidence,
-    pair_interval,
+    may_show,
     told_difference,
-    worth_looking,
 )
 from lexbandits.evidence.kinds import BOUNDED, EXACT, Kind
 from lexbandits.jit import apart, kernel
@@ -83,26 +84,6 @@ def paired(
 
 
 @kernel
-def look_at_worst(
-    lows: Vector, limits: Vector, kinds: Vector, completed: Vector, i: int, a: int, b: int
-) -> None:
-    """Take note of the interval of the pair a < b, whatever its missing values were."""
-    kind, row = kind_at(kinds, i), pair_of(a, b, lows.shape[1])
-    n, mean, m2, m3, m4 = completed_moments(completed, row, i, LOW)
-    _, top_mean, top_m2, top_m3, top_m4 = completed_moments(completed, row, i, HIGH)
-    level, tolerance, reach = limits[i, LEVEL], limits[i, TOLERANCE], limits[i, REACH]
-    low, high = lows[i, a, b], -lows[i, b, a]
-    if n >= 2.0 and (
-        worth_looking(kind, n, mean, m2, level, tolerance, reach, low, high)
-        or worth_looking(kind, n, top_mean, top_m2, level, tolerance, reach, low, high)
-    ):
-        below, _ = pair_interval(kind, n, mean, m2, m3, m4, level)
-        _, above = pair_interval(kind, n, top_mean, top_m2, top_m3, top_m4, level)
-        lows[i, a, b] = max(low, below)
-        lows[i, b, a] = max(-high, -above)
-
-
-@kernel
 def look(
     kind: Kind,
     lows: Vector,
@@ -115,24 +96,30 @@ def look(
     a: int,
     b: int,
 ) -> None:
-    """Take note of the interval of the pair a < b, if it can show more than what was seen."""
+    """Take note of the ends of the interval of the pair a < b that show more than what was seen."""
     if kind.code == EXACT:
         known, difference = paired(limits, kinds, singles, pairs, i, a, b)
         if known > 0.0:
             lows[i, a, b] = difference
             lows[i, b, a] = -difference
         return
-    if kind.worst > 0.0:
-        look_at_worst(lows, limits, kinds, completed, i, a, b)
-        return
-    n, mean, m2, m3, m4 = moments(pairs, pair_of(a, b, lows.shape[1]), i)
+    level, tolerance, reach = limits[i, LEVEL], limits[i, TOLERANCE], limits[i, REACH]
+    row = pair_of(a, b, lows.shape[1])
+    n, mean, m2, m3, m4 = moments(pairs, row, i)
+    if kind.worst > 0.0:  # whatever its missing values were
+        n, mean, m2, m3, m4 = completed_moments(completed, row, i, LOW)
     if n < 2.0:
         return
-    low, high = lows[i, a, b], -lows[i, b, a]
-    if worth_looking(kind, n, mean, m2, limits[i, LEVEL], limits[i, TOLERANCE], limits[i, REACH], low, high):
-        below, above = pair_interval(kind, n, mean, m2, m3, m4, limits[i, LEVEL])
-        lows[i, a, b] = max(low, below)
-        lows[i, b, a] = max(-high, -above)
+    p, q = least_distance(kind, n, m2, level)
+    seen = lows[i, a, b]
+    if may_show(kind, mean, p, q, tolerance, reach, seen):
+        lows[i, a, b] = best_lower_end(kind, n, mean, m2, m3, m4, level, tolerance, reach, seen)
+    if kind.worst > 0.0:
+        n, mean, m2, m3, m4 = completed_moments(completed, row, i, HIGH)
+        p, q = least_distance(kind, n, m2, level)
+    seen, mean = lows[i, b, a], 1.0 - mean if kind.code >= BOUNDED else -mean
+    if may_show(kind, mean, p, q, tolerance, reach, seen):
+        lows[i, b, a] = best_lower_end(kind, n, mean, m2, -m3, m4, level, tolerance, reach, seen)
 
 
 @kernel
@@ -147,27 +134,19 @@ def against_target(limits: Vector, kinds: Vector, i: int, mean: float) -> float:
 def look_at_arm(
     bounds: Vector, limits: Vector, kinds: Vector, singles: Vector, completed: Vector, i: int, arm: int
 ) -> None:
-    """Take note of an arm's bounds on an objective with a target."""
-    kind = kind_at(kinds, i)
-    level = limits[i, TARGET_LEVEL]
-    if kind.worst > 0.0:
-        row = row_of_arm(arm, singles.shape[0])
-        n, mean, m2, m3, m4 = completed_moments(completed, row, i, LOW)
-        _, top_mean, top_m2, top_m3, top_m4 = completed_moments(completed, row, i, HIGH)
-        if n >= 2.0:
-            below, _ = arm_bounds(kind, n, mean, m2, m3, m4, level)
-            _, above = arm_bounds(kind, n, top_mean, top_m2, top_m3, top_m4, level)
-            bounds[i, arm, LOW] = max(bounds[i, arm, LOW], below)
-            bounds[i, arm, HIGH] = min(bounds[i, arm, HIGH], above)
-        return
-    n, mean, m2, m3, m4 = moments(singles, arm, i)
-    if kind.code == EXACT:
-        if n > 0.0:
-            bounds[i, arm, LOW] = bounds[i, arm, HIGH] = against_target(limits, kinds, i, mean)
-    elif n >= 2.0:
-        below, above = arm_bounds(kind, n, mean, m2, m3, m4, level)
-        bounds[i, arm, LOW] = max(bounds[i, arm, LOW], below)
-        bounds[i, arm, HIGH] = min(bounds[i, arm, HIGH], above)
+    """Take note of an arm's bounds that show that it meets or misses the target of an objective."""
+    kind, row = kind_at(kinds, i), row_of_arm(arm, singles.shape[0])
+    for side in (LOW, HIGH):
+        n, mean, m2, m3, m4 = moments(singles, arm, i)
+        if kind.code == EXACT:
+            if n > 0.0:
+                bounds[i, arm, side] = against_target(limits, kinds, i, mean)
+            continue
+        if kind.worst > 0.0:
+            n, mean, m2, m3, m4 = completed_moments(completed, row, i, side)
+        limit, seen = limits[i, FLOOR if side == LOW else TARGET], bounds[i, arm, side]
+        level = limits[i, TARGET_LEVEL]
+        bounds[i, arm, side] = best_bound(kind, n, mean, m2, m3, m4, level, limit, side, seen)
 
 
 @apart

@@ -3,16 +3,15 @@
 from lexbandits.arrays import Counts, Vector
 from lexbandits.evidence.interval import kind_at
 from lexbandits.evidence.kinds import EXACT
-from lexbandits.jit import apart, kernel
+from lexbandits.jit import apart, kernel, written_in
 from lexbandits.policies.tol.facts import close, look, look_at_arm, meets
 from lexbandits.policies.tol.folding import fold_values
-from lexbandits.policies.tol.proof import best_by_differences, look_for, plug_in, prove, weigh_for
+from lexbandits.policies.tol.proof import look_for, plug_in, prove, weigh_for
 from lexbandits.policies.tol.state import (
     ASKED,
     BY_PROOF,
     BY_RULE,
     CANDIDATE,
-    CONTRADICTION,
     FILLED,
     HIGHEST,
     LACKS,
@@ -36,7 +35,7 @@ def next_judged(number: int) -> int:
     return number + max(1, number // 100)
 
 
-@apart
+@written_in
 def look_around(state: State) -> None:
     """Look at what the current objective still needs to know of the survivors."""
     active, lows, limits, bounds = state.arms.active, state.lows, state.limits, state.bounds
@@ -53,15 +52,28 @@ def look_around(state: State) -> None:
                     look(kind, lows, limits, kinds, singles, pairs, completed, i, a, b)
 
 
-@kernel
-def settle(state: State, looked: int) -> None:
-    """Drop, and look at the next objective, until nothing changes; `looked` at this position already."""
+@written_in
+def settle(state: State, changed: bool) -> None:
+    """Look, drop, and look at the next objective, until nothing changes; first drop if facts have `changed`."""
+    looked = state.clock[POSITION] if changed else -1
     while True:
-        survey(state)
+        if changed:
+            survey(state)
         if state.clock[OVER] == 1 or state.clock[POSITION] == looked:
-            return
+            break
         looked = state.clock[POSITION]
         look_around(state)
+        changed = True
+
+
+@written_in
+def conclude(state: State, candidate: int) -> None:
+    """Answer if it is over, or if the candidate, −1 for none yet, is proven."""
+    if state.clock[OVER] == 1:
+        candidate = plug_in(state)
+    elif candidate >= 0 and prove(state, candidate):
+        state.clock[OVER] = 1
+    state.clock[CANDIDATE] = candidate
 
 
 @apart
@@ -71,7 +83,7 @@ def judge(state: State) -> None:
     proving = state.manner.proves and clock[PASS] >= FIRST_PROOF
     candidate = -1
     for turn in range(2):
-        settle(state, -1 if turn == 0 else clock[POSITION])
+        settle(state, turn == 1)
         if clock[OVER] == 1 or not proving:
             break
         if candidate < 0 or not arms.active[candidate]:
@@ -81,15 +93,7 @@ def judge(state: State) -> None:
             break
         if turn == 0:
             look_for(state, candidate)
-    if clock[OVER] == 1:
-        settled = clock[POSITION] == state.order.size and clock[CONTRADICTION] == 0
-        clock[CANDIDATE] = (
-            best_by_differences(state, arms.active, state.order[-1]) if settled else plug_in(state)
-        )
-        return
-    clock[CANDIDATE] = candidate
-    if proving and prove(state, candidate):
-        clock[OVER] = 1
+    conclude(state, candidate)
 
 
 @kernel
@@ -163,13 +167,6 @@ def count(state: State, arm: int, number: int) -> None:
 
 
 @kernel
-def count_all(state: State, arms: Counts, numbers: Counts) -> None:
-    """Count results of arms in passes."""
-    for t in range(arms.size):
-        count(state, arms[t], numbers[t])
-
-
-@kernel
 def choose(state: State, pending: Counts) -> int:
     """Whose turn it is; with results in flight, the member of the pass with the fewest taken places."""
     turn = state.clock[TURN]
@@ -227,5 +224,6 @@ def replay(
 @kernel
 def begin(state: State) -> None:
     """Judge by the rules in force and open a pass."""
+    survey(state)
     judge(state)
     open_pass(state)

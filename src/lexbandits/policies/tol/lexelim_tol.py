@@ -28,6 +28,7 @@ from lexbandits.evidence.kinds import (
     kind_rows,
     spread_kinds,
 )
+from lexbandits.jit import direct
 from lexbandits.policies.base import Rules, untried
 from lexbandits.policies.policy import checked
 from lexbandits.policies.tol.intervals import fill_intervals, fill_target_bounds
@@ -103,6 +104,8 @@ class LexElimTol(PlacePolicy):
         order: the objectives by priority.
         offered: the arms in question.
         max_arms: how many arms there may ever be.
+        n_items: it is about a list of so many items in a drawn order: policies/tol/list_policy.py.
+        since: there, the position from which on arms that were added are judged, one per arm.
 
     >>> policy = LexElimTol(2, 1, delta=0.05, tolerance=0.1, noise=("bounded", 0, 1))
     >>> while not policy.finished:
@@ -115,6 +118,14 @@ class LexElimTol(PlacePolicy):
     rules = Rules(choose, observe, finished)
     accepts_missing = True
     round_robin = False
+
+    def __new__(cls, *_: Any, n_items: int | None = None, **__: Any) -> Self:
+        """With `n_items` a policy about a list, which judges by other evidence."""
+        if cls is LexElimTol and n_items is not None:
+            from lexbandits.policies.tol.list_policy import ListTol
+
+            cls = ListTol  # type: ignore[assignment]
+        return super().__new__(cls)
 
     @checked
     def __init__(
@@ -134,8 +145,14 @@ class LexElimTol(PlacePolicy):
         order: Sequence[int] | None = None,
         offered: Sequence[int] | None = None,
         max_arms: int | None = None,
+        n_items: int | None = None,
+        since: Any = None,
     ) -> None:
         settings, self.max_arms = self._settings, max_arms or n_arms
+        if n_items is None:  # journals of policies that are not about a list do not know these
+            if since is not None:
+                raise ValueError("since is for a policy about a list: say n_items")
+            del settings["n_items"], settings["since"]
         settings["noise"] = checked_kinds(noise, settings.pop("noise_sd"), n_objectives)
         if offered is not None:
             settings["offered"] = sorted(different("offered", offered, most=self.max_arms - 1))
@@ -143,7 +160,10 @@ class LexElimTol(PlacePolicy):
         self._waiting = Waiting()
         self._scrutiny = Scrutiny(self._kinds)
         self.state = self._first_state()
-        begin(self.state)
+        self._begin()
+
+    def _begin(self) -> None:
+        direct(begin)(self.state)
 
     def _first_state(self) -> State:
         K, m = self.max_arms, self.n_objectives
@@ -207,7 +227,7 @@ class LexElimTol(PlacePolicy):
         targets = settings["at_least"]
         target = np.array([math.nan if t is None else t for t in targets or [None] * m], np.float64)
         for i in range(m):
-            if fine[i] == 0 and self._kinds[i].code != EXACT:
+            if fine[i] == 0 and self._kinds[i].code != EXACT and "n_items" not in settings:
                 raise ValueError(
                     f"objective {i} needs a positive tolerance or a positive resolution to be settled, "
                     f"got tolerance {slack[i]:g} and resolution {settings['resolution']}"
@@ -238,13 +258,16 @@ class LexElimTol(PlacePolicy):
 
     def _go_on(self) -> None:
         super()._go_on()
-        if self.finished and self.strained:
+        self._warn_if_strained()
+
+    def _warn_if_strained(self) -> None:
+        if self._scrutiny.aloud and self.finished and self.strained:
             arm, i = self.strained[0]
             warnings.warn(
                 f"one value may carry a quarter of the variance of arm {arm} on objective {i}: the answer, "
                 'which rests on "finite_variance", may be wrong more often than delta',
                 UserWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
 
     def amended(
@@ -307,7 +330,7 @@ class LexElimTol(PlacePolicy):
         state.arms.left[:] = 0
         while state.clock[NEXT] <= state.clock[PASS]:
             state.clock[NEXT] = next_judged(state.clock[NEXT])
-        begin(state)
+        direct(begin)(state)
         for arm in np.flatnonzero(state.arms.left[:, 0]).tolist():
             _, objective, rival = old.arms.left[arm].tolist()
             still = objective == state.arms.left[arm, 1] and (rival < 0 or state.who[OFFERED, rival])
@@ -330,7 +353,7 @@ class LexElimTol(PlacePolicy):
         np.minimum(mine.bounds[..., HIGH], its.bounds[..., HIGH], out=mine.bounds[..., HIGH])
 
     def quiet(self) -> Self:
-        """From now on `repeating` alone tells of values that Gaussian noise never gives."""
+        """From now on `repeating` and `strained` alone tell what its warnings would."""
         self._scrutiny.aloud = False
         return self
 
@@ -450,14 +473,15 @@ class LexElimTol(PlacePolicy):
         people who watch: it decides by one-sided bounds, of which an arm can break only one.
         """
         shown = np.zeros((self.max_arms, self.n_objectives, 2))
-        fill_target_bounds(self.state, shown)
+        direct(fill_target_bounds)(self.state, shown)
         return shown
 
     def _all_intervals(self) -> tuple[Vector, Vector]:
         K, m = self.max_arms, self.n_objectives
         singles, pairs = np.zeros((K, m, 2)), np.zeros((K, K, m, 2))
         levels = self.state.limits[:, LEVEL] + math.log(self._facts_share())
-        fill_intervals(self.state, math.log(K * m / self._settings["delta"]), levels, singles, pairs)
+        level = math.log(K * m / self._settings["delta"])
+        direct(fill_intervals)(self.state, level, levels, singles, pairs)
         return singles, pairs
 
     @property
@@ -466,11 +490,15 @@ class LexElimTol(PlacePolicy):
 
         "open" where something is missing; empty after a contradiction.
         """
-        return () if self.contradiction else certificate(self.state, self.recommendation, self.differences)
+        return self.seen(self.differences)
+
+    def seen(self, differences: Vector) -> tuple[Seen, ...]:
+        """The certificate, for who has the intervals of all differences already."""
+        return () if self.contradiction else certificate(self.state, self.recommendation, differences)
 
     def best_guess(self) -> int:
         """Once finished the answer; before that what today's means would give."""
-        return int(self.state.clock[CANDIDATE]) if self.finished else int(plug_in(self.state))
+        return int(self.state.clock[CANDIDATE]) if self.finished else int(direct(plug_in)(self.state))
 
     @property
     def recommendation(self) -> int:

@@ -6,7 +6,8 @@ of filled places, in whatever order they were filled.
 
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator
-from itertools import count, islice, takewhile
+from itertools import count as numbers_from
+from itertools import islice, takewhile
 from typing import Any, Self
 
 import numpy as np
@@ -14,9 +15,9 @@ from numpy.typing import ArrayLike
 
 from lexbandits.arrays import Counts, Vector
 from lexbandits.checks import checked_arm, checked_history, checked_pending, checked_reward, whole
-from lexbandits.jit import direct
+from lexbandits.jit import direct, portion
 from lexbandits.policies.policy import Policy
-from lexbandits.policies.tol.judgement import count_all, fill, replay, row_asked
+from lexbandits.policies.tol.judgement import count, fill, replay, row_asked
 from lexbandits.policies.tol.state import ASKED, FILLED, HIGHEST, OVER, PASS, TURN
 from lexbandits.policies.tol.told import Scrutiny
 from lexbandits.policies.tol.waiting import Place, Waiting
@@ -171,7 +172,10 @@ class PlacePolicy(Policy):
             told += 1
         self._scrutiny.watch_many(played[told:], table[told:])
         while told < played.size:
-            came = direct(replay)(self.state, played, table, numbers, told, bool(self._waiting))
+            end = told + portion(direct(replay), played.size - told)
+            came = direct(replay)(
+                self.state, played[:end], table[:end], numbers[:end], told, bool(self._waiting)
+            )
             if came > told:
                 self._go_on()
             elif items is None:
@@ -188,7 +192,8 @@ class PlacePolicy(Policy):
         self._count(arms, numbers)
 
     def _count(self, arms: list[int], numbers: list[int]) -> None:
-        direct(count_all)(self.state, np.array(arms, np.int64), np.array(numbers, np.int64))
+        for arm, number in zip(arms, numbers, strict=True):
+            count(self.state, arm, number)
 
     def _go_on(self) -> None:
         """Fill the current pass from what waits; after the end nothing waits."""
@@ -269,13 +274,13 @@ class PlacePolicy(Policy):
         """Places to fill, as things stand, for ever."""
         now = int(self.state.clock[PASS])
         if self.finished:
-            yield from ((self.recommendation, number) for number in count(now))
+            yield from ((self.recommendation, number) for number in numbers_from(now))
         if self._before is not None:
             yield from takewhile(lambda place: place[1] < self._until, self._before._open_places())
         members = [np.flatnonzero(row).tolist() for row in self.state.who]
 
         def asked(number: int) -> list[int]:
-            return members[direct(row_asked)(self.state, number)]
+            return members[row_asked(self.state, number)]
 
         if self._before is not None:
             now -= 1  # of this policy's own passes none is folded yet: all results wait

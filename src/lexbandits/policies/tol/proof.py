@@ -7,6 +7,7 @@ or a claim under the rules as declared, which takes less evidence. docs/proofs.m
 """
 
 import math
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -14,7 +15,8 @@ from numpy.typing import NDArray
 
 from lexbandits.arrays import Counts, Vector
 from lexbandits.evidence.interval import kind_at
-from lexbandits.jit import apart, kernel
+from lexbandits.evidence.kinds import EXACT
+from lexbandits.jit import apart, kernel, written_in
 from lexbandits.policies.tol.claims import beaten_by_third, claim_evidence, evidence_for, is_beaten, is_held
 from lexbandits.policies.tol.facts import (
     against_target,
@@ -25,6 +27,7 @@ from lexbandits.policies.tol.facts import (
     look_at_arm,
     meets,
     misses,
+    not_worse,
     paired,
 )
 from lexbandits.policies.tol.state import (
@@ -133,7 +136,7 @@ def look_for(state: State, x: int) -> None:
                     break
 
 
-@apart
+@written_in
 def weigh_for(state: State, x: int) -> None:
     """Weigh what the proof of x needs: its own pairs, and for whom it does not do who else beats them."""
     lows, limits, shown, kinds, wealth = state.lows, state.limits, state.shown, state.kinds, state.wealth
@@ -167,7 +170,7 @@ def weigh_for(state: State, x: int) -> None:
                     shown[BEATS, first, z, y] = found
 
 
-@apart
+@written_in
 def prove(state: State, x: int) -> bool:
     """Whether x is proven; note in `who` whom its proof still needs."""
     lows, limits, bounds, order, must = state.lows, state.limits, state.bounds, state.order, state.must
@@ -195,7 +198,7 @@ def prove(state: State, x: int) -> bool:
     return proven
 
 
-@apart
+@written_in
 def ask_thirds(state: State, x: int, lacking: NDArray[np.bool_]) -> None:
     """Where the means do not let x handle y, ask who keeps y out: does it belong in the answer's place?
 
@@ -245,18 +248,33 @@ class Seen(NamedTuple):
     verdict: str
     by: int  # −1: nobody
     parts: float  # of the evidence that settles it, at most 1; nan against a target
+    certain: bool = False  # whether it rests on arithmetic alone: no chance is involved
 
 
-def certificate(state: State, x: int, differences: Vector) -> tuple[Seen, ...]:
-    """Per rival of x, objective by objective until it is done."""
+def certificate(
+    state: State,
+    x: int,
+    differences: Vector,
+    parts_of: Callable[[int, int, int], float] | None = None,
+    certain: State | None = None,
+) -> tuple[Seen, ...]:
+    """Per rival of x, objective by objective until it is done.
+
+    `parts_of` (x, y, objective) says how much of the evidence there is where bets are kept elsewhere,
+    `certain` is the state with nothing in it but what is certain.
+    """
     seen = []
     for y in np.flatnonzero(state.who[OFFERED]).tolist():
         for i in state.order.tolist() if y != x else ():
             results, mean = paired(state.limits, state.kinds, state.singles, state.pairs, i, x, y)
             low, high = differences[x, y, i].tolist()
             said, by = _verdict(state, x, y, i, high)
-            parts = math.nan if state.must[i] else 1.0 if said != "open" else _parts(state, x, y, i)
-            seen.append(Seen(y, i, mean if results else math.nan, low, high, int(results), said, by, parts))
+            parts = math.nan if state.must[i] else 1.0
+            if said == "open" and not state.must[i]:
+                parts = _parts(state, x, y, i) if parts_of is None else parts_of(x, y, i)
+            sure = state.kinds[i, 0] == EXACT if certain is None else _holds(certain, x, y, i, said, by)
+            shown = mean if results else math.nan
+            seen.append(Seen(y, i, shown, low, high, int(results), said, by, parts, bool(sure)))
             if said in ("beats", "beaten", "misses the target"):
                 break
     return tuple(seen)
@@ -281,6 +299,18 @@ def _verdict(state: State, x: int, y: int, i: int, high: float) -> tuple[str, in
     if not is_held(lows, limits, shown, i, x, y):
         return "open", -1
     return ("close" if high <= limits[i, REACH] else "not worse"), -1
+
+
+def _holds(state: State, x: int, y: int, i: int, said: str, by: int) -> bool:
+    """Whether what was said of a rival follows from this state as well."""
+    lows, limits, bounds = state.lows, state.limits, state.bounds
+    if said == "beats" or said == "beaten":
+        return beats(lows, limits, i, x if said == "beats" else by, y)
+    if said == "misses the target":
+        return misses(bounds, limits, i, y)
+    if said == "meets the target":
+        return meets(bounds, limits, i, y)
+    return said != "open" and (close if said == "close" else not_worse)(lows, limits, i, x, y)
 
 
 def _parts(state: State, x: int, y: int, i: int) -> float:

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lexbandits.arrays import Counts
-from lexbandits.jit import apart, kernel
+from lexbandits.jit import kernel, written_in
 from lexbandits.policies.base import eliminate
 from lexbandits.policies.tol.facts import beats, close, meets, misses
 from lexbandits.policies.tol.state import (
@@ -30,7 +30,7 @@ def copied(arms: NDArray[np.bool_]) -> NDArray[np.bool_]:
     return copy
 
 
-@kernel
+@written_in
 def drop_missing(state: State, alive: NDArray[np.bool_], why: Counts, i: int) -> None:
     """Drop whoever misses the target; nobody if all of them do, but then the target is given up."""
     bounds, limits = state.bounds, state.limits
@@ -46,7 +46,7 @@ def drop_missing(state: State, alive: NDArray[np.bool_], why: Counts, i: int) ->
     state.must[i] = feasible
 
 
-@kernel
+@written_in
 def drop_beaten(state: State, alive: NDArray[np.bool_], why: Counts, i: int) -> bool:
     """Drop whoever is beaten by somebody who got as far; False if that is everybody."""
     lows, limits = state.lows, state.limits
@@ -65,7 +65,7 @@ def drop_beaten(state: State, alive: NDArray[np.bool_], why: Counts, i: int) -> 
     return left > 0
 
 
-@kernel
+@written_in
 def find_open(state: State, alive: NDArray[np.bool_], i: int) -> bool:
     """Whether the objective is not settled; note in `who` for which survivors."""
     lows, limits, bounds, who = state.lows, state.limits, state.bounds, state.who
@@ -82,7 +82,7 @@ def find_open(state: State, alive: NDArray[np.bool_], i: int) -> bool:
     return some
 
 
-@apart
+@written_in
 def survey(state: State) -> None:
     """Recompute who survives; the current objective is the first that is not settled.
 

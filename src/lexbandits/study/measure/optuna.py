@@ -23,12 +23,20 @@ def from_optuna(
     storage: Any = "memory",
     **settings: Any,
 ) -> "tuple[Study, Again]":
-    """A live study of the `top` best trials' parameters, and what measures them: study.run(measure).
+    """A live study of the best trials' parameters, and what measures them: study.run(measure).
 
-    `objective(trial)`, or `objective(trial, seed)`, is Optuna's own; it returns values by name, or in the
-    order of `objectives`. Items are seeds, the same for all arms; who takes none has `trial.number`.
     The values on record chose these trials, so they flatter them: none is taken over. Ties go to the better
-    trial. `settings` are those of `create_study`.
+    trial. Items are seeds, the same for all arms.
+
+    Args:
+        study: Optuna's.
+        objective: Optuna's, `objective(trial)` or `objective(trial, seed)`: values by name, or in the order
+            of `objectives`; who takes no seed has `trial.number`.
+        objectives: what counts, in order of priority.
+        top: how many of the best trials.
+        name: of the new study; Optuna's, unless said.
+        storage: where it is kept.
+        **settings: those of `create_study`.
     """
     best = _best(study, top)
     arms = {f"trial {trial.number}": dict(trial.params) for trial in best}

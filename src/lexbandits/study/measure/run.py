@@ -236,8 +236,8 @@ class Run:
         try:
             yield
         except ConflictError:
-            trials = self.study.trials()
-            if not (trials["state"][trials["id"] == trial.id] == "released").any():
+            trials = self.study._trials()
+            if trials["state"][trials["id"].index(trial.id)] != "released":
                 raise
 
     def _give_up(self) -> None:
@@ -289,9 +289,9 @@ class Run:
     def _release_orphans(self) -> None:
         """Give back what was handed out to us and never begun."""
         begun = {trial.id for trial in self._busy.values()}
-        trials = self.study.trials()
-        for trial in trials["id"][(trials["worker"] == self.name) & (trials["state"] == "open")]:
-            if trial not in begun:
+        trials = self.study._trials()
+        for trial, worker, state in zip(trials["id"], trials["worker"], trials["state"], strict=True):
+            if worker == self.name and state == "open" and trial not in begun:
                 self._release(trial)
 
     @contextmanager

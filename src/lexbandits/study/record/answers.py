@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lexbandits.extras import need
 from lexbandits.printable import plain
 from lexbandits.study.objective import written
 from lexbandits.study.record.fold import Fold
@@ -403,34 +404,49 @@ def status_of(fold: Fold, now: float, leases: dict[int, float]) -> Status:
 
 def trials_of(fold: Fold) -> "pd.DataFrame":
     """One row per trial, with the values as told in every state, late ones too."""
+    need("pandas", "trials()")
     import pandas as pd
 
+    columns = trial_columns(fold)
+    if any(
+        isinstance(item, str) for item in columns["item"]
+    ):  # such as names of files, which may be no UTF-8
+        columns["item"] = pd.Series(columns["item"], dtype=object)
+    for name in ("asked", "resolved"):
+        columns[name] = pd.to_datetime(columns[name], unit="s", utc=True)
+    return pd.DataFrame(columns)
+
+
+def trial_columns(fold: Fold) -> dict[str, Any]:
+    """The columns of that table; times in seconds."""
     ledger = fold.ledger
     states, passes = ledger.column("state"), ledger.column("pass_of")
     names = np.array([*STATES, "void"], dtype=object)
     shown = np.where(fold.void(passes) & (states == TOLD), len(STATES), states)
     workers = np.array([*ledger.workers, None], dtype=object)
-    items = [ledger.item(pass_) for pass_ in passes.tolist()]
-    texts = any(isinstance(item, str) for item in items)  # such as names of files, which may be no UTF-8
     columns: dict[str, Any] = {
         "number": np.arange(len(ledger)),
         "id": [trial_id(fold, number) for number in range(len(ledger))],
         "arm": np.array(ledger.arm_names, dtype=object)[ledger.column("arm")],
-        "item": pd.Series(items, dtype=object) if texts else items,
+        "item": [ledger.item(pass_) for pass_ in passes.tolist()],
         "state": names[shown],
         "worker": workers[ledger.column("worker")],
-        "asked": pd.to_datetime(ledger.column("asked"), unit="s", utc=True),
-        "resolved": pd.to_datetime(ledger.column("resolved"), unit="s", utc=True),
+        "asked": ledger.column("asked"),
+        "resolved": ledger.column("resolved"),
     }
     values = ledger.column("values")
     columns |= {name: values[:, i] for i, name in enumerate(ledger.spec.names)}
-    return pd.DataFrame(columns, columns=[*TRIAL_COLUMNS, *ledger.spec.names])
+    return {name: columns[name] for name in [*TRIAL_COLUMNS, *ledger.spec.names]}
 
 
 def results_of(fold: Fold) -> "pd.DataFrame":
     """One row per arm and objective: what was measured, and where its mean lies at the study's confidence."""
-    import pandas as pd
+    frame: pd.DataFrame = need("pandas", "results()").DataFrame(result_rows(fold))
+    return frame
 
+
+def result_rows(fold: Fold) -> list[dict[str, Any]]:
+    """The rows of that table."""
     ledger, policy = fold.ledger, fold.policy
     states, arms = ledger.column("state"), ledger.column("arm")
     means, intervals, counts = policy.means, policy.intervals, policy.counts
@@ -455,4 +471,4 @@ def results_of(fold: Fold) -> "pd.DataFrame":
                     "failed": int(((states == FAILED) & (arms == index)).sum()),
                 }
             )
-    return pd.DataFrame(rows)
+    return rows

@@ -124,19 +124,64 @@ def take_all(turn: Turn, results: Sequence[Told]) -> list[str]:
     return outcomes
 
 
-def take(turn: Turn, trial: Trial | str, values: Any) -> str:
-    """Take one result."""
+def take(turn: Turn, trial: Trial | str, values: Any, more: bool = False) -> str:
+    """Take one result; or with `more` what is known of it so far, unless that is all."""
+    if more and (outcome := _take_part(turn, number_of(turn, trial), turn.ledger.spec.checked(values))):
+        return outcome
     return take_all(turn, [(trial, values)])[0]
 
 
-def record(turn: Turn, trial: Trial | str, values: Any) -> str:
+def record(turn: Turn, trial: Trial | str, values: Any, more: bool = False) -> str:
     """Take one result without looking at what it means."""
-    return _take(turn, number_of(turn, trial), turn.ledger.spec.checked(values))
+    number, checked = number_of(turn, trial), turn.ledger.spec.checked(values)
+    return (_take_part(turn, number, checked) if more else "") or _take(turn, number, checked)
+
+
+def _take_part(turn: Turn, number: int, values: dict[str, float | None]) -> str:
+    """ "part", "repeated" or "after the end"; "" if it is no part: complete, late, or of no open trial.
+
+    It decides nothing yet, and nobody can be rid of it: a place has one value of each objective, for good.
+    """
+    ledger = turn.ledger
+    if ledger.state[number] != OPEN or not turn.in_time(number):
+        return ""
+    given = {name: value for name, value in values.items() if value is not None}
+    if not given:
+        raise StudyError("more=True takes what is known so far: at least one value")
+    known = _told_so_far(turn, number, values)
+    if all(known.get(name) is not None for name in ledger.spec.names):
+        return ""
+    if ledger.exact:
+        _check_exact(ledger, number, known, ledger.exact_of(ledger.arm[number]))
+    before = dict(zip(ledger.spec.names, ledger.told_values(number), strict=True))
+    new = {name: value for name, value in given.items() if before[name] != value}
+    if not new:
+        return "repeated"
+    worker, arm = ledger.worker[number], ledger.arm_names[ledger.arm[number]]
+    turn.append("told_part", new, number, arm, ledger.workers[worker] if worker >= 0 else None)
+    return "part" if ledger.end is None else "after the end"
+
+
+def _told_so_far(turn: Turn, number: int, values: dict[str, float | None]) -> dict[str, float | None]:
+    """These values, with those that were told of the trial before."""
+    part = turn.ledger.parts.get(number)
+    if part is None:
+        return values
+    joined = dict(values)
+    for name, known in zip(turn.ledger.spec.names, part, strict=True):
+        if known == known:
+            if joined.get(name) not in (None, known):
+                one = f"trial {trial_id(turn.fold, number)}"
+                raise ConflictError(f"{one} was told {name} {known:g} before, got {joined[name]:g}")
+            joined[name] = known
+    return joined
 
 
 def _take(turn: Turn, number: int, values: dict[str, float | None]) -> str:
     ledger = turn.ledger
     state = ledger.state[number]
+    if state in (OPEN, EXPIRED):
+        values = _told_so_far(turn, number, values)
     if state == OPEN:
         if not turn.in_time(number):
             turn.resolve("expired", number, {})
@@ -216,6 +261,11 @@ def release(turn: Turn, trial: Trial | str) -> None:
     number = number_of(turn, trial)
     state = turn.ledger.state[number]
     if state == OPEN and turn.in_time(number):
+        if number in turn.ledger.parts:
+            one = f"trial {trial_id(turn.fold, number)}"
+            raise ConflictError(
+                f"part of {one} was told, and it cannot be released: tell the rest, or fail it"
+            )
         turn.resolve("released", number, {})
     elif state == OPEN:
         turn.resolve("expired", number, {})

@@ -9,6 +9,7 @@ KINDS = {
     "created": "spec, policy, settings, version",
     "asked": "pass, nonce, until",
     "told": "value by objective, null if missing",
+    "told_part": "value by objective of those known so far: the trial stays open for the others",
     "failed": "reason; interrupted, if it was begun and broken off",
     "expired": "",
     "released": "",

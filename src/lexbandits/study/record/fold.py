@@ -152,10 +152,10 @@ class Fold:
         when, again, decides = self.memory.get("would decide", (-1, 0, False))
         if when != folded or (fills >= again and not decides):
             twin = copy.copy(self.policy)
-            nothing = ledger.value_if_expired()
             for number in sorted(ledger.open, key=self._rank):
                 if twin.finished or ledger.pass_of[number] < folded:
                     continue
+                nothing = ledger.value_if_expired(number)
                 twin.tell_checked(ledger.arm[number], nothing, ledger.pass_of[number])
             decides = bool(twin.finished)
             self.memory["would decide"] = folded, fills + max(8, fills // 20), decides

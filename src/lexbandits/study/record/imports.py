@@ -1,5 +1,6 @@
 """Results from elsewhere into a study before its first ask, and a study's record out of it."""
 
+import csv
 import difflib
 import hashlib
 import json
@@ -7,15 +8,17 @@ import math
 import re
 from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
+from itertools import compress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from lexbandits.extras import MissingExtra, need
 from lexbandits.study.errors import ConflictError, StudyError
 from lexbandits.study.record.journal import Turn
 from lexbandits.study.record.ledger import EXPIRED, FAILED, LATE, OPEN, RELEASED, STATES
 from lexbandits.study.record.rules import conclude
 from lexbandits.study.spec import Spec, arm_index, in_drawn_order
-from lexbandits.study.trial import TRIAL_COLUMNS
+from lexbandits.study.trial import TRIAL_COLUMNS, moment
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -23,6 +26,7 @@ if TYPE_CHECKING:
     from lexbandits.study.study import Study
 
 Row = dict[str, float | None]
+Columns = dict[str, list[Any]]
 VOID = "void"  # of trials that exports of 0.2 have and that never counted
 UNNAMED = re.compile(r"Unnamed: \d+")  # what pandas calls a column without a name: an index, written out
 FORMULA = re.compile(r"'*[=+\-@\t\r\n]")  # the start of a text that a spreadsheet would compute
@@ -42,13 +46,13 @@ def take(turn: Turn, frame: Any, arm: str, fair: bool, again: bool, ignore: Iter
             "results are imported before the first ask: later they would be chosen by looking"
         )
     _check_columns(frame, arm, spec.names, [ignore] if isinstance(ignore, str) else list(ignore))
-    frame, rows = _count_as_agreed(frame, spec)
-    arms = [str(name) for name in frame[arm]]
+    columns, rows = _count_as_agreed(_table(frame), spec)
+    arms = [str(name) for name in columns[arm]]
     for name in set(arms):
         arm_index(ledger.arm_names, name)
         if name in ledger.withdrawn:
             raise ConflictError(f"arm {name!r} was withdrawn: restore it first, or leave its rows out")
-    items = [_check_item(item) for item in frame["item"]] if "item" in frame.columns else None
+    items = [_check_item(item) for item in columns["item"]] if "item" in columns else None
     passes, order = _draw_passes(turn, items, arms)
     by_place = dict(zip(zip(arms, passes, strict=True), rows, strict=True))
     if len(by_place) < len(rows):
@@ -78,8 +82,31 @@ def take(turn: Turn, frame: Any, arm: str, fair: bool, again: bool, ignore: Iter
     return sum(any(value is not None for value in row.values()) for row in rows)
 
 
+def columns_of(frame: Any, arm: str, spec: Spec, ignore: Iterable[str]) -> tuple[Columns, int]:
+    """What matters of a table, as JSON can say it; and how many rows have a value."""
+    _check_columns(frame, arm, spec.names, [ignore] if isinstance(ignore, str) else list(ignore))
+    table, rows = _count_as_agreed(_table(frame), spec)
+    columns: Columns = {arm: [str(name) for name in table[arm]]}
+    if "item" in table:
+        columns["item"] = [_check_item(item) for item in table["item"]]
+    columns |= {name: [row.get(name) for row in rows] for name in spec.names if name in table}
+    return columns, sum(any(value is not None for value in row.values()) for row in rows)
+
+
+def _table(frame: Any) -> Columns:
+    table = {str(name): list(frame[name]) for name in _names(frame) or ()}
+    if len({len(column) for column in table.values()}) > 1:
+        raise StudyError("the columns of a table must be equally long")
+    return table
+
+
+def _names(frame: Any) -> list[Any] | None:
+    columns = frame if isinstance(frame, dict) else getattr(frame, "columns", None)
+    return None if columns is None else list(columns)
+
+
 def _check_columns(frame: Any, arm: str, names: Sequence[str], ignore: Sequence[str]) -> None:
-    columns = getattr(frame, "columns", None)
+    columns = _names(frame)
     shown = repr(type(frame).__name__) if columns is None else ", ".join(map(str, columns))
     if columns is None or arm not in columns:
         raise StudyError(f"a frame with a column {arm!r} of arms is needed, got {shown}")
@@ -94,22 +121,28 @@ def _check_columns(frame: Any, arm: str, names: Sequence[str], ignore: Sequence[
             raise StudyError(f"the column {column!r} is no objective: {meant} {way_out}")
 
 
-def _count_as_agreed(frame: "pd.DataFrame", spec: Spec) -> tuple["pd.DataFrame", list[Row]]:
+def _count_as_agreed(table: Columns, spec: Spec) -> tuple[Columns, list[Row]]:
     """The rows that count, and what as: a failed or expired trial of an exported study as was agreed."""
-    if "state" in frame.columns and frame["state"].isin([*STATES, VOID]).all():
-        frame = frame[~frame["state"].isin([STATES[OPEN], STATES[RELEASED], VOID])]
-        states = frame["state"].tolist()
+    states = table.get("state") or [None] * max(map(len, table.values()))
+    if all(state in (*STATES, VOID) for state in states):
+        counts = [state not in (STATES[OPEN], STATES[RELEASED], VOID) for state in states]
+        table = {name: list(compress(column, counts)) for name, column in table.items()}
+        states = table["state"]
     else:
-        states = [None] * len(frame)
+        states = [None] * len(states)
     agreed = {STATES[FAILED]: {objective.name: objective.if_failed for objective in spec.objectives}}
     expired = {objective.name: objective.if_expired for objective in spec.objectives}
     agreed |= {STATES[EXPIRED]: expired, STATES[LATE]: expired}
-    columns = [name for name in spec.names if name in frame.columns]
-    told = frame[columns].astype(object).itertuples(index=False, name=None)
-    return frame, [
-        agreed[state] if state in agreed else spec.checked(dict(zip(columns, row, strict=True)))
-        for state, row in zip(states, told, strict=True)
-    ]
+    columns = [name for name in spec.names if name in table]
+    told = zip(*(table[name] for name in columns), strict=True)
+    rows = []
+    for state, values in zip(states, told, strict=True):
+        row = spec.checked(dict(zip(columns, values, strict=True)))
+        if state in agreed:  # what was told of it in part counts; what came late does not
+            known = {} if state == STATES[LATE] else {name: v for name, v in row.items() if v is not None}
+            row = {**agreed[state], **known}
+        rows.append(row)
+    return table, rows
 
 
 def _draw_passes(
@@ -178,6 +211,7 @@ def _check_exact(turn: Turn, arms: list[str], rows: list[Row]) -> None:
 
 def read(path: Path, arm: str, spec: Spec) -> "pd.DataFrame":
     """A file's rows; names are texts, whatever else pandas would take "0.10" or "None" for."""
+    need("pandas", "reading a table")
     import pandas as pd
 
     if path.suffix == ".csv":
@@ -204,15 +238,21 @@ def export(study: "Study", path: Path) -> Path:
         with path.open("w", encoding="utf-8") as file:
             file.writelines(json.dumps(event._asdict()) + "\n" for event in study.events())
     elif path.suffix == ".csv":
-        _change_texts(study.trials(), _escape).to_csv(path, index=False)
+        columns = study._trials()
+        for name in ("asked", "resolved"):
+            columns[name] = ["" if math.isnan(at) else moment(at) for at in columns[name].tolist()]
+        with path.open("w", encoding="utf-8", newline="") as file:
+            rows = csv.writer(file, lineterminator="\n")
+            rows.writerow(map(_escape, columns))
+            rows.writerows(map(_written, row) for row in zip(*columns.values(), strict=True))
     elif path.suffix == ".parquet":
         frame = study.trials()
         if frame["item"].map(type).nunique() > 1:
             frame["item"] = frame["item"].astype(str)
         try:
             frame.to_parquet(path, index=False)
-        except ImportError as error:
-            raise StudyError("writing .parquet needs pyarrow: pip install 'lexbandits[parquet]'") from error
+        except ImportError:
+            raise MissingExtra("pyarrow", "writing .parquet") from None
     else:
         raise StudyError(f"export writes .csv, .parquet or .jsonl, got {path.name!r}")
     return path
@@ -223,6 +263,11 @@ def _change_texts(frame: "pd.DataFrame", change: Any) -> "pd.DataFrame":
     texts = [name for name in frame.columns if frame[name].dtype == object or frame[name].dtype == "str"]
     changed = {name: frame[name].map(change).astype(object) for name in texts}
     return frame.assign(**changed).rename(columns=change)
+
+
+def _written(value: Any) -> Any:
+    """A cell of a file: nothing where there is no value."""
+    return "" if value is None or (isinstance(value, float) and math.isnan(value)) else _escape(value)
 
 
 def _escape(text: Any) -> Any:

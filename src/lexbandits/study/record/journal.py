@@ -117,6 +117,11 @@ class Journal:
         self._sent: tuple[Event, Any] | None = None  # the last event and the result of a commit that was sent
         forks.watch_journal(self)
 
+    @property
+    def last(self) -> Fold | None:
+        """The fold as it was left, for who only counts."""
+        return self._fold
+
     def check_writable(self) -> None:
         """Refuse to change what was opened to be read."""
         if self.read_only:
@@ -197,9 +202,9 @@ class Journal:
         for column in set(fold.policy.repeating) - self._warned:
             self._warned.add(column)
             warnings.warn(
-                f"{fold.ledger.spec.objectives[column]}: an arm gave a value more than once, which "
-                "Gaussian noise never does: its intervals may be wrong, and noise cannot be changed after "
-                'looking; say noise="bernoulli", ("bounded", low, high) or "exact" in a new study',
+                f"study {self.row.name!r}, {fold.ledger.spec.objectives[column]}: an arm gave a value more than "
+                "once, which Gaussian noise never does: its intervals may be wrong, and noise cannot be changed "
+                'after looking; say noise="bernoulli", ("bounded", low, high) or "exact" in a new study',
                 stacklevel=4,
             )
 

@@ -33,7 +33,7 @@ COLUMNS = {  # name -> typecode of `array`
     "values": "d",  # m per trial, as told
     "fills": "q",  # the trials that filled a place or declared it missing, in the order of the journal
 }
-CACHE_FORMAT = 6
+CACHE_FORMAT = 7
 
 
 class Stop(NamedTuple):
@@ -88,6 +88,7 @@ class Ledger:
         self.exact_columns: list[int] = []
         self.exact: dict[tuple[int, int], float] = {}  # (arm, column) -> its one value
         self.first_told: dict[int, list[float]] = {}  # of corrected trials, as their workers may tell again
+        self.parts: dict[int, list[float]] = {}  # of trials not told to their end: what is known, else nan
         self.revision = 0  # grows when a value changes after it was filled in
         self.counts = [0] * len(STATES)
         self.arm = array("i")
@@ -190,6 +191,8 @@ class Ledger:
         state, values = self._at(numbers, "state"), self._at(numbers, "values")
         for code in (FAILED, EXPIRED, LATE):
             values[state == code] = self._agreed(code)
+        for row, number in enumerate(numbers.tolist()) if self.parts else ():
+            values[row] = self._over(number, values[row])
         return self._at(numbers, "arm").astype(np.int64), self._at(numbers, "pass_of"), values
 
     def _at(self, numbers: np.ndarray[Any, Any], name: str) -> np.ndarray[Any, Any]:
@@ -202,8 +205,14 @@ class Ledger:
     def reward(self, number: int) -> Vector:
         """(m,) what the place of a trial counts as, of which more is better: `filled`, for one."""
         state = self.state[number]
-        values = self._agreed(state) if state in (FAILED, EXPIRED, LATE) else self.told_values(number)
-        return self.spec.signed_row(values)
+        if state in (FAILED, EXPIRED, LATE):
+            return self.spec.signed_row(self._over(number, self._agreed(state)))
+        return self.spec.signed_row(self.told_values(number))
+
+    def _over(self, number: int, values: Any) -> Any:
+        """What was told of a trial before it was lost stays: values are agreed for the rest only."""
+        part = self.parts.get(number)
+        return values if part is None else [b if a != a else a for a, b in zip(part, values, strict=True)]
 
     def _agreed(self, state: int) -> list[float]:
         objectives = self.spec.objectives
@@ -223,9 +232,9 @@ class Ledger:
         values: Vector = self.column("values")[kept, column][order]
         return values[~np.isnan(values)]
 
-    def value_if_expired(self) -> Vector:
-        """(m,) what a place counts as whose trial runs out, of which more is better."""
-        return self.spec.signed_row(self._agreed(EXPIRED))
+    def value_if_expired(self, number: int) -> Vector:
+        """(m,) what the place of a trial counts as if it runs out, of which more is better."""
+        return self.spec.signed_row(self._over(number, self._agreed(EXPIRED)))
 
     def exact_of(self, arm: int) -> dict[int, float]:
         """Exact values of an arm, by column."""
@@ -239,7 +248,18 @@ class Ledger:
         others[number] = False
         values = self.column("values")[others]
         known = {column: values[np.isfinite(values[:, column]), column] for column in self.exact_columns}
-        return {column: float(told[0]) for column, told in known.items() if told.size}
+        parts = [
+            row
+            for other, row in self.parts.items()
+            if self.arm[other] == self.arm[number] and other != number
+        ]
+        in_parts = {
+            column: row[column]
+            for row in parts
+            for column in self.exact_columns
+            if row[column] == row[column]
+        }
+        return in_parts | {column: float(told[0]) for column, told in known.items() if told.size}
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Ledger) and self.to_bytes() == other.to_bytes()
@@ -264,6 +284,7 @@ class Ledger:
         values = [math.nan if (value := given.get(name)) is None else value for name in self.spec.names]
         missing = all(value != value for value in values)
         number = self._resolve(event, FAILED if missing else TOLD)
+        self.parts.pop(number, None)  # they are among the values
         self._set_values(number, values)
         self.fills.append(number)
         if missing:
@@ -272,11 +293,22 @@ class Ledger:
             self.break_streak(self.arm[number])
             self.measured[self.arm[number]] += 1
 
+    def _on_told_part(self, event: Event) -> None:
+        number = event.trial
+        if number is None or number not in self.open:
+            raise _damaged(event, f"trial {number} is not open")
+        part = self.parts.setdefault(number, [math.nan] * len(self.spec.names))
+        for name, value in event.payload.items():
+            part[self.spec.column(name)] = value
+        self._set_values(number, part)
+
     def _on_failed(self, event: Event) -> None:
         number = self._resolve(event, FAILED)
         self.fills.append(number)
         if event.payload.get("interrupted"):
             self.interrupted[self.arm[number]] += 1
+        elif number in self.parts:  # something was measured
+            self.break_streak(self.arm[number])
         else:
             self._count_failure(number, event.payload["reason"])
 
@@ -435,7 +467,7 @@ class Ledger:
 
     def _note_change(self, event: Event, **words: Any) -> None:
         """Who has seen a value and changes the rules is named with the answer."""
-        if any(self.measured):
+        if any(self.measured) or self.parts:
             self.changes.append({"kind": event.kind, "at": event.at, **words})
 
     def _on_arm_added(self, event: Event) -> None:
@@ -508,6 +540,7 @@ class Ledger:
             "stops": self.stops,
             "exact": [[*key, value] for key, value in self.exact.items()],
             "first_told": list(self.first_told.items()),
+            "parts": list(self.parts.items()),
             "lengths": [len(getattr(self, name)) for name in COLUMNS],
         }
         header = json.dumps(small).encode()
@@ -530,7 +563,7 @@ class Ledger:
         ledger.spec = replace(spec, objectives=tuple(map(Objective.from_json, small["objectives"])))
         ledger.stops = [Stop(*stop) for stop in small["stops"]]
         ledger.exact = {(arm, column): value for arm, column, value in small["exact"]}
-        ledger.first_told = dict(small["first_told"])
+        ledger.first_told, ledger.parts = dict(small["first_told"]), dict(small["parts"])
         ledger._worker_index |= {name: index for index, name in enumerate(ledger.workers)}
         start, view = 8 + size, memoryview(content)
         for (name, typecode), length in zip(COLUMNS.items(), small["lengths"], strict=True):

@@ -128,6 +128,7 @@ class _Told:
         ledger.fills.extend(numbers)
         for number in numbers:
             del ledger.open[number]
+            ledger.parts.pop(number, None)
         ledger.counts[OPEN] -= len(numbers)
         ledger.counts[TOLD] += len(numbers)
         for arm in {ledger.arm[number] for number in numbers}:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, TypeVar
 from urllib.parse import unquote
 
+from lexbandits.extras import MissingExtra
 from lexbandits.study.errors import StorageError
 from lexbandits.study.record.events import Event
 
@@ -172,8 +173,9 @@ def open_storage(storage: "str | Path | Storage") -> Storage:
 
             return SqliteStorage(address)
     except ModuleNotFoundError as error:
-        extra = "postgres" if error.name == "psycopg" else "live"
-        raise StorageError(f"{error.name} is needed: pip install 'lexbandits[{extra}]'") from error
+        if error.name != "psycopg":
+            raise
+        raise StorageError(str(MissingExtra("psycopg", "PostgreSQL"))) from None
     raise StorageError(
         f"storage must be a path, sqlite:///…, postgresql://…, http://… or memory; "
         f"got one that begins with {scheme}://"

@@ -27,7 +27,7 @@ from lexbandits.study.errors import (
     UnknownTrialError,
 )
 from lexbandits.study.objective import Objective
-from lexbandits.study.record import asking, changes
+from lexbandits.study.record import asking, changes, imports
 from lexbandits.study.record.answers import Answer, Status
 from lexbandits.study.record.events import Event
 from lexbandits.study.record.fold import Fold
@@ -77,10 +77,8 @@ class HttpStorage(Storage):
 
     def _http(self) -> Any:
         if self._pid != os.getpid():  # connections are not shared with a parent
-            try:
-                import httpx2
-            except ModuleNotFoundError as error:
-                raise StorageError("httpx2 is needed: pip install 'lexbandits[client]'") from error
+            import httpx2
+
             self._client = httpx2.Client()
             self._timeouts = {
                 again: {"timeout": httpx2.Timeout(silence, connect=10.0).as_dict()}
@@ -277,11 +275,20 @@ class RemoteJournal(Journal):
         """Send a call to the service, which does it in a transaction of its own."""
         if change is asking.exchange:
             return self._exchange(*given)
+        if change is imports.take:
+            return self._import(*given)
         if change not in REQUESTS:
             raise NOT_HERE
         method, path, body = REQUESTS[change](self._spec, *given)
         answer = self._send(method, path, body)
         return answer.get("outcome") if answer else None
+
+    def _import(self, frame: Any, arm: str, fair: bool, again: bool, ignore: Any) -> int:
+        if not isinstance(fair, bool):
+            raise TypeError(f"fair must be True or False, got {fair!r}")
+        columns, count = imports.columns_of(frame, arm, self._spec, ignore)
+        self._send("POST", "/imports", {"columns": columns, "arm": arm, "fair": fair, "again": bool(again)})
+        return count
 
     def _exchange(
         self,
@@ -341,8 +348,9 @@ def _amended(objective: Objective, row: Mapping[str, Any]) -> Objective:
 # --- how each call is sent: method, path, body
 
 
-def _tell(spec: Spec, trial: Trial | str, values: Any) -> Sent:
-    return "PUT", f"/trials/{_id(trial)}/result", {"values": spec.checked(values)}
+def _tell(spec: Spec, trial: Trial | str, values: Any, more: bool) -> Sent:
+    told = {"values": spec.checked(values), **({"more": True} if more else {})}
+    return "PUT", f"/trials/{_id(trial)}/result", told
 
 
 def _fail(spec: Spec, trial: Trial | str, reason: str, interrupted: bool) -> Sent:

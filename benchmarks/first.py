@@ -1,0 +1,188 @@
+"""How soon a new process answers with nothing compiled, the least of some tries: docs/benchmarks-first.md.
+
+python first.py [--before COMMIT] [--tries N] [ROW …]: beside the package at a commit, in the same run.
+"""
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from datetime import date
+from pathlib import Path
+from typing import NamedTuple
+
+from speed import ROOT, machine
+
+README = """
+import numpy as np, lexbandits as lb
+truth = {"small": (0.71, 0.4, 0.1), "medium": (0.84, 0.9, 0.4), "large": (0.85, 2.1, 1.9),
+         "huge": (0.86, 2.6, 2.4)}
+rng = np.random.default_rng(7)
+def measure(model):
+    right, seconds, cents = truth[model]
+    return {"correct": rng.random() < right, "latency": min(10, rng.gamma(25, seconds / 25)),
+            "cost": cents * rng.uniform(0.8, 1.2)}
+study = lb.create_study("models", arms=list(truth), delta=0.05, objectives=[
+    lb.Objective("correct", tolerance=0.03, noise="bernoulli"),
+    lb.Objective("latency", "minimize", unit="s", tolerance=0.2, noise=("bounded", 0, 10)),
+    lb.Objective("cost", "minimize", unit="cents", tolerance=0.1, noise=("bounded", 0, 3))])
+assert study.run(measure, progress=False).arm == "medium"
+study.report("report.html")
+"""
+STUDY = """
+import lexbandits as lb
+words = dict(arms=["a", "b", "c", "d"], objectives=[
+    lb.Objective("correct", tolerance=0.01, noise="bernoulli"),
+    lb.Objective("latency", "minimize", tolerance=0.1, noise=("bounded", 0, 10))])
+study = lb.create_study("bench", {storage!r}, load_if_exists=True, **words)
+for number in range({results}):
+    study.tell(study.ask(), {{"correct": number % 3 > 0, "latency": number % 7}})
+"""
+OPEN = "import lexbandits as lb; print(lb.open_study('bench', 'bench.db').status.results)"
+TABLE = """
+import csv, random
+random.seed(1)
+with open("table.csv", "w", newline="") as file:
+    rows = csv.writer(file)
+    rows.writerow(["arm", "item", "correct", "latency", "cost"])
+    for item in range(500):
+        for arm in range(4):
+            right = int(random.random() < 0.7 + arm / 20)
+            rows.writerow([f"arm {arm}", item, right, random.random(), random.random()])
+"""
+SERVE = """
+import subprocess, sys
+words = [sys.executable, "-m", "lexbandits", "serve", "--port", "0"]
+served = subprocess.Popen(words, stdout=subprocess.PIPE)
+assert served.stdout.readline().startswith(b"http")
+served.kill()
+served.wait()
+"""
+JUDGE = ["correct max 0.03 bernoulli", "latency min 0.2 bounded 0 1", "cost min 0.2 bounded 0 1"]
+CODECS = ROOT / "examples" / "compression"
+DEMO = ["run", str(CODECS / "study.toml"), "--workers", "2", "--storage", "demo.db", "--"]
+DEMO += [sys.executable, str(CODECS / "measure.py"), "{codec}", "{level}", "{item}"]
+
+
+def script(text):
+    return [sys.executable, "-c", text]
+
+
+def lexbandits(*words):
+    return [sys.executable, "-m", "lexbandits", *words]
+
+
+class Row(NamedTuple):
+    name: str
+    what: str
+    command: list[str]
+    target: str = ""
+    first: list[str] | None = None  # not measured
+    cold: bool = True
+    unit: str = "s"
+
+
+FEW, MANY = STUDY.format(storage="bench.db", results=1), STUDY.format(storage="bench.db", results=5000)
+ROWS = [
+    Row("readme", "README's example with a report", script(README), "≤ 5 s"),
+    Row("tell", "a study in a new process: its first ask and tell", script(FEW), "≤ 0.6 s"),
+    Row("ask", "`lexbandits study ask`", lexbandits("study", "ask", "bench", "--storage", "bench.db"),
+        "≤ 0.8 s", script(FEW)),
+    Row("judge", "`lexbandits judge`, 500 items, 4 arms, 3 objectives",
+        lexbandits("judge", "table.csv", *JUDGE), "≤ 2 s", script(TABLE)),
+    Row("demo", "`make demo`: its run", lexbandits(*DEMO), "≤ 2 s more than warm"),
+    Row("demo-warm", "the same, warm", lexbandits(*DEMO), first=lexbandits(*DEMO), cold=False),
+    Row("serve", "`lexbandits serve` listens", script(SERVE), "≤ 2 s"),
+    Row("import", "`import lexbandits`, and a study's first name, warm",
+        script("import lexbandits as lb; lb.create_study"), "≤ 1 s", cold=False),
+    Row("long", "20,000 results asked and told one by one in memory, warm",
+        script(STUDY.format(storage="memory", results=20_000)),
+        first=script(STUDY.format(storage="memory", results=20_000)), cold=False),
+    Row("open", "opening a study of 5,000 results, warm", script(OPEN), first=script(MANY), cold=False),
+    Row("memory", "resident memory of a process that asked and told 1,000 results",
+        script(STUDY.format(storage="bench.db", results=1000)), "≤ 120 MB", unit="MB"),
+]  # fmt: skip
+
+
+def measured(command, folder, source, cache, compiled=False):
+    """Seconds on the clock, of the processor, and the most memory of a process, in a folder."""
+    environment = {**os.environ, "PYTHONPATH": str(source), "XDG_CACHE_HOME": str(cache)}
+    environment["LEXBANDITS_JIT"] = "1" if compiled else ""
+    began = time.perf_counter()
+    process = subprocess.Popen(
+        command, cwd=folder, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+    )
+    said = process.stderr.read()
+    _, status, used = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode not in (0, 1):  # of a verdict that is not certified
+        raise RuntimeError(said.decode())
+    return time.perf_counter() - began, used.ru_utime + used.ru_stime, used.ru_maxrss / 1024
+
+
+def least(row, source, tries, work):
+    """The least of some tries, each in a folder of its own; nothing is compiled before cold ones."""
+    found = []
+    for _ in range(tries):
+        folder, kept = Path(tempfile.mkdtemp(dir=work)), work / f"kernels {source.parent.name}"
+        cache = folder / "cache" if row.cold else kept
+        if row.first is not None:
+            measured(row.first, folder, source, kept, compiled=not row.cold)
+        if row.name == "demo-warm":
+            for file in folder.glob("demo.db*"):
+                file.unlink()
+        found.append(measured(row.command, folder, source, cache))
+        shutil.rmtree(folder)
+    return [min(column) for column in zip(*found, strict=True)]
+
+
+def cell(row, seconds, processor, memory):
+    return f"{memory:.0f} MB" if row.unit == "MB" else f"{seconds:.2f} s ({processor:.2f})"
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--before", metavar="COMMIT", help="measure the package at this commit too")
+    parser.add_argument("--tries", type=int, default=3)
+    parser.add_argument("rows", nargs="*", help=", ".join(row.name for row in ROWS))
+    asked = parser.parse_args()
+    about, lines = machine(), []
+    print(about, flush=True)
+    with tempfile.TemporaryDirectory() as name:
+        work, sources = Path(name), {"now": ROOT / "src"}
+        if asked.before:
+            archive = work / "before.tar"
+            subprocess.run(["git", "archive", "-o", archive, asked.before, "src"], cwd=ROOT, check=True)
+            shutil.unpack_archive(archive, work / "before", filter="data")
+            sources = {f"at {asked.before[:7]}": work / "before" / "src", **sources}
+        for row in ROWS:
+            if not asked.rows or row.name in asked.rows:
+                cells = [
+                    cell(row, *least(row, source, asked.tries if head == "now" else 1, work))
+                    for head, source in sources.items()
+                ]
+                lines.append(f"| {' | '.join([row.what, *cells, row.target])} |")
+                print(lines[-1], flush=True)
+    heads = ["what", *sources, "target"]
+    rule = ["---", *["---:"] * (len(heads) - 1)]
+    page = f"""# The first answer
+
+Measured by `make bench` on {date.today()}: {about}. The least of {asked.tries} tries on the clock, in
+brackets of processor time, which others on the machine hardly lengthen; of an earlier commit one try. Each is
+a new process. Nothing has been compiled before but where it says "warm": that finds compiled code on disk.
+A study is interpreted at first and goes over to compiled code once that pays.
+
+{chr(10).join(f"| {' | '.join(words)} |" for words in (heads, rule))}
+{chr(10).join(lines)}
+"""
+    if not asked.rows:
+        (ROOT / "docs" / "benchmarks-first.md").write_text(page)
+
+
+if __name__ == "__main__":
+    main()

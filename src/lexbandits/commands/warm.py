@@ -1,0 +1,109 @@
+"""`lexbandits warm`: compile before anybody waits for it. `jit` runs it as a process of its own."""
+
+import os
+import sys
+from collections.abc import Callable
+from importlib.util import find_spec
+from typing import Any
+
+GIVEN = {  # settings without a default, by name
+    "delta": 0.3,
+    "tolerance": 0.5,
+    "tradeoff": 1.0,
+    "optimal_set_sizes": [2, 1],
+    "alpha": 1.5,
+    "epsilon": 0.5,
+}
+
+
+def live() -> None:
+    """What studies run: one policy, through every entry that it has."""
+    from lexbandits.policies import LexElimTol
+
+    policy = LexElimTol(
+        3, 2, delta=0.3, tolerance=0.1, noise=[("bounded", 0, 1), "gaussian"], at_least=[0.5, None]
+    )
+    policy.tell_many([0, 1], [[0.5, 1.0], [0.4, 2.0]])
+    policy.tell(2, [0.5, 1.0], item=1)  # it waits
+    policy.tell(2, [0.5, 3.0])
+    policy.best_guess(), policy.intervals, policy.target_bounds, policy.certificate
+
+
+def lists() -> None:
+    """What studies about a list of items run."""
+    from lexbandits.policies import LexElimTol
+
+    noise = [("bounded", 0, 1), "gaussian"]
+    policy = LexElimTol(2, 2, delta=0.3, tolerance=0.1, noise=noise, at_least=[0.5, None], n_items=3)
+    policy.tell_many([0, 1], [[0.5, 1.0], [0.4, 2.0]])
+    policy.tell(*policy.ask_place()[:1], [0.5, 3.0])
+    policy.best_guess(), policy.intervals, policy.target_bounds, policy.certificate, policy.certain
+
+
+def forecast() -> None:
+    """That, and what forecasts play on."""
+    from lexbandits.forecasting.forecast import forecast
+    from lexbandits.policies import LexElimTol
+
+    live()
+    forecast(LexElimTol(2, 1, delta=0.3, tolerance=0.5), [[0.0], [3.0]], sd=1.0, runs=1, most=10)
+
+
+def everything() -> None:
+    """Every policy live and simulated, and the lower bounds."""
+    import lexbandits as lb
+
+    forecast()
+    lists()
+    instance = lb.Instance([[0.0, 1.0], [1.0, 0.5], [1.0, 2.0]], noise_sd=0.3)
+    for policy in lb.BY_NAME.values():
+        made = _example(policy)
+        made.tell(made.ask(), [0.0, 0.0])
+        made.tell_many([0, 1], [[0.5, 0.5], [1.0, 1.0]])
+        lb.simulate(made, instance, horizon=10, seed=0)
+        lb.sweep([lb.Cell(made.name, made, instance, 10)], replications=1, n_jobs=1)
+    lb.characteristic_time(instance)
+
+
+REHEARSALS: dict[str, Callable[[], None]] = {
+    "live": live,
+    "lists": lists,
+    "forecast": forecast,
+    "everything": everything,
+}
+
+
+def warm() -> None:
+    """Compile everything, for images: nobody waits for it later. Kept in NUMBA_CACHE_DIR, or ~/.cache."""
+    import time
+
+    from lexbandits.extras import MissingExtra
+    from lexbandits.jit import can_keep, folder
+
+    if find_spec("numba") is None:
+        raise MissingExtra("numba", "compiling")
+    began = time.perf_counter()
+    if not can_keep():
+        raise ValueError(
+            f"nothing can be written to {folder() or '~/.cache'}: say where with NUMBA_CACHE_DIR"
+        )
+    everything()
+    print(f"compiled in {time.perf_counter() - began:.0f} s, kept in {folder()}")
+
+
+def _example(policy: Any) -> Any:
+    import inspect
+
+    wanted = inspect.signature(policy.__init__).parameters.values()
+    given = {
+        each.name: GIVEN[each.name]
+        for each in wanted
+        if each.kind is each.KEYWORD_ONLY and each.default is each.empty
+    }
+    return policy(3, 2, **given)
+
+
+if __name__ == "__main__":
+    if hasattr(os, "nice"):
+        os.nice(10)  # others are measuring
+    REHEARSALS[sys.argv[1]]()

@@ -1,0 +1,653 @@
+"""LexElim-Tol about a list of items: `LexElimTol(…, n_items=N)`.
+
+Places are (arm, position in the drawn order). All that was told is kept, so rules, arms and values may change
+at any time and nothing is void: what is seen is computed anew from the table.
+"""
+
+import copy
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from lexbandits.arrays import Counts, Vector
+from lexbandits.checks import checked_arm, checked_history, checked_pending, checked_reward, whole
+from lexbandits.evidence.finite_variance import LARGE_SAMPLE
+from lexbandits.evidence.interval import told_difference, told_mean
+from lexbandits.evidence.kinds import BOUNDED, EXACT, FINITE_VARIANCE, GAUSSIAN, SUB_GAUSSIAN, Kind, kind_rows
+from lexbandits.evidence.without_replacement import MOST_LEVEL, list_radius, lower_end, product, stakes
+from lexbandits.jit import entry, portion
+from lexbandits.policies.base import untried
+from lexbandits.policies.policy import _same
+from lexbandits.policies.tol.lexelim_tol import MOST_BYTES, LexElimTol
+from lexbandits.policies.tol.listed import (
+    ABOVE,
+    BELOW,
+    EMPTY,
+    ENOUGH,
+    FILLED,
+    FLAT,
+    GIVEN_UP,
+    LOG_2,
+    NOTED,
+    TARGET_NOTED,
+    UNDER,
+    Listed,
+    ask,
+    fold_some,
+    forget_arm,
+    judge,
+    keep_certain,
+    later_evidence,
+    later_interval,
+    still_proven,
+    stored_backs,
+    stored_leads,
+    take,
+    take_all,
+)
+from lexbandits.policies.tol.places import checked_places
+from lexbandits.policies.tol.proof import Seen, certificate
+from lexbandits.policies.tol.state import (
+    BEATS,
+    BEATS_LEVEL,
+    BY_PROOF,
+    CANDIDATE,
+    CONTRADICTION,
+    FIRST,
+    FLOOR,
+    HIGHEST,
+    LEVEL,
+    NEXT,
+    NOT_WORSE,
+    NOT_WORSE_LEVEL,
+    OFFERED,
+    OVER,
+    REACH,
+    TARGET,
+    TARGET_LEVEL,
+    THIRD_LEVEL,
+    TOLERANCE,
+    Manner,
+    State,
+    pair_of,
+)
+from lexbandits.policies.tol.told import EARLY
+from lexbandits.policies.tol.waiting import Place
+
+on_list = partial(entry, fixed=True, rehearsal="lists")  # an entry of a policy about a list
+
+
+def _coarse(n: int) -> int:
+    """The largest number up to n of six binary digits, then zeros: at that pace intervals are shown."""
+    low = max(0, n.bit_length() - 6)
+    return n >> low << low
+
+
+class ListTol(LexElimTol):
+    """What `LexElimTol(…, n_items=N)` makes; the same methods, about a list.
+
+    A place is (arm, position), 0 … n_items − 1. Every arm goes through the positions at its own pace, and two
+    arms are compared on those that both have *folded*: up to the first that is not filled yet. A result of
+    which all values are None gives its place up: it counts as the worst it may have been (of values that are
+    not bounded: as missing), until it is told after all. Where results were told makes no difference to what
+    is seen; which of them had come says when it ends.
+    """
+
+    listed: Listed
+    n_items: int
+    _closed = False  # whether rules, changed after looking, have closed the account of the declared ones,
+    _share_when_closed = 1.0  # which leaves facts this share of delta
+
+    @property
+    def name(self) -> str:
+        """The class that `BY_NAME` has, and that makes this of the settings."""
+        return LexElimTol.__name__
+
+    def _first_state(self) -> State:
+        settings, K, m = self._settings, self.max_arms, self.n_objectives
+        self.n_items = N = whole("n_items", settings["n_items"], least=1)
+        if any(kind.code == SUB_GAUSSIAN for kind in self._kinds):
+            raise ValueError(
+                'noise "sub_gaussian" says nothing about a list, whose values are not sub-Gaussian given '
+                'their mean: say "bounded" or "gaussian", or leave out n_items (about="population")'
+            )
+        since = self._checked_since(settings.get("since"))
+        settings["since"] = since.tolist() if since.any() else None
+        etas, weights, risks = stakes(N)
+        pairs, E = K * (K - 1) // 2, etas.size
+        size = 8 * (N * K * m + 4 * E * pairs * m + 20 * pairs * m) + N * K
+        if size > MOST_BYTES:
+            raise ValueError(
+                f"a table of {N:,} items, {K} arms and {m} objectives and all pairs of arms take "
+                f"{size / 2**30:.1f} GiB, and more than {MOST_BYTES / 2**30:.0f} GiB is refused: "
+                "list fewer items or arms"
+            )
+        bounded = any(kind.code >= BOUNDED for kind in self._kinds)
+        unbounded = any(kind.code < EXACT for kind in self._kinds)
+        clock = np.zeros(10, np.int64)
+        clock[[HIGHEST, CANDIDATE]] = -1
+        proves, stops = settings["settle"] == "answer", settings["if_infeasible"] == "stop"
+        who = np.zeros((5, K), np.bool_)
+        who[OFFERED, list(range(self.n_arms) if settings["offered"] is None else settings["offered"])] = True
+        arms = untried(K, m)
+        arms.active[:] = who[OFFERED]
+        limits = self._limits()
+        n_targets = K if not np.isnan(limits[:, TARGET]).all() else 0
+        early = EARLY if any(kind.code == GAUSSIAN for kind in self._kinds) else 0
+        state = State(
+            arms,
+            clock,
+            Manner(proves, stops, as_0_2=False),
+            who,
+            values=np.zeros((K, m)),
+            singles=np.zeros((K, m, FIRST + early)),
+            pairs=np.zeros((pairs, m, 4)),
+            lows=np.full((m, K, K), -math.inf),
+            bounds=np.tile([-math.inf, math.inf], (m, K, 1)),
+            must=np.zeros(m, np.bool_),
+            reached=np.zeros((m, K), np.bool_),
+            order=np.array(range(m) if settings["order"] is None else settings["order"], np.int64),
+            limits=limits,
+            kinds=kind_rows(self._kinds),
+            completed=np.zeros((0, m, 2, 5)),
+            shown=np.full((2, m, K, K), -math.inf),
+            wealth=np.zeros((2, 0, m, 2, 2, 6)),
+        )
+        self.listed = Listed(
+            table=np.full((K, N, m), math.nan),
+            status=np.zeros((K, N), np.int8),
+            until=np.zeros(K, np.int64),
+            since=since,
+            etas=etas,
+            weights=weights,
+            risks=risks,
+            goals=self._goals(limits),
+            marks=self._marks(limits),
+            wealth=np.tile(weights[:, None], (pairs if bounded else 0, m, 1, 4)),
+            sums=np.zeros((pairs if bounded else 0, m, 2, 2)),
+            later=np.zeros((pairs + K if unbounded else 0, m, 5)),
+            arm_wealth=np.tile(weights[:, None], (n_targets, m, 1, 2)),
+            arm_sums=np.zeros((n_targets, m, 2, 2)),
+            arm_shown=np.full((2, m, n_targets), -math.inf),
+            overturned=np.zeros((m, K, K), np.bool_),
+        )
+        return state
+
+    def _begin(self) -> None:
+        self._ends: dict[tuple[int, int, int, int, float], tuple[float, float]] = {}
+        self._fold_all()
+
+    def _fold_all(self) -> None:
+        """Count all that is on record, under the rules in force, and judge it once."""
+        fold = on_list(fold_some)
+        for arm in range(self.max_arms):
+            on_list(forget_arm)(self.state, self.listed, arm)
+        for arm in range(self.max_arms):
+            most = portion(fold, self.n_items)
+            while fold(self.state, self.listed, arm, most) == most:
+                most = portion(fold, self.n_items)
+        on_list(judge)(self.state, self.listed)
+
+    def _checked_since(self, given: Any) -> Counts:
+        since = np.zeros(self.max_arms, np.int64)
+        if isinstance(given, Mapping):
+            for arm, position in given.items():
+                since[checked_arm(arm, self.max_arms)] = whole("since", position, least=0, most=self.n_items)
+        elif given is not None:
+            if len(given) != self.max_arms:
+                raise ValueError(f"since must be {self.max_arms} positions, one per arm, got {given!r}")
+            since[:] = [whole("since", position, least=0, most=self.n_items) for position in given]
+        return since
+
+    def _has_account(self) -> bool:
+        return super()._has_account() and not self._closed
+
+    def _facts_share(self) -> float:
+        """As created: an account that was closed has spent its share."""
+        return super()._facts_share() if not self._closed else self._share_when_closed
+
+    def _claim_levels(self) -> tuple[Vector, Vector, Vector]:
+        if self._has_account():
+            return super()._claim_levels()
+        never = np.full(self.n_objectives, math.inf)
+        return never, never, never
+
+    def _goals(self, limits: Vector) -> Vector:
+        """(m, 4, 2) N·x: what the sum of the list must exceed, of stored differences and values."""
+        goals = np.zeros((self.n_objectives, 4, 2))
+        for i, kind in enumerate(self._kinds):
+            if kind.code < BOUNDED:
+                continue
+            width = kind.high - kind.low
+            tolerance, reach, target, floor = limits[i, [TOLERANCE, REACH, TARGET, FLOOR]].tolist()
+            goals[i, 0] = product(self.n_items, (width - reach) / (2 * width))
+            goals[i, 1] = product(self.n_items, (width + tolerance) / (2 * width))
+            if not math.isnan(target):
+                goals[i, 2] = product(self.n_items, (floor - kind.low) / width)
+                goals[i, 3] = product(self.n_items, 1.0 - (target - kind.low) / width)
+        return goals
+
+    def _marks(self, limits: Vector) -> Vector:
+        m = self.n_objectives
+        marks = np.zeros((m, 7))
+        marks[:, ABOVE] = np.nextafter(limits[:, TOLERANCE], math.inf)
+        marks[:, BELOW] = np.nextafter(-limits[:, REACH], -math.inf)
+        marks[:, UNDER] = np.nextafter(limits[:, TARGET], -math.inf)
+        marks[:, FLAT] = np.nextafter(limits[:, FLOOR], -math.inf)
+        facts = limits[:, LEVEL] + LOG_2
+        for i, claims in enumerate(limits[:, [NOT_WORSE_LEVEL, BEATS_LEVEL, THIRD_LEVEL]].tolist()):
+            used = [level for level in (float(facts[i]), *claims) if level <= MOST_LEVEL]
+            marks[i, NOTED] = math.exp(min(used, default=MOST_LEVEL))
+            marks[i, ENOUGH] = max(used, default=MOST_LEVEL)
+            level = float(limits[i, TARGET_LEVEL])
+            marks[i, TARGET_NOTED] = math.exp(level) if level <= MOST_LEVEL else math.inf
+        return marks
+
+    # --- places
+
+    @property
+    def folded(self) -> int:
+        """Positions that every arm in question has folded: below it nothing is waited for."""
+        return int(self.listed.until[self.state.who[OFFERED]].min())
+
+    @property
+    def until(self) -> tuple[int, ...]:
+        """Per arm the positions folded: all up to its first empty place."""
+        return tuple(self.listed.until.tolist())
+
+    @property
+    def passes_waiting(self) -> int:
+        """The most results of one arm that wait behind an empty place."""
+        if self.finished:
+            return 0
+        told = (self.listed.status != EMPTY).sum(axis=1)
+        return int((told - self.listed.until)[self.state.who[OFFERED]].max())
+
+    @property
+    def at_most(self) -> int:
+        """Results that can still be asked for; 0 once finished."""
+        return 0 if self.finished else int((self.listed.status[self.state.who[OFFERED]] == EMPTY).sum())
+
+    @property
+    def holes(self) -> tuple[Place, ...]:
+        """The places given up of arms in question."""
+        found = np.argwhere(self.listed.status == GIVEN_UP).tolist()
+        return tuple((arm, position) for arm, position in found if self.state.who[OFFERED, arm])
+
+    @property
+    def lacking(self) -> tuple[Place, ...]:
+        """The place at which each arm that is asked waits."""
+        return tuple((arm, int(self.listed.until[arm])) for arm in self.wanted)
+
+    @property
+    def wanted(self) -> tuple[int, ...]:
+        """The arms that may be asked next, as things stand."""
+        clock, who = self.state.clock, self.state.who
+        if self.finished:
+            return ()
+        rows = who[3:5] if clock[CANDIDATE] >= 0 else who[3:4]
+        left = self.listed.until < self.n_items
+        return tuple(np.flatnonzero(rows.any(axis=0) & left).tolist())
+
+    def ask(self, pending: Iterable[int] = ()) -> int:
+        """The arm to measure next, given the arms in flight; the recommendation once finished. Pure."""
+        return self.ask_many(1, pending)[0]
+
+    def ask_many(self, count: int, pending: Iterable[int] = ()) -> list[int]:
+        """`count` arms to measure, given the arms in flight; the recommendation where nobody is left."""
+        flying = checked_pending(pending, self.max_arms)
+        taken = {
+            place for arm in np.flatnonzero(flying).tolist() for place in self._empty(arm, int(flying[arm]))
+        }
+        count = whole("count", count, least=0)
+        arms = [arm for arm, _ in self.ask_places(count, taken)]
+        return arms + [self.recommendation] * (count - len(arms))
+
+    def _empty(self, arm: int, most: int) -> list[Place]:
+        empty = np.flatnonzero(self.listed.status[arm] == EMPTY)[:most]
+        return [(arm, position) for position in empty.tolist()]
+
+    def ask_place(self, pending: Iterable[Place] = ()) -> Place:
+        """The (arm, position) to measure next, given those in flight; n_items if there is none. Pure."""
+        places = self.ask_places(1, pending)
+        return places[0] if places else (self.recommendation, self.n_items)
+
+    def ask_places(self, n: int, pending: Iterable[Place] = ()) -> list[Place]:
+        """Up to n places to measure, those that n calls of `ask_place` in a row would give. Pure."""
+        n = whole("n", n, least=0)
+        if self.finished or n == 0:
+            return []
+        taken = sorted(checked_places(pending, self.max_arms)) if pending else []
+        positions = np.array([position for _, position in taken], np.int64)
+        arms = np.array([arm for arm, _ in taken], np.int64)
+        starts = np.searchsorted(arms, np.arange(self.max_arms + 1)).astype(np.int64)
+        places = np.empty((min(n, self.n_items * self.max_arms), 2), np.int64)
+        found = on_list(ask)(self.state, self.listed, starts, positions, places)
+        return [(arm, position) for arm, position in places[:found].tolist()]
+
+    # --- telling
+
+    def tell(self, arm: int, reward: ArrayLike, item: int | None = None) -> None:
+        """Report the result of `arm` at position `item`; `None` where a value was not measured.
+
+        All `None`: nothing will come for this place, unless it is told after all. Without an item: the arm's
+        first empty place. After the end results are only kept.
+        """
+        arm = checked_arm(arm, self.max_arms)
+        vector = checked_reward(reward, self.n_objectives, missing=True)
+        self._scrutiny.check(arm, vector)
+        self._check_exact([arm], vector[None, :])
+        if item is None and not (empty := self._empty(arm, 1)):
+            raise ValueError(f"arm {arm} was measured on all {self.n_items} items")
+        self.tell_checked(arm, vector, empty[0][1] if item is None else self._position(item))
+
+    def tell_checked(self, arm: int, vector: Vector, number: int) -> None:
+        """`tell` for who has checked what he tells: a study checks what it records."""
+        if self.listed.status[arm, number] == FILLED or (
+            self.listed.status[arm, number] == GIVEN_UP and np.isnan(vector).all()
+        ):
+            raise ValueError(f"the place of arm {arm} at position {number} is already filled")
+        self._scrutiny.watch(arm, vector)
+        if self.listed.status[arm, number] == EMPTY:
+            self._count([arm], [number])
+        if number < self.listed.until[arm]:
+            self._ends = {}
+        before = self.finished
+        on_list(take)(self.state, self.listed, arm, number, vector)
+        if self.finished and not before:
+            self._warn_if_strained()
+
+    def tell_many(self, arms: ArrayLike, rewards: ArrayLike, items: ArrayLike | None = None) -> None:
+        """Report many results in the order in which they came: all are checked, then all are told."""
+        played, table = checked_history(arms, rewards, self.max_arms, self.n_objectives, missing=True)
+        self._scrutiny.check_many(played.tolist(), table)
+        self._check_exact(played.tolist(), table)
+        positions = self._earliest_places(played) if items is None else self._checked_items(items, played)
+        self._check_free(played, positions, np.isnan(table).all(axis=1))
+        self._scrutiny.watch_many(played, table)
+        new = self.listed.status[played, positions] == EMPTY
+        places = np.unique(np.stack([played[new], positions[new]], axis=1), axis=0)
+        self._count(places[:, 0].tolist(), places[:, 1].tolist())
+        self._ends = {}
+        before = self.finished
+        told, take_some = 0, on_list(take_all)
+        while told < played.size:
+            end = told + portion(take_some, played.size - told)
+            take_some(self.state, self.listed, played[told:end], positions[told:end], table[told:end])
+            told = end
+        if self.finished and not before:
+            self._warn_if_strained()
+
+    def correct(self, arm: int, position: int, reward: ArrayLike) -> None:
+        """Replace what was told of a place: all that is seen of the arm is computed anew, and judged anew."""
+        arm, position = checked_arm(arm, self.max_arms), self._position(position)
+        vector = checked_reward(reward, self.n_objectives, missing=True)
+        if self.listed.status[arm, position] == EMPTY:
+            raise ValueError(f"nothing was told of arm {arm} at position {position}: tell it")
+        self._scrutiny.check(arm, vector)
+        lost = np.array([kind.code < EXACT for kind in self._kinds]) & np.isnan(
+            self.listed.table[arm, position]
+        )
+        self.listed.table[arm, position] = np.where(lost, math.nan, vector)
+        self.listed.status[arm, position] = GIVEN_UP if np.isnan(vector).all() else FILLED
+        self.state.clock[[OVER, CONTRADICTION]] = 0
+        self._ends = {}
+        self._fold_all()
+
+    def _position(self, item: Any) -> int:
+        return whole("item", item, least=0, most=self.n_items - 1)
+
+    def _checked_items(self, items: ArrayLike, played: Counts) -> Counts:
+        positions = np.array(items)
+        if positions.shape != played.shape or (positions.size and positions.dtype.kind not in "iu"):
+            raise TypeError(f"items must be {played.size} positions, one per result, got {items!r}")
+        positions = positions.astype(np.int64)
+        outside = (positions < 0) | (positions >= self.n_items)
+        if outside.any():
+            raise ValueError(f"a position is in 0..{self.n_items - 1}, got {int(positions[outside][0])}")
+        return positions
+
+    def _earliest_places(self, played: Counts) -> Counts:
+        positions = np.zeros(played.size, np.int64)
+        for arm in np.unique(played).tolist():
+            mine = np.flatnonzero(played == arm)
+            empty = np.flatnonzero(self.listed.status[arm] == EMPTY)[: mine.size]
+            if empty.size < mine.size:
+                raise ValueError(f"arm {arm} has {empty.size} empty places left, got {mine.size} results")
+            positions[mine] = empty
+        return positions
+
+    def _check_free(self, played: Counts, positions: Counts, nothing: Any) -> None:
+        status = self.listed.status[played, positions]
+        wrong = (status == FILLED) | ((status == GIVEN_UP) & nothing)
+        turn = np.lexsort((positions, played))  # a place may be given up and then filled, in this order
+        same = (np.diff(played[turn]) == 0) & (np.diff(positions[turn]) == 0)
+        again = turn[1:][same & (~nothing[turn[:-1]] | nothing[turn[1:]])]
+        wrong[again] = True
+        if wrong.any():
+            row = int(np.flatnonzero(wrong)[0])
+            raise ValueError(f"the place of arm {played[row]} at position {positions[row]} is already filled")
+
+    # --- changing the rules
+
+    def amended(
+        self,
+        *,
+        tolerance: float | ArrayLike | None = None,
+        resolution: float | ArrayLike | None = None,
+        order: Sequence[int] | None = None,
+        offered: Sequence[int] | None = None,
+        since: Mapping[int, int] | None = None,
+        from_pass: int | None = None,
+        void: bool = False,
+    ) -> Self:
+        """The policy under new rules, by everything told so far; this one stays as it is.
+
+        At any time, and nothing is void. `since` gives arms that are added the position where bets on them
+        begin: above every position handed out, unless the arm was made without looking at results. With
+        rules="declared" the answer is from then on proven by facts, which have a tenth of delta; before the
+        first result the new rules are as good as declared from the start. `from_pass` and `void` are for
+        journals of policies that are not about a list, and do nothing here.
+        """
+        given = {"tolerance": tolerance, "resolution": resolution, "order": order, "offered": offered}
+        settings = {**self.settings, **{name: value for name, value in given.items() if value is not None}}
+        if since:
+            begins = self.listed.since.copy()
+            for arm, position in since.items():
+                arm = checked_arm(arm, self.max_arms)
+                begins[arm] = whole(f"since[{arm}]", position, least=0, most=self.n_items)
+            settings["since"] = begins.tolist()
+        new = type(self).__new__(type(self))
+        if self.rounds or self._closed:
+            new._closed, new._share_when_closed = True, self._facts_share()
+        new.__init__(**settings)  # type: ignore[misc]
+        new._scrutiny = copy.deepcopy(self._scrutiny)
+        new.listed.table[:], new.listed.status[:] = self.listed.table, self.listed.status
+        for mine, its in zip(self._tallies(), new._tallies(), strict=True):
+            its[...] = mine
+        new._fold_all()
+        for arm in np.flatnonzero(new.state.arms.left[:, 0]).tolist():  # who was out already left then
+            _, objective, rival = self.state.arms.left[arm].tolist()
+            still = objective == new.state.arms.left[arm, 1] and rival == new.state.arms.left[arm, 2]
+            if still and self.state.arms.left[arm, 0] > 0:
+                new.state.arms.left[arm, 0] = self.state.arms.left[arm, 0]
+        return new
+
+    # --- what it knows
+
+    @property
+    def certain(self) -> bool:
+        """Whether it is finished and its answer rests on arithmetic alone: no chance is involved."""
+        return self._rests_on(lambda kind: True)
+
+    @property
+    def large_sample(self) -> bool:
+        """Whether the promise is only approximate, as a variance is only finite and values are unknown."""
+        if not super().large_sample:
+            return False
+        return not self._rests_on(lambda kind: kind.code == FINITE_VARIANCE)
+
+    def _rests_on(self, sure: Callable[[Kind], bool]) -> bool:
+        """Whether the answer is proven if these objectives are judged by arithmetic alone."""
+        if not self.finished or self.contradiction:
+            return False
+        return bool(on_list(still_proven)(self._without_chance(sure), self.recommendation))
+
+    def _without_chance(self, sure: Callable[[Kind], bool]) -> State:
+        state: State = copy.deepcopy(self.state)
+        listed = self.listed._replace(
+            overturned=self.listed.overturned.copy(), arm_shown=self.listed.arm_shown.copy()
+        )
+        on_list(keep_certain)(state, listed, np.array([sure(kind) for kind in self._kinds]))
+        return state
+
+    @property
+    def overturned(self) -> tuple[tuple[int, int, int], ...]:
+        """(arm, rival, objective) seen and then refuted by arithmetic; rival = arm: of its target."""
+        return tuple((a, b, i) for i, a, b in np.argwhere(self.listed.overturned).tolist())
+
+    def seen(self, differences: Vector) -> tuple[Seen, ...]:
+        """The certificate, for who has the intervals of all differences already."""
+        if self.contradiction:
+            return ()
+        certain = self._without_chance(lambda kind: True)
+        return certificate(self.state, self.recommendation, differences, self._parts, certain)
+
+    def _parts(self, x: int, y: int, i: int) -> float:
+        """How much of the evidence there is that x is not worse than y, or that a third arm beats it."""
+        limits, kind = self.state.limits[i], self._kinds[i]
+        if kind.code == EXACT:
+            return 0.0
+        declared = self._has_account()
+        enough = limits[NOT_WORSE_LEVEL] if declared else limits[LEVEL] + LOG_2
+        found = [self._evidence(NOT_WORSE, i, x, y) / enough]
+        if declared and i == self.state.order[0]:
+            others = [z for z in np.flatnonzero(self.state.who[OFFERED]).tolist() if z not in (x, y)]
+            found += [self._evidence(BEATS, i, z, y) / limits[THIRD_LEVEL] for z in others]
+        return float(min(1.0, max(0.0, *found)))
+
+    def _evidence(self, claim: int, i: int, a: int, b: int) -> float:
+        kind, row, way = self._kinds[i], pair_of(min(a, b), max(a, b), self.max_arms), int(a > b)
+        if kind.code >= BOUNDED:
+            worth = float(self.listed.wealth[row, i, :, 2 * way + claim].sum())
+            return math.log(worth) if worth > 0.0 else 0.0
+        boundary = self.state.limits[i, TOLERANCE] if claim == BEATS else -self.state.limits[i, REACH]
+        since = int(max(self.listed.since[a], self.listed.since[b]))
+        return float(later_evidence(self.listed, kind, row, i, since, 1.0 - 2.0 * way, float(boundary)))
+
+    def known_exactly(self, i: int) -> dict[int, float]:
+        """Arm -> its one value on an exact objective, folded or not."""
+        known = {}
+        for arm in range(self.max_arms):
+            values = self.listed.table[arm, :, i]
+            told = (
+                self.state.singles[arm, i, 1:2]
+                if self.state.singles[arm, i, 0] > 0
+                else values[~np.isnan(values)]
+            )
+            if told.size:
+                known[arm] = float(told[0])
+        return known
+
+    @property
+    def target_bounds(self) -> Vector:
+        """(rows, m, 2) where each mean lies on objectives with a target; infinite on others."""
+        shown = np.tile([-math.inf, math.inf], (self.max_arms, self.n_objectives, 1))
+        for i in np.flatnonzero(~np.isnan(self.state.limits[:, TARGET])).tolist():
+            for arm in range(self.max_arms):
+                shown[arm, i] = self._interval(i, arm, arm, float(self.state.limits[i, TARGET_LEVEL]))
+        return shown
+
+    def _all_intervals(self) -> tuple[Vector, Vector]:
+        K, m, settings = self.max_arms, self.n_objectives, self._settings
+        singles, pairs = np.zeros((K, m, 2)), np.zeros((K, K, m, 2))
+        offered, lows = self.state.who[OFFERED], self.state.lows
+        for i in range(m):
+            level = float(self.state.limits[i, LEVEL]) + math.log(self._facts_share())
+            for a in range(K):
+                singles[a, i] = self._interval(i, a, a, math.log(K * m / settings["delta"]))
+                for b in range(a + 1, K):
+                    low, high = -math.inf, math.inf
+                    if offered[a] and offered[b]:
+                        low, high = self._interval(i, a, b, level)
+                        low, high = max(low, float(lows[i, a, b])), min(high, -float(lows[i, b, a]))
+                    pairs[a, b, i] = low, high
+                    pairs[b, a, i] = -high, -low
+        return singles, pairs
+
+    def _interval(self, i: int, a: int, b: int, level: float) -> tuple[float, float]:
+        """Where the mean of a − b, or of a if a = b, lies: misses with probability ≤ exp(−level)."""
+        kind, listed, since = (
+            self._kinds[i],
+            self.listed,
+            int(max(self.listed.since[a], self.listed.since[b])),
+        )
+        if kind.code == EXACT:
+            known = self.state.singles[[a, b], i, 0].min() > 0
+            if a == b:
+                mean = float(self.state.arms.means[a, i])
+                return (mean, mean) if known else (-math.inf, math.inf)
+            return float(self.state.lows[i, a, b]), -float(self.state.lows[i, b, a])
+        if kind.code < EXACT:
+            if a == b and np.isnan(self.state.limits[i, TARGET]):
+                return self._arm_interval(i, a, level)
+            row = pair_of(a, b, self.max_arms) if a != b else listed.later.shape[0] - self.max_arms + a
+            low, high, _ = later_interval(listed, kind, row, i, since, level)
+            return (low, high) if not math.isnan(low) else (-math.inf, math.inf)
+        n = _coarse(int(min(listed.until[a], listed.until[b])))
+        key = (i, a, b, n, level)
+        if key not in self._ends:
+            lead = on_list(stored_leads)(listed, kind, i, a, b, n)
+            back = (
+                on_list(stored_leads)(listed, kind, i, b, a, n)
+                if a != b
+                else on_list(stored_backs)(listed, kind, i, a, n)
+            )
+            ends = [
+                on_list(lower_end)(
+                    z, self.n_items, since, listed.etas, listed.weights, listed.risks, level + LOG_2
+                )
+                for z in (lead, back)
+            ]
+            told = told_mean if a == b else told_difference
+            self._ends = {k: v for k, v in self._ends.items() if k[:3] != key[:3] or k[4] != level}
+            self._ends[key] = float(told(kind, ends[0])), float(told(kind, 1.0 - ends[1]))
+        return self._ends[key]
+
+    def _arm_interval(self, i: int, a: int, level: float) -> tuple[float, float]:
+        """Of an arm whose values are not bounded and which has no target, by its own moments."""
+        n, mean, squares = self.state.singles[a, i, :3].tolist()
+        few = n < self.n_items and self._kinds[i].code == FINITE_VARIANCE and n < LARGE_SAMPLE
+        if self.listed.since[a] > 0 or few:
+            return -math.inf, math.inf
+        radius = list_radius(n, self.n_items, squares, level)
+        return mean - radius, mean + radius
+
+    # --- copies
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_ends": {}}  # looking changes nothing that anybody could see
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, ListTol)
+            and (self._settings, self._closed) == (other._settings, other._closed)
+            and _same(self._essence(), other._essence())
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def _essence(self) -> tuple[Any, ...]:
+        """The state without what depends on when it was judged: the candidate, whom it asks, and rounds."""
+        state = self.state
+        clock, who, left = state.clock.copy(), state.who.copy(), state.arms.left.copy()
+        clock[NEXT] = 0
+        if not self.finished:
+            clock[CANDIDATE] = 0
+        who[BY_PROOF] = False
+        left[:, 0] = left[:, 0] > 0
+        return self.listed, state._replace(clock=clock, who=who, arms=state.arms._replace(left=left))

@@ -1,0 +1,619 @@
+"""A policy about a list of items. Numbers of tests are those of the proofs: docs/proofs.md, section 8."""
+
+import copy
+import hashlib
+import itertools
+import math
+import os
+import pickle
+import subprocess
+import sys
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import lexbandits as lb
+import list_oracle as oracle
+from lexbandits.evidence.gaussian import gaussian_log_evidence, gaussian_radius
+from lexbandits.evidence.without_replacement import (
+    add,
+    expected,
+    list_log_evidence,
+    list_radius,
+    product,
+    stakes,
+)
+from lexbandits.jit import entry
+from lexbandits.policies.tol.listed import ENOUGH, play
+from lexbandits.policies.tol.state import (
+    BEATS_LEVEL,
+    LEVEL,
+    NOT_WORSE_LEVEL,
+    OVER,
+    REACH,
+    THIRD_LEVEL,
+    TOLERANCE,
+    pair_of,
+)
+
+KINDS = ["bernoulli", ("bounded", -12.0, 0.0)]
+
+
+def policy_for(table, **given):
+    """A policy about the list of a table (N, K, m) of values in [0, 1]."""
+    n, n_arms, m = table.shape
+    rules = {"delta": 0.05, "tolerance": 0.05, "resolution": 0.05, "noise": "bernoulli", **given}
+    return lb.LexElimTol(n_arms, m, n_items=n, **rules)
+
+
+def run(policy, table):
+    """Measure until the end; how many results it took."""
+    return entry(play, bulk=True)(
+        policy.state, policy.listed, np.ascontiguousarray(table), table[:, :, 0].size
+    )
+
+
+def places_of(table):
+    return [(arm, t) for t in range(table.shape[0]) for arm in range(table.shape[1])]
+
+
+def facts(policy):
+    """All that was seen: (claim, objective, a, b)."""
+    lows, limits = policy.state.lows, policy.state.limits
+    beats = lows > limits[:, TOLERANCE, None, None]
+    holds = lows >= -limits[:, REACH, None, None]
+    return {(c, *where) for c, found in (("b", beats), ("n", holds)) for where in np.argwhere(found).tolist()
+            if where[1] != where[2]}  # fmt: skip
+
+
+# --- 1 and 2: what wealth is
+
+
+def test_wealth_is_a_martingale_at_the_mean_and_falls_above_it():
+    for values in ([0, 1], [0, 0, 1, 1, 1], [0.2, 0.9, 0.9, 0.1, 0.5, 1.0]):
+        mean, orders = sum(map(Fraction, values)) / len(values), list(itertools.permutations(values))
+        for x, bound in ((mean, 1.0), (mean + (1 - mean) / 5, None), (mean + (1 - mean) / 2, None)):
+            found = np.mean([oracle.wealths(order, len(values), x) for order in orders], axis=0)
+            assert (found <= 1 + 1e-12).all()
+            assert bound is None or np.abs(found - 1).max() < 1e-12
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.data())
+def test_wealth_falls_in_the_boundary_and_rises_in_every_value(data):
+    values = data.draw(st.lists(st.floats(0, 1), min_size=1, max_size=12))
+    n_items = len(values) + data.draw(st.integers(0, 10))
+    x = data.draw(st.floats(0.01, 0.98))
+    before = oracle.wealths(values, n_items, x)
+    impossible = sum(values) > n_items * x
+    higher = oracle.wealths(values, n_items, min(1.0, x + 0.01))
+    assert impossible or all(h <= b * (1 + 1e-9) + 1e-300 for h, b in zip(higher, before, strict=True))
+    which = data.draw(st.integers(0, len(values) - 1))
+    more = [1.0 if t == which else value for t, value in enumerate(values)]
+    assert sum(more) > n_items * x or oracle.wealths(more, n_items, x)[-1] >= before[-1] * (1 - 1e-9)
+
+
+def test_stakes_are_those_of_the_page():
+    for n in (1, 2, 10, 200, 5000, 13_050, 100_000):
+        etas, weights, risks = stakes(n)
+        assert np.allclose(np.stack([etas, weights, risks], axis=1), oracle.stakes(n), rtol=1e-12)
+    assert stakes(5000)[0].size == 12 < stakes(100_000)[0].size
+
+
+# --- the policy is what the oracle says, and a function of the set of places
+
+
+def draw_table(rng, n, n_arms):
+    """0/1 values and values in [−12, 0], correlated between arms."""
+    luck = rng.random((n, 1))
+    first = (0.7 * luck + 0.3 * rng.random((n, n_arms)) < rng.uniform(0.3, 0.9, n_arms)).astype(float)
+    second = -12 * (0.5 * luck + 0.5 * rng.random((n, n_arms))) * rng.uniform(0.3, 1, n_arms)
+    return np.stack([first, second], axis=2)
+
+
+def told(rng, table, share=0.8, missing=0.1):
+    """Some places in random order, with what is told there: None for a hole, or for one value."""
+    found = []
+    for arm, t in rng.permutation(places_of(table)).tolist():
+        if rng.random() < share or t < 0.7 * share * len(table):
+            values = [None if rng.random() < missing else float(v) for v in table[t, arm]]
+            found.append((arm, t, [None, None] if rng.random() < missing else values))
+    return found
+
+
+def prefixes(results, n_arms):
+    """Arm -> what it has folded, by position."""
+    kept = {(arm, t): values for arm, t, values in results}
+    found = []
+    for arm in range(n_arms):
+        until = next(t for t in itertools.count() if (arm, t) not in kept)
+        found.append([kept[arm, t] for t in range(until)])
+    return found
+
+
+def test_what_is_seen_is_what_the_oracle_sees():
+    assert sum(map(compare_with_oracle, range(4))) > 10
+
+
+def compare_with_oracle(seed):
+    """Compare a random history with the oracle; how often evidence was enough to be noted."""
+    rng = np.random.default_rng(seed)
+    table = draw_table(rng, 30, 3)[:, [0, 1, 2, 0]]  # equal arms: it does not end early
+    rules = {"tolerance": [0.05, 0.6], "resolution": [0.03, 0.1], "noise": KINDS, "settle": "all"}
+    policy = policy_for(table, delta=0.9, since=[0, 0, 0, 7] if seed % 2 else None, **rules)
+    results = told(rng, table, share=0.97, missing=0.01 * (seed % 3))
+    results = [result for result in results if result[:2] != (seed % 4, 28)]  # all but one go to their end
+    for arm, t, values in results:
+        policy.tell(arm, values, item=t)
+    had = prefixes(results, 4)
+    if policy.finished:
+        return 0
+    assert policy.until == tuple(map(len, had))
+    state, listed, noted = policy.state, policy.listed, 0
+    for i, (low, high) in enumerate(((0, 1), (-12, 0))):
+        enough, (tolerance, reach) = state.limits[i, LEVEL] + math.log(2), state.limits[i, [TOLERANCE, REACH]]
+        for a, b in itertools.permutations(range(4), 2):
+            n = min(len(had[a]), len(had[b]))
+            mine, its = ([values[i] for values in had[arm][:n]] for arm in (a, b))
+            begin = max(listed.since[a], listed.since[b])
+            said = oracle.pair(mine, its, 30, low, high, tolerance, reach, enough, begin)
+            assert (state.lows[i, a, b] > tolerance) == said["beats"][0]
+            assert (state.lows[i, a, b] >= -reach) == said["not worse"][0]
+            for c, word in enumerate(("not worse", "beats")):
+                seen = state.shown[c, i, a, b]
+                noted += seen > -math.inf
+                if seen >= listed.marks[i, ENOUGH]:  # enough is enough
+                    assert said[word][2] >= seen - 1e-8
+                    continue
+                assert seen == -math.inf or seen == pytest.approx(said[word][2], abs=1e-8)
+                worth = listed.wealth[pair_of(min(a, b), max(a, b), 4), i, :, 2 * (a > b) + c].sum()
+                assert worth == pytest.approx(said[word][3], rel=1e-9)
+    return noted
+
+
+def test_facts_have_a_tenth_of_delta_and_two_sides_and_claims_what_is_left():
+    policy = policy_for(np.zeros((60, 2, 1)), delta=0.9, tolerance=0.03, resolution=0.03)
+    limits, seen = policy.state.limits[0], []
+    assert limits[[NOT_WORSE_LEVEL, BEATS_LEVEL]] == pytest.approx(
+        np.log([1 / (0.86 * 0.9), 2 / (0.86 * 0.9)])
+    )
+    for n in range(1, 10):  # before there is a candidate
+        policy.tell(0, [1.0], item=n - 1)
+        policy.tell(1, [0.0], item=n - 1)
+        said = oracle.pair([1] * n, [0] * n, 60, 0, 1, 0.03, 0.06, math.log(2 * 1 * 1 / (0.1 * 0.9)))
+        for word, c, bound in (("beats", 1, 0.03), ("not worse", 0, -0.06)):
+            assert (policy.state.lows[0, 0, 1] >= np.nextafter(bound, bound + c)) == said[word][0]
+            assert (
+                policy.state.shown[c, 0, 0, 1] >= min(said[word][2], limits[LEVEL]) - 1e-8
+                or said[word][2] < 0.96
+            )
+        seen.append(facts(policy))
+    assert seen[0] == set()
+    assert ("b", 0, 0, 1) in seen[-1]
+    assert len({len(found) for found in seen}) == 3
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_state_is_a_function_of_the_set_of_places(seed):
+    rng = np.random.default_rng(100 + seed)
+    table = draw_table(rng, 40, 3)[:, [0, 1, 2, 0, 1, 2]]  # equal arms: it does not end early
+    rules = {"tolerance": [0.02, 0.2], "resolution": 0.0, "noise": KINDS, "delta": 0.5, "settle": "all"}
+    results = told(rng, table, share=0.98, missing=0.03)
+    lost = [(arm, t) for arm, t, values in results if values == [None, None]]
+    first, again = policy_for(table, **rules), policy_for(table, **rules)
+    for arm, t, values in results:
+        first.tell(arm, values, item=t)
+    seen = facts(first)
+    for arm, t in lost[::2]:
+        first.tell(arm, table[t, arm], item=t)
+    filled = {(arm, t): values for arm, t, values in results}
+    filled |= {(arm, t): table[t, arm].tolist() for arm, t in lost[::2]}
+    order = rng.permutation(len(filled)).tolist()
+    mixed = [list(filled.items())[k] for k in order]
+    again.tell_many([a for (a, _), _ in mixed], [v for _, v in mixed], items=[t for (_, t), _ in mixed])
+    assert not first.finished
+    assert seen
+    assert first == again
+    assert seen - facts(first) <= {f for f in seen if first.listed.overturned[tuple(f[1:])]}
+    assert pickle.loads(pickle.dumps(first)) == first == copy.copy(first)
+    assert lb.LexElimTol(**first.settings) == first.fresh()
+    with pytest.raises(ValueError, match="already filled"):
+        first.tell(*next((arm, values, t) for (arm, t), values in filled.items() if values != [None, None]))
+
+
+def test_a_corrected_value_is_as_if_it_had_been_told():
+    rng = np.random.default_rng(3)
+    table = draw_table(rng, 40, 3)
+    rules = {"tolerance": [0.02, 0.2], "resolution": [0.02, 0.2], "noise": KINDS, "delta": 1e-6}
+    wrong, plain = policy_for(table, **rules), policy_for(table, **rules)
+    for arm, t in places_of(table[:25]):
+        plain.tell(arm, table[t, arm], item=t)
+        wrong.tell(arm, [1 - table[t, arm, 0], -1.0] if (arm, t) == (1, 7) else table[t, arm], item=t)
+    assert wrong != plain
+    wrong.correct(1, 7, table[7, 1])
+    assert wrong == plain
+
+
+# --- 4 and 5: it ends, and what it says is so
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.data())
+def test_it_always_ends_with_an_answer_that_measuring_everything_allows(data):
+    n, n_arms = data.draw(st.integers(1, 25)), data.draw(st.integers(1, 4))
+    tenths = st.lists(st.integers(0, 10), min_size=2 * n * n_arms, max_size=2 * n * n_arms)
+    kind = data.draw(st.sampled_from(["bits", "tenths", "constant"]))
+    drawn = np.array(data.draw(tenths)).reshape(n, n_arms, 2)
+    table = (
+        drawn / 10
+        if kind == "tenths"
+        else (drawn > 5) * 1.0
+        if kind == "bits"
+        else drawn[:1] / 10 + 0 * drawn
+    )
+    tolerance = data.draw(st.sampled_from([0.0, 0.05, 0.1, 0.3, 1.0]))
+    resolution = data.draw(st.sampled_from([0.0, 0.1, 0.7]))
+    policy = policy_for(table, delta=1e-9, tolerance=tolerance, resolution=resolution)
+    results = run(policy, table)
+    assert policy.finished
+    assert policy.certified
+    assert policy.certain
+    assert results <= n * n_arms
+    exact = [[Fraction(int(v), 10) for v in table.sum(axis=0)[a] * 10 + 0.5] for a in range(n_arms)]
+    means = [[value / n for value in row] for row in exact]
+    reach = 2 * [tolerance + resolution]
+    assert policy.recommendation in oracle.acceptable(means, 2 * [tolerance], reach)
+
+
+@pytest.mark.parametrize("hundredths", range(1, 31))
+def test_a_tie_at_exactly_the_tolerance_is_a_tie(hundredths):
+    first, second = 23 + hundredths, 23
+    table = np.zeros((100, 2, 1))
+    table[:first, 0], table[-second:, 1] = 1.0, 1.0
+    policy = policy_for(table, tolerance=hundredths / 100, resolution=0.0, settle="all", delta=1e-300)
+    run(policy, table)
+    assert policy.candidates == (0, 1)
+    assert policy.certain
+    assert not policy.overturned
+    assert policy.differences[0, 1, 0] == pytest.approx([hundredths / 100] * 2)
+    beaten = policy_for(table, tolerance=(hundredths - 1) / 100, resolution=0.0, settle="all", delta=1e-300)
+    run(beaten, table)
+    assert beaten.candidates == (0,)
+
+
+def test_arithmetic_overrides_what_was_seen():
+    lead = np.r_[np.full(30, 0.2), np.full(30, -1.0)]  # an order that nobody would draw
+    table = np.zeros((60, 3, 2))  # arms 1 and 2 are equal, which takes all items to see
+    table[:, 0, 0], table[:, 1:, 0] = np.maximum(lead, 0.0), np.maximum(-lead, 0.0)[:, None]
+    policy = policy_for(table, tolerance=[0.25, 0.0], resolution=0.0, settle="all", delta=0.05)
+    for arm, t in places_of(table):
+        policy.tell(arm, table[t, arm], item=t)
+        assert t != 29 or ("n", 0, 0, 1) in facts(policy)
+    assert policy.overturned == ((0, 1, 0), (0, 2, 0))
+    assert (policy.candidates, policy.contradiction) == ((1, 2), False)
+
+
+def test_facts_that_need_no_data():
+    table = np.zeros((5, 2, 1))
+    policy = policy_for(table, tolerance=0.5, resolution=0.5)
+    assert policy.finished
+    assert policy.certain
+    assert policy.at_most == 0
+    assert policy_for(table, tolerance=1.0, resolution=0.0, settle="all").finished
+
+
+def test_long_lists_are_summed_without_rounding():
+    n, total, rest = 20_000, 0.0, 0.0
+    for _ in range(n):
+        total, rest = add(total, rest, 0.1)
+    goal = product(n + 1, 0.1)
+    assert abs(Fraction(total) + Fraction(rest) - n * Fraction(0.1)) < 1e-15
+    assert expected(*goal, total, rest, 1.0) == pytest.approx(
+        0.1, rel=1e-14
+    )  # what is left of two large numbers
+
+
+def wrong_answers(table, orders, delta, seed, ask_at_random=False, **rules):
+    """How many of these orders of a table end in an answer that is not acceptable."""
+    m, wrong, good = table.shape[2], 0, None
+    for s in range(orders):
+        rng = np.random.default_rng([seed, s])
+        drawn = rng.permutation(table)
+        policy = policy_for(drawn, delta=delta, **rules)
+        if good is None:
+            tolerance, reach = policy.state.limits[:, TOLERANCE], policy.state.limits[:, REACH]
+            means = [[Fraction(round(v)) / len(table) for v in row] for row in table.sum(axis=0)]
+            good = oracle.acceptable(means, tolerance[:m], reach[:m])
+        if ask_at_random:
+            while not policy.finished:
+                arm = int(rng.integers(table.shape[1]))
+                if (t := policy.until[arm]) < len(table):
+                    policy.tell_checked(arm, drawn[t, arm], t)
+        else:
+            run(policy, drawn)
+        wrong += policy.recommendation not in good
+    return wrong
+
+
+def edge(n, discordance, lead, n_arms, second=False):
+    """Arm 0 is ahead of all others by `lead` items; with a second objective on which it is behind."""
+    table = np.zeros((n, n_arms, 1))
+    both = round(discordance * n)
+    lost = (both - lead) // 2
+    table[: both - lost, 0] = table[both - lost : both, 1:] = table[both : (n + both) // 2] = 1.0
+    if second:
+        table = np.concatenate([table, np.zeros_like(table)], axis=2)
+        table[:, 1:, 1] = 1.0
+    return table
+
+
+EDGES = {
+    "2 beyond reach": (edge(200, 0.4, 13, 2), {"tolerance": 0.03, "resolution": 0.03}),
+    "4 beyond reach": (edge(200, 0.4, 13, 4), {"tolerance": 0.03, "resolution": 0.03}),
+    "2 at tolerance": (edge(200, 0.1, 6, 2, second=True), {"tolerance": 0.03, "resolution": 0.0}),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("delta", [0.2, 0.05])
+@pytest.mark.parametrize("case", EDGES)
+def test_errors_at_the_edges_are_rare(case, delta):
+    from scipy.stats import binom
+
+    table, rules = EDGES[case]
+    for at_random in (False, True):
+        orders = 300 if at_random else 1500
+        wrong = wrong_answers(table, orders, delta, 11, at_random, **rules)
+        assert binom.sf(wrong - 1, orders, delta) > 1e-3, wrong
+        assert wrong > 0 or delta < 0.1  # the edge is one
+
+
+def test_asking_at_random_and_in_flight_ends_well():
+    table, rules = EDGES["2 beyond reach"]
+    assert wrong_answers(table, 40, 0.05, 5, ask_at_random=True, **rules) <= 6
+    policy = policy_for(table, **rules)
+    flying, rng = [], np.random.default_rng(0)
+    while not policy.finished:
+        flying += policy.ask_places(16 - len(flying), flying)
+        assert len(set(flying)) == len(flying)
+        assert policy.ask_place(flying) not in flying
+        arm, t = flying.pop(int(rng.integers(len(flying))))
+        policy.tell(arm, table[t, arm], item=t)
+    assert policy.certified
+
+
+def test_many_asked_at_once_are_those_asked_one_by_one():
+    table = draw_table(np.random.default_rng(1), 50, 4)
+    policy = policy_for(table, tolerance=[0.02, 0.2], noise=KINDS)
+    for arm, t in places_of(table[:12]):
+        policy.tell(arm, table[t, arm], item=t)
+    one_by_one = []
+    for _ in range(30):
+        one_by_one.append(policy.ask_place(one_by_one))
+    assert policy.ask_places(30) == one_by_one
+
+
+# --- 7: rules that change
+
+
+@pytest.mark.parametrize("rules", ["declared", "open"])
+def test_new_rules_are_judged_by_all_that_was_told(rules):
+    table = draw_table(np.random.default_rng(8), 60, 3)
+    policy = policy_for(table, tolerance=[0.02, 0.2], noise=KINDS, rules=rules, delta=1e-5)
+    for arm, t in places_of(table[:30]):
+        policy.tell(arm, table[t, arm], item=t)
+    change = {"tolerance": [0.05, 0.4], "resolution": [0.1, 1.0], "order": [1, 0], "offered": [0, 2]}
+    new = policy.amended(**change)
+    fresh = lb.LexElimTol(**{**policy.settings, **change, "rules": "open"})
+    fresh.tell_many(*zip(*[(a, table[t, a]) for a, t in places_of(table[:30])], strict=True),
+                    items=[t for _, t in places_of(table[:30])])  # fmt: skip
+    level = math.log(10) if rules == "declared" else 0.0
+    assert np.allclose(new.state.limits[:, LEVEL], fresh.state.limits[:, LEVEL] + level)
+    assert np.isinf(new.state.limits[:, [NOT_WORSE_LEVEL, BEATS_LEVEL, THIRD_LEVEL]]).all()
+    assert not new.finished
+    assert new.until == fresh.until
+    assert np.array_equal(new.listed.sums, fresh.listed.sums)
+    assert facts(new) <= facts(fresh) if rules == "declared" else facts(new) == facts(fresh)
+    assert np.array_equal(new.listed.table, fresh.listed.table, equal_nan=True)
+    back = new.amended(tolerance=[0.02, 0.2], resolution=[0.02, 0.2], order=[0, 1], offered=[0, 1, 2])
+    assert back.until == policy.until
+    assert facts(back) <= facts(policy)
+    before = lb.LexElimTol(**policy.settings).amended(tolerance=[0.1, 1.0])
+    assert before == lb.LexElimTol(**before.settings)  # nobody had looked
+
+
+# --- 8: holes
+
+
+def test_no_completion_of_the_holes_contradicts_what_was_seen():
+    for seed in range(15):
+        rng = np.random.default_rng(seed)
+        table = (rng.random((8, 2, 1)) < [[[0.9], [0.3]]]).astype(float)
+        policy = policy_for(table, tolerance=0.1, resolution=0.2, delta=1e-12, settle="all")
+        holes = [(int(a), int(t)) for a, t in rng.permutation(places_of(table))[:4]]
+        for arm, t in places_of(table):
+            policy.tell(arm, [None] if (arm, t) in holes else table[t, arm], item=t)
+        assert policy.until == (8, 8) or policy.finished
+        for values in itertools.product([0.0, 1.0], repeat=4):
+            for (arm, t), value in zip(holes, values, strict=True):
+                table[t, arm] = value
+            lead = table[:, 0].mean() - table[:, 1].mean()
+            for claim, _, a, b in facts(policy):
+                signed = lead if a < b else -lead
+                assert signed > 0.1 if claim == "b" else signed >= -0.3 - 1e-9
+        if not policy.finished:
+            assert policy.ask_place()[1] == 8
+            assert policy.holes == tuple(sorted(holes))
+            assert not policy.at_most
+
+
+# --- 9: an arm made of what came first
+
+
+def test_an_arm_tuned_on_the_first_items_gets_its_bets_from_later_ones():
+    false = {True: 0, False: 0}
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        base = (rng.random(500) < 0.5).astype(float)
+        tuned = base.copy()
+        tuned[:100] = 1.0  # right on all that it was made of,
+        worse = np.flatnonzero(base[100:])[: int((1 - base[:100]).sum())] + 100
+        tuned[rng.permutation(worse)] = 0.0  # and no better on the whole list
+        rest = 100 + rng.permutation(400)
+        order = np.concatenate([np.arange(100), rest])
+        table = np.stack([base, tuned], axis=1)[order][:, :, None]
+        for blind in (True, False):
+            policy = lb.LexElimTol(1, 1, n_items=500, max_arms=2, delta=0.05, tolerance=0.0, resolution=0.01,
+                                   noise="bernoulli", rules="open", offered=[0])  # fmt: skip
+            policy = policy.amended(offered=[0, 1], since={} if blind else {1: 100})
+            assert lb.LexElimTol(**policy.settings).settings == policy.settings
+            for t in range(400):
+                for arm in (0, 1):
+                    policy.tell_checked(arm, table[t, arm], t)
+            false[blind] += ("b", 0, 1, 0) in facts(policy)
+    assert false[True] == 60
+    assert false[False] <= 6
+
+
+# --- 11: values that are not bounded
+
+
+def test_a_long_list_of_normal_values_is_a_population_to_the_bit():
+    for n in (2.0, 17.0, 400.0):
+        assert list_radius(n, 1e30, 3.7, 6.0) == gaussian_radius(n, 3.7, 6.0)
+        assert list_log_evidence(n, 1e30, 0.3, 3.7, 0.1, 10.0) == gaussian_log_evidence(
+            n, 0.3, 3.7, 0.1, 10.0
+        )
+    assert list_radius(30.0, 30.0, 3.7, 6.0) == 0.0
+
+
+@pytest.mark.parametrize(("n_items", "alpha"), [(30, 0.2), (200, 0.05)])
+def test_normal_lists_are_covered(n_items, alpha):
+    missed = 0
+    for seed in range(400):
+        values = np.random.default_rng(seed).normal(0, 1, n_items)
+        n = np.arange(2, n_items)
+        means = np.cumsum(values)[1:-1] / n
+        squares = np.cumsum(values**2)[1:-1] - n * means**2
+        radii = [
+            list_radius(float(k), float(n_items), s, math.log(1 / alpha))
+            for k, s in zip(n, squares, strict=True)
+        ]
+        missed += bool((np.abs(means - values.mean()) > radii).any())
+    assert 0 < missed <= alpha * 400 + 3 * math.sqrt(alpha * 400)
+
+
+@pytest.mark.parametrize("noise", ["gaussian", "finite_variance"])
+def test_normal_lists_end_exactly_and_late_values_do_not_count(noise):
+    rng = np.random.default_rng(2)
+    table = rng.normal([[0.0], [0.05]], 1.0, (400, 2, 1))
+    policy = policy_for(table, noise=noise, tolerance=0.0, resolution=0.0, delta=1e-100)
+    assert run(policy, table) == 800
+    assert policy.certified
+    assert policy.certain
+    assert not policy.large_sample
+    assert policy.recommendation == int(table.mean(axis=0).argmax())
+    apart = np.add(table, [[0.0], [3.0]])
+    early = policy_for(apart, noise=noise, tolerance=0.1, resolution=0.1)
+    assert run(early, apart) < 800
+    assert early.certified == (noise == "gaussian")
+    assert not early.certain
+    late = policy_for(table, noise=noise, tolerance=0.0, resolution=0.0)
+    late.tell(0, [None], item=0)
+    late.tell(0, table[1, 0], item=1)
+    late.tell(0, table[0, 0], item=0)
+    assert late.counts[0, 0] == 1
+    assert late.until[0] == 2
+
+
+def test_what_a_list_refuses():
+    with pytest.raises(ValueError, match="population"):
+        lb.LexElimTol(2, 1, delta=0.05, tolerance=0.1, noise=("sub_gaussian", 1.0), n_items=10)
+    with pytest.raises(ValueError, match="GiB"):
+        lb.LexElimTol(400, 3, delta=0.05, tolerance=0.1, noise="bernoulli", n_items=1_000_000)
+    policy = lb.LexElimTol(2, 1, delta=0.05, tolerance=0.1, noise="bernoulli", n_items=10)
+    for item in (-1, 10):
+        with pytest.raises(ValueError, match=r"0\.\.9"):
+            policy.tell(0, [1.0], item=item)
+    with pytest.raises(ValueError, match="since is for"):
+        lb.LexElimTol(2, 1, delta=0.05, tolerance=0.1, since=[0, 3])
+
+
+# --- targets, exact objectives, intervals
+
+
+def test_targets_and_exact_objectives_on_a_list():
+    rng = np.random.default_rng(4)
+    table = np.stack(
+        [(rng.random((300, 3)) < [0.9, 0.7, 0.92]).astype(float), np.tile([3.0, 5.0, 2.0], (300, 1))], axis=2
+    )
+    noise = ["bernoulli", "exact"]
+    policy = policy_for(table, noise=noise, at_least=[0.8, None], resolution=[0.05, 0.0], tolerance=0.0)
+    results = run(policy, table)
+    assert policy.certified
+    assert policy.recommendation == 0
+    assert results < 900
+    assert "misses the target" in {row.verdict for row in policy.certificate}
+    bounds = policy.target_bounds[:, 0]
+    assert (bounds[:, 0] <= table[:, :, 0].mean(axis=0)).all()
+    assert (table[:, :, 0].mean(axis=0) <= bounds[:, 1]).all()
+    nobody = policy_for(table, noise=noise, at_least=[0.99, None], resolution=[0.05, 0.0], tolerance=0.0)
+    run(nobody, table)
+    assert nobody.infeasible == ((0, (0, 1, 2)),)
+    assert nobody.certified
+
+
+def test_intervals_hold_the_truth_and_close_at_the_end():
+    table = draw_table(np.random.default_rng(6), 80, 3)
+    policy = policy_for(table, tolerance=[0.0, 0.0], resolution=0.0, noise=KINDS, delta=0.2, settle="all")
+    truth = table.mean(axis=0)
+    while not policy.finished:
+        arm, t = policy.ask_place()
+        policy.tell(arm, table[t, arm], item=t)
+        if t % 16 == 0 or policy.finished:
+            low, high = policy.differences[..., 0], policy.differences[..., 1]
+            lead = truth[:, None] - truth[None]
+            off = ~np.eye(3, dtype=bool)
+            assert (low[off] <= lead[off] + 1e-9).all()
+            assert (lead[off] <= high[off] + 1e-9).all()
+            assert (policy.intervals[..., 0] <= truth + 1e-9).all()
+            assert (truth <= policy.intervals[..., 1] + 1e-9).all()
+    low, high = policy.differences[..., 0], policy.differences[..., 1]
+    known = np.array(policy.until).min() == 80
+    assert not known or np.allclose(low[off], high[off])
+
+
+def digest(policy):
+    """Of everything that was computed."""
+    parts = [part for part in (*policy.listed, *policy.state) if isinstance(part, np.ndarray)]
+    return hashlib.blake2b(b"".join(np.ascontiguousarray(part).tobytes() for part in parts)).hexdigest()
+
+
+def a_history():
+    rng = np.random.default_rng(12)
+    table = draw_table(rng, 60, 3)
+    third = rng.normal(table[:, :, :1], 1.0)
+    policy = policy_for(
+        np.concatenate([table, third], axis=2), tolerance=[0.02, 0.3, 0.2], noise=[*KINDS, "gaussian"]
+    )
+    for arm, t, values in told(rng, table, missing=0.02):
+        policy.tell(arm, [*values, None if values[0] is None else float(third[t, arm, 0])], item=t)
+    return policy
+
+
+def test_compiled_and_interpreted_agree_to_the_bit():
+    code = "import test_lists as t; p = t.a_history(); print(t.digest(p), p.differences.tobytes().hex())"
+    environment = {
+        **os.environ,
+        "LEXBANDITS_JIT": "0",
+        "PYTHONPATH": os.pathsep.join([os.path.dirname(__file__), *sys.path]),
+    }
+    found = subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
+    )
+    policy = a_history()
+    assert found.stdout.split() == [digest(policy), policy.differences.tobytes().hex()]
+    assert not policy.state.clock[OVER]
