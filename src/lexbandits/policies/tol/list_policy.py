@@ -449,9 +449,9 @@ class ListTol(LexElimTol):
 
         At any time, and nothing is void. `since` gives arms that are added the position where bets on them
         begin: above every position handed out, unless the arm was made without looking at results. With
-        rules="declared" the answer is from then on proven by facts, which have a tenth of delta; before the
-        first result the new rules are as good as declared from the start. `from_pass` and `void` are for
-        journals of policies that are not about a list, and do nothing here.
+        rules="declared" the answer is from then on proven by facts, which have a tenth of delta; before
+        anything is told or, as `from_pass` above 0 says, handed out, the new rules are as good as declared
+        from the start. `void` is for journals of policies that are not about a list, and does nothing here.
         """
         given = {"tolerance": tolerance, "resolution": resolution, "order": order, "offered": offered}
         settings = {**self.settings, **{name: value for name, value in given.items() if value is not None}}
@@ -462,7 +462,7 @@ class ListTol(LexElimTol):
                 begins[arm] = whole(f"since[{arm}]", position, least=0, most=self.n_items)
             settings["since"] = begins.tolist()
         new = type(self).__new__(type(self))
-        if self.rounds or self._closed:
+        if self.rounds or from_pass or self._closed:
             new._closed, new._share_when_closed = True, self._facts_share()
         new.__init__(**settings)  # type: ignore[misc]
         new._scrutiny = copy.deepcopy(self._scrutiny)
