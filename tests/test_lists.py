@@ -23,6 +23,7 @@ from lexbandits.evidence.without_replacement import (
     expected,
     list_log_evidence,
     list_radius,
+    lower_end,
     product,
     stakes,
 )
@@ -583,6 +584,48 @@ def test_intervals_hold_the_truth_and_close_at_the_end():
     low, high = policy.differences[..., 0], policy.differences[..., 1]
     known = np.array(policy.until).min() == 80
     assert not known or np.allclose(low[off], high[off])
+
+
+@pytest.mark.parametrize("share", [0.5, 0.03])
+def test_an_interval_ends_where_its_evidence_does(share):
+    values = np.random.default_rng(5).random(1200) < share
+    end = entry(lower_end)(values * 1.0, 3000, 0, *stakes(3000), 6.0)
+    gap = values.mean() - end
+
+    def seen(x):
+        return max(oracle.wealths(values.tolist(), 3000, x)) >= math.exp(6.0)
+
+    assert seen(end)
+    assert not seen(end + 0.05 * gap)
+    assert entry(lower_end)(values * 1.0, 3000, 0, *stakes(3000), 1e9) == values.sum() / 3000
+
+
+def test_intervals_are_computed_now_and_then_and_nobody_can_tell():
+    rng = np.random.default_rng(6)
+    table = draw_table(rng, 200, 1)[:, [0, 0]]
+    table[:, 1] = rng.permutation(table[:, 0])  # equal, which takes all items to see
+    policy = policy_for(table, tolerance=0.0, resolution=0.0, noise=KINDS, delta=1e-9, settle="all")
+
+    def tell(first, end):
+        told = places_of(table)[2 * first : 2 * end]
+        policy.tell_many([a for a, _ in told], [table[t, a] for a, t in told], items=[t for _, t in told])
+
+    tell(0, 128)
+    first, ends = policy.differences, policy._ends
+    tell(128, 131)
+    assert (policy.differences[0, 1] == first[0, 1]).all()
+    assert policy._ends is ends
+    twin = pickle.loads(pickle.dumps(policy))
+    assert twin == policy
+    assert not twin._ends
+    assert twin.differences.tobytes() == policy.differences.tobytes()
+    tell(131, 191)
+    low, high = policy.differences[0, 1, 0]
+    assert high - low <= 2 * 9 / 200 + 1e-9  # what is still to come can move it by no more
+    tell(191, 200)
+    lead = table.mean(axis=0)
+    assert policy.differences[0, 1] == pytest.approx(0.0, abs=1e-9)
+    assert policy.intervals == pytest.approx(np.stack([lead, lead], axis=2))
 
 
 def digest(policy):

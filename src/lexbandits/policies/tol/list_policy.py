@@ -81,10 +81,10 @@ from lexbandits.policies.tol.waiting import Place
 on_list = partial(entry, fixed=True, rehearsal="lists")  # an entry of a policy about a list
 
 
-def _coarse(n: int) -> int:
-    """The largest number up to n of six binary digits, then zeros: at that pace intervals are shown."""
+def _coarse(n: int, n_items: int) -> int:
+    """The largest number up to n of six binary digits, then zeros: at that pace intervals are computed."""
     low = max(0, n.bit_length() - 6)
-    return n >> low << low
+    return n >> low << low if n < n_items else n
 
 
 class ListTol(LexElimTol):
@@ -372,7 +372,8 @@ class ListTol(LexElimTol):
         new = self.listed.status[played, positions] == EMPTY
         places = np.unique(np.stack([played[new], positions[new]], axis=1), axis=0)
         self._count(places[:, 0].tolist(), places[:, 1].tolist())
-        self._ends = {}
+        if (positions < self.listed.until[played]).any():
+            self._ends = {}
         before = self.finished
         told, take_some = 0, on_list(take_all)
         while told < played.size:
@@ -598,7 +599,7 @@ class ListTol(LexElimTol):
             row = pair_of(a, b, self.max_arms) if a != b else listed.later.shape[0] - self.max_arms + a
             low, high, _ = later_interval(listed, kind, row, i, since, level)
             return (low, high) if not math.isnan(low) else (-math.inf, math.inf)
-        n = _coarse(int(min(listed.until[a], listed.until[b])))
+        n = _coarse(int(min(listed.until[a], listed.until[b])), self.n_items)
         key = (i, a, b, n, level)
         if key not in self._ends:
             lead = on_list(stored_leads)(listed, kind, i, a, b, n)
@@ -616,7 +617,17 @@ class ListTol(LexElimTol):
             told = told_mean if a == b else told_difference
             self._ends = {k: v for k, v in self._ends.items() if k[:3] != key[:3] or k[4] != level}
             self._ends[key] = float(told(kind, ends[0])), float(told(kind, 1.0 - ends[1]))
-        return self._ends[key]
+        (low, high), (least, most) = self._ends[key], self._possible(i, a, b)
+        return (max(low, least), min(high, most)) if n < self.n_items else (low, high)
+
+    def _possible(self, i: int, a: int, b: int) -> tuple[float, float]:
+        """Between which ends a mean of bounded values lies for certain, whatever is still to come."""
+        kind, N = self._kinds[i], self.n_items
+        if a == b:
+            missing, total = N - self.state.singles[a, i, 0], self.state.arms.sums[a, i]
+            return float(total + missing * kind.low) / N, float(total + missing * kind.high) / N
+        lead, back = self.listed.sums[pair_of(a, b, self.max_arms), i].sum(axis=1).tolist()
+        return float(told_difference(kind, lead / N)), float(told_difference(kind, 1.0 - back / N))
 
     def _arm_interval(self, i: int, a: int, level: float) -> tuple[float, float]:
         """Of an arm whose values are not bounded and which has no target, by its own moments."""
