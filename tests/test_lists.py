@@ -235,6 +235,11 @@ def test_a_corrected_value_is_as_if_it_had_been_told():
     assert wrong != plain
     wrong.correct(1, 7, table[7, 1])
     assert wrong == plain
+    over = policy_for(np.zeros((3, 2, 1)), tolerance=0.0, resolution=0.0)
+    over.tell_many([0, 1, 0, 1], [[1.0], [0.0], [1.0], [0.0]])
+    assert over.finished
+    over.correct(0, 0, [0.0])
+    assert not over.finished
 
 
 # --- 4 and 5: it ends, and what it says is so
@@ -312,9 +317,11 @@ def test_arithmetic_overrides_what_was_seen(noise):
 
 def test_arithmetic_overrides_a_target_that_was_passed():
     table = np.repeat(np.arange(60)[:, None, None] < 20, 2, axis=1) * 1.0
-    policy = policy_for(table, at_least=0.5, tolerance=0.0, resolution=0.0, settle="all")
-    policy.tell_many([0] * 20, table[:20, 0])
+    rules = {"at_least": 0.5, "tolerance": 0.0, "resolution": 0.0, "settle": "all"}
+    policy = policy_for(table, since=[0, 20], **rules)
+    policy.tell_many([0] * 20 + [1] * 20, np.concatenate([table[:20, 0], table[:20, 1]]))
     assert policy.state.bounds[0, 0, 0] >= 0.5
+    assert policy.state.bounds[0, 1, 0] == -math.inf, "bets on it begin later"
     policy.tell_many([0] * 40, table[20:, 0])
     assert policy.overturned == ((0, 0, 0),)
     assert policy.state.bounds[0, 0, 1] < 0.5
@@ -641,7 +648,12 @@ def test_intervals_are_computed_now_and_then_and_nobody_can_tell():
         told = places_of(table)[2 * first : 2 * end]
         policy.tell_many([a for a, _ in told], [table[t, a] for a, t in told], items=[t for _, t in told])
 
-    tell(0, 128)
+    tell(0, 100)
+    policy.tell(0, [None, None], item=100)
+    policy.tell(1, table[100, 1], item=100)
+    tell(101, 128)
+    assert policy.differences[0, 1, 0, 0] > -1.0
+    policy.tell(0, table[100, 0], item=100)  # what was computed with the hole is no more
     first, ends = policy.differences, policy._ends
     tell(128, 131)
     assert (policy.differences[0, 1] == first[0, 1]).all()
