@@ -215,6 +215,8 @@ def judge(
         named: an arm chosen before looking: the question is about it.
     """
     asked = tuple(Objective.from_json(objective) for objective in objectives)
+    for objective in asked:
+        objective.check_settled()
     if not asked or len({objective.name for objective in asked}) < len(asked):
         raise StudyError("judge needs objectives, each with a name of its own")
     probability("delta", delta)
