@@ -480,8 +480,8 @@ def outlook(verdict: Verdict) -> str:
         else f"at least {about(verdict.missing_items)}"
     )
     return (
-        f"About {ends} new {unit} should settle it. Judge them alone, or measure them as a study: "
-        "to add rows and judge again would be a second look."
+        f"About {ends} new {unit} should settle it. Judge them alone, or measure them as "
+        "a study (--follow-up, follow_up()): to add rows and judge again would be a second look."
     )
 
 
