@@ -862,6 +862,154 @@ def test_no_judgement_is_wrong_in_more_than_delta_of_many(name, kind):
     assert wrong <= most, f"{wrong} of {tables} wrong, at most {most:.1f} may be; {certain} certified"
 
 
+# --- a list of items: its table is fixed, and the truth is the means of all of it
+
+ITEMS = 60
+
+
+class ListWorld(World):
+    """The same about a list: what may be given up is exceeded by one item."""
+
+    def __init__(self, seed):
+        super().__init__(Kind("bernoulli", 0.1, 0.1, 51 / ITEMS, lambda rng, mean: math.nan))
+        rng, self.table = np.random.default_rng([seed, ITEMS]), {}
+        for arm, ones in (("best", 51), ("worse", 38), ("third", 38)):
+            self.table[arm] = rng.permutation(np.arange(ITEMS) < ones).astype(float)
+
+    def row(self, arm):
+        return float(self.table[arm].mean()), float(arm != "best")
+
+    def of(self, trial):
+        return {"score": self.table[trial.arm][trial.item], "taste": float(trial.arm != "best")}
+
+    def tune(self, name, seen):
+        """A new arm that is right on every item that was seen, and as bad as the worse in all."""
+        table = np.zeros(ITEMS)
+        table[list(seen)[:38]] = 1.0
+        rest = [item for item in range(ITEMS) if table[item] == 0.0]
+        table[rest[: 38 - int(table.sum())]] = 1.0
+        self.table[name] = table
+
+
+class ListAttack(Attack):
+    def study(self, kind, delta, seed):
+        world = ListWorld(seed)
+        study = world.study(seed, delta, items=range(ITEMS), **self.words)
+        self.drive(study, world, np.random.default_rng([seed, 7]))
+        return study, world
+
+
+def on_a_list(**words):
+    def listed(drive):
+        ATTACKS[drive.__name__] = ListAttack(drive, ("list",), (), words)
+        return drive
+
+    return listed
+
+
+def measured(study, world, most=10**6):
+    for trial in trials(study, most):
+        yield trial, world.of(trial)
+
+
+@on_a_list()
+def look_at_a_list_and_go_on(study, world, rng):
+    for trial, values in measured(study, world):
+        study.tell(trial, values)
+
+
+@on_a_list(max_failures=10**6)
+def lose_items_on_which_the_worse_is_wrong(study, world, rng):
+    for trial, values in measured(study, world):
+        lost = trial.arm == "worse" and values["score"] == 0.0 and rng.random() < 0.15
+        study.fail(trial, "nothing came") if lost else study.tell(trial, values)
+
+
+@on_a_list()
+def come_late_with_items_that_speak_against_the_worse(study, world, rng):
+    """They come after their time, some only when everything else is there."""
+    storage, late = study._journal.storage, []
+    now = storage.time()
+    storage.time = lambda: now
+    for trial in trials(study, lease=1.0):
+        values = world.of(trial)
+        if not world.favours_worse(trial.arm, values) and rng.random() < 0.3:
+            now += 2.0
+            late.append((trial, values))
+        else:
+            study.tell(trial, values)
+        if late and rng.random() < 0.1:
+            study.tell(*late.pop())
+    for result in late:
+        study.tell(*result)
+
+
+@on_a_list()
+def tell_first_the_items_that_speak_for_the_worse(study, world, rng):
+    while asked := study.ask_many(16):
+        results = [(trial, world.of(trial)) for trial in asked]
+        results.sort(key=lambda result: not world.favours_worse(result[0].arm, result[1]))
+        for result in results:
+            study.tell(*result)
+
+
+@on_a_list()
+def import_the_items_that_speak_for_the_worse(study, world, rng):
+    rows = [{"arm": arm, "item": item, "score": world.table[arm][item], "taste": float(arm != "best")}
+            for arm in ("best", "worse") for item in range(ITEMS)]  # fmt: skip
+    kept = [row for row in rows if world.favours_worse(row["arm"], row) and rng.random() < 0.5]
+    study.import_results(pd.DataFrame(kept))
+    look_at_a_list_and_go_on(study, world, rng)
+
+
+@on_a_list(max_failures=10**6)
+def retry_items_on_which_the_worse_is_wrong(study, world, rng):
+    for trial, values in measured(study, world):
+        lost = trial.arm == "worse" and values["score"] == 0.0 and rng.random() < 0.5
+        study.fail(trial, "nothing came") if lost else study.tell(trial, values)
+        if rng.random() < 0.05 and study.status.state == "measuring":
+            study.retry()
+
+
+@on_a_list(arms=("best", "worse", "third"))
+def change_everything_on_a_list_when_the_worse_leads(study, world, rng):
+    for trial, values in measured(study, world):
+        study.tell(trial, values)
+        if study.status.state == "measuring" and study.answer.arm != "best":
+            study.amend("score", tolerance=float(rng.choice([0.1, 0.05, 0.2])))
+            study.amend("score", tolerance=0.1)
+            study.reorder(["taste", "score"])
+            if study.status.state == "finished":
+                return
+            study.reorder(["score", "taste"])
+            study.withdraw("third", "for a moment")
+            study.restore("third")
+
+
+def add_a_tuned_arm(study, world, **how):
+    for count, (trial, values) in enumerate(measured(study, world)):
+        study.tell(trial, values)
+        if count == 40:
+            world.tune("tuned", set(study.trials().item))
+            study.add_arm("tuned", **how)
+
+
+@on_a_list(max_arms=3)
+def add_an_arm_tuned_on_the_items_seen(study, world, rng):
+    add_a_tuned_arm(study, world)
+
+
+def test_an_arm_that_is_called_blind_and_is_not_breaks_the_promise():
+    """So nobody may say it who has looked."""
+    broken = 0
+    for seed in range(20):
+        world = ListWorld(seed)
+        study = world.study(seed, 0.05, items=range(ITEMS), max_arms=3)
+        add_a_tuned_arm(study, world, blind=True)
+        broken += is_broken(study, world)
+    assert broken > binom.isf(1e-4, 20, 0.05)
+
+
 # --- the table
 
 STRICT = (  # at δ = 0.05 too

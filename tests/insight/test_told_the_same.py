@@ -92,13 +92,17 @@ def played(seed, storage):
         tilts = {arm: [0.0, *tilt[1:]] for arm, tilt in tilts.items()}
     how = {"delta": 0.2, "rules": str(rng.choice(["open", "declared"])), "max_failures": 3}
     if end == "spent":
-        how |= {"budget": 12} if seed % 4 == 2 else {"items": list(range(4)), "seed": 1}
+        sample = {"items": list(range(4)), "seed": 1, "about": "population"}
+        how |= {"budget": 12} if seed % 4 == 2 else sample
+    elif seed % 3 == 0:  # about a list; some of it is lost
+        how |= {"items": [f"q{i}" for i in range(40)], "seed": seed, "max_failures": 50}
     study = lb.create_study(f"{seed} <'{arms[0]}", storage, arms=arms, objectives=objectives, **how)
     most = {"certified": 1200, "failed": 60, "empty": 0}.get(end, int(rng.integers(6, 50)))
     size, told = (24, 0) if end == "certified" else (len(arms), 0)
     while told < most and (trials := study.ask_many(size, worker="w")):
         told += len(trials)
         lost = [trial for trial in trials if end == "failed" and trial.arm == arms[-1]]
+        lost += [t for t in trials if "items" in how and t not in lost and rng.random() < 0.02]
         for trial in lost:
             study.fail(trial, "connection <refused>")
         kept = [trial for trial in trials if trial not in lost]

@@ -533,7 +533,7 @@ def test_a_row_stops_where_its_arm_left(client, visit):
 STATES = {
     "empty": ({}, None, "Measuring", "No results yet: correct is settled first, among 3 arms."),
     "budget": ({"budget": 12}, None, "Budget spent", "The budget of 12 trials is spent."),
-    "items": ({"items": ["a", "b"]}, None, "Items spent", "All 2 items are used."),
+    "items": ({"items": ["a", "b"], "about": "population"}, None, "Items spent", "All 2 items are used."),
     "ended": (
         {},
         {"state": "finished", "reason": "enough"},
@@ -541,6 +541,18 @@ STATES = {
         "without a certificate",
     ),
 }
+
+
+def test_the_items_of_a_list(client, visit):
+    make(client, items=["a", "b"])
+    for trial in ask(client, 6):
+        tell(client, trial, values={"correct": int(trial["arm"] == "large"), "latency": 50})
+    page = visit("models")
+    assert "This is certain: no chance is involved." in page.inner_text(".say")
+    page.click("details.menu summary")
+    page.click("[data-do=show-items]")
+    page.wait_for_selector("dialog .byitem table")
+    assert "2 items measured; on 2 of them arms differ on correct" in page.inner_text("dialog")
 
 
 def test_who_left_and_what_was_settled_have_their_time(client, visit):

@@ -2,6 +2,7 @@
 
 import random
 
+import pandas as pd
 from worlds import create, measure
 
 import lexbandits as lb
@@ -12,6 +13,9 @@ ACTIONS = [
     "expire", "repeat", *["correct"] * 2, "amend", "amend_resolution", "reorder", "add_arm", "withdraw",
     "restore", "pause", *["resume"] * 3, "budget", "end", *["reopen"] * 2, "note", "heartbeat",
 ]  # fmt: skip
+
+
+ON_A_LIST = [*ACTIONS, *["retry"] * 2, *["take_over"] * 2, "late"]
 
 
 class Player:
@@ -72,7 +76,8 @@ class Player:
     def late(self, luck):
         if self.expired:
             trial = self.expired.pop()
-            assert self.study.tell(trial, self.values(trial)) == "late"
+            outcome = self.study.tell(trial, self.values(trial))
+            assert outcome == "late" or self.study.spec.get("about") == "items"
 
     def repeat(self, luck):
         if self.done:
@@ -123,10 +128,18 @@ class Player:
     def heartbeat(self, luck):
         self.study.heartbeat("w1")
 
+    def retry(self, luck):
+        self.study.retry()
 
-def script_of(seed, length):
+    def take_over(self, luck):
+        item = luck.choice(self.study.spec["items"])
+        arm = luck.choice(["small", "large", "fourth"])
+        self.study.import_results(pd.DataFrame([{"arm": arm, "item": item, **measure(arm, item)}]))
+
+
+def script_of(seed, length, actions=ACTIONS):
     luck = random.Random(seed)
-    return [(luck.choice(ACTIONS), luck.randrange(10**6)) for _ in range(length)]
+    return [(luck.choice(actions), luck.randrange(10**6)) for _ in range(length)]
 
 
 def in_memory(**changes):

@@ -339,7 +339,8 @@ def test_an_answer_that_waits_for_a_lost_trial_is_not_ended_by_hand(storage):
 
 def test_items_each_once(storage):
     items = [f"file {i}" for i in range(6)]
-    study = create(storage, items=items, arms=["small", "large"])
+    words = {"arms": ["small", "large"], "about": "population"}
+    study = create(storage, items=items, seed=0, **words)
     trials = study.ask_many(100)
     assert len(trials) == 12
     for arm in ("small", "large"):
@@ -349,9 +350,9 @@ def test_items_each_once(storage):
     assert study.status.state == "items spent"
     with pytest.raises(lb.StudyFinished, match="items spent"):
         study.ask()
-    same = create(name="again", items=items[::-1], arms=["small", "large"])
+    same = create(name="again", items=items[::-1], seed=0, **words)
     assert [t.item for t in same.ask_many(100) if t.arm == "small"] == order, "drawn from the seed"
-    other = create(name="other", items=items, arms=["small", "large"], seed=1)
+    other = create(name="other", items=items, seed=1, **words)
     assert [t.item for t in other.ask_many(100) if t.arm == "small"] != order
 
 
@@ -620,13 +621,13 @@ def history(arms=("small", "large", "cot"), items=range(30)):
 
 
 def test_import_shares_passes_by_item(storage):
-    study = create(storage)
+    study = create(storage, seed=0)
     frame = history().sample(frac=1, random_state=0)
     assert study.import_results(frame, fair=True) == 90
     assert study.policy.folded == 30
     assert study.status.results == 90
     assert list(study.policy.counts[:, 0]) == [30, 30, 30]
-    other = create(name="sorted")
+    other = create(name="sorted", seed=0)
     other.import_results(frame.sort_values("latency"), fair=True)
     assert other.policy == study.policy, "the frame's order does not matter"
     go_on(study)
@@ -672,7 +673,7 @@ def test_import_refuses():
 
 
 def test_import_of_listed_items_leaves_the_rest_to_be_measured():
-    study = create(items=[f"q{i}" for i in range(40)])
+    study = create(items=[f"q{i}" for i in range(40)], about="population")
     study.import_results(history(items=range(10)), fair=True)
     rest = [trial.item for trial in study.ask_many(1000) if trial.arm == "small"]
     assert sorted(rest) == sorted(f"q{i}" for i in range(10, 40))

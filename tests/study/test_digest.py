@@ -29,7 +29,7 @@ QUESTIONS = {
                              LATENCY],
               "if_infeasible": "stop"},
     "gaussian": {"objectives": [lb.Objective("latency", "minimize", tolerance=3.0), CORRECT]},
-    "items": {"items": [f"item {number}" for number in range(300)]},
+    "items": {"items": [f"item {number}" for number in range(300)], "about": "population", "seed": 0},
     "agreed": {"objectives": [lb.Objective("correct", tolerance=0.2, noise="bernoulli", if_failed=0),
                               lb.Objective("latency", "minimize", tolerance=4.0, noise=("bounded", 0, 100),
                                            if_missing="worst")]},
@@ -69,6 +69,10 @@ def replayed(path):
 def said(study):
     """What it says, without sentences, nonces and times."""
     answer, status = study.answer.as_json(), study.status.as_json()
+    for key in ("about", "items", "results", "full", "certain"):  # what lists have brought
+        del answer[key]
+    answer["certificate"] = [{k: v for k, v in r.items() if k != "certain"} for r in answer["certificate"]]
+    del status["at_most"]
     status["waiting_for"] = [identity.partition("-")[0] for identity in status["waiting_for"]]
     trials = study.trials().drop(columns=["id", "asked", "resolved"])
     facts = [

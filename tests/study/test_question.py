@@ -109,24 +109,27 @@ def test_the_policy_sees_larger_is_better():
     ]
     assert settings["at_least"] == [-0.01, None, None, None]
     lb.LexElimTol(**json.loads(json.dumps(settings)))
-    with_items = spec(lb.Objective("cost", tolerance=1, noise=("sub_gaussian", 2.0)), items=[1, 2])
+    with_items = spec(
+        lb.Objective("cost", tolerance=1, noise=("sub_gaussian", 2.0)), items=[1, 2], about="population"
+    )
     assert with_items.policy_settings()["noise"] == [["sub_gaussian", 2.0]]
     apart = lb.Objective("cost", tolerance=1, noise=("sub_gaussian", 2.0, "independent"))
     assert spec(apart).policy_settings()["noise"] == [["sub_gaussian", 2.0, "independent"]]
     with pytest.raises(lb.StudyError, match=r'common items.*not independent: leave "independent" out'):
-        spec(apart, items=[1, 2]).policy_settings()
+        spec(apart, items=[1, 2], about="population").policy_settings()
 
 
 def written_by_0_2(items, *noise):
     """The first event of a journal of 0.2."""
     objectives = [lb.Objective(f"o{i}", tolerance=1, noise=kind) for i, kind in enumerate(noise)]
-    asked = spec(*objectives, items=items)
+    asked = spec(*objectives, items=items, about="population", seed=0)
     settings = json.loads(json.dumps(asked.policy_settings()))
     if items is not None:  # as 0.2 wrote it
         settings["noise"] = [
             [*k[:2], "dependent"] if k[0] == "sub_gaussian" else k for k in settings["noise"]
         ]
-    return {"spec": asked.as_json(), "policy": "LexElimTol", "settings": settings, "version": "0.2.0"}
+    words = {key: word for key, word in asked.as_json().items() if key != "about"}
+    return {"spec": words, "policy": "LexElimTol", "settings": settings, "version": "0.2.0"}
 
 
 @pytest.mark.parametrize("items", [None, [1, 2, 3]])
@@ -146,7 +149,7 @@ def test_a_study_of_0_2_keeps_its_meaning(items):
     asked = {key: value for key, value in words["spec"].items() if value is not None}
     again = lb.create_study(storage=storage, load_if_exists=True, **asked)
     assert again.name == "x", "the same words still open it"
-    new = lb.create_study(storage=MemoryStorage(), **asked)
+    new = lb.create_study(storage=MemoryStorage(), **{**asked, "about": "population"})
     assert new.policy._kinds[0].pair_sd == 4.0
 
 

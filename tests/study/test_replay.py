@@ -6,7 +6,7 @@ import time
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from lives import Player, in_memory, script_of
+from lives import ON_A_LIST, Player, in_memory, script_of
 from worlds import create, measure, question
 
 import lexbandits as lb
@@ -16,7 +16,12 @@ from lexbandits.study.storage.contract import open_storage
 from lexbandits.study.storage.memory import MemoryStorage
 
 # from a seed, since lists that Hypothesis draws repeat few actions; a failure still shrinks to few
-SCRIPTS = st.builds(script_of, st.integers(0, 10**6), st.integers(1, 120))
+LIST = {"items": [f"q{i}" for i in range(25)], "seed": 1}
+SEEDS, LENGTHS = st.integers(0, 10**6), st.integers(1, 120)
+SCRIPTS = st.one_of(
+    st.tuples(st.just({}), st.builds(script_of, SEEDS, LENGTHS)),
+    st.tuples(st.just(LIST), st.builds(script_of, SEEDS, LENGTHS, st.just(ON_A_LIST))),
+)
 GENTLE = settings(suppress_health_check=list(HealthCheck), max_examples=60)
 SLOWLY = settings(GENTLE, max_examples=25)
 
@@ -34,7 +39,8 @@ def same(study, other):
 @given(script=SCRIPTS)
 def test_replay_is_recovery(script):
     """The fold kept between calls, the fold of the journal and the fold of the cache are the same."""
-    study = in_memory().play(script)
+    words, actions = script
+    study = in_memory(**words).play(actions)
     again = lb.open_study("models", study._journal.storage)
     same(study, again)
     ledger = study._journal.fold().ledger
@@ -47,7 +53,8 @@ def test_replay_is_recovery(script):
 @SLOWLY
 @given(script=SCRIPTS)
 def test_a_journal_means_the_same_in_every_storage(script, databases):
-    study = in_memory().play(script)
+    words, actions = script
+    study = in_memory(**words).play(actions)
     events = list(study.events())
     for storage in databases:
         name = secrets.token_hex(8)
@@ -69,8 +76,8 @@ def test_every_storage_lives_the_same_life(script, databases):
     """The same calls give the same events, but for nonces and times."""
     lives = []
     for storage in [MemoryStorage(), *databases]:
-        study = create(storage, name=secrets.token_hex(8), max_arms=4)
-        Player(study, lambda: time.sleep(0.003)).play(script)
+        study = create(storage, name=secrets.token_hex(8), max_arms=4, **script[0])
+        Player(study, lambda: time.sleep(0.003)).play(script[1])
         lives.append([(e.kind, e.trial, e.arm, plain(e.payload), e.by) for e in study.events(since=1)])
         same(study, lb.open_study(study.name, storage))
     assert lives[0] == lives[1] == lives[2]

@@ -314,7 +314,7 @@ NAMES = ["None", "0.10", "0.1", "NA", "1e3"]
 
 @pytest.mark.parametrize("kind", ["csv", "jsonl"])
 def test_names_in_a_file_are_read_as_they_are_written(kind, folder):
-    study = create("study.db", arms=NAMES, items=["007", "null"])
+    study = create("study.db", arms=NAMES, items=["007", "null"], about="population")
     rows = [(name, item, index / 10) for index, name in enumerate(NAMES) for item in ("007", "null")]
     frame = pd.DataFrame(rows, columns=["variant", "item", "correct"])
     frame.loc[0, "correct"] = None
@@ -341,7 +341,7 @@ def test_names_in_a_file_are_read_as_they_are_written(kind, folder):
 
 
 def test_items_that_are_numbers_stay_numbers(folder):
-    study = create("study.db", items=[1, 2])
+    study = create("study.db", items=[1, 2], about="population")
     pd.DataFrame({"arm": ["small", "large"], "item": [1, 2], "correct": [1, 0]}).to_csv("rows.csv")
     run("study", "import", "models", "rows.csv", "--fair", "--storage", "study.db")
     assert study.status.results == 2

@@ -71,6 +71,22 @@ def forecast(
 
 
 @of_study(app, reads=True)
+def items(
+    study: "Study",
+    path: Annotated[Path, typer.Argument(help="A file.csv to write.")],
+    differ: Annotated[bool, typer.Option("--differ", help="Only items on which arms differ.")] = False,
+) -> Said:
+    """Write what each arm gave on each item: one row per item."""
+    from lexbandits.picture.picture import Picture
+
+    table = Picture.of(study).by_item
+    if table is None:
+        raise StudyError(f"study {study.name!r} has no items")
+    path.write_text(table.csv(differ), encoding="utf-8", errors="backslashreplace")
+    return Said({"path": str(path), "items": len(table.items)}, f"{path}: {table.summary}")
+
+
+@of_study(app, reads=True)
 def report(
     study: "Study",
     path: Annotated[Path | None, typer.Argument(help="A file.html or file.md. [NAME.html]")] = None,

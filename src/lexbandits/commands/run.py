@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from lexbandits.commands.storage import Where, make_from_file, shorten
+from lexbandits.commands.storage import Items, Where, make_from_file, shorten
 from lexbandits.commands.study import document, show_answer
 from lexbandits.commands.terminal import UNCERTIFIED, AsJson, print_json, say_line
 from lexbandits.study.errors import StudyError
@@ -26,8 +26,10 @@ def run(
         typer.Argument(help="A TOML file: [study], [[objectives]], [[arms]].", metavar="STUDY.toml"),
     ],
     command: Annotated[
-        list[str], typer.Argument(help="What measures: {arm}, {item} and {key} of [[arms]] are filled in.")
+        list[str],
+        typer.Argument(help="What measures: {arm}, {item}, {item[key]} and {key} of [[arms]] are filled in."),
     ],
+    items: Annotated[str | None, Items] = None,
     workers: Annotated[int, typer.Option(help="Commands at once.", min=1)] = 1,
     timeout: Annotated[str | None, typer.Option(help='Of one command, as "30s"; then it has failed.')] = None,
     lease: Annotated[
@@ -53,11 +55,11 @@ def run(
     from lexbandits.study.spec import seconds
 
     limit = None if timeout is None else seconds("timeout", timeout)
-    study = make_from_file(file, storage, load_if_exists=True)
+    study = make_from_file(file, storage, load_if_exists=True, items=items)
     held = min(LEASE, seconds("lease", study.spec["lease"])) if lease is None else seconds("lease", lease)
     measures = [] if measure is None else _measures(measure, list(study.spec["objectives"]))
     prints = len(measures) < len(study.spec["objectives"])
-    program = Program(command, lambda: study.arms, limit, measures, prints)
+    program = Program(command, lambda: study.arms, limit, measures, prints, (study.spec["items"] or [0])[0])
     try:
         with _signals(program):
             answer = study.run(program, workers, lease=held, time_limit=time_limit)

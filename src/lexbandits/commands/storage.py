@@ -16,6 +16,9 @@ DEFAULT = "lexbandits.db"
 Where = typer.Option("--storage", envvar="LEXBANDITS_STORAGE", help="A path or an address of a database.")
 
 
+Items = typer.Option("--items", help="A .jsonl, .csv, .txt or a pattern of files: what to measure on.")
+
+
 def is_missing(storage: str) -> bool:
     """Whether a storage is a file that is not there: looking at it would make it."""
     if storage == "memory":
@@ -41,15 +44,19 @@ def open_named(name: str, storage: str, *, reads: bool = False) -> "Study":
     return open_study(name, open_storage(storage), reads)
 
 
-def make_from_file(file: Path, storage: str | None, load_if_exists: bool) -> "Study":
+def make_from_file(
+    file: Path, storage: str | None, load_if_exists: bool, *, items: str | None = None
+) -> "Study":
     """The study of a TOML file, in the storage given, else the file's, else the default."""
-    from lexbandits.study.spec import Spec, words_from_toml
-    from lexbandits.study.study import create_from_spec
+    from lexbandits.study.items import items_of_file
+    from lexbandits.study.spec import words_from_toml
+    from lexbandits.study.study import create_from_words
 
     words = words_from_toml(file)
+    if items is not None:
+        words |= items_of_file(items)
     of_file = words.pop("storage", DEFAULT)
     try:
-        spec = Spec.from_json(words)
+        return create_from_words(words, storage or of_file, load_if_exists=load_if_exists)
     except TypeError as error:  # a mistake of whoever wrote the file
         raise StudyError(f"{file}: {error}") from None
-    return create_from_spec(spec, storage or of_file, load_if_exists=load_if_exists)

@@ -9,7 +9,7 @@ import typer
 
 from lexbandits.commands import terminal
 from lexbandits.commands.shape import Name, Said, of_study, say
-from lexbandits.commands.storage import DEFAULT, Where, is_missing, make_from_file, open_named, shorten
+from lexbandits.commands.storage import DEFAULT, Items, Where, is_missing, make_from_file, open_named, shorten
 from lexbandits.commands.terminal import CONFLICT, AsJson, number, print_table, say_line
 from lexbandits.study.errors import StudyError
 
@@ -39,10 +39,11 @@ def create(
     load_if_exists: Annotated[
         bool, typer.Option("--load-if-exists", help="No error if it is there and asks the same.")
     ] = False,
+    items: Annotated[str | None, Items] = None,
     as_json: AsJson = False,
 ) -> None:
     """Make the study that a file describes."""
-    study = make_from_file(file, storage, load_if_exists)
+    study = make_from_file(file, storage, load_if_exists, items=items)
     is_missing(study.storage)  # refuses memory, where it would be gone
     words = f"study {study.name!r} in {shorten(study.storage)}"
     say(Said({"name": study.name, "storage": study.storage}, words), as_json)
@@ -125,6 +126,14 @@ def release(study: "Study", trial: TrialId) -> Said:
 
 
 @of_study(app)
+def retry(study: "Study") -> Said:
+    """Ask again for what failed or ran out, on a list; counted as a strain."""
+    places = study.retry()
+    words = "nothing is missing" if not places else f"asked again: {places}"
+    return Said({"places": places}, words)
+
+
+@of_study(app)
 def correct(
     study: "Study",
     trial: TrialId,
@@ -165,7 +174,8 @@ def _show_status(study: "Study") -> None:
         for what in ("open", "waiting", "overdue", "late", "failed", "expired", "void")
         if (count := getattr(status, what))
     )
-    say_line(f"results: {status.results}" + (f" ({counts})" if counts else ""))
+    most = "" if status.at_most is None else f", at most {status.at_most:,} more"
+    say_line(f"results: {status.results}{most}" + (f" ({counts})" if counts else ""))
     if status.budget is not None:
         say_line(f"budget: {status.handed_out} of {status.budget} trials handed out")
     show_answer(study.answer)
@@ -239,8 +249,8 @@ def import_results(
         list[str] | None, typer.Option(help="A column that is no objective; may be given more than once.")
     ] = None,
 ) -> Said:
-    """Take over results measured before, before the first ask."""
-    if fair is None:
+    """Take over results measured before: before the first ask, or at any time of a list (no --fair there)."""
+    if fair is None and study.spec.get("about") != "items":
         raise StudyError("say --fair, or --unfair if the collection of these results looked at their values")
     count = study.import_results(file, arm, fair=fair, again=again, ignore=ignore or ())
     return Said({"imported": count}, f"{count} results")
@@ -277,6 +287,9 @@ def add_arm(
         list[str] | None,
         typer.Argument(help="What run hands to the command as {key}.", metavar="key=value …"),
     ] = None,
+    blind: Annotated[
+        bool, typer.Option("--blind", help="Of a list: it was made without looking at results of the study.")
+    ] = False,
     yes: Yes = False,
 ) -> Said:
     """Another arm; max_arms must have left room for it."""
@@ -287,7 +300,7 @@ def add_arm(
             raise StudyError(f"further keys are key=value pairs, got {word!r}")
         further[key] = value
     _weigh(study, "Adding an arm", yes)
-    study.add_arm({"name": arm, **further} if further else arm)
+    study.add_arm({"name": arm, **further} if further else arm, blind=blind)
     return _changed(study, f"added {arm!r}")
 
 

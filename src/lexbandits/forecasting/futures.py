@@ -1,7 +1,7 @@
 """Futures of a study: the same policy goes on from a copy of its state, in worlds that may be true.
 
-In a pass the arms may share their luck, as prompts that are hard for all do. Luck is shared between
-arms, not between objectives, which are judged one at a time.
+A list is played on to its end at the latest, each item once. In a pass the arms may share their luck, as
+prompts that are hard for all do. Luck is shared between arms, not between objectives, judged one at a time.
 """
 
 import copy
@@ -16,6 +16,8 @@ import numpy as np
 from lexbandits.arrays import Counts, Vector
 from lexbandits.jit import entry, kernel
 from lexbandits.policies.tol.judgement import observe
+from lexbandits.policies.tol.list_policy import ListTol
+from lexbandits.policies.tol.listed import Listed, ask, take
 from lexbandits.policies.tol.state import OVER, PASS, POSITION, TURN, State
 from lexbandits.world.noise import stream
 
@@ -90,6 +92,62 @@ def go_on(
     return results
 
 
+@kernel
+def go_on_list(
+    state: State,
+    listed: Listed,
+    world: World,
+    rng: np.random.Generator,
+    luck: Vector,
+    shared_normal: Vector,
+    most: int,
+    spent: Counts,
+    pulls: Counts,
+) -> int:
+    """The same of a list, which has an end: (N, m) luck by position."""
+    nobody, nothing = np.zeros(pulls.size + 1, np.int64), np.empty(0, np.int64)
+    place, reward = np.empty((1, 2), np.int64), np.empty(spent.size)
+    results = 0
+    while state.clock[OVER] == 0 and results < most and ask(state, listed, nobody, nothing, place) == 1:
+        arm, position = place[0, 0], place[0, 1]
+        draw(world, rng, arm, luck[position], shared_normal[position], reward)
+        spent[state.order[state.clock[POSITION]]] += 1
+        pulls[arm] += 1
+        take(state, listed, arm, position, reward)
+        results += 1
+    return results
+
+
+def luck_of(world: World, table: Vector, rng: np.random.Generator) -> tuple[Vector, Vector]:
+    """(N, m) uniform and normal luck of the items of a list, given (K, N, m) what is known of them.
+
+    An arm that catches up meets items on which others were measured: it shares the luck these had there.
+    """
+    n_arms, n, m = table.shape
+    luck, normal = rng.random((n, m)), rng.standard_normal((n, m))
+    for i in range(m):
+        share, how = float(world.shared[i]), world.draws[i]
+        for arm in range(n_arms) if share > 0.0 and how != FIXED else ():
+            at = np.flatnonzero(~np.isnan(table[arm, :, i]))
+            values, mean = table[arm, at, i], world.means[arm, i]
+            if how == NORMAL:
+                z = (values - mean) / max(world.sds[arm, i], 1e-300)
+                normal[at, i] = math.sqrt(share) * z + math.sqrt(1.0 - share) * rng.standard_normal(at.size)
+                continue
+            if how == COIN:
+                low, high = world.ends[i]
+                ones = (mean - low) / (high - low)
+                is_one, u = values > (low + high) / 2, rng.random(at.size)
+                found = np.where(is_one, u * ones, ones + u * (1.0 - ones))
+            else:
+                size = world.tables.shape[2]
+                found = np.searchsorted(world.tables[arm, i], values) + rng.random(at.size)
+                found = np.minimum(found / size, 1.0 - 1e-12)
+            shares = rng.random(at.size) < math.sqrt(share)
+            luck[at[shares], i] = found[shares]
+    return luck, normal
+
+
 class Futures(NamedTuple):
     """What some futures gave."""
 
@@ -114,11 +172,16 @@ def play(
     def one(run: int) -> None:
         rng = stream(seed, run)
         world = beliefs.world(rng)
-        future = copy.copy(policy)
-        found.ends[run] = play_on(future.state, world, rng, most, found.spent[run], found.pulls[run])
+        future, counted = copy.copy(policy), (found.spent[run], found.pulls[run])
+        if isinstance(future, ListTol):
+            luck = luck_of(world, future.listed.table, rng)
+            found.ends[run] = play_list(future.state, future.listed, world, rng, *luck, most, *counted)
+        else:
+            found.ends[run] = play_on(future.state, world, rng, most, *counted)
         found.winners[run] = future.recommendation
 
     play_on = entry(go_on, bulk=True, fixed=True, rehearsal="forecast")
+    play_list = entry(go_on_list, bulk=True, fixed=True)
     one(0)  # compiled once, before the threads
     if until < math.inf:
         done = 1

@@ -82,7 +82,7 @@ class Question:
         arms = [arm["name"] for arm in spec.arms]
         changes = _spec_changes(policy, spec)
         room = math.inf if spec.budget is None else float(spec.budget)
-        if spec.items is not None:
+        if spec.items is not None and not spec.is_list:  # a list has its answer when all is measured
             room = min(room, float(len(spec.items) * len(arms)))
         return cls(policy, arms, list(spec.names), spec.signs, measured, changes, room=room)
 
@@ -112,7 +112,7 @@ class Question:
         room = (
             math.inf if ledger.budget is None else float(ledger.budget - ledger.handed_out + len(ledger.open))
         )
-        if math.isfinite(ledger.passes):
+        if math.isfinite(ledger.passes) and not spec.is_list:
             room = min(room, (ledger.passes - policy.folded) * len(policy.candidates))
         return cls(
             policy,
@@ -124,7 +124,7 @@ class Question:
             missing,
             room,
             pace or None,
-            len(policy._waiting),
+            0 if spec.is_list else len(policy._waiting),  # of a list all that was told is in its table
         )
 
     def prices(self, price: Any) -> Vector:

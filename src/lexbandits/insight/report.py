@@ -2,6 +2,7 @@
 
 import platform
 import shlex
+from base64 import b64encode
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,15 +16,17 @@ from lexbandits.forecasting.forecast import Forecast, forecast
 from lexbandits.insight.page import kind_of, page_of, section, toml_word
 from lexbandits.picture import draw
 from lexbandits.picture.history import verified
+from lexbandits.picture.items import ByItem
 from lexbandits.picture.ladder import ladder
 from lexbandits.picture.picture import Picture
-from lexbandits.picture.svg import join, tag
+from lexbandits.picture.svg import Part, join, tag
 from lexbandits.picture.view import View
 from lexbandits.printable import printable, unmarked
 from lexbandits.study.record.verification import Verification
 from lexbandits.study.study import Study
 from lexbandits.study.words import amount, count, listed, many, toml_key
 
+MOST_IN_A_FILE = 20_000  # items whose values a report carries as a CSV
 MOST_ITEMS = 200  # more are not written out
 
 
@@ -161,6 +164,8 @@ class Contents:
             body.append(section(*draw.course(self.picture, draw.phases(view), self.forecast).parts))
         if self.forecast is not None:
             body.append(section(*draw.outlook(self.forecast).parts))
+        if self.picture.by_item is not None and view.results:
+            body.append(section("Every item", self._items(self.picture.by_item), full=True))
         costs = [tag("p", cost.sentence) for cost in self.picture.costs]
         body += [
             section("What learning cost", costs or tag("p", "Nothing was measured.")),
@@ -180,6 +185,14 @@ class Contents:
         lead = tag("p", draw.headline(self.picture), kind="lead")
         head = tag("h3", figure.title, kind="tick" if sure else None)
         return join([lead, tag("div", head, figure.body, kind="sure" if sure else "sure not")])
+
+    def _items(self, table: ByItem) -> Part:
+        if len(table.items) > MOST_IN_A_FILE:
+            how = f"lexbandits study items {shlex.quote(self.view.name)} items.csv"
+            return [table.table(), tag("p", f"All of them: {how}")]
+        content = b64encode(table.csv().encode("utf-8", "backslashreplace")).decode()
+        name, link = "items.csv", f"data:text/csv;base64,{content}"
+        return [table.table(), tag("p", tag("a", "Download as CSV", href=link, download=name))]
 
     def _strains(self) -> Markup:
         rows = [
@@ -219,6 +232,8 @@ class Contents:
             "\n".join(f"- {unmarked(story.sentence)}" for story in self.picture.stories),
             self._markdown_table(),
         ]
+        if self.picture.by_item is not None and self.view.results:
+            blocks += ["## Items", self.picture.by_item.summary]
         if self.forecast is not None:
             blocks += ["## Forecast", "\n".join(f"- {unmarked(line)}" for line in self.forecast.lines)]
         if self.picture.costs:
@@ -272,8 +287,11 @@ def toml(spec: dict[str, Any]) -> str:
     study = {k: v for k, v in spec.items() if v is not None and k not in ("arms", "objectives")}
     lines = ["[study]"]
     items = study.pop("items", None)
-    lines += [f"{key} = {toml_word(found)}" for key, found in study.items()]
-    if items is not None and len(items) <= MOST_ITEMS:
+    lines += [f"{key} = {toml_word(found)}" for key, found in study.items() if key != "source"]
+    source = study.pop("source", None)
+    if source is not None:
+        lines += [f"items = {toml_word(source['file'])}", f"# SHA-256 of it {source['sha256']}"]
+    elif items is not None and len(items) <= MOST_ITEMS and not any(isinstance(i, dict) for i in items):
         lines.append(f"items = {toml_word(items)}")
     elif items is not None:
         lines.append(f"# items: {len(items)} of them, in the journal")

@@ -26,7 +26,7 @@ from lexbandits.picture.svg import (
     words,
 )
 from lexbandits.study.objective import written
-from lexbandits.study.words import about, count, percent
+from lexbandits.study.words import about, capital, count, percent
 
 if TYPE_CHECKING:
     from lexbandits.forecasting.forecast import Forecast
@@ -322,10 +322,33 @@ def claimed(picture: "Picture") -> tuple[str, list[str]]:
     answer = picture.answer
     if not answer.certified:
         return "No certificate", [f"What is known, {picture.at}: {' '.join(sure + rest)}"]
+    if answer.about == "items":
+        return _claimed_on_a_list(picture, sure, rest)
     how = f"With probability at least {percent(1 - answer.delta)}"
     always = "over everything the study looked at and whenever it looked"
     lines = [f"{how}, {always}: {' '.join(sure)}", " ".join(rest)]
     return f"Certificate at δ = {percent(answer.delta)}", [text for text in lines if text]
+
+
+def _claimed_on_a_list(picture: "Picture", sure: list[str], rest: list[str]) -> tuple[str, list[str]]:
+    from lexbandits.picture.stories import NO_CHANCE, over_what
+    from lexbandits.study.record.answers import on_these
+
+    answer, view = picture.answer, picture.view
+    where = capital(on_these(answer))
+    if answer.certain:
+        title, first = "Certificate without chance", f"{where}: {' '.join(sure)} {NO_CHANCE}"
+    else:
+        title = f"Certificate at δ = {percent(answer.delta)}"
+        first = f"{where}: with probability at least {percent(1 - answer.delta)} {over_what(view)}: "
+        first += " ".join(sure)
+    values = (
+        "This is about the values this study got or would have got, one per arm and item: what one full run "
+        "would have said, not the average of many."
+    )
+    if view.spec.repeats > 1:
+        values = values.replace("one per arm and item", f"{view.spec.repeats} per arm and item")
+    return title, [text for text in (first, " ".join(rest), values) if text]
 
 
 def certificate(picture: "Picture") -> Figure:

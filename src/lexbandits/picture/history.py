@@ -22,7 +22,7 @@ class Moment(NamedTuple):
     results: int
     objective: int  # column being settled; the number of objectives when all are
     candidates: tuple[int, ...]
-    differences: Vector  # (K, K, m, 2)
+    differences: Vector  # (K, K, m, 2); of a list what was proven, as its intervals take long
 
 
 class Watched(Fold):
@@ -80,4 +80,8 @@ def _moments(watched: Watched) -> list[Moment]:
 
 def _moment(policy: Any) -> Moment:
     found = int(policy.state.clock[RESULTS])
-    return Moment(found, policy.objective, policy.candidates, policy.differences)
+    if "n_items" not in policy.settings:
+        return Moment(found, policy.objective, policy.candidates, policy.differences)
+    lows = policy.state.lows.transpose(1, 2, 0)
+    proven = np.stack([lows, -lows.transpose(1, 0, 2)], axis=-1)
+    return Moment(found, policy.objective, policy.candidates, proven)

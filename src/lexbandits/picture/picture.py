@@ -9,6 +9,7 @@ from typing import Any
 from lexbandits.picture import exits
 from lexbandits.picture.claims import Claim, claims_of
 from lexbandits.picture.exits import Way, way_of
+from lexbandits.picture.items import ByItem
 from lexbandits.picture.learning import LearningCost, learning_costs
 from lexbandits.picture.reasons import AT
 from lexbandits.picture.shown import Against, Arm, Cell, Comparison, Exit, Rung, Story
@@ -304,6 +305,11 @@ class Picture:
     def strains(self) -> tuple[Assumption, ...]:
         """What was assumed, and what happened; takes a while."""
         return assumptions_of(self.view)
+
+    @cached_property
+    def by_item(self) -> ByItem | None:
+        """What each arm gave on each item; None without items."""
+        return ByItem.of(self.view)
 
     @cached_property
     def open(self) -> str:

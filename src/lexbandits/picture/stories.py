@@ -7,9 +7,10 @@ from lexbandits.picture.exits import Way, way_of
 from lexbandits.picture.reasons import AT, Reason, against_limit, bound_beyond, compared, reason_of
 from lexbandits.picture.shown import Story
 from lexbandits.picture.view import NOT_MEASURED, View
-from lexbandits.study.record.answers import flags_said, nobody_meets
+from lexbandits.study.record.answers import flags_said, nobody_meets, on_these
 from lexbandits.study.words import amount, bound, capital, count, listed, many, percent, value
 
+NO_CHANCE = "This is certain: no chance is involved."
 WHY = {
     exits.LEFT: "Out",
     exits.MISSES_LIMIT: "Out",
@@ -24,6 +25,8 @@ WHY = {
 def headline(view: View) -> str:
     """Who, is it certain, what is being settled."""
     answer = view.answer
+    if answer.certified and answer.about == "items":
+        return _on_a_list(view)
     if answer.certified:
         text = f"{answer.arm} is the answer, certain with probability at least {percent(1 - answer.delta)}"
         return f"{text}, but {'; '.join(said)}." if (said := flags_said(answer)) else f"{text}."
@@ -44,6 +47,24 @@ def headline(view: View) -> str:
     return text
 
 
+def _on_a_list(view: View) -> str:
+    answer = view.answer
+    said = "".join(f", but {text}" for text in ["; ".join(flags_said(answer))] if text)
+    if answer.certain:
+        return f"{answer.arm} is the best choice {on_these(answer)}{said}. {NO_CHANCE}"
+    items = "the one item" if answer.items == 1 else f"all {count(answer.items or 0)} items"
+    sure = f"with probability at least {percent(1 - answer.delta)} {over_what(view)}"
+    promise = "no arm that deserves to reach an objective is better there by more than tolerance + resolution"
+    return f"{answer.arm} is certified {on_these(answer)}{said}: {sure}, on {items} {promise}."
+
+
+def over_what(view: View) -> str:
+    """What is left to chance on a list."""
+    assumed = [view.objectives[column].name for column in view.columns if view.is_modelled(column)]
+    order = "over the order in which items were drawn"
+    return f"{order}, and over normal values of {listed(assumed)}" if assumed else order
+
+
 def _halt(view: View) -> str:
     """Why nothing is measured now."""
     ledger = view.fold.ledger
@@ -53,8 +74,9 @@ def _halt(view: View) -> str:
         case "budget spent":
             return f"The budget of {many(ledger.budget or 0, 'trial')} is spent. "
         case "items spent":
-            items = len(ledger.imported_items) + len(ledger.drawn or ())
-            return f"All {many(items, 'item')} are used. "
+            if ledger.spec.is_list:
+                return f"No certificate: {'; '.join(flags_said(view.answer))}. "
+            return f"All {many(ledger.n_items or 0, 'item')} are used. "
     return ""
 
 

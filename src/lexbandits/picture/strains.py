@@ -32,7 +32,14 @@ class Assumption:
 
 def assumptions_of(view: View) -> tuple[Assumption, ...]:
     """All of them, in the order in which a reader asks."""
-    said = {"losses": _losses, "returned": _returned, "gaps": _gaps, "noise": _noise}
+    said = {
+        "losses": _losses,
+        "returned": _returned,
+        "retried": _retried,
+        "gaps": _gaps,
+        "drift": _drift,
+        "noise": _noise,
+    }
     found = [
         Assumption(*said[strain.code](view, strain), strain.level, strain.p, strain.code, strain.fields)
         for strain in strains_of(view.fold)
@@ -79,6 +86,8 @@ def _losses(view: View, strain: Strain) -> Said:
         "late": ("came late and is not counted", "came late and are not counted"),
     }
     text = f"{_counted(strain.fields, words)}."
+    if view.spec.is_list and strain.level != "none":
+        return assumption, f"{text} On a list that is not needed: what is missing counts at its worst."
     if strain.fields["instead"]:
         text += f" On {listed(strain.fields['instead'])} a value stands for them."
     return assumption, text + _differ(strain, "what is lost may not be like what is kept")
@@ -96,6 +105,26 @@ def _returned(view: View, strain: Strain) -> Said:
     return assumption, text + _differ(strain, "what was given back may have been looked at")
 
 
+def _retried(view: View, strain: Strain) -> Said:
+    assumption = "What failed is measured again for reasons that have nothing to do with its value"
+    if strain.level == "none":
+        return assumption, "Nothing was."
+    text = f"{many(strain.fields['lost'], 'place')} were asked again ({_per_arm(strain.fields['again'])})."
+    return assumption, text + _differ(strain, "what was measured again may have been looked at")
+
+
+def _drift(view: View, strain: Strain) -> Said:
+    assumption = f"A value of {strain.objective} does not depend on when it is asked"
+    finding = strain.fields["finding"]
+    if finding == "in step":
+        return assumption, "All arms were measured in step, so whatever changed has changed for all."
+    compared = f"{strain.fields['later']} values measured later, against {strain.fields['in step']} in step"
+    if strain.level != "strained":
+        return assumption, f"Relative to the others they look the same ({compared}; p = {strain.p:.2g})."
+    so = 'say about="population" in the next study, which does not assume it'
+    return assumption, f"{strain.fields['worst']} was another then ({compared}; p = {strain.p:.1g}): {so}."
+
+
 def _gaps(view: View, strain: Strain) -> Said:
     """Objectives that results left out."""
     missing = strain.fields["missing"]
@@ -111,13 +140,25 @@ def _gaps(view: View, strain: Strain) -> Said:
 def _items(view: View) -> Assumption:
     ledger, assumption = view.fold.ledger, "Each pass measures its arms on something drawn anew"
     passes = view.policy.folded
+    if view.spec.is_list:
+        return _list_order(view)
     if ledger.drawn is None:
         text = f"{_passes(passes)}; the study hands out no items, so nobody checks."
         return Assumption(assumption, text, "none")
-    there = len(ledger.imported_items) + len(ledger.drawn)
+    there = ledger.n_items or 0
     drawn = f"order drawn from seed {view.spec.seed}, none twice"
     text = f"{_passes(passes)} over {many(there, 'item')}, {drawn}."
     return Assumption(assumption, text, "none")
+
+
+def _list_order(view: View) -> Assumption:
+    spec, ended = view.spec, view.fold.ledger.end is not None
+    seed = f"from seed {spec.seed}, " if ended else ""
+    shown = "" if ended else "; it is not shown before the end"
+    text = f"{many(view.fold.ledger.n_items or 0, 'place')}, each measured once per arm at most{shown}."
+    if spec.repeats > 1:
+        text = f"{many(len(spec.ids), 'item')}, {spec.repeats} times each. {text}"
+    return Assumption(f"One order of the items, drawn {seed}when the study was made", text, "none")
 
 
 def _passes(number: int) -> str:

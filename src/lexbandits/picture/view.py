@@ -333,6 +333,12 @@ class View:
             return bool(is_held(state.lows, state.limits, state.shown, column, arm, other))
         return bool(not_worse(state.lows, state.limits, column, arm, other))
 
+    def is_modelled(self, column: int) -> bool:
+        """Whether a noise is assumed of values on a list; nothing is once all are there."""
+        noise = self.objectives[column].noise
+        rows = [row for row in self.answer.certificate if row["objective"] == self.objectives[column].name]
+        return noise in ("gaussian", "finite_variance") and not all(row["certain"] for row in rows)
+
     def is_target(self, column: int) -> bool:
         """Whether the objective is met or not; False once nobody can meet it."""
         return bool(self.policy.state.must[column])

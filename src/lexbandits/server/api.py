@@ -24,12 +24,23 @@ from lexbandits.server.bodies import (
     TrialState,
     WorkerName,
 )
-from lexbandits.server.replies import Changed, Outcome, Outcomes, Reply, TrialOut, Trials, describe, refuse
+from lexbandits.server.replies import (
+    Changed,
+    Outcome,
+    Outcomes,
+    Places,
+    Reply,
+    TrialOut,
+    Trials,
+    describe,
+    refuse,
+)
 from lexbandits.server.rooms import Rooms
 from lexbandits.server.routes import DecidingRoute, InTurn, MeasuringRoute, OnceInTurn, digest_of, looking
 from lexbandits.server.summary import event_words, glance_at, summary_of, trial_rows
 from lexbandits.study.errors import StudyError, StudyPaused, StudyWaiting, UnknownStudyError, study_errors
 from lexbandits.study.record import asking, changes, imports
+from lexbandits.study.record.events import without_order
 from lexbandits.study.record.journal import Turn
 from lexbandits.study.spec import Spec, seconds
 from lexbandits.study.storage.contract import StudyRow
@@ -134,7 +145,10 @@ def spec(request: Request, study: StudyName) -> Response:
 def events(request: Request, study: StudyName, since: Since = 0, limit: Limit = 100) -> Response:
     """The journal after event `since`."""
     room = rooms_of(request).find(study)
-    found = [event_words(event) for event in room.reads.read(room.row.id, since + 1, limit)]
+    with room.reading() as reader:
+        over = reader._journal.fold().ledger.end is not None
+    read = room.reads.read(room.row.id, since + 1, limit)
+    found = [event_words(event if over else without_order(event)) for event in read]
     return Reply(schemas.Events(events=found, next=found[-1].seq if len(found) == limit else None))
 
 
@@ -267,6 +281,12 @@ def add_arm(turn: OnceInTurn, body: bodies.ArmBody) -> None:
     changes.add_arm(turn, body.words())
 
 
+@decide.post("/{study}/blind-arms", status_code=201, responses=describe(201, Changed, 404, 409))
+def add_blind_arm(turn: OnceInTurn, body: bodies.ArmBody) -> None:
+    """The same of an arm of a list that was made without looking at any result of the study."""
+    changes.add_arm(turn, body.words(), blind=True)
+
+
 @decide.post("/{study}/arms/{arm}/withdrawal", responses=describe(200, Changed, 404, 409))
 def withdraw(turn: OnceInTurn, arm: ArmName, body: bodies.ReasonBody) -> None:
     """Take an arm out of the question."""
@@ -277,6 +297,12 @@ def withdraw(turn: OnceInTurn, arm: ArmName, body: bodies.ReasonBody) -> None:
 def restore(turn: OnceInTurn, arm: ArmName) -> None:
     """Bring a withdrawn arm back."""
     changes.restore(turn, arm)
+
+
+@decide.post("/{study}/retry", responses=describe(200, Places, 404, 409))
+def retry(turn: InTurn) -> Places:
+    """Ask again for what failed or ran out, on a list."""
+    return Places(changes.retry(turn))
 
 
 @decide.post("/{study}/state", responses=describe(200, Changed, 404, 409))

@@ -123,6 +123,13 @@ class ArmBody(Body):
     name: Name
 
 
+class ItemBody(Body):
+    """What to measure on, with further keys, such as a prompt."""
+
+    model_config = ConfigDict(extra="allow", strict=True, allow_inf_nan=False)
+    id: Item
+
+
 EXAMPLE: Any = {
     "name": "prompts",
     "arms": ["small", "large"],
@@ -152,8 +159,11 @@ class StudyBody(Body):
     objectives: Annotated[list[ObjectiveBody], Field(min_length=1, max_length=MOST_OBJECTIVES)]
     delta: Annotated[float, Field(gt=0, lt=1)] = 0.05
     max_arms: Annotated[int, Field(ge=1, le=MOST_ARMS)] | None = None
-    items: Annotated[list[Item], Field(min_length=1, max_length=MOST_ITEMS)] | None = None
-    seed: Annotated[int, Field(ge=0, le=2**53)] = 0
+    items: Annotated[list[Item | ItemBody], Field(min_length=1, max_length=MOST_ITEMS)] | None = None
+    about: Literal["items", "population"] | None = None
+    repeats: Annotated[int, Field(ge=1, le=1000)] = 1
+    source: Annotated[dict[Text, Text], Field(max_length=2)] | None = None
+    seed: Annotated[int, Field(ge=0, le=2**53)] | None = None
     if_infeasible: Literal["go on", "stop"] = "go on"
     rules: Literal["declared", "open"] = "declared"
     budget: Annotated[int, Field(ge=1, le=10**9)] | None = None

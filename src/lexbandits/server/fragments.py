@@ -279,7 +279,7 @@ def _below(picture: Picture, summary: Words) -> Part:
         return "Start workers with lexbandits run, ask from your own code, or measure by hand."
     if picture.state == "budget spent":
         return "A larger budget lets the study go on."
-    if picture.state == "items spent":
+    if picture.state == "items spent" and picture.answer.about == "population":
         return "Every item was measured once; a certificate would need more of them."
     if picture.said:
         return tag("span", capital("; ".join(picture.said)), ".", kind="warnt")
@@ -302,9 +302,14 @@ def _strip(picture: Picture, summary: Words, coming: "Forecast | None", now: flo
     if summary["budget"] is not None:
         left = max(0, summary["budget"] - summary["handed_out"])
         tiles.append(("Budget left", count(left), f"of {count(summary['budget'])} trials", False))
+    elif summary["at_most"] is not None and not ended:
+        full = count(summary["answer"]["full"])
+        tiles.append(("At most", count(summary["at_most"]), f"more results, of {full} in all", False))
     elif coming is None:
         tiles.append(("Handed out", count(summary["handed_out"]), "trials, no limit set", False))
     risk = "–" if ended and not certified else f"≤ {percent(summary['delta'])}"
+    if summary["answer"]["about"] == "items" and picture.answer.certain:
+        risk = "0"
     valid = (
         "for the whole study" if certified else "nothing is certified" if ended else "when it is certified"
     )
@@ -402,7 +407,7 @@ def _turns(picture: Picture, course: Course | None) -> list[Line]:
 def _actions(picture: Picture) -> Markup:
     """What can be done with a study in this state; who may not will not see it."""
     state, name = picture.state, picture.name
-    over = state == "finished"
+    over, has_items = state == "finished", picture.view.spec.items is not None
     more = [
         button("note", "Write a note", "plain", "write"),
         button("add-arm", "Add an arm", "plain", "admin"),
@@ -410,6 +415,11 @@ def _actions(picture: Picture) -> Markup:
         not over and len(picture.objectives) > 1 and button("reorder", "Change the order", "plain", "admin"),
         state != "budget spent" and button("budget", "Set the budget", "plain", "admin"),
         button("compare", "Compare with another", "plain"),
+        not over
+        and bool(picture.view.fold.ledger.holes)
+        and button("retry", "Ask again for what is missing", "plain", "admin"),
+        has_items and button("show-items", "Show every item", "plain"),
+        has_items and button("export-items", "Download the items", "plain"),
         button("export-trials", "Download the trials", "plain"),
         button("export-events", "Download the record", "plain"),
         button("verify", "Check the record", "plain"),

@@ -45,6 +45,7 @@ class TrialOut:
     arm: str
     item: Any
     until: str
+    repeat: int | None = None
 
 
 @dataclass(kw_only=True)
@@ -69,6 +70,13 @@ class Outcomes(Trials):
     """What became of many results, in their order, and new trials if asked for."""
 
     outcomes: list[str]
+
+
+@dataclass
+class Places:
+    """How many places of a list are asked again."""
+
+    places: int
 
 
 @dataclass

@@ -23,6 +23,7 @@ class Difference:
     verdict: str
     by: str | None
     parts: float | None
+    certain: bool  # by arithmetic, on a list
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -25,6 +25,7 @@ think = router(looking("read"))
 Figure = Literal["intervals", "race", "evidence", "forecast", "pulls", "workers"]
 Runs = Annotated[int, Query(ge=10, le=200)]
 Format = Annotated[Literal["html", "md"], Query()]
+Shown = Annotated[Literal["html", "csv"], Query()]
 Exported = Annotated[Literal["csv", "jsonl"], Query()]
 
 REPORT = {  # a page of its own: styles, no scripts
@@ -114,6 +115,28 @@ async def export(request: Request, study: StudyName, format: Exported = "csv") -
     media = {"csv": "text/csv", "jsonl": "application/jsonl"}[format]
     headers = {"Content-Disposition": f'attachment; filename="study.{format}"'}
     return FileResponse(path, headers=headers, media_type=media, background=BackgroundTask(folder.cleanup))
+
+
+@think.get(
+    "/{study}/items",
+    responses={200: {"content": {"application/json": {}, "text/csv": {}}}, **refuse(404, 409)},
+    response_class=Response,
+)
+async def items(request: Request, study: StudyName, format: Shown = "html", differ: bool = False) -> Response:
+    """What each arm gave on each item: a table of some, or all as CSV."""
+    from lexbandits.picture.picture import Picture
+
+    def written(reader: Study) -> str:
+        table = Picture.of(reader).by_item
+        if table is None:
+            raise ConflictError(f"study {reader.name!r} has no items")
+        return str(table.table()) if format == "html" else table.csv(differ)
+
+    text = await _thought(request, study, f"items {format} {differ}", written)
+    if format == "html":
+        return Reply({"html": text})
+    headers = {"Content-Disposition": 'attachment; filename="items.csv"'}
+    return Response(text.encode("utf-8", "backslashreplace"), headers=headers, media_type="text/csv")
 
 
 @think.get("/{study}/figures/{name}", responses=describe(200, dict[str, Any], 404, 409))

@@ -330,6 +330,12 @@ class Objective:
             raise StudyError(
                 f"{self}: a percentage of an arm goes with no target, and must be below all of it"
             )
+
+    def check_settled(self) -> None:
+        """Refuse a precision at which equal arms would be measured for ever; a list has an end."""
+        both = self.tolerance_in_unit, self.resolution_in_unit
+        if self.noise == "exact":
+            return
         if self.target is not None and both[1] == 0:
             raise StudyError(f"{self}: a target needs a positive resolution, got {both[1]:g}")
         if sum(both) == 0:

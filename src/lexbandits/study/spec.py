@@ -24,6 +24,7 @@ from lexbandits.study.errors import (
     ValueOutOfRange,
     study_errors,
 )
+from lexbandits.study.items import checked_items, id_of, items_of_file, unique
 from lexbandits.study.objective import CUTS, Objective, checked_name, only_known
 
 FORMAT = 2  # of the words that a journal's first event holds; 0.2 wrote none
@@ -83,31 +84,6 @@ def checked_arm(arm: Any) -> dict[str, Any]:
     return dict(words)
 
 
-def _unique(what: str, names: Sequence[Any]) -> None:
-    seen = set()
-    for name in names:
-        if name in seen:
-            raise StudyError(f"{what} must differ, {name!r} is there twice")
-        seen.add(name)
-
-
-def _checked_items(items: Any) -> tuple[Any, ...] | None:
-    if items is None:
-        return None
-    if isinstance(items, (str, bytes, Mapping)) or not isinstance(items, Iterable):
-        raise TypeError(f"items must be a list, got {items!r}")
-    plain = tuple(item.item() if isinstance(item, np.generic) else item for item in items)
-    for item in plain:
-        if isinstance(item, bool) or not isinstance(item, (str, int, float)):
-            raise TypeError(f"an item must be text or a number, got {item!r}")
-        if isinstance(item, float) and not math.isfinite(item):
-            raise StudyError(f"an item must be finite, got {item!r}")
-    if not plain:
-        raise StudyError("items must not be empty")
-    _unique("items", plain)
-    return plain
-
-
 @dataclass(frozen=True)
 class Spec:
     """The whole question, checked. `as_json` is what the journal's first event holds."""
@@ -117,7 +93,10 @@ class Spec:
     objectives: tuple[Objective, ...]
     delta: float = 0.05
     items: tuple[Any, ...] | None = None
-    seed: int = 0
+    about: str = "population"  # what an answer is about: these "items", or the population they sample
+    repeats: int = 1  # places per item of a list
+    source: dict[str, str] | None = None  # the file that the items are from, and its hash
+    seed: int | None = None  # of the order; drawn when the study is made
     if_infeasible: str = "go on"
     budget: int | None = None
     lease: float = 600.0
@@ -152,11 +131,16 @@ class Spec:
                 )
             for key in CUTS:
                 if getattr(objective, key) is not None:
-                    raise StudyError(
-                        f"{objective}: {key}= is for judge: tell a study values that are cut already"
+                    told = (
+                        "1 for a value above it, else 0" if key == "above" else "values that are cut already"
                     )
-        _unique("arms", [arm["name"] for arm in arms])
-        _unique("objectives", [objective.name for objective in objectives])
+                    raise StudyError(f"{objective}: {key}= is for judge: tell a study {told}")
+        unique("arms", [arm["name"] for arm in arms])
+        unique("objectives", [objective.name for objective in objectives])
+        items = checked_items(words.get("items"))
+        about, repeats = _checked_about(words, items)
+        for objective in objectives if about == "population" else ():
+            objective.check_settled()
         policy = words.get("if_infeasible", "go on")
         if policy not in ("go on", "stop"):
             raise StudyError(f'if_infeasible must be "go on" or "stop", got {policy!r}')
@@ -166,14 +150,17 @@ class Spec:
                 'rules must be "declared", which is cheaper while they are kept, or "open", if you know '
                 f"that you will change them, got {rules!r}"
             )
-        budget, most = words.get("budget"), words.get("max_arms")
+        budget, most, seed = words.get("budget"), words.get("max_arms"), words.get("seed")
         return cls(
             name=checked_name("a study", words["name"]),
             arms=arms,
             objectives=objectives,
             delta=probability("delta", words.get("delta", cls.delta)),
-            items=_checked_items(words.get("items")),
-            seed=whole("seed", words.get("seed", cls.seed), least=0),
+            items=items,
+            about=about,
+            repeats=repeats,
+            source=words.get("source"),
+            seed=None if seed is None else whole("seed", seed, least=0),
             if_infeasible=policy,
             budget=None if budget is None else whole("budget", budget, least=1),
             lease=seconds("lease", words.get("lease", cls.lease)),
@@ -190,6 +177,9 @@ class Spec:
             "objectives": [objective.as_json() for objective in self.objectives],
             "delta": self.delta,
             "items": None if self.items is None else list(self.items),
+            **({} if self.items is None else {"about": self.about}),
+            **({} if self.repeats == 1 else {"repeats": self.repeats}),
+            **({} if self.source is None else {"source": self.source}),
             "seed": self.seed,
             "if_infeasible": self.if_infeasible,
             "budget": self.budget,
@@ -198,6 +188,20 @@ class Spec:
             "max_arms": self.max_arms,
             "rules": self.rules,
         }
+
+    @property
+    def is_list(self) -> bool:
+        """Whether an answer is about the items alone, in an order that nobody may know beforehand."""
+        return self.about == "items"
+
+    @cached_property
+    def ids(self) -> tuple[Any, ...]:
+        """What each item is called."""
+        return tuple(map(id_of, self.items or ()))
+
+    def without_order(self) -> Self:
+        """What may be shown of it while items of a list are still to come."""
+        return replace(self, seed=None) if self.is_list else self
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -231,10 +235,12 @@ class Spec:
         return {objective.name: objective for objective in self.objectives}
 
     def changed(self, objective: str, **words: Any) -> Self:
-        """The spec with another tolerance or resolution of one objective."""
+        """The spec with another tolerance or resolution of one objective; says what is wrong with it."""
         column = self.column(objective)
         new = list(self.objectives)
         new[column] = replace(new[column], **words)
+        if not self.is_list:
+            new[column].check_settled()
         return replace(self, objectives=tuple(new))
 
     # --- as the policy sees it
@@ -279,6 +285,8 @@ class Spec:
             "max_arms": self.max_arms,
             "rules": self.rules,
         }
+        if self.is_list:
+            settings["n_items"] = len(self.ids) * self.repeats
         if any(target is not None for target in targets):
             settings["at_least"] = targets
         return settings
@@ -290,9 +298,14 @@ class Spec:
             parts = [noise] if isinstance(noise, str) else list(noise)
             if objective.sign < 0:
                 parts = ["bounded", 0.0 - high, 0.0 - low]
-            if objective.if_missing is not None:
+            if objective.if_missing is not None and not self.is_list:  # where what is missing always is
                 parts.append(objective.if_missing)
             return parts[0] if len(parts) == 1 else parts
+        if noise[0] == "sub_gaussian" and self.is_list:
+            raise StudyError(
+                f"{objective}: given the mean of a list, its values are not sub-Gaussian of the same scale: "
+                'say noise=("bounded", low, high) or "gaussian", or about="population"'
+            )
         if noise[0] == "sub_gaussian" and noise[2:] == ("independent",) and self.items is not None:
             raise StudyError(
                 f"{objective}: arms measured on common items share what an item has in common, so their "
@@ -318,7 +331,7 @@ def in_todays_words(payload: Mapping[str, Any]) -> Mapping[str, Any]:
     """The first event of a journal as it would be written today.
 
     0.2, which wrote no format, meant independent arms by ("sub_gaussian", sd), where it had no items. Who
-    wrote no rules meant open ones, and asked as 0.2 did.
+    wrote no rules meant open ones, and asked as 0.2 did. Who wrote nothing about items meant a population.
     """
     if payload.get("format", FORMAT) > FORMAT:
         raise StorageVersionError("the study was created by a newer lexbandits: install that")
@@ -333,6 +346,8 @@ def in_todays_words(payload: Mapping[str, Any]) -> Mapping[str, Any]:
                 for words in spec["objectives"]
             ]
             spec = {**spec, "objectives": said}
+    if spec.get("items") is not None and "about" not in spec:
+        spec = {**spec, "about": "population"}
     if "rules" not in settings:
         settings, spec = {**settings, "rules": "0.2"}, {**spec, "rules": "open"}
     return {**payload, "settings": settings, "spec": spec}
@@ -341,6 +356,27 @@ def in_todays_words(payload: Mapping[str, Any]) -> Mapping[str, Any]:
 def _noise_of_0_2(kind: Any) -> Any:
     is_short = isinstance(kind, list) and len(kind) == 2 and kind[0] == "sub_gaussian"
     return [*kind, "independent"] if is_short else kind
+
+
+def _checked_about(words: Mapping[str, Any], items: tuple[Any, ...] | None) -> tuple[str, int]:
+    """What an answer is about, and how often each item is measured."""
+    about = words.get("about", "population" if items is None else "items")
+    if about not in ("items", "population"):
+        raise StudyError(
+            'about must be "items", for an answer on this list, or "population", if the list is a random '
+            f"sample and the answer is about what it samples; got {about!r}"
+        )
+    if about == "items" and items is None:
+        raise StudyError('about="items" needs items: say items=[…], the list that the answer is about')
+    repeats = whole("repeats", words.get("repeats", 1), least=1)
+    if repeats > 1 and about == "population":
+        raise StudyError(
+            'repeats goes with items=[…] and about="items": values of one item are no new draws from a '
+            "population; tell their mean"
+        )
+    if repeats > 1 and items is not None:
+        unique("items", [str(id_of(item)) for item in items])  # tables call them "q17#2"
+    return about, repeats
 
 
 def arm_index(names: Sequence[str], arm: Any) -> int:
@@ -356,5 +392,7 @@ def words_from_toml(path: str | Path) -> dict[str, Any]:
         content = toml_table(path)
     only_known(str(path), content, ("study", "objectives", "arms"))
     words = dict(content.get("study", {}))
+    if isinstance(words.get("items"), str):
+        words |= items_of_file(words["items"], Path(path).parent)
     words |= {key: content[key] for key in ("objectives", "arms") if key in content}
     return words

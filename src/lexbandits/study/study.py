@@ -4,6 +4,7 @@ import copy
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -72,8 +73,8 @@ class Study:
 
     @property
     def spec(self) -> dict[str, Any]:
-        """The question as asked, in words: JSON-able."""
-        return self._journal.asked().as_json()
+        """The question as asked, in words: JSON-able. The seed of a list is None until the end."""
+        return self._journal.shown().as_json()
 
     @property
     def arms(self) -> dict[str, dict[str, Any]]:
@@ -330,7 +331,7 @@ class Study:
 
     def verify(self) -> verification.Verification:
         """Replay the journal from nothing and compare it with what was recorded."""
-        return verification.replay(self.events())
+        return self._journal.verify()
 
     def export(self, path: str | Path) -> Path:
         """Write the trials (.csv, .parquet) or the journal (.jsonl) to `path`."""
@@ -341,7 +342,7 @@ class Study:
         frame: "pd.DataFrame | dict[str, list[Any]] | str | Path",
         arm: str = "arm",
         *,
-        fair: bool,
+        fair: bool | None = None,
         again: bool = False,
         ignore: Iterable[str] = (),
     ) -> int:
@@ -350,12 +351,14 @@ class Study:
         Trials of another study count as they would here: failed ones as `if_failed`, expired and late ones
         as `if_expired`.
 
+        On a list at any time: each row fills the place of its `item` (of repeats "q17#2").
+
         Args:
             frame: a table with one row each, or the file of one. Rows that share the column `item` share a
                 pass; without it each arm's rows are shuffled by the seed.
             arm: the column with the arms' names.
             fair: whether what was measured, what of it is here, and what this study asks was decided without
-                looking at values; if not, there is no certificate.
+                looking at values; if not, there is no certificate. Not needed of a list: its order is drawn.
             again: these very rows a second time.
             ignore: columns that are no objectives.
         """
@@ -382,9 +385,20 @@ class Study:
             return ""
         return rules.cost_of_closing(change, status.results)
 
-    def add_arm(self, arm: str | Mapping[str, Any]) -> None:
-        """Another `arm`, a name or a table with a name; `max_arms` must have left room for it."""
-        self._journal.do(changes.add_arm, arm)
+    def add_arm(self, arm: str | Mapping[str, Any], *, blind: bool = False) -> None:
+        """Another arm, a name or a table with a name; `max_arms` must have left room for it.
+
+        On a list it is judged by chance on items to come alone, as it may have been tuned on those that were
+        handed out; `blind` says that it was made without looking at any result of this study.
+        """
+        self._journal.do(changes.add_arm, arm, blind)
+
+    def retry(self) -> int:
+        """Ask again for what failed or ran out, on a list; how many places. Counted as a strain.
+
+        A place counts at its worst until it has a value; the first one that comes stays.
+        """
+        return self._journal.do(changes.retry)
 
     def withdraw(self, name: str, reason: str) -> None:
         """Take the arm `name` out of the question, for a `reason`; arms that only it had beaten return."""
@@ -469,15 +483,33 @@ def create_study(
         load_if_exists: open the study of this name, if it asks the same.
         delta: the probability of a wrong answer.
         max_arms: how many arms there may ever be; those given, unless said.
-        items: a list of which each item is handed out once; without it items are numbers.
-        seed: of the order of items.
+        items: what to measure on, each once per arm: texts, numbers, or tables with an `id` and further keys;
+            without it items are numbers.
+        about: "items", the answer is about this list, or "population", the list is a random sample of it.
+        repeats: how often each item of a list is measured.
+        seed: of the order of items; drawn anew, unless said: what was tuned on the items that came first in
+            one order is tuned on them again in the same.
         if_infeasible: "go on", or "stop", where no arm meets a limit.
         budget: how many trials are handed out at most; None for no end.
         lease: how long a trial is a worker's, "10m" unless said.
         max_failures: in a row, after which an arm is withdrawn.
         rules: "declared" takes fewer results while they are kept; "open" is for who will change them.
     """
-    spec = Spec.from_json({"name": name, "arms": arms, "objectives": objectives, **settings})
+    words = {"name": name, "arms": arms, "objectives": objectives, **settings}
+    return create_from_words(words, storage, load_if_exists=load_if_exists)
+
+
+def create_from_words(
+    words: Mapping[str, Any], storage: str | Path | Storage, *, load_if_exists: bool
+) -> Study:
+    """`create_study` from the words of a file; of one that is there and has items it is about what it was."""
+    spec = Spec.from_json(words)
+    if load_if_exists and spec.is_list and "about" not in words and not is_missing(storage):
+        opened = open_storage(storage)
+        row = opened.find(spec.name)
+        if row is not None:
+            spec = replace(spec, about=_open_journal(opened, row).asked().about)
+        storage = opened
     return create_from_spec(spec, storage, load_if_exists=load_if_exists)
 
 
@@ -486,11 +518,13 @@ def create_from_spec(
 ) -> Study:
     """`create_study` from a whole spec; a study that is there with this `nonce` was made by the same call."""
     opened, settings = open_storage(storage), spec.policy_settings()
+    drawn = spec
     if not opened.is_remote:  # whose service does it
         with study_errors():
             make_policy(POLICY, settings)  # refuses what it cannot do, before anything is written
+        drawn = replace(spec, seed=secrets.randbits(53)) if spec.seed is None else spec
     payload = {
-        "spec": spec.as_json(),
+        "spec": drawn.as_json(),
         "policy": POLICY,
         "settings": settings,
         "version": lexbandits.__version__,
@@ -503,9 +537,16 @@ def create_from_spec(
             f"there is a study {spec.name!r} in {opened.shown}; load_if_exists=True opens it"
         )
     study = Study(_open_journal(opened, row))
-    if not is_mine and (differs := difference(study.spec, payload["spec"])):
+    if not is_mine and (differs := _difference(study._journal.asked(), spec)):
         raise SpecMismatchError(f"study {spec.name!r} in {opened.shown} asks another question: {differs}")
     return study
+
+
+def _difference(there: Spec, here: Spec) -> str | None:
+    """What another question asks for; a seed that nobody has said, or that is not shown, is any."""
+    seed = here.seed if there.seed is None else there.seed
+    asked = replace(here, seed=seed if here.seed is None else here.seed, source=there.source)
+    return difference(replace(there, seed=seed).as_json(), asked.as_json())
 
 
 def _open_journal(storage: Storage, row: StudyRow, read_only: bool = False) -> Journal:
@@ -528,9 +569,8 @@ def study_from_toml(
     """
     words = words_from_toml(path)
     there = words.pop("storage", "memory")
-    return create_from_spec(
-        Spec.from_json(words), there if storage is None else storage, load_if_exists=load_if_exists
-    )
+    where = there if storage is None else storage
+    return create_from_words(words, where, load_if_exists=load_if_exists)
 
 
 def open_study(name: str, storage: str | Path | Storage, read_only: bool = False) -> Study:

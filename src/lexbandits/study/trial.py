@@ -6,7 +6,15 @@ from typing import Any, NamedTuple
 TRIAL_COLUMNS = ("number", "id", "arm", "item", "state", "worker", "asked", "resolved")  # then the objectives
 
 
-class Trial(NamedTuple):
+class _Handed(NamedTuple):
+    number: int | None
+    id: str | None
+    arm: str
+    item: Any
+    until: datetime | None
+
+
+class Trial(_Handed):
     """What to measure, and until when to tell it.
 
     One that `choose` gives when there is nothing to measure has neither number nor id and is never told.
@@ -17,6 +25,7 @@ class Trial(NamedTuple):
         arm: what to measure.
         item: on what, where arms are measured on common items; else good as a seed.
         until: when its lease ends.
+        repeat: which measurement of its item it is, from 1 on, where each is measured several times.
 
     >>> import lexbandits as lb
     >>> study = lb.create_study("s", arms=["a", "b"], objectives=[lb.Objective("score", tolerance=1)])
@@ -25,15 +34,20 @@ class Trial(NamedTuple):
     (0, 'a', 0)
     """
 
-    number: int | None
-    id: str | None
-    arm: str
-    item: Any
-    until: datetime | None
+    repeat: int | None = None
 
     def as_json(self) -> dict[str, Any]:
         """With the time as ISO 8601 text."""
-        return {**self._asdict(), "until": None if self.until is None else self.until.isoformat()}
+        words = {**self._asdict(), "until": None if self.until is None else self.until.isoformat()}
+        return {**words, "repeat": self.repeat} if self.repeat else words
+
+    @classmethod
+    def of(cls, repeat: int | None, **fields: Any) -> "Trial":
+        """One that may be a repeat."""
+        trial = cls(**fields)
+        if repeat:
+            trial.repeat = repeat
+        return trial
 
 
 def moment(at: float) -> datetime:

@@ -401,6 +401,11 @@ class LexElimTol(PlacePolicy):
         return self.finished and not (self.contradiction or self.large_sample or stopped or self.repeated)
 
     @property
+    def certain(self) -> bool:
+        """Whether it is finished and no chance is involved, as no objective has noise."""
+        return self.finished and all(kind.code == EXACT for kind in self._kinds)
+
+    @property
     def large_sample(self) -> bool:
         """Whether the promise is only approximate, as the noise is only known to have a variance."""
         return any(kind.code == FINITE_VARIANCE for kind in self._kinds)

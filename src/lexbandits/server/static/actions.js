@@ -1,7 +1,7 @@
 // What people do: each action is a form in the one dialog, which stays open until the service has agreed.
 
 import { Problem, download, onceKey, request, studyPath } from "./api.js";
-import { b, clockTime, h, viewer } from "./dom.js";
+import { b, clockTime, drawn, h, viewer } from "./dom.js";
 
 const dialog = document.getElementById("dialog");
 const [WHO, LEASE] = ["lexbandits-who", "lexbandits-lease"];
@@ -348,6 +348,24 @@ export function actionsFor(state, news, refresh) {
           },
         ],
       }),
+    "show-items": async () => {
+      try {
+        const { html } = await request("GET", `${path("items")}?format=html`);
+        if (isHere()) openWhenFree({ title: "Every item", text: drawn(html), buttons: [] });
+      } catch (error) {
+        failed("table of items")(error);
+      }
+    },
+    "export-items": () =>
+      download(`${path("items")}?format=csv`, `${model.name}-items.csv`).catch(failed("download")),
+    retry: () =>
+      simple(
+        "Ask again for what is missing",
+        "Places of this list that failed or ran out are handed out again. It is on record and counts as a strain, as what looked bad could be chosen.",
+        null,
+        "Ask again",
+        () => request("POST", path("retry")).then(({ places }) => said(`Asked again: ${places}.`)),
+      ),
     "export-trials": () => saved("csv"),
     "export-events": () => saved("jsonl"),
     verify: async () => {

@@ -52,7 +52,7 @@ export function createStudy(news) {
         label: "Items to measure on, one a line",
         long: true,
         later: true,
-        hint: "Each is used once, by all arms, in an order drawn at random. Empty: whoever measures chooses anew each time.",
+        hint: "The answer is about this list: each item at most once per arm, in an order drawn at random. Empty: whoever measures chooses anew each time.",
       },
       {
         name: "max_arms",

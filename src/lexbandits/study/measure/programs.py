@@ -17,6 +17,7 @@ from contextlib import suppress
 from typing import Any
 
 from lexbandits.study.errors import StudyError
+from lexbandits.study.items import id_of
 from lexbandits.study.measure import usage
 
 PLACEHOLDER = re.compile(r"\{\{|\}\}|\{([^{}\s]+)\}")
@@ -48,7 +49,10 @@ class Stopped(BaseException):
 
 
 class Program:
-    """A command line with `{arm}`, `{item}` and the further keys of the arms; `{{` and `}}` are braces."""
+    """A command line with `{arm}`, `{item}`, `{item[key]}`, `{repeat}` and the further keys of the arms.
+
+    `{{` and `}}` are braces. `example` is an item such as there will be.
+    """
 
     def __init__(
         self,
@@ -57,6 +61,7 @@ class Program:
         timeout: float | None = None,
         measures: Sequence[str] = (),
         prints: bool = True,
+        example: Any = 0,
     ) -> None:
         self._command, self._arms, self._timeout = list(command), arms, timeout
         self._measures, self._prints = measures, prints  # of USAGE; whether it prints values too
@@ -69,14 +74,14 @@ class Program:
         if not self._command:
             raise StudyError("say the command after --, such as: -- python measure.py {arm}")
         for arm in arms():
-            self._filled(arm, 0)
+            self._filled(arm, example, 1)
         if PLACEHOLDER.search(self._command[0]) is None and shutil.which(self._command[0]) is None:
             raise StudyError(f"no program {self._command[0]!r}")
 
-    def __call__(self, arm: str, item: Any) -> dict[str, Any]:
+    def __call__(self, arm: str, item: Any, repeat: int = 1) -> dict[str, Any]:
         """The values that one run of the program prints."""
         try:
-            return self._measured(self._filled(arm, item))
+            return self._measured(self._filled(arm, item, repeat))
         except ProgramFailed as failure:
             self.failure = str(failure)
             raise
@@ -160,8 +165,10 @@ class Program:
         for process in tuple(self._running):
             _signal_group(process, number)
 
-    def _filled(self, arm: str, item: Any) -> list[str]:
-        known = {"arm": arm, "item": item, **self._arms()[arm]}
+    def _filled(self, arm: str, item: Any, repeat: int) -> list[str]:
+        keys = item if isinstance(item, dict) else {}
+        known = {"arm": arm, "item": id_of(item), **self._arms()[arm], "repeat": repeat}
+        known |= {f"item[{key}]": word for key, word in keys.items()}
         known.pop("name")
 
         def value(match: re.Match[str]) -> str:

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from lexbandits.study.record.answers import Status
     from lexbandits.study.study import Study
 
 OFTEN = 0.2  # seconds between two looks
@@ -39,6 +40,18 @@ def _rounded(count: float) -> str:
     return f"{float(f'{count:.2g}'):,.0f}"
 
 
+def _news(status: "Status", arms: int, more: str, note: str) -> tuple[int | None, str]:
+    """How many results there will be at most, and what to say beside the bar."""
+    settling = f" · settling {status.objective}" if status.objective else ""
+    if status.at_most is None:
+        left = f"{len(status.candidates)} candidates{settling}{more}"
+        return status.budget, f"{status.results:,} results · {note or left}"
+    most = status.results + status.at_most
+    total = most if status.budget is None else min(most, status.budget)
+    left = f"{more.removeprefix(' · ')}{' · ' * bool(more)}{len(status.candidates)} of {arms} left{settling}"
+    return total, f"{status.results:,} of at most {total:,} · {note or left}"
+
+
 @contextmanager
 def bar(study: "Study", wanted: bool) -> Iterator[Callable[..., None]]:
     """A function that shows how far the study is; after Ctrl-C it says how to go on."""
@@ -54,7 +67,7 @@ def bar(study: "Study", wanted: bool) -> Iterator[Callable[..., None]]:
         TextColumn("{task.fields[news]}", markup=False),
         TimeElapsedColumn(),
     )
-    outlook = Outlook(study)
+    outlook, arms = Outlook(study), len(study.arms)
     with Progress(*columns, console=Console(stderr=True)) as display:
         task = display.add_task(study.name, total=None, news="")
         shown = -OFTEN
@@ -64,10 +77,8 @@ def bar(study: "Study", wanted: bool) -> Iterator[Callable[..., None]]:
             if not at_once and not note and time.monotonic() - shown < OFTEN:
                 return
             status = study.status
-            settling = f" · settling {status.objective}" if status.objective else ""
-            left = f"{len(status.candidates)} candidates{settling}{outlook.words() if settling else ''}"
-            news = f"{status.results:,} results · {note or left}"
-            display.update(task, total=status.budget, completed=status.results, news=news)
+            total, news = _news(status, arms, outlook.words() if status.objective else "", note)
+            display.update(task, total=total, completed=status.results, news=news)
             shown = time.monotonic()
 
         try:

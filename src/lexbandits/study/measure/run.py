@@ -63,6 +63,14 @@ def item_passed(measure: Measure) -> str:
     return "name" if any(p.name == "item" for p in parameters[1:]) and not is_fixed else ""
 
 
+def _takes_repeat(measure: Measure) -> bool:
+    """Whether it wants to know which measurement of its item it is."""
+    try:
+        return "repeat" in inspect.signature(measure).parameters
+    except (TypeError, ValueError):
+        return False
+
+
 @contextmanager
 def _ended_by_signals() -> Iterator[None]:
     """SIGTERM and SIGHUP end a run as Ctrl-C does, where nobody else has said what they do."""
@@ -112,7 +120,7 @@ class Run:
         self.progress = progress
         limit = math.inf if time_limit is None else seconds("time_limit", time_limit)
         self._asks_until = time.monotonic() + limit
-        self._item = item_passed(measure)
+        self._item, self._repeat = item_passed(measure), _takes_repeat(measure)
         self._busy: dict[Future[Any], Trial] = {}
         self._failure = ""  # the last one
         self._asking = False  # there may be trials of ours that are not in `_busy` yet
@@ -190,11 +198,12 @@ class Run:
         return False
 
     def _submit(self, pool: Executor, trial: Trial) -> Future[Any]:
+        how = {"repeat": trial.repeat} if self._repeat and trial.repeat else {}
         if self._item == "second":
-            return pool.submit(self.measure, trial.arm, trial.item)
+            return pool.submit(self.measure, trial.arm, trial.item, **how)
         if self._item == "name":
-            return pool.submit(self.measure, trial.arm, item=trial.item)
-        return pool.submit(self.measure, trial.arm)
+            return pool.submit(self.measure, trial.arm, item=trial.item, **how)
+        return pool.submit(self.measure, trial.arm, **how)
 
     def _collect(self, done: set[Future[Any]]) -> list[tuple[Trial, Any]]:
         """The results of what is done; what failed is recorded."""

@@ -1,5 +1,6 @@
 """What a study says of itself: its answer, its status, its tables. In the words and units people gave."""
 
+import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -32,9 +33,11 @@ class Answer:
 
     `certificate` holds one comparison of the answer per rival and objective that it rests on: difference
     (answer − rival, in the objective's unit), its interval at the study's confidence, which is a statement of
-    its own, the verdict, `by` whom a rival is "beaten", and `parts`, the share of the evidence it takes.
-    `flags` name what a reader must know besides, `details` has the fields of each; `WITHOUT` lists those that
-    take the certificate away.
+    its own, the verdict, `by` whom a rival is "beaten", `parts`, the share of the evidence it takes, and
+    whether it is `certain`: arithmetic, no chance; so is all of a `certain` answer. It is `about` the "items"
+    of a list, so many `items`, or the "population"; `results` are those it rests on, of `full`, all that a
+    list could give. `flags` name what a reader must know besides, `details` has the fields of each; `WITHOUT`
+    lists those that take the certificate away.
     """
 
     arm: str
@@ -45,6 +48,11 @@ class Answer:
     flags: tuple[str, ...] = ()
     certificate: tuple[dict[str, Any], ...] = ()
     details: dict[str, dict[str, Any]] = field(default_factory=dict)
+    about: str = "population"
+    items: int | None = None
+    results: int | None = None
+    full: int | None = None
+    certain: bool = False
 
     def as_json(self) -> dict[str, Any]:
         """Plain lists and numbers."""
@@ -70,6 +78,7 @@ class Status:
 
     `late` are results that never count: told after their time, or `void`, thrown away by a change of the
     rules as 0.2 did. `released` were given back unmeasured; of the `failed`, `interrupted` were broken off.
+    `at_most`: how many more results a list can take; None without one.
     """
 
     name: str
@@ -90,6 +99,7 @@ class Status:
     budget: int | None
     waiting_for: tuple[str, ...]
     reason: str
+    at_most: int | None = None
 
     def as_json(self) -> dict[str, Any]:
         """Plain lists and numbers."""
@@ -107,9 +117,9 @@ def trial_id(fold: Fold, number: int) -> str:
 def _row_in_todays_words(row: Mapping[str, Any]) -> dict[str, Any]:
     """A row of a certificate; 0.2 wrote "beaten by 'name'", and what is in a certificate was settled."""
     if "by" in row:
-        return dict(row)
+        return {"certain": False, **row}
     verdict, _, by = row["verdict"].partition(" by ")
-    return {**row, "verdict": verdict, "by": by.strip("'\"") or None, "parts": None}
+    return {**row, "verdict": verdict, "by": by.strip("'\"") or None, "parts": None, "certain": False}
 
 
 # --- the answer
@@ -150,8 +160,19 @@ def _answer_now(fold: Fold) -> Answer:
         flags=tuple(details),
         certificate=certificate_of(fold) if policy.finished else (),
         details=details,
+        results=sum(fold.ledger.measured) - fold.count_void(),
+        **_of_list(fold, certified),
     )
     return replace(answer, reason=_reason(fold, answer))
+
+
+def _of_list(fold: Fold, certified: bool) -> dict[str, Any]:
+    """What an answer is about, where that is a list."""
+    ledger = fold.ledger
+    if not ledger.spec.is_list:
+        return {}
+    words = {"about": "items", "items": len(ledger.spec.ids), "full": int(ledger.passes) * len(ledger.arms)}
+    return {**words, "certain": certified and fold.list_policy.certain}
 
 
 def _strained(fold: Fold, answer: Answer) -> Answer:
@@ -192,6 +213,8 @@ def _flags(fold: Fold) -> dict[str, dict[str, Any]]:
             "objectives": [unmet(fold, column, arms) for column, arms in policy.infeasible],
             "stopped": ledger.spec.if_infeasible == "stop",
         }
+    if ledger.spec.is_list and not policy.finished and fold.state == "items spent":
+        flags["missing results decide"] = {"missing": len(ledger.holes), "study": ledger.spec.name}
     if ledger.given_up:
         arms = [{"arm": name, **words} for name, words in ledger.given_up.items()]
         flags["arm given up"] = {"arms": arms, "left": len(ledger.offered)}
@@ -239,6 +262,8 @@ def _reason(fold: Fold, answer: Answer) -> str:
         missing += f", {objective!r} is not settled"
     if state == "measuring":
         return f"a best guess while measuring: {missing}"
+    if "missing results decide" in answer.flags:
+        return f"no certificate: {'; '.join(flags_said(answer))}"
     return f"a best guess, {state}: {missing}"
 
 
@@ -246,7 +271,17 @@ def certified_reason(answer: Answer) -> str:
     """Of a certified answer: "certified" alone only where nothing is flagged."""
     sure = f"at the study's confidence of {1 - answer.delta:g}"
     said = flags_said(answer)
+    if answer.about == "items":
+        where = on_these(answer)
+        how = f"certain {where}: no chance is involved" if answer.certain else f"certified {where}, {sure}"
+        return f"{how}, but {'; '.join(said)}" if said else how
     return f"certified {sure}, but {'; '.join(said)}" if said else f"certain {sure}"
+
+
+def on_these(answer: Answer) -> str:
+    """The list that an answer is about, and what of it was measured."""
+    items = "this one item" if answer.items == 1 else f"these {answer.items:,} items"
+    return f"on {items} after {answer.results:,} of {answer.full:,} results"
 
 
 def flags_said(answer: Answer) -> list[str]:
@@ -317,7 +352,19 @@ def _strain_said(strain: Mapping[str, Any]) -> str:
     if strain["code"] == "gaps":
         what = f"{strain['objective']} is missing"
         return f"{what} more often for {worst} than for others" if worst else f"{what} in {share} results"
+    if strain["code"] == "retried":
+        return f"what failed was measured again ({share} trials)"
+    if strain["code"] == "drift":
+        what = f"{strain['objective']} of {worst} was another when it was measured later"
+        return f'{what} (about="population" does not assume that it is not)'
     return f"the values of {strain['objective']} contradict the noise that was declared"
+
+
+def _missing_said(fields: Mapping[str, Any]) -> str:
+    are = "1 result is" if fields["missing"] == 1 else f"{fields['missing']:,} results are"
+    again = f"measure again what is (study.retry(), lexbandits study retry {shlex.quote(fields['study'])}; "
+    worth = "it counts as a strain), or say what a missing result is worth (if_failed)"
+    return f"{are} missing, and could change the answer: {again}{worth}"
 
 
 _SAID: dict[str, Callable[[Mapping[str, Any]], str]] = {
@@ -331,6 +378,7 @@ _SAID: dict[str, Callable[[Mapping[str, Any]], str]] = {
         "what was measured refutes every arm: the noise is not as declared, or it was bad luck"
     ),
     "closest to the target": _closest_said,
+    "missing results decide": _missing_said,
     "arm given up": _given_up_said,
     "rules changed": _changed_said,
     "strained": _strained_said,
@@ -355,6 +403,7 @@ def certificate_of(fold: Fold, seen: Iterable[Any] | None = None) -> tuple[dict[
                 "verdict": row.verdict,
                 "by": ledger.arm_names[row.by] if row.by >= 0 else None,
                 "parts": plain(row.parts),
+                "certain": bool(row.certain),
             }
         )
     return tuple(rows)
@@ -374,7 +423,7 @@ def settling(fold: Fold) -> str | None:
 def status_of(fold: Fold, now: float, leases: dict[int, float]) -> Status:
     """Where the study stands at a time of the storage's clock."""
     ledger, policy = fold.ledger, fold.policy
-    told = ledger.told_from(policy.folded) if ledger.open else []
+    waiting = fold.told_waiting()
     void = fold.count_void()
     untils = (leases.get(number, until) for number, until in ledger.open.items())
     return Status(
@@ -384,7 +433,7 @@ def status_of(fold: Fold, now: float, leases: dict[int, float]) -> Status:
         candidates=tuple(ledger.arm_names[index] for index in policy.candidates),
         results=sum(ledger.measured) - void,
         open=len(ledger.open),
-        waiting=sum(fold.waiting(told)),
+        waiting=len(waiting),
         overdue=sum(until <= now for until in untils),
         late=ledger.counts[LATE] + void,
         failed=ledger.counts[FAILED],
@@ -394,8 +443,9 @@ def status_of(fold: Fold, now: float, leases: dict[int, float]) -> Status:
         void=void,
         handed_out=ledger.handed_out,
         budget=ledger.budget,
-        waiting_for=tuple(trial_id(fold, number) for number in fold.holding_back(told)),
+        waiting_for=tuple(trial_id(fold, number) for number in fold.holding_back(waiting)),
         reason=ledger.paused or ("" if ledger.end is None else ledger.end["reason"]),
+        at_most=fold.list_policy.at_most if ledger.spec.is_list else None,
     )
 
 
@@ -428,7 +478,7 @@ def trial_columns(fold: Fold) -> dict[str, Any]:
         "number": np.arange(len(ledger)),
         "id": [trial_id(fold, number) for number in range(len(ledger))],
         "arm": np.array(ledger.arm_names, dtype=object)[ledger.column("arm")],
-        "item": [ledger.item(pass_) for pass_ in passes.tolist()],
+        "item": [ledger.item_id(pass_) for pass_ in passes.tolist()],
         "state": names[shown],
         "worker": workers[ledger.column("worker")],
         "asked": ledger.column("asked"),

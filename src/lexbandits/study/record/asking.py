@@ -52,6 +52,9 @@ def hand_out(turn: Turn, n: int, lease: float, worker: str | None, request: str 
     ledger, first, until = turn.ledger, len(turn.ledger), turn.now + lease
     for number, (arm, pass_) in enumerate(turn.fold.next_places(n), first):
         payload = {"pass": pass_, "nonce": secrets.randbits(32), "until": until}
+        if ledger.spec.is_list:
+            payload["item"] = ledger.place_at(pass_)
+            payload |= {"again": True} if (arm, pass_) in ledger.again else {}
         turn.append("asked", payload, number, ledger.arm_names[arm], worker)
         turn.leases.append(Lease(number, worker, until, lease))
     count = len(ledger) - first
@@ -65,8 +68,10 @@ def _given(turn: Turn, number: int, until: float | None = None) -> Trial:
     ledger = turn.ledger
     if until is None:
         until = turn.until(number) if number in ledger.open else ledger.until[number]
-    arm, item = ledger.arm_names[ledger.arm[number]], ledger.item(ledger.pass_of[number])
-    return Trial(number, trial_id(turn.fold, number), arm, item, moment(until))
+    arm, pass_ = ledger.arm_names[ledger.arm[number]], ledger.pass_of[number]
+    identity = trial_id(turn.fold, number)
+    item, repeat = ledger.item(pass_), ledger.repeat(pass_)
+    return Trial.of(repeat, number=number, id=identity, arm=arm, item=item, until=moment(until))
 
 
 def nothing_to_measure(turn: Turn) -> StudyError:
@@ -84,7 +89,7 @@ def nothing_to_measure(turn: Turn) -> StudyError:
 def _waiting(turn: Turn) -> StudyWaiting:
     """For whom, and until when at most."""
     ledger, first = turn.ledger, turn.fold.first_awaited()
-    told = sum(turn.fold.waiting(ledger.told_from(turn.fold.policy.folded)))
+    told = len(turn.fold.told_waiting())
     until, worker = moment(turn.until(first)), ledger.worker[first]
     arm = ledger.arm_names[ledger.arm[first]]
     whose = f"the trial of {ledger.workers[worker]}" if worker >= 0 else f"trial {first}"
@@ -185,16 +190,16 @@ def _take(turn: Turn, number: int, values: dict[str, float | None]) -> str:
     if state == OPEN:
         if not turn.in_time(number):
             turn.resolve("expired", number, {})
-            turn.resolve("told_late", number, values)
-            return "late"
+            return _take_late(turn, number, values)
         if ledger.exact:
             _check_exact(ledger, number, values, ledger.exact_of(ledger.arm[number]))
         over = ledger.end is not None
         turn.resolve("told", number, values)
+        if ledger.state[number] == LATE:  # its place, asked again, was filled meanwhile
+            return "late"
         return "after the end" if over else "recorded"
     if state == EXPIRED:
-        turn.resolve("told_late", number, values)
-        return "late"
+        return _take_late(turn, number, values)
     if state == RELEASED:
         raise ConflictError(
             f"trial {trial_id(turn.fold, number)} was released; its place is asked again as another"
@@ -208,6 +213,15 @@ def _take(turn: Turn, number: int, values: dict[str, float | None]) -> str:
         raise ConflictError(f"trial {trial_id(turn.fold, number)} is on record as failed, got {values!r}")
     before = {n: None if v != v else v for n, v in zip(ledger.spec.names, on_record, strict=True)}
     raise ConflictError(f"trial {trial_id(turn.fold, number)} was told {before!r} before, got {values!r}")
+
+
+def _take_late(turn: Turn, number: int, values: dict[str, float | None]) -> str:
+    """A result after its time: on a list it fills its hole, elsewhere it never counts."""
+    over = turn.ledger.end is not None
+    turn.resolve("told_late", number, values)
+    if turn.ledger.state[number] == LATE:
+        return "late"
+    return "after the end" if over else "recorded"
 
 
 def _worth(fold: Fold, numbers: Sequence[int]) -> list[str]:
@@ -298,7 +312,8 @@ def correct(turn: Turn, trial: Trial | str, values: Any, reason: str) -> str:
     if ledger.state[number] != TOLD:
         raise ConflictError(f"trial {trial_id(turn.fold, number)} has no counted result to correct")
     arm = ledger.arm_names[ledger.arm[number]]
-    if ledger.end is not None or ledger.pass_of[number] < turn.fold.policy.folded:
+    is_folded = not ledger.spec.is_list and ledger.pass_of[number] < turn.fold.policy.folded
+    if ledger.end is not None or is_folded:
         text = "a correction that came too late to count"
         turn.append("note", {"text": text, "values": new, "reason": reason}, number, arm)
         return "noted"

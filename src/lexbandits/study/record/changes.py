@@ -15,7 +15,7 @@ def _change(turn: Turn, kind: str, words: dict[str, Any], arm: str | None = None
     conclude(turn)
 
 
-def add_arm(turn: Turn, arm: str | Mapping[str, Any]) -> None:
+def add_arm(turn: Turn, arm: str | Mapping[str, Any], blind: bool = False) -> None:
     """A further arm takes the next index."""
     words, ledger = checked_arm(arm), turn.ledger
     name = words["name"]
@@ -28,7 +28,10 @@ def add_arm(turn: Turn, arm: str | Mapping[str, Any]) -> None:
             f"the study was made for at most {most} arms, over which its delta is shared: "
             f"make it with a larger max_arms to add {name!r}"
         )
-    _change(turn, "arm_added", {"arm": words, **after_all_begun(ledger)}, name)
+    if blind and not ledger.spec.is_list:
+        raise StudyError('blind is for lists (about="items"): elsewhere a new arm is judged on new passes')
+    said = {"blind": True} if blind else {}
+    _change(turn, "arm_added", {"arm": words, **said, **after_all_begun(ledger)}, name)
 
 
 def withdraw(turn: Turn, name: str, reason: str) -> None:
@@ -71,6 +74,22 @@ def reorder(turn: Turn, objectives: Sequence[str]) -> None:
         there = ", ".join(map(repr, turn.ledger.spec.names))
         raise StudyError(f"reorder must name each objective once ({there}), got {names!r}")
     _change(turn, "reordered", {"objectives": names, **after_all_begun(turn.ledger)})
+
+
+def retry(turn: Turn) -> int:
+    """The places of a list that failed or ran out are asked again."""
+    ledger = turn.ledger
+    if not ledger.spec.is_list:
+        raise StudyError(
+            'only places of a list (about="items") are asked again: elsewhere that would choose by value'
+        )
+    if ledger.end is not None:
+        raise ConflictError(f"study {ledger.spec.name!r} has ended: reopen it to measure again")
+    in_flight = {ledger.place(number) for number in ledger.open}
+    places = len(ledger.holes.keys() - in_flight)
+    if places:
+        turn.append("retried", {"places": places})
+    return places
 
 
 def pause(turn: Turn, reason: str) -> None:

@@ -7,16 +7,18 @@ from typing import Any, NamedTuple
 # kind -> what its payload holds; `trial` and `arm` have columns of their own
 KINDS = {
     "created": "spec, policy, settings, version",
-    "asked": "pass, nonce, until",
+    # of a list the pass is the position in its order, the item what is there, again: it was asked before
+    "asked": "pass, nonce, until; item and again, of a list",
     "told": "value by objective, null if missing",
     "told_part": "value by objective of those known so far: the trial stays open for the others",
     "failed": "reason; interrupted, if it was begun and broken off",
     "expired": "",
     "released": "",
-    "told_late": "value by objective: recorded, not counted",
+    "told_late": "value by objective: recorded, not counted, but for what fills a hole of a list",
+    "retried": "places, how many of a list are asked again",
     "corrected": "values, reason",
     # from_pass: new rules choose members from there; begun: passes begun are "kept" (absent: 0.2 voided them)
-    "arm_added": "arm, from_pass, begun",
+    "arm_added": "arm, from_pass, begun; of a list blind, if it was made without looking at results",
     "arm_withdrawn": "reason, returned, from_pass, begun; failures and the last, if given up for failing",
     "arm_restored": "from_pass, begun",
     "amended": "objective, tolerance and resolution, from_pass, begun",
@@ -27,7 +29,7 @@ KINDS = {
     "finished": "the answer and its certificate",
     "ended": "reason, and the answer at that time",
     "reopened": "why",
-    "imported": "fair, digest of the rows, arms, items, passes and values by column; numbers skipped",
+    "imported": "fair, digest of the rows, arms, items, passes (not of a list) and values by column; skipped",
     "note": "text; with a trial also the values of a correction that came too late",
 }
 
@@ -49,6 +51,13 @@ class Event(NamedTuple):
     def as_row(self) -> tuple[Any, ...]:
         """As the storage keeps it: the payload as JSON text."""
         return (*self[:4], _encoded(self.payload), *self[5:])
+
+
+def without_order(event: Event) -> Event:
+    """An event as it may be shown while items of a list are still to come: the seed tells their order."""
+    if event.kind != "created" or event.payload["spec"].get("about") != "items":
+        return event
+    return event._replace(payload={**event.payload, "spec": {**event.payload["spec"], "seed": None}})
 
 
 def from_rows(rows: Sequence[tuple[Any, ...]]) -> list[Event]:

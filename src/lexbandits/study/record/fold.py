@@ -9,12 +9,12 @@ import numpy as np
 from lexbandits.study.errors import StorageVersionError
 from lexbandits.study.record import stretches
 from lexbandits.study.record.events import Event
-from lexbandits.study.record.ledger import TOLD, Ledger
+from lexbandits.study.record.ledger import TOLD, Ledger, Place
 
 if TYPE_CHECKING:
     from lexbandits.policies import LexElimTol
+    from lexbandits.policies.tol.list_policy import ListTol
 
-Place = tuple[int, int]  # arm, pass
 MOST_ONE_BY_ONE = 20  # results told faster one by one
 MOST_AHEAD = (
     64  # passes that may wait behind trials under way; with many of these, MOST_AHEAD_EACH times as many
@@ -32,6 +32,13 @@ def make_policy(name: str, settings: dict[str, Any]) -> "LexElimTol":
     policy: Any = BY_NAME[name](**settings)
     quiet: LexElimTol = policy.quiet()  # a study warns by name, once the result is safe
     return quiet
+
+
+def _as_arguments(change: dict[str, Any]) -> dict[str, Any]:
+    """A change of the rules as the policy takes it; what was cached has texts for numbers."""
+    if "since" not in change:
+        return change
+    return {**change, "since": {int(arm): position for arm, position in change["since"].items()}}
 
 
 class Fold:
@@ -74,6 +81,13 @@ class Fold:
             self._start_again()
             raise
 
+    @property
+    def list_policy(self) -> "ListTol":
+        """The same, of a list."""
+        policy: Any = self.policy
+        found: ListTol = policy
+        return found
+
     def _catch_up(self) -> "LexElimTol":
         ledger, policy = self.ledger, self._policy
         if policy is None or self._revision != ledger.revision:  # a filled place was corrected
@@ -85,7 +99,7 @@ class Fold:
             if stop.kind == "rules":
                 if stop.data.get("void"):
                     self._voids.append((policy.folded, stop.data["from_pass"]))
-                policy = policy.amended(**stop.data)
+                policy = policy.amended(**_as_arguments(stop.data))
             else:
                 self._compare(policy, stop.data)
             self._stops += 1
@@ -97,8 +111,9 @@ class Fold:
     def _tell_until(self, policy: "LexElimTol", position: int) -> None:
         ledger = self.ledger
         if position - self._fills <= MOST_ONE_BY_ONE:
-            for number in ledger.fills[self._fills : position]:
-                policy.tell_checked(ledger.arm[number], ledger.reward(number), ledger.pass_of[number])
+            for fill in ledger.fills[self._fills : position]:
+                number = ~fill if fill < 0 else fill
+                policy.tell_checked(ledger.arm[number], ledger.reward(fill), ledger.pass_of[number])
         else:
             arms, passes, values = ledger.filled(self._fills, position)
             policy.tell_many(arms, ledger.spec.signed(values), items=passes)
@@ -122,7 +137,11 @@ class Fold:
             return "paused"
         if ledger.budget is not None and ledger.handed_out >= ledger.budget:
             return "budget spent"
-        if ledger.drawn is not None and self.policy.ask_place(self.pending())[1] >= ledger.passes:
+        if ledger.spec.is_list:
+            spent = not ledger.open and not ledger.again and not self.policy.ask_places(1)
+        else:
+            spent = ledger.drawn is not None and self.policy.ask_place(self.pending())[1] >= ledger.passes
+        if spent:
             return "items spent"
         return "measuring"
 
@@ -132,9 +151,28 @@ class Fold:
         if ledger.budget is not None:
             n = min(n, ledger.budget - ledger.handed_out)
         policy, pending = self.policy, self.pending()
+        if ledger.spec.is_list:
+            again = [*ledger.again][:n]
+            return again + self._next_of_list(n - len(again), pending)
         places = [policy.ask_place(pending)] if n == 1 else policy.ask_places(n, pending)
         last = policy.folded if self.is_held_back() else ledger.passes - 1
         return [place for place in places if place[1] <= last]
+
+    def _next_of_list(self, n: int, pending: list[Place]) -> list[Place]:
+        """The same of a list: each arm is held back by its own trials under way."""
+        policy = self.list_policy
+        if not self.is_held_back():
+            return policy.ask_places(n, pending)
+        if self._would_decide():
+            return []
+        most = self._most_ahead()
+        ahead = np.count_nonzero(policy.listed.status, axis=1) - policy.listed.until
+        held = np.flatnonzero(ahead > most).tolist()  # as if all that is left of them were under way
+        gone = [(arm, place) for arm in held for place in range(policy.until[arm], policy.n_items)]
+        return policy.ask_places(n, [*pending, *gone])
+
+    def _most_ahead(self) -> int:
+        return max(MOST_AHEAD, MOST_AHEAD_EACH * len(self.ledger.open))
 
     def is_held_back(self) -> bool:
         """Whether so much waits behind trials under way that to ask more would be to burn the budget.
@@ -144,7 +182,7 @@ class Fold:
         waiting = self.policy.passes_waiting
         if waiting < LEAST_WORTH_A_LOOK:
             return False
-        return waiting > max(MOST_AHEAD, MOST_AHEAD_EACH * len(self.ledger.open)) or self._would_decide()
+        return waiting > self._most_ahead() or self._would_decide()
 
     def _would_decide(self) -> bool:
         """Whether what waits would end the study if nothing came of the trials under way."""
@@ -153,7 +191,7 @@ class Fold:
         if when != folded or (fills >= again and not decides):
             twin = copy.copy(self.policy)
             for number in sorted(ledger.open, key=self._rank):
-                if twin.finished or ledger.pass_of[number] < folded:
+                if twin.finished or ledger.pass_of[number] < folded or number in ledger.retries:
                     continue
                 nothing = ledger.value_if_expired(number)
                 twin.tell_checked(ledger.arm[number], nothing, ledger.pass_of[number])
@@ -194,13 +232,35 @@ class Fold:
             return 0
         return int((self.void(self.ledger.column("pass_of")) & (self.ledger.column("state") == TOLD)).sum())
 
+    def told_waiting(self) -> list[int]:
+        """The results that wait."""
+        ledger, policy = self.ledger, self.policy
+        if not ledger.open or (ledger.spec.is_list and policy.finished):
+            return []
+        if not ledger.spec.is_list:
+            told = ledger.told_from(policy.folded)
+            return [n for n, waits in zip(told, self.waiting(told), strict=True) if waits]
+        until = np.array(self.list_policy.until)[np.frombuffer(ledger.arm, "i")]
+        ahead = (np.frombuffer(ledger.pass_of, "q") >= until) & (np.frombuffer(ledger.state, "b") == TOLD)
+        return np.flatnonzero(ahead).tolist()
+
     def waiting(self, numbers: Sequence[int]) -> list[bool]:
         """Whether these results wait: a place before theirs, in the order of asking, may still be filled."""
+        if self.ledger.spec.is_list:
+            until, over = self.list_policy.until, self.policy.finished
+            places = map(self.ledger.place, numbers)
+            return [not over and position >= until[arm] for arm, position in places]
         ahead = min(map(self._rank, self._awaited()), default=None)
         return [ahead is not None and ahead < self._rank(number) for number in numbers]
 
     def holding_back(self, numbers: Sequence[int]) -> list[int]:
         """The open trials behind which any of these waits."""
+        if self.ledger.spec.is_list:
+            last_of = {self.ledger.arm[n]: 0 for n in numbers}
+            for arm, position in map(self.ledger.place, numbers):
+                last_of[arm] = max(last_of[arm], position)
+            places = ((number, *self.ledger.place(number)) for number in sorted(self.ledger.open))
+            return [number for number, arm, position in places if position < last_of.get(arm, -1)]
         last = max(map(self._rank, numbers), default=(-1, -1))
         return [number for number in sorted(self._awaited()) if self._rank(number) < last]
 
@@ -211,8 +271,8 @@ class Fold:
     def _awaited(self) -> list[int]:
         """The open trials that the current pass lacks, or that a later one may lack."""
         ledger, policy = self.ledger, self.policy
-        if not ledger.open:
-            return []
+        if not ledger.open or ledger.spec.is_list:
+            return list(ledger.open)
         arm, pass_of, folded, lacking = ledger.arm, ledger.pass_of, policy.folded, set(policy.lacking)
         return [n for n in ledger.open if pass_of[n] > folded or (arm[n], pass_of[n]) in lacking]
 

@@ -36,12 +36,16 @@ MISSING = ["", "NA", "N/A", "n/a", "#N/A", "#NA", "<NA>", "NaN", "nan", "NULL", 
 # --- in
 
 
-def take(turn: Turn, frame: Any, arm: str, fair: bool, again: bool, ignore: Iterable[str]) -> int:
+def take(turn: Turn, frame: Any, arm: str, fair: bool | None, again: bool, ignore: Iterable[str]) -> int:
     """Append one event with all rows, each at its place; how many of them have a value."""
     ledger, spec = turn.ledger, turn.ledger.spec
+    if fair is None and spec.is_list:
+        fair = True
     if not isinstance(fair, bool):
         raise TypeError(f"fair must be True or False, got {fair!r}")
-    if ledger.handed_out or ledger.counts[RELEASED]:
+    if spec.is_list:
+        _check_going_on(turn)
+    elif ledger.handed_out or ledger.counts[RELEASED]:
         raise ConflictError(
             "results are imported before the first ask: later they would be chosen by looking"
         )
@@ -53,6 +57,8 @@ def take(turn: Turn, frame: Any, arm: str, fair: bool, again: bool, ignore: Iter
         if name in ledger.withdrawn:
             raise ConflictError(f"arm {name!r} was withdrawn: restore it first, or leave its rows out")
     items = [_check_item(item) for item in columns["item"]] if "item" in columns else None
+    if spec.is_list:
+        return _fill_places(turn, arms, items, rows)
     passes, order = _draw_passes(turn, items, arms)
     by_place = dict(zip(zip(arms, passes, strict=True), rows, strict=True))
     if len(by_place) < len(rows):
@@ -80,6 +86,39 @@ def take(turn: Turn, frame: Any, arm: str, fair: bool, again: bool, ignore: Iter
     )
     conclude(turn)
     return sum(any(value is not None for value in row.values()) for row in rows)
+
+
+def _check_going_on(turn: Turn) -> None:
+    if turn.ledger.end is not None:
+        raise ConflictError(f"study {turn.ledger.spec.name!r} has ended: reopen it to import results")
+
+
+def _fill_places(turn: Turn, arms: list[str], items: list[Hashable] | None, rows: list[Row]) -> int:
+    """Rows of a list: each at the place of its item, wherever the drawn order has it. Holes are filled."""
+    ledger, names = turn.ledger, turn.ledger.spec.names
+    if items is None:
+        raise StudyError("the study has items: say in a column `item` on which each row was measured")
+    where, taken = ledger.positions(), ledger.places_taken()
+    kept = []
+    for arm, item, row in zip(arms, items, rows, strict=True):
+        if item not in where:
+            known = ' (each is measured several times: say "q17#2")' if ledger.spec.repeats > 1 else ""
+            raise StudyError(f"the study has no item {item!r}{known}")
+        place = arm_index(ledger.arm_names, arm), where[item]
+        if place in taken:
+            raise ConflictError(f"item {item!r} of arm {arm!r} has a result, or is being measured")
+        taken.add(place)
+        if any(value is not None for value in row.values()):
+            kept.append((arm, item, row))
+    _check_exact(turn, [arm for arm, _, _ in kept], [row for _, _, row in kept])
+    if kept:
+        values = {name: [row.get(name) for _, _, row in kept] for name in names}
+        of, on = [arm for arm, _, _ in kept], [item for _, item, _ in kept]
+        digest = _hash_rows(of, on, [row for _, _, row in kept], names)
+        words = {"fair": True, "digest": digest, "arms": of, "items": on, "values": values}
+        turn.append("imported", words)
+        conclude(turn)
+    return len(kept)
 
 
 def columns_of(frame: Any, arm: str, spec: Spec, ignore: Iterable[str]) -> tuple[Columns, int]:
@@ -153,8 +192,8 @@ def _draw_passes(
     In an order drawn from the seed, not the frame's, which may be sorted by value: pairs of rows that
     share their rank would show a difference that is not there, or hide one.
     """
-    ledger, first, seed = turn.ledger, turn.ledger.highest + 1, turn.ledger.spec.seed
-    known = ledger.spec.items
+    ledger, first, seed = turn.ledger, turn.ledger.highest + 1, turn.ledger.spec.seed or 0
+    known = None if ledger.spec.items is None else set(ledger.spec.ids)
     if items is None:
         if known is not None:
             raise StudyError("the study has items: say in a column `item` on which each row was measured")
@@ -215,10 +254,10 @@ def read(path: Path, arm: str, spec: Spec) -> "pd.DataFrame":
     import pandas as pd
 
     if path.suffix == ".csv":
-        texts = [arm, "item"] if all(isinstance(item, str) for item in spec.items or [0]) else [arm]
+        texts = [arm, "item"] if all(isinstance(item, str) for item in spec.ids or [0]) else [arm]
         missing = {"item": [""], **dict.fromkeys(spec.names, MISSING)}
-        missing |= {_escape(name): words for name, words in missing.items()}
-        kinds = {name: str for text in texts for name in (text, _escape(text))}
+        missing |= {escape(name): words for name, words in missing.items()}
+        kinds = {name: str for text in texts for name in (text, escape(text))}
         frame = pd.read_csv(path, dtype=kinds, keep_default_na=False, na_values=missing)
         return _change_texts(frame, _unescape)
     if path.suffix == ".parquet":
@@ -236,14 +275,15 @@ def export(study: "Study", path: Path) -> Path:
     """The trials as .csv or .parquet, the events as .jsonl."""
     if path.suffix == ".jsonl":
         with path.open("w", encoding="utf-8") as file:
-            file.writelines(json.dumps(event._asdict()) + "\n" for event in study.events())
+            shown = study._journal.events_shown()
+            file.writelines(json.dumps(event._asdict()) + "\n" for event in shown)
     elif path.suffix == ".csv":
         columns = study._trials()
         for name in ("asked", "resolved"):
             columns[name] = ["" if math.isnan(at) else moment(at) for at in columns[name].tolist()]
         with path.open("w", encoding="utf-8", newline="") as file:
             rows = csv.writer(file, lineterminator="\n")
-            rows.writerow(map(_escape, columns))
+            rows.writerow(map(escape, columns))
             rows.writerows(map(_written, row) for row in zip(*columns.values(), strict=True))
     elif path.suffix == ".parquet":
         frame = study.trials()
@@ -267,10 +307,10 @@ def _change_texts(frame: "pd.DataFrame", change: Any) -> "pd.DataFrame":
 
 def _written(value: Any) -> Any:
     """A cell of a file: nothing where there is no value."""
-    return "" if value is None or (isinstance(value, float) and math.isnan(value)) else _escape(value)
+    return "" if value is None or (isinstance(value, float) and math.isnan(value)) else escape(value)
 
 
-def _escape(text: Any) -> Any:
+def escape(text: Any) -> Any:
     """As a spreadsheet shows it: one that opens the file must compute nothing."""
     return f"'{text}" if isinstance(text, str) and FORMULA.match(text) else text
 

@@ -11,9 +11,10 @@ from lexbandits.study.errors import StorageError, UnknownStudyError
 from lexbandits.study.objective import Objective
 from lexbandits.study.record import rules
 from lexbandits.study.record.answers import Answer, Status, answer_of, status_of
-from lexbandits.study.record.events import Event
+from lexbandits.study.record.events import Event, without_order
 from lexbandits.study.record.fold import Fold
 from lexbandits.study.record.ledger import Ledger
+from lexbandits.study.record.verification import Verification, replay
 from lexbandits.study.spec import Spec
 from lexbandits.study.storage import forks
 from lexbandits.study.storage.contract import (
@@ -151,6 +152,20 @@ class Journal:
         """The question as it was asked."""
         return self.fold().ledger.asked_spec
 
+    def shown(self) -> Spec:
+        """The same as it may be shown: nobody reads the coming items of a list before its end."""
+        ledger = self.fold().ledger
+        return ledger.asked_spec.without_order() if ledger.end is None else ledger.asked_spec
+
+    def events_shown(self) -> Iterator[Event]:
+        """The journal as it may be shown."""
+        events = self.events()
+        return events if self.fold().ledger.end is not None else map(without_order, events)
+
+    def verify(self) -> Verification:
+        """Replay the journal from nothing and compare it with what was recorded."""
+        return replay(self.events())
+
     def status(self) -> Status:
         """Where the study stands."""
         with self.lock:
@@ -202,9 +217,9 @@ class Journal:
         for column in set(fold.policy.repeating) - self._warned:
             self._warned.add(column)
             warnings.warn(
-                f"study {self.row.name!r}, {fold.ledger.spec.objectives[column]}: an arm gave a value more than "
-                "once, which Gaussian noise never does: its intervals may be wrong, and noise cannot be changed "
-                'after looking; say noise="bernoulli", ("bounded", low, high) or "exact" in a new study',
+                f"study {self.row.name!r}, {fold.ledger.spec.objectives[column]}: an arm gave a value more "
+                "than once, which Gaussian noise never does: its intervals may be wrong, and noise cannot be "
+                'changed after looking; say "bernoulli", ("bounded", low, high) or "exact" in a new study',
                 stacklevel=4,
             )
 

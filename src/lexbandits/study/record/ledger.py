@@ -14,7 +14,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 
 from lexbandits.arrays import Vector
-from lexbandits.study.errors import StorageError, StorageVersionError
+from lexbandits.study.errors import StorageError, StorageVersionError, StudyError
 from lexbandits.study.objective import Objective
 from lexbandits.study.record.events import Event
 from lexbandits.study.spec import Spec, checked_arm, in_drawn_order, in_todays_words
@@ -31,9 +31,14 @@ COLUMNS = {  # name -> typecode of `array`
     "until": "d",
     "resolved": "d",
     "values": "d",  # m per trial, as told
-    "fills": "q",  # the trials that filled a place or declared it missing, in the order of the journal
+    # the trials that filled a place or declared it missing, in the order of the journal; ~number: one that
+    # had declared it missing and was told after all, on a list
+    "fills": "q",
 }
-CACHE_FORMAT = 7
+CACHE_FORMAT = 8
+
+
+Place = tuple[int, int]  # arm, pass
 
 
 class Stop(NamedTuple):
@@ -50,7 +55,7 @@ class Ledger:
     small: ClassVar[tuple[str, ...]] = (  # what a cache keeps beside the columns
         "seq", "at", "policy", "settings", "version", "arms", "order", "withdrawn", "given_up", "failing",
         "last_failures", "interrupted", "measured", "changes", "workers", "paused", "budget", "end", "unfair",
-        "imports", "imported_items", "skipped", "highest", "from_pass", "notes",
+        "imports", "imported_items", "skipped", "highest", "from_pass", "notes", "retried",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -79,7 +84,14 @@ class Ledger:
         self.imports: list[str] = []  # digests of what was imported
         self.imported_items: list[Any] = []  # by pass
         self.skipped = 0  # numbers of passes that are items of imported ones
-        self.drawn: list[Any] | None = None  # the items of the passes after the imported ones
+        self.drawn: list[Any] | None = None  # of a population: the items after the imported ones
+        self.holes: dict[Place, None] = {}  # of a list: places without any value that counts
+        self.again: dict[Place, None] = {}  # those of them that are to be asked again
+        self.retries: set[int] = set()  # trials of places that were asked before
+        self.retried: dict[str, int] = {}  # arm -> how many of them
+        self.filled_late: set[int] = set()  # trials that ran out and were told after all, and count
+        self._order: list[int] | None = None  # of a list: position -> which place
+        self._known: dict[int, int] = {}  # the same, of those handed out, where the seed is not shown
         self.highest = -1  # the highest pass handed out or imported
         self.from_pass = 0  # where the rules in force begin
         self.notes = 0
@@ -157,16 +169,82 @@ class Ledger:
         return index
 
     def item(self, pass_: int) -> Any:
-        """What the arms of a pass are measured on."""
+        """What the arms of a pass are measured on: an item with all its keys, or the number of the pass."""
+        spec = self.spec
+        if spec.items is not None and spec.is_list:
+            item = spec.items[self.place_at(pass_) // spec.repeats]
+        else:
+            item = self._item_of_pass(pass_)
+            item = item if self.drawn is None else self._with_keys.get(item, item)
+        return dict(item) if isinstance(item, dict) else item
+
+    def item_id(self, pass_: int) -> Any:
+        """What that is called in tables; of repeats "q17#2"."""
+        spec = self.spec
+        if not spec.is_list:
+            return self._item_of_pass(pass_)
+        item, repeat = divmod(self.place_at(pass_), spec.repeats)
+        return spec.ids[item] if spec.repeats == 1 else f"{spec.ids[item]}#{repeat + 1}"
+
+    def item_names(self) -> list[Any]:
+        """What all items are called in tables, in the order given."""
+        ids, repeats = self.spec.ids, self.spec.repeats
+        return list(ids) if repeats == 1 else [f"{i}#{r}" for i in ids for r in range(1, repeats + 1)]
+
+    def repeat(self, pass_: int) -> int | None:
+        """Which measurement of its item it is, from 1 on; None if each is measured once."""
+        return self.place_at(pass_) % self.spec.repeats + 1 if self.spec.repeats > 1 else None
+
+    def _item_of_pass(self, pass_: int) -> Any:
         imported = len(self.imported_items)
         if pass_ < imported:
             return self.imported_items[pass_]
         return pass_ + self.skipped if self.drawn is None else self.drawn[pass_ - imported]
 
+    def place_at(self, position: int) -> int:
+        """Which place of a list, by item and repeat, is measured at a position of its order."""
+        if self.spec.seed is None:
+            return self._known[position]
+        if self._order is None:
+            self._order = in_drawn_order(range(self.settings["n_items"]), self.spec.seed)
+        return self._order[position]
+
+    def positions(self) -> dict[Any, int]:
+        """Where the order of a list has each place, by its name in tables."""
+        if self.spec.seed is None:
+            raise StudyError(
+                "the order of a list is not shown before the end, and results were imported into it: look "
+                "at the study where its service runs, or on its page"
+            )
+        return {self.item_id(position): position for position in range(self.settings["n_items"])}
+
     @property
     def passes(self) -> float:
         """How many passes there are items for."""
+        if self.spec.is_list:
+            return float(self.settings["n_items"])
         return math.inf if self.drawn is None else len(self.imported_items) + len(self.drawn)
+
+    @property
+    def n_items(self) -> int | None:
+        """How many items there are to be measured on; None if nobody has said."""
+        return None if self.spec.items is None else int(self.passes)
+
+    def place(self, number: int) -> Place:
+        """Where a trial belongs."""
+        return self.arm[number], self.pass_of[number]
+
+    def places_taken(self) -> set[Place]:
+        """The places of a list that have a value or are being measured."""
+        kept = np.flatnonzero(self.column("state") != RELEASED)
+        places = zip(self.column("arm")[kept].tolist(), self.column("pass_of")[kept].tolist(), strict=True)
+        in_flight = {self.place(number) for number in self.open}
+        return (set(places) - self.holes.keys()) | in_flight
+
+    def counts_late(self, values: list[float]) -> list[float]:
+        """What of a late result fills a hole of a list: where a missing value was held at its worst."""
+        kept = zip(values, self.spec.objectives, strict=True)
+        return [v if o.is_bounded and o.if_expired is None else math.nan for v, o in kept]
 
     def told_values(self, number: int) -> list[float]:
         """(m,) values as told; nan where missing."""
@@ -188,11 +266,18 @@ class Ledger:
     def filled(self, first: int, end: int) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any], Vector]:
         """Arms, passes and values of fills first .. end − 1; failures carry their agreed value."""
         numbers = np.array(self.fills[first:end], dtype=np.int64)
+        after_all = numbers < 0
+        numbers = np.where(after_all, ~numbers, numbers)
         state, values = self._at(numbers, "state"), self._at(numbers, "values")
         for code in (FAILED, EXPIRED, LATE):
             values[state == code] = self._agreed(code)
         for row, number in enumerate(numbers.tolist()) if self.parts else ():
             values[row] = self._over(number, values[row])
+        if self.filled_late:
+            held = np.isin(numbers, list(self.filled_late)) & ~after_all
+            values[held] = self._agreed(EXPIRED)
+            for row in np.flatnonzero(after_all).tolist():
+                values[row] = self.counts_late(values[row].tolist())
         return self._at(numbers, "arm").astype(np.int64), self._at(numbers, "pass_of"), values
 
     def _at(self, numbers: np.ndarray[Any, Any], name: str) -> np.ndarray[Any, Any]:
@@ -202,12 +287,14 @@ class Ledger:
         found: np.ndarray[Any, Any] = shaped[numbers]
         return found
 
-    def reward(self, number: int) -> Vector:
+    def reward(self, fill: int) -> Vector:
         """(m,) what the place of a trial counts as, of which more is better: `filled`, for one."""
-        state = self.state[number]
+        if fill < 0:
+            return self.spec.signed_row(self.counts_late(self.told_values(~fill)))
+        state = EXPIRED if fill in self.filled_late else self.state[fill]
         if state in (FAILED, EXPIRED, LATE):
-            return self.spec.signed_row(self._over(number, self._agreed(state)))
-        return self.spec.signed_row(self.told_values(number))
+            return self.spec.signed_row(self._over(fill, self._agreed(state)))
+        return self.spec.signed_row(self.told_values(fill))
 
     def _over(self, number: int, values: Any) -> Any:
         """What was told of a trial before it was lost stays: values are agreed for the rest only."""
@@ -230,6 +317,8 @@ class Ledger:
         kept = np.isin(self.column("state"), (TOLD, IMPORTED)) & (self.column("arm") == arm)
         order = np.argsort(self.column("pass_of")[kept], kind="stable")
         values: Vector = self.column("values")[kept, column][order]
+        if self.filled_late and not self.spec.objectives[column].is_bounded:
+            values[np.isin(np.flatnonzero(kept)[order], list(self.filled_late))] = math.nan
         return values[~np.isnan(values)]
 
     def value_if_expired(self, number: int) -> Vector:
@@ -275,6 +364,12 @@ class Ledger:
         worker = self.worker_index(event.by)
         pass_, until = payload["pass"], payload["until"]
         arm = self._arm_index[event.arm]
+        if "item" in payload and self.spec.seed is None:
+            self._known[pass_] = payload["item"]
+        if payload.get("again"):
+            self.retries.add(number)
+            self.again.pop((arm, pass_), None)
+            self.retried[self.arm_names[arm]] = self.retried.get(self.arm_names[arm], 0) + 1
         self._add(arm, pass_, OPEN, payload["nonce"], worker, event.at, until, math.nan)
         self.values.extend([math.nan] * len(self.spec.names))
         self.open[number] = until
@@ -283,10 +378,13 @@ class Ledger:
         given = event.payload
         values = [math.nan if (value := given.get(name)) is None else value for name in self.spec.names]
         missing = all(value != value for value in values)
+        if event.trial in self.retries and self.place(event.trial) not in self.holes:  # filled meanwhile
+            self._set_values(self._resolve(event, LATE), values, exact=False)
+            return
         number = self._resolve(event, FAILED if missing else TOLD)
         self.parts.pop(number, None)  # they are among the values
         self._set_values(number, values)
-        self.fills.append(number)
+        self._fill(number, missing)
         if missing:
             self._count_failure(number, "nothing was measured")
         else:
@@ -304,7 +402,7 @@ class Ledger:
 
     def _on_failed(self, event: Event) -> None:
         number = self._resolve(event, FAILED)
-        self.fills.append(number)
+        self._fill(number)
         if event.payload.get("interrupted"):
             self.interrupted[self.arm[number]] += 1
         elif number in self.parts:  # something was measured
@@ -331,17 +429,46 @@ class Ledger:
             self.failing[arm] = 0
 
     def _on_expired(self, event: Event) -> None:
-        self.fills.append(self._resolve(event, EXPIRED))
+        self._fill(self._resolve(event, EXPIRED))
+
+    def _fill(self, number: int, missing: bool = True) -> None:
+        """A place has its value, an agreed one, or none: on a list that is a hole, which may be filled."""
+        if self.spec.is_list:
+            place = self.place(number)
+            if number in self.retries and place not in self.holes:
+                return
+            counts = self._over(number, self._agreed(self.state[number]))
+            if missing and all(value != value for value in counts):
+                if place in self.holes:
+                    return
+                self.holes[place] = None
+            else:
+                self.holes.pop(place, None)
+        self.fills.append(number)
 
     def _on_released(self, event: Event) -> None:
-        self._resolve(event, RELEASED)
+        number = self._resolve(event, RELEASED)
+        if number in self.retries:
+            self.again[self.place(number)] = None
+
+    def _on_retried(self, event: Event) -> None:
+        in_flight = {self.place(number) for number in self.open}
+        self.again = {place: None for place in sorted(self.holes) if place not in in_flight}
 
     def _on_told_late(self, event: Event) -> None:
         number = event.trial
         if number is None or self.state[number] != EXPIRED:
             raise _damaged(event, f"trial {number} had not expired")
-        self._move(number, LATE, event.at)
-        self._set_values(number, [_or_nan(event.payload.get(name)) for name in self.spec.names], exact=False)
+        values = [_or_nan(event.payload.get(name)) for name in self.spec.names]
+        fills = self.place(number) in self.holes and any(v == v for v in self.counts_late(values))
+        self._move(number, TOLD if fills else LATE, event.at)
+        self._set_values(number, values, exact=False)
+        if fills:
+            del self.holes[self.place(number)]
+            self.again.pop(self.place(number), None)
+            self.filled_late.add(number)
+            self.fills.append(~number)
+            self.measured[self.arm[number]] += 1
 
     def _on_corrected(self, event: Event) -> None:
         number = event.trial
@@ -353,6 +480,8 @@ class Ledger:
             self._forget_exact(number)
         self._set_values(number, values)
         self.revision += 1
+        if self.spec.is_list:  # where it may be folded: ends that were recorded before rest on the old one
+            self.stops = [stop for stop in self.stops if stop.kind != "finished"]
 
     def _on_imported(self, event: Event) -> None:
         payload = event.payload
@@ -360,14 +489,19 @@ class Ledger:
         if "digest" in payload:
             self.imports.append(payload["digest"])
         values = zip(*(payload["values"][name] for name in self.spec.names), strict=True)
-        for arm, pass_, row in zip(payload["arms"], payload["passes"], values, strict=True):
+        if self.spec.is_list:
+            where = self.positions()
+            passes = [where[item] for item in payload["items"]]
+        else:
+            passes = payload["passes"]
+        for arm, pass_, row in zip(payload["arms"], passes, values, strict=True):
             number = len(self.arm)
             self._add(self._arm_index[arm], pass_, IMPORTED, 0, -1, event.at, math.nan, event.at)
             self.values.extend([math.nan] * len(row))
             self._set_values(number, [_or_nan(value) for value in row])
-            self.fills.append(number)
+            self._fill(number, missing=False)
             self.measured[self.arm[number]] += any(value is not None for value in row)
-        if payload["items"] is not None:
+        if payload["items"] is not None and not self.spec.is_list:
             self.imported_items += payload["items"]
             self.skipped = payload.get("skipped", 0)
             self._order_items()
@@ -392,7 +526,7 @@ class Ledger:
         self.until.append(until)
         self.resolved.append(resolved)
         self.counts[state] += 1
-        if pass_ > self.highest:
+        if pass_ > self.highest and not (state == IMPORTED and self.spec.is_list):
             self.highest = pass_
 
     def _resolve(self, event: Event, state: int) -> int:
@@ -430,8 +564,9 @@ class Ledger:
         payload = in_todays_words(event.payload)
         self.policy, self.settings = payload["policy"], payload["settings"]
         self.version = payload["version"]
-        self.spec = Spec.from_json(payload["spec"])
-        self.asked_spec = Spec.from_json(event.payload["spec"])
+        self.spec = self.asked_spec = Spec.from_json(payload["spec"])
+        if payload["spec"] is not event.payload["spec"]:
+            self.asked_spec = Spec.from_json({"about": "population", **event.payload["spec"]})
         self.budget = self.spec.budget
         self.order = list(range(len(self.spec.names)))
         for arm in self.spec.arms:
@@ -443,9 +578,10 @@ class Ledger:
         self._order_items()
 
     def _order_items(self) -> None:
-        if self.spec.items is not None:
-            rest = set(self.spec.items) - set(self.imported_items)
-            self.drawn = in_drawn_order(rest, self.spec.seed)
+        if self.spec.items is not None and not self.spec.is_list:
+            rest = set(self.spec.ids) - set(self.imported_items)
+            self.drawn = in_drawn_order(rest, self.spec.seed or 0)
+            self._with_keys = {item["id"]: item for item in self.spec.items if isinstance(item, dict)}
 
     def _new_arm(self, arm: dict[str, Any]) -> None:
         self._arm_index[arm["name"]] = len(self.arms)
@@ -458,12 +594,16 @@ class Ledger:
 
     def _rules(self, event: Event, **changed: Any) -> None:
         """The rules change from `from_pass` on, and whatever had ended goes on."""
+        self.end = None
+        if self.spec.is_list:  # where nothing is begun under rules: it is told how many results there were
+            position = len(self.fills)
+            self.stops.append(Stop(position, "rules", {**changed, "from_pass": position}))
+            return
         data = {**changed, "from_pass": event.payload["from_pass"]}
         if event.payload.get("begun") != "kept":
             data["void"] = True  # 0.2 threw away what was begun
         self.stops.append(Stop(len(self.fills), "rules", data))
         self.from_pass = data["from_pass"]
-        self.end = None
 
     def _note_change(self, event: Event, **words: Any) -> None:
         """Who has seen a value and changes the rules is named with the answer."""
@@ -473,7 +613,10 @@ class Ledger:
     def _on_arm_added(self, event: Event) -> None:
         self._note_change(event, arm=event.arm)
         self._new_arm(checked_arm(event.payload["arm"]))
-        self._rules(event, offered=self.offered)
+        begins: dict[str, Any] = {}
+        if self.spec.is_list and not event.payload.get("blind"):
+            begins["since"] = {str(self.arm_index(event.arm)): event.payload["from_pass"]}
+        self._rules(event, offered=self.offered, **begins)
 
     def _on_arm_withdrawn(self, event: Event) -> None:
         payload, name = event.payload, self.arm_names[self._arm_index[event.arm]]
@@ -542,6 +685,8 @@ class Ledger:
             "first_told": list(self.first_told.items()),
             "parts": list(self.parts.items()),
             "lengths": [len(getattr(self, name)) for name in COLUMNS],
+            **{key: list(getattr(self, key)) for key in ("holes", "again")},
+            **{key: sorted(getattr(self, key)) for key in ("retries", "filled_late")},
         }
         header = json.dumps(small).encode()
         columns = (getattr(self, name).tobytes() for name in COLUMNS)
@@ -564,6 +709,8 @@ class Ledger:
         ledger.stops = [Stop(*stop) for stop in small["stops"]]
         ledger.exact = {(arm, column): value for arm, column, value in small["exact"]}
         ledger.first_told, ledger.parts = dict(small["first_told"]), dict(small["parts"])
+        ledger.holes, ledger.again = (dict.fromkeys(map(tuple, small[key])) for key in ("holes", "again"))
+        ledger.retries, ledger.filled_late = set(small["retries"]), set(small["filled_late"])
         ledger._worker_index |= {name: index for index, name in enumerate(ledger.workers)}
         start, view = 8 + size, memoryview(content)
         for (name, typecode), length in zip(COLUMNS.items(), small["lengths"], strict=True):

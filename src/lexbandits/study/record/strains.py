@@ -14,12 +14,14 @@ import numpy as np
 from lexbandits.arrays import Vector
 from lexbandits.study.objective import Objective
 from lexbandits.study.record.fold import Fold
-from lexbandits.study.record.ledger import EXPIRED, FAILED, IMPORTED, LATE, RELEASED
+from lexbandits.study.record.ledger import EXPIRED, FAILED, IMPORTED, LATE, RELEASED, TOLD
 
 DOUBT = 0.001  # p-value below which values are said to contradict what was declared
 UNEQUAL = 0.01  # p-value below which arms are said to lose results unequally
 TABLES = 9_999  # random tables for the test of that
 MANY = 0.1  # a share of what was handed out, lost by all arms alike, that is too large to be said nothing of
+LONG_AFTER = 100  # trials after another arm on the same item: caught up, not in step
+LEAST_TO_COMPARE = 20  # values on each side
 FEW = 3  # more than that share, for whatever it is: a run that was stopped once
 
 Fields = dict[str, Any]
@@ -29,7 +31,8 @@ Fields = dict[str, Any]
 class Strain:
     """An assumption's `code` and what happened: `level` is "none", "slight", "strained" or "not needed".
 
-    losses: failed, expired, late by arm · returned: released, interrupted by arm · gaps: of one objective ·
+    losses: failed, expired, late by arm · returned: released, interrupted by arm · retried: asked again, by
+    arm, on a list · gaps: of one objective · drift: of one objective, on a list ·
     noise: of one objective, `finding` says what was found.
     """
 
@@ -53,7 +56,9 @@ def strains_of(fold: Fold) -> tuple[Strain, ...]:
         found = (
             _losses(fold),
             _returned(fold),
+            *((_retried(fold),) if fold.ledger.spec.is_list else ()),
             *(gap for column in columns if (gap := _gaps(fold, column)) is not None),
+            *(_drifts(fold) if fold.ledger.spec.is_list else ()),
             *(_noise(fold, column) for column in columns),
         )
         known = fold.memory["strains"] = fold.ledger.seq, found
@@ -121,6 +126,8 @@ def _losses(fold: Fold) -> Strain:
     level, p, fields = _compared(fold, counted, handed_out)
     fields |= {word: _named(fold, counts) for word, counts in lost.items()}
     covered = dict.fromkeys(name for word, names in instead.items() if any(lost[word]) for name in names)
+    if ledger.spec.is_list and all(o.is_bounded or o.noise == "exact" for o in noisy):
+        level = "slight"  # a hole counts at its worst, whyever it is there
     return Strain("losses", level, p=p, fields={**fields, "instead": list(covered)})
 
 
@@ -149,6 +156,15 @@ def _returned(fold: Fold) -> Strain:
     return Strain("returned", level, p=p, fields=fields)
 
 
+def _retried(fold: Fold) -> Strain:
+    """Places of a list that were asked again: who does that may have seen what was there."""
+    again = [fold.ledger.retried.get(name, 0) for name in fold.ledger.arm_names]
+    if not any(again):
+        return Strain("retried", "none")
+    level, p, fields = _compared(fold, again, [_handed_out(fold, arm) for arm in range(len(again))])
+    return Strain("retried", level, p=p, fields={**fields, "again": _named(fold, again)})
+
+
 def _gaps(fold: Fold, column: int) -> Strain | None:
     """Results that left out an objective."""
     ledger, objective = fold.ledger, fold.ledger.spec.objectives[column]
@@ -156,9 +172,55 @@ def _gaps(fold: Fold, column: int) -> Strain | None:
     lost = [max(told - n, 0) for told, n in zip(ledger.measured, there, strict=True)]
     if not sum(lost) or objective.noise == "exact":
         return None
-    covered = getattr(objective, "if_missing", None) == "worst"
+    covered = objective.if_missing == "worst" or (ledger.spec.is_list and objective.is_bounded)
     level, p, fields = _compared(fold, lost, ledger.measured, unless=covered)
     return Strain("gaps", level, objective.name, p, {**fields, "missing": _named(fold, lost)})
+
+
+# --- values that depend on when they are asked
+
+
+def _drifts(fold: Fold) -> list[Strain]:
+    """On a list arms catch up later: was what they gave then as it was in step, relative to another arm?"""
+    ledger = fold.ledger
+    noisy = [column for column in ledger.order if ledger.spec.objectives[column].noise != "exact"]
+    told = np.flatnonzero(ledger.column("state") == TOLD)
+    arms, positions = ledger.column("arm")[told], ledger.column("pass_of")[told]
+    turns = np.full((len(ledger.arms), int(ledger.passes)), np.inf)
+    turns[arms, positions] = told  # trials are numbered as they are asked
+    with np.errstate(invalid="ignore"):  # places that nobody has measured
+        lag = turns - turns.min(axis=0)
+    later, in_step = (lag > LONG_AFTER) & np.isfinite(lag), lag <= LONG_AFTER
+    found = []
+    for column in noisy:
+        values = np.full(turns.shape, np.nan)
+        values[arms, positions] = ledger.column("values")[told, column]
+        found.append(_drift(fold, column, values, in_step, later, len(noisy)))
+    return found
+
+
+def _drift(fold: Fold, column: int, values: Vector, in_step: Any, later: Any, tests: int) -> Strain:
+    from scipy.stats import mannwhitneyu
+
+    name, there = fold.ledger.spec.objectives[column].name, ~np.isnan(values)
+    best: tuple[float, Fields] | None = None
+    for arm in range(len(values)):
+        sides = [rows[arm] & there[arm] & there & in_step for rows in (in_step, later)]  # by the other arm
+        sizes = np.minimum(*(side.sum(axis=1) for side in sides))
+        sizes[arm] = 0
+        other = int(sizes.argmax())
+        if sizes[other] < LEAST_TO_COMPARE:
+            continue
+        apart = [(values[arm] - values[other])[side[other]] for side in sides]
+        p = float(mannwhitneyu(*apart).pvalue) if np.ptp(np.concatenate(apart)) > 0 else 1.0
+        fields = {"worst": fold.ledger.arm_names[arm], "in step": apart[0].size, "later": apart[1].size}
+        if best is None or p < best[0]:
+            best = p, fields
+    if best is None:
+        return Strain("drift", "none", name, fields={"finding": "in step"})
+    p = min(1.0, best[0] * tests * len(values))
+    level = "strained" if p < DOUBT else "none"
+    return Strain("drift", level, name, p, {"finding": "caught up", **best[1]})
 
 
 # --- noise

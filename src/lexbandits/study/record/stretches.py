@@ -66,6 +66,10 @@ class _Asked:
         self.seqs = np.array([event.seq for event in events], np.int64)
         self.by = [event.by for event in events]
         payloads = [event.payload for event in events]
+        if ledger.retries or (ledger.spec.is_list and ledger.spec.seed is None):
+            raise _UnusualError
+        if ledger.spec.is_list and any("again" in payload for payload in payloads):
+            raise _UnusualError
         self.columns = {
             "arm": array("i", [ledger.arm_index(event.arm) for event in events]),
             "pass_of": array("q", [payload["pass"] for payload in payloads]),

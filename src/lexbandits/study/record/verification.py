@@ -45,8 +45,8 @@ def replay(events: Iterable[Event], fold: Fold | None = None) -> Verification:
         problems.append(f"the policy refuses the record: {error}")
     ledger = fold.ledger
     if ledger.seq and not problems:
-        trials = zip(ledger.arm, ledger.pass_of, ledger.state, strict=True)
-        places = [(arm, pass_) for arm, pass_, state in trials if state != RELEASED]
+        trials = enumerate(ledger.state)
+        places = [ledger.place(n) for n, state in trials if state != RELEASED and n not in ledger.retries]
         if len(set(places)) < len(places):
             problems.append("a place was handed out twice")
     problems += fold.disagreements

@@ -32,6 +32,7 @@ from lexbandits.study.record.answers import Answer, Status
 from lexbandits.study.record.events import Event
 from lexbandits.study.record.fold import Fold
 from lexbandits.study.record.journal import InForce, Journal
+from lexbandits.study.record.verification import Verification
 from lexbandits.study.spec import Spec
 from lexbandits.study.storage.contract import Storage, StudyRow
 from lexbandits.study.trial import Trial
@@ -247,6 +248,16 @@ class RemoteJournal(Journal):
     def asked(self) -> Spec:
         return self._spec
 
+    def shown(self) -> Spec:
+        return self._spec
+
+    def events_shown(self) -> Iterator[Event]:
+        return self.events()
+
+    def verify(self) -> Verification:
+        found = self.storage.call("GET", f"{self.storage.path(self.row.id)}/verification")
+        return Verification(found["events"], found["trials"], tuple(found["problems"]), found["sha256"])
+
     def in_force(self) -> InForce:
         words, asked = self._summary(), {objective.name: objective for objective in self._spec.objectives}
         arms = [{"name": arm["name"], **arm["words"]} for arm in words["arms"]]
@@ -281,9 +292,10 @@ class RemoteJournal(Journal):
             raise NOT_HERE
         method, path, body = REQUESTS[change](self._spec, *given)
         answer = self._send(method, path, body)
-        return answer.get("outcome") if answer else None
+        return answer.get("outcome", answer.get("places")) if answer else None
 
-    def _import(self, frame: Any, arm: str, fair: bool, again: bool, ignore: Any) -> int:
+    def _import(self, frame: Any, arm: str, fair: bool | None, again: bool, ignore: Any) -> int:
+        fair = True if fair is None and self._spec.is_list else fair
         if not isinstance(fair, bool):
             raise TypeError(f"fair must be True or False, got {fair!r}")
         columns, count = imports.columns_of(frame, arm, self._spec, ignore)
@@ -362,8 +374,8 @@ def _correct(spec: Spec, trial: Trial | str, values: Any, reason: str) -> Sent:
     return "PUT", f"/trials/{_id(trial)}/correction", {"values": spec.checked(values), "reason": reason}
 
 
-def _add_arm(spec: Spec, arm: Any) -> Sent:
-    return "POST", "/arms", {"name": arm} if isinstance(arm, str) else dict(arm)
+def _add_arm(spec: Spec, arm: Any, blind: bool) -> Sent:
+    return "POST", "/blind-arms" if blind else "/arms", {"name": arm} if isinstance(arm, str) else dict(arm)
 
 
 def _amend(spec: Spec, objective: str, tolerance: Any, resolution: Any) -> Sent:
@@ -396,6 +408,7 @@ REQUESTS: dict[Callable[..., Any], Callable[..., Sent]] = {
     changes.restore: lambda spec, name: ("DELETE", _withdrawal(name), None),
     changes.amend: _amend,
     changes.reorder: lambda spec, names: ("PUT", "/order", {"objectives": list(names)}),
+    changes.retry: lambda spec: ("POST", "/retry", None),
     changes.pause: _set_state("paused"),
     changes.resume: _set_state("resumed"),
     changes.reopen: _set_state("reopened"),
@@ -438,4 +451,4 @@ def _with_until(error: StudyError, words: Mapping[str, Any]) -> StudyError:
 
 
 def _trial(words: dict[str, Any]) -> Trial:
-    return Trial(**{**words, "until": datetime.fromisoformat(words["until"])})
+    return Trial.of(words.pop("repeat", None), **{**words, "until": datetime.fromisoformat(words["until"])})

@@ -1,0 +1,60 @@
+"""A study about a list behind the service: all of it works, and nobody reads the coming order."""
+
+import json
+import time
+
+import pytest
+import test_of_lists as lists
+from worlds import create, go_on, measure
+
+import lexbandits as lb
+
+CLAIMS = [
+    lists.test_it_ends_certified_about_these_items,
+    lists.test_rules_and_arms_change_and_nothing_is_void,
+]
+
+
+@pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: claim.__name__.removeprefix("test_"))
+def test_over_http(service, claim):
+    claim(service.link)
+
+
+def test_nobody_reads_the_coming_order(service, client):
+    study = create(service.link, items=lists.ITEMS)
+    go_on(study, 12)
+    seed = next(iter(lb.open_study("models", service.storage).events())).payload["spec"]["seed"]
+    looks = ("", "/spec", "/events?limit=1000", "/trials", "/results", "/fragments", "/explanation",
+             "/report", "/report?format=md", "/export?format=jsonl",
+             "/items", "/items?format=csv")  # fmt: skip
+    for look in looks:
+        answer = client.get(f"/api/studies/models{look}")
+        assert answer.status_code == 200, look
+        assert str(seed) not in answer.text, look
+    assert study.spec["seed"] is None
+    assert list(study.trials().item) == list(lb.open_study("models", service.storage).trials().item)
+    assert study.results().equals(lb.open_study("models", service.storage).results())
+    go_on(study)
+    assert study.answer.certified
+    assert str(seed) in client.get("/api/studies/models/spec").text
+    assert study.verify().ok
+    assert study.verify().sha256 == lb.open_study("models", service.storage).verify().sha256
+
+
+def test_items_with_keys_retries_and_late_results(service, client):
+    items = [{"id": f"q{i}", "prompt": f"what is {i}?"} for i in range(20)]
+    study = create(service.link, items=items, repeats=2, max_failures=100)
+    late = study.ask(lease=0.05)
+    assert late.item["prompt"].startswith("what is")
+    assert late.repeat in (1, 2)
+    failed = study.ask()
+    study.fail(failed, "no")
+    time.sleep(0.1)
+    study.ask_many(1)
+    assert study.retry() == 2
+    assert study.tell(late, measure(late.arm)) in ("counted", "waiting")
+    assert study.status.at_most < 120
+    table = client.get("/api/studies/models/items?format=csv").text
+    assert table.splitlines()[0].startswith("item,small: correct")
+    assert client.get("/api/studies/models/items").json()["html"].count("<tr") == 2
+    assert len(json.dumps(client.get("/api/studies/models").json())) < 20_000, "items are not polled"
