@@ -489,13 +489,9 @@ def test_any_looks_are_judged_as_an_imported_study(n):
     table = drawn(n)
     verdict = judged(table, looks="any")
     study = lb.create_study(
-        "judged",
-        MemoryStorage(),
-        arms=["slow", "fast", "bad"],
-        objectives=[CORRECT, LATENCY],
-        delta=0.05,
+        "judged", MemoryStorage(), arms=["slow", "fast", "bad"], objectives=[CORRECT, LATENCY], delta=0.05,
         seed=0,
-    )
+    )  # fmt: skip
     study.import_results(table, fair=True)
     answer = study.answer
     assert (verdict.arm, verdict.certified, verdict.candidates, verdict.certificate) == (
