@@ -10,6 +10,7 @@ from typer.testing import CliRunner
 import lexbandits as lb
 from lexbandits.cli import app
 from lexbandits.reproduction import practice as benchmark
+from lexbandits.reproduction.changes import changes
 from lexbandits.reproduction.habits import (
     Aim,
     Sample,
@@ -284,3 +285,17 @@ def test_the_command(tmp_path):
     assert done.exit_code == 0, done.output
     assert "| throughput |" in done.output
     assert CliRunner().invoke(app, ["practice", "--only", "x", "--out", str(tmp_path)]).exit_code == 2
+
+
+def test_a_change_of_rules_is_measured_against_the_same_runs_without_it():
+    found = CliRunner().invoke(app, ["practice", "--changes", "--only", "throughput", "--replications", "3"])
+    assert found.exit_code == 0, found.output
+    *_, row = found.output.strip().splitlines()
+    kept, changed, _, opened, _ = (
+        float(cell.split("±")[0].replace(",", "")) for cell in row.split("|")[2:-1]
+    )
+    plain = benchmark.practice(only=["throughput"], replications=3).set_index("method")["pulls"]
+    assert kept == pytest.approx(plain["LexElim-Tol"], abs=0.5)
+    assert kept < opened < changed
+    with pytest.raises(ValueError, match="not measured on 'guardrail'"):
+        changes(only=["guardrail"])

@@ -263,10 +263,20 @@ def practice(
     only: Annotated[list[str] | None, typer.Option(help="Studies by name; can be repeated. [all]")] = None,
     jobs: Jobs = -1,
     quick: Annotated[bool, typer.Option("--quick", help="A first look: 20 runs of every cell.")] = False,
+    changes: Annotated[
+        bool, typer.Option("--changes", help="Measure instead what a change of the rules costs (150 runs).")
+    ] = False,
 ) -> None:
     """LexElim-Tol beside what people do today, on realistic studies: pulls and broken promises."""
+    from lexbandits.reproduction import changes as rules
     from lexbandits.reproduction import practice as benchmark
 
+    if changes:
+        runs = replications or (benchmark.QUICK_REPLICATIONS if quick else rules.REPLICATIONS)
+        typer.echo(
+            rules.changes_markdown(rules.changes(only=only, replications=runs, n_jobs=jobs, progress=True))
+        )
+        return
     runs = replications or (benchmark.QUICK_REPLICATIONS if quick else benchmark.REPLICATIONS)
     table = benchmark.practice(only=only, replications=runs, n_jobs=jobs, out=out / "runs", progress=True)
     benchmark.write(table, out)

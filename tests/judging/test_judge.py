@@ -70,6 +70,11 @@ def test_a_plain_table():
     }
     assert verdict.fates["slow"]["objective"] == "latency"
     assert verdict.fates["slow"]["high"] < -0.3  # fast − slow
+    found = verdict.difference("latency", "fast", "slow")
+    assert found["low"] == pytest.approx(-verdict.fates["slow"]["high"])
+    assert 0.3 < found["low"] < found["mean"] < found["high"]
+    with pytest.raises(lb.StudyError, match="no objective 'size'; there are 'correct', 'latency'"):
+        verdict.difference("size", "fast", "slow")
     assert json.loads(json.dumps(verdict.as_json()))["certificate"] == list(verdict.certificate)
     assert list(verdict.to_frame()["rival"].unique()) == ["slow", "bad"]
 
@@ -559,6 +564,10 @@ WRONG = {
     "max_cluster= goes with cluster=": ((TABLE,), {"max_cluster": 3}),
     "judge needs objectives, each with a name": ((TABLE, []), {}),
     'looks="any" has neither': ((TABLE,), {"looks": "any", "baseline": "fast"}),
+    'looks="any" takes neither quantile=': (
+        (TABLE, [lb.Objective("latency", tolerance=1, quantile=0.5)]),
+        {"looks": "any"},
+    ),
 }
 
 

@@ -26,7 +26,8 @@ def test_nobody_reads_the_coming_order(service, client):
     go_on(study, 12)
     seed = next(iter(here.events())).payload["spec"]["seed"]
     looks = ("", "/spec", "/events?limit=1000", "/trials", "/results", "/fragments", "/explanation",
-             "/report", "/report?format=md", "/export?format=jsonl", "/items", "/items?format=csv")  # fmt: skip
+             "/report", "/report?format=md", "/export?format=jsonl",
+             "/items", "/items?format=csv")  # fmt: skip
     for look in looks:
         answer = client.get(f"/api/studies/models{look}")
         assert answer.status_code == 200, look

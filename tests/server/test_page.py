@@ -696,6 +696,10 @@ def test_what_makes_no_sense_is_refused_before_it_is_sent(client, visit):
     page.fill("#f-budget", "1e999")
     press(page, "Set", "dialog")
     assert page.inner_text("dialog [role=alert]") == "Trials in all: “1e999” is too large."
+    page.keyboard.press("Escape")
+    assert "Escape once more" in page.inner_text("dialog [role=alert]")
+    page.keyboard.press("Escape")
+    page.wait_for_selector("dialog[open]", state="detached")
     assert client.get(MODELS).json()["budget"] == 50
 
 

@@ -364,3 +364,42 @@ def test_by_hand(calls, clock, sqlite, database, http):
         else:
             together.do(name, *arguments)
     together.finish()
+
+
+def test_what_was_told_in_part_stays(clock, sqlite, database, http):
+    objectives = [{**CORRECT, "if_expired": 0}, {**LATENCY, "if_failed": 100}]
+    words = {"arms": ["a", "b"], "objectives": objectives, "max_failures": 1, "lease": 20}
+    together = Lockstep(clock, [sqlite, database, http], words)
+    together.do("ask_many", 6)
+    for number, values in (
+        (0, {"correct": 1}),
+        (1, {"latency": 5.0}),
+        (2, {"correct": 1}),
+        (2, {"correct": 1}),
+    ):
+        together.do("tell", Ref(number), values, True)
+    together.do("tell", Ref(2), {"correct": 0}, True)
+    together.do("tell", Ref(2), {}, True)
+    together.do("release", Ref(2))
+    together.do("tell", Ref(2), {"latency": 3.0}, True)
+    together.do("fail", Ref(0), "the rest never came")
+    together.look()
+    together.do("tell_many", [(Ref(3), {"correct": 1, "latency": 4.0}), (Ref(4), {"correct": 1})])
+    together.do("tell", Ref(5), {"latency": 1.0}, True)
+    together.wait(25)
+    together.do("tell", Ref(5), {"correct": 1})
+    together.look()
+    model = together.model
+    assert [trial.state for trial in model.trials[:6]] == [
+        "failed",
+        "expired",
+        "told",
+        "told",
+        "told",
+        "late",
+    ]
+    means = model.means()
+    assert means["a", "latency"] == (100 + 3) / 2
+    assert means["b", "latency"] == (5 + 4 + 1) / 3
+    assert means["b", "correct"] == 1 / 3
+    together.finish()

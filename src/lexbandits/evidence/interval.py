@@ -11,7 +11,7 @@ from lexbandits.arrays import Vector
 from lexbandits.evidence.bounded import bounded_interval, bounded_log_evidence, bounded_lower, bounded_upper
 from lexbandits.evidence.finite_variance import LARGE_SAMPLE, finite_variance_radius
 from lexbandits.evidence.gaussian import gaussian_log_evidence, gaussian_radius
-from lexbandits.evidence.kinds import BOUNDED, EXACT, FINITE_VARIANCE, GAUSSIAN, SUB_GAUSSIAN, Kind
+from lexbandits.evidence.kinds import BOUNDED, FINITE_VARIANCE, GAUSSIAN, SUB_GAUSSIAN, Kind
 from lexbandits.evidence.radius import PRIOR, cost_of_time, spread_of_mean
 from lexbandits.evidence.sub_gaussian import one_sided_level, sub_gaussian_radius
 from lexbandits.jit import apart, kernel
@@ -135,9 +135,9 @@ def arm_bounds(
 
 @kernel
 def least_distance(kind: Kind, n: float, m2: float, level: float) -> tuple[float, float]:
-    """(p, q) such that an end of a pair's interval lies d from the mean only if p·d² ≥ q; no logarithm, no root.
+    """(p, q) such that an end of a pair's interval lies d from the mean only if p·d² ≥ q.
 
-    Of bounded values it is hardly ever nearer.
+    It takes no logarithm. Of bounded values an end is hardly ever nearer.
     """
     twice = 2.0 * level
     if kind.code >= BOUNDED:
@@ -155,7 +155,7 @@ def may_show(
 ) -> bool:
     """Whether a lower end that obeys `least_distance` can show more than `seen`: see `best_lower_end`."""
     ahead = told_difference(kind, mean) - (-reach if seen < -reach else tolerance)
-    return seen <= tolerance and ahead >= 0.0 and p * ahead * ahead >= q
+    return seen <= tolerance and p > 0.0 and p * ahead * abs(ahead) >= q
 
 
 @apart

@@ -125,16 +125,12 @@ class Verdict:
         claims = self._claims
         if claims is None:
             return {}
-        i = [asked.name for asked in self.objectives].index(objective)
-        a, b, side = (
-            arm_index(claims.table.arms, arm),
-            arm_index(claims.table.arms, rival),
-            claims.side(i, self.delta),
-        )
-        sample, ends = (
-            claims.sample(SEEN, i, a, b),
-            (claims.bound(i, a, b, side), -claims.bound(i, b, a, side)),
-        )
+        names = [asked.name for asked in self.objectives]
+        if objective not in names:
+            raise StudyError(f"no objective {objective!r}; there are {', '.join(map(repr, names))}")
+        i, a, b = names.index(objective), *(arm_index(claims.table.arms, name) for name in (arm, rival))
+        side, sample = claims.side(i, self.delta), claims.sample(SEEN, i, a, b)
+        ends = claims.bound(i, a, b, side), -claims.bound(i, b, a, side)
         return {"mean": sample.mean, "low": plain(ends[0]), "high": plain(ends[1]), "results": sample.n}
 
     def follow_up(self, name: str = "follow-up") -> dict[str, Any]:
@@ -248,6 +244,8 @@ def judge(
 
         if about == "items" or cluster is not None or baseline is not None or named is not None:
             raise StudyError('looks="any" has neither about="items" nor cluster=, baseline= or named=')
+        if any(objective.is_relative or objective.quantile is not None for objective in asked):
+            raise StudyError('looks="any" takes neither quantile= nor percentages of an arm')
         return judge_at_any_time(cells, _means(Claims(cells)), delta, missing)
     if about == "items":
         if cells.missing and missing == "drop":

@@ -27,7 +27,7 @@ class Line(NamedTuple):
 
 def latest(picture: Picture, events: Iterable[Event], turns: Sequence[Line] = ()) -> Figure:
     """The last lines: `events` are the last ones of every kind, `turns` what happened without an event."""
-    lines, often = list(turns), dict[str, list[Event]]()
+    lines, often = list[Line](), dict[str, list[Event]]()
     for event in events:
         if event.kind in OFTEN:
             often.setdefault(event.kind, []).append(event)
@@ -40,7 +40,7 @@ def latest(picture: Picture, events: Iterable[Event], turns: Sequence[Line] = ()
             lines.append(Line(found[0].at, kind, _many(picture, found[0], by_arm)))
         else:
             lines += [Line(event.at, f"{event.seq}", said(picture, event)) for event in found]
-    lines.sort(key=lambda line: -line.at)
+    lines = sorted([*lines, *turns], key=lambda line: -line.at)  # of one moment, what follows comes first
     rows = [
         tag("li", clock_time(line.at), tag("span", line.words), data_key=line.key)
         for line in lines[:MOST_LINES]

@@ -131,9 +131,10 @@ class Spec:
                 )
             for key in CUTS:
                 if getattr(objective, key) is not None:
-                    raise StudyError(
-                        f"{objective}: {key}= is for judge: tell a study values that are cut already"
+                    told = (
+                        "1 for a value above it, else 0" if key == "above" else "values that are cut already"
                     )
+                    raise StudyError(f"{objective}: {key}= is for judge: tell a study {told}")
         unique("arms", [arm["name"] for arm in arms])
         unique("objectives", [objective.name for objective in objectives])
         items = checked_items(words.get("items"))

@@ -84,6 +84,32 @@ def paired(
 
 
 @kernel
+def shows_nothing(
+    kind: Kind,
+    n: float,
+    mean: float,
+    m2: float,
+    level: float,
+    tolerance: float,
+    reach: float,
+    low: float,
+    back: float,
+) -> bool:
+    """Whether n differences show no more than the best ends seen, `low` of a − b and `back` of b − a.
+
+    Numbers alone: numba counts references to every array that is handed to a call.
+    """
+    if kind.code == EXACT or kind.worst > 0.0:
+        return False
+    p, q = least_distance(kind, n, m2, level)
+    turned = 1.0 - mean if kind.code >= BOUNDED else -mean
+    return n < 2.0 or not (
+        may_show(kind, mean, p, q, tolerance, reach, low)
+        or may_show(kind, turned, p, q, tolerance, reach, back)
+    )
+
+
+@apart
 def look(
     kind: Kind,
     lows: Vector,
@@ -130,7 +156,7 @@ def against_target(limits: Vector, kinds: Vector, i: int, mean: float) -> float:
     return mean
 
 
-@kernel
+@apart
 def look_at_arm(
     bounds: Vector, limits: Vector, kinds: Vector, singles: Vector, completed: Vector, i: int, arm: int
 ) -> None:

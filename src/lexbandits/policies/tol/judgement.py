@@ -4,7 +4,7 @@ from lexbandits.arrays import Counts, Vector
 from lexbandits.evidence.interval import kind_at
 from lexbandits.evidence.kinds import EXACT
 from lexbandits.jit import apart, kernel, written_in
-from lexbandits.policies.tol.facts import close, look, look_at_arm, meets
+from lexbandits.policies.tol.facts import look, look_at_arm, meets, shows_nothing
 from lexbandits.policies.tol.folding import fold_values
 from lexbandits.policies.tol.proof import look_for, plug_in, prove, weigh_for
 from lexbandits.policies.tol.state import (
@@ -15,10 +15,13 @@ from lexbandits.policies.tol.state import (
     FILLED,
     HIGHEST,
     LACKS,
+    LEVEL,
     NEXT,
     OVER,
     PASS,
     POSITION,
+    REACH,
+    TOLERANCE,
     TURN,
     State,
 )
@@ -41,21 +44,29 @@ def look_around(state: State) -> None:
     active, lows, limits, bounds = state.arms.active, state.lows, state.limits, state.bounds
     kinds, singles, pairs, completed = state.kinds, state.singles, state.pairs, state.completed
     i = state.order[state.clock[POSITION]]
-    must, kind = state.must[i], kind_at(kinds, i)
+    must, kind, row = state.must[i], kind_at(kinds, i), -1
+    level, tolerance, reach = limits[i, LEVEL], limits[i, TOLERANCE], limits[i, REACH]
     for a in range(active.size):
         if active[a] and must:
             if not meets(bounds, limits, i, a):
                 look_at_arm(bounds, limits, kinds, singles, completed, i, a)
-        elif active[a]:
-            for b in range(a + 1, active.size):
-                if active[b] and not close(lows, limits, i, a, b):
-                    look(kind, lows, limits, kinds, singles, pairs, completed, i, a, b)
+            continue
+        for b in range(a + 1, active.size):
+            row += 1
+            low, back = lows[i, a, b], lows[i, b, a]
+            if not active[a] or not active[b] or (low >= -reach and back >= -reach):
+                continue
+            n, mean, m2 = pairs[row, i, 0], pairs[row, i, 1], pairs[row, i, 2]
+            if not shows_nothing(kind, n, mean, m2, level, tolerance, reach, low, back):
+                look(kind, lows, limits, kinds, singles, pairs, completed, i, a, b)
 
 
 @written_in
-def settle(state: State, changed: bool) -> None:
-    """Look, drop, and look at the next objective, until nothing changes; first drop if facts have `changed`."""
-    looked = state.clock[POSITION] if changed else -1
+def settle(state: State, changed: bool, looked: int) -> None:
+    """Look, drop, and look at the next objective, until nothing changes.
+
+    `changed`: facts have, so drop first. `looked`: the position at which all was looked at already.
+    """
     while True:
         if changed:
             survey(state)
@@ -77,13 +88,16 @@ def conclude(state: State, candidate: int) -> None:
 
 
 @apart
-def judge(state: State) -> None:
-    """Who survives, who answers, and whom the rule and the proof of the answer would ask next."""
+def judge(state: State, anew: bool) -> None:
+    """Who survives, who answers, and whom the rule and the proof of the answer would ask next.
+
+    `anew`: by other rules than the last judgement, or the first one.
+    """
     arms, clock = state.arms, state.clock
     proving = state.manner.proves and clock[PASS] >= FIRST_PROOF
     candidate = -1
     for turn in range(2):
-        settle(state, turn == 1)
+        settle(state, anew or turn == 1, -1 if turn == 0 else clock[POSITION])
         if clock[OVER] == 1 or not proving:
             break
         if candidate < 0 or not arms.active[candidate]:
@@ -96,14 +110,14 @@ def judge(state: State) -> None:
     conclude(state, candidate)
 
 
-@kernel
+@written_in
 def row_asked(state: State, number: int) -> int:
     """Which arms pass `number` asks, as things stand: mostly the proof's, now and then the rule's."""
     every = RULE_EVERY_0_2 if state.manner.as_0_2 else RULE_EVERY
     return BY_PROOF if state.clock[CANDIDATE] >= 0 and number % every != 0 else BY_RULE
 
 
-@kernel
+@written_in
 def open_pass(state: State) -> None:
     """Fix the members of the current pass; nobody once it is over."""
     clock, who = state.clock, state.who
@@ -121,19 +135,19 @@ def open_pass(state: State) -> None:
             clock[TURN] = arm
 
 
-@apart
+@written_in
 def close_pass(state: State) -> None:
     """Fold the current pass, judge if it is time, and open the next."""
     clock = state.clock
     fold_values(state)
     clock[PASS] += 1
     if clock[PASS] == clock[NEXT]:
-        judge(state)
+        judge(state, False)
         clock[NEXT] = next_judged(clock[PASS])
     open_pass(state)
 
 
-@kernel
+@written_in
 def fill(state: State, arm: int, reward: Vector) -> None:
     """Fill the arm's place in the current pass; the last place folds it, and opens the next."""
     clock, who, kinds = state.clock, state.who, state.kinds
@@ -158,7 +172,7 @@ def fill(state: State, arm: int, reward: Vector) -> None:
             clock[TURN] += 1
 
 
-@kernel
+@written_in
 def count(state: State, arm: int, number: int) -> None:
     """Count a result of the arm in pass `number`."""
     state.arms.told[0] += 1
@@ -224,6 +238,5 @@ def replay(
 @kernel
 def begin(state: State) -> None:
     """Judge by the rules in force and open a pass."""
-    survey(state)
-    judge(state)
+    judge(state, True)
     open_pass(state)

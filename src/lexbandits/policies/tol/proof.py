@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lexbandits.arrays import Counts, Vector
+from lexbandits.evidence.boundary import may_reach
 from lexbandits.evidence.interval import kind_at
 from lexbandits.evidence.kinds import EXACT
 from lexbandits.jit import apart, kernel, written_in
@@ -142,32 +143,43 @@ def weigh_for(state: State, x: int) -> None:
     lows, limits, shown, kinds, wealth = state.lows, state.limits, state.shown, state.kinds, state.wealth
     singles, pairs, who, order = state.singles, state.pairs, state.who, state.order
     active, left, first = state.arms.active, state.arms.left, order[0]
-    kind_of_first = kind_at(kinds, first)
+    unhandled = np.zeros(who.shape[1], np.bool_)
     for y in range(who.shape[1]):
         if not who[OFFERED, y] or y == x or is_out_at_once(active, left, limits, shown, first, y):
             continue
-        done = True
         for position in range(order.size):
             i = order[position]
             kind = kind_at(kinds, i)
-            for claim in (NOT_WORSE, BEATS):
+            held = True
+            for claim in range(2):  # NOT_WORSE, and if that is so BEATS
                 enough = limits[i, NOT_WORSE_LEVEL + claim]
-                if done and shown[claim, i, x, y] < enough:
+                if held and shown[claim, i, x, y] < enough:
                     found = claim_evidence(
                         kind, limits, kinds, singles, pairs, wealth, claim, i, x, y, enough
                     )
                     shown[claim, i, x, y] = max(shown[claim, i, x, y], found)
-                done = is_held(lows, limits, shown, i, x, y)
-            if not done or is_beaten(lows, limits, shown, i, x, y):
+                held = is_held(lows, limits, shown, i, x, y)
+            if not held or is_beaten(lows, limits, shown, i, x, y):
+                unhandled[y] = not held
                 break
-        enough = limits[first, THIRD_LEVEL]
-        for z in range(who.shape[1]):
-            if not done and z != y and z != x and who[OFFERED, z]:
-                found = claim_evidence(
-                    kind_of_first, limits, kinds, singles, pairs, wealth, BEATS, first, z, y, enough
-                )
-                if found > shown[BEATS, first, z, y]:
-                    shown[BEATS, first, z, y] = found
+    kind, enough, row = kind_at(kinds, first), limits[first, THIRD_LEVEL], -1
+    by_moments = kind.code < EXACT
+    for a in range(who.shape[1]):
+        for b in range(a + 1, who.shape[1]):
+            row += 1
+            if not unhandled[a] and not unhandled[b]:
+                continue
+            if by_moments:
+                n, mean, squares = pairs[row, first, 0], pairs[row, first, 1], pairs[row, first, 2]
+                if not may_reach(kind, n, abs(mean) - limits[first, TOLERANCE], squares, enough):
+                    continue
+            for turn in range(2):
+                z, y = (a, b) if turn == 0 else (b, a)
+                if unhandled[y] and z != x and who[OFFERED, z]:
+                    found = claim_evidence(
+                        kind, limits, kinds, singles, pairs, wealth, BEATS, first, z, y, enough
+                    )
+                    shown[BEATS, first, z, y] = max(shown[BEATS, first, z, y], found)
 
 
 @written_in

@@ -217,9 +217,9 @@ class Journal:
         for column in set(fold.policy.repeating) - self._warned:
             self._warned.add(column)
             warnings.warn(
-                f"study {self.row.name!r}, {fold.ledger.spec.objectives[column]}: an arm gave a value more than "
-                "once, which Gaussian noise never does: its intervals may be wrong, and noise cannot be changed "
-                'after looking; say noise="bernoulli", ("bounded", low, high) or "exact" in a new study',
+                f"study {self.row.name!r}, {fold.ledger.spec.objectives[column]}: an arm gave a value more "
+                "than once, which Gaussian noise never does: its intervals may be wrong, and noise cannot be "
+                'changed after looking; say "bernoulli", ("bounded", low, high) or "exact" in a new study',
                 stacklevel=4,
             )
 

@@ -1,0 +1,108 @@
+"""What a change of the rules costs: the same runs with rules that are kept, open, or changed half-way."""
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lexbandits.policies.tol.lexelim_tol import LexElimTol
+from lexbandits.reproduction.studies import Study, studies
+from lexbandits.simulation.estimates import mean_and_error
+from lexbandits.simulation.tape import BLOCK, Tape, play_block
+from lexbandits.simulation.workers import bar, on_threads
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+REPLICATIONS = 150
+STUDIES = ("models", "judge", "conversion", "throughput")
+WIDER = 1.25  # times the tolerance
+CASES = ("kept", "changed", "declared, wider", "open", "open, wider")
+
+
+def changes(
+    *,
+    only: Sequence[str] | None = None,
+    replications: int = REPLICATIONS,
+    seed: int = 0,
+    n_jobs: int = 1,
+    progress: bool = False,
+) -> "pd.DataFrame":
+    """Mean results and standard error (columns) per study and case (rows).
+
+    Cases: declared rules that are kept; open rules; declared rules, changed half-way to what they were;
+    tolerances a quarter wider from half-way on, under declared and under open rules. Half-way is after half
+    the passes that the same run takes without a change.
+    """
+    import pandas as pd
+
+    known = {study.name: study for study in studies() if study.name in STUDIES}
+    if unknown := [name for name in only or () if name not in known]:
+        raise ValueError(f"changes are not measured on {unknown[0]!r}; known: {', '.join(known)}")
+    runs = [(known[name], replication) for name in only or STUDIES for replication in range(replications)]
+    found: dict[str, list[list[int]]] = {name: [] for name in only or STUDIES}
+    with bar(len(runs), progress) as advance:
+        for name, results in on_threads(partial(_measured, seed), runs, n_jobs):
+            found[name].append(results)
+            advance(1, sum(results))
+    rows = []
+    for name, table in found.items():
+        means, errors = mean_and_error(np.array(table, np.float64))
+        rows += [
+            {
+                "study": name,
+                "title": known[name].title,
+                "rules": case,
+                "results": mean,
+                "standard_error": error,
+            }
+            for case, mean, error in zip(CASES, means.tolist(), errors.tolist(), strict=True)
+        ]
+    return pd.DataFrame(rows)
+
+
+def _measured(seed: int, run: tuple[Study, int], cancelled: Callable[[], bool]) -> tuple[str, list[int]]:
+    study, replication = run
+    if cancelled():
+        raise InterruptedError("the benchmark was cancelled")
+    declared, tape = study.policy("answer"), Tape(study.trials, seed, replication)
+    wider = [WIDER * tolerance for tolerance in study.tolerance]
+    return study.name, [
+        ended.rounds
+        for rules, tolerances in (("declared", (None, study.tolerance, wider)), ("open", (None, wider)))
+        for ended in _ends(LexElimTol(**{**declared.settings, "rules": rules}), tape, tolerances)
+    ]
+
+
+def _ends(policy: LexElimTol, tape: Tape, tolerances: Sequence[Any]) -> Iterator[LexElimTol]:
+    """The policy after its run, and with each further tolerance from half of that run on."""
+    kept = _play_on(policy.fresh(), tape)
+    for tolerance in tolerances:
+        if tolerance is None:
+            yield kept
+        else:
+            half = _play_on(policy.fresh(), tape, kept.folded // 2)
+            yield _play_on(half.amended(tolerance=tolerance), tape)
+
+
+def _play_on(run: LexElimTol, tape: Tape, until: int | None = None) -> LexElimTol:
+    pending, end = np.zeros(run.n_arms, np.int64), until or run.folded
+    while not run.finished and (until is None or run.folded < until):
+        end = end if until else end + BLOCK
+        play_block(run.state, tape.first(end), 0, pending)
+    return run
+
+
+def changes_markdown(table: "pd.DataFrame") -> str:
+    """One row per study, mean results ± standard error."""
+    lines = [
+        "| study | declared and kept | changed half-way to what they were | tolerances a quarter wider from "
+        "half-way on | open and kept | open, a quarter wider from half-way on |",
+        "| --- |" + " ---: |" * len(CASES),
+    ]
+    for _, group in table.groupby("study", sort=False):
+        cells = [f"{r.results:,.0f} ± {r.standard_error:,.0f}" for r in group.itertuples()]
+        by_case = dict(zip(group["rules"], cells, strict=True))
+        lines.append(f"| {group['title'].iloc[0]} | " + " | ".join(by_case[case] for case in CASES) + " |")
+    return "\n".join(lines)
