@@ -113,6 +113,9 @@ class ObjectiveBody(Body):
     if_failed: Number | None = None
     if_expired: Number | None = None
     if_missing: Literal["worst"] | None = None
+    cap: Number | None = None
+    floor: Number | None = None
+    above: Number | None = None
 
 
 class ArmBody(Body):

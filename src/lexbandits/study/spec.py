@@ -25,7 +25,7 @@ from lexbandits.study.errors import (
     study_errors,
 )
 from lexbandits.study.items import checked_items, id_of, items_of_file, unique
-from lexbandits.study.objective import CUTS, Objective, checked_name, only_known
+from lexbandits.study.objective import Objective, checked_name, only_known
 
 FORMAT = 2  # of the words that a journal's first event holds; 0.2 wrote none
 UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
@@ -129,12 +129,6 @@ class Spec:
                 raise StudyError(
                     f"{objective}: quantile= is for judge: give a study a limit, {objective.as_a_share}"
                 )
-            for key in CUTS:
-                if getattr(objective, key) is not None:
-                    told = (
-                        "1 for a value above it, else 0" if key == "above" else "values that are cut already"
-                    )
-                    raise StudyError(f"{objective}: {key}= is for judge: tell a study {told}")
         unique("arms", [arm["name"] for arm in arms])
         unique("objectives", [objective.name for objective in objectives])
         items = checked_items(words.get("items"))
@@ -247,12 +241,19 @@ class Spec:
 
     def signed(self, values: Vector) -> Vector:
         """(n, m) values as measured -> of which more is better."""
-        return values * self.signs + 0.0  # + 0.0: no negative zeros
+        return self.cut(values) * self.signs + 0.0  # + 0.0: no negative zeros
+
+    def cut(self, values: Vector) -> Vector:
+        """(n, m) values as measured -> as they count."""
+        if not any(objective.is_cut for objective in self.objectives):
+            return values
+        columns = zip(self.objectives, values.T, strict=True)
+        return np.stack([objective.cut(column) for objective, column in columns], axis=1)
 
     def signed_row(self, values: list[float]) -> Vector:
         """The same of one row; NumPy takes longer for so few."""
         rows = zip(values, self.objectives, strict=True)
-        return np.array([value * objective.sign + 0.0 for value, objective in rows])
+        return np.array([(o.cut(value) if o.is_cut else value) * o.sign + 0.0 for value, o in rows])
 
     @cached_property
     def signs(self) -> Vector:

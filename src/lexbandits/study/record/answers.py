@@ -237,7 +237,7 @@ def unmet(fold: Fold, column: int, arms: Sequence[int]) -> dict[str, Any]:
         "objective": objective.name,
         "limit": "at most" if objective.at_most is not None else "at least",
         "target": objective.target,
-        "unit": objective.unit,
+        "unit": objective.unit_of_mean,
         "arms": [ledger.arm_names[arm] for arm in arms],
         "all": len(arms) == len(ledger.offered),
     }
@@ -511,7 +511,7 @@ def result_rows(fold: Fold) -> list[dict[str, Any]]:
                 {
                     "arm": arm,
                     "objective": objective.name,
-                    "unit": objective.unit,
+                    "unit": objective.unit_of_mean,
                     "state": state,
                     "results": int(counts[index, column]),
                     "mean": objective.sign * float(means[index, column]) + 0.0,
