@@ -759,3 +759,14 @@ def test_a_study_follows_up_the_candidates():
         judged(near, [P90, CORRECT]).follow_up()
     with pytest.raises(lb.StudyError, match="only 'fast' is left"):
         judged().follow_up()
+
+
+def test_on_a_list_every_difference_may_matter():
+    strict = [lb.Objective("correct", tolerance=0, noise="bernoulli")]
+    table = {"arm": [*"abab"], "item": [1, 1, 2, 2], "correct": [1, 1, 1, 0]}
+    verdict = lb.judge(table, strict, about="items")
+    assert (verdict.arm, verdict.certified, verdict.candidates) == ("a", True, ("a",))
+    with pytest.raises(lb.StudyError, match="both 0"):
+        lb.judge(table, strict)
+    study = lb.create_study("s", MemoryStorage(), arms=["a", "b"], objectives=strict, items=[1, 2])
+    assert study.run(lambda arm, item: {"correct": arm == "a" or item == 1}, progress=False).certain

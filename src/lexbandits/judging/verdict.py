@@ -211,13 +211,13 @@ def judge(
         named: an arm chosen before looking: the question is about it.
     """
     asked = tuple(Objective.from_json(objective) for objective in objectives)
-    for objective in asked:
-        objective.check_settled()
     if not asked or len({objective.name for objective in asked}) < len(asked):
         raise StudyError("judge needs objectives, each with a name of its own")
     probability("delta", delta)
     one_of("looks", looks, ("once", "any"))
     one_of("about", about, ("population", "items"))
+    for objective in asked if about == "population" else ():
+        objective.check_settled()
     one_of("missing", missing, ("error", "worst", "drop"))
     if baseline is not None and named is not None:
         raise StudyError("baseline= or named=, not both: whether to switch, or about one arm")
