@@ -103,6 +103,7 @@ class Spec:
     max_failures: int = 5
     max_arms: int = field(default=0)
     rules: str = "declared"
+    baseline: str | None = None  # the current arm, which answers unless another is better
 
     @classmethod
     @study_errors()
@@ -144,6 +145,9 @@ class Spec:
                 'rules must be "declared", which is cheaper while they are kept, or "open", if you know '
                 f"that you will change them, got {rules!r}"
             )
+        baseline = words.get("baseline")
+        if baseline is not None:
+            arm_index([arm["name"] for arm in arms], baseline)
         budget, most, seed = words.get("budget"), words.get("max_arms"), words.get("seed")
         return cls(
             name=checked_name("a study", words["name"]),
@@ -161,6 +165,7 @@ class Spec:
             max_failures=whole("max_failures", words.get("max_failures", cls.max_failures), least=1),
             max_arms=len(arms) if most is None else whole("max_arms", most, least=len(arms)),
             rules=rules,
+            baseline=baseline,
         )
 
     def as_json(self) -> dict[str, Any]:
@@ -181,6 +186,7 @@ class Spec:
             "max_failures": self.max_failures,
             "max_arms": self.max_arms,
             "rules": self.rules,
+            **({} if self.baseline is None else {"baseline": self.baseline}),
         }
 
     @property
@@ -286,6 +292,8 @@ class Spec:
             "max_arms": self.max_arms,
             "rules": self.rules,
         }
+        if self.baseline is not None:
+            settings["baseline"] = [arm["name"] for arm in self.arms].index(self.baseline)
         if self.is_list:
             settings["n_items"] = len(self.ids) * self.repeats
         if any(target is not None for target in targets):
