@@ -13,6 +13,7 @@ paper: $(READY)  ## reproduce the paper: results/paper/report.html
 	$(BIN)/lexbandits paper --out results/paper
 
 test: $(READY) .venv-fuzz/.ready .venv-docs/.ready .venv-tools/.ready browser database  ## all tests but the long ones, compiled; then a short run of the kernels interpreted
+	$(BIN)/lexbandits warm
 	$(TOGETHER) loadfile --no-loadscope-reorder -m "not slow"
 	LEXBANDITS_JIT=0 $(TOGETHER) worksteal -q -m interpreted
 

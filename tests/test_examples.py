@@ -1,5 +1,6 @@
 """The examples are real: they run, in processes of their own, and end with the answer their pages show."""
 
+import importlib.util
 import json
 import re
 import subprocess
@@ -144,3 +145,33 @@ def test_the_page_of_an_example_is_linked(page):
 
 def test_every_example_has_a_page():
     assert {page.parent for page in PAGES} == {path for path in EXAMPLES.iterdir() if path.is_dir()}
+
+
+def test_digits_are_read_by_models_that_have_not_seen_them(tmp_path):
+    pytest.importorskip("sklearn")
+    folder = EXAMPLES / "digits"
+    found = importlib.util.spec_from_file_location("compare", folder / "compare.py")
+    compare = importlib.util.module_from_spec(found)
+    found.loader.exec_module(compare)
+    study = lb.study_from_toml(folder / "study.toml")
+    assert study.status.at_most == 8 * 1797
+    assert list(study.arms) == list(compare.MODELS)
+    for trial in study.ask_many(24):
+        assert study.tell(trial, compare.measure(trial.arm, trial.item)) in ("counted", "waiting")
+    assert study.results().set_index(["objective", "arm"])["mean"]["correct"].mean() > 0.7
+    table = [row["digit"] for row in study.spec["items"]]
+    assert table == [str(digit) for digit in compare.DIGITS.tolist()]
+
+
+@pytest.mark.slow
+def test_digits_end_certified_with_a_fraction_of_the_table(tmp_path):
+    pytest.importorskip("sklearn")
+    (tmp_path / "examples").symlink_to(EXAMPLES)
+    for command, _ in shown("digits")[1:]:
+        done = run(command, tmp_path, OMP_NUM_THREADS="1")
+        assert done.returncode == 0, done.stderr
+    study = lb.open_study("digits", tmp_path / "digits.db")
+    assert study.answer.certified
+    assert study.answer.arm in ("vectors", "neighbours")
+    assert study.answer.results < 0.3 * study.answer.full
+    assert study.verify().ok

@@ -9,7 +9,11 @@ import pytest
 
 import lexbandits as lb
 from lexbandits import jit
+from lexbandits.commands import warm
 from lexbandits.jit import INTERPRETED, Entry, entry, fused, kernel
+from lexbandits.policies.tol import lexelim_tol, places
+from lexbandits.policies.tol.judgement import begin, fill, observe, replay
+from lexbandits.policies.tol.proof import plug_in
 from lexbandits.simulation.trajectory import plain_loop
 from lexbandits.world.noise import DRAWS
 
@@ -85,6 +89,7 @@ def test_a_change_of_tier_between_any_two_calls_shows_nowhere(name, monkeypatch)
 PROBE = """
 import sys, time, numpy as np, lexbandits as lb
 from lexbandits import jit
+from lexbandits.commands import warm
 from lexbandits.jit import direct
 jit.SOON, jit.PATIENCE = 0.0, {patience}
 policy, rng = lb.LexElimTol(4, 2, delta=0.05, tolerance=1e-3), np.random.default_rng(0)
@@ -102,6 +107,17 @@ def probe(cache, patience, seconds):
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return done.stdout.split(), done.stderr
+
+
+def test_what_is_rehearsed_is_all_that_a_live_policy_calls():
+    life(KINDS["target"], 3)
+    called = {each for each in vars(lexelim_tol).values() if hasattr(each, "kernel_entry")}
+    called |= {each for each in vars(places).values() if hasattr(each, "kernel_entry")}
+    assert {begin, fill, replay, observe, plug_in} <= called
+    for each in called:
+        each.kernel_entry.code = None
+    warm.live()
+    assert [each.__name__ for each in called if each.kernel_entry.code is None] == []
 
 
 def test_what_is_on_disk_is_taken_and_what_is_not_waits(tmp_path):

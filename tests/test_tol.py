@@ -73,6 +73,7 @@ def worlds(draw, kinds=KINDS, targets=(None, 0.3, 0.4, 0.9, 5.0), arms=(1, 5)):
         "rules": draw(st.sampled_from(["declared", "declared", "open", "0.2"])),
         "order": draw(st.none() | st.permutations(range(m))),
         "offered": draw(st.none() | st.sets(st.integers(0, K - 1), min_size=1).map(sorted)),
+        "baseline": draw(st.none() | st.integers(0, K - 1)),
     }
     level = draw(st.lists(st.lists(st.integers(0, 4), min_size=m, max_size=m), min_size=K, max_size=K))
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
@@ -112,6 +113,7 @@ def oracle_rules(shape, named):
         bounded_ends,
         named["rules"] == "declared",
         named["rules"] == "0.2",
+        named.get("baseline"),
     )
 
 

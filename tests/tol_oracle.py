@@ -17,13 +17,14 @@ class Rules:
     """Everything that is decided before the first pass."""
 
     def __init__(self, K, m, delta, tol, res, kinds, at_least=None, order=None, offered=None, stop=False,
-                 answer=True, bounded=None, declared=False, as_0_2=False):  # fmt: skip
+                 answer=True, bounded=None, declared=False, as_0_2=False, baseline=None):  # fmt: skip
         self.K, self.m, self.delta, self.kinds, self.stop, self.answer = K, m, delta, kinds, stop, answer
         self.tol, self.reach = list(tol), [t + r for t, r in zip(tol, res, strict=True)]
         self.target = list(at_least or [None] * m)
         self.floor = [None if t is None else t - r for t, r in zip(self.target, res, strict=True)]
         self.order = list(order or range(m))
         self.offered = sorted(range(K) if offered is None else offered)
+        self.baseline = baseline
         self.bounded, self.every = bounded, 5 if as_0_2 else 20
         self.account = declared and answer and self.target == [None] * m
         pairs = max(1, K * (K - 1) // 2)
@@ -477,7 +478,7 @@ class Run:
             leads = [self.lead(last, a, b) for b in kept if b != a]
             return min((d for d in leads if d is not None), default=inf)
 
-        return min(kept, key=lambda a: (-least(a), a))
+        return min(kept, key=lambda a: (a != self.rules.baseline, -least(a), a))
 
     def plug_in(self):
         kept = set(self.active)
@@ -523,7 +524,7 @@ class Run:
                 return False
             elif self.is_beaten(i, x, y):
                 return True
-        return True
+        return y != self.rules.baseline or y not in self.active
 
     # --- passes
 

@@ -5,7 +5,7 @@ import pytest
 
 import judge_oracle as naive
 import lexbandits as lb
-from lexbandits.judging.claims import Claims
+from lexbandits.judging.claims import SHOWN, Claims
 from lexbandits.judging.scheme import OPEN, is_better, level_of, plug_in, proof_of, prove, survey, tiers_of
 from lexbandits.judging.table import Table
 from lexbandits.policies.tol.judgement import begin
@@ -66,8 +66,8 @@ def test_levels():
     assert level_of(limited, 0.08, named=True) == pytest.approx(0.02)
     two = Placed(dict.fromkeys(FACTS, np.ones((1, 2, 2))), [True], [None])
     assert level_of(two, 0.05, baseline=True) == level_of(two, 0.05) == 0.05
-    assert plain.side(0, 0.06) == pytest.approx(0.06 / 24)
-    assert limited.side(0, 0.06) == pytest.approx(0.06 / 48)
+    assert plain.side(0, 0.06) == pytest.approx((1 - SHOWN) * 0.06 / 24)
+    assert limited.side(0, 0.06) == pytest.approx((1 - SHOWN) * 0.06 / 48)
     assert limited.side(0, 0.06, alone=True) == pytest.approx(0.06 / 16)
 
 
@@ -231,3 +231,25 @@ def test_on_edges_at_most_delta_of_the_tables_certify_a_wrong_arm(edge):
         wrong += any(proof_of(claims, x, alpha, frozenset()).is_complete for x in bad)
     assert wrong <= tables * (delta + 4 * np.sqrt(delta * (1 - delta) / tables))
     assert wrong > 0.3 * tables * delta  # the budget is used
+
+
+def test_what_is_shown_and_what_is_a_fact_cost_one_level_together(monkeypatch):
+    """Below −reach a false bound and a false "not worse" are two tests: their levels add up to a side's."""
+    seen: dict[bool, set[float]] = {True: set(), False: set()}
+    exceeds = Claims.exceeds
+
+    def noted(self, i, sample, b, alpha):
+        seen[b < -0.3 - 1e-9].add(alpha)
+        return exceeds(self, i, sample, b, alpha)
+
+    n, rng = 60, np.random.default_rng(1)
+    values = rng.random(2 * n) < np.repeat([0.4, 0.7], n)
+    table = {"arm": ["a"] * n + ["b"] * n, "item": [*range(n)] * 2, "x": values.astype(float)}
+    asked = lb.Objective("x", tolerance=0.2, resolution=0.1, noise="bernoulli")
+    verdict = lb.judge(table, [asked], delta=0.2)
+    monkeypatch.setattr(Claims, "exceeds", noted)
+    verdict._claims._made.clear()
+    shown = verdict.difference("x", "a", "b")
+    assert -1 < shown["low"] < -0.3  # not even "not worse" is claimed of a
+    assert shown["high"] <= 0.3  # but it is of b
+    assert max(seen[True]) + max(seen[False]) <= 0.2 / 2 + 1e-12

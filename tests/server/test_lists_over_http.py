@@ -22,8 +22,9 @@ def test_over_http(service, claim):
 
 def test_nobody_reads_the_coming_order(service, client):
     study = create(service.link, items=lists.ITEMS)
+    here = lb.open_study("models", service.storage)
     go_on(study, 12)
-    seed = next(iter(lb.open_study("models", service.storage).events())).payload["spec"]["seed"]
+    seed = next(iter(here.events())).payload["spec"]["seed"]
     looks = ("", "/spec", "/events?limit=1000", "/trials", "/results", "/fragments", "/explanation",
              "/report", "/report?format=md", "/export?format=jsonl",
              "/items", "/items?format=csv")  # fmt: skip
@@ -32,13 +33,13 @@ def test_nobody_reads_the_coming_order(service, client):
         assert answer.status_code == 200, look
         assert str(seed) not in answer.text, look
     assert study.spec["seed"] is None
-    assert list(study.trials().item) == list(lb.open_study("models", service.storage).trials().item)
-    assert study.results().equals(lb.open_study("models", service.storage).results())
+    assert list(study.trials().item) == list(here.trials().item)
+    assert study.results().equals(here.results())
     go_on(study)
     assert study.answer.certified
     assert str(seed) in client.get("/api/studies/models/spec").text
     assert study.verify().ok
-    assert study.verify().sha256 == lb.open_study("models", service.storage).verify().sha256
+    assert study.verify().sha256 == here.verify().sha256
 
 
 def test_items_with_keys_retries_and_late_results(service, client):

@@ -740,7 +740,7 @@ def test_views_are_searched_filtered_compared_and_shared(client, visit):
     page.locator(".ls a", has_text="models").wait_for(state="detached")
     shared = visit(tolerate=())
     shared.goto(page.url)
-    shared.wait_for_selector(".ls >> text=other")
+    shared.locator(".ls a", has_text="models").wait_for(state="detached")
     assert shared.locator(".ls tbody tr").count() == 1
     page.goto(f"{page.url.partition('#')[0]}#/study/models/trials")
     page.select_option("select[name=arm]", "cot")

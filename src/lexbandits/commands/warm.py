@@ -50,7 +50,7 @@ def forecast() -> None:
 
 
 def everything() -> None:
-    """Every policy live and simulated, and the lower bounds."""
+    """Every policy live and, with `research`, simulated, and the lower bounds."""
     import lexbandits as lb
 
     forecast()
@@ -60,9 +60,10 @@ def everything() -> None:
         made = _example(policy)
         made.tell(made.ask(), [0.0, 0.0])
         made.tell_many([0, 1], [[0.5, 0.5], [1.0, 1.0]])
-        lb.simulate(made, instance, horizon=10, seed=0)
-        lb.sweep([lb.Cell(made.name, made, instance, 10)], replications=1, n_jobs=1)
-    lb.characteristic_time(instance)
+        if find_spec("joblib") is not None:  # and with it the rest of the extra `research`
+            lb.simulate(made, instance, horizon=10, seed=0)
+            lb.sweep([lb.Cell(made.name, made, instance, 10)], replications=1, n_jobs=1)
+            lb.characteristic_time(instance)
 
 
 REHEARSALS: dict[str, Callable[[], None]] = {
@@ -77,18 +78,19 @@ def warm() -> None:
     """Compile everything, for images: nobody waits for it later. Kept in NUMBA_CACHE_DIR, or ~/.cache."""
     import time
 
+    from lexbandits import jit
     from lexbandits.extras import MissingExtra
-    from lexbandits.jit import can_keep, folder
 
     if find_spec("numba") is None:
         raise MissingExtra("numba", "compiling")
     began = time.perf_counter()
-    if not can_keep():
+    jit.MODE = "1"
+    if not jit.can_keep():
         raise ValueError(
-            f"nothing can be written to {folder() or '~/.cache'}: say where with NUMBA_CACHE_DIR"
+            f"nothing can be written to {jit.folder() or '~/.cache'}: say where with NUMBA_CACHE_DIR"
         )
     everything()
-    print(f"compiled in {time.perf_counter() - began:.0f} s, kept in {folder()}")
+    print(f"compiled in {time.perf_counter() - began:.0f} s, kept in {jit.folder()}")
 
 
 def _example(policy: Any) -> Any:

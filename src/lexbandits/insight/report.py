@@ -24,7 +24,7 @@ from lexbandits.picture.view import View
 from lexbandits.printable import printable, unmarked
 from lexbandits.study.record.verification import Verification
 from lexbandits.study.study import Study
-from lexbandits.study.words import amount, count, listed, many, toml_key
+from lexbandits.study.words import amount, count, estimand, listed, many, toml_key
 
 MOST_IN_A_FILE = 20_000  # items whose values a report carries as a CSV
 MOST_ITEMS = 200  # more are not written out
@@ -95,8 +95,9 @@ class Contents:
                 best = "highest" if objective.sign > 0 else "lowest"
                 matter = f", where {slack} does not matter" if objective.tolerance_in_unit else ""
                 before, after = f"the {best} ", matter
+            about = f" ({of})" if (of := estimand(objective)) else ""
             start = "" if len(pieces) == 1 else "; of those, "
-            pieces += [(f"{start}which has {before}", False), (objective.name, True), (after, False)]
+            pieces += [(f"{start}which has {before}", False), (objective.name, True), (about + after, False)]
         return [*pieces, ("?", False)]
 
     @property

@@ -108,7 +108,7 @@ def evidence(study: Study) -> "Figure":
             word = "out" if arm in view.eliminations else "behind"
         caption(figure, f"{view.arms[arm]}: {word}{'' if known else ', too few for an interval'}", y)
     objective = view.objectives[column]
-    unit = f" ({objective.unit})" if objective.unit else ""
+    unit = f" ({objective.unit_of_mean})" if objective.unit_of_mean else ""
     over = f"how much better each arm may be than {view.arms[best]}, over the results counted"
     title = f"{objective.name}{unit}: {over}"
     return finish(figure, title, 50 + 128 * max(len(rivals), 1))

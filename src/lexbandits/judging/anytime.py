@@ -15,7 +15,9 @@ from lexbandits.study.study import create_study
 def judge_at_any_time(table: Table, means: dict[str, Any], delta: float, missing: str) -> Verdict:
     """The answer of a study into which the table was imported."""
     objectives = [_asked(o, kind, missing) for o, kind in zip(table.objectives, table.kinds, strict=True)]
-    study = create_study("judged", MemoryStorage(), arms=list(table.arms), objectives=objectives, delta=delta)
+    study = create_study(
+        "judged", MemoryStorage(), arms=list(table.arms), objectives=objectives, delta=delta, seed=0
+    )  # a seed of its own each time would flip verdicts
     rows: dict[str, list[Any]] = {name: [] for name in ("arm", *(o.name for o in objectives))}
     if table.is_paired:
         rows["item"] = list(table.items) * len(table.arms)

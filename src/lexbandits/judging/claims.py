@@ -18,6 +18,7 @@ from lexbandits.judging.table import Table
 BEATS, HOLDS, MEETS, MISSES = "beats", "not worse", "meets the target", "misses the target"
 LEADS, NEARS, SEEN = "leads", "nears", "seen"
 OFFSETS = np.array([0.5, 1, 1.5, 2, 2.5, 3, 4.5, 7, 10, 15, 22, 33, 50])  # of shown bounds, in resolutions
+SHOWN = 0.05  # share of a side's level for bounds that are shown where not even "not worse" is claimed
 HOPELESS = 0.5  # of the normal quantile: no betting below it
 UNSURE = {"large-sample", "skewed", "repeated values", "cluster size"}  # flags that take a certificate away
 
@@ -208,9 +209,11 @@ class Claims:
         return once.by_betting(sample.values, b, sample.low, sample.high, alpha)
 
     def bound(self, i: int, a: int, b: int, alpha: float) -> float:
-        """a − b is at least this, at alpha: −∞, or a number of a grid that no data have chosen.
+        """a − b is at least this: −∞, or a number of a grid that no data have chosen.
 
-        All claims up to it are made. They need not be nested, so that a search by halves would not do.
+        All claims up to it are made. They need not be nested, so that a search by halves would not do. From
+        "not worse" on they are made at alpha, the level of facts; below it, where a false bound would be
+        another test than a false "not worse", at a share of their own.
         """
         sample, objective = self.sample(BEATS, i, a, b), self.table.objectives[i]
         if objective.is_relative:
@@ -219,13 +222,11 @@ class Claims:
             return sample.mean
         tolerance, resolution = objective.tolerance_in_unit, objective.resolution_in_unit
         steps = OFFSETS * (resolution or tolerance)
-        grid = [
-            *(-tolerance - resolution - steps[::-1]),
-            -tolerance - resolution,
-            tolerance,
-            *(tolerance + steps),
-        ]
         found = -math.inf
+        if self.says(HOLDS, i, a, b, alpha):
+            found, grid = -tolerance - resolution, [tolerance, *(tolerance + steps)]
+        else:
+            grid, alpha = [*(-tolerance - resolution - steps[::-1])], alpha * SHOWN / (1 - SHOWN)
         for limit in grid:
             if sample.mean <= limit or not self.exceeds(i, sample, float(limit), alpha):
                 break
@@ -233,9 +234,9 @@ class Claims:
         return found
 
     def side(self, i: int, delta: float, alone: bool = False) -> float:
-        """The level of one side of a pair (or of one arm and its target) where all facts hold together."""
-        share = delta / max(1, sum(self.noisy)) / (1 if self.targets[i] is None else 2)
-        return share / self.n_arms / (1 if alone else max(1, self.n_arms - 1))
+        """The level of facts of one side of a pair (or of one arm and its target) where all hold together."""
+        share = delta / max(1, sum(self.noisy)) / (1 if self.targets[i] is None else 2) / self.n_arms
+        return share if alone else share * (1 - SHOWN) / max(1, self.n_arms - 1)
 
     def doubts(self, fact: str, i: int, a: int, b: int | None, alpha: float) -> set[str]:
         """Flags of a claim that was made."""

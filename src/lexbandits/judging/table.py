@@ -121,10 +121,7 @@ def _numbers(objective: Objective, column: Any) -> Vector:
         values = np.asarray(column, dtype=np.float64)
     except (TypeError, ValueError):
         values = np.array([_number(objective, row, value) for row, value in enumerate(column, 1)])
-    if objective.above is not None:
-        return np.where(np.isnan(values), math.nan, values > objective.above)
-    low, high = objective.floor, objective.cap
-    return np.clip(values, -math.inf if low is None else low, math.inf if high is None else high)
+    return np.asarray(objective.cut(values))
 
 
 def _number(objective: Objective, row: int, value: Any) -> float:
@@ -173,7 +170,7 @@ def table_of(
     values = np.stack([_numbers(objective, columns[objective.name]) for objective in objectives], axis=1)
     for i, objective in enumerate(objectives):
         _check_values(objective, values[:, i], arms, names, None if item is None else columns[item])
-    agreed = [math.nan if objective.if_failed is None else objective.if_failed for objective in objectives]
+    agreed = [math.nan if o.if_failed is None else float(o.cut(o.if_failed)) for o in objectives]
     values = np.where(np.isnan(values), agreed, values)
     if item is None:
         rows = _drawn_together(arms, names, values)

@@ -31,7 +31,7 @@ from lexbandits.judging.scheme import (
 from lexbandits.judging.table import Table, table_of
 from lexbandits.printable import plain
 from lexbandits.study.errors import StudyError, study_errors
-from lexbandits.study.objective import CUTS, Objective
+from lexbandits.study.objective import Objective
 from lexbandits.study.spec import arm_index
 
 if TYPE_CHECKING:
@@ -134,10 +134,7 @@ class Verdict:
         return {"mean": sample.mean, "low": plain(ends[0]), "high": plain(ends[1]), "results": sample.n}
 
     def follow_up(self, name: str = "follow-up") -> dict[str, Any]:
-        """A live study `name` of the candidates on new items: words for `create_study(**words)`, or TOML.
-
-        Values of an objective with `cap`, `floor` or `above` are told as they are here: cut, or 0 and 1.
-        """
+        """A live study `name` of the candidates on new items: words for `create_study(**words)`, or TOML."""
         chosen = {*self.candidates, self.arm, *([self.baseline] if self.baseline else [])}
         arms = [arm for arm in self.means if arm in chosen]
         if len(arms) < 2:
@@ -149,12 +146,11 @@ class Verdict:
                     f"{objective}: a study takes no quantile, but a limit: {objective.as_a_share}"
                 )
             known: Any = objective.reference
-            uncut: dict[str, Any] = dict.fromkeys(CUTS)
             if objective.is_relative:  # of a number, from now on
                 seen = {arm: self.means[arm][objective.name]["mean"] for arm in arms}
                 best = max if objective.sign > 0 else min
                 known = best(seen.values()) if known == "best" else self.means[known][objective.name]["mean"]
-            objectives.append(replace(objective, reference=known, **uncut).as_json())
+            objectives.append(replace(objective, reference=known).as_json())
         return {"name": name, "arms": arms, "objectives": objectives, "delta": self.delta or 0.05}
 
     def __str__(self) -> str:
@@ -215,13 +211,13 @@ def judge(
         named: an arm chosen before looking: the question is about it.
     """
     asked = tuple(Objective.from_json(objective) for objective in objectives)
-    for objective in asked:
-        objective.check_settled()
     if not asked or len({objective.name for objective in asked}) < len(asked):
         raise StudyError("judge needs objectives, each with a name of its own")
     probability("delta", delta)
     one_of("looks", looks, ("once", "any"))
     one_of("about", about, ("population", "items"))
+    for objective in asked if about == "population" else ():
+        objective.check_settled()
     one_of("missing", missing, ("error", "worst", "drop"))
     if baseline is not None and named is not None:
         raise StudyError("baseline= or named=, not both: whether to switch, or about one arm")

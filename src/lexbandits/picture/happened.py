@@ -121,6 +121,8 @@ def said(picture: Picture, event: Event) -> Part:
             return ["finished: ", tag("b", payload["arm"]), ", without a certificate"]
         case "ended":
             return f"ended by hand: “{payload['reason'].removeprefix('ended by hand: ')}”"
+        case "retried":
+            return f"{many(payload['places'], 'place')} of the list asked again"
         case "note":
             return ["note", _quoted(event, "text")]
         case kind:

@@ -46,7 +46,8 @@ class ByItem:
         rows = sorted(names, key=lambda position: rank[names[position]])
         row_of = {position: k for k, position in enumerate(rows)}
         values = np.full((len(rows), len(view.arms), len(view.objectives)), math.nan)
-        values[[row_of[position] for position in passes.tolist()], arms] = ledger.column("values")[kept]
+        places = [row_of[position] for position in passes.tolist()], arms
+        values[places] = ledger.spec.cut(ledger.column("values")[kept])
         first = _first(view)
         slack, column = view.objectives[first].tolerance_in_unit, values[:, :, first]
         most = np.where(np.isnan(column), -math.inf, column).max(axis=1)

@@ -11,7 +11,7 @@ from lexbandits.picture import exits
 from lexbandits.picture.shown import Against, Arm, Cell, Comparison, Exit, Rung, Story
 from lexbandits.printable import plain
 from lexbandits.study.objective import Objective, written
-from lexbandits.study.words import about, between, capital, count, is_nothing, listed, many, percent
+from lexbandits.study.words import about, between, capital, count, estimand, is_nothing, listed, many, percent
 from lexbandits.study.words import amount as in_unit
 from lexbandits.study.words import bound as as_proven
 from lexbandits.study.words import value as as_precise
@@ -133,7 +133,7 @@ class Judged:
         return Rung(
             name=asked.name,
             direction=asked.direction,
-            unit=asked.unit,
+            unit=asked.unit_of_mean,
             tolerance=slack,
             resolution=asked.resolution_in_unit,
             target=asked.target,
@@ -141,7 +141,7 @@ class Judged:
             bounds=None if None in bounds else bounds,
             state=state,
             said=said,
-            rule=f"{asked.unit}, {kind}" if asked.unit and asked.target is None else kind,
+            rule=f"{asked.unit_of_mean}, {kind}" if asked.unit_of_mean and asked.target is None else kind,
             matters=matters(asked) if asked.target is None else "",
             entered=entered,
         )
@@ -436,7 +436,7 @@ def _seen(asked: Objective, fate: Mapping[str, Any]) -> str:
 
 
 def _apart(asked: Objective, better: float, size: str) -> str:
-    unit = f" {asked.unit}" if asked.unit else ""
+    unit = f" {asked.unit_of_mean}" if asked.unit_of_mean else ""
     if not asked.is_relative and is_nothing(asked, better):
         return "equal"
     return f"{size}{unit} {'better' if better > 0 else 'worse'}"
@@ -480,8 +480,8 @@ def outlook(verdict: Verdict) -> str:
         else f"at least {about(verdict.missing_items)}"
     )
     return (
-        f"About {ends} new {unit} should settle it. Judge them alone, or measure them as a study: "
-        "to add rows and judge again would be a second look."
+        f"About {ends} new {unit} should settle it. Judge them alone, or measure them as "
+        "a study (--follow-up, follow_up()): to add rows and judge again would be a second look."
     )
 
 
@@ -528,16 +528,8 @@ def question(objective: Objective) -> str:
     asked = _limit(objective)
     if objective.target is None:
         asked = f"{'higher' if objective.sign > 0 else 'lower'} is better"
-    if objective.above is not None:
-        return f"how often it is above {in_unit(objective, objective.above)}, {asked}"
-    if objective.quantile is not None:
-        return f"the value that {percent(objective.quantile)} do not exceed, {asked}"
-    cut = [
-        f"{word} {in_unit(objective, end)}"
-        for word, end in (("down to", objective.floor), ("up to", objective.cap))
-        if end is not None
-    ]
-    return f"the mean of values {' and '.join(cut)}, {asked}" if cut else asked
+    of = estimand(objective)
+    return f"{of}, {asked}" if of else asked
 
 
 def asked_for(objective: Objective) -> str:
@@ -562,7 +554,7 @@ def value(objective: Objective, number: float, *, unit: bool = False) -> str:
     """A value of the objective; of what is relative nobody said how precise it is."""
     if not objective.is_relative:
         return as_precise(objective, number, unit=unit)
-    return written(float(f"{number:.4g}"), objective.unit if unit else "")
+    return written(float(f"{number:.4g}"), objective.unit_of_mean if unit else "")
 
 
 def _bound(objective: Objective, number: float, rounded: str) -> str:

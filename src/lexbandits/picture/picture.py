@@ -23,7 +23,7 @@ from lexbandits.study.record.answers import Answer, certificate_of, flags_said
 from lexbandits.study.record.fold import Fold
 from lexbandits.study.record.ledger import EXPIRED, FAILED, LATE, OPEN
 from lexbandits.study.study import Study
-from lexbandits.study.words import amount, between, evidence, is_nothing, many, value
+from lexbandits.study.words import amount, between, estimand, evidence, is_nothing, many, value
 
 
 class Picture:
@@ -111,7 +111,7 @@ class Picture:
         return Rung(
             name=objective.name,
             direction=objective.direction,
-            unit=objective.unit,
+            unit=objective.unit_of_mean,
             tolerance=objective.tolerance_in_unit,
             resolution=objective.resolution_in_unit,
             target=objective.target,
@@ -321,10 +321,9 @@ class Picture:
 
 
 def _rule(objective: Objective) -> str:
-    if objective.target is not None:
-        return "limit"
     direction = "higher is better" if objective.sign > 0 else "lower is better"
-    return f"{objective.unit}, {direction}" if objective.unit else direction
+    asked = ["limit"] if objective.target is not None else [objective.unit_of_mean, direction]
+    return ", ".join(filter(None, [estimand(objective), *asked]))
 
 
 def _matters(objective: Objective) -> str:

@@ -113,6 +113,9 @@ class ObjectiveBody(Body):
     if_failed: Number | None = None
     if_expired: Number | None = None
     if_missing: Literal["worst"] | None = None
+    cap: Number | None = None
+    floor: Number | None = None
+    above: Number | None = None
 
 
 class ArmBody(Body):
@@ -166,6 +169,7 @@ class StudyBody(Body):
     seed: Annotated[int, Field(ge=0, le=2**53)] | None = None
     if_infeasible: Literal["go on", "stop"] = "go on"
     rules: Literal["declared", "open"] = "declared"
+    baseline: Name | None = None
     budget: Annotated[int, Field(ge=1, le=10**9)] | None = None
     lease: Lease = "10m"
     max_failures: Annotated[int, Field(ge=1, le=10**6)] = 5

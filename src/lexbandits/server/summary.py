@@ -28,7 +28,7 @@ from lexbandits.study.trial import moment
 
 LATEST = 20  # events
 MOST_WORKERS = 50  # those heard of last
-COMMON = ("asked", "told")  # kinds that are counted rather than listed
+COMMON = ("asked", "told", "told_part")  # kinds that are counted rather than listed
 ENDS = ("finished", "ended")
 
 

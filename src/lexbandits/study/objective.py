@@ -7,12 +7,14 @@ from dataclasses import KW_ONLY, dataclass, fields
 from functools import cached_property
 from typing import Any, Self
 
+import numpy as np
+
 from lexbandits.checks import LARGEST, positive, real
 from lexbandits.study.errors import StudyError, ValueOutOfRange, study_errors
 from lexbandits.study.trial import TRIAL_COLUMNS
 
 DIRECTIONS = ("maximize", "minimize")
-CUTS = ("cap", "floor", "above", "quantile")  # words that `judge` alone understands
+CUTS = ("cap", "floor", "above", "quantile")  # words that say what of the values it is about
 
 Noise = str | tuple[Any, ...]
 
@@ -91,10 +93,11 @@ class Objective:
         at_least, at_most: a limit: all arms that meet it tie.
         reference: the number of which percentages are; for `judge` also "best", the best arm's mean, or an
             arm's name, its mean.
-        if_failed, if_expired: the value of a trial that failed, or came too late or never; else missing.
+        if_failed, if_expired: the value of a trial that failed, or came too late or never, as it would have
+            been measured; else missing.
         if_missing: "worst": a missing value counts as the worst it could have been for whatever is claimed.
-        cap, floor: for `judge`: values are cut here, and the question is about the mean of what is left.
-        above: for `judge`: the question is how often a value is above it.
+        cap, floor: values are cut here, and the question is about the mean of what is left.
+        above: the question is how often a value is above it.
         quantile: for `judge`: the question is about this quantile, such as 0.95, not about the mean.
 
     >>> Objective("latency", "minimize", unit="ms", tolerance="5%", reference=400).tolerance_in_unit
@@ -176,8 +179,26 @@ class Objective:
 
     @cached_property
     def _range(self) -> tuple[float, float]:
+        """What may be measured, before it is cut."""
         low, high = self.bounds
-        return max(low, -LARGEST), min(high, LARGEST)
+        low = -LARGEST if self.floor is not None or self.above is not None else max(low, -LARGEST)
+        return low, LARGEST if self.cap is not None or self.above is not None else min(high, LARGEST)
+
+    @cached_property
+    def is_cut(self) -> bool:
+        """Whether it is about something else than values as they are measured."""
+        return self.cap is not None or self.floor is not None or self.above is not None
+
+    @property
+    def unit_of_mean(self) -> str:
+        """How often has no unit."""
+        return self.unit if self.above is None else ""
+
+    def cut(self, values: Any) -> Any:
+        """Measured values as they count; nan stays."""
+        if self.above is not None:
+            return np.where(np.isnan(values), math.nan, values > self.above)
+        return np.clip(values, self.floor, self.cap) if self.is_cut else values
 
     @cached_property
     def tolerance_in_unit(self) -> float:

@@ -25,7 +25,7 @@ from lexbandits.study.errors import (
     study_errors,
 )
 from lexbandits.study.items import checked_items, id_of, items_of_file, unique
-from lexbandits.study.objective import CUTS, Objective, checked_name, only_known
+from lexbandits.study.objective import Objective, checked_name, only_known
 
 FORMAT = 2  # of the words that a journal's first event holds; 0.2 wrote none
 UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
@@ -103,6 +103,7 @@ class Spec:
     max_failures: int = 5
     max_arms: int = field(default=0)
     rules: str = "declared"
+    baseline: str | None = None  # the current arm, which answers unless another is better
 
     @classmethod
     @study_errors()
@@ -129,12 +130,6 @@ class Spec:
                 raise StudyError(
                     f"{objective}: quantile= is for judge: give a study a limit, {objective.as_a_share}"
                 )
-            for key in CUTS:
-                if getattr(objective, key) is not None:
-                    told = (
-                        "1 for a value above it, else 0" if key == "above" else "values that are cut already"
-                    )
-                    raise StudyError(f"{objective}: {key}= is for judge: tell a study {told}")
         unique("arms", [arm["name"] for arm in arms])
         unique("objectives", [objective.name for objective in objectives])
         items = checked_items(words.get("items"))
@@ -150,6 +145,9 @@ class Spec:
                 'rules must be "declared", which is cheaper while they are kept, or "open", if you know '
                 f"that you will change them, got {rules!r}"
             )
+        baseline = words.get("baseline")
+        if baseline is not None:
+            arm_index([arm["name"] for arm in arms], baseline)
         budget, most, seed = words.get("budget"), words.get("max_arms"), words.get("seed")
         return cls(
             name=checked_name("a study", words["name"]),
@@ -167,6 +165,7 @@ class Spec:
             max_failures=whole("max_failures", words.get("max_failures", cls.max_failures), least=1),
             max_arms=len(arms) if most is None else whole("max_arms", most, least=len(arms)),
             rules=rules,
+            baseline=baseline,
         )
 
     def as_json(self) -> dict[str, Any]:
@@ -187,6 +186,7 @@ class Spec:
             "max_failures": self.max_failures,
             "max_arms": self.max_arms,
             "rules": self.rules,
+            **({} if self.baseline is None else {"baseline": self.baseline}),
         }
 
     @property
@@ -247,12 +247,19 @@ class Spec:
 
     def signed(self, values: Vector) -> Vector:
         """(n, m) values as measured -> of which more is better."""
-        return values * self.signs + 0.0  # + 0.0: no negative zeros
+        return self.cut(values) * self.signs + 0.0  # + 0.0: no negative zeros
+
+    def cut(self, values: Vector) -> Vector:
+        """(n, m) values as measured -> as they count."""
+        if not any(objective.is_cut for objective in self.objectives):
+            return values
+        columns = zip(self.objectives, values.T, strict=True)
+        return np.stack([objective.cut(column) for objective, column in columns], axis=1)
 
     def signed_row(self, values: list[float]) -> Vector:
         """The same of one row; NumPy takes longer for so few."""
         rows = zip(values, self.objectives, strict=True)
-        return np.array([value * objective.sign + 0.0 for value, objective in rows])
+        return np.array([(o.cut(value) if o.is_cut else value) * o.sign + 0.0 for value, o in rows])
 
     @cached_property
     def signs(self) -> Vector:
@@ -285,6 +292,8 @@ class Spec:
             "max_arms": self.max_arms,
             "rules": self.rules,
         }
+        if self.baseline is not None:
+            settings["baseline"] = [arm["name"] for arm in self.arms].index(self.baseline)
         if self.is_list:
             settings["n_items"] = len(self.ids) * self.repeats
         if any(target is not None for target in targets):

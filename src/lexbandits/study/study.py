@@ -494,6 +494,8 @@ def create_study(
         budget: how many trials are handed out at most; None for no end.
         lease: how long a trial is a worker's, "10m" unless said.
         max_failures: in a row, after which an arm is withdrawn.
+        baseline: the current arm: it is the answer unless another is better in something that matters, and
+            `answer.decision` says "keep", "switch" or "keep for now".
         rules: "declared" takes fewer results while they are kept; "open" is for who will change them.
     """
     words = {"name": name, "arms": arms, "objectives": objectives, **settings}

@@ -86,7 +86,7 @@ def value(objective: Objective, number: float, *, unit: bool = False, more: int 
     if not any(digit in text for digit in "123456789"):
         text = text.lstrip("-")
     text = text.replace("-", "−")
-    return f"{text} {objective.unit}" if unit and objective.unit else text
+    return f"{text} {objective.unit_of_mean}" if unit and objective.unit_of_mean else text
 
 
 def is_nothing(objective: Objective, number: float) -> bool:
@@ -150,7 +150,24 @@ def amount(objective: Objective, number: float) -> str:
     >>> amount(Objective("latency", "minimize", tolerance=80, unit="ms"), 80.0)
     '80 ms'
     """
-    return written(number, objective.unit)
+    return written(number, objective.unit_of_mean)
+
+
+def estimand(objective: Objective) -> str:
+    """What of its values an objective is about, if not their mean as they are.
+
+    >>> estimand(Objective("revenue", tolerance=2, unit="€", cap=200))
+    'the mean of values up to 200 €'
+    >>> estimand(Objective("latency", "minimize", at_most=0.05, unit="s", above=2))
+    'how often it is above 2 s'
+    """
+    if objective.above is not None:
+        return f"how often it is above {written(objective.above, objective.unit)}"
+    if objective.quantile is not None:
+        return f"the value that {percent(objective.quantile)} do not exceed"
+    ends = ("down to", objective.floor), ("up to", objective.cap)
+    cut = [f"{word} {written(end, objective.unit)}" for word, end in ends if end is not None]
+    return f"the mean of values {' and '.join(cut)}" if cut else ""
 
 
 def rough(objective: Objective, number: float) -> str:

@@ -106,6 +106,7 @@ class LexElimTol(PlacePolicy):
         max_arms: how many arms there may ever be.
         n_items: it is about a list of so many items in a drawn order: policies/tol/list_policy.py.
         since: there, the position from which on arms that were added are judged, one per arm.
+        baseline: the current arm: it answers if it survives on all objectives, whoever else does.
 
     >>> policy = LexElimTol(2, 1, delta=0.05, tolerance=0.1, noise=("bounded", 0, 1))
     >>> while not policy.finished:
@@ -147,8 +148,13 @@ class LexElimTol(PlacePolicy):
         max_arms: int | None = None,
         n_items: int | None = None,
         since: Any = None,
+        baseline: int | None = None,
     ) -> None:
         settings, self.max_arms = self._settings, max_arms or n_arms
+        if baseline is None:  # nor do journals of studies without one
+            del settings["baseline"]
+        elif whole("baseline", baseline, least=0) >= self.max_arms:
+            raise ValueError(f"baseline must be an arm, below {self.max_arms}, got {baseline}")
         if n_items is None:  # journals of policies that are not about a list do not know these
             if since is not None:
                 raise ValueError("since is for a policy about a list: say n_items")
@@ -193,7 +199,7 @@ class LexElimTol(PlacePolicy):
         return State(
             arms,
             clock,
-            Manner(proves, stops, as_0_2=settings["rules"] == "0.2"),
+            Manner(proves, stops, settings["rules"] == "0.2", self._baseline()),
             who,
             values=np.zeros((K, m)),
             singles=np.zeros((K, m, FIRST + (EARLY if gaussian else 0))),
@@ -209,6 +215,9 @@ class LexElimTol(PlacePolicy):
             shown=np.full((2, m, K, K) if declared else NO_CLAIMS, -math.inf),
             wealth=np.stack([np.ones(shape := (bets, m, 2, 2, STAKES.size)), np.zeros(shape)]),
         )
+
+    def _baseline(self) -> int:
+        return int(self._settings.get("baseline", -1))
 
     def _has_account(self) -> bool:
         """Whether the answer may be proven under the rules as declared."""

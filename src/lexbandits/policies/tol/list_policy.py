@@ -141,7 +141,7 @@ class ListTol(LexElimTol):
         state = State(
             arms,
             clock,
-            Manner(proves, stops, as_0_2=False),
+            Manner(proves, stops, False, self._baseline()),
             who,
             values=np.zeros((K, m)),
             singles=np.zeros((K, m, FIRST + early)),

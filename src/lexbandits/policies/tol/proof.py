@@ -97,11 +97,12 @@ def keep_likely(state: State, kept: NDArray[np.bool_], i: int) -> None:
 
 @apart
 def plug_in(state: State) -> int:
-    """The answer if today's means were the truth."""
+    """The answer if today's means were the truth: the baseline if it survives, else the best who do."""
     kept = copied(state.arms.active)
     for position in range(state.clock[POSITION], state.order.size):
         keep_likely(state, kept, state.order[position])
-    return best_by_differences(state, kept, state.order[-1])
+    baseline = state.manner.baseline
+    return baseline if baseline >= 0 and kept[baseline] else best_by_differences(state, kept, state.order[-1])
 
 
 @kernel
@@ -184,7 +185,7 @@ def weigh_for(state: State, x: int) -> None:
 
 @written_in
 def prove(state: State, x: int) -> bool:
-    """Whether x is proven; note in `who` whom its proof still needs."""
+    """Whether x is proven, and better than a baseline that may answer; note in `who` whom that needs."""
     lows, limits, bounds, order, must = state.lows, state.limits, state.bounds, state.order, state.must
     who, shown, active, left, first = state.who, state.shown, state.arms.active, state.arms.left, order[0]
     lacking = np.zeros(who.shape[1], np.bool_)
@@ -193,6 +194,7 @@ def prove(state: State, x: int) -> bool:
         lacks = False
         out = y != x and is_out_at_once(active, left, limits, shown, first, y)
         position = order.size if out or not who[OFFERED, y] else 0
+        ahead = y != state.manner.baseline or y == x or not active[y] or out
         while position < order.size:
             i = order[position]
             if must[i]:
@@ -201,7 +203,9 @@ def prove(state: State, x: int) -> bool:
             else:
                 lacks = y != x and not is_held(lows, limits, shown, i, x, y)
                 done = y != x and is_beaten(lows, limits, shown, i, x, y)
+            ahead = ahead or done
             position = order.size if lacks or done else position + 1
+        lacks = lacks or not ahead
         lacking[y] = lacks and y != x
         who[BY_PROOF, y] = lacks or y == x
         proven = proven and not lacks

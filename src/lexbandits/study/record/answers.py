@@ -24,6 +24,12 @@ WITHOUT = {  # flags that take the certificate away
     "repeated values",
     "contradiction",
 }
+DECIDED = {
+    None: "",
+    "keep": "; the current arm stays",
+    "switch": "; it is better than the current arm",
+    "keep for now": "; that it is better than the current arm is not shown",
+}
 MOST_CHANGES = 20  # of the rules that an answer names one by one, the last ones
 
 
@@ -36,8 +42,10 @@ class Answer:
     its own, the verdict, `by` whom a rival is "beaten", `parts`, the share of the evidence it takes, and
     whether it is `certain`: arithmetic, no chance; so is all of a `certain` answer. It is `about` the "items"
     of a list, so many `items`, or the "population"; `results` are those it rests on, of `full`, all that a
-    list could give. `flags` name what a reader must know besides, `details` has the fields of each; `WITHOUT`
-    lists those that take the certificate away.
+    list could give. With a baseline `decision` is "keep" (it is the certified answer), "switch" (the
+    certified answer is shown to be better, a statement of its own at the study's confidence) or "keep for
+    now". `flags` name what a reader must know besides, `details` has the fields of each; `WITHOUT` lists
+    those that take the certificate away.
     """
 
     arm: str
@@ -53,10 +61,13 @@ class Answer:
     results: int | None = None
     full: int | None = None
     certain: bool = False
+    decision: str | None = None
 
     def as_json(self) -> dict[str, Any]:
         """Plain lists and numbers."""
         words = asdict(self)
+        if self.decision is None:
+            del words["decision"]
         return {**words, **{key: list(words[key]) for key in LISTS}}
 
     def _repr_html_(self) -> str:
@@ -163,7 +174,19 @@ def _answer_now(fold: Fold) -> Answer:
         results=sum(fold.ledger.measured) - fold.count_void(),
         **_of_list(fold, certified),
     )
+    answer = replace(answer, decision=_decision(answer, fold.ledger))
     return replace(answer, reason=_reason(fold, answer))
+
+
+def _decision(answer: Answer, ledger: Ledger) -> str | None:
+    """Whether to switch: what the certificate says of the current arm ends where the answer is ahead."""
+    baseline = ledger.spec.baseline
+    if baseline is None or baseline in ledger.withdrawn:
+        return None
+    if answer.certified and answer.arm == baseline:
+        return "keep"
+    ahead = {row["verdict"] for row in answer.certificate if row["rival"] == baseline}
+    return "switch" if answer.certified and ahead & {"beats", "misses the target"} else "keep for now"
 
 
 def _of_list(fold: Fold, certified: bool) -> dict[str, Any]:
@@ -188,6 +211,7 @@ def _strained(fold: Fold, answer: Answer) -> Answer:
 def ended(fold: Fold, reason: str) -> dict[str, Any]:
     """The payload of an end by hand: the best guess, without a certificate."""
     words = _answer_now(fold).as_json()
+    words |= {"decision": "keep for now"} if "decision" in words else {}
     return {**words, "certified": False, "reason": f"ended by hand: {reason}", "certificate": []}
 
 
@@ -237,7 +261,7 @@ def unmet(fold: Fold, column: int, arms: Sequence[int]) -> dict[str, Any]:
         "objective": objective.name,
         "limit": "at most" if objective.at_most is not None else "at least",
         "target": objective.target,
-        "unit": objective.unit,
+        "unit": objective.unit_of_mean,
         "arms": [ledger.arm_names[arm] for arm in arms],
         "all": len(arms) == len(ledger.offered),
     }
@@ -269,11 +293,15 @@ def _reason(fold: Fold, answer: Answer) -> str:
 
 def certified_reason(answer: Answer) -> str:
     """Of a certified answer: "certified" alone only where nothing is flagged."""
-    sure = f"at the study's confidence of {1 - answer.delta:g}"
+    sure = f"at the study's confidence of {1 - answer.delta:g}{DECIDED[answer.decision]}"
     said = flags_said(answer)
     if answer.about == "items":
         where = on_these(answer)
-        how = f"certain {where}: no chance is involved" if answer.certain else f"certified {where}, {sure}"
+        how = (
+            f"certain {where}: no chance is involved{DECIDED[answer.decision]}"
+            if answer.certain
+            else f"certified {where}, {sure}"
+        )
         return f"{how}, but {'; '.join(said)}" if said else how
     return f"certified {sure}, but {'; '.join(said)}" if said else f"certain {sure}"
 
@@ -511,7 +539,7 @@ def result_rows(fold: Fold) -> list[dict[str, Any]]:
                 {
                     "arm": arm,
                     "objective": objective.name,
-                    "unit": objective.unit,
+                    "unit": objective.unit_of_mean,
                     "state": state,
                     "results": int(counts[index, column]),
                     "mean": objective.sign * float(means[index, column]) + 0.0,

@@ -318,13 +318,14 @@ class Ledger:
         return int((np.isin(np.frombuffer(self.state, COLUMNS["state"]), states) & here).sum())
 
     def counted_values(self, arm: int, column: int) -> Vector:
-        """The values of an arm that were told in time or imported, in the order of their passes."""
+        """The values of an arm that were told in time or imported, as they count, in order of passes."""
         kept = np.isin(self.column("state"), (TOLD, IMPORTED)) & (self.column("arm") == arm)
         order = np.argsort(self.column("pass_of")[kept], kind="stable")
         values: Vector = self.column("values")[kept, column][order]
         if self.filled_late and not self.spec.objectives[column].is_bounded:
             values[np.isin(np.flatnonzero(kept)[order], list(self.filled_late))] = math.nan
-        return values[~np.isnan(values)]
+        found: Vector = self.spec.objectives[column].cut(values[~np.isnan(values)])
+        return found
 
     def value_if_expired(self, number: int) -> Vector:
         """(m,) what the place of a trial counts as if it runs out, of which more is better."""

@@ -194,7 +194,7 @@ def _drifts(fold: Fold) -> list[Strain]:
     found = []
     for column in noisy:
         values = np.full(turns.shape, np.nan)
-        values[arms, positions] = ledger.column("values")[told, column]
+        values[arms, positions] = ledger.spec.cut(ledger.column("values")[told])[:, column]
         found.append(_drift(fold, column, values, in_step, later, len(noisy)))
     return found
 
@@ -260,7 +260,7 @@ def _bounded(fold: Fold, column: int, values: list[Vector]) -> Found:
     low, high = objective.bounds
     at_end = int(((everything == low) | (everything == high)).sum())
     fields = {"lowest": float(everything.min()), "highest": float(everything.max())}
-    if objective.noise != "bernoulli" and 0 < at_end < everything.size:
+    if objective.noise != "bernoulli" and not objective.is_cut and 0 < at_end < everything.size:
         return "slight", None, {"finding": "on a bound", "values": at_end, **fields}
     return "none", None, {"finding": "inside", **fields}
 

@@ -1,0 +1,67 @@
+"""`baseline=` of a study: the current arm answers unless another is better in something that matters."""
+
+import random
+
+import pytest
+
+import lexbandits as lb
+from lexbandits.study.storage.memory import MemoryStorage
+
+pytestmark = pytest.mark.interpreted
+OBJECTIVES = [
+    lb.Objective("correct", tolerance=0.2, noise="bernoulli"),
+    lb.Objective("latency", "minimize", tolerance=2.0, noise=("bounded", 0, 10)),
+]
+
+
+def asked(settings, **levels):
+    study = lb.create_study(
+        "s", MemoryStorage(), arms=list(levels), objectives=OBJECTIVES, seed=1, **settings
+    )
+
+    def measure(arm, item):
+        luck, (correct, latency) = random.Random(f"{arm}/{item}"), levels[arm]
+        return {"correct": luck.random() < correct, "latency": latency + luck.random()}
+
+    study.run(measure, progress=False)
+    assert study.verify().ok
+    return study.answer
+
+
+@pytest.mark.parametrize("settings", [{}, {"items": list(range(400))}, {"rules": "open"}])
+def test_it_is_kept_unless_another_is_better(settings):
+    tied = {"new": (0.95, 4.0), "current": (0.9, 5.0), "bad": (0.1, 1.0)}
+    without, kept = asked(settings, **tied), asked({"baseline": "current", **settings}, **tied)
+    assert (without.arm, without.decision, "decision" in without.as_json()) == ("new", None, False)
+    assert (kept.arm, kept.certified, kept.decision) == ("current", True, "keep")
+    assert kept.as_json()["decision"] == "keep"
+    assert "the current arm stays" in kept.reason
+    on_first = asked({"baseline": "bad", **settings}, **tied)
+    assert (on_first.arm, on_first.decision) == ("new", "switch")
+    on_last = asked({"baseline": "current", **settings}, new=(0.9, 1.0), current=(0.9, 8.0))
+    assert (on_last.arm, on_last.decision) == ("new", "switch")
+    assert "it is better than the current arm" in on_last.reason
+
+
+def test_a_certified_answer_may_not_be_shown_to_be_better():
+    """z beats the current arm and falls on latency to the answer, which ties with the current arm."""
+    three = {"z": (1.0, 9.0), "answer": (0.75, 1.0), "current": (0.65, 1.0)}
+    found = asked({"baseline": "current"}, **three)
+    assert (found.arm, found.certified) == ("answer", True)
+    assert [(row["verdict"], row["by"]) for row in found.certificate if row["rival"] == "current"] == [
+        ("beaten", "z")
+    ]
+    assert found.decision == "keep for now"
+
+
+def test_nothing_is_decided_before_the_end_nor_by_hand_nor_without_it():
+    arms = ["new", "current"]
+    study = lb.create_study("s", MemoryStorage(), arms=arms, objectives=OBJECTIVES, baseline="current")
+    assert (study.answer.arm, study.answer.decision) == ("current", "keep for now")
+    study.end("enough")
+    assert study.answer.decision == "keep for now"
+    study.reopen("more")
+    study.withdraw("current", "it is gone")
+    assert (study.answer.arm, study.answer.decision) == ("new", None)
+    with pytest.raises(lb.StudyError, match="no arm 'old'"):
+        lb.create_study("t", MemoryStorage(), arms=arms, objectives=OBJECTIVES, baseline="old")
