@@ -245,6 +245,12 @@ def test_a_late_gaussian_value_is_recorded_only():
     assert study.tell(trial, measure(trial.arm, trial.item)) == "counted", "its other value is bounded"
     counts = study.policy.counts[list(study.arms).index(trial.arm)]
     assert counts[0] == counts[1] + 1
+    trial = study.ask()
+    study.tell(trial, {**measure(trial.arm, trial.item), "latency": None})
+    before = study.policy.counts
+    study.correct(trial, measure(trial.arm, trial.item), "it came after all")
+    assert (study.policy.counts == before).all(), "nor does a correction choose which of them count"
+    assert study.verify().ok
     alone = in_memory(items=ITEMS, seed=1, objectives=[latency])
     (trial,) = alone.study.ask_many(1, lease=0.5)
     alone.tick()

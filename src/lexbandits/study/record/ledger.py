@@ -481,7 +481,10 @@ class Ledger:
         if number is None or self.state[number] != TOLD:
             raise _damaged(event, f"trial {number} has no counted result")
         values = [_or_nan(event.payload["values"].get(name)) for name in self.spec.names]
-        self.first_told.setdefault(number, self.told_values(number))
+        first = self.first_told.setdefault(number, self.told_values(number))
+        if self.spec.is_list:  # what was missing stays so where it is not held at its worst
+            kept = zip(values, first, self.spec.objectives, strict=True)
+            values = [v if f == f or o.is_bounded or o.noise == "exact" else math.nan for v, f, o in kept]
         if self.exact_columns:
             self._forget_exact(number)
         self._set_values(number, values)
