@@ -393,3 +393,18 @@ def test_an_objective_that_is_not_there(client):
     make(client)
     refused(client.put(f"{MODELS}/objectives/none", json={"tolerance": 0.2}), 404, "no objective 'none'")
     refused(client.put(f"{MODELS}/objectives/correct", json={"tolerance": -1}), 422)
+
+
+def test_cuts_and_a_baseline_are_words_of_a_study(service, client):
+    latency = lb.Objective("latency", "minimize", unit="s", cap=2.0, tolerance=0.1)
+    study = lb.create_study("slow", service.link, arms=["a", "b"], objectives=[latency], baseline="b")
+    for trial in study.ask_many(2):
+        study.tell(trial, {"latency": 60.0})
+    spec = client.get("/api/studies/slow/spec").json()
+    assert (spec["objectives"][0]["cap"], spec["baseline"]) == (2.0, "b")
+    assert set(study.results()["mean"]) == {2.0}
+    assert (
+        client.get("/api/studies/slow").json()["answer"]["decision"]
+        == study.answer.decision
+        == "keep for now"
+    )
