@@ -23,6 +23,7 @@ from lexbandits.evidence.without_replacement import (
     expected,
     list_log_evidence,
     list_radius,
+    lower_end,
     product,
     stakes,
 )
@@ -283,16 +284,40 @@ def test_a_tie_at_exactly_the_tolerance_is_a_tie(hundredths):
     assert beaten.candidates == (0,)
 
 
-def test_arithmetic_overrides_what_was_seen():
+@pytest.mark.parametrize("hundredths", range(1, 31, 6))
+def test_a_tie_of_normal_values_is_one_too(hundredths):
+    table = np.zeros((100, 2, 1))
+    table[: 23 + hundredths, 0] = table[-23:, 1] = 1.0
+    policy = policy_for(
+        table, noise="gaussian", tolerance=hundredths / 100, resolution=0.0, settle="all", delta=1e-300
+    )
+    run(policy, table)
+    assert (policy.candidates, policy.certain) == ((0, 1), True)
+
+
+@pytest.mark.parametrize("noise", ["bernoulli", "gaussian"])
+def test_arithmetic_overrides_what_was_seen(noise):
     lead = np.r_[np.full(30, 0.2), np.full(30, -1.0)]  # an order that nobody would draw
+    lead[:2] += 0.01
     table = np.zeros((60, 3, 2))  # arms 1 and 2 are equal, which takes all items to see
     table[:, 0, 0], table[:, 1:, 0] = np.maximum(lead, 0.0), np.maximum(-lead, 0.0)[:, None]
-    policy = policy_for(table, tolerance=[0.25, 0.0], resolution=0.0, settle="all", delta=0.05)
+    rules = {"tolerance": [0.25, 0.0], "resolution": 0.0, "settle": "all", "noise": [noise, "bernoulli"]}
+    policy = policy_for(table, **rules).quiet()
     for arm, t in places_of(table):
         policy.tell(arm, table[t, arm], item=t)
-        assert t != 29 or ("n", 0, 0, 1) in facts(policy)
-    assert policy.overturned == ((0, 1, 0), (0, 2, 0))
+        assert (t, arm) != (29, 2) or ("n", 0, 0, 1) in facts(policy)
+    assert {(0, 1, 0), (0, 2, 0)} <= set(policy.overturned)
     assert (policy.candidates, policy.contradiction) == ((1, 2), False)
+
+
+def test_arithmetic_overrides_a_target_that_was_passed():
+    table = np.repeat(np.arange(60)[:, None, None] < 20, 2, axis=1) * 1.0
+    policy = policy_for(table, at_least=0.5, tolerance=0.0, resolution=0.0, settle="all")
+    policy.tell_many([0] * 20, table[:20, 0])
+    assert policy.state.bounds[0, 0, 0] >= 0.5
+    policy.tell_many([0] * 40, table[20:, 0])
+    assert policy.overturned == ((0, 0, 0),)
+    assert policy.state.bounds[0, 0, 1] < 0.5
 
 
 def test_facts_that_need_no_data():
@@ -308,6 +333,13 @@ def test_long_lists_are_summed_without_rounding():
     n, total, rest = 20_000, 0.0, 0.0
     for _ in range(n):
         total, rest = add(total, rest, 0.1)
+    policy = policy_for(np.zeros((3000, 2, 1)), noise=("bounded", 0, 1), tolerance=0.0, delta=1e-300)
+    for arm, value in enumerate((0.1, 0.2)):
+        policy.tell_many([arm] * 2000, np.full((2000, 1), value))
+    for sums, stored in zip(
+        policy.listed.sums[0, 0], ((0.1 - 0.2 + 1) / 2, (0.2 - 0.1 + 1) / 2), strict=True
+    ):
+        assert abs(sum(map(Fraction, sums.tolist())) - 2000 * Fraction(stored)) < 1e-12
     goal = product(n + 1, 0.1)
     assert abs(Fraction(total) + Fraction(rest) - n * Fraction(0.1)) < 1e-15
     assert expected(*goal, total, rest, 1.0) == pytest.approx(
@@ -583,6 +615,48 @@ def test_intervals_hold_the_truth_and_close_at_the_end():
     low, high = policy.differences[..., 0], policy.differences[..., 1]
     known = np.array(policy.until).min() == 80
     assert not known or np.allclose(low[off], high[off])
+
+
+@pytest.mark.parametrize("share", [0.5, 0.03])
+def test_an_interval_ends_where_its_evidence_does(share):
+    values = np.random.default_rng(5).random(1200) < share
+    end = entry(lower_end)(values * 1.0, 3000, 0, *stakes(3000), 6.0)
+    gap = values.mean() - end
+
+    def seen(x):
+        return max(oracle.wealths(values.tolist(), 3000, x)) >= math.exp(6.0)
+
+    assert seen(end)
+    assert not seen(end + 0.05 * gap)
+    assert entry(lower_end)(values * 1.0, 3000, 0, *stakes(3000), 1e9) == values.sum() / 3000
+
+
+def test_intervals_are_computed_now_and_then_and_nobody_can_tell():
+    rng = np.random.default_rng(6)
+    table = draw_table(rng, 200, 1)[:, [0, 0]]
+    table[:, 1] = rng.permutation(table[:, 0])  # equal, which takes all items to see
+    policy = policy_for(table, tolerance=0.0, resolution=0.0, noise=KINDS, delta=1e-9, settle="all")
+
+    def tell(first, end):
+        told = places_of(table)[2 * first : 2 * end]
+        policy.tell_many([a for a, _ in told], [table[t, a] for a, t in told], items=[t for _, t in told])
+
+    tell(0, 128)
+    first, ends = policy.differences, policy._ends
+    tell(128, 131)
+    assert (policy.differences[0, 1] == first[0, 1]).all()
+    assert policy._ends is ends
+    twin = pickle.loads(pickle.dumps(policy))
+    assert twin == policy
+    assert not twin._ends
+    assert twin.differences.tobytes() == policy.differences.tobytes()
+    tell(131, 191)
+    low, high = policy.differences[0, 1, 0]
+    assert high - low <= 2 * 9 / 200 + 1e-9  # what is still to come can move it by no more
+    tell(191, 200)
+    lead = table.mean(axis=0)
+    assert policy.differences[0, 1] == pytest.approx(0.0, abs=1e-9)
+    assert policy.intervals == pytest.approx(np.stack([lead, lead], axis=2))
 
 
 def digest(policy):

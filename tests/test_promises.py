@@ -18,6 +18,7 @@ from scipy.stats import binom
 
 import lexbandits as lb
 from lexbandits.simulation.promise import Tolerances
+from lexbandits.study.spec import in_drawn_order
 from lexbandits.study.storage.memory import MemoryStorage
 
 MOST = 400  # results of one study; one that is not finished then certifies nothing
@@ -1008,6 +1009,62 @@ def test_an_arm_that_is_called_blind_and_is_not_breaks_the_promise():
         add_a_tuned_arm(study, world, blind=True)
         broken += is_broken(study, world)
     assert broken > binom.isf(1e-4, 20, 0.05)
+
+
+@on_a_list(max_arms=3)
+def read_the_order_at_the_end_and_add_an_arm_tuned_on_what_comes(study, world, rng):
+    for trial, values in measured(study, world, 8):
+        study.tell(trial, values)
+    study.end("to read the order")
+    coming = in_drawn_order(range(ITEMS), study.spec["seed"] or 0)
+    world.tune("tuned", [item for item in coming if item not in set(study.trials().item)])
+    study.reopen("to add an arm")
+    study.add_arm("tuned")
+    look_at_a_list_and_go_on(study, world, rng)
+
+
+@on_a_list(max_arms=3)
+def import_all_items_but_one_and_add_an_arm_tuned_on_those_that_count(study, world, rng):
+    """They come first: where every item has a value of its own their mean shows which they are."""
+    items = rng.permutation(ITEMS)[1:].tolist()
+    study.import_results({"arm": ["worse"] * len(items), "item": items,
+                          "score": world.table["worse"][items], "taste": [1.0] * len(items)})  # fmt: skip
+    counted = study.results().query("arm == 'worse'").results.iloc[0]
+    order = in_drawn_order(range(ITEMS), next(study.events()).payload["spec"]["seed"])
+    world.tune("tuned", order[:counted])
+    study.add_arm("tuned")
+    look_at_a_list_and_go_on(study, world, rng)
+
+
+@pytest.mark.parametrize("in_parts", [False, True])
+def test_rules_chosen_by_values_of_trials_under_way_break_no_more_than_delta(in_parts):
+    """The first objective is the one of many on which the worse arm was luckiest, before anything counts."""
+    names, studies, broken = [f"score {i}" for i in range(30)], 24, 0
+    scores = [lb.Objective(name, noise="bernoulli", tolerance=0.1, resolution=0.1) for name in names]
+    for seed in range(studies):
+        rng = np.random.default_rng([seed, 30])
+        table = {
+            arm: np.array([rng.permutation(np.arange(ITEMS) < ones) for _ in names])
+            for arm, ones in (("best", 51), ("worse", 38))
+        }
+        words = {"arms": ["best", "worse"], "items": range(ITEMS), "delta": 0.2, "seed": seed}
+        objectives = [*scores, lb.Objective("taste", noise="exact")]
+        study = lb.create_study("attacked", MemoryStorage(), objectives=objectives, **words)
+        asked, lead = study.ask_many(2 * 40), np.zeros(len(names))
+        results = []
+        for trial in asked:
+            values = table[trial.arm][:, trial.item].astype(float)
+            lead += values if trial.arm == "worse" else -values
+            results.append(dict(zip(names, values.tolist(), strict=True)))
+            if in_parts:
+                study.tell(trial, results[-1], more=True)
+        study.reorder(sorted([*names, "taste"], key=lambda name: (
+            0 if name == names[lead.argmax()] else 1 if name == "taste" else 2)))  # fmt: skip
+        for trial, values in zip(asked, results, strict=True):
+            study.tell(trial, {**values, "taste": float(trial.arm == "worse")})
+        broken += study.answer.certified and study.answer.arm == "worse"
+        assert study.proof == "closed"
+    assert broken <= binom.isf(1e-4, studies, 0.2)
 
 
 # --- the table

@@ -146,9 +146,9 @@ def events(request: Request, study: StudyName, since: Since = 0, limit: Limit = 
     """The journal after event `since`."""
     room = rooms_of(request).find(study)
     with room.reading() as reader:
-        over = reader._journal.fold().ledger.end is not None
+        whole = reader._journal.fold().ledger.shows_order
     read = room.reads.read(room.row.id, since + 1, limit)
-    found = [event_words(event if over else without_order(event)) for event in read]
+    found = [event_words(event if whole else without_order(event)) for event in read]
     return Reply(schemas.Events(events=found, next=found[-1].seq if len(found) == limit else None))
 
 

@@ -73,7 +73,8 @@ class Study:
 
     @property
     def spec(self) -> dict[str, Any]:
-        """The question as asked, in words: JSON-able. The seed of a list is None until the end."""
+        """The question as asked, in words: JSON-able. The seed of a list is None until the end,
+        and while arms may be added: who reads it knows which items come first."""
         return self._journal.shown().as_json()
 
     @property

@@ -81,10 +81,10 @@ from lexbandits.policies.tol.waiting import Place
 on_list = partial(entry, fixed=True, rehearsal="lists")  # an entry of a policy about a list
 
 
-def _coarse(n: int) -> int:
-    """The largest number up to n of six binary digits, then zeros: at that pace intervals are shown."""
+def _coarse(n: int, n_items: int) -> int:
+    """The largest number up to n of six binary digits, then zeros: at that pace intervals are computed."""
     low = max(0, n.bit_length() - 6)
-    return n >> low << low
+    return n >> low << low if n < n_items else n
 
 
 class ListTol(LexElimTol):
@@ -372,7 +372,8 @@ class ListTol(LexElimTol):
         new = self.listed.status[played, positions] == EMPTY
         places = np.unique(np.stack([played[new], positions[new]], axis=1), axis=0)
         self._count(places[:, 0].tolist(), places[:, 1].tolist())
-        self._ends = {}
+        if (positions < self.listed.until[played]).any():
+            self._ends = {}
         before = self.finished
         told, take_some = 0, on_list(take_all)
         while told < played.size:
@@ -449,9 +450,9 @@ class ListTol(LexElimTol):
 
         At any time, and nothing is void. `since` gives arms that are added the position where bets on them
         begin: above every position handed out, unless the arm was made without looking at results. With
-        rules="declared" the answer is from then on proven by facts, which have a tenth of delta; before the
-        first result the new rules are as good as declared from the start. `from_pass` and `void` are for
-        journals of policies that are not about a list, and do nothing here.
+        rules="declared" the answer is from then on proven by facts, which have a tenth of delta; before
+        anything is told or, as `from_pass` above 0 says, handed out, the new rules are as good as declared
+        from the start. `void` is for journals of policies that are not about a list, and does nothing here.
         """
         given = {"tolerance": tolerance, "resolution": resolution, "order": order, "offered": offered}
         settings = {**self.settings, **{name: value for name, value in given.items() if value is not None}}
@@ -462,7 +463,7 @@ class ListTol(LexElimTol):
                 begins[arm] = whole(f"since[{arm}]", position, least=0, most=self.n_items)
             settings["since"] = begins.tolist()
         new = type(self).__new__(type(self))
-        if self.rounds or self._closed:
+        if self.rounds or from_pass or self._closed:
             new._closed, new._share_when_closed = True, self._facts_share()
         new.__init__(**settings)  # type: ignore[misc]
         new._scrutiny = copy.deepcopy(self._scrutiny)
@@ -598,7 +599,7 @@ class ListTol(LexElimTol):
             row = pair_of(a, b, self.max_arms) if a != b else listed.later.shape[0] - self.max_arms + a
             low, high, _ = later_interval(listed, kind, row, i, since, level)
             return (low, high) if not math.isnan(low) else (-math.inf, math.inf)
-        n = _coarse(int(min(listed.until[a], listed.until[b])))
+        n = _coarse(int(min(listed.until[a], listed.until[b])), self.n_items)
         key = (i, a, b, n, level)
         if key not in self._ends:
             lead = on_list(stored_leads)(listed, kind, i, a, b, n)
@@ -616,7 +617,17 @@ class ListTol(LexElimTol):
             told = told_mean if a == b else told_difference
             self._ends = {k: v for k, v in self._ends.items() if k[:3] != key[:3] or k[4] != level}
             self._ends[key] = float(told(kind, ends[0])), float(told(kind, 1.0 - ends[1]))
-        return self._ends[key]
+        (low, high), (least, most) = self._ends[key], self._possible(i, a, b)
+        return (max(low, least), min(high, most)) if n < self.n_items else (low, high)
+
+    def _possible(self, i: int, a: int, b: int) -> tuple[float, float]:
+        """Between which ends a mean of bounded values lies for certain, whatever is still to come."""
+        kind, N = self._kinds[i], self.n_items
+        if a == b:
+            missing, total = N - self.state.singles[a, i, 0], self.state.arms.sums[a, i]
+            return float(total + missing * kind.low) / N, float(total + missing * kind.high) / N
+        lead, back = self.listed.sums[pair_of(a, b, self.max_arms), i].sum(axis=1).tolist()
+        return float(told_difference(kind, lead / N)), float(told_difference(kind, 1.0 - back / N))
 
     def _arm_interval(self, i: int, a: int, level: float) -> tuple[float, float]:
         """Of an arm whose values are not bounded and which has no target, by its own moments."""

@@ -6,6 +6,7 @@ from typing import Any
 from lexbandits.checks import whole
 from lexbandits.study.errors import ConflictError, StudyError, study_errors
 from lexbandits.study.record.journal import Turn
+from lexbandits.study.record.ledger import IMPORTED
 from lexbandits.study.record.rules import after_all_begun, conclude, withdraw_arm
 from lexbandits.study.spec import arm_index, checked_arm
 
@@ -30,8 +31,12 @@ def add_arm(turn: Turn, arm: str | Mapping[str, Any], blind: bool = False) -> No
         )
     if blind and not ledger.spec.is_list:
         raise StudyError('blind is for lists (about="items"): elsewhere a new arm is judged on new passes')
-    said = {"blind": True} if blind else {}
-    _change(turn, "arm_added", {"arm": words, **said, **after_all_begun(ledger)}, name)
+    said: dict[str, Any] = {"blind": True} if blind else {}
+    begun = after_all_begun(ledger)
+    if ledger.spec.is_list and ledger.counts[IMPORTED]:  # how far they count shows what comes first
+        waits = [until + 1 for until in turn.fold.list_policy.until if until < ledger.passes]
+        begun["from_pass"] = max(begun["from_pass"], *waits, 0)
+    _change(turn, "arm_added", {"arm": words, **said, **begun}, name)
 
 
 def withdraw(turn: Turn, name: str, reason: str) -> None:

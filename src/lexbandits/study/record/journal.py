@@ -155,12 +155,12 @@ class Journal:
     def shown(self) -> Spec:
         """The same as it may be shown: nobody reads the coming items of a list before its end."""
         ledger = self.fold().ledger
-        return ledger.asked_spec.without_order() if ledger.end is None else ledger.asked_spec
+        return ledger.asked_spec if ledger.shows_order else ledger.asked_spec.without_order()
 
     def events_shown(self) -> Iterator[Event]:
         """The journal as it may be shown."""
         events = self.events()
-        return events if self.fold().ledger.end is not None else map(without_order, events)
+        return events if self.fold().ledger.shows_order else map(without_order, events)
 
     def verify(self) -> Verification:
         """Replay the journal from nothing and compare it with what was recorded."""

@@ -230,6 +230,11 @@ class Ledger:
         """How many items there are to be measured on; None if nobody has said."""
         return None if self.spec.items is None else int(self.passes)
 
+    @property
+    def shows_order(self) -> bool:
+        """Whether the seed may be shown: at the end, if no arm can be added that is tuned on coming items."""
+        return self.end is not None and len(self.arms) >= self.spec.max_arms
+
     def place(self, number: int) -> Place:
         """Where a trial belongs."""
         return self.arm[number], self.pass_of[number]
@@ -596,9 +601,10 @@ class Ledger:
     def _rules(self, event: Event, **changed: Any) -> None:
         """The rules change from `from_pass` on, and whatever had ended goes on."""
         self.end = None
-        if self.spec.is_list:  # where nothing is begun under rules: it is told how many results there were
+        if self.spec.is_list:  # where nothing is begun under rules: what was handed out may have been seen
             position = len(self.fills)
-            self.stops.append(Stop(position, "rules", {**changed, "from_pass": position}))
+            begun = max(position, event.payload["from_pass"])
+            self.stops.append(Stop(position, "rules", {**changed, "from_pass": begun}))
             return
         data = {**changed, "from_pass": event.payload["from_pass"]}
         if event.payload.get("begun") != "kept":
