@@ -129,7 +129,7 @@ def test_a_page_test_counts_an_expiry_as_no_purchase(tmp_path):
 
 def test_the_table_of_digits_is_made_anew_as_it_is(tmp_path):
     (tmp_path / "examples").symlink_to(EXAMPLES)
-    ((command, output),) = shown("digits")
+    (command, output), *_ = shown("digits")
     assert run(command, tmp_path).stdout.strip() == output.strip()
     made, kept = (
         path.read_text().splitlines() for path in (tmp_path / "new.csv", EXAMPLES / "digits" / "results.csv")

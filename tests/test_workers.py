@@ -58,7 +58,7 @@ def test_progress_is_shown(capsys):
 @pytest.mark.parametrize("backend", ["dask", "dask:tcp://localhost:1", "ray"])
 def test_a_cluster_that_is_not_installed_names_its_extra(monkeypatch, backend):
     monkeypatch.setattr(workers, "find_spec", lambda name: None)
-    with pytest.raises(ValueError, match=rf"lexbandits\[{backend[:4].rstrip(':')}\]"):
+    with pytest.raises(ImportError, match=rf"lexbandits\[{backend[:4].rstrip(':')}\]"):
         lb.sweep(few(), replications=1, backend=backend)
 
 

@@ -126,12 +126,6 @@ def test_an_address_that_is_no_service(monkeypatch):
         lb.open_study("models", "http://")
 
 
-def test_what_needs_the_storage_itself_says_so(service):
-    study = create(service.link)
-    with pytest.raises(lb.StudyError, match="over http"):
-        study.import_results(None, fair=True)
-
-
 def test_resume_and_reopen_are_two_things(service):
     study = create(service.link)
     with pytest.raises(lb.ConflictError, match="has not ended"):

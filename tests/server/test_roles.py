@@ -19,7 +19,7 @@ from proxy import Proxy
 RANK = {"read": 1, "write": 2, "admin": 3}
 DECIDING = {
     "create", "delete", "add_arm", "withdraw", "restore", "set_state", "amend", "reorder", "set_budget",
-    "add_blind_arm", "retry",
+    "add_blind_arm", "retry", "import_results",
 }  # fmt: skip
 OPEN_TO_ALL = {"healthz"}
 

@@ -45,7 +45,10 @@ class World:
 
     def __init__(self, home, name, words):
         self.home, self.kind, self.name = home, home.kind, name
-        self.handles = [lb.create_study(name, home.storage, **words), lb.open_study(name, home.storage)]
+        self.handles = [
+            lb.create_study(name, home.storage, **{"seed": 0, **words}),
+            lb.open_study(name, home.storage),
+        ]
         self.trials = {}  # number -> as handed out
 
     def call(self, hand, name, *arguments, **words):

@@ -314,12 +314,14 @@ def test_pause_budget_and_end(storage):
     assert study.status.state == "budget spent"
 
 
+@pytest.mark.parametrize(
+    "storage", ["memory", "sqlite", "postgres"], indirect=True
+)  # a service notes an end itself
 def test_an_answer_that_was_due_is_not_ended_by_hand(storage):
     study = create(storage)
     for trial in study.ask_many(600):
         study.record(trial, measure(trial.arm, trial.item))
-    if not storage.is_remote:  # a service has noted it by itself
-        study.end("enough")
+    study.end("enough")
     assert study.answer.certified
     assert kinds(study)[-1] == "finished"
     with pytest.raises(lb.StudyFinished, match="ended before"):

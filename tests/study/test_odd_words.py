@@ -14,6 +14,9 @@ import lexbandits as lb
 BROKEN = "caf\udce9"  # half a pair of surrogates, as names of files may have
 
 
+@pytest.mark.parametrize(
+    "storage", ["memory", "sqlite", "postgres"], indirect=True
+)  # a service has a limit of its own
 @pytest.mark.parametrize("lease", ["99999999999d", 1e300, timedelta.max, 8.7e10])
 def test_a_lease_beyond_all_calendars(storage, lease):
     study = create(storage)

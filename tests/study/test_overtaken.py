@@ -145,8 +145,10 @@ def test_a_resolution_of_zero_is_refused_by_name():
     study = study_of()
     with pytest.raises(lb.StudyError, match="objective 'x': the resolution must be positive"):
         study.amend("x", resolution=0)
+    asked = lb.Objective("y", tolerance=0.1, resolution=0)  # a list takes it, a population does not
     with pytest.raises(lb.StudyError, match="objective 'y': the resolution must be positive"):
-        lb.Objective("y", tolerance=0.1, resolution=0)
+        lb.create_study("zero", arms=["a", "b"], objectives=[asked])
+    assert lb.create_study("zero", arms=["a", "b"], objectives=[asked], items=["p", "q"]).ask().arm == "a"
     assert study.ask().arm == "a"
 
 

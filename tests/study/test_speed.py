@@ -132,6 +132,7 @@ def test_a_million_events_open_in_seconds(tmp_path):
 # --- journals of earlier versions
 
 
+@pytest.mark.parametrize("storage", ["memory", "sqlite", "postgres"], indirect=True)
 @pytest.mark.parametrize("path", sorted(OLD.glob("*.jsonl")), ids=lambda path: path.stem)
 def test_journals_of_earlier_versions_open(path, storage):
     events = [Event(**json.loads(line)) for line in path.read_text().splitlines()]

@@ -154,6 +154,8 @@ def may_show(
     kind: Kind, mean: float, p: float, q: float, tolerance: float, reach: float, seen: float
 ) -> bool:
     """Whether a lower end that obeys `least_distance` can show more than `seen`: see `best_lower_end`."""
+    if kind.code >= BOUNDED and seen < -reach and reach >= kind.high - kind.low:
+        return True  # no values can differ by more
     ahead = told_difference(kind, mean) - (-reach if seen < -reach else tolerance)
     return seen <= tolerance and p > 0.0 and p * ahead * abs(ahead) >= q
 

@@ -6,6 +6,7 @@ when all pairs left are close. docs/proofs.md proves it.
 """
 
 import copy
+import inspect
 import math
 import warnings
 from collections.abc import Sequence
@@ -167,6 +168,9 @@ class LexElimTol(PlacePolicy):
         self._scrutiny = Scrutiny(self._kinds)
         self.state = self._first_state()
         self._begin()
+
+    # __new__ would hide it from who asks what the class takes
+    __signature__ = inspect.Signature(list(inspect.signature(__init__).parameters.values())[1:])
 
     def _begin(self) -> None:
         direct(begin)(self.state)
