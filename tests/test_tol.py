@@ -282,7 +282,7 @@ def test_the_tapes_above_reach_every_end():
     proven = worlds(QUICK, [None, None, 0.4], (2, 4)).map(
         lambda w: (w[0], w[1] | {"settle": "answer", "delta": 0.95, "offered": None}, w[2])
     )
-    assert ends_reached(proven, 60)["ordered"] >= 2
+    assert ends_reached(proven, 150)["ordered"] >= 2
 
 
 def drawn_changes(data, K, m, new):

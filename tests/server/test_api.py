@@ -1,9 +1,9 @@
 """Every endpoint does what it says, with its code."""
 
 import json
-from pathlib import Path
 import random
 import time
+from pathlib import Path
 
 import pytest
 from asked import MODELS, QUESTION, ask, make, refused

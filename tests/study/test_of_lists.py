@@ -426,3 +426,21 @@ def test_values_that_changed_while_an_arm_caught_up_are_noticed():
     assert (strain["code"], strain["objective"]) == ("drift", "latency")
     assert strain["later"] >= 20
     assert 'about="population"' in drifting.answer.reason
+
+
+def test_corrections_that_favour_an_arm_strain_the_answer():
+    """Misread values that are corrected only where that helps: the record shows it."""
+    study = lb.create_study(
+        "corrected", arms=["a", "b"], objectives=[lb.Objective("x", tolerance=0.1, noise="bernoulli")],
+        items=list(range(60)), seed=1,
+    )  # fmt: skip
+    trials = study.ask_many(40)
+    for trial in trials:
+        study.tell(trial, {"x": int(trial.arm == "a")})
+    assert not any("corrected" in str(said) for said in study.explain().strains)
+    for trial in trials:
+        if trial.arm == "b":
+            study.correct(trial, {"x": 1}, "misread")
+    (said,) = [said for said in study.explain().strains if said.code == "corrected"]
+    assert said.level == "strained"
+    assert "20 results were told anew (b 20)" in said.happened

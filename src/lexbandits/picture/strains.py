@@ -36,6 +36,7 @@ def assumptions_of(view: View) -> tuple[Assumption, ...]:
         "losses": _losses,
         "returned": _returned,
         "retried": _retried,
+        "corrected": _corrected,
         "gaps": _gaps,
         "drift": _drift,
         "noise": _noise,
@@ -111,6 +112,12 @@ def _retried(view: View, strain: Strain) -> Said:
         return assumption, "Nothing was."
     text = f"{many(strain.fields['lost'], 'place')} were asked again ({_per_arm(strain.fields['again'])})."
     return assumption, text + _differ(strain, "what was measured again may have been looked at")
+
+
+def _corrected(view: View, strain: Strain) -> Said:
+    text = f"{many(strain.fields['lost'], 'result')} were told anew ({_per_arm(strain.fields['again'])})."
+    text += _differ(strain, "what was corrected had been looked at")
+    return "Results are corrected for reasons that have nothing to do with whom that helps", text
 
 
 def _drift(view: View, strain: Strain) -> Said:

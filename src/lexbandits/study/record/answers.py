@@ -382,6 +382,8 @@ def _strain_said(strain: Mapping[str, Any]) -> str:
         return f"{what} more often for {worst} than for others" if worst else f"{what} in {share} results"
     if strain["code"] == "retried":
         return f"what failed was measured again ({share} trials)"
+    if strain["code"] == "corrected":
+        return f"results of {worst} were corrected more often" if worst else f"{share} results were corrected"
     if strain["code"] == "drift":
         what = f"{strain['objective']} of {worst} was another when it was measured later"
         return f'{what} (about="population" does not assume that it is not)'

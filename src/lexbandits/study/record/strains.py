@@ -32,7 +32,7 @@ class Strain:
     """An assumption's `code` and what happened: `level` is "none", "slight", "strained" or "not needed".
 
     losses: failed, expired, late by arm · returned: released, interrupted by arm · retried: asked again, by
-    arm, on a list · gaps: of one objective · drift: of one objective, on a list ·
+    arm, on a list · corrected: by arm · gaps: of one objective · drift: of one objective, on a list ·
     noise: of one objective, `finding` says what was found.
     """
 
@@ -57,6 +57,7 @@ def strains_of(fold: Fold) -> tuple[Strain, ...]:
             _losses(fold),
             _returned(fold),
             *((_retried(fold),) if fold.ledger.spec.is_list else ()),
+            *((_corrected(fold),) if fold.ledger.spec.is_list and fold.ledger.first_told else ()),
             *(gap for column in columns if (gap := _gaps(fold, column)) is not None),
             *(_drifts(fold) if fold.ledger.spec.is_list else ()),
             *(_noise(fold, column) for column in columns),
@@ -159,10 +160,18 @@ def _returned(fold: Fold) -> Strain:
 def _retried(fold: Fold) -> Strain:
     """Places of a list that were asked again: who does that may have seen what was there."""
     again = [fold.ledger.retried.get(name, 0) for name in fold.ledger.arm_names]
-    if not any(again):
-        return Strain("retried", "none")
+    return _touched(fold, "retried", again) if any(again) else Strain("retried", "none")
+
+
+def _corrected(fold: Fold) -> Strain:
+    """Results that were told anew: who does that has seen what was there."""
+    arms = [fold.ledger.arm[number] for number in fold.ledger.first_told]
+    return _touched(fold, "corrected", [arms.count(arm) for arm in range(len(fold.ledger.arm_names))])
+
+
+def _touched(fold: Fold, code: str, again: list[int]) -> Strain:
     level, p, fields = _compared(fold, again, [_handed_out(fold, arm) for arm in range(len(again))])
-    return Strain("retried", level, p=p, fields={**fields, "again": _named(fold, again)})
+    return Strain(code, level, p=p, fields={**fields, "again": _named(fold, again)})
 
 
 def _gaps(fold: Fold, column: int) -> Strain | None:
