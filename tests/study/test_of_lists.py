@@ -436,11 +436,11 @@ def test_corrections_that_favour_an_arm_strain_the_answer():
     )  # fmt: skip
     trials = study.ask_many(40)
     for trial in trials:
-        study.tell(trial, {"x": int(trial.arm == "a")})
+        study.tell(trial, {"x": trial.item % 2})
     assert all(said.code != "corrected" for said in study.explain().strains)
     for trial in trials:
-        if trial.arm == "b":
-            study.correct(trial, {"x": 1}, "misread")
+        if trial.arm == "b" and trial.item % 2 == 0:
+            assert study.correct(trial, {"x": 1}, "misread") == "corrected"
     (said,) = [said for said in study.explain().strains if said.code == "corrected"]
     assert said.level == "strained"
-    assert "20 results were told anew (b 20)" in said.happened
+    assert "results were told anew (" in said.happened
