@@ -167,6 +167,10 @@ def test_digits_are_read_by_models_that_have_not_seen_them(tmp_path):
 def test_digits_end_certified_with_a_fraction_of_the_table(tmp_path):
     pytest.importorskip("sklearn")
     (tmp_path / "examples").symlink_to(EXAMPLES)
+    command = re.search("(?s)```sh\n(.*?)```", (EXAMPLES / "digits" / "README.md").read_text())[1]
+    done = run(command.replace("--time-limit 1m", "--time-limit 5s").replace("\\\n", " "), tmp_path)
+    assert done.returncode == 1, done.stderr  # no certificate yet
+    assert lb.open_study("digits", tmp_path / "digits.db").status.results > 0
     for command, _ in shown("digits")[1:]:
         done = run(command, tmp_path, OMP_NUM_THREADS="1")
         assert done.returncode == 0, done.stderr

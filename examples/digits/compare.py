@@ -2,9 +2,11 @@
 
 python compare.py [--storage FILE]. The study is that of study.toml, whose items are the images; every image
 is read by models that were trained without it. It ends long before all 14,376 readings are made.
+python compare.py --read ARM IMAGE DIGIT makes one reading: the command that `lexbandits run` can start.
 """
 
 import argparse
+import json
 import os
 import pickle
 import time
@@ -73,7 +75,12 @@ def main() -> None:
     """Make or open the study, measure until there is an answer, say why."""
     arguments = argparse.ArgumentParser()
     arguments.add_argument("--storage", default="digits.db")
+    arguments.add_argument("--read", nargs=3, metavar=("ARM", "IMAGE", "DIGIT"))
     given = arguments.parse_args()
+    if given.read:
+        arm, image, digit = given.read
+        print(json.dumps(measure(arm, {"id": image, "digit": digit})))
+        return
     study = lb.study_from_toml(Path(__file__).with_name("study.toml"), given.storage)
     answer = study.run(measure)
     print(f"{answer.arm}: {answer.reason}")
