@@ -101,7 +101,7 @@ print("numba" in sys.modules, observe.code is not None)
 
 
 def probe(cache, patience, seconds):
-    environment = {**os.environ, "XDG_CACHE_HOME": str(cache)}
+    environment = {**os.environ, "XDG_CACHE_HOME": str(cache), "NUMBA_CACHE_DIR": ""}
     environment.pop("LEXBANDITS_JIT", None)
     code = PROBE.format(patience=patience, seconds=seconds)
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True)

@@ -498,7 +498,12 @@ print(policy.pulls.tolist(), policy.finished)
 
 @pytest.mark.skipif(INTERPRETED, reason="nothing is compiled")
 def test_compilation_is_announced_once_and_the_next_process_needs_none(tmp_path):
-    environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path), "LEXBANDITS_JIT": "1"}
+    environment = {
+        **os.environ,
+        "XDG_CACHE_HOME": str(tmp_path),
+        "NUMBA_CACHE_DIR": "",
+        "LEXBANDITS_JIT": "1",
+    }
     runs = [
         subprocess.run([sys.executable, "-c", FIRST_STEPS], env=environment, capture_output=True, text=True)
         for _ in range(2)

@@ -112,9 +112,10 @@ def test_what_ran_out_is_one_line_is_no_gap_and_hides_no_ending(client):
     first = {"name": "correct", "tolerance": 0.1, "noise": "bernoulli", **declared}
     second = {"name": "latency", "tolerance": 2, "noise": ["bounded", 0, 100], **declared}
     make(client, objectives=[first, second])
-    ask(client, 30, lease=0.01)
+    for trial in ask(client, 30, lease=0.01):
+        until(lambda: client.post(f"{MODELS}/trials/{trial['id']}/expiry").status_code == 200)  # noqa: B023
     trials = ask(client, 120)
-    unneeded = ask(client, 24, lease="1s")  # of passes after the end
+    unneeded = ask(client, 24, lease="2s")  # of passes after the end, which must come before
     results = [
         {"trial": t["id"], "values": {"correct": int(t["arm"] == "large"), "latency": 40}} for t in trials
     ]

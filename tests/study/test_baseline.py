@@ -63,5 +63,5 @@ def test_nothing_is_decided_before_the_end_nor_by_hand_nor_without_it():
     study.reopen("more")
     study.withdraw("current", "it is gone")
     assert (study.answer.arm, study.answer.decision) == ("new", None)
-    with pytest.raises(lb.StudyError, match="no arm 'old'"):
+    with pytest.raises(lb.StudyError, match="baseline must be one of the arms"):
         lb.create_study("t", MemoryStorage(), arms=arms, objectives=OBJECTIVES, baseline="old")

@@ -146,8 +146,10 @@ class Spec:
                 f"that you will change them, got {rules!r}"
             )
         baseline = words.get("baseline")
-        if baseline is not None:
-            arm_index([arm["name"] for arm in arms], baseline)
+        if baseline is not None and baseline not in (names := [arm["name"] for arm in arms]):
+            raise StudyError(
+                f"baseline must be one of the arms {', '.join(map(repr, names))}, got {baseline!r}"
+            )
         budget, most, seed = words.get("budget"), words.get("max_arms"), words.get("seed")
         return cls(
             name=checked_name("a study", words["name"]),
