@@ -1030,7 +1030,7 @@ def import_all_items_but_one_and_add_an_arm_tuned_on_those_that_count(study, wor
     study.import_results({"arm": ["worse"] * len(items), "item": items,
                           "score": world.table["worse"][items], "taste": [1.0] * len(items)})  # fmt: skip
     counted = study.results().query("arm == 'worse'").results.iloc[0]
-    order = in_drawn_order(range(ITEMS), next(study.events()).payload["spec"]["seed"])
+    order = in_drawn_order(range(ITEMS), next(study._journal.events()).payload["spec"]["seed"])
     world.tune("tuned", order[:counted])
     study.add_arm("tuned")
     look_at_a_list_and_go_on(study, world, rng)

@@ -24,7 +24,7 @@ def test_nobody_reads_the_coming_order(service, client):
     study = create(service.link, items=lists.ITEMS)
     here = lb.open_study("models", service.storage)
     go_on(study, 12)
-    seed = next(iter(here.events())).payload["spec"]["seed"]
+    seed = next(iter(here._journal.events())).payload["spec"]["seed"]
     looks = ("", "/spec", "/events?limit=1000", "/trials", "/results", "/fragments", "/explanation",
              "/report", "/report?format=md", "/export?format=jsonl",
              "/items", "/items?format=csv")  # fmt: skip

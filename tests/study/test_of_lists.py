@@ -116,7 +116,8 @@ def test_the_order_is_drawn_anew_recorded_and_not_shown(tmp_path):
     orders = [[t.item for t in s.ask_many(500) if t.arm == "small"] for s in (first, second)]
     assert orders[0] != orders[1]
     assert sorted(orders[0]) == sorted(ITEMS)
-    seed = next(iter(first.events())).payload["spec"]["seed"]
+    seed = next(iter(first._journal.events())).payload["spec"]["seed"]
+    assert next(iter(first.events())).payload["spec"]["seed"] is None
     given = create(items=ITEMS, seed=seed)
     assert [t.item for t in given.ask_many(500) if t.arm == "small"] == orders[0], "recorded and replayed"
     assert str(seed) not in json.dumps(first.spec)

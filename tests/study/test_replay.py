@@ -55,7 +55,7 @@ def test_replay_is_recovery(script):
 def test_a_journal_means_the_same_in_every_storage(script, databases):
     words, actions = script
     study = in_memory(**words).play(actions)
-    events = list(study.events())
+    events = list(study._journal.events())
     for storage in databases:
         name = secrets.token_hex(8)
         row, _ = storage.create(name, "", events[0].payload)

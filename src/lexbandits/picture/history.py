@@ -62,7 +62,7 @@ def verified(study: Study, fold: Fold) -> Verification:
     watched, kinds = Watched(), Counter[str]()
 
     def counted() -> Iterable[Event]:
-        for event in study.events():
+        for event in study._journal.events():
             kinds[event.kind] += 1
             yield event
 

@@ -327,8 +327,8 @@ class Study:
             return trial_columns(fold)
 
     def events(self, since: int = 0) -> Iterator[Event]:
-        """The journal after event `since`."""
-        return self._journal.events(_check_count("since", since))
+        """The journal after event `since`; before its end that of a list is without the seed of its order."""
+        return self._journal.events_shown(_check_count("since", since))
 
     def verify(self) -> verification.Verification:
         """Replay the journal from nothing and compare it with what was recorded."""

@@ -157,9 +157,9 @@ class Journal:
         ledger = self.fold().ledger
         return ledger.asked_spec if ledger.shows_order else ledger.asked_spec.without_order()
 
-    def events_shown(self) -> Iterator[Event]:
-        """The journal as it may be shown."""
-        events = self.events()
+    def events_shown(self, since: int = 0) -> Iterator[Event]:
+        """The journal after event `since`, as it may be shown."""
+        events = self.events(since)
         return events if self.fold().ledger.shows_order else map(without_order, events)
 
     def verify(self) -> Verification:

@@ -251,8 +251,8 @@ class RemoteJournal(Journal):
     def shown(self) -> Spec:
         return self._spec
 
-    def events_shown(self) -> Iterator[Event]:
-        return self.events()
+    def events_shown(self, since: int = 0) -> Iterator[Event]:
+        return self.events(since)
 
     def verify(self) -> Verification:
         found = self.storage.call("GET", f"{self.storage.path(self.row.id)}/verification")
