@@ -76,7 +76,7 @@ def main() -> None:
             told = measured(arm, [trial.item for trial in mine]) if mine else {}
             study.tell_many([(trial, told.get(trial.item, {})) for trial in mine])
     print(study.results().pivot(index="arm", columns="objective", values="mean").round(2))
-    print(f"\n{study.answer.arm}: {study.answer.reason}, after {study.status.results} results")
+    print(f"\n{study.answer.arm}: {study.answer.reason}")
 
 
 if __name__ == "__main__":
