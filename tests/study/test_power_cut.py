@@ -142,4 +142,5 @@ def test_the_power_fails_often(library, tmp_path):
 def test_normal_may_lose_the_last_results_and_no_more(library, tmp_path):
     watched = Watched(library, tmp_path / "normal", "NORMAL", 2)
     losses = list(cuts(watched, 20, seed=3))
-    assert max(losses) > 0, "that is what it is faster by"
+    more = (loss for loss in cuts(watched, 80, seed=4))  # on a busy machine few cuts fall between two syncs
+    assert max(losses) > 0 or any(more), "that is what it is faster by"
