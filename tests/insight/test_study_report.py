@@ -155,11 +155,10 @@ def test_a_report_reads_and_replays_the_journal_once(monkeypatch, tmp_path):
     study.end("enough")
     assert study.answer.arm
     made, read = [], []
-    make, events = fold.make_policy, type(study).events
+    journal = type(study._journal)
+    make, events = fold.make_policy, journal.events
     monkeypatch.setattr(fold, "make_policy", lambda *how: made.append(how) or make(*how))
-    monkeypatch.setattr(
-        type(study), "events", lambda self, since=0: read.append(since) or events(self, since)
-    )
+    monkeypatch.setattr(journal, "events", lambda self, since=0: read.append(since) or events(self, since))
     text = study.report(tmp_path / "once.html").read_text("utf-8")
     assert "Who left when" in text
     assert "the replay confirms the record" in text
