@@ -2,8 +2,8 @@
 
 Each attack is one function of (study, world, rng) that drives the study to its end. It is set against worlds
 in which what it favours is worse than may be given up, by a little: errors are likeliest there. A certificate
-that names such an arm is broken, whatever its flags, unless a flag says that it speaks of something else. At
-most δ of all studies may end so.
+that names such an arm is broken, whatever its flags, unless a flag says that it speaks of something else; so
+is "switch" to an arm that is not better than the current one. At most δ of all studies may end so.
 """
 
 import math
@@ -132,13 +132,29 @@ def certificates(study):
             yield payload, (tuple(arms), at_least, tuple(tolerance), tuple(resolution), tuple(order), offered)
 
 
+def is_better(ahead, tolerance, resolution, order):
+    """Whether one is ahead of another by more than the tolerance before it is worse by more than both."""
+    for i in order:
+        if ahead[i] > tolerance[i] + 1e-9 or ahead[i] < -tolerance[i] - resolution[i] - 1e-9:
+            return ahead[i] > 0.0
+    return False
+
+
+def is_wrong(answer, world, baseline, arms, at_least, tolerance, resolution, order, offered):
+    """Whether a certificate names an arm that is not acceptable, or switches to one that is not better."""
+    means, arm = tuple(map(world.row, arms)), arms.index(answer["arm"])
+    if not _promise(means, at_least, tolerance, resolution, order, offered).accepts(arm):
+        return True
+    if answer.get("decision") != "switch":
+        return False
+    ahead = np.subtract(means[arm], means[arms.index(baseline)])
+    return not is_better(ahead, tolerance, resolution, order)
+
+
 def is_broken(study, world, excused=()):
-    """Whether a certificate on record names an arm that is not acceptable, without a flag that excuses it."""
-    wrong = [
-        answer
-        for answer, (arms, *rules) in certificates(study)
-        if not _promise(tuple(map(world.row, arms)), *rules).accepts(arms.index(answer["arm"]))
-    ]
+    """Whether a certificate on record is wrong, without a flag that excuses it."""
+    baseline = study.spec.get("baseline")
+    wrong = [answer for answer, rules in certificates(study) if is_wrong(answer, world, baseline, *rules)]
     return bool(wrong) and not set(excused) & set(study.answer.flags)
 
 
@@ -153,6 +169,7 @@ class Attack:
     kinds: tuple[str, ...]
     excused: tuple[str, ...]  # flags of which one must be there: the promise cannot hold
     words: dict
+    world: type = World
 
     @property
     def name(self):
@@ -160,7 +177,7 @@ class Attack:
 
     def study(self, kind, delta, seed):
         """One study, attacked to its end, and its world."""
-        world = World(KINDS[kind])
+        world = self.world(KINDS[kind])
         study = world.study(seed, delta, **self.words)
         rng = np.random.default_rng([seed, len(self.name), len(kind)])
         self.drive(study, world, rng)
@@ -170,9 +187,9 @@ class Attack:
 ATTACKS = {}
 
 
-def attack(*kinds, excused=(), **words):
+def attack(*kinds, excused=(), world=World, **words):
     def listed(drive):
-        ATTACKS[drive.__name__] = Attack(drive, kinds or tuple(KINDS), excused, words)
+        ATTACKS[drive.__name__] = Attack(drive, kinds or tuple(KINDS), excused, words, world)
         return drive
 
     return listed
@@ -636,6 +653,61 @@ def import_a_finished_study(study, world, rng):
     before = world.study(int(rng.integers(1e9)), 0.3)
     go_on(before, world, rng)
     import_and_go_on(study, world, rng, before.trials())
+
+
+# --- the arm in use
+
+
+@attack("gaussian", "bernoulli", baseline="worse")
+def keep_an_arm_that_is_worse(study, world, rng):
+    tell_first_what_speaks_for_the_worse(study, world, rng)
+
+
+@attack("gaussian", "bernoulli", baseline="best")
+def switch_to_an_arm_that_is_worse(study, world, rng):
+    tell_first_what_speaks_for_the_worse(study, world, rng)
+
+
+class AtTheTolerance(World):
+    """`best` is ahead of `worse` by the tolerance, which does not matter; nothing else tells them apart."""
+
+    def mean(self, arm):
+        return self.kind.best - (0.0 if arm == "best" else self.kind.tolerance)
+
+    def row(self, arm):
+        return self.mean(arm), 0.0
+
+
+@attack(baseline="worse", world=AtTheTolerance)
+def switch_for_what_does_not_matter(study, world, rng):
+    """Ten passes are in flight; what speaks for the switch comes first."""
+    told = 0
+    while told < MOST and (asked := study.ask_many(20)):
+        known = [(trial, world.values(trial.arm, rng)) for trial in asked]
+        for pair in sorted(known, key=lambda pair: world.favours_worse(pair[0].arm, pair[1])):
+            study.tell(*pair)
+        told += len(asked)
+
+
+@attack("gaussian", "bernoulli", baseline="worse", world=AtTheTolerance, rules="open")
+def switch_by_facts_for_what_does_not_matter(study, world, rng):
+    amend_without_a_change(study, world, rng)
+
+
+class BeatenByAThird(World):
+    """`third` beats the current arm and loses on taste to `best`, which is ahead of it by the tolerance."""
+
+    def mean(self, arm):
+        behind = {"third": 0.0, "best": 1.0, "worse": 2.0}[arm]
+        return self.kind.best - behind * self.kind.tolerance
+
+    def row(self, arm):
+        return self.mean(arm), float(arm != "third")
+
+
+@attack("gaussian", baseline="worse", arms=("best", "worse", "third"), world=BeatenByAThird)
+def switch_since_a_third_arm_is_better(study, world, rng):
+    go_on(study, world, rng)
 
 
 # --- targets

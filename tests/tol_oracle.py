@@ -460,7 +460,7 @@ class Run:
             lead = self.lead(i, x, y) or 0.0
             if not self.must(i) and abs(lead) > self.middle(i):
                 return lead > 0
-        return True
+        return y != self.rules.baseline
 
     def third(self, y):
         """Who keeps y out by the means, on the first objective where somebody does."""

@@ -14,7 +14,7 @@ OBJECTIVES = [
 ]
 
 
-def asked(settings, **levels):
+def played(settings, **levels):
     study = lb.create_study(
         "s", MemoryStorage(), arms=list(levels), objectives=OBJECTIVES, seed=1, **settings
     )
@@ -25,7 +25,11 @@ def asked(settings, **levels):
 
     study.run(measure, progress=False)
     assert study.verify().ok
-    return study.answer
+    return study
+
+
+def asked(settings, **levels):
+    return played(settings, **levels).answer
 
 
 @pytest.mark.parametrize("settings", [{}, {"items": list(range(400))}, {"rules": "open"}])
@@ -65,3 +69,28 @@ def test_nothing_is_decided_before_the_end_nor_by_hand_nor_without_it():
     assert (study.answer.arm, study.answer.decision) == ("new", None)
     with pytest.raises(lb.StudyError, match="baseline must be one of the arms"):
         lb.create_study("t", MemoryStorage(), arms=arms, objectives=OBJECTIVES, baseline="old")
+
+
+def test_what_to_do_comes_first_wherever_an_answer_is_shown(tmp_path):
+    two = {"new": (0.9, 1.0), "current": (0.9, 8.0)}
+    for baseline, first in (("current", "Switch from current to new. "), ("new", "Keep new. ")):
+        study = played({"baseline": baseline}, **two)
+        assert study.explain().sentence.startswith(f"{first}new is the answer, certain")
+        assert f"**{first}new is" in study.report(tmp_path / "report.md").read_text()
+        assert f"{first}<b>new</b> is the answer" in study.report(tmp_path / "report.html").read_text()
+    open_still = lb.create_study(
+        "s", MemoryStorage(), arms=["new", "current"], objectives=OBJECTIVES, baseline="current"
+    )
+    assert open_still.explain().sentence.startswith(
+        "Keep current for now: nothing is shown to be better. No results"
+    )
+    open_still.pause("lunch")
+    assert (
+        "Keep current for now: nothing is shown to be better. Paused: lunch" in open_still.explain().sentence
+    )
+    unproven = played(
+        {"baseline": "current"}, z=(1.0, 9.0), answer=(0.75, 1.0), current=(0.65, 1.0)
+    ).explain()
+    assert unproven.sentence.startswith(
+        "Keep current for now: nothing is shown to be better. answer is the answer"
+    )

@@ -129,6 +129,13 @@ def test_a_new_process_is_soon_done(word, most, made):
     assert min(times) < most
 
 
+def test_create_takes_the_current_arm(folder):
+    run("study", "create", "models.toml", "--baseline", "small")
+    assert said("study", "status", "models")["answer"]["decision"] == "keep for now"
+    run("study", "create", "models.toml", "--baseline", "tiny", "--storage", "other.db", code=2)
+    assert not (folder / "other.db").exists()
+
+
 def test_the_environment_names_the_storage(folder, monkeypatch):
     monkeypatch.setenv("LEXBANDITS_STORAGE", f"sqlite:///{folder}/other.db?synchronous=OFF")
     assert said("study", "create", "models.toml") == {"name": "models", "storage": f"{folder}/other.db"}

@@ -85,6 +85,24 @@ def start(*arguments, ignored=()):
     )
 
 
+# --- the arm in use
+
+
+def test_a_baseline_is_said_on_the_command_line_or_in_the_file(folder):
+    switched = run("--baseline", "small one", *shell(GOOD)).stdout
+    assert "decision: switch\nanswer: large (" in switched
+    assert study().spec["baseline"] == "small one"
+    assert run("--baseline", "huge", *shell(GOOD), code=2).stderr.count("baseline must be one of the arms")
+    (folder / "study.toml").write_text(TOML.replace("study.db", 'kept.db"\nbaseline = "large'))
+    kept = json.loads(run("--json", *shell(GOOD)).stdout)
+    assert kept["answer"]["decision"] == "keep"
+
+
+def test_an_answer_that_is_not_shown_to_be_better_than_the_current_arm_is_no_gate(folder):
+    (folder / "study.toml").write_text(TOML.replace("[study]", '[study]\nbudget = 4\nbaseline = "small one"'))
+    assert "decision: keep for now\n" in run(*shell(GOOD), code=1).stdout
+
+
 # --- what the program says
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from lexbandits.commands.storage import Items, Where, make_from_file, shorten
+from lexbandits.commands.storage import Baseline, Items, Where, make_from_file, shorten
 from lexbandits.commands.study import document, show_answer
 from lexbandits.commands.terminal import UNCERTIFIED, AsJson, print_json, say_line
 from lexbandits.study.errors import StudyError
@@ -30,6 +30,7 @@ def run(
         typer.Argument(help="What measures: {arm}, {item}, {item[key]} and {key} of [[arms]] are filled in."),
     ],
     items: Annotated[str | None, Items] = None,
+    baseline: Annotated[str | None, Baseline] = None,
     workers: Annotated[int, typer.Option(help="Commands at once.", min=1)] = 1,
     timeout: Annotated[str | None, typer.Option(help='Of one command, as "30s"; then it has failed.')] = None,
     lease: Annotated[
@@ -48,14 +49,14 @@ def run(
     """Measure with any program until there is an answer; started again, it goes on where it was.
 
     The last line the program prints is a JSON object of values, or name=value pairs; an exit code other
-    than 0 is a failed trial. Exit code 0 if the answer is certified, 1 if it is a best guess, 2 for a mistake
-    in the question or the command, 70 for an error of ours.
+    than 0 is a failed trial. Exit code 0 if the answer is certified (with a baseline: switch or keep), 1 if
+    it is a best guess, 2 for a mistake in the question or the command, 70 for an error of ours.
     """
     from lexbandits.study.measure.programs import Program, Stopped
     from lexbandits.study.spec import seconds
 
     limit = None if timeout is None else seconds("timeout", timeout)
-    study = make_from_file(file, storage, load_if_exists=True, items=items)
+    study = make_from_file(file, storage, load_if_exists=True, items=items, baseline=baseline)
     held = min(LEASE, seconds("lease", study.spec["lease"])) if lease is None else seconds("lease", lease)
     measures = [] if measure is None else _measures(measure, list(study.spec["objectives"]))
     prints = len(measures) < len(study.spec["objectives"])
@@ -80,7 +81,7 @@ def run(
         show_answer(answer)
         where = f"{shlex.quote(study.name)} --storage {shlex.quote(shorten(study.storage))}"
         say_line(f"look: lexbandits study explain|results|report {where}")
-    if not answer.certified:
+    if not answer.certified or answer.decision == "keep for now":
         raise typer.Exit(UNCERTIFIED)
 
 

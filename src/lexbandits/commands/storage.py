@@ -17,6 +17,7 @@ Where = typer.Option("--storage", envvar="LEXBANDITS_STORAGE", help="A path or a
 
 
 Items = typer.Option("--items", help="A .jsonl, .csv, .txt or a pattern of files: what to measure on.")
+Baseline = typer.Option("--baseline", help="The current arm: is a switch worth it?", metavar="ARM")
 
 
 def is_missing(storage: str) -> bool:
@@ -45,7 +46,12 @@ def open_named(name: str, storage: str, *, reads: bool = False) -> "Study":
 
 
 def make_from_file(
-    file: Path, storage: str | None, load_if_exists: bool, *, items: str | None = None
+    file: Path,
+    storage: str | None,
+    load_if_exists: bool,
+    *,
+    items: str | None = None,
+    baseline: str | None = None,
 ) -> "Study":
     """The study of a TOML file, in the storage given, else the file's, else the default."""
     from lexbandits.study.items import items_of_file
@@ -55,6 +61,8 @@ def make_from_file(
     words = words_from_toml(file)
     if items is not None:
         words |= items_of_file(items)
+    if baseline is not None:
+        words["baseline"] = baseline
     of_file = words.pop("storage", DEFAULT)
     try:
         return create_from_words(words, storage or of_file, load_if_exists=load_if_exists)

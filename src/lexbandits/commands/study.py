@@ -9,7 +9,16 @@ import typer
 
 from lexbandits.commands import terminal
 from lexbandits.commands.shape import Name, Said, of_study, say
-from lexbandits.commands.storage import DEFAULT, Items, Where, is_missing, make_from_file, open_named, shorten
+from lexbandits.commands.storage import (
+    DEFAULT,
+    Baseline,
+    Items,
+    Where,
+    is_missing,
+    make_from_file,
+    open_named,
+    shorten,
+)
 from lexbandits.commands.terminal import CONFLICT, AsJson, number, print_table, say_line
 from lexbandits.study.errors import StudyError
 
@@ -40,10 +49,11 @@ def create(
         bool, typer.Option("--load-if-exists", help="No error if it is there and asks the same.")
     ] = False,
     items: Annotated[str | None, Items] = None,
+    baseline: Annotated[str | None, Baseline] = None,
     as_json: AsJson = False,
 ) -> None:
     """Make the study that a file describes."""
-    study = make_from_file(file, storage, load_if_exists, items=items)
+    study = make_from_file(file, storage, load_if_exists, items=items, baseline=baseline)
     is_missing(study.storage)  # refuses memory, where it would be gone
     words = f"study {study.name!r} in {shorten(study.storage)}"
     say(Said({"name": study.name, "storage": study.storage}, words), as_json)
@@ -183,6 +193,8 @@ def _show_status(study: "Study") -> None:
 
 def show_answer(answer: "Answer") -> None:
     """The answer with what it rests on, one line per comparison."""
+    if answer.decision is not None:
+        say_line(f"decision: {answer.decision}")
     say_line(f"answer: {answer.arm} ({answer.reason})")
     for row in answer.certificate:
         between = f"between {_or(row['low'], '-∞')} and {_or(row['high'], '∞')}"

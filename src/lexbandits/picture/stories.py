@@ -23,7 +23,23 @@ WHY = {
 
 
 def headline(view: View) -> str:
-    """Who, is it certain, what is being settled."""
+    """With a baseline what to do; who, is it certain, what is being settled."""
+    return f"{_decided(view)}{_who(view)}"
+
+
+def _decided(view: View) -> str:
+    current, answer = view.fold.ledger.spec.baseline, view.answer
+    match answer.decision:
+        case "keep":
+            return f"Keep {current}. "
+        case "switch":
+            return f"Switch from {current} to {answer.arm}. "
+        case "keep for now":
+            return f"Keep {current} for now: nothing is shown to be better. "
+    return ""
+
+
+def _who(view: View) -> str:
     answer = view.answer
     if answer.certified and answer.about == "items":
         return _on_a_list(view)

@@ -218,7 +218,8 @@ def prove(state: State, x: int) -> bool:
 def ask_thirds(state: State, x: int, lacking: NDArray[np.bool_]) -> None:
     """Where the means do not let x handle y, ask who keeps y out: does it belong in the answer's place?
 
-    x handles y if, going through the order, it is ahead before it is behind, by the means.
+    x handles y if, going through the order, it is ahead before it is behind, by the means; if it is neither, y
+    must be no baseline.
     """
     limits, kinds, singles, pairs, order = state.limits, state.kinds, state.singles, state.pairs, state.order
     who, must, active = state.who, state.must, state.arms.active
@@ -233,7 +234,7 @@ def ask_thirds(state: State, x: int, lacking: NDArray[np.bool_]) -> None:
                 if lead < -middle:
                     break
         else:
-            handled = True
+            handled = handled or y != state.manner.baseline
         for position in range(order.size):
             i = order[position]
             most = 0.5 * (limits[i, TOLERANCE] + limits[i, REACH])
