@@ -114,6 +114,7 @@ def oracle_rules(shape, named):
         named["rules"] == "declared",
         named["rules"] == "0.2",
         named.get("baseline"),
+        named.get("reference"),
     )
 
 

@@ -17,7 +17,7 @@ class Rules:
     """Everything that is decided before the first pass."""
 
     def __init__(self, K, m, delta, tol, res, kinds, at_least=None, order=None, offered=None, stop=False,
-                 answer=True, bounded=None, declared=False, as_0_2=False, baseline=None):  # fmt: skip
+                 answer=True, bounded=None, declared=False, as_0_2=False, baseline=None, reference=None):  # fmt: skip
         self.K, self.m, self.delta, self.kinds, self.stop, self.answer = K, m, delta, kinds, stop, answer
         self.tol, self.reach = list(tol), [t + r for t, r in zip(tol, res, strict=True)]
         self.target = list(at_least or [None] * m)
@@ -25,6 +25,8 @@ class Rules:
         self.order = list(order or range(m))
         self.offered = sorted(range(K) if offered is None else offered)
         self.baseline = baseline
+        self.reference = reference or [None] * m  # per objective None or ("best" or an arm, sign of values)
+        self.always = {given[0] for given in self.reference if given and given[0] != "best"}
         self.bounded, self.every = bounded, 5 if as_0_2 else 20
         self.account = declared and answer and self.target == [None] * m
         pairs = max(1, K * (K - 1) // 2)
@@ -193,6 +195,16 @@ class Run:
         pairs = [(self.value(a, k, i), self.value(b, k, i)) for k in both]
         return [v - w for v, w in pairs if v is not None and w is not None]
 
+    def likely(self, i, a, b):
+        """Mean of a − b in what tolerances are given in, None without common results."""
+        lead = self.lead(i, a, b)
+        if self.rules.reference[i] is None or not lead:
+            return lead
+        of = self.rules.reference[i][0]
+        values = self.single(i, of if of != "best" else a if lead > 0 else b)
+        whole = abs(mean(values)) if values else 0.0
+        return lead / whole if whole else lead * inf
+
     def lead(self, i, a, b):
         """Mean of a − b, None without common results."""
         if self.rules.kinds[i][0] == "exact":
@@ -241,11 +253,82 @@ class Run:
         best = max((low for low, _ in self.bounds.get((i, a), [])), default=-inf)
         return best >= self.rules.floor[i] and not self.misses(i, a)
 
+    # --- shares of a mean
+
+    def share(self, claim, i, a, b):
+        """Arm -> weight in the sequence whose mean is above 0 where the claim is true."""
+        (of, sign), rules = self.rules.reference[i], self.rules
+        if of == "best":
+            of = a if claim == "beats" else b
+        counted = {arm: 0.0 for arm in (a, b, of)}
+        counted[a] += 1.0
+        counted[b] -= 1.0
+        counted[of] += sign * (-rules.tol[i] if claim == "beats" else rules.reach[i])
+        return of, counted
+
+    def share_evidence(self, claim, i, a, b):
+        """Log evidence that (1−r)x_a − x_b, or x_a − (1−s)x_b, has a mean above 0, from the raw values."""
+        rules, kind = self.rules, self.rules.kinds[i]
+        of, weights = self.share(claim, i, a, b)
+        if kind[0] == "exact":
+            known = {x: self.single(i, x) for x in weights}
+            if not all(known.values()):
+                return -inf
+            parts = [Fraction(w) * Fraction(known[x][0]) for x, w in weights.items()]
+            total = sum(parts)
+            total = 0 if abs(total) <= sum(map(abs, parts)) / 2**51 else total
+            return inf if total > 0 or (total == 0 and claim == "not worse") else -inf
+        low = high = 0.0
+        if kind[0] == "bounded":
+            low = sum(w * (kind[1] if w > 0 else kind[2]) for w in weights.values())
+            high = sum(w * (kind[2] if w > 0 else kind[1]) for w in weights.values())
+            if low >= 0:
+                return inf
+        C, logs = [], [0.0] * len(GRID)
+        for k, members in enumerate(self.folded):
+            if not set(weights) <= members:
+                continue
+            values = {x: self.value(x, k, i) for x in weights}
+            if kind[3:] == ("worst",):
+                worst = {x: kind[1] if weights[x] > 0 else kind[2] for x in weights}
+                values = {x: worst[x] if v is None else v for x, v in values.items()}
+            if None in values.values():
+                continue
+            c = sum(w * values[x] for x, w in weights.items())
+            before = [j for j in range(k) if of in self.folded[j]]
+            past = [v for v in (self.value(of, j, i) for j in before) if v is not None]
+            aim = (rules.reach[i] - rules.tol[i]) * abs(mean(past)) if past else 0.0
+            for g, (stake, _) in enumerate(GRID if aim else ()):
+                if kind[0] == "sub_gaussian":
+                    sizes = [abs(w) for w in weights.values()]
+                    s = kind[1] * (sqrt(sum(w * w for w in sizes)) if kind[2:] else sum(sizes))
+                    stake = min(stake, 16) * aim / s**2
+                    logs[g] += stake * c - stake**2 * s**2 / 2
+                elif kind[0] == "bounded":
+                    Z = [(x - low) / (high - low) for x in C]
+                    v, b0 = (moments(Z)[2] + 0.5) / (len(C) + 4), -low / (high - low)
+                    logs[g] += log(1 + min(stake * aim / (high - low) / v, 0.9 / b0) * ((c - low) / (high - low) - b0))
+            C.append(c)
+        if kind[0] in ("sub_gaussian", "bounded"):
+            terms = [log(w) + part for (_, w), part in zip(GRID, logs, strict=True)]
+            return max(terms) + log(sum(exp(t - max(terms)) for t in terms))
+        return self.gaussian_evidence(kind, C, 0.0)
+
+    def gaussian_evidence(self, kind, values, c):
+        n, mean, m2, *_ = moments(values)
+        if n < (300 if kind[0] == "finite_variance" else 2) or mean <= c or not m2 > 0:
+            return 0.0
+        u = n * (mean - c) ** 2 / m2
+        e = 0.5 * n * (log1p(u) - log1p(u * 10 / (n + 10))) - 0.5 * log1p(n / 10)
+        return e + log(2 - exp(-e)) if e > 0 else 0.0
+
     # --- claims under the declared rules
 
     def evidence(self, claim, i, a, b):
         """Log evidence that θ_a − θ_b > −reach, or > tolerance, from the raw differences."""
         rules = self.rules
+        if rules.reference[i] is not None:
+            return self.share_evidence(claim, i, a, b)
         kind, tol, reach = rules.kinds[i], rules.tol[i], rules.reach[i]
         c = tol if claim == "beats" else -reach
         if kind[0] == "exact":
@@ -271,11 +354,7 @@ class Run:
             stakes = [(min(g, 16) * (reach - tol) / s**2, w) for g, w in GRID]
             terms = [log(w) + lam * n * (mean - c) - lam**2 * s**2 * n / 2 for lam, w in stakes]
             return max(terms) + log(sum(exp(t - max(terms)) for t in terms))
-        if n < (300 if kind[0] == "finite_variance" else 2) or mean <= c or not m2 > 0:
-            return 0.0
-        u = n * (mean - c) ** 2 / m2
-        e = 0.5 * n * (log1p(u) - log1p(u * 10 / (n + 10))) - 0.5 * log1p(n / 10)
-        return e + log(2 - exp(-e)) if e > 0 else 0.0
+        return self.gaussian_evidence(kind, D, c)
 
     def weigh(self, claim, i, a, b):
         self.claims.setdefault((claim, i, a, b), []).append(self.evidence(claim, i, a, b))
@@ -319,6 +398,13 @@ class Run:
     def look(self, i, a, b):
         a, b = min(a, b), max(a, b)
         rules = self.rules
+        if rules.reference[i] is not None:
+            for x, y in ((a, b), (b, a)):
+                seen = [claim for claim in ("not worse", "beats") if self.share_evidence(claim, i, x, y)
+                        >= rules.level[i] + log(2.0)]  # fmt: skip
+                if "not worse" in seen or self.not_worse(i, x, y):
+                    self.lows.setdefault((i, x, y), []).append(inf if "beats" in seen else -rules.reach[i])
+            return
         if rules.kinds[i][0] == "exact":
             d = self.lead(i, a, b)
             if d is not None:
@@ -457,7 +543,7 @@ class Run:
     def handles(self, x, y):
         """Whether the means let x go through the order against y."""
         for i in self.rules.order:
-            lead = self.lead(i, x, y) or 0.0
+            lead = self.likely(i, x, y) or 0.0
             if not self.must(i) and abs(lead) > self.middle(i):
                 return lead > 0
         return y != self.rules.baseline
@@ -465,7 +551,7 @@ class Run:
     def third(self, y):
         """Who keeps y out by the means, on the first objective where somebody does."""
         for i in self.rules.order:
-            leads = {z: self.lead(i, z, y) for z in sorted(self.active - {y}) if not self.must(i)}
+            leads = {z: self.likely(i, z, y) for z in sorted(self.active - {y}) if not self.must(i)}
             over = {z: lead for z, lead in leads.items() if lead is not None and lead > self.middle(i)}
             if over:
                 return {max(over, key=over.get)}
@@ -490,7 +576,7 @@ class Run:
                 }
             else:
                 middle = 0.5 * (self.rules.tol[i] + self.rules.reach[i])
-                leads = {b: [self.lead(i, a, b) for a in kept if a != b] for b in kept}
+                leads = {b: [self.likely(i, a, b) for a in kept if a != b] for b in kept}
                 fails = {b for b in kept if any(d is not None and d > middle for d in leads[b])}
             kept = kept - fails or kept
         return self.best(kept)
@@ -530,7 +616,7 @@ class Run:
 
     def members(self):
         proof = self.candidate is not None and self.passes % self.rules.every != 0
-        return sorted(self.by_proof if proof else self.by_rule)
+        return sorted((self.by_proof if proof else self.by_rule) | self.rules.always)
 
     def fold(self):
         members = self.members()

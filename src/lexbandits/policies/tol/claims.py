@@ -8,6 +8,7 @@ from lexbandits.evidence.interval import kind_at
 from lexbandits.evidence.kinds import BOUNDED, EXACT, Kind
 from lexbandits.jit import apart, kernel
 from lexbandits.policies.tol.facts import beats, not_worse, paired
+from lexbandits.policies.tol.percent import is_share, share_evidence
 from lexbandits.policies.tol.state import (
     BEATS,
     BEATS_LEVEL,
@@ -55,6 +56,8 @@ def claim_evidence(
 def evidence_for(state: State, claim: int, i: int, a: int, b: int) -> float:
     """The log evidence for a claim about a and b by all that was folded, however little."""
     limits, kinds, singles, pairs = state.limits, state.kinds, state.singles, state.pairs
+    if is_share(limits, i):
+        return share_evidence(state, claim, i, a, b)
     kind = kind_at(kinds, i)
     return claim_evidence(kind, limits, kinds, singles, pairs, state.wealth, claim, i, a, b, -math.inf)
 

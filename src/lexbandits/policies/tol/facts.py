@@ -18,11 +18,13 @@ from lexbandits.evidence.interval import (
 )
 from lexbandits.evidence.kinds import BOUNDED, EXACT, Kind
 from lexbandits.jit import apart, kernel
+from lexbandits.policies.tol.percent import LOG_2, in_shares, is_share, share_evidence
 from lexbandits.policies.tol.state import (
     FLOOR,
     HIGH,
     LEVEL,
     LOW,
+    NOT_WORSE,
     REACH,
     TARGET,
     TARGET_LEVEL,
@@ -81,6 +83,15 @@ def paired(
     row = pair_of(min(a, b), max(a, b), singles.shape[0])
     difference = told_difference(kind, pairs[row, i, 1])
     return pairs[row, i, 0], difference if a < b else -difference
+
+
+@kernel
+def lead_of(
+    limits: Vector, kinds: Vector, singles: Vector, pairs: Vector, means: Vector, i: int, a: int, b: int
+) -> tuple[float, float]:
+    """Common results and how far a is ahead, in what tolerances are given in."""
+    n, difference = paired(limits, kinds, singles, pairs, i, a, b)
+    return n, in_shares(limits, means, i, a, b, difference)
 
 
 @kernel
@@ -178,6 +189,8 @@ def look_at_arm(
 @apart
 def fact_evidence(state: State, i: int, a: int, b: int) -> float:
     """The log evidence, for LEVEL, that a is not worse than b by more than tolerance + resolution."""
+    if is_share(state.limits, i):
+        return max(0.0, share_evidence(state, NOT_WORSE, i, a, b) - LOG_2)
     kind = kind_at(state.kinds, i)
     known, _ = paired(state.limits, state.kinds, state.singles, state.pairs, i, a, b)
     if kind.code == EXACT or known < 2.0:

@@ -10,6 +10,7 @@ from lexbandits.evidence.interval import kind_at, stored_difference, stored_valu
 from lexbandits.evidence.kinds import BOUNDED, EXACT, FINITE_VARIANCE, GAUSSIAN, Kind
 from lexbandits.evidence.moments import push, push_squares
 from lexbandits.jit import apart, kernel
+from lexbandits.policies.tol.percent import fold_shares, is_share
 from lexbandits.policies.tol.state import (
     ASKED,
     BEATS,
@@ -119,6 +120,8 @@ def fold_values(state: State) -> None:
     state.clock[RESULTS] += size
     for i in range(m):
         kind = kind_at(state.kinds, i)
+        if is_share(state.limits, i):
+            fold_shares(state, members, size, i)
         if kind.worst > 0.0:
             complete_values(state, members, size, i)
         for x in range(size):

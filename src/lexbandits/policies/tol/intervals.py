@@ -7,6 +7,7 @@ from lexbandits.evidence.interval import arm_interval, kind_at, pair_interval
 from lexbandits.evidence.kinds import EXACT
 from lexbandits.jit import apart, kernel
 from lexbandits.policies.tol.facts import against_target, paired
+from lexbandits.policies.tol.percent import is_share
 from lexbandits.policies.tol.state import (
     HIGH,
     LOW,
@@ -65,6 +66,8 @@ def fill_intervals(state: State, level: float, pair_levels: Vector, singles: Vec
             singles[a, i, LOW], singles[a, i, HIGH] = single_interval(state, i, a, level)
             for b in range(a + 1, n_arms):
                 low, high = state.lows[i, a, b], -state.lows[i, b, a]
+                if is_share(state.limits, i):  # of which no difference was seen
+                    low, high = -math.inf, math.inf
                 row = pair_of(a, b, n_arms)
                 n, mean, m2, m3, m4 = moments(state.pairs, row, i)
                 if kind.code == EXACT:

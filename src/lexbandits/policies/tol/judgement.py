@@ -6,6 +6,7 @@ from lexbandits.evidence.kinds import EXACT
 from lexbandits.jit import apart, kernel, written_in
 from lexbandits.policies.tol.facts import look, look_at_arm, meets, shows_nothing
 from lexbandits.policies.tol.folding import fold_values
+from lexbandits.policies.tol.percent import ask_references, is_share, look_at_shares
 from lexbandits.policies.tol.proof import look_for, plug_in, prove, weigh_for
 from lexbandits.policies.tol.state import (
     ASKED,
@@ -44,7 +45,7 @@ def look_around(state: State) -> None:
     active, lows, limits, bounds = state.arms.active, state.lows, state.limits, state.bounds
     kinds, singles, pairs, completed = state.kinds, state.singles, state.pairs, state.completed
     i = state.order[state.clock[POSITION]]
-    must, kind, row = state.must[i], kind_at(kinds, i), -1
+    must, kind, row, share = state.must[i], kind_at(kinds, i), -1, is_share(limits, i)
     level, tolerance, reach = limits[i, LEVEL], limits[i, TOLERANCE], limits[i, REACH]
     for a in range(active.size):
         if active[a] and must:
@@ -55,6 +56,9 @@ def look_around(state: State) -> None:
             row += 1
             low, back = lows[i, a, b], lows[i, b, a]
             if not active[a] or not active[b] or (low >= -reach and back >= -reach):
+                continue
+            if share:
+                look_at_shares(state, i, a, b)
                 continue
             n, mean, m2 = pairs[row, i, 0], pairs[row, i, 1], pairs[row, i, 2]
             if not shows_nothing(kind, n, mean, m2, level, tolerance, reach, low, back):
@@ -108,6 +112,8 @@ def judge(state: State, anew: bool) -> None:
         if turn == 0:
             look_for(state, candidate)
     conclude(state, candidate)
+    if state.shares.size > 0:
+        ask_references(state)
 
 
 @written_in

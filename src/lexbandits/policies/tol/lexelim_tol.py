@@ -34,6 +34,7 @@ from lexbandits.policies.base import Rules, untried
 from lexbandits.policies.policy import checked
 from lexbandits.policies.tol.intervals import fill_intervals, fill_target_bounds
 from lexbandits.policies.tol.judgement import begin, choose, finished, next_judged, observe
+from lexbandits.policies.tol.percent import BETS, DEPTH, LOGS
 from lexbandits.policies.tol.places import PlacePolicy
 from lexbandits.policies.tol.proof import Seen, certificate, plug_in
 from lexbandits.policies.tol.state import (
@@ -51,7 +52,9 @@ from lexbandits.policies.tol.state import (
     OVER,
     PASS,
     POSITION,
+    REACH,
     RESULTS,
+    TOLERANCE,
     Manner,
     State,
 )
@@ -64,6 +67,14 @@ MOST_BYTES = 1 << 30  # for all pairs
 FACTS, THIRDS = 0.1, 0.04
 OWN = 1.0 - FACTS - THIRDS
 NO_CLAIMS = (2, 0, 0, 0)
+NO_SHARES = (2, 0, 0, 0, DEPTH)
+
+
+def no_shares(m: int, n_arms: int) -> Vector:
+    """Contrasts of which nothing was measured: every bet is worth 1."""
+    shares = np.zeros((2, m, n_arms, n_arms, DEPTH))
+    shares[..., BETS:LOGS] = 1.0
+    return shares
 
 
 class LexElimTol(PlacePolicy):
@@ -108,6 +119,9 @@ class LexElimTol(PlacePolicy):
         n_items: it is about a list of so many items in a drawn order: policies/tol/list_policy.py.
         since: there, the position from which on arms that were added are judged, one per arm.
         baseline: the current arm: it answers if it survives on all objectives, whoever else does.
+        reference: None, or per objective None, "best" or an arm: tolerance and resolution are then shares of
+            the best mean, or of that arm's, which is measured in every pass. Values must not be negative; ("best", −1)
+            or (arm, −1) is for those that were negated, as less is better.
 
     >>> policy = LexElimTol(2, 1, delta=0.05, tolerance=0.1, noise=("bounded", 0, 1))
     >>> while not policy.finished:
@@ -150,6 +164,7 @@ class LexElimTol(PlacePolicy):
         n_items: int | None = None,
         since: Any = None,
         baseline: int | None = None,
+        reference: Any = None,
     ) -> None:
         settings, self.max_arms = self._settings, max_arms or n_arms
         if baseline is None:  # nor do journals of studies without one
@@ -164,8 +179,12 @@ class LexElimTol(PlacePolicy):
         if offered is not None:
             settings["offered"] = sorted(different("offered", offered, most=self.max_arms - 1))
         self._kinds = spread_kinds(settings["noise"], n_objectives)
+        if reference is None:
+            del settings["reference"]
+        else:
+            settings["reference"] = self._checked_reference(reference)
         self._waiting = Waiting()
-        self._scrutiny = Scrutiny(self._kinds)
+        self._scrutiny = Scrutiny(self._kinds, self._signs_of_shares())
         self.state = self._first_state()
         self._begin()
 
@@ -182,6 +201,7 @@ class LexElimTol(PlacePolicy):
         n_completed = n_pairs + K if any(kind.worst for kind in self._kinds) else 0
         bets = n_pairs if bounded and declared else 0
         kept = n_pairs * depth + n_completed * 10 + 8 * STAKES.size * bets + (3 if declared else 1) * K * K
+        kept += 2 * DEPTH * K * K * ("reference" in self._settings)
         size = 8 * m * kept
         if size > MOST_BYTES:
             raise ValueError(
@@ -218,6 +238,7 @@ class LexElimTol(PlacePolicy):
             completed=np.zeros((n_completed, m, 2, 5)),
             shown=np.full((2, m, K, K) if declared else NO_CLAIMS, -math.inf),
             wealth=np.stack([np.ones(shape := (bets, m, 2, 2, STAKES.size)), np.zeros(shape)]),
+            shares=no_shares(m, K) if "reference" in settings else np.zeros(NO_SHARES),
         )
 
     def _baseline(self) -> int:
@@ -233,10 +254,14 @@ class LexElimTol(PlacePolicy):
         """The share of delta that facts have, which hold under any rules."""
         return FACTS if self._has_account() else 1.0
 
+    def _precision(self, settings: dict[str, Any]) -> tuple[Vector, Vector]:
+        """(m,) tolerances and resolutions."""
+        slack, fine = each_objective(settings["tolerance"], self.n_objectives), settings["resolution"]
+        return slack, slack if fine is None else each_objective(fine, self.n_objectives)
+
     def _limits(self) -> Vector:
         settings, m = self._settings, self.n_objectives
-        slack = each_objective(settings["tolerance"], m)
-        fine = slack if settings["resolution"] is None else each_objective(settings["resolution"], m)
+        slack, fine = self._precision(settings)
         targets = settings["at_least"]
         target = np.array([math.nan if t is None else t for t in targets or [None] * m], np.float64)
         for i in range(m):
@@ -251,7 +276,44 @@ class LexElimTol(PlacePolicy):
         level = math.log(m * pairs / (self._facts_share() * settings["delta"])) + half
         target_level = np.full(m, math.log(2 * self.max_arms * m / settings["delta"]))
         claims = self._claim_levels()
-        return np.stack([slack, slack + fine, target, target - fine, level, target_level, *claims], axis=1)
+        given = [entry or (-1, 0) for entry in settings.get("reference") or [None] * m]
+        shares = np.array([[-1 if of == "best" else of, sign] for of, sign in given], np.float64).T
+        columns = (slack, slack + fine, target, target - fine, level, target_level, *claims, *shares)
+        return np.stack(columns, axis=1)
+
+    def _checked_reference(self, reference: Any) -> list[list[Any] | None] | None:
+        """Per objective None or [arm or "best", sign of its values]; said of one, of all."""
+        settings, m = self._settings, self.n_objectives
+        if "n_items" in settings:
+            raise ValueError("reference is for a population: leave out n_items")
+        alone = isinstance(reference, (str, int))
+        given = [reference] * m if alone else list(reference)
+        if len(given) != m:
+            raise ValueError(f"reference must be one per objective ({m}), got {reference!r}")
+        found: list[list[Any] | None] = []
+        offered = range(self.n_arms) if settings["offered"] is None else settings["offered"]
+        reach = sum(self._precision(settings))
+        for i, entry in enumerate(given):
+            if entry is None:
+                found.append(None)
+                continue
+            of, sign = (entry, 1) if isinstance(entry, (str, int)) else entry
+            if sign not in (1, -1) or (of != "best" and of not in offered):
+                raise ValueError(f'reference[{i}] must be "best" or an arm that is offered, got {entry!r}')
+            if settings["at_least"] is not None and settings["at_least"][i] is not None:
+                raise ValueError(f"objective {i}: a share of a mean goes with no target")
+            if not reach[i] < 1:
+                raise ValueError(f"objective {i}: shares of a mean must be below all of it, got {reach[i]:g}")
+            kind = self._kinds[i]
+            if kind.code >= BOUNDED and (kind.low if sign > 0 else -kind.high) < 0:
+                raise ValueError(f"objective {i}: shares of a mean need values that are not negative")
+            found.append([of, sign])
+        return found
+
+    def _signs_of_shares(self) -> tuple[int, ...]:
+        """Per objective the sign that values must have, 0 for any."""
+        given = self._settings.get("reference") or [None] * self.n_objectives
+        return tuple(0 if entry is None else entry[1] for entry in given)
 
     def _claim_levels(self) -> tuple[Vector, Vector, Vector]:
         """(m,) what "not worse", "beats" and "a third arm beats" take under the declared rules.
@@ -304,6 +366,7 @@ class LexElimTol(PlacePolicy):
         """
         given = {"tolerance": tolerance, "resolution": resolution, "order": order, "offered": offered}
         settings = {**self.settings, **{name: value for name, value in given.items() if value is not None}}
+        self._check_shares_stay(settings)
         least = int(self.state.clock[HIGHEST]) + 1
         start = least if from_pass is None else whole("from_pass", from_pass, least=least)
         nobody_looked = start == 0 and self.state.shown.size > 0
@@ -322,6 +385,15 @@ class LexElimTol(PlacePolicy):
             new._before, new._until = copy.copy(begun), until
             new._scrutiny = new._before._scrutiny
         return new
+
+    def _check_shares_stay(self, settings: dict[str, Any]) -> None:
+        """Contrasts are kept of the shares that were declared, and of no others."""
+        now, then = self._precision(self.settings), self._precision(settings)
+        for i, sign in enumerate(self._signs_of_shares()):
+            if sign and any(old[i] != new[i] for old, new in zip(now, then, strict=True)):
+                raise ValueError(
+                    f"objective {i}: shares of a mean cannot be changed: what is kept of the values is for these"
+                )
 
     def _folding(self) -> Self:
         """The policy that folds the current pass."""
@@ -355,6 +427,7 @@ class LexElimTol(PlacePolicy):
     def _copy_evidence(self, other: PlacePolicy) -> None:
         mine, its = self.state, other.state
         mine.singles[:], mine.pairs[:], mine.completed[:] = its.singles, its.pairs, its.completed
+        mine.shares[:] = its.shares
         mine.arms.sums[:], mine.arms.means[:] = its.arms.sums, its.arms.means
         mine.clock[RESULTS] = its.clock[RESULTS]
         self._copy_seen(other)

@@ -22,7 +22,7 @@ from lexbandits.evidence.without_replacement import MOST_LEVEL, list_radius, low
 from lexbandits.jit import entry, portion
 from lexbandits.policies.base import untried
 from lexbandits.policies.policy import _same
-from lexbandits.policies.tol.lexelim_tol import MOST_BYTES, LexElimTol
+from lexbandits.policies.tol.lexelim_tol import MOST_BYTES, NO_SHARES, LexElimTol
 from lexbandits.policies.tol.listed import (
     ABOVE,
     BELOW,
@@ -156,6 +156,7 @@ class ListTol(LexElimTol):
             completed=np.zeros((0, m, 2, 5)),
             shown=np.full((2, m, K, K), -math.inf),
             wealth=np.zeros((2, 0, m, 2, 2, 6)),
+            shares=np.zeros(NO_SHARES),
         )
         self.listed = Listed(
             table=np.full((K, N, m), math.nan),

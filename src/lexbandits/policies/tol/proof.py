@@ -24,6 +24,7 @@ from lexbandits.policies.tol.facts import (
     beats,
     close,
     fact_evidence,
+    lead_of,
     look,
     look_at_arm,
     meets,
@@ -31,6 +32,7 @@ from lexbandits.policies.tol.facts import (
     not_worse,
     paired,
 )
+from lexbandits.policies.tol.percent import is_share, look_at_shares, share_evidence
 from lexbandits.policies.tol.state import (
     BEATS,
     BY_PROOF,
@@ -73,7 +75,7 @@ def best_by_differences(state: State, kept: NDArray[np.bool_], i: int) -> int:
 def keep_likely(state: State, kept: NDArray[np.bool_], i: int) -> None:
     """Keep who would survive objective i if today's means were the truth; all if that is nobody."""
     kinds, singles, pairs, limits = state.kinds, state.singles, state.pairs, state.limits
-    before = copied(kept)
+    before, means = copied(kept), state.arms.means
     must = state.must[i]
     ends = TARGET if must else TOLERANCE, FLOOR if must else REACH
     middle = 0.5 * (limits[i, ends[0]] + limits[i, ends[1]])
@@ -85,7 +87,7 @@ def keep_likely(state: State, kept: NDArray[np.bool_], i: int) -> None:
         elif before[arm]:
             for other in range(kept.size):
                 if before[other] and other != arm:
-                    n, lead = paired(limits, kinds, singles, pairs, i, other, arm)
+                    n, lead = lead_of(limits, kinds, singles, pairs, means, i, other, arm)
                     if n > 0.0 and lead > middle:
                         kept[arm] = False
                         break
@@ -131,7 +133,11 @@ def look_for(state: State, x: int) -> None:
                 if misses(bounds, limits, i, y):
                     break
             elif y != x:
-                if not beats(lows, limits, i, x, y) and not close(lows, limits, i, x, y):
+                if beats(lows, limits, i, x, y) or close(lows, limits, i, x, y):
+                    pass
+                elif is_share(limits, i):
+                    look_at_shares(state, i, x, y)
+                else:
                     kind = kind_at(kinds, i)
                     look(kind, lows, limits, kinds, singles, pairs, completed, i, min(x, y), max(x, y))
                 if beats(lows, limits, i, x, y):
@@ -155,16 +161,20 @@ def weigh_for(state: State, x: int) -> None:
             for claim in range(2):  # NOT_WORSE, and if that is so BEATS
                 enough = limits[i, NOT_WORSE_LEVEL + claim]
                 if held and shown[claim, i, x, y] < enough:
-                    found = claim_evidence(
-                        kind, limits, kinds, singles, pairs, wealth, claim, i, x, y, enough
-                    )
+                    if is_share(limits, i):
+                        found = share_evidence(state, claim, i, x, y)
+                    else:
+                        found = claim_evidence(
+                            kind, limits, kinds, singles, pairs, wealth, claim, i, x, y, enough
+                        )
                     shown[claim, i, x, y] = max(shown[claim, i, x, y], found)
                 held = is_held(lows, limits, shown, i, x, y)
             if not held or is_beaten(lows, limits, shown, i, x, y):
                 unhandled[y] = not held
                 break
     kind, enough, row = kind_at(kinds, first), limits[first, THIRD_LEVEL], -1
-    by_moments = kind.code < EXACT
+    share = is_share(limits, first)
+    by_moments = kind.code < EXACT and not share
     for a in range(who.shape[1]):
         for b in range(a + 1, who.shape[1]):
             row += 1
@@ -177,9 +187,12 @@ def weigh_for(state: State, x: int) -> None:
             for turn in range(2):
                 z, y = (a, b) if turn == 0 else (b, a)
                 if unhandled[y] and z != x and who[OFFERED, z]:
-                    found = claim_evidence(
-                        kind, limits, kinds, singles, pairs, wealth, BEATS, first, z, y, enough
-                    )
+                    if share:
+                        found = share_evidence(state, BEATS, first, z, y)
+                    else:
+                        found = claim_evidence(
+                            kind, limits, kinds, singles, pairs, wealth, BEATS, first, z, y, enough
+                        )
                     shown[BEATS, first, z, y] = max(shown[BEATS, first, z, y], found)
 
 
@@ -218,18 +231,18 @@ def prove(state: State, x: int) -> bool:
 def ask_thirds(state: State, x: int, lacking: NDArray[np.bool_]) -> None:
     """Where the means do not let x handle y, ask who keeps y out: does it belong in the answer's place?
 
-    x handles y if, going through the order, it is ahead before it is behind, by the means; if it is neither, y
-    must be no baseline.
+    x handles y if, going through the order, it is ahead before it is behind, by the means; if it is neither,
+    y must be no baseline.
     """
     limits, kinds, singles, pairs, order = state.limits, state.kinds, state.singles, state.pairs, state.order
-    who, must, active = state.who, state.must, state.arms.active
+    who, must, active, means = state.who, state.must, state.arms.active, state.arms.means
     for y in range(lacking.size):
         handled, third = not lacking[y], -1
         for position in range(order.size):
             i = order[position]
             middle = 0.5 * (limits[i, TOLERANCE] + limits[i, REACH])
             if not handled and not must[i]:
-                _, lead = paired(limits, kinds, singles, pairs, i, x, y)
+                _, lead = lead_of(limits, kinds, singles, pairs, means, i, x, y)
                 handled = lead > middle
                 if lead < -middle:
                     break
@@ -242,7 +255,7 @@ def ask_thirds(state: State, x: int, lacking: NDArray[np.bool_]) -> None:
                 continue
             for z in range(active.size):
                 if z != y and active[z]:
-                    n, lead = paired(limits, kinds, singles, pairs, i, z, y)
+                    n, lead = lead_of(limits, kinds, singles, pairs, means, i, z, y)
                     if n > 0.0 and lead > most:
                         third, most = z, lead
         if third >= 0:
@@ -315,7 +328,8 @@ def _verdict(state: State, x: int, y: int, i: int, high: float) -> tuple[str, in
         return "beaten", third
     if not is_held(lows, limits, shown, i, x, y):
         return "open", -1
-    return ("close" if high <= limits[i, REACH] else "not worse"), -1
+    both = not_worse(lows, limits, i, y, x) if is_share(limits, i) else high <= limits[i, REACH]
+    return ("close" if both else "not worse"), -1
 
 
 def _holds(state: State, x: int, y: int, i: int, said: str, by: int) -> bool:

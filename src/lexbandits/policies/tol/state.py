@@ -17,8 +17,10 @@ PASS, TURN, LACKS, HIGHEST, NEXT, RESULTS, POSITION, OVER, CONTRADICTION, CANDID
 # Rows of State.who: the arms in question, the members of the pass, who has its place there filled, and
 # whom the rule and the proof of the candidate would ask.
 OFFERED, ASKED, FILLED, BY_RULE, BY_PROOF = range(5)
-# Columns of State.limits; the last three are what a claim under the declared rules takes.
+# Columns of State.limits; three are what a claim under the declared rules takes. Where tolerance and
+# resolution are shares of the mean of an arm, OF, or of the best one, OF −1, SIGN is that of the values, else 0.
 TOLERANCE, REACH, TARGET, FLOOR, LEVEL, TARGET_LEVEL, NOT_WORSE_LEVEL, BEATS_LEVEL, THIRD_LEVEL = range(9)
+OF, SIGN = 9, 10
 LOW, HIGH = 0, 1
 FIRST = 5  # where the values begin in a row of State.singles
 NOT_WORSE, BEATS = 0, 1  # claims under the declared rules: θ_a − θ_b > −reach, and > tolerance
@@ -48,12 +50,13 @@ class State(NamedTuple):
     must: NDArray[np.bool_]  # (m,) whether the objective has a target that somebody may meet
     reached: NDArray[np.bool_]  # (m, K) the arms that reached a target that none of them meets
     order: Counts  # (m,) objectives by priority
-    limits: Vector  # (m, 9) tolerance, tolerance + resolution, target, target − resolution, log levels
+    limits: Vector  # (m, 11) tolerance, tolerance + resolution, target, target − resolution, log levels, …
     kinds: Vector  # (m, 6) of the noise
     completed: Vector  # (P + K, m, 2, 5) of pairs and arms with missing values at their least and largest
     # the account of the declared rules; both are empty where there is none, or it was closed
     shown: Vector  # (2, m, K, K) per claim the largest log evidence seen
     wealth: Vector  # (2, P, m, 2, 2, 6) bets of bounded kinds: see `boundary.bet`
+    shares: Vector  # (2, m, K, K, 15) per claim moments and bets of a contrast: see `percent`; empty without
 
 
 @kernel

@@ -29,8 +29,9 @@ def one_value_returns(values: Vector) -> bool:
 class Scrutiny:
     """Refuses values that the noise rules out; warns, once per objective, of those it makes unlikely."""
 
-    def __init__(self, kinds: Sequence[Kind]) -> None:
+    def __init__(self, kinds: Sequence[Kind], signs: Sequence[int] = ()) -> None:
         self.kinds = kinds
+        self._signs = tuple(signs) if any(signs) else ()  # of values whose means have shares
         self._early: dict[int, list[list[float]]] = {}  # the first values told of each arm
         self.suspect: set[int] = set()  # objectives of which a warning was given
         self.aloud = True  # False for who warns in words of his own
@@ -40,10 +41,15 @@ class Scrutiny:
         for kind, value in zip(self.kinds, values.tolist(), strict=True):
             if not (kind.low <= value <= kind.high or math.isnan(value)):
                 self.check_many([arm], values[None, :])
+        if self._signs:
+            self.check_many([arm], values[None, :])
 
     def check_many(self, arms: Sequence[int], values: Vector) -> None:
         """Results, a row each."""
         check_rewards(self.kinds, arms, values)
+        for i, sign in enumerate(self._signs):
+            if sign and (sign * values[:, i] < 0).any():
+                raise ValueError(f"objective {i}: shares of a mean need values that are not negative")
 
     def watch(self, arm: int, values: Vector) -> None:
         """Take note of the first values of an arm: Gaussian ones never repeat."""

@@ -1,0 +1,149 @@
+"""LexElim-Tol with tolerances that are shares of a mean is its specification, and keeps its promise."""
+
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import lexbandits as lb
+from test_tol import agree, drive, expected, oracle_rules, plain, quiet  # noqa: F401
+
+APART = ["sub_gaussian", 0.3, "independent"]
+KINDS = ["gaussian", ["sub_gaussian", 0.3], APART, ["bounded", 0.0, 3.0], ["bounded", 0.0, 3.0, "worst"],
+         "bernoulli", ["bernoulli", "worst"], "exact", "finite_variance"]  # fmt: skip
+
+
+def turned(kind, sign):
+    """The kind of negated values."""
+    if sign > 0 or plain(kind)[0] != "bounded":
+        return kind
+    _, low, high, *worst = plain(kind)
+    return ["bounded", -high, -low, *worst]
+
+
+@st.composite
+def worlds(draw, kinds=KINDS, arms=(2, 4)):
+    """Settings of a policy of which some objectives have shares, and a tape."""
+    K, m = draw(st.integers(*arms)), draw(st.integers(1, 2))
+    said = draw(st.lists(st.sampled_from(kinds), min_size=m, max_size=m))
+    offered = draw(st.none() | st.sets(st.integers(0, K - 1), min_size=1).map(sorted))
+    of = st.sampled_from(["best", "best", *(offered or range(K))])
+    reference = [draw(st.tuples(of, st.sampled_from([1, -1])))]
+    reference += [draw(st.none() | st.tuples(of, st.just(-1))) for _ in range(m - 1)]
+    reference = draw(st.permutations(reference))
+    signs = [1 if given is None else given[1] for given in reference]
+    noise = [turned(kind, sign) for kind, sign in zip(said, signs, strict=True)]
+    chosen = {
+        "delta": draw(st.sampled_from([0.05, 0.5, 0.95])),
+        "tolerance": draw(st.lists(st.sampled_from([0.0, 0.1, 0.125, 0.4]), min_size=m, max_size=m)),
+        "resolution": draw(st.lists(st.sampled_from([0.1, 0.125, 0.5]), min_size=m, max_size=m)),
+        "noise": noise,
+        "at_least": None,
+        "if_infeasible": "go on",
+        "settle": draw(st.sampled_from(["answer", "answer", "all"])),
+        "rules": draw(st.sampled_from(["declared", "declared", "open", "0.2"])),
+        "order": draw(st.none() | st.permutations(range(m))),
+        "offered": offered,
+        "baseline": draw(st.none() | st.integers(0, K - 1)),
+        "reference": reference,
+    }
+    level = draw(st.lists(st.lists(st.integers(0, 4), min_size=m, max_size=m), min_size=K, max_size=K))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    smooth = rng.standard_normal((7 * K, m)) * draw(st.sampled_from([0.05, 0.2]))
+    lost = draw(st.sets(st.integers(0, 12), max_size=3))
+
+    def tape(arm, number):
+        values = []
+        for i, kind in enumerate(said):
+            shift = float(smooth[(5 * number + 3 * arm) % len(smooth), i])
+            value = abs(0.25 + 0.25 * level[arm][i] + shift)
+            if kind == "exact":
+                value = sum([0.1] * level[arm][i])
+            elif "bernoulli" in kind:
+                value = float(0.25 + 0.15 * level[arm][i] + shift > 0.5)
+            value = signs[i] * min(3.0, value) + 0.0
+            values.append(None if (7 * number + 5 * arm + 3 * i) % 13 in lost else value)
+        return values
+
+    return (K, m), chosen, tape
+
+
+@pytest.mark.interpreted
+@given(worlds(), st.integers(0, 160))
+@settings(max_examples=150, deadline=None)
+def test_it_is_its_specification(world, most):
+    shape, chosen, tape = world
+    policy = lb.LexElimTol(*shape, **chosen)
+    filled = drive(policy, tape, most)
+    agree(policy, expected(shape, chosen, filled))
+    again = policy.fresh()
+    again.tell_many([a for a, _ in filled], list(filled.values()), [k for _, k in filled])
+    assert again == policy
+    assert pickle.loads(pickle.dumps(policy)) == policy
+
+
+@pytest.mark.interpreted
+@given(worlds(), st.integers(50, 160))
+@settings(max_examples=150, deadline=None)
+def test_it_is_its_specification_where_the_answer_is_proven_under_the_declared_rules(world, most):
+    shape, chosen, tape = world
+    chosen |= {"settle": "answer", "delta": 0.8, "rules": "declared"}
+    policy = lb.LexElimTol(*shape, **chosen)
+    agree(policy, expected(shape, chosen, drive(policy, tape, most)))
+
+
+@pytest.mark.interpreted
+@given(worlds(), worlds(), st.integers(0, 80), st.integers(0, 40), st.data())
+@settings(max_examples=100, deadline=None)
+def test_amended_it_is_the_rule_in_force(world, other, most, more, data):
+    """Order, arms and what is no share change after looking; shares and the arms they are of stay."""
+    (K, m), chosen, tape = world
+    policy = lb.LexElimTol(K, m, **chosen)
+    filled = drive(policy, tape, most)
+    run = expected((K, m), chosen, filled)
+    needed = {given[0] for given in chosen["reference"] if given and given[0] != "best"}
+    for _ in range(2):
+        arms = data.draw(st.sets(st.integers(0, K - 1), min_size=1))
+        twice = [1.0 if given else 2.0 for given in chosen["reference"]]
+        changes = {
+            "order": data.draw(st.permutations(range(m))),
+            "offered": sorted(arms | needed),
+            "tolerance": [t * by for t, by in zip(chosen["tolerance"], twice, strict=True)],
+        }
+        changes = {name: changes[name] for name in data.draw(st.sets(st.sampled_from(sorted(changes))))}
+        start = max((number for _, number in filled), default=-1) + 1
+        policy, chosen = policy.amended(**changes, from_pass=start), {**chosen, **changes}
+        run.amend(oracle_rules((K, m), chosen), start, dict(filled))
+        agree(policy, run)
+        filled |= drive(policy, tape, more)
+        run.filled = dict(filled)
+        run.go_on()
+        agree(policy, run)
+
+
+def test_the_tapes_above_reach_every_end():
+    seen = dict.fromkeys(["beats", "not worse", "declared", "facts", "of an arm", "rests"], 0)
+
+    @given(worlds(arms=(2, 4)))
+    @settings(max_examples=300, deadline=None, database=None, derandomize=True)
+    def collect(world):
+        shape, chosen, tape = world
+        policy, rests = lb.LexElimTol(*shape, **chosen), False
+        while policy.rounds < 160 and not policy.finished:
+            arm, number = policy.ask_place()
+            policy.tell(arm, tape(arm, number), item=number)
+            rests |= 0 < len(policy.wanted) < len(policy.candidates)
+        shares = [i for i, given in enumerate(chosen["reference"]) if given]
+        noisy = [i for i in shares if chosen["noise"][i] != "exact"]
+        seen["beats"] += bool((policy.state.lows[noisy] == np.inf).any())
+        seen["not worse"] += bool((np.abs(policy.state.lows[noisy]) < 1).any())
+        proven = policy.finished and not policy.contradiction and len(policy.certificate) > 0 and bool(noisy)
+        seen["declared"] += proven and policy.state.shown.size > 0
+        seen["facts"] += proven and policy.state.shown.size == 0
+        seen["of an arm"] += proven and any(chosen["reference"][i][0] != "best" for i in noisy)
+        seen["rests"] += rests
+
+    collect()
+    assert min(seen.values()) >= 5, seen
