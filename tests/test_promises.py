@@ -8,7 +8,7 @@ is "switch" to an arm that is not better than the current one. At most δ of all
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 
 import numpy as np
@@ -23,6 +23,7 @@ from lexbandits.study.storage.memory import MemoryStorage
 
 MOST = 400  # results of one study; one that is not finished then certifies nothing
 BEYOND = 1.01  # the gap of the worse arms, in what may be given up
+TASTE = lb.Objective("taste", noise="exact")
 
 
 # --- worlds
@@ -84,10 +85,7 @@ class World:
 
     def study(self, seed, delta, *, arms=("best", "worse"), agreed=None, **words):
         precise = {key: getattr(self.kind, key) for key in ("tolerance", "resolution", "noise")}
-        objectives = [
-            lb.Objective("score", **precise, **(agreed or {})),
-            lb.Objective("taste", noise="exact"),
-        ]
+        objectives = [lb.Objective("score", **precise, **(agreed or {})), TASTE]
         words = {"arms": list(arms), "objectives": objectives, "delta": delta, "seed": seed, **words}
         return lb.create_study("attacked", MemoryStorage(), **words)
 
@@ -96,9 +94,9 @@ class World:
 
 
 @cache
-def _promise(means, at_least, tolerance, resolution, order, offered):
+def _promise(means, at_least, tolerance, resolution, order, offered, reference):
     settings = {"tolerance": tolerance, "resolution": resolution, "order": order, "offered": offered}
-    settings["at_least"] = at_least
+    settings |= {"at_least": at_least, "reference": reference}
     return Tolerances(settings, lb.Instance([list(row) for row in means], noise_sd=1.0))
 
 
@@ -107,8 +105,10 @@ def certificates(study):
     spec = study.spec
     arms = [arm if isinstance(arm, str) else arm["name"] for arm in spec["arms"]]
     names = [objective["name"] for objective in spec["objectives"]]
-    tolerance = [objective.get("tolerance", 0.0) for objective in spec["objectives"]]
-    resolution = [objective.get("resolution", 0.0) for objective in spec["objectives"]]
+    tolerance = [number(objective.get("tolerance", 0.0)) for objective in spec["objectives"]]
+    resolution = [number(objective.get("resolution", 0.0)) for objective in spec["objectives"]]
+    given = [objective.get("reference") for objective in spec["objectives"]]
+    reference = tuple(of and ("best" if of == "best" else arms.index(of), 1) for of in given)
     at_least = tuple(objective.get("at_least") for objective in spec["objectives"])
     order, away, given_up = list(range(len(names))), set(), set()
     for event in study.events():
@@ -129,7 +129,13 @@ def certificates(study):
         elif event.kind in ("finished", "ended") and payload["certified"]:
             gone = away | given_up if "arm given up" in payload["flags"] else away
             offered = tuple(i for i, arm in enumerate(arms) if arm not in gone)
-            yield payload, (tuple(arms), at_least, tuple(tolerance), tuple(resolution), tuple(order), offered)
+            rules = at_least, tuple(tolerance), tuple(resolution), tuple(order), offered, reference
+            yield payload, (tuple(arms), *rules)
+
+
+def number(said):
+    """A tolerance, of a percentage the share."""
+    return float(said.rstrip("%")) / 100 if isinstance(said, str) else said
 
 
 def is_better(ahead, tolerance, resolution, order):
@@ -140,10 +146,10 @@ def is_better(ahead, tolerance, resolution, order):
     return False
 
 
-def is_wrong(answer, world, baseline, arms, at_least, tolerance, resolution, order, offered):
+def is_wrong(answer, world, baseline, arms, at_least, tolerance, resolution, order, offered, reference):
     """Whether a certificate names an arm that is not acceptable, or switches to one that is not better."""
     means, arm = tuple(map(world.row, arms)), arms.index(answer["arm"])
-    if not _promise(means, at_least, tolerance, resolution, order, offered).accepts(arm):
+    if not _promise(means, at_least, tolerance, resolution, order, offered, reference).accepts(arm):
         return True
     if answer.get("decision") != "switch":
         return False
@@ -710,6 +716,72 @@ def switch_since_a_third_arm_is_better(study, world, rng):
     go_on(study, world, rng)
 
 
+# --- percentages of a mean
+
+
+class OfTheBest(World):
+    """What may be given up is said in percent of the best; means are positive."""
+
+    of = "best"
+
+    def __init__(self, kind):
+        super().__init__(replace(kind, best=kind.best or 10.0))
+
+    def study(self, seed, delta, *, arms=("best", "worse"), agreed=None, **words):
+        whole = self.kind.best if self.of == "best" else self.mean(self.of)
+        precise = {
+            key: f"{100 * getattr(self.kind, key) / whole}%" for key in ("tolerance", "resolution")
+        } | {"noise": self.kind.noise, "reference": self.of}
+        objectives = [lb.Objective("score", **precise, **(agreed or {})), TASTE]
+        words = {"arms": list(arms), "objectives": objectives, "delta": delta, "seed": seed, **words}
+        return lb.create_study("attacked", MemoryStorage(), **words)
+
+
+class OfTheWorse(OfTheBest):
+    """In percent of the worse, of whose mean the rest is less than all."""
+
+    of = "worse"
+
+    def __init__(self, kind):
+        super().__init__(replace(kind, resolution=min(kind.resolution, 2 * kind.tolerance)))
+
+
+@attack(world=OfTheBest)
+def tell_first_what_speaks_for_the_worse_in_percent_of_the_best(study, world, rng):
+    tell_first_what_speaks_for_the_worse(study, world, rng)
+
+
+@attack(world=OfTheWorse)
+def tell_first_what_speaks_for_the_worse_in_percent_of_it(study, world, rng):
+    tell_first_what_speaks_for_the_worse(study, world, rng)
+
+
+@attack("gaussian", "bernoulli", world=OfTheBest, arms=("best", "worse", "third"), max_arms=4)
+def change_rules_in_percent_of_the_best(study, world, rng):
+    """Order and arms change; the percentages stay."""
+
+    def change():
+        study.reorder(["taste", "score"])
+        study.reorder(["score", "taste"])
+        if "third" in study.status.candidates:
+            study.withdraw("third", "for a moment")
+            study.restore("third")
+        if len(study.arms) < 4 and rng.random() < 0.2:
+            study.add_arm("fourth")
+
+    change_after_good_values(study, world, rng, change)
+
+
+@attack("bernoulli", "bounded", world=OfTheWorse, agreed={"if_missing": "worst"})
+def lose_zeros_of_the_worse_in_percent_of_it_where_they_count_at_their_worst(study, world, rng):
+    lose_zeros_of_the_worse_where_what_is_missing_counts_at_its_worst(study, world, rng)
+
+
+@attack(world=OfTheWorse)
+def import_rows_sorted_up_in_percent_of_the_worse(study, world, rng):
+    import_rows_sorted_up(study, world, rng)
+
+
 # --- targets
 
 
@@ -807,7 +879,6 @@ def two_handles_and_requests_sent_again(study, world, rng):
 # --- a finished table, judged at one look
 
 JUDGEMENTS = {}
-TASTE = lb.Objective("taste", noise="exact")
 
 
 def judgement(*kinds):

@@ -17,7 +17,8 @@ class Rules:
     """Everything that is decided before the first pass."""
 
     def __init__(self, K, m, delta, tol, res, kinds, at_least=None, order=None, offered=None, stop=False,
-                 answer=True, bounded=None, declared=False, as_0_2=False, baseline=None, reference=None):  # fmt: skip
+                 answer=True, bounded=None, declared=False, as_0_2=False, baseline=None,
+                 reference=None):  # fmt: skip
         self.K, self.m, self.delta, self.kinds, self.stop, self.answer = K, m, delta, kinds, stop, answer
         self.tol, self.reach = list(tol), [t + r for t, r in zip(tol, res, strict=True)]
         self.target = list(at_least or [None] * m)
@@ -260,7 +261,7 @@ class Run:
         (of, sign), rules = self.rules.reference[i], self.rules
         if of == "best":
             of = a if claim == "beats" else b
-        counted = {arm: 0.0 for arm in (a, b, of)}
+        counted = dict.fromkeys((a, b, of), 0.0)
         counted[a] += 1.0
         counted[b] -= 1.0
         counted[of] += sign * (-rules.tol[i] if claim == "beats" else rules.reach[i])
@@ -307,7 +308,9 @@ class Run:
                 elif kind[0] == "bounded":
                     Z = [(x - low) / (high - low) for x in C]
                     v, b0 = (moments(Z)[2] + 0.5) / (len(C) + 4), -low / (high - low)
-                    logs[g] += log(1 + min(stake * aim / (high - low) / v, 0.9 / b0) * ((c - low) / (high - low) - b0))
+                    logs[g] += log(
+                        1 + min(stake * aim / (high - low) / v, 0.9 / b0) * ((c - low) / (high - low) - b0)
+                    )
             C.append(c)
         if kind[0] in ("sub_gaussian", "bounded"):
             terms = [log(w) + part for (_, w), part in zip(GRID, logs, strict=True)]
@@ -348,7 +351,7 @@ class Run:
                 for k, (g, _) in enumerate(GRID):
                     wealth[k] *= 1 + min(g * (reach - tol) / (2 * R) / v, 0.9 / b0) * (z - b0)
             return log(sum(wealth))
-        n, mean, m2, *_ = moments(D)
+        n, mean, *_ = moments(D)
         if kind[0] == "sub_gaussian":
             s = apart(kind) * kind[1]
             stakes = [(min(g, 16) * (reach - tol) / s**2, w) for g, w in GRID]

@@ -565,7 +565,7 @@ WRONG = {
     "max_cluster= goes with cluster=": ((TABLE,), {"max_cluster": 3}),
     "judge needs objectives, each with a name": ((TABLE, []), {}),
     'looks="any" has neither': ((TABLE,), {"looks": "any", "baseline": "fast"}),
-    'looks="any" takes neither quantile=': (
+    'looks="any" takes no quantile=': (
         (TABLE, [lb.Objective("latency", tolerance=1, quantile=0.5)]),
         {"looks": "any"},
     ),
@@ -660,12 +660,21 @@ def test_shares_of_the_best_are_claimed_wrongly_in_at_most_alpha():
 def test_what_a_share_of_the_best_cannot_be():
     with pytest.raises(lb.StudyError, match="not negative"):
         judged(TABLE.assign(latency=-TABLE.latency), [relative(noise=("bounded", -4, 0))])
-    with pytest.raises(lb.StudyError, match="below all of it"):
+    with pytest.raises(lb.StudyError, match="below 100 %"):
         lb.Objective("latency", tolerance="60%", reference="best")
     with pytest.raises(lb.StudyError, match="is a percentage"):
         lb.Objective("latency", tolerance=0.6, reference="best")
-    with pytest.raises(lb.StudyError, match="a percentage of 'best' is for judge"):
-        lb.create_study("s", MemoryStorage(), arms=["a"], objectives=[relative()])
+    with pytest.raises(lb.StudyError, match=r"shares of best need values that are not negative, nor all 0"):
+        judged(TABLE.assign(latency=0.0), [relative()])
+
+
+@pytest.mark.parametrize("reference", ["best", "slow"])
+def test_shares_are_judged_at_any_time(reference):
+    table = drawn(400, 3, fast=(0.9, 1.0), slow=(0.9, 2.0))
+    share = replace(relative(noise=("bounded", 0, 4)), reference=reference)
+    found = judged(table, [share], looks="any")
+    assert (found.arm, found.certified, found.looks) == ("fast", True, "any")
+    assert not judged(table[table.item.isin([f"q{k}" for k in range(6)])], [share], looks="any").certified
 
 
 def test_percentages_of_a_named_arm_are_of_its_mean():

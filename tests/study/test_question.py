@@ -26,7 +26,12 @@ def spec(*objectives, **changes):
     ("words", "sentence"),
     [
         ({}, "needs a tolerance"),
-        ({"tolerance": "10%"}, "an unknown best"),
+        ({"resolution": "10%", "at_least": 3}, "goes with no target: say reference="),
+        ({"tolerance": "60%"}, "below 100 %, got 120 %"),
+        ({"tolerance": "10%", "noise": ("bounded", -1, 1)}, "values that are not negative"),
+        ({"tolerance": "10%", "if_failed": -1}, r"must be in \[0, "),
+        ({"tolerance": "10%", "resolution": 0.1}, "resolution of 'best' is a percentage such as \"5%\""),
+        ({"tolerance": "10%", "reference": "z"}, "reference must be \"best\", one of the arms 'a'"),
         ({"tolerance": "ten"}, "percentage"),
         ({"tolerance": -1}, "negative"),
         ({"tolerance": 0}, "both 0"),

@@ -258,6 +258,8 @@ def _changes(policy: LexElimTol, objectives: list[tuple[str, int]]) -> list[Chan
     resolutions = tolerances if given is None else np.broadcast_to(np.asarray(given, float), (m,)).copy()
     rows = []
     for name, i in objectives:
+        if settings.get("reference") and settings["reference"][i] is not None:
+            continue  # shares stay
         twice = np.where(np.arange(m) == i, 2.0, 1.0)
         if tolerances[i] > 0:
             both = {
@@ -277,6 +279,8 @@ def _spec_changes(policy: LexElimTol, spec: Spec) -> list[Change]:
         return []
     rows = []
     for objective in spec.objectives:
+        if objective.is_relative:
+            continue  # it stays
         found = {"tolerance": objective.tolerance_in_unit, "resolution": objective.resolution_in_unit}
         for setting, now in found.items():
             if now > 0 and (setting == "resolution" or objective.target is None):

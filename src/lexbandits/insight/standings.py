@@ -119,8 +119,7 @@ def _add_difference(
 ) -> None:
     """The interval of the difference of (an arm, another, on an objective) against what matters."""
     arm, _, column = pair
-    slack = view.objectives[column].tolerance_in_unit
-    reach = slack + view.objectives[column].resolution_in_unit
+    slack, reach = view.slack(column), view.reach(column)
     results = [moment.results for moment in moments]
     ends = [moment.differences[pair].tolist() for moment in moments]
     low, high = ends[-1] if ends else (-math.inf, math.inf)  # the last interval is in sight as a whole

@@ -240,8 +240,8 @@ def judge(
 
         if about == "items" or cluster is not None or baseline is not None or named is not None:
             raise StudyError('looks="any" has neither about="items" nor cluster=, baseline= or named=')
-        if any(objective.is_relative or objective.quantile is not None for objective in asked):
-            raise StudyError('looks="any" takes neither quantile= nor percentages of an arm')
+        if any(objective.quantile is not None for objective in asked):
+            raise StudyError('looks="any" takes no quantile=')
         return judge_at_any_time(cells, _means(Claims(cells)), delta, missing)
     if about == "items":
         if cells.missing and missing == "drop":

@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass
 
-from lexbandits.picture.reasons import AT, bound_beyond, given_up
+from lexbandits.picture.reasons import AT, bound_beyond, given_up, most_of
 from lexbandits.picture.view import View
 from lexbandits.study.record.answers import nobody_meets
 from lexbandits.study.words import amount, bound, capital
@@ -11,7 +11,7 @@ from lexbandits.study.words import amount, bound, capital
 
 @dataclass(frozen=True)
 class Claim:
-    """The most that the answer may give up on one objective, in its unit; None where nothing is claimed."""
+    """The most that the answer may give up on one objective, in its unit or as a share; None: no claim."""
 
     objective: str
     worst: float | None
@@ -90,6 +90,8 @@ def _no_better(view: View, column: int, worst: float) -> str:
     text = f"{who} is better than {name} on {objective.name}"
     if worst == 0:
         return text
+    if objective.is_relative:
+        return f"{text} by more than {most_of(objective, worst)}"
     reach = objective.tolerance_in_unit + objective.resolution_in_unit
     said = "in the end it will be at most"
     if worst <= reach * (1 + 1e-9):

@@ -11,10 +11,20 @@ from lexbandits.picture import exits
 from lexbandits.picture.shown import Against, Arm, Cell, Comparison, Exit, Rung, Story
 from lexbandits.printable import plain
 from lexbandits.study.objective import Objective, written
-from lexbandits.study.words import about, between, capital, count, estimand, is_nothing, listed, many, percent
-from lexbandits.study.words import amount as in_unit
-from lexbandits.study.words import bound as as_proven
-from lexbandits.study.words import value as as_precise
+from lexbandits.study.words import (
+    about,
+    amount,
+    between,
+    bound,
+    capital,
+    count,
+    estimand,
+    is_nothing,
+    listed,
+    many,
+    percent,
+    value,
+)
 
 CODES = {  # of a fate -> where an arm's way ends
     "answer": exits.ANSWER,
@@ -218,7 +228,7 @@ class Judged:
         left = self._left(arm)
         counts = left is None or left >= position
         decides = fate["objective"] == asked.name and fate["code"] != "answer"
-        shown_range = _between(asked, *ends) if counts and self.verdict.about != "items" else ""
+        shown_range = between(asked, *ends) if counts and self.verdict.about != "items" else ""
         return Cell(
             results=seen["results"],
             mean=mean,
@@ -416,7 +426,7 @@ def _least(asked: Objective, fate: Mapping[str, Any]) -> str:
     least, tolerance = 0.0 if end is None else asked.sign * end, asked.tolerance_in_unit
     if least <= tolerance:
         return f"more than {amount(asked, tolerance)}"
-    return f"at least {as_proven(asked, least, 'down', beyond=tolerance, unit=True)}"
+    return f"at least {bound(asked, least, 'down', beyond=tolerance, unit=True)}"
 
 
 def _seen(asked: Objective, fate: Mapping[str, Any]) -> str:
@@ -429,7 +439,7 @@ def _seen(asked: Objective, fate: Mapping[str, Any]) -> str:
     if len(ends) < 2:
         return text
     sides = [
-        _apart(asked, end, _bound(asked, abs(end), "up" if out else "down"))
+        _apart(asked, end, bound(asked, abs(end), "up" if out else "down"))
         for end, out in ((ends[0], ends[0] < 0), (ends[1], ends[1] > 0))
     ]
     return f"{text}, between {sides[0]} and {sides[1]}"
@@ -511,7 +521,7 @@ def _kind(objective: Objective) -> str:
         return "has no noise"
     if objective.is_bounded:
         low, high = objective.bounds
-        return f"is between {low:g} and {in_unit(objective, high)}"
+        return f"is between {low:g} and {written(high, objective.unit_of_mean)}"
     if objective.noise == "finite_variance":
         return "has few enough extremes for its number (approximate)"
     word = objective.noise if isinstance(objective.noise, str) else objective.noise[0]
@@ -541,34 +551,6 @@ def matters(objective: Objective) -> str:
     """What does not."""
     slack = objective.tolerance_in_unit
     return f"{amount(objective, slack)} does not matter" if slack else "every difference matters"
-
-
-def amount(objective: Objective, number: float) -> str:
-    """What does not matter, or a limit."""
-    if not objective.is_relative:
-        return in_unit(objective, number)
-    return f"{percent(number)} of {'the best' if objective.reference == 'best' else objective.reference}"
-
-
-def value(objective: Objective, number: float, *, unit: bool = False) -> str:
-    """A value of the objective; of what is relative nobody said how precise it is."""
-    if not objective.is_relative:
-        return as_precise(objective, number, unit=unit)
-    return written(float(f"{number:.4g}"), objective.unit_of_mean if unit else "")
-
-
-def _bound(objective: Objective, number: float, rounded: str) -> str:
-    """The same of an end, rounded outwards."""
-    if not objective.is_relative or not math.isfinite(number) or number == 0:
-        return as_proven(objective, number, rounded)
-    step = 10.0 ** (math.floor(math.log10(abs(number))) - 3)
-    return written((math.floor if rounded == "down" else math.ceil)(number / step) * step, "")
-
-
-def _between(objective: Objective, low: float, high: float) -> str:
-    if not objective.is_relative:
-        return between(objective, low, high)
-    return f"{_bound(objective, low, 'down')} – {_bound(objective, high, 'up')}"
 
 
 def _objective(verdict: Verdict, name: str) -> Objective:

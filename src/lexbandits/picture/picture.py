@@ -3,6 +3,7 @@
 JSON, page, reports and terminal show this and derive nothing of their own.
 """
 
+import math
 from functools import cached_property
 from typing import Any
 
@@ -112,8 +113,8 @@ class Picture:
             name=objective.name,
             direction=objective.direction,
             unit=objective.unit_of_mean,
-            tolerance=objective.tolerance_in_unit,
-            resolution=objective.resolution_in_unit,
+            tolerance=0.0 if objective.is_relative else objective.tolerance_in_unit,  # a share has no band
+            resolution=0.0 if objective.is_relative else objective.resolution_in_unit,
             target=objective.target,
             noise=objective.noise if isinstance(objective.noise, str) else list(objective.noise),
             bounds=None if None in bounds else bounds,
@@ -177,8 +178,9 @@ class Picture:
             low, high = view.target_bounds(arm, column)
             bound = plain(low if view.objectives[column].at_most is not None else high)
         elif way.code != exits.BY_THE_MEANS:
-            slack = view.objectives[column].tolerance_in_unit
-            bound = plain(max(view.lead(way.rival, arm, column).low, slack))  # a proof needs no interval
+            objective = view.objectives[column]  # what was proven without an interval
+            proven = -math.inf if objective.is_relative else objective.tolerance_in_unit
+            bound = plain(max(view.lead(way.rival, arm, column).low, proven))
         return Exit(
             code=way.code,
             objective=view.objectives[column].name,
@@ -247,6 +249,7 @@ class Picture:
             self._comparison(position)
             for position, column in enumerate(view.columns)
             if not view.is_target(column)
+            and not view.objectives[column].is_relative  # intervals of differences do not decide there
             and view.stage(position) in ("settled", "enough", "settling", "not settled")
             and len(view.entered(position)) > 1
             and view.counts[view.entered(position), column].min() > 0

@@ -64,13 +64,19 @@ def reason_of(view: View, arm: int, position: int) -> Reason:
 
 
 def given_up(view: View, column: int) -> float | None:
-    """The most by which somebody who counts there may be better than the answer; None: nothing is claimed."""
+    """The most by which somebody who counts there may be better than the answer; None: nothing is claimed.
+
+    A share where tolerances are shares.
+    """
     rows = [
         row
         for row in view.seen
         if row.objective == column and row.verdict not in ("beaten", "misses the target")
     ]
     reach = float(view.policy.state.limits[column, REACH])  # what was proven, whatever the interval says
+    if view.objectives[column].is_relative:
+        parts = {"open": math.inf, "beats": 0.0}
+        return max([0.0, *(parts.get(row.verdict, reach) for row in rows)]) if rows else None
     worst = [-row.low if row.verdict == "open" else min(-row.low, reach) for row in rows]
     return max([0.0, *worst]) if rows else None
 
@@ -188,10 +194,15 @@ def _of_leader(view: View, arm: int, column: int) -> Reason:
         return _made(view, arm, column, "open", f"{has}; nothing is claimed.")
     if math.isinf(worst):
         return _made(view, arm, column, "open", f"{has}; how much better others may be is open.")
-    most = f" by more than {bound(objective, worst, 'up', unit=True)}" if worst else ""
+    most = f" by more than {most_of(objective, worst)}" if worst else ""
     who = "no arm" if column == view.columns[0] else "no arm that keeps up until then"
     text = f"{has}; {who} is better there{most} {AT}."
     return _made(view, arm, column, "not worse", text)
+
+
+def most_of(objective: Objective, worst: float) -> str:
+    """What an answer gives up at most."""
+    return amount(objective, worst) if objective.is_relative else bound(objective, worst, "up", unit=True)
 
 
 # --- against another arm
@@ -200,16 +211,17 @@ def _of_leader(view: View, arm: int, column: int) -> Reason:
 def _worse(view: View, arm: int, rival: int, column: int) -> Reason:
     """The arm is beaten."""
     objective, found = view.objectives[column], view.lead(rival, arm, column)
-    slack = objective.tolerance_in_unit
+    slack, said = view.slack(column), amount(objective, objective.tolerance_in_unit)
     text = f"on {objective.name} it is worse than {view.arms[rival]} by "
     text += value(objective, found.mean, unit=True)
-    matters = f"{amount(objective, slack)} does not matter" if slack else "every difference matters"
+    some = objective.tolerance_in_unit > 0
+    matters = f"{said} does not matter" if some else "every difference matters"
     if found.low == found.high:  # exact
         text += f", and {matters}"
     elif found.low > slack:
         text += f", by at least {bound(objective, found.low, 'down', beyond=slack)} {AT}, and {matters}"
     else:  # a step of the proof takes less evidence than an interval
-        more = f"by more than {amount(objective, slack)}" if slack else "worse"
+        more = f"by more than {said}" if some else "worse"
         text += f", {_somewhere(view, column, found)}; the proof has it {more}"
     return _made(view, arm, column, "worse", text + _nobody(view, column), rival=rival, found=found)
 
@@ -229,8 +241,10 @@ def compared(view: View, arm: int, rival: int, column: int, *, so: str = ": they
             text += f", and they certainly differ by no more than {amount(objective, reach)}{so}"
             verdict = "ties"
         elif view.beats(arm, rival, column):
-            least = bound(objective, -found.high, "down", beyond=objective.tolerance_in_unit)
-            verdict, text = "better", f"{text}, by at least {least} {AT}"
+            least = f"at least {bound(objective, -found.high, 'down', beyond=view.slack(column))}"
+            if objective.is_relative:  # which was proven, and not by the interval
+                least = f"more than {amount(objective, objective.tolerance_in_unit)}"
+            verdict, text = "better", f"{text}, by {least} {AT}"
         else:
             text = f"{text}, {_somewhere(view, column, found)}"
         if verdict == "open" and rival == view.leader:

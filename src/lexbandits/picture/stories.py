@@ -135,7 +135,7 @@ def why(view: View, arm: int, way: Way) -> str:
         return ""
     word = WHY[way.code] if way.code != exits.MISSES_LIMIT or arm in view.eliminations else "Behind"
     reason, objective = deciding(view, arm, way), view.objectives[view.columns[way.position]]
-    above, slack = objective.at_most is not None, objective.tolerance_in_unit
+    above, slack = objective.at_most is not None, view.slack(view.columns[way.position])
     if reason.verdict == "beyond the limit":
         ends = [math.nan if end is None else end for end in (reason.low, reason.high)]
         side = "above" if above else "below"
@@ -147,7 +147,8 @@ def why(view: View, arm: int, way: Way) -> str:
     if reason.verdict != "worse" or reason.low is None or reason.low == reason.high:
         return text
     if reason.low <= slack:  # a step of the proof takes less evidence than an interval
-        return f"{text}, certainly by more than {amount(objective, slack)}" if slack else f"{text}, certainly"
+        least = objective.tolerance_in_unit
+        return f"{text}, certainly by more than {amount(objective, least)}" if least else f"{text}, certainly"
     return f"{text}, at least {bound(objective, reason.low, 'down', beyond=slack)}"
 
 
@@ -257,7 +258,7 @@ def _later(view: View, arm: int, way: Way) -> str:
     for column in view.columns[way.position + 1 :]:
         lead = view.lead(arm, view.leader, column)
         objective = view.objectives[column]
-        if lead.results >= 5 and lead.low > objective.tolerance_in_unit:
+        if lead.results >= 5 and lead.low > view.slack(column):
             better.append(f"{objective.name} ({value(objective, view.mean(arm, column), unit=True)})")
     if not better:
         return ""

@@ -5,9 +5,9 @@ from typing import Any
 
 from lexbandits.picture.history import kinds_of
 from lexbandits.picture.view import View
-from lexbandits.study.objective import Objective
+from lexbandits.study.objective import Objective, written
 from lexbandits.study.record.strains import Strain, strains_of
-from lexbandits.study.words import amount, count, listed, many, value
+from lexbandits.study.words import count, listed, many, value
 
 
 @dataclass(frozen=True)
@@ -222,8 +222,9 @@ def _declared(objective: Objective) -> str:
     if noise == "finite_variance":
         return "has a variance, and there are enough results for the normal approximation"
     if noise[0] == "bounded":
-        return f"lies in [{amount(objective, float(noise[1]))}, {amount(objective, float(noise[2]))}]"
-    return f"has sub-Gaussian noise of scale {amount(objective, float(noise[1]))}"
+        low, high = (written(float(end), objective.unit_of_mean) for end in noise[1:])
+        return f"lies in [{low}, {high}]"
+    return f"has sub-Gaussian noise of scale {written(float(noise[1]), objective.unit_of_mean)}"
 
 
 def _found(objective: Objective, strain: Strain) -> str:

@@ -13,6 +13,7 @@ from lexbandits.policies.base import Elimination
 from lexbandits.policies.tol.claims import is_beaten, is_held
 from lexbandits.policies.tol.facts import beats, close, meets, misses, not_worse, paired
 from lexbandits.policies.tol.lexelim_tol import LexElimTol
+from lexbandits.policies.tol.percent import in_shares
 from lexbandits.policies.tol.proof import Seen, best_by_differences, keep_likely
 from lexbandits.policies.tol.state import FLOOR, POSITION, REACH, RESULTS, TARGET, TOLERANCE
 from lexbandits.study.objective import Objective
@@ -157,7 +158,14 @@ class View:
         """Who is ahead of an arm by too much in the mean: the answer if it is, else who leads most."""
         if self.is_target(column):
             return -1
-        leads = {other: self.lead(other, arm, column).mean for other in others if other != arm}
+        state = self.policy.state
+        leads = {
+            other: in_shares(
+                state.limits, state.arms.means, column, other, arm, self.lead(other, arm, column).mean
+            )
+            for other in others
+            if other != arm
+        }
         middle = self.policy.state.limits[column, [TOLERANCE, REACH]].mean()
         if leads.get(self.leader, -math.inf) > middle:
             return self.leader
@@ -309,6 +317,25 @@ class View:
                 mean = low = high = 0.0
         return Difference(int(results), float(mean) if results else math.nan, low, high)
 
+    def slack(self, column: int) -> float:
+        """The tolerance in the unit of an objective; of a share by the means so far: proves nothing."""
+        return self.objectives[column].tolerance_in_unit * self._whole(column)
+
+    def reach(self, column: int) -> float:
+        """The same of tolerance + resolution."""
+        objective = self.objectives[column]
+        return (objective.tolerance_in_unit + objective.resolution_in_unit) * self._whole(column)
+
+    def _whole(self, column: int) -> float:
+        objective = self.objectives[column]
+        if not objective.is_relative:
+            return 1.0
+        arms = (
+            range(len(self.arms)) if objective.reference == "best" else [self.index(str(objective.reference))]
+        )
+        known = [mean for arm in arms if not math.isnan(mean := self.mean(arm, column))]
+        return abs(objective.sign * max(objective.sign * mean for mean in known)) if known else 0.0
+
     def beats(self, arm: int, other: int, column: int) -> bool:
         """Whether it was seen that `arm` is better by more than the tolerance."""
         state = self.policy.state
@@ -321,6 +348,8 @@ class View:
         state = self.policy.state
         if other == self.leader:
             arm, other = other, arm
+        if arm == self.leader and self.objectives[column].is_relative:
+            return self.not_worse(arm, other, column) and self.not_worse(other, arm, column)
         if arm == self.leader:
             reach = state.limits[column, REACH]
             return self.not_worse(arm, other, column) and bool(self.lead(arm, other, column).high <= reach)

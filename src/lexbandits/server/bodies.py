@@ -109,7 +109,7 @@ class ObjectiveBody(Body):
     noise: Noise = "gaussian"
     at_least: Number | None = None
     at_most: Number | None = None
-    reference: Number | None = None
+    reference: Number | Name | None = None
     if_failed: Number | None = None
     if_expired: Number | None = None
     if_missing: Literal["worst"] | None = None

@@ -53,6 +53,7 @@ class Tolerances:
         self.tolerance = _each(settings["tolerance"], m)
         self.resolution = self.tolerance if resolution is None else _each(resolution, m)
         self.targets = _each(settings.get("at_least"), m)
+        self.references = settings.get("reference") or [None] * m
         self.stops = settings.get("if_infeasible") == "stop"
         self.settles_all = settings.get("settle") == "all"
 
@@ -122,6 +123,9 @@ class Tolerances:
 
     def _within(self, arm: int, others: Set[int], i: int, limit: Fraction) -> bool:
         best, mean = max(self.means[other][i] for other in others), self.means[arm][i]
+        if self.references[i] is not None:  # a share of the best mean, or of an arm's
+            of = self.references[i][0]
+            limit *= abs(best if of == "best" else self.means[of][i])
         return bool(best - mean <= limit + rounding(best, mean, limit))
 
     def _meets(self, arm: int, i: int) -> bool:

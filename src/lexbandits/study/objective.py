@@ -44,11 +44,6 @@ def _amount(what: str, value: Any, reference: Any) -> float:
         match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*%\s*", value)
         if match is None:
             raise StudyError(f'{what} must be a number or a percentage such as "5%", got {value!r}')
-        if reference is None:
-            raise StudyError(
-                f"{what} is {value!r} of an unknown best, which nobody knows before the end: "
-                "say reference=, the number of which it is a percentage"
-            )
         return float(match[1]) / 100 * (1.0 if isinstance(reference, str) else abs(reference))
     if isinstance(reference, str):
         raise StudyError(f'{what} of {reference!r} is a percentage such as "5%", got {value!r}')
@@ -91,8 +86,8 @@ class Objective:
             ("sub_gaussian", sd), ("sub_gaussian", sd, "independent") where nothing ties the arms measured in
             one pass, "exact" (no noise), or "finite_variance" (approximate: no certificate).
         at_least, at_most: a limit: all arms that meet it tie.
-        reference: the number of which percentages are; for `judge` also "best", the best arm's mean, or an
-            arm's name, its mean.
+        reference: what percentages are of: "best", the mean of the best arm, unless said; an arm's name, its
+            mean; or a number.
         if_failed, if_expired: the value of a trial that failed, or came too late or never, as it would have
             been measured; else missing.
         if_missing: "worst": a missing value counts as the worst it could have been for whatever is claimed.
@@ -137,6 +132,10 @@ class Objective:
             raise TypeError(f"{self}: the unit must be text, got {self.unit!r}")
         object.__setattr__(self, "noise", _noise(f"{self}: noise", self.noise))
         self._check_cuts()
+        if self.reference is None and any(
+            isinstance(said, str) for said in (self.tolerance, self.resolution)
+        ):
+            object.__setattr__(self, "reference", "best")
         for key in ("at_least", "at_most", "reference"):
             if getattr(self, key) is not None and not (key == "reference" and self.is_relative):
                 object.__setattr__(self, key, real(f"{self}: {key}", getattr(self, key)))
@@ -182,6 +181,7 @@ class Objective:
         """What may be measured, before it is cut."""
         low, high = self.bounds
         low = -LARGEST if self.floor is not None or self.above is not None else max(low, -LARGEST)
+        low = max(low, 0.0) if self.is_relative and not self.is_cut else low
         return low, LARGEST if self.cap is not None or self.above is not None else min(high, LARGEST)
 
     @cached_property
@@ -340,16 +340,25 @@ class Objective:
 
     def _check_precision(self) -> None:
         both = self.tolerance_in_unit, self.resolution_in_unit  # says what is wrong with either
+        if self.is_relative and self.target is not None:
+            raise StudyError(
+                f"{self}: a percentage of the mean of an arm goes with no target: say reference=, the number "
+                "of which it is a percentage"
+            )
+        if self.is_relative and sum(both) >= 1:
+            raise StudyError(
+                f"{self}: tolerance and resolution together must be below 100 %, got {100 * sum(both):g} %"
+            )
+        if self.is_relative and self.is_bounded and self.bounds[0] < 0:
+            raise StudyError(
+                f"{self}: percentages of a mean need values that are not negative, got noise={self.noise!r}"
+            )
         if self.noise == "exact":
             return
         if self.tolerance is None and self.resolution is None and self.target is None:
             raise StudyError(
                 f"{self} needs a tolerance (the difference that does not matter) or a resolution: "
                 "without either, two equal arms would be measured for ever"
-            )
-        if self.is_relative and (self.target is not None or sum(both) >= 1):
-            raise StudyError(
-                f"{self}: a percentage of an arm goes with no target, and must be below all of it"
             )
 
     def check_settled(self) -> None:

@@ -121,11 +121,6 @@ class Spec:
         if not arms or not objectives:
             raise StudyError("a study needs at least one arm and one objective")
         for objective in objectives:
-            if objective.is_relative:
-                raise StudyError(
-                    f"{objective}: a percentage of {objective.reference!r} is for judge, where the means are "
-                    "known: say reference=, the number it is about"
-                )
             if objective.quantile is not None:
                 raise StudyError(
                     f"{objective}: quantile= is for judge: give a study a limit, {objective.as_a_share}"
@@ -134,6 +129,8 @@ class Spec:
         unique("objectives", [objective.name for objective in objectives])
         items = checked_items(words.get("items"))
         about, repeats = _checked_about(words, items)
+        for objective in objectives:
+            _check_reference(objective, [arm["name"] for arm in arms], about)
         for objective in objectives if about == "population" else ():
             objective.check_settled()
         policy = words.get("if_infeasible", "go on")
@@ -241,6 +238,11 @@ class Spec:
         column = self.column(objective)
         new = list(self.objectives)
         new[column] = replace(new[column], **words)
+        if self.objectives[column].is_relative or new[column].is_relative:
+            raise StudyError(
+                f"{new[column]}: percentages of a mean cannot be changed, nor can a number become one: what "
+                "is kept of the values is for what was declared; make a new study"
+            )
         if not self.is_list:
             new[column].check_settled()
         return replace(self, objectives=tuple(new))
@@ -296,11 +298,30 @@ class Spec:
         }
         if self.baseline is not None:
             settings["baseline"] = [arm["name"] for arm in self.arms].index(self.baseline)
+        if any(objective.is_relative for objective in self.objectives):
+            settings["reference"] = [self._reference(objective) for objective in self.objectives]
         if self.is_list:
             settings["n_items"] = len(self.ids) * self.repeats
         if any(target is not None for target in targets):
             settings["at_least"] = targets
         return settings
+
+    def _reference(self, objective: Objective) -> list[Any] | None:
+        """Of whose mean percentages are, as the policy takes it."""
+        if not objective.is_relative:
+            return None
+        names = [arm["name"] for arm in self.arms]
+        return ["best" if objective.reference == "best" else names.index(objective.reference), objective.sign]
+
+    @cached_property
+    def references(self) -> dict[str, str]:
+        """Arms of whose mean percentages are -> the first objective with such; they stay in question."""
+        relative = [objective for objective in reversed(self.objectives) if objective.is_relative]
+        return {
+            str(objective.reference): objective.name
+            for objective in relative
+            if objective.reference != "best"
+        }
 
     def _signed_noise(self, objective: Objective) -> Any:
         noise = objective.noise
@@ -367,6 +388,22 @@ def in_todays_words(payload: Mapping[str, Any]) -> Mapping[str, Any]:
 def _noise_of_0_2(kind: Any) -> Any:
     is_short = isinstance(kind, list) and len(kind) == 2 and kind[0] == "sub_gaussian"
     return [*kind, "independent"] if is_short else kind
+
+
+def _check_reference(objective: Objective, arms: list[str], about: str) -> None:
+    """Refuse percentages of a mean that nobody can know."""
+    if not objective.is_relative:
+        return
+    if about == "items":
+        raise StudyError(
+            f"{objective}: percentages of the mean of an arm are for a population: say reference=, the "
+            'number they are of, or about="population"; or judge the table when all is measured'
+        )
+    if objective.reference not in ("best", *arms):
+        raise StudyError(
+            f'{objective}: reference must be "best", one of the arms {", ".join(map(repr, arms))} or a '
+            f"number, got {objective.reference!r}"
+        )
 
 
 def _checked_about(words: Mapping[str, Any], items: tuple[Any, ...] | None) -> tuple[str, int]:

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 
 from lexbandits.study.objective import Objective, written
 
+DIGITS = 4  # of values whose tolerance is a share
+
 
 def count(number: float) -> str:
     """
@@ -82,6 +84,8 @@ def value(objective: Objective, number: float, *, unit: bool = False, more: int 
     if math.isinf(number):
         return "∞" if number > 0 else "−∞"
     digits = ".12g" if objective.noise == "exact" else f".{decimals(objective) + more}f"
+    if objective.is_relative:  # nobody said how precise it is
+        number, digits = float(f"{number:.{DIGITS + more}g}"), ".12g"
     text = f"{number:,{digits}}"
     if not any(digit in text for digit in "123456789"):
         text = text.lstrip("-")
@@ -109,6 +113,8 @@ def bound(
     if objective.noise == "exact" or not math.isfinite(number):
         return value(objective, number, unit=unit)
     places, more = decimals(objective), 0
+    if objective.is_relative and number != 0:
+        places = DIGITS - 1 - math.floor(math.log10(abs(number)))
     while more < 6 and abs(_rounded(number, places + more, rounded) - beyond) <= 1e-9 * abs(beyond):
         more += 1
     return value(objective, _rounded(number, places + more, rounded), unit=unit, more=more)
@@ -149,7 +155,12 @@ def amount(objective: Objective, number: float) -> str:
 
     >>> amount(Objective("latency", "minimize", tolerance=80, unit="ms"), 80.0)
     '80 ms'
+    >>> amount(Objective("latency", "minimize", tolerance="2%"), 0.02)
+    '2 % of the best'
     """
+    if objective.is_relative:
+        whose = "the best" if objective.reference == "best" else objective.reference
+        return f"{written(100 * number, '%')} of {whose}"
     return written(number, objective.unit_of_mean)
 
 
@@ -177,7 +188,7 @@ def rough(objective: Objective, number: float) -> str:
     '6,550,000 ms'
     """
     digits = 2 - math.floor(math.log10(number)) if number > 0 else 0
-    return amount(objective, round(number, digits))
+    return written(round(number, digits), objective.unit_of_mean)
 
 
 def toml_key(name: str) -> str:

@@ -52,9 +52,7 @@ from lexbandits.policies.tol.state import (
     OVER,
     PASS,
     POSITION,
-    REACH,
     RESULTS,
-    TOLERANCE,
     Manner,
     State,
 )
@@ -120,8 +118,8 @@ class LexElimTol(PlacePolicy):
         since: there, the position from which on arms that were added are judged, one per arm.
         baseline: the current arm: it answers if it survives on all objectives, whoever else does.
         reference: None, or per objective None, "best" or an arm: tolerance and resolution are then shares of
-            the best mean, or of that arm's, which is measured in every pass. Values must not be negative; ("best", −1)
-            or (arm, −1) is for those that were negated, as less is better.
+            the best mean, or of that arm's, which is measured in every pass. Values must not be negative;
+            ("best", −1) or (arm, −1) is for those that were negated, as less is better.
 
     >>> policy = LexElimTol(2, 1, delta=0.05, tolerance=0.1, noise=("bounded", 0, 1))
     >>> while not policy.finished:
@@ -292,7 +290,7 @@ class LexElimTol(PlacePolicy):
             raise ValueError(f"reference must be one per objective ({m}), got {reference!r}")
         found: list[list[Any] | None] = []
         offered = range(self.n_arms) if settings["offered"] is None else settings["offered"]
-        reach = sum(self._precision(settings))
+        reach = np.add(*self._precision(settings))
         for i, entry in enumerate(given):
             if entry is None:
                 found.append(None)
@@ -392,7 +390,7 @@ class LexElimTol(PlacePolicy):
         for i, sign in enumerate(self._signs_of_shares()):
             if sign and any(old[i] != new[i] for old, new in zip(now, then, strict=True)):
                 raise ValueError(
-                    f"objective {i}: shares of a mean cannot be changed: what is kept of the values is for these"
+                    f"objective {i}: shares of a mean stay: what is kept of the values is for these"
                 )
 
     def _folding(self) -> Self:

@@ -80,7 +80,9 @@ def least_of(kind: Kind, weight: float, value: float) -> float:
 
 
 @kernel
-def bet_on_share(row: Vector, kind: Kind, sizes: tuple[float, float, float], value: float, aim: float) -> None:
+def bet_on_share(
+    row: Vector, kind: Kind, sizes: tuple[float, float, float], value: float, aim: float
+) -> None:
     """Bet on a contrast exceeding 0, by stakes that suit a truth `aim` above it; a function of the past."""
     of_a, of_b, of_third = sizes
     if kind.code == SUB_GAUSSIAN:

@@ -17,8 +17,8 @@ PASS, TURN, LACKS, HIGHEST, NEXT, RESULTS, POSITION, OVER, CONTRADICTION, CANDID
 # Rows of State.who: the arms in question, the members of the pass, who has its place there filled, and
 # whom the rule and the proof of the candidate would ask.
 OFFERED, ASKED, FILLED, BY_RULE, BY_PROOF = range(5)
-# Columns of State.limits; three are what a claim under the declared rules takes. Where tolerance and
-# resolution are shares of the mean of an arm, OF, or of the best one, OF −1, SIGN is that of the values, else 0.
+# Columns of State.limits; three are what a claim under the declared rules takes. SIGN is 0 or, where
+# tolerance and resolution are shares of the mean of an arm, OF, or of the best one, OF −1, that of values.
 TOLERANCE, REACH, TARGET, FLOOR, LEVEL, TARGET_LEVEL, NOT_WORSE_LEVEL, BEATS_LEVEL, THIRD_LEVEL = range(9)
 OF, SIGN = 9, 10
 LOW, HIGH = 0, 1

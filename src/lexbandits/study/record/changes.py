@@ -7,7 +7,7 @@ from lexbandits.checks import whole
 from lexbandits.study.errors import ConflictError, StudyError, study_errors
 from lexbandits.study.record.journal import Turn
 from lexbandits.study.record.ledger import IMPORTED
-from lexbandits.study.record.rules import after_all_begun, conclude, withdraw_arm
+from lexbandits.study.record.rules import after_all_begun, check_stays, conclude, withdraw_arm
 from lexbandits.study.spec import arm_index, checked_arm
 
 
@@ -47,6 +47,7 @@ def withdraw(turn: Turn, name: str, reason: str) -> None:
         raise ConflictError(f"arm {name!r} was withdrawn before: {ledger.withdrawn[name]}")
     if len(ledger.offered) == 1:
         raise ConflictError(f"arm {name!r} is the last one: end the study instead")
+    check_stays(ledger, name)
     withdraw_arm(turn, name, str(reason))
     conclude(turn)
 

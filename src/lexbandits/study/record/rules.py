@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
+from lexbandits.study.errors import ConflictError
 from lexbandits.study.record.answers import recorded
 from lexbandits.study.record.ledger import Ledger
 
@@ -39,13 +40,28 @@ def _give_up_arms(turn: "Turn") -> None:
     for index, (name, failures) in enumerate(zip(ledger.arm_names, ledger.failing, strict=True)):
         if not ledger.gives_up(index) or name in ledger.withdrawn or ledger.paused is not None:
             continue
-        if any(ledger.measured[other] for other in ledger.offered if other != index):
+        if name in ledger.spec.references:
+            turn.append(
+                "paused",
+                {"reason": f"arm {name!r} failed {failures} times in a row; {_needed(ledger, name)}"},
+            )
+        elif any(ledger.measured[other] for other in ledger.offered if other != index):
             last = ledger.last_failures[index]
             reason = f"failed {failures} times in a row{f', the last: {last}' if last else ''}"
             withdraw_arm(turn, name, reason, failures=failures, last=last)
         else:  # without it, an arm of which nothing is known would be the answer
             reason = f"arm {name!r} failed {failures} times in a row, and no other was ever measured"
             turn.append("paused", {"reason": reason})
+
+
+def check_stays(ledger: Ledger, name: str) -> None:
+    """Refuse to take an arm out of the question that other arms are measured by."""
+    if name in ledger.spec.references:
+        raise ConflictError(f"arm {name!r} cannot be withdrawn: {_needed(ledger, name)}")
+
+
+def _needed(ledger: Ledger, name: str) -> str:
+    return f"percentages of {ledger.spec.references[name]!r} are of its mean, so every pass needs it"
 
 
 def withdraw_arm(turn: "Turn", name: str, reason: str, **failed: Any) -> None:

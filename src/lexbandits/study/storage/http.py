@@ -352,7 +352,9 @@ class RemoteJournal(Journal):
 
 
 def _amended(objective: Objective, row: Mapping[str, Any]) -> Objective:
-    """With what is in force, where that is not as asked."""
+    """With what is in force, where that is not as asked; percentages of a mean stay."""
+    if objective.is_relative:
+        return objective
     asked = {"tolerance": objective.tolerance_in_unit, "resolution": objective.resolution_in_unit}
     return replace(objective, **{key: row[key] for key in asked if row[key] != asked[key]})
 
