@@ -1,13 +1,17 @@
 """LexElim-Tol with tolerances that are shares of a mean is its specification, and keeps its promise."""
 
+import math
 import pickle
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.stats import binom
 
 import lexbandits as lb
+from lexbandits.policies.tol.percent import share_evidence
+from lexbandits.policies.tol.state import BEATS, NOT_WORSE
 from test_tol import agree, drive, expected, oracle_rules, plain, quiet  # noqa: F401
 
 APART = ["sub_gaussian", 0.3, "independent"]
@@ -147,3 +151,61 @@ def test_the_tapes_above_reach_every_end():
 
     collect()
     assert min(seen.values()) >= 5, seen
+
+
+# --- the promise
+
+TOLERANCE, REACH = 0.1, 0.3
+
+
+def noisy(rng, means, n):
+    """The luck of a pass is shared in part."""
+    return means + rng.normal(0, 1, (n, 1)) + rng.normal(0, 2, (n, means.size))
+
+
+def often_zero(rng, means, n):
+    shape = n, means.size
+    return np.where(rng.random(shape) < means / 0.75, 0.5 + rng.random(shape) / 2, 0.0)
+
+
+DRAWN = {  # a mean, and (passes, arms) values of given means
+    "gaussian": (8.0, noisy),
+    ("sub_gaussian", 1.0): (2.0, lambda rng, means, n: means + rng.choice([-1.0, 1.0], (n, means.size))),
+    ("bounded", 0.0, 1.0): (0.6, often_zero),
+    "bernoulli": (0.8, lambda rng, means, n: (rng.random((n, means.size)) < means).astype(float)),
+}
+
+
+def at_the_edge(mean, sign, of, part):
+    """Two means whose difference is this part of the better, of the worse arm's, or of a third one's."""
+    if of == "best":
+        return [mean, mean * (1 - sign * part)]
+    if of == 1:  # worse = mean − sign·part·worse
+        return [mean, mean / (1 + sign * part)]
+    return [mean, mean - sign * part * 0.5 * mean, 0.5 * mean]
+
+
+@pytest.mark.parametrize("kind", DRAWN, ids=lambda kind: kind if isinstance(kind, str) else kind[0])
+@pytest.mark.parametrize("sign", [1, -1])
+@pytest.mark.parametrize("of", ["best", 1, 2])
+def test_claims_at_the_edge_are_made_at_their_level(kind, sign, of):
+    """ "The first beats the second" and "the second is not worse" where it is just not so, at any time."""
+    mean, draw = DRAWN[kind]
+    mean, runs, level = mean * (1.0 if sign > 0 else 0.5), 250, math.log(10.0)
+    noise = kind if sign > 0 or kind == "gaussian" or "sub" in kind[0] else ("bounded", -1.0, 0.0)
+    wrong = np.zeros(2, int)
+    for seed in range(runs):
+        rng, ever = np.random.default_rng([seed, 5]), np.full(2, -math.inf)
+        for claim, part in ((NOT_WORSE, REACH), (BEATS, TOLERANCE)):
+            means = np.array(at_the_edge(mean, sign, of, part))
+            values = sign * np.maximum(draw(rng, means, 60), 0.0)
+            policy = lb.LexElimTol(means.size, 1, delta=1e-6, tolerance=TOLERANCE, noise=noise, rules="open",
+                                   resolution=REACH - TOLERANCE, reference=[(of, sign)]).quiet()  # fmt: skip
+            a, b = (0, 1) if claim == BEATS else (1, 0)
+            for number in range(0, 60, 4):
+                items = np.repeat(np.arange(number, number + 4), means.size)
+                arms = np.tile(np.arange(means.size), 4)
+                policy.tell_many(arms, values[number : number + 4].reshape(-1, 1), items)
+                ever[claim] = max(ever[claim], share_evidence(policy.state, claim, 0, a, b))
+        wrong += ever >= level
+    assert (wrong <= binom.isf(1e-4, runs, 0.1)).all(), wrong

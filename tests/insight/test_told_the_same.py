@@ -46,11 +46,15 @@ NUMBER = r"−?\d+(?:,\d{3})*(?:\.\d+)?"
 # --- studies in every state
 
 
-def objective(rng, name, first):
+def objective(rng, name, first, of_list, arms):
     slack = float(rng.choice([0.013, 0.4, 1.0]))
     kind = rng.choice(["gaussian", "bernoulli", "bounded", "exact", "limit"], p=[0.3, 0.2, 0.2, 0.15, 0.15])
     way = str(rng.choice(["maximize", "minimize"]))
     unit = str(rng.choice(["", "ms", "<MB>"]))
+    if kind == "bounded" and not of_list and rng.random() < 0.5:  # in percent
+        of = {"reference": str(rng.choice(arms))} if rng.random() < 0.5 else {}
+        precise = {"tolerance": "20%", "resolution": "30%", "noise": ("bounded", 0, 100)}
+        return lb.Objective(name, way, unit=unit, **precise, **of)
     if kind == "limit":
         within = {"at_most" if way == "minimize" else "at_least": 0.5}
         return lb.Objective(name, way, unit=unit, resolution=0.4, noise="bernoulli", **within)
@@ -85,7 +89,8 @@ def played(seed, storage):
     rng, end = np.random.default_rng(seed), ENDS[seed % len(ENDS)]
     arms = [str(a) for a in rng.permutation(ARMS)[: rng.integers(2, 6)]]
     names = [str(n) for n in rng.permutation(NAMES)[: rng.integers(1, 4)]]
-    objectives = [objective(rng, name, k == 0) for k, name in enumerate(names)]
+    of_list = end != "spent" and seed % 3 == 0
+    objectives = [objective(rng, name, k == 0, of_list, arms) for k, name in enumerate(names)]
     tilts = {arm: rng.choice([0.0, 0.5, 0.5, 1.0], len(objectives)) for arm in arms}
     if seed % 9 == 2:  # nobody meets a limit
         objectives[0] = lb.Objective(names[0], at_least=0.5, resolution=0.2, noise="bernoulli")
@@ -94,7 +99,7 @@ def played(seed, storage):
     if end == "spent":
         sample = {"items": list(range(4)), "seed": 1, "about": "population"}
         how |= {"budget": 12} if seed % 4 == 2 else sample
-    elif seed % 3 == 0:  # about a list; some of it is lost
+    elif of_list:  # some of it is lost
         how |= {"items": [f"q{i}" for i in range(40)], "seed": seed, "max_failures": 50}
     study = lb.create_study(f"{seed} <'{arms[0]}", storage, arms=arms, objectives=objectives, **how)
     most = {"certified": 1200, "failed": 60, "empty": 0}.get(end, int(rng.integers(6, 50)))
@@ -113,9 +118,9 @@ def played(seed, storage):
         study.pause("could not be measured on <Sunday>")
     elif end == "by hand":
         study.end("it's enough")
-    elif end == "amended" and objectives[0].target is None and objectives[0].noise != "exact":
+    elif end == "amended" and isinstance(objectives[0].tolerance, float) and objectives[0].noise != "exact":
         study.amend(objectives[0].name, tolerance=2 * objectives[0].tolerance_in_unit)
-    elif end == "withdrawn":
+    elif end == "withdrawn" and arms[0] not in [o.reference for o in objectives]:
         study.withdraw(arms[0], "could not be measured well: <too dear>")
     return study
 

@@ -396,6 +396,25 @@ def test_an_objective_that_is_not_there(client):
     refused(client.put(f"{MODELS}/objectives/correct", json={"tolerance": -1}), 422)
 
 
+def test_percentages_of_a_mean_are_words_of_a_study(service, client):
+    time = {"name": "time", "direction": "minimize", "tolerance": "5%", "noise": ["bounded", 0, 10]}
+    words = {"name": "shares", "arms": ["a", "b"], "objectives": [{**time, "reference": "b"}]}
+    assert client.post("/api/studies", json=words).status_code == 201
+    study = lb.open_study("shares", service.link)
+    while study.status.state == "measuring":
+        for trial in study.ask_many(8):
+            study.tell(trial, {"time": 2.0 if trial.arm == "a" else 4.0})
+    assert (study.answer.arm, study.answer.certified) == ("a", True)
+    (rung,) = client.get("/api/studies/shares").json()["objectives"]
+    assert rung["matters"] == "5 % of b does not matter"
+    refused = client.put("/api/studies/shares/objectives/time", json={"tolerance": "2%"})
+    assert (refused.status_code, "cannot be changed" in refused.json()["detail"]) == (422, True)
+    withdrawn = client.post("/api/studies/shares/arms/b/withdrawal", json={"reason": "no"})
+    assert withdrawn.status_code == 409
+    wrong = {**words, "name": "other", "objectives": [{**time, "reference": "c"}]}
+    assert "one of the arms" in client.post("/api/studies", json=wrong).json()["detail"]
+
+
 def test_cuts_and_a_baseline_are_words_of_a_study(service, client):
     latency = lb.Objective("latency", "minimize", unit="s", cap=2.0, tolerance=0.1)
     study = lb.create_study("slow", service.link, arms=["a", "b"], objectives=[latency], baseline="b")

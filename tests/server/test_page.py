@@ -317,6 +317,33 @@ def test_a_study_has_all_its_settings_from_the_form(client, visit):
     assert (watts["tolerance"], watts["reference"]) == ("2%", 60)
 
 
+def test_percentages_are_of_the_best_of_an_arm_or_points_of_a_share(client, visit):
+    page = visit()
+    press(page, "New study")
+    page.fill("#f-name", "bulbs")
+    page.fill("#f-arms", "old\nnew")
+    press(page, "Next: what matters")
+    for name, noise, of in (
+        ("watts", "gaussian", ""),
+        ("light", "bernoulli", " old "),
+        ("hum", "bernoulli", ""),
+    ):
+        if name != "watts":
+            press(page, "One more objective")
+        page.fill("#f-name", name)
+        page.fill("#f-tolerance", "2%")
+        page.select_option("#f-noise", noise)
+        page.click("dialog summary")
+        page.fill("#f-reference", of)
+    press(page, "Create the study")
+    page.wait_for_selector("h1 >> text=bulbs")
+    found = client.get("/api/studies/bulbs/spec").json()["objectives"]
+    assert [(one["tolerance"], one.get("reference")) for one in found] == [
+        ("2%", "best"), ("2%", "old"), (0.02, None)
+    ]  # fmt: skip
+    page.wait_for_selector("text=2\u00a0% of the best does not matter")
+
+
 def test_an_arm_is_withdrawn_with_a_reason_and_comes_back(client, visit):
     measured(client)
     page = visit("models")

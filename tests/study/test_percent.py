@@ -125,8 +125,8 @@ def test_the_words_say_of_what_they_are(tmp_path):
         text = study.report(tmp_path / name).read_text().replace("\\", "").replace("\xa0", " ")
         assert "15 % of the best does not matter" in text
         assert "8 % of slow" in text
-    coming = create().forecast({arm: {"correct": c, "latency": t} for arm, (c, t) in ARMS.items() if arm != "bad"},
-                               sd={"latency": 20.0}, runs=20)  # fmt: skip
+    guess = {arm: dict(zip(("correct", "latency"), ARMS[arm], strict=True)) for arm in study.arms}
+    coming = create().forecast(guess, sd={"latency": 20.0}, runs=20)
     assert 20 < coming.results.median < 400
     assert coming.winners["quick"] > 0.9
     assert {row.objective for row in coming.relax} == {None}  # percentages stay, and delta is free

@@ -288,10 +288,7 @@ export function actionsFor(state, news, refresh) {
           {
             name: "objective",
             label: "Objective",
-            choices: model.objectives.map(({ name, tolerance, unit, target }) => [
-              name,
-              target === null ? `${name}, now ${withUnit(tolerance, unit)}` : name,
-            ]),
+            choices: model.objectives.map(({ name, matters }) => [name, `${name}: now ${matters}`]),
           },
           {
             name: "tolerance",

@@ -115,9 +115,8 @@ function askObjective(question, news) {
       {
         name: "reference",
         label: "Percent of what",
-        mode: "decimal",
         later: true,
-        hint: "Only if the tolerance is a percentage, and not one of a share between 0 and 1.",
+        hint: "best, an arm or a number. Empty: of the best, and of a share between 0 and 1 in points.",
       },
       {
         name: "limit",
@@ -184,12 +183,17 @@ function askAnotherName(question, why, news) {
 
 /** In the words of the API, from what was typed. */
 function objectiveOf({ name, direction, unit, noise, if_missing, ...entered }) {
-  const [limit, low, high, reference] = ["limit", "low", "high", "reference"].map((key) =>
-    typed(entered[key], key[0].toUpperCase() + key.slice(1), unit === "%"),
+  const whose = entered.reference.trim();
+  const isNamed = /[^\d\s.,+−-]/.test(whose);
+  const [limit, low, high, number] = ["limit", "low", "high", "reference"].map((key) =>
+    key === "reference" && isNamed
+      ? null
+      : typed(entered[key], key[0].toUpperCase() + key.slice(1), unit === "%"),
   );
+  const reference = isNamed ? whose : number;
   if (noise === "bounded" && (low === null || high === null))
     throw new Problem(422, "A number between two bounds needs both of them.");
-  const isShare = noise === "bernoulli" || (noise === "bounded" && low >= 0 && high <= 1);
+  const isShare = !isNamed && (noise === "bernoulli" || (noise === "bounded" && low >= 0 && high <= 1));
   const tolerance = amount(entered.tolerance, "Tolerance", isShare, unit);
   const slack = tolerance === null ? {} : { [limit === null ? "tolerance" : "resolution"]: tolerance };
   return {
