@@ -268,6 +268,11 @@ class Run:
         return of, counted
 
     def share_evidence(self, claim, i, a, b):
+        """What beats is not worse: "beats" has the smaller of both evidences."""
+        claims = ("not worse", "beats") if claim == "beats" else (claim,)
+        return min(self.contrast_evidence(each, i, a, b) for each in claims)
+
+    def contrast_evidence(self, claim, i, a, b):
         """Log evidence that (1−r)x_a − x_b, or x_a − (1−s)x_b, has a mean above 0, from the raw values."""
         rules, kind = self.rules, self.rules.kinds[i]
         of, weights = self.share(claim, i, a, b)

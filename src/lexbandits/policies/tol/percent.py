@@ -137,7 +137,17 @@ def fold_shares(state: State, members: Counts, size: int, i: int) -> None:
 
 @kernel
 def share_evidence(state: State, claim: int, i: int, a: int, b: int) -> float:
-    """The log evidence for a claim about a and b by all that was folded, however little."""
+    """The log evidence for a claim about a and b by all that was folded, however little.
+
+    That of "beats" is at most that of "not worse", as it is where both are of one sequence.
+    """
+    found = contrast_evidence(state, claim, i, a, b)
+    return min(found, contrast_evidence(state, NOT_WORSE, i, a, b)) if claim == BEATS else found
+
+
+@kernel
+def contrast_evidence(state: State, claim: int, i: int, a: int, b: int) -> float:
+    """The log evidence that the mean of one contrast is above 0."""
     kind, row = kind_at(state.kinds, i), state.shares[claim, i, a, b]
     of_a, of_b, of_third, third = weights(state.limits, claim, i, a, b)
     if kind.code == EXACT:
@@ -167,8 +177,7 @@ def share_evidence(state: State, claim: int, i: int, a: int, b: int) -> float:
 def look_at_shares(state: State, i: int, a: int, b: int) -> None:
     """Take note of what is seen of a and b: in `lows` as the least that a fact needs, so that it is one.
 
-    "Beats" counts only beside "not worse": of a side one of the two is false at most, or the second is, so a
-    side costs one level.
+    A side costs one level: "beats" is never seen without "not worse".
     """
     lows, limits = state.lows, state.limits
     level = limits[i, LEVEL] + LOG_2
