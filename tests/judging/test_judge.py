@@ -468,6 +468,39 @@ def test_what_is_open_says_how_many_items_it_may_take():
     assert "new items should settle it. Judge them alone" in str(verdict)
 
 
+@pytest.mark.parametrize(
+    "draw", [np.random.Generator.standard_normal, np.random.Generator.standard_exponential]
+)
+def test_as_many_as_a_forecast_says_are_not_doubted_for_their_skewness(draw):
+    """Most of new tables; of half as many more are."""
+    rng, alpha = np.random.default_rng(4), 0.005
+
+    def doubted(values):
+        found = ((values - values.mean()) ** 3).mean() / values.std() ** 3
+        return once.error_of_student(values.size, found, alpha) > alpha / 4, found
+
+    enough = int(once.enough_for_student(3000, doubted(draw(rng, 3000))[1], alpha, alpha / 4))
+    shares = [np.mean([doubted(draw(rng, n))[0] for _ in range(300)]) for n in (enough, enough // 2)]
+    assert shares[0] <= 0.35, (enough, shares)
+    assert shares[1] >= 2 * shares[0] + 0.03, (enough, shares)
+
+
+def test_a_table_that_is_doubted_does_not_ask_for_as_few_items():
+    arms = {f"arm {k}": k == 0 for k in range(6)}
+    rng, found = np.random.default_rng(5), []
+    for _ in range(20):
+        score = {arm: 1.5 * best + rng.standard_normal(60) for arm, best in arms.items()}
+        table = {
+            "arm": np.repeat(list(arms), 60),
+            "item": list(range(60)) * 6,
+            "score": np.concatenate(list(score.values())),
+        }
+        found.append(judged(table, [lb.Objective("score", tolerance=0.2)]))
+    asked = [verdict.missing_items for verdict in found if verdict.flags == ("skewed",)]
+    assert len(asked) >= 3
+    assert min(asked) > 60
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("n", [80, 300])
 def test_a_forecast_is_about_right(n):

@@ -21,6 +21,7 @@ STEPS = 500  # at which stakes are set anew, at most
 CAREFUL = 0.99  # of what may be staked without ruin
 CONTENT, RUINED = 0.999, 1e-6  # at which a gambler stops
 PRIOR = 10.0  # values that the guess of a variance counts for
+OF_SKEWNESS = 2.5  # deviations that are not unlikely
 SPARED_PLACE = 1 / 10  # of alpha, for where a quantile may lie (Lemma E5)
 
 
@@ -44,6 +45,17 @@ def error_of_student(n: int, skewness: float, alpha: float) -> float:
     z = -special.ndtri(alpha)
     density = math.exp(-z * z / 2) / math.sqrt(2 * math.pi)
     return float(abs(skewness) * (2 * z * z + 1) * density / (6 * math.sqrt(n)))
+
+
+def enough_for_student(n: int, skewness: float, alpha: float, off: float) -> float:
+    """How many values mostly have a skewness by which its level is off by no more than `off`.
+
+    `skewness` was seen in n. Of normal values it deviates by sqrt(6/n), and in many claims at once by more.
+    """
+    noise = OF_SKEWNESS * math.sqrt(6)
+    lasting = error_of_student(1, skewness, alpha) / off if abs(skewness) > noise / math.sqrt(n) else 0.0
+    passing = error_of_student(1, noise, alpha) / off
+    return ((lasting + math.sqrt(lasting * lasting + 4 * passing)) / 2) ** 2  # lasting/√n + passing/n = 1
 
 
 # --- pairs of 0/1 values: Lemma E2

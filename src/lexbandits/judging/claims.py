@@ -19,6 +19,7 @@ BEATS, HOLDS, MEETS, MISSES = "beats", "not worse", "meets the target", "misses 
 LEADS, NEARS, SEEN = "leads", "nears", "seen"
 OFFSETS = np.array([0.5, 1, 1.5, 2, 2.5, 3, 4.5, 7, 10, 15, 22, 33, 50])  # of shown bounds, in resolutions
 SHOWN = 0.05  # share of a side's level for bounds that are shown where not even "not worse" is claimed
+OFF = 1 / 4  # of a level, by which skewness may move it
 HOPELESS = 0.5  # of the normal quantile: no betting below it
 UNSURE = {"large-sample", "skewed", "repeated values", "cluster size"}  # flags that take a certificate away
 
@@ -58,6 +59,7 @@ class Claims:
         self._ends = [self._ends_of(i) for i in range(self.n_objectives)]
         self._samples: dict[tuple[object, ...], Sample] = {}
         self._made: dict[tuple[object, ...], bool] = {}
+        self._skewed: dict[tuple[object, ...], tuple[int, float]] = {}
 
     def says(self, fact: str, i: int, a: int, b: int | None, alpha: float) -> bool:
         """Whether it is claimed; of what is not noisy, whether it is so."""
@@ -251,17 +253,27 @@ class Claims:
         ):
             found.add("large-sample")
         if kind == "gaussian":
-            sample = self.sample(fact, i, a, b)
-            values = (
-                sample.values if sizes is None or sample.sums is None else sample.sums - sample.mean * sizes
-            )
-            if once.error_of_student(len(values), _skewness(values), alpha) > alpha / 4:
+            if once.error_of_student(*self._skewness(fact, i, a, b), alpha) > alpha * OFF:
                 found.add("skewed")
             if any(self._repeated[i, x] for x in (a, b) if x is not None):
                 found.add("repeated values")
         if kind in ("binary", "bounded") and table.clusters is not None and table.largest_cluster is None:
             found.add("cluster size")
         return found
+
+    def enough_for_normal(self, fact: str, i: int, a: int, b: int | None, alpha: float) -> float:
+        """How many items a claim takes that is not to be doubted for its skewness."""
+        return once.enough_for_student(*self._skewness(fact, i, a, b), alpha, alpha * OFF)
+
+    def _skewness(self, fact: str, i: int, a: int, b: int | None) -> tuple[int, float]:
+        """The number and the skewness of what a claim is about."""
+        if (key := (fact, i, a, b)) not in self._skewed:
+            sample = self.sample(fact, i, a, b)
+            values = sample.values
+            if sample.sizes is not None and sample.sums is not None:
+                values = sample.sums - sample.mean * sample.sizes
+            self._skewed[key] = len(values), _skewness(values)
+        return self._skewed[key]
 
     @cached_property
     def _repeated(self) -> NDArray[np.bool_]:

@@ -511,6 +511,8 @@ def _enough(claims: Claims, noise: Vector, claim: tuple[str, int, int, int | Non
     if claims.table.kinds[i] == "binary":  # few pairs may hide how often arms differ: one more each way
         sd = math.sqrt((sd * sd * (sample.n - 1) + len(sample.weights)) / (sample.n + 1))
     plain = float((special.ndtri(0.8) - special.ndtri(alpha)) * sd / lead) ** 2
+    if claims.table.kinds[i] == "gaussian":
+        return max(plain, claims.enough_for_normal(*claim, alpha))
     if claims.table.kinds[i] != "bounded":
         return plain
     return 1.25 * plain + (limit - sample.low) * math.log(1 / alpha) / float(lead)
