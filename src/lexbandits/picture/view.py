@@ -159,13 +159,12 @@ class View:
         if self.is_target(column):
             return -1
         state = self.policy.state
-        leads = {
-            other: in_shares(
-                state.limits, state.arms.means, column, other, arm, self.lead(other, arm, column).mean
-            )
-            for other in others
-            if other != arm
-        }
+        leads = {other: self.lead(other, arm, column).mean for other in others if other != arm}
+        if self.objectives[column].is_relative:
+            leads = {
+                other: in_shares(state.limits, state.arms.means, column, other, arm, lead)
+                for other, lead in leads.items()
+            }
         middle = self.policy.state.limits[column, [TOLERANCE, REACH]].mean()
         if leads.get(self.leader, -math.inf) > middle:
             return self.leader

@@ -18,7 +18,7 @@ from lexbandits.evidence.interval import (
 )
 from lexbandits.evidence.kinds import BOUNDED, EXACT, Kind
 from lexbandits.jit import apart, kernel
-from lexbandits.policies.tol.percent import LOG_2, in_shares, is_share, share_evidence
+from lexbandits.policies.tol.percent import LOG_2, is_share, share_evidence
 from lexbandits.policies.tol.state import (
     FLOOR,
     HIGH,
@@ -83,15 +83,6 @@ def paired(
     row = pair_of(min(a, b), max(a, b), singles.shape[0])
     difference = told_difference(kind, pairs[row, i, 1])
     return pairs[row, i, 0], difference if a < b else -difference
-
-
-@kernel
-def lead_of(
-    limits: Vector, kinds: Vector, singles: Vector, pairs: Vector, means: Vector, i: int, a: int, b: int
-) -> tuple[float, float]:
-    """Common results and how far a is ahead, in what tolerances are given in."""
-    n, difference = paired(limits, kinds, singles, pairs, i, a, b)
-    return n, in_shares(limits, means, i, a, b, difference)
 
 
 @kernel

@@ -42,8 +42,8 @@ def is_share(limits: Vector, i: int) -> bool:
 
 @kernel
 def in_shares(limits: Vector, means: Vector, i: int, a: int, b: int, difference: float) -> float:
-    """The mean difference of a and b as a share, by the means so far; of a number where it is none."""
-    if not is_share(limits, i) or difference == 0.0:
+    """The mean difference of a and b as a share, by the means so far."""
+    if difference == 0.0:
         return difference
     better = a if difference > 0.0 else b
     of = int(limits[i, OF])
@@ -135,7 +135,7 @@ def fold_shares(state: State, members: Counts, size: int, i: int) -> None:
                 row[0], row[1], row[2] = push_squares(row[0], row[1], row[2], value)
 
 
-@kernel
+@apart
 def share_evidence(state: State, claim: int, i: int, a: int, b: int) -> float:
     """The log evidence for a claim about a and b by all that was folded, however little.
 

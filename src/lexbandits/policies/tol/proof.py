@@ -24,7 +24,6 @@ from lexbandits.policies.tol.facts import (
     beats,
     close,
     fact_evidence,
-    lead_of,
     look,
     look_at_arm,
     meets,
@@ -32,7 +31,7 @@ from lexbandits.policies.tol.facts import (
     not_worse,
     paired,
 )
-from lexbandits.policies.tol.percent import is_share, look_at_shares, share_evidence
+from lexbandits.policies.tol.percent import in_shares, is_share, look_at_shares, share_evidence
 from lexbandits.policies.tol.state import (
     BEATS,
     BY_PROOF,
@@ -75,7 +74,7 @@ def best_by_differences(state: State, kept: NDArray[np.bool_], i: int) -> int:
 def keep_likely(state: State, kept: NDArray[np.bool_], i: int) -> None:
     """Keep who would survive objective i if today's means were the truth; all if that is nobody."""
     kinds, singles, pairs, limits = state.kinds, state.singles, state.pairs, state.limits
-    before, means = copied(kept), state.arms.means
+    before, means, share = copied(kept), state.arms.means, is_share(limits, i)
     must = state.must[i]
     ends = TARGET if must else TOLERANCE, FLOOR if must else REACH
     middle = 0.5 * (limits[i, ends[0]] + limits[i, ends[1]])
@@ -87,7 +86,9 @@ def keep_likely(state: State, kept: NDArray[np.bool_], i: int) -> None:
         elif before[arm]:
             for other in range(kept.size):
                 if before[other] and other != arm:
-                    n, lead = lead_of(limits, kinds, singles, pairs, means, i, other, arm)
+                    n, lead = paired(limits, kinds, singles, pairs, i, other, arm)
+                    if share:
+                        lead = in_shares(limits, means, i, other, arm, lead)
                     if n > 0.0 and lead > middle:
                         kept[arm] = False
                         break
@@ -156,12 +157,12 @@ def weigh_for(state: State, x: int) -> None:
             continue
         for position in range(order.size):
             i = order[position]
-            kind = kind_at(kinds, i)
+            kind, share = kind_at(kinds, i), is_share(limits, i)
             held = True
             for claim in range(2):  # NOT_WORSE, and if that is so BEATS
                 enough = limits[i, NOT_WORSE_LEVEL + claim]
                 if held and shown[claim, i, x, y] < enough:
-                    if is_share(limits, i):
+                    if share:
                         found = share_evidence(state, claim, i, x, y)
                     else:
                         found = claim_evidence(
@@ -242,7 +243,9 @@ def ask_thirds(state: State, x: int, lacking: NDArray[np.bool_]) -> None:
             i = order[position]
             middle = 0.5 * (limits[i, TOLERANCE] + limits[i, REACH])
             if not handled and not must[i]:
-                _, lead = lead_of(limits, kinds, singles, pairs, means, i, x, y)
+                _, lead = paired(limits, kinds, singles, pairs, i, x, y)
+                if is_share(limits, i):
+                    lead = in_shares(limits, means, i, x, y, lead)
                 handled = lead > middle
                 if lead < -middle:
                     break
@@ -253,9 +256,12 @@ def ask_thirds(state: State, x: int, lacking: NDArray[np.bool_]) -> None:
             most = 0.5 * (limits[i, TOLERANCE] + limits[i, REACH])
             if handled or must[i] or third >= 0:
                 continue
+            share = is_share(limits, i)
             for z in range(active.size):
                 if z != y and active[z]:
-                    n, lead = lead_of(limits, kinds, singles, pairs, means, i, z, y)
+                    n, lead = paired(limits, kinds, singles, pairs, i, z, y)
+                    if share:
+                        lead = in_shares(limits, means, i, z, y, lead)
                     if n > 0.0 and lead > most:
                         third, most = z, lead
         if third >= 0:
