@@ -23,8 +23,8 @@ SLACK = 0.5  # of evidence at a boundary: four moments say a little less now and
 @kernel
 def kind_at(rows: Vector, objective: int) -> Kind:
     """The kind of an objective from `kinds.kind_rows`."""
-    row = rows[objective]
-    return Kind(int(row[0]), row[1], row[2], row[3], row[4], row[5])
+    code, low, high = int(rows[objective, 0]), rows[objective, 1], rows[objective, 2]
+    return Kind(code, low, high, rows[objective, 3], rows[objective, 4], rows[objective, 5])
 
 
 @kernel

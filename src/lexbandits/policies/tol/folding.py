@@ -61,9 +61,9 @@ def push_ends(completed: Vector, row: int, i: int, least: float, largest: float)
 
 
 @kernel
-def unit_of(earlier: Vector, limits: Vector, i: int, kind: Kind) -> float:
+def unit_of(n: float, m2: float, limits: Vector, i: int, kind: Kind) -> float:
     """The stake that suits one resolution, by the moments of earlier differences."""
-    return unit_stake(kind, earlier[0], earlier[2], limits[i, REACH] - limits[i, TOLERANCE])
+    return unit_stake(kind, n, m2, limits[i, REACH] - limits[i, TOLERANCE])
 
 
 @kernel
@@ -99,8 +99,10 @@ def complete_values(state: State, members: Counts, size: int, i: int) -> None:
             largest = stored_difference(kind, high, other_low)
             row = pair_of(a, members[y], n_arms)
             if state.wealth.size > 0:  # each direction bets on the least that its differences may be
-                low_unit = unit_of(completed[row, i, LOW], state.limits, i, kind)
-                high_unit = unit_of(completed[row, i, HIGH], state.limits, i, kind)
+                n, _, m2, _, _ = completed_moments(completed, row, i, LOW)
+                low_unit = unit_of(n, m2, state.limits, i, kind)
+                n, _, m2, _, _ = completed_moments(completed, row, i, HIGH)
+                high_unit = unit_of(n, m2, state.limits, i, kind)
                 bet_on(state.wealth, state.limits, row, i, kind, low_unit, least, high_unit, 1.0 - largest)
             push_ends(completed, row, i, least, largest)
 
@@ -138,6 +140,7 @@ def fold_values(state: State) -> None:
                     row = pair_of(a, b, n_arms)
                     difference = stored_difference(kind, values[a, i], values[b, i])
                     if kind.code >= BOUNDED and state.wealth.size > 0 and not kind.worst > 0.0:
-                        unit, back = unit_of(state.pairs[row, i], state.limits, i, kind), 1.0 - difference
+                        n, m2 = state.pairs[row, i, 0], state.pairs[row, i, 2]
+                        unit, back = unit_of(n, m2, state.limits, i, kind), 1.0 - difference
                         bet_on(state.wealth, state.limits, row, i, kind, unit, difference, unit, back)
                     push_value(state.pairs, row, i, kind, difference)
