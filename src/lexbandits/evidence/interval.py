@@ -8,7 +8,13 @@ they are. What comes out is in the units of the values told.
 import math
 
 from lexbandits.arrays import Vector
-from lexbandits.evidence.bounded import bounded_interval, bounded_log_evidence, bounded_lower, bounded_upper
+from lexbandits.evidence.bounded import (
+    bounded_ceiling,
+    bounded_interval,
+    bounded_log_evidence,
+    bounded_lower,
+    bounded_upper,
+)
 from lexbandits.evidence.finite_variance import LARGE_SAMPLE, finite_variance_radius
 from lexbandits.evidence.gaussian import gaussian_log_evidence, gaussian_radius
 from lexbandits.evidence.kinds import BOUNDED, FINITE_VARIANCE, GAUSSIAN, SUB_GAUSSIAN, Kind
@@ -182,7 +188,10 @@ def best_lower_end(
     if kind.code >= BOUNDED:
         each, width = level + math.log(2.0), kind.high - kind.low
         b = (boundary + width) / (2.0 * width)
-        if b > 0.0 and bounded_log_evidence(b, n, mean, m2, m3, m4) < each - SLACK:
+        if b > 0.0 and (
+            bounded_ceiling(b, n, mean, m2, m3, m4) < each - SLACK
+            or bounded_log_evidence(b, n, mean, m2, m3, m4) < each - SLACK
+        ):
             return seen
         end = told_difference(kind, bounded_lower(n, mean, m2, m3, m4, each))
     else:

@@ -122,7 +122,7 @@ def look(
     a: int,
     b: int,
 ) -> bool:
-    """Take note of the ends of the interval of the pair a < b that show more than what was seen, if any do."""
+    """Take note of the ends of the interval of the pair a < b that show more than was seen, if any do."""
     before, back_before = lows[i, a, b], lows[i, b, a]
     if kind.code == EXACT:
         known, difference = paired(limits, kinds, singles, pairs, i, a, b)
@@ -162,7 +162,7 @@ def against_target(limits: Vector, kinds: Vector, i: int, mean: float) -> float:
 def look_at_arm(
     bounds: Vector, limits: Vector, kinds: Vector, singles: Vector, completed: Vector, i: int, arm: int
 ) -> bool:
-    """Take note of an arm's bounds that show that it meets or misses the target of an objective, if any do."""
+    """Take note of bounds that show that an arm meets or misses the target; whether they show more now."""
     low, high = bounds[i, arm, LOW], bounds[i, arm, HIGH]
     kind, row = kind_at(kinds, i), row_of_arm(arm, singles.shape[0])
     for side in (LOW, HIGH):

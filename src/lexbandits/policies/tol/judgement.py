@@ -157,7 +157,7 @@ def whose_turn(desk: Desk) -> int:
 
 @kernel
 def take(desk: Desk, arm: int, reward: Vector) -> bool:
-    """Fill the arm's place in the current pass; whether it was the last one, so that the pass is to be closed."""
+    """Fill the arm's place in the current pass; whether it was the last one, so that the pass may close."""
     clock, who, kinds = desk.clock, desk.who, desk.kinds
     if who[FILLED, arm]:
         raise ValueError("the arm's place in this pass is filled: use tell, which keeps what comes early")

@@ -17,7 +17,7 @@ from lexbandits.arrays import Counts, Vector
 from lexbandits.evidence.boundary import may_reach
 from lexbandits.evidence.interval import kind_at
 from lexbandits.evidence.kinds import EXACT
-from lexbandits.jit import apart, kernel, written_in
+from lexbandits.jit import apart, kernel
 from lexbandits.policies.tol.claims import beaten_by_third, claim_evidence, evidence_for, is_beaten, is_held
 from lexbandits.policies.tol.facts import (
     against_target,
@@ -33,6 +33,7 @@ from lexbandits.policies.tol.facts import (
 )
 from lexbandits.policies.tol.state import (
     BEATS,
+    BEATS_LEVEL,
     BY_PROOF,
     FLOOR,
     LEVEL,
@@ -45,6 +46,7 @@ from lexbandits.policies.tol.state import (
     THIRD_LEVEL,
     TOLERANCE,
     State,
+    pair_of,
 )
 from lexbandits.policies.tol.survivors import copied
 
@@ -172,40 +174,84 @@ def weigh_for(state: State, x: int) -> None:
     singles, pairs, who, order = state.singles, state.pairs, state.who, state.order
     active, left, first = state.arms.active, state.arms.left, order[0]
     unhandled = np.zeros(who.shape[1], np.bool_)
+    some = False
     for y in range(who.shape[1]):
         if not who[OFFERED, y] or y == x or is_out_at_once(active, left, limits, shown, first, y):
             continue
+        row, direction, sign = pair_of(min(x, y), max(x, y), active.size), int(x > y), -1.0 if x > y else 1.0
         for position in range(order.size):
             i = order[position]
             kind = kind_at(kinds, i)
-            held = True
+            n, lead, squares = pairs[row, i, 0], sign * pairs[row, i, 1], pairs[row, i, 2]
+            if kind.code == EXACT:
+                n, lead = paired(limits, kinds, singles, pairs, i, x, y)
+            tolerance, reach, low = limits[i, TOLERANCE], limits[i, REACH], lows[i, x, y]
+            held, enough = True, limits[i, NOT_WORSE_LEVEL]
             for claim in range(2):  # NOT_WORSE, and if that is so BEATS
-                enough = limits[i, NOT_WORSE_LEVEL + claim]
-                if held and shown[claim, i, x, y] < enough:
+                boundary = -reach if claim == NOT_WORSE else tolerance
+                seen, enough = shown[claim, i, x, y], limits[i, NOT_WORSE_LEVEL + claim]
+                if held and seen < enough:
                     found = claim_evidence(
-                        kind, limits, kinds, singles, pairs, wealth, claim, i, x, y, enough
+                        kind,
+                        wealth,
+                        row,
+                        i,
+                        direction,
+                        claim,
+                        boundary,
+                        reach - tolerance,
+                        n,
+                        lead,
+                        squares,
+                        enough,
                     )
-                    shown[claim, i, x, y] = max(shown[claim, i, x, y], found)
-                held = is_held(lows, limits, shown, i, x, y)
-            if not held or is_beaten(lows, limits, shown, i, x, y):
+                    seen = max(seen, found)
+                    shown[claim, i, x, y] = seen
+                if claim == NOT_WORSE:
+                    held = seen >= enough or low >= -reach
+            beaten = shown[BEATS, i, x, y] >= enough or low > tolerance
+            if not held or beaten:
                 unhandled[y] = not held
+                some |= not held
                 break
+    if some:
+        weigh_thirds(state, x, unhandled)
+
+
+@apart
+def weigh_thirds(state: State, x: int, unhandled: NDArray[np.bool_]) -> None:
+    """Weigh who else beats an arm on the first objective."""
+    limits, shown, kinds, wealth, pairs = state.limits, state.shown, state.kinds, state.wealth, state.pairs
+    singles, who, first = state.singles, state.who, state.order[0]
     kind, enough, row = kind_at(kinds, first), limits[first, THIRD_LEVEL], -1
+    tolerance, resolution = limits[first, TOLERANCE], limits[first, REACH] - limits[first, TOLERANCE]
     by_moments = kind.code < EXACT
-    for a in range(who.shape[1]):
-        for b in range(a + 1, who.shape[1]):
+    for a in range(unhandled.size):
+        for b in range(a + 1, unhandled.size):
             row += 1
             if not unhandled[a] and not unhandled[b]:
                 continue
-            if by_moments:
-                n, mean, squares = pairs[row, first, 0], pairs[row, first, 1], pairs[row, first, 2]
-                if not may_reach(kind, n, abs(mean) - limits[first, TOLERANCE], squares, enough):
-                    continue
+            n, lead, squares = pairs[row, first, 0], pairs[row, first, 1], pairs[row, first, 2]
+            if by_moments and not may_reach(kind, n, abs(lead) - tolerance, squares, enough):
+                continue
+            if kind.code == EXACT:
+                n, lead = paired(limits, kinds, singles, pairs, first, a, b)
             for turn in range(2):
                 z, y = (a, b) if turn == 0 else (b, a)
                 if unhandled[y] and z != x and who[OFFERED, z]:
                     found = claim_evidence(
-                        kind, limits, kinds, singles, pairs, wealth, BEATS, first, z, y, enough
+                        kind,
+                        wealth,
+                        row,
+                        first,
+                        turn,
+                        BEATS,
+                        tolerance,
+                        resolution,
+                        n,
+                        lead if turn == 0 else -lead,
+                        squares,
+                        enough,
                     )
                     shown[BEATS, first, z, y] = max(shown[BEATS, first, z, y], found)
 
@@ -216,7 +262,7 @@ def prove(state: State, x: int) -> bool:
     lows, limits, bounds, order, must = state.lows, state.limits, state.bounds, state.order, state.must
     who, shown, active, left, first = state.who, state.shown, state.arms.active, state.arms.left, order[0]
     kinds, singles, pairs, baseline = state.kinds, state.singles, state.pairs, state.manner.baseline
-    finds_thirds = not state.manner.as_0_2
+    finds_thirds, declared = not state.manner.as_0_2, shown.size > 0
     lacking = np.zeros(who.shape[1], np.bool_)
     proven = True
     for y in range(who.shape[1]):
@@ -230,8 +276,13 @@ def prove(state: State, x: int) -> bool:
                 lacks = y == x and not meets(bounds, limits, i, x)
                 done = y != x and misses(bounds, limits, i, y)
             else:
-                lacks = y != x and not is_held(lows, limits, shown, i, x, y)
-                done = y != x and is_beaten(lows, limits, shown, i, x, y)
+                low = lows[i, x, y]
+                held, beaten = low >= -limits[i, REACH], low > limits[i, TOLERANCE]
+                if declared:
+                    held |= shown[NOT_WORSE, i, x, y] >= limits[i, NOT_WORSE_LEVEL]
+                    beaten |= shown[BEATS, i, x, y] >= limits[i, BEATS_LEVEL]
+                lacks = y != x and not held
+                done = y != x and beaten
             ahead = ahead or done
             position = order.size if lacks or done else position + 1
         lacks = lacks or not ahead
