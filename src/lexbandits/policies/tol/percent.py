@@ -8,13 +8,14 @@ declared rules and under any are two levels of one evidence. docs/proofs.md, "Pe
 
 import math
 
-from lexbandits.arrays import Counts, Vector
+from lexbandits.arrays import Vector
 from lexbandits.evidence.boundary import HIGHEST_STAKE, LEAST, MOST, MOST_RISK, SHARES, STAKES, moment_bets
 from lexbandits.evidence.interval import kind_at
 from lexbandits.evidence.kinds import BOUNDED, EXACT, SUB_GAUSSIAN, Kind
 from lexbandits.evidence.moments import push_squares
 from lexbandits.jit import apart, kernel
 from lexbandits.policies.tol.state import (
+    ASKED,
     BEATS,
     BY_PROOF,
     BY_RULE,
@@ -111,15 +112,14 @@ def bet_on_share(
 
 
 @apart
-def fold_shares(state: State, members: Counts, size: int, i: int) -> None:
+def fold_shares(state: State, i: int) -> None:
     """Count the current pass in the contrasts of an objective, before anything else of it is counted."""
-    kind, limits, values = kind_at(state.kinds, i), state.limits, state.values
+    kind, limits, values, who = kind_at(state.kinds, i), state.limits, state.values, state.who
     if kind.code == EXACT:
         return
-    for x in range(size):
-        for y in range(size):
-            a, b = members[x], members[y]
-            for claim in range(2 if a != b else 0):
+    for a in range(values.shape[0]):
+        for b in range(values.shape[0]):
+            for claim in range(2 if a != b and who[ASKED, a] and who[ASKED, b] else 0):
                 of_a, of_b, of_third, third = weights(limits, claim, i, a, b)
                 value = least_of(kind, of_a, values[a, i]) + least_of(kind, of_b, values[b, i])
                 value += least_of(kind, of_third, values[third, i])
@@ -174,20 +174,21 @@ def contrast_evidence(state: State, claim: int, i: int, a: int, b: int) -> float
 
 
 @apart
-def look_at_shares(state: State, i: int, a: int, b: int) -> None:
+def look_at_shares(state: State, i: int, a: int, b: int) -> bool:
     """Take note of what is seen of a and b: in `lows` as the least that a fact needs, so that it is one.
 
-    A side costs one level: "beats" is never seen without "not worse".
+    A side costs one level: "beats" is never seen without "not worse". Whether something was seen.
     """
     lows, limits = state.lows, state.limits
-    level = limits[i, LEVEL] + LOG_2
+    level, news = limits[i, LEVEL] + LOG_2, False
     for turn in range(2):
         x, y = (a, b) if turn == 0 else (b, a)
         if lows[i, x, y] < -limits[i, REACH] and share_evidence(state, NOT_WORSE, i, x, y) >= level:
-            lows[i, x, y] = -limits[i, REACH]
+            lows[i, x, y], news = -limits[i, REACH], True
         held = -limits[i, REACH] <= lows[i, x, y] <= limits[i, TOLERANCE]
         if held and share_evidence(state, BEATS, i, x, y) >= level:
-            lows[i, x, y] = math.inf
+            lows[i, x, y], news = math.inf, True
+    return news
 
 
 @apart
