@@ -56,7 +56,7 @@ def evidence_for(state: State, claim: int, i: int, a: int, b: int) -> float:
     """The log evidence that θ_a − θ_b > −reach (NOT_WORSE) or > tolerance (BEATS), however little it is."""
     limits, kinds, singles, pairs = state.limits, state.kinds, state.singles, state.pairs
     if is_share(limits, i):
-        return share_evidence(state, claim, i, a, b)
+        return share_evidence(limits, kinds, singles, state.shares, claim, i, a, b)
     kind, row, direction = kind_at(kinds, i), pair_of(min(a, b), max(a, b), singles.shape[0]), int(a > b)
     tolerance, reach = limits[i, TOLERANCE], limits[i, REACH]
     boundary = tolerance if claim == BEATS else -reach

@@ -185,7 +185,8 @@ def look_at_arm(
 def fact_evidence(state: State, i: int, a: int, b: int) -> float:
     """The log evidence, for LEVEL, that a is not worse than b by more than tolerance + resolution."""
     if is_share(state.limits, i):
-        return max(0.0, share_evidence(state, NOT_WORSE, i, a, b) - LOG_2)
+        limits, kinds, singles, shares = state.limits, state.kinds, state.singles, state.shares
+        return max(0.0, share_evidence(limits, kinds, singles, shares, NOT_WORSE, i, a, b) - LOG_2)
     kind = kind_at(state.kinds, i)
     known, _ = paired(state.limits, state.kinds, state.singles, state.pairs, i, a, b)
     if kind.code == EXACT or known < 2.0:

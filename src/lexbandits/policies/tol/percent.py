@@ -136,22 +136,27 @@ def fold_shares(state: State, i: int) -> None:
 
 
 @apart
-def share_evidence(state: State, claim: int, i: int, a: int, b: int) -> float:
+def share_evidence(
+    limits: Vector, kinds: Vector, singles: Vector, shares: Vector, claim: int, i: int, a: int, b: int
+) -> float:
     """The log evidence for a claim about a and b by all that was folded, however little.
 
     That of "beats" is at most that of "not worse", as it is where both are of one sequence.
     """
-    found = contrast_evidence(state, claim, i, a, b)
-    return min(found, contrast_evidence(state, NOT_WORSE, i, a, b)) if claim == BEATS else found
+    found = contrast_evidence(limits, kinds, singles, shares, claim, i, a, b)
+    if claim == BEATS:
+        found = min(found, contrast_evidence(limits, kinds, singles, shares, NOT_WORSE, i, a, b))
+    return found
 
 
 @kernel
-def contrast_evidence(state: State, claim: int, i: int, a: int, b: int) -> float:
+def contrast_evidence(
+    limits: Vector, kinds: Vector, singles: Vector, shares: Vector, claim: int, i: int, a: int, b: int
+) -> float:
     """The log evidence that the mean of one contrast is above 0."""
-    kind, row = kind_at(state.kinds, i), state.shares[claim, i, a, b]
-    of_a, of_b, of_third, third = weights(state.limits, claim, i, a, b)
+    kind, row = kind_at(kinds, i), shares[claim, i, a, b]
+    of_a, of_b, of_third, third = weights(limits, claim, i, a, b)
     if kind.code == EXACT:
-        singles = state.singles
         if min(singles[a, i, 0], singles[b, i, 0], singles[third, i, 0]) < 1.0:
             return -math.inf
         parts = of_a * singles[a, i, 1], of_b * singles[b, i, 1], of_third * singles[third, i, 1]
@@ -179,14 +184,15 @@ def look_at_shares(state: State, i: int, a: int, b: int) -> bool:
 
     A side costs one level: "beats" is never seen without "not worse". Whether something was seen.
     """
-    lows, limits = state.lows, state.limits
+    lows, limits, kinds, singles, shares = state.lows, state.limits, state.kinds, state.singles, state.shares
     level, news = limits[i, LEVEL] + LOG_2, False
     for turn in range(2):
         x, y = (a, b) if turn == 0 else (b, a)
-        if lows[i, x, y] < -limits[i, REACH] and share_evidence(state, NOT_WORSE, i, x, y) >= level:
+        unseen = lows[i, x, y] < -limits[i, REACH]
+        if unseen and share_evidence(limits, kinds, singles, shares, NOT_WORSE, i, x, y) >= level:
             lows[i, x, y], news = -limits[i, REACH], True
         held = -limits[i, REACH] <= lows[i, x, y] <= limits[i, TOLERANCE]
-        if held and share_evidence(state, BEATS, i, x, y) >= level:
+        if held and share_evidence(limits, kinds, singles, shares, BEATS, i, x, y) >= level:
             lows[i, x, y], news = math.inf, True
     return news
 

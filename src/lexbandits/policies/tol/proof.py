@@ -179,7 +179,7 @@ def weigh_for(state: State, x: int) -> None:
     """Weigh what the proof of x needs: its own pairs, and for whom it does not do who else beats them."""
     lows, limits, shown, kinds, wealth = state.lows, state.limits, state.shown, state.kinds, state.wealth
     singles, pairs, who, order = state.singles, state.pairs, state.who, state.order
-    active, left, first = state.arms.active, state.arms.left, order[0]
+    active, left, first, shares = state.arms.active, state.arms.left, order[0], state.shares
     some, unhandled = False, active  # an array of its own once there is somebody
     for y in range(who.shape[1]):
         if not who[OFFERED, y] or y == x or is_out_at_once(active, left, limits, shown, first, y):
@@ -198,7 +198,7 @@ def weigh_for(state: State, x: int) -> None:
                 seen, enough = shown[claim, i, x, y], limits[i, NOT_WORSE_LEVEL + claim]
                 if held and seen < enough:
                     if share:
-                        found = share_evidence(state, claim, i, x, y)
+                        found = share_evidence(limits, kinds, singles, shares, claim, i, x, y)
                     else:
                         found = claim_evidence(
                             kind,
@@ -233,7 +233,7 @@ def weigh_for(state: State, x: int) -> None:
 def weigh_thirds(state: State, x: int, unhandled: NDArray[np.bool_]) -> None:
     """Weigh who else beats an arm on the first objective."""
     limits, shown, kinds, wealth, pairs = state.limits, state.shown, state.kinds, state.wealth, state.pairs
-    singles, who, first = state.singles, state.who, state.order[0]
+    singles, who, first, shares = state.singles, state.who, state.order[0], state.shares
     kind, enough, row = kind_at(kinds, first), limits[first, THIRD_LEVEL], -1
     tolerance, resolution = limits[first, TOLERANCE], limits[first, REACH] - limits[first, TOLERANCE]
     share = is_share(limits, first)
@@ -252,7 +252,7 @@ def weigh_thirds(state: State, x: int, unhandled: NDArray[np.bool_]) -> None:
                 z, y = (a, b) if turn == 0 else (b, a)
                 if unhandled[y] and z != x and who[OFFERED, z]:
                     if share:
-                        found = share_evidence(state, BEATS, first, z, y)
+                        found = share_evidence(limits, kinds, singles, shares, BEATS, first, z, y)
                     else:
                         found = claim_evidence(
                             kind,

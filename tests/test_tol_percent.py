@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy.stats import binom
 
 import lexbandits as lb
-from lexbandits.policies.tol.percent import share_evidence
+from lexbandits.policies.tol.claims import evidence_for
 from lexbandits.policies.tol.state import BEATS, NOT_WORSE
 from test_tol import agree, drive, expected, oracle_rules, plain, quiet  # noqa: F401
 
@@ -206,6 +206,6 @@ def test_claims_at_the_edge_are_made_at_their_level(kind, sign, of):
                 items = np.repeat(np.arange(number, number + 4), means.size)
                 arms = np.tile(np.arange(means.size), 4)
                 policy.tell_many(arms, values[number : number + 4].reshape(-1, 1), items)
-                ever[claim] = max(ever[claim], share_evidence(policy.state, claim, 0, a, b))
+                ever[claim] = max(ever[claim], evidence_for(policy.state, claim, 0, a, b))
         wrong += ever >= level
     assert (wrong <= binom.isf(1e-4, runs, 0.1)).all(), wrong
