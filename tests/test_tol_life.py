@@ -195,7 +195,7 @@ def test_delta_is_shared_with_the_arms_that_may_be_added(noise, at_least):
 def test_delta_is_shared_among_facts_third_arms_and_the_answers_claims_by_position():
     """Four arms, a delta of 0.05; what is exact takes no position."""
     policy = make(4, 3, delta=0.05, noise_sd=None, noise=["gaussian", "exact", "gaussian"], order=[2, 1, 0])
-    level, _, not_worse, beats, third = policy.state.limits[:, 4:].T
+    level, _, not_worse, beats, third = policy.state.limits[:, 4:9].T
     assert level == pytest.approx(math.log(3 * 6 / (0.1 * 0.05)))
     assert not_worse[[2, 0]] == pytest.approx(np.log(np.array([3, 6]) / (0.86 * 0.05)))
     assert beats[[2, 0]] == pytest.approx(np.log(np.array([6, 12]) / (0.86 * 0.05)))
