@@ -208,5 +208,57 @@ def test_a_file_may_say_nothing_but_values(tmp_path):
     rows = [{"arm": arm, "item": f"q{i}", **measure(arm, i)} for i in range(3) for arm in ("small", "large")]
     pd.DataFrame(rows).to_json(tmp_path / "rows.jsonl", orient="records", lines=True)
     assert create().import_results(tmp_path / "rows.jsonl", fair=True) == 6
-    with pytest.raises(lb.StudyError, match=r"\.csv, \.parquet or \.jsonl"):
+    with pytest.raises(lb.StudyError, match=r"\.csv, \.jsonl or \.parquet"):
         create().import_results(str(tmp_path / "rows.xlsx"), fair=True)
+
+
+# --- what a file may look like
+
+CELLS = [
+    ("ONE,item,score", [], "a column 'arm' of arms"),
+    ("arm,score\na,1\nb,2,3", [], "rows.csv, row 2: 3 cells where the head has 2"),
+    ("arm,score\na,1\nb", [], "rows.csv, row 2: 1 cells where the head has 2"),
+    ("arm,score,score\na,1,2", [], "two columns 'score'"),
+    ("arm,score\na,fast", [], "a value must be a number, got 'fast'"),
+    ("arm,score\na,1_0", [], "a value must be a number, got '1_0'"),
+    ("arm,item,score\na,,1", [], "an item must be text or a number"),
+    ('arm,score\na,"1\nb,2', [], "row 1: 2 cells|a value must be a number"),
+    ("\ufeffarm,score\r\na,1.5\r\n\r\nb, 2 \r\n", [1.5, 2.0], None),
+    ("arm,score\na,TRUE\nb,false", [1.0, 0.0], None),
+    ("arm,score\na,<NA>\nb,1e0", [None, 1.0], None),
+    (",arm,score\n0,a,1\n1,b,2", [1.0, 2.0], None),
+]
+
+
+@pytest.mark.parametrize(("text", "values", "refusal"), CELLS, ids=range(len(CELLS)))
+def test_cells_of_a_csv(text, values, refusal, tmp_path):
+    (tmp_path / "rows.csv").write_text(text, encoding="utf-8")
+    study = scores()
+    if refusal:
+        with pytest.raises(lb.StudyError, match=refusal):
+            study.import_results(tmp_path / "rows.csv", fair=True)
+        assert kinds(study) == ["created"]
+        return
+    study.import_results(tmp_path / "rows.csv", fair=True)
+    told = study.trials().sort_values("arm").score
+    assert [None if np.isnan(value) else value for value in told] == values
+
+
+@pytest.mark.parametrize(
+    ("written", "items"), [("7", [7]), ("0.5", [0.5]), ("1_0", ["1_0"]), ("x", ["x"]), ("'-1", [-1])]
+)
+def test_items_of_a_csv_are_numbers_if_all_are(written, items, tmp_path):
+    (tmp_path / "rows.csv").write_text(f"arm,item,score\na,{written},1\nb,{written},2\n")
+    study = scores()
+    study.import_results(tmp_path / "rows.csv", fair=True)
+    assert sorted(set(study.trials()["item"])) == items
+
+
+def test_rows_of_jsonl_need_not_all_say_the_same(tmp_path):
+    (tmp_path / "rows.jsonl").write_text('{"arm": "a"}\n\n{"arm": "b", "score": 3}\n')
+    study = scores()
+    assert study.import_results(tmp_path / "rows.jsonl", fair=True) == 1
+    for wrong, why in (("[1]", r"row 1.*got \[1\]"), ("{", "line 1")):
+        (tmp_path / "rows.jsonl").write_text(wrong)
+        with pytest.raises(lb.StudyError, match=why):
+            scores().import_results(tmp_path / "rows.jsonl", fair=True)
