@@ -32,9 +32,9 @@ TABLE = "arm,item,size\n" + "".join(
     f"{arm},{i},{size}\n" for i in range(5) for arm, size in (("a", 3), ("b", 4))
 )
 PAGES = {  # whose examples run with an extra alone; with none, in a plain install
-    "": "README choosing errata getting-started in-your-words lower-bound report",
+    "": "README choosing errata getting-started in-your-words report",
     "fast": "planning",
-    "research": "simulation own-policy",
+    "research": "simulation own-policy lower-bound",
     "plot": "studies",
     "inspect": "judge",
 }
