@@ -77,7 +77,15 @@ assert other.import_results("t.parquet", fair=True) == study.status.results
     "inspect": "lb.read.inspect('tests/read/made/quiz-1.eval')",
     "plot": "lb.plot.pulls(study), lb.plot.workers(study), study.results(), study.trials()",
     "serve": SERVED,
-    "dask": "lb.sweep(cells, replications=2, backend='dask').frame()",
+    "dask": """
+try:
+    lb.sweep(cells, replications=2, backend="dask")
+except ValueError as error:
+    assert "needs an active Client" in str(error)
+from distributed import Client
+with Client(processes=False, dashboard_address=None):
+    lb.sweep(cells, replications=2, backend="dask").frame()
+""",
     "ray": "lb.sweep(cells, replications=2, backend='ray').frame()",
 }
 WALK = """

@@ -15,6 +15,8 @@ import threading
 import time
 import types
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import cache
 from importlib.util import find_spec
 from typing import Any, ClassVar, TypeVar, cast
@@ -99,13 +101,31 @@ def take_kept() -> None:
     _spent[0] = max(_spent[0], SOON)
 
 
+class Compiling(RuntimeError):  # noqa: N818
+    """Another process compiles what is needed, for about so many `seconds`."""
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = max(1, math.ceil(seconds))
+        super().__init__(f"compiling, about {self.seconds} s, once per version: try again then")
+
+
+@contextmanager
+def refusing_to_wait() -> Iterator[None]:
+    """What would wait here for bulk work to be compiled by another process is refused: `Compiling`."""
+    token = _refuses.set(True)
+    try:
+        yield
+    finally:
+        _refuses.reset(token)
+
+
 class Entry:
     """A kernel as Python calls it, in the tier that pays."""
 
     def __init__(self, function: Any, bulk: bool, fixed: bool, rehearsal: str) -> None:
         self.function, self.fixed, self.rehearsal = function, fixed, rehearsal
         self.code: Callable[..., Any] | None = None
-        self._at_once = bulk or MODE == "1"
+        self._bulk, self._at_once = bulk, bulk or MODE == "1"
         self._seconds, self._rows = 0.0, 0
         self._missed = -1  # how much had been kept when it was looked for in vain
 
@@ -179,14 +199,12 @@ class Entry:
 
         _announce(self.price() - LOADING)
         # in another process it would not hold up the threads of this one, nor stay in its memory
-        if (
-            MODE != "1"
-            and self.rehearsal
-            and can_keep()
-            and _Rehearsal.of(self.rehearsal).wait()
-            and self._load(arguments)
-        ):
-            return
+        if MODE != "1" and self.rehearsal and can_keep():
+            beside = _Rehearsal.of(self.rehearsal)
+            if self._bulk and _refuses.get() and not beside.is_over:
+                raise Compiling(self.price() - LOADING)
+            if beside.wait() and self._load(arguments):
+                return
         try:
             self.code = self.compile(arguments)
         except NumbaError:
@@ -196,6 +214,7 @@ class Entry:
 
 
 _lock = threading.RLock()
+_refuses = ContextVar("_refuses", default=False)
 _spent = [0.0]  # seconds of interpreted kernels in this process
 _said: list[bool] = []
 
