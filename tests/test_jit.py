@@ -245,6 +245,19 @@ def test_the_name_on_disk_follows_all_that_a_kernel_is_made_of():
     assert jit._kept_name(made(one, g=g, C=object())) == "", "not kept"
 
 
+def test_a_kernel_is_compiled_once_whatever_constants_it_is_called_with():
+    @kernel
+    def chosen(values, which, negated):
+        return -values[which] if negated else values[which]
+
+    @kernel
+    def both(values):
+        return chosen(values, 0, True) + chosen(values, 1, negated=False)
+
+    assert entry(both, bulk=True)(np.array([1.0, 5.0])) == 4.0
+    assert len(jit._dispatcher(chosen).overloads) == 1
+
+
 def test_two_processes_that_compile_at_once_do_not_take_each_others_code(tmp_path, monkeypatch):
     """Each has looked when the other has not written yet; then they write in turns."""
     monkeypatch.setattr(jit, "folder", lambda: str(tmp_path))

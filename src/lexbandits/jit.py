@@ -339,9 +339,20 @@ def _dispatcher(function: Any) -> Any:
     options = {"nogil": True, "error_model": "numpy", "fastmath": False, **function.kernel_options}
     dispatcher: Any = njit(**options)(twin)
     dispatcher._cache = _keeping()(function)
+    dispatcher.get_call_template = _once_for_all_values(dispatcher.get_call_template)
     function.kernel_dispatcher = dispatcher
     space.update({name: _in_compiled_code(value) for name, value in _named(function).items()})
     return dispatcher
+
+
+def _once_for_all_values(template: Callable[..., Any]) -> Callable[..., Any]:
+    """numba compiles a kernel anew for each constant that it is called with: rather for its type."""
+    from numba.types import unliteral
+
+    def of_types(args: Any, kws: Any) -> Any:
+        return template(tuple(map(unliteral, args)), {name: unliteral(kind) for name, kind in kws.items()})
+
+    return of_types
 
 
 def _in_compiled_code(value: Any) -> Any:
