@@ -94,7 +94,10 @@ sys.path.insert(0, "tests")
 from consoles import OPTIONS, unlike
 page = pathlib.Path(sys.argv[1])
 failed = doctest.testfile(str(page), module_relative=False, optionflags=OPTIONS, encoding="utf-8").failed
-sys.exit("\\n".join(map(str, unlike(page, pathlib.Path.cwd()))) or failed)
+console = pathlib.Path("console")
+console.mkdir()
+console.joinpath("examples").symlink_to("../examples")
+sys.exit("\\n".join(map(str, unlike(page, console.resolve()))) or failed)
 """
 MOST = 300e6  # bytes of a plain install, without pip
 
@@ -162,8 +165,11 @@ def tried(python: str, what: str, extra: str = "") -> str:
         version = _smoke(installed, work)
         for page in PAGES.get(extra, "").split():
             path = ROOT / f"{page}.md" if page.isupper() else ROOT / "docs" / f"{page}.md"
-            shutil.copy(path, work)
-            run(installed, "-c", WALK, path.name, cwd=work)
+            walked = work / page
+            walked.mkdir()
+            for name in ("examples", "tests"):
+                (walked / name).symlink_to(work / name)
+            run(installed, "-c", WALK, path, cwd=walked)
         if extra:
             run(installed, "-c", _use(extra), cwd=work)
             return version
