@@ -349,7 +349,7 @@ def _dispatcher(function: Any) -> Any:
 
 def _once_for_all_values(template: Callable[..., Any]) -> Callable[..., Any]:
     """numba compiles a kernel anew for each constant that it is called with: rather for its type."""
-    from numba.types import unliteral
+    unliteral = _numba().types.unliteral
 
     def of_types(args: Any, kws: Any) -> Any:
         return template(tuple(map(unliteral, args)), {name: unliteral(kind) for name, kind in kws.items()})
