@@ -245,7 +245,9 @@ def test_the_name_on_disk_follows_all_that_a_kernel_is_made_of():
     assert jit._kept_name(made(one, g=g, C=object())) == "", "not kept"
 
 
-def test_a_kernel_is_compiled_once_whatever_constants_it_is_called_with():
+def test_a_kernel_is_compiled_once_whatever_constants_it_is_called_with(tmp_path, monkeypatch):
+    monkeypatch.setattr(jit, "folder", lambda: str(tmp_path))
+
     @kernel
     def chosen(values, which, negated):
         return -values[which] if negated else values[which]
