@@ -1,6 +1,6 @@
 """How soon a new process answers with nothing compiled, the least of some tries: docs/benchmarks-first.md.
 
-python first.py [--before COMMIT] [--tries N] [ROW …]: beside the package at a commit, in the same run.
+python first.py [--before COMMIT] [--tries N] [ROW …]: what is warm beside the package at a commit, in turns.
 """
 
 import argparse
@@ -173,22 +173,27 @@ def once(row, source, work):
 
 
 def cells_of(row, sources, tries, work):
-    """What is least in some tries, of each source in turns; of earlier code one where nothing is compiled."""
+    """What is least in some tries, of each source in turns; of earlier code where all is compiled."""
     found = {head: [] for head in sources}
-    for number in range(tries):
+    for _ in range(tries):
         for head, source in sources.items():
-            if number == 0 or head == "now" or not row.cold:
+            if head == "now" or not row.cold:
                 found[head].append(once(row, source, work))
     for each in found.values():
         best = [min(column) for column in zip(*each, strict=True)]
-        yield f"{best[0]:.0f} MB" if row.unit == "MB" else f"{best[0]:.2f} s ({best[1]:.2f})"
+        if not best:
+            yield ""
+        else:
+            yield f"{best[0]:.0f} MB" if row.unit == "MB" else f"{best[0]:.2f} s ({best[1]:.2f})"
 
 
 def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--before", metavar="COMMIT", help="measure the package at this commit too")
+    parser.add_argument(
+        "--before", metavar="COMMIT", help="measure what is warm with the package at this commit too"
+    )
     parser.add_argument("--tries", type=int, default=3)
     parser.add_argument("rows", nargs="*", help=", ".join(row.name for row in ROWS))
     asked = parser.parse_args()
@@ -213,8 +218,7 @@ def main():
     page = f"""# The first answer
 
 Measured by `make bench` on {date.today()}: {about}. The least of {asked.tries} tries on the clock, in
-brackets of processor time, which others on the machine hardly lengthen; of an earlier commit one try where
-nothing is compiled yet. When it ended the load was {after:.1f}. Each is a new process.
+brackets of processor time, which others on the machine lengthen less. When it ended the load was {after:.1f}. Each is a new process.
 Nothing has been compiled before but where it says "warm": that finds compiled code on disk.
 A study is interpreted at first and goes over to compiled code once that pays.
 
