@@ -217,10 +217,10 @@ def main():
     rule = ["---", *["---:"] * (len(heads) - 1)]
     page = f"""# The first answer
 
-Measured by `python benchmarks/first.py` (`make bench`) on {date.today()}: {about}. The least of {asked.tries} tries on the clock, in
-brackets of processor time, which others on the machine lengthen less. When it ended the load was {after:.1f}.
-Each is a new process. Nothing has been compiled before but where it says "warm": that finds compiled code on disk.
-A study is interpreted at first and goes over to compiled code once that pays.
+Measured by `benchmarks/first.py` (`make bench`) on {date.today()}: {about}; when it ended: {after:.1f}.
+The least of {asked.tries} tries on the clock, in brackets of processor time, which others on the machine
+lengthen less. Each is a new process. Nothing has been compiled before but where it says "warm": that finds
+compiled code on disk. A study is interpreted at first and goes over to compiled code once that pays.
 
 {chr(10).join(f"| {' | '.join(words)} |" for words in (heads, rule))}
 {chr(10).join(lines)}
