@@ -76,7 +76,7 @@ assert other.import_results("t.parquet", fair=True) == study.status.results
 """,
     "inspect": "lb.read.inspect('tests/read/made/quiz-1.eval')",
     "plot": "lb.plot.pulls(study), lb.plot.workers(study), study.results(), study.trials()",
-    "serve": SERVED,
+    "serve": f"{SERVED}\napp(['warm'])",  # as the Dockerfile does
     "dask": """
 try:
     lb.sweep(cells, replications=2, backend="dask")
