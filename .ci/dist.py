@@ -86,7 +86,15 @@ from distributed import Client
 with Client(processes=False, dashboard_address=None):
     lb.sweep(cells, replications=2, backend="dask").frame()
 """,
-    "ray": "lb.sweep(cells, replications=2, backend='ray').frame()",
+    "ray": """
+try:
+    lb.sweep(cells, replications=2, backend="ray")
+except ValueError as error:
+    assert "call ray.init() first" in str(error)
+import ray
+ray.init(num_cpus=1, include_dashboard=False, logging_level="ERROR")
+lb.sweep(cells, replications=2, backend="ray").frame()
+""",
 }
 WALK = """
 import doctest, pathlib, sys
