@@ -114,10 +114,12 @@ class Row(NamedTuple):
     target: str = ""
     first: list[str] | None = None  # not measured
     cold: bool = True
+    before: bool = True  # if it is warm, of earlier code too
     unit: str = "s"
 
 
 FEW, MANY = STUDY.format(storage="bench.db", results=1), STUDY.format(storage="bench.db", results=5000)
+REHEARSED = [sys.executable, "-c", "from lexbandits.commands import warm; warm.live(), warm.lists()"]
 LONG = script(STUDY.format(storage="memory", results=20_000))
 OVER_HTTP = STUDY.format(storage="LINK", results=1000).replace("'LINK'", "served.stdout.readline().strip()")
 ROWS = [
@@ -128,7 +130,7 @@ ROWS = [
     Row("judge", "`lexbandits judge`, 500 items, 4 arms, 3 objectives",
         lexbandits("judge", "table.csv", *JUDGE), "≤ 2 s", script(TABLE)),
     Row("demo", "`make demo`", ["sh", "-c", DEMO], "≤ 2 s more than warm"),
-    Row("demo-warm", "`make demo`, warm", ["sh", "-c", DEMO], first=["sh", "-c", DEMO], cold=False),
+    Row("demo-warm", "`make demo`, warm", ["sh", "-c", DEMO], first=REHEARSED, cold=False, before=False),
     Row("serve", "`lexbandits serve` listens", script(SERVE), "≤ 2 s"),
     Row("memory", "resident memory of a process that asked and told 1,000 results",
         script(STUDY.format(storage="bench.db", results=1000) + OWN_MEMORY), "≤ 120 MB", unit="MB"),
@@ -177,7 +179,7 @@ def cells_of(row, sources, tries, work):
     found = {head: [] for head in sources}
     for _ in range(tries):
         for head, source in sources.items():
-            if head == "now" or not row.cold:
+            if head == "now" or (row.before and not row.cold):
                 found[head].append(once(row, source, work))
     for each in found.values():
         best = [min(column) for column in zip(*each, strict=True)]
