@@ -306,3 +306,16 @@ sys.exit("\\n".join(failed) or 0)
 def test_threads_that_compile_first_import_the_compiler_one_at_a_time(turn):
     done = subprocess.run([sys.executable, "-c", TOGETHER], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+
+
+def test_who_will_not_have_it_begun_does_not_wait(monkeypatch):
+    monkeypatch.setattr(jit, "MODE", None)
+    monkeypatch.setattr(jit, "folder", lambda: "")
+    mine = entry(kernel(lambda x: x + 1.5), bulk=True)
+    with jit.refusing_to_wait(begin=False), pytest.raises(jit.Compiling, match=r"compiling, about \d+ s"):
+        mine(2)
+    assert mine.code is None
+    assert mine(2) == 3.5
+    assert mine.code is not None
+    with jit.refusing_to_wait(begin=False):
+        assert mine(3) == 4.5, "it is there"

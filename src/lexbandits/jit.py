@@ -110,9 +110,12 @@ class Compiling(RuntimeError):  # noqa: N818
 
 
 @contextmanager
-def refusing_to_wait() -> Iterator[None]:
-    """What would wait here for bulk work to be compiled by another process is refused: `Compiling`."""
-    token = _refuses.set(True)
+def refusing_to_wait(*, begin: bool = True) -> Iterator[None]:
+    """What would wait here for bulk work to be compiled is refused: `Compiling`.
+
+    It is begun by another process where code can be kept on disk; without `begin` it is not even begun.
+    """
+    token = _refuses.set("to wait" if begin else "to begin")
     try:
         yield
     finally:
@@ -193,11 +196,13 @@ class Entry:
         return True
 
     def _compile_now(self, arguments: tuple[Any, ...]) -> None:
+        if self._bulk and MODE != "1" and _refuses.get() == "to begin":
+            raise Compiling(self.price() - LOADING)
         _announce(self.price() - LOADING)
         # in another process it would not hold up the threads of this one, nor stay in its memory
         if MODE != "1" and self.rehearsal and can_keep():
             beside = _Rehearsal.of(self.rehearsal)
-            if self._bulk and _refuses.get() and not beside.is_over:
+            if self._bulk and _refuses.get() != "nothing" and not beside.is_over:
                 raise Compiling(self.price() - LOADING)
             if beside.wait() and self._load(arguments):
                 return
@@ -210,7 +215,7 @@ class Entry:
 
 
 _lock = threading.RLock()
-_refuses = ContextVar("_refuses", default=False)
+_refuses = ContextVar("_refuses", default="nothing")
 _spent = [0.0]  # seconds of interpreted kernels in this process
 _said: list[bool] = []
 
