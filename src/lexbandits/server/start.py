@@ -136,5 +136,5 @@ def _warm_up() -> None:
         study = create_study("first", "memory", arms=["a", "b"], objectives=[words])
         study.tell(study.ask(), {"b": 1})
         study._results()
-    except Exception:
-        logging.getLogger("lexbandits.server").exception("warming up")
+    except Exception as error:
+        logs.say(logging.ERROR, "warming_up", f"warming up: {error}", error=error)

@@ -188,7 +188,7 @@ class Webhook:
         told = {"kind": notice.body["kind"], "id": notice.body["id"], "receiver": self._receiver.shown}
         if why is None:
             if owed.tries:
-                say(logging.WARNING, "webhook_works", "the webhook works again", owed.row.name, **told)
+                say(logging.INFO, "webhook_works", "the webhook works again", owed.row.name, **told)
             return True
         if owed.is_hopeless:
             words = f"the webhook was given up for what {told['kind']}: {why}"
