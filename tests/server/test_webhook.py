@@ -1,10 +1,15 @@
 """What finishes, pauses or is strained reaches the receiver: signed, again if need be, after a kill too."""
 
+import base64
+import hmac
+import re
 import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
+import httpx2
 import pytest
 from asked import MODELS, ask, make
 from receivers import SECRET, Receiver
@@ -153,6 +158,7 @@ def test_what_is_strained_or_spent_is_told_though_no_event_says_it(receive, noti
         results = [{"trial": trial["id"], "values": {"score": 1.5}} for trial in ask(client, 6)]
         client.post(f"{MODELS}/results", json={"results": results}).raise_for_status()
         until(lambda: len(receiver.taken) == 2)
+        client.post(f"{MODELS}/notes", json={"text": "so that it is looked at again"}).raise_for_status()
         time.sleep(2.5)
     strained, spent = sorted(receiver.taken, key=lambda told: told["kind"], reverse=True)
     assert strained["kind"] == "strained"
@@ -311,3 +317,38 @@ def test_a_webhook_that_cannot_work_is_refused_at_the_start(tmp_path, url, secre
     assert words in done.stderr
     assert not secret or secret not in done.stderr
     assert not (tmp_path / "service.db").exists()
+
+
+def signed(key, at, body):
+    digest = hmac.digest(key, f"msg_1.{at}.".encode() + body, "sha256")
+    signature = f"v1,{base64.b64encode(digest).decode()}"
+    return {"webhook-id": "msg_1", "webhook-timestamp": str(at), "webhook-signature": signature}
+
+
+def test_the_receiver_of_the_docs_takes_what_is_genuine_once(receive, notify, tmp_path, monkeypatch):
+    page = (Path(__file__).parents[2] / "docs/service.md").read_text("utf-8")
+    free = receive()
+    free.close()
+    (code,) = re.findall(r"```python\n(# receiver.py\n.*?)```", page, re.DOTALL)
+    (tmp_path / "receiver.py").write_text(code.replace("9000", str(free.port)))
+    secret = f"whsec_{base64.b64encode(b'0123456789abcdef01234567').decode()}"
+    monkeypatch.setenv("LEXBANDITS_WEBHOOK_SECRET", secret)
+    with subprocess.Popen(
+        [sys.executable, tmp_path / "receiver.py"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    ) as process:
+        try:
+            with notify(free.url).client() as client:
+                finish(client)
+                assert process.stdout.readline() == "easy: b is certified as the answer\n"
+            body, now = b'{"sentence": "genuine"}', int(time.time())
+            right, other = b"0123456789abcdef01234567", b"0123456789abcdef01234568"
+            sent = [(right, now), (right, now), (other, now), (right, now - 600), (right, now + 600)]
+            headers = [*(signed(key, at, body) for key, at in sent), {}]
+            answers = [httpx2.post(free.url, content=body, headers=each) for each in headers]
+            assert [answer.status_code for answer in answers] == [204, 204, 401, 401, 401, 401]
+        finally:
+            process.kill()
+        assert process.stdout.read() == "genuine\n"  # once
