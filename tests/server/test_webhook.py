@@ -119,7 +119,7 @@ def test_a_finish_and_a_pause_are_told_once_each(receive, notify, storage):
         pause(client)
         until(lambda: len(receiver.taken) == 2)
         resume(client)
-        pause(client, "again")
+        pause(client, 'a <b> & "c"')
         until(lambda: len(receiver.taken) == 3)
         seq = client.get("/api/studies/easy one").json()["seq"]
     finished, paused, again = receiver.taken
@@ -143,6 +143,7 @@ def test_a_finish_and_a_pause_are_told_once_each(receive, notify, storage):
     }
     assert (paused["kind"], paused["facts"]) == ("paused", {"code": "paused", "why": "tea"})
     assert paused["sentence"] == "models: paused: “tea”"
+    assert again["sentence"] == 'models: paused: “a <b> & "c"”'
     assert paused["id"] != again["id"]
     service.stop()
     service.start()

@@ -160,8 +160,8 @@ class Webhook:
                 if self._last is None or last >= GROWN * done or last == self._last.get(row.id):
                     self._owe(row)
             self._last = {row.id: last for row, last, _ in found}
-        except StudyError as error:
-            say(logging.WARNING, "webhook_unread", f"the webhook cannot see what is new: {error}")
+        except Exception as error:
+            _say_unread(error)
         now = time.monotonic()
         self._look_at = now + max(LOOK_EVERY, SHARE_OF_LOOKS * (now - begin))
 
@@ -179,7 +179,7 @@ class Webhook:
         except UnknownStudyError:
             del self._owed[row.id]
         except Exception as error:
-            say(logging.WARNING, "webhook_unread", f"the webhook cannot see what is new: {error}", row.name)
+            _say_unread(error, row.name)
             owed.put_off()
 
     async def _tell(self, client: httpx2.AsyncClient, owed: Owed, notice: Notice) -> bool:
@@ -207,7 +207,7 @@ class Webhook:
 
     async def _post(self, client: httpx2.AsyncClient, notice: Notice) -> str | None:
         """Why the receiver did not take it; its time is limited as a whole, and what it says is not read."""
-        body = json.dumps(plain(notice.body), ensure_ascii=False, allow_nan=False).encode()
+        body = json.dumps(plain(notice.body), allow_nan=False).encode()
         headers = self._receiver.headers(notice.body["id"], body)
         try:
             async with (
@@ -270,3 +270,9 @@ class Webhook:
             "sentence": f"{row.name}: {sentence}",
         }
         return Notice(what, seq, body)
+
+
+def _say_unread(error: Exception, study: str | None = None) -> None:
+    defect = None if isinstance(error, StudyError) else error
+    words = f"the webhook cannot see or note what is new: {error}"
+    say(logging.WARNING, "webhook_unread", words, study, defect)
