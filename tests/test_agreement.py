@@ -139,6 +139,12 @@ def test_policy_and_instance_must_fit():
         lb.simulate(lb.LexElimIn(9, 3, delta=0.1, tradeoff=2), lb.paper_instance(10), horizon=5, seed=0)
 
 
+def test_a_policy_about_a_list_is_not_simulated():
+    policy = lb.LexElimTol(2, 1, delta=0.1, tolerance=0.1, n_items=50)
+    with pytest.raises(ValueError, match="leave n_items out"):
+        lb.simulate(policy, lb.Instance([[0.0], [1.0]]), horizon=5, seed=0)
+
+
 def test_only_policies_and_instances_can_be_simulated():
     policy, instance = lb.LexElimIn(10, 3, delta=0.1, tradeoff=2), lb.paper_instance(10)
     for wrong in (("a", instance), (lb.LexElimIn, instance), (policy, [[1, 2, 3]])):

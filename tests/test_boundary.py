@@ -32,7 +32,7 @@ def gamble(values, b, resolution):
     n = mean = m2 = 0.0
     for z in values:
         unit = unit_stake(UNIT, n, m2, resolution)
-        bet(wealth, 0, 0, 1, b, unit, z, unit, 1.0 - z)
+        bet(wealth, 0, 0, 1, b, unit, z, unit, 1.0 - z, n)
         n, mean, m2 = push_squares(n, mean, m2, z)
     return log_wealth(wealth, 0, 0, 0, 1, b), log_wealth(wealth, 0, 0, 1, 1, b)
 

@@ -190,3 +190,37 @@ def test_two_processes_that_compile_at_once_do_not_take_each_others_code(tmp_pat
     files = [jit._dispatcher(each.function)._cache._cache_file for each in (one, other)]
     assert len(list(tmp_path.glob("*.nbc"))) == 1, "the second was found"
     assert files[0]._load_index() == files[1]._load_index()
+
+
+TOGETHER = """
+import sys, threading
+from lexbandits.evidence.mixture import log_add, log_tail, mixture_ceiling
+from lexbandits.jit import Entry
+from lexbandits.policies.tol.state import pair_of
+
+calls = [(pair_of, (0, 1, 3)), (log_tail, (0.5,)), (log_add, (0.1, 0.2)), (mixture_ceiling, (1.0, 2.0, 3.0))]
+calls += calls
+ready, failed = threading.Barrier(len(calls)), []
+
+def compile_one(function, arguments, now):
+    ready.wait()
+    try:
+        entry = Entry(function, True, False, "")
+        entry._compile_now(arguments) if now else entry.compile(arguments)
+    except BaseException as error:
+        failed.append(repr(error))
+
+sys.setswitchinterval(1e-5)
+threads = [threading.Thread(target=compile_one, args=(*call, i % 2)) for i, call in enumerate(calls)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+sys.exit("\\n".join(failed) or 0)
+"""
+
+
+@pytest.mark.parametrize("turn", range(4))
+def test_threads_that_compile_first_import_the_compiler_one_at_a_time(turn):
+    done = subprocess.run([sys.executable, "-c", TOGETHER], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr

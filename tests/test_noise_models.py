@@ -12,7 +12,13 @@ from scipy.integrate import quad
 from scipy.stats import norm
 
 from lexbandits.evidence import bounded
-from lexbandits.evidence.bounded import bounded_interval, bounded_log_evidence, bounded_lower, bounded_upper
+from lexbandits.evidence.bounded import (
+    bounded_ceiling,
+    bounded_interval,
+    bounded_log_evidence,
+    bounded_lower,
+    bounded_upper,
+)
 from lexbandits.evidence.finite_variance import finite_variance_radius, one_value_dominates
 from lexbandits.evidence.gaussian import gaussian_log_evidence, gaussian_radius
 from lexbandits.evidence.moments import push, push_squares
@@ -264,6 +270,26 @@ def test_the_bound_is_the_sum_over_stakes_of_four_power_sums(name, n):
         logs = stakes * s1 - stakes**2 * s2 / 2 + stakes**3 * s3 / 3 - stakes**4 * series * s4
         expected = log_mean_exp(WEIGHTS[-used:], logs)
         assert bounded_log_evidence(x, *moments(values)) == pytest.approx(expected, abs=1e-5, rel=1e-7)
+
+
+def test_what_is_not_computed_would_not_have_been_enough():
+    rng, near = np.random.default_rng(5), []
+    for _ in range(4000):
+        n, rare = int(10 ** rng.uniform(0.5, 4.0)), rng.uniform(0.0, 0.1, 2)
+        values = [
+            rng.random(n) < rng.random(),
+            rng.beta(*rng.uniform(0.2, 5.0, 2), n),
+            0.5 + 0.5 * (1.0 * (rng.random(n) < rare[0]) - (rng.random(n) < rare[1])),
+            (rng.random(n) < 0.05) * rng.random(n),
+        ][rng.integers(4)].astype(float)
+        state = moments(values)
+        x = state[1] - rng.uniform(0.0, 7.0) * math.sqrt(state[2]) / n
+        evidence = bounded_log_evidence(x, *state) if 0.0 < x < state[1] else 0.0
+        if evidence > 3.0:  # no level is lower
+            near.append(bounded_ceiling(x, *state) - evidence)
+    assert len(near) > 500
+    assert min(near) >= 0.0
+    assert np.median(near) < 3.0
 
 
 @pytest.mark.interpreted

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import lexbandits as lb
 from lexbandits.policies.tol.claims import beaten_by_third, evidence_for, is_held
-from lexbandits.policies.tol.judgement import begin
+from lexbandits.policies.tol.judgement import begin, judge
 from lexbandits.policies.tol.proof import weigh_for
 from lexbandits.policies.tol.state import BEATS, NOT_WORSE, NOT_WORSE_LEVEL, RESULTS, THIRD_LEVEL
 from lexbandits.policies.tol.told import FEWEST, one_value_returns
@@ -478,7 +478,7 @@ def test_data_that_refute_everybody_end_in_a_contradiction():
     """Impossible on the good event: each arm has been seen to beat the other."""
     conflicted = make(2, 1, tolerance=0.1, noise_sd=0.2)
     conflicted.state.lows[0] = 0.2
-    conflicted.tell_many([0, 1] * 5, [[0.0], [0.0]] * 5)
+    judge(conflicted.state, True)
     assert conflicted.contradiction
     assert conflicted.finished
     assert not conflicted.certified

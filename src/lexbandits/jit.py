@@ -140,11 +140,9 @@ class Entry:
 
     def compile(self, arguments: tuple[Any, ...], *, only_load: bool = False) -> Callable[..., Any]:
         """The compiled function for arguments of these types; a LookupError if it may only be loaded."""
-        from numba import typeof
-
         with _lock:
             dispatcher = _dispatcher(self.function)
-            signature = tuple(map(typeof, arguments))
+            signature = tuple(map(_numba().typeof, arguments))
             dispatcher._cache.only_load = only_load
             try:
                 dispatcher.compile(signature)
@@ -175,8 +173,6 @@ class Entry:
         return True
 
     def _compile_now(self, arguments: tuple[Any, ...]) -> None:
-        from numba.core.errors import NumbaError
-
         _announce(self.price() - LOADING)
         # in another process it would not hold up the threads of this one, nor stay in its memory
         if (
@@ -189,7 +185,7 @@ class Entry:
             return
         try:
             self.code = self.compile(arguments)
-        except NumbaError:
+        except _numba().core.errors.NumbaError:
             if self._at_once:
                 raise
             self.code = self.function  # it has been good enough so far
@@ -307,18 +303,24 @@ def _held(function: Any) -> list[Any]:
     return [cell.cell_contents for cell in function.__closure__ or ()]
 
 
+def _numba() -> Any:
+    """The compiler: imported by one thread at a time, since its modules import each other in circles."""
+    with _lock:
+        import numba
+
+        return numba
+
+
 def _dispatcher(function: Any) -> Any:
     """What numba makes of a kernel; one for each."""
     known = vars(function).get("kernel_dispatcher")
     if known is not None:
         return known
-    from numba import njit
-
     space: dict[str, Any] = {"__name__": function.__module__, "__builtins__": __builtins__}
     cells = tuple(types.CellType(_in_compiled_code(value)) for value in _held(function))
     twin = _copied(function, space, cells)
     options = {"nogil": True, "error_model": "numpy", "fastmath": False, **function.kernel_options}
-    dispatcher: Any = njit(**options)(twin)
+    dispatcher: Any = _numba().njit(**options)(twin)
     dispatcher._cache = _keeping()(function)
     function.kernel_dispatcher = dispatcher
     space.update({name: _in_compiled_code(value) for name, value in _named(function).items()})
@@ -346,6 +348,7 @@ def _reached(function: Any, found: dict[int, Any] | None = None) -> list[Any]:
 @cache
 def _keeping() -> Any:
     """A cache that numba loads from and saves to, in files of our own naming."""
+    _numba()
     from numba.core import caching
 
     file: Any = caching.IndexDataCacheFile

@@ -22,6 +22,7 @@ HIGHEST_STAKE = 16.0  # in place of the last one where values are not bounded
 MOST_RISK = 0.9  # of the wealth, in one bet
 BOUNDARY_PRIOR = 10.0  # ρ of the Gaussian mixture
 LEAST, MOST = 1e-140, 1e140  # products outside are kept as logarithms
+BETS, LOW_BOUNDARY = 16, 1e-3  # so many bets at a boundary as high multiply by 1e-16 at least, 1e48 at most
 
 
 @kernel
@@ -29,6 +30,17 @@ def stored_boundary(kind: Kind, boundary: float) -> float:
     """A boundary of a difference as the differences of a bounded kind are stored."""
     width = kind.high - kind.low
     return (boundary + width) / (2.0 * width)
+
+
+@kernel
+def keep_logarithms(wealth: Vector, row: int, i: int, claim: int) -> None:
+    """Keep products that have become too small or too large as logarithms."""
+    for direction in range(2):
+        for g in range(STAKES.size):
+            product = wealth[0, row, i, direction, claim, g]
+            if not LEAST < product < MOST:
+                wealth[1, row, i, direction, claim, g] += math.log(product)
+                wealth[0, row, i, direction, claim, g] = 1.0
 
 
 @kernel
@@ -42,8 +54,9 @@ def bet(
     lead: float,
     back_unit: float,
     back: float,
+    n: float,
 ) -> None:
-    """Bet on the differences of one pass, `lead` = stored a − b and `back` = stored b − a, exceeding b.
+    """Bet on the differences of a pair's pass n, `lead` = stored a − b, `back` = stored b − a, exceeding b.
 
     wealth (2, pairs, objectives, 2 directions, claims, stakes): products, and logarithms of what left them.
     The units, stakes that suit one resolution, are functions of earlier passes.
@@ -52,17 +65,12 @@ def bet(
         return
     most = MOST_RISK / b
     up, down = lead - b, back - b
-    for g in range(STAKES.size):
-        first = wealth[0, row, i, 0, claim, g] * (1.0 + min(STAKES[g] * unit, most) * up)
-        second = wealth[0, row, i, 1, claim, g] * (1.0 + min(STAKES[g] * back_unit, most) * down)
-        wealth[0, row, i, 0, claim, g] = first
-        wealth[0, row, i, 1, claim, g] = second
-        if not LEAST < first < MOST:
-            wealth[1, row, i, 0, claim, g] += math.log(first)
-            wealth[0, row, i, 0, claim, g] = 1.0
-        if not LEAST < second < MOST:
-            wealth[1, row, i, 1, claim, g] += math.log(second)
-            wealth[0, row, i, 1, claim, g] = 1.0
+    for g in range(STAKES.size):  # without a branch, so that it is vectorised
+        stake, back_stake = STAKES[g] * unit, STAKES[g] * back_unit
+        wealth[0, row, i, 0, claim, g] *= 1.0 + (stake if stake < most else most) * up
+        wealth[0, row, i, 1, claim, g] *= 1.0 + (back_stake if back_stake < most else most) * down
+    if b < LOW_BOUNDARY or int(n) % BETS == 0:
+        keep_logarithms(wealth, row, i, claim)
 
 
 @kernel

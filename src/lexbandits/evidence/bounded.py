@@ -34,6 +34,7 @@ def _mixture() -> tuple[Vector, Vector, Vector]:
 
 
 STAKES, LOG_WEIGHTS, LOG_TAILS = _mixture()
+MOST_WEIGHT = float(LOG_WEIGHTS.max()) + math.log(2.0)  # of the stakes next to the best one, two at most
 
 
 @kernel
@@ -96,6 +97,25 @@ def bounded_log_evidence(x: float, n: float, mean: float, m2: float, m3: float, 
     the mean is below x hand over 1 − x, 1 − mean and −m3.
     """
     return _log_wealth(x, _least_stake(n), n, mean, m2, m3, m4)
+
+
+@kernel
+def bounded_ceiling(x: float, n: float, mean: float, m2: float, m3: float, m4: float) -> float:
+    """No less than LB(x) where that is enough to show anything; it takes no logarithm.
+
+    A stake λ adds at most λ·s1 − λ²·s/2 with s = s2 − 2·s3²/(9·s4), hence s1²/(2s), times its weight.
+    """
+    d = mean - x
+    s1 = n * d
+    if s1 <= 0.0:
+        return 0.0
+    s2, s = m2 + s1 * d, m2 + s1 * d
+    s3 = m3 + 3.0 * d * m2 + s1 * d * d
+    if s3 > 0.0:
+        s4 = m4 + 4.0 * d * m3 + 6.0 * d * d * m2 + s1 * d * d * d
+        s -= s3 * s3 / s4 / 4.5
+    alone = s1 < 0.5 * MOST_RISK / x * s2  # else stakes are cut to the largest, which has their weights
+    return 0.5 * s1 * s1 / s + (MOST_WEIGHT if alone else 0.0)
 
 
 @apart

@@ -8,7 +8,13 @@ they are. What comes out is in the units of the values told.
 import math
 
 from lexbandits.arrays import Vector
-from lexbandits.evidence.bounded import bounded_interval, bounded_log_evidence, bounded_lower, bounded_upper
+from lexbandits.evidence.bounded import (
+    bounded_ceiling,
+    bounded_interval,
+    bounded_log_evidence,
+    bounded_lower,
+    bounded_upper,
+)
 from lexbandits.evidence.finite_variance import LARGE_SAMPLE, finite_variance_radius
 from lexbandits.evidence.gaussian import gaussian_log_evidence, gaussian_radius
 from lexbandits.evidence.kinds import BOUNDED, FINITE_VARIANCE, GAUSSIAN, SUB_GAUSSIAN, Kind
@@ -23,8 +29,8 @@ SLACK = 0.5  # of evidence at a boundary: four moments say a little less now and
 @kernel
 def kind_at(rows: Vector, objective: int) -> Kind:
     """The kind of an objective from `kinds.kind_rows`."""
-    row = rows[objective]
-    return Kind(int(row[0]), row[1], row[2], row[3], row[4], row[5])
+    code, low, high = int(rows[objective, 0]), rows[objective, 1], rows[objective, 2]
+    return Kind(code, low, high, rows[objective, 3], rows[objective, 4], rows[objective, 5])
 
 
 @kernel
@@ -182,7 +188,10 @@ def best_lower_end(
     if kind.code >= BOUNDED:
         each, width = level + math.log(2.0), kind.high - kind.low
         b = (boundary + width) / (2.0 * width)
-        if b > 0.0 and bounded_log_evidence(b, n, mean, m2, m3, m4) < each - SLACK:
+        if b > 0.0 and (
+            bounded_ceiling(b, n, mean, m2, m3, m4) < each - SLACK
+            or bounded_log_evidence(b, n, mean, m2, m3, m4) < each - SLACK
+        ):
             return seen
         end = told_difference(kind, bounded_lower(n, mean, m2, m3, m4, each))
     else:

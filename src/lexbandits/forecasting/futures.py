@@ -15,7 +15,7 @@ import numpy as np
 
 from lexbandits.arrays import Counts, Vector
 from lexbandits.jit import entry, kernel
-from lexbandits.policies.tol.judgement import observe
+from lexbandits.policies.tol.judgement import close_pass, desk_of, take_and_count
 from lexbandits.policies.tol.list_policy import ListTol
 from lexbandits.policies.tol.listed import Listed, ask, take
 from lexbandits.policies.tol.state import OVER, PASS, POSITION, TURN, State
@@ -72,8 +72,7 @@ def go_on(
 
     `spent` (m,) counts results by the objective being settled, `pulls` (K,) by arm.
     """
-    clock = state.clock
-    m = spent.size
+    clock, order, desk, m = state.clock, state.order, desk_of(state), spent.size
     luck, shared_normal, reward = np.empty(m), np.empty(m), np.empty(m)
     number = -1
     results = 0
@@ -85,9 +84,10 @@ def go_on(
                 shared_normal[i] = rng.standard_normal()
         arm = clock[TURN]
         draw(world, rng, arm, luck, shared_normal, reward)
-        spent[state.order[clock[POSITION]]] += 1
+        spent[order[clock[POSITION]]] += 1
         pulls[arm] += 1
-        observe(state, arm, reward)
+        if take_and_count(desk, arm, reward):
+            close_pass(state)
         results += 1
     return results
 

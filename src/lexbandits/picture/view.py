@@ -144,13 +144,14 @@ class View:
         None if they do not lead to the answer.
         """
         state, found = self.policy.state, {}
+        folded = state.limits, state.kinds, state.singles, state.pairs
         kept = state.arms.active.copy()
         for position in range(int(state.clock[POSITION]), len(self.columns)):
             before, column = kept.copy(), self.columns[position]
-            keep_likely(state, kept, column)
+            keep_likely(*folded, state.arms.means, state.must[column], kept, before.copy(), column)
             for arm in np.flatnonzero(before & ~kept).tolist():
                 found[arm] = position, self._ahead(arm, np.flatnonzero(before).tolist(), column)
-        chosen = best_by_differences(state, kept, self.columns[-1])
+        chosen = best_by_differences(*folded, kept, self.columns[-1])
         return found if chosen == self.leader else None
 
     def _ahead(self, arm: int, others: list[int], column: int) -> int:

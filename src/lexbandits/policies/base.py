@@ -12,11 +12,29 @@ from lexbandits.jit import kernel
 NEVER = 2**62  # more pulls than any run has
 
 
+class Steps(NamedTuple):
+    """The same as `choose` and `observe` of a policy whose state is large, one pull after the other.
+
+    numba counts references to every array that a loop hands to a call, so most calls get a few of them.
+
+    Args:
+        desk: (state) -> what a pull touches.
+        turn: (desk) -> arm, -1 once the answer is there.
+        take: (desk, arm, reward) -> whether `close` is due.
+        close: (state): does what is left of `observe`.
+    """
+
+    desk: Callable[[Any], Any]
+    turn: Callable[[Any], int]
+    take: Callable[[Any, int, Vector], bool]
+    close: Callable[[Any], None]
+
+
 class Rules(NamedTuple):
     """An algorithm. Each function is a kernel and takes the algorithm's own state first.
 
-    The last three are for the simulator alone. `quiet_band` is of a round-robin policy; one that looks only
-    at sums of fresh pulls offers `batch` and `observe_sum`.
+    The last four are for the simulator alone. `quiet_band` is of a round-robin policy; one that looks only
+    at sums of fresh pulls offers `batch` and `observe_sum`, one of many arrays `steps`.
 
     Args:
         choose: (state, pending) -> arm; it changes nothing. pending (K,): pulls handed out and not yet told.
@@ -28,6 +46,7 @@ class Rules(NamedTuple):
         batch: (state, counts): fills counts (K,) with the fresh pulls that arms are to have before the next
             decision, the same number for all that have any.
         observe_sum: (state, arm, count, sums): folds them in at once.
+        steps: what the plain loop calls instead.
 
     >>> from lexbandits import RoundRobin
     >>> policy = RoundRobin(2, 1)
@@ -41,6 +60,7 @@ class Rules(NamedTuple):
     quiet_band: Callable[[Any, int, Vector], None] | None = None
     batch: Callable[[Any, Counts], None] | None = None
     observe_sum: Callable[[Any, int, int, Vector], None] | None = None
+    steps: Steps | None = None
 
 
 class Elimination(NamedTuple):

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lexbandits.jit import entry
 from lexbandits.policies.tol.lexelim_tol import LexElimTol
 from lexbandits.reproduction.studies import Study, studies
 from lexbandits.simulation.estimates import mean_and_error
@@ -87,10 +88,10 @@ def _ends(policy: LexElimTol, tape: Tape, tolerances: Sequence[Any]) -> Iterator
 
 
 def _play_on(run: LexElimTol, tape: Tape, until: int | None = None) -> LexElimTol:
-    pending, end = np.zeros(run.n_arms, np.int64), until or run.folded
+    end = until or run.folded
     while not run.finished and (until is None or run.folded < until):
         end = end if until else end + BLOCK
-        play_block(run.state, tape.first(end), 0, pending)
+        entry(play_block, bulk=True)(run.state, tape.first(end), 0)
     return run
 
 

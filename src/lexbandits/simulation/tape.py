@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from lexbandits.arrays import Counts, Vector
+from lexbandits.arrays import Vector
 from lexbandits.jit import entry, kernel
-from lexbandits.policies.tol.judgement import choose, finished, observe
+from lexbandits.policies.tol.judgement import close_pass, desk_of, take_and_count, whose_turn
 from lexbandits.policies.tol.lexelim_tol import LexElimTol
 from lexbandits.policies.tol.state import PASS, State
 from lexbandits.simulation.trajectory import check_match
@@ -41,17 +41,20 @@ class Tape:
 
 
 @kernel
-def play_block(state: State, results: Vector, first: int, pending: Counts) -> bool:
+def play_block(state: State, results: Vector, first: int) -> bool:
     """Play LexElim-Tol as long as its pass is among `results`, which begin with pass `first`.
 
     Whether it is finished.
     """
-    while not finished(state):
-        number = state.clock[PASS] - first
+    desk, reward = desk_of(state), np.empty(results.shape[2])
+    while whose_turn(desk) >= 0:
+        arm, number = whose_turn(desk), desk.clock[PASS] - first
         if number >= results.shape[0]:
             return False
-        arm = choose(state, pending)
-        observe(state, arm, results[number, arm])
+        for i in range(reward.size):
+            reward[i] = results[number, arm, i]
+        if take_and_count(desk, arm, reward):
+            close_pass(state)
     return True
 
 
@@ -62,9 +65,8 @@ def play(policy: LexElimTol, tape: Tape, horizon: int) -> LexElimTol:
     """
     check_match(policy, tape.trials.instance())
     run, first = policy.fresh(), 0
-    pending = np.zeros(policy.n_arms, np.int64)
     for results in tape.blocks():
-        if entry(play_block, bulk=True)(run.state, results, first, pending) or run.rounds >= horizon:
+        if entry(play_block, bulk=True)(run.state, results, first) or run.rounds >= horizon:
             break
         first += len(results)
     return run

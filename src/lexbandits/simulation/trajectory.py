@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from lexbandits.arrays import Counts, Vector
 from lexbandits.checks import whole
 from lexbandits.jit import fused
-from lexbandits.policies.base import Elimination, Rules
+from lexbandits.policies.base import Elimination, Rules, Steps
 from lexbandits.policies.policy import Policy
 from lexbandits.simulation.regret import charges
 from lexbandits.world.instance import Instance
@@ -104,6 +104,10 @@ def check_match(policy: Policy, instance: Instance) -> None:
         raise TypeError(f"the policy must be a Policy, such as LexElimIn(10, 3, …), got {policy!r}")
     if not isinstance(instance, Instance):
         raise TypeError(f"the instance must be an Instance, got {instance!r}")
+    if getattr(policy, "n_items", None) is not None:
+        raise ValueError(
+            "a policy about a list is told by places, not played against an instance: leave n_items out"
+        )
     ours, theirs = (policy.n_arms, policy.n_objectives), (instance.n_arms, instance.n_objectives)
     if ours != theirs:
         raise ValueError(
@@ -125,6 +129,8 @@ def play(policy: Policy, instance: Instance, rng: np.random.Generator, arms: Cou
 @cache
 def plain_loop(rules: Rules, draw: Draw) -> Callable[..., int]:
     """The loop over rounds for one algorithm and kind of noise."""
+    if rules.steps is not None:
+        return _loop_by_steps(rules.steps, draw)
     choose, observe, finished = rules.choose, rules.observe, rules.finished
 
     def loop(state: Any, world: World, rng: np.random.Generator, pending: Counts, arms: Counts) -> int:
@@ -139,6 +145,24 @@ def plain_loop(rules: Rules, draw: Draw) -> Callable[..., int]:
         return arms.size
 
     return fused(loop, choose, observe, finished, draw)
+
+
+def _loop_by_steps(steps: Steps, draw: Draw) -> Callable[..., int]:
+    desk_of, turn, take, close = steps
+
+    def loop(state: Any, world: World, rng: np.random.Generator, pending: Counts, arms: Counts) -> int:
+        desk, reward = desk_of(state), np.empty(world.means.shape[1])
+        for t in range(arms.size):
+            arm = turn(desk)
+            if arm < 0:
+                return t
+            draw(world, rng, arm, reward)
+            if take(desk, arm, reward):
+                close(state)
+            arms[t] = arm
+        return arms.size
+
+    return fused(loop, *steps, draw)
 
 
 def _play_sampled(

@@ -24,39 +24,54 @@ from lexbandits.policies.tol.state import (
 @kernel
 def claim_evidence(
     kind: Kind,
-    limits: Vector,
-    kinds: Vector,
-    singles: Vector,
-    pairs: Vector,
     wealth: Vector,
-    claim: int,
+    row: int,
     i: int,
-    a: int,
-    b: int,
+    direction: int,
+    claim: int,
+    boundary: float,
+    resolution: float,
+    n: float,
+    lead: float,
+    squares: float,
     enough: float,
 ) -> float:
-    """The log evidence that θ_a − θ_b > −reach (NOT_WORSE) or > tolerance (BEATS), if it can be enough."""
-    boundary = limits[i, TOLERANCE] if claim == BEATS else -limits[i, REACH]
-    row = pair_of(min(a, b), max(a, b), singles.shape[0])
+    """The log evidence that a difference, `lead` on average, exceeds the boundary, if it can be enough.
+
+    Numbers, and one array: numba counts references to every array that is handed to a call.
+    """
     if kind.code >= BOUNDED:
-        return log_wealth(wealth, row, i, 0 if a < b else 1, claim, stored_boundary(kind, boundary))
+        return log_wealth(wealth, row, i, direction, claim, stored_boundary(kind, boundary))
     if kind.code == EXACT:
-        n, lead = paired(limits, kinds, singles, pairs, i, a, b)
         holds = n > 0.0 and (lead > boundary or (claim == NOT_WORSE and lead == boundary))
         return math.inf if holds else -math.inf
-    n, mean, squares = pairs[row, i, 0], pairs[row, i, 1], pairs[row, i, 2]
-    ahead = (mean if a < b else -mean) - boundary
-    if not may_reach(kind, n, ahead, squares, enough):
+    if not may_reach(kind, n, lead - boundary, squares, enough):
         return -math.inf
-    return moment_bets(kind, n, ahead, squares, limits[i, REACH] - limits[i, TOLERANCE])
+    return moment_bets(kind, n, lead - boundary, squares, resolution)
 
 
 @apart
 def evidence_for(state: State, claim: int, i: int, a: int, b: int) -> float:
-    """The log evidence for a claim about a and b by all that was folded, however little."""
+    """The log evidence that θ_a − θ_b > −reach (NOT_WORSE) or > tolerance (BEATS), however little it is."""
     limits, kinds, singles, pairs = state.limits, state.kinds, state.singles, state.pairs
-    kind = kind_at(kinds, i)
-    return claim_evidence(kind, limits, kinds, singles, pairs, state.wealth, claim, i, a, b, -math.inf)
+    kind, row, direction = kind_at(kinds, i), pair_of(min(a, b), max(a, b), singles.shape[0]), int(a > b)
+    tolerance, reach = limits[i, TOLERANCE], limits[i, REACH]
+    boundary = tolerance if claim == BEATS else -reach
+    n, lead = paired(limits, kinds, singles, pairs, i, a, b)
+    return claim_evidence(
+        kind,
+        state.wealth,
+        row,
+        i,
+        direction,
+        claim,
+        boundary,
+        reach - tolerance,
+        n,
+        lead,
+        pairs[row, i, 2],
+        -math.inf,
+    )
 
 
 @kernel

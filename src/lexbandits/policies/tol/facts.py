@@ -121,21 +121,22 @@ def look(
     i: int,
     a: int,
     b: int,
-) -> None:
-    """Take note of the ends of the interval of the pair a < b that show more than what was seen."""
+) -> bool:
+    """Take note of the ends of the interval of the pair a < b that show more than was seen, if any do."""
+    before, back_before = lows[i, a, b], lows[i, b, a]
     if kind.code == EXACT:
         known, difference = paired(limits, kinds, singles, pairs, i, a, b)
         if known > 0.0:
             lows[i, a, b] = difference
             lows[i, b, a] = -difference
-        return
+        return bool(lows[i, a, b] != before)
     level, tolerance, reach = limits[i, LEVEL], limits[i, TOLERANCE], limits[i, REACH]
     row = pair_of(a, b, lows.shape[1])
     n, mean, m2, m3, m4 = moments(pairs, row, i)
     if kind.worst > 0.0:  # whatever its missing values were
         n, mean, m2, m3, m4 = completed_moments(completed, row, i, LOW)
     if n < 2.0:
-        return
+        return False
     p, q = least_distance(kind, n, m2, level)
     seen = lows[i, a, b]
     if may_show(kind, mean, p, q, tolerance, reach, seen):
@@ -146,6 +147,7 @@ def look(
     seen, mean = lows[i, b, a], 1.0 - mean if kind.code >= BOUNDED else -mean
     if may_show(kind, mean, p, q, tolerance, reach, seen):
         lows[i, b, a] = best_lower_end(kind, n, mean, m2, -m3, m4, level, tolerance, reach, seen)
+    return bool(lows[i, a, b] != before or lows[i, b, a] != back_before)
 
 
 @kernel
@@ -159,8 +161,9 @@ def against_target(limits: Vector, kinds: Vector, i: int, mean: float) -> float:
 @apart
 def look_at_arm(
     bounds: Vector, limits: Vector, kinds: Vector, singles: Vector, completed: Vector, i: int, arm: int
-) -> None:
-    """Take note of an arm's bounds that show that it meets or misses the target of an objective."""
+) -> bool:
+    """Take note of bounds that show that an arm meets or misses the target; whether they show more now."""
+    low, high = bounds[i, arm, LOW], bounds[i, arm, HIGH]
     kind, row = kind_at(kinds, i), row_of_arm(arm, singles.shape[0])
     for side in (LOW, HIGH):
         n, mean, m2, m3, m4 = moments(singles, arm, i)
@@ -173,6 +176,7 @@ def look_at_arm(
         limit, seen = limits[i, FLOOR if side == LOW else TARGET], bounds[i, arm, side]
         level = limits[i, TARGET_LEVEL]
         bounds[i, arm, side] = best_bound(kind, n, mean, m2, m3, m4, level, limit, side, seen)
+    return bool(bounds[i, arm, LOW] != low or bounds[i, arm, HIGH] != high)
 
 
 @apart

@@ -60,84 +60,89 @@ def push_ends(completed: Vector, row: int, i: int, least: float, largest: float)
         completed[row, i, side, 3], completed[row, i, side, 4] = m3, m4
 
 
-@kernel
-def unit_of(earlier: Vector, limits: Vector, i: int, kind: Kind) -> float:
-    """The stake that suits one resolution, by the moments of earlier differences."""
-    return unit_stake(kind, earlier[0], earlier[2], limits[i, REACH] - limits[i, TOLERANCE])
-
-
-@kernel
-def bet_on(
-    wealth: Vector,
-    limits: Vector,
-    row: int,
-    i: int,
-    kind: Kind,
-    unit: float,
-    lead: float,
-    back_unit: float,
-    back: float,
-) -> None:
-    """Bet on a pair's difference in the current pass, in both directions, by stakes of the past."""
-    tolerance, reach = limits[i, TOLERANCE], limits[i, REACH]
-    bet(wealth, row, i, NOT_WORSE, stored_boundary(kind, -reach), unit, lead, back_unit, back)
-    bet(wealth, row, i, BEATS, stored_boundary(kind, tolerance), unit, lead, back_unit, back)
-
-
 @apart
 def complete_values(state: State, members: Counts, size: int, i: int) -> None:
     """Count a pass on an objective whose missing values count as the worst they could have been."""
-    kind, n_arms, completed = kind_at(state.kinds, i), state.values.shape[0], state.completed
+    kind, values, completed = kind_at(state.kinds, i), state.values, state.completed
+    wealth, n_arms = state.wealth, values.shape[0]
+    tolerance, reach = state.limits[i, TOLERANCE], state.limits[i, REACH]
+    resolution, held, beaten = (
+        reach - tolerance,
+        stored_boundary(kind, -reach),
+        stored_boundary(kind, tolerance),
+    )
     for x in range(size):
         a = members[x]
-        low, high = ends_of(kind, state.values[a, i])
+        low, high = ends_of(kind, values[a, i])
         row = row_of_arm(a, n_arms)
         push_ends(completed, row, i, stored_value(kind, low), stored_value(kind, high))
         for y in range(x + 1, size):
-            other_low, other_high = ends_of(kind, state.values[members[y], i])
+            other_low, other_high = ends_of(kind, values[members[y], i])
             least = stored_difference(kind, low, other_high)
             largest = stored_difference(kind, high, other_low)
             row = pair_of(a, members[y], n_arms)
-            if state.wealth.size > 0:  # each direction bets on the least that its differences may be
-                low_unit = unit_of(completed[row, i, LOW], state.limits, i, kind)
-                high_unit = unit_of(completed[row, i, HIGH], state.limits, i, kind)
-                bet_on(state.wealth, state.limits, row, i, kind, low_unit, least, high_unit, 1.0 - largest)
+            if wealth.size > 0:  # each direction bets on the least that its differences may be
+                _, _, back_m2, _, _ = completed_moments(completed, row, i, HIGH)
+                n, _, m2, _, _ = completed_moments(completed, row, i, LOW)
+                unit, back_unit = (
+                    unit_stake(kind, n, m2, resolution),
+                    unit_stake(kind, n, back_m2, resolution),
+                )
+                bet(wealth, row, i, NOT_WORSE, held, unit, least, back_unit, 1.0 - largest, n)
+                bet(wealth, row, i, BEATS, beaten, unit, least, back_unit, 1.0 - largest, n)
             push_ends(completed, row, i, least, largest)
 
 
 @apart
 def fold_values(state: State) -> None:
     """Count the current pass: every member's values and every pair's differences, on all objectives."""
-    arms, values = state.arms, state.values
+    values, singles, pairs, limits, kinds = (
+        state.values,
+        state.singles,
+        state.pairs,
+        state.limits,
+        state.kinds,
+    )
+    wealth, who, sums, means = state.wealth, state.who, state.arms.sums, state.arms.means
     n_arms, m = values.shape
     members = np.empty(n_arms, np.int64)
     size = 0
     for arm in range(n_arms):
-        if state.who[ASKED, arm]:
+        if who[ASKED, arm]:
             members[size] = arm
             size += 1
     state.clock[RESULTS] += size
     for i in range(m):
-        kind = kind_at(state.kinds, i)
-        if kind.worst > 0.0:
+        if kind_at(kinds, i).worst > 0.0:
             complete_values(state, members, size, i)
+    for i in range(m):
+        kind = kind_at(kinds, i)
+        bets = kind.code >= BOUNDED and wealth.size > 0 and not kind.worst > 0.0
+        tolerance, reach = limits[i, TOLERANCE], limits[i, REACH]
+        resolution, held, beaten = reach - tolerance, 0.0, 0.0
+        if bets:
+            held, beaten = stored_boundary(kind, -reach), stored_boundary(kind, tolerance)
         for x in range(size):
             a = members[x]
-            if math.isnan(values[a, i]):
+            value = values[a, i]
+            if math.isnan(value):
                 continue
-            push_value(state.singles, a, i, kind, stored_value(kind, values[a, i]))
-            arms.sums[a, i] += values[a, i]
-            known = state.singles[a, i, 0]
+            push_value(singles, a, i, kind, stored_value(kind, value))
+            sums[a, i] += value
+            known = singles[a, i, 0]
             # a sum of equal values over their number need not be that value
-            arms.means[a, i] = values[a, i] if kind.code == EXACT else arms.sums[a, i] / known
-            if kind.code == GAUSSIAN and known + FIRST <= state.singles.shape[2]:
-                state.singles[a, i, FIRST + int(known) - 1] = values[a, i]
+            means[a, i] = value if kind.code == EXACT else sums[a, i] / known
+            if kind.code == GAUSSIAN and known + FIRST <= singles.shape[2]:
+                singles[a, i, FIRST + int(known) - 1] = value
             for y in range(x + 1, size):
                 b = members[y]
-                if not math.isnan(values[b, i]):
+                other = values[b, i]
+                if not math.isnan(other):
                     row = pair_of(a, b, n_arms)
-                    difference = stored_difference(kind, values[a, i], values[b, i])
-                    if kind.code >= BOUNDED and state.wealth.size > 0 and not kind.worst > 0.0:
-                        unit, back = unit_of(state.pairs[row, i], state.limits, i, kind), 1.0 - difference
-                        bet_on(state.wealth, state.limits, row, i, kind, unit, difference, unit, back)
-                    push_value(state.pairs, row, i, kind, difference)
+                    difference = stored_difference(kind, value, other)
+                    if bets:
+                        n, m2 = pairs[row, i, 0], pairs[row, i, 2]
+                        unit, back = unit_stake(kind, n, m2, resolution), 1.0 - difference
+                        bet(wealth, row, i, NOT_WORSE, held, unit, difference, unit, back, n)
+                        bet(wealth, row, i, BEATS, beaten, unit, difference, unit, back, n)
+                    push_value(pairs, row, i, kind, difference)

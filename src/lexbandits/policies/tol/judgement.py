@@ -1,5 +1,7 @@
 """The rule of LexElim-Tol: look, drop, settle, prove; and its passes, which ask, fill and fold places."""
 
+import numpy as np
+
 from lexbandits.arrays import Counts, Vector
 from lexbandits.evidence.interval import kind_at
 from lexbandits.evidence.kinds import EXACT
@@ -23,6 +25,7 @@ from lexbandits.policies.tol.state import (
     REACH,
     TOLERANCE,
     TURN,
+    Desk,
     State,
 )
 from lexbandits.policies.tol.survivors import survey
@@ -38,18 +41,18 @@ def next_judged(number: int) -> int:
     return number + max(1, number // 100)
 
 
-@written_in
-def look_around(state: State) -> None:
-    """Look at what the current objective still needs to know of the survivors."""
+@apart
+def look_around(state: State) -> bool:
+    """Look at what the current objective still needs to know of the survivors; whether something was seen."""
     active, lows, limits, bounds = state.arms.active, state.lows, state.limits, state.bounds
     kinds, singles, pairs, completed = state.kinds, state.singles, state.pairs, state.completed
     i = state.order[state.clock[POSITION]]
-    must, kind, row = state.must[i], kind_at(kinds, i), -1
+    must, kind, row, news = state.must[i], kind_at(kinds, i), -1, False
     level, tolerance, reach = limits[i, LEVEL], limits[i, TOLERANCE], limits[i, REACH]
     for a in range(active.size):
         if active[a] and must:
             if not meets(bounds, limits, i, a):
-                look_at_arm(bounds, limits, kinds, singles, completed, i, a)
+                news |= look_at_arm(bounds, limits, kinds, singles, completed, i, a)
             continue
         for b in range(a + 1, active.size):
             row += 1
@@ -58,33 +61,8 @@ def look_around(state: State) -> None:
                 continue
             n, mean, m2 = pairs[row, i, 0], pairs[row, i, 1], pairs[row, i, 2]
             if not shows_nothing(kind, n, mean, m2, level, tolerance, reach, low, back):
-                look(kind, lows, limits, kinds, singles, pairs, completed, i, a, b)
-
-
-@written_in
-def settle(state: State, changed: bool, looked: int) -> None:
-    """Look, drop, and look at the next objective, until nothing changes.
-
-    `changed`: facts have, so drop first. `looked`: the position at which all was looked at already.
-    """
-    while True:
-        if changed:
-            survey(state)
-        if state.clock[OVER] == 1 or state.clock[POSITION] == looked:
-            break
-        looked = state.clock[POSITION]
-        look_around(state)
-        changed = True
-
-
-@written_in
-def conclude(state: State, candidate: int) -> None:
-    """Answer if it is over, or if the candidate, −1 for none yet, is proven."""
-    if state.clock[OVER] == 1:
-        candidate = plug_in(state)
-    elif candidate >= 0 and prove(state, candidate):
-        state.clock[OVER] = 1
-    state.clock[CANDIDATE] = candidate
+                news |= look(kind, lows, limits, kinds, singles, pairs, completed, i, a, b)
+    return news
 
 
 @apart
@@ -93,21 +71,38 @@ def judge(state: State, anew: bool) -> None:
 
     `anew`: by other rules than the last judgement, or the first one.
     """
-    arms, clock = state.arms, state.clock
+    clock, active, declared = state.clock, state.arms.active, state.shown.size > 0
     proving = state.manner.proves and clock[PASS] >= FIRST_PROOF
-    candidate = -1
+    candidate, changed, looked = -1, anew, -1
     for turn in range(2):
-        settle(state, anew or turn == 1, -1 if turn == 0 else clock[POSITION])
+        while True:  # look, drop, and look at the next objective, until nothing changes
+            if changed:
+                survey(state)
+            if clock[OVER] == 1 or clock[POSITION] == looked:
+                break
+            looked = clock[POSITION]
+            changed = look_around(state)
         if clock[OVER] == 1 or not proving:
             break
-        if candidate < 0 or not arms.active[candidate]:
+        if candidate < 0 or not active[candidate]:
             candidate = plug_in(state)
-        if state.shown.size > 0:
+        if declared:
             weigh_for(state, candidate)
             break
         if turn == 0:
-            look_for(state, candidate)
+            changed = look_for(state, candidate)
     conclude(state, candidate)
+
+
+@apart
+def conclude(state: State, candidate: int) -> None:
+    """Answer if it is over, or if the candidate, −1 for none yet, is proven."""
+    clock = state.clock
+    if clock[OVER] == 1:
+        candidate = plug_in(state)
+    elif candidate >= 0 and prove(state, candidate):
+        clock[OVER] = 1
+    clock[CANDIDATE] = candidate
 
 
 @written_in
@@ -135,7 +130,7 @@ def open_pass(state: State) -> None:
             clock[TURN] = arm
 
 
-@written_in
+@apart
 def close_pass(state: State) -> None:
     """Fold the current pass, judge if it is time, and open the next."""
     clock = state.clock
@@ -147,37 +142,65 @@ def close_pass(state: State) -> None:
     open_pass(state)
 
 
-@written_in
-def fill(state: State, arm: int, reward: Vector) -> None:
-    """Fill the arm's place in the current pass; the last place folds it, and opens the next."""
-    clock, who, kinds = state.clock, state.who, state.kinds
+@kernel
+def desk_of(state: State) -> Desk:
+    """What filling a place touches."""
+    arms = state.arms
+    return Desk(state.clock, state.who, state.values, state.kinds, state.singles, arms.told, arms.pulls)
+
+
+@kernel
+def whose_turn(desk: Desk) -> int:
+    """Whose place is to be filled next where nothing is in flight; −1 after the end."""
+    return int(desk.clock[TURN])
+
+
+@kernel
+def take(desk: Desk, arm: int, reward: Vector) -> bool:
+    """Fill the arm's place in the current pass; whether it was the last one, so that the pass may close."""
+    clock, who, kinds = desk.clock, desk.who, desk.kinds
     if who[FILLED, arm]:
         raise ValueError("the arm's place in this pass is filled: use tell, which keeps what comes early")
     for i in range(reward.size):
         if reward[i] < kinds[i, 1] or reward[i] > kinds[i, 2]:
             raise ValueError("a value lies outside the bounds of its noise")
-        known = kinds[i, 0] == EXACT and state.singles[arm, i, 0] > 0.0
-        if known and abs(reward[i] - state.singles[arm, i, 1]) > 0.0:
+        known = kinds[i, 0] == EXACT and desk.singles[arm, i, 0] > 0.0
+        if known and abs(reward[i] - desk.singles[arm, i, 1]) > 0.0:
             raise ValueError("an exact objective was measured twice with different values")
     who[FILLED, arm] = True
     if not who[ASKED, arm]:
-        return
+        return False
     for i in range(reward.size):
-        state.values[arm, i] = reward[i]
+        desk.values[arm, i] = reward[i]
     clock[LACKS] -= 1
     if clock[LACKS] == 0:
-        close_pass(state)
-    else:
-        while not (who[ASKED, clock[TURN]] and not who[FILLED, clock[TURN]]):
-            clock[TURN] += 1
+        return True
+    while not (who[ASKED, clock[TURN]] and not who[FILLED, clock[TURN]]):
+        clock[TURN] += 1
+    return False
+
+
+@kernel
+def count(desk: Desk, arm: int, number: int) -> None:
+    """Count a result of the arm in pass `number`."""
+    desk.told[0] += 1
+    desk.pulls[arm] += 1
+    desk.clock[HIGHEST] = max(desk.clock[HIGHEST], number)
+
+
+@kernel
+def take_and_count(desk: Desk, arm: int, reward: Vector) -> bool:
+    """Take a result of the current pass, one after the other."""
+    last = take(desk, arm, reward)
+    count(desk, arm, desk.clock[PASS])
+    return last
 
 
 @written_in
-def count(state: State, arm: int, number: int) -> None:
-    """Count a result of the arm in pass `number`."""
-    state.arms.told[0] += 1
-    state.arms.pulls[arm] += 1
-    state.clock[HIGHEST] = max(state.clock[HIGHEST], number)
+def fill(state: State, arm: int, reward: Vector) -> None:
+    """Fill the arm's place in the current pass; the last place folds it, and opens the next."""
+    if take(desk_of(state), arm, reward):
+        close_pass(state)
 
 
 @kernel
@@ -199,12 +222,11 @@ def choose(state: State, pending: Counts) -> int:
 @kernel
 def observe(state: State, arm: int, reward: Vector) -> None:
     """Count a result of the current pass, one after the other; after the end it is only counted."""
-    if state.clock[OVER] == 0:
-        number = state.clock[PASS]
-        fill(state, arm, reward)
-        count(state, arm, number)
-    else:
-        count(state, arm, state.clock[PASS])
+    desk = desk_of(state)
+    if state.clock[OVER] == 1:
+        count(desk, arm, state.clock[PASS])
+    elif take_and_count(desk, arm, reward):
+        close_pass(state)
 
 
 @kernel
@@ -221,17 +243,20 @@ def replay(
 
     items: the pass of each result, −1 for the earliest that the arm lacks.
     """
-    clock = state.clock
+    clock, who, desk, reward = state.clock, state.who, desk_of(state), np.empty(rewards.shape[1])
     for t in range(start, arms.size):
-        if clock[OVER] == 1 or 0 <= items[t] < clock[PASS]:
-            count(state, arms[t], max(items[t], clock[PASS] if items[t] < 0 else 0))
-            continue
         number = clock[PASS]
-        if state.who[FILLED, arms[t]] or items[t] > number:
+        if clock[OVER] == 1 or 0 <= items[t] < number:
+            count(desk, arms[t], max(items[t], number if items[t] < 0 else 0))
+            continue
+        if who[FILLED, arms[t]] or items[t] > number:
             return t
-        observe(state, arms[t], rewards[t])
-        if somebody_waits and clock[PASS] != number:
-            return t + 1
+        for i in range(reward.size):
+            reward[i] = rewards[t, i]
+        if take_and_count(desk, arms[t], reward):
+            close_pass(state)
+            if somebody_waits:
+                return t + 1
     return int(arms.size)
 
 

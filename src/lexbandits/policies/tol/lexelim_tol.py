@@ -30,10 +30,20 @@ from lexbandits.evidence.kinds import (
     spread_kinds,
 )
 from lexbandits.jit import direct
-from lexbandits.policies.base import Rules, untried
+from lexbandits.policies.base import Rules, Steps, untried
 from lexbandits.policies.policy import checked
 from lexbandits.policies.tol.intervals import fill_intervals, fill_target_bounds
-from lexbandits.policies.tol.judgement import begin, choose, finished, next_judged, observe
+from lexbandits.policies.tol.judgement import (
+    begin,
+    choose,
+    close_pass,
+    desk_of,
+    finished,
+    next_judged,
+    observe,
+    take_and_count,
+    whose_turn,
+)
 from lexbandits.policies.tol.places import PlacePolicy
 from lexbandits.policies.tol.proof import Seen, certificate, plug_in
 from lexbandits.policies.tol.state import (
@@ -117,7 +127,7 @@ class LexElimTol(PlacePolicy):
     (1, True)
     """
 
-    rules = Rules(choose, observe, finished)
+    rules = Rules(choose, observe, finished, steps=Steps(desk_of, whose_turn, take_and_count, close_pass))
     accepts_missing = True
     round_robin = False
 

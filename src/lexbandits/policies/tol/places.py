@@ -17,7 +17,7 @@ from lexbandits.arrays import Counts, Vector
 from lexbandits.checks import checked_arm, checked_history, checked_pending, checked_reward, whole
 from lexbandits.jit import direct, portion
 from lexbandits.policies.policy import Policy
-from lexbandits.policies.tol.judgement import count, fill, replay, row_asked
+from lexbandits.policies.tol.judgement import count, desk_of, fill, replay, row_asked
 from lexbandits.policies.tol.state import ASKED, FILLED, HIGHEST, OVER, PASS, TURN
 from lexbandits.policies.tol.told import Scrutiny
 from lexbandits.policies.tol.waiting import Place, Waiting
@@ -193,7 +193,7 @@ class PlacePolicy(Policy):
 
     def _count(self, arms: list[int], numbers: list[int]) -> None:
         for arm, number in zip(arms, numbers, strict=True):
-            count(self.state, arm, number)
+            count(desk_of(self.state), arm, number)
 
     def _go_on(self) -> None:
         """Fill the current pass from what waits; after the end nothing waits."""

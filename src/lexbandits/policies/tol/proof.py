@@ -17,7 +17,7 @@ from lexbandits.arrays import Counts, Vector
 from lexbandits.evidence.boundary import may_reach
 from lexbandits.evidence.interval import kind_at
 from lexbandits.evidence.kinds import EXACT
-from lexbandits.jit import apart, kernel, written_in
+from lexbandits.jit import apart, kernel
 from lexbandits.policies.tol.claims import beaten_by_third, claim_evidence, evidence_for, is_beaten, is_held
 from lexbandits.policies.tol.facts import (
     against_target,
@@ -33,6 +33,7 @@ from lexbandits.policies.tol.facts import (
 )
 from lexbandits.policies.tol.state import (
     BEATS,
+    BEATS_LEVEL,
     BY_PROOF,
     FLOOR,
     LEVEL,
@@ -45,14 +46,16 @@ from lexbandits.policies.tol.state import (
     THIRD_LEVEL,
     TOLERANCE,
     State,
+    pair_of,
 )
 from lexbandits.policies.tol.survivors import copied
 
 
 @kernel
-def best_by_differences(state: State, kept: NDArray[np.bool_], i: int) -> int:
+def best_by_differences(
+    limits: Vector, kinds: Vector, singles: Vector, pairs: Vector, kept: NDArray[np.bool_], i: int
+) -> int:
     """Of `kept` the arm whose smallest mean difference to the others is largest, lowest index."""
-    limits, kinds, singles, pairs = state.limits, state.kinds, state.singles, state.pairs
     best = -1
     most = -math.inf
     for a in range(kept.size):
@@ -70,17 +73,26 @@ def best_by_differences(state: State, kept: NDArray[np.bool_], i: int) -> int:
 
 
 @kernel
-def keep_likely(state: State, kept: NDArray[np.bool_], i: int) -> None:
+def keep_likely(
+    limits: Vector,
+    kinds: Vector,
+    singles: Vector,
+    pairs: Vector,
+    means: Vector,
+    must: bool,
+    kept: NDArray[np.bool_],
+    before: NDArray[np.bool_],
+    i: int,
+) -> None:
     """Keep who would survive objective i if today's means were the truth; all if that is nobody."""
-    kinds, singles, pairs, limits = state.kinds, state.singles, state.pairs, state.limits
-    before = copied(kept)
-    must = state.must[i]
+    for arm in range(kept.size):
+        before[arm] = kept[arm]
     ends = TARGET if must else TOLERANCE, FLOOR if must else REACH
     middle = 0.5 * (limits[i, ends[0]] + limits[i, ends[1]])
     left = 0
     for arm in range(kept.size):
         if before[arm] and must:
-            mean = against_target(limits, kinds, i, state.arms.means[arm, i])
+            mean = against_target(limits, kinds, i, means[arm, i])
             kept[arm] = singles[arm, i, 0] == 0.0 or mean >= middle
         elif before[arm]:
             for other in range(kept.size):
@@ -98,11 +110,22 @@ def keep_likely(state: State, kept: NDArray[np.bool_], i: int) -> None:
 @apart
 def plug_in(state: State) -> int:
     """The answer if today's means were the truth: the baseline if it survives, else the best who do."""
+    limits, kinds, singles, pairs, means = (
+        state.limits,
+        state.kinds,
+        state.singles,
+        state.pairs,
+        state.arms.means,
+    )
+    order, must, start, baseline = state.order, state.must, state.clock[POSITION], state.manner.baseline
     kept = copied(state.arms.active)
-    for position in range(state.clock[POSITION], state.order.size):
-        keep_likely(state, kept, state.order[position])
-    baseline = state.manner.baseline
-    return baseline if baseline >= 0 and kept[baseline] else best_by_differences(state, kept, state.order[-1])
+    before = np.empty(kept.size, np.bool_)
+    for position in range(start, order.size):
+        i = order[position]
+        keep_likely(limits, kinds, singles, pairs, means, must[i], kept, before, i)
+    if baseline >= 0 and kept[baseline]:
+        return baseline
+    return best_by_differences(limits, kinds, singles, pairs, kept, order[-1])
 
 
 @kernel
@@ -115,11 +138,15 @@ def is_out_at_once(
 
 
 @apart
-def look_for(state: State, x: int) -> None:
-    """Look at what the proof of x may need: its targets, and its pairs until it beats the other arm."""
+def look_for(state: State, x: int) -> bool:
+    """Look at what the proof of x may need, its targets, and its pairs until it beats the other arm.
+
+    Whether something was seen.
+    """
     lows, limits, bounds, order, must = state.lows, state.limits, state.bounds, state.order, state.must
     kinds, singles, pairs, completed = state.kinds, state.singles, state.pairs, state.completed
     who, active, left, shown, first = state.who, state.arms.active, state.arms.left, state.shown, order[0]
+    news = False
     for y in range(who.shape[1]):
         if not who[OFFERED, y] or is_out_at_once(active, left, limits, shown, first, y):
             continue
@@ -127,101 +154,163 @@ def look_for(state: State, x: int) -> None:
             i = order[position]
             if must[i]:
                 if not meets(bounds, limits, i, y) and not misses(bounds, limits, i, y):
-                    look_at_arm(bounds, limits, kinds, singles, completed, i, y)
+                    news |= look_at_arm(bounds, limits, kinds, singles, completed, i, y)
                 if misses(bounds, limits, i, y):
                     break
             elif y != x:
                 if not beats(lows, limits, i, x, y) and not close(lows, limits, i, x, y):
                     kind = kind_at(kinds, i)
-                    look(kind, lows, limits, kinds, singles, pairs, completed, i, min(x, y), max(x, y))
+                    a, b = min(x, y), max(x, y)
+                    news |= look(kind, lows, limits, kinds, singles, pairs, completed, i, a, b)
                 if beats(lows, limits, i, x, y):
                     break
+    return news
 
 
-@written_in
+@apart
 def weigh_for(state: State, x: int) -> None:
     """Weigh what the proof of x needs: its own pairs, and for whom it does not do who else beats them."""
     lows, limits, shown, kinds, wealth = state.lows, state.limits, state.shown, state.kinds, state.wealth
     singles, pairs, who, order = state.singles, state.pairs, state.who, state.order
     active, left, first = state.arms.active, state.arms.left, order[0]
     unhandled = np.zeros(who.shape[1], np.bool_)
+    some = False
     for y in range(who.shape[1]):
         if not who[OFFERED, y] or y == x or is_out_at_once(active, left, limits, shown, first, y):
             continue
+        row, direction, sign = pair_of(min(x, y), max(x, y), active.size), int(x > y), -1.0 if x > y else 1.0
         for position in range(order.size):
             i = order[position]
             kind = kind_at(kinds, i)
-            held = True
+            n, lead, squares = pairs[row, i, 0], sign * pairs[row, i, 1], pairs[row, i, 2]
+            if kind.code == EXACT:
+                n, lead = paired(limits, kinds, singles, pairs, i, x, y)
+            tolerance, reach, low = limits[i, TOLERANCE], limits[i, REACH], lows[i, x, y]
+            held, enough = True, limits[i, NOT_WORSE_LEVEL]
             for claim in range(2):  # NOT_WORSE, and if that is so BEATS
-                enough = limits[i, NOT_WORSE_LEVEL + claim]
-                if held and shown[claim, i, x, y] < enough:
+                boundary = -reach if claim == NOT_WORSE else tolerance
+                seen, enough = shown[claim, i, x, y], limits[i, NOT_WORSE_LEVEL + claim]
+                if held and seen < enough:
                     found = claim_evidence(
-                        kind, limits, kinds, singles, pairs, wealth, claim, i, x, y, enough
+                        kind,
+                        wealth,
+                        row,
+                        i,
+                        direction,
+                        claim,
+                        boundary,
+                        reach - tolerance,
+                        n,
+                        lead,
+                        squares,
+                        enough,
                     )
-                    shown[claim, i, x, y] = max(shown[claim, i, x, y], found)
-                held = is_held(lows, limits, shown, i, x, y)
-            if not held or is_beaten(lows, limits, shown, i, x, y):
+                    seen = max(seen, found)
+                    shown[claim, i, x, y] = seen
+                if claim == NOT_WORSE:
+                    held = seen >= enough or low >= -reach
+            beaten = shown[BEATS, i, x, y] >= enough or low > tolerance
+            if not held or beaten:
                 unhandled[y] = not held
+                some |= not held
                 break
+    if some:
+        weigh_thirds(state, x, unhandled)
+
+
+@apart
+def weigh_thirds(state: State, x: int, unhandled: NDArray[np.bool_]) -> None:
+    """Weigh who else beats an arm on the first objective."""
+    limits, shown, kinds, wealth, pairs = state.limits, state.shown, state.kinds, state.wealth, state.pairs
+    singles, who, first = state.singles, state.who, state.order[0]
     kind, enough, row = kind_at(kinds, first), limits[first, THIRD_LEVEL], -1
+    tolerance, resolution = limits[first, TOLERANCE], limits[first, REACH] - limits[first, TOLERANCE]
     by_moments = kind.code < EXACT
-    for a in range(who.shape[1]):
-        for b in range(a + 1, who.shape[1]):
+    for a in range(unhandled.size):
+        for b in range(a + 1, unhandled.size):
             row += 1
             if not unhandled[a] and not unhandled[b]:
                 continue
-            if by_moments:
-                n, mean, squares = pairs[row, first, 0], pairs[row, first, 1], pairs[row, first, 2]
-                if not may_reach(kind, n, abs(mean) - limits[first, TOLERANCE], squares, enough):
-                    continue
+            n, lead, squares = pairs[row, first, 0], pairs[row, first, 1], pairs[row, first, 2]
+            if by_moments and not may_reach(kind, n, abs(lead) - tolerance, squares, enough):
+                continue
+            if kind.code == EXACT:
+                n, lead = paired(limits, kinds, singles, pairs, first, a, b)
             for turn in range(2):
                 z, y = (a, b) if turn == 0 else (b, a)
                 if unhandled[y] and z != x and who[OFFERED, z]:
                     found = claim_evidence(
-                        kind, limits, kinds, singles, pairs, wealth, BEATS, first, z, y, enough
+                        kind,
+                        wealth,
+                        row,
+                        first,
+                        turn,
+                        BEATS,
+                        tolerance,
+                        resolution,
+                        n,
+                        lead if turn == 0 else -lead,
+                        squares,
+                        enough,
                     )
                     shown[BEATS, first, z, y] = max(shown[BEATS, first, z, y], found)
 
 
-@written_in
+@apart
 def prove(state: State, x: int) -> bool:
     """Whether x is proven, and better than a baseline that may answer; note in `who` whom that needs."""
     lows, limits, bounds, order, must = state.lows, state.limits, state.bounds, state.order, state.must
     who, shown, active, left, first = state.who, state.shown, state.arms.active, state.arms.left, order[0]
+    kinds, singles, pairs, baseline = state.kinds, state.singles, state.pairs, state.manner.baseline
+    finds_thirds, declared = not state.manner.as_0_2, shown.size > 0
     lacking = np.zeros(who.shape[1], np.bool_)
     proven = True
     for y in range(who.shape[1]):
         lacks = False
         out = y != x and is_out_at_once(active, left, limits, shown, first, y)
         position = order.size if out or not who[OFFERED, y] else 0
-        ahead = y != state.manner.baseline or y == x or not active[y] or out
+        ahead = y != baseline or y == x or not active[y] or out
         while position < order.size:
             i = order[position]
             if must[i]:
                 lacks = y == x and not meets(bounds, limits, i, x)
                 done = y != x and misses(bounds, limits, i, y)
             else:
-                lacks = y != x and not is_held(lows, limits, shown, i, x, y)
-                done = y != x and is_beaten(lows, limits, shown, i, x, y)
+                low = lows[i, x, y]
+                held, beaten = low >= -limits[i, REACH], low > limits[i, TOLERANCE]
+                if declared:
+                    held |= shown[NOT_WORSE, i, x, y] >= limits[i, NOT_WORSE_LEVEL]
+                    beaten |= shown[BEATS, i, x, y] >= limits[i, BEATS_LEVEL]
+                lacks = y != x and not held
+                done = y != x and beaten
             ahead = ahead or done
             position = order.size if lacks or done else position + 1
         lacks = lacks or not ahead
         lacking[y] = lacks and y != x
         who[BY_PROOF, y] = lacks or y == x
         proven = proven and not lacks
-    if not proven and not state.manner.as_0_2:
-        ask_thirds(state, x, lacking)
+    if not proven and finds_thirds:
+        ask_thirds(limits, kinds, singles, pairs, order, must, active, lacking, x, who)
     return proven
 
 
-@written_in
-def ask_thirds(state: State, x: int, lacking: NDArray[np.bool_]) -> None:
+@kernel
+def ask_thirds(
+    limits: Vector,
+    kinds: Vector,
+    singles: Vector,
+    pairs: Vector,
+    order: Counts,
+    must: NDArray[np.bool_],
+    active: NDArray[np.bool_],
+    lacking: NDArray[np.bool_],
+    x: int,
+    who: NDArray[np.bool_],
+) -> None:
     """Where the means do not let x handle y, ask who keeps y out: does it belong in the answer's place?
 
     x handles y if, going through the order, it is ahead before it is behind, by the means.
     """
-    limits, kinds, singles, pairs, order = state.limits, state.kinds, state.singles, state.pairs, state.order
-    who, must, active = state.who, state.must, state.arms.active
     for y in range(lacking.size):
         handled, third = not lacking[y], -1
         for position in range(order.size):

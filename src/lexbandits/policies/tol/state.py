@@ -56,6 +56,18 @@ class State(NamedTuple):
     wealth: Vector  # (2, P, m, 2, 2, 6) bets of bounded kinds: see `boundary.bet`
 
 
+class Desk(NamedTuple):
+    """What filling a place touches: numba counts references to every array that a loop hands to a call."""
+
+    clock: Counts
+    who: NDArray[np.bool_]
+    values: Vector
+    kinds: Vector
+    singles: Vector
+    told: Counts
+    pulls: Counts
+
+
 @kernel
 def pair_of(a: int, b: int, n_arms: int) -> int:
     """The row of the pair a < b."""
@@ -75,8 +87,8 @@ def completed_moments(
     completed: Vector, row: int, i: int, side: int
 ) -> tuple[float, float, float, float, float]:
     """n, mean, M2, M3, M4 with missing values at their least (LOW) or largest (HIGH)."""
-    found = completed[row, i, side]
-    return found[0], found[1], found[2], found[3], found[4]
+    n, mean, m2 = completed[row, i, side, 0], completed[row, i, side, 1], completed[row, i, side, 2]
+    return n, mean, m2, completed[row, i, side, 3], completed[row, i, side, 4]
 
 
 @kernel
