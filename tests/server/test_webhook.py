@@ -304,6 +304,7 @@ def test_the_secret_is_nowhere(receive, notify, tmp_path):
         ("http://127.0.0.1:9/", "", "a webhook is signed"),
         ("http://127.0.0.1:9/", "short", "at least 16 bytes"),
         ("http://127.0.0.1:9/", "whsec_not base64", "in base64"),
+        ("http://127.0.0.1:99999/", SECRET, "https://example.org/hook"),
         ("ftp://127.0.0.1/", SECRET, "https://example.org/hook"),
         ("https://me:password@example.org/", SECRET, "without a password"),
     ],
@@ -312,7 +313,7 @@ def test_a_webhook_that_cannot_work_is_refused_at_the_start(tmp_path, url, secre
     (tmp_path / "secret").write_text(f"{secret}\n")
     options = ["--storage", fast(tmp_path), "--webhook", url, "--webhook-secret-file", tmp_path / "secret"]
     done = subprocess.run(
-        [sys.executable, "-m", "lexbandits", "serve", *options], capture_output=True, text=True
+        [sys.executable, "-m", "lexbandits", "serve", *options], capture_output=True, text=True, timeout=100
     )
     assert done.returncode == 2
     assert words in done.stderr

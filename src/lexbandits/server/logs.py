@@ -26,7 +26,7 @@ def say(
 def set_up(form: str) -> None:
     """All that is logged in this process, and every warning, goes to stderr as "text" or "json"."""
     handler = logging.StreamHandler()
-    handler.setFormatter(_Json() if form == "json" else _Text())
+    handler.setFormatter(_Lines(form))
     handler.addFilter(_Once())
     logging.basicConfig(handlers=[handler], force=True)
     LOG.setLevel(logging.INFO)
@@ -64,37 +64,23 @@ class _Once(logging.Filter):
         return is_new
 
 
-def _when(record: logging.LogRecord) -> str:
-    return datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
+class _Lines(logging.Formatter):
+    """Time, level, study and words; a traceback follows. As JSON, with code and fields, all in one line."""
 
-
-def _trace(record: logging.LogRecord) -> str:
-    return "".join(traceback.format_exception(*record.exc_info)) if record.exc_info else ""
-
-
-class _Text(logging.Formatter):
-    """Time, level, study and words; a traceback follows on lines of its own."""
+    def __init__(self, form: str) -> None:
+        super().__init__()
+        self._as_json = form == "json"
 
     def format(self, record: logging.LogRecord) -> str:
-        """One line."""
-        study = getattr(record, "study", None)
-        words = printable(f"{'' if study is None else f'study {study!r}: '}{record.getMessage().strip()}")
-        return f"{_when(record)} {record.levelname} {words}\n{_trace(record)}".rstrip()
-
-
-class _Json(logging.Formatter):
-    """One object a line; what others log has the code "log"."""
-
-    def format(self, record: logging.LogRecord) -> str:
-        """One line."""
-        study, trace = getattr(record, "study", None), _trace(record)
-        words = {
-            "time": _when(record),
-            "level": record.levelname.lower(),
-            "code": getattr(record, "code", "log"),
-            **({} if study is None else {"study": study}),
-            "message": record.getMessage().strip(),
-            **getattr(record, "fields", {}),
-            **({"traceback": trace} if trace else {}),
-        }
+        """What is to be written of a record; what others log has the code "log"."""
+        at = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
+        study, message = getattr(record, "study", None), record.getMessage().strip()
+        trace = "".join(traceback.format_exception(*record.exc_info)) if record.exc_info else ""
+        if not self._as_json:
+            about = "" if study is None else f"study {study!r}: "
+            return f"{at} {record.levelname} {printable(about + message)}\n{trace}".rstrip()
+        words = {"time": at, "level": record.levelname.lower(), "code": getattr(record, "code", "log")}
+        words |= {} if study is None else {"study": study}
+        words |= {"message": message, **getattr(record, "fields", {})}
+        words |= {"traceback": trace} if trace else {}
         return json.dumps(plain(words), default=str)

@@ -54,7 +54,12 @@ class Receiver:
 
     def __init__(self, url: str, secret: str) -> None:
         parts = urlsplit(url)
-        if parts.scheme not in ("http", "https") or not parts.hostname or "@" in parts.netloc:
+        try:
+            fits = parts.scheme in ("http", "https") and parts.hostname and "@" not in parts.netloc
+            fits = fits and parts.port != 0 and bool(httpx2.URL(url))
+        except (ValueError, httpx2.InvalidURL):  # a port beyond all ports
+            fits = False
+        if not fits:
             raise StudyError("a webhook is an address such as https://example.org/hook, without a password")
         self.url, self.shown = url, parts.hostname
         self._key = secret.encode()
@@ -96,13 +101,6 @@ class Owed:
     tries: int = 0
     since: float = 0.0  # the first try that failed
 
-    def put_off(self) -> None:
-        """Try again later, each time twice as late; not all at the same time."""
-        now = time.monotonic()
-        self.since = self.since if self.tries else now
-        self.at = now + min(PAUSE * 2**self.tries, LONGEST_PAUSE) * random.uniform(0.8, 1.0)
-        self.tries += 1
-
     @property
     def is_hopeless(self) -> bool:
         """Whether it was tried for long enough."""
@@ -125,7 +123,8 @@ class Webhook:
     def committed(self, row: StudyRow, kinds: Iterable[str]) -> None:
         """Events of these kinds are safe now; from any thread."""
         if self._loop is not None and not TOLD.keys().isdisjoint(kinds):
-            self._loop.call_soon_threadsafe(self._owe, row)
+            with suppress(RuntimeError):  # the service has ended
+                self._loop.call_soon_threadsafe(self._owe, row)
 
     def _owe(self, row: StudyRow) -> None:
         self._owed.setdefault(row.id, Owed(row))
@@ -134,13 +133,7 @@ class Webhook:
     async def run(self) -> None:
         """Until it is cancelled."""
         self._loop = asyncio.get_running_loop()
-        try:
-            await self._tell_for_ever()
-        finally:
-            self._loop = None
-
-    async def _tell_for_ever(self) -> None:
-        async with httpx2.AsyncClient(timeout=SECONDS_TO_ANSWER) as client:
+        async with httpx2.AsyncClient(timeout=None) as client:
             while True:
                 if time.monotonic() >= self._look_at:
                     await self._look()
@@ -167,42 +160,43 @@ class Webhook:
 
     async def _tell_all(self, client: httpx2.AsyncClient, owed: Owed) -> None:
         row, notes = owed.row, self._rooms.notes
+        del self._owed[row.id]  # what is committed from now on is owed anew
         try:
             notices, seq = await anyio.to_thread.run_sync(self._notices, row)
             for notice in notices:
                 if not await self._tell(client, owed, notice):
+                    self._put_off(owed)
                     return
                 await anyio.to_thread.run_sync(notes.note_delivered, row.id, notice.what, notice.seq)
                 owed.tries = 0
             await anyio.to_thread.run_sync(notes.note_delivered, row.id, "", seq)
-            del self._owed[row.id]
         except UnknownStudyError:
-            del self._owed[row.id]
+            pass  # it was deleted
         except Exception as error:
             _say_unread(error, row.name)
-            owed.put_off()
+            self._put_off(owed)
+
+    def _put_off(self, owed: Owed) -> None:
+        """Try again later, each time twice as late; not all at the same time."""
+        now = time.monotonic()
+        owed.since = owed.since if owed.tries else now
+        owed.at = now + min(PAUSE * 2**owed.tries, LONGEST_PAUSE) * random.uniform(0.8, 1.0)
+        owed.tries += 1
+        self._owed[owed.row.id] = owed
 
     async def _tell(self, client: httpx2.AsyncClient, owed: Owed, notice: Notice) -> bool:
         """Whether it is dealt with: taken, or given up."""
-        why = await self._post(client, notice)
+        why, study = await self._post(client, notice), owed.row.name
         told = {"kind": notice.body["kind"], "id": notice.body["id"], "receiver": self._receiver.shown}
         if why is None:
             if owed.tries:
-                say(logging.INFO, "webhook_works", "the webhook works again", owed.row.name, **told)
+                say(logging.INFO, "webhook_works", "the webhook works again", study, None, **told)
             return True
+        told["why"] = why
         if owed.is_hopeless:
-            words = f"the webhook was given up for what {told['kind']}: {why}"
-            say(logging.ERROR, "webhook_given_up", words, owed.row.name, why=why, **told)
+            say(logging.ERROR, "webhook_given_up", f"the webhook is given up: {why}", study, None, **told)
             return True
-        say(
-            logging.WARNING,
-            "webhook_fails",
-            f"the webhook is tried again: {why}",
-            owed.row.name,
-            why=why,
-            **told,
-        )
-        owed.put_off()
+        say(logging.WARNING, "webhook_fails", f"the webhook is tried again: {why}", study, None, **told)
         return False
 
     async def _post(self, client: httpx2.AsyncClient, notice: Notice) -> str | None:
