@@ -412,7 +412,7 @@ def is_ever_proven(name, rng, delta, passes):
             judged = next_judged(judged)
             for x in range(1, K):
                 weigh_for(state, x)
-                if prove(state, x):
+                if prove(state, x, np.empty((2, state.who.shape[1]), np.bool_)):
                     return True
     return False
 

@@ -13,7 +13,7 @@ from lexbandits.policies.base import Elimination
 from lexbandits.policies.tol.claims import is_beaten, is_held
 from lexbandits.policies.tol.facts import beats, close, meets, misses, not_worse, paired
 from lexbandits.policies.tol.lexelim_tol import LexElimTol
-from lexbandits.policies.tol.proof import Seen, best_by_differences, keep_likely
+from lexbandits.policies.tol.proof import BEFORE, KEPT, Seen, best_by_differences, keep_likely
 from lexbandits.policies.tol.state import FLOOR, POSITION, REACH, RESULTS, TARGET, TOLERANCE
 from lexbandits.study.objective import Objective
 from lexbandits.study.record.answers import Answer, answer_of, settling, unmet
@@ -145,13 +145,14 @@ class View:
         """
         state, found = self.policy.state, {}
         folded = state.limits, state.kinds, state.singles, state.pairs
-        kept = state.arms.active.copy()
+        drafts = np.array([state.arms.active, state.arms.active])
         for position in range(int(state.clock[POSITION]), len(self.columns)):
-            before, column = kept.copy(), self.columns[position]
-            keep_likely(*folded, state.arms.means, state.must[column], kept, before.copy(), column)
+            column = self.columns[position]
+            keep_likely(*folded, state.arms.means, state.must[column], drafts, column)
+            kept, before = drafts[[KEPT, BEFORE]]
             for arm in np.flatnonzero(before & ~kept).tolist():
                 found[arm] = position, self._ahead(arm, np.flatnonzero(before).tolist(), column)
-        chosen = best_by_differences(*folded, kept, self.columns[-1])
+        chosen = best_by_differences(*folded, drafts, self.columns[-1])
         return found if chosen == self.leader else None
 
     def _ahead(self, arm: int, others: list[int], column: int) -> int:

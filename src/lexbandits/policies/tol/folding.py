@@ -2,9 +2,7 @@
 
 import math
 
-import numpy as np
-
-from lexbandits.arrays import Counts, Vector
+from lexbandits.arrays import Vector
 from lexbandits.evidence.boundary import bet, stored_boundary, unit_stake
 from lexbandits.evidence.interval import kind_at, stored_difference, stored_value
 from lexbandits.evidence.kinds import BOUNDED, EXACT, FINITE_VARIANCE, GAUSSIAN, Kind
@@ -61,26 +59,29 @@ def push_ends(completed: Vector, row: int, i: int, least: float, largest: float)
 
 
 @apart
-def complete_values(state: State, members: Counts, size: int, i: int) -> None:
+def complete_values(state: State, i: int) -> None:
     """Count a pass on an objective whose missing values count as the worst they could have been."""
     kind, values, completed = kind_at(state.kinds, i), state.values, state.completed
-    wealth, n_arms = state.wealth, values.shape[0]
+    wealth, who, n_arms = state.wealth, state.who, values.shape[0]
     tolerance, reach = state.limits[i, TOLERANCE], state.limits[i, REACH]
     resolution, held, beaten = (
         reach - tolerance,
         stored_boundary(kind, -reach),
         stored_boundary(kind, tolerance),
     )
-    for x in range(size):
-        a = members[x]
+    for a in range(n_arms):
+        if not who[ASKED, a]:
+            continue
         low, high = ends_of(kind, values[a, i])
         row = row_of_arm(a, n_arms)
         push_ends(completed, row, i, stored_value(kind, low), stored_value(kind, high))
-        for y in range(x + 1, size):
-            other_low, other_high = ends_of(kind, values[members[y], i])
+        for b in range(a + 1, n_arms):
+            if not who[ASKED, b]:
+                continue
+            other_low, other_high = ends_of(kind, values[b, i])
             least = stored_difference(kind, low, other_high)
             largest = stored_difference(kind, high, other_low)
-            row = pair_of(a, members[y], n_arms)
+            row = pair_of(a, b, n_arms)
             if wealth.size > 0:  # each direction bets on the least that its differences may be
                 _, _, back_m2, _, _ = completed_moments(completed, row, i, HIGH)
                 n, _, m2, _, _ = completed_moments(completed, row, i, LOW)
@@ -105,16 +106,11 @@ def fold_values(state: State) -> None:
     )
     wealth, who, sums, means = state.wealth, state.who, state.arms.sums, state.arms.means
     n_arms, m = values.shape
-    members = np.empty(n_arms, np.int64)
-    size = 0
     for arm in range(n_arms):
-        if who[ASKED, arm]:
-            members[size] = arm
-            size += 1
-    state.clock[RESULTS] += size
+        state.clock[RESULTS] += who[ASKED, arm]
     for i in range(m):
         if kind_at(kinds, i).worst > 0.0:
-            complete_values(state, members, size, i)
+            complete_values(state, i)
     for i in range(m):
         kind = kind_at(kinds, i)
         bets = kind.code >= BOUNDED and wealth.size > 0 and not kind.worst > 0.0
@@ -122,10 +118,9 @@ def fold_values(state: State) -> None:
         resolution, held, beaten = reach - tolerance, 0.0, 0.0
         if bets:
             held, beaten = stored_boundary(kind, -reach), stored_boundary(kind, tolerance)
-        for x in range(size):
-            a = members[x]
+        for a in range(n_arms):
             value = values[a, i]
-            if math.isnan(value):
+            if not who[ASKED, a] or math.isnan(value):
                 continue
             push_value(singles, a, i, kind, stored_value(kind, value))
             sums[a, i] += value
@@ -134,10 +129,9 @@ def fold_values(state: State) -> None:
             means[a, i] = value if kind.code == EXACT else sums[a, i] / known
             if kind.code == GAUSSIAN and known + FIRST <= singles.shape[2]:
                 singles[a, i, FIRST + int(known) - 1] = value
-            for y in range(x + 1, size):
-                b = members[y]
+            for b in range(a + 1, n_arms):
                 other = values[b, i]
-                if not math.isnan(other):
+                if who[ASKED, b] and not math.isnan(other):
                     row = pair_of(a, b, n_arms)
                     difference = stored_difference(kind, value, other)
                     if bets:

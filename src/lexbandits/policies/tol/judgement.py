@@ -1,6 +1,7 @@
 """The rule of LexElim-Tol: look, drop, settle, prove; and its passes, which ask, fill and fold places."""
 
 import numpy as np
+from numpy.typing import NDArray
 
 from lexbandits.arrays import Counts, Vector
 from lexbandits.evidence.interval import kind_at
@@ -73,7 +74,7 @@ def judge(state: State, anew: bool) -> None:
     """
     clock, active, declared = state.clock, state.arms.active, state.shown.size > 0
     proving = state.manner.proves and clock[PASS] >= FIRST_PROOF
-    candidate, changed, looked = -1, anew, -1
+    candidate, changed, looked, drafts = -1, anew, -1, np.empty((2, active.size), np.bool_)
     for turn in range(2):
         while True:  # look, drop, and look at the next objective, until nothing changes
             if changed:
@@ -85,22 +86,22 @@ def judge(state: State, anew: bool) -> None:
         if clock[OVER] == 1 or not proving:
             break
         if candidate < 0 or not active[candidate]:
-            candidate = plug_in(state)
+            candidate = plug_in(state, drafts)
         if declared:
             weigh_for(state, candidate)
             break
         if turn == 0:
             changed = look_for(state, candidate)
-    conclude(state, candidate)
+    conclude(state, candidate, drafts)
 
 
 @apart
-def conclude(state: State, candidate: int) -> None:
+def conclude(state: State, candidate: int, drafts: NDArray[np.bool_]) -> None:
     """Answer if it is over, or if the candidate, −1 for none yet, is proven."""
     clock = state.clock
     if clock[OVER] == 1:
-        candidate = plug_in(state)
-    elif candidate >= 0 and prove(state, candidate):
+        candidate = plug_in(state, drafts)
+    elif candidate >= 0 and prove(state, candidate, drafts):
         clock[OVER] = 1
     clock[CANDIDATE] = candidate
 

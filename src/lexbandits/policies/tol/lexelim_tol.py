@@ -526,7 +526,9 @@ class LexElimTol(PlacePolicy):
 
     def best_guess(self) -> int:
         """Once finished the answer; before that what today's means would give."""
-        return int(self.state.clock[CANDIDATE]) if self.finished else int(direct(plug_in)(self.state))
+        if self.finished:
+            return int(self.state.clock[CANDIDATE])
+        return int(direct(plug_in)(self.state, np.empty((2, self.max_arms), np.bool_)))
 
     @property
     def recommendation(self) -> int:

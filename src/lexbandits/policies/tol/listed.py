@@ -613,8 +613,9 @@ def judge(state: State, listed: Listed) -> None:
         offered += state.who[OFFERED, arm]
     survey(state)
     proving = state.manner.proves and clock[RESULTS] >= FIRST_PROOF * offered
-    candidate = plug_in(state) if proving and clock[OVER] == 0 else -1
-    conclude(state, candidate)
+    drafts = np.empty((2, listed.until.size), np.bool_)
+    candidate = plug_in(state, drafts) if proving and clock[OVER] == 0 else -1
+    conclude(state, candidate, drafts)
     clock[NEXT] = clock[RESULTS] + max(offered, clock[RESULTS] // 100)
 
 
@@ -696,7 +697,7 @@ def still_proven(state: State, x: int) -> bool:
     survey(state)
     proven = state.clock[CONTRADICTION] == 0 and state.arms.active[x]
     if state.clock[OVER] == 0:
-        proven = state.manner.proves and prove(state, x)
+        proven = state.manner.proves and prove(state, x, np.empty((2, state.who.shape[1]), np.bool_))
     return bool(proven)
 
 

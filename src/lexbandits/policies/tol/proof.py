@@ -48,21 +48,23 @@ from lexbandits.policies.tol.state import (
     State,
     pair_of,
 )
-from lexbandits.policies.tol.survivors import copied
+
+KEPT, BEFORE = 0, 1  # rows of drafts: who is kept, and who was before an objective;
+LACKING = 0  # and in a proof: with whom it is not done
 
 
 @kernel
 def best_by_differences(
-    limits: Vector, kinds: Vector, singles: Vector, pairs: Vector, kept: NDArray[np.bool_], i: int
+    limits: Vector, kinds: Vector, singles: Vector, pairs: Vector, drafts: NDArray[np.bool_], i: int
 ) -> int:
-    """Of `kept` the arm whose smallest mean difference to the others is largest, lowest index."""
+    """Of those kept the arm whose smallest mean difference to the others is largest, lowest index."""
     best = -1
     most = -math.inf
-    for a in range(kept.size):
-        if kept[a]:
+    for a in range(drafts.shape[1]):
+        if drafts[KEPT, a]:
             least = math.inf
-            for b in range(kept.size):
-                if kept[b] and b != a:
+            for b in range(drafts.shape[1]):
+                if drafts[KEPT, b] and b != a:
                     n, difference = paired(limits, kinds, singles, pairs, i, a, b)
                     if n > 0.0:
                         least = min(least, difference)
@@ -80,52 +82,49 @@ def keep_likely(
     pairs: Vector,
     means: Vector,
     must: bool,
-    kept: NDArray[np.bool_],
-    before: NDArray[np.bool_],
+    drafts: NDArray[np.bool_],
     i: int,
 ) -> None:
     """Keep who would survive objective i if today's means were the truth; all if that is nobody."""
-    for arm in range(kept.size):
-        before[arm] = kept[arm]
     ends = TARGET if must else TOLERANCE, FLOOR if must else REACH
     middle = 0.5 * (limits[i, ends[0]] + limits[i, ends[1]])
     left = 0
-    for arm in range(kept.size):
-        if before[arm] and must:
+    for arm in range(drafts.shape[1]):
+        drafts[BEFORE, arm] = drafts[KEPT, arm]
+    for arm in range(drafts.shape[1]):
+        if drafts[BEFORE, arm] and must:
             mean = against_target(limits, kinds, i, means[arm, i])
-            kept[arm] = singles[arm, i, 0] == 0.0 or mean >= middle
-        elif before[arm]:
-            for other in range(kept.size):
-                if before[other] and other != arm:
+            drafts[KEPT, arm] = singles[arm, i, 0] == 0.0 or mean >= middle
+        elif drafts[BEFORE, arm]:
+            for other in range(drafts.shape[1]):
+                if drafts[BEFORE, other] and other != arm:
                     n, lead = paired(limits, kinds, singles, pairs, i, other, arm)
                     if n > 0.0 and lead > middle:
-                        kept[arm] = False
+                        drafts[KEPT, arm] = False
                         break
-        left += kept[arm]
+        left += drafts[KEPT, arm]
     if left == 0:
-        for arm in range(kept.size):
-            kept[arm] = before[arm]
+        for arm in range(drafts.shape[1]):
+            drafts[KEPT, arm] = drafts[BEFORE, arm]
 
 
 @apart
-def plug_in(state: State) -> int:
-    """The answer if today's means were the truth: the baseline if it survives, else the best who do."""
-    limits, kinds, singles, pairs, means = (
-        state.limits,
-        state.kinds,
-        state.singles,
-        state.pairs,
-        state.arms.means,
-    )
-    order, must, start, baseline = state.order, state.must, state.clock[POSITION], state.manner.baseline
-    kept = copied(state.arms.active)
-    before = np.empty(kept.size, np.bool_)
+def plug_in(state: State, drafts: NDArray[np.bool_]) -> int:
+    """The answer if today's means were the truth: the baseline if it survives, else the best who do.
+
+    `drafts` (2, K) is for sets of arms: to allocate them takes as long as all the rest.
+    """
+    limits, kinds, singles, pairs = state.limits, state.kinds, state.singles, state.pairs
+    means, order, must, active = state.arms.means, state.order, state.must, state.arms.active
+    start, baseline = state.clock[POSITION], state.manner.baseline
+    for arm in range(active.size):
+        drafts[KEPT, arm] = active[arm]
     for position in range(start, order.size):
         i = order[position]
-        keep_likely(limits, kinds, singles, pairs, means, must[i], kept, before, i)
-    if baseline >= 0 and kept[baseline]:
+        keep_likely(limits, kinds, singles, pairs, means, must[i], drafts, i)
+    if baseline >= 0 and drafts[KEPT, baseline]:
         return baseline
-    return best_by_differences(limits, kinds, singles, pairs, kept, order[-1])
+    return best_by_differences(limits, kinds, singles, pairs, drafts, order[-1])
 
 
 @kernel
@@ -173,8 +172,7 @@ def weigh_for(state: State, x: int) -> None:
     lows, limits, shown, kinds, wealth = state.lows, state.limits, state.shown, state.kinds, state.wealth
     singles, pairs, who, order = state.singles, state.pairs, state.who, state.order
     active, left, first = state.arms.active, state.arms.left, order[0]
-    unhandled = np.zeros(who.shape[1], np.bool_)
-    some = False
+    some, unhandled = False, active  # an array of its own once there is somebody
     for y in range(who.shape[1]):
         if not who[OFFERED, y] or y == x or is_out_at_once(active, left, limits, shown, first, y):
             continue
@@ -211,8 +209,10 @@ def weigh_for(state: State, x: int) -> None:
                     held = seen >= enough or low >= -reach
             beaten = shown[BEATS, i, x, y] >= enough or low > tolerance
             if not held or beaten:
-                unhandled[y] = not held
-                some |= not held
+                if not held:
+                    if not some:
+                        some, unhandled = True, np.zeros(who.shape[1], np.bool_)
+                    unhandled[y] = True
                 break
     if some:
         weigh_thirds(state, x, unhandled)
@@ -257,13 +257,12 @@ def weigh_thirds(state: State, x: int, unhandled: NDArray[np.bool_]) -> None:
 
 
 @apart
-def prove(state: State, x: int) -> bool:
+def prove(state: State, x: int, drafts: NDArray[np.bool_]) -> bool:
     """Whether x is proven, and better than a baseline that may answer; note in `who` whom that needs."""
     lows, limits, bounds, order, must = state.lows, state.limits, state.bounds, state.order, state.must
     who, shown, active, left, first = state.who, state.shown, state.arms.active, state.arms.left, order[0]
     kinds, singles, pairs, baseline = state.kinds, state.singles, state.pairs, state.manner.baseline
     finds_thirds, declared = not state.manner.as_0_2, shown.size > 0
-    lacking = np.zeros(who.shape[1], np.bool_)
     proven = True
     for y in range(who.shape[1]):
         lacks = False
@@ -286,11 +285,11 @@ def prove(state: State, x: int) -> bool:
             ahead = ahead or done
             position = order.size if lacks or done else position + 1
         lacks = lacks or not ahead
-        lacking[y] = lacks and y != x
+        drafts[LACKING, y] = lacks and y != x
         who[BY_PROOF, y] = lacks or y == x
         proven = proven and not lacks
     if not proven and finds_thirds:
-        ask_thirds(limits, kinds, singles, pairs, order, must, active, lacking, x, who)
+        ask_thirds(limits, kinds, singles, pairs, order, must, active, drafts, x, who)
     return proven
 
 
@@ -303,7 +302,7 @@ def ask_thirds(
     order: Counts,
     must: NDArray[np.bool_],
     active: NDArray[np.bool_],
-    lacking: NDArray[np.bool_],
+    drafts: NDArray[np.bool_],
     x: int,
     who: NDArray[np.bool_],
 ) -> None:
@@ -311,8 +310,8 @@ def ask_thirds(
 
     x handles y if, going through the order, it is ahead before it is behind, by the means.
     """
-    for y in range(lacking.size):
-        handled, third = not lacking[y], -1
+    for y in range(active.size):
+        handled, third = not drafts[LACKING, y], -1
         for position in range(order.size):
             i = order[position]
             middle = 0.5 * (limits[i, TOLERANCE] + limits[i, REACH])

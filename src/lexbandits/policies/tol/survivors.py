@@ -21,15 +21,6 @@ from lexbandits.policies.tol.state import (
 
 
 @kernel
-def copied(arms: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """A copy of a set of arms; much faster to compile than numpy's."""
-    copy = np.empty(arms.size, np.bool_)
-    for arm in range(arms.size):
-        copy[arm] = arms[arm]
-    return copy
-
-
-@kernel
 def drop_missing(
     bounds: Vector,
     limits: Vector,
@@ -55,7 +46,9 @@ def drop_missing(
 @kernel
 def drop_beaten(lows: Vector, limits: Vector, alive: NDArray[np.bool_], why: Counts, i: int) -> bool:
     """Drop whoever is beaten by somebody who got as far; False if that is everybody."""
-    before = copied(alive)
+    before = np.empty(alive.size, np.bool_)
+    for arm in range(alive.size):
+        before[arm] = alive[arm]
     left = 0
     for b in range(alive.size):
         if not before[b]:
