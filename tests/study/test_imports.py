@@ -10,6 +10,7 @@ from worlds import create, kinds, measure
 
 import lexbandits as lb
 from lexbandits.study.record.ledger import Ledger
+from lexbandits.study.storage.memory import MemoryStorage
 
 SCORE = lb.Objective("score", tolerance=0.5, resolution=0.5, noise=("bounded", 0, 10))
 SAFE = lb.Objective("score", tolerance=0.5, noise=("bounded", 0, 10), if_failed=0, if_expired=2)
@@ -262,3 +263,40 @@ def test_rows_of_jsonl_need_not_all_say_the_same(tmp_path):
         (tmp_path / "rows.jsonl").write_text(wrong)
         with pytest.raises(lb.StudyError, match=why):
             scores().import_results(tmp_path / "rows.jsonl", fair=True)
+
+
+@pytest.mark.parametrize("kind", [".csv", ".parquet"])
+def test_what_was_told_in_time_of_a_late_trial_counts_after_an_export_too(tmp_path, kind):
+    """Its rest came late, and does not."""
+    objectives = [
+        lb.Objective("load", tolerance=0.01, noise=("bounded", 0, 1)),
+        lb.Objective("converted", tolerance=0.01, noise="bernoulli", if_expired=0),
+    ]
+    storage = MemoryStorage()
+    study = lb.create_study("x", storage, arms=["a", "b"], objectives=objectives, lease="10m")
+    for load in (0.9, 0.8, 0.7):
+        for trial in study.ask_many(2):
+            study.tell(trial, {"load": load}, more=True)
+    first, _ = study.ask_many(2)  # of which nothing comes in time
+    start = storage.time()
+    storage.time = lambda: start + 3600
+    trials = study.trials()
+    for identity in trials["id"][:5]:  # and of one nothing more
+        assert study.tell(identity, {"converted": 1}) == "late"
+    assert study.tell(first, {"load": 0.1, "converted": 1}) == "late"
+    assert study.trials()["load"].tolist()[:7] == [0.9, 0.9, 0.8, 0.8, 0.7, 0.7, 0.1]
+    path = study.export(tmp_path / f"trials{kind}")
+    again = lb.create_study("x", MemoryStorage(), arms=["a", "b"], objectives=objectives)
+    again.import_results(path, fair=True)
+
+    def counted(of):
+        columns = ["arm", "objective", "results", "mean"]
+        return of.results()[columns].to_dict("records")
+
+    for here, there in zip(counted(again), counted(study), strict=True):
+        assert here == {**there, "mean": pytest.approx(there["mean"])}
+    assert counted(study)[0] == {"arm": "a", "objective": "load", "results": 3, "mean": pytest.approx(0.8)}
+    assert counted(study)[1] == {"arm": "a", "objective": "converted", "results": 4, "mean": 0.0}
+    frame = study.trials().assign(in_time="load")
+    with pytest.raises(lb.StudyError, match="in_time is a list of objectives in JSON, or empty, got 'load'"):
+        again.import_results(frame, fair=True)

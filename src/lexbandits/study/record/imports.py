@@ -19,7 +19,7 @@ from lexbandits.study.record.journal import Turn
 from lexbandits.study.record.ledger import EXPIRED, FAILED, LATE, OPEN, RELEASED, STATES
 from lexbandits.study.record.rules import conclude
 from lexbandits.study.spec import Spec, arm_index, in_drawn_order
-from lexbandits.study.trial import TRIAL_COLUMNS, moment
+from lexbandits.study.trial import IN_TIME, TRIAL_COLUMNS, moment
 
 if TYPE_CHECKING:
     from lexbandits.study.study import Study
@@ -150,7 +150,7 @@ def _check_columns(frame: Any, arm: str, names: Sequence[str], ignore: Sequence[
         raise StudyError(f"a frame with a column {arm!r} of arms is needed, got {shown}")
     if not set(names) & set(columns):
         raise StudyError(f"no column is an objective ({', '.join(names)}), got {shown}")
-    known = [arm, *names, *TRIAL_COLUMNS]
+    known = [arm, *names, *TRIAL_COLUMNS, IN_TIME]
     for column in map(str, columns):
         if column not in known and column not in ignore and not UNNAMED.fullmatch(column):
             near = difflib.get_close_matches(column, known, 1)
@@ -173,14 +173,28 @@ def _count_as_agreed(table: Columns, spec: Spec) -> tuple[Columns, list[Row]]:
     agreed |= {STATES[EXPIRED]: expired, STATES[LATE]: expired}
     columns = [name for name in spec.names if name in table]
     told = zip(*(table[name] for name in columns), strict=True)
+    in_time = [None] * len(states) if IN_TIME in spec.names else table.get(IN_TIME, [None] * len(states))
     rows = []
-    for state, values in zip(states, told, strict=True):
+    for state, values, kept in zip(states, told, in_time, strict=True):
         row = spec.checked(dict(zip(columns, values, strict=True)))
         if state in agreed:  # what was told of it in part counts; what came late does not
-            known = {} if state == STATES[LATE] else {name: v for name, v in row.items() if v is not None}
-            row = {**agreed[state], **known}
+            part = spec.names if state != STATES[LATE] else _names_in(kept)
+            row = {**agreed[state], **{name: v for name, v in row.items() if v is not None and name in part}}
         rows.append(row)
     return table, rows
+
+
+def _names_in(cell: Any) -> list[Any]:
+    """Of a trial that came late: the objectives told in time, as an export says it."""
+    if not isinstance(cell, str) or not cell:
+        return []
+    try:
+        names = json.loads(cell)
+    except ValueError:
+        names = None
+    if not isinstance(names, list):
+        raise StudyError(f"{IN_TIME} is a list of objectives in JSON, or empty, got {cell!r}")
+    return names
 
 
 def _draw_passes(
