@@ -110,6 +110,7 @@ def site(tmp_path_factory):
     return folder / "html"
 
 
+@pytest.mark.slow
 def test_the_site_has_every_page_and_loads_nothing_from_elsewhere(site):
     loads = (
         r"<(?:script|link|img|iframe|source)\b[^>]*(?:src|href)=.(?:https?:)?//|@import|url\(.?(?:https?:)?//"
@@ -123,6 +124,7 @@ def test_the_site_has_every_page_and_loads_nothing_from_elsewhere(site):
     assert "tolerance" in index
 
 
+@pytest.mark.slow
 def test_the_site_documents_every_public_name(site):
     lines = zlib.decompress((site / "objects.inv").read_bytes().split(b"\n", 4)[4]).decode()
     names = {line.split()[0].removeprefix("lexbandits.") for line in lines.splitlines()}
