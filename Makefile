@@ -17,7 +17,7 @@ test: $(READY) .venv-fuzz/.ready .venv-docs/.ready .venv-tools/.ready browser da
 	$(TOGETHER) loadfile --no-loadscope-reorder -m "not slow"
 	LEXBANDITS_JIT=0 $(TOGETHER) worksteal -q -m interpreted
 
-test-slow: $(READY) .venv-fuzz/.ready .venv-tools/.ready database  ## error rates over thousands of seeds, workers killed for long
+test-slow: $(READY) .venv-fuzz/.ready .venv-docs/.ready .venv-tools/.ready database  ## error rates over thousands of seeds, workers killed for long
 	$(TOGETHER) worksteal -m slow
 
 check: $(READY)  ## format, lint, types, layers

@@ -1,9 +1,12 @@
 """The ```console blocks of pages, run in a folder, and what they show; and other processes of tests."""
 
+import doctest
 import os
 import re
 import subprocess
 import sys
+
+OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 
 def in_console(page):
@@ -12,6 +15,21 @@ def in_console(page):
         for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
             command, _, output = part.replace("\\\n> ", "").partition("\n")
             yield command, output
+
+
+def unlike(page, folder):
+    """(command, printed) where a ```console block shows something else, in a folder with the ```toml blocks
+    whose first line is a comment with a file's name."""
+    named = r"^```toml\n# (\S+)\n(.*?)^```"
+    for name, content in re.findall(named, page.read_text("utf-8"), re.DOTALL | re.MULTILINE):
+        (folder / name).write_text(content)
+    found = []
+    for command, expected in in_console(page):
+        done = run(command, folder)
+        printed = done.stdout or done.stderr
+        if not doctest.OutputChecker().check_output(expected, printed, OPTIONS):
+            found.append((command, printed, done.stderr))
+    return found
 
 
 def run(command, folder, **environment):

@@ -93,6 +93,7 @@ def test_what_is_not_weighed_could_not_be_enough(noise, n, lead, squares, resolu
         assert evidence == 0.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sign", [0.0, -0.3])
 def test_evidence_from_moments_passes_a_level_as_rarely_as_it_says(sign):
     """Two thousand sequences of 200 with a mean at the boundary or below it, looked at after every value."""

@@ -101,6 +101,7 @@ def test_the_demo_is_the_example():
     assert all({"codec", "level"} < set(arm) for arm in arms)
 
 
+@pytest.mark.slow
 def test_models_are_chosen_by_accuracy_then_latency_then_size(tmp_path):
     """With a coarser tolerance than the page, to be short: then a quick model is accurate enough."""
     pytest.importorskip("sklearn")
@@ -114,6 +115,7 @@ def test_models_are_chosen_by_accuracy_then_latency_then_size(tmp_path):
     assert told.groupby("item")["arm"].nunique().max() == 6, "all on the same split"
 
 
+@pytest.mark.slow
 def test_a_page_test_counts_an_expiry_as_no_purchase(tmp_path):
     study, out = check_page("page-test", tmp_path, "page", "page.db")
     assert study.answer.certified
@@ -127,6 +129,7 @@ def test_a_page_test_counts_an_expiry_as_no_purchase(tmp_path):
     assert study.verify().ok
 
 
+@pytest.mark.slow
 def test_the_table_of_digits_is_made_anew_as_it_is(tmp_path):
     (tmp_path / "examples").symlink_to(EXAMPLES)
     (command, output), *_ = shown("digits")

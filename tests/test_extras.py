@@ -26,6 +26,8 @@ study = lb.create_study("s", "s.db", arms=["a", "b"], objectives=[right])
 answer = study.run(lambda arm: {"q": random.random() < {"a": 0.4, "b": 0.9}[arm]}, workers=1, progress=False)
 print(answer.arm, answer.certified)
 study.report("r.html"), study.export("t.csv"), study.export("t.jsonl")
+again = lb.create_study("again", arms=["a", "b"], objectives=[right])
+print(again.import_results("t.csv", fair=True) == study.status.results)
 rows = {"arm": ["a", "b"] * 60, "item": [n // 2 for n in range(120)], "q": [0, 1] * 60}
 for looks in ("once", "any"):
     print(lb.judge(rows, [right], looks=looks).arm)
@@ -37,7 +39,9 @@ print(0 < found.runs < found.asked == 10_000, "lexbandits[fast]" in str(found))
 LINES = {  # what is asked for, and the extra that it names
     "study.results()": "research",
     "study.trials()": "research",
-    "study.export('t.parquet')": "research",
+    "study.export('t.parquet')": "parquet",
+    "study.import_results('t.parquet', fair=True)": "parquet",
+    "lb.judge('t.parquet', [q])": "parquet",
     "lb.sweep([lb.Cell('u', lb.UCB1(10, 3), lb.paper_instance(10), 50)], replications=1)": "research",
     "lb.plot.pulls(study)": "plot",
     "lb.open_study('s', 'postgresql://localhost/s')": "postgres",
@@ -54,7 +58,7 @@ def bare(code, folder):
 
 def test_a_plain_install_measures_judges_and_forecasts(tmp_path):
     done = bare(LIVE, tmp_path)
-    assert done.stdout.splitlines() == ["b True", "b", "b", "True True"], done.stderr
+    assert done.stdout.splitlines() == ["b True", "True", "b", "b", "True True"], done.stderr
     assert (tmp_path / "t.csv").read_text().startswith("number,id,arm,item,state")
 
 

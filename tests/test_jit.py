@@ -120,6 +120,73 @@ def test_what_is_rehearsed_is_all_that_a_live_policy_calls():
     assert [each.__name__ for each in called if each.kernel_entry.code is None] == []
 
 
+WARMED = """
+import sys, random, lexbandits as lb
+from lexbandits import jit
+from lexbandits.commands import warm
+jit.MODE = "1"
+for name in sys.argv[1:]:
+    warm.REHEARSALS[name]()
+from numba.core.dispatcher import Dispatcher
+compile, new = Dispatcher.compile, []
+def noted(self, signature):
+    known = len(self.overloads)
+    found = compile(self, signature)
+    new.extend([self.py_func.__name__] * (len(self.overloads) - known))
+    return found
+Dispatcher.compile = noted
+
+def measured(arm):
+    return {"q": random.random() < 0.8, "t": random.gauss(1, 1), "s": ord(arm)}
+
+def go_on(study, n):
+    for trial in study.ask_many(n):
+        study.tell(trial, measured(trial.arm))
+
+random.seed(1)
+objectives = [lb.Objective("q", tolerance=0.1, noise="bernoulli", at_least=0.1, resolution=0.1),
+    lb.Objective("t", "minimize", tolerance=0.2, noise="gaussian"),
+    lb.Objective("s", "minimize", tolerance=0, noise="exact")]
+for items in (None, list(range(60))):
+    study = lb.create_study("s", arms=["a", "b", "c"], objectives=objectives, max_arms=5, items=items)
+    go_on(study, 20)
+    study.forecast(runs=5), study.explain(), study.report("r.html"), study.results()
+    failed, wrong = study.ask_many(2)
+    study.fail(failed, "no"), study.tell(wrong, measured(wrong.arm))
+    study.add_arm("d"), go_on(study, 10), study.amend("t", tolerance=0.3), go_on(study, 10)
+    study.withdraw("d", "no"), study.reorder(["t", "q", "s"]), go_on(study, 30)
+    study.forecast(runs=5), study.verify(), study.answer
+    print(*new), new.clear()
+question = {"arms": ["a", "b"], "objectives": objectives[:2]}
+lb.forecast(question, [[0.5, 1], [0.9, (1, 2)]], sd={"t": 1}, runs=5, most=500)
+print(*new), new.clear()
+instance = lb.Instance([[0.0, 1.0], [1.0, 0.5], [1.0, 2.0]], noise_sd=0.3)
+for policy in lb.BY_NAME.values():
+    made = warm._example(policy)
+    lb.sweep([lb.Cell(made.name, made, instance, 300)], replications=3, n_jobs=2)
+print(len(new))
+"""
+
+
+def after(rehearsed, folder):
+    words = [sys.executable, "-c", WARMED, *rehearsed]
+    done = subprocess.run(words, cwd=folder, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()
+
+
+def test_once_everything_is_warm_nothing_is_compiled(tmp_path):
+    assert after(["everything"], tmp_path) == ["", "", "", "0"]
+
+
+def test_each_rehearsal_is_of_all_that_is_called_with_it(tmp_path):
+    *found, swept = after(["forecast"], tmp_path)
+    assert found[0] == found[2] == ""
+    assert {"take", "ask", "go_on_list"} <= set(found[1].split())
+    assert int(swept) > 0
+    assert after(["forecast", "list_forecast"], tmp_path)[:3] == ["", "", ""]
+
+
 def test_what_is_on_disk_is_taken_and_what_is_not_waits(tmp_path):
     assert probe(tmp_path, 60, 0.5) == (["False", "False"], ""), "nothing there: interpreted, without numba"
     home = os.path.dirname(os.path.dirname(jit.folder()))
@@ -178,6 +245,21 @@ def test_the_name_on_disk_follows_all_that_a_kernel_is_made_of():
     assert jit._kept_name(made(one, g=g, C=object())) == "", "not kept"
 
 
+def test_a_kernel_is_compiled_once_whatever_constants_it_is_called_with(tmp_path, monkeypatch):
+    monkeypatch.setattr(jit, "folder", lambda: str(tmp_path))
+
+    @kernel
+    def chosen(values, which, negated):
+        return -values[which] if negated else values[which]
+
+    @kernel
+    def both(values):
+        return chosen(values, 0, True) + chosen(values, 1, negated=False)
+
+    assert entry(both, bulk=True)(np.array([1.0, 5.0])) == 4.0
+    assert len(jit._dispatcher(chosen).overloads) == 1
+
+
 def test_two_processes_that_compile_at_once_do_not_take_each_others_code(tmp_path, monkeypatch):
     """Each has looked when the other has not written yet; then they write in turns."""
     monkeypatch.setattr(jit, "folder", lambda: str(tmp_path))
@@ -224,3 +306,16 @@ sys.exit("\\n".join(failed) or 0)
 def test_threads_that_compile_first_import_the_compiler_one_at_a_time(turn):
     done = subprocess.run([sys.executable, "-c", TOGETHER], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+
+
+def test_who_will_not_have_it_begun_does_not_wait(monkeypatch):
+    monkeypatch.setattr(jit, "MODE", None)
+    monkeypatch.setattr(jit, "folder", lambda: "")
+    mine = entry(kernel(lambda x: x + 1.5), bulk=True)
+    with jit.refusing_to_wait(begin=False), pytest.raises(jit.Compiling, match=r"compiling, about \d+ s"):
+        mine(2)
+    assert mine.code is None
+    assert mine(2) == 3.5
+    assert mine.code is not None
+    with jit.refusing_to_wait(begin=False):
+        assert mine(3) == 4.5, "it is there"

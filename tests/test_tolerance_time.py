@@ -205,6 +205,7 @@ def test_the_interval_holds_for_the_definition_evaluated_naively(n_arms, m, seed
             assert Naive(problem, weights, answer).cost() <= (1 + 1e-7) / low
 
 
+@pytest.mark.slow
 def test_the_interval_holds_the_maximum_over_weights_found_by_a_simplex_search():
     problem = random_problem(np.random.default_rng(7), 3, 3)
     result = time_of(problem, relative_gap=1e-4)

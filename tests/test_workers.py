@@ -18,6 +18,7 @@ def few():
     return [lb.Cell("in", lexelim_in(), PAPER, 10**6), lb.Cell("long", lexelim_in(), PAPER, 10**8)]
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::DeprecationWarning:distributed", "ignore::DeprecationWarning:dask")
 def test_a_dask_cluster(tmp_path):
     from distributed import Client, LocalCluster
@@ -33,6 +34,7 @@ def test_a_dask_cluster(tmp_path):
     assert same(connected, alone)
 
 
+@pytest.mark.slow
 def test_a_ray_cluster(tmp_path):
     alone = lb.sweep(few(), replications=70, seed=4)
     with warnings.catch_warnings():

@@ -12,6 +12,7 @@ EXTRA_OF = {  # the package that is imported, and the extra it comes with
     "matplotlib": "research",
     "psycopg": "postgres",
     "pyarrow": "parquet",
+    "zipfile_zstd": "inspect",
     "plotly": "plot",
     "fastapi": "serve",
     "starlette": "serve",

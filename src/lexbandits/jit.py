@@ -15,6 +15,8 @@ import threading
 import time
 import types
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import cache
 from importlib.util import find_spec
 from typing import Any, ClassVar, TypeVar, cast
@@ -99,13 +101,34 @@ def take_kept() -> None:
     _spent[0] = max(_spent[0], SOON)
 
 
+class Compiling(RuntimeError):  # noqa: N818
+    """Another process compiles what is needed, for about so many `seconds`."""
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = max(1, math.ceil(seconds))
+        super().__init__(f"compiling, about {self.seconds} s, once per version: try again then")
+
+
+@contextmanager
+def refusing_to_wait(*, begin: bool = True) -> Iterator[None]:
+    """What would wait here for bulk work to be compiled is refused: `Compiling`.
+
+    It is begun by another process where code can be kept on disk; without `begin` it is not even begun.
+    """
+    token = _refuses.set("to wait" if begin else "to begin")
+    try:
+        yield
+    finally:
+        _refuses.reset(token)
+
+
 class Entry:
     """A kernel as Python calls it, in the tier that pays."""
 
     def __init__(self, function: Any, bulk: bool, fixed: bool, rehearsal: str) -> None:
         self.function, self.fixed, self.rehearsal = function, fixed, rehearsal
         self.code: Callable[..., Any] | None = None
-        self._at_once = bulk or MODE == "1"
+        self._bulk, self._at_once = bulk, bulk or MODE == "1"
         self._seconds, self._rows = 0.0, 0
         self._missed = -1  # how much had been kept when it was looked for in vain
 
@@ -173,16 +196,16 @@ class Entry:
         return True
 
     def _compile_now(self, arguments: tuple[Any, ...]) -> None:
+        if self._bulk and MODE != "1" and _refuses.get() == "to begin":
+            raise Compiling(self.price() - LOADING)
         _announce(self.price() - LOADING)
         # in another process it would not hold up the threads of this one, nor stay in its memory
-        if (
-            MODE != "1"
-            and self.rehearsal
-            and can_keep()
-            and _Rehearsal.of(self.rehearsal).wait()
-            and self._load(arguments)
-        ):
-            return
+        if MODE != "1" and self.rehearsal and can_keep():
+            beside = _Rehearsal.of(self.rehearsal)
+            if self._bulk and _refuses.get() != "nothing" and not beside.is_over:
+                raise Compiling(self.price() - LOADING)
+            if beside.wait() and self._load(arguments):
+                return
         try:
             self.code = self.compile(arguments)
         except _numba().core.errors.NumbaError:
@@ -192,6 +215,7 @@ class Entry:
 
 
 _lock = threading.RLock()
+_refuses = ContextVar("_refuses", default="nothing")
 _spent = [0.0]  # seconds of interpreted kernels in this process
 _said: list[bool] = []
 
@@ -322,9 +346,20 @@ def _dispatcher(function: Any) -> Any:
     options = {"nogil": True, "error_model": "numpy", "fastmath": False, **function.kernel_options}
     dispatcher: Any = _numba().njit(**options)(twin)
     dispatcher._cache = _keeping()(function)
+    dispatcher.get_call_template = _once_for_all_values(dispatcher.get_call_template)
     function.kernel_dispatcher = dispatcher
     space.update({name: _in_compiled_code(value) for name, value in _named(function).items()})
     return dispatcher
+
+
+def _once_for_all_values(template: Callable[..., Any]) -> Callable[..., Any]:
+    """numba compiles a kernel anew for each constant that it is called with: rather for its type."""
+    unliteral = _numba().types.unliteral
+
+    def of_types(args: Any, kws: Any) -> Any:
+        return template(tuple(map(unliteral, args)), {name: unliteral(kind) for name, kind in kws.items()})
+
+    return of_types
 
 
 def _in_compiled_code(value: Any) -> Any:

@@ -11,6 +11,7 @@ from functools import wraps
 from pathlib import Path
 from typing import Any
 
+from lexbandits.extras import need
 from lexbandits.study.errors import StudyError
 
 Columns = dict[str, list[Any]]
@@ -79,11 +80,7 @@ def _unpacked(path: Path) -> Row:
                 }
             except NotImplementedError:
                 pass
-        import zipfile_zstd  # noqa: F401, teaches zipfile how
-    except ImportError as error:
-        raise StudyError(
-            f"{path.name} is packed with zstd: pip install zipfile-zstd (or Python 3.14)"
-        ) from error
+        need("zipfile_zstd", f"{path.name}, packed with zstd, before Python 3.14")  # teaches zipfile how
     except (zipfile.BadZipFile, KeyError) as error:
         raise StudyError(f"{path.name} is no .eval log: {error}") from error
     return _unpacked(path)

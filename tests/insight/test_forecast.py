@@ -101,6 +101,7 @@ def test_over_200_studies_the_range_covers_the_end_70_to_90_per_cent_of_the_time
         assert 0.7 <= np.mean(found) <= 0.9, f"{sum(found)} of {len(found)}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shared", [0.0, 0.8])
 def test_worlds_are_as_uncertain_as_the_data(shared):
     """Over data sets, the middle 80 % of the drawn differences hold the true one 8 times in 10."""

@@ -11,7 +11,7 @@ sys.path[:0] = [str(STUDY), str(Path(__file__).parent)]
 _spec = importlib.util.spec_from_file_location("study_fixtures", STUDY / "conftest.py")
 _fixtures = importlib.util.module_from_spec(_spec)
 _spec.loader.exec_module(_fixtures)
-server, postgres = _fixtures.server, _fixtures.postgres
+server, postgres, standby = _fixtures.server, _fixtures.postgres, _fixtures.standby
 
 from services import Service, fast  # noqa: E402
 

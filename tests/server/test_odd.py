@@ -168,6 +168,7 @@ def test_nobody_waits_for_the_note_that_a_token_was_used(serve, tmp_path):
         gate.close()
 
 
+@pytest.mark.slow
 def test_more_at_once_than_one_message_takes(postgres):
     """Nine thousand places that ran out are declared missing by one ask."""
     study = create(postgres, max_failures=10**6)

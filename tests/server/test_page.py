@@ -292,6 +292,7 @@ def test_a_study_has_all_its_settings_from_the_form(client, visit):
     entered = {
         "name": "lamps",
         "arms": "a\nb",
+        "baseline": "c",
         "delta": "1%",
         "items": "x\n7",
         "max_arms": "3",
@@ -300,10 +301,24 @@ def test_a_study_has_all_its_settings_from_the_form(client, visit):
     for name, text in entered.items():
         page.fill(f"#f-{name}", text)
     press(page, "Next: what matters")
+    assert page.inner_text("dialog [role=alert]") == "The arm in use today is none of the arms: c"
+    page.fill("#f-baseline", "b")
+    press(page, "Next: what matters")
     page.fill("#f-name", "light")
     page.fill("#f-tolerance", "0,5")
+    assert not page.is_visible("#f-cap")
     page.select_option("#f-noise", "finite_variance")
     press(page, "One more objective")
+    page.wait_for_selector("text=So far: light")
+    page.fill("#f-name", "euros")
+    page.fill("#f-tolerance", "2")
+    page.select_option("#f-noise", "finite_variance")
+    page.fill("#f-floor", "-10")
+    press(page, "One more objective")
+    assert page.inner_text("dialog [role=alert]") == "A floor needs a cap."
+    page.fill("#f-cap", "200")
+    press(page, "One more objective")
+    page.wait_for_selector("text=So far: light › euros")
     page.fill("#f-name", "watts")
     page.fill("#f-tolerance", "2%")
     page.click("dialog summary")
@@ -312,8 +327,11 @@ def test_a_study_has_all_its_settings_from_the_form(client, visit):
     page.wait_for_selector("h1 >> text=lamps")
     spec = client.get("/api/studies/lamps/spec").json()
     assert (spec["delta"], spec["items"], spec["max_arms"], spec["lease"]) == (0.01, ["x", 7], 3, "2h")
-    light, watts = spec["objectives"]
+    assert spec["baseline"] == "b"
+    light, euros, watts = spec["objectives"]
     assert (light["tolerance"], light["noise"]) == (0.5, "finite_variance")
+    assert (euros["tolerance"], euros["cap"], euros["floor"]) == (2, 200, -10)
+    assert euros["noise"] == ["bounded", -10, 200]
     assert (watts["tolerance"], watts["reference"]) == ("2%", 60)
 
 

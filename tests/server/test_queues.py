@@ -12,6 +12,7 @@ from contextlib import closing
 
 import pytest
 from asked import MODELS, ask, make, refused
+from starlette.requests import Request
 from worlds import create
 
 import lexbandits as lb
@@ -295,9 +296,9 @@ def test_workers_beyond_those_listed_are_counted(service, client):
 
 
 def test_an_error_is_called_by_the_name_that_clients_know():
-    answer = problem_of(None, LostConnectionError("gone"))
+    answer = problem_of(Request({"type": "http"}), LostConnectionError("gone"))
     assert (answer.status_code, json.loads(answer.body)["kind"]) == (503, "StorageError")
-    assert json.loads(problem_of(None, WeakTokenError("no")).body)["kind"] == "AuthError"
+    assert json.loads(problem_of(Request({"type": "http"}), WeakTokenError("no")).body)["kind"] == "AuthError"
 
 
 def test_no_packet_of_an_answer_waits_for_another():

@@ -82,6 +82,7 @@ def work(link, name):
     lb.open_study(name, link).run(measure, workers=2, progress=False)
 
 
+@pytest.mark.slow
 def test_processes_share_a_study_on_postgres(serve, postgres):
     service = serve(postgres)
     study = create(service.link)
@@ -97,6 +98,7 @@ def test_processes_share_a_study_on_postgres(serve, postgres):
     assert lb.open_study("models", postgres, read_only=True).verify()
 
 
+@pytest.mark.slow
 def test_a_worker_survives_a_restart_of_the_service(serve):
     service = serve()
     study = create(service.link)

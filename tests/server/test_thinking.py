@@ -3,6 +3,7 @@
 import asyncio
 import fcntl
 import os
+import re
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -59,6 +60,21 @@ def test_heartbeats_do_not_wait_for_forecasts(serve, tmp_path):
     assert 200 in statuses
     assert set(statuses) <= {200, 503}
     assert longest < max(10, whole / 2), "two cores, and other tests beside it"
+
+
+def test_nobody_waits_for_what_is_being_compiled(serve, tmp_path, monkeypatch):
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "kernels"))
+    storage = fast(tmp_path)
+    hard(storage)
+    service = serve(storage)
+    with service.client() as client:
+        for path in ("forecast", "report", "figures/forecast"):
+            answer = client.get(f"{MODELS}/{path}")
+            refused(answer, 503)
+            assert re.match(r"compiling, about \d+ s", answer.json()["detail"])
+            assert int(answer.headers["Retry-After"]) > 1
+        assert client.get(f"{MODELS}/explanation").status_code == 200
+    service.stop()
 
 
 def test_heartbeats_at_a_held_gate_do_not_use_up_the_threads(serve, tmp_path):

@@ -30,8 +30,11 @@ class Server:
             self.port = free.getsockname()[1]
         if self.user:
             shutil.chown(folder, self.user)
-        self._run("initdb", "-D", f"{folder}/data", "-U", "lex", "-A", "trust", "-E", "UTF8", "--no-sync")
+        self._fill(f"{folder}/data")
         self.start()
+
+    def _fill(self, data: str) -> None:
+        self._run("initdb", "-D", data, "-U", "lex", "-A", "trust", "-E", "UTF8", "--no-sync")
 
     def _run(self, command: str, *arguments: str) -> None:
         change = ["runuser", "-u", self.user, "--"] if self.user else []
@@ -64,6 +67,18 @@ class Server:
         return f"postgresql://lex:open%20sesame@127.0.0.1:{self.port}"
 
 
+class Standby(Server):
+    """A copy of another server that goes on copying what is written there."""
+
+    def __init__(self, folder: Path, primary: Server) -> None:
+        self.primary = primary
+        super().__init__(folder, primary.binaries)
+
+    def _fill(self, data: str) -> None:
+        source = ["-h", "127.0.0.1", "-p", f"{self.primary.port}", "-U", "lex"]
+        self._run("pg_basebackup", *source, "-D", data, "-R", "-X", "stream", "-c", "fast", "--no-sync")
+
+
 def server_binaries() -> Path | None:
     """The folder of PostgreSQL's programs, if it is installed."""
     found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"), reverse=True)
@@ -92,6 +107,16 @@ def postgres(server):
     with psycopg.connect(server.ready) as connection:
         connection.execute("DROP SCHEMA public CASCADE; CREATE SCHEMA public")
     return server.ready
+
+
+@pytest.fixture
+def standby(server, postgres):
+    """The address of a copy of that database, which can only be read."""
+    open_storage(postgres).close()  # with its tables
+    with tempfile.TemporaryDirectory() as folder:
+        running = Standby(Path(folder), server)
+        yield f"{running.address}/{postgres.rpartition('/')[2]}"
+        running.stop("immediate")
 
 
 @pytest.fixture(params=["sqlite", "postgres"])

@@ -10,6 +10,7 @@ from worlds import create, kinds, measure
 
 import lexbandits as lb
 from lexbandits.study.record.ledger import Ledger
+from lexbandits.study.storage.memory import MemoryStorage
 
 SCORE = lb.Objective("score", tolerance=0.5, resolution=0.5, noise=("bounded", 0, 10))
 SAFE = lb.Objective("score", tolerance=0.5, noise=("bounded", 0, 10), if_failed=0, if_expired=2)
@@ -208,5 +209,94 @@ def test_a_file_may_say_nothing_but_values(tmp_path):
     rows = [{"arm": arm, "item": f"q{i}", **measure(arm, i)} for i in range(3) for arm in ("small", "large")]
     pd.DataFrame(rows).to_json(tmp_path / "rows.jsonl", orient="records", lines=True)
     assert create().import_results(tmp_path / "rows.jsonl", fair=True) == 6
-    with pytest.raises(lb.StudyError, match=r"\.csv, \.parquet or \.jsonl"):
+    with pytest.raises(lb.StudyError, match=r"\.csv, \.jsonl or \.parquet"):
         create().import_results(str(tmp_path / "rows.xlsx"), fair=True)
+
+
+# --- what a file may look like
+
+CELLS = [
+    ("ONE,item,score", [], "a column 'arm' of arms"),
+    ("arm,score\na,1\nb,2,3", [], "rows.csv, row 2: 3 cells where the head has 2"),
+    ("arm,score\na,1\nb", [], "rows.csv, row 2: 1 cells where the head has 2"),
+    ("arm,score,score\na,1,2", [], "two columns 'score'"),
+    ("arm,score\na,fast", [], "a value must be a number, got 'fast'"),
+    ("arm,score\na,1_0", [], "a value must be a number, got '1_0'"),
+    ("arm,item,score\na,,1", [], "an item must be text or a number"),
+    ('arm,score\na,"1\nb,2', [], "row 1: 2 cells|a value must be a number"),
+    ("\ufeffarm,score\r\na,1.5\r\n\r\nb, 2 \r\n", [1.5, 2.0], None),
+    ("arm,score\na,TRUE\nb,false", [1.0, 0.0], None),
+    ("arm,score\na,<NA>\nb,1e0", [None, 1.0], None),
+    (",arm,score\n0,a,1\n1,b,2", [1.0, 2.0], None),
+]
+
+
+@pytest.mark.parametrize(("text", "values", "refusal"), CELLS, ids=range(len(CELLS)))
+def test_cells_of_a_csv(text, values, refusal, tmp_path):
+    (tmp_path / "rows.csv").write_text(text, encoding="utf-8")
+    study = scores()
+    if refusal:
+        with pytest.raises(lb.StudyError, match=refusal):
+            study.import_results(tmp_path / "rows.csv", fair=True)
+        assert kinds(study) == ["created"]
+        return
+    study.import_results(tmp_path / "rows.csv", fair=True)
+    told = study.trials().sort_values("arm").score
+    assert [None if np.isnan(value) else value for value in told] == values
+
+
+@pytest.mark.parametrize(
+    ("written", "items"), [("7", [7]), ("0.5", [0.5]), ("1_0", ["1_0"]), ("x", ["x"]), ("'-1", [-1])]
+)
+def test_items_of_a_csv_are_numbers_if_all_are(written, items, tmp_path):
+    (tmp_path / "rows.csv").write_text(f"arm,item,score\na,{written},1\nb,{written},2\n")
+    study = scores()
+    study.import_results(tmp_path / "rows.csv", fair=True)
+    assert sorted(set(study.trials()["item"])) == items
+
+
+def test_rows_of_jsonl_need_not_all_say_the_same(tmp_path):
+    (tmp_path / "rows.jsonl").write_text('{"arm": "a"}\n\n{"arm": "b", "score": 3}\n')
+    study = scores()
+    assert study.import_results(tmp_path / "rows.jsonl", fair=True) == 1
+    for wrong, why in (("[1]", r"row 1.*got \[1\]"), ("{", "line 1")):
+        (tmp_path / "rows.jsonl").write_text(wrong)
+        with pytest.raises(lb.StudyError, match=why):
+            scores().import_results(tmp_path / "rows.jsonl", fair=True)
+
+
+@pytest.mark.parametrize("kind", [".csv", ".parquet"])
+def test_what_was_told_in_time_of_a_late_trial_counts_after_an_export_too(tmp_path, kind):
+    """Its rest came late, and does not."""
+    objectives = [
+        lb.Objective("load", tolerance=0.01, noise=("bounded", 0, 1)),
+        lb.Objective("converted", tolerance=0.01, noise="bernoulli", if_expired=0),
+    ]
+    storage = MemoryStorage()
+    study = lb.create_study("x", storage, arms=["a", "b"], objectives=objectives, lease="10m")
+    for load in (0.9, 0.8, 0.7):
+        for trial in study.ask_many(2):
+            study.tell(trial, {"load": load}, more=True)
+    first, _ = study.ask_many(2)  # of which nothing comes in time
+    start = storage.time()
+    storage.time = lambda: start + 3600
+    trials = study.trials()
+    for identity in trials["id"][:5]:  # and of one nothing more
+        assert study.tell(identity, {"converted": 1}) == "late"
+    assert study.tell(first, {"load": 0.1, "converted": 1}) == "late"
+    assert study.trials()["load"].tolist()[:7] == [0.9, 0.9, 0.8, 0.8, 0.7, 0.7, 0.1]
+    path = study.export(tmp_path / f"trials{kind}")
+    again = lb.create_study("x", MemoryStorage(), arms=["a", "b"], objectives=objectives)
+    again.import_results(path, fair=True)
+
+    def counted(of):
+        columns = ["arm", "objective", "results", "mean"]
+        return of.results()[columns].to_dict("records")
+
+    for here, there in zip(counted(again), counted(study), strict=True):
+        assert here == {**there, "mean": pytest.approx(there["mean"])}
+    assert counted(study)[0] == {"arm": "a", "objective": "load", "results": 3, "mean": pytest.approx(0.8)}
+    assert counted(study)[1] == {"arm": "a", "objective": "converted", "results": 4, "mean": 0.0}
+    frame = study.trials().assign(in_time="load")
+    with pytest.raises(lb.StudyError, match="in_time is a list of objectives in JSON, or empty, got 'load'"):
+        again.import_results(frame, fair=True)

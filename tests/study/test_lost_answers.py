@@ -98,6 +98,7 @@ def test_a_study_is_made_once(wire, postgres, how):
     assert kinds(study) == ["created"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", CUTS)
 def test_run_has_no_orphans(wire, postgres, how):
     here = create(postgres)

@@ -1,8 +1,10 @@
 """`lexbandits serve` and `lexbandits token`."""
 
+import os
 import re
 import sys
-from typing import TYPE_CHECKING, Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -13,6 +15,7 @@ from lexbandits.study.trial import moment
 
 if TYPE_CHECKING:
     from lexbandits.server.tokens import Tokens
+    from lexbandits.server.webhook import Receiver
 
 Storage = Annotated[str, Where]
 Owner = Annotated[str, typer.Argument(help="Whose it is.")]
@@ -29,12 +32,51 @@ def serve(
     allow_host: Annotated[
         list[str] | None, typer.Option(help="A name that others know this service by; can be repeated.")
     ] = None,
+    webhook: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URL",
+            envvar="LEXBANDITS_WEBHOOK",
+            help="Who is told when a study finishes, pauses or is strained; LEXBANDITS_WEBHOOK_SECRET signs.",
+        ),
+    ] = None,
+    webhook_secret_file: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="The secret, instead of in the environment.")
+    ] = None,
+    url: Annotated[
+        str | None, typer.Option(help="Where people reach the page, for links; else where it listens.")
+    ] = None,
+    log_format: Annotated[
+        Literal["text", "json"], typer.Option(help="How lines on stderr are written.")
+    ] = "text",
 ) -> None:
     """A service for a team: an API for workers, a page that shows every study live."""
     _refuse_password(storage)
     from lexbandits.server.start import serve as run
 
-    run(storage, host, port, allow_host or (), say=lambda address: print(address, flush=True))
+    run(
+        storage,
+        host,
+        port,
+        allow_host or (),
+        say=lambda address: print(address, flush=True),
+        receiver=_receiver(webhook, webhook_secret_file),
+        page=None if url is None else f"{url.rstrip('/')}/",
+        log_format=log_format,
+    )
+
+
+def _receiver(url: str | None, file: Path | None) -> "Receiver | None":
+    secret = os.environ.get("LEXBANDITS_WEBHOOK_SECRET", "") if file is None else file.read_text()
+    if not url:
+        if file is not None:
+            raise StudyError("a secret needs a webhook to sign: say --webhook as well")
+        return None
+    if not secret.strip():
+        raise StudyError("a webhook is signed: say LEXBANDITS_WEBHOOK_SECRET or --webhook-secret-file")
+    from lexbandits.server.webhook import Receiver
+
+    return Receiver(url, secret.strip())
 
 
 @command(token)

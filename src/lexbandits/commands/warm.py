@@ -49,12 +49,21 @@ def forecast() -> None:
     forecast(LexElimTol(2, 1, delta=0.3, tolerance=0.5), [[0.0], [3.0]], sd=1.0, runs=1, most=10)
 
 
+def list_forecast() -> None:
+    """The same of lists."""
+    from lexbandits.forecasting.forecast import forecast
+    from lexbandits.policies import LexElimTol
+
+    lists()
+    forecast(LexElimTol(2, 1, delta=0.3, tolerance=0.5, n_items=3), [[0.0], [3.0]], sd=1.0, runs=1)
+
+
 def everything() -> None:
     """Every policy live and, with `research`, simulated, and the lower bounds."""
     import lexbandits as lb
 
     forecast()
-    lists()
+    list_forecast()
     instance = lb.Instance([[0.0, 1.0], [1.0, 0.5], [1.0, 2.0]], noise_sd=0.3)
     for policy in lb.BY_NAME.values():
         made = _example(policy)
@@ -70,6 +79,7 @@ REHEARSALS: dict[str, Callable[[], None]] = {
     "live": live,
     "lists": lists,
     "forecast": forecast,
+    "list_forecast": list_forecast,
     "everything": everything,
 }
 

@@ -181,7 +181,7 @@ def play(
         found.winners[run] = future.recommendation
 
     play_on = entry(go_on, bulk=True, fixed=True, rehearsal="forecast")
-    play_list = entry(go_on_list, bulk=True, fixed=True)
+    play_list = entry(go_on_list, bulk=True, fixed=True, rehearsal="list_forecast")
     one(0)  # compiled once, before the threads
     if until < math.inf:
         done = 1

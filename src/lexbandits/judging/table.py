@@ -1,8 +1,6 @@
 """A finished table: one row per arm, item and repeat, from a frame or a file, put into cells and checked."""
 
-import csv
 import difflib
-import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,12 +12,10 @@ from numpy.typing import NDArray
 
 from lexbandits.arrays import Vector
 from lexbandits.checks import LARGEST, whole
-from lexbandits.extras import MissingExtra
 from lexbandits.study.errors import StudyError, ValueOutOfRange
+from lexbandits.study.files import number_in, read_columns
 from lexbandits.study.objective import Objective
 
-NOTHING = {"", "na", "n/a", "#n/a", "#na", "<na>", "nan", "null", "none"}  # in a file, lower case
-TRUTH = {"true": 1.0, "false": 0.0}
 WAYS_OUT = (
     'say missing="worst" (it counts as the worst it could have been), missing="drop" (you vouch that it is '
     "not missing because of what it was), or if_failed= of the objective, what a missing value is worth"
@@ -59,7 +55,7 @@ class Table:
 def columns_of(table: Any, wanted: Sequence[str]) -> dict[str, Any]:
     """The wanted columns of a frame, of a dict of columns or of a file."""
     if isinstance(table, (str, Path)):
-        table = _read(Path(table))
+        table = read_columns(Path(table), "judge")
     if isinstance(table, Mapping):
         names, column = list(table), table.__getitem__
     else:
@@ -84,26 +80,6 @@ def columns_of(table: Any, wanted: Sequence[str]) -> dict[str, Any]:
     return found
 
 
-def _read(path: Path) -> Any:
-    if path.suffix == ".csv":
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            rows = csv.reader(file)
-            head = next(rows, [])
-            columns = list(zip(*(row for row in rows if row), strict=True)) or [()] * len(head)
-        return dict(zip(head, columns, strict=True))
-    if path.suffix == ".jsonl":
-        with path.open(encoding="utf-8") as lines:
-            documents = [json.loads(line) for line in lines if line.strip()]
-        return {name: [row.get(name) for row in documents] for row in documents[:1] for name in row}
-    if path.suffix == ".parquet":
-        try:
-            import pyarrow.parquet
-        except ImportError:
-            raise MissingExtra("pyarrow", "reading .parquet") from None
-        return pyarrow.parquet.read_table(path)
-    raise StudyError(f"judge reads .csv, .jsonl or .parquet, got {path.name!r}")
-
-
 def _codes(what: str, column: Any) -> tuple[NDArray[np.int64], list[Any]]:
     """A number for every name, in the order in which they come, and the names."""
     plain = column.tolist() if hasattr(column, "tolist") else column
@@ -126,13 +102,9 @@ def _numbers(objective: Objective, column: Any) -> Vector:
 
 def _number(objective: Objective, row: int, value: Any) -> float:
     if isinstance(value, str):
-        word = value.strip().lower()
-        if word in NOTHING or word in TRUTH:
-            return TRUTH.get(word, math.nan)
-        try:
-            value = float(value)
-        except ValueError:
-            raise ValueOutOfRange(f"row {row}: {objective} must be a number, got {value!r}") from None
+        value = number_in(value)
+        if isinstance(value, str):
+            raise ValueOutOfRange(f"row {row}: {objective} must be a number, got {value!r}")
     if value is None or type(value).__name__ in ("NAType", "NaTType"):
         return math.nan
     return float(value)

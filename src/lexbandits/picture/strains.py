@@ -32,6 +32,13 @@ class Assumption:
 
 def assumptions_of(view: View) -> tuple[Assumption, ...]:
     """All of them, in the order in which a reader asks."""
+    found = [in_words(view, strain) for strain in strains_of(view.fold)]
+    before_noise = sum(assumption.code != "noise" for assumption in found)
+    return (*found[:before_noise], _items(view), *found[before_noise:], _rules(view))
+
+
+def in_words(view: View, strain: Strain) -> Assumption:
+    """One of those that codes are found of."""
     said = {
         "losses": _losses,
         "returned": _returned,
@@ -41,12 +48,7 @@ def assumptions_of(view: View) -> tuple[Assumption, ...]:
         "drift": _drift,
         "noise": _noise,
     }
-    found = [
-        Assumption(*said[strain.code](view, strain), strain.level, strain.p, strain.code, strain.fields)
-        for strain in strains_of(view.fold)
-    ]
-    before_noise = sum(assumption.code != "noise" for assumption in found)
-    return (*found[:before_noise], _items(view), *found[before_noise:], _rules(view))
+    return Assumption(*said[strain.code](view, strain), strain.level, strain.p, strain.code, strain.fields)
 
 
 Said = tuple[str, str]  # the assumption, what happened

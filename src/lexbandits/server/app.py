@@ -1,8 +1,9 @@
 """The application: endpoints, page, health, and its description."""
 
+import asyncio
 import os
 from collections.abc import AsyncIterator, Iterable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ from lexbandits.server.rooms import Rooms
 from lexbandits.server.routes import Shortcut
 from lexbandits.server.thinking import Thinking
 from lexbandits.server.tokens import Tokens
+from lexbandits.server.webhook import Webhook
 
 MOST_LOOKING = 64  # requests that look at studies at once; more wait
 OURS = ("/api/", "/healthz", "/openapi.json", "/metrics", "/docs")  # what is not a file of the page
@@ -32,13 +34,24 @@ STATIC = Path(__file__).parent / "static"
 STYLE = Path(picture.__file__).parent / "style.css"
 
 
-def make_app(rooms: Rooms, tokens: Tokens, hosts: Iterable[str] = (), numbers: bool = False) -> ASGIApp:
+def make_app(
+    rooms: Rooms,
+    tokens: Tokens,
+    hosts: Iterable[str] = (),
+    numbers: bool = False,
+    webhook: Webhook | None = None,
+) -> ASGIApp:
     """The service over a storage. `hosts` are names it answers to; `numbers`: any address too."""
 
     @asynccontextmanager
     async def life(_: FastAPI) -> AsyncIterator[None]:
         anyio.to_thread.current_default_thread_limiter().total_tokens = MOST_LOOKING
+        telling = None if webhook is None else asyncio.create_task(webhook.run())
         yield
+        if telling is not None:
+            telling.cancel()
+            with suppress(asyncio.CancelledError):
+                await telling
         rooms.close()
 
     app = FastAPI(
@@ -51,7 +64,7 @@ def make_app(rooms: Rooms, tokens: Tokens, hosts: Iterable[str] = (), numbers: b
         generate_unique_id_function=_operation,
     )
     app.state.rooms, app.state.tokens, app.state.thinking = rooms, tokens, Thinking()
-    app.state.queues = Queues(rooms, tokens)
+    app.state.queues = Queues(rooms, tokens, webhook)
     problems.install(app)
     for router in (
         api.measure,

@@ -6,19 +6,20 @@ import re
 from datetime import UTC, datetime
 from http import HTTPStatus
 from typing import Any
+from urllib.parse import unquote
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 
+from lexbandits.server.logs import say
 from lexbandits.server.replies import PROBLEM_MEDIA, Problem, Reply
 from lexbandits.server.tokens import UnknownTokenError, WeakTokenError
 from lexbandits.study import errors
 from lexbandits.study.errors import StudyError, StudyWaiting
 
 LONGEST_DETAIL = 1000  # characters of an explanation, which may quote what was sent
-LOG = logging.getLogger("lexbandits.server")
 
 STATUS: dict[type[StudyError], int] = {  # the first that fits
     errors.UnknownStudyError: 404,
@@ -48,19 +49,26 @@ def problem(status: int, detail: str, **more: Any) -> Reply:
 def problem_of(request: Request, error: Exception) -> Reply:
     """What went wrong, in one form for all."""
     if isinstance(error, StudyError):
-        return _of_study(error)
+        return _of_study(request, error)
     if isinstance(error, RequestValidationError):
         return _of_words(error)
     if isinstance(error, HTTPException):
         return _of_http(request, error)
+    say(logging.ERROR, "defect", f"{type(error).__name__}: {error}", _study_of(request), error)
     return problem(500, "an error of the service; its log says more")
 
 
-def _of_study(error: StudyError) -> Reply:
+def _study_of(request: Request) -> str | None:
+    """The study that a request is about."""
+    name = request.path_params.get("study")
+    return None if name is None else unquote(name)
+
+
+def _of_study(request: Request, error: StudyError) -> Reply:
     """What the study layer refuses, in its words."""
     status = next(status for kind, status in STATUS.items() if isinstance(error, kind))
     if status == 503:
-        LOG.error("%s", error)
+        say(logging.ERROR, "storage", str(error), _study_of(request))
     public = (kind for kind in type(error).__mro__ if getattr(errors, kind.__name__, None) is kind)
     kind = next(public).__name__
     if not isinstance(error, StudyWaiting) or error.until is None:

@@ -15,6 +15,7 @@ from lexbandits.study.record.journal import Journal, Turn
 
 if TYPE_CHECKING:
     from lexbandits.server.metrics import Metrics
+    from lexbandits.server.webhook import Webhook
 
 MOST_STUDIES_AT_WORK = 32  # at once, a thread each
 MOST_JOBS_IN_A_COMMIT = 256
@@ -99,8 +100,8 @@ def _fail(jobs: Sequence[Job], error: Exception) -> None:
 class Queues:
     """Of all studies. Each has one thread while something waits: however many wait, they hold no other."""
 
-    def __init__(self, rooms: Rooms, tokens: Tokens) -> None:
-        self.rooms, self.tokens = rooms, tokens
+    def __init__(self, rooms: Rooms, tokens: Tokens, webhook: "Webhook | None" = None) -> None:
+        self.rooms, self.tokens, self.webhook = rooms, tokens, webhook
         self.metrics: Metrics | None = None
         self._lock = threading.Lock()
         self._waiting: dict[str, list[Job]] = {}  # by study, of those that a thread is at work on
@@ -157,6 +158,8 @@ class Queues:
             kinds = commit(room.writer, changes)
             if self.metrics is not None:
                 self.metrics.recorded(kinds)
+            if self.webhook is not None:
+                self.webhook.committed(room.row, kinds)
 
 
 def _extend(room: Room, alive: Sequence[Job]) -> None:

@@ -104,7 +104,7 @@ REFUSALS = {
     413: "the body is too large",
     421: "a Host that the service does not answer to",
     422: "not what this endpoint takes",
-    503: "the storage is busy or away; try again",
+    503: "the storage is busy or away, or code is being compiled; try again after `Retry-After` seconds",
 }
 
 Described = dict[int | str, dict[str, Any]]

@@ -203,8 +203,4 @@ async def _take(route: TurnRoute, request: Request, send: Send) -> None:
         answer = await route.answer(request)
     except Exception as error:
         answer = problem_of(request, error)
-        await answer(request.scope, request.receive, send)
-        if answer.status_code == 500:
-            raise  # to the log
-        return
     await answer(request.scope, request.receive, send)

@@ -4,17 +4,18 @@ import asyncio
 import logging
 import socket
 import threading
-import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from lexbandits.server import logs
 from lexbandits.server.app import make_app
 from lexbandits.server.guard import LOOPBACK
 from lexbandits.server.rooms import Rooms
 from lexbandits.server.tokens import Tokens, new_secret
+from lexbandits.server.webhook import Receiver, Webhook
 from lexbandits.study.errors import StudyError
 
 LARGEST_HEAD = 32 << 10  # bytes before a request's body
@@ -68,8 +69,14 @@ def serve(
     port: int = 8787,
     allow_hosts: Sequence[str] = (),
     say: Callable[[str], None] = print,
+    receiver: Receiver | None = None,
+    page: str | None = None,
+    log_format: str = "text",
 ) -> None:
-    """Serve the studies of a storage until SIGTERM or Ctrl-C. `say` is given the address, first of all."""
+    """Serve the studies of a storage until SIGTERM or Ctrl-C. `say` is given the address, first of all.
+
+    `receiver` is told what finishes, pauses or is strained, with links to the `page`, as people know it.
+    """
     local = host in LOOPBACK
     rooms = Rooms(storage)
     kept = Tokens(rooms.storage)
@@ -83,13 +90,16 @@ def serve(
             )
         start = new_secret()
     names = [*allow_hosts, *([] if local else [host, socket.gethostname(), socket.getfqdn()])]
-    app = make_app(rooms, Tokens(rooms.reads, start, rooms.notes), names, numbers=not local)
     bound = bind(host, port)
+    shown = f"http://{f'[{host}]' if ':' in host else host}:{bound.getsockname()[1]}/"
+    webhook = None if receiver is None else Webhook(rooms, receiver, page or shown)
+    app = make_app(rooms, Tokens(rooms.reads, start, rooms.notes), names, not local, webhook)
     config = uvicorn.Config(
         app,
         http=Protocol,
         ws="none",
         access_log=False,
+        log_config=None,
         log_level="warning",
         server_header=False,
         proxy_headers=False,
@@ -97,12 +107,8 @@ def serve(
         timeout_keep_alive=75,
         timeout_graceful_shutdown=SECONDS_TO_STOP,
     )
-    logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s: %(message)s")
-    logging.captureWarnings(True)  # each with its study's name, on a line with its time
-    warnings.formatwarning = lambda message, *_: str(message)
-    shown = f"[{host}]" if ":" in host else host
-    fragment = f"#token={start}" if start else ""
-    say(f"http://{shown}:{bound.getsockname()[1]}/{fragment}")
+    logs.set_up(log_format)
+    say(f"{shown}#token={start}" if start else shown)
     threading.Thread(target=_warm_up, daemon=True).start()
     uvicorn.Server(config).run(sockets=[bound])
 
@@ -130,5 +136,5 @@ def _warm_up() -> None:
         study = create_study("first", "memory", arms=["a", "b"], objectives=[words])
         study.tell(study.ask(), {"b": 1})
         study._results()
-    except Exception:
-        logging.getLogger("lexbandits.server").exception("warming up")
+    except Exception as error:
+        logs.say(logging.ERROR, "warming_up", f"warming up: {error}", error=error)

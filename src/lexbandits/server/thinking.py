@@ -40,7 +40,9 @@ class Thinking:
         if job is None:
             if len(self._waiting) >= MOST_WAITING:
                 raise HTTPException(
-                    503, f"{MOST_WAITING} forecasts, reports and the like wait to be made: try again later"
+                    503,
+                    f"{MOST_WAITING} forecasts, reports and the like wait to be made: try again later",
+                    {"Retry-After": f"{LONGEST_WAIT:.0f}"},
                 )
             job = self._waiting[thing] = _Thought(make, asyncio.get_running_loop().create_future())
             self._begin()

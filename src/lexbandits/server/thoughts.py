@@ -9,7 +9,9 @@ import anyio.to_thread
 from fastapi import Query, Request, Response
 from fastapi.responses import FileResponse
 from starlette.background import BackgroundTask
+from starlette.exceptions import HTTPException
 
+from lexbandits.jit import Compiling, refusing_to_wait
 from lexbandits.printable import plain
 from lexbandits.server import schemas
 from lexbandits.server.api import rooms_of, router
@@ -35,13 +37,19 @@ REPORT = {  # a page of its own: styles, no scripts
 
 
 def _made(room: Room, what: str, make: Callable[[Study], Any]) -> Any:
-    """What `make` gives for the study as it stands; too little measured for it is a conflict."""
+    """What `make` gives for the study as it stands; too little measured for it is a conflict.
+
+    No thread waits for what is being compiled: who asks is told when to ask again.
+    """
     with room.thinking() as (study, known):
         ledger = study._journal.fold().ledger
         state = ledger.seq, ledger.at  # seq alone would not do: a backup may have been restored
         if known.get(what, (None, None))[0] != state:
             try:
-                known[what] = state, make(study)
+                with refusing_to_wait():
+                    known[what] = state, make(study)
+            except Compiling as error:
+                raise HTTPException(503, str(error), {"Retry-After": str(error.seconds)}) from None
             except (StorageError, UnknownStudyError):
                 raise
             except ValueError as error:

@@ -15,6 +15,14 @@ class StudyError(ValueError):
     """
 
 
+class StudyWarning(UserWarning):
+    """What looks wrong in a study: a `code` and `fields` for programs, `words` for people."""
+
+    def __init__(self, code: str, study: str, words: str, **fields: str) -> None:
+        super().__init__(f"study {study!r}: {words}")
+        self.code, self.study, self.words, self.fields = code, study, words, fields
+
+
 @contextmanager
 def study_errors(*also: type[Exception]) -> Iterator[None]:
     """Whatever is wrong with a value is a `StudyError`, and so are these errors."""

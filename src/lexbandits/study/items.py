@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from lexbandits.study.errors import StudyError
+from lexbandits.study.files import rows_of_jsonl
 
 KINDS = ".jsonl, .csv, .txt or a pattern such as images/*.png"
 
@@ -92,15 +93,7 @@ def _read(path: Path) -> list[Any]:
 
 
 def _read_jsonl(path: Path) -> list[Any]:
-    rows = []
-    with path.open(encoding="utf-8") as lines:
-        for number, line in enumerate(lines, 1):
-            if line.strip():
-                try:
-                    rows.append(json.loads(line))
-                except ValueError as error:
-                    raise StudyError(f"{path}, line {number}: {error}") from None
-    return _numbered(rows)
+    return _numbered(rows_of_jsonl(path))
 
 
 def _read_csv(path: Path) -> list[Any]:

@@ -4,6 +4,7 @@ from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 TRIAL_COLUMNS = ("number", "id", "arm", "item", "state", "worker", "asked", "resolved")  # then the objectives
+IN_TIME = "in_time"  # and, if some came late in part, which of their values did not, as JSON
 
 
 class _Handed(NamedTuple):

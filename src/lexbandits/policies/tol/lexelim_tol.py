@@ -9,7 +9,7 @@ import copy
 import inspect
 import math
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -454,9 +454,9 @@ class LexElimTol(PlacePolicy):
     # --- what it knows
 
     @property
-    def repeating(self) -> tuple[int, ...]:
-        """The "gaussian" objectives on which an arm gave one value twice."""
-        return tuple(sorted(self._scrutiny.suspect)) if self._scrutiny.suspect else ()
+    def repeating(self) -> Mapping[int, int]:
+        """The "gaussian" objectives on which an arm gave one value twice, each with the first such arm."""
+        return self._scrutiny.suspect
 
     @property
     def repeated(self) -> tuple[int, ...]:

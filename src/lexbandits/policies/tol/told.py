@@ -33,7 +33,7 @@ class Scrutiny:
         self.kinds = kinds
         self._signs = tuple(signs) if any(signs) else ()  # of values whose means have shares
         self._early: dict[int, list[list[float]]] = {}  # the first values told of each arm
-        self.suspect: set[int] = set()  # objectives of which a warning was given
+        self.suspect: dict[int, int] = {}  # objectives of which a warning was given -> the arm
         self.aloud = True  # False for who warns in words of his own
 
     def check(self, arm: int, values: Vector) -> None:
@@ -60,7 +60,7 @@ class Scrutiny:
         for i, kind in enumerate(self.kinds):
             unsuspected = kind.code == GAUSSIAN and i not in self.suspect
             if unsuspected and any(old[i] == row[i] for old in early):
-                self.suspect.add(i)
+                self.suspect[i] = arm
                 if not self.aloud:
                     continue
                 warnings.warn(repetition_warning(arm, i, row[i]), UserWarning, stacklevel=4)

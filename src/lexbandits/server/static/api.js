@@ -4,10 +4,10 @@ const KEPT = "lexbandits-token";
 const PATIENCE = 30_000;
 
 export class Problem extends Error {
-  /** `status` is 0 when there was no answer at all. */
-  constructor(status, detail) {
+  /** `status` is 0 when there was no answer at all; after how many seconds to ask again, if that was said. */
+  constructor(status, detail, after = 0) {
     super(detail);
-    this.status = status;
+    Object.assign(this, { status, after });
   }
 }
 
@@ -64,7 +64,8 @@ async function send(method, path, body, headers, signal = AbortSignal.timeout(PA
   if (!Number.isNaN(date)) clock.ahead = Math.abs(date - Date.now()) < 2000 ? 0 : date - Date.now();
   if (!answer.ok && answer.status !== 304) {
     const words = await answer.json().catch(() => ({}));
-    throw new Problem(answer.status, words.detail ?? answer.statusText);
+    const after = Number(answer.headers.get("retry-after")) || 0;
+    throw new Problem(answer.status, words.detail ?? answer.statusText, after);
   }
   return answer;
 }

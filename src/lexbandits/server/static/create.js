@@ -8,7 +8,7 @@ const KINDS = [
   ["gaussian", "a number that varies as a bell curve does (Gaussian)"],
   ["bounded", "a number between two bounds"],
   ["bernoulli", "yes or no, as 1 or 0"],
-  ["finite_variance", "a number of unknown shape and bounds: approximate, never certified"],
+  ["finite_variance", "a number without known bounds: approximate, or capped"],
   ["exact", "the same at every measurement"],
 ];
 const linesOf = (text) =>
@@ -41,6 +41,12 @@ export function createStudy(news) {
         ],
       },
       {
+        name: "baseline",
+        label: "The arm in use today",
+        later: true,
+        hint: "It stays unless another is shown to be better in something that matters. Empty: all are alike.",
+      },
+      {
         name: "delta",
         label: "Wrong with probability at most (δ)",
         mode: "decimal",
@@ -68,11 +74,14 @@ export function createStudy(news) {
       {
         text: "Next: what matters",
         look: "pri",
-        run: async ({ name, arms, rules, delta, items, max_arms, budget, lease }) => {
+        run: async ({ name, arms, rules, baseline, delta, items, max_arms, budget, lease }) => {
           const listed = linesOf(arms);
           if (listed.length < 2) throw new Problem(422, "Two arms at least are needed.");
+          if (baseline && !listed.includes(baseline))
+            throw new Problem(422, `The arm in use today is none of the arms: ${baseline}`);
           const drawn = linesOf(items).map((item) => (/^-?\d{1,15}$/.test(item) ? Number(item) : item));
           const settings = said({
+            baseline,
             delta: typed(delta, "δ"),
             max_arms: typed(max_arms, "Room for arms"),
             budget: typed(budget, "Trials in all"),
@@ -134,6 +143,20 @@ function askObjective(question, news) {
         hint: "What lies beyond is refused: cut it off there, as a timeout does, and it is about the mean of what is left.",
       },
       {
+        name: "cap",
+        label: "Cap",
+        mode: "decimal",
+        only: ["noise", "finite_variance"],
+        hint: "What lies above counts as this much, and the answer is about the mean of that. Empty: the answer is approximate, never certified.",
+      },
+      {
+        name: "floor",
+        label: "Floor",
+        mode: "decimal",
+        only: ["noise", "finite_variance"],
+        hint: "What lies below counts as this much, if there is a cap. Empty: 0, and less is refused.",
+      },
+      {
         name: "if_missing",
         label: "A value that is missing",
         only: ["noise", "bounded", "bernoulli"],
@@ -185,15 +208,18 @@ function askAnotherName(question, why, news) {
 function objectiveOf({ name, direction, unit, noise, if_missing, ...entered }) {
   const whose = entered.reference.trim();
   const isNamed = /[^\d\s.,+−-]/.test(whose);
-  const [limit, low, high, number] = ["limit", "low", "high", "reference"].map((key) =>
-    key === "reference" && isNamed
-      ? null
-      : typed(entered[key], key[0].toUpperCase() + key.slice(1), unit === "%"),
+  const numbers = ["limit", "low", "high", "cap", "floor", ...(isNamed ? [] : ["reference"])];
+  const [limit, low, high, cap, floor, number] = numbers.map((key) =>
+    typed(entered[key], key[0].toUpperCase() + key.slice(1), unit === "%"),
   );
   const reference = isNamed ? whose : number;
   if (noise === "bounded" && (low === null || high === null))
     throw new Problem(422, "A number between two bounds needs both of them.");
-  const isShare = !isNamed && (noise === "bernoulli" || (noise === "bounded" && low >= 0 && high <= 1));
+  const cut = noise === "finite_variance" ? said({ cap, floor }) : {};
+  if ("floor" in cut && !("cap" in cut)) throw new Problem(422, "A floor needs a cap.");
+  const [lowest, highest] = "cap" in cut ? [floor ?? 0, cap] : [low, high];
+  const isBounded = noise === "bounded" || "cap" in cut;
+  const isShare = !isNamed && (noise === "bernoulli" || (isBounded && lowest >= 0 && highest <= 1));
   const tolerance = amount(entered.tolerance, "Tolerance", isShare, unit);
   const slack = tolerance === null ? {} : { [limit === null ? "tolerance" : "resolution"]: tolerance };
   return {
@@ -201,6 +227,7 @@ function objectiveOf({ name, direction, unit, noise, if_missing, ...entered }) {
     direction,
     unit,
     noise: noise === "bounded" ? [noise, low, high] : noise,
+    ...cut,
     ...slack,
     ...(reference === null ? {} : { reference }),
     ...(if_missing && ["bounded", "bernoulli"].includes(noise) ? { if_missing } : {}),

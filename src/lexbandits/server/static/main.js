@@ -145,6 +145,7 @@ async function think(route, what) {
     if (route === state.route) refresh();
   } catch (error) {
     if (!(error instanceof Problem)) throw error; // a refusal is for the next time
+    if (error.after) asked[what] = Date.now() + Math.min(error.after * 1000 - EVERY[what], 0);
   }
 }
 

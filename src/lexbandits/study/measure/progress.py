@@ -5,6 +5,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from lexbandits.jit import Compiling, refusing_to_wait
+
 if TYPE_CHECKING:
     from lexbandits.study.record.answers import Status
     from lexbandits.study.study import Study
@@ -12,21 +14,24 @@ if TYPE_CHECKING:
 OFTEN = 0.2  # seconds between two looks
 FUTURES = 20  # of a forecast: enough for "about 1,200 more"
 SHARE = 20  # a forecast may take one part in so many of the time
+LONG = 30.0  # seconds: a run that takes longer has what forecasts need compiled, beside it
 
 
 class Outlook:
     """How many more results it will take, looked at now and then."""
 
     def __init__(self, study: "Study", first: float = 3.0) -> None:
-        self._study, self._next, self._words = study, time.monotonic() + first, ""
+        self._study, self._words, self._began = study, "", time.monotonic()
+        self._next = self._began + first
 
     def words(self) -> str:
         """Such as "about 1,200 more"; nothing while nobody can know."""
         start = time.monotonic()
         if start >= self._next:
             try:
-                needed = self._study.forecast(runs=FUTURES).results
-            except ValueError:  # too little was measured, or it is measured elsewhere
+                with refusing_to_wait(begin=start > self._began + LONG):
+                    needed = self._study.forecast(runs=FUTURES).results
+            except (Compiling, ValueError):  # or too little was measured, or it is measured elsewhere
                 self._words = ""
             else:
                 self._words = f" · about {_rounded(needed.median)} more" if needed.high else ""

@@ -1,5 +1,6 @@
 """What a study says of itself: its answer, its status, its tables. In the words and units people gave."""
 
+import json
 import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -13,7 +14,7 @@ from lexbandits.study.objective import written
 from lexbandits.study.record.fold import Fold
 from lexbandits.study.record.ledger import EXPIRED, FAILED, LATE, OPEN, RELEASED, STATES, TOLD, Ledger
 from lexbandits.study.record.strains import strains_of
-from lexbandits.study.trial import TRIAL_COLUMNS, moment
+from lexbandits.study.trial import IN_TIME, moment
 
 if TYPE_CHECKING:  # pandas is slow to import, and `tell` needs no table
     import pandas as pd
@@ -516,7 +517,14 @@ def trial_columns(fold: Fold) -> dict[str, Any]:
     }
     values = ledger.column("values")
     columns |= {name: values[:, i] for i, name in enumerate(ledger.spec.names)}
-    return {name: columns[name] for name in [*TRIAL_COLUMNS, *ledger.spec.names]}
+    late = {n: part for n, part in ledger.parts.items() if ledger.state[n] == LATE}
+    if late and IN_TIME not in columns:
+        in_time = {
+            n: [name for name, v in zip(ledger.spec.names, part, strict=True) if v == v]
+            for n, part in late.items()
+        }
+        columns[IN_TIME] = [json.dumps(in_time[n]) if n in in_time else "" for n in range(len(ledger))]
+    return columns
 
 
 def results_of(fold: Fold) -> "pd.DataFrame":

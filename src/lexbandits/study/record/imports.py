@@ -12,25 +12,24 @@ from itertools import compress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lexbandits.extras import MissingExtra, need
+from lexbandits.extras import need
 from lexbandits.study.errors import ConflictError, StudyError
+from lexbandits.study.files import Columns, number_in, read_columns
 from lexbandits.study.record.journal import Turn
 from lexbandits.study.record.ledger import EXPIRED, FAILED, LATE, OPEN, RELEASED, STATES
 from lexbandits.study.record.rules import conclude
 from lexbandits.study.spec import Spec, arm_index, in_drawn_order
-from lexbandits.study.trial import TRIAL_COLUMNS, moment
+from lexbandits.study.trial import IN_TIME, TRIAL_COLUMNS, moment
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from lexbandits.study.study import Study
 
 Row = dict[str, float | None]
-Columns = dict[str, list[Any]]
 VOID = "void"  # of trials that exports of 0.2 have and that never counted
-UNNAMED = re.compile(r"Unnamed: \d+")  # what pandas calls a column without a name: an index, written out
+UNNAMED = re.compile(
+    r"|Unnamed: \d+"
+)  # a column without a name, also as pandas calls it: an index, written out
 FORMULA = re.compile(r"'*[=+\-@\t\r\n]")  # the start of a text that a spreadsheet would compute
-MISSING = ["", "NA", "N/A", "n/a", "#N/A", "#NA", "<NA>", "NaN", "nan", "NULL", "null", "None", "none"]
 
 
 # --- in
@@ -151,7 +150,7 @@ def _check_columns(frame: Any, arm: str, names: Sequence[str], ignore: Sequence[
         raise StudyError(f"a frame with a column {arm!r} of arms is needed, got {shown}")
     if not set(names) & set(columns):
         raise StudyError(f"no column is an objective ({', '.join(names)}), got {shown}")
-    known = [arm, *names, *TRIAL_COLUMNS]
+    known = [arm, *names, *TRIAL_COLUMNS, IN_TIME]
     for column in map(str, columns):
         if column not in known and column not in ignore and not UNNAMED.fullmatch(column):
             near = difflib.get_close_matches(column, known, 1)
@@ -174,14 +173,28 @@ def _count_as_agreed(table: Columns, spec: Spec) -> tuple[Columns, list[Row]]:
     agreed |= {STATES[EXPIRED]: expired, STATES[LATE]: expired}
     columns = [name for name in spec.names if name in table]
     told = zip(*(table[name] for name in columns), strict=True)
+    in_time = [None] * len(states) if IN_TIME in spec.names else table.get(IN_TIME, [None] * len(states))
     rows = []
-    for state, values in zip(states, told, strict=True):
+    for state, values, kept in zip(states, told, in_time, strict=True):
         row = spec.checked(dict(zip(columns, values, strict=True)))
         if state in agreed:  # what was told of it in part counts; what came late does not
-            known = {} if state == STATES[LATE] else {name: v for name, v in row.items() if v is not None}
-            row = {**agreed[state], **known}
+            part = spec.names if state != STATES[LATE] else _names_in(kept)
+            row = {**agreed[state], **{name: v for name, v in row.items() if v is not None and name in part}}
         rows.append(row)
     return table, rows
+
+
+def _names_in(cell: Any) -> list[Any]:
+    """Of a trial that came late: the objectives told in time, as an export says it."""
+    if not isinstance(cell, str) or not cell:
+        return []
+    try:
+        names = json.loads(cell)
+    except ValueError:
+        names = None
+    if not isinstance(names, list):
+        raise StudyError(f"{IN_TIME} is a list of objectives in JSON, or empty, got {cell!r}")
+    return names
 
 
 def _draw_passes(
@@ -248,24 +261,28 @@ def _check_exact(turn: Turn, arms: list[str], rows: list[Row]) -> None:
                 raise ConflictError(f"{objective} is exact, but arm {arm_name!r} has two different values")
 
 
-def read(path: Path, arm: str, spec: Spec) -> "pd.DataFrame":
-    """A file's rows; names are texts, whatever else pandas would take "0.10" or "None" for."""
-    need("pandas", "reading a table")
-    import pandas as pd
+def read(path: Path, arm: str, spec: Spec) -> Columns:
+    """A file's columns; names are texts, whatever else "0.10" or "None" might be."""
+    columns = read_columns(path, "import")
+    if path.suffix != ".csv":
+        return columns
+    columns = {_unescape(name): [_unescape(cell) for cell in column] for name, column in columns.items()}
+    for name in set(spec.names) & set(columns):
+        columns[name] = [number_in(cell) for cell in columns[name]]
+    if "item" in columns:
+        are_texts = all(isinstance(item, str) for item in spec.ids or [0])
+        items = columns["item"] if are_texts else _numbers_if_all(columns["item"])
+        columns["item"] = [None if item == "" else item for item in items]
+    return columns
 
-    if path.suffix == ".csv":
-        texts = [arm, "item"] if all(isinstance(item, str) for item in spec.ids or [0]) else [arm]
-        missing = {"item": [""], **dict.fromkeys(spec.names, MISSING)}
-        missing |= {escape(name): words for name, words in missing.items()}
-        kinds = {name: str for text in texts for name in (text, escape(text))}
-        frame = pd.read_csv(path, dtype=kinds, keep_default_na=False, na_values=missing)
-        return _change_texts(frame, _unescape)
-    if path.suffix == ".parquet":
-        return pd.read_parquet(path)
-    if path.suffix == ".jsonl":
-        with path.open(encoding="utf-8") as lines:
-            return pd.DataFrame([json.loads(line) for line in lines if line.strip()])
-    raise StudyError(f"import reads .csv, .parquet or .jsonl, got {path.name!r}")
+
+def _numbers_if_all(texts: list[str]) -> list[Any]:
+    for kind in (int, float) if not any("_" in text for text in texts) else ():
+        try:
+            return [kind(text) for text in texts]
+        except ValueError:
+            continue
+    return texts
 
 
 # --- out
@@ -286,23 +303,14 @@ def export(study: "Study", path: Path) -> Path:
             rows.writerow(map(escape, columns))
             rows.writerows(map(_written, row) for row in zip(*columns.values(), strict=True))
     elif path.suffix == ".parquet":
+        need("pyarrow", "writing .parquet")
         frame = study.trials()
         if frame["item"].map(type).nunique() > 1:
             frame["item"] = frame["item"].astype(str)
-        try:
-            frame.to_parquet(path, index=False)
-        except ImportError:
-            raise MissingExtra("pyarrow", "writing .parquet") from None
+        frame.to_parquet(path, index=False)
     else:
         raise StudyError(f"export writes .csv, .parquet or .jsonl, got {path.name!r}")
     return path
-
-
-def _change_texts(frame: "pd.DataFrame", change: Any) -> "pd.DataFrame":
-    """The frame with all its texts changed, those of its head too."""
-    texts = [name for name in frame.columns if frame[name].dtype == object or frame[name].dtype == "str"]
-    changed = {name: frame[name].map(change).astype(object) for name in texts}
-    return frame.assign(**changed).rename(columns=change)
 
 
 def _written(value: Any) -> Any:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple, TypeVar
 
-from lexbandits.study.errors import StorageError, UnknownStudyError
+from lexbandits.study.errors import StorageError, StudyWarning, UnknownStudyError
 from lexbandits.study.objective import Objective
 from lexbandits.study.record import rules
 from lexbandits.study.record.answers import Answer, Status, answer_of, status_of
@@ -214,14 +214,17 @@ class Journal:
             return result
 
     def _warn(self, fold: Fold) -> None:
-        for column in set(fold.policy.repeating) - self._warned:
+        for column in fold.policy.repeating.keys() - self._warned:
             self._warned.add(column)
-            warnings.warn(
-                f"study {self.row.name!r}, {fold.ledger.spec.objectives[column]}: an arm gave a value more "
-                "than once, which Gaussian noise never does: its intervals may be wrong, and noise cannot be "
-                'changed after looking; say "bernoulli", ("bounded", low, high) or "exact" in a new study',
-                stacklevel=4,
+            arm = fold.ledger.arm_names[fold.policy.repeating[column]]
+            objective = fold.ledger.spec.names[column]
+            words = (
+                f"arm {arm!r} gave a value of {objective!r} more than once, which Gaussian noise never does: "
+                "its intervals may be wrong, and noise cannot be changed after looking; "
+                'say "bernoulli", ("bounded", low, high) or "exact" in a new study'
             )
+            warning = StudyWarning("repeats", self.row.name, words, arm=arm, objective=objective)
+            warnings.warn(warning, stacklevel=4)
 
     def _again(self, work: Callable[[Turn], T]) -> T:
         """After a lost connection. The answer to a COMMIT may have been lost alone: then the work is done."""
@@ -316,8 +319,6 @@ class Journal:
         if any(stop.kind == "finished" for stop in fold.ledger.stops):
             _ = fold.policy
             for disagreement in fold.disagreements:
-                warnings.warn(
-                    f"study {self.row.name!r}: {disagreement}; lexbandits {fold.ledger.version} made it",
-                    stacklevel=4,
-                )
+                words = f"{disagreement}; lexbandits {fold.ledger.version} made it"
+                warnings.warn(StudyWarning("disagreement", self.row.name, words), stacklevel=4)
         return fold

@@ -106,13 +106,13 @@ class PostgresStorage(SqlStorage):
         inside = Status.ACTIVE, Status.INTRANS, Status.INERROR  # and not UNKNOWN: the server has gone
         return connection is not None and connection.info.transaction_status in inside
 
-    def _make_tables(self) -> None:
+    def _make(self, table: str) -> None:
         """Locked before the transaction begins: inside one, a backend that has found no table goes on
         believing so while another commits it."""
         with self._speaking():
             self._connected().execute(f"SELECT pg_advisory_lock({LOCKS}, 0)")
             try:
-                super()._make_tables()
+                super()._make(table)
             finally:
                 if self._connection is not None:
                     self._connection.execute(f"SELECT pg_advisory_unlock({LOCKS}, 0)")
@@ -134,10 +134,8 @@ class PostgresStorage(SqlStorage):
         whole = f"WITH {parts} {last}" if others else last
         cursor.execute(self._sql(whole), [value for _, part in others for value in part] + list(values))
 
-    def _version(self) -> int | None:
-        if self._all("SELECT to_regclass('lexbandits_version')")[0][0] is None:
-            return None
-        return int(self._all("SELECT schema FROM lexbandits_version")[0][0])
+    def _has(self, table: str) -> bool:
+        return self._all("SELECT to_regclass(?)", table)[0][0] is not None
 
     def _explained(self, error: Exception) -> StorageError | None:
         if isinstance(error, psycopg.errors.ForeignKeyViolation):

@@ -45,6 +45,12 @@ ROWS_AT_ONCE = 1000  # of one INSERT
 FETCH = 5_000  # small enough that what is parsed dies young
 EVENT_COLUMNS = 'seq, kind, trial, arm, payload, at, "by"'
 
+FILLED = {  # what a table begins with: to who is told from now on, what has happened is no news
+    "lexbandits_version": f"INSERT INTO lexbandits_version (schema) VALUES ({SCHEMA})",
+    "lexbandits_delivered": "INSERT INTO lexbandits_delivered (study, what, seq) "
+    "SELECT id, '', (SELECT max(seq) FROM lexbandits_events WHERE study = id) FROM lexbandits_studies",
+}
+
 Statement = tuple[str, Sequence[Any]]
 
 
@@ -144,28 +150,32 @@ class SqlStorage(Storage):
     def _prepare(self) -> None:
         """Make the tables where there are none; refuse those of a newer version."""
         if self._version() is None:
-            self._make_tables()
+            self._make("lexbandits_version")
         version = self._version()
         if version != SCHEMA:
             raise StorageVersionError(
                 f"{self.shown} has tables of version {version}, this lexbandits knows {SCHEMA}: upgrade it"
             )
 
-    def _make_tables(self) -> None:
+    def _version(self) -> int | None:
+        """The version of the tables; None without tables."""
+        there = self._has("lexbandits_version")
+        return int(self._all("SELECT schema FROM lexbandits_version")[0][0]) if there else None
+
+    def _make(self, table: str) -> None:
+        """A table, unless somebody has made it; with the version come all but those made later."""
         from lexbandits.study.storage.tables import statements
 
-        def make(transaction: Transaction) -> None:
-            if self._version() is None:
-                for statement in statements(self.dialect):
+        def make(_: Transaction) -> None:
+            if not self._has(table):
+                for statement in (*statements(self.dialect, table), FILLED[table]):
                     self._writer.execute(statement)
-                insert = "INSERT INTO lexbandits_version (schema) VALUES (?)"
-                self._writer.execute(self._sql(insert), (SCHEMA,))
 
         self.transact(0, make)
 
     @abstractmethod
-    def _version(self) -> int | None:
-        """The version of the tables; None without tables."""
+    def _has(self, table: str) -> bool:
+        """Whether there is a table."""
 
     # --- studies
 
@@ -293,6 +303,33 @@ class SqlStorage(Storage):
         """All of this name; how many there were."""
         update = f"UPDATE lexbandits_tokens SET revoked = {self.now} WHERE name = ? AND revoked IS NULL"
         return self._change(0, update, name)
+
+    # --- what the webhook has delivered: under "" up to which event, else what an event does not say
+
+    def start_delivering(self) -> None:
+        """From now on, unless that was said before."""
+        if not self._has("lexbandits_delivered"):
+            self._make("lexbandits_delivered")
+
+    def undelivered(self) -> list[tuple[StudyRow, int, int]]:
+        """Studies that have gone on: each, its last event, and the last that was dealt with."""
+        last = (
+            "(SELECT max(seq) FROM lexbandits_events WHERE study = s.id) AS last, coalesce(d.seq, 0) AS done"
+        )
+        join = "LEFT JOIN lexbandits_delivered d ON d.study = s.id AND d.what = ''"
+        every = f"SELECT s.id, s.name, s.created, s.nonce, {last} FROM lexbandits_studies s {join}"
+        rows = self._all(f"SELECT * FROM ({every}) AS every_study WHERE last > done")
+        return [(StudyRow(*row[:4]), row[4], row[5]) for row in rows]
+
+    def delivered(self, study: int) -> dict[str, int]:
+        """What was, and at which event."""
+        return dict(self._all("SELECT what, seq FROM lexbandits_delivered WHERE study = ?", study))
+
+    def note_delivered(self, study: int, what: str, seq: int) -> None:
+        """It was."""
+        insert = "INSERT INTO lexbandits_delivered (study, what, seq) VALUES (?, ?, ?)"
+        again = "ON CONFLICT (study, what) DO UPDATE SET seq = excluded.seq"
+        self._change(study, f"{insert} {again}", study, what, seq)
 
     def _change(self, study: int, statement: str, *values: Any) -> int:
         def change(_: Transaction) -> int:

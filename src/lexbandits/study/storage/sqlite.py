@@ -255,9 +255,8 @@ class SqliteStorage(SqlStorage):
         for statement, values in statements:
             cursor.execute(statement, values)
 
-    def _version(self) -> int | None:
-        there = self._all("SELECT 1 FROM sqlite_master WHERE name = 'lexbandits_version'")
-        return int(self._all("SELECT schema FROM lexbandits_version")[0][0]) if there else None
+    def _has(self, table: str) -> bool:
+        return bool(self._all("SELECT 1 FROM sqlite_master WHERE name = ?", table))
 
     def _explained(self, error: Exception) -> StorageError | None:
         if isinstance(error, sqlite3.IntegrityError) and "FOREIGN KEY" in str(error):

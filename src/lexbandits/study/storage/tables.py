@@ -96,12 +96,20 @@ TOKENS = Table(
     Column("last_used", Double),
     Column("revoked", Double),
 )
+DELIVERED = Table(
+    "lexbandits_delivered",
+    TABLES,
+    _of_study(primary_key=True),
+    Column("what", Text, primary_key=True),
+    Column("seq", Integer, nullable=False),
+)
+LATER = [DELIVERED]  # made when they are needed
 
 
-def statements(dialect: str) -> Iterator[str]:
-    """What makes them, in the words of a database."""
-    how = registry.load(dialect)()
-    for table in TABLES.sorted_tables:
+def statements(dialect: str, first: str) -> Iterator[str]:
+    """What makes a table, or those made with the first, in the words of a database."""
+    how, tables = registry.load(dialect)(), [table for table in LATER if table.name == first]
+    for table in tables or [table for table in TABLES.sorted_tables if table not in LATER]:
         yield str(CreateTable(table).compile(dialect=how))
         for index in table.indexes:
             yield str(CreateIndex(index).compile(dialect=how))

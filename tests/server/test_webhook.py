@@ -1,0 +1,356 @@
+"""What finishes, pauses or is strained reaches the receiver: signed, again if need be, after a kill too."""
+
+import base64
+import hmac
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import httpx2
+import pytest
+from asked import MODELS, ask, make
+from receivers import SECRET, Receiver
+from services import Service, fast
+
+import lexbandits as lb
+from patience import until
+
+HARD = {
+    "objectives": [{"name": "correct", "resolution": 0.001, "noise": ["bounded", 0, 1]}]
+}  # goes on for long
+EASY = {"objectives": [{"name": "right", "tolerance": 0.4, "noise": "exact"}], "arms": ["a", "b"]}
+
+
+class Quick(Service):
+    """Tries again soon, and waits for an answer for a second."""
+
+    program = (
+        "-c",
+        "from lexbandits.server import webhook\n"
+        "webhook.SECONDS_TO_ANSWER = webhook.LOOK_EVERY = 1.0\n"
+        "webhook.PAUSE, webhook.LONGEST_PAUSE = 0.1, 0.5\n"
+        "from lexbandits.cli import app\n"
+        "app()",
+    )
+
+
+class Woken(Quick):
+    """Does not look by itself."""
+
+    program = ("-c", Quick.program[1].replace("webhook.LOOK_EVERY =", "1.0\nwebhook.LOOK_EVERY = 3600 *"))
+
+
+class Hopeless(Quick):
+    """Gives up after a second."""
+
+    program = ("-c", Quick.program[1].replace("PAUSE,", "SECONDS_OF_TRIES = 1.0\nwebhook.PAUSE,", 1))
+
+
+@pytest.fixture
+def receive():
+    """Start receivers that end with the test."""
+    started = []
+
+    def start(*arguments, **words):
+        started.append(Receiver(*arguments, **words))
+        return started[-1]
+
+    yield start
+    for receiver in started:
+        receiver.close()
+
+
+@pytest.fixture
+def notify(monkeypatch, tmp_path):
+    """Start services with a webhook."""
+    monkeypatch.setenv("LEXBANDITS_WEBHOOK_SECRET", SECRET)
+    started = []
+
+    def start(url, storage=None, *options, kind=Quick):
+        started.append(kind(storage or fast(tmp_path), "--webhook", url, *options))
+        return started[-1]
+
+    yield start
+    for service in started:
+        if service.process.poll() is None:
+            service.kill()
+        service.process.stdout.close()
+        service.process.stderr.close()
+
+
+def finish(client, name="easy"):
+    """A study that ends with two results."""
+    make(client, **EASY, name=name)
+    study = f"/api/studies/{name}"
+    results = [{"trial": t["id"], "values": {"right": float(t["arm"] == "b")}} for t in ask(client, 2, study)]
+    assert client.post(f"{study}/results", json={"results": results}).status_code == 200
+    return study
+
+
+def pause(client, why="tea"):
+    assert client.post(f"{MODELS}/state", json={"state": "paused", "reason": why}).status_code == 200
+
+
+def tell(client):
+    (trial,) = ask(client)
+    answer = client.put(f"{MODELS}/trials/{trial['id']}/result", json={"values": {"correct": 0.5}})
+    assert answer.json() == {"outcome": "counted"}
+
+
+def resume(client):
+    assert client.post(f"{MODELS}/state", json={"state": "resumed"}).status_code == 200
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def storage(request, tmp_path):
+    return fast(tmp_path) if request.param == "sqlite" else request.getfixturevalue("postgres")
+
+
+def test_a_finish_and_a_pause_are_told_once_each(receive, notify, storage):
+    receiver = receive()
+    service = notify(receiver.url, storage, "--url", "https://studies.example.org", kind=Woken)
+    with service.client() as client:
+        finish(client, "easy one")
+        until(lambda: receiver.taken)
+        make(client, **HARD)
+        pause(client)
+        until(lambda: len(receiver.taken) == 2)
+        resume(client)
+        pause(client, 'a <b> & "c"')
+        until(lambda: len(receiver.taken) == 3)
+        seq = client.get("/api/studies/easy one").json()["seq"]
+    finished, paused, again = receiver.taken
+    assert finished.pop("id").startswith("msg_")
+    assert finished.pop("time").endswith("+00:00")
+    assert finished == {
+        "kind": "finished",
+        "study": "easy one",
+        "seq": seq,
+        "page": "https://studies.example.org/#/study/easy%20one",
+        "facts": {
+            "code": "finished",
+            "arm": "b",
+            "certified": True,
+            "candidates": ["b"],
+            "flags": [],
+            "results": 2,
+            "why": "certain at the study's confidence of 0.95",
+        },
+        "sentence": "easy one: b is certified as the answer",
+    }
+    assert (paused["kind"], paused["facts"]) == ("paused", {"code": "paused", "why": "tea"})
+    assert paused["sentence"] == "models: paused: “tea”"
+    assert again["sentence"] == 'models: paused: “a <b> & "c"”'
+    assert paused["id"] != again["id"]
+    service.stop()
+    service.start()
+    time.sleep(2.5)
+    service.stop()
+    assert len(receiver.tries) == 3
+
+
+def test_what_is_strained_or_spent_is_told_though_no_event_says_it(receive, notify, storage):
+    receiver = receive()
+    with notify(receiver.url, storage).client() as client:
+        make(client, objectives=[{"name": "score", "tolerance": 0.1, "noise": "gaussian"}], budget=6)
+        results = [{"trial": trial["id"], "values": {"score": 1.5}} for trial in ask(client, 6)]
+        client.post(f"{MODELS}/results", json={"results": results}).raise_for_status()
+        until(lambda: len(receiver.taken) == 2)
+        client.post(f"{MODELS}/notes", json={"text": "so that it is looked at again"}).raise_for_status()
+        time.sleep(2.5)
+    strained, spent = sorted(receiver.taken, key=lambda told: told["kind"], reverse=True)
+    assert strained["kind"] == "strained"
+    assert strained["facts"] == {"code": "noise", "objective": "score", "p": 0.0, "finding": "repeats"}
+    assert strained["sentence"].startswith("models: score is Gaussian")
+    assert spent["kind"] == "paused"
+    assert spent["facts"] == {"code": "budget spent", "arm": "small", "certified": False, "most": 6}
+    assert "The budget of 6 trials is spent." in spent["sentence"]
+    assert len(receiver.tries) == 2
+
+
+def test_a_receiver_that_fails_is_tried_again_and_can_drop_repeats(receive, notify):
+    receiver = receive(lambda nth: [500, 404, 302, 204][min(nth, 4) - 1])
+    service = notify(receiver.url)
+    with service.client() as client:
+        finish(client)
+        until(lambda: receiver.taken)
+    _, errors = service.stop()
+    assert len(receiver.tries) == 4  # and a redirection was not followed
+    assert len({headers["webhook-id"] for headers, _ in receiver.tries}) == 1
+    assert receiver.tries[0][0]["webhook-id"] == receiver.taken[0]["id"]
+    assert len({body for _, body in receiver.tries}) == 1
+    said = [line.partition("study 'easy': ")[2] for line in errors.splitlines()]
+    assert said == [
+        *(f"the webhook is tried again: the receiver answers {status}" for status in (500, 404, 302)),
+        "the webhook works again",
+    ]
+
+
+def test_who_is_down_is_told_when_it_is_back(receive, notify):
+    down = receive()
+    down.close()
+    service = notify(down.url)
+    with service.client() as client:
+        finish(client)
+        finish(client, "other")
+        time.sleep(1)
+        receiver = receive(port=down.port)
+        until(lambda: len(receiver.taken) == 2)
+    _, errors = service.stop()
+    assert errors.count("cannot be reached") == 2  # a line for each study, not for each try
+
+
+@pytest.mark.parametrize(
+    "silence", [None, b"HTTP/1.1 204 No Content\r\nx: y\r\n\r\n"], ids=["hangs", "drips"]
+)
+def test_a_receiver_that_hangs_delays_nobody(receive, notify, silence):
+    receiver = receive(lambda nth: silence if nth < 3 else 204)
+    with notify(receiver.url).client() as client:
+        make(client, **HARD)
+        tell(client)  # the first takes longer, with or without
+        pause(client)
+        until(lambda: receiver.tries)
+        resume(client)
+        longest, end = 0.0, time.monotonic() + 60
+        while len(receiver.tries) < 3 and time.monotonic() < end:
+            begin = time.monotonic()
+            tell(client)
+            longest = max(longest, time.monotonic() - begin)
+        until(lambda: receiver.taken, 20)
+    assert longest < 0.8  # it is silent for a second
+    assert [told["kind"] for told in receiver.taken] == ["paused"]
+
+
+def test_what_is_given_up_is_said_and_not_tried_again(receive, notify):
+    receiver = receive(lambda nth: 500 if b"tea" in receiver.tries[-1][1] else 204)
+    service = notify(receiver.url, kind=Hopeless)
+    with service.client() as client:
+        make(client, **HARD)
+        pause(client)
+        resume(client)
+        pause(client, "milk")
+        until(lambda: receiver.taken)
+        assert receiver.taken[0]["facts"]["why"] == "milk"  # in the journal's order
+    service.stop()
+    tries = len(receiver.tries)
+    assert 3 <= tries <= 12
+    service.start()
+    time.sleep(2)
+    assert "given up" not in service.stop()[1]
+    assert len(receiver.tries) == tries
+
+
+def test_a_service_killed_before_it_could_deliver_does_so_when_it_is_started_again(receive, notify, storage):
+    receiver = receive(lambda nth: None if nth == 1 else 204)
+    service = notify(receiver.url, storage)
+    with service.client() as client:
+        finish(client)  # committed and acknowledged
+        until(lambda: receiver.tries)  # under way, and never answered
+        finish(client, "other")  # waits
+    service.process.send_signal(signal.SIGKILL)
+    service.process.communicate()
+    service.start()
+    until(lambda: len(receiver.taken) == 2)
+    assert {told["study"] for told in receiver.taken} == {"easy", "other"}
+    assert receiver.tries[0][0]["webhook-id"] in {told["id"] for told in receiver.taken}
+    service.stop()
+    service.start()
+    time.sleep(2.5)
+    assert len(receiver.tries) == 3
+
+
+def test_only_what_happens_from_the_first_start_on_is_told_whoever_does_it(receive, notify, tmp_path):
+    objectives = [lb.Objective("right", tolerance=0.1, noise="bernoulli")]
+    for name in ("old", "old and new"):
+        lb.create_study(name, fast(tmp_path), arms=["a", "b"], objectives=objectives).pause("before")
+    receiver = receive()
+    service = notify(receiver.url)
+    here = lb.open_study("old and new", fast(tmp_path))  # past the service
+    here.resume()
+    here.pause("now")
+    until(lambda: receiver.taken)
+    service.kill()
+    here.resume()
+    here.pause("while nobody served")
+    service.start()
+    until(lambda: receiver.taken[-1]["facts"]["why"] == "while nobody served")
+    told = {told["id"]: told for told in receiver.taken}  # killed before it was noted, the first comes again
+    assert [each["facts"]["why"] for each in told.values()] == ["now", "while nobody served"]
+    assert {each["study"] for each in told.values()} == {"old and new"}
+
+
+def test_the_secret_is_nowhere(receive, notify, tmp_path):
+    receiver = receive(lambda nth: 500 if nth == 1 else 204)
+    service = notify(f"{receiver.url}/way-in", None, "--log-format", "json")
+    with service.client() as client:
+        study = finish(client)
+        until(lambda: receiver.taken)
+        paths = [study, f"{study}/events", f"{study}/export?format=jsonl", "/metrics", "/openapi.json"]
+        answers = [client.get(path).text for path in paths]
+    out, errors = service.stop()
+    kept = b"".join(path.read_bytes() for path in tmp_path.iterdir())
+    for hidden in (SECRET, "way-in"):
+        assert hidden not in "".join([*answers, out, errors])
+        assert hidden.encode() not in kept
+    assert '"webhook_fails"' in errors
+
+
+@pytest.mark.parametrize(
+    ("url", "secret", "words"),
+    [
+        ("http://127.0.0.1:9/", "", "a webhook is signed"),
+        ("http://127.0.0.1:9/", "short", "at least 16 bytes"),
+        ("http://127.0.0.1:9/", "whsec_not base64", "in base64"),
+        ("http://127.0.0.1:99999/", SECRET, "https://example.org/hook"),
+        ("ftp://127.0.0.1/", SECRET, "https://example.org/hook"),
+        ("https://me:password@example.org/", SECRET, "without a password"),
+    ],
+)
+def test_a_webhook_that_cannot_work_is_refused_at_the_start(tmp_path, url, secret, words):
+    (tmp_path / "secret").write_text(f"{secret}\n")
+    options = ["--storage", fast(tmp_path), "--webhook", url, "--webhook-secret-file", tmp_path / "secret"]
+    done = subprocess.run(
+        [sys.executable, "-m", "lexbandits", "serve", *options], capture_output=True, text=True, timeout=100
+    )
+    assert done.returncode == 2
+    assert words in done.stderr
+    assert not secret or secret not in done.stderr
+    assert not (tmp_path / "service.db").exists()
+
+
+def signed(key, at, body):
+    digest = hmac.digest(key, f"msg_1.{at}.".encode() + body, "sha256")
+    signature = f"v1,{base64.b64encode(digest).decode()}"
+    return {"webhook-id": "msg_1", "webhook-timestamp": str(at), "webhook-signature": signature}
+
+
+def test_the_receiver_of_the_docs_takes_what_is_genuine_once(receive, notify, tmp_path, monkeypatch):
+    page = (Path(__file__).parents[2] / "docs/service.md").read_text("utf-8")
+    free = receive()
+    free.close()
+    (code,) = re.findall(r"```python\n(# receiver.py\n.*?)```", page, re.DOTALL)
+    (tmp_path / "receiver.py").write_text(code.replace("9000", str(free.port)))
+    secret = f"whsec_{base64.b64encode(b'0123456789abcdef01234567').decode()}"
+    monkeypatch.setenv("LEXBANDITS_WEBHOOK_SECRET", secret)
+    with subprocess.Popen(
+        [sys.executable, tmp_path / "receiver.py"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    ) as process:
+        try:
+            with notify(free.url).client() as client:
+                finish(client)
+                assert process.stdout.readline() == "easy: b is certified as the answer\n"
+            body, now = b'{"sentence": "genuine"}', int(time.time())
+            right, other = b"0123456789abcdef01234567", b"0123456789abcdef01234568"
+            sent = [(right, now), (right, now), (other, now), (right, now - 600), (right, now + 600)]
+            headers = [*(signed(key, at, body) for key, at in sent), {}]
+            answers = [httpx2.post(free.url, content=body, headers=each) for each in headers]
+            assert [answer.status_code for answer in answers] == [204, 204, 401, 401, 401, 401]
+        finally:
+            process.kill()
+        assert process.stdout.read() == "genuine\n"  # once
