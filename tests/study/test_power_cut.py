@@ -70,7 +70,7 @@ class Watched:
                 said.append(json.loads(operation[3]))
             else:
                 disk.apply(*operation)
-        rebuilt = self.folder / f"cut {moment} {how}"
+        rebuilt = self.folder / f"cut {len(list(self.folder.glob('cut *')))}"
         rebuild(disk, how, luck, rebuilt)
         return rebuilt / "study.db", said
 
