@@ -39,7 +39,7 @@ def test_rows_without_items_are_not_paired_in_the_order_of_the_file():
     assert sorted(pair["a"] for pair in pairs) == sorted(pair["b"] for pair in pairs)
     together = np.corrcoef([pair["a"] for pair in pairs], [pair["b"] for pair in pairs])[0, 1]
     order = np.corrcoef(np.arange(40), [pair["a"] for pair in pairs])[0, 1]
-    assert max(abs(together), abs(order)) < 0.5
+    assert max(abs(together), abs(order)) < 0.8, "1 in order; by chance 5 standard errors"
 
 
 def test_the_order_follows_from_the_seed_the_arm_and_the_number_of_rows():
