@@ -26,21 +26,18 @@ from lexbandits.policies.tol.state import (
 def claim_evidence(
     kind: Kind,
     wealth: Vector,
-    row: int,
-    i: int,
-    direction: int,
-    claim: int,
+    place: tuple[int, int, int, int],
     boundary: float,
     resolution: float,
-    n: float,
-    lead: float,
-    squares: float,
+    moments: tuple[float, float, float],
     enough: float,
 ) -> float:
-    """The log evidence that a difference, `lead` on average, exceeds the boundary, if it can be enough.
+    """The log evidence that a difference exceeds the boundary, if it can be enough.
 
-    Numbers, and one array: numba counts references to every array that is handed to a call.
+    Its place in `wealth` is (row, objective, direction, claim), its moments are n, mean and M2. Numbers, and
+    one array: numba counts references to every array that is handed to a call.
     """
+    (row, i, direction, claim), (n, lead, squares) = place, moments
     if kind.code >= BOUNDED:
         return log_wealth(wealth, row, i, direction, claim, stored_boundary(kind, boundary))
     if kind.code == EXACT:
@@ -61,20 +58,8 @@ def evidence_for(state: State, claim: int, i: int, a: int, b: int) -> float:
     tolerance, reach = limits[i, TOLERANCE], limits[i, REACH]
     boundary = tolerance if claim == BEATS else -reach
     n, lead = paired(limits, kinds, singles, pairs, i, a, b)
-    return claim_evidence(
-        kind,
-        state.wealth,
-        row,
-        i,
-        direction,
-        claim,
-        boundary,
-        reach - tolerance,
-        n,
-        lead,
-        pairs[row, i, 2],
-        -math.inf,
-    )
+    place, found = (row, i, direction, claim), (n, lead, pairs[row, i, 2])
+    return claim_evidence(kind, state.wealth, place, boundary, reach - tolerance, found, -math.inf)
 
 
 @kernel

@@ -188,9 +188,9 @@ def weigh_for(state: State, x: int) -> None:
         for position in range(order.size):
             i = order[position]
             kind, share = kind_at(kinds, i), is_share(limits, i)
-            n, lead, squares = pairs[row, i, 0], sign * pairs[row, i, 1], pairs[row, i, 2]
+            n, mean, squares = pairs[row, i, 0], sign * pairs[row, i, 1], pairs[row, i, 2]
             if kind.code == EXACT:
-                n, lead = paired(limits, kinds, singles, pairs, i, x, y)
+                n, mean = paired(limits, kinds, singles, pairs, i, x, y)
             tolerance, reach, low = limits[i, TOLERANCE], limits[i, REACH], lows[i, x, y]
             held, enough = True, limits[i, NOT_WORSE_LEVEL]
             for claim in range(2):  # NOT_WORSE, and if that is so BEATS
@@ -200,20 +200,8 @@ def weigh_for(state: State, x: int) -> None:
                     if share:
                         found = share_evidence(limits, kinds, singles, shares, claim, i, x, y)
                     else:
-                        found = claim_evidence(
-                            kind,
-                            wealth,
-                            row,
-                            i,
-                            direction,
-                            claim,
-                            boundary,
-                            reach - tolerance,
-                            n,
-                            lead,
-                            squares,
-                            enough,
-                        )
+                        place, lead = (row, i, direction, claim), (n, mean, squares)
+                        found = claim_evidence(kind, wealth, place, boundary, reach - tolerance, lead, enough)
                     seen = max(seen, found)
                     shown[claim, i, x, y] = seen
                 if claim == NOT_WORSE:
@@ -243,31 +231,19 @@ def weigh_thirds(state: State, x: int, unhandled: NDArray[np.bool_]) -> None:
             row += 1
             if not unhandled[a] and not unhandled[b]:
                 continue
-            n, lead, squares = pairs[row, first, 0], pairs[row, first, 1], pairs[row, first, 2]
-            if by_moments and not may_reach(kind, n, abs(lead) - tolerance, squares, enough):
+            n, mean, squares = pairs[row, first, 0], pairs[row, first, 1], pairs[row, first, 2]
+            if by_moments and not may_reach(kind, n, abs(mean) - tolerance, squares, enough):
                 continue
             if kind.code == EXACT:
-                n, lead = paired(limits, kinds, singles, pairs, first, a, b)
+                n, mean = paired(limits, kinds, singles, pairs, first, a, b)
             for turn in range(2):
                 z, y = (a, b) if turn == 0 else (b, a)
                 if unhandled[y] and z != x and who[OFFERED, z]:
                     if share:
                         found = share_evidence(limits, kinds, singles, shares, BEATS, first, z, y)
                     else:
-                        found = claim_evidence(
-                            kind,
-                            wealth,
-                            row,
-                            first,
-                            turn,
-                            BEATS,
-                            tolerance,
-                            resolution,
-                            n,
-                            lead if turn == 0 else -lead,
-                            squares,
-                            enough,
-                        )
+                        place, lead = (row, first, turn, BEATS), (n, -mean if turn else mean, squares)
+                        found = claim_evidence(kind, wealth, place, tolerance, resolution, lead, enough)
                     shown[BEATS, first, z, y] = max(shown[BEATS, first, z, y], found)
 
 
