@@ -6,7 +6,7 @@ import numpy as np
 
 from lexbandits.arrays import Vector
 from lexbandits.jit import entry, kernel
-from lexbandits.policies.tol.judgement import close_pass, desk_of, take_and_count, whose_turn
+from lexbandits.policies.tol.judgement import close_pass, desk_of, take_pass, whose_turn
 from lexbandits.policies.tol.lexelim_tol import LexElimTol
 from lexbandits.policies.tol.state import PASS, State
 from lexbandits.simulation.trajectory import check_match
@@ -46,15 +46,13 @@ def play_block(state: State, results: Vector, first: int) -> bool:
 
     Whether it is finished.
     """
-    desk, reward = desk_of(state), np.empty(results.shape[2])
+    desk = desk_of(state)
     while whose_turn(desk) >= 0:
-        arm, number = whose_turn(desk), desk.clock[PASS] - first
+        number = desk.clock[PASS] - first
         if number >= results.shape[0]:
             return False
-        for i in range(reward.size):
-            reward[i] = results[number, arm, i]
-        if take_and_count(desk, arm, reward):
-            close_pass(state)
+        take_pass(desk, results, number)
+        close_pass(state)
     return True
 
 

@@ -139,9 +139,25 @@ def open_pass(state: State) -> None:
 
 
 @apart
+def refuse(state: State) -> None:
+    """Say what is wrong with a result, as if it had never come."""
+    clock, who, trouble = state.clock, state.who, -1 - state.clock[LACKS]
+    clock[LACKS] = 0
+    for arm in range(who.shape[1]):
+        clock[LACKS] += who[ASKED, arm] and not who[FILLED, arm]
+    if trouble == 0:
+        raise ValueError("the arm's place in this pass is filled: use tell, which keeps what comes early")
+    if trouble == 1:
+        raise ValueError("a value lies outside the bounds of its noise")
+    raise ValueError("an exact objective was measured twice with different values")
+
+
+@apart
 def close_pass(state: State) -> None:
-    """Fold the current pass, judge if it is time, and open the next."""
+    """Fold the current pass, judge if it is time, and open the next; or say what `take` refused."""
     clock = state.clock
+    if clock[LACKS] < 0:
+        refuse(state)
     fold_values(state)
     clock[PASS] += 1
     if clock[PASS] == clock[NEXT]:
@@ -157,38 +173,46 @@ def desk_of(state: State) -> Desk:
     return Desk(state.clock, state.who, state.values, state.kinds, state.singles, arms.told, arms.pulls)
 
 
-@kernel
+@written_in
 def whose_turn(desk: Desk) -> int:
     """Whose place is to be filled next where nothing is in flight; −1 after the end."""
     return int(desk.clock[TURN])
 
 
-@kernel
-def take(desk: Desk, arm: int, reward: Vector) -> bool:
-    """Fill the arm's place in the current pass; whether it was the last one, so that the pass may close."""
-    clock, who, kinds = desk.clock, desk.who, desk.kinds
-    if who[FILLED, arm]:
-        raise ValueError("the arm's place in this pass is filled: use tell, which keeps what comes early")
+@written_in
+def trouble_with(desk: Desk, arm: int, reward: Vector) -> int:
+    """Why the current pass cannot take a result: a place in TROUBLES, or −1."""
+    kinds, trouble = desk.kinds, -1
     for i in range(reward.size):
         if reward[i] < kinds[i, 1] or reward[i] > kinds[i, 2]:
-            raise ValueError("a value lies outside the bounds of its noise")
+            trouble = 1
         known = kinds[i, 0] == EXACT and desk.singles[arm, i, 0] > 0.0
         if known and abs(reward[i] - desk.singles[arm, i, 1]) > 0.0:
-            raise ValueError("an exact objective was measured twice with different values")
-    who[FILLED, arm] = True
-    if not who[ASKED, arm]:
-        return False
-    for i in range(reward.size):
-        desk.values[arm, i] = reward[i]
-    clock[LACKS] -= 1
-    if clock[LACKS] == 0:
-        return True
-    while not (who[ASKED, clock[TURN]] and not who[FILLED, clock[TURN]]):
-        clock[TURN] += 1
-    return False
+            trouble = 2
+    return 0 if desk.who[FILLED, arm] else trouble
 
 
-@kernel
+@written_in
+def take(desk: Desk, arm: int, reward: Vector) -> bool:
+    """Fill the arm's place in the current pass; whether to close it: it is full, or refuses the result.
+
+    It is `close_pass` that says why. A loop in which something may raise counts references at every step.
+    """
+    clock, who, trouble = desk.clock, desk.who, trouble_with(desk, arm, reward)
+    if trouble >= 0:
+        clock[LACKS] = -1 - trouble
+    else:
+        who[FILLED, arm] = True
+        if who[ASKED, arm]:
+            for i in range(reward.size):
+                desk.values[arm, i] = reward[i]
+            clock[LACKS] -= 1
+            while clock[LACKS] > 0 and not (who[ASKED, clock[TURN]] and not who[FILLED, clock[TURN]]):
+                clock[TURN] += 1
+    return bool(clock[LACKS] <= 0)
+
+
+@written_in
 def count(desk: Desk, arm: int, number: int) -> None:
     """Count a result of the arm in pass `number`."""
     desk.told[0] += 1
@@ -196,12 +220,37 @@ def count(desk: Desk, arm: int, number: int) -> None:
     desk.clock[HIGHEST] = max(desk.clock[HIGHEST], number)
 
 
-@kernel
+@written_in
 def take_and_count(desk: Desk, arm: int, reward: Vector) -> bool:
     """Take a result of the current pass, one after the other."""
-    last = take(desk, arm, reward)
-    count(desk, arm, desk.clock[PASS])
-    return last
+    full = take(desk, arm, reward)
+    if desk.clock[LACKS] >= 0:
+        count(desk, arm, desk.clock[PASS])
+    return full
+
+
+@kernel
+def take_pass(desk: Desk, results: Vector, number: int) -> None:
+    """Take the results of one pass for all members that lack theirs, one after the other."""
+    clock, who, values, kinds, singles, told, pulls = desk
+    highest = clock[PASS]
+    taken = 0
+    for arm in range(results.shape[1]):
+        if who[ASKED, arm] and not who[FILLED, arm]:
+            bad = False
+            for i in range(results.shape[2]):
+                value = results[number, arm, i]
+                bad |= value < kinds[i, 1] or value > kinds[i, 2]
+                bad |= kinds[i, 0] == EXACT and singles[arm, i, 0] > 0.0 and abs(value - singles[arm, i, 1]) > 0.0
+                values[arm, i] = value
+            if bad:
+                clock[LACKS] = -2
+                break
+            who[FILLED, arm] = True
+            pulls[arm] += 1
+            taken += 1
+    told[0] += taken
+    clock[HIGHEST] = max(clock[HIGHEST], highest)
 
 
 @written_in
