@@ -222,7 +222,13 @@ def best_bound(
         b = (limit - kind.low) / (kind.high - kind.low)
         if side == 1:
             b, mean, m3 = 1.0 - b, 1.0 - mean, -m3
-        if b > mean or (b > 0.0 and bounded_log_evidence(b, n, mean, m2, m3, m4) < level - SLACK):
+        if b > mean or (
+            b > 0.0
+            and (
+                bounded_ceiling(b, n, mean, m2, m3, m4) < level - SLACK
+                or bounded_log_evidence(b, n, mean, m2, m3, m4) < level - SLACK
+            )
+        ):
             return seen
         end = bounded_lower(n, mean, m2, m3, m4, level)
         end = told_mean(kind, end if side == 0 else 1.0 - end)

@@ -93,7 +93,7 @@ def judge(state: State, anew: bool) -> None:
         if candidate < 0 or not active[candidate]:
             candidate = plug_in(state, drafts)
         if declared:
-            weigh_for(state, candidate)
+            weigh_for(state, candidate, drafts)
             break
         if turn == 0:
             changed = look_for(state, candidate)

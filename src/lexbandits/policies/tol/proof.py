@@ -51,7 +51,7 @@ from lexbandits.policies.tol.state import (
 )
 
 KEPT, BEFORE = 0, 1  # rows of drafts: who is kept, and who was before an objective;
-LACKING = 0  # and in a proof: with whom it is not done
+LACKING, OUT = 0, 1  # and in a proof: with whom it is not done, and who is out on the first objective
 
 
 @kernel
@@ -132,12 +132,21 @@ def plug_in(state: State, drafts: NDArray[np.bool_]) -> int:
 
 
 @kernel
-def is_out_at_once(
-    active: NDArray[np.bool_], left: Counts, limits: Vector, shown: Vector, first: int, y: int
-) -> bool:
-    """Whether an arm offered is out on the first objective, by a fact or under the declared rules."""
-    is_fact = not active[y] and left[y, 1] == first
-    return is_fact or beaten_by_third(limits, shown, first, y) >= 0
+def note_out(
+    active: NDArray[np.bool_],
+    left: Counts,
+    limits: Vector,
+    shown: Vector,
+    drafts: NDArray[np.bool_],
+    first: int,
+) -> None:
+    """Note who is out on the first objective, by a fact or under the declared rules, whoever answers."""
+    enough = limits[first, THIRD_LEVEL]
+    for y in range(active.size):
+        drafts[OUT, y] = not active[y] and left[y, 1] == first
+    for z in range(shown.shape[2]):
+        for y in range(shown.shape[3]):
+            drafts[OUT, y] |= shown[BEATS, first, z, y] >= enough
 
 
 @apart
@@ -148,10 +157,10 @@ def look_for(state: State, x: int) -> bool:
     """
     lows, limits, bounds, order, must = state.lows, state.limits, state.bounds, state.order, state.must
     kinds, singles, pairs, completed = state.kinds, state.singles, state.pairs, state.completed
-    who, active, left, shown, first = state.who, state.arms.active, state.arms.left, state.shown, order[0]
+    who, active, left, first = state.who, state.arms.active, state.arms.left, order[0]
     news = False
     for y in range(who.shape[1]):
-        if not who[OFFERED, y] or is_out_at_once(active, left, limits, shown, first, y):
+        if not who[OFFERED, y] or (not active[y] and left[y, 1] == first):
             continue
         for position in range(order.size):
             i = order[position]
@@ -175,16 +184,17 @@ def look_for(state: State, x: int) -> bool:
 
 
 @apart
-def weigh_for(state: State, x: int) -> None:
-    """Weigh what the proof of x needs: its own pairs, and for whom it does not do who else beats them."""
+def weigh_for(state: State, x: int, drafts: NDArray[np.bool_]) -> None:
+    """Under the declared rules weigh what the proof of x needs: its own pairs, and for whom it does not do who else beats them."""
     lows, limits, shown, kinds, wealth = state.lows, state.limits, state.shown, state.kinds, state.wealth
     singles, pairs, who, order = state.singles, state.pairs, state.who, state.order
-    active, left, first, shares = state.arms.active, state.arms.left, order[0], state.shares
-    some, unhandled = False, active  # an array of its own once there is somebody
-    for y in range(who.shape[1]):
-        if not who[OFFERED, y] or y == x or is_out_at_once(active, left, limits, shown, first, y):
+    first, shares, n_arms, some = order[0], state.shares, who.shape[1], False
+    note_out(state.arms.active, state.arms.left, limits, shown, drafts, first)
+    for y in range(n_arms):
+        drafts[LACKING, y] = False
+        if not who[OFFERED, y] or y == x or drafts[OUT, y]:
             continue
-        row, direction, sign = pair_of(min(x, y), max(x, y), active.size), int(x > y), -1.0 if x > y else 1.0
+        row, direction, sign = pair_of(min(x, y), max(x, y), n_arms), int(x > y), -1.0 if x > y else 1.0
         for position in range(order.size):
             i = order[position]
             kind, share = kind_at(kinds, i), is_share(limits, i)
@@ -208,28 +218,26 @@ def weigh_for(state: State, x: int) -> None:
                     held = seen >= enough or low >= -reach
             beaten = shown[BEATS, i, x, y] >= enough or low > tolerance
             if not held or beaten:
-                if not held:
-                    if not some:
-                        some, unhandled = True, np.zeros(who.shape[1], np.bool_)
-                    unhandled[y] = True
+                drafts[LACKING, y] = not held
+                some |= not held
                 break
     if some:
-        weigh_thirds(state, x, unhandled)
+        weigh_thirds(state, x, drafts)
 
 
 @apart
-def weigh_thirds(state: State, x: int, unhandled: NDArray[np.bool_]) -> None:
-    """Weigh who else beats an arm on the first objective."""
+def weigh_thirds(state: State, x: int, drafts: NDArray[np.bool_]) -> None:
+    """Weigh who else beats an arm that x lacks on the first objective."""
     limits, shown, kinds, wealth, pairs = state.limits, state.shown, state.kinds, state.wealth, state.pairs
     singles, who, first, shares = state.singles, state.who, state.order[0], state.shares
     kind, enough, row = kind_at(kinds, first), limits[first, THIRD_LEVEL], -1
     tolerance, resolution = limits[first, TOLERANCE], limits[first, REACH] - limits[first, TOLERANCE]
     share = is_share(limits, first)
     by_moments = kind.code < EXACT and not share
-    for a in range(unhandled.size):
-        for b in range(a + 1, unhandled.size):
+    for a in range(who.shape[1]):
+        for b in range(a + 1, who.shape[1]):
             row += 1
-            if not unhandled[a] and not unhandled[b]:
+            if not drafts[LACKING, a] and not drafts[LACKING, b]:
                 continue
             n, mean, squares = pairs[row, first, 0], pairs[row, first, 1], pairs[row, first, 2]
             if by_moments and not may_reach(kind, n, abs(mean) - tolerance, squares, enough):
@@ -238,7 +246,7 @@ def weigh_thirds(state: State, x: int, unhandled: NDArray[np.bool_]) -> None:
                 n, mean = paired(limits, kinds, singles, pairs, first, a, b)
             for turn in range(2):
                 z, y = (a, b) if turn == 0 else (b, a)
-                if unhandled[y] and z != x and who[OFFERED, z]:
+                if drafts[LACKING, y] and z != x and who[OFFERED, z]:
                     if share:
                         found = share_evidence(limits, kinds, singles, shares, BEATS, first, z, y)
                     else:
@@ -255,9 +263,10 @@ def prove(state: State, x: int, drafts: NDArray[np.bool_]) -> bool:
     kinds, singles, pairs, baseline = state.kinds, state.singles, state.pairs, state.manner.baseline
     finds_thirds, declared = not state.manner.as_0_2, shown.size > 0
     proven = True
+    note_out(active, left, limits, shown, drafts, first)
     for y in range(who.shape[1]):
         lacks = False
-        out = y != x and is_out_at_once(active, left, limits, shown, first, y)
+        out = y != x and drafts[OUT, y]
         position = order.size if out or not who[OFFERED, y] else 0
         ahead = y != baseline or y == x or not active[y] or out
         while position < order.size:
