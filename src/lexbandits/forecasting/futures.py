@@ -15,10 +15,10 @@ import numpy as np
 
 from lexbandits.arrays import Counts, Vector
 from lexbandits.jit import entry, kernel
-from lexbandits.policies.tol.judgement import close_pass, desk_of, take_and_count
+from lexbandits.policies.tol.judgement import close_pass, desk_of, members, take_pass
 from lexbandits.policies.tol.list_policy import ListTol
 from lexbandits.policies.tol.listed import Listed, ask, take
-from lexbandits.policies.tol.state import OVER, PASS, POSITION, TURN, State
+from lexbandits.policies.tol.state import OVER, PASS, POSITION, State
 from lexbandits.world.noise import stream
 
 if TYPE_CHECKING:
@@ -74,6 +74,7 @@ def go_on(
     """
     clock, order, desk, m = state.clock, state.order, desk_of(state), spent.size
     luck, shared_normal, reward = np.empty(m), np.empty(m), np.empty(m)
+    asked, drawn = np.empty(pulls.size, np.int64), np.empty((1, pulls.size, m))
     number = -1
     results = 0
     while clock[OVER] == 0 and results < most:
@@ -82,13 +83,15 @@ def go_on(
             for i in range(m):
                 luck[i] = rng.random()
                 shared_normal[i] = rng.standard_normal()
-        arm = clock[TURN]
-        draw(world, rng, arm, luck, shared_normal, reward)
-        spent[order[clock[POSITION]]] += 1
-        pulls[arm] += 1
-        if take_and_count(desk, arm, reward):
+        some = min(members(desk, asked), most - results)
+        for k in range(some):
+            draw(world, rng, asked[k], luck, shared_normal, reward)
+            drawn[0, asked[k]] = reward
+            pulls[asked[k]] += 1
+        spent[order[clock[POSITION]]] += some
+        results += some
+        if take_pass(desk, drawn, 0, some):
             close_pass(state)
-        results += 1
     return results
 
 

@@ -13,20 +13,20 @@ NEVER = 2**62  # more pulls than any run has
 
 
 class Steps(NamedTuple):
-    """The same as `choose` and `observe` of a policy whose state is large, one pull after the other.
+    """The same as `choose` and `observe` of a policy whose state is large and which asks in passes.
 
-    numba counts references to every array that a loop hands to a call, so most calls get a few of them.
+    numba counts references to every array that a loop hands to a call: so a call takes a few, once a pass.
 
     Args:
-        desk: (state) -> what a pull touches.
-        turn: (desk) -> arm, -1 once the answer is there.
-        take: (desk, arm, reward) -> whether `close` is due.
+        desk: (state) -> what a pass touches.
+        members: (desk, arms) -> how many arms are asked next; fills `arms` with them, in turn. 0 at the end.
+        take: (desk, results, row, most) -> whether `close` is due, with results[row] of the first `most`.
         close: (state): does what is left of `observe`.
     """
 
     desk: Callable[[Any], Any]
-    turn: Callable[[Any], int]
-    take: Callable[[Any, int, Vector], bool]
+    members: Callable[[Any, Counts], int]
+    take: Callable[[Any, Vector, int, int], bool]
     close: Callable[[Any], None]
 
 

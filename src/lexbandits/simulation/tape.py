@@ -6,9 +6,9 @@ import numpy as np
 
 from lexbandits.arrays import Vector
 from lexbandits.jit import entry, kernel
-from lexbandits.policies.tol.judgement import close_pass, desk_of, take_pass, whose_turn
+from lexbandits.policies.tol.judgement import close_pass, desk_of, take_pass
 from lexbandits.policies.tol.lexelim_tol import LexElimTol
-from lexbandits.policies.tol.state import PASS, State
+from lexbandits.policies.tol.state import OVER, PASS, State
 from lexbandits.simulation.trajectory import check_match
 from lexbandits.world.noise import stream
 from lexbandits.world.trials import Trials
@@ -46,13 +46,13 @@ def play_block(state: State, results: Vector, first: int) -> bool:
 
     Whether it is finished.
     """
-    desk = desk_of(state)
-    while whose_turn(desk) >= 0:
-        number = desk.clock[PASS] - first
+    desk, clock, everybody = desk_of(state), state.clock, results.shape[1]
+    while clock[OVER] == 0:
+        number = clock[PASS] - first
         if number >= results.shape[0]:
             return False
-        take_pass(desk, results, number)
-        close_pass(state)
+        if take_pass(desk, results, number, everybody):
+            close_pass(state)
     return True
 
 

@@ -148,19 +148,24 @@ def plain_loop(rules: Rules, draw: Draw) -> Callable[..., int]:
 
 
 def _loop_by_steps(steps: Steps, draw: Draw) -> Callable[..., int]:
-    desk_of, turn, take, close = steps
+    desk_of, members, take, close = steps
 
     def loop(state: Any, world: World, rng: np.random.Generator, pending: Counts, arms: Counts) -> int:
         desk, reward = desk_of(state), np.empty(world.means.shape[1])
-        for t in range(arms.size):
-            arm = turn(desk)
-            if arm < 0:
+        asked, results = np.empty(pending.size, np.int64), np.empty((1, pending.size, reward.size))
+        t = 0
+        while t < arms.size:
+            most = min(members(desk, asked), arms.size - t)
+            if most == 0:
                 return t
-            draw(world, rng, arm, reward)
-            if take(desk, arm, reward):
+            for k in range(most):
+                draw(world, rng, asked[k], reward)
+                results[0, asked[k]] = reward
+                arms[t + k] = asked[k]
+            t += most
+            if take(desk, results, 0, most):
                 close(state)
-            arms[t] = arm
-        return arms.size
+        return t
 
     return fused(loop, *steps, draw)
 

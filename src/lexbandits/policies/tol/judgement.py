@@ -139,25 +139,14 @@ def open_pass(state: State) -> None:
 
 
 @apart
-def refuse(state: State) -> None:
-    """Say what is wrong with a result, as if it had never come."""
-    clock, who, trouble = state.clock, state.who, -1 - state.clock[LACKS]
-    clock[LACKS] = 0
-    for arm in range(who.shape[1]):
-        clock[LACKS] += who[ASKED, arm] and not who[FILLED, arm]
-    if trouble == 0:
-        raise ValueError("the arm's place in this pass is filled: use tell, which keeps what comes early")
-    if trouble == 1:
-        raise ValueError("a value lies outside the bounds of its noise")
-    raise ValueError("an exact objective was measured twice with different values")
-
-
-@apart
 def close_pass(state: State) -> None:
-    """Fold the current pass, judge if it is time, and open the next; or say what `take` refused."""
+    """Fold the current pass, judge if it is time, and open the next; it must be full: see `take_pass`."""
     clock = state.clock
-    if clock[LACKS] < 0:
-        refuse(state)
+    if clock[LACKS] > 0:
+        raise ValueError(
+            "a value lies outside the bounds of its noise, or an exact objective was measured twice with "
+            "different values"
+        )
     fold_values(state)
     clock[PASS] += 1
     if clock[PASS] == clock[NEXT]:
@@ -173,46 +162,80 @@ def desk_of(state: State) -> Desk:
     return Desk(state.clock, state.who, state.values, state.kinds, state.singles, arms.told, arms.pulls)
 
 
-@written_in
-def whose_turn(desk: Desk) -> int:
-    """Whose place is to be filled next where nothing is in flight; −1 after the end."""
-    return int(desk.clock[TURN])
+@kernel
+def members(desk: Desk, arms: Counts) -> int:
+    """How many members of the pass lack their results, 0 after the end; `arms` says who, in turn."""
+    clock, who, lacking = desk.clock, desk.who, 0
+    for arm in range(who.shape[1] if clock[TURN] >= 0 else 0):
+        if who[ASKED, arm] and not who[FILLED, arm]:
+            arms[lacking] = arm
+            lacking += 1
+    return lacking
 
 
-@written_in
-def trouble_with(desk: Desk, arm: int, reward: Vector) -> int:
-    """Why the current pass cannot take a result: a place in TROUBLES, or −1."""
-    kinds, trouble = desk.kinds, -1
-    for i in range(reward.size):
-        if reward[i] < kinds[i, 1] or reward[i] > kinds[i, 2]:
-            trouble = 1
-        known = kinds[i, 0] == EXACT and desk.singles[arm, i, 0] > 0.0
-        if known and abs(reward[i] - desk.singles[arm, i, 1]) > 0.0:
-            trouble = 2
-    return 0 if desk.who[FILLED, arm] else trouble
+@kernel
+def fits(value: float, low: float, high: float, known: bool, before: float) -> bool:
+    """Whether a value is within the bounds of its noise and, if it is exact and known, as it was before."""
+    return not (value < low or value > high or (known and abs(value - before) > 0.0))
 
 
-@written_in
-def take(desk: Desk, arm: int, reward: Vector) -> bool:
-    """Fill the arm's place in the current pass; whether to close it: it is full, or refuses the result.
+@kernel
+def take_pass(desk: Desk, results: Vector, number: int, most: int) -> bool:
+    """Take results[number] of members that lack theirs, of `most` of them; whether the pass is to be closed.
 
-    It is `close_pass` that says why. A loop in which something may raise counts references at every step.
+    It is full, or a value does not fit: then it still lacks one, and `close_pass` says so. Nothing is raised
+    or called with an array in this loop, so that no references are counted in it.
     """
-    clock, who, trouble = desk.clock, desk.who, trouble_with(desk, arm, reward)
-    if trouble >= 0:
-        clock[LACKS] = -1 - trouble
-    else:
+    clock, who, values, kinds, singles, told, pulls = desk
+    taken = 0
+    for arm in range(who.shape[1]):
+        if not who[ASKED, arm] or who[FILLED, arm] or taken == most:
+            continue
+        for i in range(values.shape[1]):
+            value, known = results[number, arm, i], kinds[i, 0] == EXACT and singles[arm, i, 0] > 0.0
+            if not fits(value, kinds[i, 1], kinds[i, 2], known, singles[arm, i, 1]):
+                return True
+            values[arm, i] = value
         who[FILLED, arm] = True
-        if who[ASKED, arm]:
-            for i in range(reward.size):
-                desk.values[arm, i] = reward[i]
-            clock[LACKS] -= 1
-            while clock[LACKS] > 0 and not (who[ASKED, clock[TURN]] and not who[FILLED, clock[TURN]]):
-                clock[TURN] += 1
-    return bool(clock[LACKS] <= 0)
+        pulls[arm] += 1
+        told[0] += 1
+        taken += 1
+        clock[LACKS] -= 1
+    clock[HIGHEST] = max(clock[HIGHEST], clock[PASS])
+    if clock[LACKS] == 0:
+        return True
+    while not (who[ASKED, clock[TURN]] and not who[FILLED, clock[TURN]]):
+        clock[TURN] += 1
+    return False
 
 
-@written_in
+@kernel
+def take(desk: Desk, arm: int, reward: Vector) -> bool:
+    """Fill the arm's place in the current pass; whether it was the last one, so that the pass may close."""
+    clock, who, kinds = desk.clock, desk.who, desk.kinds
+    if who[FILLED, arm]:
+        raise ValueError("the arm's place in this pass is filled: use tell, which keeps what comes early")
+    for i in range(reward.size):
+        known = kinds[i, 0] == EXACT and desk.singles[arm, i, 0] > 0.0
+        if not fits(reward[i], kinds[i, 1], kinds[i, 2], known, desk.singles[arm, i, 1]):
+            raise ValueError(
+                "a value lies outside the bounds of its noise, or an exact objective was measured twice with "
+                "different values"
+            )
+    who[FILLED, arm] = True
+    if not who[ASKED, arm]:
+        return False
+    for i in range(reward.size):
+        desk.values[arm, i] = reward[i]
+    clock[LACKS] -= 1
+    if clock[LACKS] == 0:
+        return True
+    while not (who[ASKED, clock[TURN]] and not who[FILLED, clock[TURN]]):
+        clock[TURN] += 1
+    return False
+
+
+@kernel
 def count(desk: Desk, arm: int, number: int) -> None:
     """Count a result of the arm in pass `number`."""
     desk.told[0] += 1
@@ -220,37 +243,12 @@ def count(desk: Desk, arm: int, number: int) -> None:
     desk.clock[HIGHEST] = max(desk.clock[HIGHEST], number)
 
 
-@written_in
+@kernel
 def take_and_count(desk: Desk, arm: int, reward: Vector) -> bool:
     """Take a result of the current pass, one after the other."""
-    full = take(desk, arm, reward)
-    if desk.clock[LACKS] >= 0:
-        count(desk, arm, desk.clock[PASS])
-    return full
-
-
-@kernel
-def take_pass(desk: Desk, results: Vector, number: int) -> None:
-    """Take the results of one pass for all members that lack theirs, one after the other."""
-    clock, who, values, kinds, singles, told, pulls = desk
-    highest = clock[PASS]
-    taken = 0
-    for arm in range(results.shape[1]):
-        if who[ASKED, arm] and not who[FILLED, arm]:
-            bad = False
-            for i in range(results.shape[2]):
-                value = results[number, arm, i]
-                bad |= value < kinds[i, 1] or value > kinds[i, 2]
-                bad |= kinds[i, 0] == EXACT and singles[arm, i, 0] > 0.0 and abs(value - singles[arm, i, 1]) > 0.0
-                values[arm, i] = value
-            if bad:
-                clock[LACKS] = -2
-                break
-            who[FILLED, arm] = True
-            pulls[arm] += 1
-            taken += 1
-    told[0] += taken
-    clock[HIGHEST] = max(clock[HIGHEST], highest)
+    last = take(desk, arm, reward)
+    count(desk, arm, desk.clock[PASS])
+    return last
 
 
 @written_in

@@ -39,10 +39,10 @@ from lexbandits.policies.tol.judgement import (
     close_pass,
     desk_of,
     finished,
+    members,
     next_judged,
     observe,
-    take_and_count,
-    whose_turn,
+    take_pass,
 )
 from lexbandits.policies.tol.percent import BETS, DEPTH, LOGS
 from lexbandits.policies.tol.places import PlacePolicy
@@ -139,7 +139,7 @@ class LexElimTol(PlacePolicy):
     (1, True)
     """
 
-    rules = Rules(choose, observe, finished, steps=Steps(desk_of, whose_turn, take_and_count, close_pass))
+    rules = Rules(choose, observe, finished, steps=Steps(desk_of, members, take_pass, close_pass))
     accepts_missing = True
     round_robin = False
 

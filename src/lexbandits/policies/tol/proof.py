@@ -185,7 +185,10 @@ def look_for(state: State, x: int) -> bool:
 
 @apart
 def weigh_for(state: State, x: int, drafts: NDArray[np.bool_]) -> None:
-    """Under the declared rules weigh what the proof of x needs: its own pairs, and for whom it does not do who else beats them."""
+    """Weigh what the proof of x needs: its own pairs, and for whom it does not do who else beats them.
+
+    `drafts` is for sets of arms: see `plug_in`.
+    """
     lows, limits, shown, kinds, wealth = state.lows, state.limits, state.shown, state.kinds, state.wealth
     singles, pairs, who, order = state.singles, state.pairs, state.who, state.order
     first, shares, n_arms, some = order[0], state.shares, who.shape[1], False
