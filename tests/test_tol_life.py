@@ -231,7 +231,7 @@ def test_of_a_pair_the_largest_evidence_of_its_own_is_kept():
         for arm, mean in enumerate([0.0, 0.3, 1.0, 1.1, 1.2]):
             policy.tell(arm, [mean + 0.1 * rng.standard_normal()], item=item)
     state = policy.state
-    weigh_for(state, 0)  # which is not as good as arm 1, which others beat
+    weigh_for(state, 0, np.empty((2, 5), np.bool_))  # which is not as good as arm 1, which others beat
     own = np.array(
         [[evidence_for(state, BEATS, 0, z, y) if z != y else 0.0 for y in range(5)] for z in range(5)]
     )

@@ -315,11 +315,8 @@ def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
 
 
 def _named(function: Any) -> dict[str, Any]:
-    """The values of the global names that a function looks up."""
-    import dis
-
-    steps = (step for code in _codes(function.__code__) for step in dis.get_instructions(code))
-    names = sorted({step.argval for step in steps if step.opname == "LOAD_GLOBAL"})
+    """The values of the global names that a function looks up, or that attributes happen to be called by."""
+    names = sorted({name for code in _codes(function.__code__) for name in code.co_names})
     return {name: function.__globals__[name] for name in names if name in function.__globals__}
 
 
@@ -345,10 +342,15 @@ def _dispatcher(function: Any) -> Any:
     twin = _copied(function, space, cells)
     options = {"nogil": True, "error_model": "numpy", "fastmath": False, **function.kernel_options}
     dispatcher: Any = _numba().njit(**options)(twin)
-    dispatcher._cache = _keeping()(function)
+
+    def name_all() -> None:
+        space.update({name: _in_compiled_code(value) for name, value in _named(function).items()})
+
+    dispatcher._cache = _keeping()(function, name_all)
     dispatcher.get_call_template = _once_for_all_values(dispatcher.get_call_template)
     function.kernel_dispatcher = dispatcher
-    space.update({name: _in_compiled_code(value) for name, value in _named(function).items()})
+    if "inline" in options:  # its callers take its text
+        name_all()
     return dispatcher
 
 
@@ -391,8 +393,8 @@ def _keeping() -> Any:
     class Keeping(caching.FunctionCache):
         only_load = False
 
-        def __init__(self, function: Any) -> None:
-            name = _kept_name(function)
+        def __init__(self, function: Any, name_all: Callable[[], None]) -> None:
+            name, self._name_all = _kept_name(function), name_all
             self._name, self._py_func, self._cache_path = repr(function), function, folder()
             self._impl = caching.CompileResultCacheImpl.__new__(caching.CompileResultCacheImpl)
             self._cache_file: Any = file(folder(), name, "")
@@ -413,6 +415,8 @@ def _keeping() -> Any:
             found = caching.FunctionCache.load_overload(self, signature, target)  # type: ignore[no-untyped-call]
             if found is None and self.only_load:
                 raise LookupError(self._name)
+            if found is None:  # to be compiled, with all that it calls
+                self._name_all()
             return found
 
     return Keeping
