@@ -23,6 +23,10 @@ from lexbandits.jit import entry, portion
 from lexbandits.policies.base import untried
 from lexbandits.policies.policy import _same
 from lexbandits.policies.tol.lexelim_tol import MOST_BYTES, NO_SHARES, LexElimTol
+from lexbandits.policies.tol.list_asking import ask
+from lexbandits.policies.tol.list_folding import fold_some, forget_arm, stored_prefix, take, take_all
+from lexbandits.policies.tol.list_judging import judge, keep_certain, still_proven
+from lexbandits.policies.tol.list_moments import later_evidence, later_interval
 from lexbandits.policies.tol.listed import (
     ABOVE,
     BELOW,
@@ -36,18 +40,6 @@ from lexbandits.policies.tol.listed import (
     TARGET_NOTED,
     UNDER,
     Listed,
-    ask,
-    fold_some,
-    forget_arm,
-    judge,
-    keep_certain,
-    later_evidence,
-    later_interval,
-    still_proven,
-    stored_backs,
-    stored_leads,
-    take,
-    take_all,
 )
 from lexbandits.policies.tol.places import checked_places
 from lexbandits.policies.tol.proof import Seen, certificate
@@ -74,6 +66,7 @@ from lexbandits.policies.tol.state import (
     Manner,
     State,
     pair_of,
+    row_of_arm,
 )
 from lexbandits.policies.tol.told import EARLY
 from lexbandits.policies.tol.waiting import Place
@@ -189,7 +182,7 @@ class ListTol(LexElimTol):
             on_list(forget_arm)(self.state, self.listed, arm)
         for arm in range(self.max_arms):
             most = portion(fold, self.n_items)
-            while fold(self.state, self.listed, arm, most) == most:
+            while fold(self.state, self.listed, arm, most)[0] == most:
                 most = portion(fold, self.n_items)
         on_list(judge)(self.state, self.listed)
 
@@ -583,11 +576,8 @@ class ListTol(LexElimTol):
 
     def _interval(self, i: int, a: int, b: int, level: float) -> tuple[float, float]:
         """Where the mean of a − b, or of a if a = b, lies: misses with probability ≤ exp(−level)."""
-        kind, listed, since = (
-            self._kinds[i],
-            self.listed,
-            int(max(self.listed.since[a], self.listed.since[b])),
-        )
+        kind, listed = self._kinds[i], self.listed
+        since = int(max(listed.since[a], listed.since[b]))
         if kind.code == EXACT:
             known = self.state.singles[[a, b], i, 0].min() > 0
             if a == b:
@@ -597,24 +587,15 @@ class ListTol(LexElimTol):
         if kind.code < EXACT:
             if a == b and np.isnan(self.state.limits[i, TARGET]):
                 return self._arm_interval(i, a, level)
-            row = pair_of(a, b, self.max_arms) if a != b else listed.later.shape[0] - self.max_arms + a
+            row = pair_of(a, b, self.max_arms) if a != b else row_of_arm(a, self.max_arms)
             low, high, _ = later_interval(listed, kind, row, i, since, level)
             return (low, high) if not math.isnan(low) else (-math.inf, math.inf)
         n = _coarse(int(min(listed.until[a], listed.until[b])), self.n_items)
         key = (i, a, b, n, level)
         if key not in self._ends:
-            lead = on_list(stored_leads)(listed, kind, i, a, b, n)
-            back = (
-                on_list(stored_leads)(listed, kind, i, b, a, n)
-                if a != b
-                else on_list(stored_backs)(listed, kind, i, a, n)
-            )
-            ends = [
-                on_list(lower_end)(
-                    z, self.n_items, since, listed.etas, listed.weights, listed.risks, level + LOG_2
-                )
-                for z in (lead, back)
-            ]
+            bets = self.n_items, since, listed.etas, listed.weights, listed.risks, level + LOG_2
+            prefix = on_list(stored_prefix)(listed, kind, i, a, b, n)
+            ends = [on_list(lower_end)(values, *bets) for values in prefix]
             told = told_mean if a == b else told_difference
             self._ends = {k: v for k, v in self._ends.items() if k[:3] != key[:3] or k[4] != level}
             self._ends[key] = float(told(kind, ends[0])), float(told(kind, 1.0 - ends[1]))
