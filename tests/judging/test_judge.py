@@ -784,6 +784,15 @@ def test_what_a_quantile_cannot_be():
         lb.create_study("s", MemoryStorage(), arms=["a"], objectives=[P90])
 
 
+def test_a_limit_that_nobody_meets_is_said_at_any_time():
+    table = drawn(400, 2, a=(0.2, 1.0), b=(0.1, 1.0))
+    limit = lb.Objective("correct", at_least=0.9, resolution=0.05, noise="bernoulli")
+    for looks in ("once", "any"):
+        verdict = judged(table, [limit], looks=looks)
+        assert verdict.details["closest to the target"] == {"objectives": ["correct"]}
+        assert "nobody meets the limit on correct" in str(verdict)
+
+
 # --- a study that follows
 
 

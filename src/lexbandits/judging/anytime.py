@@ -29,6 +29,9 @@ def judge_at_any_time(table: Table, means: dict[str, Any], delta: float, missing
             rows[o.name] += (o.sign * seen[there, i] + 0.0).tolist()
     study.import_results(rows, fair=True)
     answer = study.answer
+    details, unmet = dict(answer.details), "closest to the target"
+    if unmet in details:  # a study says by how much; a verdict names the objectives
+        details[unmet] = {"objectives": [missed["objective"] for missed in details[unmet]["objectives"]]}
     return Verdict(
         arm=answer.arm,
         certified=answer.certified,
@@ -39,7 +42,7 @@ def judge_at_any_time(table: Table, means: dict[str, Any], delta: float, missing
         tiers=(answer.candidates, tuple(arm for arm in table.arms if arm not in answer.candidates)),
         certificate=answer.certificate,
         flags=answer.flags,
-        details=answer.details,
+        details=details,
         means=means,
         objectives=table.objectives,
         items=len(table.seen),
