@@ -17,10 +17,9 @@ from lexbandits.arrays import Counts, Vector
 from lexbandits.checks import checked_arm, checked_history, checked_pending, checked_reward, whole
 from lexbandits.evidence.finite_variance import LARGE_SAMPLE
 from lexbandits.evidence.interval import told_difference, told_mean
-from lexbandits.evidence.kinds import BOUNDED, EXACT, FINITE_VARIANCE, GAUSSIAN, SUB_GAUSSIAN, Kind, kind_rows
+from lexbandits.evidence.kinds import BOUNDED, EXACT, FINITE_VARIANCE, SUB_GAUSSIAN, Kind
 from lexbandits.evidence.without_replacement import MOST_LEVEL, list_radius, lower_end, product, stakes
 from lexbandits.jit import entry, portion
-from lexbandits.policies.base import untried
 from lexbandits.policies.policy import _same
 from lexbandits.policies.tol.lexelim_tol import MOST_BYTES, NO_SHARES, LexElimTol
 from lexbandits.policies.tol.list_asking import ask
@@ -49,9 +48,7 @@ from lexbandits.policies.tol.state import (
     BY_PROOF,
     CANDIDATE,
     CONTRADICTION,
-    FIRST,
     FLOOR,
-    HIGHEST,
     LEVEL,
     NEXT,
     NOT_WORSE,
@@ -63,12 +60,10 @@ from lexbandits.policies.tol.state import (
     TARGET_LEVEL,
     THIRD_LEVEL,
     TOLERANCE,
-    Manner,
     State,
     pair_of,
     row_of_arm,
 )
-from lexbandits.policies.tol.told import EARLY
 from lexbandits.policies.tol.waiting import Place
 
 on_list = partial(entry, fixed=True, rehearsal="lists")  # an entry of a policy about a list
@@ -121,36 +116,14 @@ class ListTol(LexElimTol):
             )
         bounded = any(kind.code >= BOUNDED for kind in self._kinds)
         unbounded = any(kind.code < EXACT for kind in self._kinds)
-        clock = np.zeros(10, np.int64)
-        clock[[HIGHEST, CANDIDATE]] = -1
-        proves, stops = settings["settle"] == "answer", settings["if_infeasible"] == "stop"
-        who = np.zeros((5, K), np.bool_)
-        who[OFFERED, list(range(self.n_arms) if settings["offered"] is None else settings["offered"])] = True
-        arms = untried(K, m)
-        arms.active[:] = who[OFFERED]
-        limits = self._limits()
-        n_targets = K if not np.isnan(limits[:, TARGET]).all() else 0
-        early = EARLY if any(kind.code == GAUSSIAN for kind in self._kinds) else 0
-        state = State(
-            arms,
-            clock,
-            Manner(proves, stops, False, self._baseline()),
-            who,
-            values=np.zeros((K, m)),
-            singles=np.zeros((K, m, FIRST + early)),
+        state = self._nothing_told(
             pairs=np.zeros((pairs, m, 4)),
-            lows=np.full((m, K, K), -math.inf),
-            bounds=np.tile([-math.inf, math.inf], (m, K, 1)),
-            must=np.zeros(m, np.bool_),
-            reached=np.zeros((m, K), np.bool_),
-            order=np.array(range(m) if settings["order"] is None else settings["order"], np.int64),
-            limits=limits,
-            kinds=kind_rows(self._kinds),
             completed=np.zeros((0, m, 2, 5)),
             shown=np.full((2, m, K, K), -math.inf),
             wealth=np.zeros((2, 0, m, 2, 2, 6)),
             shares=np.zeros(NO_SHARES),
         )
+        n_targets = 0 if np.isnan(state.limits[:, TARGET]).all() else K
         self.listed = Listed(
             table=np.full((K, N, m), math.nan),
             status=np.zeros((K, N), np.int8),
@@ -159,8 +132,8 @@ class ListTol(LexElimTol):
             etas=etas,
             weights=weights,
             risks=risks,
-            goals=self._goals(limits),
-            marks=self._marks(limits),
+            goals=self._goals(state.limits),
+            marks=self._marks(state.limits),
             wealth=np.tile(weights[:, None], (pairs if bounded else 0, m, 1, 4)),
             sums=np.zeros((pairs if bounded else 0, m, 2, 2)),
             later=np.zeros((pairs + K if unbounded else 0, m, 5)),
