@@ -2,8 +2,7 @@
 
 import copy
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +12,7 @@ from lexbandits.arrays import Counts, Vector
 from lexbandits.checks import positive, real
 from lexbandits.forecasting.beliefs import Beliefs, Guess, Measured, MissingGuess, coins_of, kinds_of
 from lexbandits.policies.tol.lexelim_tol import LexElimTol
-from lexbandits.study.errors import StudyError
+from lexbandits.study.errors import StudyError, study_errors
 from lexbandits.study.record.fold import Fold
 from lexbandits.study.record.ledger import EXPIRED, FAILED, IMPORTED, LATE, TOLD
 from lexbandits.study.spec import Spec
@@ -26,17 +25,6 @@ class GuessNeeded(StudyError):  # noqa: N818
     def __init__(self, lack: str, argument: str, option: str) -> None:
         super().__init__(f"{lack}: say {argument}")
         self.for_command = f"{lack}: say {option}"
-
-
-@contextmanager
-def refusing() -> Iterator[None]:
-    """What is wrong with an argument is said as a study says it."""
-    try:
-        yield
-    except StudyError:
-        raise
-    except (TypeError, ValueError) as error:
-        raise StudyError(str(error)) from None
 
 
 @dataclass(frozen=True)
@@ -145,7 +133,7 @@ class Question:
 
     def beliefs(self, guess: Any, sd: Any, shared: Any) -> Beliefs:
         """What may be true: as measured, and as guessed where too little was."""
-        with refusing():
+        with study_errors(TypeError):
             asked = None if guess is None else self._guess(guess, sd, shared)
         try:
             return Beliefs(self.measured, asked, self.missing)
