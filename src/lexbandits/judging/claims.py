@@ -11,6 +11,7 @@ from scipy import special
 from lexbandits.arrays import Vector
 from lexbandits.evidence import once
 from lexbandits.judging.table import Table
+from lexbandits.policies.tol.told import one_value_returns
 
 # What can be claimed of a and b, or of a alone: a is better by more than the tolerance; a is not worse by
 # more than tolerance + resolution; a's mean is at least the target − resolution; it is below the target. The
@@ -281,9 +282,7 @@ class Claims:
         found = np.zeros((self.n_objectives, self.n_arms), np.bool_)
         for i, a in np.ndindex(found.shape):
             values = self.table.seen[:, a, i]
-            n = int((~np.isnan(values)).sum())
-            most = np.unique(values[~np.isnan(values)], return_counts=True)[1].max()
-            found[i, a] = n >= 15 and most > 0.05 * n + 5 * math.sqrt(0.0475 * n)
+            found[i, a] = one_value_returns(values[~np.isnan(values)])
         return found
 
 
