@@ -6,12 +6,13 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 
 import lexbandits
-from lexbandits.drawing import SMALL, WIDE, house_style, new_figure
+from lexbandits.drawing import SMALL, WIDE, Axes, Figure, house_style, legend, mark, new_figure, save
 from lexbandits.reproduction.habits import HABITS, Choice
 from lexbandits.reproduction.studies import Study, studies
 from lexbandits.simulation.estimates import clopper_pearson, mean_and_error
@@ -19,11 +20,6 @@ from lexbandits.simulation.promise import Tolerances
 from lexbandits.simulation.store import write_whole
 from lexbandits.simulation.tape import Tape, play
 from lexbandits.simulation.workers import bar, on_threads
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 REPLICATIONS = 300
 QUICK_REPLICATIONS = 20
@@ -92,7 +88,7 @@ def practice(
     n_jobs: int = 1,
     out: str | Path | None = None,
     progress: bool = False,
-) -> "pd.DataFrame":
+) -> pd.DataFrame:
     """Every method on every study (`only`: on those named), one row each.
 
     Columns: study, title, method, pulls (mean), standard_error, broken (the share of replications whose
@@ -101,8 +97,6 @@ def practice(
     those of an arm in a pass depend on the seed and the replication alone. With `out`, what is measured
     is kept there, and the same call goes on from it.
     """
-    import pandas as pd
-
     chosen = _named(only)
     runs = {
         (study.name, method.name): _Kept(out, study, method, seed) for study in chosen for method in METHODS
@@ -211,18 +205,17 @@ class _Kept:
         return [self.known[r] for r in range(replications)]
 
 
-def write(table: "pd.DataFrame", folder: Path) -> None:
+def write(table: pd.DataFrame, folder: Path) -> None:
     """Table and figure as files: practice.csv, practice.md, practice.svg, practice.png."""
     folder.mkdir(parents=True, exist_ok=True)
     table.to_csv(folder / "practice.csv", index=False)
     (folder / "practice.md").write_text(practice_markdown(table) + "\n")
     figure = practice_figure(table)
-    with house_style():
-        figure.savefig(folder / "practice.svg", metadata={"Date": None})
-        figure.savefig(folder / "practice.png", dpi=200)
+    save(figure, folder / "practice.svg")
+    save(figure, folder / "practice.png", dpi=200)
 
 
-def practice_markdown(table: "pd.DataFrame") -> str:
+def practice_markdown(table: pd.DataFrame) -> str:
     """One row per study: its limit, and for each method mean pulls ± standard error and promises broken."""
     methods = list(dict.fromkeys(table["method"]))
     lines = ["| study | limit | " + " | ".join(methods) + " |", "| --- | ---: |" + " ---: |" * len(methods)]
@@ -246,7 +239,7 @@ def _cheats(row: Any) -> bool:
     return bool(row["low"] > row["delta"])
 
 
-def practice_figure(table: "pd.DataFrame") -> "Figure":
+def practice_figure(table: pd.DataFrame) -> Figure:
     """Pulls on the left, broken promises on the right; hollow where they are surely more than δ.
 
     Lines on the left are limits: who needs less than that on average cannot keep the promise everywhere.
@@ -268,34 +261,31 @@ def practice_figure(table: "pd.DataFrame") -> "Figure":
             left.plot([limit] * 2, [place - 0.45, place + 0.45], **LIMIT)
         right.text(float(table["delta"].iloc[0]), -0.52, "δ", color="#555555", fontsize=SMALL, ha="center")
         _finish(left, right, titles)
+        looks = {method.name: mark(method.marker, method.colour, markersize=4) for method in METHODS}
+        looks["hollow: broken more often than δ"] = mark(mfc="white", markersize=4)
+        looks["limit, variances known"] = mark("|", LIMIT["color"], mew=LIMIT["lw"], markersize=9)
+        legend(figure, looks, loc="upper center", ncol=4, columnspacing=1.2, handletextpad=0.2)
         figure.subplots_adjust(
             left=0.15, right=0.97, top=1 - 0.6 / figure.get_figheight(), bottom=0.075, wspace=0.06
         )
     return figure
 
 
-def _mark(left: "Axes", right: "Axes", method: Method, row: dict[Any, Any], y: float) -> None:
-    cheats = _cheats(row)
-    look: dict[str, Any] = {
-        "marker": method.marker,
-        "color": method.colour,
-        "markerfacecolor": "white" if cheats else method.colour,
-        "markersize": 4,
-        "ls": "none",
-    }
+def _mark(left: Axes, right: Axes, method: Method, row: dict[Any, Any], y: float) -> None:
+    face = "white" if _cheats(row) else method.colour
+    look = mark(method.marker, method.colour, mfc=face, markersize=4)
     left.errorbar(row["pulls"], y, xerr=2 * row["standard_error"], elinewidth=0.8, **look)
     right.plot([row["low"], row["high"]], [y, y], color=method.colour, lw=0.9)
     right.plot(row["broken"], y, clip_on=False, zorder=5, **look)
 
 
-def _bands(axes: "Axes", count: int) -> None:
+def _bands(axes: Axes, count: int) -> None:
     for place in range(0, count, 2):
         axes.axhspan(place - 0.5, place + 0.5, color="#f4f4f4", lw=0, zorder=0)
     axes.grid(visible=False, axis="y")
 
 
-def _finish(left: "Axes", right: "Axes", titles: list[str]) -> None:
-    from matplotlib.lines import Line2D
+def _finish(left: Axes, right: Axes, titles: list[str]) -> None:
     from matplotlib.ticker import FuncFormatter, NullFormatter
 
     left.set_xscale("log")
@@ -311,19 +301,3 @@ def _finish(left: "Axes", right: "Axes", titles: list[str]) -> None:
     right.set_xlim(0, 1)
     right.set_xticks([0, 0.01, 0.05, 0.2, 0.5, 1], ["0", "1 %", "5 %", "20 %", "50 %", "100 %"])
     right.set_xlabel("promises broken (exact 95 % intervals)")
-    handles = [
-        Line2D([], [], color=m.colour, marker=m.marker, ls="none", markersize=4, label=m.name)
-        for m in METHODS
-    ]
-    handles.append(
-        Line2D([], [], color="#555555", marker="o", markerfacecolor="white", ls="none", markersize=4,
-               label="hollow: broken more often than δ")
-    )  # fmt: skip
-    handles.append(
-        Line2D([], [], color=LIMIT["color"], marker="|", markeredgewidth=LIMIT["lw"], ls="none", markersize=9,
-               label="limit, variances known")
-    )  # fmt: skip
-    figure = left.figure
-    figure.legend(
-        handles=handles, loc="upper center", ncol=4, frameon=False, columnspacing=1.2, handletextpad=0.2
-    )
