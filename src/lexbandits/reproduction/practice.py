@@ -3,8 +3,7 @@
 import hashlib
 import json
 import math
-from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -71,15 +70,6 @@ class Row(NamedTuple):
     kept: int
 
 
-class Batch(NamedTuple):
-    """Replications first .. end − 1 of a method on a study."""
-
-    study: Study
-    method: Method
-    first: int
-    end: int
-
-
 def practice(
     *,
     only: Sequence[str] | None = None,
@@ -98,31 +88,19 @@ def practice(
     is kept there, and the same call goes on from it.
     """
     chosen = _named(only)
-    runs = {
-        (study.name, method.name): _Kept(out, study, method, seed) for study in chosen for method in METHODS
-    }
-    batches = [
-        Batch(study, method, first, min(first + TOGETHER, replications))
-        for study in chosen
-        for method in METHODS
-        for first in runs[study.name, method.name].missing(replications)
-    ]
-    with bar(sum(batch.end - batch.first for batch in batches), progress) as advance:
-        for batch, rows in on_threads(partial(_measured, seed), batches, n_jobs):
-            runs[batch.study.name, batch.method.name].add(rows)
+    cells = [_Cell(study, method, seed, out) for study in chosen for method in METHODS]
+    batches = [batch for cell in cells for batch in cell.missing(replications)]
+    with bar(sum(len(those) for _, those in batches), progress) as advance:
+        for cell, rows in on_threads(_measured, batches, n_jobs):
+            cell.add(rows)
             advance(len(rows), sum(row.pulls for row in rows))
-    limits = {study.name: _limit(study) for study in chosen}
-    found = [
-        {**_row(study, method, runs[study.name, method.name].rows(replications)), "limit": limits[study.name]}
-        for study in chosen
-        for method in METHODS
-    ]
+    limits = {study.name: study.limit() for study in chosen}
+    found = []
+    for cell in cells:
+        time = limits[cell.study.name]
+        limit = math.nan if time is None else time.least_pulls(cell.study.delta)
+        found.append({**cell.summary(replications), "limit": limit})
     return pd.DataFrame(found)
-
-
-def _limit(study: Study) -> float:
-    time = study.limit()
-    return math.nan if time is None else time.least_pulls(study.delta)
 
 
 def _named(only: Sequence[str] | None) -> list[Study]:
@@ -132,42 +110,14 @@ def _named(only: Sequence[str] | None) -> list[Study]:
     return [known[name] for name in only or known]
 
 
-def _measured(seed: int, batch: Batch, cancelled: Callable[[], bool]) -> tuple[Batch, list[Row]]:
-    rows = []
-    promise = Tolerances(batch.study.policy("answer").settings, batch.study.trials.instance())
-    for replication in range(batch.first, batch.end):
-        if cancelled():
-            raise InterruptedError("the benchmark was cancelled")
-        answer, pulls, dropped = batch.method.choose(batch.study, Tape(batch.study.trials, seed, replication))
-        rows.append(Row(replication, pulls, answer, int(promise.kept(answer, dropped))))
-    return batch, rows
-
-
-def _row(study: Study, method: Method, rows: list[Row]) -> dict[str, Any]:
-    pulls, error = mean_and_error(np.array([row.pulls for row in rows], np.float64))
-    broken = sum(not row.kept for row in rows)
-    low, high = clopper_pearson(broken, len(rows))
-    return {
-        "study": study.name,
-        "title": study.title,
-        "method": method.name,
-        "pulls": float(pulls),
-        "standard_error": float(error),
-        "broken": broken / len(rows),
-        "low": low,
-        "high": high,
-        "replications": len(rows),
-        "delta": study.delta,
-    }
-
-
-class _Kept:
-    """Finished replications of a method on a study, and the CSV file that holds them, if any.
+class _Cell:
+    """A method on a study, its finished replications, and the CSV file that holds them, if any.
 
     The file's name has a digest of everything that the numbers depend on but the code.
     """
 
-    def __init__(self, folder: str | Path | None, study: Study, method: Method, seed: int) -> None:
+    def __init__(self, study: Study, method: Method, seed: int, folder: str | Path | None) -> None:
+        self.study, self.method, self.seed = study, method, seed
         self.known: dict[int, Row] = {}
         self.path: Path | None = None
         if folder is not None:
@@ -177,32 +127,57 @@ class _Kept:
             words = "".join(c if c.isalnum() else " " for c in method.name).split()
             self.path = Path(folder) / f"{study.name}-{'-'.join(words)}-{digest}.csv"
             if self.path.exists():
-                self.known = {row.replication: row for row in self._read(self.path)}
+                _, *lines = self.path.read_text().splitlines()
+                self._note(Row(*map(int, line.split(","))) for line in lines)
 
-    @staticmethod
-    def _read(path: Path) -> Iterator[Row]:
-        for line in path.read_text().splitlines()[1:]:
-            yield Row(*map(int, line.split(",")))
-
-    def missing(self, replications: int) -> list[int]:
-        """First replications of the groups that are not all there."""
-        return [
-            first
-            for first in range(0, replications, TOGETHER)
-            if any(r not in self.known for r in range(first, min(first + TOGETHER, replications)))
-        ]
+    def missing(self, replications: int) -> Iterator[tuple["_Cell", range]]:
+        """The groups of replications that are not all there."""
+        for first in range(0, replications, TOGETHER):
+            those = range(first, min(first + TOGETHER, replications))
+            if not self.known.keys() >= set(those):
+                yield self, those
 
     def add(self, rows: list[Row]) -> None:
         """Keep more replications."""
-        self.known.update({row.replication: row for row in rows})
+        self._note(rows)
         if self.path is not None:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             lines = [",".join(Row._fields), *(",".join(map(str, self.known[r])) for r in sorted(self.known))]
             write_whole(self.path, ("\n".join(lines) + "\n").encode())
 
-    def rows(self, replications: int) -> list[Row]:
-        """The replications asked for."""
-        return [self.known[r] for r in range(replications)]
+    def _note(self, rows: Iterable[Row]) -> None:
+        self.known.update({row.replication: row for row in rows})
+
+    def summary(self, replications: int) -> dict[str, Any]:
+        """What so many replications say."""
+        rows, study = [self.known[r] for r in range(replications)], self.study
+        pulls, error = mean_and_error(np.array([row.pulls for row in rows], np.float64))
+        broken = sum(not row.kept for row in rows)
+        low, high = clopper_pearson(broken, len(rows))
+        return {
+            "study": study.name,
+            "title": study.title,
+            "method": self.method.name,
+            "pulls": float(pulls),
+            "standard_error": float(error),
+            "broken": broken / len(rows),
+            "low": low,
+            "high": high,
+            "replications": len(rows),
+            "delta": study.delta,
+        }
+
+
+def _measured(batch: tuple[_Cell, range], cancelled: Callable[[], bool]) -> tuple[_Cell, list[Row]]:
+    cell, those = batch
+    rows, study = [], cell.study
+    promise = Tolerances(study.policy("answer").settings, study.trials.instance())
+    for replication in those:
+        if cancelled():
+            raise InterruptedError("the benchmark was cancelled")
+        answer, pulls, dropped = cell.method.choose(study, Tape(study.trials, cell.seed, replication))
+        rows.append(Row(replication, pulls, answer, int(promise.kept(answer, dropped))))
+    return cell, rows
 
 
 def write(table: pd.DataFrame, folder: Path) -> None:
