@@ -793,6 +793,14 @@ def test_a_limit_that_nobody_meets_is_said_at_any_time():
         assert "nobody meets the limit on correct" in str(verdict)
 
 
+def test_flags_come_in_one_order_whatever_the_hashes_of_their_names():
+    rng, rows = np.random.default_rng(0), np.arange(240)
+    table = {"arm": ["a", "b"] * 120, "item": rows // 2, "of": np.minimum(rows // 10, 20)}
+    table["x"] = np.where(rows % 12 < 4, 1.0, rng.exponential(size=240) ** 3)
+    limit = lb.Objective("x", at_least=0.3, resolution=0.2, noise="gaussian")
+    assert judged(table, [limit], cluster="of").flags == ("large-sample", "skewed", "repeated values")
+
+
 # --- a study that follows
 
 

@@ -1,6 +1,7 @@
 """What a table proves of two arms on an objective, or of one and its target: claims, each at a level."""
 
 import math
+from collections.abc import Iterator
 from functools import cached_property
 from typing import NamedTuple
 
@@ -241,26 +242,23 @@ class Claims:
         share = delta / max(1, sum(self.noisy)) / (1 if self.targets[i] is None else 2) / self.n_arms
         return share if alone else share * (1 - SHOWN) / max(1, self.n_arms - 1)
 
-    def doubts(self, fact: str, i: int, a: int, b: int | None, alpha: float) -> set[str]:
-        """Flags of a claim that was made."""
+    def doubts(self, fact: str, i: int, a: int, b: int | None, alpha: float) -> Iterator[str]:
+        """Flags of a claim that was made, always in this order."""
         table, kind = self.table, self.table.kinds[i]
-        found: set[str] = set()
         if not self.noisy[i]:
-            return found
+            return
         sizes = self.sample(fact, i, a, b).sizes
         unequal = sizes is not None and bool(sizes.max() > sizes.min())
-        if kind == "finite_variance" or (
-            kind == "gaussian" and (unequal or table.repeats[1] > 2 * table.repeats[0])
-        ):
-            found.add("large-sample")
+        unlike = kind == "gaussian" and (unequal or table.repeats[1] > 2 * table.repeats[0])
+        if kind == "finite_variance" or unlike:
+            yield "large-sample"
         if kind == "gaussian":
             if once.error_of_student(*self._skewness(fact, i, a, b), alpha) > alpha * OFF:
-                found.add("skewed")
+                yield "skewed"
             if any(self._repeated[i, x] for x in (a, b) if x is not None):
-                found.add("repeated values")
+                yield "repeated values"
         if kind in ("binary", "bounded") and table.clusters is not None and table.largest_cluster is None:
-            found.add("cluster size")
-        return found
+            yield "cluster size"
 
     def enough_for_normal(self, fact: str, i: int, a: int, b: int | None, alpha: float) -> float:
         """How many items a claim takes that is not to be doubted for its skewness."""
