@@ -298,20 +298,6 @@ class ListTol(LexElimTol):
 
     # --- telling
 
-    def tell(self, arm: int, reward: ArrayLike, item: int | None = None) -> None:
-        """Report the result of `arm` at position `item`; `None` where a value was not measured.
-
-        All `None`: nothing will come for this place, unless it is told after all. Without an item: the arm's
-        first empty place. After the end results are only kept.
-        """
-        arm = checked_arm(arm, self.max_arms)
-        vector = checked_reward(reward, self.n_objectives, missing=True)
-        self._scrutiny.check(arm, vector)
-        self._check_exact([arm], vector[None, :])
-        if item is None and not (empty := self._empty(arm, 1)):
-            raise ValueError(f"arm {arm} was measured on all {self.n_items} items")
-        self.tell_checked(arm, vector, empty[0][1] if item is None else self._position(item))
-
     def tell_checked(self, arm: int, vector: Vector, number: int) -> None:
         """`tell` for who has checked what he tells: a study checks what it records."""
         if self.listed.status[arm, number] == FILLED or (
@@ -352,7 +338,7 @@ class ListTol(LexElimTol):
 
     def correct(self, arm: int, position: int, reward: ArrayLike) -> None:
         """Replace what was told of a place: all that is seen of the arm is computed anew, and judged anew."""
-        arm, position = checked_arm(arm, self.max_arms), self._position(position)
+        arm, position = checked_arm(arm, self.max_arms), self._number(position)
         vector = checked_reward(reward, self.n_objectives, missing=True)
         if self.listed.status[arm, position] == EMPTY:
             raise ValueError(f"nothing was told of arm {arm} at position {position}: tell it")
@@ -366,8 +352,13 @@ class ListTol(LexElimTol):
         self._ends = {}
         self._fold_all()
 
-    def _position(self, item: Any) -> int:
+    def _number(self, item: Any) -> int:
         return whole("item", item, least=0, most=self.n_items - 1)
+
+    def _earliest(self, arm: int) -> int:
+        if not (empty := self._empty(arm, 1)):
+            raise ValueError(f"arm {arm} was measured on all {self.n_items} items")
+        return empty[0][1]
 
     def _checked_items(self, items: ArrayLike, played: Counts) -> Counts:
         positions = np.array(items)
