@@ -59,7 +59,7 @@ class Question:
         m = policy.n_objectives
         names = [str(i) for i in range(m)]
         measured = Measured(policy, {}, coins_of(policy))
-        changes = _changes(policy, [(names[i], i) for i in range(m)])
+        changes = _changes(policy)
         return cls(policy, [str(a) for a in range(policy.max_arms)], names, np.ones(m), measured, changes)
 
     @classmethod
@@ -87,10 +87,9 @@ class Question:
             for i in range(len(spec.names)):
                 column = signed[counted & (arms == arm), i]
                 known[arm, i] = column[~np.isnan(column)]
+        everybody = range(len(ledger.arms))
         coins = tuple(
-            bool(
-                coin and all(np.isin(np.abs(known[a, i]), (0.0, 1.0)).all() for a in range(len(ledger.arms)))
-            )
+            coin and all(bool(np.isin(np.abs(known[a, i]), (0.0, 1.0)).all()) for a in everybody)
             for i, coin in enumerate(_coins(spec))
         )
         lost = (states == FAILED) | (states == EXPIRED) | (states == LATE)
@@ -238,26 +237,24 @@ def _missing(spec: Spec, policy: LexElimTol, arms: Counts, values: Vector, count
 # --- settings that may be doubled
 
 
-def _changes(policy: LexElimTol, objectives: list[tuple[str, int]]) -> list[Change]:
+def _changes(policy: LexElimTol) -> list[Change]:
     """Doubled tolerances and resolutions of a policy without words; a resolution not given follows."""
     m, settings = policy.n_objectives, policy.settings
     tolerances = np.broadcast_to(np.asarray(settings["tolerance"], float), (m,)).copy()
     given = settings["resolution"]
     resolutions = tolerances if given is None else np.broadcast_to(np.asarray(given, float), (m,)).copy()
     rows = []
-    for name, i in objectives:
+    for i in range(m):
         if settings.get("reference") and settings["reference"][i] is not None:
             continue  # shares stay
         twice = np.where(np.arange(m) == i, 2.0, 1.0)
         if tolerances[i] > 0:
-            both = {
-                "tolerance": tolerances * twice,
-                "resolution": resolutions * (twice if given is None else 1),
-            }
-            rows.append(_change(policy, "tolerance", name, tolerances[i], both))
+            fine = resolutions * twice if given is None else resolutions
+            both = {"tolerance": tolerances * twice, "resolution": fine}
+            rows.append(_change(policy, "tolerance", str(i), tolerances[i], both))
         if resolutions[i] > 0:
             both = {"tolerance": tolerances, "resolution": resolutions * twice}
-            rows.append(_change(policy, "resolution", name, resolutions[i], both))
+            rows.append(_change(policy, "resolution", str(i), resolutions[i], both))
     return rows + _doubled_delta(policy)
 
 
