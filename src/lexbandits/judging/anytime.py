@@ -69,15 +69,8 @@ def _fate(arm: str, answer: Any, objectives: tuple[Objective, ...]) -> dict[str,
     for row in answer.certificate:
         if row["rival"] == arm and row["verdict"] in ("beats", "beaten", "misses the target"):
             by = None if row["verdict"] == "misses the target" else row["by"] or answer.arm
-            ends = (
-                {"low": row["low"], "high": row["high"]} if row["by"] is None else {"low": None, "high": None}
-            )
-            return {
-                "code": "behind",
-                "objective": row["objective"],
-                "rival": by,
-                "difference": row["difference"],
-                **ends,
-            }
+            found = {"code": "behind", "objective": row["objective"], "rival": by}
+            ends = {end: row[end] if row["by"] is None else None for end in ("low", "high")}
+            return {**found, "difference": row["difference"], **ends}
     code = "as good" if answer.certified else "open" if arm in answer.candidates else "out"
     return {"code": code, "objective": None, "rival": answer.arm if code == "as good" else None}
