@@ -16,8 +16,8 @@ import judge_oracle as naive
 import lexbandits as lb
 from lexbandits.evidence import once
 from lexbandits.judging.claims import Claims
+from lexbandits.judging.needed import items_needed
 from lexbandits.judging.table import table_of
-from lexbandits.judging.verdict import forecast
 from lexbandits.study.storage.memory import MemoryStorage
 
 CORRECT = lb.Objective("correct", tolerance=0.1, noise="bernoulli")
@@ -508,7 +508,7 @@ def test_a_forecast_is_about_right(n):
     asked = []
     for seed in range(24):
         claims = Claims(cells(drawn(n, seed), FINE))
-        asked.append(forecast(claims, *claims.seem(), 0.025)[0])
+        asked.append(items_needed(claims, *claims.seem(), 0.025)[0])
     enough = int(np.median(asked))
     certified = np.mean([judged(drawn(enough, 1000 + seed), FINE).certified for seed in range(60)])
     assert 0.65 <= certified <= 0.97, (enough, certified)
