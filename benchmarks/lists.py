@@ -18,7 +18,8 @@ from scipy.special import expit
 
 import lexbandits as lb
 from lexbandits.jit import entry
-from lexbandits.policies.tol.listed import fold_some, forget_arm, play
+from lexbandits.policies.tol.list_asking import play
+from lexbandits.policies.tol.list_folding import fold_some, forget_arm
 
 NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(61)
 ONE = {"noise": "bernoulli", "tolerance": 0.03, "resolution": 0.03}

@@ -28,7 +28,8 @@ from lexbandits.evidence.without_replacement import (
     stakes,
 )
 from lexbandits.jit import entry
-from lexbandits.policies.tol.listed import ENOUGH, play
+from lexbandits.policies.tol.list_asking import play
+from lexbandits.policies.tol.listed import ENOUGH
 from lexbandits.policies.tol.state import (
     BEATS_LEVEL,
     LEVEL,

@@ -136,12 +136,14 @@ def mark(marker: str = "o", colour: str = "#555555", **look: Any) -> dict[str, A
     return {"ls": "", "marker": marker, "color": colour, **look}
 
 
-def legend_below(figure: Figure, looks: Mapping[str, Mapping[str, Any]], **options: Any) -> None:
-    """What each look means, along the lower edge."""
+def legend(
+    figure: Figure, looks: Mapping[str, Mapping[str, Any]], *, loc: Any = "lower center", **options: Any
+) -> None:
+    """What each look means, along the lower edge if nothing else is said."""
     from matplotlib.lines import Line2D
 
     handles = [Line2D([], [], label=name, **look) for name, look in looks.items()]
-    figure.legend(handles=handles, loc="lower center", frameon=False, **options)
+    figure.legend(handles=handles, loc=loc, frameon=False, **options)
 
 
 def log_limits(values: Iterable[float]) -> tuple[float, float]:

@@ -89,15 +89,10 @@ def _unpacked(path: Path) -> Row:
 def _inspect_values(sample: Row) -> Row:
     values: Row = {}
     for scorer, score in (sample.get("scores") or {}).items():
-        parts = score["value"]
-        named = (
-            {f"{scorer}.{key}": part for key, part in parts.items()}
-            if isinstance(parts, dict)
-            else {scorer: parts}
-        )
-        values |= {
-            key: GRADES.get(part, part) if isinstance(part, str) else part for key, part in named.items()
-        }
+        parts = score["value"] if isinstance(score["value"], dict) else {None: score["value"]}
+        for key, part in parts.items():
+            grade = GRADES.get(part, part) if isinstance(part, str) else part
+            values[scorer if key is None else f"{scorer}.{key}"] = grade
     values |= {key: sample.get(key) for key in ("working_time", "total_time")}
     usage = (sample.get("model_usage") or {}).values()
     return values | {

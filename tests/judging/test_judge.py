@@ -16,8 +16,8 @@ import judge_oracle as naive
 import lexbandits as lb
 from lexbandits.evidence import once
 from lexbandits.judging.claims import Claims
+from lexbandits.judging.needed import items_needed
 from lexbandits.judging.table import table_of
-from lexbandits.judging.verdict import forecast
 from lexbandits.study.storage.memory import MemoryStorage
 
 CORRECT = lb.Objective("correct", tolerance=0.1, noise="bernoulli")
@@ -508,7 +508,7 @@ def test_a_forecast_is_about_right(n):
     asked = []
     for seed in range(24):
         claims = Claims(cells(drawn(n, seed), FINE))
-        asked.append(forecast(claims, *claims.seem(), 0.025)[0])
+        asked.append(items_needed(claims, *claims.seem(), 0.025)[0])
     enough = int(np.median(asked))
     certified = np.mean([judged(drawn(enough, 1000 + seed), FINE).certified for seed in range(60)])
     assert 0.65 <= certified <= 0.97, (enough, certified)
@@ -782,6 +782,23 @@ def test_what_a_quantile_cannot_be():
         judged(TABLE.assign(epoch=1), [P90], repeat="epoch")
     with pytest.raises(lb.StudyError, match="give a study a limit, above=LIMIT, at_most=0"):
         lb.create_study("s", MemoryStorage(), arms=["a"], objectives=[P90])
+
+
+def test_a_limit_that_nobody_meets_is_said_at_any_time():
+    table = drawn(400, 2, a=(0.2, 1.0), b=(0.1, 1.0))
+    limit = lb.Objective("correct", at_least=0.9, resolution=0.05, noise="bernoulli")
+    for looks in ("once", "any"):
+        verdict = judged(table, [limit], looks=looks)
+        assert verdict.details["closest to the target"] == {"objectives": ["correct"]}
+        assert "nobody meets the limit on correct" in str(verdict)
+
+
+def test_flags_come_in_one_order_whatever_the_hashes_of_their_names():
+    rng, rows = np.random.default_rng(0), np.arange(240)
+    table = {"arm": ["a", "b"] * 120, "item": rows // 2, "of": np.minimum(rows // 10, 20)}
+    table["x"] = np.where(rows % 12 < 4, 1.0, rng.exponential(size=240) ** 3)
+    limit = lb.Objective("x", at_least=0.3, resolution=0.2, noise="gaussian")
+    assert judged(table, [limit], cluster="of").flags == ("large-sample", "skewed", "repeated values")
 
 
 # --- a study that follows

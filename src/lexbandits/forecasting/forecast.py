@@ -15,8 +15,9 @@ from lexbandits.checks import positive, whole
 from lexbandits.extras import MissingExtra
 from lexbandits.forecasting.beliefs import Beliefs, offered_arms
 from lexbandits.forecasting.futures import Futures, play
-from lexbandits.forecasting.question import Change, Question, refusing
+from lexbandits.forecasting.question import Change, Question
 from lexbandits.policies.tol.lexelim_tol import LexElimTol
+from lexbandits.study.errors import study_errors
 from lexbandits.study.spec import Spec, words_from_toml
 from lexbandits.study.study import Study
 from lexbandits.study.words import about, listed, percent, span
@@ -183,9 +184,6 @@ class Forecast:
         return {**words, "relax": rows, "sentence": self.sentence}
 
 
-# --- the public functions
-
-
 def forecast(
     what: LexElimTol | Mapping[str, Any] | Study | str | Path,
     guess: Any = None,
@@ -223,24 +221,7 @@ def forecast(
         words = dict(words_from_toml(what) if isinstance(what, (str, Path)) else what)
         words.pop("storage", None)
         question = Question.of_spec(Spec.from_json({"name": "forecast", **words}))
-    return _forecast(question, guess, sd, shared, runs, price, seconds, seed, most)
-
-
-# --- putting it together
-
-
-def _forecast(
-    question: Question,
-    guess: Any,
-    sd: Any,
-    shared: Any,
-    runs: int,
-    price: Any,
-    seconds: float | None,
-    seed: int,
-    most: int,
-) -> Forecast:
-    with refusing():
+    with study_errors(TypeError):
         runs, seed = whole("runs", runs, least=1), whole("seed", seed, least=0)
         most = whole("most", most, least=1)
         prices = None if price is None else question.prices(price)

@@ -16,8 +16,10 @@ import numpy as np
 from lexbandits.arrays import Counts, Vector
 from lexbandits.jit import entry, kernel
 from lexbandits.policies.tol.judgement import close_pass, desk_of, members, take_pass
+from lexbandits.policies.tol.list_asking import ask
+from lexbandits.policies.tol.list_folding import take
 from lexbandits.policies.tol.list_policy import ListTol
-from lexbandits.policies.tol.listed import Listed, ask, take
+from lexbandits.policies.tol.listed import Listed
 from lexbandits.policies.tol.state import OVER, PASS, POSITION, State
 from lexbandits.world.noise import stream
 

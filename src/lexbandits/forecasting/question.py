@@ -2,8 +2,7 @@
 
 import copy
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +12,7 @@ from lexbandits.arrays import Counts, Vector
 from lexbandits.checks import positive, real
 from lexbandits.forecasting.beliefs import Beliefs, Guess, Measured, MissingGuess, coins_of, kinds_of
 from lexbandits.policies.tol.lexelim_tol import LexElimTol
-from lexbandits.study.errors import StudyError
+from lexbandits.study.errors import StudyError, study_errors
 from lexbandits.study.record.fold import Fold
 from lexbandits.study.record.ledger import EXPIRED, FAILED, IMPORTED, LATE, TOLD
 from lexbandits.study.spec import Spec
@@ -26,17 +25,6 @@ class GuessNeeded(StudyError):  # noqa: N818
     def __init__(self, lack: str, argument: str, option: str) -> None:
         super().__init__(f"{lack}: say {argument}")
         self.for_command = f"{lack}: say {option}"
-
-
-@contextmanager
-def refusing() -> Iterator[None]:
-    """What is wrong with an argument is said as a study says it."""
-    try:
-        yield
-    except StudyError:
-        raise
-    except (TypeError, ValueError) as error:
-        raise StudyError(str(error)) from None
 
 
 @dataclass(frozen=True)
@@ -71,7 +59,7 @@ class Question:
         m = policy.n_objectives
         names = [str(i) for i in range(m)]
         measured = Measured(policy, {}, coins_of(policy))
-        changes = _changes(policy, [(names[i], i) for i in range(m)])
+        changes = _changes(policy)
         return cls(policy, [str(a) for a in range(policy.max_arms)], names, np.ones(m), measured, changes)
 
     @classmethod
@@ -99,10 +87,9 @@ class Question:
             for i in range(len(spec.names)):
                 column = signed[counted & (arms == arm), i]
                 known[arm, i] = column[~np.isnan(column)]
+        everybody = range(len(ledger.arms))
         coins = tuple(
-            bool(
-                coin and all(np.isin(np.abs(known[a, i]), (0.0, 1.0)).all() for a in range(len(ledger.arms)))
-            )
+            coin and all(bool(np.isin(np.abs(known[a, i]), (0.0, 1.0)).all()) for a in everybody)
             for i, coin in enumerate(_coins(spec))
         )
         lost = (states == FAILED) | (states == EXPIRED) | (states == LATE)
@@ -145,7 +132,7 @@ class Question:
 
     def beliefs(self, guess: Any, sd: Any, shared: Any) -> Beliefs:
         """What may be true: as measured, and as guessed where too little was."""
-        with refusing():
+        with study_errors(TypeError):
             asked = None if guess is None else self._guess(guess, sd, shared)
         try:
             return Beliefs(self.measured, asked, self.missing)
@@ -250,26 +237,24 @@ def _missing(spec: Spec, policy: LexElimTol, arms: Counts, values: Vector, count
 # --- settings that may be doubled
 
 
-def _changes(policy: LexElimTol, objectives: list[tuple[str, int]]) -> list[Change]:
+def _changes(policy: LexElimTol) -> list[Change]:
     """Doubled tolerances and resolutions of a policy without words; a resolution not given follows."""
     m, settings = policy.n_objectives, policy.settings
     tolerances = np.broadcast_to(np.asarray(settings["tolerance"], float), (m,)).copy()
     given = settings["resolution"]
     resolutions = tolerances if given is None else np.broadcast_to(np.asarray(given, float), (m,)).copy()
     rows = []
-    for name, i in objectives:
+    for i in range(m):
         if settings.get("reference") and settings["reference"][i] is not None:
             continue  # shares stay
         twice = np.where(np.arange(m) == i, 2.0, 1.0)
         if tolerances[i] > 0:
-            both = {
-                "tolerance": tolerances * twice,
-                "resolution": resolutions * (twice if given is None else 1),
-            }
-            rows.append(_change(policy, "tolerance", name, tolerances[i], both))
+            fine = resolutions * twice if given is None else resolutions
+            both = {"tolerance": tolerances * twice, "resolution": fine}
+            rows.append(_change(policy, "tolerance", str(i), tolerances[i], both))
         if resolutions[i] > 0:
             both = {"tolerance": tolerances, "resolution": resolutions * twice}
-            rows.append(_change(policy, "resolution", name, resolutions[i], both))
+            rows.append(_change(policy, "resolution", str(i), resolutions[i], both))
     return rows + _doubled_delta(policy)
 
 

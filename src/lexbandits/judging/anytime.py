@@ -29,6 +29,9 @@ def judge_at_any_time(table: Table, means: dict[str, Any], delta: float, missing
             rows[o.name] += (o.sign * seen[there, i] + 0.0).tolist()
     study.import_results(rows, fair=True)
     answer = study.answer
+    details, unmet = dict(answer.details), "closest to the target"
+    if unmet in details:  # a study says by how much; a verdict names the objectives
+        details[unmet] = {"objectives": [missed["objective"] for missed in details[unmet]["objectives"]]}
     return Verdict(
         arm=answer.arm,
         certified=answer.certified,
@@ -39,7 +42,7 @@ def judge_at_any_time(table: Table, means: dict[str, Any], delta: float, missing
         tiers=(answer.candidates, tuple(arm for arm in table.arms if arm not in answer.candidates)),
         certificate=answer.certificate,
         flags=answer.flags,
-        details=answer.details,
+        details=details,
         means=means,
         objectives=table.objectives,
         items=len(table.seen),
@@ -66,15 +69,8 @@ def _fate(arm: str, answer: Any, objectives: tuple[Objective, ...]) -> dict[str,
     for row in answer.certificate:
         if row["rival"] == arm and row["verdict"] in ("beats", "beaten", "misses the target"):
             by = None if row["verdict"] == "misses the target" else row["by"] or answer.arm
-            ends = (
-                {"low": row["low"], "high": row["high"]} if row["by"] is None else {"low": None, "high": None}
-            )
-            return {
-                "code": "behind",
-                "objective": row["objective"],
-                "rival": by,
-                "difference": row["difference"],
-                **ends,
-            }
+            found = {"code": "behind", "objective": row["objective"], "rival": by}
+            ends = {end: row[end] if row["by"] is None else None for end in ("low", "high")}
+            return {**found, "difference": row["difference"], **ends}
     code = "as good" if answer.certified else "open" if arm in answer.candidates else "out"
     return {"code": code, "objective": None, "rival": answer.arm if code == "as good" else None}

@@ -1,6 +1,7 @@
 """What a table proves of two arms on an objective, or of one and its target: claims, each at a level."""
 
 import math
+from collections.abc import Iterator
 from functools import cached_property
 from typing import NamedTuple
 
@@ -11,6 +12,7 @@ from scipy import special
 from lexbandits.arrays import Vector
 from lexbandits.evidence import once
 from lexbandits.judging.table import Table
+from lexbandits.policies.tol.told import one_value_returns
 
 # What can be claimed of a and b, or of a alone: a is better by more than the tolerance; a is not worse by
 # more than tolerance + resolution; a's mean is at least the target − resolution; it is below the target. The
@@ -240,26 +242,23 @@ class Claims:
         share = delta / max(1, sum(self.noisy)) / (1 if self.targets[i] is None else 2) / self.n_arms
         return share if alone else share * (1 - SHOWN) / max(1, self.n_arms - 1)
 
-    def doubts(self, fact: str, i: int, a: int, b: int | None, alpha: float) -> set[str]:
-        """Flags of a claim that was made."""
+    def doubts(self, fact: str, i: int, a: int, b: int | None, alpha: float) -> Iterator[str]:
+        """Flags of a claim that was made, always in this order."""
         table, kind = self.table, self.table.kinds[i]
-        found: set[str] = set()
         if not self.noisy[i]:
-            return found
+            return
         sizes = self.sample(fact, i, a, b).sizes
         unequal = sizes is not None and bool(sizes.max() > sizes.min())
-        if kind == "finite_variance" or (
-            kind == "gaussian" and (unequal or table.repeats[1] > 2 * table.repeats[0])
-        ):
-            found.add("large-sample")
+        unlike = kind == "gaussian" and (unequal or table.repeats[1] > 2 * table.repeats[0])
+        if kind == "finite_variance" or unlike:
+            yield "large-sample"
         if kind == "gaussian":
             if once.error_of_student(*self._skewness(fact, i, a, b), alpha) > alpha * OFF:
-                found.add("skewed")
+                yield "skewed"
             if any(self._repeated[i, x] for x in (a, b) if x is not None):
-                found.add("repeated values")
+                yield "repeated values"
         if kind in ("binary", "bounded") and table.clusters is not None and table.largest_cluster is None:
-            found.add("cluster size")
-        return found
+            yield "cluster size"
 
     def enough_for_normal(self, fact: str, i: int, a: int, b: int | None, alpha: float) -> float:
         """How many items a claim takes that is not to be doubted for its skewness."""
@@ -281,9 +280,7 @@ class Claims:
         found = np.zeros((self.n_objectives, self.n_arms), np.bool_)
         for i, a in np.ndindex(found.shape):
             values = self.table.seen[:, a, i]
-            n = int((~np.isnan(values)).sum())
-            most = np.unique(values[~np.isnan(values)], return_counts=True)[1].max()
-            found[i, a] = n >= 15 and most > 0.05 * n + 5 * math.sqrt(0.0475 * n)
+            found[i, a] = one_value_returns(values[~np.isnan(values)])
         return found
 
 

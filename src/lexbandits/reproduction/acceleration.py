@@ -134,7 +134,7 @@ def draw(tables: Tables) -> Figure:
         for name in dict.fromkeys(table["algorithm"])
     }
     looks |= {"filled: by objective 2": mark(), "open: by objective 1": mark(mfc="white")}
-    drawing.legend_below(figure, looks, ncols=7, handletextpad=0.2, columnspacing=1.2)
+    drawing.legend(figure, looks, ncols=7, handletextpad=0.2, columnspacing=1.2)
     return figure
 
 

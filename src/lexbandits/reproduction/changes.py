@@ -2,9 +2,10 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from lexbandits.jit import entry
 from lexbandits.policies.tol.lexelim_tol import LexElimTol
@@ -12,9 +13,6 @@ from lexbandits.reproduction.studies import Study, studies
 from lexbandits.simulation.estimates import mean_and_error
 from lexbandits.simulation.tape import BLOCK, Tape, play_block
 from lexbandits.simulation.workers import bar, on_threads
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 REPLICATIONS = 150
 STUDIES = ("models", "judge", "conversion", "throughput")
@@ -29,15 +27,13 @@ def changes(
     seed: int = 0,
     n_jobs: int = 1,
     progress: bool = False,
-) -> "pd.DataFrame":
+) -> pd.DataFrame:
     """Mean results and standard error (columns) per study and case (rows).
 
     Cases: declared rules that are kept; open rules; declared rules, changed half-way to what they were;
     tolerances a quarter wider from half-way on, under declared and under open rules. Half-way is after half
     the passes that the same run takes without a change.
     """
-    import pandas as pd
-
     known = {study.name: study for study in studies() if study.name in STUDIES}
     if unknown := [name for name in only or () if name not in known]:
         raise ValueError(f"changes are not measured on {unknown[0]!r}; known: {', '.join(known)}")
@@ -49,18 +45,9 @@ def changes(
             advance(1, sum(results))
     rows = []
     for name, table in found.items():
-        means, errors = mean_and_error(np.array(table, np.float64))
-        rows += [
-            {
-                "study": name,
-                "title": known[name].title,
-                "rules": case,
-                "results": mean,
-                "standard_error": error,
-            }
-            for case, mean, error in zip(CASES, means.tolist(), errors.tolist(), strict=True)
-        ]
-    return pd.DataFrame(rows)
+        measured = zip(CASES, *mean_and_error(np.array(table, np.float64)), strict=True)
+        rows += [(name, known[name].title, *each) for each in measured]
+    return pd.DataFrame(rows, columns=["study", "title", "rules", "results", "standard_error"])
 
 
 def _measured(seed: int, run: tuple[Study, int], cancelled: Callable[[], bool]) -> tuple[str, list[int]]:
@@ -95,7 +82,7 @@ def _play_on(run: LexElimTol, tape: Tape, until: int | None = None) -> LexElimTo
     return run
 
 
-def changes_markdown(table: "pd.DataFrame") -> str:
+def changes_markdown(table: pd.DataFrame) -> str:
     """One row per study, mean results ± standard error."""
     lines = [
         "| study | declared and kept | changed half-way to what they were | tolerances a quarter wider from "

@@ -3,15 +3,15 @@
 import hashlib
 import json
 import math
-from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 
 import lexbandits
-from lexbandits.drawing import SMALL, WIDE, house_style, new_figure
+from lexbandits.drawing import SMALL, WIDE, Axes, Figure, house_style, legend, mark, new_figure, save
 from lexbandits.reproduction.habits import HABITS, Choice
 from lexbandits.reproduction.studies import Study, studies
 from lexbandits.simulation.estimates import clopper_pearson, mean_and_error
@@ -19,11 +19,6 @@ from lexbandits.simulation.promise import Tolerances
 from lexbandits.simulation.store import write_whole
 from lexbandits.simulation.tape import Tape, play
 from lexbandits.simulation.workers import bar, on_threads
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 REPLICATIONS = 300
 QUICK_REPLICATIONS = 20
@@ -75,15 +70,6 @@ class Row(NamedTuple):
     kept: int
 
 
-class Batch(NamedTuple):
-    """Replications first .. end − 1 of a method on a study."""
-
-    study: Study
-    method: Method
-    first: int
-    end: int
-
-
 def practice(
     *,
     only: Sequence[str] | None = None,
@@ -92,7 +78,7 @@ def practice(
     n_jobs: int = 1,
     out: str | Path | None = None,
     progress: bool = False,
-) -> "pd.DataFrame":
+) -> pd.DataFrame:
     """Every method on every study (`only`: on those named), one row each.
 
     Columns: study, title, method, pulls (mean), standard_error, broken (the share of replications whose
@@ -101,34 +87,20 @@ def practice(
     those of an arm in a pass depend on the seed and the replication alone. With `out`, what is measured
     is kept there, and the same call goes on from it.
     """
-    import pandas as pd
-
     chosen = _named(only)
-    runs = {
-        (study.name, method.name): _Kept(out, study, method, seed) for study in chosen for method in METHODS
-    }
-    batches = [
-        Batch(study, method, first, min(first + TOGETHER, replications))
-        for study in chosen
-        for method in METHODS
-        for first in runs[study.name, method.name].missing(replications)
-    ]
-    with bar(sum(batch.end - batch.first for batch in batches), progress) as advance:
-        for batch, rows in on_threads(partial(_measured, seed), batches, n_jobs):
-            runs[batch.study.name, batch.method.name].add(rows)
+    cells = [_Cell(study, method, seed, out) for study in chosen for method in METHODS]
+    batches = [batch for cell in cells for batch in cell.missing(replications)]
+    with bar(sum(len(those) for _, those in batches), progress) as advance:
+        for cell, rows in on_threads(_measured, batches, n_jobs):
+            cell.add(rows)
             advance(len(rows), sum(row.pulls for row in rows))
-    limits = {study.name: _limit(study) for study in chosen}
-    found = [
-        {**_row(study, method, runs[study.name, method.name].rows(replications)), "limit": limits[study.name]}
-        for study in chosen
-        for method in METHODS
-    ]
+    limits = {study.name: study.limit() for study in chosen}
+    found = []
+    for cell in cells:
+        time = limits[cell.study.name]
+        limit = math.nan if time is None else time.least_pulls(cell.study.delta)
+        found.append({**cell.summary(replications), "limit": limit})
     return pd.DataFrame(found)
-
-
-def _limit(study: Study) -> float:
-    time = study.limit()
-    return math.nan if time is None else time.least_pulls(study.delta)
 
 
 def _named(only: Sequence[str] | None) -> list[Study]:
@@ -138,42 +110,14 @@ def _named(only: Sequence[str] | None) -> list[Study]:
     return [known[name] for name in only or known]
 
 
-def _measured(seed: int, batch: Batch, cancelled: Callable[[], bool]) -> tuple[Batch, list[Row]]:
-    rows = []
-    promise = Tolerances(batch.study.policy("answer").settings, batch.study.trials.instance())
-    for replication in range(batch.first, batch.end):
-        if cancelled():
-            raise InterruptedError("the benchmark was cancelled")
-        answer, pulls, dropped = batch.method.choose(batch.study, Tape(batch.study.trials, seed, replication))
-        rows.append(Row(replication, pulls, answer, int(promise.kept(answer, dropped))))
-    return batch, rows
-
-
-def _row(study: Study, method: Method, rows: list[Row]) -> dict[str, Any]:
-    pulls, error = mean_and_error(np.array([row.pulls for row in rows], np.float64))
-    broken = sum(not row.kept for row in rows)
-    low, high = clopper_pearson(broken, len(rows))
-    return {
-        "study": study.name,
-        "title": study.title,
-        "method": method.name,
-        "pulls": float(pulls),
-        "standard_error": float(error),
-        "broken": broken / len(rows),
-        "low": low,
-        "high": high,
-        "replications": len(rows),
-        "delta": study.delta,
-    }
-
-
-class _Kept:
-    """Finished replications of a method on a study, and the CSV file that holds them, if any.
+class _Cell:
+    """A method on a study, its finished replications, and the CSV file that holds them, if any.
 
     The file's name has a digest of everything that the numbers depend on but the code.
     """
 
-    def __init__(self, folder: str | Path | None, study: Study, method: Method, seed: int) -> None:
+    def __init__(self, study: Study, method: Method, seed: int, folder: str | Path | None) -> None:
+        self.study, self.method, self.seed = study, method, seed
         self.known: dict[int, Row] = {}
         self.path: Path | None = None
         if folder is not None:
@@ -183,46 +127,70 @@ class _Kept:
             words = "".join(c if c.isalnum() else " " for c in method.name).split()
             self.path = Path(folder) / f"{study.name}-{'-'.join(words)}-{digest}.csv"
             if self.path.exists():
-                self.known = {row.replication: row for row in self._read(self.path)}
+                _, *lines = self.path.read_text().splitlines()
+                self._note(Row(*map(int, line.split(","))) for line in lines)
 
-    @staticmethod
-    def _read(path: Path) -> Iterator[Row]:
-        for line in path.read_text().splitlines()[1:]:
-            yield Row(*map(int, line.split(",")))
-
-    def missing(self, replications: int) -> list[int]:
-        """First replications of the groups that are not all there."""
-        return [
-            first
-            for first in range(0, replications, TOGETHER)
-            if any(r not in self.known for r in range(first, min(first + TOGETHER, replications)))
-        ]
+    def missing(self, replications: int) -> Iterator[tuple["_Cell", range]]:
+        """The groups of replications that are not all there."""
+        for first in range(0, replications, TOGETHER):
+            those = range(first, min(first + TOGETHER, replications))
+            if not self.known.keys() >= set(those):
+                yield self, those
 
     def add(self, rows: list[Row]) -> None:
         """Keep more replications."""
-        self.known.update({row.replication: row for row in rows})
+        self._note(rows)
         if self.path is not None:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             lines = [",".join(Row._fields), *(",".join(map(str, self.known[r])) for r in sorted(self.known))]
             write_whole(self.path, ("\n".join(lines) + "\n").encode())
 
-    def rows(self, replications: int) -> list[Row]:
-        """The replications asked for."""
-        return [self.known[r] for r in range(replications)]
+    def _note(self, rows: Iterable[Row]) -> None:
+        self.known.update({row.replication: row for row in rows})
+
+    def summary(self, replications: int) -> dict[str, Any]:
+        """What so many replications say."""
+        rows, study = [self.known[r] for r in range(replications)], self.study
+        pulls, error = mean_and_error(np.array([row.pulls for row in rows], np.float64))
+        broken = sum(not row.kept for row in rows)
+        low, high = clopper_pearson(broken, len(rows))
+        return {
+            "study": study.name,
+            "title": study.title,
+            "method": self.method.name,
+            "pulls": float(pulls),
+            "standard_error": float(error),
+            "broken": broken / len(rows),
+            "low": low,
+            "high": high,
+            "replications": len(rows),
+            "delta": study.delta,
+        }
 
 
-def write(table: "pd.DataFrame", folder: Path) -> None:
+def _measured(batch: tuple[_Cell, range], cancelled: Callable[[], bool]) -> tuple[_Cell, list[Row]]:
+    cell, those = batch
+    rows, study = [], cell.study
+    promise = Tolerances(study.policy("answer").settings, study.trials.instance())
+    for replication in those:
+        if cancelled():
+            raise InterruptedError("the benchmark was cancelled")
+        answer, pulls, dropped = cell.method.choose(study, Tape(study.trials, cell.seed, replication))
+        rows.append(Row(replication, pulls, answer, int(promise.kept(answer, dropped))))
+    return cell, rows
+
+
+def write(table: pd.DataFrame, folder: Path) -> None:
     """Table and figure as files: practice.csv, practice.md, practice.svg, practice.png."""
     folder.mkdir(parents=True, exist_ok=True)
     table.to_csv(folder / "practice.csv", index=False)
     (folder / "practice.md").write_text(practice_markdown(table) + "\n")
     figure = practice_figure(table)
-    with house_style():
-        figure.savefig(folder / "practice.svg", metadata={"Date": None})
-        figure.savefig(folder / "practice.png", dpi=200)
+    save(figure, folder / "practice.svg")
+    save(figure, folder / "practice.png", dpi=200)
 
 
-def practice_markdown(table: "pd.DataFrame") -> str:
+def practice_markdown(table: pd.DataFrame) -> str:
     """One row per study: its limit, and for each method mean pulls ± standard error and promises broken."""
     methods = list(dict.fromkeys(table["method"]))
     lines = ["| study | limit | " + " | ".join(methods) + " |", "| --- | ---: |" + " ---: |" * len(methods)]
@@ -246,7 +214,7 @@ def _cheats(row: Any) -> bool:
     return bool(row["low"] > row["delta"])
 
 
-def practice_figure(table: "pd.DataFrame") -> "Figure":
+def practice_figure(table: pd.DataFrame) -> Figure:
     """Pulls on the left, broken promises on the right; hollow where they are surely more than δ.
 
     Lines on the left are limits: who needs less than that on average cannot keep the promise everywhere.
@@ -268,34 +236,31 @@ def practice_figure(table: "pd.DataFrame") -> "Figure":
             left.plot([limit] * 2, [place - 0.45, place + 0.45], **LIMIT)
         right.text(float(table["delta"].iloc[0]), -0.52, "δ", color="#555555", fontsize=SMALL, ha="center")
         _finish(left, right, titles)
+        looks = {method.name: mark(method.marker, method.colour, markersize=4) for method in METHODS}
+        looks["hollow: broken more often than δ"] = mark(mfc="white", markersize=4)
+        looks["limit, variances known"] = mark("|", LIMIT["color"], mew=LIMIT["lw"], markersize=9)
+        legend(figure, looks, loc="upper center", ncol=4, columnspacing=1.2, handletextpad=0.2)
         figure.subplots_adjust(
             left=0.15, right=0.97, top=1 - 0.6 / figure.get_figheight(), bottom=0.075, wspace=0.06
         )
     return figure
 
 
-def _mark(left: "Axes", right: "Axes", method: Method, row: dict[Any, Any], y: float) -> None:
-    cheats = _cheats(row)
-    look: dict[str, Any] = {
-        "marker": method.marker,
-        "color": method.colour,
-        "markerfacecolor": "white" if cheats else method.colour,
-        "markersize": 4,
-        "ls": "none",
-    }
+def _mark(left: Axes, right: Axes, method: Method, row: dict[Any, Any], y: float) -> None:
+    face = "white" if _cheats(row) else method.colour
+    look = mark(method.marker, method.colour, mfc=face, markersize=4)
     left.errorbar(row["pulls"], y, xerr=2 * row["standard_error"], elinewidth=0.8, **look)
     right.plot([row["low"], row["high"]], [y, y], color=method.colour, lw=0.9)
     right.plot(row["broken"], y, clip_on=False, zorder=5, **look)
 
 
-def _bands(axes: "Axes", count: int) -> None:
+def _bands(axes: Axes, count: int) -> None:
     for place in range(0, count, 2):
         axes.axhspan(place - 0.5, place + 0.5, color="#f4f4f4", lw=0, zorder=0)
     axes.grid(visible=False, axis="y")
 
 
-def _finish(left: "Axes", right: "Axes", titles: list[str]) -> None:
-    from matplotlib.lines import Line2D
+def _finish(left: Axes, right: Axes, titles: list[str]) -> None:
     from matplotlib.ticker import FuncFormatter, NullFormatter
 
     left.set_xscale("log")
@@ -311,19 +276,3 @@ def _finish(left: "Axes", right: "Axes", titles: list[str]) -> None:
     right.set_xlim(0, 1)
     right.set_xticks([0, 0.01, 0.05, 0.2, 0.5, 1], ["0", "1 %", "5 %", "20 %", "50 %", "100 %"])
     right.set_xlabel("promises broken (exact 95 % intervals)")
-    handles = [
-        Line2D([], [], color=m.colour, marker=m.marker, ls="none", markersize=4, label=m.name)
-        for m in METHODS
-    ]
-    handles.append(
-        Line2D([], [], color="#555555", marker="o", markerfacecolor="white", ls="none", markersize=4,
-               label="hollow: broken more often than δ")
-    )  # fmt: skip
-    handles.append(
-        Line2D([], [], color=LIMIT["color"], marker="|", markeredgewidth=LIMIT["lw"], ls="none", markersize=9,
-               label="limit, variances known")
-    )  # fmt: skip
-    figure = left.figure
-    figure.legend(
-        handles=handles, loc="upper center", ncol=4, frameon=False, columnspacing=1.2, handletextpad=0.2
-    )

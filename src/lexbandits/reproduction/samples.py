@@ -119,7 +119,7 @@ def draw(tables: Tables) -> Figure:
     labels = ("objective 1 settled", "objectives 1 and 2", "all three: stopped")
     looks = {label: mark(**_marker("#555555", i, 3)) for i, label in enumerate(labels, start=1)}
     looks["least possible for δ = 0.01, λ = 2, σ² = 0.1"] = DASHED
-    drawing.legend_below(figure, looks, ncols=4)
+    drawing.legend(figure, looks, ncols=4)
     return figure
 
 

@@ -75,96 +75,71 @@ SHARED = 0.7  # of the answers take the luck of their item
 
 def studies() -> tuple[Study, ...]:
     """All of them, by what a reader meets first."""
-    models = Study(
+    models = _told_apart_by_tolerance(
         "models",
         "language models",
-        Trials(MODELS),
-        tolerance=(0.03, 0.2, 0.1),
-        resolution=(0.03, 0.2, 0.1),
+        MODELS,
+        (0.03, 0.2, 0.1),
         noise=("bernoulli", SECONDS, ("bounded", -3.0, 0.0)),
         bounds=(0.5, 0.6, 0.4),
     )
-    return (
-        models,
-        models._replace(
-            name="items", title="language models,\ncommon items", trials=Trials(MODELS, shared=SHARED)
-        ),
-        _judge(),
-        _conversion(),
-        _throughput(),
-        _guardrail(),
-        paper(10),
+    items = models._replace(
+        name="items", title="language models,\ncommon items", trials=Trials(MODELS, shared=SHARED)
     )
-
-
-def _judge() -> Study:
-    return Study(
+    judge = _told_apart_by_tolerance(
         "judge",
         "judge scores",
-        Trials(
-            (
-                Measure("beta", (0.64, 0.74, 0.75, 0.76, 0.735), 0.16),
-                Measure("gamma", (-1.1, -1.3, -2.0, -2.8, -2.4), 16.0),
-            )
+        (
+            Measure("beta", (0.64, 0.74, 0.75, 0.76, 0.735), 0.16),
+            Measure("gamma", (-1.1, -1.3, -2.0, -2.8, -2.4), 16.0),
         ),
-        tolerance=(0.02, 0.2),
-        resolution=(0.02, 0.2),
+        (0.02, 0.2),
         noise=(("bounded", 0.0, 1.0), SECONDS),
         bounds=(0.5, 5.0),
     )
-
-
-def _conversion() -> Study:
-    return Study(
+    conversion = _told_apart_by_tolerance(
         "conversion",
         "conversion at 3 %",
-        Trials(
-            (
-                Measure("bernoulli", (0.020, 0.030, 0.026, 0.006)),
-                Measure("gamma", (-0.9, -1.4, -2.1, -0.7), 16.0),
-            )
+        (
+            Measure("bernoulli", (0.020, 0.030, 0.026, 0.006)),
+            Measure("gamma", (-0.9, -1.4, -2.1, -0.7), 16.0),
         ),
-        tolerance=(0.01, 0.2),
-        resolution=(0.01, 0.2),
+        (0.01, 0.2),
         noise=("bernoulli", SECONDS),
         bounds=(0.5, 5.0),
     )
-
-
-def _throughput() -> Study:
-    return Study(
+    throughput = _told_apart_by_tolerance(
         "throughput",
         "throughput",
-        Trials(
-            (
-                Measure("gaussian", (55.0, 61.0, 61.5, 62.0, 61.5, 58.0), (1.0, 2.0, 4.0, 6.0, 8.0, 10.0)),
-                Measure("gaussian", (-3.0, -2.0, -3.5, -5.0, -3.4, -1.8), (0.3,) * 6),
-            )
+        (
+            Measure("gaussian", (55.0, 61.0, 61.5, 62.0, 61.5, 58.0), (1.0, 2.0, 4.0, 6.0, 8.0, 10.0)),
+            Measure("gaussian", (-3.0, -2.0, -3.5, -5.0, -3.4, -1.8), (0.3,) * 6),
         ),
-        tolerance=(1.0, 0.5),
-        resolution=(1.0, 0.5),
+        (1.0, 0.5),
         noise=("gaussian", "gaussian"),
         bounds=(10.0, 0.5),
     )
-
-
-def _guardrail() -> Study:
-    return Study(
+    guardrail = _told_apart_by_tolerance(
         "guardrail",
         "failures at most 1 %",
-        Trials(
-            (
-                Measure("bernoulli", (0.998, 0.990, 0.995, 0.960, 0.987)),
-                Measure("beta", (0.62, 0.80, 0.72, 0.83, 0.70), 0.16),
-                Measure("gamma", (-0.8, -1.2, -1.9, -1.0, -1.5), 16.0),
-            )
+        (
+            Measure("bernoulli", (0.998, 0.990, 0.995, 0.960, 0.987)),
+            Measure("beta", (0.62, 0.80, 0.72, 0.83, 0.70), 0.16),
+            Measure("gamma", (-0.8, -1.2, -1.9, -1.0, -1.5), 16.0),
         ),
-        tolerance=(0.005, 0.03, 0.2),
-        resolution=(0.005, 0.03, 0.2),
+        (0.005, 0.03, 0.2),
         noise=("bernoulli", ("bounded", 0.0, 1.0), SECONDS),
         bounds=(0.5, 0.5, 5.0),
         at_least=(0.99, None, None),
     )
+    return models, items, judge, conversion, throughput, guardrail, paper(10)
+
+
+def _told_apart_by_tolerance(
+    name: str, title: str, measures: Sequence[Measure], tolerance: Sequence[float], **known: Any
+) -> Study:
+    """Where a difference above twice the tolerance is to be seen."""
+    return Study(name, title, Trials(measures), tolerance, tolerance, **known)
 
 
 def paper(n_arms: int) -> Study:

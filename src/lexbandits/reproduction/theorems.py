@@ -178,7 +178,7 @@ def draw(tables: Tables) -> Figure:
         "repaired bound": mark("D", mew=0.9, mfc="white", markersize=4),
         "a run exceeds the printed bound": mark(colour="#C00000"),
     }
-    drawing.legend_below(figure, looks, ncols=4, handletextpad=0.2)
+    drawing.legend(figure, looks, ncols=4, handletextpad=0.2)
     return figure
 
 

@@ -23,31 +23,12 @@ ELSEWHERE_MODULES = {
 ELSEWHERE = {
     "builtins": {"open", "eval", "exec", "globals", "vars", "__import__", "compile", "input"},
     "os": {
-        *(
-            "environ",
-            "environb",
-            "getenv",
-            "getenvb",
-            "popen",
-            "system",
-            "open",
-            "read",
-            "listdir",
-            "scandir",
-        ),
-        *("walk", "stat", "fdopen", "getcwd"),
+        *("environ", "environb", "getenv", "getenvb", "popen", "system", "open", "read", "fdopen", "stat"),
+        *("listdir", "scandir", "walk", "getcwd"),
     },
     "sys": {"modules", "argv", "stdin", "_getframe"},
     "numpy": {"load", "loadtxt", "genfromtxt", "fromfile", "memmap"},
-    "pandas": {
-        "read_csv",
-        "read_parquet",
-        "read_json",
-        "read_excel",
-        "read_pickle",
-        "read_table",
-        "read_sql",
-    },
+    "pandas": {f"read_{kind}" for kind in ("csv", "parquet", "json", "excel", "pickle", "table", "sql")},
 }
 BARE = {"os", "sys", "builtins"} | ELSEWHERE_MODULES  # modules that are not to be passed around either
 PLAIN = (bool, int, float, complex, str, bytes, Fraction, np.generic, type(None), type(...))
@@ -126,31 +107,23 @@ def _inside(thing: Any) -> list[Any]:
 
 def _looked_up(function: types.FunctionType) -> list[tuple[str, Any]]:
     """The values of the names that a function, or one written inside it, may look up."""
-    names = sorted(_names(function.__code__))
-    found = [(name, function.__globals__[name]) for name in names if name in function.__globals__]
-    values: list[tuple[str, Any]] = []
-    own: dict[str, types.ModuleType] = {}
-    for code in _codes(function.__code__):
+    codes, values = list(_codes(function.__code__)), list[tuple[str, Any]]()
+    for code in codes:
         _check_builtins(code, function.__globals__)
-        for module in _modules_used(code, function.__globals__):
-            own[module.__name__] = module
-    for name, value in found:
-        if isinstance(value, types.ModuleType) and not _installed(value):
-            values.append((name, value.__name__))
-        else:
+    used = (module for code in codes for module in _modules_used(code, function.__globals__))
+    own = {module.__name__: module for module in used}
+    spaces = [function.__globals__, *map(vars, own.values())]
+    names = sorted({name for code in codes for name in code.co_names})
+    for space, name in ((space, name) for space in spaces for name in names if name in space):
+        value = space[name]
+        if not isinstance(value, types.ModuleType) or _installed(value):
             values.append((name, value))
-    waiting = list(own.values())
-    while waiting:  # modules of one's own may hold others
-        module = waiting.pop(0)
-        for name in names:
-            if name not in vars(module):
-                continue
-            value = vars(module)[name]
-            if not isinstance(value, types.ModuleType) or _installed(value):
-                values.append((name, value))
-            elif value.__name__ not in own:
-                own[value.__name__] = value
-                waiting.append(value)
+            continue
+        if space is function.__globals__:
+            values.append((name, value.__name__))
+        if value.__name__ not in own:  # modules of one's own may hold others
+            own[value.__name__] = value
+            spaces.append(vars(value))
     return values
 
 
@@ -161,20 +134,13 @@ def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
             yield from _codes(constant)
 
 
-def _names(code: types.CodeType) -> set[str]:
-    return set().union(*(each.co_names for each in _codes(code)))
-
-
 def _check_builtins(code: types.CodeType, space: dict[str, Any]) -> None:
-    for name in code.co_names:
-        if name in ELSEWHERE["builtins"] and name not in space and _loads(code, name):
-            raise Unfollowed(f"it uses {name}()")
-        if name in ("__globals__", "__builtins__"):
-            raise Unfollowed(f"it uses {name}")
-
-
-def _loads(code: types.CodeType, name: str) -> bool:
-    return any(step.opname in ("LOAD_GLOBAL", "LOAD_NAME") and step.argval == name for step in _steps(code))
+    for step in _steps(code):
+        is_global = step.opname in ("LOAD_GLOBAL", "LOAD_NAME")
+        if is_global and step.argval in ELSEWHERE["builtins"] and step.argval not in space:
+            raise Unfollowed(f"it uses {step.argval}()")
+    for name in {"__globals__", "__builtins__"}.intersection(code.co_names):
+        raise Unfollowed(f"it uses {name}")
 
 
 def _steps(code: types.CodeType) -> list[dis.Instruction]:
@@ -186,10 +152,8 @@ def _modules_used(code: types.CodeType, space: dict[str, Any]) -> Iterator[types
 
     A module that is passed on, `getattr(module, name)` or `run(module)`, may be asked for anything.
     """
-    steps, held = _steps(code), {}
-    for name in code.co_names:
-        if isinstance(space.get(name), types.ModuleType):
-            held[name] = space[name]
+    steps = _steps(code)
+    held = {name: space[name] for name in code.co_names if isinstance(space.get(name), types.ModuleType)}
     for number, step in enumerate(steps):
         if step.opname == "IMPORT_NAME":
             held.update(_imported(steps, number, space))

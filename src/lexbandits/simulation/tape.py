@@ -13,9 +13,8 @@ from lexbandits.simulation.trajectory import check_match
 from lexbandits.world.noise import stream
 from lexbandits.world.trials import Trials
 
-BLOCK = (
-    1 << 10
-)  # passes drawn at a time, whoever asks: a result depends on (seed, replication, pass, arm) alone
+# Passes drawn at a time, whoever asks: a result depends on (seed, replication, pass, arm) alone.
+BLOCK = 1 << 10
 
 
 class Tape:

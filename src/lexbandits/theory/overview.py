@@ -29,9 +29,7 @@ class Overview(NamedTuple):
     leaving: "pd.DataFrame"  # a row per arm: the most pulls before it leaves, printed and proved
 
 
-def overview(
-    instance: Instance, delta: float, *, tradeoff: float | None = None, relative_gap: float = 0.01
-) -> Overview:
+def overview(instance: Instance, delta: float, *, tradeoff: float | None = None) -> Overview:
     """What `lexbandits bounds` shows; `tradeoff` None is the instance's own least λ.
 
     `share` is the fraction of pulls that an algorithm which meets the lower bound gives to the arm, and
@@ -53,7 +51,7 @@ def overview(
             for version in paper_bounds.VERSIONS
         }
 
-    time = characteristic_time(instance, known, relative_gap=relative_gap)
+    time = characteristic_time(instance, known)
     lower = sample_lower_bound(time.low, delta)
     objectives = {"objective": range(instance.n_objectives), "tied": instance.optimal_set_sizes}
     arms = {

@@ -217,11 +217,23 @@ class LexElimTol(PlacePolicy):
                 f"{size / 2**30:.1f} GiB, and more than {MOST_BYTES / 2**30:.0f} GiB is refused"
                 + ('; rules="open" takes less' if bets else "")
             )
-        settings = self._settings
+        state = self._nothing_told(
+            pairs=np.zeros((n_pairs, m, depth)),
+            completed=np.zeros((n_completed, m, 2, 5)),
+            shown=np.full((2, m, K, K) if declared else NO_CLAIMS, -math.inf),
+            wealth=np.stack([np.ones(shape := (bets, m, 2, 2, STAKES.size)), np.zeros(shape)]),
+            shares=no_shares(m, K) if "reference" in self._settings else np.zeros(NO_SHARES),
+        )
+        state.clock[NEXT] = 1 if any(kind.code == EXACT for kind in self._kinds) else FIRST_JUDGED
+        return state
+
+    def _nothing_told(self, **evidence: Vector) -> State:
+        """What does not depend on how values are counted, and `evidence`, which does."""
+        K, m, settings = self.max_arms, self.n_objectives, self._settings
         clock = np.zeros(10, np.int64)
         clock[[HIGHEST, CANDIDATE]] = -1
-        clock[NEXT] = 1 if any(kind.code == EXACT for kind in self._kinds) else FIRST_JUDGED
         proves, stops = settings["settle"] == "answer", settings["if_infeasible"] == "stop"
+        as_0_2 = settings["rules"] == "0.2" and "n_items" not in settings
         offered = range(self.n_arms) if settings["offered"] is None else settings["offered"]
         who = np.zeros((5, K), np.bool_)
         who[OFFERED, list(offered)] = True
@@ -231,11 +243,10 @@ class LexElimTol(PlacePolicy):
         return State(
             arms,
             clock,
-            Manner(proves, stops, settings["rules"] == "0.2", self._baseline()),
+            Manner(proves, stops, as_0_2, int(settings.get("baseline", -1))),
             who,
             values=np.zeros((K, m)),
             singles=np.zeros((K, m, FIRST + (EARLY if gaussian else 0))),
-            pairs=np.zeros((n_pairs, m, depth)),
             lows=np.full((m, K, K), -math.inf),
             bounds=np.tile([-math.inf, math.inf], (m, K, 1)),
             must=np.zeros(m, np.bool_),
@@ -243,14 +254,8 @@ class LexElimTol(PlacePolicy):
             order=np.array(range(m) if settings["order"] is None else settings["order"], np.int64),
             limits=self._limits(),
             kinds=kind_rows(self._kinds),
-            completed=np.zeros((n_completed, m, 2, 5)),
-            shown=np.full((2, m, K, K) if declared else NO_CLAIMS, -math.inf),
-            wealth=np.stack([np.ones(shape := (bets, m, 2, 2, STAKES.size)), np.zeros(shape)]),
-            shares=no_shares(m, K) if "reference" in settings else np.zeros(NO_SHARES),
+            **evidence,
         )
-
-    def _baseline(self) -> int:
-        return int(self._settings.get("baseline", -1))
 
     def _has_account(self) -> bool:
         """Whether the answer may be proven under the rules as declared."""

@@ -17,12 +17,15 @@ from lexbandits.arrays import Counts, Vector
 from lexbandits.checks import checked_arm, checked_history, checked_pending, checked_reward, whole
 from lexbandits.evidence.finite_variance import LARGE_SAMPLE
 from lexbandits.evidence.interval import told_difference, told_mean
-from lexbandits.evidence.kinds import BOUNDED, EXACT, FINITE_VARIANCE, GAUSSIAN, SUB_GAUSSIAN, Kind, kind_rows
+from lexbandits.evidence.kinds import BOUNDED, EXACT, FINITE_VARIANCE, SUB_GAUSSIAN, Kind
 from lexbandits.evidence.without_replacement import MOST_LEVEL, list_radius, lower_end, product, stakes
 from lexbandits.jit import entry, portion
-from lexbandits.policies.base import untried
 from lexbandits.policies.policy import _same
 from lexbandits.policies.tol.lexelim_tol import MOST_BYTES, NO_SHARES, LexElimTol
+from lexbandits.policies.tol.list_asking import ask
+from lexbandits.policies.tol.list_folding import fold_some, forget_arm, stored_prefix, take, take_all
+from lexbandits.policies.tol.list_judging import judge, keep_certain, still_proven
+from lexbandits.policies.tol.list_moments import later_evidence, later_interval
 from lexbandits.policies.tol.listed import (
     ABOVE,
     BELOW,
@@ -36,18 +39,6 @@ from lexbandits.policies.tol.listed import (
     TARGET_NOTED,
     UNDER,
     Listed,
-    ask,
-    fold_some,
-    forget_arm,
-    judge,
-    keep_certain,
-    later_evidence,
-    later_interval,
-    still_proven,
-    stored_backs,
-    stored_leads,
-    take,
-    take_all,
 )
 from lexbandits.policies.tol.places import checked_places
 from lexbandits.policies.tol.proof import Seen, certificate
@@ -57,9 +48,7 @@ from lexbandits.policies.tol.state import (
     BY_PROOF,
     CANDIDATE,
     CONTRADICTION,
-    FIRST,
     FLOOR,
-    HIGHEST,
     LEVEL,
     NEXT,
     NOT_WORSE,
@@ -71,11 +60,10 @@ from lexbandits.policies.tol.state import (
     TARGET_LEVEL,
     THIRD_LEVEL,
     TOLERANCE,
-    Manner,
     State,
     pair_of,
+    row_of_arm,
 )
-from lexbandits.policies.tol.told import EARLY
 from lexbandits.policies.tol.waiting import Place
 
 on_list = partial(entry, fixed=True, rehearsal="lists")  # an entry of a policy about a list
@@ -128,36 +116,14 @@ class ListTol(LexElimTol):
             )
         bounded = any(kind.code >= BOUNDED for kind in self._kinds)
         unbounded = any(kind.code < EXACT for kind in self._kinds)
-        clock = np.zeros(10, np.int64)
-        clock[[HIGHEST, CANDIDATE]] = -1
-        proves, stops = settings["settle"] == "answer", settings["if_infeasible"] == "stop"
-        who = np.zeros((5, K), np.bool_)
-        who[OFFERED, list(range(self.n_arms) if settings["offered"] is None else settings["offered"])] = True
-        arms = untried(K, m)
-        arms.active[:] = who[OFFERED]
-        limits = self._limits()
-        n_targets = K if not np.isnan(limits[:, TARGET]).all() else 0
-        early = EARLY if any(kind.code == GAUSSIAN for kind in self._kinds) else 0
-        state = State(
-            arms,
-            clock,
-            Manner(proves, stops, False, self._baseline()),
-            who,
-            values=np.zeros((K, m)),
-            singles=np.zeros((K, m, FIRST + early)),
+        state = self._nothing_told(
             pairs=np.zeros((pairs, m, 4)),
-            lows=np.full((m, K, K), -math.inf),
-            bounds=np.tile([-math.inf, math.inf], (m, K, 1)),
-            must=np.zeros(m, np.bool_),
-            reached=np.zeros((m, K), np.bool_),
-            order=np.array(range(m) if settings["order"] is None else settings["order"], np.int64),
-            limits=limits,
-            kinds=kind_rows(self._kinds),
             completed=np.zeros((0, m, 2, 5)),
             shown=np.full((2, m, K, K), -math.inf),
             wealth=np.zeros((2, 0, m, 2, 2, 6)),
             shares=np.zeros(NO_SHARES),
         )
+        n_targets = 0 if np.isnan(state.limits[:, TARGET]).all() else K
         self.listed = Listed(
             table=np.full((K, N, m), math.nan),
             status=np.zeros((K, N), np.int8),
@@ -166,8 +132,8 @@ class ListTol(LexElimTol):
             etas=etas,
             weights=weights,
             risks=risks,
-            goals=self._goals(limits),
-            marks=self._marks(limits),
+            goals=self._goals(state.limits),
+            marks=self._marks(state.limits),
             wealth=np.tile(weights[:, None], (pairs if bounded else 0, m, 1, 4)),
             sums=np.zeros((pairs if bounded else 0, m, 2, 2)),
             later=np.zeros((pairs + K if unbounded else 0, m, 5)),
@@ -189,7 +155,7 @@ class ListTol(LexElimTol):
             on_list(forget_arm)(self.state, self.listed, arm)
         for arm in range(self.max_arms):
             most = portion(fold, self.n_items)
-            while fold(self.state, self.listed, arm, most) == most:
+            while fold(self.state, self.listed, arm, most)[0] == most:
                 most = portion(fold, self.n_items)
         on_list(judge)(self.state, self.listed)
 
@@ -332,20 +298,6 @@ class ListTol(LexElimTol):
 
     # --- telling
 
-    def tell(self, arm: int, reward: ArrayLike, item: int | None = None) -> None:
-        """Report the result of `arm` at position `item`; `None` where a value was not measured.
-
-        All `None`: nothing will come for this place, unless it is told after all. Without an item: the arm's
-        first empty place. After the end results are only kept.
-        """
-        arm = checked_arm(arm, self.max_arms)
-        vector = checked_reward(reward, self.n_objectives, missing=True)
-        self._scrutiny.check(arm, vector)
-        self._check_exact([arm], vector[None, :])
-        if item is None and not (empty := self._empty(arm, 1)):
-            raise ValueError(f"arm {arm} was measured on all {self.n_items} items")
-        self.tell_checked(arm, vector, empty[0][1] if item is None else self._position(item))
-
     def tell_checked(self, arm: int, vector: Vector, number: int) -> None:
         """`tell` for who has checked what he tells: a study checks what it records."""
         if self.listed.status[arm, number] == FILLED or (
@@ -386,7 +338,7 @@ class ListTol(LexElimTol):
 
     def correct(self, arm: int, position: int, reward: ArrayLike) -> None:
         """Replace what was told of a place: all that is seen of the arm is computed anew, and judged anew."""
-        arm, position = checked_arm(arm, self.max_arms), self._position(position)
+        arm, position = checked_arm(arm, self.max_arms), self._number(position)
         vector = checked_reward(reward, self.n_objectives, missing=True)
         if self.listed.status[arm, position] == EMPTY:
             raise ValueError(f"nothing was told of arm {arm} at position {position}: tell it")
@@ -400,8 +352,13 @@ class ListTol(LexElimTol):
         self._ends = {}
         self._fold_all()
 
-    def _position(self, item: Any) -> int:
+    def _number(self, item: Any) -> int:
         return whole("item", item, least=0, most=self.n_items - 1)
+
+    def _earliest(self, arm: int) -> int:
+        if not (empty := self._empty(arm, 1)):
+            raise ValueError(f"arm {arm} was measured on all {self.n_items} items")
+        return empty[0][1]
 
     def _checked_items(self, items: ArrayLike, played: Counts) -> Counts:
         positions = np.array(items)
@@ -583,11 +540,8 @@ class ListTol(LexElimTol):
 
     def _interval(self, i: int, a: int, b: int, level: float) -> tuple[float, float]:
         """Where the mean of a − b, or of a if a = b, lies: misses with probability ≤ exp(−level)."""
-        kind, listed, since = (
-            self._kinds[i],
-            self.listed,
-            int(max(self.listed.since[a], self.listed.since[b])),
-        )
+        kind, listed = self._kinds[i], self.listed
+        since = int(max(listed.since[a], listed.since[b]))
         if kind.code == EXACT:
             known = self.state.singles[[a, b], i, 0].min() > 0
             if a == b:
@@ -597,24 +551,15 @@ class ListTol(LexElimTol):
         if kind.code < EXACT:
             if a == b and np.isnan(self.state.limits[i, TARGET]):
                 return self._arm_interval(i, a, level)
-            row = pair_of(a, b, self.max_arms) if a != b else listed.later.shape[0] - self.max_arms + a
+            row = pair_of(a, b, self.max_arms) if a != b else row_of_arm(a, self.max_arms)
             low, high, _ = later_interval(listed, kind, row, i, since, level)
             return (low, high) if not math.isnan(low) else (-math.inf, math.inf)
         n = _coarse(int(min(listed.until[a], listed.until[b])), self.n_items)
         key = (i, a, b, n, level)
         if key not in self._ends:
-            lead = on_list(stored_leads)(listed, kind, i, a, b, n)
-            back = (
-                on_list(stored_leads)(listed, kind, i, b, a, n)
-                if a != b
-                else on_list(stored_backs)(listed, kind, i, a, n)
-            )
-            ends = [
-                on_list(lower_end)(
-                    z, self.n_items, since, listed.etas, listed.weights, listed.risks, level + LOG_2
-                )
-                for z in (lead, back)
-            ]
+            bets = self.n_items, since, listed.etas, listed.weights, listed.risks, level + LOG_2
+            prefix = on_list(stored_prefix)(listed, kind, i, a, b, n)
+            ends = [on_list(lower_end)(values, *bets) for values in prefix]
             told = told_mean if a == b else told_difference
             self._ends = {k: v for k, v in self._ends.items() if k[:3] != key[:3] or k[4] != level}
             self._ends[key] = float(told(kind, ends[0])), float(told(kind, 1.0 - ends[1]))

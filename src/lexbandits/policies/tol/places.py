@@ -23,10 +23,6 @@ from lexbandits.policies.tol.told import Scrutiny
 from lexbandits.policies.tol.waiting import Place, Waiting
 
 
-def _pass(item: Any) -> int:
-    return whole("item", item, least=0, most=2**62)
-
-
 def checked_places(pending: Iterable[Any], n_arms: int) -> set[Place]:
     """The places in flight, (arm, pass) pairs."""
     expected = "pending must be the places in flight, such as [(0, 12), (2, 12)]"
@@ -131,7 +127,7 @@ class PlacePolicy(Policy):
         vector = checked_reward(reward, self.n_objectives, missing=True)
         self._scrutiny.check(arm, vector)
         self._check_exact([arm], vector[None, :])
-        self.tell_checked(arm, vector, self._earliest(arm) if item is None else _pass(item))
+        self.tell_checked(arm, vector, self._earliest(arm) if item is None else self._number(item))
 
     def tell_checked(self, arm: int, vector: Vector, number: int) -> None:
         """`tell` for who has checked what he tells: a study checks what it records."""
@@ -262,6 +258,10 @@ class PlacePolicy(Policy):
             return self._before._is_filled(place) if number < self._until else place in self._waiting
         here = number == self.state.clock[PASS] and self.state.who[FILLED, arm]
         return bool(here) or place in self._waiting
+
+    def _number(self, item: Any) -> int:
+        """What a place is called beside its arm."""
+        return whole("item", item, least=0, most=2**62)
 
     def _earliest(self, arm: int) -> int:
         number = self.folded

@@ -1,0 +1,186 @@
+"""What is known of arms on a list by what was counted, and who survives, answers and is proven by that.
+
+Arithmetic overrides evidence: what no value unseen can make true any more is withdrawn.
+"""
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lexbandits.arrays import Vector
+from lexbandits.evidence.interval import kind_at, told_difference, told_mean
+from lexbandits.evidence.kinds import BOUNDED, EXACT, Kind
+from lexbandits.evidence.without_replacement import GUARD
+from lexbandits.jit import apart, kernel
+from lexbandits.policies.tol.judgement import FIRST_PROOF, conclude
+from lexbandits.policies.tol.listed import ABOVE, BELOW, FLAT, LOG_2, PASSED, UNDER, Listed
+from lexbandits.policies.tol.proof import plug_in, prove
+from lexbandits.policies.tol.state import (
+    BEATS,
+    CONTRADICTION,
+    FLOOR,
+    HIGH,
+    LEVEL,
+    LOW,
+    NEXT,
+    OFFERED,
+    OVER,
+    REACH,
+    RESULTS,
+    TARGET,
+    TARGET_LEVEL,
+    TOLERANCE,
+    State,
+    pair_of,
+)
+from lexbandits.policies.tol.survivors import survey
+
+Sum = tuple[float, float]  # and what rounding took from it
+
+
+@kernel
+def reaches(total: Sum, back: Sum, goal: Sum, n_items: float, full: bool, strict: bool) -> tuple[bool, bool]:
+    """Whether a sum exceeds its goal for certain, and whether it still may; not `strict`: is at least that.
+
+    It is of numbers in [0, 1], and `back` is the sum of what they lack to 1.
+    """
+    over = (total[0] - goal[0]) + (total[1] - goal[1])
+    most = over if full else ((n_items - goal[0]) - back[0]) - (goal[1] + back[1])
+    slack = GUARD * n_items
+    return (over > slack, most > slack) if strict else (over >= -slack, most >= -slack)
+
+
+@kernel
+def conclude_pair(
+    sums: Vector,
+    goals: Vector,
+    marks: Vector,
+    overturned: NDArray[np.bool_],
+    lows: Vector,
+    limits: Vector,
+    shown: Vector,
+    kind: Kind,
+    i: int,
+    row: int,
+    p: int,
+    q: int,
+    n_items: float,
+    full: bool,
+) -> bool:
+    """What is now known of p against q and of q against p on a bounded objective; whether that is news."""
+    news = False
+    for way in range(2):
+        a, b = (p, q) if way == 0 else (q, p)
+        own = sums[row, i, way, 0], sums[row, i, way, 1]
+        back = sums[row, i, 1 - way, 0], sums[row, i, 1 - way, 1]
+        beaten = held = False
+        for claim in range(2):
+            goal = goals[i, claim, 0], goals[i, claim, 1]
+            certain, possible = reaches(own, back, goal, n_items, full, claim == BEATS)
+            if not possible and shown[claim, i, a, b] > -math.inf:
+                shown[claim, i, a, b] = -math.inf
+                overturned[i, a, b] = True
+            holds = certain or shown[claim, i, a, b] >= limits[i, LEVEL] + LOG_2
+            beaten, held = (holds, held) if claim == BEATS else (beaten, holds)
+        low = -math.inf
+        if full:
+            low = told_difference(kind, (own[0] + own[1]) / n_items)
+            low = max(low, marks[i, ABOVE]) if beaten else min(low, limits[i, TOLERANCE])
+            low = max(low, -limits[i, REACH]) if held else min(low, marks[i, BELOW])
+        elif beaten:
+            low = marks[i, ABOVE]
+        elif held:
+            low = -limits[i, REACH]
+        news |= lows[i, a, b] != low
+        lows[i, a, b] = low
+    return bool(news)
+
+
+@apart
+def look_again(state: State, listed: Listed, kind: Kind, i: int, p: int, q: int) -> None:
+    """What is known of p < q on a bounded objective, by what was counted."""
+    n_items, sums, goals, marks = listed.table.shape[1], listed.sums, listed.goals, listed.marks
+    overturned, lows, limits, shown = listed.overturned, state.lows, state.limits, state.shown
+    row = pair_of(p, q, listed.until.size)
+    full = state.pairs[row, i, 0] == n_items
+    conclude_pair(
+        sums, goals, marks, overturned, lows, limits, shown, kind, i, row, p, q, float(n_items), full
+    )
+
+
+@apart
+def conclude_arm(state: State, listed: Listed, kind: Kind, i: int, arm: int) -> None:
+    """Which bounds of an arm against a target follow from what was counted of it."""
+    bounds, limits, marks, shown = state.bounds, state.limits, listed.marks[i], listed.arm_shown
+    n_items, sums = float(listed.status.shape[1]), listed.arm_sums[arm, i]
+    full = state.singles[arm, i, 0] == n_items
+    passed = out = False
+    for way in range(2):
+        own, back = (sums[way, 0], sums[way, 1]), (sums[1 - way, 0], sums[1 - way, 1])
+        goal = listed.goals[i, PASSED + way, 0], listed.goals[i, PASSED + way, 1]
+        certain, possible = reaches(own, back, goal, n_items, full, way == 1)
+        if not possible and shown[way, i, arm] > -math.inf:
+            shown[way, i, arm] = -math.inf
+            listed.overturned[i, arm, arm] = True
+        holds = certain or shown[way, i, arm] >= limits[i, TARGET_LEVEL]
+        passed, out = (holds, out) if way == 0 else (passed, holds)
+    low, high = -math.inf, math.inf
+    if full:
+        mean = told_mean(kind, (sums[0, 0] + sums[0, 1]) / n_items)
+        low = max(mean, limits[i, FLOOR]) if passed else min(mean, marks[FLAT])
+        high = min(mean, marks[UNDER]) if out else max(mean, limits[i, TARGET])
+    else:
+        low = limits[i, FLOOR] if passed else low
+        high = marks[UNDER] if out else high
+    bounds[i, arm, LOW], bounds[i, arm, HIGH] = low, high
+
+
+@apart
+def judge(state: State, listed: Listed) -> None:
+    """Who survives, who answers, and what the rule and the proof of the answer would know next."""
+    clock, offered = state.clock, 0
+    for arm in range(listed.until.size):
+        offered += state.who[OFFERED, arm]
+    survey(state)
+    proving = state.manner.proves and clock[RESULTS] >= FIRST_PROOF * offered
+    drafts = np.empty((2, listed.until.size), np.bool_)
+    candidate = plug_in(state, drafts) if proving and clock[OVER] == 0 else -1
+    conclude(state, candidate, drafts)
+    clock[NEXT] = clock[RESULTS] + max(offered, clock[RESULTS] // 100)
+
+
+@apart
+def keep_certain(state: State, listed: Listed, only: NDArray[np.bool_]) -> None:
+    """Forget what was seen by evidence on these objectives; what arithmetic says stays."""
+    n_arms, n_items = listed.status.shape
+    for i in range(only.size):
+        kind = kind_at(state.kinds, i)
+        if not only[i] or kind.code == EXACT:
+            continue
+        state.shown[:, i] = -math.inf
+        for a in range(n_arms):
+            for b in range(a + 1, n_arms):
+                if kind.code >= BOUNDED:
+                    if state.who[OFFERED, a] and state.who[OFFERED, b]:
+                        look_again(state, listed, kind, i, a, b)
+                elif state.pairs[pair_of(a, b, n_arms), i, 0] != n_items:
+                    state.lows[i, a, b] = state.lows[i, b, a] = -math.inf
+            if math.isnan(state.limits[i, TARGET]):
+                continue
+            listed.arm_shown[0, i, a] = listed.arm_shown[1, i, a] = -math.inf
+            if kind.code >= BOUNDED:
+                conclude_arm(state, listed, kind, i, a)
+            elif state.singles[a, i, 0] < n_items:
+                state.bounds[i, a, LOW], state.bounds[i, a, HIGH] = -math.inf, math.inf
+
+
+@apart
+def still_proven(state: State, x: int) -> bool:
+    """Whether what is left proves x, or leaves it when all is settled."""
+    state.clock[OVER] = state.clock[CONTRADICTION] = 0
+    survey(state)
+    proven = state.clock[CONTRADICTION] == 0 and state.arms.active[x]
+    if state.clock[OVER] == 0:
+        proven = state.manner.proves and prove(state, x, np.empty((2, state.who.shape[1]), np.bool_))
+    return bool(proven)
