@@ -2,6 +2,7 @@
 
 import base64
 import hmac
+import json
 import re
 import signal
 import subprocess
@@ -298,26 +299,40 @@ def test_the_secret_is_nowhere(receive, notify, tmp_path):
     assert '"webhook_fails"' in errors
 
 
-@pytest.mark.parametrize(
-    ("url", "secret", "words"),
-    [
-        ("http://127.0.0.1:9/", "", "a webhook is signed"),
-        ("http://127.0.0.1:9/", "short", "at least 16 bytes"),
-        ("http://127.0.0.1:9/", "whsec_not base64", "in base64"),
-        ("http://127.0.0.1:99999/", SECRET, "https://example.org/hook"),
-        ("ftp://127.0.0.1/", SECRET, "https://example.org/hook"),
-        ("https://me:password@example.org/", SECRET, "without a password"),
-    ],
-)
-def test_a_webhook_that_cannot_work_is_refused_at_the_start(tmp_path, url, secret, words):
-    (tmp_path / "secret").write_text(f"{secret}\n")
-    options = ["--storage", fast(tmp_path), "--webhook", url, "--webhook-secret-file", tmp_path / "secret"]
-    done = subprocess.run(
-        [sys.executable, "-m", "lexbandits", "serve", *options], capture_output=True, text=True, timeout=100
-    )
-    assert done.returncode == 2
-    assert words in done.stderr
-    assert not secret or secret not in done.stderr
+REFUSED = [
+    ("http://127.0.0.1:9/", "", "a webhook is signed"),
+    ("http://127.0.0.1:9/", "short", "at least 16 bytes"),
+    ("http://127.0.0.1:9/", "whsec_not base64", "in base64"),
+    ("http://127.0.0.1:99999/", SECRET, "https://example.org/hook"),
+    ("ftp://127.0.0.1/", SECRET, "https://example.org/hook"),
+    ("https://me:password@example.org/", SECRET, "without a password"),
+]
+ALL_IN_ONE = """
+import json, sys
+from lexbandits.cli import app
+for words in json.loads(sys.argv[1]):
+    try:
+        app(words)
+    except SystemExit as end:
+        print(f"ends with {end.code}", file=sys.stderr, flush=True)
+"""
+
+
+def test_a_webhook_that_cannot_work_is_refused_at_the_start(tmp_path):
+    """In one process one after the other: a service that is started does not end."""
+    started = []
+    for number, (url, secret, _) in enumerate(REFUSED):
+        (tmp_path / f"secret {number}").write_text(f"{secret}\n")
+        options = ["--webhook", url, "--webhook-secret-file", f"{tmp_path}/secret {number}"]
+        started.append(["serve", "--storage", fast(tmp_path), *options])
+    command = [sys.executable, "-c", ALL_IN_ONE, json.dumps(started)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=240)
+    said = done.stderr.split("ends with 2\n")
+    assert done.returncode == 0
+    assert said.pop() == ""
+    for (_, secret, words), errors in zip(REFUSED, said, strict=True):
+        assert words in errors
+        assert not secret or secret not in errors
     assert not (tmp_path / "service.db").exists()
 
 
