@@ -195,7 +195,7 @@ def edges():
         yield pytest.param(kind, sign, of, id=f"{of}-{sign}-{name}", marks=marks)
 
 
-@pytest.mark.parametrize(("kind", "sign", "of"), edges())
+@pytest.mark.parametrize(("kind", "sign", "of"), list(edges()))
 def test_claims_at_the_edge_are_made_at_their_level(kind, sign, of):
     """ "The first beats the second" and "the second is not worse" where it is just not so, at any time."""
     mean, draw = DRAWN[kind]
