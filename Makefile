@@ -16,7 +16,7 @@ test: $(READY) .venv-fuzz/.ready .venv-docs/.ready .venv-tools/.ready browser da
 	$(BIN)/lexbandits warm
 # half of the time a test waits for a browser, a service or a lease: four processes keep two cores busy
 	$(TOGETHER) loadfile --numprocesses 4 --no-loadscope-reorder -m "not slow"
-	LEXBANDITS_JIT=0 $(TOGETHER) worksteal --numprocesses 2 -q -m interpreted
+	LEXBANDITS_JIT=0 $(TOGETHER) worksteal --numprocesses 2 -q -m interpreted $$(grep -rl mark.interpreted tests --include=test_*.py)
 
 test-slow: $(READY) .venv-fuzz/.ready .venv-docs/.ready .venv-tools/.ready browser database  ## error rates over thousands of seeds, workers killed for long
 	$(TOGETHER) worksteal --numprocesses 2 -m slow
