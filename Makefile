@@ -7,6 +7,9 @@ READY := $(VENV)/.ready
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 TOGETHER := $(BIN)/python -m pytest --dist
 
+# Tests start hundreds of processes: bytecode is kept, also where the environment says otherwise.
+export PYTHONDONTWRITEBYTECODE :=
+
 .PHONY: paper test test-slow check bench soak demo headline pictures docs dist browser database clean
 
 paper: $(READY)  ## reproduce the paper: results/paper/report.html
