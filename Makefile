@@ -5,7 +5,10 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
-TOGETHER := $(BIN)/python -m pytest --numprocesses 2 --dist
+TOGETHER := $(BIN)/python -m pytest --dist
+
+# Tests start hundreds of processes: bytecode is kept, also where the environment says otherwise.
+export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: paper test test-slow check bench soak demo headline pictures docs dist browser database clean
 
@@ -14,11 +17,12 @@ paper: $(READY)  ## reproduce the paper: results/paper/report.html
 
 test: $(READY) .venv-fuzz/.ready .venv-docs/.ready .venv-tools/.ready browser database  ## all tests but the long ones, compiled; then a short run of the kernels interpreted
 	$(BIN)/lexbandits warm
-	$(TOGETHER) loadfile --no-loadscope-reorder -m "not slow"
-	LEXBANDITS_JIT=0 $(TOGETHER) worksteal -q -m interpreted
+# half of the time a test waits for a browser, a service or a lease: four processes keep two cores busy
+	$(TOGETHER) loadfile --numprocesses 4 --no-loadscope-reorder -m "not slow"
+	LEXBANDITS_JIT=0 $(TOGETHER) worksteal --numprocesses 2 -q -m interpreted $$(grep -rl mark.interpreted tests --include=test_*.py)
 
-test-slow: $(READY) .venv-fuzz/.ready .venv-docs/.ready .venv-tools/.ready database  ## error rates over thousands of seeds, workers killed for long
-	$(TOGETHER) worksteal -m slow
+test-slow: $(READY) .venv-fuzz/.ready .venv-docs/.ready .venv-tools/.ready browser database  ## error rates over thousands of seeds, workers killed for long
+	$(TOGETHER) worksteal --numprocesses 2 -m slow
 
 check: $(READY)  ## format, lint, types, layers
 	$(BIN)/ruff format --check src tests benchmarks examples

@@ -16,11 +16,15 @@ jit.MODE = jit.MODE or "1"  # compiled at once here; the processes that tests st
 settings.register_profile("repeatable", derandomize=True, deadline=None, print_blob=True)
 settings.load_profile("repeatable")
 
-FIRST = ("study/test_contract.py", "test_baselines.py", "test_agreement.py", "test_bounds.py")
+FIRST = (  # the longest, so that no process is left alone with one at the end
+    "server/test_page.py", "server/test_webhook.py", "study/test_contract.py", "test_baselines.py",
+    "study/test_commands.py", "test_promises.py", "test_tol_percent.py", "test_tol.py", "test_docs.py",
+    "study/test_trouble.py", "server/test_thinking.py", "test_report.py",
+)  # fmt: skip
 
 
 def pytest_collection_modifyitems(items):
-    """Two processes begin with files that compile different kernels: each finds what the other compiled."""
+    """Processes that begin compile different kernels: each finds what the others compiled."""
     ranks = {Path(__file__).parent / name: rank for rank, name in enumerate(FIRST)}
     items.sort(key=lambda item: ranks.get(item.path, len(FIRST)))
 

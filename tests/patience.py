@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 
 
-def until(condition, seconds=120):
+def until(condition, seconds=600):
     """Wait for something to become true."""
     end = time.monotonic() + seconds
     while not condition():
@@ -40,14 +40,17 @@ def waits_at_gate(path):
     return False
 
 
-def kept_alive(study, worker, lease, between=lambda: None):
-    """Heartbeats for longer than a lease; whether all came in time, as on a busy machine they may not."""
-    start = last = time.monotonic()
-    in_time = True
-    while last < start + 1.3 * lease:
+def kept_alive(study, worker, lease, since, between=lambda: None):
+    """Heartbeats for longer than a lease that was asked for not before `since`; until when it lasts.
+
+    On a busy machine one may come too late: then it may have lasted until any time.
+    """
+    last, in_time = since, True
+    while time.monotonic() < since + 1.3 * lease:
         time.sleep(lease / 3)
+        begun = time.monotonic()
         study.heartbeat(worker)
-        between()
         in_time &= time.monotonic() - last < lease
-        last = time.monotonic()
-    return in_time
+        last = begun
+        between()
+    return last + lease if in_time else 0.0

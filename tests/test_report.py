@@ -16,7 +16,7 @@ COMMAND = "lexbandits paper --out results/paper --replications 2"
 def folder(tmp_path_factory):
     """A report of every section, with two replications."""
     out = tmp_path_factory.mktemp("paper")
-    tables = paper.measure(replications=2, n_jobs=2, out=out / "runs")
+    tables = paper.measure(replications=2, n_jobs=1, out=out / "runs")
     verdicts = paper.verdicts(tables, ALL, COMMAND)
     report.write(out, ALL, tables=tables, verdicts=verdicts, settings=paper.settings(2), command=COMMAND)
     return out

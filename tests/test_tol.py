@@ -10,10 +10,12 @@ from hypothesis import strategies as st
 
 import lexbandits as lb
 import tol_oracle
+from lexbandits import jit
 from lexbandits.evidence.interval import arm_bounds, pair_interval, stored_difference
 from lexbandits.evidence.kinds import spread_kinds
 from lexbandits.policies.tol.claims import evidence_for
 
+MANY = 40 if jit.INTERPRETED else 150  # that both tiers agree has tests of its own: test_jit.py
 APART = ["sub_gaussian", 0.3, "independent"]
 KINDS = [
     "gaussian",
@@ -158,7 +160,7 @@ def drive(policy, tape, most):
 
 @pytest.mark.interpreted
 @given(worlds(), st.integers(0, 160))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=MANY, deadline=None)
 def test_it_is_its_specification(world, most):
     shape, chosen, tape = world
     policy = lb.LexElimTol(*shape, **chosen)
@@ -175,7 +177,7 @@ QUICK = ["gaussian", APART]
 
 @pytest.mark.interpreted
 @given(worlds(QUICK, [None, 0.9, 5.0], (3, 5)), st.integers(60, 200))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=min(MANY, 60), deadline=None)
 def test_it_is_its_specification_where_arms_rest_and_targets_are_given_up(world, most):
     shape, chosen, tape = world
     m = shape[1]
@@ -187,7 +189,7 @@ def test_it_is_its_specification_where_arms_rest_and_targets_are_given_up(world,
 
 @pytest.mark.interpreted
 @given(worlds(QUICK, [None, None, 0.4], (2, 4)), st.integers(60, 200))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=min(MANY, 60), deadline=None)
 def test_it_is_its_specification_where_the_answer_is_proven(world, most):
     shape, chosen, tape = world
     chosen |= {"settle": "answer", "delta": 0.95, "offered": None}
@@ -200,7 +202,7 @@ DECLARED = ["gaussian", APART, "bernoulli", ["bounded", -1.0, 3.0], ["bounded", 
 
 @pytest.mark.interpreted
 @given(worlds(DECLARED, [None], (2, 5)), st.integers(50, 160))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=MANY, deadline=None)
 def test_it_is_its_specification_where_the_answer_is_proven_under_the_declared_rules(world, most):
     shape, chosen, tape = world
     chosen |= {"settle": "answer", "delta": 0.8, "rules": "declared", "offered": None}
@@ -210,7 +212,7 @@ def test_it_is_its_specification_where_the_answer_is_proven_under_the_declared_r
 
 @pytest.mark.interpreted
 @given(worlds(), st.integers(1, 12), st.randoms(use_true_random=False), st.integers(0, 40))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=min(MANY, 100), deadline=None)
 def test_the_state_is_a_function_of_the_set_of_filled_places(world, passes, random, extra):
     """Any permutation of tells that name their place gives the equal policy, asked for or not."""
     shape, chosen, tape = world
@@ -269,7 +271,7 @@ def ends_reached(world_of, examples):
 
 def test_the_tapes_above_reach_every_end():
     """Proofs, all settled, targets nobody meets, eliminations on later objectives, rest, other orders."""
-    seen = ends_reached(worlds(), 600)
+    seen = ends_reached(worlds(), 150)
     assert all(seen[end] >= 5 for end in ("proof", "settled", "stopped", "infeasible", "later")), seen
     half = {"settle": "all", "tolerance": [0.5] * 3, "resolution": [0.5] * 3, "delta": 0.95}
     resting = worlds(QUICK, [None, 0.9, 5.0], (3, 5)).map(
@@ -298,7 +300,7 @@ def drawn_changes(data, K, m, new):
 
 @pytest.mark.interpreted
 @given(worlds(), worlds(), st.integers(0, 80), st.integers(0, 40), st.integers(1, 3), st.data())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=MANY, deadline=None)
 def test_amended_it_is_the_rule_in_force_and_begun_passes_keep_their_members(
     world, other, most, more, times, data
 ):
@@ -336,7 +338,7 @@ def test_amended_it_is_the_rule_in_force_and_begun_passes_keep_their_members(
 
 @pytest.mark.interpreted
 @given(worlds(), worlds(), st.integers(0, 40), st.randoms(use_true_random=False), st.data())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=min(MANY, 60), deadline=None)
 def test_after_a_change_the_order_of_telling_does_not_matter_either(world, other, most, random, data):
     (K, m), chosen, tape = world
     policy = lb.LexElimTol(K, m, **chosen)

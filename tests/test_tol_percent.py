@@ -1,5 +1,6 @@
 """LexElim-Tol with tolerances that are shares of a mean is its specification, and keeps its promise."""
 
+import itertools
 import math
 import pickle
 
@@ -12,7 +13,7 @@ from scipy.stats import binom
 import lexbandits as lb
 from lexbandits.policies.tol.claims import evidence_for
 from lexbandits.policies.tol.state import BEATS, NOT_WORSE
-from test_tol import agree, drive, expected, oracle_rules, plain, quiet  # noqa: F401
+from test_tol import MANY, agree, drive, expected, oracle_rules, plain, quiet  # noqa: F401
 
 APART = ["sub_gaussian", 0.3, "independent"]
 KINDS = ["gaussian", ["sub_gaussian", 0.3], APART, ["bounded", 0.0, 3.0], ["bounded", 0.0, 3.0, "worst"],
@@ -76,7 +77,7 @@ def worlds(draw, kinds=KINDS, arms=(2, 4)):
 
 @pytest.mark.interpreted
 @given(worlds(), st.integers(0, 160))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=MANY, deadline=None)
 def test_it_is_its_specification(world, most):
     shape, chosen, tape = world
     policy = lb.LexElimTol(*shape, **chosen)
@@ -90,7 +91,7 @@ def test_it_is_its_specification(world, most):
 
 @pytest.mark.interpreted
 @given(worlds(), st.integers(50, 160))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=MANY, deadline=None)
 def test_it_is_its_specification_where_the_answer_is_proven_under_the_declared_rules(world, most):
     shape, chosen, tape = world
     chosen |= {"settle": "answer", "delta": 0.8, "rules": "declared"}
@@ -100,7 +101,7 @@ def test_it_is_its_specification_where_the_answer_is_proven_under_the_declared_r
 
 @pytest.mark.interpreted
 @given(worlds(), worlds(), st.integers(0, 80), st.integers(0, 40), st.data())
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=min(MANY, 100), deadline=None)
 def test_amended_it_is_the_rule_in_force(world, other, most, more, data):
     """Order, arms and what is no share change after looking; shares and the arms they are of stay."""
     (K, m), chosen, tape = world
@@ -185,9 +186,16 @@ def at_the_edge(mean, sign, of, part):
     return [mean, mean - sign * part * 0.5 * mean, 0.5 * mean]
 
 
-@pytest.mark.parametrize("kind", DRAWN, ids=lambda kind: kind if isinstance(kind, str) else kind[0])
-@pytest.mark.parametrize("sign", [1, -1])
-@pytest.mark.parametrize("of", ["best", 1, 2])
+def edges():
+    """Any two of kind, sign and reference meet in half of all; the other half is long."""
+    everything = itertools.product(enumerate(DRAWN), (1, -1), enumerate(["best", 1, 2]))
+    for (row, kind), sign, (column, of) in everything:
+        marks = [] if (row + column) % 2 == (sign > 0) else [pytest.mark.slow]
+        name = kind if isinstance(kind, str) else kind[0]
+        yield pytest.param(kind, sign, of, id=f"{of}-{sign}-{name}", marks=marks)
+
+
+@pytest.mark.parametrize(("kind", "sign", "of"), list(edges()))
 def test_claims_at_the_edge_are_made_at_their_level(kind, sign, of):
     """ "The first beats the second" and "the second is not worse" where it is just not so, at any time."""
     mean, draw = DRAWN[kind]

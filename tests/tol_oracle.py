@@ -290,8 +290,10 @@ class Run:
             high = sum(w * (kind[2] if w > 0 else kind[1]) for w in weights.values())
             if low >= 0:
                 return inf
-        C, logs = [], [0.0] * len(GRID)
+        C, Z, past, logs = [], [], [], [0.0] * len(GRID)  # past: what the reference gave
         for k, members in enumerate(self.folded):
+            aim = (rules.reach[i] - rules.tol[i]) * abs(mean(past)) if past else 0.0
+            past += [self.value(of, k, i)] if of in members and self.value(of, k, i) is not None else []
             if not set(weights) <= members:
                 continue
             values = {x: self.value(x, k, i) for x in weights}
@@ -301,9 +303,9 @@ class Run:
             if None in values.values():
                 continue
             c = sum(w * values[x] for x, w in weights.items())
-            before = [j for j in range(k) if of in self.folded[j]]
-            past = [v for v in (self.value(of, j, i) for j in before) if v is not None]
-            aim = (rules.reach[i] - rules.tol[i]) * abs(mean(past)) if past else 0.0
+            if kind[0] == "bounded":
+                z, v, b0 = (c - low) / (high - low), (moments(Z)[2] + 0.5) / (len(Z) + 4), -low / (high - low)
+                Z.append(z)
             for g, (stake, _) in enumerate(GRID if aim else ()):
                 if kind[0] == "sub_gaussian":
                     sizes = [abs(w) for w in weights.values()]
@@ -311,11 +313,7 @@ class Run:
                     stake = min(stake, 16) * aim / s**2
                     logs[g] += stake * c - stake**2 * s**2 / 2
                 elif kind[0] == "bounded":
-                    Z = [(x - low) / (high - low) for x in C]
-                    v, b0 = (moments(Z)[2] + 0.5) / (len(C) + 4), -low / (high - low)
-                    logs[g] += log(
-                        1 + min(stake * aim / (high - low) / v, 0.9 / b0) * ((c - low) / (high - low) - b0)
-                    )
+                    logs[g] += log(1 + min(stake * aim / (high - low) / v, 0.9 / b0) * (z - b0))
             C.append(c)
         if kind[0] in ("sub_gaussian", "bounded"):
             terms = [log(w) + part for (_, w), part in zip(GRID, logs, strict=True)]

@@ -935,8 +935,14 @@ def axe(page):
     assert found.violations_count == 0, found.generate_report()
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("size", WIDTHS)
+LONG = {"marks": pytest.mark.slow}  # colours do not depend on the width, nor places on the colours
+
+
+@pytest.mark.parametrize(
+    ("size", "scheme"),
+    [("desktop", "light"), ("phone", "dark"),
+     pytest.param("desktop", "dark", **LONG), pytest.param("phone", "light", **LONG)],
+)  # fmt: skip
 def test_it_is_accessible_and_fits(client, visit, size, scheme):
     """Nothing that axe finds, nothing wider than the screen: list, study, dialogs, end, token."""
 

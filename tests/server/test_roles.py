@@ -10,8 +10,10 @@ from pathlib import Path
 
 import pytest
 from asked import QUESTION, make, refused
+from typer.testing import CliRunner
 
 import lexbandits as lb
+from lexbandits.cli import app
 from lexbandits.server.tokens import Tokens, open_lasting
 from patience import until
 from proxy import Proxy
@@ -173,15 +175,20 @@ def command(storage, *words):
     )
 
 
+def here(storage, *words):
+    """Without a process of its own."""
+    return CliRunner().invoke(app, words, env={"LEXBANDITS_STORAGE": storage})
+
+
 def test_beyond_loopback_only_with_tokens(tmp_path, serve):
     storage = f"{tmp_path}/service.db"
     alone = command(storage, "serve", "--host", "0.0.0.0", "--port", "0")
     assert alone.returncode == 2
     assert "lexbandits token create" in alone.stderr
-    made = command(storage, "token", "create", "ann", "--role", "admin")
+    made = here(storage, "token", "create", "ann", "--role", "admin")
     secret = made.stdout.strip()
-    assert made.returncode == 0
-    listed = command(storage, "token", "list").stdout
+    assert made.exit_code == 0
+    listed = here(storage, "token", "list").stdout
     assert "ann" in listed
     assert secret not in listed
     service = serve(storage, "--host", "0.0.0.0", "--allow-host", "studies.example.org")
@@ -191,9 +198,9 @@ def test_beyond_loopback_only_with_tokens(tmp_path, serve):
         assert client.get("/api/studies").json()["role"] == "admin"
         assert client.get("/api/studies", headers={"Host": "studies.example.org"}).status_code == 200
         refused(client.get("/api/studies", headers={"Host": "evil.example.org"}), 421)
-    revoked = command(storage, "token", "revoke", "ann", "--json")
+    revoked = here(storage, "token", "revoke", "ann", "--json")
     assert json.loads(revoked.stdout) == {"name": "ann", "revoked": True}
-    assert command(storage, "token", "revoke", "ann").returncode == 2
+    assert here(storage, "token", "revoke", "ann").exit_code == 2
 
 
 def test_the_password_of_a_database_is_nowhere(server, serve):

@@ -148,9 +148,9 @@ def test_a_hundred_thousand_items_do_not_slow_an_ask():
         go_on(study, 5)
 
     def seconds(study):
-        start = time.perf_counter()
+        start = time.process_time()
         go_on(study, 40)
-        return time.perf_counter() - start
+        return time.process_time() - start
 
     assert min(seconds(many) for _ in range(3)) < 5 * min(seconds(few) for _ in range(3)) + 0.05
 
