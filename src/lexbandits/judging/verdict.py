@@ -13,6 +13,7 @@ from lexbandits.arrays import Vector
 from lexbandits.checks import one_of, probability
 from lexbandits.evidence import once
 from lexbandits.extras import need
+from lexbandits.judging.anytime import AnytimeClaims
 from lexbandits.judging.claims import BEATS, HOLDS, MEETS, MISSES, SEEN, UNSURE, Claims
 from lexbandits.judging.scheme import (
     BEATEN,
@@ -236,13 +237,10 @@ def judge(
             arm_index(cells.arms, name)
     words: dict[str, Any] = {"missing": missing, "baseline": baseline, "named": named}
     if looks == "any":
-        from lexbandits.judging.anytime import judge_at_any_time
-
         if about == "items" or cluster is not None or baseline is not None or named is not None:
             raise StudyError('looks="any" has neither about="items" nor cluster=, baseline= or named=')
         if any(objective.quantile is not None for objective in asked):
             raise StudyError('looks="any" takes no quantile=')
-        return judge_at_any_time(cells, _means(Claims(cells)), delta, missing)
     if about == "items":
         if cells.missing and missing == "drop":
             raise StudyError(
@@ -250,7 +248,8 @@ def judge(
             )
     elif len(cells.arms) > 1 and cells.n_units < 2:
         raise StudyError("one item proves nothing of those to come")
-    return _judged(Claims(cells, as_list=about == "items"), delta, words)
+    claims = AnytimeClaims(cells) if looks == "any" else Claims(cells, as_list=about == "items")
+    return _judged(claims, delta, {**words, "looks": looks})
 
 
 def _judged(claims: Claims, delta: float, words: dict[str, Any]) -> Verdict:
@@ -308,7 +307,7 @@ def _judged(claims: Claims, delta: float, words: dict[str, Any]) -> Verdict:
         _claims=claims,
         **words,
     )
-    if certified or claims.as_list:
+    if certified or claims.as_list or verdict.looks == "any":
         return verdict
     needed, ends = forecast(claims, leads, near, alpha)
     return replace(verdict, missing_items=needed, missing_range=ends)
