@@ -46,7 +46,7 @@ class AnytimeClaims(Claims):
         return float(self.table.objectives[i].noise[1]) * sum(abs(weight) for _, weight in sample.weights)
 
     def _least_of_arms(self, i: int, sample: Sample, alpha: float) -> float:
-        """A lower bound of a contrast by those of its arms: to pair rows anew at every look is another test."""
+        """A lower bound of a contrast by those of its arms: rows paired anew would be another test."""
         table, (least, most) = self.table, self._ends[i]
         level, total = math.log(len(sample.weights) / alpha), 0.0
         for x, weight in sample.weights:

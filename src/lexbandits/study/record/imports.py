@@ -16,7 +16,7 @@ from lexbandits.extras import need
 from lexbandits.study.errors import ConflictError, StudyError
 from lexbandits.study.files import Columns, number_in, read_columns
 from lexbandits.study.record.journal import Turn
-from lexbandits.study.record.ledger import EXPIRED, FAILED, LATE, OPEN, RELEASED, STATES
+from lexbandits.study.record.ledger import EXPIRED, FAILED, LATE, RELEASED, STATES
 from lexbandits.study.record.rules import conclude
 from lexbandits.study.spec import Spec, arm_index, in_drawn_order
 from lexbandits.study.trial import IN_TIME, TRIAL_COLUMNS, moment
@@ -80,6 +80,7 @@ def take(turn: Turn, frame: Any, arm: str, fair: bool | None, again: bool, ignor
             "passes": [pass_ for _, pass_ in full],
             "items": order,
             **({"skipped": skipped} if (skipped := _skipped(turn, order or [])) else {}),
+            **({"lost": lost} if (lost := _lost(arms, rows)) else {}),
             "values": {name: [by_place.get(place, {}).get(name) for place in full] for name in spec.names},
         },
     )
@@ -163,7 +164,7 @@ def _count_as_agreed(table: Columns, spec: Spec) -> tuple[Columns, list[Row]]:
     """The rows that count, and what as: a failed or expired trial of an exported study as was agreed."""
     states = table.get("state") or [None] * max(map(len, table.values()))
     if all(state in (*STATES, VOID) for state in states):
-        counts = [state not in (STATES[OPEN], STATES[RELEASED], VOID) for state in states]
+        counts = [state not in (STATES[RELEASED], VOID) for state in states]
         table = {name: list(compress(column, counts)) for name, column in table.items()}
         states = table["state"]
     else:
@@ -233,6 +234,12 @@ def _skipped(turn: Turn, order: list[Hashable]) -> int:
     items = [*turn.ledger.imported_items, *order]
     numbers = [math.floor(item) + 1 for item in items if isinstance(item, (int, float))]
     return max(0, max(numbers, default=0) - len(items)) if turn.ledger.spec.items is None else 0
+
+
+def _lost(arms: list[str], rows: list[Row]) -> dict[str, list[int]]:
+    """Arm -> its rows without any value and all of them, if there are such: their values may be why."""
+    empty = Counter(arm for arm, row in zip(arms, rows, strict=True) if set(row.values()) <= {None})
+    return {arm: [empty[arm], size] for arm, size in Counter(arms).items()} if empty else {}
 
 
 def _check_item(item: Any) -> Hashable:
