@@ -20,6 +20,7 @@ from lexbandits.judging.scheme import (
     OPEN,
     Proof,
     Step,
+    beats,
     is_better,
     level_of,
     plug_in,
@@ -417,7 +418,7 @@ def _fates(
             beaten = (
                 i
                 for i, side in sides
-                if claims.lead(BEATS, i, answer, y) > 0 and claims.says(BEATS, i, answer, y, side)
+                if claims.lead(BEATS, i, answer, y) > 0 and beats(claims, i, answer, y, side)
             )
             i = next(beaten, -1)
             code, rival = "as good" if i < 0 else "behind", answer
