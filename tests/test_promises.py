@@ -639,6 +639,27 @@ def import_rows_of_items_sorted(study, world, rng):
 
 
 @attack("gaussian", "bernoulli")
+def import_rows_arranged_by_who_knows_the_seed(study, world, rng):
+    """So that good values of the best come last, and those of the worse first, where the order draws them."""
+    parts, seed = [], study.spec["seed"]
+    for arm, rows in pilot(world, rng).groupby("arm"):
+        turn = np.argsort(in_drawn_order(range(ROWS), seed, arm, ROWS))
+        by_value = rows.sort_values("score", ascending=arm == "best")
+        parts.append(by_value.iloc[np.argsort(turn)])
+    import_and_go_on(study, world, rng, pd.concat(parts))
+
+
+@attack("gaussian", "bernoulli")
+def import_items_named_by_who_knows_the_seed(study, world, rng):
+    """The names that the order would put first go to the items that speak for the worse."""
+    frame = pilot(world, rng).assign(item=np.repeat(np.arange(ROWS), 2))
+    scores = frame.pivot(index="item", columns="arm", values="score")
+    by_value = (scores.worse - scores.best).sort_values(ascending=False).index
+    names = dict(zip(by_value, in_drawn_order(range(ROWS), study.spec["seed"]), strict=True))
+    import_and_go_on(study, world, rng, frame.assign(item=frame.item.map(names)))
+
+
+@attack("gaussian", "bernoulli")
 def import_in_three_parts(study, world, rng):
     frame = pilot(world, rng)
     for part in range(3):

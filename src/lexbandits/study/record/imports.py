@@ -58,11 +58,11 @@ def take(turn: Turn, frame: Any, arm: str, fair: bool | None, again: bool, ignor
     items = [_check_item(item) for item in columns["item"]] if "item" in columns else None
     if spec.is_list:
         return _fill_places(turn, arms, items, rows)
-    passes, order = _draw_passes(turn, items, arms)
+    digest = _hash_rows(arms, items, rows, spec.names)
+    passes, order = _draw_passes(turn, items, arms, rows, digest)
     by_place = dict(zip(zip(arms, passes, strict=True), rows, strict=True))
     if len(by_place) < len(rows):
         raise StudyError("an arm has two rows of the same item: each item is measured once per arm")
-    digest = _hash_rows(arms, items, rows, spec.names)
     if digest in ledger.imports and not again:
         raise ConflictError(
             "the same results were imported before, and would count twice: say again=True (--again) "
@@ -199,23 +199,28 @@ def _names_in(cell: Any) -> list[Any]:
 
 
 def _draw_passes(
-    turn: Turn, items: list[Hashable] | None, arms: list[str]
+    turn: Turn, items: list[Hashable] | None, arms: list[str], rows: list[Row], digest: str
 ) -> tuple[list[int], list[Hashable] | None]:
     """The pass of each row, and the items of the new passes if the rows have items.
 
     In an order drawn from the seed, not the frame's, which may be sorted by value: pairs of rows that
-    share their rank would show a difference that is not there, or hide one.
+    share their rank would show a difference that is not there, or hide one. Nor can who knows the seed
+    arrange rows, or names of items, so that they come as he likes: what they hold decides where they go.
     """
     ledger, first, seed = turn.ledger, turn.ledger.highest + 1, turn.ledger.spec.seed or 0
     known = None if ledger.spec.items is None else set(ledger.spec.ids)
     if items is None:
         if known is not None:
             raise StudyError("the study has items: say in a column `item` on which each row was measured")
-        drawn = {
-            name: iter(in_drawn_order(range(first, first + size), seed, name, size))
-            for name, size in Counter(arms).items()
-        }
-        return [next(drawn[name]) for name in arms], None
+        passes, names = [0] * len(arms), turn.ledger.spec.names
+        sizes = [[-math.inf if (value := row.get(name)) is None else value for name in names] for row in rows]
+        for arm, size in Counter(arms).items():
+            own = sorted((at for at, name in enumerate(arms) if name == arm), key=sizes.__getitem__)
+            for at, pass_ in zip(
+                own, in_drawn_order(range(first, first + size), seed, arm, size), strict=True
+            ):
+                passes[at] = pass_
+        return passes, None
     distinct = set(items)
     for item in distinct:
         if known is not None and item not in known:
@@ -224,7 +229,7 @@ def _draw_passes(
             raise ConflictError(f"item {item!r} was imported before")
     if known is None and first > len(ledger.imported_items):
         raise ConflictError("rows without items were imported before: rows with items cannot follow")
-    order = in_drawn_order(distinct, seed)
+    order = in_drawn_order(distinct, seed, digest)
     pass_of = {item: pass_ for pass_, item in enumerate(order, first)}
     return [pass_of[item] for item in items], order
 
