@@ -73,7 +73,7 @@ def test_levels():
     assert limited.side(0, 0.06, alone=True) == pytest.approx(0.06 / 16)
 
 
-@pytest.mark.parametrize("noisy", itertools.product([True, False], repeat=3))
+@pytest.mark.parametrize("noisy", [*itertools.product([True, False], repeat=3)])
 def test_what_makes_an_arm_better_costs_alpha_in_all(noisy):
     """Whichever is the first objective on which it is worse: "not worse" there, and "beats" on any before."""
     alpha, m, before = 0.06, max(1, sum(noisy)), 0
