@@ -128,6 +128,15 @@ def test_amended_it_is_the_rule_in_force(world, other, most, more, data):
         agree(policy, run)
 
 
+@pytest.mark.parametrize("change", [{"tolerance": [0.2, 0.1]}, {"resolution": [0.1, 0.1]}])
+def test_shares_stay_as_they_were_declared(change):
+    """Contrasts are kept of these alone: what was seen of them would be called a fact about others."""
+    policy = lb.LexElimTol(2, 2, delta=0.05, tolerance=0.1, resolution=0.2, reference=["best", None])
+    with pytest.raises(ValueError, match="objective 0: shares of a mean stay"):
+        policy.amended(**change)
+    assert policy.amended(tolerance=[0.1, 0.3], order=[1, 0]).settings["tolerance"] == [0.1, 0.3]
+
+
 def test_the_tapes_above_reach_every_end():
     seen = dict.fromkeys(["beats", "not worse", "declared", "facts", "of an arm", "rests"], 0)
 

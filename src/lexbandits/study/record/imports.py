@@ -59,7 +59,7 @@ def take(turn: Turn, frame: Any, arm: str, fair: bool | None, again: bool, ignor
     if spec.is_list:
         return _fill_places(turn, arms, items, rows)
     digest = _hash_rows(arms, items, rows, spec.names)
-    passes, order = _draw_passes(turn, items, arms, rows, digest)
+    passes, order = _draw_passes(turn, items, arms, [_as_they_count(spec, row) for row in rows])
     by_place = dict(zip(zip(arms, passes, strict=True), rows, strict=True))
     if len(by_place) < len(rows):
         raise StudyError("an arm has two rows of the same item: each item is measured once per arm")
@@ -199,7 +199,7 @@ def _names_in(cell: Any) -> list[Any]:
 
 
 def _draw_passes(
-    turn: Turn, items: list[Hashable] | None, arms: list[str], rows: list[Row], digest: str
+    turn: Turn, items: list[Hashable] | None, arms: list[str], rows: list[Row]
 ) -> tuple[list[int], list[Hashable] | None]:
     """The pass of each row, and the items of the new passes if the rows have items.
 
@@ -229,9 +229,15 @@ def _draw_passes(
             raise ConflictError(f"item {item!r} was imported before")
     if known is None and first > len(ledger.imported_items):
         raise ConflictError("rows without items were imported before: rows with items cannot follow")
-    order = in_drawn_order(distinct, seed, digest)
+    order = in_drawn_order(distinct, seed, _hash_rows(arms, items, rows, ledger.spec.names))
     pass_of = {item: pass_ for pass_, item in enumerate(order, first)}
     return [pass_of[item] for item in items], order
+
+
+def _as_they_count(spec: Spec, row: Row) -> Row:
+    """The values of a row, cut where they are."""
+    cuts = {objective.name: objective.cut for objective in spec.objectives if objective.is_cut}
+    return {name: float(cuts[name](v)) if name in cuts and v is not None else v for name, v in row.items()}
 
 
 def _skipped(turn: Turn, order: list[Hashable]) -> int:
