@@ -2,6 +2,7 @@
 
 import random
 
+import numpy as np
 import pytest
 
 import lexbandits as lb
