@@ -10,6 +10,8 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 import pandas as pd
@@ -637,6 +639,27 @@ def import_rows_of_items_sorted(study, world, rng):
 
 
 @attack("gaussian", "bernoulli")
+def import_rows_arranged_by_who_knows_the_seed(study, world, rng):
+    """So that good values of the best come last, and those of the worse first, where the order draws them."""
+    parts, seed = [], study.spec["seed"]
+    for arm, rows in pilot(world, rng).groupby("arm"):
+        turn = np.argsort(in_drawn_order(range(ROWS), seed, arm, ROWS))
+        by_value = rows.sort_values("score", ascending=arm == "best")
+        parts.append(by_value.iloc[np.argsort(turn)])
+    import_and_go_on(study, world, rng, pd.concat(parts))
+
+
+@attack("gaussian", "bernoulli")
+def import_items_named_by_who_knows_the_seed(study, world, rng):
+    """The names that the order would put first go to the items that speak for the worse."""
+    frame = pilot(world, rng).assign(item=np.repeat(np.arange(ROWS), 2))
+    scores = frame.pivot(index="item", columns="arm", values="score")
+    by_value = (scores.worse - scores.best).sort_values(ascending=False).index
+    names = dict(zip(by_value, in_drawn_order(range(ROWS), study.spec["seed"]), strict=True))
+    import_and_go_on(study, world, rng, frame.assign(item=frame.item.map(names)))
+
+
+@attack("gaussian", "bernoulli")
 def import_in_three_parts(study, world, rng):
     frame = pilot(world, rng)
     for part in range(3):
@@ -659,6 +682,53 @@ def import_a_finished_study(study, world, rng):
     before = world.study(int(rng.integers(1e9)), 0.3)
     go_on(before, world, rng)
     import_and_go_on(study, world, rng, before.trials())
+
+
+@attack("gaussian", "bernoulli")
+def import_a_study_whose_unwelcome_results_are_left_open(study, world, rng):
+    """The score is told of all of them, in part, and looked at; what is welcome is told to the end."""
+    before = world.study(int(rng.integers(1e9)), 0.05)
+    for trial in before.ask_many(2 * ROWS):
+        values = world.values(trial.arm, rng)
+        before.tell(trial, {"score": values["score"]}, more=True)
+        if world.favours_worse(trial.arm, values):
+            before.tell(trial, {"taste": values["taste"]})
+    import_and_go_on(study, world, rng, before.trials())
+
+
+@attack("gaussian", "bernoulli", excused=("strained",))
+def import_a_study_that_lost_what_speaks_against_the_worse(study, world, rng):
+    """It failed there, or never came, where nothing was agreed; what is imported are its trials."""
+    before = world.study(int(rng.integers(1e9)), 0.05, max_failures=MOST)
+    for trial in before.ask_many(2 * ROWS):
+        values = world.values(trial.arm, rng)
+        if world.favours_worse(trial.arm, values):
+            before.tell(trial, values)
+        elif rng.random() < 0.5:
+            before.fail(trial, "nothing came")
+    import_and_go_on(study, world, rng, before.trials())
+
+
+@attack("bernoulli", "bounded", agreed={"if_expired": 0.0})
+def import_parts_of_trials_that_came_late(study, world, rng):
+    """Of the worse arm only what is not 0 was told in time; what came after it says 1."""
+    before = world.study(int(rng.integers(1e9)), 0.05, agreed={"if_expired": 0.0})
+    storage = before._journal.storage
+    now = storage.time()
+    storage.time = lambda: now
+    known = [(trial, world.values(trial.arm, rng)) for trial in before.ask_many(2 * ROWS, lease=1.0)]
+    for trial, values in known:
+        if trial.arm == "best" or values["score"] > 0.0:
+            before.tell(trial, {"score": values["score"]}, more=True)
+        else:
+            values["score"] = 1.0
+    now += 2.0
+    assert set(before.tell_many(known)) == {"late"}
+    if rng.random() < 0.5:
+        return import_and_go_on(study, world, rng, before.trials())
+    with TemporaryDirectory() as folder:
+        study.import_results(before.export(Path(folder) / "trials.csv"), fair=True)
+    return go_on(study, world, rng, MOST - len(known))
 
 
 # --- the arm in use
@@ -698,6 +768,20 @@ def switch_for_what_does_not_matter(study, world, rng):
 @attack("gaussian", "bernoulli", baseline="worse", world=AtTheTolerance, rules="open")
 def switch_by_facts_for_what_does_not_matter(study, world, rng):
     amend_without_a_change(study, world, rng)
+
+
+@attack("gaussian", "bernoulli", baseline="worse", world=AtTheTolerance, arms=("best", "worse", "third"))
+def withdraw_the_current_arm_and_restore_it(study, world, rng):
+    """Now and then when the other arm did well; and the order is changed there and back."""
+
+    def change():
+        if rng.random() < 0.1 and "worse" in study.status.candidates:
+            study.withdraw("worse", "for a moment")
+            study.restore("worse")
+            study.reorder(["taste", "score"])
+            study.reorder(["score", "taste"])
+
+    change_after_good_values(study, world, rng, change)
 
 
 class BeatenByAThird(World):
@@ -780,6 +864,24 @@ def lose_zeros_of_the_worse_in_percent_of_it_where_they_count_at_their_worst(stu
 @attack(world=OfTheWorse)
 def import_rows_sorted_up_in_percent_of_the_worse(study, world, rng):
     import_rows_sorted_up(study, world, rng)
+
+
+@attack("gaussian", "bernoulli", world=OfTheWorse, arms=("best", "worse", "third"), max_failures=3)
+def fail_the_reference_and_resume(study, world, rng):
+    """Half of its trials fail, whatever they would have given; where that stops the study, it goes on."""
+    for _ in range(MOST):
+        try:
+            trial = study.ask()
+        except lb.StudyPaused:
+            study.resume()
+            continue
+        except lb.StudyFinished:
+            return
+        values = world.values(trial.arm, rng)
+        if trial.arm == "worse" and rng.random() < 0.5:
+            study.fail(trial, "nothing came")
+        else:
+            study.tell(trial, values)
 
 
 # --- targets
@@ -936,13 +1038,69 @@ def judge_the_one_that_leads_as_the_baseline(frame, judge, world, rng):
     return verdict if verdict.decision == "switch" else None
 
 
-@judgement("gaussian", "bernoulli")
-def judge_as_the_table_grows_at_any_time(frame, judge, world, rng):
-    for rows in (20, 40, ROWS):
-        verdict = judge(frame[frame.item < rows], looks="any")
-        if verdict.certified:
-            return verdict
+def first_wrong(verdicts):
+    """The first that calls the worse arm acceptable, or the last one."""
+    for verdict in verdicts:
+        if "worse" in verdict.acceptable:
+            break
     return verdict
+
+
+LOOKS = range(12, ROWS + 1, 12)
+
+
+@judgement()
+def judge_as_the_table_grows_at_any_time(frame, judge, world, rng):
+    """And at every look once more under other names of the items, in another order."""
+    tables = [frame[frame.item < rows] for rows in LOOKS]
+    renamed = [
+        table.assign(item=[f"{len(table)} {item}" for item in table.item]).sort_values("score")
+        for table in tables
+    ]
+    return first_wrong(judge(table, looks="any") for table in (*tables, *renamed))
+
+
+@judgement("gaussian", "bernoulli", "bounded")
+def judge_rows_that_nothing_pairs_as_they_grow(frame, judge, world, rng):
+    """Of the two arms never as many, in whatever order."""
+    tables = [frame[frame.item < np.where(frame.arm == "best", rows - 3, rows)] for rows in LOOKS]
+    mixed = [table.drop(columns="item").sample(frac=1, random_state=len(table)) for table in tables]
+    return first_wrong(judge(table, item=None, looks="any") for table in mixed)
+
+
+@judgement("gaussian", "bernoulli", "bounded")
+def judge_every_item_five_times_in_a_cluster(frame, judge, world, rng):
+    """Copies are no new items; their cluster says so."""
+    copies = [frame.assign(of=frame.item, item=[f"{item}#{k}" for item in frame.item]) for k in range(5)]
+    return judge(pd.concat(copies), cluster="of", max_cluster=5)
+
+
+@judgement("bounded")
+def judge_how_often_a_value_is_high(frame, judge, world, rng):
+    """A value is 0, or one half and more; and those of the worse that are 0 are missing."""
+    share = lb.Objective("score", above=0.25, tolerance=0.1, resolution=0.3)
+    lost = (frame.arm == "worse") & (frame.score == 0) & (rng.random(len(frame)) < 0.6)
+    return judge(frame.assign(score=frame.score.where(~lost)), objectives=[share, TASTE], missing="worst")
+
+
+@judgement("gaussian", "bounded")
+def judge_what_is_cut_at_both_ends(frame, judge, world, rng):
+    """Far ends that hardly any value reaches."""
+    low, high = (-8.0, 6.0) if world.kind.noise == "gaussian" else (0.0, 1.0)
+    cut = lb.Objective(
+        "score", cap=high, floor=low, tolerance=world.kind.tolerance, resolution=world.kind.resolution
+    )
+    return judge(frame.sort_values("score"), item=None, objectives=[cut, TASTE])
+
+
+@judgement("bernoulli", "bounded")
+def judge_percentages_of_the_best_with_a_baseline(frame, judge, world, rng):
+    tolerance, resolution = (
+        f"{100 * part / world.kind.best}%" for part in (world.kind.tolerance, world.kind.resolution)
+    )
+    share = lb.Objective("score", tolerance=tolerance, resolution=resolution, noise=world.kind.noise)
+    verdict = judge(frame, objectives=[share, TASTE], baseline="worse")
+    return verdict if verdict.decision == "keep" else None
 
 
 @judgement("gaussian")

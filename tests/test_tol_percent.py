@@ -12,6 +12,7 @@ from scipy.stats import binom
 
 import lexbandits as lb
 from lexbandits.policies.tol.claims import evidence_for
+from lexbandits.policies.tol.percent import contrast_evidence
 from lexbandits.policies.tol.state import BEATS, NOT_WORSE
 from test_tol import MANY, agree, drive, expected, oracle_rules, plain, quiet  # noqa: F401
 
@@ -128,6 +129,15 @@ def test_amended_it_is_the_rule_in_force(world, other, most, more, data):
         agree(policy, run)
 
 
+@pytest.mark.parametrize("change", [{"tolerance": [0.2, 0.1]}, {"resolution": [0.1, 0.1]}])
+def test_shares_stay_as_they_were_declared(change):
+    """Contrasts are kept of these alone: what was seen of them would be called a fact about others."""
+    policy = lb.LexElimTol(2, 2, delta=0.05, tolerance=0.1, resolution=0.2, reference=["best", None])
+    with pytest.raises(ValueError, match="objective 0: shares of a mean stay"):
+        policy.amended(**change)
+    assert policy.amended(tolerance=[0.1, 0.3], order=[1, 0]).settings["tolerance"] == [0.1, 0.3]
+
+
 def test_the_tapes_above_reach_every_end():
     seen = dict.fromkeys(["beats", "not worse", "declared", "facts", "of an arm", "rests"], 0)
 
@@ -184,6 +194,37 @@ def at_the_edge(mean, sign, of, part):
     if of == 1:  # worse = mean − sign·part·worse
         return [mean, mean / (1 + sign * part)]
     return [mean, mean - sign * part * 0.5 * mean, 0.5 * mean]
+
+
+@pytest.mark.parametrize("claim", [NOT_WORSE, BEATS])
+@pytest.mark.parametrize("of", ["best", 1, 2])
+@pytest.mark.parametrize("noise", [("bounded", 0.0, 1.0), ("sub_gaussian", 0.5)])
+def test_at_the_edge_wealth_is_1_on_average(noise, of, claim):
+    """All that three passes can give: values are 0 or 1, independent, and the contrast's mean is 0."""
+    means = at_the_edge(0.6, 1, of, TOLERANCE if claim == BEATS else REACH)
+    a, b = (0, 1) if claim == BEATS else (1, 0)
+    passes, arms = 3, np.arange(len(means))
+    first = lb.LexElimTol(arms.size, 1, delta=1e-6, tolerance=TOLERANCE, noise=noise, rules="open",
+                          resolution=REACH - TOLERANCE, reference=[of]).quiet()  # fmt: skip
+    going, total = [(first, 1.0)], []
+    for number in range(passes):
+        new = []
+        for policy, chance in going:
+            for values in np.ndindex(*[2] * arms.size):
+                then = pickle.loads(pickle.dumps(policy))
+                for arm in arms.tolist():
+                    then.tell(arm, [float(values[arm])], item=number)
+                luck = math.prod(p if v else 1 - p for p, v in zip(means, values, strict=True))
+                new.append((then, chance * luck))
+        going = new
+        kept = ((then.state, chance) for then, chance in going)
+        wealth = ((s, math.exp(contrast_evidence(s.limits, s.kinds, s.singles, s.shares, claim, 0, a, b)), p)
+                  for s, p in kept)  # fmt: skip
+        total.append(sum(p * w for _, w, p in wealth))
+    assert total[0] == pytest.approx(1.0, abs=1e-12), "nothing is staked before there is a mean"
+    exact = noise[0] == "bounded"
+    assert all(t == pytest.approx(1.0, abs=1e-12) if exact else t <= 1.0 + 1e-12 for t in total)
+    assert exact or total[-1] < 1.0
 
 
 def edges():

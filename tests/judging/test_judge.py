@@ -4,6 +4,7 @@ import itertools
 import json
 import subprocess
 import sys
+from collections import defaultdict
 from dataclasses import replace
 
 import numpy as np
@@ -15,7 +16,11 @@ import pytest
 import judge_oracle as naive
 import lexbandits as lb
 from lexbandits.evidence import once
-from lexbandits.judging.claims import Claims
+from lexbandits.evidence.interval import arm_bounds, kind_at, stored_value
+from lexbandits.evidence.kinds import kind_rows, spread_kinds
+from lexbandits.judging import anytime
+from lexbandits.judging.anytime import AnytimeClaims, _moments
+from lexbandits.judging.claims import Claims, Sample
 from lexbandits.judging.needed import items_needed
 from lexbandits.judging.table import table_of
 from lexbandits.study.storage.memory import MemoryStorage
@@ -235,6 +240,7 @@ def test_clusters_weigh_items_alike_and_are_the_units():
         sums = np.sort(sample.sums - b * sample.sizes)
         expected = once.by_betting(sums, 0.0, 5 * (-4 - b), 5 * (4 - b), 0.01)
         assert claims.exceeds(0, sample, b, 0.01) == expected
+    assert not judged(table, [LATENCY], cluster="passage", max_cluster=500).certified, "one may yet come"
     unsaid = judged(table, [LATENCY], cluster="passage")
     assert not unsaid.certified
     assert unsaid.flags == ("cluster size",)
@@ -517,22 +523,90 @@ def test_a_forecast_is_about_right(n):
 # --- at any time
 
 
-@pytest.mark.parametrize("n", [40, 150])
-def test_any_looks_are_judged_as_an_imported_study(n):
-    table = drawn(n)
-    verdict = judged(table, looks="any")
-    study = lb.create_study(
-        "judged", MemoryStorage(), arms=["slow", "fast", "bad"], objectives=[CORRECT, LATENCY], delta=0.05,
-        seed=0,
-    )  # fmt: skip
-    study.import_results(table, fair=True)
-    answer = study.answer
-    assert (verdict.arm, verdict.certified, verdict.candidates, verdict.certificate) == (
-        answer.arm, answer.certified, answer.candidates, answer.certificate,
-    )  # fmt: skip
+def verdicts(verdict):
+    """What a verdict says, but for the last digits of its numbers."""
+    rows = [(row["rival"], row["objective"], row["verdict"], row["by"]) for row in verdict.certificate]
+    groups = [sorted(arms) for arms in (verdict.acceptable, verdict.candidates, *verdict.tiers)]
+    return verdict.arm, verdict.certified, groups, sorted(rows, key=str)
+
+
+@pytest.mark.parametrize("item", ["item", None])
+def test_at_any_time_names_and_order_of_items_play_no_part(item):
+    """Else every new name, and every item that comes, would be another chance to be wrong."""
+    found = set()
+    for n in range(40, 300, 10):
+        table = drawn(n, n, slow=(0.83, 1.45), fast=(0.85, 0.9))
+        renamed = table.assign(item="other " + table.item).sample(frac=1, random_state=n)
+        verdict = judged(table, looks="any", item=item)
+        assert verdicts(verdict) == verdicts(judged(renamed, looks="any", item=item))
+        found.add(verdict.certified)
+    assert found == {False, True}
     assert "looked at any time" in str(verdict)
     capped = replace(LATENCY, cap=1.0)
     assert judged(table, [capped], looks="any").means["slow"]["latency"]["mean"] <= 1.0
+
+
+@pytest.mark.parametrize("b", [-0.2, 0.0, 0.1])
+def test_at_any_time_a_claim_is_ever_false_with_probability_alpha_at_most(b):
+    """Pairs of 0/1 values whose mean is b, judged after each: the chance of ever claiming more, exactly."""
+    claims, pair, alpha, q = AnytimeClaims(cells(TABLE, (CORRECT,))), ((0, 1.0), (1, -1.0)), 0.2, 0.3
+    going = {(0, 0): 1.0}
+    for n in range(1, 31):
+        new = defaultdict(float)
+        for (i, k), p in going.items():
+            for up, down, step in ((1, 0, q + b), (0, 1, q), (0, 0, 1 - 2 * q - b)):
+                new[i + up, k + down] += p * step
+        going = {}
+        for (i, k), p in new.items():
+            values = np.repeat([-1.0, 0.0, 1.0], [k, n - i - k, i])
+            sample = Sample(values, values.mean(), 1.0, -1.0, 1.0, pair)
+            if i - k <= n * b or not claims.exceeds(0, sample, b, alpha):
+                going[i, k] = p
+    assert alpha / 10 < 1 - sum(going.values()) <= alpha
+
+
+def test_at_any_time_very_many_values_are_judged_by_their_moments(monkeypatch):
+    values, places = np.random.default_rng(1).beta(2, 3, 400), np.arange(0.2, 0.5, 0.02)
+    wealth = [anytime._log_wealth(values, x) for x in places]
+    monkeypatch.setattr(anytime, "MANY", 399)
+    bounds = [anytime._log_wealth(values, x) for x in places]
+    assert all(least <= exact + 1e-9 for least, exact in zip(bounds, wealth, strict=True))
+    assert all(least > exact / 3 for least, exact in zip(bounds, wealth, strict=True) if exact > 3)
+
+
+@pytest.mark.parametrize("alpha", [0.2, 0.01])
+def test_at_any_time_normal_values_are_judged_by_their_mixture(alpha):
+    found = set()
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        n, rho = int(rng.integers(2, 60)), 10
+        frame = {"arm": ["a"] * n + ["b"] * n, "item": [*range(n)] * 2}
+        frame["score"] = np.r_[rng.normal(0.4, 1, n), rng.normal(0, 1, n)]
+        claims = AnytimeClaims(cells(frame, (SCORE,)))
+        y = frame["score"][:n] - frame["score"][n:] - 0.3
+        evidence = (rho / (n + rho)) ** 0.5 * ((y @ y) / (y @ y - y.sum() ** 2 / (n + rho))) ** (n / 2)
+        claimed = claims.says("beats", 0, 0, 1, alpha)
+        assert claimed == (y.mean() > 0 and 2 * evidence - 1 >= 1 / alpha)
+        found.add(claimed)
+    assert found == {False, True} or alpha < 0.1
+
+
+@pytest.mark.parametrize("noise", ["gaussian", ("bounded", -6, 6), ("sub_gaussian", 1), "finite_variance"])
+def test_at_any_time_rows_that_nothing_pairs_are_judged_by_the_bounds_of_each_arm(noise):
+    """At half of the level each; an arm may have more rows than another."""
+    rng, objective = np.random.default_rng(5), replace(SCORE, noise=noise)
+    scores = np.clip(np.r_[rng.normal(1.5, 1, 700), rng.normal(0, 1, 400)], -6, 6)
+    frame = {"arm": ["a"] * 700 + ["b"] * 400, "score": scores}
+    claims = AnytimeClaims(cells(frame, (objective,), item=None))
+    kind, level = kind_at(kind_rows(spread_kinds([noise], 1)), 0), np.log(2 / 0.01)
+    least, most = (
+        arm_bounds(kind, *_moments(stored_value(kind, values)), level)
+        for values in (scores[:700], scores[700:])
+    )
+    sample = claims.sample("beats", 0, 0, 1)
+    assert claims.exceeds(0, sample, least[0] - most[1] - 1e-9, 0.01)
+    assert not claims.exceeds(0, sample, least[0] - most[1] + 1e-9, 0.01)
+    assert judged(frame, [objective], item=None, looks="any").certified == (noise != "finite_variance")
 
 
 # --- errors

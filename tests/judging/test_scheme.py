@@ -1,5 +1,7 @@
 """J1, J2 and all facts at once: against the transcription, against the truth without chance, and on edges."""
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -69,6 +71,27 @@ def test_levels():
     assert plain.side(0, 0.06) == pytest.approx((1 - SHOWN) * 0.06 / 24)
     assert limited.side(0, 0.06) == pytest.approx((1 - SHOWN) * 0.06 / 48)
     assert limited.side(0, 0.06, alone=True) == pytest.approx(0.06 / 16)
+
+
+@pytest.mark.parametrize("noisy", [*itertools.product([True, False], repeat=3)])
+def test_what_makes_an_arm_better_costs_alpha_in_all(noisy):
+    """Whichever is the first objective on which it is worse: "not worse" there, and "beats" on any before."""
+    alpha, m, before = 0.06, max(1, sum(noisy)), 0
+
+    def switches(**said):
+        p = {fact: np.zeros((3, 2, 2)) for fact in FACTS} | {"beats": np.ones((3, 2, 2))}
+        for fact, (i, value) in said.items():
+            p[fact.replace("_", " ")][i] = value
+        return bool(is_better(Placed(p, list(noisy), [None] * 3), 1, 0, alpha, frozenset()))
+
+    for i in range(3):
+        if noisy[i]:
+            held = alpha * (1 - before / m)
+            assert switches(beats=(2, 0.0), not_worse=(i, held * 0.999))
+            assert not switches(beats=(2, 0.0), not_worse=(i, held * 1.001))
+            assert switches(beats=(i, alpha / m * 0.999))
+            assert not switches(beats=(i, alpha / m * 1.001))
+            before += 1
 
 
 # --- the truth, without chance

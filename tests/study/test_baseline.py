@@ -58,6 +58,17 @@ def test_a_certified_answer_may_not_be_shown_to_be_better():
     assert found.decision == "keep for now"
 
 
+def test_what_is_not_certified_is_no_reason_to_switch():
+    words = {"arms": ["new", "current"], "objectives": OBJECTIVES, "baseline": "current"}
+    rows = {"arm": ["new", "current"] * 300, "correct": [1, 0] * 300, "latency": [1, 8] * 300}
+    for fair, decision in ((True, "switch"), (False, "keep for now")):
+        study = lb.create_study("s", MemoryStorage(), **words)
+        study.import_results(rows, fair=fair)
+        answer = study.answer
+        assert (answer.arm, answer.certified, answer.decision) == ("new", fair, decision)
+        assert {row["verdict"] for row in answer.certificate} == {"beats"}
+
+
 def test_nothing_is_decided_before_the_end_nor_by_hand_nor_without_it():
     arms = ["new", "current"]
     study = lb.create_study("s", MemoryStorage(), arms=arms, objectives=OBJECTIVES, baseline="current")

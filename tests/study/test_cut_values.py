@@ -2,6 +2,7 @@
 
 import random
 
+import numpy as np
 import pytest
 
 import lexbandits as lb
@@ -93,3 +94,9 @@ def test_the_words_of_a_cap_are_the_same_question():
     assert Spec.from_json(spec.as_json()) == spec
     with pytest.raises(TypeError):
         created(CUT).amend("revenue", cap=30)
+
+
+def test_at_the_limit_a_value_is_not_above_it():
+    how_often = lb.Objective("latency", "minimize", above=2.0, tolerance=0.1)
+    assert how_often.cut(np.array([1.9, 2.0, np.nextafter(2.0, 3.0), 7.0])).tolist() == [0, 0, 1, 1]
+    assert np.isnan(how_often.cut(np.nan))

@@ -10,6 +10,7 @@ from worlds import create, kinds, measure
 
 import lexbandits as lb
 from lexbandits.study.record.ledger import Ledger
+from lexbandits.study.record.strains import strains_of
 from lexbandits.study.storage.memory import MemoryStorage
 
 SCORE = lb.Objective("score", tolerance=0.5, resolution=0.5, noise=("bounded", 0, 10))
@@ -122,6 +123,35 @@ def test_failures_without_a_value_are_missing():
     late = frame.query("state == 'late'").iloc[0]
     taken = other.trials().set_index(["arm", "item"]).score
     assert pd.isna(taken.get((late.arm, late["item"])))
+
+
+def test_what_was_told_of_an_open_trial_counts():
+    """Else who leaves open what is not welcome is rid of it."""
+    study = create(arms=["a", "b"])
+    one, other = study.ask_many(2)
+    study.tell(one, {"latency": 3.0}, more=True)
+    again = create(name="again", arms=["a", "b"])
+    assert again.import_results(study.trials(), fair=True) == 1
+    frame = again.trials().set_index("arm")
+    assert frame.latency[one.arm] == 3.0
+    assert pd.isna(frame.correct[one.arm])
+    assert pd.isna(frame.latency[other.arm])
+
+
+def test_rows_without_a_value_are_lost_results():
+    """More of one arm than of another: these are not lost by chance, wherever it happened."""
+    study, equal = scores(), scores("equal")
+    frame = table(60)
+    lost = (frame.arm == "a") & (frame.index % 3 == 0)
+    study.import_results(frame.assign(score=frame.score.where(~lost)), fair=True)
+    equal.import_results(frame.assign(score=frame.score.where(frame.index % 40 > 0)), fair=True)
+    for which, level in ((study, "strained"), (equal, "slight")):
+        strain = next(s for s in strains_of(which._journal.fold()) if s.code == "losses")
+        assert strain.level == level
+        assert sum(strain.fields["imported"].values()) == strain.fields["lost"]
+        assert "imported without a value" in str(which.explain())
+        ledger = which._journal.fold().ledger
+        assert Ledger.from_bytes(ledger.to_bytes()).lost_before == ledger.lost_before
 
 
 def test_trials_that_were_void_are_left_out():

@@ -1,76 +1,89 @@
-"""A table that was looked at as it grew: judged as results of a study, whose evidence holds at all times."""
+"""A table that is looked at as it grows: claims that hold at all looks together.
 
-from dataclasses import replace
-from typing import Any
+Each rests on numbers in which the order of the items plays no part, so that at every look it is one and the
+same process of the items as they came, whatever they are called. docs/proofs.md, section 7.
+"""
+
+import math
 
 import numpy as np
+from scipy import special
 
-from lexbandits.judging.table import Table
-from lexbandits.judging.verdict import Verdict
-from lexbandits.study.objective import CUTS, Objective
-from lexbandits.study.storage.memory import MemoryStorage
-from lexbandits.study.study import create_study
+from lexbandits.arrays import Vector
+from lexbandits.evidence.boundary import gaussian_bets
+from lexbandits.evidence.bounded import LOG_WEIGHTS, MOST_RISK, STAKES, bounded_log_evidence, bounded_lower
+from lexbandits.evidence.finite_variance import LARGE_SAMPLE
+from lexbandits.evidence.gaussian import gaussian_radius
+from lexbandits.evidence.sub_gaussian import one_sided_level, sub_gaussian_radius
+from lexbandits.judging.claims import Claims, Sample
 
-
-def judge_at_any_time(table: Table, means: dict[str, Any], delta: float, missing: str) -> Verdict:
-    """The answer of a study into which the table was imported."""
-    objectives = [_asked(o, kind, missing) for o, kind in zip(table.objectives, table.kinds, strict=True)]
-    study = create_study(
-        "judged", MemoryStorage(), arms=list(table.arms), objectives=objectives, delta=delta, seed=0
-    )  # a seed of its own each time would flip verdicts
-    rows: dict[str, list[Any]] = {name: [] for name in ("arm", *(o.name for o in objectives))}
-    if table.is_paired:
-        rows["item"] = list(table.items) * len(table.arms)
-    for a, arm in enumerate(table.arms):
-        seen = table.seen[:, a]
-        there = np.full(len(seen), True) if table.is_paired else ~np.isnan(seen).all(axis=1)
-        rows["arm"] += [arm] * int(there.sum())
-        for i, o in enumerate(table.objectives):
-            rows[o.name] += (o.sign * seen[there, i] + 0.0).tolist()
-    study.import_results(rows, fair=True)
-    answer = study.answer
-    details, unmet = dict(answer.details), "closest to the target"
-    if unmet in details:  # a study says by how much; a verdict names the objectives
-        details[unmet] = {"objectives": [missed["objective"] for missed in details[unmet]["objectives"]]}
-    return Verdict(
-        arm=answer.arm,
-        certified=answer.certified,
-        delta=delta,
-        acceptable=(answer.arm,) if answer.certified else (),
-        candidates=answer.candidates,
-        fates={arm: _fate(arm, answer, table.objectives) for arm in table.arms},
-        tiers=(answer.candidates, tuple(arm for arm in table.arms if arm not in answer.candidates)),
-        certificate=answer.certificate,
-        flags=answer.flags,
-        details=details,
-        means=means,
-        objectives=table.objectives,
-        items=len(table.seen),
-        unsettled=study.status.objective,
-        looks="any",
-        missing=missing,
-    )
+MANY = 10_000  # values, of which four moments are enough
 
 
-def _asked(objective: Objective, kind: str, missing: str) -> Objective:
-    """As a study takes it: means of 0/1 values are bounded ones."""
-    if objective.noise == "bernoulli" and kind == "bounded":
-        objective = replace(objective, noise=("bounded", 0.0, 1.0))
-    worst = missing == "worst" and objective.is_bounded
-    done: dict[str, Any] = dict.fromkeys(("if_failed", "if_expired", *CUTS))  # with the values, when read
-    done["if_missing"] = "worst" if worst else None
-    return replace(objective, **done)
+class AnytimeClaims(Claims):
+    """Claims of which, however often the table is judged, one is ever false with probability ≤ alpha."""
+
+    def exceeds(self, i: int, sample: Sample, b: float, alpha: float) -> bool:
+        """Whether "the mean is more than b" is claimed at alpha."""
+        kind, level = self.table.kinds[i], math.log(1 / alpha)
+        if not self.table.is_paired and len(sample.weights) > 1:
+            return self._least_of_arms(i, sample, alpha) > b
+        if kind == "sub_gaussian":
+            return self._least_mean(i, sample.values, 0.0, 0.0, self._scale(i, sample), level) > b
+        n, mean = float(sample.n), sample.mean
+        if kind in ("gaussian", "finite_variance"):
+            if kind == "finite_variance" and n < LARGE_SAMPLE:
+                return False
+            return gaussian_bets(n, mean - b, sample.sd**2 * (n - 1)) >= level
+        if b <= sample.low:  # a mean of the least means that all values are
+            return b < sample.low or bool(sample.values[-1] > b)
+        if b >= sample.high or mean <= b:
+            return False
+        width = sample.high - sample.low
+        return _log_wealth((sample.values - sample.low) / width, (b - sample.low) / width) >= level
+
+    def _scale(self, i: int, sample: Sample) -> float:
+        return float(self.table.objectives[i].noise[1]) * sum(abs(weight) for _, weight in sample.weights)
+
+    def _least_of_arms(self, i: int, sample: Sample, alpha: float) -> float:
+        """A lower bound of a contrast by those of its arms: rows paired anew would be another test."""
+        table, (least, most) = self.table, self._ends[i]
+        level, total = math.log(len(sample.weights) / alpha), 0.0
+        for x, weight in sample.weights:
+            column = (table.low if weight > 0 else table.high)[:, x, i]
+            values = weight * column[column == column]
+            low, high = sorted((weight * least, weight * most))
+            scale = (
+                abs(weight) * float(table.objectives[i].noise[1]) if table.kinds[i] == "sub_gaussian" else 0.0
+            )
+            total += self._least_mean(i, values, low, high, scale, level)
+        return total
+
+    def _least_mean(
+        self, i: int, values: Vector, low: float, high: float, scale: float, level: float
+    ) -> float:
+        """A lower bound of a mean, at all looks."""
+        kind, n, mean = self.table.kinds[i], float(values.size), float(values.mean())
+        if kind == "sub_gaussian":
+            return mean - sub_gaussian_radius(n, scale, one_sided_level(level))
+        if kind == "finite_variance" and n < LARGE_SAMPLE:
+            return -math.inf
+        if kind in ("gaussian", "finite_variance"):
+            return mean - gaussian_radius(n, float(((values - mean) ** 2).sum()), one_sided_level(level))
+        return low + (high - low) * bounded_lower(*_moments((values - low) / (high - low)), level)
 
 
-def _fate(arm: str, answer: Any, objectives: tuple[Objective, ...]) -> dict[str, Any]:
-    """By the rows of the certificate."""
-    if arm == answer.arm:
-        return {"code": "answer", "objective": None, "rival": None}
-    for row in answer.certificate:
-        if row["rival"] == arm and row["verdict"] in ("beats", "beaten", "misses the target"):
-            by = None if row["verdict"] == "misses the target" else row["by"] or answer.arm
-            found = {"code": "behind", "objective": row["objective"], "rival": by}
-            ends = {end: row[end] if row["by"] is None else None for end in ("low", "high")}
-            return {**found, "difference": row["difference"], **ends}
-    code = "as good" if answer.certified else "open" if arm in answer.candidates else "out"
-    return {"code": code, "objective": None, "rival": answer.arm if code == "as good" else None}
+def _log_wealth(values: Vector, x: float) -> float:
+    """What betting that the mean of values in [0, 1] exceeds x is worth; of very many a bound on it."""
+    if values.size > MANY:
+        return bounded_log_evidence(x, *_moments(values))
+    different, times = np.unique(values, return_counts=True)
+    gains = np.log1p(np.outer(np.minimum(STAKES, MOST_RISK / x), different - x)) @ times
+    return float(special.logsumexp(LOG_WEIGHTS + gains))
+
+
+def _moments(values: Vector) -> tuple[float, float, float, float, float]:
+    """n, mean, M2, M3, M4."""
+    mean = float(values.mean())
+    m2, m3, m4 = (float(((values - mean) ** p).sum()) for p in (2, 3, 4))
+    return float(values.size), mean, m2, m3, m4

@@ -154,9 +154,7 @@ def survey(claims: Claims, delta: float, among: Sequence[int]) -> tuple[dict[int
                 if not all(claims.says(MEETS, i, a, None, alone) for a in left):
                     return gone, i
                 continue
-        beaten = {
-            b: (i, a) for b in left for a in _ahead(claims, i, b, left) if _beats(claims, i, a, b, side)
-        }
+        beaten = {b: (i, a) for b in left for a in _ahead(claims, i, b, left) if beats(claims, i, a, b, side)}
         if len(beaten) == len(left):  # they contradict each other
             return gone, i
         gone |= beaten
@@ -173,7 +171,7 @@ def _ahead(claims: Claims, i: int, b: int, left: list[int]) -> list[int]:
     return [a for lead, a in sorted(ahead) if lead > 0]
 
 
-def _beats(claims: Claims, i: int, a: int, b: int, side: float) -> bool:
+def beats(claims: Claims, i: int, a: int, b: int, side: float) -> bool:
     """With "not worse" beside it, both together cost one level: at most one of the two can be false."""
     return claims.says(BEATS, i, a, b, side) and claims.says(HOLDS, i, a, b, side)
 

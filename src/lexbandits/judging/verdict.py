@@ -11,6 +11,7 @@ import numpy as np
 from lexbandits.checks import one_of, probability
 from lexbandits.evidence import once
 from lexbandits.extras import need
+from lexbandits.judging.anytime import AnytimeClaims
 from lexbandits.judging.claims import BEATS, HOLDS, MEETS, MISSES, SEEN, UNSURE, Claims
 from lexbandits.judging.needed import items_needed
 from lexbandits.judging.scheme import (
@@ -19,6 +20,7 @@ from lexbandits.judging.scheme import (
     Claim,
     Proof,
     Step,
+    beats,
     is_better,
     level_of,
     plug_in,
@@ -233,13 +235,10 @@ def judge(
             arm_index(cells.arms, name)
     words: dict[str, Any] = {"missing": missing, "baseline": baseline, "named": named}
     if looks == "any":
-        from lexbandits.judging.anytime import judge_at_any_time
-
         if about == "items" or cluster is not None or baseline is not None or named is not None:
             raise StudyError('looks="any" has neither about="items" nor cluster=, baseline= or named=')
         if any(objective.quantile is not None for objective in asked):
             raise StudyError('looks="any" takes no quantile=')
-        return judge_at_any_time(cells, _means(Claims(cells)), delta, missing)
     if about == "items":
         if cells.missing and missing == "drop":
             raise StudyError(
@@ -247,7 +246,8 @@ def judge(
             )
     elif len(cells.arms) > 1 and cells.n_units < 2:
         raise StudyError("one item proves nothing of those to come")
-    return _judged(Claims(cells, as_list=about == "items"), delta, words)
+    claims = AnytimeClaims(cells) if looks == "any" else Claims(cells, as_list=about == "items")
+    return _judged(claims, delta, {**words, "looks": looks})
 
 
 def _judged(claims: Claims, delta: float, words: dict[str, Any]) -> Verdict:
@@ -305,7 +305,7 @@ def _judged(claims: Claims, delta: float, words: dict[str, Any]) -> Verdict:
         _claims=claims,
         **words,
     )
-    if certified or claims.as_list:
+    if certified or claims.as_list or verdict.looks == "any":
         return verdict
     needed, ends = items_needed(claims, leads, near, alpha)
     return replace(verdict, missing_items=needed, missing_range=ends)
@@ -411,7 +411,7 @@ def _fates(
             beaten = (
                 i
                 for i, side in sides
-                if claims.lead(BEATS, i, answer, y) > 0 and claims.says(BEATS, i, answer, y, side)
+                if claims.lead(BEATS, i, answer, y) > 0 and beats(claims, i, answer, y, side)
             )
             i = next(beaten, -1)
             code, rival = "as good" if i < 0 else "behind", answer

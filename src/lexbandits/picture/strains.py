@@ -65,7 +65,7 @@ def _counted(fields: dict[str, Any], words: dict[str, tuple[str, str]]) -> str:
     """Such as "3 failed (large 3); 1 came late …"."""
     parts = []
     for kind, (of_one, of_many) in words.items():
-        total = sum(fields[kind].values())
+        total = sum(fields.get(kind, {}).values())
         if total:
             parts.append(f"{total} {of_one if total == 1 else of_many} ({_per_arm(fields[kind])})")
     return "; ".join(parts)
@@ -87,6 +87,7 @@ def _losses(view: View, strain: Strain) -> Said:
         "failed": ("failed", "failed"),
         "expired": ("ran past its lease", "ran past their lease"),
         "late": ("came late and is not counted", "came late and are not counted"),
+        "imported": ("row was imported without a value", "rows were imported without a value"),
     }
     text = f"{_counted(strain.fields, words)}."
     if view.spec.is_list and strain.level != "none":

@@ -16,7 +16,7 @@ from lexbandits.extras import need
 from lexbandits.study.errors import ConflictError, StudyError
 from lexbandits.study.files import Columns, number_in, read_columns
 from lexbandits.study.record.journal import Turn
-from lexbandits.study.record.ledger import EXPIRED, FAILED, LATE, OPEN, RELEASED, STATES
+from lexbandits.study.record.ledger import EXPIRED, FAILED, LATE, RELEASED, STATES
 from lexbandits.study.record.rules import conclude
 from lexbandits.study.spec import Spec, arm_index, in_drawn_order
 from lexbandits.study.trial import IN_TIME, TRIAL_COLUMNS, moment
@@ -58,11 +58,11 @@ def take(turn: Turn, frame: Any, arm: str, fair: bool | None, again: bool, ignor
     items = [_check_item(item) for item in columns["item"]] if "item" in columns else None
     if spec.is_list:
         return _fill_places(turn, arms, items, rows)
-    passes, order = _draw_passes(turn, items, arms)
+    digest = _hash_rows(arms, items, rows, spec.names)
+    passes, order = _draw_passes(turn, items, arms, [_as_they_count(spec, row) for row in rows])
     by_place = dict(zip(zip(arms, passes, strict=True), rows, strict=True))
     if len(by_place) < len(rows):
         raise StudyError("an arm has two rows of the same item: each item is measured once per arm")
-    digest = _hash_rows(arms, items, rows, spec.names)
     if digest in ledger.imports and not again:
         raise ConflictError(
             "the same results were imported before, and would count twice: say again=True (--again) "
@@ -80,6 +80,7 @@ def take(turn: Turn, frame: Any, arm: str, fair: bool | None, again: bool, ignor
             "passes": [pass_ for _, pass_ in full],
             "items": order,
             **({"skipped": skipped} if (skipped := _skipped(turn, order or [])) else {}),
+            **({"lost": lost} if (lost := _lost(arms, rows)) else {}),
             "values": {name: [by_place.get(place, {}).get(name) for place in full] for name in spec.names},
         },
     )
@@ -163,7 +164,7 @@ def _count_as_agreed(table: Columns, spec: Spec) -> tuple[Columns, list[Row]]:
     """The rows that count, and what as: a failed or expired trial of an exported study as was agreed."""
     states = table.get("state") or [None] * max(map(len, table.values()))
     if all(state in (*STATES, VOID) for state in states):
-        counts = [state not in (STATES[OPEN], STATES[RELEASED], VOID) for state in states]
+        counts = [state not in (STATES[RELEASED], VOID) for state in states]
         table = {name: list(compress(column, counts)) for name, column in table.items()}
         states = table["state"]
     else:
@@ -198,23 +199,28 @@ def _names_in(cell: Any) -> list[Any]:
 
 
 def _draw_passes(
-    turn: Turn, items: list[Hashable] | None, arms: list[str]
+    turn: Turn, items: list[Hashable] | None, arms: list[str], rows: list[Row]
 ) -> tuple[list[int], list[Hashable] | None]:
     """The pass of each row, and the items of the new passes if the rows have items.
 
     In an order drawn from the seed, not the frame's, which may be sorted by value: pairs of rows that
-    share their rank would show a difference that is not there, or hide one.
+    share their rank would show a difference that is not there, or hide one. Nor can who knows the seed
+    arrange rows, or names of items, so that they come as he likes: what they hold decides where they go.
     """
     ledger, first, seed = turn.ledger, turn.ledger.highest + 1, turn.ledger.spec.seed or 0
     known = None if ledger.spec.items is None else set(ledger.spec.ids)
     if items is None:
         if known is not None:
             raise StudyError("the study has items: say in a column `item` on which each row was measured")
-        drawn = {
-            name: iter(in_drawn_order(range(first, first + size), seed, name, size))
-            for name, size in Counter(arms).items()
-        }
-        return [next(drawn[name]) for name in arms], None
+        passes, names = [0] * len(arms), turn.ledger.spec.names
+        sizes = [[-math.inf if (value := row.get(name)) is None else value for name in names] for row in rows]
+        for arm, size in Counter(arms).items():
+            own = sorted((at for at, name in enumerate(arms) if name == arm), key=sizes.__getitem__)
+            for at, pass_ in zip(
+                own, in_drawn_order(range(first, first + size), seed, arm, size), strict=True
+            ):
+                passes[at] = pass_
+        return passes, None
     distinct = set(items)
     for item in distinct:
         if known is not None and item not in known:
@@ -223,9 +229,15 @@ def _draw_passes(
             raise ConflictError(f"item {item!r} was imported before")
     if known is None and first > len(ledger.imported_items):
         raise ConflictError("rows without items were imported before: rows with items cannot follow")
-    order = in_drawn_order(distinct, seed)
+    order = in_drawn_order(distinct, seed, _hash_rows(arms, items, rows, ledger.spec.names))
     pass_of = {item: pass_ for pass_, item in enumerate(order, first)}
     return [pass_of[item] for item in items], order
+
+
+def _as_they_count(spec: Spec, row: Row) -> Row:
+    """The values of a row, cut where they are."""
+    cuts = {objective.name: objective.cut for objective in spec.objectives if objective.is_cut}
+    return {name: float(cuts[name](v)) if name in cuts and v is not None else v for name, v in row.items()}
 
 
 def _skipped(turn: Turn, order: list[Hashable]) -> int:
@@ -233,6 +245,12 @@ def _skipped(turn: Turn, order: list[Hashable]) -> int:
     items = [*turn.ledger.imported_items, *order]
     numbers = [math.floor(item) + 1 for item in items if isinstance(item, (int, float))]
     return max(0, max(numbers, default=0) - len(items)) if turn.ledger.spec.items is None else 0
+
+
+def _lost(arms: list[str], rows: list[Row]) -> dict[str, list[int]]:
+    """Arm -> its rows without any value and all of them, if there are such: their values may be why."""
+    empty = Counter(arm for arm, row in zip(arms, rows, strict=True) if set(row.values()) <= {None})
+    return {arm: [empty[arm], size] for arm, size in Counter(arms).items()} if empty else {}
 
 
 def _check_item(item: Any) -> Hashable:

@@ -35,7 +35,7 @@ COLUMNS = {  # name -> typecode of `array`
     # had declared it missing and was told after all, on a list
     "fills": "q",
 }
-CACHE_FORMAT = 8
+CACHE_FORMAT = 9
 
 
 Place = tuple[int, int]  # arm, pass
@@ -55,7 +55,7 @@ class Ledger:
     small: ClassVar[tuple[str, ...]] = (  # what a cache keeps beside the columns
         "seq", "at", "policy", "settings", "version", "arms", "order", "withdrawn", "given_up", "failing",
         "last_failures", "interrupted", "measured", "changes", "workers", "paused", "budget", "end", "unfair",
-        "imports", "imported_items", "skipped", "highest", "from_pass", "notes", "retried",
+        "imports", "imported_items", "lost_before", "skipped", "highest", "from_pass", "notes", "retried",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -83,6 +83,7 @@ class Ledger:
         self.unfair = False  # data were imported whose collection looked at their values
         self.imports: list[str] = []  # digests of what was imported
         self.imported_items: list[Any] = []  # by pass
+        self.lost_before: dict[str, list[int]] = {}  # arm -> imported rows without any value, and all of them
         self.skipped = 0  # numbers of passes that are items of imported ones
         self.drawn: list[Any] | None = None  # of a population: the items after the imported ones
         self.holes: dict[Place, None] = {}  # of a list: places without any value that counts
@@ -497,6 +498,9 @@ class Ledger:
         self.unfair |= not payload["fair"]
         if "digest" in payload:
             self.imports.append(payload["digest"])
+        for arm, (lost, of) in payload.get("lost", {}).items():
+            known = self.lost_before.setdefault(arm, [0, 0])
+            known[0], known[1] = known[0] + lost, known[1] + of
         values = zip(*(payload["values"][name] for name in self.spec.names), strict=True)
         if self.spec.is_list:
             where = self.positions()

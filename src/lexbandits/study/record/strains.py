@@ -115,17 +115,21 @@ def _losses(fold: Fold) -> Strain:
     failed = [f - i for f, i in zip(_by_arm(fold, FAILED), ledger.interrupted, strict=True)]
     lost = {"failed": failed, "expired": _by_arm(fold, EXPIRED), "late": _by_arm(fold, LATE)}
     all_lost = [sum(counts) for counts in zip(*lost.values(), strict=True)]
-    if not any(all_lost):
+    before, of = zip(*(ledger.lost_before.get(name, (0, 0)) for name in ledger.arm_names), strict=True)
+    if not any(all_lost) and not any(before):
         return Strain("losses", "none")
-    handed_out = [_handed_out(fold, arm) - ledger.interrupted[arm] for arm in range(len(ledger.arms))]
+    handed_out = [_handed_out(fold, arm) - ledger.interrupted[arm] + of[arm] for arm in range(len(of))]
     noisy = [o for o in ledger.spec.objectives if o.noise != "exact"]
     instead = {word: [o.name for o in noisy if _counts_when_lost(o, word)] for word in lost}
     bare = [counts for word, counts in lost.items() if len(instead[word]) < len(noisy)]
     without = [sum(counts) for counts in zip(*bare, strict=True)] or [0] * len(all_lost)
     named = zip(ledger.arm_names, without, strict=True)
     counted = [0 if name in ledger.given_up else n for name, n in named]  # who was given up has a flag
+    if not all(o.if_missing == "worst" for o in noisy):
+        counted = [n + b for n, b in zip(counted, before, strict=True)]
     level, p, fields = _compared(fold, counted, handed_out)
     fields |= {word: _named(fold, counts) for word, counts in lost.items()}
+    fields |= {"imported": _named(fold, before)} if any(before) else {}
     covered = dict.fromkeys(name for word, names in instead.items() if any(lost[word]) for name in names)
     if ledger.spec.is_list and all(o.is_bounded or o.noise == "exact" for o in noisy):
         level = "slight"  # a hole counts at its worst, whyever it is there
