@@ -3,7 +3,6 @@
 import base64
 import hmac
 import re
-import shutil
 import signal
 import subprocess
 import sys
@@ -284,7 +283,7 @@ def test_only_what_happens_from_the_first_start_on_is_told_whoever_does_it(recei
 
 
 def test_two_services_on_one_storage_tell_everything_under_one_id(receive, notify, storage):
-    """Who committed tells it; the other one finds it noted, or was as quick and repeats it under the same id."""
+    """Who committed tells it; the other finds it noted, or was as quick and repeats it under the same id."""
     receiver = receive()
     services = [notify(receiver.url, storage) for _ in range(2)]
     names = [f"easy {number}" for number in range(6)]
@@ -307,23 +306,6 @@ def test_two_services_on_one_storage_tell_everything_under_one_id(receive, notif
     assert len(receiver.taken) == before
     kinds = {(each["kind"], each["study"]) for each in receiver.taken}
     assert kinds == {("paused", "models"), *(("finished", name) for name in names)}
-
-
-@pytest.fixture(scope="module")
-def certificate(tmp_path_factory):
-    """An authority of one's own (its file), and a certificate for this machine with its key."""
-    if shutil.which("openssl") is None:
-        pytest.skip("no openssl to make a certificate with")
-    folder = tmp_path_factory.mktemp("tls")
-    (folder / "names").write_text("subjectAltName=IP:127.0.0.1")
-    new = ["-newkey", "rsa:2048", "-nodes", "-subj"]
-    for command in (
-        ["req", "-x509", *new, "/CN=our own", "-keyout", "ca.key", "-out", "ca.pem"],
-        ["req", *new, "/CN=receiver", "-keyout", "host.key", "-out", "host.csr"],
-        [*"x509 -req -in host.csr -CA ca.pem -CAkey ca.key -extfile names -out host.pem".split()],
-    ):
-        subprocess.run(["openssl", *command], cwd=folder, check=True, capture_output=True)
-    return folder / "ca.pem", (folder / "host.pem", folder / "host.key")
 
 
 def test_a_receiver_over_tls_is_told_if_its_certificate_is_trusted(

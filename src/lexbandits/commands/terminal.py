@@ -101,7 +101,7 @@ def command(
 
 
 def _make_readable(function: Callable[..., None]) -> None:
-    """What --help says of a command: lines joined to paragraphs, brackets kept, as [study] would be a style."""
+    """What --help says of a command: lines joined, brackets kept, as [study] would be a style."""
     if function.__doc__:
         paragraphs = inspect.cleandoc(function.__doc__).split("\n\n")
         function.__doc__ = "\n\n".join(paragraph.replace("\n", " ") for paragraph in paragraphs)
