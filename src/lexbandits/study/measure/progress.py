@@ -79,9 +79,7 @@ def bar(study: "Study", wanted: bool) -> Iterator[Callable[..., None]]:
 
         def show(at_once: bool = False, note: str = "") -> None:
             nonlocal shown, said
-            if (
-                note and note != said and not display.console.is_terminal
-            ):  # a log has no bar that could say it
+            if note not in ("", said) and not display.console.is_terminal:  # a log has no bar
                 display.console.print(f"{study.name}: {note}", markup=False, soft_wrap=True)
             said = note
             if not at_once and not note and time.monotonic() - shown < OFTEN:
