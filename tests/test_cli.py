@@ -178,7 +178,9 @@ def test_help_shows_the_brackets_of_every_command(monkeypatch):
                 assert bracket in shown, (words, bracket)
         assert "\\" not in shown, words
     assert bracketed >= 10
-    assert "A TOML file: [study], [[objectives]], [[arms]]." in run("run", "--help").stdout
+    shown = run("run", "--help").stdout
+    assert "A TOML file: [study], [[objectives]], [[arms]]." in shown
+    assert "an exit code other than 0 is a failed trial. Exit code 0 if" in shown, "lines are joined"
 
 
 def test_completion_is_installed_and_completes(tmp_path):

@@ -75,6 +75,48 @@ def test_what_is_open_says_how_far_it_is():
     assert f"open: {row['said']}" in draw.deciding(picture, picture.objectives[0]).body
 
 
+@pytest.mark.parametrize(("letters", "look"), [(8, "fig"), (30, "fig long"), (60, "fig longer")])
+def test_long_names_have_a_line_of_their_own(letters, look):
+    study = lb.create_study("long", arms=["a", "b" * letters], objectives=[lb.Objective("x", tolerance=0.1)])
+    picture = Picture.of(study)
+    assert f'<table class="{look}"' in draw.course(picture, draw.phases(picture.view)).body
+
+
+@pytest.mark.parametrize("most", [20, 36, 52, 96, 300])
+def test_the_number_of_now_has_room(most):
+    study = stage.create()
+    stage.play(study, most)
+    picture = Picture.of(study)
+    body = draw.course(picture, draw.phases(picture.view)).body
+    ticks = [(float(x), now) for x, now in re.findall(r'<text x="([\d.]+)%"[^>]*>[\d,]+(<tspan)?', body)]
+    (now,) = [x for x, is_now in ticks if is_now]
+    assert len(ticks) >= 2
+    assert all(abs(x - now) > 20 for x, is_now in ticks if not is_now)
+
+
+def test_who_is_proven_behind_is_not_said_to_win():
+    objective = lb.Objective("correct", tolerance=0.03, noise="bernoulli")
+    study = lb.create_study("behind", arms=["a", "b", "c"], objectives=[objective])
+    luck, shares, seen = random.Random(0), {"a": 0.9, "b": 0.9, "c": 0.3}, 0
+    for _ in range(10):
+        study.tell_many([(t, {"correct": luck.random() < shares[t.arm]}) for t in study.ask_many(20)])
+        picture = Picture.of(study)
+        assert picture.state == "measuring"
+        for story in picture.stories:
+            proven = story.reasons[0].verdict == "worse"
+            assert ("may still win" in story.sentence) == (story.fate == "open" and not proven)
+            assert ("is behind, not out yet" in story.sentence) == (story.fate == "open" and proven)
+            seen += "not out yet" in story.sentence
+    assert seen
+
+
+def test_why_an_arm_was_withdrawn_stands_where_there_is_room():
+    study = stage.create()
+    study.withdraw("tiny", "the vendor stops it")
+    (cell,) = re.findall(r"<td[^>]*>(?:(?!</td>).)*the vendor stops it.*?</td>", ladder(Picture.of(study)))
+    assert 'data-objective="refusals"' in cell
+
+
 def test_a_forecast_is_drawn_on_the_course():
     study = stage.create()
     stage.play(study, 400)

@@ -1,6 +1,8 @@
 """Services for tests, and the database of the tests of studies."""
 
 import importlib.util
+import shutil
+import subprocess
 import sys
 from pathlib import Path
 
@@ -57,3 +59,20 @@ def serve(tmp_path):
             service.kill()
         service.process.stdout.close()
         service.process.stderr.close()
+
+
+@pytest.fixture(scope="session")
+def certificate(tmp_path_factory):
+    """An authority of one's own (its file), and a certificate for this machine with its key."""
+    if shutil.which("openssl") is None:
+        pytest.skip("no openssl to make a certificate with")
+    folder = tmp_path_factory.mktemp("tls")
+    (folder / "names").write_text("subjectAltName=IP:127.0.0.1")
+    new, signed = ["-newkey", "rsa:2048", "-nodes", "-subj"], ["-extfile", "names", "-out", "host.pem"]
+    for command in (
+        ["req", "-x509", *new, "/CN=our own", "-keyout", "ca.key", "-out", "ca.pem"],
+        ["req", *new, "/CN=receiver", "-keyout", "host.key", "-out", "host.csr"],
+        ["x509", "-req", "-in", "host.csr", "-CA", "ca.pem", "-CAkey", "ca.key", *signed],
+    ):
+        subprocess.run(["openssl", *command], cwd=folder, check=True, capture_output=True)
+    return folder / "ca.pem", (folder / "host.pem", folder / "host.key")

@@ -4,6 +4,7 @@ import base64
 import hashlib
 import hmac
 import json
+import ssl
 import threading
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -48,12 +49,17 @@ class Handler(BaseHTTPRequestHandler):
 class Receiver:
     """`answer(n)` to the nth request: a status, bytes to be said one by one, or None for silence."""
 
-    def __init__(self, answer=lambda _: 204, port=0):
-        self.answer = answer
+    def __init__(self, answer=lambda _: 204, port=0, certificate=None):
+        """`certificate`: the files of one and of its key, of a receiver that speaks TLS."""
+        self.answer, self.scheme = answer, "https" if certificate else "http"
         self.tries, self.taken = [], []  # (headers, body) of all; what was verified and taken
         self.release = threading.Event()
         self.server = ThreadingHTTPServer(("127.0.0.1", port), Handler)
         self.server.receiver, self.server.daemon_threads = self, True
+        if certificate:
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(*certificate)
+            self.server.socket = context.wrap_socket(self.server.socket, server_side=True)
         threading.Thread(target=self.server.serve_forever, args=(0.02,), daemon=True).start()
 
     @property
@@ -62,7 +68,7 @@ class Receiver:
 
     @property
     def url(self):
-        return f"http://127.0.0.1:{self.port}/hook"
+        return f"{self.scheme}://127.0.0.1:{self.port}/hook"
 
     def close(self):
         self.release.set()

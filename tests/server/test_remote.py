@@ -6,9 +6,11 @@ import time
 import pytest
 import test_contract as contract
 import test_trouble as trouble
+from receivers import Receiver
 from worlds import create, go_on, measure
 
 import lexbandits as lb
+from lexbandits.study.storage import http
 
 CLAIMS = [
     contract.test_names_directions_and_an_answer,
@@ -118,6 +120,21 @@ def test_a_worker_survives_a_restart_of_the_service(serve):
     assert study.tell(trial, measure(trial.arm, trial.item)) == "counted"
     assert time.monotonic() - start > 0.9
     later.join()
+
+
+def test_a_certificate_that_is_not_trusted_is_said_at_once(certificate, monkeypatch):
+    authority, own = certificate
+    proxy = Receiver(certificate=own)
+    address, begin = proxy.url.removesuffix("/hook"), time.monotonic()
+    try:
+        with pytest.raises(lb.StorageError, match=r"is not trusted: SSL_CERT_FILE may"):
+            lb.list_studies(address)
+        assert time.monotonic() - begin < http.PATIENCE / 2
+        monkeypatch.setenv("SSL_CERT_FILE", str(authority))
+        with pytest.raises(lb.StorageError, match="is no lexbandits service: it answers 501"):
+            lb.list_studies(address)
+    finally:
+        proxy.close()
 
 
 def test_an_address_that_is_no_service(monkeypatch):

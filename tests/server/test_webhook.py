@@ -295,6 +295,49 @@ def test_only_what_happens_from_the_first_start_on_is_told_whoever_does_it(recei
     assert {each["study"] for each in told.values()} == {"old and new"}
 
 
+def test_two_services_on_one_storage_tell_everything_under_one_id(receive, notify, storage):
+    """Who committed tells it; the other finds it noted, or was as quick and repeats it under the same id."""
+    receiver = receive()
+    services = [notify(receiver.url, storage) for _ in range(2)]
+    names = [f"easy {number}" for number in range(6)]
+    with services[0].client() as first, services[1].client() as second:
+        make(first, **HARD)
+        for number, name in enumerate(names):
+            finish((first, second)[number % 2], name)
+            pause((second, first)[number % 2], why=name)
+            resume(first)
+        lb.open_study("models", storage).pause("by a third process")
+
+    def told():
+        ids = {each["id"]: (each["kind"], each["study"], each["seq"]) for each in list(receiver.taken)}
+        return len(ids) == len(set(ids.values())) == 13
+
+    until(told)
+    before = len(receiver.taken)
+    time.sleep(2.5)  # of looks, which find everything noted
+    assert told()
+    assert len(receiver.taken) == before
+    kinds = {(each["kind"], each["study"]) for each in receiver.taken}
+    assert kinds == {("paused", "models"), *(("finished", name) for name in names)}
+
+
+def test_a_receiver_over_tls_is_told_if_its_certificate_is_trusted(
+    receive, notify, tmp_path, monkeypatch, certificate
+):
+    authority, own = certificate
+    receiver = receive(certificate=own)
+    service = notify(receiver.url)
+    with service.client() as client:
+        finish(client)
+    assert "the receiver's certificate is not trusted" in service.process.stderr.readline()
+    service.stop()
+    assert receiver.tries == []
+    monkeypatch.setenv("SSL_CERT_FILE", str(authority))
+    notify(receiver.url)
+    until(lambda: receiver.taken)
+    assert [each["kind"] for each in receiver.taken] == ["finished"]
+
+
 def test_the_secret_is_nowhere(receive, notify, tmp_path):
     receiver = receive(lambda nth: 500 if nth == 1 else 204)
     service = notify(f"{receiver.url}/way-in", None, "--log-format", "json")

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import resource
 import subprocess
 import sys
@@ -255,7 +256,18 @@ def test_whoever_looks_next_records_the_end(made):
         assert only.record(trial, measure(trial.arm, trial.item)) == "recorded"
     assert [event.kind for event in only.events()][-1] == "finished"
     assert said("study", "status", "models")["state"] == "finished"
-    assert "beats" in run("study", "status", "models").stdout
+    shown = run("study", "status", "models").stdout
+    assert "latency: better than cot (" in shown
+    assert "∞" not in shown
+    found = {(row["arm"], row["objective"]): row for row in said("study", "results", "models")}
+    for arm, *cells in re.findall(
+        r"│ (\w+) +│ \w+ +│ \d+ +│ (.*?) +│ (.*?) +│", run("study", "results", "models").stdout
+    ):
+        for name, cell in zip(("correct", "latency"), cells, strict=True):
+            low, high = map(float, re.fullmatch(r"[\d.]+ \(([\d.]+) – ([\d.]+)\)", cell).groups())
+            row = found.pop((arm, name))
+            assert low <= row["low"] < row["high"] <= high, "ends are rounded towards safety"
+    assert not found
 
 
 def test_an_arm_that_cannot_be_measured_leaves(made):

@@ -125,12 +125,14 @@ def test_a_look_settles_what_has_run_out(storage):
     assert (study.status.expired, study.status.results) == (1, told)
 
 
-def test_run_waits_for_a_dead_worker_and_then_ends(tmp_path):
+def test_run_waits_for_a_dead_worker_and_then_ends(tmp_path, capsys):
     storage = f"sqlite:///{tmp_path}/s.db?synchronous=OFF"
     needed, _ = work(easy(storage, name="alone"))
     study = easy(storage)
     study.ask(lease="2s", worker="gpu-3")
-    assert study.run(tried, workers=2, progress=False).certified
+    assert study.run(tried, workers=2).certified
+    (said,) = [line for line in capsys.readouterr().err.splitlines() if "gpu-3" in line]
+    assert said.startswith("easy: nothing to measure before "), "a log has no bar that could say it"
     assert study.status.expired == 1
     assert study.status.results <= 1.3 * needed + 12
 

@@ -78,7 +78,7 @@ def run(
     else:
         late = "; the time is up, and the same command goes on" if status.state == "measuring" else ""
         say_line(f"{study.name}: {status.state} after {status.results} results{late}")
-        show_answer(answer)
+        show_answer(study, answer)
         where = f"{shlex.quote(study.name)} --storage {shlex.quote(shorten(study.storage))}"
         say_line(f"look: lexbandits study explain|results|report {where}")
     if not answer.certified or answer.decision == "keep for now":

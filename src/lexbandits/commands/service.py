@@ -27,24 +27,29 @@ def serve(
     host: Annotated[
         str, typer.Option(help="Where to listen; beyond this machine only with tokens.")
     ] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="0 for any that is free.", min=0, max=65535)] = 8787,
+    port: Annotated[
+        int, typer.Option(metavar="PORT", help="0 for any that is free.", min=0, max=65535)
+    ] = 8787,
     storage: Storage = DEFAULT,
     allow_host: Annotated[
-        list[str] | None, typer.Option(help="A name that others know this service by; can be repeated.")
+        list[str] | None,
+        typer.Option(metavar="NAME", help="A name that others know this service by; can be repeated."),
     ] = None,
     webhook: Annotated[
         str | None,
         typer.Option(
             metavar="URL",
             envvar="LEXBANDITS_WEBHOOK",
-            help="Who is told when a study finishes, pauses or is strained; LEXBANDITS_WEBHOOK_SECRET signs.",
+            help="Who is told when a study finishes, pauses or is strained.",
         ),
     ] = None,
     webhook_secret_file: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="The secret, instead of in the environment.")
+        Path | None,
+        typer.Option(metavar="FILE", help="The secret that signs; else LEXBANDITS_WEBHOOK_SECRET."),
     ] = None,
     url: Annotated[
-        str | None, typer.Option(help="Where people reach the page, for links; else where it listens.")
+        str | None,
+        typer.Option(metavar="URL", help="Where people reach the page, for links; else where it listens."),
     ] = None,
     log_format: Annotated[
         Literal["text", "json"], typer.Option(help="How lines on stderr are written.")

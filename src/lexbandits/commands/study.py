@@ -1,6 +1,5 @@
 """`lexbandits study …`: everything about a study but measuring, for people and for scripts."""
 
-import math
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -19,10 +18,12 @@ from lexbandits.commands.storage import (
     open_named,
     shorten,
 )
-from lexbandits.commands.terminal import CONFLICT, AsJson, number, print_table, say_line
+from lexbandits.commands.terminal import CONFLICT, AsJson, print_table, say_line
+from lexbandits.study import words
 from lexbandits.study.errors import StudyError
 
 if TYPE_CHECKING:
+    from lexbandits.study.objective import Objective
     from lexbandits.study.record.answers import Answer
     from lexbandits.study.study import Study
 
@@ -188,46 +189,65 @@ def _show_status(study: "Study") -> None:
     say_line(f"results: {status.results}{most}" + (f" ({counts})" if counts else ""))
     if status.budget is not None:
         say_line(f"budget: {status.handed_out} of {status.budget} trials handed out")
-    show_answer(study.answer)
+    show_answer(study, study.answer)
 
 
-def show_answer(answer: "Answer") -> None:
+def show_answer(study: "Study", answer: "Answer") -> None:
     """The answer with what it rests on, one line per comparison."""
     if answer.decision is not None:
         say_line(f"decision: {answer.decision}")
     say_line(f"answer: {answer.arm} ({answer.reason})")
+    objectives = {objective.name: objective for objective in study.objectives}
     for row in answer.certificate:
-        between = f"between {_or(row['low'], '-∞')} and {_or(row['high'], '∞')}"
-        say_line(
-            f"  {row['objective']}: {answer.arm} − {row['rival']} = {_or(row['difference'], '?')}, "
-            f"{between}: {_verdict(row)} ({row['results']} results)"
-        )
+        say_line(f"  {row['objective']}: {_claim(row)}{_seen(objectives[row['objective']], row)}")
 
 
-def _verdict(row: dict[str, Any]) -> str:
-    return f"beaten by {row['by']!r}" if row["by"] else str(row["verdict"])
+def _claim(row: dict[str, Any]) -> str:
+    """What a row of the certificate says of the answer and a rival."""
+    rival = row["rival"]
+    claims = {
+        "beats": f"better than {rival}",
+        "close": f"close to {rival}",
+        "not worse": f"not worse than {rival}",
+        "beaten": f"{row['by']} is better than {rival}",
+        "misses the target": f"{rival} misses the limit",
+    }
+    return claims.get(row["verdict"], f"{row['verdict']} against {rival}")
 
 
-def _or(value: float | None, unknown: str) -> str:
-    return unknown if value is None else number(value)
+def _seen(objective: "Objective", row: dict[str, Any]) -> str:
+    """How much better the answer is than its rival, in the mean and, where that is known, at least."""
+    if row["difference"] is None:
+        return ""
+    sign, results = objective.sign, words.many(row["results"], "result")
+    better = sign * row["difference"]
+    seen = (
+        f"{words.value(objective, abs(better), unit=True)} {'better' if better >= 0 else 'worse'} in the mean"
+    )
+    least = row["low"] if sign > 0 else row["high"]
+    if least is None or sign * least <= 0 or objective.noise == "exact":
+        return f" ({seen}; {results})"
+    return f" ({seen}, at least {words.bound(objective, sign * least, 'down')}; {results})"
 
 
 @of_study(app, reads=True)
 def results(study: "Study") -> Said:
     """Means and intervals, one row per arm and objective."""
     found = study._results()
-    return Said(found, lambda: print_table(_by_arm(found), names=True))
+    return Said(found, lambda: print_table(_by_arm(study, found), names=True))
 
 
-def _by_arm(found: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _by_arm(study: "Study", found: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """One row per arm: each objective's mean and the interval that holds it."""
     rows: dict[str, dict[str, Any]] = {}
+    objectives = {objective.name: objective for objective in study.objectives}
     for row in found:
         known = rows.setdefault(row["arm"], {"arm": row["arm"], "state": row["state"], "results": 0})
         known["results"] = max(known["results"], row["results"])
         title = f"{row['objective']}, {row['unit']}" if row["unit"] else str(row["objective"])
-        mean = "–" if math.isnan(row["mean"]) else number(row["mean"])
-        known[title] = f"{mean} [{number(row['low'])}, {number(row['high'])}]"
+        objective = objectives[row["objective"]]
+        within = f" ({words.between(objective, row['low'], row['high'])})" if row["results"] else ""
+        known[title] = f"{words.value(objective, row['mean'])}{within}"
     return list(rows.values())
 
 

@@ -88,7 +88,7 @@ def command(
     """Make a function a command of `app`; one that takes `as_json` says errors in JSON too."""
 
     def added(function: Callable[..., None]) -> Callable[..., None]:
-        _keep_brackets(function)
+        _make_readable(function)
 
         @wraps(function)
         def called(*arguments: Any, **options: Any) -> None:
@@ -100,8 +100,11 @@ def command(
     return added
 
 
-def _keep_brackets(function: Callable[..., None]) -> None:
-    """Escape brackets in what --help says of a command: [study] would be taken for a style of that name."""
+def _make_readable(function: Callable[..., None]) -> None:
+    """What --help says of a command: lines joined, brackets kept, as [study] would be a style."""
+    if function.__doc__:
+        paragraphs = inspect.cleandoc(function.__doc__).split("\n\n")
+        function.__doc__ = "\n\n".join(paragraph.replace("\n", " ") for paragraph in paragraphs)
     shown: list[tuple[Any, str]] = [(function, "__doc__")]
     for parameter in inspect.signature(function).parameters.values():
         shown += [(told, "help") for told in get_args(parameter.annotation) if hasattr(told, "help")]

@@ -124,8 +124,9 @@ def workers(study: Study) -> "Figure":
     figure.layout.showlegend = True
     named = frame["worker"].nunique()
     text = f"{named} worker{'s' if named != 1 else ''} and the last {count(len(frame))} trials"
-    figure = finish(figure, f"{study.name}: {text}", 140 + 28 * max(named, 1))
-    figure.layout.legend = {"orientation": "h", "y": -0.3}
+    figure = finish(figure, f"{study.name}: {text}", 180 + 28 * max(named, 1))
+    figure.layout.margin.b = 76  # for two lines of dates, and the legend below them
+    figure.layout.legend = {"orientation": "h", "yref": "container", "y": 0, "yanchor": "bottom"}
     figure.layout.showlegend = True
     return figure
 

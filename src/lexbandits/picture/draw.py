@@ -23,7 +23,6 @@ from lexbandits.picture.svg import (
     tag,
     upright,
     whisker,
-    words,
 )
 from lexbandits.study.objective import written
 from lexbandits.study.words import about, capital, count, percent
@@ -218,9 +217,10 @@ def course(picture: "Picture", spans: list[Phase], coming: "Forecast | None" = N
         hint += f", and on to the end that is likely. Shaded: {more}"
     ground.append(upright(axis(now), 0, ROW, "zero"))
     rows = [_lane(arm, axis, now, ground, likely) for arm in picture.arms]
-    ticks = sorted({*(t for t in axis.ticks if t <= last and abs(t - now) > 0.12 * last), now})
-    here = "" if ended else " now"
-    scale = axis.scale(ticks=ticks, kept=now, text=lambda t: f"{count(t)}{here if t == now else ''}")
+    room = 0.16 if ended else 0.23  # around the number of now, where names leave the axis 200 pixels
+    ticks = sorted({*(t for t in axis.ticks if t <= last and abs(t - now) > room * last), now})
+    here = [] if ended else [tag("tspan", " now", kind="nr")]
+    scale = axis.scale(ticks=ticks, kept=now, text=lambda t: [count(t), t == now and here])
     body = table_of(_names(picture, spans, axis, likely), rows, scale, "When it left")
     return Figure("Who left when", f"{hint}.", body)
 
@@ -257,11 +257,11 @@ def _names(picture: "Picture", spans: list[Phase], axis: Axis, end: float | None
     for span in spans:
         room = axis.share(span.until) - axis.share(span.since)
         if room >= 18:
-            text = words("2", 13, f"{numbers[span.objective]} {span.objective}")
-            shown.append(tag("svg", text, kind="cut", x=axis(span.since), width=f"{room:.2f}%", height=18))
-    likely = end is not None and words(axis(end), 13, "likely end", kind="now", text_anchor="middle")
+            place = f"left:{axis(span.since)};width:{room:.2f}%"
+            shown.append(tag("span", f"{numbers[span.objective]} {span.objective}", style=place))
+    likely = end is not None and tag("span", "likely end", kind="now", style=f"left:{axis(end)}")
     label = f"Being settled, in results: {', '.join(told)}" if told else "Results"
-    return drawing(18, tag("g", shown, likely, kind="names"), role="img", aria_label=label)
+    return tag("div", shown, likely, kind="names", role="img", aria_label=label)
 
 
 # --- what is likely

@@ -338,7 +338,7 @@ def headline(verdict: Verdict) -> str:
     """The answer in one sentence."""
     arm, sure = verdict.arm, percent(1 - verdict.delta)
     if verdict.decision == "keep for now":
-        return f"Keep {arm} for now: nothing is proven."
+        return f"Keep {arm} for now: no switch is proven."
     if verdict.decision == "keep":
         return f"Keep {arm}: it is as good as any{_but(verdict)}."
     if verdict.decision == "switch":

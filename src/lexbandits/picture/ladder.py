@@ -244,7 +244,6 @@ def _row(picture: Shown, arm: Arm, axes: list[Axis | None], actions: bool) -> Ma
         "th",
         tag("b", arm.name),
         tag("span", arm.standing, kind="standing is" if is_answer else "standing"),
-        arm.withdrawn is not None and tag("p", arm.withdrawn, kind="because"),
         scope="row",
         role="rowheader",
         kind="arm",
@@ -278,8 +277,10 @@ def _cell(picture: Shown, arm: Arm, rung: Rung, axis: Axis | None) -> Markup:
     if not cell.counts or not cell.results or axis is None:
         text = "not measured" if cell.counts else "no longer counts"
         note = tag("span", text, kind="unseen")
+        because = rung is picture.objectives[0] and arm.withdrawn
         kind = f"{'' if cell.counts else 'past'}{_long(rung)}".strip()
-        return tag("td", tag("div", shown, note, kind="cell"), kind=kind, **how)
+        why = because and tag("p", because, kind="because")
+        return tag("td", tag("div", shown, note, kind="cell"), why, kind=kind, **how)
     out, decides = ends_at(arm, rung), LOOKS[rung.state] != "later"
     look, ringed = "in" if stays(arm, rung) else "out", arm.exit.code == exits.ANSWER and decides
     band, tall = band_of(picture, rung), 43 if out else TALL

@@ -185,6 +185,8 @@ def _sentence(view: View, arm: int, way: Way, reasons: tuple[Reason, ...]) -> st
     if view.state != "finished":
         now = 0 if view.settling is None else view.columns.index(view.settling)
         may = "may still win" if view.state in ("measuring", "paused") else "is not ruled out"
+        if reasons[now].verdict == "worse":  # proven, but for the answer alone: other rules could need it
+            may = "is behind, not out yet"
         return f"{name} {may}: {reasons[now].sentence}"
     return f"{name} {_at_the_end(view, arm, way)}"
 

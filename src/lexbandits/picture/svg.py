@@ -12,6 +12,7 @@ Part: TypeAlias = "str | bool | Iterable[Part] | None"
 VOID = ("col", "br", "input")
 DRAWN = ("line", "circle", "rect", "path")  # without children
 ROW = 32  # pixels
+LONG, LONGER = 24, 52  # letters of a name: it has a line of its own on a phone, or everywhere
 STEPS = (1, 2, 2.5, 5)  # of an axis; of five ticks or more the next step keeps two
 
 
@@ -100,7 +101,7 @@ class Axis:
     def scale(
         self,
         signed: bool = False,
-        text: Callable[[float], str] | None = None,
+        text: Callable[[float], Part] | None = None,
         ticks: Sequence[float] | None = None,
         kept: float | None = None,
     ) -> Markup:
@@ -201,6 +202,7 @@ def table_of(
     ends = [tag("th", text, scope="col", role="columnheader") for text in (unseen[0], heads, unseen[1])]
     cells = [tag("td", inner, role="cell") for inner in (None, scale, None)]
     longest = max(len(name) for name, *_ in rows)
+    look = "fig longer" if longest > LONGER else "fig long" if longest > LONG else "fig"
     width = f"width:{min(max(96, 7 * longest + 16), 200)}px"
     return tag(
         "table",
@@ -208,6 +210,6 @@ def table_of(
         tag("thead", tag("tr", ends, role="row"), role="rowgroup"),
         tag("tbody", body, role="rowgroup"),
         tag("tfoot", tag("tr", cells, role="row"), role="rowgroup", aria_hidden="true"),
-        kind="fig",
+        kind=look,
         role="table",
     )

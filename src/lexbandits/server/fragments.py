@@ -336,9 +336,9 @@ def _attention(text: str) -> Markup:
 def _workers(summary: Words, ended: bool, now: float) -> tuple[str, Part, Part, bool]:
     workers = summary["workers"]
     if not workers:
-        said = (
-            "gave no name" if summary["results"] else "nobody measured" if ended else "nobody has asked yet"
-        )
+        said = "nobody measured" if ended else "nobody has asked yet"
+        if summary["results"]:
+            said = "gave no name" if summary["handed_out"] else "all was imported"
         return "Workers", "–", said, False
     if ended:
         return "Workers", count(len(workers)), "measured", False

@@ -44,10 +44,11 @@ def workers(picture: Picture, named: Sequence[WorkerOut], more: int, trials: Seq
     over = picture.state == "finished"
     title = "Workers" if over else "Workers and open trials"
     if not named and not trials:
-        none = "Nobody measured." if over else "Nobody has asked for a trial yet."
-        return Figure(
-            title, "", tag("p", "Who measured gave no name." if picture.view.results else none, kind="mut")
-        )
+        said = "Nobody measured." if over else "Nobody has asked for a trial yet."
+        if picture.view.results:
+            asked = picture.view.fold.ledger.handed_out
+            said = "Who measured gave no name." if asked else "All results were imported."
+        return Figure(title, "", tag("p", said, kind="mut"))
     rows = sorted(named, key=lambda worker: _by_name(worker.name))
     known = {worker.name for worker in rows}
     body = [_worker(w.name, w, [t for t in trials if t.worker == w.name]) for w in rows]

@@ -212,6 +212,8 @@ class Webhook:
         except TimeoutError:
             return f"the receiver does not answer within {SECONDS_TO_ANSWER:g} s"
         except (httpx2.HTTPError, OSError) as error:
+            if "CERTIFICATE_VERIFY_FAILED" in str(error):
+                return "the receiver's certificate is not trusted"
             return f"the receiver cannot be reached: {type(error).__name__}"
 
     # --- what is to be told

@@ -5,10 +5,10 @@ import { Problem, request } from "./api.js";
 import { h } from "./dom.js";
 
 const KINDS = [
-  ["gaussian", "a number that varies as a bell curve does (Gaussian)"],
+  ["gaussian", "a number on a bell curve (Gaussian)"],
   ["bounded", "a number between two bounds"],
   ["bernoulli", "yes or no, as 1 or 0"],
-  ["finite_variance", "a number without known bounds: approximate, or capped"],
+  ["finite_variance", "any number: approximate, or capped"],
   ["exact", "the same at every measurement"],
 ];
 const linesOf = (text) =>

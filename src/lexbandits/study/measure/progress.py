@@ -75,10 +75,13 @@ def bar(study: "Study", wanted: bool) -> Iterator[Callable[..., None]]:
     outlook, arms = Outlook(study), len(study.arms)
     with Progress(*columns, console=Console(stderr=True)) as display:
         task = display.add_task(study.name, total=None, news="")
-        shown = -OFTEN
+        shown, said = -OFTEN, ""
 
         def show(at_once: bool = False, note: str = "") -> None:
-            nonlocal shown
+            nonlocal shown, said
+            if note not in ("", said) and not display.console.is_terminal:  # a log has no bar
+                display.console.print(f"{study.name}: {note}", markup=False, soft_wrap=True)
+            said = note
             if not at_once and not note and time.monotonic() - shown < OFTEN:
                 return
             status = study.status

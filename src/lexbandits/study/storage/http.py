@@ -123,6 +123,10 @@ class HttpStorage(Storage):
                     f"{self.shown} does not answer: {type(error).__name__} {error}"
                 )
                 final = isinstance(error, (httpx2.UnsupportedProtocol, httpx2.InvalidURL))
+                if "CERTIFICATE_VERIFY_FAILED" in str(error):
+                    trust = "SSL_CERT_FILE may name a file of authorities that are"
+                    problem = StorageError(f"the certificate of {self.shown} is not trusted: {trust}")
+                    final = True
             else:
                 if answer.is_success:
                     return self._words(answer)
