@@ -9,7 +9,7 @@ import struct
 from array import array
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -35,8 +35,10 @@ COLUMNS = {  # name -> typecode of `array`
     # had declared it missing and was told after all, on a list
     "fills": "q",
 }
-CACHE_FORMAT = 8
-
+CACHE_FORMAT = 9
+MADE_ANEW = {"spec", "open", "counts", "exact_columns", "drawn", *COLUMNS}  # from what a cache keeps
+TABLES = ("exact", "first_told", "parts", "holes", "again")  # whose keys JSON would make texts
+SETS = ("retries", "filled_late")
 
 Place = tuple[int, int]  # arm, pass
 
@@ -51,12 +53,6 @@ class Stop(NamedTuple):
 
 class Ledger:
     """The record of a study after its first `seq` events."""
-
-    small: ClassVar[tuple[str, ...]] = (  # what a cache keeps beside the columns
-        "seq", "at", "policy", "settings", "version", "arms", "order", "withdrawn", "given_up", "failing",
-        "last_failures", "interrupted", "measured", "changes", "workers", "paused", "budget", "end", "unfair",
-        "imports", "imported_items", "skipped", "highest", "from_pass", "notes", "retried",
-    )  # fmt: skip
 
     def __init__(self) -> None:
         self.seq, self.at = 0, 0.0
@@ -77,9 +73,7 @@ class Ledger:
         self.workers: list[str] = []
         self.paused: str | None = None
         self.budget: int | None = None
-        self.end: dict[str, Any] | None = (
-            None  # the payload of "finished" or "ended", until something reopens
-        )
+        self.end: dict[str, Any] | None = None  # payload of "finished" or "ended", until something reopens
         self.unfair = False  # data were imported whose collection looked at their values
         self.imports: list[str] = []  # digests of what was imported
         self.imported_items: list[Any] = []  # by pass
@@ -685,20 +679,17 @@ class Ledger:
 
     def to_bytes(self) -> bytes:
         """All of it. Only the columns are large."""
-        small = {key: getattr(self, key) for key in self.small}
-        small |= {
-            "format": CACHE_FORMAT,
-            "created": self.asked_spec.as_json(),
-            "objectives": [objective.as_json() for objective in self.spec.objectives],
-            "stops": self.stops,
-            "exact": [[*key, value] for key, value in self.exact.items()],
-            "first_told": list(self.first_told.items()),
-            "parts": list(self.parts.items()),
-            "lengths": [len(getattr(self, name)) for name in COLUMNS],
-            **{key: list(getattr(self, key)) for key in ("holes", "again")},
-            **{key: sorted(getattr(self, key)) for key in ("retries", "filled_late")},
+        kept = {name: value for name, value in vars(self).items() if name[0] != "_" and name not in MADE_ANEW}
+        kept |= {name: list(kept[name].items()) for name in TABLES} | {
+            name: sorted(kept[name]) for name in SETS
         }
-        header = json.dumps(small).encode()
+        kept |= {
+            "format": CACHE_FORMAT,
+            "asked_spec": self.asked_spec.as_json(),
+            "objectives": [objective.as_json() for objective in self.spec.objectives],
+            "lengths": [len(getattr(self, name)) for name in COLUMNS],
+        }
+        header = json.dumps(kept).encode()
         columns = (getattr(self, name).tobytes() for name in COLUMNS)
         return b"".join((struct.pack("<q", len(header)), header, *columns))
 
@@ -706,29 +697,24 @@ class Ledger:
     def from_bytes(cls, content: bytes) -> Self | None:
         """What `to_bytes` gave, or None if it is of another format."""
         (size,) = struct.unpack_from("<q", content)
-        small = json.loads(content[8 : 8 + size])
-        if small["format"] != CACHE_FORMAT:
+        kept = json.loads(content[8 : 8 + size])
+        if kept.pop("format") != CACHE_FORMAT:
             return None
-        ledger = cls()
-        for arm in small["arms"]:
-            ledger._new_arm(arm)
-        for key in cls.small:
-            setattr(ledger, key, small[key])
-        ledger.asked_spec = spec = Spec.from_json(small["created"])
-        ledger.spec = replace(spec, objectives=tuple(map(Objective.from_json, small["objectives"])))
-        ledger.stops = [Stop(*stop) for stop in small["stops"]]
-        ledger.exact = {(arm, column): value for arm, column, value in small["exact"]}
-        ledger.first_told, ledger.parts = dict(small["first_told"]), dict(small["parts"])
-        ledger.holes, ledger.again = (dict.fromkeys(map(tuple, small[key])) for key in ("holes", "again"))
-        ledger.retries, ledger.filled_late = set(small["retries"]), set(small["filled_late"])
-        ledger._worker_index |= {name: index for index, name in enumerate(ledger.workers)}
-        start, view = 8 + size, memoryview(content)
-        for (name, typecode), length in zip(COLUMNS.items(), small["lengths"], strict=True):
+        ledger, start, view = cls(), 8 + size, memoryview(content)
+        for (name, typecode), length in zip(COLUMNS.items(), kept.pop("lengths"), strict=True):
             column = array(typecode)
             end = start + length * column.itemsize
             column.frombytes(view[start:end])
             setattr(ledger, name, column)
             start = end
+        kept["asked_spec"] = spec = Spec.from_json(kept["asked_spec"])
+        ledger.spec = replace(spec, objectives=tuple(map(Objective.from_json, kept.pop("objectives"))))
+        kept["stops"] = [Stop(*stop) for stop in kept["stops"]]
+        for name in TABLES:
+            kept[name] = {tuple(key) if isinstance(key, list) else key: value for key, value in kept[name]}
+        vars(ledger).update(kept, **{name: set(kept[name]) for name in SETS})
+        ledger._arm_index |= {name: index for index, name in enumerate(ledger.arm_names)}
+        ledger._worker_index |= {name: index for index, name in enumerate(ledger.workers)}
         states = ledger.column("state")
         ledger.counts = np.bincount(states, minlength=len(STATES)).tolist()
         ledger.open = {n: ledger.until[n] for n in np.flatnonzero(states == OPEN).tolist()}
