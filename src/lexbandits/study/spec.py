@@ -169,24 +169,16 @@ class Spec:
 
     def as_json(self) -> dict[str, Any]:
         """The whole question in words that `from_json` reads back to an equal one."""
-        return {
-            "name": self.name,
+        words = {each.name: getattr(self, each.name) for each in fields(self)}
+        words |= {
             "arms": [arm["name"] if len(arm) == 1 else dict(arm) for arm in self.arms],
             "objectives": [objective.as_json() for objective in self.objectives],
-            "delta": self.delta,
             "items": None if self.items is None else list(self.items),
-            **({} if self.items is None else {"about": self.about}),
-            **({} if self.repeats == 1 else {"repeats": self.repeats}),
-            **({} if self.source is None else {"source": self.source}),
-            "seed": self.seed,
-            "if_infeasible": self.if_infeasible,
-            "budget": self.budget,
             "lease": duration(self.lease),
-            "max_failures": self.max_failures,
-            "max_arms": self.max_arms,
-            "rules": self.rules,
-            **({} if self.baseline is None else {"baseline": self.baseline}),
         }
+        unsaid: dict[str, Any] = {"repeats": 1, "source": None, "baseline": None}
+        unsaid |= {"about": "population"} if self.items is None else {}
+        return {key: word for key, word in words.items() if key not in unsaid or word != unsaid[key]}
 
     @property
     def is_list(self) -> bool:

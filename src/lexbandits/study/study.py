@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import lexbandits
 from lexbandits.checks import difference, whole
+from lexbandits.extras import need
 from lexbandits.study.errors import (
     SpecMismatchError,
     StudyError,
@@ -20,7 +21,7 @@ from lexbandits.study.errors import (
 from lexbandits.study.measure import run as workers_module
 from lexbandits.study.objective import Objective
 from lexbandits.study.record import asking, changes, imports, rules, verification
-from lexbandits.study.record.answers import Answer, Status, result_rows, results_of, trial_columns, trials_of
+from lexbandits.study.record.answers import Answer, Status, frame_of_trials, result_rows, trial_columns
 from lexbandits.study.record.events import Event
 from lexbandits.study.record.fold import Fold, make_policy
 from lexbandits.study.record.journal import Journal
@@ -304,8 +305,8 @@ class Study:
 
     def results(self) -> "pd.DataFrame":
         """One row per arm and objective: mean, interval, results, and whether the arm is a candidate."""
-        with self._journal.lock:
-            return results_of(self._settled())
+        frame: pd.DataFrame = need("pandas", "results()").DataFrame(self._results())
+        return frame
 
     def _results(self) -> list[dict[str, Any]]:
         """`results` without a frame."""
@@ -314,17 +315,12 @@ class Study:
 
     def trials(self) -> "pd.DataFrame":
         """One row per trial: arm, item, state, worker, when it was asked and told, and its values."""
-        with self._journal.lock:
-            fold = self._settled()
-            _ = fold.policy
-            return trials_of(fold)
+        return frame_of_trials(self._trials())
 
     def _trials(self) -> dict[str, Any]:
         """`trials` without a frame: columns."""
         with self._journal.lock:
-            fold = self._settled()
-            _ = fold.policy
-            return trial_columns(fold)
+            return trial_columns(self._settled())
 
     def events(self, since: int = 0) -> Iterator[Event]:
         """The journal after event `since`; before its end that of a list is without the seed of its order."""

@@ -483,24 +483,20 @@ def status_of(fold: Fold, now: float, leases: dict[int, float]) -> Status:
 # --- tables
 
 
-def trials_of(fold: Fold) -> "pd.DataFrame":
+def frame_of_trials(columns: dict[str, Any]) -> "pd.DataFrame":
     """One row per trial, with the values as told in every state, late ones too."""
-    need("pandas", "trials()")
-    import pandas as pd
-
-    columns = trial_columns(fold)
-    if any(
-        isinstance(item, str) for item in columns["item"]
-    ):  # such as names of files, which may be no UTF-8
-        columns["item"] = pd.Series(columns["item"], dtype=object)
+    pandas = need("pandas", "trials()")
+    if any(isinstance(item, str) for item in columns["item"]):  # names of files, which may be no UTF-8
+        columns["item"] = pandas.Series(columns["item"], dtype=object)
     for name in ("asked", "resolved"):
-        columns[name] = pd.to_datetime(columns[name], unit="s", utc=True)
-    return pd.DataFrame(columns)
+        columns[name] = pandas.to_datetime(columns[name], unit="s", utc=True)
+    frame: pd.DataFrame = pandas.DataFrame(columns)
+    return frame
 
 
 def trial_columns(fold: Fold) -> dict[str, Any]:
     """The columns of that table; times in seconds."""
-    ledger = fold.ledger
+    ledger, _ = fold.ledger, fold.policy  # which knows whose results are void
     states, passes = ledger.column("state"), ledger.column("pass_of")
     names = np.array([*STATES, "void"], dtype=object)
     shown = np.where(fold.void(passes) & (states == TOLD), len(STATES), states)
@@ -527,14 +523,8 @@ def trial_columns(fold: Fold) -> dict[str, Any]:
     return columns
 
 
-def results_of(fold: Fold) -> "pd.DataFrame":
-    """One row per arm and objective: what was measured, and where its mean lies at the study's confidence."""
-    frame: pd.DataFrame = need("pandas", "results()").DataFrame(result_rows(fold))
-    return frame
-
-
 def result_rows(fold: Fold) -> list[dict[str, Any]]:
-    """The rows of that table."""
+    """One row per arm and objective: what was measured, and where its mean lies at the study's confidence."""
     ledger, policy = fold.ledger, fold.policy
     states, arms = ledger.column("state"), ledger.column("arm")
     means, intervals, counts = policy.means, policy.intervals, policy.counts

@@ -42,9 +42,9 @@ def take(turn: Turn, frame: Any, arm: str, fair: bool | None, again: bool, ignor
         fair = True
     if not isinstance(fair, bool):
         raise TypeError(f"fair must be True or False, got {fair!r}")
-    if spec.is_list:
-        _check_going_on(turn)
-    elif ledger.handed_out or ledger.counts[RELEASED]:
+    if spec.is_list and ledger.end is not None:
+        raise ConflictError(f"study {spec.name!r} has ended: reopen it to import results")
+    if not spec.is_list and (ledger.handed_out or ledger.counts[RELEASED]):
         raise ConflictError(
             "results are imported before the first ask: later they would be chosen by looking"
         )
@@ -85,11 +85,6 @@ def take(turn: Turn, frame: Any, arm: str, fair: bool | None, again: bool, ignor
     )
     conclude(turn)
     return sum(any(value is not None for value in row.values()) for row in rows)
-
-
-def _check_going_on(turn: Turn) -> None:
-    if turn.ledger.end is not None:
-        raise ConflictError(f"study {turn.ledger.spec.name!r} has ended: reopen it to import results")
 
 
 def _fill_places(turn: Turn, arms: list[str], items: list[Hashable] | None, rows: list[Row]) -> int:

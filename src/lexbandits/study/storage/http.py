@@ -219,12 +219,6 @@ class HttpStorage(Storage):
     def clock(self, study: int) -> NoReturn:
         raise NOT_HERE
 
-    def cached(self, study: int) -> None:
-        return None
-
-    def put_cache(self, study: int, seq: int, content: bytes) -> None:
-        return None
-
 
 NOT_HERE = StudyError("this is not possible over http: open the study in the storage of the service")
 
@@ -380,21 +374,16 @@ def _add_arm(spec: Spec, arm: Any, blind: bool) -> Sent:
     return "POST", "/blind-arms" if blind else "/arms", {"name": arm} if isinstance(arm, str) else dict(arm)
 
 
-def _amend(spec: Spec, objective: str, tolerance: Any, resolution: Any) -> Sent:
-    words = {"tolerance": tolerance, "resolution": resolution}
-    return "PUT", f"/objectives/{quote(objective, safe='')}", words
+def _sent(method: str, path: str, *names: str, **said: Any) -> Callable[..., Sent]:
+    """A call whose first words are part of the path; the others have these names in the body."""
+    size = path.count("{}")
 
+    def send(spec: Spec, *given: Any) -> Sent:
+        where = path.format(*(quote(word, safe="") for word in given[:size]))
+        body = {**said, **dict(zip(names, given[size:], strict=True))}
+        return method, where, body or None
 
-def _withdrawal(name: str) -> str:
-    return f"/arms/{quote(name, safe='')}/withdrawal"
-
-
-def _set_state(state: str) -> Callable[..., Sent]:
-    return lambda spec, *reason: (
-        "POST",
-        "/state",
-        {"state": state, **({"reason": reason[0]} if reason else {})},
-    )
+    return send
 
 
 REQUESTS: dict[Callable[..., Any], Callable[..., Sent]] = {
@@ -404,18 +393,18 @@ REQUESTS: dict[Callable[..., Any], Callable[..., Sent]] = {
     asking.release: lambda spec, trial: ("DELETE", f"/trials/{_id(trial)}/lease", None),
     asking.expire: lambda spec, trial: ("POST", f"/trials/{_id(trial)}/expiry", None),
     asking.correct: _correct,
-    asking.end: _set_state("finished"),
+    asking.end: _sent("POST", "/state", "reason", state="finished"),
     changes.add_arm: _add_arm,
-    changes.withdraw: lambda spec, name, reason: ("POST", _withdrawal(name), {"reason": reason}),
-    changes.restore: lambda spec, name: ("DELETE", _withdrawal(name), None),
-    changes.amend: _amend,
+    changes.withdraw: _sent("POST", "/arms/{}/withdrawal", "reason"),
+    changes.restore: _sent("DELETE", "/arms/{}/withdrawal"),
+    changes.amend: _sent("PUT", "/objectives/{}", "tolerance", "resolution"),
     changes.reorder: lambda spec, names: ("PUT", "/order", {"objectives": list(names)}),
-    changes.retry: lambda spec: ("POST", "/retry", None),
-    changes.pause: _set_state("paused"),
-    changes.resume: _set_state("resumed"),
-    changes.reopen: _set_state("reopened"),
-    changes.set_budget: lambda spec, budget: ("PUT", "/budget", {"budget": budget}),
-    changes.note: lambda spec, text: ("POST", "/notes", {"text": text}),
+    changes.retry: _sent("POST", "/retry"),
+    changes.pause: _sent("POST", "/state", "reason", state="paused"),
+    changes.resume: _sent("POST", "/state", state="resumed"),
+    changes.reopen: _sent("POST", "/state", "reason", state="reopened"),
+    changes.set_budget: _sent("PUT", "/budget", "budget"),
+    changes.note: _sent("POST", "/notes", "text"),
 }
 
 

@@ -105,12 +105,6 @@ class MemoryStorage(Storage):
             leases.update((lease.trial, lease._replace(until=now + lease.seconds)) for lease in mine)
             return len(mine)
 
-    def cached(self, study: int) -> bytes | None:
-        return None
-
-    def put_cache(self, study: int, seq: int, content: bytes) -> None:
-        return None
-
     def close(self) -> None:
         return None
 
