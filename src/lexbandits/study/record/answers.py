@@ -526,11 +526,11 @@ def trial_columns(fold: Fold) -> dict[str, Any]:
 def result_rows(fold: Fold) -> list[dict[str, Any]]:
     """One row per arm and objective: what was measured, and where its mean lies at the study's confidence."""
     ledger, policy = fold.ledger, fold.policy
-    states, arms = ledger.column("state"), ledger.column("arm")
     means, intervals, counts = policy.means, policy.intervals, policy.counts
     out = {elimination.arm for elimination in policy.eliminations}
     rows = []
     for index, arm in enumerate(ledger.arm_names):
+        numbers = {"open": ledger.trials_of(index, OPEN).size, "failed": ledger.trials_of(index, FAILED).size}
         state = "withdrawn" if arm in ledger.withdrawn else "left" if index in out else "candidate"
         for column in ledger.order:
             objective = ledger.spec.objectives[column]
@@ -545,8 +545,7 @@ def result_rows(fold: Fold) -> list[dict[str, Any]]:
                     "mean": objective.sign * float(means[index, column]) + 0.0,
                     "low": low,
                     "high": high,
-                    "open": int(((states == OPEN) & (arms == index)).sum()),
-                    "failed": int(((states == FAILED) & (arms == index)).sum()),
+                    **numbers,
                 }
             )
     return rows

@@ -193,7 +193,7 @@ class Fold:
             for number in sorted(ledger.open, key=self._rank):
                 if twin.finished or ledger.pass_of[number] < folded or number in ledger.retries:
                     continue
-                nothing = ledger.value_if_expired(number)
+                nothing = ledger.reward_if_expired(number)
                 twin.tell_checked(ledger.arm[number], nothing, ledger.pass_of[number])
             decides = bool(twin.finished)
             self.memory["would decide"] = folded, fills + max(8, fills // 20), decides

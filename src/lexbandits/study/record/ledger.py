@@ -21,6 +21,7 @@ from lexbandits.study.spec import Spec, checked_arm, in_drawn_order, in_todays_w
 
 STATES = ("open", "told", "failed", "expired", "late", "released", "imported")
 OPEN, TOLD, FAILED, EXPIRED, LATE, RELEASED, IMPORTED = range(len(STATES))
+LOST = (FAILED, EXPIRED, LATE)
 COLUMNS = {  # name -> typecode of `array`
     "arm": "i",
     "pass_of": "q",
@@ -263,21 +264,36 @@ class Ledger:
         return np.flatnonzero((passes >= pass_) & (states == TOLD)).tolist()
 
     def filled(self, first: int, end: int) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any], Vector]:
-        """Arms, passes and values of fills first .. end − 1; failures carry their agreed value."""
-        numbers = np.array(self.fills[first:end], dtype=np.int64)
-        after_all = numbers < 0
-        numbers = np.where(after_all, ~numbers, numbers)
-        state, values = self._at(numbers, "state"), self._at(numbers, "values")
-        for code in (FAILED, EXPIRED, LATE):
-            values[state == code] = self._agreed(code)
-        for row, number in enumerate(numbers.tolist()) if self.parts else ():
-            values[row] = self._over(number, values[row])
+        """Arms, passes and values of fills first .. end − 1, as they count."""
+        fills = np.array(self.fills[first:end], dtype=np.int64)
+        numbers = np.where(fills < 0, ~fills, fills)
+        values, agreed = self._at(numbers, "values"), np.isin(self._at(numbers, "state"), LOST)
         if self.filled_late:
-            held = np.isin(numbers, list(self.filled_late)) & ~after_all
-            values[held] = self._agreed(EXPIRED)
-            for row in np.flatnonzero(after_all).tolist():
-                values[row] = self.counts_late(values[row].tolist())
+            agreed |= np.isin(numbers, list(self.filled_late))
+        for row in np.flatnonzero(agreed).tolist():
+            values[row] = self.counted(int(fills[row]))
         return self._at(numbers, "arm").astype(np.int64), self._at(numbers, "pass_of"), values
+
+    def counted(self, fill: int) -> list[float]:
+        """(m,) what the place of a trial counts as: `filled`, for one. Where it was lost, as was agreed."""
+        if fill < 0:
+            return self.counts_late(self.told_values(~fill))
+        state = EXPIRED if fill in self.filled_late else self.state[fill]
+        return self._if_lost(fill, state) if state in LOST else self.told_values(fill)
+
+    def reward(self, fill: int) -> Vector:
+        """The same, of which more is better."""
+        return self.spec.signed_row(self.counted(fill))
+
+    def reward_if_expired(self, number: int) -> Vector:
+        """(m,) what the place of a trial counts as if it runs out, of which more is better."""
+        return self.spec.signed_row(self._if_lost(number, EXPIRED))
+
+    def _if_lost(self, number: int, state: int) -> list[float]:
+        """What was told of a trial before it was lost stays: values are agreed for the rest only."""
+        agreed = [_or_nan(o.if_failed if state == FAILED else o.if_expired) for o in self.spec.objectives]
+        part = self.parts.get(number)
+        return agreed if part is None else [b if a != a else a for a, b in zip(part, agreed, strict=True)]
 
     def _at(self, numbers: np.ndarray[Any, Any], name: str) -> np.ndarray[Any, Any]:
         """`column(name)[numbers]` without a copy of the whole."""
@@ -286,44 +302,24 @@ class Ledger:
         found: np.ndarray[Any, Any] = shaped[numbers]
         return found
 
-    def reward(self, fill: int) -> Vector:
-        """(m,) what the place of a trial counts as, of which more is better: `filled`, for one."""
-        if fill < 0:
-            return self.spec.signed_row(self.counts_late(self.told_values(~fill)))
-        state = EXPIRED if fill in self.filled_late else self.state[fill]
-        if state in (FAILED, EXPIRED, LATE):
-            return self.spec.signed_row(self._over(fill, self._agreed(state)))
-        return self.spec.signed_row(self.told_values(fill))
-
-    def _over(self, number: int, values: Any) -> Any:
-        """What was told of a trial before it was lost stays: values are agreed for the rest only."""
-        part = self.parts.get(number)
-        return values if part is None else [b if a != a else a for a, b in zip(part, values, strict=True)]
-
-    def _agreed(self, state: int) -> list[float]:
-        objectives = self.spec.objectives
-        return [_or_nan(o.if_failed if state == FAILED else o.if_expired) for o in objectives]
-
-    def count_trials(self, arm: int, *states: int) -> int:
-        """How many trials of an arm are in one of these states."""
+    def trials_of(self, arm: int, *states: int) -> np.ndarray[Any, Any]:
+        """The trials of an arm that are in one of these states."""
         if not self.arm:
-            return 0
+            return np.zeros(0, np.int64)
         here = np.frombuffer(self.arm, COLUMNS["arm"]) == arm
-        return int((np.isin(np.frombuffer(self.state, COLUMNS["state"]), states) & here).sum())
+        return np.flatnonzero(here & np.isin(np.frombuffer(self.state, COLUMNS["state"]), states))
 
     def counted_values(self, arm: int, column: int) -> Vector:
         """The values of an arm that were told in time or imported, as they count, in order of passes."""
-        kept = np.isin(self.column("state"), (TOLD, IMPORTED)) & (self.column("arm") == arm)
-        order = np.argsort(self.column("pass_of")[kept], kind="stable")
-        values: Vector = self.column("values")[kept, column][order]
+        numbers = self.trials_of(arm, TOLD, IMPORTED)
+        if not numbers.size:
+            return np.zeros(0)
+        numbers = numbers[np.argsort(self._at(numbers, "pass_of"), kind="stable")]
+        values: Vector = self._at(numbers, "values")[:, column]
         if self.filled_late and not self.spec.objectives[column].is_bounded:
-            values[np.isin(np.flatnonzero(kept)[order], list(self.filled_late))] = math.nan
+            values[np.isin(numbers, list(self.filled_late))] = math.nan
         found: Vector = self.spec.objectives[column].cut(values[~np.isnan(values)])
         return found
-
-    def value_if_expired(self, number: int) -> Vector:
-        """(m,) what the place of a trial counts as if it runs out, of which more is better."""
-        return self.spec.signed_row(self._over(number, self._agreed(EXPIRED)))
 
     def exact_of(self, arm: int) -> dict[int, float]:
         """Exact values of an arm, by column."""
@@ -333,22 +329,12 @@ class Ledger:
 
     def exact_elsewhere(self, number: int) -> dict[int, float]:
         """Exact values of this trial's arm that other trials have told, by column."""
-        others = (self.column("arm") == self.arm[number]) & np.isin(self.column("state"), (TOLD, IMPORTED))
-        others[number] = False
-        values = self.column("values")[others]
-        known = {column: values[np.isfinite(values[:, column]), column] for column in self.exact_columns}
-        parts = [
-            row
-            for other, row in self.parts.items()
-            if self.arm[other] == self.arm[number] and other != number
-        ]
-        in_parts = {
-            column: row[column]
-            for row in parts
-            for column in self.exact_columns
-            if row[column] == row[column]
-        }
-        return in_parts | {column: float(told[0]) for column, told in known.items() if told.size}
+        arm = self.arm[number]
+        told = self.trials_of(arm, TOLD, IMPORTED)
+        parts = [part for other, part in self.parts.items() if self.arm[other] == arm and other != number]
+        rows = np.vstack([self._at(told[told != number], "values"), *reversed(parts)])
+        known = {column: rows[np.isfinite(rows[:, column]), column] for column in self.exact_columns}
+        return {column: float(values[0]) for column, values in known.items() if values.size}
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Ledger) and self.to_bytes() == other.to_bytes()
@@ -437,8 +423,7 @@ class Ledger:
             place = self.place(number)
             if number in self.retries and place not in self.holes:
                 return
-            counts = self._over(number, self._agreed(self.state[number]))
-            if missing and all(value != value for value in counts):
+            if missing and all(value != value for value in self._if_lost(number, self.state[number])):
                 if place in self.holes:
                     return
                 self.holes[place] = None

@@ -14,7 +14,7 @@ import numpy as np
 from lexbandits.arrays import Vector
 from lexbandits.study.objective import Objective
 from lexbandits.study.record.fold import Fold
-from lexbandits.study.record.ledger import EXPIRED, FAILED, IMPORTED, LATE, RELEASED, TOLD
+from lexbandits.study.record.ledger import EXPIRED, FAILED, LATE, OPEN, RELEASED, TOLD
 
 DOUBT = 0.001  # p-value below which values are said to contradict what was declared
 UNEQUAL = 0.01  # p-value below which arms are said to lose results unequally
@@ -90,7 +90,7 @@ def unequal(lost: list[int], handed_out: list[int]) -> float:
 
 
 def _by_arm(fold: Fold, *states: int) -> list[int]:
-    return [fold.ledger.count_trials(arm, *states) for arm in range(len(fold.ledger.arms))]
+    return [fold.ledger.trials_of(arm, *states).size for arm in range(len(fold.ledger.arms))]
 
 
 def _named(fold: Fold, counts: Iterable[int]) -> dict[str, int]:
@@ -117,7 +117,7 @@ def _losses(fold: Fold) -> Strain:
     all_lost = [sum(counts) for counts in zip(*lost.values(), strict=True)]
     if not any(all_lost):
         return Strain("losses", "none")
-    handed_out = [_handed_out(fold, arm) - ledger.interrupted[arm] for arm in range(len(ledger.arms))]
+    handed_out = [n - broken for n, broken in zip(_handed_out(fold), ledger.interrupted, strict=True)]
     noisy = [o for o in ledger.spec.objectives if o.noise != "exact"]
     instead = {word: [o.name for o in noisy if _counts_when_lost(o, word)] for word in lost}
     bare = [counts for word, counts in lost.items() if len(instead[word]) < len(noisy)]
@@ -132,10 +132,9 @@ def _losses(fold: Fold) -> Strain:
     return Strain("losses", level, p=p, fields={**fields, "instead": list(covered)})
 
 
-def _handed_out(fold: Fold, arm: int) -> int:
-    ledger = fold.ledger
-    here = np.frombuffer(ledger.arm, "i") == arm if len(ledger) else np.zeros(0, bool)
-    return int(here.sum()) - ledger.count_trials(arm, RELEASED, IMPORTED)
+def _handed_out(fold: Fold) -> list[int]:
+    """Trials by arm that were not given back."""
+    return _by_arm(fold, OPEN, TOLD, FAILED, EXPIRED, LATE)
 
 
 def _counts_when_lost(objective: Objective, how: str) -> bool:
@@ -151,7 +150,7 @@ def _returned(fold: Fold) -> Strain:
     both = [r + i for r, i in zip(released, ledger.interrupted, strict=True)]
     if not any(both):
         return Strain("returned", "none")
-    of = [_handed_out(fold, arm) + released[arm] for arm in range(len(both))]
+    of = [n + back for n, back in zip(_handed_out(fold), released, strict=True)]
     level, p, fields = _compared(fold, both, of)
     fields |= {"released": _named(fold, released), "interrupted": _named(fold, ledger.interrupted)}
     return Strain("returned", level, p=p, fields=fields)
@@ -170,7 +169,7 @@ def _corrected(fold: Fold) -> Strain:
 
 
 def _touched(fold: Fold, code: str, again: list[int]) -> Strain:
-    level, p, fields = _compared(fold, again, [_handed_out(fold, arm) for arm in range(len(again))])
+    level, p, fields = _compared(fold, again, _handed_out(fold))
     return Strain(code, level, p=p, fields={**fields, "again": _named(fold, again)})
 
 
