@@ -68,19 +68,16 @@ def rooms_of(request: Request) -> Rooms:
 _STUDY, _TRIAL = "$response.body#/name", "$response.body#/trials/0/id"
 
 
-def _link(operation: str, description: str, **parameters: str) -> dict[str, Any]:
-    return {"operationId": operation, "description": description, "parameters": parameters}
-
-
 def _links(names: str, phrase: str, **parameters: str) -> dict[str, Any]:
-    return {name: _link(name, f"{name} {phrase}", **parameters) for name in names.split()}
+    return {
+        name: {"operationId": name, "description": f"{name} {phrase}", "parameters": parameters}
+        for name in names.split()
+    }
 
 
+WAYS = "ask summary spec events trials results tell_many heartbeat note delete add_arm set_state reorder"
 MADE = {  # what one can do with a study that was made
-    **_links(
-        "ask summary spec events trials results tell_many heartbeat note", "of this study", study=_STUDY
-    ),
-    **_links("delete add_arm set_state reorder set_budget", "of this study", study=_STUDY),
+    **_links(f"{WAYS} set_budget", "of this study", study=_STUDY),
     **_links("withdraw restore", "its first arm", study=_STUDY, arm="$request.body#/arms/0"),
     **_links("amend", "its first objective", study=_STUDY, objective="$request.body#/objectives/0/name"),
 }

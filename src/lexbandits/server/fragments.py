@@ -129,7 +129,7 @@ def fragments_of(room: Room) -> tuple[str, dict[str, Any]]:
 
 def _thoughts(room: Room) -> list[Any]:
     """The last forecast and the last course, each with the state that it is of; None if there is none."""
-    return [room.thought(what) for what in ("forecast 100", "course")]
+    return [room.thoughts.get(what) for what in ("forecast 100", "course")]
 
 
 def _tag(known: str, thoughts: list[Any]) -> str:
