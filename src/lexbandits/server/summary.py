@@ -5,7 +5,6 @@ import zlib
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from datetime import datetime
 from typing import Any
 
 import numpy as np
@@ -34,11 +33,7 @@ ENDS = ("finished", "ended")
 
 def when(at: float) -> str | None:
     """A time for JSON."""
-    return None if math.isnan(at) else _iso(moment(at))
-
-
-def _iso(time: datetime) -> str:
-    return time.isoformat(timespec="milliseconds")
+    return None if math.isnan(at) else moment(at).isoformat(timespec="milliseconds")
 
 
 def event_words(event: Event) -> EventOut:

@@ -367,10 +367,6 @@ def _change_said(change: Mapping[str, Any]) -> str:
     return f"{change['objective']}: {', '.join(new)}"
 
 
-def _strained_said(fields: Mapping[str, Any]) -> str:
-    return f"strained: {', '.join(dict.fromkeys(map(_strain_said, fields['strains'])))}"
-
-
 def _strain_said(strain: Mapping[str, Any]) -> str:
     worst, share = strain.get("worst"), f"{strain.get('lost')} of {strain.get('of')}"
     if strain["code"] == "losses":
@@ -412,7 +408,7 @@ _SAID: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "missing results decide": _missing_said,
     "arm given up": _given_up_said,
     "rules changed": _changed_said,
-    "strained": _strained_said,
+    "strained": lambda fields: f"strained: {', '.join(dict.fromkeys(map(_strain_said, fields['strains'])))}",
 }
 
 

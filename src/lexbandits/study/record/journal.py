@@ -116,7 +116,7 @@ class Journal:
         self._fold: Fold | None = None
         self._warned: set[int] = set()  # objectives whose values look as if their noise were another
         self._sent: tuple[Event, Any] | None = None  # the last event and the result of a commit that was sent
-        forks.watch_journal(self)
+        forks.journals.add(self)
 
     @property
     def last(self) -> Fold | None:

@@ -15,17 +15,7 @@ from typing import Any, NoReturn
 from urllib.parse import quote, urldefrag, urlencode, urlsplit
 
 from lexbandits.study import errors
-from lexbandits.study.errors import (
-    AuthError,
-    StorageError,
-    StudyError,
-    StudyExistsError,
-    StudyFinished,
-    StudyPaused,
-    StudyWaiting,
-    UnknownStudyError,
-    UnknownTrialError,
-)
+from lexbandits.study.errors import StorageError, StudyError, StudyWaiting
 from lexbandits.study.objective import Objective
 from lexbandits.study.record import asking, changes, imports
 from lexbandits.study.record.answers import Answer, Status
@@ -63,7 +53,7 @@ class HttpStorage(Storage):
         given = fragment.removeprefix("token=") if fragment.startswith("token=") else ""
         self._token = (given or os.environ.get("LEXBANDITS_TOKEN", "")).strip()
         if not PLAIN.fullmatch(self._token):
-            raise AuthError("the token in LEXBANDITS_TOKEN has characters that no token has")
+            raise errors.AuthError("the token in LEXBANDITS_TOKEN has characters that no token has")
         self._headers = {"Accept": "application/json", "Content-Type": "application/json"}
         if self._token:
             self._headers["Authorization"] = f"Bearer {self._token}"
@@ -149,7 +139,7 @@ class HttpStorage(Storage):
             return self._stranger(answer)
         found = getattr(errors, kind, None)
         if isinstance(found, type) and issubclass(found, StudyError):
-            if found is AuthError:
+            if found is errors.AuthError:
                 detail += f" ({self.shown}; the token comes from LEXBANDITS_TOKEN)"
             return _with_until(found(detail), words)
         return StorageError(detail) if answer.status_code >= 500 else StudyError(detail)
@@ -159,7 +149,7 @@ class HttpStorage(Storage):
     def create(self, name: str, nonce: str, payload: dict[str, Any]) -> tuple[StudyRow, bool]:
         try:
             self.call("POST", "", payload["spec"], key=_new_key())
-        except StudyExistsError:
+        except errors.StudyExistsError:
             return self._row(name), False
         return self._row(name), True
 
@@ -167,7 +157,7 @@ class HttpStorage(Storage):
         row = self._row(name)
         try:
             self._specs[row.id] = self.spec(row.id)
-        except UnknownStudyError:
+        except errors.UnknownStudyError:
             return None
         return row
 
@@ -314,10 +304,12 @@ class RemoteJournal(Journal):
                 answer = self._send("POST", "/results", {"results": told, "ask": n, **words}, key)
             else:
                 answer = self._send("POST", "/trials", {"n": n, **words}, key) if n else {"trials": []}
-        except (StudyPaused, StudyWaiting) as nothing:
+        except (errors.StudyPaused, StudyWaiting) as nothing:
             return [], [], nothing
         trials = [_trial(each) for each in answer["trials"]]
-        kind = {"paused": StudyPaused, "measuring": StudyWaiting}.get(answer.get("state"), StudyFinished)
+        kind = {"paused": errors.StudyPaused, "measuring": StudyWaiting}.get(
+            answer.get("state"), errors.StudyFinished
+        )
         reason = None if trials else _with_until(kind(answer.get("reason") or "nothing to measure"), answer)
         return answer.get("outcomes", []), trials, reason
 
@@ -429,7 +421,7 @@ def _id(trial: Trial | str) -> str:
     if identity is not None and not isinstance(identity, str):
         raise TypeError(f"a trial is what ask gave, or its id, got {trial!r}")
     if identity is None or not 1 <= len(identity) <= 40:
-        raise UnknownTrialError(f"no study hands out a trial {identity!r}")
+        raise errors.UnknownTrialError(f"no study hands out a trial {identity!r}")
     return quote(identity, safe="")
 
 
