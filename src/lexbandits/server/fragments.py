@@ -24,8 +24,8 @@ from lexbandits.server.replies import describe
 from lexbandits.server.rooms import Room
 from lexbandits.server.routes import looking
 from lexbandits.server.summary import latest_events, summary_of, trial_rows, when
-from lexbandits.study.record.ledger import EXPIRED
 from lexbandits.study.record.rules import cost_of_closing, proof_of
+from lexbandits.study.record.trials import EXPIRED
 from lexbandits.study.study import Study
 from lexbandits.study.words import about, capital, count, listed, many, percent, span
 

@@ -17,7 +17,7 @@ from lexbandits.server.schemas import TrialRow, WorkerOut
 from lexbandits.server.summary import trial_row
 from lexbandits.study.objective import written
 from lexbandits.study.record.fold import Fold
-from lexbandits.study.record.ledger import STATES
+from lexbandits.study.record.trials import STATES
 from lexbandits.study.words import count, many
 
 PAGE = 50  # trials

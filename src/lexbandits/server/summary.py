@@ -19,7 +19,7 @@ from lexbandits.study.errors import StorageBusyError, StudyError, UnknownStudyEr
 from lexbandits.study.record.answers import status_of, trial_id
 from lexbandits.study.record.events import KINDS, Event
 from lexbandits.study.record.fold import Fold
-from lexbandits.study.record.ledger import OPEN, STATES
+from lexbandits.study.record.trials import OPEN, STATES
 from lexbandits.study.spec import duration
 from lexbandits.study.storage.contract import LostConnectionError
 from lexbandits.study.study import Study

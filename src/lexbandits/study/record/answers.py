@@ -12,8 +12,9 @@ from lexbandits.extras import need
 from lexbandits.printable import plain
 from lexbandits.study.objective import written
 from lexbandits.study.record.fold import Fold
-from lexbandits.study.record.ledger import EXPIRED, FAILED, LATE, OPEN, RELEASED, STATES, TOLD, Ledger
+from lexbandits.study.record.ledger import Ledger
 from lexbandits.study.record.strains import strains_of
+from lexbandits.study.record.trials import EXPIRED, FAILED, LATE, OPEN, RELEASED, STATES, TOLD
 from lexbandits.study.trial import IN_TIME, moment
 
 if TYPE_CHECKING:  # pandas is slow to import, and `tell` needs no table

@@ -16,8 +16,9 @@ from lexbandits.study.errors import (
 from lexbandits.study.record.answers import ended, plain_answer, trial_id
 from lexbandits.study.record.fold import Fold
 from lexbandits.study.record.journal import Turn
-from lexbandits.study.record.ledger import EXPIRED, FAILED, LATE, OPEN, RELEASED, TOLD, Ledger
+from lexbandits.study.record.ledger import Ledger
 from lexbandits.study.record.rules import conclude, settle
+from lexbandits.study.record.trials import EXPIRED, FAILED, LATE, OPEN, RELEASED, TOLD
 from lexbandits.study.storage.contract import Lease, Request
 from lexbandits.study.trial import Trial, moment
 

@@ -9,7 +9,8 @@ import numpy as np
 from lexbandits.study.errors import StorageVersionError
 from lexbandits.study.record import stretches
 from lexbandits.study.record.events import Event
-from lexbandits.study.record.ledger import TOLD, Ledger, Place
+from lexbandits.study.record.ledger import Ledger
+from lexbandits.study.record.trials import TOLD, Place
 
 if TYPE_CHECKING:
     from lexbandits.policies import LexElimTol

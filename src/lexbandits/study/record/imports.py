@@ -16,8 +16,8 @@ from lexbandits.extras import need
 from lexbandits.study.errors import ConflictError, StudyError
 from lexbandits.study.files import Columns, number_in, read_columns
 from lexbandits.study.record.journal import Turn
-from lexbandits.study.record.ledger import EXPIRED, FAILED, LATE, OPEN, RELEASED, STATES
 from lexbandits.study.record.rules import conclude
+from lexbandits.study.record.trials import EXPIRED, FAILED, LATE, OPEN, RELEASED, STATES
 from lexbandits.study.spec import Spec, arm_index, in_drawn_order
 from lexbandits.study.trial import IN_TIME, TRIAL_COLUMNS, moment
 

@@ -1,6 +1,6 @@
 """Events -> what is on record: trials, arms, rules. The only place that knows what an event means.
 
-Pure: no clock, no storage, no policy. Trials are columns, so that a million of them fit and load at once.
+Pure: no clock, no storage, no policy.
 """
 
 import json
@@ -13,35 +13,29 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from lexbandits.arrays import Vector
 from lexbandits.study.errors import StorageError, StorageVersionError, StudyError
 from lexbandits.study.objective import Objective
 from lexbandits.study.record.events import Event
+from lexbandits.study.record.trials import (
+    COLUMNS,
+    EXPIRED,
+    FAILED,
+    IMPORTED,
+    LATE,
+    OPEN,
+    RELEASED,
+    STATES,
+    TOLD,
+    Place,
+    TrialTable,
+    or_nan,
+)
 from lexbandits.study.spec import Spec, checked_arm, in_drawn_order, in_todays_words
 
-STATES = ("open", "told", "failed", "expired", "late", "released", "imported")
-OPEN, TOLD, FAILED, EXPIRED, LATE, RELEASED, IMPORTED = range(len(STATES))
-LOST = (FAILED, EXPIRED, LATE)
-COLUMNS = {  # name -> typecode of `array`
-    "arm": "i",
-    "pass_of": "q",
-    "state": "b",
-    "nonce": "I",
-    "worker": "i",  # index into `workers`, -1 for none
-    "asked": "d",
-    "until": "d",
-    "resolved": "d",
-    "values": "d",  # m per trial, as told
-    # the trials that filled a place or declared it missing, in the order of the journal; ~number: one that
-    # had declared it missing and was told after all, on a list
-    "fills": "q",
-}
 CACHE_FORMAT = 9
 MADE_ANEW = {"spec", "open", "counts", "exact_columns", "drawn", *COLUMNS}  # from what a cache keeps
 TABLES = ("exact", "first_told", "parts", "holes", "again")  # whose keys JSON would make texts
 SETS = ("retries", "filled_late")
-
-Place = tuple[int, int]  # arm, pass
 
 
 class Stop(NamedTuple):
@@ -52,15 +46,15 @@ class Stop(NamedTuple):
     data: dict[str, Any]  # arguments of `policy.amended`, or the recorded answer
 
 
-class Ledger:
+class Ledger(TrialTable):
     """The record of a study after its first `seq` events."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.seq, self.at = 0, 0.0
         self.policy, self.version = "", ""
         self.settings: dict[str, Any] = {}
         self.asked_spec: Spec  # as created, in the words of then
-        self.spec: Spec  # under the rules in force
         self.arms: list[dict[str, Any]] = []
         self.arm_names: list[str] = []
         self.order: list[int] = []  # columns by priority
@@ -84,42 +78,24 @@ class Ledger:
         self.again: dict[Place, None] = {}  # those of them that are to be asked again
         self.retries: set[int] = set()  # trials of places that were asked before
         self.retried: dict[str, int] = {}  # arm -> how many of them
-        self.filled_late: set[int] = set()  # trials that ran out and were told after all, and count
         self._order: list[int] | None = None  # of a list: position -> which place
         self._known: dict[int, int] = {}  # the same, of those handed out, where the seed is not shown
-        self.highest = -1  # the highest pass handed out or imported
         self.from_pass = 0  # where the rules in force begin
         self.notes = 0
         self.stops: list[Stop] = []
-        self.open: dict[int, float] = {}  # number -> until
-        self.exact_columns: list[int] = []
-        self.exact: dict[tuple[int, int], float] = {}  # (arm, column) -> its one value
         self.first_told: dict[int, list[float]] = {}  # of corrected trials, as their workers may tell again
-        self.parts: dict[int, list[float]] = {}  # of trials not told to their end: what is known, else nan
         self.revision = 0  # grows when a value changes after it was filled in
-        self.counts = [0] * len(STATES)
-        self.arm = array("i")
-        self.pass_of = array("q")
-        self.state = array("b")
-        self.nonce = array("I")
-        self.worker = array("i")
-        self.asked, self.until, self.resolved = array("d"), array("d"), array("d")
-        self.values, self.fills = array("d"), array("q")
         self._worker_index: dict[str | None, int] = {None: -1}
         self._arm_index: dict[str | None, int] = {}
-        self._apply: dict[str, Callable[[Event], None]] = {
-            name.removeprefix("_on_"): getattr(self, name) for name in dir(self) if name.startswith("_on_")
-        }
 
     def apply(self, events: Iterable[Event]) -> None:
         """Go on from `seq`. An event that cannot be is an error: nothing is skipped."""
-        handlers, seq = self._apply, self.seq
-        event = None
+        seq, event = self.seq, None
         for event in events:
             seq += 1
             if event.seq != seq:
                 raise StorageError(f"the journal has a gap: event {seq} is missing, {event.seq} comes next")
-            handler = handlers.get(event.kind)
+            handler: Callable[[Event], None] | None = getattr(self, f"_on_{event.kind}", None)
             if handler is None:
                 raise StorageVersionError(
                     f"event {seq} is of the unknown kind {event.kind!r}: written by a newer lexbandits"
@@ -133,14 +109,6 @@ class Ledger:
             self.at = event.at
 
     # --- what it says
-
-    def __len__(self) -> int:
-        return len(self.arm)
-
-    @property
-    def handed_out(self) -> int:
-        """Trials handed out less those released: what the budget counts."""
-        return len(self) - self.counts[RELEASED] - self.counts[IMPORTED]
 
     @property
     def offered(self) -> list[int]:
@@ -230,111 +198,12 @@ class Ledger:
         """Whether the seed may be shown: at the end, if no arm can be added that is tuned on coming items."""
         return self.end is not None and len(self.arms) >= self.spec.max_arms
 
-    def place(self, number: int) -> Place:
-        """Where a trial belongs."""
-        return self.arm[number], self.pass_of[number]
-
     def places_taken(self) -> set[Place]:
         """The places of a list that have a value or are being measured."""
         kept = np.flatnonzero(self.column("state") != RELEASED)
         places = zip(self.column("arm")[kept].tolist(), self.column("pass_of")[kept].tolist(), strict=True)
         in_flight = {self.place(number) for number in self.open}
         return (set(places) - self.holes.keys()) | in_flight
-
-    def counts_late(self, values: list[float]) -> list[float]:
-        """What of a late result fills a hole of a list: where a missing value was held at its worst."""
-        kept = zip(values, self.spec.objectives, strict=True)
-        return [v if o.is_bounded and o.if_expired is None else math.nan for v, o in kept]
-
-    def told_values(self, number: int) -> list[float]:
-        """(m,) values as told; nan where missing."""
-        m = len(self.spec.names)
-        return self.values[number * m : (number + 1) * m].tolist()
-
-    def column(self, name: str) -> np.ndarray[Any, Any]:
-        """A copy of a column; `values` as (trials, m)."""
-        values = np.array(getattr(self, name))
-        return values.reshape(-1, len(self.spec.names)) if name == "values" else values
-
-    def told_from(self, pass_: int) -> list[int]:
-        """The trials of this pass and of later ones that were told."""
-        if not self.arm:
-            return []
-        states, passes = np.frombuffer(self.state, "b"), np.frombuffer(self.pass_of, "q")
-        return np.flatnonzero((passes >= pass_) & (states == TOLD)).tolist()
-
-    def filled(self, first: int, end: int) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any], Vector]:
-        """Arms, passes and values of fills first .. end − 1, as they count."""
-        fills = np.array(self.fills[first:end], dtype=np.int64)
-        numbers = np.where(fills < 0, ~fills, fills)
-        values, agreed = self._at(numbers, "values"), np.isin(self._at(numbers, "state"), LOST)
-        if self.filled_late:
-            agreed |= np.isin(numbers, list(self.filled_late))
-        for row in np.flatnonzero(agreed).tolist():
-            values[row] = self.counted(int(fills[row]))
-        return self._at(numbers, "arm").astype(np.int64), self._at(numbers, "pass_of"), values
-
-    def counted(self, fill: int) -> list[float]:
-        """(m,) what the place of a trial counts as: `filled`, for one. Where it was lost, as was agreed."""
-        if fill < 0:
-            return self.counts_late(self.told_values(~fill))
-        state = EXPIRED if fill in self.filled_late else self.state[fill]
-        return self._if_lost(fill, state) if state in LOST else self.told_values(fill)
-
-    def reward(self, fill: int) -> Vector:
-        """The same, of which more is better."""
-        return self.spec.signed_row(self.counted(fill))
-
-    def reward_if_expired(self, number: int) -> Vector:
-        """(m,) what the place of a trial counts as if it runs out, of which more is better."""
-        return self.spec.signed_row(self._if_lost(number, EXPIRED))
-
-    def _if_lost(self, number: int, state: int) -> list[float]:
-        """What was told of a trial before it was lost stays: values are agreed for the rest only."""
-        agreed = [_or_nan(o.if_failed if state == FAILED else o.if_expired) for o in self.spec.objectives]
-        part = self.parts.get(number)
-        return agreed if part is None else [b if a != a else a for a, b in zip(part, agreed, strict=True)]
-
-    def _at(self, numbers: np.ndarray[Any, Any], name: str) -> np.ndarray[Any, Any]:
-        """`column(name)[numbers]` without a copy of the whole."""
-        view: np.ndarray[Any, Any] = np.frombuffer(getattr(self, name), COLUMNS[name])
-        shaped = view.reshape(-1, len(self.spec.names)) if name == "values" else view
-        found: np.ndarray[Any, Any] = shaped[numbers]
-        return found
-
-    def trials_of(self, arm: int, *states: int) -> np.ndarray[Any, Any]:
-        """The trials of an arm that are in one of these states."""
-        if not self.arm:
-            return np.zeros(0, np.int64)
-        here = np.frombuffer(self.arm, COLUMNS["arm"]) == arm
-        return np.flatnonzero(here & np.isin(np.frombuffer(self.state, COLUMNS["state"]), states))
-
-    def counted_values(self, arm: int, column: int) -> Vector:
-        """The values of an arm that were told in time or imported, as they count, in order of passes."""
-        numbers = self.trials_of(arm, TOLD, IMPORTED)
-        if not numbers.size:
-            return np.zeros(0)
-        numbers = numbers[np.argsort(self._at(numbers, "pass_of"), kind="stable")]
-        values: Vector = self._at(numbers, "values")[:, column]
-        if self.filled_late and not self.spec.objectives[column].is_bounded:
-            values[np.isin(numbers, list(self.filled_late))] = math.nan
-        found: Vector = self.spec.objectives[column].cut(values[~np.isnan(values)])
-        return found
-
-    def exact_of(self, arm: int) -> dict[int, float]:
-        """Exact values of an arm, by column."""
-        return {
-            column: self.exact[arm, column] for column in self.exact_columns if (arm, column) in self.exact
-        }
-
-    def exact_elsewhere(self, number: int) -> dict[int, float]:
-        """Exact values of this trial's arm that other trials have told, by column."""
-        arm = self.arm[number]
-        told = self.trials_of(arm, TOLD, IMPORTED)
-        parts = [part for other, part in self.parts.items() if self.arm[other] == arm and other != number]
-        rows = np.vstack([self._at(told[told != number], "values"), *reversed(parts)])
-        known = {column: rows[np.isfinite(rows[:, column]), column] for column in self.exact_columns}
-        return {column: float(values[0]) for column, values in known.items() if values.size}
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Ledger) and self.to_bytes() == other.to_bytes()
@@ -444,7 +313,7 @@ class Ledger:
         number = event.trial
         if number is None or self.state[number] != EXPIRED:
             raise _damaged(event, f"trial {number} had not expired")
-        values = [_or_nan(event.payload.get(name)) for name in self.spec.names]
+        values = [or_nan(event.payload.get(name)) for name in self.spec.names]
         fills = self.place(number) in self.holes and any(v == v for v in self.counts_late(values))
         self._move(number, TOLD if fills else LATE, event.at)
         self._set_values(number, values, exact=False)
@@ -459,7 +328,7 @@ class Ledger:
         number = event.trial
         if number is None or self.state[number] != TOLD:
             raise _damaged(event, f"trial {number} has no counted result")
-        values = [_or_nan(event.payload["values"].get(name)) for name in self.spec.names]
+        values = [or_nan(event.payload["values"].get(name)) for name in self.spec.names]
         first = self.first_told.setdefault(number, self.told_values(number))
         if self.spec.is_list:  # what was missing stays so where it is not held at its worst
             kept = zip(values, first, self.spec.objectives, strict=True)
@@ -486,36 +355,13 @@ class Ledger:
             number = len(self.arm)
             self._add(self._arm_index[arm], pass_, IMPORTED, 0, -1, event.at, math.nan, event.at)
             self.values.extend([math.nan] * len(row))
-            self._set_values(number, [_or_nan(value) for value in row])
+            self._set_values(number, [or_nan(value) for value in row])
             self._fill(number, missing=False)
             self.measured[self.arm[number]] += any(value is not None for value in row)
         if payload["items"] is not None and not self.spec.is_list:
             self.imported_items += payload["items"]
             self.skipped = payload.get("skipped", 0)
             self._order_items()
-
-    def _add(
-        self,
-        arm: int,
-        pass_: int,
-        state: int,
-        nonce: int,
-        worker: int,
-        asked: float,
-        until: float,
-        resolved: float,
-    ) -> None:
-        self.arm.append(arm)
-        self.pass_of.append(pass_)
-        self.state.append(state)
-        self.nonce.append(nonce)
-        self.worker.append(worker)
-        self.asked.append(asked)
-        self.until.append(until)
-        self.resolved.append(resolved)
-        self.counts[state] += 1
-        if pass_ > self.highest and not (state == IMPORTED and self.spec.is_list):
-            self.highest = pass_
 
     def _resolve(self, event: Event, state: int) -> int:
         number = event.trial
@@ -524,27 +370,11 @@ class Ledger:
         self._move(number, state, event.at)
         return number
 
-    def _move(self, number: int, state: int, at: float) -> None:
-        self.counts[self.state[number]] -= 1
-        self.counts[state] += 1
-        self.state[number] = state
-        self.resolved[number] = at
-
-    def _set_values(self, number: int, values: list[float], exact: bool = True) -> None:
-        m = len(values)
-        self.values[number * m : (number + 1) * m] = array("d", values)
-        if exact and self.exact_columns:
-            for column in self.exact_columns:
-                if values[column] == values[column]:
-                    self.exact.setdefault((self.arm[number], column), values[column])
-
     def _forget_exact(self, number: int) -> None:
-        others = self.exact_elsewhere(number)
+        arm = self.arm[number]
         for column in self.exact_columns:
-            key = self.arm[number], column
-            self.exact.pop(key, None)
-            if column in others:
-                self.exact[key] = others[column]
+            self.exact.pop((arm, column), None)
+        self.exact |= {(arm, column): value for column, value in self.exact_elsewhere(number).items()}
 
     # --- events about the rules
 
@@ -705,10 +535,6 @@ class Ledger:
         ledger.open = {n: ledger.until[n] for n in np.flatnonzero(states == OPEN).tolist()}
         ledger._prepare()
         return ledger
-
-
-def _or_nan(value: float | None) -> float:
-    return math.nan if value is None else value
 
 
 def _damaged(event: Event, what: str) -> StorageError:

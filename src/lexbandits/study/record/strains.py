@@ -14,7 +14,7 @@ import numpy as np
 from lexbandits.arrays import Vector
 from lexbandits.study.objective import Objective
 from lexbandits.study.record.fold import Fold
-from lexbandits.study.record.ledger import EXPIRED, FAILED, LATE, OPEN, RELEASED, TOLD
+from lexbandits.study.record.trials import EXPIRED, FAILED, LATE, OPEN, RELEASED, TOLD
 
 DOUBT = 0.001  # p-value below which values are said to contradict what was declared
 UNEQUAL = 0.01  # p-value below which arms are said to lose results unequally
