@@ -4,7 +4,7 @@ import math
 import zlib
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
@@ -84,20 +84,16 @@ def glance_at(room: Room) -> Glance:
         raise
     except StudyError:
         return _unreadable(room)
-    answer, keys = (
-        whole["answer"],
-        ("name", "called", "created", "seq", "state", "settling", "results", "budget", "open"),
-    )
-    return Glance(
-        **{key: whole[key] for key in (*keys, "overdue", "changed")},
-        answer=answer["arm"],
-        certified=answer["certified"],
-        flags=answer["flags"],
-        candidates=answer["candidates"],
-        arms=len(whole["arms"]),
-        objectives=[objective["name"] for objective in whole["objectives"]],
-        stages=[objective["state"] for objective in whole["objectives"]],
-    )
+    answer, objectives = whole["answer"], whole["objectives"]
+    told = {
+        **whole,
+        **{key: answer[key] for key in ("certified", "flags", "candidates")},
+        "answer": answer["arm"],
+        "arms": len(whole["arms"]),
+        "objectives": [objective["name"] for objective in objectives],
+        "stages": [objective["state"] for objective in objectives],
+    }
+    return Glance(**{each.name: told[each.name] for each in fields(Glance)})
 
 
 def _unreadable(room: Room) -> Glance:

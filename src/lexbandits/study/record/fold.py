@@ -2,7 +2,7 @@
 
 import copy
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -17,10 +17,8 @@ if TYPE_CHECKING:
     from lexbandits.policies.tol.list_policy import ListTol
 
 MOST_ONE_BY_ONE = 20  # results told faster one by one
-MOST_AHEAD = (
-    64  # passes that may wait behind trials under way; with many of these, MOST_AHEAD_EACH times as many
-)
-MOST_AHEAD_EACH = 4  # for each trial under way, if they are many
+MOST_AHEAD = 64  # passes that may wait behind trials under way
+MOST_AHEAD_EACH = 4  # for each of these, if they are many
 LEAST_WORTH_A_LOOK = 8  # passes that wait: from there on they may decide
 
 
@@ -31,8 +29,7 @@ def make_policy(name: str, settings: dict[str, Any]) -> "LexElimTol":
     if name not in BY_NAME:
         raise StorageVersionError(f"the study's policy {name!r} is unknown: written by a newer lexbandits")
     policy: Any = BY_NAME[name](**settings)
-    quiet: LexElimTol = policy.quiet()  # a study warns by name, once the result is safe
-    return quiet
+    return cast("LexElimTol", policy.quiet())  # a study warns by name, once the result is safe
 
 
 def _as_arguments(change: dict[str, Any]) -> dict[str, Any]:
@@ -85,9 +82,7 @@ class Fold:
     @property
     def list_policy(self) -> "ListTol":
         """The same, of a list."""
-        policy: Any = self.policy
-        found: ListTol = policy
-        return found
+        return cast("ListTol", self.policy)
 
     def _catch_up(self) -> "LexElimTol":
         ledger, policy = self.ledger, self._policy

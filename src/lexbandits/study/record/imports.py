@@ -26,9 +26,7 @@ if TYPE_CHECKING:
 
 Row = dict[str, float | None]
 VOID = "void"  # of trials that exports of 0.2 have and that never counted
-UNNAMED = re.compile(
-    r"|Unnamed: \d+"
-)  # a column without a name, also as pandas calls it: an index, written out
+UNNAMED = re.compile(r"|Unnamed: \d+")  # a column without a name, as pandas too writes an index
 FORMULA = re.compile(r"'*[=+\-@\t\r\n]")  # the start of a text that a spreadsheet would compute
 
 
@@ -246,12 +244,10 @@ def _hash_rows(arms: list[str], items: list[Hashable] | None, rows: list[Row], n
 
 def _check_exact(turn: Turn, arms: list[str], rows: list[Row]) -> None:
     for column in turn.ledger.exact_columns:
-        objective, known = turn.ledger.spec.objectives[column], {}
-        for (arm, at), value in turn.ledger.exact.items():
-            if at == column:
-                known[turn.ledger.arm_names[arm]] = value
+        objective, names = turn.ledger.spec.objectives[column], turn.ledger.arm_names
+        known = {names[arm]: value for (arm, at), value in turn.ledger.exact.items() if at == column}
         for arm_name, row in zip(arms, rows, strict=True):
-            value = row.get(objective.name)  # type: ignore[assignment]
+            value = row.get(objective.name)
             if value is not None and known.setdefault(arm_name, value) != value:
                 raise ConflictError(f"{objective} is exact, but arm {arm_name!r} has two different values")
 

@@ -234,10 +234,8 @@ class SqlStorage(Storage):
 
     def read(self, study: int, since: int, most: int | None = None) -> Iterator[Event]:
         """In portions, each of its own statement: nobody waits for who reads slowly."""
-        statement = (
-            f"SELECT {EVENT_COLUMNS} FROM lexbandits_events WHERE study = ? AND seq >= ? ORDER BY seq LIMIT ?"
-        )
-        left = most
+        wanted = "WHERE study = ? AND seq >= ? ORDER BY seq LIMIT ?"
+        statement, left = f"SELECT {EVENT_COLUMNS} FROM lexbandits_events {wanted}", most
         while left is None or left > 0:
             size = FETCH if left is None else min(left, FETCH)
             rows = self._all(statement, study, since, size)
