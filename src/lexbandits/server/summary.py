@@ -16,7 +16,7 @@ from lexbandits.printable import plain
 from lexbandits.server.rooms import Room
 from lexbandits.server.schemas import EventOut, Glance, TrialRow, TrialRows, WorkerOut
 from lexbandits.study.errors import StorageBusyError, StudyError, UnknownStudyError
-from lexbandits.study.record.answers import status_of, trial_id
+from lexbandits.study.record.answers import status_of
 from lexbandits.study.record.events import KINDS, Event
 from lexbandits.study.record.fold import Fold
 from lexbandits.study.record.trials import OPEN, STATES
@@ -189,17 +189,17 @@ def trial_row(fold: Fold, leases: dict[int, float], number: int) -> TrialRow:
     state = STATES[ledger.state[number]]
     if state == "told" and fold.is_void(ledger.pass_of[number]):
         state = "void"
-    worker, until = ledger.worker[number], ledger.until[number]
+    until = ledger.until[number]
     if ledger.state[number] == OPEN:
         until = leases.get(number, ledger.open[number])
     told = zip(ledger.spec.names, ledger.told_values(number), strict=True)
     return TrialRow(
         number=number,
-        id=trial_id(fold, number),
-        arm=ledger.arm_names[ledger.arm[number]],
+        id=ledger.id_of(number),
+        arm=ledger.arm_of(number),
         item=ledger.item_id(ledger.pass_of[number]),
         state=state,
-        worker=ledger.workers[worker] if worker >= 0 else None,
+        worker=ledger.worker_of(number),
         asked=when(ledger.asked[number]) or "",
         until=when(until),
         resolved=when(ledger.resolved[number]),

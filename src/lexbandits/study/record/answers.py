@@ -122,11 +122,6 @@ class Status:
 LISTS = ("candidates", "flags", "certificate")
 
 
-def trial_id(fold: Fold, number: int) -> str:
-    """What a trial is told by: its number, and a nonce that a restored backup would draw anew."""
-    return f"{number}-{fold.ledger.nonce[number]:08x}"
-
-
 def _row_in_todays_words(row: Mapping[str, Any]) -> dict[str, Any]:
     """A row of a certificate; 0.2 wrote "beaten by 'name'", and what is in a certificate was settled."""
     if "by" in row:
@@ -471,7 +466,7 @@ def status_of(fold: Fold, now: float, leases: dict[int, float]) -> Status:
         void=void,
         handed_out=ledger.handed_out,
         budget=ledger.budget,
-        waiting_for=tuple(trial_id(fold, number) for number in fold.holding_back(waiting)),
+        waiting_for=tuple(ledger.id_of(number) for number in fold.holding_back(waiting)),
         reason=ledger.paused or ("" if ledger.end is None else ledger.end["reason"]),
         at_most=fold.list_policy.at_most if ledger.spec.is_list else None,
     )
@@ -500,7 +495,7 @@ def trial_columns(fold: Fold) -> dict[str, Any]:
     workers = np.array([*ledger.workers, None], dtype=object)
     columns: dict[str, Any] = {
         "number": np.arange(len(ledger)),
-        "id": [trial_id(fold, number) for number in range(len(ledger))],
+        "id": [ledger.id_of(number) for number in range(len(ledger))],
         "arm": np.array(ledger.arm_names, dtype=object)[ledger.column("arm")],
         "item": [ledger.item_id(pass_) for pass_ in passes.tolist()],
         "state": names[shown],

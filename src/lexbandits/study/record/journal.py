@@ -77,10 +77,8 @@ class Turn:
 
     def resolve(self, kind: str, number: int, payload: dict[str, Any]) -> None:
         """An event that ends an open trial, with its lease."""
-        ledger = self.ledger
-        worker = ledger.worker[number]
-        by = ledger.workers[worker] if worker >= 0 and kind != "expired" else None
-        self.append(kind, payload, number, ledger.arm_names[ledger.arm[number]], by)
+        by = self.ledger.worker_of(number) if kind != "expired" else None
+        self.append(kind, payload, number, self.ledger.arm_of(number), by)
         self.gone.append(number)
 
     def request(self, key: str) -> Request | None:

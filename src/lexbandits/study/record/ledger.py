@@ -123,6 +123,18 @@ class Ledger(TrialTable):
         """The row of an arm."""
         return self._arm_index[name]
 
+    def id_of(self, number: int) -> str:
+        """What a trial is told by: its number, and a nonce that a restored backup would draw anew."""
+        return f"{number}-{self.nonce[number]:08x}"
+
+    def arm_of(self, number: int) -> str:
+        """Whose trial it is."""
+        return self.arm_names[self.arm[number]]
+
+    def worker_of(self, number: int) -> str | None:
+        """Who was handed a trial, if they gave a name."""
+        return self.workers[worker] if (worker := self.worker[number]) >= 0 else None
+
     def worker_index(self, name: str | None) -> int:
         """The number of a worker, a new one if need be; −1 for none."""
         index = self._worker_index.get(name)
