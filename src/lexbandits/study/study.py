@@ -362,7 +362,7 @@ class Study:
             ignore: columns that are no objectives.
         """
         if isinstance(frame, (str, Path)):
-            frame = imports.read(Path(frame), arm, self._journal.asked())
+            frame = imports.read(Path(frame), self._journal.asked())
         return self._journal.do(imports.take, frame, arm, fair, again, ignore)
 
     def _settled(self) -> Fold:

@@ -252,7 +252,7 @@ def _check_exact(turn: Turn, arms: list[str], rows: list[Row]) -> None:
                 raise ConflictError(f"{objective} is exact, but arm {arm_name!r} has two different values")
 
 
-def read(path: Path, arm: str, spec: Spec) -> Columns:
+def read(path: Path, spec: Spec) -> Columns:
     """A file's columns; names are texts, whatever else "0.10" or "None" might be."""
     columns = read_columns(path, "import")
     if path.suffix != ".csv":

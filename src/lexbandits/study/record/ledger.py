@@ -77,11 +77,9 @@ class Ledger(TrialTable):
         self.holes: dict[Place, None] = {}  # of a list: places without any value that counts
         self.again: dict[Place, None] = {}  # those of them that are to be asked again
         self.retries: set[int] = set()  # trials of places that were asked before
-        self.retried: dict[str, int] = {}  # arm -> how many of them
         self._order: list[int] | None = None  # of a list: position -> which place
         self._known: dict[int, int] = {}  # the same, of those handed out, where the seed is not shown
         self.from_pass = 0  # where the rules in force begin
-        self.notes = 0
         self.stops: list[Stop] = []
         self.first_told: dict[int, list[float]] = {}  # of corrected trials, as their workers may tell again
         self.revision = 0  # grows when a value changes after it was filled in
@@ -236,7 +234,6 @@ class Ledger(TrialTable):
         if payload.get("again"):
             self.retries.add(number)
             self.again.pop((arm, pass_), None)
-            self.retried[self.arm_names[arm]] = self.retried.get(self.arm_names[arm], 0) + 1
         self._add(arm, pass_, OPEN, payload["nonce"], worker, event.at, until, math.nan)
         self.values.extend([math.nan] * len(self.spec.names))
         self.open[number] = until
@@ -500,7 +497,7 @@ class Ledger(TrialTable):
         self.end = None
 
     def _on_note(self, event: Event) -> None:
-        self.notes += 1
+        """It changes nothing."""
 
     # --- as one piece of bytes, for the cache and to compare
 

@@ -5,6 +5,7 @@ ruled out by the proof, but both can be noticed.
 """
 
 import math
+from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
@@ -158,17 +159,18 @@ def _returned(fold: Fold) -> Strain:
 
 def _retried(fold: Fold) -> Strain:
     """Places of a list that were asked again: who does that may have seen what was there."""
-    again = [fold.ledger.retried.get(name, 0) for name in fold.ledger.arm_names]
-    return _touched(fold, "retried", again) if any(again) else Strain("retried", "none")
+    retries = fold.ledger.retries
+    return _touched(fold, "retried", retries) if retries else Strain("retried", "none")
 
 
 def _corrected(fold: Fold) -> Strain:
     """Results that were told anew: who does that has seen what was there."""
-    arms = [fold.ledger.arm[number] for number in fold.ledger.first_told]
-    return _touched(fold, "corrected", [arms.count(arm) for arm in range(len(fold.ledger.arm_names))])
+    return _touched(fold, "corrected", fold.ledger.first_told)
 
 
-def _touched(fold: Fold, code: str, again: list[int]) -> Strain:
+def _touched(fold: Fold, code: str, trials: Iterable[int]) -> Strain:
+    by_arm = Counter(fold.ledger.arm[number] for number in trials)
+    again = [by_arm[arm] for arm in range(len(fold.ledger.arms))]
     level, p, fields = _compared(fold, again, _handed_out(fold))
     return Strain(code, level, p=p, fields={**fields, "again": _named(fold, again)})
 

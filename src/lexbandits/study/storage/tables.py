@@ -9,7 +9,9 @@ from sqlalchemy.schema import CreateIndex, CreateTable
 
 TABLES = sa.MetaData()
 
-VERSION = sa.Table("lexbandits_version", TABLES, sa.Column("schema", sa.Integer, nullable=False))
+
+def _table(name: str, *columns: sa.Column[Any], **options: Any) -> sa.Table:
+    return sa.Table(f"lexbandits_{name}", TABLES, *columns, **options)
 
 
 def _of_study(**options: Any) -> sa.Column[int]:
@@ -18,18 +20,17 @@ def _of_study(**options: Any) -> sa.Column[int]:
     )
 
 
-STUDIES = sa.Table(
-    "lexbandits_studies",
-    TABLES,
+_table("version", sa.Column("schema", sa.Integer, nullable=False))
+_table(
+    "studies",
     sa.Column("id", sa.Integer, primary_key=True),
     sa.Column("name", sa.String(200), nullable=False, unique=True),
     sa.Column("created", sa.Double, nullable=False),
     sa.Column("nonce", sa.String(32), nullable=False),
     sqlite_autoincrement=True,  # an id is never used again: a stale process must not write into another study
 )
-EVENTS = sa.Table(
-    "lexbandits_events",
-    TABLES,
+EVENTS = _table(
+    "events",
     _of_study(primary_key=True),
     sa.Column("seq", sa.Integer, primary_key=True, autoincrement=False),
     sa.Column("kind", sa.String(20), nullable=False),
@@ -49,18 +50,16 @@ sa.Index(
     sqlite_where=_TOLD,
     postgresql_where=_TOLD,
 )
-REQUESTS = sa.Table(
-    "lexbandits_requests",
-    TABLES,
+_table(
+    "requests",
     _of_study(primary_key=True),
     sa.Column("request", sa.String(200), primary_key=True),
     sa.Column("first", sa.Integer, nullable=False),
     sa.Column("size", sa.Integer, nullable=False),
     sqlite_with_rowid=False,
 )
-LEASES = sa.Table(
-    "lexbandits_leases",
-    TABLES,
+_table(
+    "leases",
     _of_study(primary_key=True),
     sa.Column("trial", sa.Integer, primary_key=True, autoincrement=False),
     sa.Column("worker", sa.String(200)),
@@ -68,16 +67,14 @@ LEASES = sa.Table(
     sa.Column("seconds", sa.Double, nullable=False),
     sqlite_with_rowid=False,
 )
-HISTORY = sa.Table(
-    "lexbandits_history",
-    TABLES,
+_table(
+    "history",
     _of_study(primary_key=True),
     sa.Column("seq", sa.Integer, nullable=False),
     sa.Column("blob", sa.LargeBinary, nullable=False),
 )
-TOKENS = sa.Table(
-    "lexbandits_tokens",
-    TABLES,
+_table(
+    "tokens",
     sa.Column("id", sa.Integer, primary_key=True),
     sa.Column("name", sa.String(200), nullable=False),
     sa.Column("role", sa.String(20), nullable=False),
@@ -86,9 +83,8 @@ TOKENS = sa.Table(
     sa.Column("last_used", sa.Double),
     sa.Column("revoked", sa.Double),
 )
-DELIVERED = sa.Table(
-    "lexbandits_delivered",
-    TABLES,
+DELIVERED = _table(
+    "delivered",
     _of_study(primary_key=True),
     sa.Column("what", sa.Text, primary_key=True),
     sa.Column("seq", sa.Integer, nullable=False),
