@@ -518,11 +518,11 @@ def trial_columns(fold: Fold) -> dict[str, Any]:
 def result_rows(fold: Fold) -> list[dict[str, Any]]:
     """One row per arm and objective: what was measured, and where its mean lies at the study's confidence."""
     ledger, policy = fold.ledger, fold.policy
+    still_open, failed = ledger.count_by_arm(OPEN), ledger.count_by_arm(FAILED)
     means, intervals, counts = policy.means, policy.intervals, policy.counts
     out = {elimination.arm for elimination in policy.eliminations}
     rows = []
     for index, arm in enumerate(ledger.arm_names):
-        numbers = {"open": ledger.trials_of(index, OPEN).size, "failed": ledger.trials_of(index, FAILED).size}
         state = "withdrawn" if arm in ledger.withdrawn else "left" if index in out else "candidate"
         for column in ledger.order:
             objective = ledger.spec.objectives[column]
@@ -537,7 +537,8 @@ def result_rows(fold: Fold) -> list[dict[str, Any]]:
                     "mean": objective.sign * float(means[index, column]) + 0.0,
                     "low": low,
                     "high": high,
-                    **numbers,
+                    "open": still_open[index],
+                    "failed": failed[index],
                 }
             )
     return rows

@@ -93,13 +93,13 @@ class Ledger(TrialTable):
             seq += 1
             if event.seq != seq:
                 raise StorageError(f"the journal has a gap: event {seq} is missing, {event.seq} comes next")
-            handler: Callable[[Event], None] | None = getattr(self, f"_on_{event.kind}", None)
+            handler = MEANINGS.get(event.kind)
             if handler is None:
                 raise StorageVersionError(
                     f"event {seq} is of the unknown kind {event.kind!r}: written by a newer lexbandits"
                 )
             try:
-                handler(event)
+                handler(self, event)
             except (KeyError, IndexError, TypeError, AttributeError) as error:
                 raise _damaged(event, f"{type(error).__name__} {error}") from error
             self.seq = seq
@@ -112,6 +112,12 @@ class Ledger(TrialTable):
     def offered(self) -> list[int]:
         """The arms in question."""
         return [i for i, name in enumerate(self.arm_names) if name not in self.withdrawn]
+
+    def count_by_arm(self, *states: int) -> list[int]:
+        """How many trials of each arm are in one of these states."""
+        arms = self.column("arm")[np.isin(self.column("state"), states)]
+        counts: list[int] = np.bincount(arms, minlength=len(self.arms)).tolist()
+        return counts
 
     def gives_up(self, arm: int) -> bool:
         """Whether an arm has failed so often in a row that it cannot be measured."""
@@ -544,6 +550,11 @@ class Ledger(TrialTable):
         ledger.open = {n: ledger.until[n] for n in np.flatnonzero(states == OPEN).tolist()}
         ledger._prepare()
         return ledger
+
+
+MEANINGS: dict[str, Callable[[Ledger, Event], None]] = {
+    name.removeprefix("_on_"): handler for name, handler in vars(Ledger).items() if name.startswith("_on_")
+}
 
 
 def _damaged(event: Event, what: str) -> StorageError:

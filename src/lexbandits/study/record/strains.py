@@ -90,10 +90,6 @@ def unequal(lost: list[int], handed_out: list[int]) -> float:
     return (1 + as_far) / (1 + TABLES)
 
 
-def _by_arm(fold: Fold, *states: int) -> list[int]:
-    return [fold.ledger.trials_of(arm, *states).size for arm in range(len(fold.ledger.arms))]
-
-
 def _named(fold: Fold, counts: Iterable[int]) -> dict[str, int]:
     return {name: n for name, n in zip(fold.ledger.arm_names, counts, strict=True) if n}
 
@@ -113,8 +109,12 @@ def _compared(fold: Fold, lost: list[int], of: list[int], unless: bool = False) 
 
 def _losses(fold: Fold) -> Strain:
     ledger = fold.ledger
-    failed = [f - i for f, i in zip(_by_arm(fold, FAILED), ledger.interrupted, strict=True)]
-    lost = {"failed": failed, "expired": _by_arm(fold, EXPIRED), "late": _by_arm(fold, LATE)}
+    failed = [f - i for f, i in zip(ledger.count_by_arm(FAILED), ledger.interrupted, strict=True)]
+    lost = {
+        "failed": failed,
+        "expired": ledger.count_by_arm(EXPIRED),
+        "late": ledger.count_by_arm(LATE),
+    }
     all_lost = [sum(counts) for counts in zip(*lost.values(), strict=True)]
     if not any(all_lost):
         return Strain("losses", "none")
@@ -135,7 +135,7 @@ def _losses(fold: Fold) -> Strain:
 
 def _handed_out(fold: Fold) -> list[int]:
     """Trials by arm that were not given back."""
-    return _by_arm(fold, OPEN, TOLD, FAILED, EXPIRED, LATE)
+    return fold.ledger.count_by_arm(OPEN, TOLD, FAILED, EXPIRED, LATE)
 
 
 def _counts_when_lost(objective: Objective, how: str) -> bool:
@@ -147,7 +147,7 @@ def _counts_when_lost(objective: Objective, how: str) -> bool:
 def _returned(fold: Fold) -> Strain:
     """What was given back, or begun and broken off: who does that may have seen what it would give."""
     ledger = fold.ledger
-    released = _by_arm(fold, RELEASED)
+    released = ledger.count_by_arm(RELEASED)
     both = [r + i for r, i in zip(released, ledger.interrupted, strict=True)]
     if not any(both):
         return Strain("returned", "none")
