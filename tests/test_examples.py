@@ -54,10 +54,10 @@ def check_page(name, folder, study_name, place, further="", **environment):
 
 
 def headings(text):
-    """But for the table of arms, whose order is theirs."""
+    """But for the table of arms, whose order is theirs, as is the width of its columns."""
     table, rest = text.split("\n\n", 2)[1:]
     assert table.split()[:2] == ["arm", "stands"]
-    return [table.splitlines()[0].rstrip(), *(line for line in rest.splitlines() if line[:1].strip())]
+    return [table.splitlines()[0].split(), *(line for line in rest.splitlines() if line[:1].strip())]
 
 
 def measured(item, *arm):
