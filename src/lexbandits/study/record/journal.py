@@ -18,6 +18,7 @@ from lexbandits.study.record.verification import Verification, replay
 from lexbandits.study.spec import Spec
 from lexbandits.study.storage import forks
 from lexbandits.study.storage.contract import (
+    Entries,
     Lease,
     LostConnectionError,
     Request,
@@ -102,7 +103,7 @@ class Turn:
     def write(self) -> None:
         """Hand everything to the storage."""
         if self.events or self.new_requests:
-            self._transaction.write(self.events, self.leases, self.gone, self.new_requests)
+            self._transaction.write(Entries(self.events, self.leases, self.gone, self.new_requests))
 
 
 class Journal:

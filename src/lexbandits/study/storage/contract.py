@@ -43,6 +43,15 @@ class Request(NamedTuple):
     size: int
 
 
+class Entries(NamedTuple):
+    """What a transaction writes: new events and leases, trials whose lease is gone, requests to remember."""
+
+    events: Sequence[Event]
+    leases: Sequence[Lease] = ()
+    gone: Sequence[int] = ()
+    requests: Sequence[Request] = ()
+
+
 class LostConnectionError(StorageError):
     """The server went away; the whole transaction may be tried once more."""
 
@@ -63,14 +72,8 @@ class Transaction(ABC):
         """What this key was given, if anything."""
 
     @abstractmethod
-    def write(
-        self,
-        events: Sequence[Event],
-        leases: Sequence[Lease],
-        gone: Sequence[int],
-        requests: Sequence[Request],
-    ) -> None:
-        """Append events, add and drop leases, remember requests."""
+    def write(self, entries: Entries) -> None:
+        """Record what is new."""
 
 
 class Storage(ABC):

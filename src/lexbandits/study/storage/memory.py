@@ -2,12 +2,12 @@
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from lexbandits.study.errors import UnknownStudyError
 from lexbandits.study.record.events import Event
-from lexbandits.study.storage.contract import Lease, Request, Storage, StudyRow, T, Transaction
+from lexbandits.study.storage.contract import Entries, Lease, Request, Storage, StudyRow, T, Transaction
 
 
 class _Journal:
@@ -35,20 +35,12 @@ class _Turn(Transaction):
     def request(self, key: str) -> Request | None:
         return self.journal.requests.get(key)
 
-    def write(
-        self,
-        events: Sequence[Event],
-        leases: Sequence[Lease],
-        gone: Sequence[int],
-        requests: Sequence[Request],
-    ) -> None:
-        self.journal.events.extend(events)
-        for trial in gone:
+    def write(self, entries: Entries) -> None:
+        self.journal.events.extend(entries.events)
+        for trial in entries.gone:
             self.journal.leases.pop(trial, None)
-        for lease in leases:
-            self.journal.leases[lease.trial] = lease
-        for request in requests:
-            self.journal.requests[request.key] = request
+        self.journal.leases.update((lease.trial, lease) for lease in entries.leases)
+        self.journal.requests.update((request.key, request) for request in entries.requests)
 
 
 class MemoryStorage(Storage):

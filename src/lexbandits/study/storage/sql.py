@@ -17,7 +17,7 @@ from lexbandits.study.errors import StorageError, StorageVersionError, UnknownSt
 from lexbandits.study.record.events import Event, from_rows
 from lexbandits.study.storage import forks
 from lexbandits.study.storage.contract import (
-    Lease,
+    Entries,
     LostConnectionError,
     Request,
     Storage,
@@ -196,7 +196,7 @@ class SqlStorage(Storage):
         cursor.execute(self._sql(insert), (name, at, nonce))
         study = int(cursor.fetchone()[0])
         event = Event(1, "created", None, None, payload, at, None)
-        self._send(cursor, _inserts(study, [event], [], [], []))
+        self._send(cursor, _inserts(study, Entries([event])))
         return StudyRow(study, name, at, nonce), True
 
     def find(self, name: str) -> StudyRow | None:
@@ -382,24 +382,13 @@ class _SqlTransaction(Transaction):
         rows = self._rows(statement, self.study, key)
         return Request(*rows[0]) if rows else None
 
-    def write(
-        self,
-        events: Sequence[Event],
-        leases: Sequence[Lease],
-        gone: Sequence[int],
-        requests: Sequence[Request],
-    ) -> None:
-        self.storage._send(self.cursor, _inserts(self.study, events, leases, gone, requests))
+    def write(self, entries: Entries) -> None:
+        self.storage._send(self.cursor, _inserts(self.study, entries))
 
 
-def _inserts(
-    study: int,
-    events: Sequence[Event],
-    leases: Sequence[Lease],
-    gone: Sequence[int],
-    requests: Sequence[Request],
-) -> list[Statement]:
+def _inserts(study: int, entries: Entries) -> list[Statement]:
     """The statements of a write, as few as can be."""
+    events, leases, gone, requests = entries
     statements = _insertions("lexbandits_events", EVENT_COLUMNS, study, [event.as_row() for event in events])
     if leases:
         statements += _insertions("lexbandits_leases", "trial, worker, until, seconds", study, leases)
