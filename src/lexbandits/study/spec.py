@@ -125,12 +125,13 @@ class Spec:
                 raise StudyError(
                     f"{objective}: quantile= is for judge: give a study a limit, {objective.as_a_share}"
                 )
-        unique("arms", [arm["name"] for arm in arms])
+        names = [arm["name"] for arm in arms]
+        unique("arms", names)
         unique("objectives", [objective.name for objective in objectives])
         items = checked_items(words.get("items"))
         about, repeats = _checked_about(words, items)
         for objective in objectives:
-            _check_reference(objective, [arm["name"] for arm in arms], about)
+            _check_reference(objective, names, about)
         for objective in objectives if about == "population" else ():
             objective.check_settled()
         policy = words.get("if_infeasible", "go on")
@@ -143,7 +144,7 @@ class Spec:
                 f"that you will change them, got {rules!r}"
             )
         baseline = words.get("baseline")
-        if baseline is not None and baseline not in (names := [arm["name"] for arm in arms]):
+        if baseline is not None and baseline not in names:
             raise StudyError(
                 f"baseline must be one of the arms {', '.join(map(repr, names))}, got {baseline!r}"
             )

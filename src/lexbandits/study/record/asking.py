@@ -174,8 +174,7 @@ def _told_so_far(turn: Turn, number: int, values: dict[str, float | None]) -> di
     for name, known in zip(turn.ledger.spec.names, part, strict=True):
         if known == known:
             if joined.get(name) not in (None, known):
-                one = f"trial {turn.ledger.id_of(number)}"
-                raise ConflictError(f"{one} was told {name} {known:g} before, got {joined[name]:g}")
+                raise _conflict(turn, number, f"was told {name} {known:g} before, got {joined[name]:g}")
             joined[name] = known
     return joined
 
@@ -199,18 +198,20 @@ def _take(turn: Turn, number: int, values: dict[str, float | None]) -> str:
     if state == EXPIRED:
         return _take_late(turn, number, values)
     if state == RELEASED:
-        raise ConflictError(
-            f"trial {turn.ledger.id_of(number)} was released; its place is asked again as another"
-        )
+        raise _conflict(turn, number, "was released; its place is asked again as another")
     vector = [math.nan if (value := values.get(name)) is None else value for name in ledger.spec.names]
     on_record = ledger.told_values(number)
     for known in (on_record, ledger.first_told.get(number, on_record)):
         if all(a == b or (a != a and b != b) for a, b in zip(vector, known, strict=True)):
             return "repeated"
     if state == FAILED and all(value != value for value in on_record):
-        raise ConflictError(f"trial {turn.ledger.id_of(number)} is on record as failed, got {values!r}")
+        raise _conflict(turn, number, f"is on record as failed, got {values!r}")
     before = {n: None if v != v else v for n, v in zip(ledger.spec.names, on_record, strict=True)}
-    raise ConflictError(f"trial {turn.ledger.id_of(number)} was told {before!r} before, got {values!r}")
+    raise _conflict(turn, number, f"was told {before!r} before, got {values!r}")
+
+
+def _conflict(turn: Turn, number: int, words: str) -> ConflictError:
+    return ConflictError(f"trial {turn.ledger.id_of(number)} {words}")
 
 
 def _take_late(turn: Turn, number: int, values: dict[str, float | None]) -> str:
@@ -261,7 +262,7 @@ def fail(turn: Turn, trial: Trial | str, reason: str, interrupted: bool = False)
     if state in (EXPIRED, LATE):
         return "late"
     word = "told" if state == TOLD else "released"
-    raise ConflictError(f"trial {turn.ledger.id_of(number)} was {word} before, and cannot fail now")
+    raise _conflict(turn, number, f"was {word} before, and cannot fail now")
 
 
 def release(turn: Turn, trial: Trial | str) -> None:
@@ -274,16 +275,14 @@ def release(turn: Turn, trial: Trial | str) -> None:
     state = turn.ledger.state[number]
     if state == OPEN and turn.in_time(number):
         if number in turn.ledger.parts:
-            one = f"trial {turn.ledger.id_of(number)}"
-            raise ConflictError(
-                f"part of {one} was told, and it cannot be released: tell the rest, or fail it"
-            )
+            one = f"part of trial {turn.ledger.id_of(number)}"
+            raise ConflictError(f"{one} was told, and it cannot be released: tell the rest, or fail it")
         turn.resolve("released", number, {})
     elif state == OPEN:
         turn.resolve("expired", number, {})
         conclude(turn)
     elif state in (TOLD, FAILED, LATE):
-        raise ConflictError(f"trial {turn.ledger.id_of(number)} has a result and cannot be released")
+        raise _conflict(turn, number, "has a result and cannot be released")
 
 
 def expire(turn: Turn, trial: Trial | str) -> str:
@@ -293,10 +292,10 @@ def expire(turn: Turn, trial: Trial | str) -> str:
     if state in (EXPIRED, LATE):
         return "repeated"
     if state != OPEN:
-        raise ConflictError(f"trial {turn.ledger.id_of(number)} is not open")
+        raise _conflict(turn, number, "is not open")
     if turn.in_time(number):
         until = moment(turn.ledger.open[number]).isoformat(timespec="seconds")
-        raise ConflictError(f"trial {turn.ledger.id_of(number)} is not overdue: it has until {until}")
+        raise _conflict(turn, number, f"is not overdue: it has until {until}")
     turn.resolve("expired", number, {})
     conclude(turn)
     return "expired"
@@ -308,7 +307,7 @@ def correct(turn: Turn, trial: Trial | str, values: Any, reason: str) -> str:
     ledger = turn.ledger
     new = ledger.spec.checked(values)
     if ledger.state[number] != TOLD:
-        raise ConflictError(f"trial {turn.ledger.id_of(number)} has no counted result to correct")
+        raise _conflict(turn, number, "has no counted result to correct")
     arm = ledger.arm_of(number)
     is_folded = not ledger.spec.is_list and ledger.pass_of[number] < turn.fold.policy.folded
     if ledger.end is not None or is_folded:
