@@ -6,11 +6,19 @@ own.
 
 import os
 import weakref
+from contextlib import suppress
 from typing import Any
 
 journals: "weakref.WeakSet[Any]" = weakref.WeakSet()  # no fork while the `lock` of one is held
 storages: "weakref.WeakSet[Any]" = weakref.WeakSet()  # nor their `_lock`, which is taken after a journal's
 _held: list[Any] = []
+
+
+def close_here(connection: Any, pid: int) -> None:
+    """Close a connection in the process that opened it, whatever state it is in."""
+    if pid == os.getpid():
+        with suppress(Exception):
+            connection.close()
 
 
 def _hold() -> None:

@@ -24,6 +24,7 @@ from lexbandits.study.record.fold import Fold
 from lexbandits.study.record.journal import InForce, Journal
 from lexbandits.study.record.verification import Verification
 from lexbandits.study.spec import Spec
+from lexbandits.study.storage import forks
 from lexbandits.study.storage.contract import Storage, StudyRow
 from lexbandits.study.trial import Trial
 
@@ -76,7 +77,7 @@ class HttpStorage(Storage):
                 for again, silence in ((True, SILENCE), (False, PATIENCE))
             }
             self._pid = os.getpid()
-            weakref.finalize(self, _close, self._client, self._pid)
+            weakref.finalize(self, forks.close_here, self._client, self._pid)
         return self._client
 
     def close(self) -> None:
@@ -398,11 +399,6 @@ REQUESTS: dict[Callable[..., Any], Callable[..., Sent]] = {
     changes.set_budget: _sent("PUT", "/budget", "budget"),
     changes.note: _sent("POST", "/notes", "text"),
 }
-
-
-def _close(client: Any, pid: int) -> None:
-    if pid == os.getpid():
-        client.close()
 
 
 def _new_key() -> str:

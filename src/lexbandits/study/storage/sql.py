@@ -109,7 +109,7 @@ class SqlStorage(Storage):
             self._connection, self._pid = None, os.getpid()  # a parent's is not ours to use, nor to close
         if self._connection is None:
             connection = self._connect()
-            self._closer = weakref.finalize(self, _close, connection, self._pid)
+            self._closer = weakref.finalize(self, forks.close_here, connection, self._pid)
             self._writer = connection.cursor()  # of all transactions, one after the other
             self._connection = connection
         return self._connection
@@ -419,13 +419,6 @@ def _insertion(table: str, columns: str, rows: int) -> str:
 @lru_cache(maxsize=64)
 def _deletion(rows: int) -> str:
     return f"DELETE FROM lexbandits_leases WHERE study = ? AND trial IN ({', '.join('?' * rows)})"
-
-
-def _close(connection: Any, pid: int) -> None:
-    """Close a connection in the process that opened it, whatever state it is in."""
-    if pid == os.getpid():
-        with suppress(Exception):
-            connection.close()
 
 
 def deleted_meanwhile() -> UnknownStudyError:
