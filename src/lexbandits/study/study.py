@@ -177,7 +177,7 @@ class Study:
         lease: Any = None,
         worker: str | None = None,
         request: str | None = None,
-    ) -> tuple[list[str], list[Trial], StudyError | None]:
+    ) -> asking.Exchanged:
         pairs = list(results)
         for pair in pairs:
             if not isinstance(pair, (tuple, list)) or len(pair) != 2:

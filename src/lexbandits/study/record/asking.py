@@ -23,6 +23,7 @@ from lexbandits.study.storage.contract import Lease, Request
 from lexbandits.study.trial import Trial, moment
 
 Told = tuple[Trial | str, Any]
+Exchanged = tuple[list[str], list[Trial], StudyError | None]  # outcomes, trials, why there are none
 
 
 def exchange(
@@ -32,8 +33,8 @@ def exchange(
     lease: float | None = None,
     worker: str | None = None,
     request: str | None = None,
-) -> tuple[list[str], list[Trial], StudyError | None]:
-    """Take results and hand out up to n trials: outcomes, trials, and why there are none, if so."""
+) -> Exchanged:
+    """Take results and hand out up to n trials."""
     outcomes = take_all(turn, results) if results else []
     held = turn.ledger.spec.lease if lease is None else lease
     trials = hand_out(turn, n, held, worker, request) if n else []

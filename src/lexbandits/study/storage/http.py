@@ -294,7 +294,7 @@ class RemoteJournal(Journal):
         lease: float | None,
         worker: str | None,
         request: str | None,
-    ) -> tuple[list[str], list[Trial], StudyError | None]:
+    ) -> asking.Exchanged:
         if max(len(results), n) > MOST_AT_ONCE:
             return self._in_portions(results, n, lease, worker, request)
         key = _new_key() if request is None else _key(request)  # a repeat gets the same trials
@@ -321,7 +321,7 @@ class RemoteJournal(Journal):
         lease: float | None,
         worker: str | None,
         request: str | None,
-    ) -> tuple[list[str], list[Trial], StudyError | None]:
+    ) -> asking.Exchanged:
         """As many at once as the service takes: all or none of each portion."""
         outcomes: list[str] = []
         for start in range(0, len(results), MOST_AT_ONCE):
