@@ -259,9 +259,6 @@ class RemoteJournal(Journal):
     def answer(self) -> Answer:
         return Answer.from_json(self._summary()["answer"])
 
-    def proof(self) -> str:
-        return self._summary().get("proof") or super().proof()
-
     def settled(self) -> Fold:
         return self.fold()
 
