@@ -39,8 +39,10 @@ class _Turn(Transaction):
         self.journal.events.extend(entries.events)
         for trial in entries.gone:
             self.journal.leases.pop(trial, None)
-        self.journal.leases.update((lease.trial, lease) for lease in entries.leases)
-        self.journal.requests.update((request.key, request) for request in entries.requests)
+        for lease in entries.leases:
+            self.journal.leases[lease.trial] = lease
+        for request in entries.requests:
+            self.journal.requests[request.key] = request
 
 
 class MemoryStorage(Storage):
