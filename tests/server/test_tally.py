@@ -7,7 +7,7 @@ import pytest
 from worlds import create, measure
 
 from lexbandits.picture.tally import tally_of
-from lexbandits.study.record.ledger import EXPIRED, OPEN, STATES
+from lexbandits.study.record.trials import EXPIRED, OPEN, STATES
 from lexbandits.study.storage.memory import MemoryStorage
 
 

@@ -13,6 +13,7 @@ from worlds import go_on
 
 import lexbandits as lb
 from lexbandits.study.record.events import Event
+from lexbandits.study.storage.contract import Entries
 from lexbandits.study.storage.memory import MemoryStorage
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*more than once")
@@ -62,7 +63,7 @@ def replayed(path):
     events = [Event(**json.loads(line)) for line in path.read_text().splitlines()]
     storage = MemoryStorage()
     row, _ = storage.create("old", "", events[0].payload)
-    storage.transact(row.id, lambda transaction: transaction.write(events[1:], [], [], []))
+    storage.transact(row.id, lambda transaction: transaction.write(Entries(events[1:])))
     return lb.open_study("old", storage, read_only=True)
 
 

@@ -12,7 +12,7 @@ from worlds import create, measure, question
 import lexbandits as lb
 from lexbandits.study.record.fold import Fold
 from lexbandits.study.record.ledger import Ledger
-from lexbandits.study.storage.contract import open_storage
+from lexbandits.study.storage.contract import Entries, open_storage
 from lexbandits.study.storage.memory import MemoryStorage
 
 # from a seed, since lists that Hypothesis draws repeat few actions; a failure still shrinks to few
@@ -60,7 +60,7 @@ def test_a_journal_means_the_same_in_every_storage(script, databases):
         name = secrets.token_hex(8)
         row, _ = storage.create(name, "", events[0].payload)
         if events[1:]:
-            storage.transact(row.id, lambda transaction: transaction.write(events[1:], [], [], []))
+            storage.transact(row.id, lambda transaction: transaction.write(Entries(events[1:])))
         moved = lb.open_study(name, storage, read_only=True)  # its clock has gone on: a look would settle
         fold = moved._journal.fold()
         fold.ledger.at = study._journal.fold().ledger.at  # the first event keeps its own time

@@ -11,6 +11,7 @@ import lexbandits as lb
 from lexbandits.study.record import journal as journal_module
 from lexbandits.study.record.events import Event
 from lexbandits.study.record.ledger import Ledger
+from lexbandits.study.storage.contract import Entries
 from lexbandits.study.storage.sql import SCHEMA
 
 GOOD = {"correct": 1, "latency": 10}
@@ -120,7 +121,7 @@ def test_a_million_events_open_in_seconds(tmp_path):
         told = {"correct": (number * 7919) % 13 / 13}
         events.append(Event(2 * number + 2, "asked", number, arm, asked, 1e9, "w"))
         events.append(Event(2 * number + 3, "told", number, arm, told, 1e9, "w"))
-    study._journal.storage.transact(1, lambda transaction: transaction.write(events, [], [], []))
+    study._journal.storage.transact(1, lambda transaction: transaction.write(Entries(events)))
     events.clear()
     for limit in (6, 1):
         start = time.process_time()
@@ -137,7 +138,7 @@ def test_a_million_events_open_in_seconds(tmp_path):
 def test_journals_of_earlier_versions_open(path, storage):
     events = [Event(**json.loads(line)) for line in path.read_text().splitlines()]
     row, _ = storage.create("old", "", events[0].payload)
-    storage.transact(row.id, lambda transaction: transaction.write(events[1:], [], [], []))
+    storage.transact(row.id, lambda transaction: transaction.write(Entries(events[1:])))
     study = lb.open_study("old", storage)
     assert study.verify().problems == ()
     recorded = [event.payload for event in events if event.kind == "finished"][-1]

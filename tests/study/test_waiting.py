@@ -7,7 +7,7 @@ from worlds import create, measure
 
 import lexbandits as lb
 from lexbandits.study.record.fold import MOST_AHEAD
-from lexbandits.study.record.ledger import TOLD
+from lexbandits.study.record.trials import TOLD
 from patience import until
 
 

@@ -4,7 +4,7 @@ import os
 import re
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -104,21 +104,13 @@ def create(
 @command(token, "list")
 def show(storage: Storage = DEFAULT, as_json: AsJson = False) -> None:
     """Show who has a token, never the token."""
-    rows = [
-        {
-            "name": row.name,
-            "role": row.role,
-            **{
-                key: None if at is None else moment(at).isoformat(timespec="seconds")
-                for key, at in (
-                    ("created", row.created),
-                    ("last used", row.last_used),
-                    ("revoked", row.revoked),
-                )
-            },
+    rows: list[dict[str, Any]] = []
+    for row in _tokens(storage).storage.tokens():
+        times = {"created": row.created, "last used": row.last_used, "revoked": row.revoked}
+        when = {
+            key: at if at is None else moment(at).isoformat(timespec="seconds") for key, at in times.items()
         }
-        for row in _tokens(storage).storage.tokens()
-    ]
+        rows.append({"name": row.name, "role": row.role, **when})
     if as_json:
         print_json(rows)
         return

@@ -31,14 +31,11 @@ if TYPE_CHECKING:
 BRACKET = re.compile(r"(?<!\\)\[(?=[a-z#/@\[])")  # that may open a style of rich
 UNCERTIFIED, USAGE, FINISHED, CONFLICT, BUSY, WAITING = 1, 2, 3, 4, 5, 6
 UNEXPECTED = 70  # EX_SOFTWARE: a traceback's 1 would read as "not certified"
-EXIT_CODES = {
-    StudyFinished: FINISHED,
-    ConflictError: CONFLICT,
-    StudyExistsError: CONFLICT,
-    SpecMismatchError: CONFLICT,
-    StudyPaused: CONFLICT,
-    StorageBusyError: BUSY,
-    StudyWaiting: WAITING,
+EXIT_CODES: dict[int, tuple[type[Exception], ...]] = {
+    FINISHED: (StudyFinished,),
+    CONFLICT: (ConflictError, StudyExistsError, SpecMismatchError, StudyPaused),
+    BUSY: (StorageBusyError,),
+    WAITING: (StudyWaiting,),
 }  # whatever else a person can mend is USAGE
 
 AsJson = Annotated[
@@ -59,7 +56,7 @@ def plain_errors(as_json: bool = False) -> Iterator[None]:
         say_line(f"Error: {error}", err=True)
         if as_json:
             print_json({"error": type(error).__name__, "message": str(error)})
-        code = next((code for kind, code in EXIT_CODES.items() if isinstance(error, kind)), USAGE)
+        code = next((code for code, kinds in EXIT_CODES.items() if isinstance(error, kinds)), USAGE)
         raise typer.Exit(code) from error
     except Exception as error:
         if isinstance(error, (typer.Exit, typer.Abort)) or hasattr(error, "format_message"):

@@ -14,7 +14,7 @@ from lexbandits.forecasting.beliefs import Beliefs, Guess, Measured, MissingGues
 from lexbandits.policies.tol.lexelim_tol import LexElimTol
 from lexbandits.study.errors import StudyError, study_errors
 from lexbandits.study.record.fold import Fold
-from lexbandits.study.record.ledger import EXPIRED, FAILED, IMPORTED, LATE, TOLD
+from lexbandits.study.record.trials import EXPIRED, FAILED, IMPORTED, LATE, TOLD
 from lexbandits.study.spec import Spec
 from lexbandits.study.words import listed, toml_key
 

@@ -104,7 +104,7 @@ def of_verdict(verdict: "Verdict") -> str:
 
 def of_answer(answer: "Answer") -> str:
     """The answer, why, and what it rests on."""
-    from lexbandits.study.record.answers import flags_said
+    from lexbandits.study.record.said import flags_said
 
     word = "is the answer" if answer.certified else "is the best guess"
     flags = "".join(f" But {said}." for said in flags_said(answer))

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from lexbandits.picture.reasons import AT, bound_beyond, given_up, most_of
 from lexbandits.picture.view import View
-from lexbandits.study.record.answers import nobody_meets
+from lexbandits.study.record.said import nobody_meets
 from lexbandits.study.words import amount, bound, capital
 
 

@@ -332,7 +332,7 @@ def claimed(picture: "Picture") -> tuple[str, list[str]]:
 
 def _claimed_on_a_list(picture: "Picture", sure: list[str], rest: list[str]) -> tuple[str, list[str]]:
     from lexbandits.picture.stories import NO_CHANCE, over_what
-    from lexbandits.study.record.answers import on_these
+    from lexbandits.study.record.said import on_these
 
     answer, view = picture.answer, picture.view
     where = capital(on_these(answer))

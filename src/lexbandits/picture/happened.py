@@ -8,7 +8,7 @@ from lexbandits.picture.picture import Picture
 from lexbandits.picture.svg import Part, join, tag
 from lexbandits.picture.tally import tally_of
 from lexbandits.study.record.events import Event
-from lexbandits.study.record.ledger import EXPIRED, FAILED, LATE, RELEASED
+from lexbandits.study.record.trials import EXPIRED, FAILED, LATE, RELEASED
 from lexbandits.study.trial import moment
 from lexbandits.study.words import count, many
 

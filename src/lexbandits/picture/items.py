@@ -13,7 +13,7 @@ from lexbandits.arrays import Vector
 from lexbandits.picture.svg import tag
 from lexbandits.picture.view import View
 from lexbandits.study.record.imports import escape
-from lexbandits.study.record.ledger import IMPORTED, TOLD
+from lexbandits.study.record.trials import IMPORTED, TOLD
 from lexbandits.study.words import count, many, value
 
 MOST_SHOWN = 300  # rows; all are in the CSV

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from lexbandits.picture.tally import tally_of
 from lexbandits.picture.view import View
-from lexbandits.study.record.ledger import IMPORTED
+from lexbandits.study.record.trials import IMPORTED
 from lexbandits.study.words import is_nothing, many, rough
 
 

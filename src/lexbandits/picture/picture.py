@@ -20,9 +20,10 @@ from lexbandits.picture.tally import tally_of
 from lexbandits.picture.view import View
 from lexbandits.printable import plain
 from lexbandits.study.objective import Objective
-from lexbandits.study.record.answers import Answer, certificate_of, flags_said
+from lexbandits.study.record.answers import Answer, certificate_of
 from lexbandits.study.record.fold import Fold
-from lexbandits.study.record.ledger import EXPIRED, FAILED, LATE, OPEN
+from lexbandits.study.record.said import flags_said
+from lexbandits.study.record.trials import EXPIRED, FAILED, LATE, OPEN
 from lexbandits.study.study import Study
 from lexbandits.study.words import amount, between, estimand, evidence, is_nothing, many, value
 

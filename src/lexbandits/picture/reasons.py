@@ -7,7 +7,7 @@ from lexbandits.picture.view import Difference, View
 from lexbandits.policies.tol.state import REACH
 from lexbandits.printable import plain
 from lexbandits.study.objective import Objective
-from lexbandits.study.record.answers import whoever
+from lexbandits.study.record.said import whoever
 from lexbandits.study.words import amount, bound, evidence, is_nothing, many, value
 
 AT = "at the study's confidence"

@@ -7,7 +7,7 @@ from lexbandits.picture.exits import Way, way_of
 from lexbandits.picture.reasons import AT, Reason, against_limit, bound_beyond, compared, reason_of
 from lexbandits.picture.shown import Story
 from lexbandits.picture.view import NOT_MEASURED, View
-from lexbandits.study.record.answers import flags_said, nobody_meets, on_these
+from lexbandits.study.record.said import flags_said, nobody_meets, on_these
 from lexbandits.study.words import amount, bound, capital, count, listed, many, percent, value
 
 NO_CHANCE = "This is certain: no chance is involved."

@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 
 from lexbandits.study.record.fold import Fold
-from lexbandits.study.record.ledger import COLUMNS, EXPIRED, IMPORTED, OPEN, STATES, TOLD, Ledger
+from lexbandits.study.record.ledger import Ledger
+from lexbandits.study.record.trials import COLUMNS, EXPIRED, IMPORTED, OPEN, STATES, TOLD
 
 Array = np.ndarray[Any, Any]
 

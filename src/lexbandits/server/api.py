@@ -11,19 +11,6 @@ from starlette.exceptions import HTTPException
 
 from lexbandits.printable import plain
 from lexbandits.server import bodies, schemas
-from lexbandits.server.bodies import (
-    After,
-    ArmName,
-    Key,
-    Known,
-    Limit,
-    ObjectiveName,
-    Since,
-    StudyName,
-    TrialId,
-    TrialState,
-    WorkerName,
-)
 from lexbandits.server.replies import (
     Changed,
     Outcome,
@@ -68,19 +55,16 @@ def rooms_of(request: Request) -> Rooms:
 _STUDY, _TRIAL = "$response.body#/name", "$response.body#/trials/0/id"
 
 
-def _link(operation: str, description: str, **parameters: str) -> dict[str, Any]:
-    return {"operationId": operation, "description": description, "parameters": parameters}
-
-
 def _links(names: str, phrase: str, **parameters: str) -> dict[str, Any]:
-    return {name: _link(name, f"{name} {phrase}", **parameters) for name in names.split()}
+    return {
+        name: {"operationId": name, "description": f"{name} {phrase}", "parameters": parameters}
+        for name in names.split()
+    }
 
 
+WAYS = "ask summary spec events trials results tell_many heartbeat note delete add_arm set_state reorder"
 MADE = {  # what one can do with a study that was made
-    **_links(
-        "ask summary spec events trials results tell_many heartbeat note", "of this study", study=_STUDY
-    ),
-    **_links("delete add_arm set_state reorder set_budget", "of this study", study=_STUDY),
+    **_links(f"{WAYS} set_budget", "of this study", study=_STUDY),
     **_links("withdraw restore", "its first arm", study=_STUDY, arm="$request.body#/arms/0"),
     **_links("amend", "its first objective", study=_STUDY, objective="$request.body#/objectives/0/name"),
 }
@@ -109,7 +93,7 @@ def _glances(rooms: Rooms, row: StudyRow) -> list[schemas.Glance]:
 
 
 @look.get("", responses=describe(200, schemas.Glances))
-def studies(request: Request, after: After = "", limit: Limit = 100) -> Response:
+def studies(request: Request, after: bodies.After = "", limit: bodies.Limit = 100) -> Response:
     """Every study at a glance, by name; and the role of who asks."""
     return Reply(studies_from(request, after, min(limit, 100)))
 
@@ -128,21 +112,23 @@ def studies_from(request: Request, after: str, limit: int, search: str = "") -> 
 
 
 @look.get("/{study}", responses={304: {"description": "as known"}, **describe(200, schemas.Summary, 404)})
-def summary(request: Request, study: StudyName, known: Known = None) -> Response:
+def summary(request: Request, study: bodies.StudyName, known: bodies.Known = None) -> Response:
     """Where a study stands: what a page polls, with its ETag."""
     tag, content = summary_of(rooms_of(request).find(study))
     return with_tag(tag, known, content)
 
 
 @look.get("/{study}/spec", responses=describe(200, dict[str, Any], 404))
-def spec(request: Request, study: StudyName) -> Response:
+def spec(request: Request, study: bodies.StudyName) -> Response:
     """The question as it was asked."""
     with rooms_of(request).find(study).reading() as reader:
         return Reply(reader.spec)
 
 
 @look.get("/{study}/events", responses=describe(200, schemas.Events, 404))
-def events(request: Request, study: StudyName, since: Since = 0, limit: Limit = 100) -> Response:
+def events(
+    request: Request, study: bodies.StudyName, since: bodies.Since = 0, limit: bodies.Limit = 100
+) -> Response:
     """The journal after event `since`."""
     room = rooms_of(request).find(study)
     with room.reading() as reader:
@@ -154,7 +140,11 @@ def events(request: Request, study: StudyName, since: Since = 0, limit: Limit = 
 
 @look.get("/{study}/trials", responses=describe(200, schemas.TrialRows, 404))
 def trials(
-    request: Request, study: StudyName, state: TrialState | None = None, since: Since = 0, limit: Limit = 100
+    request: Request,
+    study: bodies.StudyName,
+    state: bodies.TrialState | None = None,
+    since: bodies.Since = 0,
+    limit: bodies.Limit = 100,
 ) -> Response:
     """Trials from number `since` on, of one state if so asked, with what was told of them."""
     room = rooms_of(request).find(study)
@@ -164,7 +154,7 @@ def trials(
 
 
 @look.get("/{study}/results", responses=describe(200, schemas.Results, 404))
-def results(request: Request, study: StudyName) -> Response:
+def results(request: Request, study: bodies.StudyName) -> Response:
     """What was measured, one row per arm and objective."""
     with rooms_of(request).find(study).reading() as reader:
         rows = reader._results()
@@ -175,7 +165,7 @@ def results(request: Request, study: StudyName) -> Response:
 
 
 @measure.post("/{study}/trials", status_code=201, responses=describe(201, Trials, 404, 409, links=HANDED_OUT))
-def ask(turn: InTurn, body: bodies.AskBody, key: Key = None) -> Trials | StudyError:
+def ask(turn: InTurn, body: bodies.AskBody, key: bodies.Key = None) -> Trials | StudyError:
     """Hand out trials; the same ones again for the same Idempotency-Key. None when the study is over."""
     _, handed, reason = asking.exchange(turn, [], body.n, _seconds(body.lease), body.worker, key)
     if isinstance(reason, (StudyPaused, StudyWaiting)):
@@ -184,7 +174,7 @@ def ask(turn: InTurn, body: bodies.AskBody, key: Key = None) -> Trials | StudyEr
 
 
 @measure.put("/{study}/trials/{trial}/result", responses=describe(200, Outcome, 404, 409))
-def tell(turn: InTurn, trial: TrialId, body: bodies.ResultBody) -> Outcome:
+def tell(turn: InTurn, trial: bodies.TrialId, body: bodies.ResultBody) -> Outcome:
     """Report a trial's values, or why there are none. Safe to repeat."""
     if (body.values is None) == (body.failed is None):
         raise HTTPException(422, "a result has values, or failed says why there are none; not both")
@@ -198,7 +188,7 @@ def tell(turn: InTurn, trial: TrialId, body: bodies.ResultBody) -> Outcome:
 
 
 @measure.post("/{study}/results", responses=describe(200, Outcomes, 404, 409))
-def tell_many(turn: InTurn, body: bodies.ResultsBody, key: Key = None) -> Outcomes:
+def tell_many(turn: InTurn, body: bodies.ResultsBody, key: bodies.Key = None) -> Outcomes:
     """Report results, all or none of them, and ask for new trials in the same step."""
     told = [(each.trial, each.values) for each in body.results]
     lease = _seconds(body.lease)
@@ -221,25 +211,25 @@ def _trials(turn: Turn, handed: Sequence[Trial], reason: StudyError | None) -> d
 
 
 @measure.delete("/{study}/trials/{trial}/lease", status_code=204, responses=refuse(404, 409))
-def release(turn: OnceInTurn, trial: TrialId) -> None:
+def release(turn: OnceInTurn, trial: bodies.TrialId) -> None:
     """Give a trial back unmeasured."""
     asking.release(turn, trial)
 
 
 @measure.post("/{study}/trials/{trial}/expiry", responses=describe(200, Outcome, 404, 409))
-def expire(turn: OnceInTurn, trial: TrialId) -> str:
+def expire(turn: OnceInTurn, trial: bodies.TrialId) -> str:
     """Declare an overdue trial's place missing now."""
     return asking.expire(turn, trial)
 
 
 @measure.put("/{study}/trials/{trial}/correction", responses=describe(200, Outcome, 404, 409))
-def correct(turn: OnceInTurn, trial: TrialId, body: bodies.CorrectionBody) -> str:
+def correct(turn: OnceInTurn, trial: bodies.TrialId, body: bodies.CorrectionBody) -> str:
     """Replace what was told, while it is not folded; later a note."""
     return asking.correct(turn, trial, body.values, body.reason)
 
 
 @measure.post("/{study}/workers/{worker}/heartbeat", status_code=204, responses=refuse(404))
-def heartbeat(study: StudyName, worker: WorkerName) -> str:
+def heartbeat(study: bodies.StudyName, worker: bodies.WorkerName) -> str:
     """A worker is alive: its leases begin anew."""
     return worker
 
@@ -254,7 +244,7 @@ def note(turn: OnceInTurn, body: bodies.NoteBody) -> None:
 
 
 @make.post("", status_code=201, responses=describe(201, Changed, 409, links=MADE))
-def create(request: Request, body: bodies.StudyBody, key: Key = None) -> Response:
+def create(request: Request, body: bodies.StudyBody, key: bodies.Key = None) -> Response:
     """A new study; the one that this Idempotency-Key has made is answered as if it were."""
     rooms = rooms_of(request)
     with study_errors(TypeError):
@@ -266,7 +256,7 @@ def create(request: Request, body: bodies.StudyBody, key: Key = None) -> Respons
 
 
 @make.delete("/{study}", status_code=204, responses=refuse(404))
-def delete(request: Request, study: StudyName) -> Response:
+def delete(request: Request, study: bodies.StudyName) -> Response:
     """Delete a study with all its results, for good."""
     rooms = rooms_of(request)
     row = rooms.find(study).row
@@ -288,13 +278,13 @@ def add_blind_arm(turn: OnceInTurn, body: bodies.ArmBody) -> None:
 
 
 @decide.post("/{study}/arms/{arm}/withdrawal", responses=describe(200, Changed, 404, 409))
-def withdraw(turn: OnceInTurn, arm: ArmName, body: bodies.ReasonBody) -> None:
+def withdraw(turn: OnceInTurn, arm: bodies.ArmName, body: bodies.ReasonBody) -> None:
     """Take an arm out of the question."""
     changes.withdraw(turn, arm, body.reason)
 
 
 @decide.delete("/{study}/arms/{arm}/withdrawal", responses=describe(200, Changed, 404, 409))
-def restore(turn: OnceInTurn, arm: ArmName) -> None:
+def restore(turn: OnceInTurn, arm: bodies.ArmName) -> None:
     """Bring a withdrawn arm back."""
     changes.restore(turn, arm)
 
@@ -319,7 +309,7 @@ def set_state(turn: OnceInTurn, body: bodies.StateBody) -> None:
 
 
 @decide.put("/{study}/objectives/{objective}", responses=describe(200, Changed, 404))
-def amend(turn: OnceInTurn, objective: ObjectiveName, body: bodies.AmendBody) -> None:
+def amend(turn: OnceInTurn, objective: bodies.ObjectiveName, body: bodies.AmendBody) -> None:
     """Another tolerance or resolution of an objective."""
     if objective not in turn.ledger.spec.names:
         raise HTTPException(404, f"no objective {objective!r}")

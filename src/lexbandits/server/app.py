@@ -9,7 +9,6 @@ from typing import Any
 
 import anyio.to_thread
 from fastapi import FastAPI, Response
-from fastapi.routing import APIRoute
 from fastapi.staticfiles import StaticFiles
 from pydantic import TypeAdapter
 from starlette.applications import Starlette
@@ -61,7 +60,7 @@ def make_app(
         docs_url=None,
         redoc_url=None,
         lifespan=life,
-        generate_unique_id_function=_operation,
+        generate_unique_id_function=lambda route: route.name,
     )
     app.state.rooms, app.state.tokens, app.state.thinking = rooms, tokens, Thinking()
     app.state.queues = Queues(rooms, tokens, webhook)
@@ -111,10 +110,6 @@ class Files(StaticFiles):
         if path == STYLE.name:
             return str(STYLE), STYLE.stat()
         return super().lookup_path(path)
-
-
-def _operation(route: APIRoute) -> str:
-    return route.name
 
 
 def _describe(app: FastAPI) -> None:

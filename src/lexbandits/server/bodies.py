@@ -39,15 +39,10 @@ def _not_too_long(lease: float | str) -> float | str:
 
 
 _described = {"pattern": PRINTABLE}
-Name = Annotated[
-    str,
-    Field(min_length=1, max_length=200, json_schema_extra=_described),
-    AfterValidator(_printable),
-    AfterValidator(_not_dots),
-]
 Worker = Annotated[
     str, Field(min_length=1, max_length=200, json_schema_extra=_described), AfterValidator(_printable)
 ]
+Name = Annotated[Worker, AfterValidator(_not_dots)]
 Text = Annotated[str, Field(max_length=2000), AfterValidator(_encodable)]
 Reason = Annotated[str, Field(min_length=1, max_length=2000), AfterValidator(_encodable)]
 Number = Annotated[float, Field(ge=-HUGE, le=HUGE)]

@@ -24,8 +24,8 @@ from lexbandits.server.replies import describe
 from lexbandits.server.rooms import Room
 from lexbandits.server.routes import looking
 from lexbandits.server.summary import latest_events, summary_of, trial_rows, when
-from lexbandits.study.record.ledger import EXPIRED
 from lexbandits.study.record.rules import cost_of_closing, proof_of
+from lexbandits.study.record.trials import EXPIRED
 from lexbandits.study.study import Study
 from lexbandits.study.words import about, capital, count, listed, many, percent, span
 
@@ -129,7 +129,7 @@ def fragments_of(room: Room) -> tuple[str, dict[str, Any]]:
 
 def _thoughts(room: Room) -> list[Any]:
     """The last forecast and the last course, each with the state that it is of; None if there is none."""
-    return [room.thought(what) for what in ("forecast 100", "course")]
+    return [room.thoughts.get(what) for what in ("forecast 100", "course")]
 
 
 def _tag(known: str, thoughts: list[Any]) -> str:

@@ -40,11 +40,8 @@ def _table(head: str, rows: list[tuple[str, str, str]]) -> Markup:
 
 def _parameters(told: dict[str, Any]) -> Iterator[tuple[str, str, str]]:
     for one in told.get("parameters", ()):
-        yield (
-            one["name"],
-            one["in"] + (", required" if one.get("required") else ""),
-            _shape(one.get("schema", {})),
-        )
+        needed = ", required" if one.get("required") else ""
+        yield one["name"], one["in"] + needed, _shape(one.get("schema", {}))
 
 
 def _fields(schema: dict[str, Any], content: dict[str, Any] | None) -> Iterator[tuple[str, str, str]]:

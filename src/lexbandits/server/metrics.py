@@ -15,10 +15,8 @@ from lexbandits.server.rooms import Rooms
 from lexbandits.server.routes import looking
 
 BOUNDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)  # seconds
-ASK, TELL = (
-    re.compile(r"/api/studies/[^/]+/trials$"),
-    re.compile(r"/api/studies/[^/]+/(results|trials/[^/]+/result)$"),
-)
+ASK = re.compile(r"/api/studies/[^/]+/trials$")
+TELL = re.compile(r"/api/studies/[^/]+/(results|trials/[^/]+/result)$")
 
 look = APIRouter(route_class=looking("read"))
 

@@ -8,7 +8,7 @@ from markupsafe import Markup
 from lexbandits.picture import draw
 from lexbandits.picture.picture import Picture
 from lexbandits.picture.svg import Part, tag
-from lexbandits.server.record import address, button
+from lexbandits.server.record import address, button, listing, listing_row
 from lexbandits.server.schemas import Glance
 from lexbandits.study.words import count, percent
 
@@ -57,7 +57,7 @@ def studies(found: Sequence[Glance], search: str, show: str, pages: int, more: b
         tag("form", filters, kind="filter", role="search", aria_label="Show", data_key="filter"),
         tag(
             "section",
-            _table(shown) if shown else none,
+            listing(HEADS, NUMBERS, map(_row, shown), "ls") if shown else none,
             kind="panel",
             aria_label="Studies",
             data_key="studies",
@@ -98,20 +98,6 @@ def _sentence(found: Sequence[Glance]) -> Part:
     return [tag("b", first), " ", tag("span", f"{'; '.join(rest)}.", kind="q") if rest else None]
 
 
-def _table(found: Sequence[Glance]) -> Markup:
-    heads = [
-        tag("th", text, scope="col", role="columnheader", kind="num" if text in NUMBERS else None)
-        for text in HEADS
-    ]
-    return tag(
-        "table",
-        tag("thead", tag("tr", heads, role="row"), role="rowgroup"),
-        tag("tbody", [_row(study) for study in found], role="rowgroup"),
-        kind="ls",
-        role="table",
-    )
-
-
 def _row(study: Glance) -> Markup:
     look = "ok" if study.certified else {"measuring": "on", "paused": "paused"}.get(study.state, "ended")
     answer: Part = [tag("b", study.answer), tag("span", _certainty(study), kind="s")]
@@ -133,13 +119,7 @@ def _row(study: Glance) -> Markup:
         tag("a", study.name, href=f"#{address(study.name)}"),
         tag("span", " › ".join(study.objectives), kind="s"),
     ]
-    return tag(
-        "tr",
-        tag("th", who, scope="row", role="rowheader"),
-        [tag("td", inner, role="cell", kind=kind) for inner, kind in cells],
-        role="row",
-        data_key=study.name,
-    )
+    return listing_row(who, cells, study.name)
 
 
 def _certainty(study: Glance) -> str:

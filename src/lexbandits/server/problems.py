@@ -21,21 +21,15 @@ from lexbandits.study.errors import StudyError, StudyWaiting
 
 LONGEST_DETAIL = 1000  # characters of an explanation, which may quote what was sent
 
-STATUS: dict[type[StudyError], int] = {  # the first that fits
-    errors.UnknownStudyError: 404,
-    errors.UnknownTrialError: 404,
-    errors.UnknownArmError: 404,
-    errors.StudyExistsError: 409,
-    errors.SpecMismatchError: 409,
-    errors.StudyFinished: 409,
-    errors.StudyPaused: 409,
-    errors.StudyWaiting: 409,
-    errors.ConflictError: 409,
-    UnknownTokenError: 401,
-    WeakTokenError: 403,
-    errors.StorageError: 503,
-    errors.StudyError: 422,
-}
+STATUS: dict[int, tuple[type[StudyError], ...]] = {  # the first that fits
+    404: (errors.UnknownStudyError, errors.UnknownTrialError, errors.UnknownArmError),
+    409: (errors.ConflictError, errors.StudyExistsError, errors.SpecMismatchError,
+          errors.StudyFinished, errors.StudyPaused, errors.StudyWaiting),
+    401: (UnknownTokenError,),
+    403: (WeakTokenError,),
+    503: (errors.StorageError,),
+    422: (errors.StudyError,),
+}  # fmt: skip
 
 
 def problem(status: int, detail: str, **more: Any) -> Reply:
@@ -66,7 +60,7 @@ def _study_of(request: Request) -> str | None:
 
 def _of_study(request: Request, error: StudyError) -> Reply:
     """What the study layer refuses, in its words."""
-    status = next(status for kind, status in STATUS.items() if isinstance(error, kind))
+    status = next(status for status, kinds in STATUS.items() if isinstance(error, kinds))
     if status == 503:
         say(logging.ERROR, "storage", str(error), _study_of(request))
     public = (kind for kind in type(error).__mro__ if getattr(errors, kind.__name__, None) is kind)

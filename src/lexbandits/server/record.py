@@ -1,7 +1,7 @@
 """What the page shows of a study's record: who measures, and the table of trials with its filters."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any
 from urllib.parse import quote, urlencode
@@ -17,7 +17,7 @@ from lexbandits.server.schemas import TrialRow, WorkerOut
 from lexbandits.server.summary import trial_row
 from lexbandits.study.objective import written
 from lexbandits.study.record.fold import Fold
-from lexbandits.study.record.ledger import STATES
+from lexbandits.study.record.trials import STATES
 from lexbandits.study.words import count, many
 
 PAGE = 50  # trials
@@ -34,6 +34,27 @@ def button(action: str, text: str, kind: str = "", may: str = "", **more: Any) -
     key = None if more else action
     words = {"data_do": action, "data_may": may, "aria_haspopup": dialog, "data_key": key, **more}
     return tag("button", text, kind=f"btn {kind}".strip(), **words)
+
+
+def listing(heads: Iterable[str], numbers: Sequence[str], rows: Part, kind: str) -> Markup:
+    """A table that a phone shows as blocks, and that is read out as a table all the same."""
+    cells = [
+        tag("th", text, scope="col", role="columnheader", kind="num" if text in numbers else None)
+        for text in heads
+    ]
+    return tag(
+        "table",
+        tag("thead", tag("tr", cells, role="row"), role="rowgroup"),
+        tag("tbody", rows, role="rowgroup"),
+        kind=kind,
+        role="table",
+    )
+
+
+def listing_row(head: Part, cells: Iterable[tuple[Part, str | None]], key: str) -> Markup:
+    """A row of it: cells, each with its kind."""
+    rest = [tag("td", inner, role="cell", kind=kind) for inner, kind in cells]
+    return tag("tr", tag("th", head, scope="row", role="rowheader"), rest, role="row", data_key=key)
 
 
 # --- who measures
@@ -56,17 +77,7 @@ def workers(picture: Picture, named: Sequence[WorkerOut], more: int, trials: Seq
     if others:
         called = "others" if any(trial.worker for trial in others) else "without a name"
         body.append(_worker(tag("span", called, kind="mut"), None, others))
-    heads = [
-        tag("th", t, scope="col", role="columnheader") for t in ("Worker", "Last asked or told", "Measuring")
-    ]
-    heads.append(tag("th", "Told", scope="col", role="columnheader", kind="num"))
-    table = tag(
-        "table",
-        tag("thead", tag("tr", heads, role="row"), role="rowgroup"),
-        tag("tbody", body, role="rowgroup"),
-        kind="mini wk",
-        role="table",
-    )
+    table = listing(("Worker", "Last asked or told", "Measuring", "Told"), ("Told",), body, "mini wk")
     rest = more > 0 and tag("p", f"and {count(more)} more, not heard of for longer", kind="mut")
     return Figure(title, "" if over else WAITING, tag("div", table, rest))
 
@@ -85,15 +96,9 @@ def _worker(name: Part, worker: WorkerOut | None, held: Sequence[TrialRow]) -> M
     ]
     heard = worker.heard if worker is not None else None
     told = None if worker is None else count(worker.resolved)
-    return tag(
-        "tr",
-        tag("th", name, scope="row", role="rowheader"),
-        tag("td", heard and tag("time", datetime=heard, data_time="ago"), role="cell", kind="mut"),
-        tag("td", measures, role="cell"),
-        tag("td", told, role="cell", kind="num"),
-        role="row",
-        data_key=f"worker {worker.name if worker else ''}",
-    )
+    when = heard and tag("time", datetime=heard, data_time="ago")
+    cells: list[tuple[Part, str | None]] = [(when, "mut"), (measures, None), (told, "num")]
+    return listing_row(name, cells, f"worker {worker.name if worker else ''}")
 
 
 def item_words(item: Any) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from lexbandits.server.tokens import open_lasting
-from lexbandits.study.errors import StorageBusyError, UnknownStudyError
+from lexbandits.study.errors import UnknownStudyError
 from lexbandits.study.record import rules
 from lexbandits.study.record.fold import Fold
 from lexbandits.study.record.journal import Journal
@@ -18,7 +18,6 @@ from lexbandits.study.storage.sql import SqlStorage
 from lexbandits.study.study import Study
 
 MOST_OPEN = 200  # studies
-LONGEST_WAIT = 20.0  # seconds for others who think about the same study
 WRITERS, READERS = 8, 4  # connections to the storage
 
 
@@ -39,8 +38,7 @@ class Room:
     def __init__(self, row: StudyRow, writes: SqlStorage, reads: SqlStorage) -> None:
         self.row, self._writes, self.reads = row, writes, reads
         self._lock = threading.RLock()
-        self._thinks = threading.Lock()
-        self._thoughts: dict[str, Any] = {}
+        self.thoughts: dict[str, tuple[Any, Any]] = {}  # what took long: of which state it is, and what it is
         self.writer = Journal(writes, row)  # for the thread of its queue, and to settle
         self.memory: dict[Any, Any] = {}  # what readers remember, under their lock
 
@@ -56,22 +54,9 @@ class Room:
     def _reader(self) -> Study:
         return Study(_Looking(self.reads, self.row, read_only=True))
 
-    @contextmanager
-    def thinking(self) -> Iterator[tuple[Study, dict[str, Any]]]:
-        """Another one, for what takes long, and what is known already; who looks does not wait for it."""
-        if not self._thinks.acquire(timeout=LONGEST_WAIT):
-            raise StorageBusyError(f"others think about study {self.row.name!r}: try again")
-        try:
-            yield self._thinker, self._thoughts
-        finally:
-            self._thinks.release()
-
-    def thought(self, what: str) -> tuple[Any, Any] | None:
-        """What was thought of last: of which state, and what; who looks does not wait for it."""
-        return self._thoughts.get(what)
-
     @cached_property
-    def _thinker(self) -> Study:
+    def thinker(self) -> Study:
+        """Another one, for what takes long: by one thread at a time, as `Thinking` has it."""
         return Study(_Looking(self.reads, self.row, read_only=True))
 
     @contextmanager

@@ -4,8 +4,7 @@ import math
 import zlib
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from dataclasses import replace
-from datetime import datetime
+from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
@@ -17,10 +16,10 @@ from lexbandits.printable import plain
 from lexbandits.server.rooms import Room
 from lexbandits.server.schemas import EventOut, Glance, TrialRow, TrialRows, WorkerOut
 from lexbandits.study.errors import StorageBusyError, StudyError, UnknownStudyError
-from lexbandits.study.record.answers import status_of, trial_id
+from lexbandits.study.record.answers import status_of
 from lexbandits.study.record.events import KINDS, Event
 from lexbandits.study.record.fold import Fold
-from lexbandits.study.record.ledger import OPEN, STATES
+from lexbandits.study.record.trials import OPEN, STATES
 from lexbandits.study.spec import duration
 from lexbandits.study.storage.contract import LostConnectionError
 from lexbandits.study.study import Study
@@ -34,11 +33,7 @@ ENDS = ("finished", "ended")
 
 def when(at: float) -> str | None:
     """A time for JSON."""
-    return None if math.isnan(at) else _iso(moment(at))
-
-
-def _iso(time: datetime) -> str:
-    return time.isoformat(timespec="milliseconds")
+    return None if math.isnan(at) else moment(at).isoformat(timespec="milliseconds")
 
 
 def event_words(event: Event) -> EventOut:
@@ -89,20 +84,16 @@ def glance_at(room: Room) -> Glance:
         raise
     except StudyError:
         return _unreadable(room)
-    answer, keys = (
-        whole["answer"],
-        ("name", "called", "created", "seq", "state", "settling", "results", "budget", "open"),
-    )
-    return Glance(
-        **{key: whole[key] for key in (*keys, "overdue", "changed")},
-        answer=answer["arm"],
-        certified=answer["certified"],
-        flags=answer["flags"],
-        candidates=answer["candidates"],
-        arms=len(whole["arms"]),
-        objectives=[objective["name"] for objective in whole["objectives"]],
-        stages=[objective["state"] for objective in whole["objectives"]],
-    )
+    answer, objectives = whole["answer"], whole["objectives"]
+    told = {
+        **whole,
+        **{key: answer[key] for key in ("certified", "flags", "candidates")},
+        "answer": answer["arm"],
+        "arms": len(whole["arms"]),
+        "objectives": [objective["name"] for objective in objectives],
+        "stages": [objective["state"] for objective in objectives],
+    }
+    return Glance(**{each.name: told[each.name] for each in fields(Glance)})
 
 
 def _unreadable(room: Room) -> Glance:
@@ -198,17 +189,17 @@ def trial_row(fold: Fold, leases: dict[int, float], number: int) -> TrialRow:
     state = STATES[ledger.state[number]]
     if state == "told" and fold.is_void(ledger.pass_of[number]):
         state = "void"
-    worker, until = ledger.worker[number], ledger.until[number]
+    until = ledger.until[number]
     if ledger.state[number] == OPEN:
         until = leases.get(number, ledger.open[number])
     told = zip(ledger.spec.names, ledger.told_values(number), strict=True)
     return TrialRow(
         number=number,
-        id=trial_id(fold, number),
-        arm=ledger.arm_names[ledger.arm[number]],
+        id=ledger.id_of(number),
+        arm=ledger.arm_of(number),
         item=ledger.item_id(ledger.pass_of[number]),
         state=state,
-        worker=ledger.workers[worker] if worker >= 0 else None,
+        worker=ledger.worker_of(number),
         asked=when(ledger.asked[number]) or "",
         until=when(until),
         resolved=when(ledger.resolved[number]),

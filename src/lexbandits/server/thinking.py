@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import anyio
 import anyio.to_thread
@@ -15,9 +15,9 @@ LONGEST_WAIT = 30.0  # seconds for one; it goes on to be made, for who asks agai
 Thing = tuple[str, object]  # of which study, and what of it
 
 
-class _Thought:
-    def __init__(self, make: Callable[[], Any], done: "asyncio.Future[Any]") -> None:
-        self.make, self.done = make, done
+class _Thought(NamedTuple):
+    make: Callable[[], Any]
+    done: "asyncio.Future[Any]"
 
 
 class Thinking:
@@ -31,7 +31,6 @@ class Thinking:
         self._waiting: dict[Thing, _Thought] = {}
         self._studies: set[str] = set()  # at work on; one thread each, as they would wait for each other
         self._tasks: set[asyncio.Task[None]] = set()
-        self._limiter: anyio.CapacityLimiter | None = None  # made inside the loop
 
     async def get(self, study: str, what: object, make: Callable[[], Any]) -> Any:
         """What `make` gives, in its turn; refused when too much waits."""
@@ -47,13 +46,10 @@ class Thinking:
             job = self._waiting[thing] = _Thought(make, asyncio.get_running_loop().create_future())
             self._begin()
         try:
-            return await asyncio.wait_for(
-                asyncio.shield(job.done), LONGEST_WAIT
-            )  # others may wait for it too
+            return await asyncio.wait_for(asyncio.shield(job.done), LONGEST_WAIT)  # others may wait too
         except TimeoutError:
-            raise HTTPException(
-                503, f"this was not made within {LONGEST_WAIT:g} s: try again later"
-            ) from None
+            words = f"this was not made within {LONGEST_WAIT:g} s: try again later"
+            raise HTTPException(503, words) from None
 
     def _begin(self) -> None:
         for thing in list(self._waiting):
@@ -64,10 +60,8 @@ class Thinking:
                 task.add_done_callback(self._tasks.discard)
 
     async def _make(self, study: str, job: _Thought) -> None:
-        if self._limiter is None:
-            self._limiter = anyio.CapacityLimiter(MOST_AT_WORK)
-        try:
-            made = await anyio.to_thread.run_sync(job.make, limiter=self._limiter)
+        try:  # with a limiter of its own: those who look have the threads of the default one
+            made = await anyio.to_thread.run_sync(job.make, limiter=anyio.CapacityLimiter(1))
         except Exception as error:
             job.done.set_exception(error)
             job.done.exception()  # seen, though nobody may wait any more

@@ -41,27 +41,31 @@ def _made(room: Room, what: str, make: Callable[[Study], Any]) -> Any:
 
     No thread waits for what is being compiled: who asks is told when to ask again.
     """
-    with room.thinking() as (study, known):
-        ledger = study._journal.fold().ledger
-        state = ledger.seq, ledger.at  # seq alone would not do: a backup may have been restored
-        if known.get(what, (None, None))[0] != state:
-            try:
-                with refusing_to_wait():
-                    known[what] = state, make(study)
-            except Compiling as error:
-                raise HTTPException(503, str(error), {"Retry-After": str(error.seconds)}) from None
-            except (StorageError, UnknownStudyError):
-                raise
-            except ValueError as error:
-                raise ConflictError(str(error)) from error
-        return known[what][1]
+    study, known = room.thinker, room.thoughts
+    ledger = study._journal.fold().ledger
+    state = ledger.seq, ledger.at  # seq alone would not do: a backup may have been restored
+    if known.get(what, (None, None))[0] != state:
+        try:
+            with refusing_to_wait():
+                known[what] = state, make(study)
+        except Compiling as error:
+            raise HTTPException(503, str(error), {"Retry-After": str(error.seconds)}) from None
+        except (StorageError, UnknownStudyError):
+            raise
+        except ValueError as error:
+            raise ConflictError(str(error)) from error
+    return known[what][1]
 
 
 async def _thought(request: Request, study: str, what: str, make: Callable[[Study], Any]) -> Any:
     """The same in its turn, shared by all who ask for it."""
-    room = await anyio.to_thread.run_sync(rooms_of(request).find, study)
-    whose = room.row.nonce  # a study of the same name that was deleted may still be thought about
-    return await request.app.state.thinking.get(whose, what, lambda: _made(room, what, make))
+    room = await _find(request, study)
+    return await request.app.state.thinking.get(room.row.nonce, what, lambda: _made(room, what, make))
+
+
+async def _find(request: Request, study: str) -> Room:
+    """By its nonce: a study of the same name that was deleted may still be thought about."""
+    return await anyio.to_thread.run_sync(rooms_of(request).find, study)
 
 
 @think.get("/{study}/explanation", responses=describe(200, dict[str, Any], 404, 409))
@@ -109,14 +113,13 @@ async def verification(request: Request, study: StudyName) -> Response:
 )
 async def export(request: Request, study: StudyName, format: Exported = "csv") -> Response:
     """All trials as CSV, or all events as lines of JSON."""
-    rooms, folder = rooms_of(request), TemporaryDirectory()
+    room, folder = await _find(request, study), TemporaryDirectory()
 
     def written() -> Path:
-        with rooms.find(study).thinking() as (reader, _):
-            return reader.export(Path(folder.name) / f"study.{format}")
+        return room.thinker.export(Path(folder.name) / f"study.{format}")
 
-    try:
-        path = await request.app.state.thinking.get(study, folder, written)  # a file of its own for each
+    try:  # a file of its own for each
+        path = await request.app.state.thinking.get(room.row.nonce, folder, written)
     except BaseException:
         folder.cleanup()
         raise

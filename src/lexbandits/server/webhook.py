@@ -101,11 +101,6 @@ class Owed:
     tries: int = 0
     since: float = 0.0  # the first try that failed
 
-    @property
-    def is_hopeless(self) -> bool:
-        """Whether it was tried for long enough."""
-        return self.tries > 0 and time.monotonic() - self.since > SECONDS_OF_TRIES
-
 
 class Webhook:
     """Tells the receiver, beside everything else; of a study one thing after another."""
@@ -193,7 +188,7 @@ class Webhook:
                 say(logging.INFO, "webhook_works", "the webhook works again", study, None, **told)
             return True
         told["why"] = why
-        if owed.is_hopeless:
+        if owed.tries and time.monotonic() - owed.since > SECONDS_OF_TRIES:
             say(logging.ERROR, "webhook_given_up", f"the webhook is given up: {why}", study, None, **told)
             return True
         say(logging.WARNING, "webhook_fails", f"the webhook is tried again: {why}", study, None, **told)

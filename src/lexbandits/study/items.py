@@ -81,24 +81,20 @@ def items_of_file(name: str, folder: Path = Path()) -> dict[str, Any]:
 
 
 def _read(path: Path) -> list[Any]:
-    readers = {".jsonl": _read_jsonl, ".csv": _read_csv, ".txt": _read_txt}
+    readers = {".jsonl": rows_of_jsonl, ".csv": _read_csv, ".txt": _read_txt}
     if path.suffix not in readers:
         raise StudyError(f"items are read from {KINDS}, got {str(path)!r}")
     try:
-        return readers[path.suffix](path)
+        return _numbered(readers[path.suffix](path))
     except OSError as error:
         raise StudyError(f"the items cannot be read: {error}") from None
     except UnicodeDecodeError as error:
         raise StudyError(f"{path} is no UTF-8: {error}") from None
 
 
-def _read_jsonl(path: Path) -> list[Any]:
-    return _numbered(rows_of_jsonl(path))
-
-
 def _read_csv(path: Path) -> list[Any]:
     with path.open(encoding="utf-8-sig", newline="") as file:
-        return _numbered([{k: v for k, v in row.items() if k is not None} for row in csv.DictReader(file)])
+        return [{k: v for k, v in row.items() if k is not None} for row in csv.DictReader(file)]
 
 
 def _read_txt(path: Path) -> list[Any]:

@@ -125,12 +125,13 @@ class Spec:
                 raise StudyError(
                     f"{objective}: quantile= is for judge: give a study a limit, {objective.as_a_share}"
                 )
-        unique("arms", [arm["name"] for arm in arms])
+        names = [arm["name"] for arm in arms]
+        unique("arms", names)
         unique("objectives", [objective.name for objective in objectives])
         items = checked_items(words.get("items"))
         about, repeats = _checked_about(words, items)
         for objective in objectives:
-            _check_reference(objective, [arm["name"] for arm in arms], about)
+            _check_reference(objective, names, about)
         for objective in objectives if about == "population" else ():
             objective.check_settled()
         policy = words.get("if_infeasible", "go on")
@@ -143,7 +144,7 @@ class Spec:
                 f"that you will change them, got {rules!r}"
             )
         baseline = words.get("baseline")
-        if baseline is not None and baseline not in (names := [arm["name"] for arm in arms]):
+        if baseline is not None and baseline not in names:
             raise StudyError(
                 f"baseline must be one of the arms {', '.join(map(repr, names))}, got {baseline!r}"
             )
@@ -169,24 +170,16 @@ class Spec:
 
     def as_json(self) -> dict[str, Any]:
         """The whole question in words that `from_json` reads back to an equal one."""
-        return {
-            "name": self.name,
+        words = {each.name: getattr(self, each.name) for each in fields(self)}
+        words |= {
             "arms": [arm["name"] if len(arm) == 1 else dict(arm) for arm in self.arms],
             "objectives": [objective.as_json() for objective in self.objectives],
-            "delta": self.delta,
             "items": None if self.items is None else list(self.items),
-            **({} if self.items is None else {"about": self.about}),
-            **({} if self.repeats == 1 else {"repeats": self.repeats}),
-            **({} if self.source is None else {"source": self.source}),
-            "seed": self.seed,
-            "if_infeasible": self.if_infeasible,
-            "budget": self.budget,
             "lease": duration(self.lease),
-            "max_failures": self.max_failures,
-            "max_arms": self.max_arms,
-            "rules": self.rules,
-            **({} if self.baseline is None else {"baseline": self.baseline}),
         }
+        unsaid: dict[str, Any] = {"repeats": 1, "source": None, "baseline": None}
+        unsaid |= {"about": "population"} if self.items is None else {}
+        return {key: word for key, word in words.items() if key not in unsaid or word != unsaid[key]}
 
     @property
     def is_list(self) -> bool:

@@ -1,6 +1,7 @@
 """`Study`: what people call. Every call is one transaction on its journal, here or behind a service."""
 
 import copy
+import re
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import lexbandits
 from lexbandits.checks import difference, whole
+from lexbandits.extras import need
 from lexbandits.study.errors import (
     SpecMismatchError,
     StudyError,
@@ -20,7 +22,7 @@ from lexbandits.study.errors import (
 from lexbandits.study.measure import run as workers_module
 from lexbandits.study.objective import Objective
 from lexbandits.study.record import asking, changes, imports, rules, verification
-from lexbandits.study.record.answers import Answer, Status, result_rows, results_of, trial_columns, trials_of
+from lexbandits.study.record.answers import Answer, Status, frame_of_trials, result_rows, trial_columns
 from lexbandits.study.record.events import Event
 from lexbandits.study.record.fold import Fold, make_policy
 from lexbandits.study.record.journal import Journal
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
     from lexbandits.policies import LexElimTol
 
 POLICY = "LexElimTol"
+UNKEPT = re.compile("[\x00\ud800-\udfff]")  # NUL, and half a pair of surrogates
 
 
 class Study:
@@ -174,7 +177,7 @@ class Study:
         lease: Any = None,
         worker: str | None = None,
         request: str | None = None,
-    ) -> tuple[list[str], list[Trial], StudyError | None]:
+    ) -> asking.Exchanged:
         pairs = list(results)
         for pair in pairs:
             if not isinstance(pair, (tuple, list)) or len(pair) != 2:
@@ -304,8 +307,8 @@ class Study:
 
     def results(self) -> "pd.DataFrame":
         """One row per arm and objective: mean, interval, results, and whether the arm is a candidate."""
-        with self._journal.lock:
-            return results_of(self._settled())
+        frame: pd.DataFrame = need("pandas", "results()").DataFrame(self._results())
+        return frame
 
     def _results(self) -> list[dict[str, Any]]:
         """`results` without a frame."""
@@ -314,17 +317,12 @@ class Study:
 
     def trials(self) -> "pd.DataFrame":
         """One row per trial: arm, item, state, worker, when it was asked and told, and its values."""
-        with self._journal.lock:
-            fold = self._settled()
-            _ = fold.policy
-            return trials_of(fold)
+        return frame_of_trials(self._trials())
 
     def _trials(self) -> dict[str, Any]:
         """`trials` without a frame: columns."""
         with self._journal.lock:
-            fold = self._settled()
-            _ = fold.policy
-            return trial_columns(fold)
+            return trial_columns(self._settled())
 
     def events(self, since: int = 0) -> Iterator[Event]:
         """The journal after event `since`; before its end that of a list is without the seed of its order."""
@@ -364,7 +362,7 @@ class Study:
             ignore: columns that are no objectives.
         """
         if isinstance(frame, (str, Path)):
-            frame = imports.read(Path(frame), arm, self._journal.asked())
+            frame = imports.read(Path(frame), self._journal.asked())
         return self._journal.do(imports.take, frame, arm, fair, again, ignore)
 
     def _settled(self) -> Fold:
@@ -445,16 +443,8 @@ class Study:
 def check_words(**words: Any) -> None:
     """Refuse names of workers and requests that a storage could not keep."""
     for what, word in words.items():
-        if not (isinstance(word, str) and 1 <= len(word) <= 200 and "\x00" not in word and _is_text(word)):
+        if not (isinstance(word, str) and 1 <= len(word) <= 200) or UNKEPT.search(word):
             raise StudyError(f"{what} must be 1 to 200 characters of text, got {word!r}")
-
-
-def _is_text(word: str) -> bool:
-    try:
-        word.encode()
-    except UnicodeEncodeError:  # half a pair of surrogates
-        return False
-    return True
 
 
 @study_errors()

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from lexbandits.jit import Compiling, refusing_to_wait
+from lexbandits.study.words import about
 
 if TYPE_CHECKING:
     from lexbandits.study.record.answers import Status
@@ -34,15 +35,10 @@ class Outlook:
             except (Compiling, ValueError):  # or too little was measured, or it is measured elsewhere
                 self._words = ""
             else:
-                self._words = f" · about {_rounded(needed.median)} more" if needed.high else ""
+                self._words = f" · about {about(needed.median)} more" if needed.high else ""
             took = time.monotonic() - start
             self._next = start + took + max(SHARE * took, 5.0)
         return self._words
-
-
-def _rounded(count: float) -> str:
-    """Two digits, as a forecast has no more."""
-    return f"{float(f'{count:.2g}'):,.0f}"
 
 
 def _news(status: "Status", arms: int, more: str, note: str) -> tuple[int | None, str]:

@@ -47,28 +47,24 @@ def worker_name() -> str:
     return f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(2)}"
 
 
-def item_passed(measure: Measure) -> str:
-    """How it wants the item beside the arm: as its "second" argument, by "name", or "" for not at all."""
+def words_passed(measure: Measure) -> tuple[str, bool]:
+    """How it wants the item beside the arm: as its "second" argument, by "name", or "" for not at all.
+
+    And whether it wants to know which measurement of its item it is.
+    """
     try:
-        parameters = list(inspect.signature(measure).parameters.values())
+        parameters = inspect.signature(measure).parameters
     except (TypeError, ValueError):
-        return ""
+        return "", False
     kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    ordered = [p for p in parameters if p.kind in kinds]
-    if len(ordered) < 2 and any(p.kind is inspect.Parameter.VAR_POSITIONAL for p in parameters):
-        return "second"
-    if len(ordered) >= 2 and (ordered[1].name == "item" or ordered[1].default is inspect.Parameter.empty):
-        return "second"
+    ordered = [p for p in parameters.values() if p.kind in kinds]
     is_fixed = "item" in getattr(measure, "keywords", ())  # by functools.partial
-    return "name" if any(p.name == "item" for p in parameters[1:]) and not is_fixed else ""
-
-
-def _takes_repeat(measure: Measure) -> bool:
-    """Whether it wants to know which measurement of its item it is."""
-    try:
-        return "repeat" in inspect.signature(measure).parameters
-    except (TypeError, ValueError):
-        return False
+    item = "name" if "item" in list(parameters)[1:] and not is_fixed else ""
+    if len(ordered) < 2 and any(p.kind is inspect.Parameter.VAR_POSITIONAL for p in parameters.values()):
+        item = "second"
+    if len(ordered) >= 2 and (ordered[1].name == "item" or ordered[1].default is inspect.Parameter.empty):
+        item = "second"
+    return item, "repeat" in parameters
 
 
 @contextmanager
@@ -120,7 +116,7 @@ class Run:
         self.progress = progress
         limit = math.inf if time_limit is None else seconds("time_limit", time_limit)
         self._asks_until = time.monotonic() + limit
-        self._item, self._repeat = item_passed(measure), _takes_repeat(measure)
+        self._item, self._repeat = words_passed(measure)
         self._busy: dict[Future[Any], Trial] = {}
         self._failure = ""  # the last one
         self._asking = False  # there may be trials of ours that are not in `_busy` yet

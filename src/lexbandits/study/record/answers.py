@@ -1,8 +1,7 @@
 """What a study says of itself: its answer, its status, its tables. In the words and units people gave."""
 
 import json
-import shlex
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -10,11 +9,12 @@ import numpy as np
 
 from lexbandits.extras import need
 from lexbandits.printable import plain
-from lexbandits.study.objective import written
 from lexbandits.study.record.fold import Fold
-from lexbandits.study.record.ledger import EXPIRED, FAILED, LATE, OPEN, RELEASED, STATES, TOLD, Ledger
+from lexbandits.study.record.ledger import Ledger
+from lexbandits.study.record.said import certified_reason, flags_said
 from lexbandits.study.record.strains import strains_of
-from lexbandits.study.trial import IN_TIME, moment
+from lexbandits.study.record.trials import EXPIRED, FAILED, LATE, OPEN, RELEASED, STATES, TOLD
+from lexbandits.study.trial import IN_TIME
 
 if TYPE_CHECKING:  # pandas is slow to import, and `tell` needs no table
     import pandas as pd
@@ -24,12 +24,6 @@ WITHOUT = {  # flags that take the certificate away
     "imported unfairly",
     "repeated values",
     "contradiction",
-}
-DECIDED = {
-    None: "",
-    "keep": "; the current arm stays",
-    "switch": "; it is better than the current arm",
-    "keep for now": "; that it is better than the current arm is not shown",
 }
 MOST_CHANGES = 20  # of the rules that an answer names one by one, the last ones
 
@@ -119,11 +113,6 @@ class Status:
 
 
 LISTS = ("candidates", "flags", "certificate")
-
-
-def trial_id(fold: Fold, number: int) -> str:
-    """What a trial is told by: its number, and a nonce that a restored backup would draw anew."""
-    return f"{number}-{fold.ledger.nonce[number]:08x}"
 
 
 def _row_in_todays_words(row: Mapping[str, Any]) -> dict[str, Any]:
@@ -292,130 +281,6 @@ def _reason(fold: Fold, answer: Answer) -> str:
     return f"a best guess, {state}: {missing}"
 
 
-def certified_reason(answer: Answer) -> str:
-    """Of a certified answer: "certified" alone only where nothing is flagged."""
-    sure = f"at the study's confidence of {1 - answer.delta:g}{DECIDED[answer.decision]}"
-    said = flags_said(answer)
-    if answer.about == "items":
-        where = on_these(answer)
-        how = (
-            f"certain {where}: no chance is involved{DECIDED[answer.decision]}"
-            if answer.certain
-            else f"certified {where}, {sure}"
-        )
-        return f"{how}, but {'; '.join(said)}" if said else how
-    return f"certified {sure}, but {'; '.join(said)}" if said else f"certain {sure}"
-
-
-def on_these(answer: Answer) -> str:
-    """The list that an answer is about, and what of it was measured."""
-    items = "this one item" if answer.items == 1 else f"these {answer.items:,} items"
-    return f"on {items} after {answer.results:,} of {answer.full:,} results"
-
-
-def flags_said(answer: Answer) -> list[str]:
-    """Each flag of an answer in a sentence without its full stop."""
-    return [_SAID[flag](answer.details.get(flag, {})) for flag in answer.flags if flag in _SAID]
-
-
-def nobody_meets(words: Mapping[str, Any]) -> str:
-    """That nobody meets a limit; an arm that left earlier may."""
-    limit = written(words["target"], words["unit"])
-    return f"no {whoever(words)} has {words['objective']} of {words['limit']} {limit}"
-
-
-def whoever(words: Mapping[str, Any]) -> str:
-    """The arms that a limit nobody meets speaks of."""
-    return "arm" if words["all"] else "arm that got that far"
-
-
-def _closest_said(fields: Mapping[str, Any]) -> str:
-    unmet = " and ".join(map(nobody_meets, fields.get("objectives", ()))) or "no arm meets a limit"
-    then = "stopped there, as asked" if fields.get("stopped") else "it is the closest to the target"
-    return f"{unmet}; {then}"
-
-
-def _given_up_said(fields: Mapping[str, Any]) -> str:
-    names = [
-        f"{arm['arm']} could not be measured ({arm['failures']} failures in a row"
-        f"{', the last: ' + arm['last'] if arm['last'] else ''})"
-        for arm in fields["arms"]
-    ]
-    left = fields["left"]
-    others = "the one arm left" if left == 1 else f"the other {left} arms"
-    return f"{' and '.join(names)}: the answer speaks of {others} only"
-
-
-def _changed_said(fields: Mapping[str, Any]) -> str:
-    last = fields["changes"][-1]
-    times = "" if fields["count"] == 1 else f", {fields['count']} times in all"
-    when = f"last on {moment(last['at']):%-d %B %Y} ({_change_said(last)})"
-    return f"the rules were changed after looking, {when}{times}: it is about the rules since then"
-
-
-def _change_said(change: Mapping[str, Any]) -> str:
-    if change["kind"] == "reordered":
-        return f"the order: {', '.join(change['objectives'])}"
-    if change["kind"] != "amended":
-        does = {
-            "arm_added": "was added",
-            "arm_withdrawn": "was withdrawn",
-            "arm_restored": "was brought back",
-        }
-        return f"{change['arm']} {does[change['kind']]}"
-    new = [f"{key} {change[key]}" for key in ("tolerance", "resolution") if change.get(key) is not None]
-    return f"{change['objective']}: {', '.join(new)}"
-
-
-def _strained_said(fields: Mapping[str, Any]) -> str:
-    return f"strained: {', '.join(dict.fromkeys(map(_strain_said, fields['strains'])))}"
-
-
-def _strain_said(strain: Mapping[str, Any]) -> str:
-    worst, share = strain.get("worst"), f"{strain.get('lost')} of {strain.get('of')}"
-    if strain["code"] == "losses":
-        return f"{worst} loses results more often than others" if worst else f"{share} results were lost"
-    if strain["code"] == "returned":
-        what = "were given back or broken off"
-        return f"trials of {worst} {what} more often than others" if worst else f"{share} trials {what}"
-    if strain["code"] == "gaps":
-        what = f"{strain['objective']} is missing"
-        return f"{what} more often for {worst} than for others" if worst else f"{what} in {share} results"
-    if strain["code"] == "retried":
-        return f"what failed was measured again ({share} trials)"
-    if strain["code"] == "corrected":
-        return f"results of {worst} were corrected more often" if worst else f"{share} results were corrected"
-    if strain["code"] == "drift":
-        what = f"{strain['objective']} of {worst} was another when it was measured later"
-        return f'{what} (about="population" does not assume that it is not)'
-    return f"the values of {strain['objective']} contradict the noise that was declared"
-
-
-def _missing_said(fields: Mapping[str, Any]) -> str:
-    are = "1 result is" if fields["missing"] == 1 else f"{fields['missing']:,} results are"
-    again = f"measure again what is (study.retry(), lexbandits study retry {shlex.quote(fields['study'])}; "
-    worth = "it counts as a strain), or say what a missing result is worth (if_failed)"
-    return f"{are} missing, and could change the answer: {again}{worth}"
-
-
-_SAID: dict[str, Callable[[Mapping[str, Any]], str]] = {
-    "large-sample": lambda _: "the noise is only known to have a variance, so it is approximate",
-    "repeated values": lambda fields: (
-        f"one value of {' and of '.join(fields['objectives'])} came again and again, "
-        "so the noise is not Gaussian as declared"
-    ),
-    "imported unfairly": lambda _: "results were imported that had been collected by looking at them",
-    "contradiction": lambda _: (
-        "what was measured refutes every arm: the noise is not as declared, or it was bad luck"
-    ),
-    "closest to the target": _closest_said,
-    "missing results decide": _missing_said,
-    "arm given up": _given_up_said,
-    "rules changed": _changed_said,
-    "strained": _strained_said,
-}
-
-
 def certificate_of(fold: Fold, seen: Iterable[Any] | None = None) -> tuple[dict[str, Any], ...]:
     """The best guess against each rival, objective by objective until one decides: what was seen so far."""
     ledger = fold.ledger
@@ -474,7 +339,7 @@ def status_of(fold: Fold, now: float, leases: dict[int, float]) -> Status:
         void=void,
         handed_out=ledger.handed_out,
         budget=ledger.budget,
-        waiting_for=tuple(trial_id(fold, number) for number in fold.holding_back(waiting)),
+        waiting_for=tuple(ledger.id_of(number) for number in fold.holding_back(waiting)),
         reason=ledger.paused or ("" if ledger.end is None else ledger.end["reason"]),
         at_most=fold.list_policy.at_most if ledger.spec.is_list else None,
     )
@@ -483,31 +348,27 @@ def status_of(fold: Fold, now: float, leases: dict[int, float]) -> Status:
 # --- tables
 
 
-def trials_of(fold: Fold) -> "pd.DataFrame":
+def frame_of_trials(columns: dict[str, Any]) -> "pd.DataFrame":
     """One row per trial, with the values as told in every state, late ones too."""
-    need("pandas", "trials()")
-    import pandas as pd
-
-    columns = trial_columns(fold)
-    if any(
-        isinstance(item, str) for item in columns["item"]
-    ):  # such as names of files, which may be no UTF-8
-        columns["item"] = pd.Series(columns["item"], dtype=object)
+    pandas = need("pandas", "trials()")
+    if any(isinstance(item, str) for item in columns["item"]):  # names of files, which may be no UTF-8
+        columns["item"] = pandas.Series(columns["item"], dtype=object)
     for name in ("asked", "resolved"):
-        columns[name] = pd.to_datetime(columns[name], unit="s", utc=True)
-    return pd.DataFrame(columns)
+        columns[name] = pandas.to_datetime(columns[name], unit="s", utc=True)
+    frame: pd.DataFrame = pandas.DataFrame(columns)
+    return frame
 
 
 def trial_columns(fold: Fold) -> dict[str, Any]:
     """The columns of that table; times in seconds."""
-    ledger = fold.ledger
+    ledger, _ = fold.ledger, fold.policy  # which knows whose results are void
     states, passes = ledger.column("state"), ledger.column("pass_of")
     names = np.array([*STATES, "void"], dtype=object)
     shown = np.where(fold.void(passes) & (states == TOLD), len(STATES), states)
     workers = np.array([*ledger.workers, None], dtype=object)
     columns: dict[str, Any] = {
         "number": np.arange(len(ledger)),
-        "id": [trial_id(fold, number) for number in range(len(ledger))],
+        "id": [ledger.id_of(number) for number in range(len(ledger))],
         "arm": np.array(ledger.arm_names, dtype=object)[ledger.column("arm")],
         "item": [ledger.item_id(pass_) for pass_ in passes.tolist()],
         "state": names[shown],
@@ -527,16 +388,10 @@ def trial_columns(fold: Fold) -> dict[str, Any]:
     return columns
 
 
-def results_of(fold: Fold) -> "pd.DataFrame":
-    """One row per arm and objective: what was measured, and where its mean lies at the study's confidence."""
-    frame: pd.DataFrame = need("pandas", "results()").DataFrame(result_rows(fold))
-    return frame
-
-
 def result_rows(fold: Fold) -> list[dict[str, Any]]:
-    """The rows of that table."""
+    """One row per arm and objective: what was measured, and where its mean lies at the study's confidence."""
     ledger, policy = fold.ledger, fold.policy
-    states, arms = ledger.column("state"), ledger.column("arm")
+    still_open, failed = ledger.count_by_arm(OPEN), ledger.count_by_arm(FAILED)
     means, intervals, counts = policy.means, policy.intervals, policy.counts
     out = {elimination.arm for elimination in policy.eliminations}
     rows = []
@@ -555,8 +410,8 @@ def result_rows(fold: Fold) -> list[dict[str, Any]]:
                     "mean": objective.sign * float(means[index, column]) + 0.0,
                     "low": low,
                     "high": high,
-                    "open": int(((states == OPEN) & (arms == index)).sum()),
-                    "failed": int(((states == FAILED) & (arms == index)).sum()),
+                    "open": still_open[index],
+                    "failed": failed[index],
                 }
             )
     return rows

@@ -13,15 +13,17 @@ from lexbandits.study.errors import (
     StudyWaiting,
     UnknownTrialError,
 )
-from lexbandits.study.record.answers import ended, plain_answer, trial_id
+from lexbandits.study.record.answers import ended, plain_answer
 from lexbandits.study.record.fold import Fold
 from lexbandits.study.record.journal import Turn
-from lexbandits.study.record.ledger import EXPIRED, FAILED, LATE, OPEN, RELEASED, TOLD, Ledger
+from lexbandits.study.record.ledger import Ledger
 from lexbandits.study.record.rules import conclude, settle
+from lexbandits.study.record.trials import EXPIRED, FAILED, LATE, OPEN, RELEASED, TOLD
 from lexbandits.study.storage.contract import Lease, Request
 from lexbandits.study.trial import Trial, moment
 
 Told = tuple[Trial | str, Any]
+Exchanged = tuple[list[str], list[Trial], StudyError | None]  # outcomes, trials, why there are none
 
 
 def exchange(
@@ -31,8 +33,8 @@ def exchange(
     lease: float | None = None,
     worker: str | None = None,
     request: str | None = None,
-) -> tuple[list[str], list[Trial], StudyError | None]:
-    """Take results and hand out up to n trials: outcomes, trials, and why there are none, if so."""
+) -> Exchanged:
+    """Take results and hand out up to n trials."""
     outcomes = take_all(turn, results) if results else []
     held = turn.ledger.spec.lease if lease is None else lease
     trials = hand_out(turn, n, held, worker, request) if n else []
@@ -68,8 +70,7 @@ def _given(turn: Turn, number: int, until: float | None = None) -> Trial:
     ledger = turn.ledger
     if until is None:
         until = turn.until(number) if number in ledger.open else ledger.until[number]
-    arm, pass_ = ledger.arm_names[ledger.arm[number]], ledger.pass_of[number]
-    identity = trial_id(turn.fold, number)
+    pass_, identity, arm = ledger.pass_of[number], ledger.id_of(number), ledger.arm_of(number)
     item, repeat = ledger.item(pass_), ledger.repeat(pass_)
     return Trial.of(repeat, number=number, id=identity, arm=arm, item=item, until=moment(until))
 
@@ -90,11 +91,10 @@ def _waiting(turn: Turn) -> StudyWaiting:
     """For whom, and until when at most."""
     ledger, first = turn.ledger, turn.fold.first_awaited()
     told = len(turn.fold.told_waiting())
-    until, worker = moment(turn.until(first)), ledger.worker[first]
-    arm = ledger.arm_names[ledger.arm[first]]
-    whose = f"the trial of {ledger.workers[worker]}" if worker >= 0 else f"trial {first}"
+    until, worker = moment(turn.until(first)), ledger.worker_of(first)
+    whose = f"trial {first}" if worker is None else f"the trial of {worker}"
     many = "1 result waits" if told == 1 else f"{told:,} results wait"
-    text = f"nothing to measure before {until:%H:%M:%S} UTC: {many} for {whose} ({arm})"
+    text = f"nothing to measure before {until:%H:%M:%S} UTC: {many} for {whose} ({ledger.arm_of(first)})"
     return StudyWaiting(f"study {ledger.spec.name!r}: {text}", until)
 
 
@@ -112,7 +112,7 @@ def number_of(turn: Turn, trial: Trial | str) -> int:
     digits = identity.partition("-")[0]
     if digits.isdecimal() and len(digits) < 18 and int(digits) < len(ledger):
         number = int(digits)
-        if identity == trial_id(turn.fold, number) and not math.isnan(ledger.until[number]):
+        if identity == ledger.id_of(number) and not math.isnan(ledger.until[number]):
             return number
     raise UnknownTrialError(f"study {ledger.spec.name!r} did not hand out a trial {identity!r}")
 
@@ -162,8 +162,7 @@ def _take_part(turn: Turn, number: int, values: dict[str, float | None]) -> str:
     new = {name: value for name, value in given.items() if before[name] != value}
     if not new:
         return "repeated"
-    worker, arm = ledger.worker[number], ledger.arm_names[ledger.arm[number]]
-    turn.append("told_part", new, number, arm, ledger.workers[worker] if worker >= 0 else None)
+    turn.append("told_part", new, number, ledger.arm_of(number), ledger.worker_of(number))
     return "part" if ledger.end is None else "after the end"
 
 
@@ -176,8 +175,7 @@ def _told_so_far(turn: Turn, number: int, values: dict[str, float | None]) -> di
     for name, known in zip(turn.ledger.spec.names, part, strict=True):
         if known == known:
             if joined.get(name) not in (None, known):
-                one = f"trial {trial_id(turn.fold, number)}"
-                raise ConflictError(f"{one} was told {name} {known:g} before, got {joined[name]:g}")
+                raise _conflict(turn, number, f"was told {name} {known:g} before, got {joined[name]:g}")
             joined[name] = known
     return joined
 
@@ -201,18 +199,20 @@ def _take(turn: Turn, number: int, values: dict[str, float | None]) -> str:
     if state == EXPIRED:
         return _take_late(turn, number, values)
     if state == RELEASED:
-        raise ConflictError(
-            f"trial {trial_id(turn.fold, number)} was released; its place is asked again as another"
-        )
+        raise _conflict(turn, number, "was released; its place is asked again as another")
     vector = [math.nan if (value := values.get(name)) is None else value for name in ledger.spec.names]
     on_record = ledger.told_values(number)
     for known in (on_record, ledger.first_told.get(number, on_record)):
         if all(a == b or (a != a and b != b) for a, b in zip(vector, known, strict=True)):
             return "repeated"
     if state == FAILED and all(value != value for value in on_record):
-        raise ConflictError(f"trial {trial_id(turn.fold, number)} is on record as failed, got {values!r}")
+        raise _conflict(turn, number, f"is on record as failed, got {values!r}")
     before = {n: None if v != v else v for n, v in zip(ledger.spec.names, on_record, strict=True)}
-    raise ConflictError(f"trial {trial_id(turn.fold, number)} was told {before!r} before, got {values!r}")
+    raise _conflict(turn, number, f"was told {before!r} before, got {values!r}")
+
+
+def _conflict(turn: Turn, number: int, words: str) -> ConflictError:
+    return ConflictError(f"trial {turn.ledger.id_of(number)} {words}")
 
 
 def _take_late(turn: Turn, number: int, values: dict[str, float | None]) -> str:
@@ -243,8 +243,8 @@ def _check_exact(
         objective = ledger.spec.objectives[column]
         value = values.get(objective.name)
         if value is not None and value != one:
-            name = ledger.arm_names[ledger.arm[number]]
-            raise ConflictError(f"{objective} is exact and arm {name!r} has {one:g}, got {value:g}")
+            arm = ledger.arm_of(number)
+            raise ConflictError(f"{objective} is exact and arm {arm!r} has {one:g}, got {value:g}")
 
 
 def fail(turn: Turn, trial: Trial | str, reason: str, interrupted: bool = False) -> str:
@@ -263,7 +263,7 @@ def fail(turn: Turn, trial: Trial | str, reason: str, interrupted: bool = False)
     if state in (EXPIRED, LATE):
         return "late"
     word = "told" if state == TOLD else "released"
-    raise ConflictError(f"trial {trial_id(turn.fold, number)} was {word} before, and cannot fail now")
+    raise _conflict(turn, number, f"was {word} before, and cannot fail now")
 
 
 def release(turn: Turn, trial: Trial | str) -> None:
@@ -276,16 +276,14 @@ def release(turn: Turn, trial: Trial | str) -> None:
     state = turn.ledger.state[number]
     if state == OPEN and turn.in_time(number):
         if number in turn.ledger.parts:
-            one = f"trial {trial_id(turn.fold, number)}"
-            raise ConflictError(
-                f"part of {one} was told, and it cannot be released: tell the rest, or fail it"
-            )
+            one = f"part of trial {turn.ledger.id_of(number)}"
+            raise ConflictError(f"{one} was told, and it cannot be released: tell the rest, or fail it")
         turn.resolve("released", number, {})
     elif state == OPEN:
         turn.resolve("expired", number, {})
         conclude(turn)
     elif state in (TOLD, FAILED, LATE):
-        raise ConflictError(f"trial {trial_id(turn.fold, number)} has a result and cannot be released")
+        raise _conflict(turn, number, "has a result and cannot be released")
 
 
 def expire(turn: Turn, trial: Trial | str) -> str:
@@ -295,10 +293,10 @@ def expire(turn: Turn, trial: Trial | str) -> str:
     if state in (EXPIRED, LATE):
         return "repeated"
     if state != OPEN:
-        raise ConflictError(f"trial {trial_id(turn.fold, number)} is not open")
+        raise _conflict(turn, number, "is not open")
     if turn.in_time(number):
         until = moment(turn.ledger.open[number]).isoformat(timespec="seconds")
-        raise ConflictError(f"trial {trial_id(turn.fold, number)} is not overdue: it has until {until}")
+        raise _conflict(turn, number, f"is not overdue: it has until {until}")
     turn.resolve("expired", number, {})
     conclude(turn)
     return "expired"
@@ -310,8 +308,8 @@ def correct(turn: Turn, trial: Trial | str, values: Any, reason: str) -> str:
     ledger = turn.ledger
     new = ledger.spec.checked(values)
     if ledger.state[number] != TOLD:
-        raise ConflictError(f"trial {trial_id(turn.fold, number)} has no counted result to correct")
-    arm = ledger.arm_names[ledger.arm[number]]
+        raise _conflict(turn, number, "has no counted result to correct")
+    arm = ledger.arm_of(number)
     is_folded = not ledger.spec.is_list and ledger.pass_of[number] < turn.fold.policy.folded
     if ledger.end is not None or is_folded:
         text = "a correction that came too late to count"

@@ -6,8 +6,8 @@ from typing import Any
 from lexbandits.checks import whole
 from lexbandits.study.errors import ConflictError, StudyError, study_errors
 from lexbandits.study.record.journal import Turn
-from lexbandits.study.record.ledger import IMPORTED
 from lexbandits.study.record.rules import after_all_begun, check_stays, conclude, withdraw_arm
+from lexbandits.study.record.trials import IMPORTED
 from lexbandits.study.spec import arm_index, checked_arm
 
 

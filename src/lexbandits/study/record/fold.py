@@ -2,24 +2,23 @@
 
 import copy
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from lexbandits.study.errors import StorageVersionError
 from lexbandits.study.record import stretches
 from lexbandits.study.record.events import Event
-from lexbandits.study.record.ledger import TOLD, Ledger, Place
+from lexbandits.study.record.ledger import Ledger
+from lexbandits.study.record.trials import TOLD, Place
 
 if TYPE_CHECKING:
     from lexbandits.policies import LexElimTol
     from lexbandits.policies.tol.list_policy import ListTol
 
 MOST_ONE_BY_ONE = 20  # results told faster one by one
-MOST_AHEAD = (
-    64  # passes that may wait behind trials under way; with many of these, MOST_AHEAD_EACH times as many
-)
-MOST_AHEAD_EACH = 4  # for each trial under way, if they are many
+MOST_AHEAD = 64  # passes that may wait behind trials under way
+MOST_AHEAD_EACH = 4  # for each of these, if they are many
 LEAST_WORTH_A_LOOK = 8  # passes that wait: from there on they may decide
 
 
@@ -30,8 +29,7 @@ def make_policy(name: str, settings: dict[str, Any]) -> "LexElimTol":
     if name not in BY_NAME:
         raise StorageVersionError(f"the study's policy {name!r} is unknown: written by a newer lexbandits")
     policy: Any = BY_NAME[name](**settings)
-    quiet: LexElimTol = policy.quiet()  # a study warns by name, once the result is safe
-    return quiet
+    return cast("LexElimTol", policy.quiet())  # a study warns by name, once the result is safe
 
 
 def _as_arguments(change: dict[str, Any]) -> dict[str, Any]:
@@ -84,9 +82,7 @@ class Fold:
     @property
     def list_policy(self) -> "ListTol":
         """The same, of a list."""
-        policy: Any = self.policy
-        found: ListTol = policy
-        return found
+        return cast("ListTol", self.policy)
 
     def _catch_up(self) -> "LexElimTol":
         ledger, policy = self.ledger, self._policy
@@ -193,7 +189,7 @@ class Fold:
             for number in sorted(ledger.open, key=self._rank):
                 if twin.finished or ledger.pass_of[number] < folded or number in ledger.retries:
                     continue
-                nothing = ledger.value_if_expired(number)
+                nothing = ledger.reward_if_expired(number)
                 twin.tell_checked(ledger.arm[number], nothing, ledger.pass_of[number])
             decides = bool(twin.finished)
             self.memory["would decide"] = folded, fills + max(8, fills // 20), decides

@@ -16,8 +16,8 @@ from lexbandits.extras import need
 from lexbandits.study.errors import ConflictError, StudyError
 from lexbandits.study.files import Columns, number_in, read_columns
 from lexbandits.study.record.journal import Turn
-from lexbandits.study.record.ledger import EXPIRED, FAILED, LATE, RELEASED, STATES
 from lexbandits.study.record.rules import conclude
+from lexbandits.study.record.trials import EXPIRED, FAILED, LATE, RELEASED, STATES
 from lexbandits.study.spec import Spec, arm_index, in_drawn_order
 from lexbandits.study.trial import IN_TIME, TRIAL_COLUMNS, moment
 
@@ -26,9 +26,7 @@ if TYPE_CHECKING:
 
 Row = dict[str, float | None]
 VOID = "void"  # of trials that exports of 0.2 have and that never counted
-UNNAMED = re.compile(
-    r"|Unnamed: \d+"
-)  # a column without a name, also as pandas calls it: an index, written out
+UNNAMED = re.compile(r"|Unnamed: \d+")  # a column without a name, as pandas too writes an index
 FORMULA = re.compile(r"'*[=+\-@\t\r\n]")  # the start of a text that a spreadsheet would compute
 
 
@@ -42,9 +40,9 @@ def take(turn: Turn, frame: Any, arm: str, fair: bool | None, again: bool, ignor
         fair = True
     if not isinstance(fair, bool):
         raise TypeError(f"fair must be True or False, got {fair!r}")
-    if spec.is_list:
-        _check_going_on(turn)
-    elif ledger.handed_out or ledger.counts[RELEASED]:
+    if spec.is_list and ledger.end is not None:
+        raise ConflictError(f"study {spec.name!r} has ended: reopen it to import results")
+    if not spec.is_list and (ledger.handed_out or ledger.counts[RELEASED]):
         raise ConflictError(
             "results are imported before the first ask: later they would be chosen by looking"
         )
@@ -86,11 +84,6 @@ def take(turn: Turn, frame: Any, arm: str, fair: bool | None, again: bool, ignor
     )
     conclude(turn)
     return sum(any(value is not None for value in row.values()) for row in rows)
-
-
-def _check_going_on(turn: Turn) -> None:
-    if turn.ledger.end is not None:
-        raise ConflictError(f"study {turn.ledger.spec.name!r} has ended: reopen it to import results")
 
 
 def _fill_places(turn: Turn, arms: list[str], items: list[Hashable] | None, rows: list[Row]) -> int:
@@ -269,17 +262,15 @@ def _hash_rows(arms: list[str], items: list[Hashable] | None, rows: list[Row], n
 
 def _check_exact(turn: Turn, arms: list[str], rows: list[Row]) -> None:
     for column in turn.ledger.exact_columns:
-        objective, known = turn.ledger.spec.objectives[column], {}
-        for (arm, at), value in turn.ledger.exact.items():
-            if at == column:
-                known[turn.ledger.arm_names[arm]] = value
+        objective, names = turn.ledger.spec.objectives[column], turn.ledger.arm_names
+        known = {names[arm]: value for (arm, at), value in turn.ledger.exact.items() if at == column}
         for arm_name, row in zip(arms, rows, strict=True):
-            value = row.get(objective.name)  # type: ignore[assignment]
+            value = row.get(objective.name)
             if value is not None and known.setdefault(arm_name, value) != value:
                 raise ConflictError(f"{objective} is exact, but arm {arm_name!r} has two different values")
 
 
-def read(path: Path, arm: str, spec: Spec) -> Columns:
+def read(path: Path, spec: Spec) -> Columns:
     """A file's columns; names are texts, whatever else "0.10" or "None" might be."""
     columns = read_columns(path, "import")
     if path.suffix != ".csv":

@@ -18,6 +18,7 @@ from lexbandits.study.record.verification import Verification, replay
 from lexbandits.study.spec import Spec
 from lexbandits.study.storage import forks
 from lexbandits.study.storage.contract import (
+    Entries,
     Lease,
     LostConnectionError,
     Request,
@@ -77,10 +78,8 @@ class Turn:
 
     def resolve(self, kind: str, number: int, payload: dict[str, Any]) -> None:
         """An event that ends an open trial, with its lease."""
-        ledger = self.ledger
-        worker = ledger.worker[number]
-        by = ledger.workers[worker] if worker >= 0 and kind != "expired" else None
-        self.append(kind, payload, number, ledger.arm_names[ledger.arm[number]], by)
+        by = self.ledger.worker_of(number) if kind != "expired" else None
+        self.append(kind, payload, number, self.ledger.arm_of(number), by)
         self.gone.append(number)
 
     def request(self, key: str) -> Request | None:
@@ -104,7 +103,7 @@ class Turn:
     def write(self) -> None:
         """Hand everything to the storage."""
         if self.events or self.new_requests:
-            self._transaction.write(self.events, self.leases, self.gone, self.new_requests)
+            self._transaction.write(Entries(self.events, self.leases, self.gone, self.new_requests))
 
 
 class Journal:
@@ -116,7 +115,7 @@ class Journal:
         self._fold: Fold | None = None
         self._warned: set[int] = set()  # objectives whose values look as if their noise were another
         self._sent: tuple[Event, Any] | None = None  # the last event and the result of a commit that was sent
-        forks.watch_journal(self)
+        forks.journals.add(self)
 
     @property
     def last(self) -> Fold | None:

@@ -1,6 +1,6 @@
 """Events -> what is on record: trials, arms, rules. The only place that knows what an event means.
 
-Pure: no clock, no storage, no policy. Trials are columns, so that a million of them fit and load at once.
+Pure: no clock, no storage, no policy.
 """
 
 import json
@@ -9,36 +9,33 @@ import struct
 from array import array
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from lexbandits.arrays import Vector
 from lexbandits.study.errors import StorageError, StorageVersionError, StudyError
 from lexbandits.study.objective import Objective
 from lexbandits.study.record.events import Event
+from lexbandits.study.record.trials import (
+    COLUMNS,
+    EXPIRED,
+    FAILED,
+    IMPORTED,
+    LATE,
+    OPEN,
+    RELEASED,
+    STATES,
+    TOLD,
+    Place,
+    TrialTable,
+    or_nan,
+)
 from lexbandits.study.spec import Spec, checked_arm, in_drawn_order, in_todays_words
 
-STATES = ("open", "told", "failed", "expired", "late", "released", "imported")
-OPEN, TOLD, FAILED, EXPIRED, LATE, RELEASED, IMPORTED = range(len(STATES))
-COLUMNS = {  # name -> typecode of `array`
-    "arm": "i",
-    "pass_of": "q",
-    "state": "b",
-    "nonce": "I",
-    "worker": "i",  # index into `workers`, -1 for none
-    "asked": "d",
-    "until": "d",
-    "resolved": "d",
-    "values": "d",  # m per trial, as told
-    # the trials that filled a place or declared it missing, in the order of the journal; ~number: one that
-    # had declared it missing and was told after all, on a list
-    "fills": "q",
-}
 CACHE_FORMAT = 9
-
-
-Place = tuple[int, int]  # arm, pass
+MADE_ANEW = {"spec", "open", "counts", "exact_columns", "drawn", *COLUMNS}  # from what a cache keeps
+TABLES = ("exact", "first_told", "parts", "holes", "again")  # whose keys JSON would make texts
+SETS = ("retries", "filled_late")
 
 
 class Stop(NamedTuple):
@@ -49,21 +46,15 @@ class Stop(NamedTuple):
     data: dict[str, Any]  # arguments of `policy.amended`, or the recorded answer
 
 
-class Ledger:
+class Ledger(TrialTable):
     """The record of a study after its first `seq` events."""
 
-    small: ClassVar[tuple[str, ...]] = (  # what a cache keeps beside the columns
-        "seq", "at", "policy", "settings", "version", "arms", "order", "withdrawn", "given_up", "failing",
-        "last_failures", "interrupted", "measured", "changes", "workers", "paused", "budget", "end", "unfair",
-        "imports", "imported_items", "lost_before", "skipped", "highest", "from_pass", "notes", "retried",
-    )  # fmt: skip
-
     def __init__(self) -> None:
+        super().__init__()
         self.seq, self.at = 0, 0.0
         self.policy, self.version = "", ""
         self.settings: dict[str, Any] = {}
         self.asked_spec: Spec  # as created, in the words of then
-        self.spec: Spec  # under the rules in force
         self.arms: list[dict[str, Any]] = []
         self.arm_names: list[str] = []
         self.order: list[int] = []  # columns by priority
@@ -77,9 +68,7 @@ class Ledger:
         self.workers: list[str] = []
         self.paused: str | None = None
         self.budget: int | None = None
-        self.end: dict[str, Any] | None = (
-            None  # the payload of "finished" or "ended", until something reopens
-        )
+        self.end: dict[str, Any] | None = None  # payload of "finished" or "ended", until something reopens
         self.unfair = False  # data were imported whose collection looked at their values
         self.imports: list[str] = []  # digests of what was imported
         self.imported_items: list[Any] = []  # by pass
@@ -89,49 +78,29 @@ class Ledger:
         self.holes: dict[Place, None] = {}  # of a list: places without any value that counts
         self.again: dict[Place, None] = {}  # those of them that are to be asked again
         self.retries: set[int] = set()  # trials of places that were asked before
-        self.retried: dict[str, int] = {}  # arm -> how many of them
-        self.filled_late: set[int] = set()  # trials that ran out and were told after all, and count
         self._order: list[int] | None = None  # of a list: position -> which place
         self._known: dict[int, int] = {}  # the same, of those handed out, where the seed is not shown
-        self.highest = -1  # the highest pass handed out or imported
         self.from_pass = 0  # where the rules in force begin
-        self.notes = 0
         self.stops: list[Stop] = []
-        self.open: dict[int, float] = {}  # number -> until
-        self.exact_columns: list[int] = []
-        self.exact: dict[tuple[int, int], float] = {}  # (arm, column) -> its one value
         self.first_told: dict[int, list[float]] = {}  # of corrected trials, as their workers may tell again
-        self.parts: dict[int, list[float]] = {}  # of trials not told to their end: what is known, else nan
         self.revision = 0  # grows when a value changes after it was filled in
-        self.counts = [0] * len(STATES)
-        self.arm = array("i")
-        self.pass_of = array("q")
-        self.state = array("b")
-        self.nonce = array("I")
-        self.worker = array("i")
-        self.asked, self.until, self.resolved = array("d"), array("d"), array("d")
-        self.values, self.fills = array("d"), array("q")
         self._worker_index: dict[str | None, int] = {None: -1}
         self._arm_index: dict[str | None, int] = {}
-        self._apply: dict[str, Callable[[Event], None]] = {
-            name.removeprefix("_on_"): getattr(self, name) for name in dir(self) if name.startswith("_on_")
-        }
 
     def apply(self, events: Iterable[Event]) -> None:
         """Go on from `seq`. An event that cannot be is an error: nothing is skipped."""
-        handlers, seq = self._apply, self.seq
-        event = None
+        seq, event = self.seq, None
         for event in events:
             seq += 1
             if event.seq != seq:
                 raise StorageError(f"the journal has a gap: event {seq} is missing, {event.seq} comes next")
-            handler = handlers.get(event.kind)
+            handler = MEANINGS.get(event.kind)
             if handler is None:
                 raise StorageVersionError(
                     f"event {seq} is of the unknown kind {event.kind!r}: written by a newer lexbandits"
                 )
             try:
-                handler(event)
+                handler(self, event)
             except (KeyError, IndexError, TypeError, AttributeError) as error:
                 raise _damaged(event, f"{type(error).__name__} {error}") from error
             self.seq = seq
@@ -140,18 +109,16 @@ class Ledger:
 
     # --- what it says
 
-    def __len__(self) -> int:
-        return len(self.arm)
-
-    @property
-    def handed_out(self) -> int:
-        """Trials handed out less those released: what the budget counts."""
-        return len(self) - self.counts[RELEASED] - self.counts[IMPORTED]
-
     @property
     def offered(self) -> list[int]:
         """The arms in question."""
         return [i for i, name in enumerate(self.arm_names) if name not in self.withdrawn]
+
+    def count_by_arm(self, *states: int) -> list[int]:
+        """How many trials of each arm are in one of these states."""
+        arms = self.column("arm")[np.isin(self.column("state"), states)]
+        counts: list[int] = np.bincount(arms, minlength=len(self.arms)).tolist()
+        return counts
 
     def gives_up(self, arm: int) -> bool:
         """Whether an arm has failed so often in a row that it cannot be measured."""
@@ -160,6 +127,18 @@ class Ledger:
     def arm_index(self, name: str | None) -> int:
         """The row of an arm."""
         return self._arm_index[name]
+
+    def id_of(self, number: int) -> str:
+        """What a trial is told by: its number, and a nonce that a restored backup would draw anew."""
+        return f"{number}-{self.nonce[number]:08x}"
+
+    def arm_of(self, number: int) -> str:
+        """Whose trial it is."""
+        return self.arm_names[self.arm[number]]
+
+    def worker_of(self, number: int) -> str | None:
+        """Who was handed a trial, if they gave a name."""
+        return self.workers[worker] if (worker := self.worker[number]) >= 0 else None
 
     def worker_index(self, name: str | None) -> int:
         """The number of a worker, a new one if need be; −1 for none."""
@@ -236,126 +215,12 @@ class Ledger:
         """Whether the seed may be shown: at the end, if no arm can be added that is tuned on coming items."""
         return self.end is not None and len(self.arms) >= self.spec.max_arms
 
-    def place(self, number: int) -> Place:
-        """Where a trial belongs."""
-        return self.arm[number], self.pass_of[number]
-
     def places_taken(self) -> set[Place]:
         """The places of a list that have a value or are being measured."""
         kept = np.flatnonzero(self.column("state") != RELEASED)
         places = zip(self.column("arm")[kept].tolist(), self.column("pass_of")[kept].tolist(), strict=True)
         in_flight = {self.place(number) for number in self.open}
         return (set(places) - self.holes.keys()) | in_flight
-
-    def counts_late(self, values: list[float]) -> list[float]:
-        """What of a late result fills a hole of a list: where a missing value was held at its worst."""
-        kept = zip(values, self.spec.objectives, strict=True)
-        return [v if o.is_bounded and o.if_expired is None else math.nan for v, o in kept]
-
-    def told_values(self, number: int) -> list[float]:
-        """(m,) values as told; nan where missing."""
-        m = len(self.spec.names)
-        return self.values[number * m : (number + 1) * m].tolist()
-
-    def column(self, name: str) -> np.ndarray[Any, Any]:
-        """A copy of a column; `values` as (trials, m)."""
-        values = np.array(getattr(self, name))
-        return values.reshape(-1, len(self.spec.names)) if name == "values" else values
-
-    def told_from(self, pass_: int) -> list[int]:
-        """The trials of this pass and of later ones that were told."""
-        if not self.arm:
-            return []
-        states, passes = np.frombuffer(self.state, "b"), np.frombuffer(self.pass_of, "q")
-        return np.flatnonzero((passes >= pass_) & (states == TOLD)).tolist()
-
-    def filled(self, first: int, end: int) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any], Vector]:
-        """Arms, passes and values of fills first .. end − 1; failures carry their agreed value."""
-        numbers = np.array(self.fills[first:end], dtype=np.int64)
-        after_all = numbers < 0
-        numbers = np.where(after_all, ~numbers, numbers)
-        state, values = self._at(numbers, "state"), self._at(numbers, "values")
-        for code in (FAILED, EXPIRED, LATE):
-            values[state == code] = self._agreed(code)
-        for row, number in enumerate(numbers.tolist()) if self.parts else ():
-            values[row] = self._over(number, values[row])
-        if self.filled_late:
-            held = np.isin(numbers, list(self.filled_late)) & ~after_all
-            values[held] = self._agreed(EXPIRED)
-            for row in np.flatnonzero(after_all).tolist():
-                values[row] = self.counts_late(values[row].tolist())
-        return self._at(numbers, "arm").astype(np.int64), self._at(numbers, "pass_of"), values
-
-    def _at(self, numbers: np.ndarray[Any, Any], name: str) -> np.ndarray[Any, Any]:
-        """`column(name)[numbers]` without a copy of the whole."""
-        view: np.ndarray[Any, Any] = np.frombuffer(getattr(self, name), COLUMNS[name])
-        shaped = view.reshape(-1, len(self.spec.names)) if name == "values" else view
-        found: np.ndarray[Any, Any] = shaped[numbers]
-        return found
-
-    def reward(self, fill: int) -> Vector:
-        """(m,) what the place of a trial counts as, of which more is better: `filled`, for one."""
-        if fill < 0:
-            return self.spec.signed_row(self.counts_late(self.told_values(~fill)))
-        state = EXPIRED if fill in self.filled_late else self.state[fill]
-        if state in (FAILED, EXPIRED, LATE):
-            return self.spec.signed_row(self._over(fill, self._agreed(state)))
-        return self.spec.signed_row(self.told_values(fill))
-
-    def _over(self, number: int, values: Any) -> Any:
-        """What was told of a trial before it was lost stays: values are agreed for the rest only."""
-        part = self.parts.get(number)
-        return values if part is None else [b if a != a else a for a, b in zip(part, values, strict=True)]
-
-    def _agreed(self, state: int) -> list[float]:
-        objectives = self.spec.objectives
-        return [_or_nan(o.if_failed if state == FAILED else o.if_expired) for o in objectives]
-
-    def count_trials(self, arm: int, *states: int) -> int:
-        """How many trials of an arm are in one of these states."""
-        if not self.arm:
-            return 0
-        here = np.frombuffer(self.arm, COLUMNS["arm"]) == arm
-        return int((np.isin(np.frombuffer(self.state, COLUMNS["state"]), states) & here).sum())
-
-    def counted_values(self, arm: int, column: int) -> Vector:
-        """The values of an arm that were told in time or imported, as they count, in order of passes."""
-        kept = np.isin(self.column("state"), (TOLD, IMPORTED)) & (self.column("arm") == arm)
-        order = np.argsort(self.column("pass_of")[kept], kind="stable")
-        values: Vector = self.column("values")[kept, column][order]
-        if self.filled_late and not self.spec.objectives[column].is_bounded:
-            values[np.isin(np.flatnonzero(kept)[order], list(self.filled_late))] = math.nan
-        found: Vector = self.spec.objectives[column].cut(values[~np.isnan(values)])
-        return found
-
-    def value_if_expired(self, number: int) -> Vector:
-        """(m,) what the place of a trial counts as if it runs out, of which more is better."""
-        return self.spec.signed_row(self._over(number, self._agreed(EXPIRED)))
-
-    def exact_of(self, arm: int) -> dict[int, float]:
-        """Exact values of an arm, by column."""
-        return {
-            column: self.exact[arm, column] for column in self.exact_columns if (arm, column) in self.exact
-        }
-
-    def exact_elsewhere(self, number: int) -> dict[int, float]:
-        """Exact values of this trial's arm that other trials have told, by column."""
-        others = (self.column("arm") == self.arm[number]) & np.isin(self.column("state"), (TOLD, IMPORTED))
-        others[number] = False
-        values = self.column("values")[others]
-        known = {column: values[np.isfinite(values[:, column]), column] for column in self.exact_columns}
-        parts = [
-            row
-            for other, row in self.parts.items()
-            if self.arm[other] == self.arm[number] and other != number
-        ]
-        in_parts = {
-            column: row[column]
-            for row in parts
-            for column in self.exact_columns
-            if row[column] == row[column]
-        }
-        return in_parts | {column: float(told[0]) for column, told in known.items() if told.size}
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Ledger) and self.to_bytes() == other.to_bytes()
@@ -376,7 +241,6 @@ class Ledger:
         if payload.get("again"):
             self.retries.add(number)
             self.again.pop((arm, pass_), None)
-            self.retried[self.arm_names[arm]] = self.retried.get(self.arm_names[arm], 0) + 1
         self._add(arm, pass_, OPEN, payload["nonce"], worker, event.at, until, math.nan)
         self.values.extend([math.nan] * len(self.spec.names))
         self.open[number] = until
@@ -444,8 +308,7 @@ class Ledger:
             place = self.place(number)
             if number in self.retries and place not in self.holes:
                 return
-            counts = self._over(number, self._agreed(self.state[number]))
-            if missing and all(value != value for value in counts):
+            if missing and all(value != value for value in self._if_lost(number, self.state[number])):
                 if place in self.holes:
                     return
                 self.holes[place] = None
@@ -466,7 +329,7 @@ class Ledger:
         number = event.trial
         if number is None or self.state[number] != EXPIRED:
             raise _damaged(event, f"trial {number} had not expired")
-        values = [_or_nan(event.payload.get(name)) for name in self.spec.names]
+        values = [or_nan(event.payload.get(name)) for name in self.spec.names]
         fills = self.place(number) in self.holes and any(v == v for v in self.counts_late(values))
         self._move(number, TOLD if fills else LATE, event.at)
         self._set_values(number, values, exact=False)
@@ -481,7 +344,7 @@ class Ledger:
         number = event.trial
         if number is None or self.state[number] != TOLD:
             raise _damaged(event, f"trial {number} has no counted result")
-        values = [_or_nan(event.payload["values"].get(name)) for name in self.spec.names]
+        values = [or_nan(event.payload["values"].get(name)) for name in self.spec.names]
         first = self.first_told.setdefault(number, self.told_values(number))
         if self.spec.is_list:  # what was missing stays so where it is not held at its worst
             kept = zip(values, first, self.spec.objectives, strict=True)
@@ -511,36 +374,13 @@ class Ledger:
             number = len(self.arm)
             self._add(self._arm_index[arm], pass_, IMPORTED, 0, -1, event.at, math.nan, event.at)
             self.values.extend([math.nan] * len(row))
-            self._set_values(number, [_or_nan(value) for value in row])
+            self._set_values(number, [or_nan(value) for value in row])
             self._fill(number, missing=False)
             self.measured[self.arm[number]] += any(value is not None for value in row)
         if payload["items"] is not None and not self.spec.is_list:
             self.imported_items += payload["items"]
             self.skipped = payload.get("skipped", 0)
             self._order_items()
-
-    def _add(
-        self,
-        arm: int,
-        pass_: int,
-        state: int,
-        nonce: int,
-        worker: int,
-        asked: float,
-        until: float,
-        resolved: float,
-    ) -> None:
-        self.arm.append(arm)
-        self.pass_of.append(pass_)
-        self.state.append(state)
-        self.nonce.append(nonce)
-        self.worker.append(worker)
-        self.asked.append(asked)
-        self.until.append(until)
-        self.resolved.append(resolved)
-        self.counts[state] += 1
-        if pass_ > self.highest and not (state == IMPORTED and self.spec.is_list):
-            self.highest = pass_
 
     def _resolve(self, event: Event, state: int) -> int:
         number = event.trial
@@ -549,27 +389,11 @@ class Ledger:
         self._move(number, state, event.at)
         return number
 
-    def _move(self, number: int, state: int, at: float) -> None:
-        self.counts[self.state[number]] -= 1
-        self.counts[state] += 1
-        self.state[number] = state
-        self.resolved[number] = at
-
-    def _set_values(self, number: int, values: list[float], exact: bool = True) -> None:
-        m = len(values)
-        self.values[number * m : (number + 1) * m] = array("d", values)
-        if exact and self.exact_columns:
-            for column in self.exact_columns:
-                if values[column] == values[column]:
-                    self.exact.setdefault((self.arm[number], column), values[column])
-
     def _forget_exact(self, number: int) -> None:
-        others = self.exact_elsewhere(number)
+        arm = self.arm[number]
         for column in self.exact_columns:
-            key = self.arm[number], column
-            self.exact.pop(key, None)
-            if column in others:
-                self.exact[key] = others[column]
+            self.exact.pop((arm, column), None)
+        self.exact |= {(arm, column): value for column, value in self.exact_elsewhere(number).items()}
 
     # --- events about the rules
 
@@ -683,26 +507,23 @@ class Ledger:
         self.end = None
 
     def _on_note(self, event: Event) -> None:
-        self.notes += 1
+        """It changes nothing."""
 
     # --- as one piece of bytes, for the cache and to compare
 
     def to_bytes(self) -> bytes:
         """All of it. Only the columns are large."""
-        small = {key: getattr(self, key) for key in self.small}
-        small |= {
-            "format": CACHE_FORMAT,
-            "created": self.asked_spec.as_json(),
-            "objectives": [objective.as_json() for objective in self.spec.objectives],
-            "stops": self.stops,
-            "exact": [[*key, value] for key, value in self.exact.items()],
-            "first_told": list(self.first_told.items()),
-            "parts": list(self.parts.items()),
-            "lengths": [len(getattr(self, name)) for name in COLUMNS],
-            **{key: list(getattr(self, key)) for key in ("holes", "again")},
-            **{key: sorted(getattr(self, key)) for key in ("retries", "filled_late")},
+        kept = {name: value for name, value in vars(self).items() if name[0] != "_" and name not in MADE_ANEW}
+        kept |= {name: list(kept[name].items()) for name in TABLES} | {
+            name: sorted(kept[name]) for name in SETS
         }
-        header = json.dumps(small).encode()
+        kept |= {
+            "format": CACHE_FORMAT,
+            "asked_spec": self.asked_spec.as_json(),
+            "objectives": [objective.as_json() for objective in self.spec.objectives],
+            "lengths": [len(getattr(self, name)) for name in COLUMNS],
+        }
+        header = json.dumps(kept).encode()
         columns = (getattr(self, name).tobytes() for name in COLUMNS)
         return b"".join((struct.pack("<q", len(header)), header, *columns))
 
@@ -710,29 +531,24 @@ class Ledger:
     def from_bytes(cls, content: bytes) -> Self | None:
         """What `to_bytes` gave, or None if it is of another format."""
         (size,) = struct.unpack_from("<q", content)
-        small = json.loads(content[8 : 8 + size])
-        if small["format"] != CACHE_FORMAT:
+        kept = json.loads(content[8 : 8 + size])
+        if kept.pop("format") != CACHE_FORMAT:
             return None
-        ledger = cls()
-        for arm in small["arms"]:
-            ledger._new_arm(arm)
-        for key in cls.small:
-            setattr(ledger, key, small[key])
-        ledger.asked_spec = spec = Spec.from_json(small["created"])
-        ledger.spec = replace(spec, objectives=tuple(map(Objective.from_json, small["objectives"])))
-        ledger.stops = [Stop(*stop) for stop in small["stops"]]
-        ledger.exact = {(arm, column): value for arm, column, value in small["exact"]}
-        ledger.first_told, ledger.parts = dict(small["first_told"]), dict(small["parts"])
-        ledger.holes, ledger.again = (dict.fromkeys(map(tuple, small[key])) for key in ("holes", "again"))
-        ledger.retries, ledger.filled_late = set(small["retries"]), set(small["filled_late"])
-        ledger._worker_index |= {name: index for index, name in enumerate(ledger.workers)}
-        start, view = 8 + size, memoryview(content)
-        for (name, typecode), length in zip(COLUMNS.items(), small["lengths"], strict=True):
+        ledger, start, view = cls(), 8 + size, memoryview(content)
+        for (name, typecode), length in zip(COLUMNS.items(), kept.pop("lengths"), strict=True):
             column = array(typecode)
             end = start + length * column.itemsize
             column.frombytes(view[start:end])
             setattr(ledger, name, column)
             start = end
+        kept["asked_spec"] = spec = Spec.from_json(kept["asked_spec"])
+        ledger.spec = replace(spec, objectives=tuple(map(Objective.from_json, kept.pop("objectives"))))
+        kept["stops"] = [Stop(*stop) for stop in kept["stops"]]
+        for name in TABLES:
+            kept[name] = {tuple(key) if isinstance(key, list) else key: value for key, value in kept[name]}
+        vars(ledger).update(kept, **{name: set(kept[name]) for name in SETS})
+        ledger._arm_index |= {name: index for index, name in enumerate(ledger.arm_names)}
+        ledger._worker_index |= {name: index for index, name in enumerate(ledger.workers)}
         states = ledger.column("state")
         ledger.counts = np.bincount(states, minlength=len(STATES)).tolist()
         ledger.open = {n: ledger.until[n] for n in np.flatnonzero(states == OPEN).tolist()}
@@ -740,8 +556,9 @@ class Ledger:
         return ledger
 
 
-def _or_nan(value: float | None) -> float:
-    return math.nan if value is None else value
+MEANINGS: dict[str, Callable[[Ledger, Event], None]] = {
+    name.removeprefix("_on_"): handler for name, handler in vars(Ledger).items() if name.startswith("_on_")
+}
 
 
 def _damaged(event: Event, what: str) -> StorageError:

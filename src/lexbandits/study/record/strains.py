@@ -5,6 +5,7 @@ ruled out by the proof, but both can be noticed.
 """
 
 import math
+from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,7 +15,7 @@ import numpy as np
 from lexbandits.arrays import Vector
 from lexbandits.study.objective import Objective
 from lexbandits.study.record.fold import Fold
-from lexbandits.study.record.ledger import EXPIRED, FAILED, IMPORTED, LATE, RELEASED, TOLD
+from lexbandits.study.record.trials import EXPIRED, FAILED, LATE, OPEN, RELEASED, TOLD
 
 DOUBT = 0.001  # p-value below which values are said to contradict what was declared
 UNEQUAL = 0.01  # p-value below which arms are said to lose results unequally
@@ -89,10 +90,6 @@ def unequal(lost: list[int], handed_out: list[int]) -> float:
     return (1 + as_far) / (1 + TABLES)
 
 
-def _by_arm(fold: Fold, *states: int) -> list[int]:
-    return [fold.ledger.count_trials(arm, *states) for arm in range(len(fold.ledger.arms))]
-
-
 def _named(fold: Fold, counts: Iterable[int]) -> dict[str, int]:
     return {name: n for name, n in zip(fold.ledger.arm_names, counts, strict=True) if n}
 
@@ -112,13 +109,18 @@ def _compared(fold: Fold, lost: list[int], of: list[int], unless: bool = False) 
 
 def _losses(fold: Fold) -> Strain:
     ledger = fold.ledger
-    failed = [f - i for f, i in zip(_by_arm(fold, FAILED), ledger.interrupted, strict=True)]
-    lost = {"failed": failed, "expired": _by_arm(fold, EXPIRED), "late": _by_arm(fold, LATE)}
+    failed = [f - i for f, i in zip(ledger.count_by_arm(FAILED), ledger.interrupted, strict=True)]
+    lost = {
+        "failed": failed,
+        "expired": ledger.count_by_arm(EXPIRED),
+        "late": ledger.count_by_arm(LATE),
+    }
     all_lost = [sum(counts) for counts in zip(*lost.values(), strict=True)]
     before, of = zip(*(ledger.lost_before.get(name, (0, 0)) for name in ledger.arm_names), strict=True)
     if not any(all_lost) and not any(before):
         return Strain("losses", "none")
-    handed_out = [_handed_out(fold, arm) - ledger.interrupted[arm] + of[arm] for arm in range(len(of))]
+    given = zip(_handed_out(fold), ledger.interrupted, of, strict=True)
+    handed_out = [n - broken + imported for n, broken, imported in given]
     noisy = [o for o in ledger.spec.objectives if o.noise != "exact"]
     instead = {word: [o.name for o in noisy if _counts_when_lost(o, word)] for word in lost}
     bare = [counts for word, counts in lost.items() if len(instead[word]) < len(noisy)]
@@ -136,10 +138,9 @@ def _losses(fold: Fold) -> Strain:
     return Strain("losses", level, p=p, fields={**fields, "instead": list(covered)})
 
 
-def _handed_out(fold: Fold, arm: int) -> int:
-    ledger = fold.ledger
-    here = np.frombuffer(ledger.arm, "i") == arm if len(ledger) else np.zeros(0, bool)
-    return int(here.sum()) - ledger.count_trials(arm, RELEASED, IMPORTED)
+def _handed_out(fold: Fold) -> list[int]:
+    """Trials by arm that were not given back."""
+    return fold.ledger.count_by_arm(OPEN, TOLD, FAILED, EXPIRED, LATE)
 
 
 def _counts_when_lost(objective: Objective, how: str) -> bool:
@@ -151,11 +152,11 @@ def _counts_when_lost(objective: Objective, how: str) -> bool:
 def _returned(fold: Fold) -> Strain:
     """What was given back, or begun and broken off: who does that may have seen what it would give."""
     ledger = fold.ledger
-    released = _by_arm(fold, RELEASED)
+    released = ledger.count_by_arm(RELEASED)
     both = [r + i for r, i in zip(released, ledger.interrupted, strict=True)]
     if not any(both):
         return Strain("returned", "none")
-    of = [_handed_out(fold, arm) + released[arm] for arm in range(len(both))]
+    of = [n + back for n, back in zip(_handed_out(fold), released, strict=True)]
     level, p, fields = _compared(fold, both, of)
     fields |= {"released": _named(fold, released), "interrupted": _named(fold, ledger.interrupted)}
     return Strain("returned", level, p=p, fields=fields)
@@ -163,18 +164,19 @@ def _returned(fold: Fold) -> Strain:
 
 def _retried(fold: Fold) -> Strain:
     """Places of a list that were asked again: who does that may have seen what was there."""
-    again = [fold.ledger.retried.get(name, 0) for name in fold.ledger.arm_names]
-    return _touched(fold, "retried", again) if any(again) else Strain("retried", "none")
+    retries = fold.ledger.retries
+    return _touched(fold, "retried", retries) if retries else Strain("retried", "none")
 
 
 def _corrected(fold: Fold) -> Strain:
     """Results that were told anew: who does that has seen what was there."""
-    arms = [fold.ledger.arm[number] for number in fold.ledger.first_told]
-    return _touched(fold, "corrected", [arms.count(arm) for arm in range(len(fold.ledger.arm_names))])
+    return _touched(fold, "corrected", fold.ledger.first_told)
 
 
-def _touched(fold: Fold, code: str, again: list[int]) -> Strain:
-    level, p, fields = _compared(fold, again, [_handed_out(fold, arm) for arm in range(len(again))])
+def _touched(fold: Fold, code: str, trials: Iterable[int]) -> Strain:
+    by_arm = Counter(fold.ledger.arm[number] for number in trials)
+    again = [by_arm[arm] for arm in range(len(fold.ledger.arms))]
+    level, p, fields = _compared(fold, again, _handed_out(fold))
     return Strain(code, level, p=p, fields={**fields, "again": _named(fold, again)})
 
 

@@ -13,7 +13,8 @@ import numpy as np
 
 from lexbandits.arrays import Vector
 from lexbandits.study.record.events import Event
-from lexbandits.study.record.ledger import OPEN, TOLD, Ledger
+from lexbandits.study.record.ledger import Ledger
+from lexbandits.study.record.trials import OPEN, TOLD
 
 USUAL = {"asked", "told"}
 LEAST_EVENTS = 50  # events that make a stretch worth it

@@ -12,7 +12,7 @@ from lexbandits.study.errors import StudyError
 from lexbandits.study.record.answers import Answer, recorded
 from lexbandits.study.record.events import Event
 from lexbandits.study.record.fold import Fold
-from lexbandits.study.record.ledger import RELEASED
+from lexbandits.study.record.trials import RELEASED
 
 
 @dataclass(frozen=True)

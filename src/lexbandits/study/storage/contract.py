@@ -43,6 +43,15 @@ class Request(NamedTuple):
     size: int
 
 
+class Entries(NamedTuple):
+    """What a transaction writes: new events and leases, trials whose lease is gone, requests to remember."""
+
+    events: Sequence[Event]
+    leases: Sequence[Lease] = ()
+    gone: Sequence[int] = ()
+    requests: Sequence[Request] = ()
+
+
 class LostConnectionError(StorageError):
     """The server went away; the whole transaction may be tried once more."""
 
@@ -63,14 +72,8 @@ class Transaction(ABC):
         """What this key was given, if anything."""
 
     @abstractmethod
-    def write(
-        self,
-        events: Sequence[Event],
-        leases: Sequence[Lease],
-        gone: Sequence[int],
-        requests: Sequence[Request],
-    ) -> None:
-        """Append events, add and drop leases, remember requests."""
+    def write(self, entries: Entries) -> None:
+        """Record what is new."""
 
 
 class Storage(ABC):
@@ -115,13 +118,13 @@ class Storage(ABC):
     def extend(self, study: int, *workers: str) -> int:
         """Heartbeats: the workers' leases that have not run out begin anew. How many there were."""
 
-    @abstractmethod
     def cached(self, study: int) -> bytes | None:
         """A ledger put aside by `put_cache`, to load faster."""
+        return None
 
-    @abstractmethod
     def put_cache(self, study: int, seq: int, content: bytes) -> None:
         """Put a ledger aside. It may be lost at any time."""
+        return None
 
     @abstractmethod
     def close(self) -> None:

@@ -6,26 +6,24 @@ own.
 
 import os
 import weakref
+from contextlib import suppress
 from typing import Any
 
-_journals: "weakref.WeakSet[Any]" = weakref.WeakSet()
-_storages: "weakref.WeakSet[Any]" = weakref.WeakSet()
+journals: "weakref.WeakSet[Any]" = weakref.WeakSet()  # no fork while the `lock` of one is held
+storages: "weakref.WeakSet[Any]" = weakref.WeakSet()  # nor their `_lock`, which is taken after a journal's
 _held: list[Any] = []
 
 
-def watch_journal(journal: Any) -> None:
-    """No fork while its `lock` is held by another thread."""
-    _journals.add(journal)
-
-
-def watch_storage(storage: Any) -> None:
-    """The same of its `_lock`, which is taken after a journal's."""
-    _storages.add(storage)
+def close_here(connection: Any, pid: int) -> None:
+    """Close a connection in the process that opened it, whatever state it is in."""
+    if pid == os.getpid():
+        with suppress(Exception):
+            connection.close()
 
 
 def _hold() -> None:
-    journals = [journal.lock for journal in list(_journals)]
-    for lock in [*journals, *(storage._lock for storage in list(_storages))]:
+    locks = [*(journal.lock for journal in list(journals)), *(storage._lock for storage in list(storages))]
+    for lock in locks:
         lock.acquire()
         _held.append(lock)
 

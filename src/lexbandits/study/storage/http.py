@@ -15,17 +15,7 @@ from typing import Any, NoReturn
 from urllib.parse import quote, urldefrag, urlencode, urlsplit
 
 from lexbandits.study import errors
-from lexbandits.study.errors import (
-    AuthError,
-    StorageError,
-    StudyError,
-    StudyExistsError,
-    StudyFinished,
-    StudyPaused,
-    StudyWaiting,
-    UnknownStudyError,
-    UnknownTrialError,
-)
+from lexbandits.study.errors import StorageError, StudyError, StudyWaiting
 from lexbandits.study.objective import Objective
 from lexbandits.study.record import asking, changes, imports
 from lexbandits.study.record.answers import Answer, Status
@@ -34,6 +24,7 @@ from lexbandits.study.record.fold import Fold
 from lexbandits.study.record.journal import InForce, Journal
 from lexbandits.study.record.verification import Verification
 from lexbandits.study.spec import Spec
+from lexbandits.study.storage import forks
 from lexbandits.study.storage.contract import Storage, StudyRow
 from lexbandits.study.trial import Trial
 
@@ -63,7 +54,7 @@ class HttpStorage(Storage):
         given = fragment.removeprefix("token=") if fragment.startswith("token=") else ""
         self._token = (given or os.environ.get("LEXBANDITS_TOKEN", "")).strip()
         if not PLAIN.fullmatch(self._token):
-            raise AuthError("the token in LEXBANDITS_TOKEN has characters that no token has")
+            raise errors.AuthError("the token in LEXBANDITS_TOKEN has characters that no token has")
         self._headers = {"Accept": "application/json", "Content-Type": "application/json"}
         if self._token:
             self._headers["Authorization"] = f"Bearer {self._token}"
@@ -86,7 +77,7 @@ class HttpStorage(Storage):
                 for again, silence in ((True, SILENCE), (False, PATIENCE))
             }
             self._pid = os.getpid()
-            weakref.finalize(self, _close, self._client, self._pid)
+            weakref.finalize(self, forks.close_here, self._client, self._pid)
         return self._client
 
     def close(self) -> None:
@@ -153,7 +144,7 @@ class HttpStorage(Storage):
             return self._stranger(answer)
         found = getattr(errors, kind, None)
         if isinstance(found, type) and issubclass(found, StudyError):
-            if found is AuthError:
+            if found is errors.AuthError:
                 detail += f" ({self.shown}; the token comes from LEXBANDITS_TOKEN)"
             return _with_until(found(detail), words)
         return StorageError(detail) if answer.status_code >= 500 else StudyError(detail)
@@ -163,7 +154,7 @@ class HttpStorage(Storage):
     def create(self, name: str, nonce: str, payload: dict[str, Any]) -> tuple[StudyRow, bool]:
         try:
             self.call("POST", "", payload["spec"], key=_new_key())
-        except StudyExistsError:
+        except errors.StudyExistsError:
             return self._row(name), False
         return self._row(name), True
 
@@ -171,7 +162,7 @@ class HttpStorage(Storage):
         row = self._row(name)
         try:
             self._specs[row.id] = self.spec(row.id)
-        except UnknownStudyError:
+        except errors.UnknownStudyError:
             return None
         return row
 
@@ -223,12 +214,6 @@ class HttpStorage(Storage):
     def clock(self, study: int) -> NoReturn:
         raise NOT_HERE
 
-    def cached(self, study: int) -> None:
-        return None
-
-    def put_cache(self, study: int, seq: int, content: bytes) -> None:
-        return None
-
 
 NOT_HERE = StudyError("this is not possible over http: open the study in the storage of the service")
 
@@ -278,9 +263,6 @@ class RemoteJournal(Journal):
     def answer(self) -> Answer:
         return Answer.from_json(self._summary()["answer"])
 
-    def proof(self) -> str:
-        return self._summary().get("proof") or super().proof()
-
     def settled(self) -> Fold:
         return self.fold()
 
@@ -313,7 +295,7 @@ class RemoteJournal(Journal):
         lease: float | None,
         worker: str | None,
         request: str | None,
-    ) -> tuple[list[str], list[Trial], StudyError | None]:
+    ) -> asking.Exchanged:
         if max(len(results), n) > MOST_AT_ONCE:
             return self._in_portions(results, n, lease, worker, request)
         key = _new_key() if request is None else _key(request)  # a repeat gets the same trials
@@ -324,10 +306,12 @@ class RemoteJournal(Journal):
                 answer = self._send("POST", "/results", {"results": told, "ask": n, **words}, key)
             else:
                 answer = self._send("POST", "/trials", {"n": n, **words}, key) if n else {"trials": []}
-        except (StudyPaused, StudyWaiting) as nothing:
+        except (errors.StudyPaused, StudyWaiting) as nothing:
             return [], [], nothing
         trials = [_trial(each) for each in answer["trials"]]
-        kind = {"paused": StudyPaused, "measuring": StudyWaiting}.get(answer.get("state"), StudyFinished)
+        kind = {"paused": errors.StudyPaused, "measuring": StudyWaiting}.get(
+            answer.get("state"), errors.StudyFinished
+        )
         reason = None if trials else _with_until(kind(answer.get("reason") or "nothing to measure"), answer)
         return answer.get("outcomes", []), trials, reason
 
@@ -338,7 +322,7 @@ class RemoteJournal(Journal):
         lease: float | None,
         worker: str | None,
         request: str | None,
-    ) -> tuple[list[str], list[Trial], StudyError | None]:
+    ) -> asking.Exchanged:
         """As many at once as the service takes: all or none of each portion."""
         outcomes: list[str] = []
         for start in range(0, len(results), MOST_AT_ONCE):
@@ -384,21 +368,16 @@ def _add_arm(spec: Spec, arm: Any, blind: bool) -> Sent:
     return "POST", "/blind-arms" if blind else "/arms", {"name": arm} if isinstance(arm, str) else dict(arm)
 
 
-def _amend(spec: Spec, objective: str, tolerance: Any, resolution: Any) -> Sent:
-    words = {"tolerance": tolerance, "resolution": resolution}
-    return "PUT", f"/objectives/{quote(objective, safe='')}", words
+def _sent(method: str, path: str, *names: str, **said: Any) -> Callable[..., Sent]:
+    """A call whose first words are part of the path; the others have these names in the body."""
+    size = path.count("{}")
 
+    def send(spec: Spec, *given: Any) -> Sent:
+        where = path.format(*(quote(word, safe="") for word in given[:size]))
+        body = {**said, **dict(zip(names, given[size:], strict=True))}
+        return method, where, body or None
 
-def _withdrawal(name: str) -> str:
-    return f"/arms/{quote(name, safe='')}/withdrawal"
-
-
-def _set_state(state: str) -> Callable[..., Sent]:
-    return lambda spec, *reason: (
-        "POST",
-        "/state",
-        {"state": state, **({"reason": reason[0]} if reason else {})},
-    )
+    return send
 
 
 REQUESTS: dict[Callable[..., Any], Callable[..., Sent]] = {
@@ -408,24 +387,19 @@ REQUESTS: dict[Callable[..., Any], Callable[..., Sent]] = {
     asking.release: lambda spec, trial: ("DELETE", f"/trials/{_id(trial)}/lease", None),
     asking.expire: lambda spec, trial: ("POST", f"/trials/{_id(trial)}/expiry", None),
     asking.correct: _correct,
-    asking.end: _set_state("finished"),
+    asking.end: _sent("POST", "/state", "reason", state="finished"),
     changes.add_arm: _add_arm,
-    changes.withdraw: lambda spec, name, reason: ("POST", _withdrawal(name), {"reason": reason}),
-    changes.restore: lambda spec, name: ("DELETE", _withdrawal(name), None),
-    changes.amend: _amend,
+    changes.withdraw: _sent("POST", "/arms/{}/withdrawal", "reason"),
+    changes.restore: _sent("DELETE", "/arms/{}/withdrawal"),
+    changes.amend: _sent("PUT", "/objectives/{}", "tolerance", "resolution"),
     changes.reorder: lambda spec, names: ("PUT", "/order", {"objectives": list(names)}),
-    changes.retry: lambda spec: ("POST", "/retry", None),
-    changes.pause: _set_state("paused"),
-    changes.resume: _set_state("resumed"),
-    changes.reopen: _set_state("reopened"),
-    changes.set_budget: lambda spec, budget: ("PUT", "/budget", {"budget": budget}),
-    changes.note: lambda spec, text: ("POST", "/notes", {"text": text}),
+    changes.retry: _sent("POST", "/retry"),
+    changes.pause: _sent("POST", "/state", "reason", state="paused"),
+    changes.resume: _sent("POST", "/state", state="resumed"),
+    changes.reopen: _sent("POST", "/state", "reason", state="reopened"),
+    changes.set_budget: _sent("PUT", "/budget", "budget"),
+    changes.note: _sent("POST", "/notes", "text"),
 }
-
-
-def _close(client: Any, pid: int) -> None:
-    if pid == os.getpid():
-        client.close()
 
 
 def _new_key() -> str:
@@ -444,7 +418,7 @@ def _id(trial: Trial | str) -> str:
     if identity is not None and not isinstance(identity, str):
         raise TypeError(f"a trial is what ask gave, or its id, got {trial!r}")
     if identity is None or not 1 <= len(identity) <= 40:
-        raise UnknownTrialError(f"no study hands out a trial {identity!r}")
+        raise errors.UnknownTrialError(f"no study hands out a trial {identity!r}")
     return quote(identity, safe="")
 
 

@@ -2,12 +2,12 @@
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from lexbandits.study.errors import UnknownStudyError
 from lexbandits.study.record.events import Event
-from lexbandits.study.storage.contract import Lease, Request, Storage, StudyRow, T, Transaction
+from lexbandits.study.storage.contract import Entries, Lease, Request, Storage, StudyRow, T, Transaction
 
 
 class _Journal:
@@ -35,19 +35,13 @@ class _Turn(Transaction):
     def request(self, key: str) -> Request | None:
         return self.journal.requests.get(key)
 
-    def write(
-        self,
-        events: Sequence[Event],
-        leases: Sequence[Lease],
-        gone: Sequence[int],
-        requests: Sequence[Request],
-    ) -> None:
-        self.journal.events.extend(events)
-        for trial in gone:
+    def write(self, entries: Entries) -> None:
+        self.journal.events.extend(entries.events)
+        for trial in entries.gone:
             self.journal.leases.pop(trial, None)
-        for lease in leases:
+        for lease in entries.leases:
             self.journal.leases[lease.trial] = lease
-        for request in requests:
+        for request in entries.requests:
             self.journal.requests[request.key] = request
 
 
@@ -104,12 +98,6 @@ class MemoryStorage(Storage):
             mine = [lease for lease in leases.values() if lease.worker in workers and lease.until > now]
             leases.update((lease.trial, lease._replace(until=now + lease.seconds)) for lease in mine)
             return len(mine)
-
-    def cached(self, study: int) -> bytes | None:
-        return None
-
-    def put_cache(self, study: int, seq: int, content: bytes) -> None:
-        return None
 
     def close(self) -> None:
         return None

@@ -17,7 +17,7 @@ from lexbandits.study.errors import StorageError, StorageVersionError, UnknownSt
 from lexbandits.study.record.events import Event, from_rows
 from lexbandits.study.storage import forks
 from lexbandits.study.storage.contract import (
-    Lease,
+    Entries,
     LostConnectionError,
     Request,
     Storage,
@@ -67,7 +67,7 @@ class SqlStorage(Storage):
         self._connection: Any = None
         self._writer: Any = None
         self._pid = 0
-        forks.watch_storage(self)
+        forks.storages.add(self)
         with self._lock:
             self._prepare()
 
@@ -109,7 +109,7 @@ class SqlStorage(Storage):
             self._connection, self._pid = None, os.getpid()  # a parent's is not ours to use, nor to close
         if self._connection is None:
             connection = self._connect()
-            self._closer = weakref.finalize(self, _close, connection, self._pid)
+            self._closer = weakref.finalize(self, forks.close_here, connection, self._pid)
             self._writer = connection.cursor()  # of all transactions, one after the other
             self._connection = connection
         return self._connection
@@ -196,7 +196,7 @@ class SqlStorage(Storage):
         cursor.execute(self._sql(insert), (name, at, nonce))
         study = int(cursor.fetchone()[0])
         event = Event(1, "created", None, None, payload, at, None)
-        self._send(cursor, _inserts(study, [event], [], [], []))
+        self._send(cursor, _inserts(study, Entries([event])))
         return StudyRow(study, name, at, nonce), True
 
     def find(self, name: str) -> StudyRow | None:
@@ -234,10 +234,8 @@ class SqlStorage(Storage):
 
     def read(self, study: int, since: int, most: int | None = None) -> Iterator[Event]:
         """In portions, each of its own statement: nobody waits for who reads slowly."""
-        statement = (
-            f"SELECT {EVENT_COLUMNS} FROM lexbandits_events WHERE study = ? AND seq >= ? ORDER BY seq LIMIT ?"
-        )
-        left = most
+        wanted = "WHERE study = ? AND seq >= ? ORDER BY seq LIMIT ?"
+        statement, left = f"SELECT {EVENT_COLUMNS} FROM lexbandits_events {wanted}", most
         while left is None or left > 0:
             size = FETCH if left is None else min(left, FETCH)
             rows = self._all(statement, study, since, size)
@@ -384,24 +382,13 @@ class _SqlTransaction(Transaction):
         rows = self._rows(statement, self.study, key)
         return Request(*rows[0]) if rows else None
 
-    def write(
-        self,
-        events: Sequence[Event],
-        leases: Sequence[Lease],
-        gone: Sequence[int],
-        requests: Sequence[Request],
-    ) -> None:
-        self.storage._send(self.cursor, _inserts(self.study, events, leases, gone, requests))
+    def write(self, entries: Entries) -> None:
+        self.storage._send(self.cursor, _inserts(self.study, entries))
 
 
-def _inserts(
-    study: int,
-    events: Sequence[Event],
-    leases: Sequence[Lease],
-    gone: Sequence[int],
-    requests: Sequence[Request],
-) -> list[Statement]:
+def _inserts(study: int, entries: Entries) -> list[Statement]:
     """The statements of a write, as few as can be."""
+    events, leases, gone, requests = entries
     statements = _insertions("lexbandits_events", EVENT_COLUMNS, study, [event.as_row() for event in events])
     if leases:
         statements += _insertions("lexbandits_leases", "trial, worker, until, seconds", study, leases)
@@ -432,13 +419,6 @@ def _insertion(table: str, columns: str, rows: int) -> str:
 @lru_cache(maxsize=64)
 def _deletion(rows: int) -> str:
     return f"DELETE FROM lexbandits_leases WHERE study = ? AND trial IN ({', '.join('?' * rows)})"
-
-
-def _close(connection: Any, pid: int) -> None:
-    """Close a connection in the process that opened it, whatever state it is in."""
-    if pid == os.getpid():
-        with suppress(Exception):
-            connection.close()
 
 
 def deleted_meanwhile() -> UnknownStudyError:

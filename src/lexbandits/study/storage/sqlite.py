@@ -7,6 +7,7 @@ would write the one into the other.
 
 import ctypes
 import os
+import re
 import sqlite3
 import struct
 import sys
@@ -24,21 +25,7 @@ PAGE = 2_048  # bytes; a commit writes whole pages, two or three of them for a f
 CHECKPOINT = 8_000  # pages: the same few are written again and again, and each checkpoint syncs
 FOLLOWS = 1 << 20  # times that a log may have begun anew between two looks
 SYNCHRONOUS = ("OFF", "NORMAL", "FULL", "EXTRA")
-NETWORK = (
-    "nfs",
-    "cifs",
-    "smb",
-    "sshfs",
-    "afs",
-    "glusterfs",
-    "ceph",
-    "lustre",
-    "gpfs",
-    "beegfs",
-    "davfs",
-    "9p",
-)
-
+NETWORK = re.compile("nfs|cifs|smb|sshfs|afs|glusterfs|ceph|lustre|gpfs|beegfs|davfs|9p")
 
 SALT = struct.Struct(">16xI")  # in the header of a log: a number that grows by one when it begins anew
 
@@ -76,6 +63,11 @@ class _Connection(sqlite3.Connection):
         if self.log >= 0:
             os.close(self.log)
             self.log = -1
+
+
+def _connect(where: str | Path, **how: Any) -> _Connection:
+    alike: dict[str, Any] = {"timeout": PATIENCE, "isolation_level": None, "check_same_thread": False}
+    return sqlite3.connect(where, factory=_Connection, **alike, **how)
 
 
 class SqliteStorage(SqlStorage):
@@ -163,14 +155,7 @@ class SqliteStorage(SqlStorage):
             raise self._copied()
         if not self._can_write():
             return self._connect_to_look()
-        connection = sqlite3.connect(
-            self.path,
-            timeout=PATIENCE,
-            isolation_level=None,
-            check_same_thread=False,
-            cached_statements=64,
-            factory=_Connection,
-        )
+        connection = _connect(self.path, cached_statements=64)
         connection.execute(f"PRAGMA page_size = {PAGE}")  # of a new file
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute(f"PRAGMA synchronous = {self.synchronous}")
@@ -192,14 +177,7 @@ class SqliteStorage(SqlStorage):
         self._seen = self._contents()
         log = self._seen[1]
         alone = log is None or log[1] == 0  # without a log SQLite must be kept from making one
-        connection = sqlite3.connect(
-            f"{self.path.as_uri()}?mode=ro{'&immutable=1' if alone else ''}",
-            timeout=PATIENCE,
-            isolation_level=None,
-            check_same_thread=False,
-            factory=_Connection,
-            uri=True,
-        )
+        connection = _connect(f"{self.path.as_uri()}?mode=ro{'&immutable=1' if alone else ''}", uri=True)
         connection.can_write = False
         return connection
 
@@ -298,7 +276,7 @@ def _identity(path: str) -> tuple[int, int] | None:
 
 def _refuse_network(path: Path) -> None:
     kind = _file_system(path)
-    if kind.removeprefix("fuse.").startswith(NETWORK):
+    if NETWORK.match(kind.removeprefix("fuse.")):
         raise StorageError(
             f"{path} is on a network file system ({kind}), whose locks SQLite cannot trust: "
             "put it on a local disk, or use PostgreSQL or the service"

@@ -3,55 +3,46 @@
 from collections.abc import Iterator
 from typing import Any
 
-from sqlalchemy import (
-    Column,
-    Double,
-    ForeignKey,
-    Index,
-    Integer,
-    LargeBinary,
-    MetaData,
-    String,
-    Table,
-    Text,
-    text,
-)
+import sqlalchemy as sa
 from sqlalchemy.dialects import registry
 from sqlalchemy.schema import CreateIndex, CreateTable
 
-TABLES = MetaData()
-
-VERSION = Table("lexbandits_version", TABLES, Column("schema", Integer, nullable=False))
+TABLES = sa.MetaData()
 
 
-def _of_study(**options: Any) -> Column[int]:
-    return Column("study", ForeignKey("lexbandits_studies.id", ondelete="CASCADE"), nullable=False, **options)
+def _table(name: str, *columns: sa.Column[Any], **options: Any) -> sa.Table:
+    return sa.Table(f"lexbandits_{name}", TABLES, *columns, **options)
 
 
-STUDIES = Table(
-    "lexbandits_studies",
-    TABLES,
-    Column("id", Integer, primary_key=True),
-    Column("name", String(200), nullable=False, unique=True),
-    Column("created", Double, nullable=False),
-    Column("nonce", String(32), nullable=False),
+def _of_study(**options: Any) -> sa.Column[int]:
+    return sa.Column(
+        "study", sa.ForeignKey("lexbandits_studies.id", ondelete="CASCADE"), nullable=False, **options
+    )
+
+
+_table("version", sa.Column("schema", sa.Integer, nullable=False))
+_table(
+    "studies",
+    sa.Column("id", sa.Integer, primary_key=True),
+    sa.Column("name", sa.String(200), nullable=False, unique=True),
+    sa.Column("created", sa.Double, nullable=False),
+    sa.Column("nonce", sa.String(32), nullable=False),
     sqlite_autoincrement=True,  # an id is never used again: a stale process must not write into another study
 )
-EVENTS = Table(
-    "lexbandits_events",
-    TABLES,
+EVENTS = _table(
+    "events",
     _of_study(primary_key=True),
-    Column("seq", Integer, primary_key=True, autoincrement=False),
-    Column("kind", String(20), nullable=False),
-    Column("trial", Integer),
-    Column("arm", String(200)),
-    Column("payload", Text, nullable=False),
-    Column("at", Double, nullable=False),
-    Column("by", String(200)),
+    sa.Column("seq", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("kind", sa.String(20), nullable=False),
+    sa.Column("trial", sa.Integer),
+    sa.Column("arm", sa.String(200)),
+    sa.Column("payload", sa.Text, nullable=False),
+    sa.Column("at", sa.Double, nullable=False),
+    sa.Column("by", sa.String(200)),
     sqlite_with_rowid=False,
 )
-_TOLD = text("kind = 'told'")
-Index(
+_TOLD = sa.text("kind = 'told'")
+sa.Index(
     "lexbandits_told_once",
     EVENTS.c.study,
     EVENTS.c.trial,
@@ -59,49 +50,44 @@ Index(
     sqlite_where=_TOLD,
     postgresql_where=_TOLD,
 )
-REQUESTS = Table(
-    "lexbandits_requests",
-    TABLES,
+_table(
+    "requests",
     _of_study(primary_key=True),
-    Column("request", String(200), primary_key=True),
-    Column("first", Integer, nullable=False),
-    Column("size", Integer, nullable=False),
+    sa.Column("request", sa.String(200), primary_key=True),
+    sa.Column("first", sa.Integer, nullable=False),
+    sa.Column("size", sa.Integer, nullable=False),
     sqlite_with_rowid=False,
 )
-LEASES = Table(
-    "lexbandits_leases",
-    TABLES,
+_table(
+    "leases",
     _of_study(primary_key=True),
-    Column("trial", Integer, primary_key=True, autoincrement=False),
-    Column("worker", String(200)),
-    Column("until", Double, nullable=False),
-    Column("seconds", Double, nullable=False),
+    sa.Column("trial", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("worker", sa.String(200)),
+    sa.Column("until", sa.Double, nullable=False),
+    sa.Column("seconds", sa.Double, nullable=False),
     sqlite_with_rowid=False,
 )
-HISTORY = Table(
-    "lexbandits_history",
-    TABLES,
+_table(
+    "history",
     _of_study(primary_key=True),
-    Column("seq", Integer, nullable=False),
-    Column("blob", LargeBinary, nullable=False),
+    sa.Column("seq", sa.Integer, nullable=False),
+    sa.Column("blob", sa.LargeBinary, nullable=False),
 )
-TOKENS = Table(
-    "lexbandits_tokens",
-    TABLES,
-    Column("id", Integer, primary_key=True),
-    Column("name", String(200), nullable=False),
-    Column("role", String(20), nullable=False),
-    Column("sha256", String(64), nullable=False, unique=True),
-    Column("created", Double, nullable=False),
-    Column("last_used", Double),
-    Column("revoked", Double),
+_table(
+    "tokens",
+    sa.Column("id", sa.Integer, primary_key=True),
+    sa.Column("name", sa.String(200), nullable=False),
+    sa.Column("role", sa.String(20), nullable=False),
+    sa.Column("sha256", sa.String(64), nullable=False, unique=True),
+    sa.Column("created", sa.Double, nullable=False),
+    sa.Column("last_used", sa.Double),
+    sa.Column("revoked", sa.Double),
 )
-DELIVERED = Table(
-    "lexbandits_delivered",
-    TABLES,
+DELIVERED = _table(
+    "delivered",
     _of_study(primary_key=True),
-    Column("what", Text, primary_key=True),
-    Column("seq", Integer, nullable=False),
+    sa.Column("what", sa.Text, primary_key=True),
+    sa.Column("seq", sa.Integer, nullable=False),
 )
 LATER = [DELIVERED]  # made when they are needed
 
