@@ -403,7 +403,7 @@ def is_ever_proven(name, rng, delta, passes):
     means[1:, :-1] += slack
     means[1:, -1] -= 2.0 * slack + 1e-9
     assert [x for x in range(K) if acceptable(means, [slack] * m, [slack] * m, x)] == [0]
-    state, judged = policy.state, 5
+    state, judged, drafts = policy.state, 5, np.empty((2, K), np.bool_)
     for number in range(1, passes + 1):
         state.who[ASKED] = True
         state.values[:] = draw(rng, means)
@@ -411,8 +411,8 @@ def is_ever_proven(name, rng, delta, passes):
         if number == judged:
             judged = next_judged(judged)
             for x in range(1, K):
-                weigh_for(state, x)
-                if prove(state, x, np.empty((2, state.who.shape[1]), np.bool_)):
+                weigh_for(state, x, drafts)
+                if prove(state, x, drafts):
                     return True
     return False
 

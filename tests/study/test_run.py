@@ -213,7 +213,7 @@ def test_a_run_ends_with_the_answer_and_its_reasons(folder):
     done = run("--workers", 2, *PYTHON)
     assert "models: finished after" in done.stdout
     assert "answer: large (certain" in done.stdout
-    assert "large − small one" in done.stdout
+    assert "correct: better than small one" in done.stdout
     measured = [line.split("|") for line in (folder / "measured.txt").read_text().splitlines()]
     trials = study().trials()
     told = trials[trials.state == "told"]
