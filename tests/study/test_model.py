@@ -280,7 +280,7 @@ def play(clock, sqlite, database, http):
 
 def test_a_study_is_its_model_on_every_storage(play):
     """PostgreSQL and the service in one of 20 scenarios: a call over http takes as long as ten others."""
-    play(200, 30, share=20)
+    play(100, 30, share=20)
 
 
 @pytest.mark.slow

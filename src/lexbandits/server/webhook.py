@@ -141,7 +141,7 @@ class Webhook:
 
     async def _look(self) -> None:
         """Which studies have gone on: by other processes too, or before this one was started."""
-        begin = time.monotonic()
+        begin, first = time.monotonic(), self._last is None
         try:
             found = await anyio.to_thread.run_sync(self._rooms.notes.undelivered)
             for row, last, done in found:
@@ -151,7 +151,8 @@ class Webhook:
         except Exception as error:
             _say_unread(error)
         now = time.monotonic()
-        self._look_at = now + max(LOOK_EVERY, SHARE_OF_LOOKS * (now - begin))
+        taken = 0.0 if first else now - begin  # the first one connects, and takes longer than any other
+        self._look_at = now + max(LOOK_EVERY, SHARE_OF_LOOKS * taken)
 
     async def _tell_all(self, client: httpx2.AsyncClient, owed: Owed) -> None:
         row, notes = owed.row, self._rooms.notes
