@@ -116,6 +116,12 @@ def storage(request, tmp_path):
     return fast(tmp_path) if request.param == "sqlite" else request.getfixturevalue("postgres")
 
 
+SQLITE_FIRST = [
+    "sqlite",
+    pytest.param("postgres", marks=pytest.mark.slow),
+]  # where it matters little
+
+
 def test_a_finish_and_a_pause_are_told_once_each(receive, notify, storage):
     receiver = receive()
     service = notify(receiver.url, storage, "--url", "https://studies.example.org", kind=Woken)
@@ -159,6 +165,7 @@ def test_a_finish_and_a_pause_are_told_once_each(receive, notify, storage):
     assert len(receiver.tries) == 3
 
 
+@pytest.mark.parametrize("storage", SQLITE_FIRST, indirect=True)
 def test_what_is_strained_or_spent_is_told_though_no_event_says_it(receive, notify, storage):
     receiver = receive()
     with notify(receiver.url, storage).client() as client:
@@ -295,6 +302,7 @@ def test_only_what_happens_from_the_first_start_on_is_told_whoever_does_it(recei
     assert {each["study"] for each in told.values()} == {"old and new"}
 
 
+@pytest.mark.parametrize("storage", SQLITE_FIRST, indirect=True)
 def test_two_services_on_one_storage_tell_everything_under_one_id(receive, notify, storage):
     """Who committed tells it; the other finds it noted, or was as quick and repeats it under the same id."""
     receiver = receive()
