@@ -28,6 +28,7 @@ from lexbandits.evidence.interval import (
 from lexbandits.evidence.kinds import check_rewards, checked_kinds, kind_rows, spread_kinds
 from lexbandits.evidence.moments import push
 from lexbandits.evidence.sub_gaussian import one_sided_level, sub_gaussian_radius
+from lexbandits.policies.tol.facts import shows_nothing
 from tapes import outputs
 
 ALL = [
@@ -248,7 +249,7 @@ def test_who_does_not_look_misses_nothing(noise):
         c = d - d.mean()
         state = (float(n), d.mean(), (c**2).sum(), (c**3).sum(), (c**4).sum())
         level, tolerance = rng.uniform(3, 10), float(rng.choice([0.0, 0.01, 0.1]))
-        reach = tolerance + float(rng.choice([0.01, 0.1, 0.3]))
+        reach = tolerance + float(rng.choice([0.01, 0.1, 0.3, 1.0]))
         seen = (-math.inf, math.inf) if rng.random() < 0.5 else (rng.uniform(-0.5, 0), rng.uniform(0, 0.5))
         ends = pair_interval(kind, *state, level)
         turned = (
@@ -260,6 +261,9 @@ def test_who_does_not_look_misses_nothing(noise):
         )
         p, q = least_distance(kind, state[0], state[2], level)
         sides = (state, seen[0], ends[0]), (turned, -seen[1], -ends[1])
+        looks = [may_show(kind, moments[1], p, q, tolerance, reach, best) for moments, best, _ in sides]
+        known = *state[:3], level, tolerance, reach, seen[0], -seen[1]
+        assert shows_nothing(kind, *known) == (not any(looks))
         for moments, best, end in sides:
             kept = best
             if may_show(kind, moments[1], p, q, tolerance, reach, best):

@@ -104,8 +104,12 @@ def shows_nothing(
     if kind.code == EXACT or kind.worst > 0.0:
         return False
     p, q = least_distance(kind, n, m2, level)
+    farthest = abs(told_difference(kind, mean)) + reach  # that a side is ahead of a boundary
+    certain = kind.code >= BOUNDED and reach >= kind.high - kind.low  # no values differ by more
+    if n < 2.0 or (p * farthest * farthest < q and not certain):
+        return True
     turned = 1.0 - mean if kind.code >= BOUNDED else -mean
-    return n < 2.0 or not (
+    return not (
         may_show(kind, mean, p, q, tolerance, reach, low)
         or may_show(kind, turned, p, q, tolerance, reach, back)
     )
