@@ -149,6 +149,7 @@ def measured(command, folder, source, cache, compiled=False):
     """Seconds on the clock, of the processor, and what it printed, of a process in a folder."""
     environment = {**os.environ, "PYTHONPATH": str(source), "XDG_CACHE_HOME": str(cache)}
     environment.pop("NUMBA_CACHE_DIR", None)
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)  # what is installed is not read anew each time
     environment["LEXBANDITS_JIT"] = "1" if compiled else ""
     began = time.perf_counter()
     with (folder / "printed").open("w+") as printed, (folder / "said").open("w+") as said:
