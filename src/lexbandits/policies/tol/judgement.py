@@ -10,7 +10,7 @@ from lexbandits.jit import apart, kernel, written_in
 from lexbandits.policies.tol.facts import look, look_at_arm, meets, shows_nothing
 from lexbandits.policies.tol.folding import fold_values
 from lexbandits.policies.tol.percent import ask_references, is_share, look_at_shares
-from lexbandits.policies.tol.proof import look_for, plug_in, prove, weigh_for
+from lexbandits.policies.tol.proof import LOOKED, look_for, plug_in, prove, weigh_for
 from lexbandits.policies.tol.state import (
     ASKED,
     BY_PROOF,
@@ -44,8 +44,11 @@ def next_judged(number: int) -> int:
 
 
 @apart
-def look_around(state: State) -> bool:
-    """Look at what the current objective still needs to know of the survivors; whether something was seen."""
+def look_around(state: State, drafts: NDArray[np.bool_]) -> bool:
+    """Look at what the current objective still needs to know of the survivors; whether something was seen.
+
+    Note in `drafts` whom it LOOKED at alone, against a target.
+    """
     active, lows, limits, bounds = state.arms.active, state.lows, state.limits, state.bounds
     kinds, singles, pairs, completed = state.kinds, state.singles, state.pairs, state.completed
     i = state.order[state.clock[POSITION]]
@@ -53,6 +56,7 @@ def look_around(state: State) -> bool:
     share = is_share(limits, i)
     level, tolerance, reach = limits[i, LEVEL], limits[i, TOLERANCE], limits[i, REACH]
     for a in range(active.size):
+        drafts[LOOKED, a] = active[a] and must
         if active[a] and must:
             if not meets(bounds, limits, i, a):
                 news |= look_at_arm(bounds, limits, kinds, singles, completed, i, a)
@@ -79,7 +83,7 @@ def judge(state: State, anew: bool) -> None:
     """
     clock, active, declared = state.clock, state.arms.active, state.shown.size > 0
     proving = state.manner.proves and clock[PASS] >= FIRST_PROOF
-    candidate, changed, looked, drafts = -1, anew, -1, np.empty((2, active.size), np.bool_)
+    candidate, changed, looked, drafts = -1, anew, -1, np.empty((3, active.size), np.bool_)
     for turn in range(2):
         while True:  # look, drop, and look at the next objective, until nothing changes
             if changed:
@@ -87,7 +91,7 @@ def judge(state: State, anew: bool) -> None:
             if clock[OVER] == 1 or clock[POSITION] == looked:
                 break
             looked = clock[POSITION]
-            changed = look_around(state)
+            changed = look_around(state, drafts)
         if clock[OVER] == 1 or not proving:
             break
         if candidate < 0 or not active[candidate]:
@@ -96,7 +100,7 @@ def judge(state: State, anew: bool) -> None:
             weigh_for(state, candidate, drafts)
             break
         if turn == 0:
-            changed = look_for(state, candidate)
+            changed = look_for(state, candidate, drafts)
     conclude(state, candidate, drafts)
     if state.shares.size > 0:
         ask_references(state)

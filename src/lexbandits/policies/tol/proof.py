@@ -51,6 +51,7 @@ from lexbandits.policies.tol.state import (
 )
 
 KEPT, BEFORE = 0, 1  # rows of drafts: who is kept, and who was before an objective;
+LOOKED = 2  # who was looked at on the current objective
 LACKING, OUT = 0, 1  # and in a proof: with whom it is not done, and who is out on the first objective
 
 
@@ -150,22 +151,23 @@ def note_out(
 
 
 @apart
-def look_for(state: State, x: int) -> bool:
+def look_for(state: State, x: int, drafts: NDArray[np.bool_]) -> bool:
     """Look at what the proof of x may need, its targets, and its pairs until it beats the other arm.
 
-    Whether something was seen.
+    Nothing has come since others were looked at on the current objective. Whether something was seen.
     """
     lows, limits, bounds, order, must = state.lows, state.limits, state.bounds, state.order, state.must
     kinds, singles, pairs, completed = state.kinds, state.singles, state.pairs, state.completed
     who, active, left, first = state.who, state.arms.active, state.arms.left, order[0]
-    news = False
+    news, current = False, state.clock[POSITION]
     for y in range(who.shape[1]):
         if not who[OFFERED, y] or (not active[y] and left[y, 1] == first):
             continue
         for position in range(order.size):
             i = order[position]
             if must[i]:
-                if not meets(bounds, limits, i, y) and not misses(bounds, limits, i, y):
+                done = position == current and drafts[LOOKED, y]
+                if not done and not meets(bounds, limits, i, y) and not misses(bounds, limits, i, y):
                     news |= look_at_arm(bounds, limits, kinds, singles, completed, i, y)
                 if misses(bounds, limits, i, y):
                     break
