@@ -13,7 +13,7 @@ import lexbandits as lb
 from lexbandits.policies.tol.claims import beaten_by_third, evidence_for, is_held
 from lexbandits.policies.tol.judgement import begin, judge
 from lexbandits.policies.tol.proof import weigh_for
-from lexbandits.policies.tol.state import BEATS, NOT_WORSE, NOT_WORSE_LEVEL, RESULTS, THIRD_LEVEL
+from lexbandits.policies.tol.state import BEATS, NOT_WORSE, NOT_WORSE_LEVEL, POSITION, RESULTS, THIRD_LEVEL
 from lexbandits.policies.tol.told import FEWEST, one_value_returns
 from lexbandits.policies.tol.waiting import Waiting
 from lexbandits.simulation.promise import Tolerances
@@ -204,6 +204,15 @@ def test_delta_is_shared_among_facts_third_arms_and_the_answers_claims_by_positi
         plain = make(4, 3, delta=0.05, **rules)
         assert plain.state.limits[0, 4] == pytest.approx(math.log(3 * 6 / 0.05))
         assert plain.state.shown.size == 0
+
+
+def test_an_answer_that_meets_all_targets_does_not_wait_for_who_is_at_the_first():
+    """The second one is looked at for the answer while the first is open for its rival."""
+    policy = make(2, 2, at_least=[0.5, 0.5], settle="answer")
+    run(policy, np.array([[0.9, 0.9], [0.45, 0.9]]), np.random.default_rng(1), most=2_000)
+    assert policy.finished
+    assert policy.recommendation == 0
+    assert policy.state.clock[POSITION] == 0
 
 
 def test_an_objective_with_a_target_shares_its_delta_between_arms_and_pairs():
