@@ -29,7 +29,8 @@ INTERPRETED = MODE == "0" or not INSTALLED
 LOADING = 0.5  # seconds: numba and what it has kept on disk are there
 SOON = 0.2  # seconds of interpreted kernels, after which what is on disk is loaded: many processes end before
 PATIENCE = 3.0  # seconds of interpreted kernels, after which they are compiled beside them
-PORTION = 500  # rows handed over at a time while nobody knows how long they take
+PORTION = 500  # rows handed over at a time while nobody knows how long they take,
+ROW = 1.5e-4  # seconds of one, about: where that makes loading pay, it is not tried
 EACH = 0.4  # seconds, about, that a kernel takes to compile
 PLAIN = (bool, int, float, complex, str, bytes, type(None), type(...))
 
@@ -86,7 +87,8 @@ def entry(function: F, *, bulk: bool = False, fixed: bool = False, rehearsal: st
     return cast(F, known)
 
 
-def direct(function: F) -> F:
+@cache
+def direct(function: Callable[..., Any]) -> Callable[..., Any]:
     """The entry of a kernel of the policy that live studies have: always called with the same types."""
     return entry(function, fixed=True, rehearsal="live")
 
@@ -150,7 +152,8 @@ class Entry:
         """How many of `left` rows to hand to the next call: all, once it is known which tier pays."""
         if self.code is not None or self._at_once:
             return left
-        if self._rows and self._seconds / self._rows * left > self.price():
+        each = self._seconds / self._rows if self._rows else ROW
+        if each * left > self.price():
             self._at_once = True
             return left
         some = min(left, PORTION)
@@ -159,7 +162,9 @@ class Entry:
 
     def price(self) -> float:
         """Seconds, about, until it could be called compiled."""
-        return LOADING + EACH * sum(not _is_kept(each) for each in _reached(self.function))
+        return LOADING + EACH * sum(
+            not _is_kept(each) for each in _reached(self.function) if _is_compiled(each)
+        )
 
     def compile(self, arguments: tuple[Any, ...], *, only_load: bool = False) -> Callable[..., Any]:
         """The compiled function for arguments of these types; a LookupError if it may only be loaded."""
@@ -425,6 +430,11 @@ def _keeping() -> Any:
 def can_keep() -> bool:
     """Whether compiled code can be kept on disk."""
     return bool(folder()) and os.access(folder(), os.W_OK)
+
+
+def _is_compiled(function: Any) -> bool:
+    """Whether it has code of its own, and is not written into its callers."""
+    return "inline" not in function.kernel_options
 
 
 def _is_kept(function: Any) -> bool:

@@ -181,7 +181,7 @@ class Spec:
         unsaid |= {"about": "population"} if self.items is None else {}
         return {key: word for key, word in words.items() if key not in unsaid or word != unsaid[key]}
 
-    @property
+    @cached_property
     def is_list(self) -> bool:
         """Whether an answer is about the items alone, in an order that nobody may know beforehand."""
         return self.about == "items"
