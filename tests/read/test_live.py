@@ -92,7 +92,8 @@ def two(trial):
     x = trial.suggest_float("x", 0, 1)
     return x, x * x + trial.number
 
-pareto = optuna.create_study(directions=["maximize", "minimize"], study_name="pareto")
+by_chance = optuna.samplers.RandomSampler(seed=1)
+pareto = optuna.create_study(directions=["maximize", "minimize"], study_name="pareto", sampler=by_chance)
 pareto.optimize(two, n_trials=9)
 objectives.append(lb.Objective("b", "minimize", tolerance=0.1))
 study, measure = lb.from_optuna(pareto, two, objectives)
