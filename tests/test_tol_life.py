@@ -16,6 +16,7 @@ from lexbandits.policies.tol.proof import weigh_for
 from lexbandits.policies.tol.state import BEATS, NOT_WORSE, NOT_WORSE_LEVEL, POSITION, RESULTS, THIRD_LEVEL
 from lexbandits.policies.tol.told import FEWEST, one_value_returns
 from lexbandits.policies.tol.waiting import Waiting
+from lexbandits.simulation import trajectory
 from lexbandits.simulation.promise import Tolerances
 from lexbandits.world.noise import stream
 
@@ -204,6 +205,16 @@ def test_delta_is_shared_among_facts_third_arms_and_the_answers_claims_by_positi
         plain = make(4, 3, delta=0.05, **rules)
         assert plain.state.limits[0, 4] == pytest.approx(math.log(3 * 6 / 0.05))
         assert plain.state.shown.size == 0
+
+
+def test_a_simulation_may_be_cut_in_the_middle_of_a_pass(monkeypatch):
+    policy = make(5, 2, settle="answer")
+    world = lb.Instance([[0.5, 0.1 * arm] for arm in range(5)], noise_sd=0.2)
+    whole = lb.simulate(policy, world, horizon=400, seed=3)
+    monkeypatch.setattr(trajectory, "CHUNK", 7)
+    cut = lb.simulate(policy, world, horizon=400, seed=3)
+    assert cut.arms.tolist() == whole.arms.tolist()
+    assert cut[1:] == whole[1:]
 
 
 def test_an_answer_that_meets_all_targets_does_not_wait_for_who_is_at_the_first():

@@ -35,6 +35,7 @@ from lexbandits.policies.tol.survivors import survey
 FIRST_PROOF = 10  # passes before there is a candidate
 RULE_EVERY = 20  # once there is one, every twentieth pass asks as if there were none,
 RULE_EVERY_0_2 = 5  # and in journals of 0.2 every fifth
+MISFIT = "a value lies outside the bounds of its noise, or an exact objective has two different values"
 
 
 @kernel
@@ -147,10 +148,7 @@ def close_pass(state: State) -> None:
     """Fold the current pass, judge if it is time, and open the next; it must be full: see `take_pass`."""
     clock = state.clock
     if clock[LACKS] > 0:
-        raise ValueError(
-            "a value lies outside the bounds of its noise, or an exact objective was measured twice with "
-            "different values"
-        )
+        raise ValueError(MISFIT)
     fold_values(state)
     clock[PASS] += 1
     if clock[PASS] == clock[NEXT]:
@@ -222,10 +220,7 @@ def take(desk: Desk, arm: int, reward: Vector) -> bool:
     for i in range(reward.size):
         known = kinds[i, 0] == EXACT and desk.singles[arm, i, 0] > 0.0
         if not fits(reward[i], kinds[i, 1], kinds[i, 2], known, desk.singles[arm, i, 1]):
-            raise ValueError(
-                "a value lies outside the bounds of its noise, or an exact objective was measured twice with "
-                "different values"
-            )
+            raise ValueError(MISFIT)
     who[FILLED, arm] = True
     if not who[ASKED, arm]:
         return False
