@@ -1,7 +1,7 @@
 """A trial: one place to be measured, handed to one worker for a while."""
 
 from datetime import UTC, datetime
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 TRIAL_COLUMNS = ("number", "id", "arm", "item", "state", "worker", "asked", "resolved")  # then the objectives
 IN_TIME = "in_time"  # and, if some came late in part, which of their values did not, as JSON
@@ -42,13 +42,10 @@ class Trial(_Handed):
         words = {**self._asdict(), "until": None if self.until is None else self.until.isoformat()}
         return {**words, "repeat": self.repeat} if self.repeat else words
 
-    @classmethod
-    def of(cls, repeat: int | None, **fields: Any) -> "Trial":
-        """One that may be a repeat."""
-        trial = cls(**fields)
-        if repeat:
-            trial.repeat = repeat
-        return trial
+    def as_repeat(self, repeat: int | None) -> Self:
+        """The same, as one of several measurements of its item; None if it is the only one."""
+        self.repeat = repeat
+        return self
 
 
 def moment(at: float) -> datetime:

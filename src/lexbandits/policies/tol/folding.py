@@ -117,6 +117,7 @@ def fold_values(state: State) -> None:
     for i in range(m):
         kind = kind_at(kinds, i)
         bets = kind.code >= BOUNDED and wealth.size > 0 and not kind.worst > 0.0
+        by_squares = kind.code < BOUNDED and kind.code != FINITE_VARIANCE  # of most pairs, so they are quick
         tolerance, reach = limits[i, TOLERANCE], limits[i, REACH]
         resolution, held, beaten = reach - tolerance, 0.0, 0.0
         if bets:
@@ -132,14 +133,20 @@ def fold_values(state: State) -> None:
             means[a, i] = value if kind.code == EXACT else sums[a, i] / known
             if kind.code == GAUSSIAN and known + FIRST <= singles.shape[2]:
                 singles[a, i, FIRST + int(known) - 1] = value
+            row = pair_of(a, a, n_arms)  # before that of a + 1
             for b in range(a + 1, n_arms):
+                row += 1
                 other = values[b, i]
-                if who[ASKED, b] and not math.isnan(other):
-                    row = pair_of(a, b, n_arms)
-                    difference = stored_difference(kind, value, other)
-                    if bets:
-                        n, m2 = pairs[row, i, 0], pairs[row, i, 2]
-                        unit, back = unit_stake(kind, n, m2, resolution), 1.0 - difference
-                        bet(wealth, row, i, NOT_WORSE, held, unit, difference, unit, back, n)
-                        bet(wealth, row, i, BEATS, beaten, unit, difference, unit, back, n)
-                    push_value(pairs, row, i, kind, difference)
+                if not who[ASKED, b] or math.isnan(other):
+                    continue
+                n, mean, m2 = pairs[row, i, 0], pairs[row, i, 1], pairs[row, i, 2]
+                if by_squares:
+                    n, mean, m2 = push_squares(n, mean, m2, value - other)
+                    pairs[row, i, 0], pairs[row, i, 1], pairs[row, i, 2] = n, mean, m2
+                    continue
+                difference = stored_difference(kind, value, other)
+                if bets:
+                    unit, back = unit_stake(kind, n, m2, resolution), 1.0 - difference
+                    bet(wealth, row, i, NOT_WORSE, held, unit, difference, unit, back, n)
+                    bet(wealth, row, i, BEATS, beaten, unit, difference, unit, back, n)
+                push_value(pairs, row, i, kind, difference)

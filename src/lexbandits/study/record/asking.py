@@ -1,7 +1,7 @@
 """Handing out trials and taking their results, inside one transaction."""
 
 import math
-import secrets
+import os
 from collections.abc import Sequence
 from typing import Any
 
@@ -52,17 +52,18 @@ def hand_out(turn: Turn, n: int, lease: float, worker: str | None, request: str 
     if turn.fold.state != "measuring":
         return []
     ledger, first, until = turn.ledger, len(turn.ledger), turn.now + lease
+    trials: list[Trial] = []
     for number, (arm, pass_) in enumerate(turn.fold.next_places(n), first):
-        payload = {"pass": pass_, "nonce": secrets.randbits(32), "until": until}
+        payload = {"pass": pass_, "nonce": int.from_bytes(os.urandom(4)), "until": until}
         if ledger.spec.is_list:
             payload["item"] = ledger.place_at(pass_)
             payload |= {"again": True} if (arm, pass_) in ledger.again else {}
         turn.append("asked", payload, number, ledger.arm_names[arm], worker)
         turn.leases.append(Lease(number, worker, until, lease))
-    count = len(ledger) - first
-    if request is not None and count:
-        turn.new_requests.append(Request(request, first, count))
-    return [_given(turn, number, until) for number in range(first, first + count)]
+        trials.append(_given(turn, number, until))
+    if request is not None and trials:
+        turn.new_requests.append(Request(request, first, len(trials)))
+    return trials
 
 
 def _given(turn: Turn, number: int, until: float | None = None) -> Trial:
@@ -70,9 +71,9 @@ def _given(turn: Turn, number: int, until: float | None = None) -> Trial:
     ledger = turn.ledger
     if until is None:
         until = turn.until(number) if number in ledger.open else ledger.until[number]
-    pass_, identity, arm = ledger.pass_of[number], ledger.id_of(number), ledger.arm_of(number)
-    item, repeat = ledger.item(pass_), ledger.repeat(pass_)
-    return Trial.of(repeat, number=number, id=identity, arm=arm, item=item, until=moment(until))
+    pass_ = ledger.pass_of[number]
+    trial = Trial(number, ledger.id_of(number), ledger.arm_of(number), ledger.item(pass_), moment(until))
+    return trial if ledger.spec.repeats == 1 else trial.as_repeat(ledger.repeat(pass_))
 
 
 def nothing_to_measure(turn: Turn) -> StudyError:
@@ -183,7 +184,7 @@ def _told_so_far(turn: Turn, number: int, values: dict[str, float | None]) -> di
 def _take(turn: Turn, number: int, values: dict[str, float | None]) -> str:
     ledger = turn.ledger
     state = ledger.state[number]
-    if state in (OPEN, EXPIRED):
+    if ledger.parts and state in (OPEN, EXPIRED):
         values = _told_so_far(turn, number, values)
     if state == OPEN:
         if not turn.in_time(number):
@@ -226,9 +227,9 @@ def _take_late(turn: Turn, number: int, values: dict[str, float | None]) -> str:
 
 def _worth(fold: Fold, numbers: Sequence[int]) -> list[str]:
     """What results that were just recorded are worth."""
-    folded, pass_of = fold.policy.folded, fold.ledger.pass_of
     if not fold.ledger.open and not fold.has_voids:
         return ["counted"] * len(numbers)
+    folded, pass_of = fold.policy.folded, fold.ledger.pass_of
     worth = ["waiting" if waits else "counted" for waits in fold.waiting(numbers)]
     for i, number in enumerate(numbers):
         if pass_of[number] < folded and fold.is_void(pass_of[number]):

@@ -1,7 +1,7 @@
 """The record and the policy that follows from it: what to ask next, and what is known so far."""
 
 import copy
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -64,9 +64,9 @@ class Fold:
         stretches.apply(self.ledger, events)
 
     @property
-    def is_awake(self) -> bool:
-        """Whether anybody has looked at the policy yet."""
-        return self._policy is not None
+    def repeating(self) -> Mapping[int, int]:
+        """What looks repeated to the policy, as somebody last looked at it (`LexElimTol.repeating`)."""
+        return {} if self._policy is None else self._policy.repeating
 
     @property
     def policy(self) -> "LexElimTol":

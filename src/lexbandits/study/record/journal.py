@@ -131,7 +131,7 @@ class Journal:
 
     def do(self, change: Callable[..., T], *given: Any) -> T:
         """One call of a function that takes a turn: of asking, changes or imports."""
-        return self.transact(lambda turn: change(turn, *given))
+        return self.transact(change, *given)
 
     def extend(self, worker: str) -> None:
         """A worker is alive."""
@@ -198,24 +198,25 @@ class Journal:
 
     # --- how
 
-    def transact(self, work: Callable[[Turn], T]) -> T:
+    def transact(self, work: Callable[..., T], *given: Any) -> T:
         """Do the work in one transaction; once more if the server went away before it was recorded."""
-        self.check_writable()
+        if self.read_only:
+            self.check_writable()
         with self.lock:
             self._sent = None
             try:
-                result = self._once(work)
+                result = self._once(work, given)
             except LostConnectionError:
-                result = self._again(work)
+                result = self._again(work, given)
             fold = self._fold
-            if fold is not None and fold.is_awake and len(fold.policy.repeating) > len(self._warned):
+            if fold is not None and len(fold.repeating) > len(self._warned):
                 self._warn(fold)
             return result
 
     def _warn(self, fold: Fold) -> None:
-        for column in fold.policy.repeating.keys() - self._warned:
+        for column in fold.repeating.keys() - self._warned:
             self._warned.add(column)
-            arm = fold.ledger.arm_names[fold.policy.repeating[column]]
+            arm = fold.ledger.arm_names[fold.repeating[column]]
             objective = fold.ledger.spec.names[column]
             words = (
                 f"arm {arm!r} gave a value of {objective!r} more than once, which Gaussian noise never does: "
@@ -225,7 +226,7 @@ class Journal:
             warning = StudyWarning("repeats", self.row.name, words, arm=arm, objective=objective)
             warnings.warn(warning, stacklevel=4)
 
-    def _again(self, work: Callable[[Turn], T]) -> T:
+    def _again(self, work: Callable[..., T], given: tuple[Any, ...]) -> T:
         """After a lost connection. The answer to a COMMIT may have been lost alone: then the work is done."""
         sent, self._sent, self._fold = self._sent, None, None
 
@@ -236,10 +237,10 @@ class Journal:
                 if there is not None and there.as_row() == sent[0].as_row():
                     result: T = sent[1]
                     return result
-            return work(turn)
+            return work(turn, *given)
 
         try:
-            return self._once(unless_recorded)
+            return self._once(unless_recorded, ())
         except StorageError as error:
             if sent is None:
                 raise
@@ -249,7 +250,7 @@ class Journal:
                 "repeat it"
             ) from error
 
-    def _once(self, work: Callable[[Turn], T]) -> T:
+    def _once(self, work: Callable[..., T], given: tuple[Any, ...]) -> T:
         turn = None
         fold = self._fold = self._fold or self._loaded()  # most of it, before others have to wait
 
@@ -261,7 +262,7 @@ class Journal:
             elif news:
                 fold.apply(news)
             turn = Turn(fold, transaction, now)
-            result = work(turn)
+            result = work(turn, *given)
             turn.write()
             if turn.events:
                 self._sent = turn.events[-1], result

@@ -248,7 +248,7 @@ class Ledger(TrialTable):
     def _on_told(self, event: Event) -> None:
         given = event.payload
         values = [math.nan if (value := given.get(name)) is None else value for name in self.spec.names]
-        missing = all(value != value for value in values)
+        missing = all(map(math.isnan, values))
         if event.trial in self.retries and self.place(event.trial) not in self.holes:  # filled meanwhile
             self._set_values(self._resolve(event, LATE), values, exact=False)
             return
@@ -296,7 +296,7 @@ class Ledger(TrialTable):
 
     def break_streak(self, arm: int) -> None:
         """A result ends a row of failures, unless it is long enough to act on, which may be done later."""
-        if not self.gives_up(arm):
+        if 0 < self.failing[arm] < self.spec.max_failures:
             self.failing[arm] = 0
 
     def _on_expired(self, event: Event) -> None:

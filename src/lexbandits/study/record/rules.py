@@ -18,6 +18,8 @@ def settle(turn: "Turn") -> None:
 
 def expire_overdue(turn: "Turn") -> None:
     """Declare the places missing whose lease has run out."""
+    if not turn.ledger.open:
+        return
     overdue = [number for number, until in turn.ledger.open.items() if until <= turn.now]
     for number in overdue:
         if not turn.in_time(number):

@@ -431,4 +431,5 @@ def _with_until(error: StudyError, words: Mapping[str, Any]) -> StudyError:
 
 
 def _trial(words: dict[str, Any]) -> Trial:
-    return Trial.of(words.pop("repeat", None), **{**words, "until": datetime.fromisoformat(words["until"])})
+    repeat = words.pop("repeat", None)
+    return Trial(**{**words, "until": datetime.fromisoformat(words["until"])}).as_repeat(repeat)
