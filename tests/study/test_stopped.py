@@ -227,7 +227,9 @@ def test_an_exit_code_from_before_the_signal_is_a_failure(tmp_path):
         future = pool.submit(failing, "a", 0)
         pid = number_in(tmp_path / "pid")
         until(lambda: not alive(pid))
-        failing.stop()
+        (process,) = failing._running
+        with process._waitpid_lock:  # as while the other thread asks how it ended
+            failing.stop()
         failing.stop()
         with pytest.raises(ProgramFailed, match="exit code 3"):
             future.result(50)

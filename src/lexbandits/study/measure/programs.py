@@ -134,7 +134,7 @@ class Program:
     def stop(self, number: int = signal.SIGTERM) -> None:
         """End what runs, measure nothing more. Safe in a signal handler."""
         if self.stopped is None:
-            self._over.update(process for process in tuple(self._running) if process.poll() is not None)
+            self._over.update(filter(_has_ended, tuple(self._running)))
         self.stopped = number
         self._signal(signal.SIGTERM)
         killer = threading.Timer(GRACE, self._kill)
@@ -203,6 +203,16 @@ def pairs(words: Iterable[str]) -> dict[str, float | None]:
         except ValueError:
             raise StudyError(f"{name}: a value must be a number, got {text!r}") from None
     return values
+
+
+def _has_ended(process: subprocess.Popen[bytes]) -> bool:
+    """Whether it has ended, whoever asks meanwhile how: `poll` says no while another thread waits for it."""
+    if process.returncode is not None or not hasattr(os, "waitid"):  # macOS has it from Python 3.13 on
+        return process.poll() is not None
+    try:
+        return os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+    except ChildProcessError:
+        return True
 
 
 def _signal_group(process: subprocess.Popen[bytes], number: int) -> None:
