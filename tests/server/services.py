@@ -1,13 +1,12 @@
 """A real service: a process of its own, on SQLite or PostgreSQL."""
 
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import httpx2
 
 import lexbandits as lb
+from nursery import started
 
 
 class Service:
@@ -20,13 +19,8 @@ class Service:
         self.start()
 
     def start(self, port=0):
-        self.process = subprocess.Popen(
-            [sys.executable, *self.program, "serve", "--port", str(port), *self.options],
-            env={**os.environ, "LEXBANDITS_STORAGE": str(self.storage)},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
+        argv = [*self.program, "serve", "--port", str(port), *self.options]
+        self.process = started(argv, {**os.environ, "LEXBANDITS_STORAGE": str(self.storage)})
         self.link = self.process.stdout.readline().strip()
         if not self.link:
             raise AssertionError(self.process.stderr.read())
