@@ -222,7 +222,7 @@ class Entry:
 _lock = threading.RLock()
 _refuses = ContextVar("_refuses", default="nothing")
 _spent = [0.0]  # seconds of interpreted kernels in this process
-_said: list[bool] = []
+announced: list[bool] = []  # whether it was said that something is compiled
 
 
 class _Rehearsal:
@@ -290,8 +290,8 @@ if hasattr(os, "register_at_fork"):
 
 def _announce(seconds: float) -> None:
     """Say once on stderr what takes so long."""
-    if seconds > 0 and not _said:
-        _said.append(True)
+    if seconds > 0 and not announced:
+        announced.append(True)
         about = f"{math.ceil(seconds / 5) * 5} s"
         print(f"lexbandits: compiling, about {about}, once per version", file=sys.stderr)
 

@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from importlib.util import find_spec
 from typing import Any
 
@@ -60,12 +60,21 @@ def list_forecast() -> None:
 
 def everything() -> None:
     """Every policy live and, with `research`, simulated, and the lower bounds."""
+    for _ in steps_to_everything():
+        pass
+
+
+def steps_to_everything() -> Iterator[str]:
+    """The same, one policy after the other; what comes next."""
     import lexbandits as lb
 
+    yield "forecasts"
     forecast()
+    yield "forecasts of lists"
     list_forecast()
     instance = lb.Instance([[0.0, 1.0], [1.0, 0.5], [1.0, 2.0]], noise_sd=0.3)
-    for policy in lb.BY_NAME.values():
+    for name, policy in lb.BY_NAME.items():
+        yield name
         made = _example(policy)
         made.tell(made.ask(), [0.0, 0.0])
         made.tell_many([0, 1], [[0.5, 0.5], [1.0, 1.0]])
@@ -88,6 +97,10 @@ def warm() -> None:
     """Compile everything, for images: nobody waits for it later. Kept in NUMBA_CACHE_DIR, or ~/.cache."""
     import time
 
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+    import lexbandits as lb
     from lexbandits import jit
     from lexbandits.extras import MissingExtra
 
@@ -99,7 +112,14 @@ def warm() -> None:
         raise ValueError(
             f"nothing can be written to {jit.folder() or '~/.cache'}: say where with NUMBA_CACHE_DIR"
         )
-    everything()
+    jit.announced.append(True)  # here everything is compiled, and a bar shows how far it is
+    names = 2 + len(lb.BY_NAME)
+    with Progress(TextColumn("compiling {task.description}"), BarColumn(), TimeElapsedColumn(),
+                  console=Console(stderr=True)) as display:  # fmt: skip
+        task = display.add_task("", total=names)
+        for step, name in enumerate(steps_to_everything()):
+            display.update(task, description=name, completed=step)
+        display.update(task, description="everything", completed=names)
     print(f"compiled in {time.perf_counter() - began:.0f} s, kept in {jit.folder()}")
 
 
