@@ -71,7 +71,8 @@ class Relaxation:
         if not self.shows:
             return "makes no difference that shows"
         if self.saves < 0:
-            return f"costs about {about(-self.saves)} more"
+            why = " (an arm would lie near the new one)" if self.setting == "tolerance" else ""
+            return f"costs about {about(-self.saves)} more{why}"
         return f"saves about {_results(self.saves)}"
 
 
