@@ -150,6 +150,7 @@ def test_every_example_has_a_page():
     assert {page.parent for page in PAGES} == {path for path in EXAMPLES.iterdir() if path.is_dir()}
 
 
+@pytest.mark.slow
 def test_digits_are_read_by_models_that_have_not_seen_them(tmp_path):
     pytest.importorskip("sklearn")
     folder = EXAMPLES / "digits"

@@ -179,6 +179,7 @@ def test_once_everything_is_warm_nothing_is_compiled(tmp_path):
     assert after(["everything"], tmp_path) == ["", "", "", "0"]
 
 
+@pytest.mark.slow
 def test_each_rehearsal_is_of_all_that_is_called_with_it(tmp_path):
     *found, swept = after(["forecast"], tmp_path)
     assert found[0] == found[2] == ""

@@ -22,7 +22,7 @@ def folder(tmp_path_factory):
     return out
 
 
-@pytest.fixture(params=[(1280, 900), (360, 740)], ids=["desktop", "phone"])
+@pytest.fixture(scope="module", params=[(1280, 900), (360, 740)], ids=["desktop", "phone"])
 def page(request, browser, folder):
     """The report opened as a file, with what the browser complained about and asked for."""
     width, height = request.param
@@ -111,3 +111,4 @@ def test_it_is_dark_in_the_dark_in_the_colours_of_the_house(page):
     assert page.evaluate(ground) == "rgb(250, 250, 249)"
     page.emulate_media(color_scheme="dark")
     assert page.evaluate(ground) == "rgb(15, 17, 19)"
+    page.emulate_media(color_scheme="light")

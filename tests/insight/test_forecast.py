@@ -85,10 +85,8 @@ def covered(make, means, sds, shared, studies, futures, seed=1):
 
 
 def test_the_range_covers_the_end_about_eight_times_in_ten():
-    for found in covered(*WORLDS["gaussian"], studies=60, futures=50):
-        assert len(found) > 50
-        # a coverage outside 70 to 90 % would have given so many, or more extreme, less than once in 10
-        # only for counts beyond these; within them the two cannot be told apart with 60 studies
+    for found in covered(*WORLDS["gaussian"], studies=24, futures=40):
+        assert len(found) > 20
         assert binom.cdf(sum(found), len(found), 0.7) > 0.01, f"{sum(found)} of {len(found)}: too few"
         assert binom.sf(sum(found) - 1, len(found), 0.9) > 0.01, f"{sum(found)} of {len(found)}: too many"
 

@@ -2,8 +2,8 @@
 
 import json
 import os
-import subprocess
-import sys
+
+from nursery import started
 
 TOML = """
 [study]
@@ -19,21 +19,17 @@ name = "large"
 """
 
 
-def test_create_ask_tell_status_and_run(serve, tmp_path):
-    started = serve()
+def test_create_ask_tell_status_and_run(serve, tmp_path, monkeypatch):
+    service = serve()
     (tmp_path / "models.toml").write_text(TOML)
+    monkeypatch.chdir(tmp_path)
+    environment = {**os.environ, "LEXBANDITS_STORAGE": service.address, "LEXBANDITS_TOKEN": service.token}
 
     def command(*words, code=0):
-        done = subprocess.run(
-            [sys.executable, "-m", "lexbandits", *words],
-            cwd=tmp_path,
-            env={**os.environ, "LEXBANDITS_STORAGE": started.address, "LEXBANDITS_TOKEN": started.token},
-            capture_output=True,
-            text=True,
-            timeout=240,
-        )
-        assert done.returncode == code, done.stderr
-        return done.stdout
+        done = started(["-m", "lexbandits", *words], environment)
+        out, errors = done.communicate()
+        assert done.returncode == code, errors
+        return out
 
     command("study", "create", "models.toml")
     trial = json.loads(command("study", "ask", "models", "--json"))

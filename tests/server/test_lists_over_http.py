@@ -3,21 +3,10 @@
 import json
 import time
 
-import pytest
 import test_of_lists as lists
 from worlds import create, go_on, measure
 
 import lexbandits as lb
-
-CLAIMS = [
-    lists.test_it_ends_certified_about_these_items,
-    lists.test_rules_and_arms_change_and_nothing_is_void,
-]
-
-
-@pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: claim.__name__.removeprefix("test_"))
-def test_over_http(service, claim):
-    claim(service.link)
 
 
 def test_nobody_reads_the_coming_order(service, client):

@@ -1,57 +1,14 @@
-"""storage="http://…": what holds for workers on a database holds for workers on the service."""
+"""storage="http://…": what is left to say of it where tests/study has said it of every storage, http too."""
 
 import multiprocessing
 import time
 
 import pytest
-import test_contract as contract
-import test_trouble as trouble
 from receivers import Receiver
 from worlds import create, go_on, measure
 
 import lexbandits as lb
 from lexbandits.study.storage import http
-
-CLAIMS = [
-    contract.test_names_directions_and_an_answer,
-    contract.test_a_trial,
-    contract.test_outcomes,
-    contract.test_missing_values,
-    contract.test_tell_many_is_all_or_nothing,
-    contract.test_tell_ask,
-    contract.test_a_request_gives_the_same_trials_again,
-    contract.test_failed_and_released,
-    contract.test_failures_in_a_row_withdraw_an_arm,
-    contract.test_when_nothing_can_be_measured_the_study_pauses,
-    contract.test_if_failed_counts,
-    contract.test_correction_before_and_after_its_pass_is_folded,
-    contract.test_choose_never_raises_for_these,
-    contract.test_pause_budget_and_end,
-    contract.test_items_each_once,
-    contract.test_exact_objective,
-    contract.test_tables,
-    contract.test_arms_come_and_go,
-    contract.test_results_in_flight_when_the_rules_change_count,
-    contract.test_amend_and_reorder,
-    contract.test_notes,
-    contract.test_a_guardrail_comes_first,
-    contract.test_unknown_trials,
-    trouble.test_all_workers_vanish,
-    trouble.test_expired_places_are_not_asked_again,
-    trouble.test_a_result_counts_until_its_own_time_whoever_noticed,
-    trouble.test_heartbeats_keep_an_ask_from_expiring_a_place,
-    trouble.test_results_after_the_end_leave_the_answer,
-]
-
-
-@pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: claim.__name__.removeprefix("test_"))
-def test_over_http(service, claim):
-    claim(service.link)
-
-
-@pytest.mark.parametrize("executor", ["threads", "processes"])
-def test_run_over_http(service, executor):
-    contract.test_run(service.link, executor)
 
 
 def test_more_than_one_request_takes(service):
