@@ -31,11 +31,16 @@ def started(argv, environment):
     """A process of `python argv…` that writes to two pipes; forked, where the environment allows it."""
     asked = _decisive(environment)
     if asked != _decisive(os.environ):
-        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-        return subprocess.Popen([sys.executable, *argv], env=environment, **pipes)
+        return started_anew(argv, environment)
     if not _nurseries or _nurseries[0].environment != asked:
         _nurseries[:] = [_Nursery()]
     return Forked(_nurseries[0], argv, environment)
+
+
+def started_anew(argv, environment):
+    """The same, as people start it."""
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    return subprocess.Popen([sys.executable, *argv], env=environment, **pipes)
 
 
 def _decisive(environment):

@@ -15,13 +15,13 @@ _fixtures = importlib.util.module_from_spec(_spec)
 _spec.loader.exec_module(_fixtures)
 server, postgres, standby = _fixtures.server, _fixtures.postgres, _fixtures.standby
 
-from services import Service, fast  # noqa: E402
+from services import FromNothing, Service, fast  # noqa: E402
 
 
 @pytest.fixture(scope="session")
 def running(tmp_path_factory):
     """One service for many tests."""
-    service = Service(fast(tmp_path_factory.mktemp("service")))
+    service = FromNothing(fast(tmp_path_factory.mktemp("service")))
     yield service
     _, errors = service.stop()
     assert "Traceback" not in errors

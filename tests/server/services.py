@@ -6,13 +6,14 @@ from pathlib import Path
 import httpx2
 
 import lexbandits as lb
-from nursery import started
+from nursery import started, started_anew
 
 
 class Service:
     """`lexbandits serve` on a free port."""
 
     program = ("-m", "lexbandits")
+    started = staticmethod(started)
 
     def __init__(self, storage, *options):
         self.storage, self.options = storage, options
@@ -20,7 +21,7 @@ class Service:
 
     def start(self, port=0):
         argv = [*self.program, "serve", "--port", str(port), *self.options]
-        self.process = started(argv, {**os.environ, "LEXBANDITS_STORAGE": str(self.storage)})
+        self.process = self.started(argv, {**os.environ, "LEXBANDITS_STORAGE": str(self.storage)})
         self.link = self.process.stdout.readline().strip()
         if not self.link:
             raise AssertionError(self.process.stderr.read())
@@ -56,6 +57,12 @@ class Service:
     def clear(self):
         for name in lb.list_studies(self.link):
             lb.delete_study(name, self.link)
+
+
+class FromNothing(Service):
+    """Started as people do."""
+
+    started = staticmethod(started_anew)
 
 
 class Impatient(Service):
