@@ -5,7 +5,6 @@ A kernel is the function that was written: kernels call each other as Python doe
 both work on the same arrays, bit for bit. LEXBANDITS_JIT=0 never compiles, LEXBANDITS_JIT=1 always, at once.
 """
 
-import atexit
 import hashlib
 import math
 import os
@@ -243,14 +242,13 @@ class _Rehearsal:
             self._process = subprocess.Popen(
                 command,
                 env=environment,
-                stdin=subprocess.DEVNULL,
+                stdin=subprocess.PIPE,  # whose end tells it that we are gone, however that came
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
             )
         except OSError:
             return
         threading.Thread(target=self.wait, name=f"lexbandits compiles ({name})", daemon=True).start()
-        atexit.register(self._end)
 
     @classmethod
     def of(cls, name: str) -> "_Rehearsal":
@@ -271,11 +269,6 @@ class _Rehearsal:
         done = process is not None and process.wait() == 0
         _Rehearsal.finished = len(_Rehearsal._known)
         return done
-
-    def _end(self) -> None:
-        if self._process is not None and self._process.poll() is None:
-            self._process.kill()
-            self._process.wait()
 
 
 def _after_fork() -> None:

@@ -7,6 +7,7 @@ import re
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 from asked import MODELS, refused
@@ -18,7 +19,7 @@ import lexbandits as lb
 from lexbandits.server import thinking
 from lexbandits.server.thinking import Thinking
 from lexbandits.server.tokens import Tokens, open_lasting
-from patience import until, waits_at_gate
+from patience import alive, until, waits_at_gate
 
 
 def hard(link):
@@ -74,7 +75,15 @@ def test_nobody_waits_for_what_is_being_compiled(serve, tmp_path, monkeypatch):
             assert re.match(r"compiling, about \d+ s", answer.json()["detail"])
             assert int(answer.headers["Retry-After"]) > 1
         assert client.get(f"{MODELS}/explanation").status_code == 200
+    (compiler,) = children(service.process.pid)
     service.stop()
+    until(lambda: not alive(compiler))
+
+
+def children(pid):
+    """The processes that a process has started."""
+    tasks = Path(f"/proc/{pid}/task").iterdir()
+    return [int(word) for task in tasks for word in (task / "children").read_text().split()]
 
 
 def test_heartbeats_at_a_held_gate_do_not_use_up_the_threads(serve, tmp_path):

@@ -2,6 +2,7 @@
 
 import os
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from importlib.util import find_spec
 from typing import Any
@@ -135,7 +136,14 @@ def _example(policy: Any) -> Any:
     return policy(3, 2, **given)
 
 
+def _end_with_who_began_it() -> None:
+    """Nobody waits any more for what a process compiles whose parent has ended, by whatever signal."""
+    sys.stdin.buffer.read()
+    os._exit(1)
+
+
 if __name__ == "__main__":
+    threading.Thread(target=_end_with_who_began_it, daemon=True).start()
     if hasattr(os, "nice"):
         os.nice(1)  # others are measuring, but it must come to its end beside them
     REHEARSALS[sys.argv[1]]()
