@@ -43,7 +43,7 @@ class Trial(_Handed):
         return {**words, "repeat": self.repeat} if self.repeat else words
 
     def as_repeat(self, repeat: int | None) -> Self:
-        """The same as the `repeat`th measurement of its item; None: it is measured once."""
+        """The same as measurement number `repeat` of its item; None: it is measured once."""
         self.repeat = repeat
         return self
 
