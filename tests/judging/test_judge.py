@@ -628,6 +628,10 @@ WRONG = {
     "row 1: the arm is missing": ((TABLE.assign(arm=[None, *TABLE.arm[1:]]),), {}),
     "row 1: the cluster is missing": ((TABLE.assign(c=np.nan),), {"cluster": "c"}),
     "the table has no rows": ((TABLE[:0],), {}),
+    "names of arms must differ, '1' is there twice": (
+        ({"arm": [1, "1"] * 2, "item": [1, 1, 2, 2], "score": [0.1] * 4}, [SCORE]),
+        {},
+    ),
     "item 'q7' has 2 rows of 'slow': say repeat=": ((duplicated(),), {}),
     "item 'q7' has 2 rows of 'slow' with one 'epoch'": ((duplicated().assign(epoch=1),), {"repeat": "epoch"}),
     "no arm 'none'; there are 'slow', 'fast', 'bad'": ((TABLE,), {"baseline": "none"}),
