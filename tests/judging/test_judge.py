@@ -16,8 +16,10 @@ import pytest
 import judge_oracle as naive
 import lexbandits as lb
 from lexbandits.evidence import once
+from lexbandits.evidence.finite_variance import LARGE_SAMPLE
 from lexbandits.evidence.interval import arm_bounds, kind_at, stored_value
 from lexbandits.evidence.kinds import kind_rows, spread_kinds
+from lexbandits.evidence.sub_gaussian import one_sided_level, sub_gaussian_radius
 from lexbandits.judging import anytime
 from lexbandits.judging.anytime import AnytimeClaims, _moments
 from lexbandits.judging.claims import Claims, Sample
@@ -588,7 +590,52 @@ def test_at_any_time_normal_values_are_judged_by_their_mixture(alpha):
         claimed = claims.says("beats", 0, 0, 1, alpha)
         assert claimed == (y.mean() > 0 and 2 * evidence - 1 >= 1 / alpha)
         found.add(claimed)
+        if y.mean() > 0 and evidence > 1:
+            edge = 1 / (2 * evidence - 1)
+            assert claims.says("beats", 0, 0, 1, edge * (1 + 1e-9))
+            assert not claims.says("beats", 0, 0, 1, edge * (1 - 1e-9))
     assert found == {False, True} or alpha < 0.1
+
+
+def anytime_claims(n, item="item", **words):
+    """Of n values of two arms each, and their means."""
+    scores = np.random.default_rng(n).normal(6, 1, (2, n))
+    frame = {"arm": ["a"] * n + ["b"] * n, "item": [*range(n)] * 2, "score": scores.ravel()}
+    return AnytimeClaims(cells(frame, (replace(SCORE, **words),), item=item)), scores.mean(axis=1)
+
+
+def test_at_any_time_arms_on_common_items_may_share_their_luck():
+    """A difference of two values of scale 1 has one of 2, however they go together."""
+    claims, (a, b) = anytime_claims(50, noise=("sub_gaussian", 1))
+    least = a - b - sub_gaussian_radius(50.0, 2.0, one_sided_level(np.log(1 / 0.05)))
+    sample = claims.sample("beats", 0, 0, 1)
+    assert claims.exceeds(0, sample, least - 1e-9, 0.05)
+    assert not claims.exceeds(0, sample, least + 1e-9, 0.05)
+
+
+def test_at_any_time_a_share_of_an_arm_has_its_part_of_the_scale():
+    """a is not worse than b by more than 20 % of it if 1.2·b − a is above 0."""
+    words = {"direction": "minimize", "tolerance": "10%", "resolution": "10%", "noise": ("sub_gaussian", 1)}
+    claims, (a, b) = anytime_claims(50, item=None, **words)
+    radius = sub_gaussian_radius(50.0, 1.0, one_sided_level(np.log(2 / 0.05)))
+    sample, least = claims.sample("not worse", 0, 0, 1), 1.2 * (b - radius) - (a + radius)
+    assert claims.exceeds(0, sample, least - 1e-9, 0.05)
+    assert not claims.exceeds(0, sample, least + 1e-9, 0.05)
+
+
+@pytest.mark.parametrize("item", ["item", None])
+def test_at_any_time_few_values_of_finite_variance_claim_nothing(item):
+    for n, enough in ((LARGE_SAMPLE - 1, False), (LARGE_SAMPLE, True)):
+        claims, _ = anytime_claims(int(n), item, noise="finite_variance")
+        assert claims.exceeds(0, claims.sample("beats", 0, 0, 1), -10.0, 0.2) == enough
+
+
+@pytest.mark.parametrize("claims_of", [Claims, AnytimeClaims])
+def test_who_never_failed_does_not_miss_a_target_of_all(claims_of):
+    """One failure is enough to know: a mean of 1 has none."""
+    frame = {"arm": ["a"] * 9 + ["b"] * 9, "item": [*range(9)] * 2, "x": [1.0] * 17 + [0.0]}
+    claims = claims_of(cells(frame, (lb.Objective("x", at_least=1, resolution=0.1, noise="bernoulli"),)))
+    assert [claims.says("misses the target", 0, arm, None, 0.5) for arm in (0, 1)] == [False, True]
 
 
 @pytest.mark.parametrize("noise", ["gaussian", ("bounded", -6, 6), ("sub_gaussian", 1), "finite_variance"])
@@ -607,6 +654,24 @@ def test_at_any_time_rows_that_nothing_pairs_are_judged_by_the_bounds_of_each_ar
     assert claims.exceeds(0, sample, least[0] - most[1] - 1e-9, 0.01)
     assert not claims.exceeds(0, sample, least[0] - most[1] + 1e-9, 0.01)
     assert judged(frame, [objective], item=None, looks="any").certified == (noise != "finite_variance")
+
+
+def test_at_any_time_rows_that_nothing_pairs_count_as_their_worst_where_they_are_missing():
+    rng, objective = np.random.default_rng(6), lb.Objective("x", tolerance=0.1, noise=("bounded", 0, 1))
+    frame = pd.DataFrame(
+        {"arm": ["a"] * 300 + ["b"] * 300, "x": np.r_[rng.beta(8, 2, 300), rng.beta(2, 8, 300)]}
+    )
+    holes, worst = frame.assign(x=frame.x.where(frame.index % 5 > 0)), np.repeat([0.0, 1.0], 300)
+    claims, filled = (
+        AnytimeClaims(cells(table, (objective,), item=None, missing="worst"))
+        for table in (holes, holes.assign(x=holes.x.fillna(pd.Series(worst))))
+    )
+    said = [
+        [made.exceeds(0, made.sample("beats", 0, 0, 1), b, 0.01) for b in np.linspace(-0.2, 0.8, 101)]
+        for made in (claims, filled)
+    ]
+    assert said[0] == said[1]
+    assert 0 < sum(said[0]) < 101
 
 
 # --- errors
