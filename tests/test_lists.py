@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 import lexbandits as lb
 import list_oracle as oracle
+from lexbandits.evidence.boundary import BOUNDARY_PRIOR
 from lexbandits.evidence.finite_variance import LARGE_SAMPLE
 from lexbandits.evidence.gaussian import gaussian_log_evidence, gaussian_radius
 from lexbandits.evidence.sub_gaussian import one_sided_level
@@ -292,6 +293,12 @@ def test_a_corrected_value_may_take_the_end_back():
     assert over.finished
     over.correct(0, 0, [0.0])
     assert not over.finished
+    passed = policy_for(np.zeros((60, 1, 1)), at_least=0.5, resolution=0.0, delta=0.4)
+    passed.tell_many([0] * 12, [[1.0]] * 12)
+    assert passed.finished
+    for item in range(0, 12, 2):
+        passed.correct(0, item, [0.0])
+    assert not passed.finished
 
 
 # --- 4 and 5: it ends, and what it says is so
@@ -352,19 +359,21 @@ def test_a_tie_of_normal_values_is_one_too(hundredths):
     assert (policy.candidates, policy.certain) == ((0, 1), True)
 
 
+@pytest.mark.parametrize("settle", ["all", "answer"])
 @pytest.mark.parametrize("noise", ["bernoulli", "gaussian"])
-def test_arithmetic_overrides_what_was_seen(noise):
+def test_arithmetic_overrides_what_was_seen(noise, settle):
     lead = np.r_[np.full(30, 0.2), np.full(30, -1.0)]  # an order that nobody would draw
     lead[:2] += 0.01
     table = np.zeros((60, 3, 2))  # arms 1 and 2 are equal, which takes all items to see
     table[:, 0, 0], table[:, 1:, 0] = np.maximum(lead, 0.0), np.maximum(-lead, 0.0)[:, None]
-    rules = {"tolerance": [0.25, 0.0], "resolution": 0.0, "settle": "all", "noise": [noise, "bernoulli"]}
+    rules = {"tolerance": [0.25, 0.0], "resolution": 0.0, "settle": settle, "noise": [noise, "bernoulli"]}
     policy = policy_for(table, **rules).quiet()
     for arm, t in places_of(table):
         policy.tell(arm, table[t, arm], item=t)
         assert (t, arm) != (29, 2) or ("n", 0, 0, 1) in facts(policy)
         assert (t, arm) != (57, 2) or noise != "bernoulli" or ("n", 0, 0, 1) not in facts(policy)
     assert ("n", 0, 0, 1) not in facts(policy)
+    assert policy.state.shown[0, 0, 0, 1] == -math.inf
     assert {(0, 1, 0), (0, 2, 0)} <= set(policy.overturned)
     assert (policy.candidates, policy.contradiction) == ((1, 2), False)
 
@@ -646,12 +655,50 @@ def test_a_hole_among_normal_values_before_bets_begin_leaves_all_of_it_open(at_l
     """What stood there belongs to the mean, and nobody knows it."""
     table = np.random.default_rng(4).normal([[9.0], [0.0]], 1.0, (100, 2, 1))
     for hole in (None, 2):
-        policy = policy_for(table, noise="gaussian", at_least=at_least, since=[0, 5], settle="all")
+        policy = policy_for(table, noise="gaussian", at_least=at_least, since=[0, 5],
+                            settle="all" if at_least else "answer")  # fmt: skip
         for t in range(100):
             policy.tell_many([0, 1], [table[t, 0], [None] if t == hole else table[t, 1]], [t, t])
         state = policy.state
         seen = bool(facts(policy)), (state.shown > -math.inf).any(), np.isfinite(state.bounds[0, 1]).any()
         assert policy.finished == any(seen) == (hole is None)
+
+
+def test_pairs_of_normal_values_are_judged_as_transcribed():
+    """From where bets begin, whatever is missing later; arms 1 and 2 are equal, so that it does not end."""
+    n_items, since, rng, seen = 60, 6, np.random.default_rng(7), Counter()
+    table = np.zeros((n_items, 3, 2))
+    table[:, :2, 0] = rng.normal([-0.5, 0.0], 1.0, (n_items, 2))
+    table[:, 2, 0] = table[:, 1, 0]
+    policy = policy_for(table, noise=["gaussian", "bernoulli"], tolerance=[0.1, 0.0], resolution=[0.3, 0.0],
+                        since=[0, since, 0], delta=0.9)  # fmt: skip
+    limits, ever, least = policy.state.limits[0], np.full((2, 2), -math.inf), np.full(2, -math.inf)
+    third, known = limits[THIRD_LEVEL], []
+    for t in range(n_items - 1):
+        values = [[None, 0.0] if (arm, t) == (0, 20) else table[t, arm] for arm in range(3)]
+        policy.tell_many([0, 1, 2], values, [t] * 3)
+        known += [] if t == 20 else [table[t, 0, 0] - table[t, 1, 0]]
+        earlier, later, left = sum(known[:since]), np.array(known[since:]), n_items - since
+        if later.size < 2:
+            continue
+        n, squares = float(later.size), float(((later - later.mean()) ** 2).sum())
+        radius = list_radius(n, float(left), squares, limits[LEVEL])
+        for way, (a, b, sign) in enumerate(((0, 1, 1.0), (1, 0, -1.0))):
+            mean, gone = sign * later.mean(), sign * earlier
+            least[way] = max(least[way], (gone + left * (mean - radius)) / n_items)
+            assert policy.state.lows[0, a, b] == pytest.approx(least[way])
+            for claim, boundary in enumerate((-limits[REACH], limits[TOLERANCE])):
+                lead = mean - (n_items * boundary - gone) / left
+                found = list_log_evidence(n, float(left), lead, squares, 0.0, BOUNDARY_PRIOR)
+                if lead > 0 and found > 0:
+                    ever[claim, way] = max(ever[claim, way], found + math.log(2 - math.exp(-found)))
+                kept, enough = policy.state.shown[claim, 0, a, b], limits[NOT_WORSE_LEVEL + claim]
+                if kept < max(enough, third):
+                    kept_now = ever[claim, way] if ever[claim, way] >= min(enough, third) else -math.inf
+                    assert kept == pytest.approx(kept_now)
+                seen.update([(claim, way, kept > -math.inf)])
+    assert not policy.finished
+    assert len(seen) >= 6
 
 
 def test_normal_values_from_before_bets_begin_belong_to_the_mean():

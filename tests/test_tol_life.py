@@ -314,6 +314,15 @@ def test_who_is_ahead_by_exactly_the_tolerance_does_not_win_by_that(rules):
 # --- what it says
 
 
+def test_an_arm_that_is_not_asked_lacks_no_value():
+    """Only what was asked and did not come counts at its worst."""
+    policy = make(3, 1, noise=["bernoulli", "worst"], noise_sd=None, offered=[0, 1])
+    for number in range(4):
+        policy.tell_many([0, 1], [[1.0], [None]], [number] * 2)
+    counts = policy.state.completed[:, 0, :, 0]  # of pairs (0, 1), (0, 2), (1, 2), then of arms
+    assert counts.T.tolist() == [[4, 0, 0, 4, 4, 0]] * 2
+
+
 def test_an_arm_keeps_the_round_in_which_it_left_and_is_out_by_who_beats_it_now():
     policy = make(settle="all")
     state = policy.state
