@@ -149,6 +149,7 @@ def test_rows_without_a_value_are_lost_results():
         strain = next(s for s in strains_of(which._journal.fold()) if s.code == "losses")
         assert strain.level == level
         assert sum(strain.fields["imported"].values()) == strain.fields["lost"]
+        assert strain.fields["of"] == 120, "rows of arms that lost none count too"
         assert "imported without a value" in str(which.explain())
         ledger = which._journal.fold().ledger
         assert Ledger.from_bytes(ledger.to_bytes()).lost_before == ledger.lost_before
@@ -182,6 +183,16 @@ def test_a_table_may_have_no_rows():
 
 
 # --- refused
+
+
+@pytest.mark.parametrize("items", [None, ["p", "q"]])
+def test_two_values_of_what_is_exact_are_refused(items):
+    objectives = [SCORE, lb.Objective("price", "minimize", noise="exact")]
+    study = lb.create_study("x", MemoryStorage(), arms=["a", "b"], objectives=objectives, items=items)
+    frame = {"arm": ["a", "a"], "item": ["p", "q"], "score": [1, 2], "price": [3, 4]}
+    with pytest.raises(lb.ConflictError, match="'price' is exact, but arm 'a' has two different values"):
+        study.import_results(frame, fair=True)
+    assert kinds(study) == ["created"]
 
 
 def test_two_columns_of_one_name_are_refused():
