@@ -147,6 +147,14 @@ def agree(policy, run):
         assert found == pytest.approx(specified, rel=1e-9, abs=1e-9) or (found == -np.inf and specified <= 0)
 
 
+def agree_on_the_certificate(policy, run):
+    rows = [] if policy.contradiction else policy.certificate
+    for y in {row.rival for row in rows}:
+        own = [row for row in rows if row.rival == y]
+        said = run.said(policy.recommendation, y, {row.objective: row.high for row in own})
+        assert [(row.objective, row.verdict, row.by) for row in own] == said
+
+
 def drive(policy, tape, most):
     """Ask and tell, one after the other; the places filled."""
     filled = {}
@@ -194,7 +202,9 @@ def test_it_is_its_specification_where_the_answer_is_proven(world, most):
     shape, chosen, tape = world
     chosen |= {"settle": "answer", "delta": 0.95, "offered": None}
     policy = lb.LexElimTol(*shape, **chosen)
-    agree(policy, expected(shape, chosen, drive(policy, tape, most)))
+    run = expected(shape, chosen, drive(policy, tape, most))
+    agree(policy, run)
+    agree_on_the_certificate(policy, run)
 
 
 DECLARED = ["gaussian", APART, "bernoulli", ["bounded", -1.0, 3.0], ["bounded", -1.0, 3.0, "worst"], "exact"]
@@ -207,7 +217,9 @@ def test_it_is_its_specification_where_the_answer_is_proven_under_the_declared_r
     shape, chosen, tape = world
     chosen |= {"settle": "answer", "delta": 0.8, "rules": "declared", "offered": None}
     policy = lb.LexElimTol(*shape, **chosen)
-    agree(policy, expected(shape, chosen, drive(policy, tape, most)))
+    run = expected(shape, chosen, drive(policy, tape, most))
+    agree(policy, run)
+    agree_on_the_certificate(policy, run)
 
 
 @pytest.mark.interpreted

@@ -12,8 +12,17 @@ from hypothesis import strategies as st
 import lexbandits as lb
 from lexbandits.policies.tol.claims import beaten_by_third, evidence_for, is_held
 from lexbandits.policies.tol.judgement import begin, judge
-from lexbandits.policies.tol.proof import weigh_for
-from lexbandits.policies.tol.state import BEATS, NOT_WORSE, NOT_WORSE_LEVEL, POSITION, RESULTS, THIRD_LEVEL
+from lexbandits.policies.tol.proof import prove, weigh_for
+from lexbandits.policies.tol.state import (
+    BEATS,
+    BEATS_LEVEL,
+    BY_PROOF,
+    NOT_WORSE,
+    NOT_WORSE_LEVEL,
+    POSITION,
+    RESULTS,
+    THIRD_LEVEL,
+)
 from lexbandits.policies.tol.told import FEWEST, one_value_returns
 from lexbandits.policies.tol.waiting import Waiting
 from lexbandits.simulation import trajectory
@@ -260,7 +269,58 @@ def test_of_a_pair_the_largest_evidence_of_its_own_is_kept():
     assert seen[2:, 1].all()
 
 
+def proven(policy, x):
+    """Whether the policy's state proves x, and whom else that needs."""
+    found = prove(policy.state, x, np.empty((2, policy.n_arms), np.bool_))
+    return found, set(np.flatnonzero(policy.state.who[BY_PROOF]).tolist()) - {x}
+
+
+def test_a_third_arm_keeps_a_rival_out_at_a_level_of_its_own():
+    """Which arm it will be nobody knows beforehand: that takes more evidence than a claim of the answer."""
+    policy = make(3, noise_sd=None)
+    state, enough = policy.state, policy.state.limits[0, THIRD_LEVEL]
+    state.shown[NOT_WORSE, :, 0, 2] = math.inf
+    for seen, found in ((enough - 1e-9, (False, {1})), (enough, (True, set()))):
+        state.shown[BEATS, 0, 2, 1] = seen
+        assert proven(policy, 0) == found
+    assert enough > state.limits[0, BEATS_LEVEL]
+
+
+def test_who_is_out_on_a_later_objective_is_not_out_for_every_answer():
+    """By whom it is beaten there may be out itself, once the answer beats that on the first objective."""
+    policy = make(3, rules="open")
+    state = policy.state
+    state.lows[0] = 0.0
+    state.lows[1, 2, 1], state.clock[RESULTS] = 1.0, 7
+    begin(state)
+    assert [(left.arm, left.objective) for left in policy.eliminations] == [(1, 1)]
+    state.lows[0, 0, 2], state.lows[1, 0, 1] = 1.0, -math.inf
+    assert proven(policy, 0) == (False, {1})
+    state.lows[1, 0, 1] = 0.0
+    assert proven(policy, 0) == (True, set())
+
+
+@pytest.mark.parametrize("rules", ["declared", "open"])
+def test_who_is_ahead_by_exactly_the_tolerance_does_not_win_by_that(rules):
+    """Else a tie would prove who seems better on the next objective."""
+    policy = make(2, noise=["exact", "gaussian"], noise_sd=None, tolerance=0.03, rules=rules,
+                  resolution=[0.0, 0.03])  # fmt: skip
+    for number, luck in enumerate(np.random.default_rng(1).standard_normal(20)):
+        policy.tell_many([0, 1], [[0.86, 0.1 + luck], [0.83, -luck]], [number] * 2)
+    assert policy.recommendation == 0
+    assert not policy.finished
+
+
 # --- what it says
+
+
+def test_an_arm_that_is_not_asked_lacks_no_value():
+    """Only what was asked and did not come counts at its worst."""
+    policy = make(3, 1, noise=["bernoulli", "worst"], noise_sd=None, offered=[0, 1])
+    for number in range(4):
+        policy.tell_many([0, 1], [[1.0], [None]], [number] * 2)
+    counts = policy.state.completed[:, 0, :, 0]  # of pairs (0, 1), (0, 2), (1, 2), then of arms
+    assert counts.T.tolist() == [[4, 0, 0, 4, 4, 0]] * 2
 
 
 def test_an_arm_keeps_the_round_in_which_it_left_and_is_out_by_who_beats_it_now():

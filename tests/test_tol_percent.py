@@ -11,10 +11,12 @@ from hypothesis import strategies as st
 from scipy.stats import binom
 
 import lexbandits as lb
+from lexbandits.evidence.boundary import LEAST, MOST, STAKES
+from lexbandits.evidence.interval import kind_at
 from lexbandits.policies.tol.claims import evidence_for
-from lexbandits.policies.tol.percent import contrast_evidence
+from lexbandits.policies.tol.percent import BETS, LOGS, bet_on_share, contrast_evidence
 from lexbandits.policies.tol.state import BEATS, NOT_WORSE
-from test_tol import MANY, agree, drive, expected, oracle_rules, plain, quiet  # noqa: F401
+from test_tol import MANY, agree, agree_on_the_certificate, drive, expected, oracle_rules, plain, quiet  # noqa: F401
 
 APART = ["sub_gaussian", 0.3, "independent"]
 KINDS = ["gaussian", ["sub_gaussian", 0.3], APART, ["bounded", 0.0, 3.0], ["bounded", 0.0, 3.0, "worst"],
@@ -97,7 +99,9 @@ def test_it_is_its_specification_where_the_answer_is_proven_under_the_declared_r
     shape, chosen, tape = world
     chosen |= {"settle": "answer", "delta": 0.8, "rules": "declared"}
     policy = lb.LexElimTol(*shape, **chosen)
-    agree(policy, expected(shape, chosen, drive(policy, tape, most)))
+    run = expected(shape, chosen, drive(policy, tape, most))
+    agree(policy, run)
+    agree_on_the_certificate(policy, run)
 
 
 @pytest.mark.interpreted
@@ -162,6 +166,53 @@ def test_the_tapes_above_reach_every_end():
 
     collect()
     assert min(seen.values()) >= 5, seen
+
+
+def told(noise, values, of="best"):
+    """A policy that was told one value of each arm."""
+    policy = lb.LexElimTol(len(values), 1, delta=1e-6, tolerance=TOLERANCE, noise=noise, rules="open",
+                           resolution=REACH - TOLERANCE, reference=[of]).quiet()  # fmt: skip
+    policy.tell_many(range(len(values)), [[value] for value in values], [0] * len(values))
+    return policy
+
+
+@pytest.mark.parametrize("hundredths", [1, 4, 7, 8, 9, 14])
+def test_a_tie_at_exactly_the_percentage_is_a_tie(hundredths):
+    """As written: 0.9 · 0.07 is not 0.063 in binary."""
+    best = hundredths / 100
+    beaten, held = (told("exact", [best, round(best * (1 - part), 4)]) for part in (TOLERANCE, REACH))
+    assert evidence_for(beaten.state, BEATS, 0, 0, 1) == -math.inf
+    assert evidence_for(held.state, NOT_WORSE, 0, 1, 0) == math.inf
+
+
+def test_nothing_is_known_of_shares_of_an_arm_that_has_no_value():
+    """Or they were shares of 0."""
+    policy = told("exact", [1.02, 1.0, math.nan], of=2)
+    for claim, a, b in itertools.product((NOT_WORSE, BEATS), (0, 1), (0, 1)):
+        assert a == b or evidence_for(policy.state, claim, 0, a, b) == -math.inf
+    policy.tell_many([0, 1, 2], [[1.02], [1.0], [1.0]], [1, 1, 1])
+    assert evidence_for(policy.state, BEATS, 0, 0, 1) == -math.inf
+    assert evidence_for(policy.state, NOT_WORSE, 0, 0, 1) == math.inf
+
+
+@pytest.mark.parametrize("of", ["best", 2])
+def test_what_no_values_could_refute_needs_none(of):
+    policy = lb.LexElimTol(3, 1, delta=0.1, tolerance=TOLERANCE, resolution=REACH - TOLERANCE, reference=[of],
+                           noise=("bounded", 9.0, 10.0))  # fmt: skip
+    assert evidence_for(policy.state, NOT_WORSE, 0, 0, 1) == math.inf
+    assert evidence_for(policy.state, BEATS, 0, 0, 1) < 1.0
+
+
+def test_wealth_may_be_more_or_less_than_a_product_can_hold():
+    state = told(("bounded", 0.0, 1.0), [0.5, 0.5]).state
+    row, width, aim = np.concatenate([[0.0] * BETS, [1.0] * STAKES.size, [0.0] * STAKES.size]), 1.9, 0.1
+    for value in [-1.0] * 150 + [0.9] * 1500:
+        bet_on_share(row, kind_at(state.kinds, 0), (0.9, -1.0, 0.0), value, aim)
+    stakes = np.minimum(STAKES * aim / width * 4.0 / 0.5, 0.9 * width)
+    logs = 150 * np.log1p(-stakes / width) + 1500 * np.log1p(stakes * 0.9 / width)
+    assert np.log(row[BETS:LOGS]) + row[LOGS:] == pytest.approx(logs, rel=1e-9)
+    assert 150 * np.log1p(-stakes / width).min() < math.log(LEAST)
+    assert logs.max() > math.log(MOST)
 
 
 # --- the promise

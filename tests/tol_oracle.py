@@ -618,6 +618,35 @@ class Run:
                 return True
         return y != self.rules.baseline or y not in self.active
 
+    # --- the certificate
+
+    def said(self, x, y, highs):
+        """(objective, verdict, by whom) in order until y is done; highs[i]: x − y is at most that."""
+        found = []
+        for position, i in enumerate(self.rules.order):
+            verdict, by = self.verdict(x, y, i, position, highs.get(i))
+            found.append((i, verdict, by))
+            if verdict in ("beats", "beaten", "misses the target"):
+                break
+        return found
+
+    def verdict(self, x, y, i, position, high):
+        first = position == 0
+        if self.must(i):
+            words = {(True, False): "misses the target", (False, True): "meets the target"}
+            return words.get((self.misses(i, y), self.meets(i, y)), "open"), -1
+        if self.is_beaten(i, x, y):
+            return "beats", -1
+        if y in self.gone and self.gone[y][0] == position and (first or self.position == self.rules.m):
+            return "beaten", self.gone[y][1]
+        for z in [z for z in self.rules.offered if first and z != y]:
+            if self.shown("beats", i, z, y) >= self.rules.enough_third:
+                return "beaten", z
+        if not self.is_held(i, x, y):
+            return "open", -1
+        both = self.not_worse(i, y, x) if self.rules.reference[i] else high <= self.rules.reach[i]
+        return "close" if both else "not worse", -1
+
     # --- passes
 
     def members(self):

@@ -12,12 +12,15 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
+from scipy.stats import skew, ttest_1samp
 
 import judge_oracle as naive
 import lexbandits as lb
 from lexbandits.evidence import once
+from lexbandits.evidence.finite_variance import LARGE_SAMPLE
 from lexbandits.evidence.interval import arm_bounds, kind_at, stored_value
 from lexbandits.evidence.kinds import kind_rows, spread_kinds
+from lexbandits.evidence.sub_gaussian import one_sided_level, sub_gaussian_radius
 from lexbandits.judging import anytime
 from lexbandits.judging.anytime import AnytimeClaims, _moments
 from lexbandits.judging.claims import Claims, Sample
@@ -588,7 +591,149 @@ def test_at_any_time_normal_values_are_judged_by_their_mixture(alpha):
         claimed = claims.says("beats", 0, 0, 1, alpha)
         assert claimed == (y.mean() > 0 and 2 * evidence - 1 >= 1 / alpha)
         found.add(claimed)
+        if y.mean() > 0 and evidence > 1:
+            edge = 1 / (2 * evidence - 1)
+            assert claims.says("beats", 0, 0, 1, edge * (1 + 1e-9))
+            assert not claims.says("beats", 0, 0, 1, edge * (1 - 1e-9))
     assert found == {False, True} or alpha < 0.1
+
+
+def anytime_claims(n, item="item", **words):
+    """Of n values of two arms each, and their means."""
+    scores = np.random.default_rng(n).normal(6, 1, (2, n))
+    frame = {"arm": ["a"] * n + ["b"] * n, "item": [*range(n)] * 2, "score": scores.ravel()}
+    return AnytimeClaims(cells(frame, (replace(SCORE, **words),), item=item)), scores.mean(axis=1)
+
+
+def test_at_any_time_arms_on_common_items_may_share_their_luck():
+    """A difference of two values of scale 1 has one of 2, however they go together."""
+    claims, (a, b) = anytime_claims(50, noise=("sub_gaussian", 1))
+    least = a - b - sub_gaussian_radius(50.0, 2.0, one_sided_level(np.log(1 / 0.05)))
+    sample = claims.sample("beats", 0, 0, 1)
+    assert claims.exceeds(0, sample, least - 1e-9, 0.05)
+    assert not claims.exceeds(0, sample, least + 1e-9, 0.05)
+
+
+def test_at_any_time_a_share_of_an_arm_has_its_part_of_the_scale():
+    """a is not worse than b by more than 20 % of it if 1.2·b − a is above 0."""
+    words = {"direction": "minimize", "tolerance": "10%", "resolution": "10%", "noise": ("sub_gaussian", 1)}
+    claims, (a, b) = anytime_claims(50, item=None, **words)
+    radius = sub_gaussian_radius(50.0, 1.0, one_sided_level(np.log(2 / 0.05)))
+    sample, least = claims.sample("not worse", 0, 0, 1), 1.2 * (b - radius) - (a + radius)
+    assert claims.exceeds(0, sample, least - 1e-9, 0.05)
+    assert not claims.exceeds(0, sample, least + 1e-9, 0.05)
+
+
+@pytest.mark.parametrize("item", ["item", None])
+def test_at_any_time_few_values_of_finite_variance_claim_nothing(item):
+    for n, enough in ((LARGE_SAMPLE - 1, False), (LARGE_SAMPLE, True)):
+        claims, _ = anytime_claims(int(n), item, noise="finite_variance")
+        assert claims.exceeds(0, claims.sample("beats", 0, 0, 1), -10.0, 0.2) == enough
+
+
+# --- claims, each at its limit and its level
+
+
+def grouped(**words):
+    """30 clusters of 1 to 4 items, of two arms; claims about them, and what a cluster has in sum, a − b."""
+    rng, sizes = np.random.default_rng(7), np.tile([1, 2, 3, 4], 8)[:30]
+    of, n = np.repeat(np.arange(30), sizes), int(sizes.sum())
+    values = (rng.random((2, n)) < [[0.8], [0.4]]).astype(float)
+    values += 0.0 if words["noise"] == "bernoulli" else rng.exponential(1.0, (2, n))
+    frame = {"arm": ["a"] * n + ["b"] * n, "item": [*range(n)] * 2, "c": [*of] * 2, "x": values.ravel()}
+    claims = Claims(cells(frame, (lb.Objective("x", tolerance=0.1, **words),), cluster="c"))
+    return claims, np.bincount(of, values[0] - values[1]), sizes
+
+
+def test_what_each_claim_must_exceed():
+    words = {"tolerance": 0.1, "resolution": 0.05, "noise": ("bounded", 0, 1)}
+    for objective, target in (
+        (lb.Objective("x", at_least=0.75, **words), 0.75),
+        (lb.Objective("x", "minimize", at_most=0.75, **words), -0.75),
+    ):
+        claims = Claims(cells({"arm": ["a", "a"], "item": [1, 2], "x": [0.5, 0.6]}, (objective,)))
+        limits = [claims.limit(fact, 0) for fact in ("beats", "not worse", "meets the target")]
+        assert limits == pytest.approx([0.1, -0.15, target - 0.05])
+        assert claims.limit("misses the target", 0) == -target
+
+
+@pytest.mark.parametrize(("noise", "as_list"), [("exact", False), ("bernoulli", True)])
+def test_who_is_ahead_by_exactly_the_tolerance_does_not_beat(noise, as_list):
+    frame = {"arm": ["a", "b"], "item": [1, 1], "x": [0.86, 0.83]}
+    objective = lb.Objective("x", tolerance=0.03, resolution=0.0, noise=noise)
+    if as_list:
+        ones = np.arange(100) < np.array([[86], [83]])
+        frame = {"arm": ["a"] * 100 + ["b"] * 100, "item": [*range(100)] * 2, "x": ones.ravel() * 1.0}
+    claims = Claims(cells(frame, (objective,)), as_list=as_list)
+    assert not claims.says("beats", 0, 0, 1, 0.05)
+    assert claims.says("not worse", 0, 1, 0, 0.05)
+
+
+def test_a_claim_is_made_at_its_own_level():
+    claims = Claims(cells(TABLE, (CORRECT,)))
+    said = [claims.says("beats", 0, 0, 2, alpha) for alpha in (0.5, 1e-300, 0.5)]
+    assert said == [True, False, True]
+
+
+def test_arms_on_common_items_may_share_their_luck():
+    """A difference of two values of scale 1 has one of 2, however they go together."""
+    scores = np.random.default_rng(50).normal(0, 1, 100)
+    frame = {"arm": ["a"] * 50 + ["b"] * 50, "item": [*range(50)] * 2, "score": scores}
+    claims = Claims(cells(frame, (replace(SCORE, noise=("sub_gaussian", 1)),)))
+    sample, radius = claims.sample("beats", 0, 0, 1), 2 * np.sqrt(2 * np.log(1 / 0.05) / 50)
+    least = scores[:50].mean() - scores[50:].mean() - radius
+    assert claims.exceeds(0, sample, least - 1e-9, 0.05)
+    assert not claims.exceeds(0, sample, least + 1e-9, 0.05)
+
+
+def test_clusters_of_normal_values_are_judged_by_student():
+    claims, sums, sizes = grouped(noise="gaussian")
+    p = ttest_1samp(sums - 0.1 * sizes, 0.0, alternative="greater").pvalue
+    assert claims.says("beats", 0, 0, 1, p * (1 + 1e-6))
+    assert not claims.says("beats", 0, 0, 1, p * (1 - 1e-6))
+    off = sums - sums.sum() / sizes.sum() * sizes
+    assert claims._skewness("beats", 0, 0, 1) == (30, pytest.approx(skew(off)))
+
+
+def test_clusters_of_zeros_and_ones_are_bet_on():
+    claims, sums, sizes = grouped(noise="bernoulli")
+    sample, said = claims.sample("beats", 0, 0, 1), []
+    for b in np.linspace(-0.1, 0.5, 25):
+        values = np.sort(sums - b * sizes)
+        said.append(claims.exceeds(0, sample, b, 0.05))
+        assert said[-1] == once.by_betting(values, 0.0, 4 * (-1 - b), 4 * (1 - b), 0.05)
+    assert 0 < sum(said) < 25
+
+
+def test_values_that_repeat_are_doubted_of_either_arm():
+    rng = np.random.default_rng(8)
+    scores = np.r_[rng.normal(0, 1, 60), np.where(rng.random(60) < 0.5, 2.0, rng.normal(0, 1, 60))]
+    frame = {"arm": ["a"] * 60 + ["b"] * 60, "item": [*range(60)] * 2, "score": scores}
+    claims = Claims(cells(frame, (SCORE,)))
+    for a, b in ((0, 1), (1, 0)):
+        assert "repeated values" in claims.doubts("not worse", 0, a, b, 0.05)
+
+
+def test_a_bound_that_is_shown_has_all_claims_below_it():
+    """They need not be nested: what is above one that is not made does not count."""
+
+    class WithAGap(Claims):
+        def exceeds(self, i, sample, b, alpha):
+            return not 0.5 < b < 0.7
+
+    claims = WithAGap(
+        cells(TABLE, (lb.Objective("correct", tolerance=0.1, resolution=0.1, noise="bernoulli"),))
+    )
+    claims._samples[0, ((0, 1.0), (2, -1.0)), True] = claims.sample("beats", 0, 0, 2)._replace(mean=1.0)
+    assert claims.bound(0, 0, 2, 0.05) == pytest.approx(0.4)
+
+
+@pytest.mark.parametrize("claims_of", [Claims, AnytimeClaims])
+def test_who_never_failed_does_not_miss_a_target_of_all(claims_of):
+    """One failure is enough to know: a mean of 1 has none."""
+    frame = {"arm": ["a"] * 9 + ["b"] * 9, "item": [*range(9)] * 2, "x": [1.0] * 17 + [0.0]}
+    claims = claims_of(cells(frame, (lb.Objective("x", at_least=1, resolution=0.1, noise="bernoulli"),)))
+    assert [claims.says("misses the target", 0, arm, None, 0.5) for arm in (0, 1)] == [False, True]
 
 
 @pytest.mark.parametrize("noise", ["gaussian", ("bounded", -6, 6), ("sub_gaussian", 1), "finite_variance"])
@@ -607,6 +752,24 @@ def test_at_any_time_rows_that_nothing_pairs_are_judged_by_the_bounds_of_each_ar
     assert claims.exceeds(0, sample, least[0] - most[1] - 1e-9, 0.01)
     assert not claims.exceeds(0, sample, least[0] - most[1] + 1e-9, 0.01)
     assert judged(frame, [objective], item=None, looks="any").certified == (noise != "finite_variance")
+
+
+def test_at_any_time_rows_that_nothing_pairs_count_as_their_worst_where_they_are_missing():
+    rng, objective = np.random.default_rng(6), lb.Objective("x", tolerance=0.1, noise=("bounded", 0, 1))
+    frame = pd.DataFrame(
+        {"arm": ["a"] * 300 + ["b"] * 300, "x": np.r_[rng.beta(8, 2, 300), rng.beta(2, 8, 300)]}
+    )
+    holes, worst = frame.assign(x=frame.x.where(frame.index % 5 > 0)), np.repeat([0.0, 1.0], 300)
+    claims, filled = (
+        AnytimeClaims(cells(table, (objective,), item=None, missing="worst"))
+        for table in (holes, holes.assign(x=holes.x.fillna(pd.Series(worst))))
+    )
+    said = [
+        [made.exceeds(0, made.sample("beats", 0, 0, 1), b, 0.01) for b in np.linspace(-0.2, 0.8, 101)]
+        for made in (claims, filled)
+    ]
+    assert said[0] == said[1]
+    assert 0 < sum(said[0]) < 101
 
 
 # --- errors
@@ -628,6 +791,10 @@ WRONG = {
     "row 1: the arm is missing": ((TABLE.assign(arm=[None, *TABLE.arm[1:]]),), {}),
     "row 1: the cluster is missing": ((TABLE.assign(c=np.nan),), {"cluster": "c"}),
     "the table has no rows": ((TABLE[:0],), {}),
+    "names of arms must differ, '1' is there twice": (
+        ({"arm": [1, "1"] * 2, "item": [1, 1, 2, 2], "score": [0.1] * 4}, [SCORE]),
+        {},
+    ),
     "item 'q7' has 2 rows of 'slow': say repeat=": ((duplicated(),), {}),
     "item 'q7' has 2 rows of 'slow' with one 'epoch'": ((duplicated().assign(epoch=1),), {"repeat": "epoch"}),
     "no arm 'none'; there are 'slow', 'fast', 'bad'": ((TABLE,), {"baseline": "none"}),

@@ -94,6 +94,39 @@ def test_what_makes_an_arm_better_costs_alpha_in_all(noisy):
             before += 1
 
 
+def test_who_beats_another_at_once_is_seen_to_be_no_worse():
+    """The two need not follow from each other, and one level pays for both."""
+    p = {"beats": np.ones((1, 2, 2)), "not worse": np.ones((1, 2, 2))}
+    p["beats"][0, 0, 1] = 0.0
+    assert survey(Placed(p, [True], [None]), 0.05, range(2)) == ({}, 0)
+    p["not worse"][0, 0, 1] = 0.0
+    assert survey(Placed(p, [True], [None]), 0.05, range(2)) == ({1: (0, 0)}, 1)
+
+
+def test_facts_that_contradict_each_other_put_nobody_out():
+    p = {"beats": np.zeros((1, 2, 2)), "not worse": np.zeros((1, 2, 2))}
+    assert survey(Placed(p, [True], [None]), 0.05, range(2)) == ({}, 0)
+
+
+def test_who_misses_a_target_at_once_does_at_the_level_of_one_arm():
+    p = {fact: np.zeros((1, 2, 2)) for fact in FACTS} | {"misses the target": np.ones((1, 2, 2))}
+    claims = Placed(p, [True], [0.0])
+    for beyond, gone in ((0.999, {1: (0, -1)}), (1.001, {})):
+        p["misses the target"][0, 1, 1] = beyond * claims.side(0, 0.05, alone=True)
+        assert survey(claims, 0.05, range(2))[0] == gone
+    for beyond, settled in ((0.999, 1), (1.001, 0)):
+        p["meets the target"][0, 1, 1] = beyond * claims.side(0, 0.05, alone=True)
+        assert survey(claims, 0.05, range(2))[1] == settled
+
+
+def test_a_target_that_nobody_meets_says_nothing_of_who_is_better():
+    p = {fact: np.ones((1, 2, 2)) for fact in FACTS} | {"beats": np.zeros((1, 2, 2))}
+    p["not worse"][:] = 0.0
+    claims = Placed(p, [True], [0.0])
+    assert not is_better(claims, 1, 0, 0.05, frozenset())
+    assert is_better(claims, 1, 0, 0.05, frozenset({0}))
+
+
 # --- the truth, without chance
 
 

@@ -142,13 +142,14 @@ def test_rows_without_a_value_are_lost_results():
     """More of one arm than of another: these are not lost by chance, wherever it happened."""
     study, equal = scores(), scores("equal")
     frame = table(60)
-    lost = (frame.arm == "a") & (frame.index % 3 == 0)
+    lost = (frame.arm == "a") & (frame.index % 5 == 0)  # a tenth of all, which alone would say nothing
     study.import_results(frame.assign(score=frame.score.where(~lost)), fair=True)
     equal.import_results(frame.assign(score=frame.score.where(frame.index % 40 > 0)), fair=True)
     for which, level in ((study, "strained"), (equal, "slight")):
         strain = next(s for s in strains_of(which._journal.fold()) if s.code == "losses")
         assert strain.level == level
         assert sum(strain.fields["imported"].values()) == strain.fields["lost"]
+        assert strain.fields["of"] == 120, "rows of arms that lost none count too"
         assert "imported without a value" in str(which.explain())
         ledger = which._journal.fold().ledger
         assert Ledger.from_bytes(ledger.to_bytes()).lost_before == ledger.lost_before
@@ -161,7 +162,44 @@ def test_trials_that_were_void_are_left_out():
     assert study.trials().score.isna().sum() == 1
 
 
+@pytest.mark.parametrize("nothing", [None, np.nan, pd.NA, ""])
+def test_trials_beside_rows_that_have_no_state_count_as_they_did(nothing):
+    trials = table(3, item=[0, 1, 2] * 2, state=["late", "late", "released", "told", nothing, nothing])
+    study = scores(objective=SAFE)
+    assert study.import_results(trials, fair=True) == 5
+    taken = study.trials().dropna(subset="score").set_index(["arm", "item"]).score
+    assert taken["a"].to_dict() == {0: 2.0, 1: 2.0}
+    assert taken["b"].to_dict() == {0: 1.0, 1: 5.0, 2: 9.0}
+
+
+def test_a_state_that_is_no_trials_says_nothing():
+    study = scores(objective=SAFE)
+    assert study.import_results(table(2, state=["late", "late", "new", "new"]), fair=True) == 4
+    assert sorted(study.trials().score) == [1.0, 1.0, 9.0, 9.0]
+
+
+def test_a_table_may_have_no_rows():
+    assert scores().import_results({"arm": [], "score": []}, fair=True) == 0
+
+
 # --- refused
+
+
+@pytest.mark.parametrize("items", [None, ["p", "q"]])
+def test_two_values_of_what_is_exact_are_refused(items):
+    objectives = [SCORE, lb.Objective("price", "minimize", noise="exact")]
+    study = lb.create_study("x", MemoryStorage(), arms=["a", "b"], objectives=objectives, items=items)
+    frame = {"arm": ["a", "a"], "item": ["p", "q"], "score": [1, 2], "price": [3, 4]}
+    with pytest.raises(lb.ConflictError, match="'price' is exact, but arm 'a' has two different values"):
+        study.import_results(frame, fair=True)
+    assert kinds(study) == ["created"]
+
+
+def test_two_columns_of_one_name_are_refused():
+    """Else one of them would count, and nobody knew which."""
+    frame = pd.DataFrame({"arm": ["a", "b"], 1: [1.0, 2.0], "1": [3.0, 4.0]})
+    with pytest.raises(lb.StudyError, match="there are 2 columns '1'"):
+        scores(objective=lb.Objective("1", tolerance=1)).import_results(frame, fair=True)
 
 
 def test_the_same_rows_count_once():
@@ -295,26 +333,26 @@ def test_rows_of_jsonl_need_not_all_say_the_same(tmp_path):
             scores().import_results(tmp_path / "rows.jsonl", fair=True)
 
 
-@pytest.mark.parametrize("kind", [".csv", ".parquet"])
-def test_what_was_told_in_time_of_a_late_trial_counts_after_an_export_too(tmp_path, kind):
+@pytest.mark.parametrize(("kind", "name"), [(".csv", "load"), (".parquet", "load"), (".csv", "in_time")])
+def test_what_was_told_in_time_of_a_late_trial_counts_after_an_export_too(tmp_path, kind, name):
     """Its rest came late, and does not."""
     objectives = [
-        lb.Objective("load", tolerance=0.01, noise=("bounded", 0, 1)),
+        lb.Objective(name, tolerance=0.01, noise=("bounded", 0, 1)),
         lb.Objective("converted", tolerance=0.01, noise="bernoulli", if_expired=0),
     ]
     storage = MemoryStorage()
     study = lb.create_study("x", storage, arms=["a", "b"], objectives=objectives, lease="10m")
     for load in (0.9, 0.8, 0.7):
         for trial in study.ask_many(2):
-            study.tell(trial, {"load": load}, more=True)
+            study.tell(trial, {name: load}, more=True)
     first, _ = study.ask_many(2)  # of which nothing comes in time
     start = storage.time()
     storage.time = lambda: start + 3600
     trials = study.trials()
     for identity in trials["id"][:5]:  # and of one nothing more
         assert study.tell(identity, {"converted": 1}) == "late"
-    assert study.tell(first, {"load": 0.1, "converted": 1}) == "late"
-    assert study.trials()["load"].tolist()[:7] == [0.9, 0.9, 0.8, 0.8, 0.7, 0.7, 0.1]
+    assert study.tell(first, {name: 0.1, "converted": 1}) == "late"
+    assert study.trials()[name].tolist()[:7] == [0.9, 0.9, 0.8, 0.8, 0.7, 0.7, 0.1]
     path = study.export(tmp_path / f"trials{kind}")
     again = lb.create_study("x", MemoryStorage(), arms=["a", "b"], objectives=objectives)
     again.import_results(path, fair=True)
@@ -325,8 +363,8 @@ def test_what_was_told_in_time_of_a_late_trial_counts_after_an_export_too(tmp_pa
 
     for here, there in zip(counted(again), counted(study), strict=True):
         assert here == {**there, "mean": pytest.approx(there["mean"])}
-    assert counted(study)[0] == {"arm": "a", "objective": "load", "results": 3, "mean": pytest.approx(0.8)}
+    assert counted(study)[0] == {"arm": "a", "objective": name, "results": 3, "mean": pytest.approx(0.8)}
     assert counted(study)[1] == {"arm": "a", "objective": "converted", "results": 4, "mean": 0.0}
-    frame = study.trials().assign(in_time="load")
-    with pytest.raises(lb.StudyError, match="in_time is a list of objectives in JSON, or empty, got 'load'"):
-        again.import_results(frame, fair=True)
+    column = "in_time" if name == "load" else "in_time_"
+    with pytest.raises(lb.StudyError, match=f"^{column} is a list of objectives in JSON, or empty, got 'x'"):
+        again.import_results(study.trials().assign(**{column: "x"}), fair=True)

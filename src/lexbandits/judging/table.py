@@ -14,6 +14,7 @@ from lexbandits.arrays import Vector
 from lexbandits.checks import LARGEST, whole
 from lexbandits.study.errors import StudyError, ValueOutOfRange
 from lexbandits.study.files import number_in, read_columns
+from lexbandits.study.items import unique
 from lexbandits.study.objective import Objective
 
 WAYS_OUT = (
@@ -139,6 +140,7 @@ def table_of(
     arms, names = _codes("the arm", columns[arm])
     if not names:
         raise StudyError("the table has no rows")
+    unique("names of arms", [str(name) for name in names])
     values = np.stack([_numbers(objective, columns[objective.name]) for objective in objectives], axis=1)
     for i, objective in enumerate(objectives):
         _check_values(objective, values[:, i], arms, names, None if item is None else columns[item])

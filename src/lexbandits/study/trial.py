@@ -1,10 +1,18 @@
 """A trial: one place to be measured, handed to one worker for a while."""
 
+from collections.abc import Container
 from datetime import UTC, datetime
 from typing import Any, NamedTuple, Self
 
 TRIAL_COLUMNS = ("number", "id", "arm", "item", "state", "worker", "asked", "resolved")  # then the objectives
-IN_TIME = "in_time"  # and, if some came late in part, which of their values did not, as JSON
+
+
+def in_time_column(names: Container[str]) -> str:
+    """And, if some came late in part, which of their values did not, as JSON; no objective is called so."""
+    column = "in_time"
+    while column in names:
+        column += "_"
+    return column
 
 
 class _Handed(NamedTuple):

@@ -14,7 +14,7 @@ from lexbandits.study.record.ledger import Ledger
 from lexbandits.study.record.said import certified_reason, flags_said
 from lexbandits.study.record.strains import strains_of
 from lexbandits.study.record.trials import EXPIRED, FAILED, LATE, OPEN, RELEASED, STATES, TOLD
-from lexbandits.study.trial import IN_TIME
+from lexbandits.study.trial import in_time_column
 
 if TYPE_CHECKING:  # pandas is slow to import, and `tell` needs no table
     import pandas as pd
@@ -379,12 +379,13 @@ def trial_columns(fold: Fold) -> dict[str, Any]:
     values = ledger.column("values")
     columns |= {name: values[:, i] for i, name in enumerate(ledger.spec.names)}
     late = {n: part for n, part in ledger.parts.items() if ledger.state[n] == LATE}
-    if late and IN_TIME not in columns:
+    if late:
         in_time = {
             n: [name for name, v in zip(ledger.spec.names, part, strict=True) if v == v]
             for n, part in late.items()
         }
-        columns[IN_TIME] = [json.dumps(in_time[n]) if n in in_time else "" for n in range(len(ledger))]
+        told = [json.dumps(in_time[n]) if n in in_time else "" for n in range(len(ledger))]
+        columns[in_time_column(ledger.spec.names)] = told
     return columns
 
 

@@ -19,7 +19,7 @@ from lexbandits.study.record.journal import Turn
 from lexbandits.study.record.rules import conclude
 from lexbandits.study.record.trials import EXPIRED, FAILED, LATE, RELEASED, STATES
 from lexbandits.study.spec import Spec, arm_index, in_drawn_order
-from lexbandits.study.trial import IN_TIME, TRIAL_COLUMNS, moment
+from lexbandits.study.trial import TRIAL_COLUMNS, in_time_column, moment
 
 if TYPE_CHECKING:
     from lexbandits.study.study import Study
@@ -126,7 +126,11 @@ def columns_of(frame: Any, arm: str, spec: Spec, ignore: Iterable[str]) -> tuple
 
 
 def _table(frame: Any) -> Columns:
-    table = {str(name): list(frame[name]) for name in _names(frame) or ()}
+    names = _names(frame) or []
+    for name, times in Counter(map(str, names)).items():
+        if times > 1:
+            raise StudyError(f"there are {times} columns {name!r}")
+    table = {str(name): list(frame[name]) for name in names}
     if len({len(column) for column in table.values()}) > 1:
         raise StudyError("the columns of a table must be equally long")
     return table
@@ -144,7 +148,7 @@ def _check_columns(frame: Any, arm: str, names: Sequence[str], ignore: Sequence[
         raise StudyError(f"a frame with a column {arm!r} of arms is needed, got {shown}")
     if not set(names) & set(columns):
         raise StudyError(f"no column is an objective ({', '.join(names)}), got {shown}")
-    known = [arm, *names, *TRIAL_COLUMNS, IN_TIME]
+    known = [arm, *names, *TRIAL_COLUMNS, in_time_column(names)]
     for column in map(str, columns):
         if column not in known and column not in ignore and not UNNAMED.fullmatch(column):
             near = difflib.get_close_matches(column, known, 1)
@@ -155,30 +159,30 @@ def _check_columns(frame: Any, arm: str, names: Sequence[str], ignore: Sequence[
 
 def _count_as_agreed(table: Columns, spec: Spec) -> tuple[Columns, list[Row]]:
     """The rows that count, and what as: a failed or expired trial of an exported study as was agreed."""
-    states = table.get("state") or [None] * max(map(len, table.values()))
-    if all(state in (*STATES, VOID) for state in states):
-        counts = [state not in (STATES[RELEASED], VOID) for state in states]
-        table = {name: list(compress(column, counts)) for name, column in table.items()}
-        states = table["state"]
-    else:
-        states = [None] * len(states)
+    blank = [""] * max(map(len, table.values()))
+    states = [state if isinstance(state, str) else "" for state in table.get("state", blank)]
+    if not set(states) <= {*STATES, VOID, ""}:  # a column that says something else
+        states = blank
+    counts = [state not in (STATES[RELEASED], VOID) for state in states]
+    table = {name: list(compress(column, counts)) for name, column in table.items()}
+    states = list(compress(states, counts))
     agreed = {STATES[FAILED]: {objective.name: objective.if_failed for objective in spec.objectives}}
     expired = {objective.name: objective.if_expired for objective in spec.objectives}
     agreed |= {STATES[EXPIRED]: expired, STATES[LATE]: expired}
     columns = [name for name in spec.names if name in table]
     told = zip(*(table[name] for name in columns), strict=True)
-    in_time = [None] * len(states) if IN_TIME in spec.names else table.get(IN_TIME, [None] * len(states))
+    in_time = in_time_column(spec.names)
     rows = []
-    for state, values, kept in zip(states, told, in_time, strict=True):
+    for state, values, kept in zip(states, told, table.get(in_time, [""] * len(states)), strict=True):
         row = spec.checked(dict(zip(columns, values, strict=True)))
         if state in agreed:  # what was told of it in part counts; what came late does not
-            part = spec.names if state != STATES[LATE] else _names_in(kept)
+            part = spec.names if state != STATES[LATE] else _names_in(in_time, kept)
             row = {**agreed[state], **{name: v for name, v in row.items() if v is not None and name in part}}
         rows.append(row)
     return table, rows
 
 
-def _names_in(cell: Any) -> list[Any]:
+def _names_in(column: str, cell: Any) -> list[Any]:
     """Of a trial that came late: the objectives told in time, as an export says it."""
     if not isinstance(cell, str) or not cell:
         return []
@@ -187,7 +191,7 @@ def _names_in(cell: Any) -> list[Any]:
     except ValueError:
         names = None
     if not isinstance(names, list):
-        raise StudyError(f"{IN_TIME} is a list of objectives in JSON, or empty, got {cell!r}")
+        raise StudyError(f"{column} is a list of objectives in JSON, or empty, got {cell!r}")
     return names
 
 
