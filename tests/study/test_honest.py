@@ -283,6 +283,23 @@ def test_much_that_all_arms_lose_alike_is_a_strain(lose, words):
     assert "strained" not in few.answer.flags
 
 
+@pytest.mark.parametrize(("agreed", "flagged"), [((), True), (("err",), True), (("err", "other"), False)])
+def test_losses_strain_unless_something_was_agreed_for_every_objective(agreed, flagged):
+    values = {name: {"if_failed": 1} if name in agreed else {} for name in ("err", "other")}
+    noise = {"tolerance": 1, "noise": ("bounded", 0, 10)}
+    study = create(
+        arms=["a", "b"],
+        objectives=[lb.Objective(n, **noise, **w) for n, w in values.items()],
+        max_failures=99,
+    )
+    for number, trial in enumerate(study.ask_many(64)):
+        if number < 24:
+            study.fail(trial, "no")
+        else:
+            study.tell(trial, {"err": 5, "other": 5})
+    assert any(strain.level == "strained" for strain in study.explain().strains) is flagged
+
+
 # --- what is recorded of an end is what the replay finds
 
 
