@@ -17,9 +17,11 @@ settings.register_profile("repeatable", derandomize=True, deadline=None, print_b
 settings.load_profile("repeatable")
 
 FIRST = (  # the longest, so that no process is left alone with one at the end
-    "server/test_page.py", "server/test_webhook.py", "study/test_contract.py", "test_baselines.py",
-    "study/test_commands.py", "test_promises.py", "test_tol_percent.py", "test_tol.py", "test_docs.py",
-    "study/test_trouble.py", "server/test_thinking.py", "test_report.py",
+    "server/test_page.py", "study/test_contract.py", "test_promises.py", "test_tol_percent.py",
+    "study/test_trouble.py", "test_docs.py", "server/test_webhook.py", "study/test_commands.py",
+    "test_report.py", "test_tol.py", "study/test_run.py", "test_jit.py", "test_cli.py",
+    "server/test_thinking.py", "study/test_stopped.py", "server/test_answers_lost_over_http.py",
+    "insight/test_fates.py", "test_baselines.py",
 )  # fmt: skip
 
 

@@ -80,7 +80,10 @@ def test_the_page_of_the_built_package_names_files_where_the_readme_links_to_the
     assert all("://" in target for target in re.findall(r"\]\(([^)]+)\)", page))
 
 
-@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "path",
+    [pytest.param(p, marks=[pytest.mark.slow] * (p.stem == "figure3"), id=p.stem) for p in NOTEBOOKS],
+)
 def test_a_notebook_runs_and_is_kept_without_outputs(path, monkeypatch):
     import nbformat
     from nbclient import NotebookClient

@@ -74,6 +74,7 @@ def test_codecs_are_compared_on_the_same_text():
     assert measured(3, "lzma", 6)["ratio"] < first["ratio"] < measured(3, "zlib", 1)["ratio"]
 
 
+@pytest.mark.slow
 def test_compression_ends_with_a_codec_that_is_small_and_fast(tmp_path):
     """Slow or fast as the machine may be, these are far apart."""
     study, out = check_page("compression", tmp_path, "compression", "demo.db")

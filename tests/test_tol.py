@@ -15,7 +15,7 @@ from lexbandits.evidence.interval import arm_bounds, pair_interval, stored_diffe
 from lexbandits.evidence.kinds import spread_kinds
 from lexbandits.policies.tol.claims import evidence_for
 
-MANY = 40 if jit.INTERPRETED else 150  # that both tiers agree has tests of its own: test_jit.py
+MANY = 40 if jit.INTERPRETED else 100  # that both tiers agree has tests of its own: test_jit.py
 APART = ["sub_gaussian", 0.3, "independent"]
 KINDS = [
     "gaussian",
@@ -281,6 +281,7 @@ def ends_reached(world_of, examples):
     return seen
 
 
+@pytest.mark.slow
 def test_the_tapes_above_reach_every_end():
     """Proofs, all settled, targets nobody meets, eliminations on later objectives, rest, other orders."""
     seen = ends_reached(worlds(), 150)

@@ -142,6 +142,7 @@ def test_shares_stay_as_they_were_declared(change):
     assert policy.amended(tolerance=[0.1, 0.3], order=[1, 0]).settings["tolerance"] == [0.1, 0.3]
 
 
+@pytest.mark.slow
 def test_the_tapes_above_reach_every_end():
     seen = dict.fromkeys(["beats", "not worse", "declared", "facts", "of an arm", "rests"], 0)
 

@@ -125,6 +125,7 @@ def test_the_cheapest_alternative_is_that_of_the_definition(n_arms, m):
     assert (searched > 0) == (m == 3 and n_arms > 2)
 
 
+@pytest.mark.slow
 def test_from_four_objectives_on_the_cheapest_alternative_lies_between_two_bounds():
     wider = 0
     for seed in range(120):
@@ -139,6 +140,7 @@ def test_from_four_objectives_on_the_cheapest_alternative_lies_between_two_bound
     assert wider < 3
 
 
+@pytest.mark.slow
 def test_no_instance_drawn_at_random_is_a_cheaper_alternative():
     """The definition in another hand: that by which runs are judged."""
     near = []

@@ -948,7 +948,7 @@ LONG = {"marks": pytest.mark.slow}  # colours do not depend on the width, nor pl
 
 @pytest.mark.parametrize(
     ("size", "scheme"),
-    [("desktop", "light"), ("phone", "dark"),
+    [("desktop", "light"), pytest.param("phone", "dark", **LONG),
      pytest.param("desktop", "dark", **LONG), pytest.param("phone", "light", **LONG)],
 )  # fmt: skip
 def test_it_is_accessible_and_fits(client, visit, size, scheme):
