@@ -731,6 +731,14 @@ def import_parts_of_trials_that_came_late(study, world, rng):
     return go_on(study, world, rng, MOST - len(known))
 
 
+@attack("bernoulli", "bounded", agreed={"if_expired": 0.0})
+def import_late_values_beside_rows_that_have_no_state(study, world, rng):
+    """Zeros of the worse arm came late, as something better; rows of another table hide that they did."""
+    before = world.study(int(rng.integers(1e9)), 0.05, agreed={"if_expired": 0.0}, budget=2 * ROWS)
+    come_late_with_what_is_zero(before, world, rng)
+    import_and_go_on(study, world, rng, pd.concat([before.trials(), pilot(world, rng, 1).assign(item=MOST)]))
+
+
 # --- the arm in use
 
 
