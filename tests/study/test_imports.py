@@ -174,7 +174,7 @@ def test_trials_beside_rows_that_have_no_state_count_as_they_did(nothing):
 
 def test_a_state_that_is_no_trials_says_nothing():
     study = scores(objective=SAFE)
-    assert study.import_results(table(2, state=["late", "late", "new", "new"]), fair=True) == 4
+    assert study.import_results(table(2, state=["old", "old", "new", "new"]), fair=True) == 4
     assert sorted(study.trials().score) == [1.0, 1.0, 9.0, 9.0]
 
 
@@ -368,3 +368,12 @@ def test_what_was_told_in_time_of_a_late_trial_counts_after_an_export_too(tmp_pa
     column = "in_time" if name == "load" else "in_time_"
     with pytest.raises(lb.StudyError, match=f"^{column} is a list of objectives in JSON, or empty, got 'x'"):
         again.import_results(study.trials().assign(**{column: "x"}), fair=True)
+
+
+def test_one_word_that_is_no_state_does_not_hide_the_others():
+    """Else late values would count as told."""
+    study = create(objectives=[lb.Objective("score", tolerance=0.1, noise="bernoulli", if_expired=0)])
+    rows = {"arm": ["small", "large"], "item": [1, 1], "score": [1, 1]}
+    with pytest.raises(lb.StudyError, match="'sunny' is no state of a trial"):
+        study.import_results({**rows, "state": ["late", "sunny"]}, fair=True)
+    assert study.status.results == 0

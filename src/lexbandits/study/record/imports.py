@@ -161,7 +161,12 @@ def _count_as_agreed(table: Columns, spec: Spec) -> tuple[Columns, list[Row]]:
     """The rows that count, and what as: a failed or expired trial of an exported study as was agreed."""
     blank = [""] * max(map(len, table.values()))
     states = [state if isinstance(state, str) else "" for state in table.get("state", blank)]
-    if not set(states) <= {*STATES, VOID, ""}:  # a column that says something else
+    unknown = sorted(set(states) - {*STATES, VOID, ""})
+    if unknown and not {*STATES, VOID}.isdisjoint(states):
+        raise StudyError(
+            f"{unknown[0]!r} is no state of a trial, as others are in this column: rename it if it is another"
+        )
+    if unknown:  # a column that says something else
         states = blank
     counts = [state not in (STATES[RELEASED], VOID) for state in states]
     table = {name: list(compress(column, counts)) for name, column in table.items()}
