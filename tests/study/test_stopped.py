@@ -380,5 +380,5 @@ def test_trials_can_be_taken_over_after_a_release_and_a_failure(folder):
 
 
 def test_a_column_state_that_is_not_ours_means_nothing():
-    frame = pd.DataFrame({"arm": ["small", "large"], "correct": [1, 0], "state": ["Ohio", "told"]})
+    frame = pd.DataFrame({"arm": ["small", "large"], "correct": [1, 0], "state": ["Ohio", "Texas"]})
     assert create().import_results(frame, fair=True) == 2
