@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from concurrent.futures import BrokenExecutor, Executor, Future, ThreadPoolExecutor
 from functools import partial
@@ -19,6 +20,7 @@ from worlds import create, measure
 import lexbandits as lb
 from consoles import heeding
 from lexbandits.study.measure import programs
+from lexbandits.study.measure import run as measuring
 from lexbandits.study.measure.programs import Program, ProgramFailed, Stopped
 from lexbandits.study.measure.run import Run
 from lexbandits.study.trial import Trial
@@ -130,6 +132,55 @@ study.run(measure, workers=2, progress=False)
     assert study.status.open == 0
     assert study.status.interrupted == len(study.trials().query("state == 'failed'")) >= 1
     assert runner.returncode in (128 + number, -number)
+
+
+def test_a_signal_that_does_not_wake_the_main_thread_is_seen_while_it_is_measured(monkeypatch):
+    """The kernel gives it to any thread, or just before the main thread begins to wait."""
+    monkeypatch.setattr(measuring, "LOOK_AGAIN", 0.1)
+    study = create()
+
+    def measure(arm):
+        time.sleep(0.3)  # until the main thread waits; else it has nothing to show
+        signal.pthread_kill(threading.get_ident(), signal.SIGTERM)
+        until(lambda: study.status.interrupted, seconds=30)
+
+    with pytest.raises(SystemExit, match="143"):
+        study.run(measure, progress=False)
+    assert study.status.interrupted == 1
+
+
+def test_a_program_begun_while_everything_is_stopped_is_asked_to_end_like_the_others(monkeypatch):
+    """A signal may come between its start and the note that it runs; else only kill -9 would reach it."""
+    running = program("sleep 60")
+    begin = subprocess.Popen
+
+    def begin_and_stop(*given, **words):
+        process = begin(*given, **words)
+        running.stop()
+        return process
+
+    monkeypatch.setattr(programs, "GRACE", 30.0)
+    monkeypatch.setattr(subprocess, "Popen", begin_and_stop)
+    began = time.monotonic()
+    with pytest.raises(Stopped):
+        running("a", 0)
+    assert time.monotonic() - began < 25
+
+
+class Signalled(ThreadPoolExecutor):
+    """A signal comes when the measurement runs and nobody has noted yet that it does."""
+
+    def submit(self, *given, **words):
+        super().submit(*given, **words).result()
+        raise KeyboardInterrupt
+
+
+def test_what_was_begun_in_the_moment_of_a_signal_is_not_measured_again():
+    study = create()
+    with Signalled(1) as pool, pytest.raises(KeyboardInterrupt):
+        study.run(measure, executor=pool, progress=False)
+    assert study.trials().state.to_list() == ["failed"]
+    assert study.status.interrupted == 1
 
 
 def crash_on_large(arm):

@@ -119,6 +119,8 @@ class Program:
             except OSError as error:
                 raise ProgramFailed(f"{line[0]}: {error}") from None
             self._running.add(process)
+            if self.stopped is not None:  # since it was begun: the signal found it nowhere
+                _signal_group(process, signal.SIGTERM)
         try:
             out, err = self._output(process)
             if self.stopped is not None and process.returncode != 0 and process not in self._over:

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from lexbandits.study.study import Study
 
 Measure = Callable[..., Mapping[str, Any]]
-LOOK_AGAIN = 2.0  # seconds after which a run that waits for others asks again
+LOOK_AGAIN = 2.0  # seconds after which a run that waits looks for signals, and asks again if it has room
 
 
 def worker_name() -> str:
@@ -119,6 +119,7 @@ class Run:
         self._item, self._repeat = words_passed(measure)
         self._busy: dict[Future[Any], Trial] = {}
         self._failure = ""  # the last one
+        self._beginning: Trial | None = None  # a signal may come when it runs and is not in `_busy` yet
         self._asking = False  # there may be trials of ours that are not in `_busy` yet
         self.interrupted = self.released = 0  # when it was stopped
 
@@ -133,9 +134,11 @@ class Run:
                 self._go_on(pool, set())
                 while self._busy or self._wait_for_others(pool, show):
                     idle = self.workers > len(self._busy)
-                    done, _ = wait(self._busy, LOOK_AGAIN if idle else None, FIRST_COMPLETED)
-                    self._go_on(pool, done)
-                    show()
+                    # never without a limit: a signal that comes just before would wait as long
+                    done, _ = wait(self._busy, LOOK_AGAIN, FIRST_COMPLETED)
+                    if done or idle:
+                        self._go_on(pool, done)
+                        show()
             except BaseException as error:
                 self._give_up()
                 if self.interrupted or self.released:
@@ -167,7 +170,7 @@ class Run:
         for future in done:
             del self._busy[future]
         for trial in trials:
-            self._busy[self._submit(pool, trial)] = trial
+            self._begin(pool, trial)
         self._asking = False
 
     def _wait_for_others(self, pool: Executor, show: Callable[..., None]) -> bool:
@@ -188,10 +191,19 @@ class Run:
                 self._asking = False
                 return False
             else:
-                self._busy[self._submit(pool, trial)] = trial
+                self._begin(pool, trial)
                 self._asking = False
                 return True
         return False
+
+    def _begin(self, pool: Executor, trial: Trial) -> None:
+        self._beginning = trial
+        try:
+            future = self._submit(pool, trial)
+        except Exception:  # by the pool: it was not begun
+            self._beginning = None
+            raise
+        self._busy[future], self._beginning = trial, None
 
     def _submit(self, pool: Executor, trial: Trial) -> Future[Any]:
         how = {"repeat": trial.repeat} if self._repeat and trial.repeat else {}
@@ -250,6 +262,8 @@ class Run:
         try:
             for future, trial in self._busy.items():
                 self._part_with(future, trial)
+            if self._beginning is not None:
+                self._interrupt(self._beginning)
             if self._asking:
                 self._release_orphans()
         except StudyError:
