@@ -1,5 +1,6 @@
 """Hypothesis draws the same examples every time; one sweep and one browser serve many tests."""
 
+import gc
 import os
 import shutil
 from pathlib import Path
@@ -29,6 +30,12 @@ def pytest_collection_modifyitems(items):
     """Processes that begin compile different kernels: each finds what the others compiled."""
     ranks = {Path(__file__).parent / name: rank for rank, name in enumerate(FIRST)}
     items.sort(key=lambda item: ranks.get(item.path, len(FIRST)))
+
+
+def pytest_collection_finish():
+    """What is imported by now stays: nobody need look through it for garbage again and again."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")

@@ -279,8 +279,8 @@ def play(clock, sqlite, database, http):
 
 
 def test_a_study_is_its_model_on_every_storage(play):
-    """PostgreSQL and the service in one of 20 scenarios: a call over http takes as long as ten others."""
-    play(100, 30, share=20)
+    """PostgreSQL and the service in one of 14 scenarios: a call over http takes as long as ten others."""
+    play(70, 30, share=14)
 
 
 @pytest.mark.slow

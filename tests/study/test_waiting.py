@@ -20,7 +20,9 @@ def waits_for(fold, number):
     return [other for other in awaited if ranks[other] < (place[number], arm[number])]
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize(
+    "seed", [*range(30), *(pytest.param(n, marks=pytest.mark.slow) for n in range(30, 60))]
+)
 def test_who_waits_for_whom(seed):
     study = in_memory().play([a for a in script_of(seed, 200) if a[0] not in ("end", "budget", "pause")])
     fold = study._journal.fold()

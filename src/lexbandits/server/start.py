@@ -126,7 +126,7 @@ def bind(host: str, port: int) -> socket.socket:
 
 
 def _warm_up() -> None:
-    """Compiled code that is on disk is loaded before the first request needs it."""
+    """Compiled code that is on disk is loaded before the first request needs it, then what a page needs."""
     from lexbandits.jit import take_kept
     from lexbandits.study.study import create_study
 
@@ -136,5 +136,6 @@ def _warm_up() -> None:
         study = create_study("first", "memory", arms=["a", "b"], objectives=[words])
         study.tell(study.ask(), {"b": 1})
         study._results()
+        import scipy.stats  # noqa: F401
     except Exception as error:
         logs.say(logging.ERROR, "warming_up", f"warming up: {error}", error=error)

@@ -215,8 +215,6 @@ def _drifts(fold: Fold) -> list[Strain]:
 
 
 def _drift(fold: Fold, column: int, values: Vector, in_step: Any, later: Any, tests: int) -> Strain:
-    from scipy.stats import mannwhitneyu
-
     name, there = fold.ledger.spec.objectives[column].name, ~np.isnan(values)
     best: tuple[float, Fields] | None = None
     for arm in range(len(values)):
@@ -226,6 +224,8 @@ def _drift(fold: Fold, column: int, values: Vector, in_step: Any, later: Any, te
         other = int(sizes.argmax())
         if sizes[other] < LEAST_TO_COMPARE:
             continue
+        from scipy.stats import mannwhitneyu  # slow to import
+
         apart = [(values[arm] - values[other])[side[other]] for side in sides]
         p = float(mannwhitneyu(*apart).pvalue) if np.ptp(np.concatenate(apart)) > 0 else 1.0
         fields = {"worst": fold.ledger.arm_names[arm], "in step": apart[0].size, "later": apart[1].size}
@@ -300,12 +300,12 @@ def _gaussian(fold: Fold, column: int, values: list[Vector]) -> Found:
 
 
 def _sub_gaussian(fold: Fold, column: int, values: list[Vector]) -> Found:
-    from scipy.stats import chi2
+    from scipy.special import chdtrc
 
     declared = float(fold.ledger.spec.objectives[column].noise[1])
     widest = max(values, key=lambda v: float(np.std(v)))
     free = max(widest.size - 1, 1)
-    p = min(1.0, len(values) * float(chi2.sf(widest.size * np.var(widest) / declared**2, free)))
+    p = min(1.0, len(values) * float(chdtrc(free, widest.size * np.var(widest) / declared**2)))
     fields = {"finding": "spread", "sd": float(np.std(widest)), "declared": declared}
     return "strained" if p < DOUBT else "none", p, fields
 

@@ -10,8 +10,8 @@ import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from datetime import datetime
-from functools import cached_property
-from typing import Any, NoReturn
+from functools import cache, cached_property
+from typing import TYPE_CHECKING, Any, NoReturn
 from urllib.parse import quote, urldefrag, urlencode, urlsplit
 
 from lexbandits.study import errors
@@ -28,12 +28,23 @@ from lexbandits.study.storage import forks
 from lexbandits.study.storage.contract import Storage, StudyRow
 from lexbandits.study.trial import Trial
 
+if TYPE_CHECKING:
+    import ssl
+
 PATIENCE = 60.0  # seconds to try again while the service is away or its storage is busy
 SILENCE = 20.0  # seconds without an answer, after which it is asked again: the answer may have been lost
 MOST_AT_ONCE = 1000  # results, trials or events of one request
 TRY_AGAIN = (502, 503, 504)
 Sent = tuple[str, str, Any]  # method, path, body
 PLAIN = re.compile(r"[\x21-\x7e]*")
+
+
+@cache
+def _trusted(file: str | None, folder: str | None) -> "ssl.SSLContext":
+    """Whom we trust, by SSL_CERT_FILE and SSL_CERT_DIR: read once, as it takes longer than a dozen calls."""
+    import httpx2
+
+    return httpx2.create_ssl_context()
 
 
 class HttpStorage(Storage):
@@ -71,7 +82,9 @@ class HttpStorage(Storage):
         if self._pid != os.getpid():  # connections are not shared with a parent
             import httpx2
 
-            self._client = httpx2.Client()
+            self._client = httpx2.Client(
+                verify=_trusted(*map(os.environ.get, ("SSL_CERT_FILE", "SSL_CERT_DIR")))
+            )
             self._timeouts = {
                 again: {"timeout": httpx2.Timeout(silence, connect=10.0).as_dict()}
                 for again, silence in ((True, SILENCE), (False, PATIENCE))
