@@ -12,18 +12,20 @@ from hypothesis import strategies as st
 import lexbandits as lb
 from lexbandits.policies.tol.claims import beaten_by_third, evidence_for, is_held
 from lexbandits.policies.tol.judgement import begin, judge
-from lexbandits.policies.tol.proof import prove, weigh_for
+from lexbandits.policies.tol.list_judging import still_proven
+from lexbandits.policies.tol.proof import _holds, _verdict, prove, weigh_for
 from lexbandits.policies.tol.state import (
     BEATS,
     BEATS_LEVEL,
     BY_PROOF,
+    FIRST,
     NOT_WORSE,
     NOT_WORSE_LEVEL,
     POSITION,
     RESULTS,
     THIRD_LEVEL,
 )
-from lexbandits.policies.tol.told import FEWEST, one_value_returns
+from lexbandits.policies.tol.told import EARLY, FEWEST, one_value_returns
 from lexbandits.policies.tol.waiting import Waiting
 from lexbandits.simulation import trajectory
 from lexbandits.simulation.promise import Tolerances
@@ -688,3 +690,49 @@ def test_too_many_arms_are_refused_with_the_memory_they_would_take():
     with pytest.raises(ValueError, match=r"5000 arms .* GiB"):
         make(5000, 3)
     make(300, 2)
+
+
+# --- what a certificate says of itself, on states made by hand: chance leads to them too seldom
+
+
+def test_who_left_on_a_later_objective_is_beaten_by_its_rival_only_once_the_survivors_end_it():
+    """Until then it is the proof that counts, and to that other arms do not matter after the first."""
+    state = make().state
+    state.lows[0], state.arms.active[1] = 0.0, False
+    state.arms.left[1] = 7, 1, 2
+    assert _verdict(state, 0, 1, 1, math.inf) == ("open", -1)
+    state.clock[POSITION] = 2
+    assert _verdict(state, 0, 1, 1, math.inf) == ("beaten", 2)
+    state.clock[POSITION], state.arms.left[1, 1] = 0, 0
+    assert _verdict(state, 0, 1, 0, math.inf) == ("beaten", 2), "on the first whoever beats it does"
+
+
+def test_a_third_arm_is_named_on_the_first_objective_alone():
+    state = make().state
+    state.shown[BEATS, :, 2, 1] = 1e9
+    assert _verdict(state, 0, 1, 0, math.inf) == ("beaten", 2)
+    assert _verdict(state, 0, 1, 1, math.inf) == ("open", -1)
+
+
+def test_close_is_certain_only_if_both_sides_are():
+    state = make().state
+    state.lows[0, 0, 1] = 0.0
+    assert _holds(state, 0, 1, 0, "not worse", -1)
+    assert not _holds(state, 0, 1, 0, "close", -1)
+    state.lows[0, 1, 0] = 0.0
+    assert _holds(state, 0, 1, 0, "close", -1)
+
+
+def test_what_contradicts_itself_proves_nobody():
+    state = make(n_items=20, noise="bernoulli", noise_sd=None).state
+    state.lows[0, [0, 1, 2], [1, 2, 0]] = 0.5  # in a circle
+    assert not any(still_proven(state, arm) for arm in range(3))
+
+
+@pytest.mark.parametrize("listed", [{}, {"n_items": 2 * EARLY}])
+def test_as_many_first_values_are_kept_as_there_is_room_for(listed):
+    policy = lb.LexElimTol(2, 1, delta=0.1, tolerance=0.1, noise="gaussian", **listed).quiet()
+    values = np.arange(1.0, EARLY + 6)
+    policy.tell_many([0, 1] * values.size, np.repeat(values, 2)[:, None], np.repeat(range(values.size), 2))
+    kept = policy.state.singles[:, 0, FIRST:]
+    assert kept.tolist() == [values[:EARLY].tolist()] * 2
