@@ -377,3 +377,63 @@ def test_one_word_that_is_no_state_does_not_hide_the_others():
     with pytest.raises(lb.StudyError, match="'sunny' is no state of a trial"):
         study.import_results({**rows, "state": ["late", "sunny"]}, fair=True)
     assert study.status.results == 0
+
+
+# --- what would let somebody choose by looking is refused, and nothing changes
+
+
+def refused(study, match, frame):
+    before = kinds(study)
+    with pytest.raises(lb.ConflictError, match=match):
+        study.import_results(frame, fair=True)
+    assert kinds(study) == before
+
+
+def one_row(arm="a", score=1.0, **columns):
+    return {"arm": [arm], "score": [score], **{name: [value] for name, value in columns.items()}}
+
+
+def test_what_was_asked_and_given_back_has_been_seen():
+    study = scores()
+    study.release(study.ask())
+    refused(study, "before the first ask", one_row())
+
+
+def test_a_list_that_has_ended_takes_no_more():
+    study = scores(items=["q1", "q2"])
+    study.end("enough")
+    refused(study, "has ended: reopen it", one_row(item="q1"))
+    study.reopen("not enough")
+    assert study.import_results(one_row(item="q1")) == 1
+
+
+def test_an_item_is_imported_once_and_not_after_rows_that_have_none():
+    study = scores()
+    study.import_results(one_row(item=7), fair=True)
+    refused(study, "item 7 was imported before", one_row("b", item=7))
+    study = scores("others")
+    study.import_results(one_row(), fair=True)
+    refused(study, "rows without items were imported before", one_row("b", item=7))
+
+
+def test_an_arm_that_was_withdrawn_takes_no_rows():
+    study = scores()
+    study.withdraw("a", "too dear")
+    refused(study, "'a' was withdrawn: restore it first", one_row())
+    study.restore("a")
+    assert study.import_results(one_row(), fair=True) == 1
+
+
+def test_a_pass_has_a_place_for_every_arm_whoever_has_rows():
+    """Else an arm would be measured again where only others were imported, and paired as one likes."""
+    study = scores()
+    study.import_results(one_row("b", item=3), fair=True)
+    assert list(study.events())[-1].payload["arms"] == ["a", "b"]
+
+
+def test_a_row_is_lost_if_it_has_no_value_at_all():
+    study = create()
+    study.import_results({"arm": ["small", "large"], "correct": [1, None], "latency": [None, 5]}, fair=True)
+    assert "lost" not in list(study.events())[-1].payload
+    study.import_results({"arm": ["small", "large"], "correct": [1, None], "latency": [2, None]}, fair=True)
+    assert list(study.events())[-1].payload["lost"] == {"small": [0, 1], "large": [1, 1]}
