@@ -183,6 +183,17 @@ def test_what_was_begun_in_the_moment_of_a_signal_is_not_measured_again():
     assert study.status.interrupted == 1
 
 
+def test_what_was_noted_in_the_moment_of_a_signal_is_told_and_what_was_not_begun_is_given_back():
+    study = create()
+    run = Run(study, measure, 1, "threads", None, False)
+    trial, _ = study.ask_many(2, worker=run.name)
+    done = Future()
+    done.set_result(measure(trial.arm, trial.item))
+    run._busy, run._beginning, run._asking = {done: trial}, trial, True
+    run._give_up()
+    assert study.trials().state.to_list() == ["told", "released"]
+
+
 def crash_on_large(arm):
     if arm == "large":
         os._exit(1)

@@ -7,7 +7,6 @@ import pytest
 from worlds import create
 
 import lexbandits as lb
-from lexbandits.study.record import strains
 from lexbandits.study.record.strains import _counts_when_lost, _drift, strains_of
 
 COIN = lb.Objective("x", tolerance=0.001, noise="bernoulli")
@@ -155,7 +154,3 @@ def test_an_exact_objective_has_no_gaps():
     for trial in study.ask_many(30):
         study.tell(trial, {"x": 1} if trial.number >= 3 else {"x": 1, "size": 1})
     assert found(study, "gaps") == []
-
-
-def test_the_levels_are_what_the_tests_above_rest_on():
-    assert (strains.MANY, strains.FEW, strains.LONG_AFTER, strains.LEAST_TO_COMPARE) == (0.1, 3, 100, 20)

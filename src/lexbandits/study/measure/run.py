@@ -262,7 +262,7 @@ class Run:
         try:
             for future, trial in self._busy.items():
                 self._part_with(future, trial)
-            if self._beginning is not None:
+            if self._beginning is not None and self._beginning not in self._busy.values():
                 self._interrupt(self._beginning)
             if self._asking:
                 self._release_orphans()
