@@ -13,7 +13,6 @@ from scipy.optimize import brentq
 from scipy.stats import binom
 
 import lexbandits as lb
-import oracle
 from lexbandits.jit import INTERPRETED
 from lexbandits.policies import chance
 from lexbandits.policies.exponential_gap import State as EGEState
@@ -22,7 +21,8 @@ from lexbandits.policies.pf_lex import chain, kept
 from lexbandits.policies.ucb_alpha import parted
 from lexbandits.simulation.trajectory import play
 from lexbandits.world.noise import stream
-from tapes import drive, noisy, outputs, replay, tapes
+from support import oracle
+from support.tapes import drive, noisy, outputs, replay, tapes
 
 long = pytest.mark.skipif(INTERPRETED, reason="millions of rounds")
 

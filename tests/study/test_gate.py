@@ -10,15 +10,15 @@ import time
 from pathlib import Path
 
 import pytest
-from worlds import create, measure
 
 import lexbandits as lb
-from consoles import forked
 from lexbandits.study.record import journal
 from lexbandits.study.storage import gate as gate_module
 from lexbandits.study.storage import postgres, sql, sqlite
 from lexbandits.study.storage.contract import open_storage
 from lexbandits.study.storage.gate import Gate
+from support.consoles import forked
+from support.worlds import create, measure
 
 WRITING = {module.__file__ for module in (gate_module, journal, postgres, sql, sqlite)}
 
