@@ -115,7 +115,7 @@ class Journal:
         self._fold: Fold | None = None
         self._warned: set[int] = set()  # objectives whose values look as if their noise were another
         self._sent: tuple[Event, Any] | None = None  # the last event and the result of a commit that was sent
-        forks.journals.add(self)
+        forks.know_journal(self)
 
     @property
     def last(self) -> Fold | None:

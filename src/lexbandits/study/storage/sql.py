@@ -67,7 +67,7 @@ class SqlStorage(Storage):
         self._connection: Any = None
         self._writer: Any = None
         self._pid = 0
-        forks.storages.add(self)
+        forks.know_storage(self)
         with self._lock:
             self._prepare()
 
