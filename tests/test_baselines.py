@@ -570,7 +570,7 @@ def test_divergences_pay_what_lai_and_robbins_ask_for(name):
 @long
 @pytest.mark.parametrize("name", ["KLUCB", "IMED"])
 def test_bernoulli_divergences_follow_burnetas_and_katehakis(name):
-    """log t/kl(μ, μ*) pulls of the worse arm, approached from below; a Gaussian index with σ = ½ takes more."""
+    """log t/kl(μ, μ*) pulls of the worse arm, approached from below."""
     means, horizon, runs = (0.9, 0.75), 20_000, 60
     instance = lb.Instance([[mean] for mean in means], noise="bernoulli")
     policy = lb.BY_NAME[name](2, 1, divergence="bernoulli")
