@@ -181,6 +181,12 @@ def set_sizes(value: Any, n_arms: int, n_objectives: int) -> list[int]:
 _SETTINGS: dict[str, Callable[[str, Any, int, int], Any]] = {
     "delta": lambda name, value, K, m: probability(name, value),
     "tradeoff": lambda name, value, K, m: at_least(name, value, 0.0),
+    "tradeoff_slack": lambda name, value, K, m: at_least(name, value, 1.0),
+    "caution": lambda name, value, K, m: at_least(name, value, 0.0),
+    "loglog": lambda name, value, K, m: at_least(name, value, 0.0),
+    "first": lambda name, value, K, m: whole(name, value, least=1),
+    "then": lambda name, value, K, m: one_of(name, value, ("stop", "regret")),
+    "most_passes": lambda name, value, K, m: whole(name, value, least=1),
     "optimal_set_sizes": lambda name, value, K, m: set_sizes(value, K, m),
     "tolerance": lambda name, value, K, m: per_objective(name, value, m, zero=True),
     "resolution": lambda name, value, K, m: per_objective(name, value, m, zero=True),
