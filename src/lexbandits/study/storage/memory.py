@@ -63,7 +63,7 @@ class MemoryStorage(Storage):
     def __init__(self) -> None:
         self._lock = threading.RLock()
         self.commits = Commits(self._lock)
-        forks.storages.add(self)
+        forks.know_storage(self)
         self._journals: dict[int, _Journal] = {}
         self._made = 0
         self.time = time.time
