@@ -107,11 +107,15 @@ def test_ctrl_c_at_any_place_leaves_nobody_waiting(address, what):
         assert not storage._is_inside(), moment
         other.note("nobody is in the way")
         free = []
-        thread = threading.Thread(target=lambda free=free: free.append(storage._lock.acquire(timeout=5)))
+
+        def try_lock(free=free):
+            free.append(storage._lock.acquire(timeout=60))
+            storage._lock.release()
+
+        thread = threading.Thread(target=try_lock)
         thread.start()
         thread.join()
         assert free == [True], moment
-        storage._lock = threading.RLock()
         call()
         other.release(other.ask())
         if not came:
