@@ -14,7 +14,6 @@ import pyarrow.parquet
 import pytest
 from scipy.stats import skew, ttest_1samp
 
-import judge_oracle as naive
 import lexbandits as lb
 from lexbandits.evidence import once
 from lexbandits.evidence.finite_variance import LARGE_SAMPLE
@@ -27,6 +26,7 @@ from lexbandits.judging.claims import Claims, Sample
 from lexbandits.judging.needed import items_needed
 from lexbandits.judging.table import _drawn_together, table_of
 from lexbandits.study.storage.memory import MemoryStorage
+from support import judge_oracle as naive
 
 CORRECT = lb.Objective("correct", tolerance=0.1, noise="bernoulli")
 LATENCY = lb.Objective("latency", "minimize", tolerance=0.3, unit="s", noise=("bounded", 0, 4))

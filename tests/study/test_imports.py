@@ -5,13 +5,13 @@ import time
 import numpy as np
 import pandas as pd
 import pytest
-from test_commands import run
-from worlds import create, kinds, measure
 
 import lexbandits as lb
 from lexbandits.study.record.ledger import Ledger
 from lexbandits.study.record.strains import strains_of
 from lexbandits.study.storage.memory import MemoryStorage
+from support.command import run
+from support.worlds import create, kinds, measure
 
 SCORE = lb.Objective("score", tolerance=0.5, resolution=0.5, noise=("bounded", 0, 10))
 SAFE = lb.Objective("score", tolerance=0.5, noise=("bounded", 0, 10), if_failed=0, if_expired=2)
