@@ -7,7 +7,7 @@ means costs w_a·‖·‖²/2 in units of the noise (`lexbandits.theory.alternat
 of a set S and all objectives of N(0, 1/κ)-mixtures is a test martingale however the arms are chosen. At the
 true means it is at least exp(½·Σ_S w_a‖μ̂(a) − μ(a)‖² − (m/2)·Σ_S log(1 + n_a/κ)), w_a = n_a²/(n_a + κ). If b
 is lex-optimal, the true instance is one of its alternatives, so that the least cost of moving the arms of S
-is at most that sum. By Ville's inequality arm b may be dropped, with an error of at most δ in all, once either
+is at most that sum. By Ville's inequality arm b may be dropped, with an error of at most δ in all, once
 
 - F_b(w) ≥ log(2/δ) + (m/2)·Σ_a log(1 + n_a/κ), all arms moving (asymptotically the sharpest), or
 - ½·h·dist²(μ̂(b) − μ̂(a), C_λ) ≥ log(2(K − 1)/δ) + (m/2)·(log(1 + n_a/κ) + log(1 + n_b/κ)) for some arm a,
