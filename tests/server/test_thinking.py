@@ -40,7 +40,7 @@ def test_heartbeats_do_not_wait_for_forecasts(serve, tmp_path):
     hard(storage).forecast(runs=10)  # compiled here, in whatever time it takes
     service = serve(storage)
     with service.client(token=worker) as client, service.client(token=reader) as looker:
-        until(lambda: looker.get(f"{MODELS}/forecast?runs=10").status_code == 200, 600)
+        until(lambda: looker.get(f"{MODELS}/forecast?runs=10").status_code == 200, service)
         statuses = []
 
         def look(number):

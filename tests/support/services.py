@@ -7,6 +7,8 @@ from pathlib import Path
 import httpx2
 
 import lexbandits as lb
+from support import TESTS
+from support.clock import FILE
 from support.nursery import started, started_anew
 
 NOBODY = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # no certificates are read: http has none
@@ -66,6 +68,20 @@ class FromNothing(Service):
     """Started as people do."""
 
     started = staticmethod(started_anew)
+
+
+class Clocked(Service):
+    """Its clock is moved by the fixture `clock`."""
+
+    program = (
+        "-c",
+        f"import sys; sys.path.append({str(TESTS)!r})\n"
+        "from pathlib import Path\n"
+        "from support.clock import follow\n"
+        f"follow(Path({str(FILE)!r}))\n"
+        "from lexbandits.cli import app\n"
+        "app()",
+    )
 
 
 class Impatient(Service):
