@@ -1,7 +1,9 @@
 """A real service: a process of its own, on SQLite or PostgreSQL."""
 
 import os
+import socket
 import ssl
+from contextlib import contextmanager
 from pathlib import Path
 
 import httpx2
@@ -94,6 +96,15 @@ class Impatient(Service):
         "from lexbandits.cli import app\n"
         "app()",
     )
+
+
+@contextmanager
+def kept_port():
+    """A port that nobody else gets, for a service that is started there again and again."""
+    with socket.socket() as held:
+        held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        held.bind(("127.0.0.1", 0))
+        yield held.getsockname()[1]
 
 
 def fast(folder):
