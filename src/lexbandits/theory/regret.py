@@ -41,8 +41,8 @@ class RegretConstants(NamedTuple):
         high: (m,) the regret of `pulls`; proved to be enough when `certified`.
         pulls: (K,) per nat; infinite for the lex-optimal arms.
         certified: whether `pulls` are proved to be enough.
-        attained: False if the least regret on some objective is approached only by ever more pulls of arms
-            that tie on it; later objectives are then nan.
+        attained: False if, on some objective, ever more pulls of arms that cost nothing up to it bring the
+            regret down; later objectives are then nan.
         separable: (m,) the regret if every arm had to be refuted alone; never less than needed, and exact
             for m ≤ 2 or λ = 0.
         alone: what objective 0 costs at least if only one arm moves in an alternative; a simple lower bound.
@@ -81,7 +81,7 @@ class RegretConstants(NamedTuple):
 
 
 def regret_constants(
-    instance: Instance, tradeoff: float | None = None, *, relative_gap: float = 0.002
+    instance: Instance, tradeoff: float | None = None, *, relative_gap: float = 1e-4
 ) -> RegretConstants:
     """Return the constants of the regret lower bound, an interval for each objective.
 
@@ -97,7 +97,7 @@ def regret_constants(
 
     >>> constants = regret_constants(Instance([[1.0, 1.0], [1.0, 0.5]], noise_sd=0.5), 3.0)
     >>> constants.high.round(2).tolist(), constants.pulls.round(1).tolist()
-    ([0.0, 10.01], [inf, 20.0])
+    ([0.0, 10.0], [inf, 20.0])
     """
     exact = bounded_instance(instance)
     tradeoff = told_tradeoff(exact, tradeoff, promised=True)
