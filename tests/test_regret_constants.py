@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import optimize
 from scipy.optimize import minimize_scalar, nnls
 
 from lexbandits import Instance, paper_instance, random_instance, regret_constants, sample_lower_bound, theory
@@ -323,6 +324,23 @@ def test_an_interval_cut_short_still_holds(monkeypatch):
     assert result.high[0] > 1.01 * result.low[0]
     assert result.low[0] <= truth.low[0]
     assert result.high[0] >= truth.high[0]
+
+
+@pytest.mark.parametrize("factor", [0.9, 1.1, 3.0])
+def test_a_solver_that_errs_does_not_raise_the_lower_end(monkeypatch, factor):
+    truth = regret_constants(paper_instance(10))
+    solve = optimize.linprog
+
+    def careless(*arguments, **options):
+        solution = solve(*arguments, **options)
+        solution.ineqlin.marginals = solution.ineqlin.marginals * factor
+        return solution
+
+    monkeypatch.setattr(optimize, "linprog", careless)
+    monkeypatch.setattr(regret, "MAX_ROUNDS", 20)
+    result = regret_constants(paper_instance(10))
+    assert result.low[0] <= truth.high[0]
+    assert result.high[0] >= truth.low[0]
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from lexbandits.commands import insight, judge, run, service, terminal, warm
 from lexbandits.commands.terminal import print_table
 
 if TYPE_CHECKING:
+    from lexbandits.theory.regret import RegretConstants
     from lexbandits.world.instance import Instance
 
 app = typer.Typer(cls=terminal.Commands, no_args_is_help=True, pretty_exceptions_enable=False)
@@ -148,6 +149,7 @@ def bounds(
     ] = None,
     delta: Annotated[float, typer.Option(help="Probability of a wrong answer.")] = 0.01,
     tradeoff: Annotated[float | None, typer.Option(help="λ. [the instance's least]")] = None,
+    horizon: Annotated[float, typer.Option(help="T of the regret lower bound c·log T.", min=1)] = 10_000,
     picture: Annotated[
         Path | None, typer.Option(help="A file.svg: the lower bound against λ, and who deserves the pulls.")
     ] = None,
@@ -159,7 +161,7 @@ def bounds(
         list[float] | None, typer.Option(help="Beside --tolerance, per objective. [the tolerances]")
     ] = None,
 ) -> None:
-    """What the theory says about an instance: the bounds as printed and as proved, and the lower bound."""
+    """What the theory says about an instance: bounds as printed and as proved; lower bounds of pulls, regret."""
     from lexbandits.drawing import save
     from lexbandits.reproduction.lower_bound import lower_bound_figure
     from lexbandits.simulation.spec import load_instance
@@ -178,15 +180,15 @@ def bounds(
         if tolerance:
             _print_limit(each, delta, tolerance, resolution)
         else:
-            _print_bounds(each, delta, tradeoff)
+            _print_bounds(each, delta, tradeoff, horizon)
     if picture is not None:
         save(lower_bound_figure(chosen), picture)
 
 
-def _print_bounds(instance: "Instance", delta: float, tradeoff: float | None) -> None:
+def _print_bounds(instance: "Instance", delta: float, tradeoff: float | None, horizon: float) -> None:
     from lexbandits.theory.overview import overview
 
-    told = overview(instance, delta, tradeoff=tradeoff)
+    told = overview(instance, delta, tradeoff=tradeoff, horizon=horizon)
     certified = "certified" if told.time.certified else "its upper end not certified"
     typer.echo(
         f"{instance.n_arms} arms, {instance.n_objectives} objectives, "
@@ -197,8 +199,21 @@ def _print_bounds(instance: "Instance", delta: float, tradeoff: float | None) ->
     )
     per_objective = told.objectives.set_index("objective").T.reset_index(names="objective")
     print_table(per_objective, "per objective: arms that tie so far, and the bounds of Theorems 1-4")
+    print_table(told.regret, "regret per nat: what any policy pays that is consistent whatever the means are")
+    typer.echo(_regret_notes(told.constants))
     print_table(told.arms, "per arm: gaps, margins over the noise, share of the lower bound's pulls")
     print_table(told.leaving, "per arm: most pulls before it leaves (Lemmas 5 and 7)")
+
+
+def _regret_notes(constants: "RegretConstants") -> str:
+    certified = "certified" if constants.certified else "`high` not certified"
+    notes = [
+        f"{certified}; objective 0: at least {constants.alone:,.3f} if one arm moves alone, "
+        f"{constants.first_objective:,.3f} without the other objectives"
+    ]
+    if not constants.attained:
+        notes.append("nan: more pulls of arms that tie lower the regret on the objective before for ever")
+    return "\n".join(notes) + "\n"
 
 
 def _print_limit(

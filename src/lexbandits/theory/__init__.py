@@ -1,4 +1,4 @@
-"""The paper's bounds, printed and proved, one function per theorem; and lower bounds: of pulls (T*), of regret."""
+"""The paper's bounds, printed and proved, one function per theorem; and the lower bounds."""
 
 from lexbandits.theory.paper_bounds import active_gap_limits as active_gap_limits
 from lexbandits.theory.paper_bounds import bounds_table as bounds_table

@@ -86,8 +86,8 @@ def regret_constants(
     """Return the constants of the regret lower bound, an interval for each objective.
 
     For independent Gaussian noise of known variance and means anywhere in R. Arms that tie with the
-    lex-optimal one on every objective cost nothing and are left out. Raises ValueError when the instance's own
-    λ exceeds `tradeoff`.
+    lex-optimal one on every objective cost nothing and are left out. Raises ValueError when the instance's
+    own λ exceeds `tradeoff`.
 
     Args:
         instance: what is true.
@@ -134,8 +134,8 @@ def regret_constants(
 class _Search:
     """Cutting planes for the least regret, in units in which the largest whitened gap is 1.
 
-    Every alternative found is a cut, and a member of the class: its costs (per unit of pulls) are kept. Pulls
-    that are enough are kept beside them; the next to be tried lie midway between those and what the cuts like.
+    Every alternative found is a cut, and a member of the class: its costs (per unit of pulls) are kept.
+    The next pulls to be tried lie midway between the best that are enough and those the cuts like.
     """
 
     def __init__(self, problem: Problem, gaps: Vector, sds: Vector, tradeoff: float) -> None:
@@ -227,19 +227,18 @@ class _Search:
             within = np.append(budgets, low + 0.75 * relative_gap * size)
             budgets = np.maximum(within, self.gaps[:, : i + 1].T @ pulls)
         high = self.gaps.T @ pulls
-        low = np.array(
-            [self.bound(i, pulls, self.decided_by > i, high[:i])[0] for i in range(self.n_objectives)]
-        )
+        lows = np.full(self.n_objectives, math.nan)
+        for i in range(reached):
+            lows[i], _ = self.bound(i, pulls, self.decided_by > i, high[:i])
+        high[reached:] = math.nan
         spread = ROUNDING * (np.abs(self.gaps).T @ pulls)
-        low, high = low - spread, high + spread
-        low[reached:] = high[reached:] = math.nan
-        return low, high, pulls, self.certified, reached == self.n_objectives
+        return lows - spread, high + spread, pulls, self.certified, bool(reached == self.n_objectives)
 
     def minimise(self, i: int, pulls: Vector, held: Mask, budgets: Vector, relative_gap: float) -> Vector:
-        """Pulls that are enough and whose regret on objective i is near the least, from pulls that are enough.
+        """Lower the regret on objective i of pulls that are enough, to near the least.
 
-        The arms decided by objective i or before are asked for; who is held has as many pulls as one likes,
-        the others what `pulls` gives them. The regret on earlier objectives stays within `budgets`.
+        Only pulls of arms decided by objective i or before are changed. Arms that are held have infinitely
+        many, the others keep theirs. The regret on earlier objectives stays within `budgets`.
         """
         active = self.decided_by <= i
         rivals = np.flatnonzero(active)
@@ -297,8 +296,8 @@ class _Search:
     def bound(self, i: int, pulls: Vector, held: Mask, budgets: Vector) -> tuple[float, Vector]:
         """What the cuts say: a lower bound on the regret on objective i, and the pulls they like best.
 
-        As in `minimise`, and true for any multipliers, whatever the solver's tolerance: where they ask too much
-        of an arm, the bound is lowered by that times the most pulls that the arm can have.
+        As in `minimise`. True for any multipliers, whatever the solver's tolerance: where they ask too
+        much of an arm, the bound is lowered by that times the most pulls that the arm can have.
         """
         from scipy.optimize import linprog
 
