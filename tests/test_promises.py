@@ -1039,6 +1039,14 @@ def judge_without_good_rows_of_the_best_at_their_worst(frame, judge, world, rng)
     return judge(frame[~lost], missing="worst")
 
 
+@judgement("bernoulli", "bounded")
+def drop_zeros_of_the_worse_although_the_objective_says_worst(frame, judge, world, rng):
+    precise = {key: getattr(world.kind, key) for key in ("tolerance", "resolution", "noise")}
+    lost = (frame.arm == "worse") & (frame.score == 0) & (rng.random(len(frame)) < 0.6)
+    objectives = [lb.Objective("score", **precise, if_missing="worst"), TASTE]
+    return judge(frame.assign(score=frame.score.where(~lost)), objectives=objectives, missing="drop")
+
+
 @judgement("gaussian", "bernoulli")
 def judge_the_one_that_leads_as_the_baseline(frame, judge, world, rng):
     leader = frame.groupby("arm").score.mean().idxmax()
@@ -1253,6 +1261,69 @@ def test_imported_rows_that_nothing_pairs_break_no_more_than_delta_of_many(kind,
     broken, _ = count_unpaired(kind, sizes, delta, range(studies), imported_unpaired(seed), names)
     most = studies * (delta + 3 * math.sqrt(delta * (1 - delta) / studies))
     assert broken <= most, f"{broken} of {studies} broken, at most {most:.1f} may be"
+
+
+# --- tables that look like noise and are none
+
+
+def all_apart(rng, n, apart, digits):
+    """Two arms whose values, rounded alike, all differ by `apart`."""
+    lower = np.round(rng.normal(rng.choice([0, 5, 300]), rng.choice([0.5, 4]), n), digits)
+    scores = np.concatenate([np.round(lower + apart, digits), lower])
+    columns = {"score": scores, "taste": np.repeat([0.0, 1.0], n), "of": [item // 4 for item in range(n)] * 2}
+    return pd.DataFrame({"arm": np.repeat(["best", "worse"], n), "item": [*range(n)] * 2, **columns})
+
+
+@pytest.mark.filterwarnings("ignore:.*more than once")
+@pytest.mark.parametrize("n", [12, 100, 1000])
+@pytest.mark.parametrize("tolerance", [0.1, 0.3, 0.7, 1.1])
+def test_differences_that_all_equal_a_limit_are_not_beyond_it(n, tolerance):
+    """They are off it by rounding errors alone, which have a mean and a spread."""
+    rng = np.random.default_rng([n, int(10 * tolerance)])
+    score = lb.Objective("score", tolerance=tolerance, resolution=tolerance / 2)
+    for digits in (1, 3):
+        frame = all_apart(rng, n, tolerance, digits)
+        for how in ({}, {"looks": "any"}, {"cluster": "of", "max_cluster": 4}):
+            verdict = lb.judge(frame, [score, TASTE], **how)
+            assert verdict.candidates == ("best", "worse"), how
+            assert verdict.acceptable == (), how
+        study = lb.create_study("rounded", MemoryStorage(), arms=["best", "worse"], objectives=[score, TASTE])
+        study.import_results(frame.drop(columns="of"), fair=True)
+        assert not study.answer.certified
+
+
+@pytest.mark.parametrize("value", [0.1, 0.3, 1.1, 7.7])
+def test_one_value_of_an_arm_is_no_spread(value):
+    n = 500
+    frame = pd.DataFrame({"arm": np.repeat(["a", "b"], n), "score": np.repeat([value, value - 0.1], n)})
+    for looks in ("once", "any"):
+        for how in ({"item": None}, {}):
+            rows = frame.assign(item=[*range(n)] * 2)
+            verdict = lb.judge(rows, [lb.Objective("score", tolerance=0.1)], looks=looks, **how)
+            assert (verdict.acceptable, verdict.candidates) == ((), ("a", "b"))
+
+
+@pytest.mark.parametrize("noise", ["gaussian", ("sub_gaussian", 1.0), "finite_variance", "exact"])
+def test_a_failure_that_is_worth_a_number_is_judged_as_a_study_would(noise):
+    """One value again and again is no noise of these kinds: a fourth of tables were certified wrongly."""
+    agreed = lb.Objective("score", tolerance=1, resolution=1, noise=noise, if_failed=-20.0)
+    frame = pilot(World(KINDS["gaussian"]), np.random.default_rng(0)).assign(item=np.repeat(range(ROWS), 2))
+    frame.loc[::8, "score"] = math.nan
+    said = []
+    for asked in (
+        lambda: lb.judge(frame, [agreed, TASTE]),
+        lambda: lb.create_study("x", MemoryStorage(), arms=["best", "worse"], objectives=[agreed, TASTE]),
+    ):
+        with pytest.raises(lb.StudyError, match="if_failed") as refused:
+            asked()
+        said.append(str(refused.value))
+    assert said[0] == said[1]
+    if noise != "exact":
+        with pytest.raises(lb.StudyError, match="are missing") as refused:
+            lb.judge(frame, [replace(agreed, if_failed=None), TASTE])
+        assert "bounded" in str(refused.value)
+        assert "if_failed= of the objective" not in str(refused.value)
+        assert lb.judge(frame, [agreed, TASTE], about="items").arm
 
 
 # --- a list of items: its table is fixed, and the truth is the means of all of it

@@ -322,6 +322,45 @@ def test_the_three_ways_with_missing_values():
     assert judged(table, (agreed, LATENCY)).means["fast"]["correct"]["results"] == 150
 
 
+def test_what_an_objective_says_of_missing_values_wins():
+    at_worst = lb.Objective("correct", tolerance=0.1, noise="bernoulli", if_missing="worst")
+    table = with_gaps(1)
+    worst = judged(table, missing="worst")
+    for missing in ("error", "drop", "worst"):
+        asked = judged(table, (at_worst, LATENCY), missing=missing)
+        assert (asked.flags, asked.certified, asked.certificate) == ((), False, worst.certificate)
+        assert "counts as the worst it could have been" in str(asked)
+    assert "what is missing of correct counts as the worst" in str(judged(table, (at_worst,), missing="drop"))
+    table["latency"] = table.latency.where(np.arange(len(table)) % 9 > 0)
+    both = judged(table, (at_worst, LATENCY), missing="drop")
+    assert both.details["dropped missing"] == {"cells": int(table.latency.isna().sum())}
+    claims = both._claims.table
+    assert (claims.low[..., 1] == claims.seen[..., 1])[~np.isnan(claims.seen[..., 1])].all()
+    assert (claims.low[..., 0] == np.where(np.isnan(claims.seen[..., 0]), 0, claims.seen[..., 0])).all()
+    assert (claims.high[..., 0] == np.where(np.isnan(claims.seen[..., 0]), 1, claims.seen[..., 0])).all()
+    with pytest.raises(lb.StudyError, match="values of 'latency' are missing"):
+        judged(table, (at_worst, LATENCY))
+    with pytest.raises(lb.StudyError, match="needs all values"):
+        judged(table, (at_worst, LATENCY), missing="drop", about="items")
+    judged(with_gaps(1), (at_worst, LATENCY), missing="drop", about="items")
+
+
+@pytest.mark.parametrize(
+    ("objective", "ways"),
+    [
+        (CORRECT, 'missing="worst".*missing="drop".*if_failed= of the objective'),
+        (
+            lb.Objective("correct", tolerance=0.1),
+            r'say missing="drop" \(.*\), or noise=\("bounded", low, high\)',
+        ),
+        (lb.Objective("correct", tolerance=0.1, quantile=0.9), r'say missing="drop" \(.*\), or if_failed='),
+    ],
+)
+def test_only_what_helps_is_offered_for_missing_values(objective, ways):
+    with pytest.raises(lb.StudyError, match=f"missing: .*{ways}"):
+        judged(with_gaps(1), [objective])
+
+
 def test_rows_that_are_not_there_are_missing_too():
     table = TABLE.drop(index=[3, 77])
     with pytest.raises(lb.StudyError, match="2 of 450 values of 'correct' are missing"):
@@ -1090,6 +1129,31 @@ def test_a_study_follows_up_the_candidates():
         judged(near, [P90, CORRECT]).follow_up()
     with pytest.raises(lb.StudyError, match="only 'fast' is left"):
         judged().follow_up()
+
+
+def test_a_study_that_follows_asks_the_same_question():
+    near = drawn(60, 2, a=(0.8, 1.0), b=(0.8, 1.1), bad=(0.1, 1.0))
+    objectives = [replace(CORRECT, tolerance=0.02), lb.Objective("latency", "minimize", tolerance=0.1)]
+    table = near.astype({"correct": float})
+    table.loc[[3, 50], "correct"] = np.nan
+    verdict = judged(table, objectives, missing="worst", baseline="b")
+    assert verdict.decision == "keep for now"
+    study = lb.create_study(storage=MemoryStorage(), **verdict.follow_up())
+    assert (study.spec["baseline"], study.answer.decision) == ("b", "keep for now")
+    assert [objective.if_missing for objective in study.objectives] == ["worst", None]
+    assert "baseline" not in judged(near, objectives).follow_up()
+    agreed = replace(CORRECT, tolerance=0.02, if_missing="worst")
+    words = judged(near, [agreed, objectives[1]]).follow_up()
+    assert [objective.get("if_missing") for objective in words["objectives"]] == ["worst", None]
+    bad = judged(near, objectives, baseline="bad").follow_up()
+    assert (bad["baseline"], set(bad["arms"])) == ("bad", {"a", "b", "bad"}), "one that is out stays"
+    clustered = near.assign(of=[int(item[1:]) // 2 for item in near.item])
+    verdict = judged(clustered, [replace(CORRECT, tolerance=0.02)], cluster="of", max_cluster=2)
+    assert not verdict.certified
+    assert "follow_up()" not in str(verdict)
+    assert "follow_up()" in str(judged(near, [replace(CORRECT, tolerance=0.02)]))
+    with pytest.raises(lb.StudyError, match="knows no clusters"):
+        verdict.follow_up()
 
 
 def test_on_a_list_every_difference_may_matter():
