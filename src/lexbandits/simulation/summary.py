@@ -119,7 +119,7 @@ def regret_lines(table: "pd.DataFrame") -> list[list[str]]:
             " / ".join(f"{value + 0.0:,.{places}f}" for value in values)
             for values, places in (
                 (part["mean"], digits),
-                (np.ceil(errors * 10**digits) / 10**digits, digits),
+                (np.ceil(np.round(errors * 10**digits, 9)) / 10**digits, digits),
                 (part["95 % quantile"], 0),
             )
         ]
