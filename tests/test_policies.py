@@ -48,10 +48,13 @@ EXAMPLES = {
     "UCB1": {"objective": 1, "noise_sd": [0.3, 0.2]},
     "MOSSAnytime": {"noise_sd": 0.3},
     "ThompsonSampling": {"objective": 1, "noise_sd": 0.3, "seed": 7},
+    "KLUCB": {"objective": 1, "divergence": "bernoulli", "exploration": 3.0},
+    "IMED": {"objective": 1, "noise_sd": [0.3, 0.2]},
+    "MTLO": {"tradeoff": 0.5, "horizon": 50, "noise_sd": 0.01, "bound": 0.1, "scale": 0.1, "seed": 5},
     "RoundRobin": {"noise_sd": 0.3},
 }
 
-RANDOMISED = ("PFLex", "ThompsonSampling")
+RANDOMISED = ("MTLO", "PFLex", "ThompsonSampling")
 
 
 def make(name, n_arms=K, n_objectives=M, **changes):
