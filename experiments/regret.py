@@ -1,4 +1,4 @@
-"""Regret of every policy on the paper's instances: over time, misspecified, with more arms, until certified."""
+"""Regret of every policy on the paper's instances: over time, misspecified, more arms, until certified."""
 
 import math
 from collections.abc import Callable, Mapping
