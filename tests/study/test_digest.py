@@ -70,7 +70,7 @@ def replayed(path):
 def said(study):
     """What it says, without sentences, nonces and times."""
     answer, status = study.answer.as_json(), study.status.as_json()
-    for key in ("about", "items", "results", "full", "certain"):  # what lists have brought
+    for key in ("about", "items", "results", "full", "certain", "record"):  # what lists have brought
         del answer[key]
     answer["certificate"] = [{k: v for k, v in r.items() if k != "certain"} for r in answer["certificate"]]
     del status["at_most"]

@@ -1,12 +1,13 @@
 """What can happen to a study: the kinds of events, and what each carries. Never rewritten."""
 
+import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 # kind -> what its payload holds; `trial` and `arm` have columns of their own
 KINDS = {
-    "created": "spec, policy, settings, version",
+    "created": "spec, policy, version, format",
     # of a list the pass is the position in its order, the item what is there, again: it was asked before
     "asked": "pass, nonce, until; item and again, of a list",
     "told": "value by objective, null if missing",
@@ -26,8 +27,9 @@ KINDS = {
     "paused": "reason",
     "resumed": "",
     "budget": "budget",
-    "finished": "the answer and its certificate",
-    "ended": "reason, and the answer at that time",
+    # record: the digest of all events before it
+    "finished": "the answer and its certificate, record",
+    "ended": "reason, and the answer at that time, record",
     "reopened": "why",
     "imported": "fair, digest of the rows, arms, items, passes (not of a list) and values by column; skipped",
     "note": "text; with a trial also the values of a correction that came too late",
@@ -51,6 +53,20 @@ class Event(NamedTuple):
     def as_row(self) -> tuple[Any, ...]:
         """As the storage keeps it: the payload as JSON text."""
         return (*self[:4], _encoded(self.payload), *self[5:])
+
+
+def chained(before: str, events: Iterable[Event]) -> str:
+    """Return the digest of a record that goes on with these events; `before` is the digest so far.
+
+    SHA-256 of `before` and of the rows as JSON, each with its payload as JSON text; "" before the first.
+    """
+    rows = [event.as_row() for event in events]
+    return chained_rows(before, rows)
+
+
+def chained_rows(before: str, rows: Sequence[tuple[Any, ...]]) -> str:
+    """Return the same of rows."""
+    return hashlib.sha256(f"{before}{_encoded(rows)}".encode()).hexdigest() if rows else before
 
 
 def without_order(event: Event) -> Event:
