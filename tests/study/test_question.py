@@ -5,12 +5,12 @@ from datetime import timedelta
 
 import numpy as np
 import pytest
-from worlds import create, question
 
 import lexbandits as lb
 from lexbandits.checks import difference
 from lexbandits.study.spec import FORMAT, Spec, duration, in_drawn_order, seconds
 from lexbandits.study.storage.memory import MemoryStorage
+from support.worlds import create, question
 
 
 def spec(*objectives, **changes):

@@ -5,6 +5,8 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
+from lexbandits.study.errors import DamagedError
+
 # kind -> what its payload holds; `trial` and `arm` have columns of their own
 KINDS = {
     "created": "spec, policy, version, format",
@@ -78,8 +80,12 @@ def without_order(event: Event) -> Event:
 
 def from_rows(rows: Sequence[tuple[Any, ...]]) -> list[Event]:
     """Rows of a storage back to events; the payloads are parsed in one go, which is much faster."""
-    if len(rows) < 3:
-        return [Event(row[0], row[1], row[2], row[3], json.loads(row[4]), row[5], row[6]) for row in rows]
-    columns = list(zip(*rows, strict=True))
-    columns[4] = json.loads(f"[{','.join(columns[4])}]")
-    return list(map(Event._make, zip(*columns[:7], strict=True)))
+    try:
+        if len(rows) < 3:
+            return [Event(row[0], row[1], row[2], row[3], json.loads(row[4]), row[5], row[6]) for row in rows]
+        columns = list(zip(*rows, strict=True))
+        columns[4] = json.loads(f"[{','.join(columns[4])}]")
+        return list(map(Event._make, zip(*columns[:7], strict=True)))
+    except (ValueError, TypeError, RecursionError) as error:
+        numbers = f"{rows[0][0]} to {rows[-1][0]}" if len(rows) > 1 else rows[0][0]
+        raise DamagedError(f"the journal is damaged: in event {numbers} a payload is no JSON") from error

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from lexbandits.study.errors import StorageError, StorageVersionError, StudyError
+from lexbandits.study.errors import ODD, DamagedError, StorageVersionError, StudyError
 from lexbandits.study.objective import Objective
 from lexbandits.study.record.events import Event
 from lexbandits.study.record.trials import (
@@ -94,7 +94,7 @@ class Ledger(TrialTable):
         for event in events:
             seq += 1
             if event.seq != seq:
-                raise StorageError(f"the journal has a gap: event {seq} is missing, {event.seq} comes next")
+                raise DamagedError(f"the journal has a gap: event {seq} is missing, {event.seq} comes next")
             handler = MEANINGS.get(event.kind)
             if handler is None:
                 raise StorageVersionError(
@@ -102,7 +102,9 @@ class Ledger(TrialTable):
                 )
             try:
                 handler(self, event)
-            except (KeyError, IndexError, TypeError, AttributeError) as error:
+            except StudyError:
+                raise
+            except ODD as error:
                 raise _damaged(event, f"{type(error).__name__} {error}") from error
             self.seq = seq
         if event is not None:
@@ -565,5 +567,5 @@ MEANINGS: dict[str, Callable[[Ledger, Event], None]] = {
 }
 
 
-def _damaged(event: Event, what: str) -> StorageError:
-    return StorageError(f"the journal is damaged at event {event.seq} ({event.kind}): {what}")
+def _damaged(event: Event, what: str) -> DamagedError:
+    return DamagedError(f"the journal is damaged at event {event.seq} ({event.kind}): {what}")

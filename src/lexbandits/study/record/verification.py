@@ -8,7 +8,7 @@ from itertools import chain, groupby
 from typing import Any
 
 from lexbandits.checks import difference
-from lexbandits.study.errors import StudyError
+from lexbandits.study.errors import ODD, StudyError
 from lexbandits.study.record.answers import Answer, ended, recorded
 from lexbandits.study.record.events import Event, chained
 from lexbandits.study.record.fold import Fold
@@ -51,9 +51,12 @@ def verify(storage: Storage, row: StudyRow, fold: Fold, record: str | None = Non
         problems += _fold_all(fold, found.follow(events), _cached(storage, row))
     except StudyError as error:
         problems.append(str(error))
-    except (ValueError, TypeError, KeyError, IndexError, AttributeError, ArithmeticError) as error:
+    except ODD as error:
         problems.append(f"the policy refuses the record: {type(error).__name__}: {error}")
     found.finish()
+    more = next(storage.read(row.id, last.seq + 1, 1), None)
+    if more is not None and storage.last_seal(row.id) == last:  # or somebody has just recorded it
+        problems.append(f"event {more.seq} was added without a seal")
     ledger = fold.ledger
     if ledger.seq and not problems:
         problems += _check_places(ledger) + _check_row(ledger, row)
@@ -114,20 +117,18 @@ class Chain:
         try:
             for _ in self.follow(self._events):
                 pass
-        except StudyError as error:
+        except (StudyError, *ODD) as error:
             self.problems.append(str(error))
         if self._seal is not None:
             self.problems.append(f"event {self._last.seq} is missing: it was sealed")
-        elif self._open:
-            self.problems.append(f"event {self._open[-1].seq} was added without a seal")
 
 
 def _until_sealed(events: Iterable[Event], last: Seal) -> Iterator[Event]:
-    """What was recorded when the last seal was read; all of it where that leaves events without a seal."""
+    """What was recorded when the last seal was read."""
     for event in events:
+        if event.seq > last.seq:
+            return
         yield event
-        if event.seq == last.seq:
-            break
 
 
 def _cached(storage: Storage, row: StudyRow) -> Ledger | None:

@@ -7,8 +7,10 @@ from typing import Any
 
 from lexbandits.study.errors import UnknownStudyError
 from lexbandits.study.record.events import Event, chained
+from lexbandits.study.storage import forks
 from lexbandits.study.storage.contract import (
     UNSEALED,
+    Commits,
     Entries,
     Lease,
     Request,
@@ -68,12 +70,14 @@ class _Turn(Transaction):
 
 
 class MemoryStorage(Storage):
-    """A storage without a file. `clock` may be replaced."""
+    """A storage without a file. `time` may be replaced."""
 
     shown = "memory"
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
+        self.commits = Commits(self._lock)
+        forks.know_storage(self)
         self._journals: dict[int, _Journal] = {}
         self._made = 0
         self.time = time.time
@@ -104,7 +108,9 @@ class MemoryStorage(Storage):
 
     def transact(self, study: int, work: Callable[[Transaction], T]) -> T:
         with self._lock:
-            return work(_Turn(self, study))
+            result = work(_Turn(self, study))
+            self.commits.add()
+            return result
 
     def read(self, study: int, since: int, most: int | None = None) -> Iterator[Event]:
         first = max(since - 1, 0)

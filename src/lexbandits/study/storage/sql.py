@@ -18,6 +18,7 @@ from lexbandits.study.record.events import Event, chained, chained_rows, from_ro
 from lexbandits.study.storage import forks
 from lexbandits.study.storage.contract import (
     UNSEALED,
+    Commits,
     Entries,
     LostConnectionError,
     Request,
@@ -67,10 +68,11 @@ class SqlStorage(Storage):
     def __init__(self, shown: str) -> None:
         self.shown = shown
         self._lock = threading.RLock()
+        self.commits = Commits(self._lock)
         self._connection: Any = None
         self._writer: Any = None
         self._pid = 0
-        forks.storages.add(self)
+        forks.know_storage(self)
         with self._lock:
             self._prepare()
 
@@ -220,10 +222,12 @@ class SqlStorage(Storage):
     def transact(self, study: int, work: Callable[[Transaction], T]) -> T:
         with self._lock:
             try:
-                return self._alone(study, work)
+                result = self._alone(study, work)
             except Exception as error:
                 self._explain(error)
                 raise
+            self.commits.add()
+            return result
 
     def _alone(self, study: int, work: Callable[[Transaction], T]) -> T:
         if self._is_inside():
@@ -392,8 +396,10 @@ class _SqlTransaction(Transaction):
         join = "FROM (SELECT 1) AS one LEFT JOIN lexbandits_events ON study = ? AND seq >= ? ORDER BY seq"
         columns = f"{EVENT_COLUMNS}, {self.storage.now}, {LAST_SEAL}"
         rows = self._rows(f"SELECT {columns} {join}", self.study, self.study, seq)
-        first, (last, *_) = rows[0], rows[-1]
+        first, last = rows[0], rows[-1][0]
         self.sealed = sealed = first[8] or ""
+        if last is None:  # the journal is another than the one that was folded
+            last = self._rows("SELECT max(seq) FROM lexbandits_events WHERE study = ?", self.study)[0][0]
         if last is not None and not sealed.startswith(f"{last}:"):
             raise StorageError(
                 f"{self.storage.shown}: the journal ends with event {last}, but was sealed at event "
