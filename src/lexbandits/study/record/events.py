@@ -60,15 +60,19 @@ class Event(NamedTuple):
 def chained(before: str, events: Iterable[Event]) -> str:
     """Return the digest of a record that goes on with these events; `before` is the digest so far.
 
-    SHA-256 of `before` and of the rows as JSON, each with its payload as JSON text; "" before the first.
+    SHA-256 of `before` ("" before the first), of the columns seq, kind, trial, arm, by and at (hexadecimal)
+    as one JSON array of arrays, and of the payloads as JSON, each after a line feed.
     """
-    rows = [event.as_row() for event in events]
-    return chained_rows(before, rows)
+    return chained_rows(before, [event.as_row() for event in events])
 
 
 def chained_rows(before: str, rows: Sequence[tuple[Any, ...]]) -> str:
     """Return the same of rows."""
-    return hashlib.sha256(f"{before}{_encoded(rows)}".encode()).hexdigest() if rows else before
+    if not rows:
+        return before
+    seqs, kinds, trials, arms, payloads, times, workers = zip(*rows, strict=True)
+    columns = _encoded((seqs, kinds, trials, arms, workers, [float(at).hex() for at in times]))
+    return hashlib.sha256("\n".join((before + columns, *payloads)).encode()).hexdigest()
 
 
 def without_order(event: Event) -> Event:
