@@ -114,7 +114,7 @@ def test_what_a_study_that_follows_keeps_and_refuses(results, tmp_path):
     way = ("--delta", "1e-200", "--follow-up", words)
     done = judge(results, *way, "--baseline", "fast_er", "--missing", "worst")
     assert done.exit_code == 1
-    made = CliRunner().invoke(app, ["study", "create", str(words), "--storage", str(tmp_path / "s.db")])
+    made = invoked("study", "create", words, "--storage", tmp_path / "s.db")
     assert made.exit_code == 0, made.output
     study = lb.open_study("next", f"sqlite:///{tmp_path / 's.db'}")
     assert study.spec["baseline"] == "fast_er"
