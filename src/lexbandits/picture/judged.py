@@ -554,8 +554,10 @@ def assumed(verdict: Verdict) -> str:
         said += [f"{objective.name} {kind}" for objective in verdict.objectives if (kind := _kind(objective))]
         if "dropped missing" in verdict.flags:
             said.append("nothing is missing because of what it was")
-    if verdict.missing == "worst":
-        said.append("what is missing counts as the worst it could have been")
+    agreed = [objective.name for objective in verdict.objectives if objective.if_missing]
+    if agreed or verdict.missing == "worst":
+        of = f" of {listed(agreed)}" if verdict.missing != "worst" else ""
+        said.append(f"what is missing{of} counts as the worst it could have been")
     return f"Assumed: {'; '.join(said)}."
 
 
