@@ -1172,6 +1172,89 @@ def test_no_judgement_is_wrong_in_more_than_delta_of_many(name, kind):
     assert wrong <= most, f"{wrong} of {tables} wrong, at most {most:.1f} may be; {certain} certified"
 
 
+# --- rows that nothing pairs, of arms of all sizes
+
+UNPAIRED = [(88, 24), (24, 88), (100, 25), (25, 100), (40, 13), (61, 60), *((n, n) for n in range(9, 34, 4))]
+NAMES = [("a", "b"), ("b", "a"), ("control", "variant"), ("z", "long name"), ("10", "9")]
+
+
+def unpaired(world, rng, sizes, names=None):
+    """A fair table, sorted by value, and the names of its arms: the first is best."""
+    names = names or NAMES[rng.integers(len(NAMES))]
+    rows = [
+        {"arm": name, **world.values(arm, rng)}
+        for name, arm, size in zip(names, ("best", "worse"), sizes, strict=True)
+        for _ in range(size)
+    ]
+    return names, pd.DataFrame(rows).sort_values("score", ignore_index=True)
+
+
+def count_unpaired(kind, sizes, delta, seeds, certify, names=None):
+    """How often the worse arm is certified, and how often any is; `certify` says who."""
+    world, found = World(KINDS[kind]), []
+    for seed in seeds:
+        rng = np.random.default_rng([seed, *sizes, len(kind)])
+        called, frame = unpaired(world, rng, sizes, names)
+        found.append((called[1], certify(frame, called, world, delta)))
+    return sum(worse in good for worse, good in found), sum(bool(good) for _, good in found)
+
+
+def judged_unpaired(frame, names, world, delta):
+    precise = {key: getattr(world.kind, key) for key in ("tolerance", "resolution", "noise")}
+    return lb.judge(frame, [lb.Objective("score", **precise), TASTE], item=None, delta=delta).acceptable
+
+
+def imported_unpaired(seed):
+    def certify(frame, names, world, delta):
+        study = world.study(seed, delta, arms=names)
+        study.import_results(frame, fair=True)
+        return [study.answer.arm] if study.answer.certified else []
+
+    return certify
+
+
+@pytest.mark.parametrize("sizes", [(88, 24), (25, 100), (17, 17)])
+@pytest.mark.parametrize("kind", ["gaussian", "bernoulli"])
+def test_rows_that_nothing_pairs_are_misjudged_no_more_than_delta(kind, sizes):
+    wrong, certain = count_unpaired(kind, sizes, 0.05, range(60), judged_unpaired)
+    assert certain
+    assert wrong <= binom.isf(1e-4, 60, 0.05), f"{wrong} of 60 wrong, {certain} certified"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("sizes", UNPAIRED)
+@pytest.mark.parametrize("kind", KINDS)
+def test_rows_that_nothing_pairs_are_misjudged_no_more_than_delta_of_many(kind, sizes):
+    tables, delta = 800, 0.05
+    wrong, certain = count_unpaired(kind, sizes, delta, range(tables), judged_unpaired)
+    most = tables * (delta + 3 * math.sqrt(delta * (1 - delta) / tables))
+    assert certain or kind == "sub_gaussian"
+    assert wrong <= most, f"{wrong} of {tables} wrong, at most {most:.1f} may be; {certain} certified"
+
+
+@pytest.mark.parametrize(
+    ("seed", "names", "sizes"), [(0, ("a", "b"), (100, 200)), (42, ("control", "variant"), (300, 120))]
+)
+def test_imported_rows_that_nothing_pairs_break_no_more_than_delta(seed, names, sizes):
+    """A study of a seed that everybody knows: the draw is another for every table."""
+    broken, certain = count_unpaired("gaussian", sizes, 0.05, range(12), imported_unpaired(seed), names)
+    assert certain
+    assert broken <= binom.isf(1e-4, 12, 0.05), f"{broken} of 12 broken"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("sizes", [(100, 200), (300, 120), (60, 60), (25, 100)])
+@pytest.mark.parametrize("names", [("a", "b"), ("control", "variant"), None])
+@pytest.mark.parametrize(
+    ("kind", "seed"), [("gaussian", 0), ("gaussian", 42), ("bernoulli", 0), ("bounded", 1)]
+)
+def test_imported_rows_that_nothing_pairs_break_no_more_than_delta_of_many(kind, seed, names, sizes):
+    studies, delta = 400, 0.05
+    broken, _ = count_unpaired(kind, sizes, delta, range(studies), imported_unpaired(seed), names)
+    most = studies * (delta + 3 * math.sqrt(delta * (1 - delta) / studies))
+    assert broken <= most, f"{broken} of {studies} broken, at most {most:.1f} may be"
+
+
 # --- a list of items: its table is fixed, and the truth is the means of all of it
 
 ITEMS = 60

@@ -5,12 +5,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
 import lexbandits as lb
-from lexbandits.cli import app
 from lexbandits.simulation import spec, summary
 from lexbandits.simulation.informed import informed
+from support.command import invoked
 
 PAGE = Path(__file__).parent.parent / "docs" / "simulation.md"
 
@@ -153,7 +152,7 @@ def test_nothing_to_run(tmp_path):
 def test_the_command(tmp_path):
     path = written(tmp_path, SMALL)
     arguments = ["simulate", str(path), "--out", str(tmp_path / "out"), "--jobs", "2"]
-    first = CliRunner().invoke(app, arguments)
+    first = invoked(*arguments)
     assert first.exit_code == 0, first.output
     assert "In on mine" in first.output
     loaded = spec.load(path)
@@ -164,14 +163,14 @@ def test_the_command(tmp_path):
     assert (tmp_path / "out" / "summary.csv").read_text().count("\n") == 5
     figure = (tmp_path / "out" / "regret.svg").read_bytes()
     assert figure.startswith(b"<?xml")
-    again = CliRunner().invoke(app, arguments)
+    again = invoked(*arguments)
     assert again.exit_code == 0
     assert (tmp_path / "out" / "regret.svg").read_bytes() == figure
 
 
 def test_the_command_says_what_is_wrong(tmp_path):
     for path in (written(tmp_path, "horizn = 3"), tmp_path / "missing.toml"):
-        result = CliRunner().invoke(app, ["simulate", str(path)])
+        result = invoked("simulate", str(path))
         assert result.exit_code == 2
         assert path.name in result.output
         assert "Traceback" not in result.output

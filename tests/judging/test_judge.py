@@ -14,7 +14,6 @@ import pyarrow.parquet
 import pytest
 from scipy.stats import skew, ttest_1samp
 
-import judge_oracle as naive
 import lexbandits as lb
 from lexbandits.evidence import once
 from lexbandits.evidence.finite_variance import LARGE_SAMPLE
@@ -25,8 +24,9 @@ from lexbandits.judging import anytime
 from lexbandits.judging.anytime import AnytimeClaims, _moments
 from lexbandits.judging.claims import Claims, Sample
 from lexbandits.judging.needed import items_needed
-from lexbandits.judging.table import table_of
+from lexbandits.judging.table import _drawn_together, table_of
 from lexbandits.study.storage.memory import MemoryStorage
+from support import judge_oracle as naive
 
 CORRECT = lb.Objective("correct", tolerance=0.1, noise="bernoulli")
 LATENCY = lb.Objective("latency", "minimize", tolerance=0.3, unit="s", noise=("bounded", 0, 4))
@@ -190,6 +190,37 @@ def test_rows_without_items_are_paired_in_no_order_of_theirs():
     assert fewer.flags == ()
     independent = lb.Objective("score", tolerance=0.5, noise=("sub_gaussian", 1.0, "independent"))
     assert judged(table, [independent], item=None).certified
+
+
+@pytest.mark.parametrize("sizes", [(9, 9), (24, 88), (88, 24), (30, 30, 30), (12, 40, 25)])
+def test_rows_without_items_are_paired_by_what_they_hold(sizes):
+    """Not by their order, nor the arms' names; and the same ranks are not paired in every table."""
+
+    def pairs(scores, names=("a", "b", "c"), order=None):
+        """Which ranks share a place, of the first two arms."""
+        frame = pd.DataFrame([(name, v) for name, own in zip(names, scores, strict=False) for v in own])
+        frame.columns = ["arm", "score"]
+        seen = cells(frame if order is None else frame.iloc[order], (SCORE,), item=None)
+        columns = [seen.seen[:, seen.arms.index(name), 0] for name in names[:2]]
+        ranks = [np.where(np.isnan(own), -1, own.argsort().argsort()) for own in columns]
+        return sorted(zip(*(rank.tolist() for rank in ranks), strict=True))
+
+    rng = np.random.default_rng(list(sizes))
+    scores = [rng.random(size) for size in sizes]
+    found = pairs(scores)
+    assert pairs(scores, order=rng.permutation(sum(sizes))) == pairs(scores, ("z", "y", "x")) == found
+    assert pairs([own[::-1] for own in scores]) == found
+    for arm in range(len(sizes)):
+        changed = [own.copy() for own in scores]
+        changed[arm][changed[arm].argmax()] += 0.01
+        assert pairs(changed) != found
+    assert any(first != second for first, second in pairs([scores[0]] * 2)), "nor is every value its own pair"
+    column = np.concatenate(scores).round(1)
+    column[::7], column[1::7] = np.nan, 0.0
+    codes, other = np.repeat(np.arange(len(sizes)), sizes), np.where(column == 0, -0.0, column)
+    other[np.isnan(other)] = np.copysign(np.nan, -1)
+    places = [_drawn_together(codes, list("abc"), values[:, None]) for values in (column, other)]
+    assert (places[0] == places[1]).all(), "there is one way to write 0, and nan"
 
 
 # --- repeats and clusters

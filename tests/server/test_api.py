@@ -6,10 +6,10 @@ import time
 from pathlib import Path
 
 import pytest
-from asked import MODELS, QUESTION, ask, make, refused
-from worlds import go_on, measure
 
 import lexbandits as lb
+from support.asked import MODELS, QUESTION, ask, make, refused
+from support.worlds import go_on, measure
 
 
 def test_create_ask_tell_in_three_requests(client):

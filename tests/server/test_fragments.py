@@ -3,10 +3,9 @@
 import re
 from importlib.resources import files
 
-from asked import MODELS, ask, make, refused
-
 import lexbandits as lb
-from patience import until
+from support.asked import MODELS, ask, make, refused
+from support.patience import until
 
 EVIL = "<img src=x onerror=alert(1)>"
 PAGE = f"{MODELS}/fragments"

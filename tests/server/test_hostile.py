@@ -5,8 +5,9 @@ import socket
 import time
 
 import pytest
-from asked import MODELS, QUESTION, ask, make, refused
-from services import Impatient, fast
+
+from support.asked import MODELS, QUESTION, ask, make, refused
+from support.services import Impatient, fast
 
 STRANGE = [
     "<img src=x onerror=alert(1)>",

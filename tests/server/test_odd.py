@@ -9,9 +9,6 @@ import time
 from pathlib import Path
 
 import pytest
-from asked import MODELS
-from services import fast
-from worlds import create, measure
 
 import lexbandits as lb
 from lexbandits.server import thoughts
@@ -19,6 +16,9 @@ from lexbandits.server.rooms import Rooms
 from lexbandits.server.summary import summary_of
 from lexbandits.server.tokens import Tokens, open_lasting
 from lexbandits.study.storage.gate import Gate
+from support.asked import MODELS
+from support.services import fast
+from support.worlds import create, measure
 
 BROKEN = "caf\udce9.txt"  # a file's name that is no UTF-8, as Python gives it
 

@@ -11,9 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 
 import pytest
-from asked import MODELS, ask, make, refused
 from starlette.requests import Request
-from worlds import create
 
 import lexbandits as lb
 from lexbandits.server import queues
@@ -27,7 +25,9 @@ from lexbandits.study.record.journal import Journal
 from lexbandits.study.storage.contract import LostConnectionError
 from lexbandits.study.storage.sqlite import SqliteStorage
 from lexbandits.study.study import Study
-from patience import until, waits_at_gate
+from support.asked import MODELS, ask, make, refused
+from support.patience import until, waits_at_gate
+from support.worlds import create
 
 TRIALS, RESULTS = f"{MODELS}/trials", f"{MODELS}/results"
 

@@ -4,11 +4,11 @@ import multiprocessing
 import time
 
 import pytest
-from receivers import Receiver
-from worlds import create, go_on, measure
 
 import lexbandits as lb
 from lexbandits.study.storage import http
+from support.receivers import Receiver
+from support.worlds import create, go_on, measure
 
 
 def test_more_than_one_request_takes(service):

@@ -1,9 +1,8 @@
 """A second service on a hot standby of PostgreSQL: who only looks need not ask the first."""
 
-from asked import MODELS, ask, make, refused
-
 from lexbandits.server.tokens import Tokens, open_lasting
-from patience import until
+from support.asked import MODELS, ask, make, refused
+from support.patience import until
 
 
 def test_a_service_on_a_hot_standby_shows_all_and_changes_nothing(serve, postgres, standby):

@@ -10,16 +10,16 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from asked import MODELS, refused
-from services import fast
 from starlette.exceptions import HTTPException
-from worlds import create, go_on
 
 import lexbandits as lb
 from lexbandits.server import thinking
 from lexbandits.server.thinking import Thinking
 from lexbandits.server.tokens import Tokens, open_lasting
-from patience import alive, until, waits_at_gate
+from support.asked import MODELS, refused
+from support.patience import alive, until, waits_at_gate
+from support.services import fast
+from support.worlds import create, go_on
 
 
 def hard(link):

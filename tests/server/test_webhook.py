@@ -12,12 +12,12 @@ from pathlib import Path
 
 import httpx2
 import pytest
-from asked import MODELS, ask, make
-from receivers import SECRET, Receiver
-from services import Service, fast
 
 import lexbandits as lb
-from patience import until
+from support.asked import MODELS, ask, make
+from support.patience import until
+from support.receivers import SECRET, Receiver
+from support.services import Service, fast
 
 HARD = {
     "objectives": [{"name": "correct", "resolution": 0.001, "noise": ["bounded", 0, 1]}]

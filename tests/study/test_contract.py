@@ -11,11 +11,11 @@ from datetime import UTC, datetime, timedelta
 import numpy as np
 import pandas as pd
 import pytest
-from worlds import create, go_on, kinds, measure, question
 
 import lexbandits as lb
 from lexbandits.study.measure.progress import Outlook
-from patience import until
+from support.patience import until
+from support.worlds import create, go_on, kinds, measure, question
 
 GOOD = {"correct": 1, "latency": 10}
 

@@ -8,13 +8,13 @@ import json
 from pathlib import Path
 
 import pytest
-from lives import in_memory, script_of
-from worlds import go_on
 
 import lexbandits as lb
 from lexbandits.study.record.events import Event
 from lexbandits.study.storage.contract import Entries
 from lexbandits.study.storage.memory import MemoryStorage
+from support.lives import in_memory, script_of
+from support.worlds import go_on
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*more than once")
 JOURNALS = Path(__file__).parent / "journals"

@@ -10,15 +10,15 @@ import time
 from pathlib import Path
 
 import pytest
-from worlds import create, measure
 
 import lexbandits as lb
-from consoles import forked
 from lexbandits.study.record import journal
 from lexbandits.study.storage import forks, postgres, sql, sqlite
 from lexbandits.study.storage import gate as gate_module
 from lexbandits.study.storage.contract import open_storage
 from lexbandits.study.storage.gate import Gate
+from support.consoles import forked
+from support.worlds import create, measure
 
 WRITING = {module.__file__ for module in (gate_module, journal, postgres, sql, sqlite)}
 
@@ -107,11 +107,15 @@ def test_ctrl_c_at_any_place_leaves_nobody_waiting(address, what):
         assert not storage._is_inside(), moment
         other.note("nobody is in the way")
         free = []
-        thread = threading.Thread(target=lambda free=free: free.append(storage._lock.acquire(timeout=5)))
+
+        def try_lock(free=free):
+            free.append(storage._lock.acquire(timeout=60))
+            storage._lock.release()
+
+        thread = threading.Thread(target=try_lock)
         thread.start()
         thread.join()
         assert free == [True], moment
-        storage._lock = threading.RLock()
         call()
         other.release(other.ask())
         if not came:

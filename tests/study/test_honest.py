@@ -9,10 +9,10 @@ import sqlite3
 import time
 
 import pytest
-from worlds import create, go_on, measure
 
 import lexbandits as lb
 from lexbandits.study.record.verification import replay
+from support.worlds import create, go_on, measure
 
 BOUNDED = [lb.Objective("err", "minimize", tolerance=1, noise=("bounded", 0, 10))]
 

@@ -14,7 +14,6 @@ from hypothesis.stateful import (
     rule,
     run_state_machine_as_test,
 )
-from lockstep import Clock, Home, Lockstep, Ref
 
 from lexbandits.server.app import make_app
 from lexbandits.server.rooms import Rooms
@@ -22,6 +21,7 @@ from lexbandits.server.tokens import Tokens, new_secret
 from lexbandits.study.storage.contract import open_storage
 from lexbandits.study.storage.postgres import PostgresStorage
 from lexbandits.study.storage.sqlite import SqliteStorage
+from support.lockstep import Clock, Home, Lockstep, Ref
 
 CORRECT = {"name": "correct", "tolerance": 0.1, "noise": "bernoulli"}
 LATENCY = {"name": "latency", "direction": "minimize", "tolerance": 2.0, "noise": ["bounded", 0, 100]}
@@ -338,6 +338,8 @@ BY_HAND = {  # what chance finds too seldom
                 ("tell_many", [(Ref(5 * i + j), {"correct": (5 * i + j) // 2 % 2}) for j in range(1, 6)]),
             )
         ],
+        ("ask", {}),  # who has it may have paused for a moment
+        ("wait", 6),
         ("ask", {}),
         ("choose", {}),
         ("look",),

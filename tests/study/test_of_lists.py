@@ -7,14 +7,14 @@ import time
 import numpy as np
 import pandas as pd
 import pytest
-from lives import in_memory
-from worlds import create, kinds
-from worlds import measure as measure_all
 
 import lexbandits as lb
 from lexbandits.study.items import items_of_file
 from lexbandits.study.record.fold import Fold
 from lexbandits.study.record.ledger import Ledger
+from support.lives import in_memory
+from support.worlds import create, kinds
+from support.worlds import measure as measure_all
 
 ITEMS = [f"q{i}" for i in range(60)]
 ALIKE = {

@@ -6,7 +6,6 @@ from datetime import timedelta
 
 import numpy as np
 import pytest
-from worlds import create, question
 
 import lexbandits as lb
 from lexbandits.checks import difference
@@ -15,6 +14,7 @@ from lexbandits.study.record.fold import Fold
 from lexbandits.study.record.ledger import Ledger
 from lexbandits.study.spec import FORMAT, Spec, duration, in_drawn_order, seconds
 from lexbandits.study.storage.memory import MemoryStorage
+from support.worlds import create, question
 
 
 def spec(*objectives, **changes):

@@ -4,12 +4,11 @@ from types import SimpleNamespace
 
 import pytest
 from test_digest import LIVES, live
-from typer.testing import CliRunner
-from worlds import create, go_on, measure, question
 
 import lexbandits as lb
-from lexbandits.cli import app
 from lexbandits.study.spec import Spec, in_todays_words, words_from_toml
+from support.command import invoked
+from support.worlds import create, go_on, measure, question
 
 
 def has_account(study):
@@ -155,11 +154,11 @@ def test_the_command_says_it_and_asks(change, tmp_path, monkeypatch):
     before, line = study.seq, ["study", word, "models", *said, "--storage", f"{tmp_path}/s.db"]
     terminal = SimpleNamespace(stdin=SimpleNamespace(isatty=lambda: True))
     monkeypatch.setattr("lexbandits.commands.study.sys", terminal)
-    refused = CliRunner().invoke(app, line, input="n\n")
+    refused = invoked(*line, input="n\n")
     assert f"{change} closes the proof" in refused.output
     assert "3 results so far stay. Go on?" in refused.output
     assert (refused.exit_code, study.seq) == (1, before)
-    assert "Go on?" not in CliRunner().invoke(app, [*line, "--yes"]).output
+    assert "Go on?" not in invoked(*line, "--yes").output
     assert (study.seq > before, study.proof) == (True, "closed")
 
 
@@ -167,6 +166,6 @@ def test_without_a_terminal_nothing_is_asked(tmp_path):
     study = create(f"{tmp_path}/s.db")
     go_on(study, 3)
     line = ["study", "amend", "models", "latency", "--tolerance", "3", "--storage", f"{tmp_path}/s.db"]
-    done = CliRunner().invoke(app, line)
+    done = invoked(*line)
     assert (done.exit_code, study.proof) == (0, "closed")
     assert "Go on?" not in done.output

@@ -5,7 +5,6 @@ import time
 from pathlib import Path
 
 import pytest
-from worlds import create, go_on, kinds, measure
 
 import lexbandits as lb
 from lexbandits.study.record import journal as journal_module
@@ -13,6 +12,7 @@ from lexbandits.study.record.events import Event
 from lexbandits.study.record.ledger import Ledger
 from lexbandits.study.storage.contract import Entries
 from lexbandits.study.storage.sql import SCHEMA
+from support.worlds import create, go_on, kinds, measure
 
 GOOD = {"correct": 1, "latency": 10}
 OLD = Path(__file__).parent / "journals"

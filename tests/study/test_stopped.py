@@ -13,18 +13,18 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from test_commands import run
 from test_run import start
-from worlds import create, measure
 
 import lexbandits as lb
-from consoles import heeding
 from lexbandits.study.measure import programs
 from lexbandits.study.measure import run as measuring
 from lexbandits.study.measure.programs import Program, ProgramFailed, Stopped
 from lexbandits.study.measure.run import Run
 from lexbandits.study.trial import Trial
-from patience import alive, number_in, until
+from support.command import run
+from support.consoles import heeding
+from support.patience import alive, number_in, until
+from support.worlds import create, measure
 
 TOML = """
 [study]

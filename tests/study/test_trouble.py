@@ -6,8 +6,6 @@ import re
 import signal
 import sqlite3
 import subprocess
-import sys
-import textwrap
 import threading
 import time
 from pathlib import Path
@@ -15,26 +13,23 @@ from pathlib import Path
 import psycopg
 import pytest
 from test_odd_words import remount
-from worlds import create, go_on, kinds, measure, question
 
 import lexbandits as lb
-from consoles import forked
 from lexbandits.study.storage import postgres as postgres_module
 from lexbandits.study.storage import sqlite as sqlite_module
 from lexbandits.study.storage.contract import open_storage
-from patience import kept_alive, until
+from support import command
+from support.consoles import forked
+from support.patience import kept_alive, until
+from support.worlds import create, go_on, kinds, measure, question
 
 GOOD = {"correct": 1, "latency": 10}
-HERE = Path(__file__).parent
 UNHURRIED = (0.3, 3, 30)  # seconds of a lease: the next one where the machine gave us no turn in time
 
 
 def python(code, *arguments, **options):
     """A Python process of its own that runs this code."""
-    prelude = f"import sys; sys.path.insert(0, {str(HERE)!r})\n"
-    prelude += "import os, time, lexbandits as lb\nfrom worlds import *\n"
-    command = [sys.executable, "-c", prelude + textwrap.dedent(code), *map(str, arguments)]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, **options)
+    return subprocess.Popen(command.python(code, *arguments), stdout=subprocess.PIPE, text=True, **options)
 
 
 # --- workers
@@ -422,8 +417,8 @@ def test_disk_full(disk):
     study._journal.storage.close()
 
 
-def test_postgres_restarts(server, postgres):
-    study = create(postgres)
+def test_postgres_restarts(own_server):
+    server, study = own_server, create(own_server.database("restarts"))
     trial = study.ask()
     server.stop("immediate")
     server.start()

@@ -1,14 +1,14 @@
 """Which results wait behind which open trials, against the definition."""
 
 import pytest
-from lives import in_memory, script_of
-from test_commands import said
-from worlds import create, measure
 
 import lexbandits as lb
 from lexbandits.study.record.fold import MOST_AHEAD
 from lexbandits.study.record.trials import TOLD
-from patience import until
+from support.command import said
+from support.lives import in_memory, script_of
+from support.patience import until
+from support.worlds import create, measure
 
 
 def waits_for(fold, number):

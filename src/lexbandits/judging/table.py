@@ -1,6 +1,7 @@
 """A finished table: one row per arm, item and repeat, from a frame or a file, put into cells and checked."""
 
 import difflib
+import hashlib
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -228,14 +229,21 @@ def _around(values: Vector, objective: Objective) -> Vector:
 
 
 def _drawn_together(arms: NDArray[np.int64], names: list[Any], values: Vector) -> NDArray[np.int64]:
-    """Rows without items: the place of each in an order drawn per arm, whatever the order of the file.
+    """Rows without items: the place of each in an order drawn per arm, from a digest of all values.
 
     Files are sorted by value: the k-th rows of two arms would seem to differ less, or more, than they do.
+    Neither the order of the file nor, unless two arms have the same values, their names play a part. One
+    draw for all tables would pair the same ranks in each of them. docs/proofs.md, "Rows that nothing pairs".
     """
-    rng, places = np.random.default_rng(0), np.empty(arms.size, np.int64)
-    for code in sorted(range(len(names)), key=lambda code: str(names[code])):
-        own = np.flatnonzero(arms == code)
-        places[own[np.lexsort(values[own].T)]] = rng.permutation(own.size)
+    values = np.where(np.isnan(values), math.nan, values + 0.0)  # one way to write nan, and 0
+    own = [np.flatnonzero(arms == code) for code in range(len(names))]
+    own = [rows[np.lexsort(values[rows].T)] for rows in own]
+    digests = [hashlib.sha256(values[rows].astype("<f8").tobytes()).digest() for rows in own]
+    order = sorted(range(len(names)), key=lambda code: (digests[code], str(names[code])))
+    drawn_from = hashlib.sha256(b"".join(digests[code] for code in order)).digest()
+    rng, places = np.random.default_rng(list(drawn_from)), np.empty(arms.size, np.int64)
+    for code in order:
+        places[own[code]] = rng.permutation(own[code].size)
     return places
 
 

@@ -30,6 +30,7 @@ from lexbandits.study.objective import Objective, checked_name, only_known
 FORMAT = 2  # of the words that a journal's first event holds; 0.2 wrote none
 UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 LONGEST = 1e6 * UNITS["d"]  # a calendar ends some time later
+WAIT = 10.0  # seconds that an ask waits for results of others that must come first
 
 # --- small words
 
@@ -41,6 +42,11 @@ def seconds(what: str, value: Any) -> float:
     if amount > LONGEST:
         raise StudyError(f"{what} must be at most {duration(LONGEST)}, got {value!r}")
     return amount
+
+
+def patience(value: Any) -> float:
+    """How long to wait: a duration as in `seconds`, or 0 for not at all."""
+    return 0.0 if value in (0, "0", "0s") else seconds("wait", value)
 
 
 def _amount(what: str, value: Any) -> float:

@@ -19,7 +19,6 @@ from concurrent.futures import (
     wait,
 )
 from contextlib import ExitStack, contextmanager
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from lexbandits.study.errors import (
@@ -181,15 +180,11 @@ class Run:
         while not self.is_late:
             self._asking = True
             try:
-                trial = self.study.ask(lease=self.lease, worker=self.name)
+                left = min(LOOK_AGAIN, max(self._asks_until - time.monotonic(), 0.0))
+                trial = self.study.ask(lease=self.lease, worker=self.name, wait=left)
             except StudyWaiting as waiting:
                 self._asking = False
                 show(note=str(waiting).partition(": ")[2])
-                left = LOOK_AGAIN
-                if waiting.until is not None:
-                    left = (waiting.until - datetime.now(UTC)).total_seconds()
-                left = min(left, self._asks_until - time.monotonic())
-                time.sleep(min(max(left, 0.05), LOOK_AGAIN))  # it may come back sooner
             except (StudyFinished, StudyPaused):
                 self._asking = False
                 return False
@@ -241,7 +236,7 @@ class Run:
             self.study.fail(trial, self._failure)
 
     def _tell_and_ask(self, results: list[tuple[Trial, Any]], wanted: int) -> list[Trial]:
-        how: dict[str, Any] = {"lease": self.lease, "worker": self.name}
+        how: dict[str, Any] = {"lease": self.lease, "worker": self.name, "wait": 0}
         try:
             return self.study.tell_ask(results, wanted, **how)[1]
         except ConflictError:

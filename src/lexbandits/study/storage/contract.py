@@ -1,6 +1,7 @@
 """What a storage offers: studies by name, journals that only grow, leases, and a lock around it all."""
 
 import re
+import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -76,10 +77,29 @@ class Transaction(ABC):
         """Record what is new."""
 
 
+class Commits:
+    """Counts what was committed through one storage object, and wakes the threads that wait for more."""
+
+    def __init__(self, lock: Any) -> None:
+        self.count = 0
+        self._changed = threading.Condition(lock)
+
+    def add(self) -> None:
+        """Count one more. The storage's lock is held."""
+        self.count += 1
+        self._changed.notify_all()
+
+    def wait(self, known: int, seconds: float) -> None:
+        """Return once there are others than the `known` ones, at the latest after so many seconds."""
+        with self._changed:
+            self._changed.wait_for(lambda: self.count != known, seconds)
+
+
 class Storage(ABC):
     """Where studies are kept. Safe to use from several threads."""
 
     shown: str  # its address without a password
+    commits: Commits  # of this process, through this object; others' are found by looking
     is_remote: ClassVar[bool] = False  # whether others do the transactions, as a service does
 
     @abstractmethod

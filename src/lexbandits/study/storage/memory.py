@@ -7,7 +7,17 @@ from typing import Any
 
 from lexbandits.study.errors import UnknownStudyError
 from lexbandits.study.record.events import Event
-from lexbandits.study.storage.contract import Entries, Lease, Request, Storage, StudyRow, T, Transaction
+from lexbandits.study.storage import forks
+from lexbandits.study.storage.contract import (
+    Commits,
+    Entries,
+    Lease,
+    Request,
+    Storage,
+    StudyRow,
+    T,
+    Transaction,
+)
 
 
 class _Journal:
@@ -46,12 +56,14 @@ class _Turn(Transaction):
 
 
 class MemoryStorage(Storage):
-    """A storage without a file. `clock` may be replaced."""
+    """A storage without a file. `time` may be replaced."""
 
     shown = "memory"
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
+        self.commits = Commits(self._lock)
+        forks.know_storage(self)
         self._journals: dict[int, _Journal] = {}
         self._made = 0
         self.time = time.time
@@ -82,7 +94,9 @@ class MemoryStorage(Storage):
 
     def transact(self, study: int, work: Callable[[Transaction], T]) -> T:
         with self._lock:
-            return work(_Turn(self, study))
+            result = work(_Turn(self, study))
+            self.commits.add()
+            return result
 
     def read(self, study: int, since: int, most: int | None = None) -> Iterator[Event]:
         first = max(since - 1, 0)

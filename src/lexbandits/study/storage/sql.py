@@ -17,6 +17,7 @@ from lexbandits.study.errors import StorageError, StorageVersionError, UnknownSt
 from lexbandits.study.record.events import Event, from_rows
 from lexbandits.study.storage import forks
 from lexbandits.study.storage.contract import (
+    Commits,
     Entries,
     LostConnectionError,
     Request,
@@ -64,6 +65,7 @@ class SqlStorage(Storage):
     def __init__(self, shown: str) -> None:
         self.shown = shown
         self._lock = threading.RLock()
+        self.commits = Commits(self._lock)
         self._connection: Any = None
         self._writer: Any = None
         self._pid = 0
@@ -215,10 +217,12 @@ class SqlStorage(Storage):
     def transact(self, study: int, work: Callable[[Transaction], T]) -> T:
         with self._lock:
             try:
-                return self._alone(study, work)
+                result = self._alone(study, work)
             except Exception as error:
                 self._explain(error)
                 raise
+            self.commits.add()
+            return result
 
     def _alone(self, study: int, work: Callable[[Transaction], T]) -> T:
         if self._is_inside():

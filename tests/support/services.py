@@ -7,7 +7,7 @@ from pathlib import Path
 import httpx2
 
 import lexbandits as lb
-from nursery import started, started_anew
+from support.nursery import started, started_anew
 
 NOBODY = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # no certificates are read: http has none
 

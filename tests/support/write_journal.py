@@ -1,16 +1,17 @@
-"""Write the journal that later versions must still open: python tests/study/write_journal.py"""
+"""Write the journal that later versions must still open: cd tests; python -m support.write_journal"""
 
 import time
 from pathlib import Path
 
 import pandas as pd
-from worlds import create, go_on, measure
 
 import lexbandits as lb
 from lexbandits.study.record.events import KINDS
 from lexbandits.study.storage.sql import SCHEMA
+from support import TESTS
+from support.worlds import create, go_on, measure
 
-HERE = Path(__file__).parent / "journals"
+HERE = TESTS / "study" / "journals"
 
 
 def write() -> Path:
