@@ -7,7 +7,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-import judge_oracle as naive
 import lexbandits as lb
 from lexbandits.evidence import once
 from lexbandits.evidence.bounded import LOG_WEIGHTS, MOST_RISK, STAKES
@@ -15,6 +14,7 @@ from lexbandits.evidence.sub_gaussian import one_sided_level, sub_gaussian_radiu
 from lexbandits.judging.anytime import AnytimeClaims
 from lexbandits.judging.claims import Claims, Sample
 from lexbandits.judging.table import table_of
+from support import judge_oracle as naive
 
 SCORE = lb.Objective("score", tolerance=0.3)
 
