@@ -141,6 +141,15 @@ def test_bets_are_placed_as_transcribed(law):
     assert 0 < sum(claimed) < 20
 
 
+@pytest.mark.parametrize(("n", "b"), [(98, 0.8418), (117, 0.8474), (167, 0.8644)])
+def test_what_gamblers_have_on_the_way_is_no_claim(n, b):
+    """Their average over the orders comes to 1/alpha and falls again: only who has stopped keeps it."""
+    values = np.sort(np.r_[np.full(n - 3, 0.9), 0.05, 0.075, 0.1])
+    gained = naive.betting(values[None], once._orders(n), b, 0.0, 1.0, 0.2)[0]
+    assert 0.97 < gained < 1
+    assert not once.by_betting(values, b, 0.0, 1.0, 0.2)
+
+
 def test_bets_on_the_edge_of_what_values_can_be():
     zeros, some = np.zeros(5), np.array([0.0, 0.0, 0.0, 0.0, 0.1])
     assert once.by_betting(zeros, -0.1, 0.0, 1.0, 1e-9)
