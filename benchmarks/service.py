@@ -20,8 +20,7 @@ import lexbandits as lb
 from speed import ROOT, Row, explain_and_exit_if_asked, machine, shown, table, verdict
 
 sys.path.insert(0, str(ROOT / "tests"))
-sys.path.insert(0, str(ROOT / "tests" / "server"))
-from services import FromNothing as Service
+from support.services import FromNothing as Service
 
 QUICK = "--quick" in sys.argv
 REPEATS = 1 if QUICK else 5

@@ -26,12 +26,9 @@ from lexbandits.study.storage.contract import open_storage
 from speed import ROOT, machine
 
 sys.path.insert(0, str(ROOT / "tests"))
-sys.path.insert(0, str(ROOT / "tests" / "server"))
-sys.path.insert(0, str(ROOT / "tests" / "study"))
-from services import Service
-
-from conftest import Server, server_binaries
-from proxy import Proxy
+from support.database import Server, server_binaries
+from support.proxy import Proxy
+from support.services import Service
 
 WORKERS = 4  # of each study
 PAUSE = 2.0  # seconds between two faults
@@ -225,11 +222,11 @@ def soak(seconds, seed):
         folder = Path(scratch)
         folder.chmod(0o755)
         (folder / "database").mkdir()
-        server = Server(folder / "database", server_binaries())
+        server = Server(folder / "database", server_binaries()).make()
         file = f"sqlite:///{folder}/soak.db"
         token = Tokens(open_storage(file)).create("soak", "admin")
         service = Service(file)
-        wires = Proxy(service.port), Proxy(server.port)
+        wires = Proxy(service.port), Proxy(server.socket)
         database = server.database("soak")
         sides = [
             Side(

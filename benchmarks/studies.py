@@ -19,8 +19,8 @@ from pathlib import Path
 
 from speed import ROOT, Row, explain_and_exit_if_asked, machine, shown, table, verdict
 
-sys.path.insert(0, str(ROOT / "tests" / "study"))
-from conftest import Server, server_binaries
+sys.path.insert(0, str(ROOT / "tests"))
+from support.database import Server, server_binaries
 
 QUICK = "--quick" in sys.argv
 REPEATS = 1 if QUICK else 5
@@ -228,7 +228,7 @@ def postgres():
     with tempfile.TemporaryDirectory() as folder:
         Path(folder).chmod(0o755)
         (Path(folder) / "server").mkdir()
-        running = Server(Path(folder) / "server", binaries, options="")
+        running = Server(Path(folder) / "server", binaries, options="").make()
         try:
             yield running
         finally:

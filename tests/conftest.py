@@ -1,17 +1,16 @@
-"""Hypothesis draws the same examples every time; one sweep and one browser serve many tests."""
+"""Hypothesis draws the same examples every time; one sweep serves many tests."""
 
 import gc
-import os
-import shutil
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
 import lexbandits as lb
-from cells import cells
 from lexbandits import jit
 
+pytest.register_assert_rewrite("support")
+pytest_plugins = ["support.database", "support.browser"]
 jit.MODE = jit.MODE or "1"  # compiled at once here; the processes that tests start begin as people's do
 
 settings.register_profile("repeatable", derandomize=True, deadline=None, print_blob=True)
@@ -38,29 +37,21 @@ def pytest_collection_finish():
     gc.freeze()
 
 
+@pytest.fixture
+def clock(monkeypatch):
+    """The time of every storage, to be moved; named before the storage."""
+    from support.clock import Clock, follow
+
+    moved = Clock()
+    follow(change=monkeypatch.setattr)
+    monkeypatch.setattr("lexbandits.study.storage.memory.time", moved)
+    yield moved
+    moved.close()
+
+
 @pytest.fixture(scope="session")
 def reference():
     """150 replications of every shared cell; nobody changes it."""
+    from support.cells import cells
+
     return lb.sweep(cells(), replications=150, seed=4)
-
-
-FLAGS = [
-    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
-    "--disable-background-networking", "--disable-component-update", "--disable-sync",
-]  # fmt: skip
-
-
-@pytest.fixture(scope="module")
-def browser():
-    """Debian's Chromium."""
-    chromium = shutil.which("chromium")
-    if chromium is None:
-        if os.environ.get("CI") == "true":
-            pytest.fail("no chromium: in CI pages must be looked at (make browser installs it)")
-        pytest.skip("no chromium here: make browser installs it")
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as play:
-        launched = play.chromium.launch(executable_path=chromium, args=FLAGS)
-        yield launched
-        launched.close()

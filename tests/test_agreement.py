@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lexbandits as lb
-import oracle
-from tapes import drive, noise_sds, noisy, outputs, replay, tapes, tradeoffs
+from support import oracle
+from support.tapes import drive, noise_sds, noisy, outputs, replay, tapes, tradeoffs
 
 # λ and σ are dyadic, so that both ways of summing a threshold are exact; widths must see the levels
 PAPER_TAPES = tapes(scales=(0.0, 2.0, 16.0), rounds=120)

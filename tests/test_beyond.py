@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lexbandits as lb
-from tapes import drive, noisy
+from support.tapes import drive, noisy
 
 
 def policies(K, m):

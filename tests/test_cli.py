@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 import typer
-from typer.testing import CliRunner
 
 import lexbandits as lb
 from lexbandits.cli import app
 from lexbandits.reproduction import ignorance
 from lexbandits.reproduction.paper import section_of
+from support.command import invoked
 
 CELLS = """
 horizon = 20
@@ -23,13 +23,9 @@ policies.all.policy = "RoundRobin"
 """
 
 
-def run(*arguments):
-    return CliRunner().invoke(app, [str(argument) for argument in arguments])
-
-
 def refused(said, *arguments):
     """One line that says what is wrong, and no traceback."""
-    done = run(*arguments)
+    done = invoked(*arguments)
     assert (done.exit_code, type(done.exception)) == (2, SystemExit), done.output
     assert said in done.output
     assert done.output.count("Error: ") == 1
@@ -68,7 +64,7 @@ def test_dask_on_the_command_line_needs_an_address(cells):
 
 
 def test_paper_writes_the_report_and_prints_the_verdicts(tmp_path):
-    done = run("paper", "--out", tmp_path, "--only", "acceleration", "--replications", 2)
+    done = invoked("paper", "--out", tmp_path, "--only", "acceleration", "--replications", 2)
     assert done.exit_code == 0, done.output
     assert "both-yellow-arms" in done.output
     text = (tmp_path / "report-acceleration.html").read_text(encoding="utf-8")
@@ -77,7 +73,7 @@ def test_paper_writes_the_report_and_prints_the_verdicts(tmp_path):
 
 
 def test_paper_judges_one_claim_alone(tmp_path):
-    done = run("paper", "--out", tmp_path, "--claim", "far-yellow-arm", "--replications", 2)
+    done = invoked("paper", "--out", tmp_path, "--claim", "far-yellow-arm", "--replications", 2)
     assert done.exit_code == 0
     statements = {claim.name: claim.statement for claim in section_of("far-yellow-arm").CLAIMS}
     assert statements["far-yellow-arm"] in done.output
@@ -111,7 +107,7 @@ def test_what_is_wrong_is_said(arguments, said, tmp_path, monkeypatch):
 
 
 def test_bounds_of_the_papers_instances(tmp_path):
-    done = run("bounds", "--paper", 10, "--picture", tmp_path / "times.svg")
+    done = invoked("bounds", "--paper", 10, "--picture", tmp_path / "times.svg")
     assert done.exit_code == 0
     assert "any δ-correct algorithm needs 581 pulls" in done.output
     assert "out samples printed" in done.output
@@ -121,7 +117,7 @@ def test_bounds_of_the_papers_instances(tmp_path):
 def test_bounds_of_an_instance_in_a_file(tmp_path):
     file = tmp_path / "instance.toml"
     file.write_text("means = [[1, 0.5], [1, 1], [0, 2]]\nnoise_sd = 0.5\n")
-    done = run("bounds", file, "--delta", 0.1)
+    done = invoked("bounds", file, "--delta", 0.1)
     assert done.exit_code == 0
     assert "lex-optimal arm 1, λ = 1, δ = 0.1" in done.output
     file.write_text("means = [[1, 0.5], [1, 1]]\nnoise_ds = 0.5\n")
@@ -131,7 +127,7 @@ def test_bounds_of_an_instance_in_a_file(tmp_path):
 def test_bounds_with_tolerances_are_those_of_an_acceptable_arm(tmp_path):
     file = tmp_path / "coins.toml"
     file.write_text('means = [[0.71, 0.1], [0.84, 0.9], [0.86, 0.4]]\nnoise = "bernoulli"\n')
-    done = run("bounds", file, "--tolerance", 0.03, "--tolerance", 0.1, "--delta", 0.05)
+    done = invoked("bounds", file, "--tolerance", 0.03, "--tolerance", 0.1, "--delta", 0.05)
     assert done.exit_code == 0
     told = " ".join(done.output.split())
     assert "tolerance [0.03, 0.1], resolution [0.03, 0.1], δ = 0.05" in told
@@ -144,13 +140,13 @@ def test_bounds_with_tolerances_are_those_of_an_acceptable_arm(tmp_path):
 
 
 def test_headline_and_ignorance_print_and_write_their_tables(tmp_path):
-    done = run(
+    done = invoked(
         "headline", "--out", tmp_path / "h", "--arms", 10, "--replications", 2, "--only", "LexElim-Pool"
     )
     assert done.exit_code == 0
     assert "| K | lower bound | LexElim-Pool |" in done.output
     assert (tmp_path / "h" / "headline.csv").exists()
-    done = run("ignorance", "--out", tmp_path / "i", "--replications", 2)
+    done = invoked("ignorance", "--out", tmp_path / "i", "--replications", 2)
     assert done.exit_code == 0
     assert all(f"| {title}" in done.output for title in ignorance.TOPICS.values())
     assert {file.suffix for file in (tmp_path / "i").glob("ignorance.*")} == {".csv", ".svg"}
@@ -170,7 +166,7 @@ def test_help_shows_the_brackets_of_every_command(monkeypatch):
     monkeypatch.setenv("TERMINAL_WIDTH", "400")
     bracketed = 0
     for words, each in commands(typer.main.get_command(app)):
-        shown = run(*words, "--help").stdout
+        shown = invoked(*words, "--help").stdout
         told = [each.help, *(getattr(parameter, "help", None) for parameter in each.params)]
         for text in filter(None, told):
             for bracket in re.findall(r"\[+[^\[\]]+\]+", text.replace("\\", "")):
@@ -178,7 +174,7 @@ def test_help_shows_the_brackets_of_every_command(monkeypatch):
                 assert bracket in shown, (words, bracket)
         assert "\\" not in shown, words
     assert bracketed >= 10
-    shown = run("run", "--help").stdout
+    shown = invoked("run", "--help").stdout
     assert "A TOML file: [study], [[objectives]], [[arms]]." in shown
     assert "an exit code other than 0 is a failed trial. Exit code 0 if" in shown, "lines are joined"
 

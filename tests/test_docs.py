@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 import lexbandits as lb
-from consoles import OPTIONS, unlike
 from lexbandits.study.spec import Spec
+from support.consoles import OPTIONS, unlike
 
 ROOT = Path(__file__).parent.parent
 DOCS = sorted((ROOT / "docs").glob("*.md"))

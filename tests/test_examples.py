@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import lexbandits as lb
-from consoles import in_console, run
+from support.consoles import in_console, shell
 
 ROOT = Path(__file__).parent.parent
 EXAMPLES = ROOT / "examples"
@@ -42,7 +42,7 @@ def check_page(name, folder, study_name, place, further="", **environment):
     (folder / "examples").symlink_to(EXAMPLES)
     said = []
     for command, output in shown(name):
-        done = run(command + further, folder, COLUMNS="80", **environment)
+        done = shell(command + further, folder, COLUMNS="80", **environment)
         assert done.returncode == 0, done.stderr
         said.append(done.stdout)
         study = lb.open_study(study_name, folder / place)
@@ -134,7 +134,7 @@ def test_a_page_test_counts_an_expiry_as_no_purchase(tmp_path):
 def test_the_table_of_digits_is_made_anew_as_it_is(tmp_path):
     (tmp_path / "examples").symlink_to(EXAMPLES)
     (command, output), *_ = shown("digits")
-    assert run(command, tmp_path).stdout.strip() == output.strip()
+    assert shell(command, tmp_path).stdout.strip() == output.strip()
     made, kept = (
         path.read_text().splitlines() for path in (tmp_path / "new.csv", EXAMPLES / "digits" / "results.csv")
     )
@@ -173,11 +173,11 @@ def test_digits_end_certified_with_a_fraction_of_the_table(tmp_path):
     pytest.importorskip("sklearn")
     (tmp_path / "examples").symlink_to(EXAMPLES)
     command = re.search("(?s)```sh\n(.*?)```", (EXAMPLES / "digits" / "README.md").read_text())[1]
-    done = run(command.replace("--time-limit 1m", "--time-limit 5s").replace("\\\n", " "), tmp_path)
+    done = shell(command.replace("--time-limit 1m", "--time-limit 5s").replace("\\\n", " "), tmp_path)
     assert done.returncode == 1, done.stderr  # no certificate yet
     assert lb.open_study("digits", tmp_path / "digits.db").status.results > 0
     for command, _ in shown("digits")[1:]:
-        done = run(command, tmp_path, OMP_NUM_THREADS="1")
+        done = shell(command, tmp_path, OMP_NUM_THREADS="1")
         assert done.returncode == 0, done.stderr
     study = lb.open_study("digits", tmp_path / "digits.db")
     assert study.answer.certified

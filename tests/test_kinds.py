@@ -29,7 +29,7 @@ from lexbandits.evidence.kinds import check_rewards, checked_kinds, kind_rows, s
 from lexbandits.evidence.moments import push
 from lexbandits.evidence.sub_gaussian import one_sided_level, sub_gaussian_radius
 from lexbandits.policies.tol.facts import shows_nothing
-from tapes import outputs
+from support.tapes import outputs
 
 ALL = [
     "gaussian",

@@ -17,7 +17,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lexbandits as lb
-import list_oracle as oracle
 from lexbandits.evidence.boundary import BOUNDARY_PRIOR
 from lexbandits.evidence.finite_variance import LARGE_SAMPLE
 from lexbandits.evidence.gaussian import gaussian_log_evidence, gaussian_radius
@@ -46,6 +45,8 @@ from lexbandits.policies.tol.state import (
     TOLERANCE,
     pair_of,
 )
+from support import TESTS
+from support import list_oracle as oracle
 
 KINDS = ["bernoulli", ("bounded", -12.0, 0.0)]
 
@@ -57,7 +58,7 @@ def policy_for(table, **given):
     return lb.LexElimTol(n_arms, m, n_items=n, **rules)
 
 
-def run(policy, table):
+def measured(policy, table):
     """Measure until the end; how many results it took."""
     return entry(play, bulk=True)(
         policy.state, policy.listed, np.ascontiguousarray(table), table[:, :, 0].size
@@ -321,7 +322,7 @@ def test_it_always_ends_with_an_answer_that_measuring_everything_allows(data):
     tolerance = data.draw(st.sampled_from([0.0, 0.05, 0.1, 0.3, 1.0]))
     resolution = data.draw(st.sampled_from([0.0, 0.1, 0.7]))
     policy = policy_for(table, delta=1e-9, tolerance=tolerance, resolution=resolution)
-    results = run(policy, table)
+    results = measured(policy, table)
     assert policy.finished
     assert policy.certified
     assert policy.certain
@@ -338,13 +339,13 @@ def test_a_tie_at_exactly_the_tolerance_is_a_tie(hundredths):
     table = np.zeros((100, 2, 1))
     table[:first, 0], table[-second:, 1] = 1.0, 1.0
     policy = policy_for(table, tolerance=hundredths / 100, resolution=0.0, settle="all", delta=1e-300)
-    run(policy, table)
+    measured(policy, table)
     assert policy.candidates == (0, 1)
     assert policy.certain
     assert not policy.overturned
     assert policy.differences[0, 1, 0] == pytest.approx([hundredths / 100] * 2)
     beaten = policy_for(table, tolerance=(hundredths - 1) / 100, resolution=0.0, settle="all", delta=1e-300)
-    run(beaten, table)
+    measured(beaten, table)
     assert beaten.candidates == (0,)
 
 
@@ -355,7 +356,7 @@ def test_a_tie_of_normal_values_is_one_too(hundredths):
     policy = policy_for(
         table, noise="gaussian", tolerance=hundredths / 100, resolution=0.0, settle="all", delta=1e-300
     )
-    run(policy, table)
+    measured(policy, table)
     assert (policy.candidates, policy.certain) == ((0, 1), True)
 
 
@@ -434,7 +435,7 @@ def wrong_answers(table, orders, delta, seed, ask_at_random=False, **rules):
                 if (t := policy.until[arm]) < len(table):
                     policy.tell_checked(arm, drawn[t, arm], t)
         else:
-            run(policy, drawn)
+            measured(policy, drawn)
         wrong += policy.recommendation not in good
     return wrong
 
@@ -612,14 +613,14 @@ def test_normal_lists_end_exactly_and_late_values_do_not_count(noise):
     rng = np.random.default_rng(2)
     table = rng.normal([[0.0], [0.05]], 1.0, (400, 2, 1))
     policy = policy_for(table, noise=noise, tolerance=0.0, resolution=0.0, delta=1e-100)
-    assert run(policy, table) == 800
+    assert measured(policy, table) == 800
     assert policy.certified
     assert policy.certain
     assert not policy.large_sample
     assert policy.recommendation == int(table.mean(axis=0).argmax())
     apart = np.add(table, [[0.0], [3.0]])
     early = policy_for(apart, noise=noise, tolerance=0.1, resolution=0.1)
-    assert run(early, apart) < 800
+    assert measured(early, apart) < 800
     assert early.certified == (noise == "gaussian")
     assert not early.certain
     late = policy_for(table, noise=noise, tolerance=0.0, resolution=0.0)
@@ -747,7 +748,7 @@ def test_targets_and_exact_objectives_on_a_list():
     )
     noise = ["bernoulli", "exact"]
     policy = policy_for(table, noise=noise, at_least=[0.8, None], resolution=[0.05, 0.0], tolerance=0.0)
-    results = run(policy, table)
+    results = measured(policy, table)
     assert policy.certified
     assert policy.recommendation == 0
     assert results < 900
@@ -756,7 +757,7 @@ def test_targets_and_exact_objectives_on_a_list():
     assert (bounds[:, 0] <= table[:, :, 0].mean(axis=0)).all()
     assert (table[:, :, 0].mean(axis=0) <= bounds[:, 1]).all()
     nobody = policy_for(table, noise=noise, at_least=[0.99, None], resolution=[0.05, 0.0], tolerance=0.0)
-    run(nobody, table)
+    measured(nobody, table)
     assert nobody.infeasible == ((0, (0, 1, 2)),)
     assert nobody.certified
 
@@ -850,7 +851,7 @@ def test_compiled_and_interpreted_agree_to_the_bit():
     code = "import test_lists as t; p = t.a_history(); print(t.digest(p), p.differences.tobytes().hex())"
     found = []
     for mode in "01":
-        path = os.pathsep.join([os.path.dirname(__file__), *sys.path])
+        path = os.pathsep.join([str(TESTS), *sys.path])
         environment = {**os.environ, "LEXBANDITS_JIT": mode, "PYTHONPATH": path}
         run = subprocess.run(
             [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True

@@ -5,10 +5,8 @@ import math
 import numpy as np
 import pytest
 from scipy import stats
-from typer.testing import CliRunner
 
 import lexbandits as lb
-from lexbandits.cli import app
 from lexbandits.reproduction import practice as benchmark
 from lexbandits.reproduction.changes import changes
 from lexbandits.reproduction.habits import (
@@ -26,6 +24,7 @@ from lexbandits.reproduction.studies import studies
 from lexbandits.simulation.promise import Tolerances
 from lexbandits.simulation.tape import BLOCK, Tape, play
 from lexbandits.world.trials import Measure, Trials
+from support.command import invoked
 
 STUDIES = {study.name: study for study in studies()}
 
@@ -281,14 +280,14 @@ def test_a_limit_is_known_where_noise_is_independent_and_there_is_no_target():
 
 def test_the_command(tmp_path):
     told = ["practice", "--only", "throughput", "--replications", "2", "--out", str(tmp_path), "--jobs", "1"]
-    done = CliRunner().invoke(app, told)
+    done = invoked(*told)
     assert done.exit_code == 0, done.output
     assert "| throughput |" in done.output
-    assert CliRunner().invoke(app, ["practice", "--only", "x", "--out", str(tmp_path)]).exit_code == 2
+    assert invoked("practice", "--only", "x", "--out", str(tmp_path)).exit_code == 2
 
 
 def test_a_change_of_rules_is_measured_against_the_same_runs_without_it():
-    found = CliRunner().invoke(app, ["practice", "--changes", "--only", "throughput", "--replications", "3"])
+    found = invoked("practice", "--changes", "--only", "throughput", "--replications", "3")
     assert found.exit_code == 0, found.output
     *_, row = found.output.strip().splitlines()
     kept, changed, _, opened, _ = (

@@ -5,9 +5,9 @@ import pytest
 from scipy.stats import binom
 
 import lexbandits as lb
-from cells import PAPER, cells
 from lexbandits.simulation.replicate import Runs, recording_rounds
 from lexbandits.simulation.results import CellInfo
+from support.cells import PAPER, cells
 
 
 def test_the_frame(reference):

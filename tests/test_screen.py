@@ -15,7 +15,7 @@ from lexbandits.simulation.replicate import replicate
 from lexbandits.simulation.screen import desk_for
 from lexbandits.simulation.trajectory import play, prepared
 from lexbandits.world.noise import stream, stream_words, words_of, world
-from tapes import outputs
+from support.tapes import outputs
 
 
 class Overlapping(NamedTuple):

@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lexbandits as lb
-import oracle
 from lexbandits.policies.passes import next_judged
-from tapes import drive, noise_sds, noisy, replay, tapes, tradeoffs
+from support import oracle
+from support.tapes import drive, noise_sds, noisy, replay, tapes, tradeoffs
 
 TAPES = tapes(arms=(1, 5), objectives=4, levels=2, scales=(0.0, 1.0, 4.0))
 SIGMAS = (0.5, 1.0, 2.0)

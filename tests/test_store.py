@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 import lexbandits as lb
-from cells import PAPER, cells, lexelim_out, same
-from consoles import heeding
 from lexbandits.simulation import workers
 from lexbandits.simulation.code import UNKNOWN, code_of
 from lexbandits.simulation.store import Store, block_size
+from support.cells import PAPER, cells, lexelim_out, same
+from support.consoles import heeding
 
 LONG = """
 import sys, lexbandits as lb

@@ -4,11 +4,11 @@ import json
 
 import pytest
 from typer.main import get_command
-from typer.testing import CliRunner
 
 import lexbandits as lb
 from lexbandits.cli import app
 from lexbandits.commands.storage import shorten
+from support.command import run
 
 NOT_OF_ONE = ("create", "list")
 OWN = ("delete", "forecast")  # a study, or what is none yet or no more: they open it themselves
@@ -25,12 +25,6 @@ def budgeted(tmp_path):
     return place
 
 
-def run(*words, code=0):
-    done = CliRunner().invoke(app, ["study", *words])
-    assert done.exit_code == code, (done.output, done.exception)
-    return done
-
-
 def test_every_command_of_a_study_takes_its_name_a_storage_and_json():
     commands = get_command(app).commands["study"].commands
     assert len(commands) > 20
@@ -45,18 +39,18 @@ def test_every_command_of_a_study_takes_its_name_a_storage_and_json():
 
 def test_a_spent_study_goes_on_with_another_budget(budgeted):
     where = ("--storage", budgeted)
-    run("ask", "s", *where, code=3)
-    assert run("budget", "s", "3", *where).stdout == "budget: 3\n"
-    assert "budget: 2 of 3 trials handed out" in run("status", "s", *where).stdout
-    run("ask", "s", *where)
-    run("ask", "s", *where, code=3)
-    assert json.loads(run("budget", "s", "none", *where, "--json").stdout)["budget"] is None
-    run("ask", "s", *where)
+    run("study", "ask", "s", *where, code=3)
+    assert run("study", "budget", "s", "3", *where).stdout == "budget: 3\n"
+    assert "budget: 2 of 3 trials handed out" in run("study", "status", "s", *where).stdout
+    run("study", "ask", "s", *where)
+    run("study", "ask", "s", *where, code=3)
+    assert json.loads(run("study", "budget", "s", "none", *where, "--json").stdout)["budget"] is None
+    run("study", "ask", "s", *where)
 
 
 @pytest.mark.parametrize("wrong", ["0", "many", "2.5", "None"])
 def test_a_budget_is_a_number_of_trials_or_none(budgeted, wrong):
-    done = run("budget", "s", wrong, "--storage", budgeted, code=2)
+    done = run("study", "budget", "s", wrong, "--storage", budgeted, code=2)
     assert done.stderr.startswith("Error: ")
     assert wrong in done.stderr
     assert lb.open_study("s", budgeted).status.budget == 2

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 import lexbandits as lb
-from cells import PAPER, cells, lexelim_in, same
 from lexbandits.policies.base import Rules, record, untried
 from lexbandits.policies.policy import Policy
 from lexbandits.simulation import replicate as replicate_module
@@ -15,6 +14,7 @@ from lexbandits.simulation.informed import informed
 from lexbandits.simulation.replicate import SUMS, renewal, replicate
 from lexbandits.simulation.sums import Tally, count_batch, draw_sum
 from lexbandits.world.noise import stream, world
+from support.cells import PAPER, cells, lexelim_in, same
 
 
 @pytest.mark.parametrize("cell", [0, 1, 3])

@@ -9,11 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lexbandits as lb
-import tol_oracle
 from lexbandits import jit
 from lexbandits.evidence.interval import arm_bounds, pair_interval, stored_difference
 from lexbandits.evidence.kinds import spread_kinds
 from lexbandits.policies.tol.claims import evidence_for
+from support import tol_oracle
 
 MANY = 40 if jit.INTERPRETED else 100  # that both tiers agree has tests of its own: test_jit.py
 APART = ["sub_gaussian", 0.3, "independent"]

@@ -36,7 +36,7 @@ def make(K=3, m=2, **changes):
     return lb.LexElimTol(K, m, **{"delta": 0.1, "tolerance": 0.1, "noise_sd": 0.2, **changes})
 
 
-def run(policy, means, rng, sd=0.2, most=20_000):
+def measured(policy, means, rng, sd=0.2, most=20_000):
     while not policy.finished and policy.rounds < most:
         arm = policy.ask()
         policy.tell(arm, means[arm] + sd * rng.standard_normal(policy.n_objectives))
@@ -154,7 +154,7 @@ def test_behind_a_lost_trial_nothing_is_looked_at_twice(monkeypatch):
 
 
 def test_after_the_end_results_are_only_counted():
-    policy = run(make(), np.array([[0.0, 0.0], [3.0, 0.0], [3.0, 3.0]]), np.random.default_rng(0))
+    policy = measured(make(), np.array([[0.0, 0.0], [3.0, 0.0], [3.0, 3.0]]), np.random.default_rng(0))
     assert policy.recommendation == 2
     before, rounds = policy.certificate, policy.rounds
     policy.tell(0, [99.0, 99.0])
@@ -169,10 +169,10 @@ def test_after_the_end_results_are_only_counted():
 def test_arms_are_added_and_withdrawn():
     rng = np.random.default_rng(1)
     means = np.array([[0.0], [2.0], [2.05], [9.0]])
-    policy = run(make(2, 1, max_arms=4), means, rng)
+    policy = measured(make(2, 1, max_arms=4), means, rng)
     assert policy.recommendation == 1
     assert policy.pulls.shape == (4,)
-    more = run(policy.amended(offered=[0, 1, 3]), means, rng)
+    more = measured(policy.amended(offered=[0, 1, 3]), means, rng)
     assert more.recommendation == 3
     assert {e.arm for e in more.eliminations} == {0, 1}
     again = more.amended(offered=[0, 1])
@@ -231,7 +231,7 @@ def test_a_simulation_may_be_cut_in_the_middle_of_a_pass(monkeypatch):
 def test_an_answer_that_meets_all_targets_does_not_wait_for_who_is_at_the_first():
     """The second one is looked at for the answer while the first is open for its rival."""
     policy = make(2, 2, at_least=[0.5, 0.5], settle="answer")
-    run(policy, np.array([[0.9, 0.9], [0.45, 0.9]]), np.random.default_rng(1), most=2_000)
+    measured(policy, np.array([[0.9, 0.9], [0.45, 0.9]]), np.random.default_rng(1), most=2_000)
     assert policy.finished
     assert policy.recommendation == 0
     assert policy.state.clock[POSITION] == 0
@@ -341,7 +341,7 @@ def test_an_arm_keeps_the_round_in_which_it_left_and_is_out_by_who_beats_it_now(
 
 def test_the_certificate_names_what_was_seen_of_every_rival():
     means = np.array([[0.0, 0.0], [3.0, 0.0], [3.02, 3.0], [3.0, 3.02]])
-    policy = run(make(4), means, np.random.default_rng(2))
+    policy = measured(make(4), means, np.random.default_rng(2))
     assert policy.certified
     said = {(s.rival, s.objective): s for s in policy.certificate}
     answer = policy.recommendation
@@ -359,7 +359,7 @@ def test_the_certificate_names_what_was_seen_of_every_rival():
 
 def test_differences_and_intervals_hold_the_truth_and_are_antisymmetric():
     means = np.array([[0.0, 0.5], [0.3, 0.2], [0.1, 0.1]])
-    policy = run(
+    policy = measured(
         make(noise="gaussian", noise_sd=None, resolution=0.05), means, np.random.default_rng(3), most=300
     )
     low, high = np.moveaxis(policy.differences, -1, 0)
@@ -373,7 +373,7 @@ def test_differences_and_intervals_hold_the_truth_and_are_antisymmetric():
 
 def test_an_answer_on_finite_variance_is_never_certified():
     rng = np.random.default_rng(4)
-    policy = run(make(2, 1, noise="finite_variance", noise_sd=None), np.array([[0.0], [9.0]]), rng)
+    policy = measured(make(2, 1, noise="finite_variance", noise_sd=None), np.array([[0.0], [9.0]]), rng)
     assert policy.finished
     assert policy.folded >= 300
     assert policy.large_sample
@@ -537,7 +537,7 @@ def test_one_huge_value_blurs_nobody_else():
 def test_a_lone_arm_is_still_tested_against_its_target():
     policy = make(1, 2, at_least=[None, 1.0])
     assert not policy.finished
-    run(policy, np.array([[0.0, 0.0]]), np.random.default_rng(0))
+    measured(policy, np.array([[0.0, 0.0]]), np.random.default_rng(0))
     assert policy.infeasible == ((1, (0,)),)
     assert policy.certified
     assert policy.recommendation == 0
@@ -545,11 +545,11 @@ def test_a_lone_arm_is_still_tested_against_its_target():
 
 def test_nobody_meets_the_target():
     means = np.array([[0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
-    going_on = run(make(at_least=[5.0, None]), means, np.random.default_rng(0))
+    going_on = measured(make(at_least=[5.0, None]), means, np.random.default_rng(0))
     assert going_on.infeasible == ((0, (0, 1, 2)),)
     assert going_on.recommendation == 2
     assert going_on.certified, "by the promise for any other objective"
-    stopped = run(make(at_least=[5.0, None], if_infeasible="stop"), means, np.random.default_rng(0))
+    stopped = measured(make(at_least=[5.0, None], if_infeasible="stop"), means, np.random.default_rng(0))
     assert stopped.finished
     assert stopped.candidates == (0, 1, 2)
     assert not stopped.certified

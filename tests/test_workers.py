@@ -5,8 +5,8 @@ import warnings
 import pytest
 
 import lexbandits as lb
-from cells import PAPER, cells, lexelim_in, same
 from lexbandits.simulation import workers
+from support.cells import PAPER, cells, lexelim_in, same
 
 
 def test_threads(reference):

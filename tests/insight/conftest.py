@@ -1,13 +1,8 @@
 """Studies to look at: one that ended, one under way, both played once."""
 
-import sys
-from pathlib import Path
-
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parent))
-
-import stage
+from support import stage
 
 
 @pytest.fixture(scope="session")

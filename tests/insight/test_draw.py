@@ -6,13 +6,13 @@ import re
 
 import pandas as pd
 import pytest
-import stage
 
 import lexbandits as lb
 from lexbandits.picture import draw
 from lexbandits.picture.ladder import ladder
 from lexbandits.picture.picture import Picture
 from lexbandits.picture.svg import Axis, tag
+from support import stage
 
 
 def test_text_and_attributes_are_escaped():

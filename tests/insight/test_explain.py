@@ -6,13 +6,13 @@ import re
 
 import numpy as np
 import pytest
-import stage
 from scipy.stats import fisher_exact
 
 import lexbandits as lb
 from lexbandits.picture.reasons import against_limit
 from lexbandits.picture.view import View
 from lexbandits.study.record.strains import unequal
+from support import stage
 
 
 def by_pass(study, objective):

@@ -4,11 +4,11 @@ import io
 import time
 
 import pytest
-import stage
 from rich.console import Console
 
 import lexbandits as lb
 from lexbandits.insight import terminal
+from support import stage
 
 NAMES = ["intervals", "race", "evidence", "forecast", "pulls", "workers"]
 

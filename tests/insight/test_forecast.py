@@ -7,7 +7,6 @@ import time
 
 import numpy as np
 import pytest
-import stage
 from scipy.stats import binom
 
 import lexbandits as lb
@@ -15,6 +14,7 @@ from lexbandits.forecasting.beliefs import Beliefs, Guess, Measured, coins_of, k
 from lexbandits.forecasting.forecast import Range
 from lexbandits.forecasting.futures import go_on, play
 from lexbandits.world.noise import stream
+from support import stage
 
 SPEC = {
     "arms": ["small", "large"],

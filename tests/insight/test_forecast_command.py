@@ -1,9 +1,8 @@
 """`lexbandits study forecast` speaks of options where Python speaks of arguments."""
 
 import pytest
-from typer.testing import CliRunner
 
-from lexbandits.cli import app
+from support.command import invoked
 
 TOML = """
 [study]
@@ -17,40 +16,40 @@ tolerance = 0.5
 
 
 @pytest.fixture
-def run(tmp_path, monkeypatch):
+def forecast(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "guess.toml").write_text('[a]\nx = 0.2\n["b+c"]\nx = 0.9\n')
 
-    def run(*options, noise=""):
+    def forecast(*options, noise=""):
         (tmp_path / "t.toml").write_text(TOML.format(noise=noise))
-        done = CliRunner().invoke(app, ["study", "forecast", "t.toml", "--runs", "5", *options])
+        done = invoked("study", "forecast", "t.toml", "--runs", "5", *options)
         return done.exit_code, " ".join(done.output.split())
 
-    return run
+    return forecast
 
 
-def test_what_is_missing_is_said_by_its_option(run):
-    code, text = run()
+def test_what_is_missing_is_said_by_its_option(forecast):
+    code, text = forecast()
     assert code == 2
     assert "'a' has too few results on 'x' to forecast from: say --guess FILE" in text
     assert "[a] x = …" in text
-    code, text = run("--guess", "guess.toml")
+    code, text = forecast("--guess", "guess.toml")
     assert code == 2
     assert text.endswith("the standard deviation of one value on 'x': say --sd x=…")
-    code, text = run("--guess", "guess.toml", "--sd", "x=1")
+    code, text = forecast("--guess", "guess.toml", "--sd", "x=1")
     assert code == 0
 
 
-def test_the_worst_case_names_the_option_that_spares_it(run):
-    code, text = run("--guess", "guess.toml", noise='noise = ["bounded", 0, 1]')
+def test_the_worst_case_names_the_option_that_spares_it(forecast):
+    code, text = forecast("--guess", "guess.toml", noise='noise = ["bounded", 0, 1]')
     assert code == 0
     assert "the worst case. --sd x=… gives a closer forecast." in text
     assert (
         "worst case"
-        not in run("--guess", "guess.toml", "--sd", "x=0.1", noise='noise = ["bounded", 0, 1]')[1]
+        not in forecast("--guess", "guess.toml", "--sd", "x=0.1", noise='noise = ["bounded", 0, 1]')[1]
     )
 
 
-def test_names_are_quoted_as_the_file_needs_them(run, tmp_path):
+def test_names_are_quoted_as_the_file_needs_them(forecast, tmp_path):
     (tmp_path / "guess.toml").write_text("[a]\nx = 0.2\n")
-    assert '["b+c"] x = …' in run("--guess", "guess.toml")[1]
+    assert '["b+c"] x = …' in forecast("--guess", "guess.toml")[1]

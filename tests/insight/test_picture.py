@@ -3,11 +3,11 @@
 import random
 
 import pytest
-import stage
 
 import lexbandits as lb
 from lexbandits.picture.picture import Picture
 from lexbandits.study.words import evidence
+from support import stage
 
 
 def measure_all(study, values, passes=1):

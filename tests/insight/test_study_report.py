@@ -5,12 +5,12 @@ import re
 from html.parser import HTMLParser
 
 import pytest
-import stage
 
 import lexbandits as lb
 from lexbandits.insight.report import toml
 from lexbandits.study.record import fold
 from lexbandits.study.spec import Spec, words_from_toml
+from support import stage
 
 VOID = {"meta", "line", "circle", "rect", "path", "col", "br", "hr", "link", "img"}
 

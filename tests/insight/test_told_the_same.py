@@ -8,9 +8,7 @@ words are in `.standing`, `.m`, `.r` and `.why`.
 import io
 import json
 import re
-import sys
 from html.parser import HTMLParser
-from pathlib import Path
 from urllib.parse import quote
 
 import numpy as np
@@ -19,9 +17,7 @@ from rich.console import Console
 
 import lexbandits as lb
 from lexbandits.insight import report, terminal
-
-sys.path.append(str(Path(__file__).parents[1] / "server"))
-from services import Service, fast
+from support.services import Service, fast
 
 STUDIES, ON_THE_PAGE = 60, 30
 ARMS = [

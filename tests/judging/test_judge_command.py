@@ -7,12 +7,11 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from typer.testing import CliRunner
 
 import lexbandits as lb
-from lexbandits.cli import app
 from lexbandits.commands.judge import objective_of
 from lexbandits.judging import verdict
+from support.command import invoked
 
 OBJECTIVES = ("correct max 0.1 bernoulli", "latency min 0.3 s bounded 0 4")
 
@@ -31,12 +30,8 @@ def results(tmp_path):
     return path
 
 
-def run(*words):
-    return CliRunner().invoke(app, ["judge", *map(str, words)])
-
-
 def judge(results, *words, objectives=OBJECTIVES):
-    return run(results, *objectives, "--arm", "model", "--item", "id", *words)
+    return invoked("judge", results, *objectives, "--arm", "model", "--item", "id", *words)
 
 
 def test_exit_codes(results):
@@ -65,15 +60,15 @@ def test_exit_codes(results):
     ],
 )
 def test_a_mistake_in_the_question_is_2(words, message, tmp_path):
-    done = run(*words)
+    done = invoked("judge", *words)
     assert done.exit_code == 2
     assert message in done.stderr
     assert "Traceback" not in done.stderr
-    assert json.loads(run(*words, "--json").stdout)["error"]
+    assert json.loads(invoked("judge", *words, "--json").stdout)["error"]
 
 
 def test_no_objective_at_all_is_2(results):
-    assert run(results).exit_code == 2
+    assert invoked("judge", results).exit_code == 2
 
 
 def test_an_error_of_ours_is_70(results, monkeypatch):
@@ -103,7 +98,7 @@ def test_a_report_and_a_study_to_follow_it_up(results, tmp_path):
     assert done.exit_code == 1
     assert f"--follow-up {words}" not in done.stdout
     assert "No certificate" in page.read_text("utf-8")
-    made = CliRunner().invoke(app, ["study", "create", str(words), "--storage", str(tmp_path / "s.db")])
+    made = invoked("study", "create", words, "--storage", tmp_path / "s.db")
     assert made.exit_code == 0, made.output
     study = lb.open_study("next", f"sqlite:///{tmp_path / 's.db'}")
     assert [objective.name for objective in study.objectives] == ["correct", "latency"]
@@ -112,6 +107,23 @@ def test_a_report_and_a_study_to_follow_it_up(results, tmp_path):
     assert certain.exit_code == 0
     assert "nothing is open" in certain.stderr
     assert not (tmp_path / "none.toml").exists()
+
+
+def test_what_a_study_that_follows_keeps_and_refuses(results, tmp_path):
+    words = tmp_path / "next.toml"
+    way = ("--delta", "1e-200", "--follow-up", words)
+    done = judge(results, *way, "--baseline", "fast_er", "--missing", "worst")
+    assert done.exit_code == 1
+    made = invoked("study", "create", words, "--storage", tmp_path / "s.db")
+    assert made.exit_code == 0, made.output
+    study = lb.open_study("next", f"sqlite:///{tmp_path / 's.db'}")
+    assert study.spec["baseline"] == "fast_er"
+    assert study.objectives[0].if_missing == "worst"
+    words.unlink()
+    refused = judge(results, *way, "--cluster", "id", "--max-cluster", "1")
+    assert refused.exit_code == 2
+    assert "knows no clusters" in refused.stderr
+    assert not words.exists()
 
 
 def test_rows_without_items(results):
@@ -133,13 +145,20 @@ def test_an_objective_as_it_is_written():
 
 def test_what_other_tools_wrote():
     made = Path(__file__).parents[1] / "read" / "made"
-    done = run(made / "quiz-1.eval", "match max 0.1 bernoulli", "--from", "inspect", "--repeat", "repeat")
+    done = invoked(
+        "judge", made / "quiz-1.eval", "match max 0.1 bernoulli", "--from", "inspect", "--repeat", "repeat"
+    )
     assert done.exit_code == 0
     assert done.stdout.startswith("mockllm/large is the only arm.")
     way = ("--arm", "way", "--item", "data", "--repeat", "repeat", "--about", "items")
-    done = run(
-        made / "pytest-benchmark.json", "seconds min 1e-5 bounded 0 1", "--from", "pytest_benchmark", *way
+    done = invoked(
+        "judge",
+        made / "pytest-benchmark.json",
+        "seconds min 1e-5 bounded 0 1",
+        "--from",
+        "pytest_benchmark",
+        *way,
     )
     assert done.exit_code == 0
     assert done.stdout.startswith("On these 2 items, as measured, builtin is the best choice.")
-    assert run(made, "seconds min 1 exact", "--from", "nothing").exit_code == 2
+    assert invoked("judge", made, "seconds min 1 exact", "--from", "nothing").exit_code == 2

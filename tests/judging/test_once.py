@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy.stats import binom, multinomial, t
 
-import judge_oracle as naive
 from lexbandits.evidence import once
+from support import judge_oracle as naive
 
 LIMITS = (-0.5, -0.2, -0.06, -0.02, 0.0, 0.03, 0.1, 0.4)
 LEVELS = (0.05, 0.0125, 0.001)

@@ -5,13 +5,13 @@ import itertools
 import numpy as np
 import pytest
 
-import judge_oracle as naive
 import lexbandits as lb
 from lexbandits.judging.claims import SHOWN, Claims
 from lexbandits.judging.scheme import OPEN, is_better, level_of, plug_in, proof_of, prove, survey, tiers_of
 from lexbandits.judging.table import Table
 from lexbandits.policies.tol.judgement import begin
 from lexbandits.policies.tol.state import RESULTS
+from support import judge_oracle as naive
 
 FACTS = ("beats", "not worse", "meets the target", "misses the target")
 

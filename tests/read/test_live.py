@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from consoles import in_console
+from support.consoles import in_console
 
 ROOT = Path(__file__).parents[2]
 

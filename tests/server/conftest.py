@@ -1,21 +1,11 @@
-"""Services for tests, and the database of the tests of studies."""
+"""Services for tests."""
 
-import importlib.util
 import shutil
 import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
-STUDY = Path(__file__).parents[1] / "study"
-sys.path[:0] = [str(STUDY), str(Path(__file__).parent)]
-_spec = importlib.util.spec_from_file_location("study_fixtures", STUDY / "conftest.py")
-_fixtures = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(_fixtures)
-server, postgres, standby = _fixtures.server, _fixtures.postgres, _fixtures.standby
-
-from services import FromNothing, Service, fast  # noqa: E402
+from support.services import FromNothing, Service, fast
 
 
 @pytest.fixture(scope="session")
@@ -49,8 +39,8 @@ def serve(tmp_path):
     """Start services that end with the test."""
     started = []
 
-    def start(storage=None, *options):
-        started.append(Service(storage or fast(tmp_path), *options))
+    def start(storage=None, *options, kind=Service):
+        started.append(kind(storage or fast(tmp_path), *options))
         return started[-1]
 
     yield start

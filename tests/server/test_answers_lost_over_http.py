@@ -3,12 +3,12 @@
 import time
 
 import pytest
-from asked import MODELS, ask, make, refused
-from worlds import create, kinds
 
 import lexbandits as lb
 from lexbandits.study.storage import http as remote
-from proxy import Proxy
+from support.asked import MODELS, ask, make, refused
+from support.proxy import Proxy
+from support.worlds import create, kinds
 
 CUTS = ("before", "after", "answered", "silent")
 REQUEST = b" HTTP/1.1\r\n"

@@ -3,7 +3,7 @@
 import json
 import os
 
-from nursery import started
+from support.nursery import started
 
 TOML = """
 [study]

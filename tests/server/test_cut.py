@@ -6,13 +6,13 @@ from collections import Counter
 import httpx2
 import pandas as pd
 import pytest
-from services import Service
-from worlds import create, measure
 
 import lexbandits as lb
 from lexbandits.study.storage import http as remote
 from lexbandits.study.storage import postgres as postgres_module
-from proxy import Proxy
+from support.proxy import Proxy
+from support.services import Service
+from support.worlds import create, measure
 
 LIMIT = 120  # seconds of any call, on a busy machine
 PILOT = pd.DataFrame({"arm": ["small", "large", "cot"], "correct": [0, 1, 1], "latency": [5.0, 9.0, 20.0]})
@@ -59,7 +59,7 @@ def line(request, monkeypatch):
         yield Line(proxy, service.link, proxy.of(service.link), False)
     else:
         address = request.getfixturevalue("postgres")
-        proxy = Proxy(request.getfixturevalue("server").port)
+        proxy = Proxy(request.getfixturevalue("server").socket)
         if request.param == "postgres":
             yield Line(proxy, address, proxy.of(address), True)
         else:

@@ -4,12 +4,12 @@ import signal
 import threading
 
 import httpx2
-from asked import MODELS, ask, make
-from worlds import measure
 
 import lexbandits as lb
 from lexbandits.study.storage.gate import Gate
-from patience import until, waits_at_gate
+from support.asked import MODELS, ask, make
+from support.patience import until, waits_at_gate
+from support.worlds import measure
 
 
 def worker(service, told, stop):

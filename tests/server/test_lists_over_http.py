@@ -3,14 +3,12 @@
 import json
 import time
 
-import test_of_lists as lists
-from worlds import create, go_on, measure
-
 import lexbandits as lb
+from support.worlds import create, go_on, measure
 
 
 def test_nobody_reads_the_coming_order(service, client):
-    study = create(service.link, items=lists.ITEMS)
+    study = create(service.link, items=[f"q{i}" for i in range(60)])
     here = lb.open_study("models", service.storage)
     go_on(study, 12)
     seed = next(iter(here._journal.events())).payload["spec"]["seed"]

@@ -3,8 +3,9 @@
 import json
 
 import pytest
-from asked import ask, make
-from services import Service, fast
+
+from support.asked import ask, make
+from support.services import Service, fast
 
 GAUSSIAN = [{"name": name, "tolerance": 0.1, "noise": "gaussian"} for name in ("score", "cost")]
 

@@ -12,9 +12,9 @@ from datetime import datetime as time
 from urllib.parse import quote
 
 import pytest
-from asked import MODELS, ask, make
 
-from patience import until
+from support.asked import MODELS, ask, make
+from support.patience import until
 
 EVIL = "<img src=x onerror=alert(1)>"
 HURRY = 5  # what the page does every few seconds it does so many times as often

@@ -11,9 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 
 import pytest
-from asked import MODELS, ask, make, refused
 from starlette.requests import Request
-from worlds import create
 
 import lexbandits as lb
 from lexbandits.server import queues
@@ -27,7 +25,9 @@ from lexbandits.study.record.journal import Journal
 from lexbandits.study.storage.contract import LostConnectionError
 from lexbandits.study.storage.sqlite import SqliteStorage
 from lexbandits.study.study import Study
-from patience import until, waits_at_gate
+from support.asked import MODELS, ask, make, refused
+from support.patience import until, waits_at_gate
+from support.worlds import create
 
 TRIALS, RESULTS = f"{MODELS}/trials", f"{MODELS}/results"
 
@@ -107,6 +107,36 @@ def test_work_that_fails_halfway_spoils_no_other(journal):
     study = study_of(journal)
     assert study.trials()["state"].tolist() == ["told", "told", "open", "open"]
     assert study.verify()
+
+
+def test_metrics_and_webhook_hear_of_what_was_committed_one_by_one(tmp_path):
+    rooms = Rooms(tmp_path / "s.db")
+    study = create(rooms.storage)
+    a, b, c = study.ask_many(3)
+    study.tell(b, {"correct": 1})
+    works = [
+        tell((a, {"correct": 1})),
+        tell((c, {"correct": 1}), (b, {"correct": 0})),  # contradicts after it has changed something
+        lambda turn: changes.pause(turn, "lunch"),
+    ]
+    heard = []
+
+    class Listener:
+        def recorded(self, kinds):
+            heard.append(("metrics", list(kinds)))
+
+        def committed(self, row, kinds):
+            heard.append((row.name, list(kinds)))
+
+    work = Queues(rooms, Tokens(rooms.reads, "lb_me"), Listener())
+    work.metrics = work.webhook
+    jobs = [Job("Bearer lb_me", "write", lambda work=work: work) for work in works]
+    before = len(list(study.events()))
+    work._do_all("models", jobs)
+    assert [type(job.error).__name__ for job in jobs] == ["NoneType", "ConflictError", "NoneType"]
+    kinds = [event.kind for event in study.events()][before:]
+    assert kinds == ["told", "paused"]
+    assert heard == [("metrics", kinds), ("models", kinds)]
 
 
 def test_asks_with_the_same_key_in_one_commit(journal):

@@ -1,10 +1,10 @@
 """A study behind the service is looked at like any other: its journal is folded here, what is new of it."""
 
 import pytest
-from worlds import create, go_on
 
 import lexbandits as lb
 from lexbandits.study.storage.http import HttpStorage
+from support.worlds import create, go_on
 
 
 @pytest.fixture

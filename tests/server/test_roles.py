@@ -1,22 +1,18 @@
 """Who may do what: every endpoint, every kind of token."""
 
 import json
-import os
-import subprocess
-import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from asked import QUESTION, make, refused
-from typer.testing import CliRunner
 
 import lexbandits as lb
-from lexbandits.cli import app
 from lexbandits.server.tokens import Tokens, open_lasting
-from patience import until
-from proxy import Proxy
+from support.asked import QUESTION, make, refused
+from support.command import invoked, process
+from support.patience import until
+from support.proxy import Proxy
 
 RANK = {"read": 1, "write": 2, "admin": 3}
 DECIDING = {
@@ -29,7 +25,7 @@ OPEN_TO_ALL = {"healthz"}
 @pytest.fixture(scope="module")
 def guarded(tmp_path_factory):
     """A service with stored tokens, one per role, and one that was revoked."""
-    from services import Service, fast
+    from support.services import Service, fast
 
     storage = fast(tmp_path_factory.mktemp("roles"))
     tokens = Tokens(open_lasting(storage))
@@ -130,7 +126,7 @@ def test_all_tokens_of_a_name_are_revoked(tmp_path):
 
 @pytest.mark.parametrize("how", ["before", "after", "answered"])
 def test_a_token_is_made_once_though_the_answer_is_lost(server, postgres, how):
-    wire = Proxy(server.port)
+    wire = Proxy(server.socket)
     tokens = Tokens(open_lasting(wire.of(postgres)))
     wire.arm(b"COMMIT", how)
     secret = tokens.create("ann", "write")
@@ -165,30 +161,15 @@ def test_a_worker_in_python_needs_the_address_and_a_token(guarded, monkeypatch):
     assert "lb_wrong" not in str(error.value)
 
 
-def command(storage, *words):
-    return subprocess.run(
-        [sys.executable, "-m", "lexbandits", *words],
-        env={**os.environ, "LEXBANDITS_STORAGE": storage},
-        capture_output=True,
-        text=True,
-        timeout=240,
-    )
-
-
-def here(storage, *words):
-    """Without a process of its own."""
-    return CliRunner().invoke(app, words, env={"LEXBANDITS_STORAGE": storage})
-
-
 def test_beyond_loopback_only_with_tokens(tmp_path, serve):
     storage = f"{tmp_path}/service.db"
-    alone = command(storage, "serve", "--host", "0.0.0.0", "--port", "0")
+    alone = process("serve", "--host", "0.0.0.0", "--port", "0", storage=storage)
     assert alone.returncode == 2
     assert "lexbandits token create" in alone.stderr
-    made = here(storage, "token", "create", "ann", "--role", "admin")
+    made = invoked("token", "create", "ann", "--role", "admin", storage=storage)
     secret = made.stdout.strip()
     assert made.exit_code == 0
-    listed = here(storage, "token", "list").stdout
+    listed = invoked("token", "list", storage=storage).stdout
     assert "ann" in listed
     assert secret not in listed
     service = serve(storage, "--host", "0.0.0.0", "--allow-host", "studies.example.org")
@@ -198,13 +179,13 @@ def test_beyond_loopback_only_with_tokens(tmp_path, serve):
         assert client.get("/api/studies").json()["role"] == "admin"
         assert client.get("/api/studies", headers={"Host": "studies.example.org"}).status_code == 200
         refused(client.get("/api/studies", headers={"Host": "evil.example.org"}), 421)
-    revoked = here(storage, "token", "revoke", "ann", "--json")
+    revoked = invoked("token", "revoke", "ann", "--json", storage=storage)
     assert json.loads(revoked.stdout) == {"name": "ann", "revoked": True}
-    assert here(storage, "token", "revoke", "ann").exit_code == 2
+    assert invoked("token", "revoke", "ann", storage=storage).exit_code == 2
 
 
-def test_the_password_of_a_database_is_nowhere(server, serve):
-    address = server.database("service_password")
+def test_the_password_of_a_database_is_nowhere(own_server, serve):
+    server, address = own_server, own_server.database("service_password")
     service = serve(address)
     with service.client() as client:
         client.post("/api/studies", json=QUESTION)
@@ -221,7 +202,7 @@ def test_the_password_of_a_database_is_nowhere(server, serve):
 
 def test_a_password_in_a_command_is_refused():
     for words in (["serve"], ["token", "list"]):
-        done = command("", *words, "--storage", "postgresql://ann:sesame@127.0.0.1:1/db")
+        done = process(*words, "--storage", "postgresql://ann:sesame@127.0.0.1:1/db", storage="")
         assert done.returncode == 2
         assert "LEXBANDITS_STORAGE" in done.stderr
         assert "sesame" not in done.stdout + done.stderr

@@ -4,11 +4,11 @@ import random
 
 import numpy as np
 import pytest
-from worlds import create, measure
 
 from lexbandits.picture.tally import tally_of
 from lexbandits.study.record.trials import EXPIRED, OPEN, STATES
 from lexbandits.study.storage.memory import MemoryStorage
+from support.worlds import create, measure
 
 
 def plainly(ledger):

@@ -10,14 +10,13 @@ import tomllib
 
 import pandas as pd
 import pytest
-from typer.testing import CliRunner
-from worlds import create, go_on, measure
 
 import lexbandits as lb
-from lexbandits.cli import app
 from lexbandits.commands.terminal import print_table
 from lexbandits.study.storage import sqlite as sqlite_module
 from lexbandits.study.storage.gate import Gate
+from support.command import invoked, process, run, said
+from support.worlds import create, go_on, measure
 
 ARMS = ("small", "large", "cot")
 TOML = """
@@ -47,23 +46,6 @@ name = "cot"
 def folder(folder):
     (folder / "models.toml").write_text(TOML)
     return folder
-
-
-def run(*arguments, code=0):
-    done = CliRunner().invoke(app, [str(argument) for argument in arguments])
-    assert done.exit_code == code, (done.output, done.exception)
-    return done
-
-
-def said(*arguments, code=0):
-    """The one JSON document on stdout."""
-    return json.loads(run(*arguments, "--json", code=code).stdout)
-
-
-def process(*arguments, **options):
-    """`python -m lexbandits …` in a process of its own."""
-    command = [sys.executable, "-m", "lexbandits", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=240, **options)
 
 
 @pytest.fixture
@@ -403,10 +385,10 @@ def test_on_postgres(folder, postgres):
 
 @pytest.mark.parametrize("words", [["study", "ask", "x", "--bogus"], ["study", "ask"], ["study", "sing"]])
 def test_a_mistake_in_the_words_is_a_document_too(words):
-    result = CliRunner().invoke(app, [*words, "--json"])
+    result = invoked(*words, "--json")
     assert result.exit_code == 2
     assert json.loads(result.stdout)["error"] == "UsageError"
-    assert CliRunner().invoke(app, words).stdout == ""
+    assert invoked(*words).stdout == ""
 
 
 def test_end_says_that_there_is_an_answer(made):
@@ -459,7 +441,7 @@ def test_no_escape_from_people_or_workers_reaches_a_terminal_or_markdown(folder)
         assert "\\u001b" in report
         block = report.split("```toml\n")[1].split("```")[0]
         assert tomllib.loads(block)["objectives"][0]["unit"] == EVIL
-        asked = CliRunner().invoke(app, ["study", "ask", name])
+        asked = invoked("study", "ask", name)
         check_harmless(asked.output, name)
     assert "\\u001b[2J" in run("study", "status", "ended").stdout
     assert run("study", "ask", "paused", code=4).stderr.count("\\u001b[2J") == 1

@@ -4,11 +4,11 @@ import threading
 
 import pandas as pd
 import pytest
-from worlds import create, kinds, measure
 
 import lexbandits as lb
 from lexbandits.study.storage import postgres as postgres_module
-from proxy import Proxy
+from support.proxy import Proxy
+from support.worlds import create, kinds, measure
 
 CUTS = ("before", "after", "answered")
 GOOD = {"correct": 1, "latency": 10}
@@ -17,7 +17,7 @@ PILOT = pd.DataFrame({"arm": ["small", "large", "cot"], "correct": [0, 1, 1], "l
 
 @pytest.fixture
 def wire(postgres, server):
-    proxy = Proxy(server.port)
+    proxy = Proxy(server.socket)
     yield proxy
     proxy.close()
 

@@ -14,7 +14,6 @@ from hypothesis.stateful import (
     rule,
     run_state_machine_as_test,
 )
-from lockstep import Clock, Home, Lockstep, Ref
 
 from lexbandits.server.app import make_app
 from lexbandits.server.rooms import Rooms
@@ -22,6 +21,7 @@ from lexbandits.server.tokens import Tokens, new_secret
 from lexbandits.study.storage.contract import open_storage
 from lexbandits.study.storage.postgres import PostgresStorage
 from lexbandits.study.storage.sqlite import SqliteStorage
+from support.lockstep import Clock, Home, Lockstep, Ref
 
 CORRECT = {"name": "correct", "tolerance": 0.1, "noise": "bernoulli"}
 LATENCY = {"name": "latency", "direction": "minimize", "tolerance": 2.0, "noise": ["bounded", 0, 100]}

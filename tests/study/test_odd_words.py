@@ -1,15 +1,14 @@
 """Words, durations and paths that nobody expects: refused before anything changes, or taken as they are."""
 
-import os
 import pickle
 import subprocess
-import sys
 from datetime import timedelta
 
 import pytest
-from worlds import create, go_on, kinds
 
 import lexbandits as lb
+from support.command import process
+from support.worlds import create, go_on, kinds
 
 BROKEN = "caf\udce9"  # half a pair of surrogates, as names of files may have
 
@@ -103,16 +102,6 @@ def remount(disk, how):
     subprocess.run(["mount", "-o", f"remount,{how}", disk], check=True)
 
 
-def command(storage, *words):
-    return subprocess.run(
-        [sys.executable, "-m", "lexbandits", "study", *map(str, words)],
-        env={**os.environ, "LEXBANDITS_STORAGE": str(storage)},
-        capture_output=True,
-        text=True,
-        timeout=240,
-    )
-
-
 @pytest.mark.parametrize("closed", [True, False])
 def test_a_disk_that_is_read_only(disk, tmp_path, closed):
     """With the latest results in the file, or in the log beside it."""
@@ -132,13 +121,13 @@ def test_a_disk_that_is_read_only(disk, tmp_path, closed):
             ("export", "models", tmp_path / "t.csv"),
             ("report", "models", tmp_path / "r.html"),
         ):
-            done = command(path, *words)
+            done = process("study", *words, storage=path)
             if closed:
                 assert done.returncode == 0, (words, done.stderr)
             else:
                 assert "copy s.db and s.db-wal to a folder that can be written" in done.stderr
         if closed:
-            assert f"results: {told}" in command(path, "status", "models").stdout
+            assert f"results: {told}" in process("study", "status", "models", storage=path).stdout
             looked = lb.open_study("models", path, read_only=True)
             assert looked.status.results == told
             with pytest.raises(lb.StorageError, match="can only be looked at"):

@@ -3,11 +3,10 @@
 import random
 
 import pytest
-from typer.testing import CliRunner
 
 import lexbandits as lb
-from lexbandits.cli import app
 from lexbandits.study.storage.memory import MemoryStorage
+from support.command import invoked
 
 pytestmark = pytest.mark.interpreted
 ARMS = {"quick": (0.9, 300.0), "slow": (0.9, 420.0), "wrong": (0.3, 100.0), "bad": (0.3, 90.0)}
@@ -150,11 +149,11 @@ def test_a_file_and_the_commands_take_them(tmp_path, monkeypatch):
         mean = 20
     """)
     code = "import random; print('latency=%f' % ({mean} + random.Random('{arm}{item}').random()))"
-    done = CliRunner().invoke(app, ["run", "study.toml", "--", "python", "-c", code])
+    done = invoked("run", "study.toml", "--", "python", "-c", code)
     assert done.exit_code == 0, done.output
     assert "answer: a (certain" in done.output
     spec = lb.open_study("models", "lexbandits.db").spec["objectives"][0]
     assert (spec["tolerance"], spec["reference"]) == ("10%", "b")
-    amended = CliRunner().invoke(app, ["study", "amend", "models", "latency", "--tolerance", "5%", "--yes"])
+    amended = invoked("study", "amend", "models", "latency", "--tolerance", "5%", "--yes")
     assert amended.exit_code == 2
     assert "cannot be changed" in amended.output

@@ -8,11 +8,12 @@ import time
 from pathlib import Path
 
 import pytest
-from power_cut import HERE, Disk, compiled, operations, rebuild, watching
-from worlds import create, measure
 
 import lexbandits as lb
-from patience import until
+from support import TESTS
+from support.patience import until
+from support.power_cut import Disk, compiled, operations, rebuild, watching
+from support.worlds import create, measure
 
 WORKER = """
     import json, os, sys
@@ -20,7 +21,7 @@ WORKER = """
     from lexbandits.study.storage import sqlite
     sqlite.CHECKPOINT = 40  # pages: often
     import lexbandits as lb
-    from worlds import create, measure
+    from support.worlds import create, measure
     said = os.open(sys.argv[2] + ".said", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
 
     def say(*words):
@@ -51,7 +52,7 @@ class Watched:
         folder.mkdir()
         log = folder / "log"
         code = "\n".join(line[4:] for line in WORKER.splitlines())
-        command = [sys.executable, "-c", code, str(HERE), str(folder / "study.db"), synchronous]
+        command = [sys.executable, "-c", code, str(TESTS), str(folder / "study.db"), synchronous]
         environment = {**watching(library, folder / "study.db", log), "LEXBANDITS_JIT": "0"}  # starts sooner
         with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as worker:
             assert worker.stdout.readline() == "ready\n"

@@ -6,14 +6,14 @@ import time
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from lives import ON_A_LIST, Player, in_memory, script_of
-from worlds import create, measure, question
 
 import lexbandits as lb
 from lexbandits.study.record.fold import Fold
 from lexbandits.study.record.ledger import Ledger
 from lexbandits.study.storage.contract import Entries, open_storage
 from lexbandits.study.storage.memory import MemoryStorage
+from support.lives import ON_A_LIST, Player, in_memory, script_of
+from support.worlds import create, measure, question
 
 # from a seed, since lists that Hypothesis draws repeat few actions; a failure still shrinks to few
 LIST = {"items": [f"q{i}" for i in range(25)], "seed": 1}

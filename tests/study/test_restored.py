@@ -2,17 +2,16 @@
 
 import os
 import subprocess
-import sys
 import textwrap
 from pathlib import Path
 
 import pytest
-from worlds import create, go_on, kinds
 
 import lexbandits as lb
 from lexbandits.study.storage import sqlite as sqlite_module
+from support.command import LIMIT, python
+from support.worlds import create, go_on, kinds
 
-HERE = Path(__file__).parent
 OBJECTIVES = [
     lb.Objective("correct", tolerance=1e-4, noise="bernoulli"),
     lb.Objective("latency", "minimize", tolerance=1e-4, noise=("bounded", 0, 100)),
@@ -21,10 +20,9 @@ OBJECTIVES = [
 
 def elsewhere(path, code):
     """What another process prints."""
-    prelude = f"import sys; sys.path.insert(0, {str(HERE)!r})\n"
-    prelude += "import lexbandits as lb\nfrom worlds import *\nstudy = lb.open_study('models', sys.argv[1])\n"
-    command = [sys.executable, "-c", prelude + textwrap.dedent(code), str(path)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=240)
+    opened = "study = lb.open_study('models', sys.argv[1])\n"
+    command = python(opened + textwrap.dedent(code), path)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT)
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()
 
@@ -76,14 +74,13 @@ def test_a_worker_that_ends_writes_nothing_over_what_others_told(tmp_path):
     """It does not even look again: its connection is closed by the end of Python."""
     study, path, backup = backed_up(tmp_path)
     study.close()
+    tell = python("go_on(lb.open_study('models', sys.argv[1]), 10)")
     code = f"""
-        import subprocess, os
+        import subprocess
         go_on(study, 2)
         subprocess.run(["cp", {str(backup)!r}, sys.argv[1]], check=True)
         os.remove(sys.argv[1] + "-wal"); os.remove(sys.argv[1] + "-shm")
-        tell = "import sys; sys.path.insert(0, {str(HERE)!r}); import lexbandits as lb; from worlds import *;"
-        tell += "go_on(lb.open_study('models', sys.argv[1]), 10)"
-        subprocess.run([sys.executable, "-c", tell, sys.argv[1]], check=True)
+        subprocess.run([*{tell!r}, sys.argv[1]], check=True)
     """
     elsewhere(path, code)
     assert elsewhere(path, "print(study.status.results, study.verify().problems)") == "30 ()"

@@ -4,12 +4,11 @@ from types import SimpleNamespace
 
 import pytest
 from test_digest import LIVES, live
-from typer.testing import CliRunner
-from worlds import create, go_on, measure, question
 
 import lexbandits as lb
-from lexbandits.cli import app
-from lexbandits.study.spec import Spec, in_todays_words, words_from_toml
+from lexbandits.study.spec import Spec, words_from_toml
+from support.command import invoked
+from support.worlds import create, go_on, measure
 
 
 def has_account(study):
@@ -20,7 +19,7 @@ def test_the_rules_are_on_record_and_declared_unless_said():
     for said, rules in (({}, "declared"), ({"rules": "open"}, "open")):
         study = create(**said)
         payload = next(iter(study.events())).payload
-        assert payload["spec"]["rules"] == payload["settings"]["rules"] == rules
+        assert payload["spec"]["rules"] == rules
         assert has_account(study) == (rules == "declared")
         assert Spec.from_json(payload["spec"]).as_json() == payload["spec"]
 
@@ -80,18 +79,6 @@ def test_who_changes_nothing_needs_fewer_results_and_who_does_the_most():
     assert kept.status.results < free.status.results <= changed.status.results
 
 
-def test_journals_without_the_word_go_on_as_they_were():
-    spec = Spec.from_json({"name": "s", **question(), "objectives": [{"name": "x", "tolerance": 1}]})
-    old = {key: words for key, words in spec.as_json().items() if key != "rules"}
-    settings = {key: value for key, value in spec.policy_settings().items() if key != "rules"}
-    for extra in ({}, {"format": 2}):
-        read = in_todays_words({"spec": old, "settings": settings, **extra})
-        assert (read["spec"]["rules"], read["settings"]["rules"]) == ("open", "0.2")
-        policy = lb.LexElimTol(**read["settings"])
-        assert policy.state.shown.size == 0
-        assert policy.state.limits[0, 4] == lb.LexElimTol(**{**settings, "rules": "open"}).state.limits[0, 4]
-
-
 def test_a_certificate_says_who_beats_a_rival_and_how_much_evidence_there_is():
     study = create()
     go_on(study, 30)
@@ -103,9 +90,6 @@ def test_a_certificate_says_who_beats_a_rival_and_how_much_evidence_there_is():
     later = create(name="open", rules="open")
     go_on(later, 30)
     assert all(0.0 <= row.parts <= 1.0 for row in later.policy.certificate)
-    old = {**study.answer.as_json(), "certificate": [{"rival": "a", "verdict": "beaten by 'it's'"}]}
-    row = type(study.answer).from_json(old).certificate[0]
-    assert (row["verdict"], row["by"]) == ("beaten", "it's")
 
 
 # --- what a change costs is said before it is made
@@ -155,11 +139,11 @@ def test_the_command_says_it_and_asks(change, tmp_path, monkeypatch):
     before, line = study.seq, ["study", word, "models", *said, "--storage", f"{tmp_path}/s.db"]
     terminal = SimpleNamespace(stdin=SimpleNamespace(isatty=lambda: True))
     monkeypatch.setattr("lexbandits.commands.study.sys", terminal)
-    refused = CliRunner().invoke(app, line, input="n\n")
+    refused = invoked(*line, input="n\n")
     assert f"{change} closes the proof" in refused.output
     assert "3 results so far stay. Go on?" in refused.output
     assert (refused.exit_code, study.seq) == (1, before)
-    assert "Go on?" not in CliRunner().invoke(app, [*line, "--yes"]).output
+    assert "Go on?" not in invoked(*line, "--yes").output
     assert (study.seq > before, study.proof) == (True, "closed")
 
 
@@ -167,6 +151,6 @@ def test_without_a_terminal_nothing_is_asked(tmp_path):
     study = create(f"{tmp_path}/s.db")
     go_on(study, 3)
     line = ["study", "amend", "models", "latency", "--tolerance", "3", "--storage", f"{tmp_path}/s.db"]
-    done = CliRunner().invoke(app, line)
+    done = invoked(*line)
     assert (done.exit_code, study.proof) == (0, "closed")
     assert "Go on?" not in done.output

@@ -4,10 +4,10 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from worlds import create
 
 import lexbandits as lb
 from lexbandits.study.record.strains import _counts_when_lost, _drift, strains_of
+from support.worlds import create
 
 COIN = lb.Objective("x", tolerance=0.001, noise="bernoulli")
 

@@ -1,12 +1,12 @@
 """Events taken by columns mean what they mean one by one, and damage is found either way."""
 
 import pytest
-from lives import in_memory, script_of
-from worlds import create
 
 import lexbandits as lb
 from lexbandits.study.record import stretches
 from lexbandits.study.record.ledger import Ledger
+from support.lives import in_memory, script_of
+from support.worlds import create
 
 
 def one_by_one(events):

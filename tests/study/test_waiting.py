@@ -1,13 +1,17 @@
 """Which results wait behind which open trials, against the definition."""
 
+import io
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
-from lives import in_memory, script_of
-from test_commands import said
-from worlds import create, measure
 
 import lexbandits as lb
 from lexbandits.study.record.trials import TOLD
-from patience import until
+from support.command import said
+from support.lives import in_memory, script_of
+from support.patience import until
+from support.worlds import create, measure
 
 
 def waits_for(fold, number):
@@ -104,23 +108,29 @@ def test_what_is_under_way_does_not_wait():
     assert len(many.ask_many(500)) == 500
 
 
-def test_a_look_settles_what_has_run_out(storage):
+def test_a_look_settles_what_has_run_out(clock, storage):
     """Nobody has to ask: the answer is there once the lease of a dead worker is over."""
     study = easy(storage)
-    study.ask(lease="1s", worker="gpu-3")
+    study.ask(lease="1h", worker="gpu-3")
     told, _ = work(study)
-    until(lambda: study.status.state == "finished")
+    clock.move(3601)
+    assert study.status.state == "finished"
     assert study.answer.certified
     assert (study.status.expired, study.status.results) == (1, told)
 
 
-def test_run_waits_for_a_dead_worker_and_then_ends(tmp_path, capsys):
+def test_run_waits_for_a_dead_worker_and_then_ends(clock, tmp_path, monkeypatch):
     storage = f"sqlite:///{tmp_path}/s.db?synchronous=OFF"
     needed, _ = work(easy(storage, name="alone"))
     study = easy(storage)
-    study.ask(lease="2s", worker="gpu-3")
-    assert study.run(tried, workers=2).certified
-    (said,) = [line for line in capsys.readouterr().err.splitlines() if "gpu-3" in line]
+    study.ask(lease="1h", worker="gpu-3")
+    monkeypatch.setattr(sys, "stderr", io.StringIO())
+    with ThreadPoolExecutor(1) as pool:
+        run = pool.submit(study.run, tried, workers=2)
+        until(lambda: "gpu-3" in sys.stderr.getvalue(), run)
+        clock.move(3601)
+        assert run.result().certified
+    (said,) = [line for line in sys.stderr.getvalue().splitlines() if "gpu-3" in line]
     assert said.startswith("easy: nothing to measure before "), "a log has no bar that could say it"
     assert study.status.expired == 1
     assert study.status.results <= 1.3 * needed + 12

@@ -92,19 +92,24 @@ def commit(journal: Journal, jobs: Sequence[Job]) -> list[str]:
     try:
         return journal.transact(attempt_all)
     except _SpoiledError:
-        for job in jobs:
-            _commit_alone(journal, job)
+        return [kind for job in jobs for kind in _commit_alone(journal, job)]
     except Exception as error:  # nothing was committed: nobody's work is done
         _fail(jobs, error)
-    return []
+        return []
 
 
-def _commit_alone(journal: Journal, job: Job) -> None:
-    assert callable(job.work)
+def _commit_alone(journal: Journal, job: Job) -> list[str]:
+    def attempt(turn: Turn) -> tuple[Any, list[str]]:
+        assert callable(job.work)
+        return job.work(turn), [event.kind for event in turn.events]
+
+    job.result = job.error = None
     try:
-        job.error, job.result = None, journal.transact(job.work)
+        job.result, kinds = journal.transact(attempt)
     except Exception as error:
         job.error = error
+        return []
+    return kinds
 
 
 def _fail(jobs: Sequence[Job], error: Exception) -> None:

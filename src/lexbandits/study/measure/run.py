@@ -29,6 +29,7 @@ from lexbandits.study.errors import (
     StudyPaused,
     StudyWaiting,
 )
+from lexbandits.study.measure.programs import Stopped
 from lexbandits.study.measure.progress import bar
 from lexbandits.study.record.answers import Answer
 from lexbandits.study.spec import seconds
@@ -140,6 +141,8 @@ class Run:
                         self._go_on(pool, done)
                         show()
             except BaseException as error:
+                if isinstance(error, Stopped):
+                    wait(self._busy)  # all programs were asked to end: how each did is its result
                 self._give_up()
                 if self.interrupted or self.released:
                     error.add_note(self._say_what_became())

@@ -25,14 +25,14 @@ def unlike(page, folder):
         (folder / name).write_text(content)
     found = []
     for command, expected in in_console(page):
-        done = run(command, folder)
+        done = shell(command, folder)
         printed = done.stdout or done.stderr
         if not doctest.OutputChecker().check_output(expected, printed, OPTIONS):
             found.append((command, printed, done.stderr))
     return found
 
 
-def run(command, folder, **environment):
+def shell(command, folder, **environment):
     """The process of a command, where `lexbandits` and `python` are those of the tests."""
     programs = folder / "bin"
     programs.mkdir(exist_ok=True)

@@ -4,11 +4,10 @@ import itertools
 import math
 from typing import Any, NamedTuple
 
-from model import Model
-
 import lexbandits as lb
 from lexbandits.study.storage.memory import MemoryStorage
 from lexbandits.study.trial import Trial
+from support.model import Model
 
 START = 1_000_000_000.0
 _names = itertools.count()

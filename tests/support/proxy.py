@@ -4,10 +4,11 @@ import re
 import socket
 import threading
 from contextlib import suppress
+from pathlib import Path
 
 
 class Proxy:
-    """Forwards to a port of this machine, until it is told to fail.
+    """Forwards to a port of this machine, or to PostgreSQL's socket, until it is told to fail.
 
     `arm`: at the next message of a client that holds a word the wire is cut: "before" it reaches the server;
     "after" it did, at once; "answered", when the server has answered, whose answer is lost; "silent", the
@@ -15,8 +16,8 @@ class Proxy:
     wire they are on is "cut", or falls "silent".
     """
 
-    def __init__(self, port):
-        self.target = port
+    def __init__(self, target):
+        self.target = target  # a port's number, or a socket's path
         self.answered = 0  # bytes of all answers so far
         self.cuts = 0  # how often it failed
         self._armed = None  # (word, how, always)
@@ -29,6 +30,8 @@ class Proxy:
 
     def of(self, address):
         """The address by way of this wire."""
+        if isinstance(self.target, Path):
+            return re.sub(r"@/(\w+)\?host=.*", rf"@127.0.0.1:{self.port}/\1", address)
         return re.sub(rf":{self.target}\b", f":{self.port}", address)
 
     def arm(self, word, how, always=False):
@@ -59,7 +62,7 @@ class Proxy:
             except OSError:
                 return
             try:
-                server = socket.create_connection(("127.0.0.1", self.target))
+                server = self._connected()
             except OSError:
                 client.close()  # the server is away
                 continue
@@ -68,6 +71,13 @@ class Proxy:
             fate = []  # of what the server answers: "after", "answered" or "silent", once it is known
             for work in (self._forward_calls, self._forward_answers):
                 threading.Thread(target=work, args=(client, server, fate), daemon=True).start()
+
+    def _connected(self):
+        if not isinstance(self.target, Path):
+            return socket.create_connection(("127.0.0.1", self.target))
+        server = socket.socket(socket.AF_UNIX)
+        server.connect(str(self.target))
+        return server
 
     def _forward_calls(self, client, server, fate):
         with suppress(OSError):

@@ -3,10 +3,10 @@
 import random
 
 import pandas as pd
-from worlds import create, measure
 
 import lexbandits as lb
 from lexbandits.study.storage.memory import MemoryStorage
+from support.worlds import create, measure
 
 ACTIONS = [
     *["ask"] * 4, *["ask_many"] * 3, *["tell"] * 6, *["tell_many"] * 2, "tell_ask", "fail", "release", "late",
