@@ -115,6 +115,39 @@ def test_the_classical_ones_are_the_published_ones(tape, sigma, data):
     check(lb.ThompsonSampling(K, m, seed=4, **settings), draw, horizon, expected)
 
 
+@given(tapes(), sigmas, st.sampled_from([0.0, 3.0]), st.data())
+@settings(max_examples=50)
+def test_kl_ucb_and_imed_are_the_published_ones(tape, sigma, c, data):
+    K, m, horizon, draw = tape
+    i = data.draw(st.integers(0, m - 1))
+
+    def unit(t, a):
+        return [1 / (1 + math.exp(-x)) for x in draw(t, a)]
+
+    gaussian = {"objective": i, "noise_sd": [sigma if j == i else 9.0 for j in range(m)]}
+    policy = lb.KLUCB(K, m, exploration=c, **gaussian)
+    check(policy, draw, horizon, oracle.kl_ucb(draw, K, horizon, i, sigma, c))
+    check(lb.IMED(K, m, **gaussian), draw, horizon, oracle.imed(draw, K, horizon, i, sigma))
+    bernoulli = {"objective": i, "divergence": "bernoulli"}
+    policy = lb.KLUCB(K, m, exploration=c, **bernoulli)
+    check(policy, unit, horizon, oracle.kl_ucb(unit, K, horizon, i, None, c))
+    check(lb.IMED(K, m, **bernoulli), unit, horizon, oracle.imed(unit, K, horizon, i))
+
+
+@given(tapes(), deltas, st.sampled_from([0.01, 0.3]), st.sampled_from([0.0, 0.5, 2.0]), st.data())
+@settings(max_examples=60)
+def test_mtlo_is_the_published_one(tape, delta, scale, tradeoff, data):
+    K, m, horizon, draw = tape
+    T, seed = data.draw(st.sampled_from([4, 100, 10_000])), data.draw(st.integers(0, 9))
+    given = {"tradeoff": tradeoff, "delta": delta, "horizon": T, "scale": scale, "bound": 0.7}
+    policy = lb.MTLO(K, m, noise_sd=[0.25] * (m - 1) + [0.5], seed=seed, **given)
+    key = chance.policy_key(seed)
+    expected = oracle.mtlo(
+        draw, K, m, delta, tradeoff, horizon, T, lambda t: chance.uniform(key, t, 0), 0.5, 0.7, scale
+    )
+    check(policy, draw, horizon, expected)
+
+
 # --- simulated runs, compiled and interpreted
 
 POLICIES = {
@@ -523,6 +556,28 @@ def test_thompson_sampling_grows_as_lai_and_robbins_say():
     early, late, gap = 1000, 50_000, 1.0
     made = growth(lb.ThompsonSampling(2, 1), gap, early, late, 100)
     assert 0.6 < made / math.log(late / early) / (2 / gap) < 1.1
+
+
+@long
+@pytest.mark.parametrize("name", ["KLUCB", "IMED"])
+def test_divergences_pay_what_lai_and_robbins_ask_for(name):
+    """2σ²/Δ for each unit of ln t: KL-UCB from above, IMED from below (Honda and Takemura 2015, Figure 1)."""
+    early, late, gap = 1000, 100_000, 1.0
+    made = growth(lb.BY_NAME[name](2, 1), gap, early, late, 200)
+    assert 0.7 < made / math.log(late / early) / (2 / gap) < 1.2
+
+
+@long
+@pytest.mark.parametrize("name", ["KLUCB", "IMED"])
+def test_bernoulli_divergences_follow_burnetas_and_katehakis(name):
+    """log t/kl(μ, μ*) pulls of the worse arm, approached from below."""
+    means, horizon, runs = (0.9, 0.75), 20_000, 60
+    instance = lb.Instance([[mean] for mean in means], noise="bernoulli")
+    policy = lb.BY_NAME[name](2, 1, divergence="bernoulli")
+    runs = [lb.simulate(policy, instance, horizon=horizon, seed=1, replication=r) for r in range(runs)]
+    pulls = [np.sum(run.arms == 1) for run in runs]
+    bound = math.log(horizon) / oracle.kl(means[1], means[0])
+    assert 0.4 < np.mean(pulls) / bound < 1.1
 
 
 @long

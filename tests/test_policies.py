@@ -31,6 +31,8 @@ EXAMPLES = {
         "noise_sd": [0.2, 0.1],
         "correlated": [[1.0, 0.2], [0.2, 1.0]],
     },
+    "LexDMED": {"tradeoff": 0.5, "noise_sd": [0.2, 0.1], "caution": 0.7, "loglog": 0.5, "first": 2},
+    "LexIMED": {"tradeoff": 0.5, "noise_sd": None, "tradeoff_slack": 1.5, "first": 3},
     "LexElimPhase": {"delta": 0.3, "optimal_set_sizes": [2, 1], "noise_sd": 0.2},
     "LexElimTol": {"delta": 0.3, "tolerance": [0.5, 0.0], "resolution": 0.3, "noise_sd": [0.2, 0.1]},
     "ExponentialGapElimination": {"delta": 0.3, "noise_sd": [0.3, 0.2], "target_size": 2, "scale": 500.0},
@@ -46,10 +48,13 @@ EXAMPLES = {
     "UCB1": {"objective": 1, "noise_sd": [0.3, 0.2]},
     "MOSSAnytime": {"noise_sd": 0.3},
     "ThompsonSampling": {"objective": 1, "noise_sd": 0.3, "seed": 7},
+    "KLUCB": {"objective": 1, "divergence": "bernoulli", "exploration": 3.0},
+    "IMED": {"objective": 1, "noise_sd": [0.3, 0.2]},
+    "MTLO": {"tradeoff": 0.5, "horizon": 50, "noise_sd": 0.01, "bound": 0.1, "scale": 0.1, "seed": 5},
     "RoundRobin": {"noise_sd": 0.3},
 }
 
-RANDOMISED = ("PFLex", "ThompsonSampling")
+RANDOMISED = ("MTLO", "PFLex", "ThompsonSampling")
 
 
 def make(name, n_arms=K, n_objectives=M, **changes):

@@ -1039,6 +1039,14 @@ def judge_without_good_rows_of_the_best_at_their_worst(frame, judge, world, rng)
     return judge(frame[~lost], missing="worst")
 
 
+@judgement("bernoulli", "bounded")
+def drop_zeros_of_the_worse_although_the_objective_says_worst(frame, judge, world, rng):
+    precise = {key: getattr(world.kind, key) for key in ("tolerance", "resolution", "noise")}
+    lost = (frame.arm == "worse") & (frame.score == 0) & (rng.random(len(frame)) < 0.6)
+    objectives = [lb.Objective("score", **precise, if_missing="worst"), TASTE]
+    return judge(frame.assign(score=frame.score.where(~lost)), objectives=objectives, missing="drop")
+
+
 @judgement("gaussian", "bernoulli")
 def judge_the_one_that_leads_as_the_baseline(frame, judge, world, rng):
     leader = frame.groupby("arm").score.mean().idxmax()
@@ -1170,6 +1178,152 @@ def test_no_judgement_is_wrong_in_more_than_delta_of_many(name, kind):
     most = tables * (delta + 3 * math.sqrt(delta * (1 - delta) / tables))
     assert certain, "an attack that prevents every certificate says nothing of them"
     assert wrong <= most, f"{wrong} of {tables} wrong, at most {most:.1f} may be; {certain} certified"
+
+
+# --- rows that nothing pairs, of arms of all sizes
+
+UNPAIRED = [(88, 24), (24, 88), (100, 25), (25, 100), (40, 13), (61, 60), *((n, n) for n in range(9, 34, 4))]
+NAMES = [("a", "b"), ("b", "a"), ("control", "variant"), ("z", "long name"), ("10", "9")]
+
+
+def unpaired(world, rng, sizes, names=None):
+    """A fair table, sorted by value, and the names of its arms: the first is best."""
+    names = names or NAMES[rng.integers(len(NAMES))]
+    rows = [
+        {"arm": name, **world.values(arm, rng)}
+        for name, arm, size in zip(names, ("best", "worse"), sizes, strict=True)
+        for _ in range(size)
+    ]
+    return names, pd.DataFrame(rows).sort_values("score", ignore_index=True)
+
+
+def count_unpaired(kind, sizes, delta, seeds, certify, names=None):
+    """How often the worse arm is certified, and how often any is; `certify` says who."""
+    world, found = World(KINDS[kind]), []
+    for seed in seeds:
+        rng = np.random.default_rng([seed, *sizes, len(kind)])
+        called, frame = unpaired(world, rng, sizes, names)
+        found.append((called[1], certify(frame, called, world, delta)))
+    return sum(worse in good for worse, good in found), sum(bool(good) for _, good in found)
+
+
+def judged_unpaired(frame, names, world, delta):
+    precise = {key: getattr(world.kind, key) for key in ("tolerance", "resolution", "noise")}
+    return lb.judge(frame, [lb.Objective("score", **precise), TASTE], item=None, delta=delta).acceptable
+
+
+def imported_unpaired(seed):
+    def certify(frame, names, world, delta):
+        study = world.study(seed, delta, arms=names)
+        study.import_results(frame, fair=True)
+        return [study.answer.arm] if study.answer.certified else []
+
+    return certify
+
+
+@pytest.mark.parametrize("sizes", [(88, 24), (25, 100), (17, 17)])
+@pytest.mark.parametrize("kind", ["gaussian", "bernoulli"])
+def test_rows_that_nothing_pairs_are_misjudged_no_more_than_delta(kind, sizes):
+    wrong, certain = count_unpaired(kind, sizes, 0.05, range(60), judged_unpaired)
+    assert certain
+    assert wrong <= binom.isf(1e-4, 60, 0.05), f"{wrong} of 60 wrong, {certain} certified"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("sizes", UNPAIRED)
+@pytest.mark.parametrize("kind", KINDS)
+def test_rows_that_nothing_pairs_are_misjudged_no_more_than_delta_of_many(kind, sizes):
+    tables, delta = 800, 0.05
+    wrong, certain = count_unpaired(kind, sizes, delta, range(tables), judged_unpaired)
+    most = tables * (delta + 3 * math.sqrt(delta * (1 - delta) / tables))
+    assert certain or kind == "sub_gaussian"
+    assert wrong <= most, f"{wrong} of {tables} wrong, at most {most:.1f} may be; {certain} certified"
+
+
+@pytest.mark.parametrize(
+    ("seed", "names", "sizes"), [(0, ("a", "b"), (100, 200)), (42, ("control", "variant"), (300, 120))]
+)
+def test_imported_rows_that_nothing_pairs_break_no_more_than_delta(seed, names, sizes):
+    """A study of a seed that everybody knows: the draw is another for every table."""
+    broken, certain = count_unpaired("gaussian", sizes, 0.05, range(12), imported_unpaired(seed), names)
+    assert certain
+    assert broken <= binom.isf(1e-4, 12, 0.05), f"{broken} of 12 broken"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("sizes", [(100, 200), (300, 120), (60, 60), (25, 100)])
+@pytest.mark.parametrize("names", [("a", "b"), ("control", "variant"), None])
+@pytest.mark.parametrize(
+    ("kind", "seed"), [("gaussian", 0), ("gaussian", 42), ("bernoulli", 0), ("bounded", 1)]
+)
+def test_imported_rows_that_nothing_pairs_break_no_more_than_delta_of_many(kind, seed, names, sizes):
+    studies, delta = 400, 0.05
+    broken, _ = count_unpaired(kind, sizes, delta, range(studies), imported_unpaired(seed), names)
+    most = studies * (delta + 3 * math.sqrt(delta * (1 - delta) / studies))
+    assert broken <= most, f"{broken} of {studies} broken, at most {most:.1f} may be"
+
+
+# --- tables that look like noise and are none
+
+
+def all_apart(rng, n, apart, digits):
+    """Two arms whose values, rounded alike, all differ by `apart`."""
+    lower = np.round(rng.normal(rng.choice([0, 5, 300]), rng.choice([0.5, 4]), n), digits)
+    scores = np.concatenate([np.round(lower + apart, digits), lower])
+    columns = {"score": scores, "taste": np.repeat([0.0, 1.0], n), "of": [item // 4 for item in range(n)] * 2}
+    return pd.DataFrame({"arm": np.repeat(["best", "worse"], n), "item": [*range(n)] * 2, **columns})
+
+
+@pytest.mark.filterwarnings("ignore:.*more than once")
+@pytest.mark.parametrize("n", [12, 100, 1000])
+@pytest.mark.parametrize("tolerance", [0.1, 0.3, 0.7, 1.1])
+def test_differences_that_all_equal_a_limit_are_not_beyond_it(n, tolerance):
+    """They are off it by rounding errors alone, which have a mean and a spread."""
+    rng = np.random.default_rng([n, int(10 * tolerance)])
+    score = lb.Objective("score", tolerance=tolerance, resolution=tolerance / 2)
+    for digits in (1, 3):
+        frame = all_apart(rng, n, tolerance, digits)
+        for how in ({}, {"looks": "any"}, {"cluster": "of", "max_cluster": 4}):
+            verdict = lb.judge(frame, [score, TASTE], **how)
+            assert verdict.candidates == ("best", "worse"), how
+            assert verdict.acceptable == (), how
+        study = lb.create_study("rounded", MemoryStorage(), arms=["best", "worse"], objectives=[score, TASTE])
+        study.import_results(frame.drop(columns="of"), fair=True)
+        assert not study.answer.certified
+
+
+@pytest.mark.parametrize("value", [0.1, 0.3, 1.1, 7.7])
+def test_one_value_of_an_arm_is_no_spread(value):
+    n = 500
+    frame = pd.DataFrame({"arm": np.repeat(["a", "b"], n), "score": np.repeat([value, value - 0.1], n)})
+    for looks in ("once", "any"):
+        for how in ({"item": None}, {}):
+            rows = frame.assign(item=[*range(n)] * 2)
+            verdict = lb.judge(rows, [lb.Objective("score", tolerance=0.1)], looks=looks, **how)
+            assert (verdict.acceptable, verdict.candidates) == ((), ("a", "b"))
+
+
+@pytest.mark.parametrize("noise", ["gaussian", ("sub_gaussian", 1.0), "finite_variance", "exact"])
+def test_a_failure_that_is_worth_a_number_is_judged_as_a_study_would(noise):
+    """One value again and again is no noise of these kinds: a fourth of tables were certified wrongly."""
+    agreed = lb.Objective("score", tolerance=1, resolution=1, noise=noise, if_failed=-20.0)
+    frame = pilot(World(KINDS["gaussian"]), np.random.default_rng(0)).assign(item=np.repeat(range(ROWS), 2))
+    frame.loc[::8, "score"] = math.nan
+    said = []
+    for asked in (
+        lambda: lb.judge(frame, [agreed, TASTE]),
+        lambda: lb.create_study("x", MemoryStorage(), arms=["best", "worse"], objectives=[agreed, TASTE]),
+    ):
+        with pytest.raises(lb.StudyError, match="if_failed") as refused:
+            asked()
+        said.append(str(refused.value))
+    assert said[0] == said[1]
+    if noise != "exact":
+        with pytest.raises(lb.StudyError, match="are missing") as refused:
+            lb.judge(frame, [replace(agreed, if_failed=None), TASTE])
+        assert "bounded" in str(refused.value)
+        assert "if_failed= of the objective" not in str(refused.value)
+        assert lb.judge(frame, [agreed, TASTE], about="items").arm
 
 
 # --- a list of items: its table is fixed, and the truth is the means of all of it

@@ -24,7 +24,7 @@ from lexbandits.judging import anytime
 from lexbandits.judging.anytime import AnytimeClaims, _moments
 from lexbandits.judging.claims import Claims, Sample
 from lexbandits.judging.needed import items_needed
-from lexbandits.judging.table import table_of
+from lexbandits.judging.table import _drawn_together, table_of
 from lexbandits.study.storage.memory import MemoryStorage
 from support import judge_oracle as naive
 
@@ -192,6 +192,37 @@ def test_rows_without_items_are_paired_in_no_order_of_theirs():
     assert judged(table, [independent], item=None).certified
 
 
+@pytest.mark.parametrize("sizes", [(9, 9), (24, 88), (88, 24), (30, 30, 30), (12, 40, 25)])
+def test_rows_without_items_are_paired_by_what_they_hold(sizes):
+    """Not by their order, nor the arms' names; and the same ranks are not paired in every table."""
+
+    def pairs(scores, names=("a", "b", "c"), order=None):
+        """Which ranks share a place, of the first two arms."""
+        frame = pd.DataFrame([(name, v) for name, own in zip(names, scores, strict=False) for v in own])
+        frame.columns = ["arm", "score"]
+        seen = cells(frame if order is None else frame.iloc[order], (SCORE,), item=None)
+        columns = [seen.seen[:, seen.arms.index(name), 0] for name in names[:2]]
+        ranks = [np.where(np.isnan(own), -1, own.argsort().argsort()) for own in columns]
+        return sorted(zip(*(rank.tolist() for rank in ranks), strict=True))
+
+    rng = np.random.default_rng(list(sizes))
+    scores = [rng.random(size) for size in sizes]
+    found = pairs(scores)
+    assert pairs(scores, order=rng.permutation(sum(sizes))) == pairs(scores, ("z", "y", "x")) == found
+    assert pairs([own[::-1] for own in scores]) == found
+    for arm in range(len(sizes)):
+        changed = [own.copy() for own in scores]
+        changed[arm][changed[arm].argmax()] += 0.01
+        assert pairs(changed) != found
+    assert any(first != second for first, second in pairs([scores[0]] * 2)), "nor is every value its own pair"
+    column = np.concatenate(scores).round(1)
+    column[::7], column[1::7] = np.nan, 0.0
+    codes, other = np.repeat(np.arange(len(sizes)), sizes), np.where(column == 0, -0.0, column)
+    other[np.isnan(other)] = np.copysign(np.nan, -1)
+    places = [_drawn_together(codes, list("abc"), values[:, None]) for values in (column, other)]
+    assert (places[0] == places[1]).all(), "there is one way to write 0, and nan"
+
+
 # --- repeats and clusters
 
 
@@ -289,6 +320,45 @@ def test_the_three_ways_with_missing_values():
     assert judged(with_gaps(1, 0.01), missing="worst").certified
     agreed = lb.Objective("correct", tolerance=0.1, noise="bernoulli", if_failed=0.0)
     assert judged(table, (agreed, LATENCY)).means["fast"]["correct"]["results"] == 150
+
+
+def test_what_an_objective_says_of_missing_values_wins():
+    at_worst = lb.Objective("correct", tolerance=0.1, noise="bernoulli", if_missing="worst")
+    table = with_gaps(1)
+    worst = judged(table, missing="worst")
+    for missing in ("error", "drop", "worst"):
+        asked = judged(table, (at_worst, LATENCY), missing=missing)
+        assert (asked.flags, asked.certified, asked.certificate) == ((), False, worst.certificate)
+        assert "counts as the worst it could have been" in str(asked)
+    assert "what is missing of correct counts as the worst" in str(judged(table, (at_worst,), missing="drop"))
+    table["latency"] = table.latency.where(np.arange(len(table)) % 9 > 0)
+    both = judged(table, (at_worst, LATENCY), missing="drop")
+    assert both.details["dropped missing"] == {"cells": int(table.latency.isna().sum())}
+    claims = both._claims.table
+    assert (claims.low[..., 1] == claims.seen[..., 1])[~np.isnan(claims.seen[..., 1])].all()
+    assert (claims.low[..., 0] == np.where(np.isnan(claims.seen[..., 0]), 0, claims.seen[..., 0])).all()
+    assert (claims.high[..., 0] == np.where(np.isnan(claims.seen[..., 0]), 1, claims.seen[..., 0])).all()
+    with pytest.raises(lb.StudyError, match="values of 'latency' are missing"):
+        judged(table, (at_worst, LATENCY))
+    with pytest.raises(lb.StudyError, match="needs all values"):
+        judged(table, (at_worst, LATENCY), missing="drop", about="items")
+    judged(with_gaps(1), (at_worst, LATENCY), missing="drop", about="items")
+
+
+@pytest.mark.parametrize(
+    ("objective", "ways"),
+    [
+        (CORRECT, 'missing="worst".*missing="drop".*if_failed= of the objective'),
+        (
+            lb.Objective("correct", tolerance=0.1),
+            r'say missing="drop" \(.*\), or noise=\("bounded", low, high\)',
+        ),
+        (lb.Objective("correct", tolerance=0.1, quantile=0.9), r'say missing="drop" \(.*\), or if_failed='),
+    ],
+)
+def test_only_what_helps_is_offered_for_missing_values(objective, ways):
+    with pytest.raises(lb.StudyError, match=f"missing: .*{ways}"):
+        judged(with_gaps(1), [objective])
 
 
 def test_rows_that_are_not_there_are_missing_too():
@@ -1059,6 +1129,31 @@ def test_a_study_follows_up_the_candidates():
         judged(near, [P90, CORRECT]).follow_up()
     with pytest.raises(lb.StudyError, match="only 'fast' is left"):
         judged().follow_up()
+
+
+def test_a_study_that_follows_asks_the_same_question():
+    near = drawn(60, 2, a=(0.8, 1.0), b=(0.8, 1.1), bad=(0.1, 1.0))
+    objectives = [replace(CORRECT, tolerance=0.02), lb.Objective("latency", "minimize", tolerance=0.1)]
+    table = near.astype({"correct": float})
+    table.loc[[3, 50], "correct"] = np.nan
+    verdict = judged(table, objectives, missing="worst", baseline="b")
+    assert verdict.decision == "keep for now"
+    study = lb.create_study(storage=MemoryStorage(), **verdict.follow_up())
+    assert (study.spec["baseline"], study.answer.decision) == ("b", "keep for now")
+    assert [objective.if_missing for objective in study.objectives] == ["worst", None]
+    assert "baseline" not in judged(near, objectives).follow_up()
+    agreed = replace(CORRECT, tolerance=0.02, if_missing="worst")
+    words = judged(near, [agreed, objectives[1]]).follow_up()
+    assert [objective.get("if_missing") for objective in words["objectives"]] == ["worst", None]
+    bad = judged(near, objectives, baseline="bad").follow_up()
+    assert (bad["baseline"], set(bad["arms"])) == ("bad", {"a", "b", "bad"}), "one that is out stays"
+    clustered = near.assign(of=[int(item[1:]) // 2 for item in near.item])
+    verdict = judged(clustered, [replace(CORRECT, tolerance=0.02)], cluster="of", max_cluster=2)
+    assert not verdict.certified
+    assert "follow_up()" not in str(verdict)
+    assert "follow_up()" in str(judged(near, [replace(CORRECT, tolerance=0.02)]))
+    with pytest.raises(lb.StudyError, match="knows no clusters"):
+        verdict.follow_up()
 
 
 def test_on_a_list_every_difference_may_matter():

@@ -109,6 +109,36 @@ def test_work_that_fails_halfway_spoils_no_other(journal):
     assert study.verify()
 
 
+def test_metrics_and_webhook_hear_of_what_was_committed_one_by_one(tmp_path):
+    rooms = Rooms(tmp_path / "s.db")
+    study = create(rooms.storage)
+    a, b, c = study.ask_many(3)
+    study.tell(b, {"correct": 1})
+    works = [
+        tell((a, {"correct": 1})),
+        tell((c, {"correct": 1}), (b, {"correct": 0})),  # contradicts after it has changed something
+        lambda turn: changes.pause(turn, "lunch"),
+    ]
+    heard = []
+
+    class Listener:
+        def recorded(self, kinds):
+            heard.append(("metrics", list(kinds)))
+
+        def committed(self, row, kinds):
+            heard.append((row.name, list(kinds)))
+
+    work = Queues(rooms, Tokens(rooms.reads, "lb_me"), Listener())
+    work.metrics = work.webhook
+    jobs = [Job("Bearer lb_me", "write", lambda work=work: work) for work in works]
+    before = len(list(study.events()))
+    work._do_all("models", jobs)
+    assert [type(job.error).__name__ for job in jobs] == ["NoneType", "ConflictError", "NoneType"]
+    kinds = [event.kind for event in study.events()][before:]
+    assert kinds == ["told", "paused"]
+    assert heard == [("metrics", kinds), ("models", kinds)]
+
+
 def test_asks_with_the_same_key_in_one_commit(journal):
     first, again, other = commit_all(journal, hand_out(key="key"), hand_out(key="key"), hand_out())
     assert first == again != other

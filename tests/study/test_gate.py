@@ -13,8 +13,8 @@ import pytest
 
 import lexbandits as lb
 from lexbandits.study.record import journal
+from lexbandits.study.storage import forks, postgres, sql, sqlite
 from lexbandits.study.storage import gate as gate_module
-from lexbandits.study.storage import postgres, sql, sqlite
 from lexbandits.study.storage.contract import open_storage
 from lexbandits.study.storage.gate import Gate
 from support.consoles import forked
@@ -107,11 +107,15 @@ def test_ctrl_c_at_any_place_leaves_nobody_waiting(address, what):
         assert not storage._is_inside(), moment
         other.note("nobody is in the way")
         free = []
-        thread = threading.Thread(target=lambda free=free: free.append(storage._lock.acquire(timeout=60)))
+
+        def try_lock(free=free):
+            free.append(storage._lock.acquire(timeout=60))
+            storage._lock.release()
+
+        thread = threading.Thread(target=try_lock)
         thread.start()
         thread.join()
         assert free == [True], moment
-        storage._lock = threading.RLock()
         call()
         other.release(other.ask())
         if not came:
@@ -209,3 +213,135 @@ def test_a_child_made_while_another_thread_writes(address):
     texts = [event.payload.get("text") for event in study.events()]
     assert texts[1:] == ["of the parent's thread", "of the child"]
     assert study.verify().problems == ()
+
+
+class Watched:
+    """A journal or storage that only has a lock; `taken` is called when a fork takes it."""
+
+    def __init__(self, taken):
+        self.lock = self._lock = self
+        self.taken, self.holders, self.wrong = taken, [], 0
+
+    def acquire(self):
+        self.taken()
+        self.holders.append(threading.get_ident())
+
+    def release(self):
+        try:
+            self.holders.remove(threading.get_ident())
+        except ValueError:
+            self.wrong += 1  # somebody else's
+
+
+def test_a_child_made_while_another_thread_opens_the_same_file(tmp_path, monkeypatch):
+    """SQLite holds locks of the whole process meanwhile, which the child would wait for."""
+    path = tmp_path / "s.db"
+    study = create(path)
+    forking, opening, go_on = threading.Event(), threading.Event(), threading.Event()
+    half_open = set()
+    connect = sqlite.SqliteStorage._connect
+
+    def slowly(storage):
+        half_open.add(threading.get_ident())
+        opening.set()
+        go_on.wait(30)
+        try:
+            return connect(storage)
+        finally:
+            half_open.discard(threading.get_ident())
+
+    def begin_to_open():
+        forking.set()
+        assert opening.wait(30)
+        threading.Timer(0.2, go_on.set).start()  # a fork waits for it
+
+    def open_it():
+        assert forking.wait(30)
+        with monkeypatch.context() as patch:
+            patch.setattr(sqlite.SqliteStorage, "_connect", slowly)
+            open_storage(str(path)).close()
+
+    watched = Watched(begin_to_open)
+    forks.know_storage(watched)
+    thread = threading.Thread(target=open_it)
+    thread.start()
+
+    def write():
+        signal.alarm(120)
+        study.note("of the child")
+        return not half_open
+
+    child = forked(write)
+    watched.taken = bool
+    thread.join()
+    assert os.waitpid(child, 0)[1] == 0
+    assert (watched.holders, watched.wrong) == ([], 0)
+
+
+@pytest.mark.parametrize("how", ["closed", "forgotten"])
+def test_a_child_made_while_another_thread_closes_the_file(tmp_path, monkeypatch, how):
+    """Closed by its owner, or by Python after its last owner."""
+    path = tmp_path / "s.db"
+    study, storages = create(path), [open_storage(str(tmp_path / "s.db"))]
+    closing, go_on = threading.Event(), threading.Event()
+    half_closed = set()
+    close = sqlite._Connection.close
+
+    def slowly(connection):
+        half_closed.add(connection)
+        closing.set()
+        go_on.wait(30)
+        close(connection)
+        half_closed.discard(connection)
+
+    def close_it():
+        storage = storages.pop()
+        with monkeypatch.context() as patch:
+            patch.setattr(sqlite._Connection, "close", slowly)
+            if how == "closed":
+                storage.close()
+            del storage
+
+    thread = threading.Thread(target=close_it)
+    thread.start()
+    assert closing.wait(30)
+    threading.Timer(0.2, go_on.set).start()  # a fork waits for it
+
+    def write():
+        signal.alarm(120)
+        study.note("of the child")
+        return not half_closed
+
+    child = forked(write)
+    thread.join()
+    assert os.waitpid(child, 0)[1] == 0
+
+
+def test_two_threads_that_fork_at_once_let_go_of_their_own_locks(monkeypatch):
+    at_work, both = threading.Event(), threading.Event()
+    came, codes = set(), []
+
+    def count():
+        came.add(threading.get_ident())
+        if len(came) == 2:
+            both.set()
+
+    def wait_for_the_other():
+        at_work.set()
+        both.wait(0.5)  # in vain: one forks after the other
+
+    def fork():
+        codes.append(os.waitpid(forked(lambda: True), 0)[1])
+
+    first, then = Watched(count), Watched(wait_for_the_other)
+    monkeypatch.setattr(forks, "_journals", {first})
+    monkeypatch.setattr(forks, "_storages", {then})
+    threads = [threading.Thread(target=fork) for _ in range(2)]
+    threads[0].start()
+    assert at_work.wait(30)
+    threads[1].start()
+    for thread in threads:
+        thread.join()
+    assert codes == [0, 0]
+    assert len(came) == 2
+    assert [(watched.holders, watched.wrong) for watched in (first, then)] == [([], 0)] * 2

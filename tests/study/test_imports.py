@@ -43,14 +43,28 @@ def test_rows_without_items_are_not_paired_in_the_order_of_the_file():
     assert max(abs(together), abs(order)) < 0.8, "1 in order; by chance 5 standard errors"
 
 
-def test_the_order_follows_from_the_seed_the_arm_and_the_number_of_rows():
-    def order(seed, rows=40):
+def test_the_order_follows_from_the_seed_and_what_the_rows_hold():
+    def order(seed, frame):
+        """Which ranks share a pass."""
         study = scores(seed=seed)
-        study.import_results(table(rows), fair=True)
-        return paired(study)
+        study.import_results(frame, fair=True)
+        ranks = {score: rank for rank, score in enumerate(sorted(set(frame.score)))}
+        return sorted(
+            (ranks[pair["a"]], ranks[pair["b"]]) for pair in paired(study).values() if len(pair) > 1
+        )
 
-    assert order(1) == order(1) != order(2)
-    assert {k: pair for k, pair in order(1, 41).items() if k < 40} != order(1)
+    assert (
+        order(1, table()) == order(1, table()[::-1]) == order(1, table().sample(frac=1)) != order(2, table())
+    )
+    assert order(1, table()) != order(1, table(41))
+    other = table().assign(score=np.tile(np.linspace(1, 8, 40), 2))
+    assert order(1, table()) != order(1, other), "one draw for all tables would pair the same ranks in each"
+    changed = table()
+    changed.loc[79, "score"] = 8.99
+    assert order(1, table())[:5] != order(1, changed)[:5], "a value of one arm moves the other's, too"
+
+
+def test_each_import_draws_anew():
     study = scores(seed=1)
     for _ in range(2):
         study.import_results(table(), fair=True, again=True)

@@ -338,6 +338,8 @@ BY_HAND = {  # what chance finds too seldom
                 ("tell_many", [(Ref(5 * i + j), {"correct": (5 * i + j) // 2 % 2}) for j in range(1, 6)]),
             )
         ],
+        ("ask", {}),  # who has it may have paused for a moment
+        ("wait", 6),
         ("ask", {}),
         ("choose", {}),
         ("look",),

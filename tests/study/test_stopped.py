@@ -306,6 +306,65 @@ def test_an_exit_code_from_before_the_signal_is_a_failure(tmp_path, monkeypatch)
             future.result(240)
 
 
+def test_an_exit_code_from_before_the_signal_is_a_failure_while_others_hold_the_output(tmp_path, monkeypatch):
+    monkeypatch.setattr(programs, "GRACE", 0.2)
+    failing = program(f"setsid sleep 60 & echo $! > {tmp_path}/child; echo $$ > {tmp_path}/pid; exit 3")
+    with ThreadPoolExecutor(1) as pool:
+        future = pool.submit(failing, "a", 0)
+        child, pid = number_in(tmp_path / "child"), number_in(tmp_path / "pid")
+        until(lambda: not alive(pid) and Path(f"/proc/{child}/comm").read_text() == "sleep\n")
+        failing.stop()
+        try:
+            with pytest.raises(ProgramFailed, match="exit code 3"):
+                future.result(50)
+        finally:
+            os.kill(child, signal.SIGKILL)
+
+
+def test_a_program_that_fails_in_the_moment_of_a_signal_has_failed(monkeypatch):
+    """It is there, nobody has noted yet that it runs, and it ends by itself before anybody asks it to."""
+    failing = program("exit 3")
+    begin = subprocess.Popen
+
+    def begin_and_stop(*given, **words):
+        process = begin(*given, **words)
+        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+        failing.stop()
+        return process
+
+    monkeypatch.setattr(subprocess, "Popen", begin_and_stop)
+    with pytest.raises(ProgramFailed, match="exit code 3"):
+        failing("a", 0)
+
+
+@pytest.mark.parametrize(("ends", "state"), [("exit 3", "failed"), ("echo correct=1 latency=9", "told")])
+def test_a_program_that_ended_by_itself_is_not_interrupted_with_the_others(ends, state, tmp_path):
+    """Its thread may say so a moment after another's has said that it was broken off."""
+    study = create(arms=["quick", "slow"])
+    script = f"if [ {{arm}} = slow ]; then touch {tmp_path}/begun; sleep 60; fi; {ends}"
+    running = Program(["sh", "-c", script], lambda: study.arms)
+    broken_off = threading.Event()
+
+    def measured(arm, item):
+        try:
+            return running(arm, item)
+        except Stopped:
+            broken_off.set()
+            raise
+        finally:
+            if arm == "quick":
+                until((tmp_path / "begun").exists)
+                running.stop()
+                broken_off.wait(30)
+                time.sleep(0.3)  # in which nobody may decide what became of it
+
+    with pytest.raises(Stopped):
+        study.run(measured, workers=2, progress=False)
+    trials = study.trials().set_index("arm").state
+    assert (trials["quick"], trials["slow"]) == (state, "failed")
+    assert study.status.interrupted == 1
+
+
 def test_an_exit_code_because_of_the_signal_is_none(tmp_path):
     stopped = program(f"trap 'exit 3' TERM; echo $$ > {tmp_path}/pid; while true; do sleep 0.1; done")
     with ThreadPoolExecutor(1) as pool:

@@ -23,6 +23,7 @@ class Place:
     until: float
     lease: float
     worker: str | None
+    asked: float
     state: str = "open"
     values: dict = field(default_factory=dict)
     first_told: dict | None = None  # before it was corrected
@@ -186,7 +187,7 @@ class Model:
         places = [place for place in self._next_places(most) if self._has_item(place) and place[1] <= last]
         for arm, number in places:
             length = self.spec.lease if lease is None else lease
-            new.append(Place(len(self.trials), arm, number, self.now + length, length, worker))
+            new.append(Place(len(self.trials), arm, number, self.now + length, length, worker, self.now))
             self.trials.append(new[-1])
         if request is not None and new:
             self.requests[request] = [trial.number for trial in new]
@@ -202,7 +203,16 @@ class Model:
         return policy.ask_places(n, [place for place in flying if place[1] >= policy.folded])
 
     def _is_held_back(self):
-        return self.policy.passes_waiting > max(64, 4 * len(self.of("open")))
+        if self.policy.passes_waiting <= max(64, 4 * len(self.of("open"))):
+            return False
+        folded, lacking = self.policy.folded, self.policy.lacking
+        awaited = [
+            trial
+            for trial in self.of("open")
+            if trial.number_of_pass > folded or (trial.arm, trial.number_of_pass) in lacking
+        ]
+        first = min(awaited, key=lambda trial: trial.rank, default=None)
+        return first is None or self.now - first.asked >= 5
 
     @property
     def may_decide(self):
@@ -552,7 +562,7 @@ class Model:
             for index in self.offered:
                 row = rows.get((self.arms[index], item), {})
                 values = {name: row.get(name) for name in self.spec.names}
-                place = Place(len(self.trials), index, number, 0, 0, None, "imported", values)
+                place = Place(len(self.trials), index, number, 0, 0, None, 0, "imported", values)
                 self.trials.append(place)
                 self.history.append(place)
         self._settle()

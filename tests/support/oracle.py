@@ -8,6 +8,8 @@ and the arms that are left.
 
 from math import ceil, erfc, exp, inf, log, log1p, pi, sqrt
 
+import numpy as np
+
 # --- Algorithms 1 and 2: LexElim-Out and LexElim-In
 
 
@@ -217,6 +219,76 @@ def thompson(draw, K, horizon, normal, objective=0, sigma=1.0):
         return mu + sigma / sqrt(n) * normal(t, a)
 
     return index_policy(draw, K, horizon, objective, index)
+
+
+def kl(p, q):
+    """Of two Bernoulli laws, p moved into [0, 1]."""
+    p = min(max(p, 0.0), 1.0)
+    first = 0.0 if p == 0 else inf if q <= 0 else p * log(p / q)
+    second = 0.0 if p == 1 else inf if q >= 1 else (1 - p) * log((1 - p) / (1 - q))
+    return max(first + second, 0.0)
+
+
+def kl_ucb(draw, K, horizon, objective=0, sigma=None, c=0.0):
+    """Garivier and Cappé (2011); without σ for Bernoulli rewards, kl(mean, q) = level solved by halving."""
+
+    def index(t, mu, n, a):
+        level = log(t) + c * log(max(log(t), 1.0))
+        if sigma is not None:
+            return mu + sigma * sqrt(2 * level / n)
+        low, high = min(max(mu, 0.0), 1.0), 1.0
+        for _ in range(60):
+            middle = 0.5 * (low + high)
+            low, high = (middle, high) if kl(mu, middle) <= level / n else (low, middle)
+        return low
+
+    return index_policy(draw, K, horizon, objective, index)
+
+
+def imed(draw, K, horizon, objective=0, sigma=None):
+    """Honda and Takemura (2015)."""
+    sums, n, played = [0.0] * K, [0] * K, []
+    for t in range(horizon):
+        a_t = t
+        if t >= K:
+            mu = [sums[a] / n[a] for a in range(K)]
+            d = [kl(x, max(mu)) if sigma is None else (x - max(mu)) ** 2 / (2 * sigma**2) for x in mu]
+            a_t = min(range(K), key=lambda a: n[a] * d[a] + log(n[a]))
+        sums[a_t] += draw(t, a_t)[objective]
+        n[a_t] += 1
+        played.append(a_t)
+    return played
+
+
+def mtlo(draw, K, m, delta, lam, horizon, T, uniform, R=1.0, U=1.0, scale=1.0):
+    """Xue, Lin, Zhang and Zhang (2025), Algorithms 2 and 3, arms as basis vectors, in matrices."""
+    V, b, played = np.eye(K), np.zeros((K, m)), []
+
+    def loaf(D, W):
+        for i in range(m):
+            top = max(theta[a][i] + w[a] for a in D)
+            factor = 2 + sum(4 * lam**j for j in range(1, i + 1))
+            D = [a for a in D if theta[a][i] + w[a] >= top - factor * W]
+        return D
+
+    for t in range(1, horizon + 1):
+        theta = np.linalg.inv(V) @ b
+        gamma = R * sqrt(K * log(2 * m * t / delta)) + U
+        w = [scale * gamma * sqrt(np.linalg.inv(V)[a][a]) for a in range(K)]
+        D, s = list(range(K)), 1
+        while True:
+            if all(w[a] <= 1 / sqrt(T) for a in D):
+                D = loaf(D, 1 / sqrt(T))
+                a_t = D[int(uniform(t - 1) * len(D))]
+                break
+            if any(w[a] > 2.0**-s for a in D):
+                a_t = max(D, key=lambda a: w[a])
+                break
+            D, s = loaf(D, 2.0**-s), s + 1
+        b[a_t] += draw(t - 1, a_t)
+        V[a_t][a_t] += 1
+        played.append(a_t)
+    return played
 
 
 def philox(key, counter):

@@ -97,9 +97,15 @@ def ask(
     ] = None,
     worker: Annotated[str | None, typer.Option(help="Who measures it.")] = None,
     request: Annotated[str | None, typer.Option(help="The same key gives the same trial again.")] = None,
+    wait: Annotated[
+        str, typer.Option(help="How long to wait while results of others must come first; 0: not at all.")
+    ] = "10s",
 ) -> Said:
-    """The next trial: which arm to measure, on which item, until when. Exit code 3 when there is none."""
-    trial = study.ask(lease=lease, worker=worker, request=request)
+    """The next trial: which arm to measure, on which item, until when. Exit code 3 when there is none.
+
+    Exit code 6 if a trial of somebody else must come back first, and did not in time.
+    """
+    trial = study.ask(lease=lease, worker=worker, request=request, wait=wait)
     until = trial.as_json()["until"]
     return Said(
         trial.as_json(), f"trial {trial.id}: measure {trial.arm!r} on item {trial.item!r} until {until}"
@@ -252,9 +258,15 @@ def _by_arm(study: "Study", found: list[dict[str, Any]]) -> list[dict[str, Any]]
 
 
 @of_study(app)
-def verify(study: "Study") -> Said:
-    """Replay the journal from nothing and compare it with what was recorded. Exit code 4 if they differ."""
-    found = study.verify()
+def verify(
+    study: "Study",
+    record: Annotated[
+        str | None,
+        typer.Option(help="The digest that an answer or a report names: it must be of this journal."),
+    ] = None,
+) -> Said:
+    """Replay the journal from nothing; compare it with its digests and answer. Exit code 4 if they differ."""
+    found = study.verify(record)
     counted = f"{found.events} events, {found.trials} trials, SHA-256 {found.sha256}"
     words = "\n".join([counted, *(found.problems or ["the record holds"])])
     return Said({**vars(found), "ok": found.ok}, words, 0 if found.ok else CONFLICT)

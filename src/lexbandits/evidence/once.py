@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from lexbandits.arrays import Vector
+from lexbandits.evidence.moments import ROUNDING
 
 SPARED = 1 / 50  # of alpha, for where the rarer outcome's probability may lie (Lemma E2)
 ROUNDS = 40  # of halving cells, until a claim is given up
@@ -23,6 +24,17 @@ CONTENT, RUINED = 0.999, 1e-6  # at which a gambler stops
 PRIOR = 10.0  # values that the guess of a variance counts for
 OF_SKEWNESS = 2.5  # deviations that are not unlikely
 SPARED_PLACE = 1 / 10  # of alpha, for where a quantile may lie (Lemma E5)
+
+
+def spread(values: Vector, size: float) -> float:
+    """The standard deviation of values that were computed from numbers as large as `size`.
+
+    0 if it may be all rounding. Numbers that are equal as written are then equal, and where the spread
+    counts, rounding moves Student's t by less than 1/16.
+    """
+    n = values.size
+    sd = float(values.std(ddof=1)) if n > 1 else 0.0
+    return sd if sd > size * ROUNDING * math.sqrt(n) else 0.0
 
 
 def by_student(n: int, mean: float, sd: float, b: float, alpha: float) -> bool:

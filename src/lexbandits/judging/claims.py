@@ -38,6 +38,7 @@ class Sample(NamedTuple):
     sums: Vector | None = None  # per cluster,
     sizes: Vector | None = None
     raw: tuple[Vector, Vector] | None = None  # values of two arms whose quantiles are compared
+    size: float = 0.0  # of the numbers in a cluster that were added up
 
     @property
     def n(self) -> int:
@@ -155,7 +156,8 @@ class Claims:
         values = values[there]
         if not self.noisy[i] and not self.as_list:  # one value an arm
             values = np.array([sum(w * np.nanmax(table.seen[:, x, i]) for x, w in weights)])
-        sd = float(values.std(ddof=1)) if len(values) > 1 else 0.0
+        size = float(sum(abs(w) * np.nanmax(np.abs(table.seen[:, x, i])) for x, w in weights))
+        sd = once.spread(values, size)
         mean, raw = float(values.mean()), None
         if table.kinds[i] == "quantile" and len(weights) == 2:
             (a, _), (b, _) = weights
@@ -166,8 +168,8 @@ class Claims:
             return Sample(np.sort(values), mean, sd, least, most, weights, raw=raw)
         codes = np.unique(table.clusters[there], return_inverse=True)[1]
         sums, sizes = np.bincount(codes, values), np.bincount(codes).astype(np.float64)
-        sd = float((sums - mean * sizes).std(ddof=1) / sizes.mean()) if len(sums) > 1 else 0.0
-        return Sample(values, mean, sd, least, most, weights, sums.astype(np.float64), sizes)
+        sd = once.spread(sums - mean * sizes, 2 * size * sizes.max()) / float(sizes.mean())
+        return Sample(values, mean, sd, least, most, weights, sums.astype(np.float64), sizes, size=size)
 
     def _ends_of(self, i: int) -> tuple[float, float]:
         objective = self.table.objectives[i]
@@ -189,7 +191,7 @@ class Claims:
             sample = Sample(
                 sums,
                 sums.mean(),
-                sums.std(ddof=1) if n > 1 else 0.0,
+                once.spread(sums, (sample.size + abs(b)) * float(sample.sizes.max())),
                 most * (sample.low - b),
                 most * (sample.high - b),
                 sample.weights,

@@ -489,9 +489,11 @@ def outlook(verdict: Verdict) -> str:
         if high
         else f"at least {about(verdict.missing_items)}"
     )
+    as_study = verdict.clusters is None and all(o.quantile is None for o in verdict.objectives)
+    study = ", or measure them as a study (--follow-up, follow_up())" if as_study else ""
     return (
-        f"About {ends} new {unit} should settle it. Judge them alone, or measure them as "
-        "a study (--follow-up, follow_up()): to add rows and judge again would be a second look."
+        f"About {ends} new {unit} should settle it. Judge them alone{study}: "
+        "to add rows and judge again would be a second look."
     )
 
 
@@ -507,8 +509,10 @@ def assumed(verdict: Verdict) -> str:
         said += [f"{objective.name} {kind}" for objective in verdict.objectives if (kind := _kind(objective))]
         if "dropped missing" in verdict.flags:
             said.append("nothing is missing because of what it was")
-    if verdict.missing == "worst":
-        said.append("what is missing counts as the worst it could have been")
+    agreed = [objective.name for objective in verdict.objectives if objective.if_missing]
+    if agreed or verdict.missing == "worst":
+        of = f" of {listed(agreed)}" if verdict.missing != "worst" else ""
+        said.append(f"what is missing{of} counts as the worst it could have been")
     return f"Assumed: {'; '.join(said)}."
 
 

@@ -144,7 +144,7 @@ def judge(state: State) -> None:
 @kernel
 def observe(state: State, arm: int, reward: Vector) -> None:
     """Add to the arm's block; judge every block that is complete."""
-    observe_passes(state, arm, reward, all_settled, judge)
+    observe_passes(state, arm, 1, reward, all_settled, judge)
 
 
 class LexElimPhase(BettingPolicy):

@@ -2,11 +2,12 @@
 
 Every witness attacks on the objective where it is furthest ahead, and the coalition weighs them
 together. From objective 3 on the selector is unknown; the smallest of the selectors' sums over the
-whole history counts. docs/proofs.md has the proof.
+whole history counts. docs/proofs.md has the proof. `LexElimPool(…, then="regret")` plays on as LexDMED.
 """
 
+import inspect
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,9 +17,10 @@ from lexbandits.checks import each_objective
 from lexbandits.evidence.faces import face_scales
 from lexbandits.evidence.mixture import log_mixture, mixture_ceiling
 from lexbandits.jit import entry, kernel
-from lexbandits.policies.base import Arms, Rules, untried
+from lexbandits.policies.base import NEVER, Arms, Rules, never, record_sum, untried
 from lexbandits.policies.passes import (
     ACTIVE,
+    END,
     FIRST,
     JUDGED,
     PRIOR,
@@ -30,6 +32,14 @@ from lexbandits.policies.passes import (
     first_pass,
     observe_passes,
     open_block,
+)
+from lexbandits.policies.plausibility import (
+    Contest,
+    choose_planned,
+    count_planned,
+    first_contest,
+    plan_pass,
+    planned,
 )
 from lexbandits.policies.policy import checked
 
@@ -189,7 +199,73 @@ def judge(state: State) -> None:
 @kernel
 def observe(state: State, arm: int, reward: Vector) -> None:
     """Add to the arm's block; judge every block that is complete."""
-    observe_passes(state, arm, reward, finished, judge)
+    observe_passes(state, arm, 1, reward, finished, judge)
+
+
+# --- then="regret": certify, then go on as LexDMED
+
+
+class PlayingState(NamedTuple):
+    """What `State` has, and the contest that follows: its arms are the same arrays, with all data."""
+
+    arms: Arms
+    passes: Passes
+    gains: Vector
+    variances: Vector
+    weights: Vector
+    fronts: Counts
+    selectors: Vector
+    scales: Vector
+    tradeoff: float
+    threshold: float
+    contest: Contest
+    most_passes: int
+
+
+@kernel
+def is_playing(state: PlayingState) -> bool:
+    """Whether the certificate has come, or its time is over."""
+    return bool(state.passes.clock[ACTIVE] <= 1 or state.passes.clock[JUDGED] >= state.most_passes)
+
+
+@kernel
+def observe_sum_then(state: PlayingState, arm: int, count: int, sums: Vector) -> None:
+    """Add to the arm's block; once that is over, to the plan of the contest."""
+    contest = state.contest
+    if not is_playing(state):
+        observe_passes(state, arm, count, sums, is_playing, judge)
+        if not is_playing(state):
+            return
+        state.passes.clock[END] = NEVER  # nothing waits for a block any more
+        contest.wanted[:] = 0
+        contest.lacking[0] = contest.wanted[arm] = 1
+        count = 1  # which completes the plan, and the contest begins
+    else:
+        record_sum(state.arms, arm, count, sums)
+    count_planned(contest, arm, count, plan_pass)
+
+
+@kernel
+def observe_then(state: PlayingState, arm: int, reward: Vector) -> None:
+    """Fold in one reward."""
+    observe_sum_then(state, arm, 1, reward)
+
+
+@kernel
+def choose_then(state: PlayingState, pending: Counts) -> int:
+    """The active arms in turn, then the arms that are plausible."""
+    return choose_planned(state.contest, pending) if is_playing(state) else choose_in_turn(state, pending)
+
+
+@kernel
+def batch_then(state: PlayingState, counts: Counts) -> None:
+    """What active arms lack in the current block; then what the contest has planned."""
+    if is_playing(state):
+        planned(state.contest, counts)
+    else:
+        for arm in range(counts.size):
+            missing = state.passes.clock[END] - state.arms.pulls[arm]
+            counts[arm] = missing if state.arms.active[arm] else 0
 
 
 class LexElimPool(BettingPolicy):
@@ -204,6 +280,12 @@ class LexElimPool(BettingPolicy):
     lex-optimal one on every objective it never ends: give runs a horizon. Unfinished, it recommends the
     candidate with the least evidence against it. Its state takes O(K²m²) memory.
 
+    With then="regret" it goes on as `LexDMED` on all data once it has its certificate, so that a wrong one,
+    which has probability at most delta, does not cost linear regret. It then never finishes. The certificate
+    names `certified_arm` and stays what it is; `leader` is the arm LexDMED favours at the time. Where two
+    arms may have equal means on every objective give it `most_passes`, after which it goes on without a
+    certificate.
+
     Args:
         n_arms, n_objectives: K and m.
         delta: the probability of a wrong answer.
@@ -212,6 +294,9 @@ class LexElimPool(BettingPolicy):
         correlated: how the objectives of one reward vector depend on each other. False: not at all; True: in
             any way, which is always safe and costs some pulls; or the correlation matrix of jointly
             Gaussian noise, for which `noise_sd` may still be an upper bound.
+        then: "stop" with the certificate, or "regret": go on as LexDMED.
+        most_passes: with then="regret", the passes after which it goes on in any case.
+        caution, tradeoff_slack: with then="regret", those of LexDMED.
 
     >>> from lexbandits import paper_instance, simulate
     >>> world = paper_instance(10)
@@ -223,6 +308,12 @@ class LexElimPool(BettingPolicy):
 
     rules = Rules(choose_in_turn, observe, finished)
 
+    def __new__(cls, *_: Any, then: str = "stop", **__: Any) -> Self:
+        """With then="regret" a policy that plays on."""
+        if cls is LexElimPool and then == "regret":
+            cls = PlayingPool  # type: ignore[assignment]
+        return super().__new__(cls)
+
     @checked
     def __init__(
         self,
@@ -233,7 +324,16 @@ class LexElimPool(BettingPolicy):
         tradeoff: float,
         noise_sd: ArrayLike = 1.0,
         correlated: bool | ArrayLike = False,
+        then: str = "stop",
+        most_passes: int | None = None,
+        caution: float = 0.5,
+        tradeoff_slack: float = 1.1,
     ) -> None:
+        if then == "stop":  # results stored before there was a choice do not know these
+            if most_passes is not None:
+                raise ValueError('most_passes goes with then="regret": say it too, or leave most_passes out')
+            for name in ("then", "most_passes", "caution", "tradeoff_slack"):
+                del self._settings[name]
         unknown = max(0, n_objectives * (n_objectives - 1) // 2 - 1)
         self.state = State(
             untried(n_arms, n_objectives),
@@ -247,8 +347,50 @@ class LexElimPool(BettingPolicy):
             tradeoff=tradeoff,
             threshold=math.log(1.0 / delta),
         )
+        if then == "regret":
+            contest = first_contest(
+                self.state.arms,
+                tradeoff=tradeoff_slack * tradeoff,
+                noise_sd=noise_sd,
+                first=FIRST,
+                caution=caution,
+            )
+            before, most = self.state._asdict(), most_passes or NEVER
+            self.state = PlayingState(**before, contest=contest, most_passes=most)
+
+    # __new__ would hide it from those who ask what the class takes
+    __signature__ = inspect.Signature(list(inspect.signature(__init__).parameters.values())[1:])
+
+    @property
+    def certified_arm(self) -> int | None:
+        """The only candidate that is left; None before that."""
+        candidates = self.candidates
+        return candidates[0] if len(candidates) == 1 else None
+
+    @property
+    def leader(self) -> int:
+        """The arm to play if one must be played now: the recommendation, or LexDMED's leader."""
+        return self.recommendation
 
     @property
     def evidence(self) -> Vector:
         """(K,) log E_b at the last judged pass: an arm leaves at log(1/delta)."""
         return np.array([entry(log_evidence)(self.state, arm) for arm in range(self.n_arms)])
+
+
+class PlayingPool(LexElimPool):
+    """What `LexElimPool(…, then="regret")` makes."""
+
+    rules = Rules(choose_then, observe_then, never, batch=batch_then, observe_sum=observe_sum_then)
+    round_robin = False
+
+    @property
+    def name(self) -> str:
+        """The name of the class that makes it."""
+        return "LexElimPool"
+
+    @property
+    def leader(self) -> int:
+        """LexDMED's leader; the recommendation before there is one."""
+        leader = int(self.state.contest.leader[0])
+        return leader if leader >= 0 else super().leader

@@ -19,7 +19,7 @@ from lexbandits.arrays import Counts, Vector
 from lexbandits.evidence.radius import PRIOR as PRIOR
 from lexbandits.evidence.radius import time_uniform_intervals
 from lexbandits.jit import fused, kernel, portion, written_in
-from lexbandits.policies.base import Arms, Rules, eliminate, fewest_pulls, record
+from lexbandits.policies.base import Arms, Rules, eliminate, fewest_pulls, record_sum
 from lexbandits.policies.policy import Policy
 
 # The fields of Passes.clock: whose TURN it is, ACTIVE arms, JUDGED passes so far, END of the current
@@ -68,7 +68,7 @@ def blocks_ahead(made: int, end: int) -> int:
 @kernel
 def has_room(arms: Arms, passes: Passes, arm: int) -> bool:
     """Whether the next reward of `arm` can wait in a slot that exists, or need not wait."""
-    if not arms.active[arm]:
+    if not arms.active[arm] or passes.clock[ACTIVE] <= 1:
         return True
     return bool(blocks_ahead(arms.pulls[arm], passes.clock[END]) < passes.waiting.shape[0])
 
@@ -138,19 +138,19 @@ def choose_in_turn(state: Any, pending: Counts) -> int:
 
 @written_in
 def observe_passes(
-    state: Any, arm: int, reward: Vector, finished: Callable[..., bool], judge: Callable[..., None]
+    state: Any, arm: int, count: int, sums: Vector, finished: Callable[..., bool], judge: Callable[..., None]
 ) -> None:
-    """Add to the arm's block; judge(state) for every block that is complete."""
+    """Add `count` rewards, all of one block, to the arm's block; judge(state) for every complete block."""
     arms, clock = state.arms, state.passes.clock
     if finished(state) or not arms.active[arm]:
-        record(arms, arm, reward)
+        record_sum(arms, arm, count, sums)
     else:
         made = arms.pulls[arm]
         slot = clock[SLOT] if made < clock[END] else slot_ahead(state.passes, made)
-        for i in range(reward.size):
-            state.passes.waiting[slot, arm, i] += reward[i]
-        record(arms, arm, reward)
-        if made + 1 == clock[END]:
+        for i in range(sums.size):
+            state.passes.waiting[slot, arm, i] += sums[i]
+        record_sum(arms, arm, count, sums)
+        if made + count == clock[END]:
             clock[MISSING] -= 1
         if clock[TURN] == arm:
             following = arm + 1

@@ -149,6 +149,11 @@ class Policy:
         """JSON-able keyword arguments that make a fresh equal policy."""
         return copy.deepcopy(self._settings)
 
+    @property
+    def by_sums(self) -> bool:
+        """Whether it looks at nothing but sums of fresh pulls, which a simulator may then draw at once."""
+        return self.rules.batch is not None and self.rules.observe_sum is not None
+
     # --- copies
 
     def fresh(self) -> Self:

@@ -1,6 +1,7 @@
 """The endpoints under /api. Those that look are the framework's; those that write wait for their turn."""
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 from urllib.parse import quote
 
@@ -11,6 +12,7 @@ from starlette.exceptions import HTTPException
 
 from lexbandits.printable import plain
 from lexbandits.server import bodies, schemas
+from lexbandits.server.queues import Held
 from lexbandits.server.replies import (
     Changed,
     Outcome,
@@ -29,7 +31,7 @@ from lexbandits.study.errors import StudyError, StudyPaused, StudyWaiting, Unkno
 from lexbandits.study.record import asking, changes, imports
 from lexbandits.study.record.events import without_order
 from lexbandits.study.record.journal import Turn
-from lexbandits.study.spec import Spec, seconds
+from lexbandits.study.spec import Spec, patience, seconds
 from lexbandits.study.storage.contract import StudyRow
 from lexbandits.study.study import create_from_spec
 from lexbandits.study.trial import Trial
@@ -165,10 +167,15 @@ def results(request: Request, study: bodies.StudyName) -> Response:
 
 
 @measure.post("/{study}/trials", status_code=201, responses=describe(201, Trials, 404, 409, links=HANDED_OUT))
-def ask(turn: InTurn, body: bodies.AskBody, key: bodies.Key = None) -> Trials | StudyError:
-    """Hand out trials; the same ones again for the same Idempotency-Key. None when the study is over."""
+def ask(turn: InTurn, body: bodies.AskBody, key: bodies.Key = None) -> Trials | StudyError | Held:
+    """Hand out trials; the same ones again for the same Idempotency-Key. None when the study is over.
+
+    While results of others must come first, it waits for them, as long as `wait` says.
+    """
     _, handed, reason = asking.exchange(turn, [], body.n, _seconds(body.lease), body.worker, key)
-    if isinstance(reason, (StudyPaused, StudyWaiting)):
+    if isinstance(reason, StudyWaiting):
+        return Held(reason, partial(ask, body=body, key=key), patience(body.wait))
+    if isinstance(reason, StudyPaused):
         return reason
     return Trials(**_trials(turn, handed, reason))
 
@@ -188,12 +195,21 @@ def tell(turn: InTurn, trial: bodies.TrialId, body: bodies.ResultBody) -> Outcom
 
 
 @measure.post("/{study}/results", responses=describe(200, Outcomes, 404, 409))
-def tell_many(turn: InTurn, body: bodies.ResultsBody, key: bodies.Key = None) -> Outcomes:
-    """Report results, all or none of them, and ask for new trials in the same step."""
+def tell_many(turn: InTurn, body: bodies.ResultsBody, key: bodies.Key = None) -> Outcomes | Held:
+    """Report results, all or none of them, and ask for new trials in the same step.
+
+    What is reported is safe before it waits for results of others.
+    """
     told = [(each.trial, each.values) for each in body.results]
-    lease = _seconds(body.lease)
-    outcomes, handed, reason = asking.exchange(turn, told, body.ask, lease, body.worker, key)
-    return Outcomes(outcomes=outcomes, **_trials(turn, handed, reason))
+    return _ask_after(asking.take_all(turn, told) if told else [], body, key, turn)
+
+
+def _ask_after(outcomes: list[str], body: bodies.ResultsBody, key: str | None, turn: Turn) -> Outcomes | Held:
+    _, handed, reason = asking.exchange(turn, [], body.ask, _seconds(body.lease), body.worker, key)
+    answer = Outcomes(outcomes=outcomes, **_trials(turn, handed, reason))
+    if not isinstance(reason, StudyWaiting):
+        return answer
+    return Held(answer, partial(_ask_after, outcomes, body, key), patience(body.wait))
 
 
 def _seconds(lease: float | str | None) -> float | None:

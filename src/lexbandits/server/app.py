@@ -13,7 +13,7 @@ from fastapi.staticfiles import StaticFiles
 from pydantic import TypeAdapter
 from starlette.applications import Starlette
 from starlette.routing import Mount
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import Receive, Scope, Send
 
 from lexbandits import __version__, picture
 from lexbandits.server import api, fragments, metrics, problems, thoughts
@@ -39,7 +39,7 @@ def make_app(
     hosts: Iterable[str] = (),
     numbers: bool = False,
     webhook: Webhook | None = None,
-) -> ASGIApp:
+) -> Guard:
     """The service over a storage. `hosts` are names it answers to; `numbers`: any address too."""
 
     @asynccontextmanager
@@ -47,6 +47,7 @@ def make_app(
         anyio.to_thread.current_default_thread_limiter().total_tokens = MOST_LOOKING
         telling = None if webhook is None else asyncio.create_task(webhook.run())
         yield
+        app.state.queues.stop()
         if telling is not None:
             telling.cancel()
             with suppress(asyncio.CancelledError):
@@ -99,7 +100,7 @@ def make_app(
         await chosen(scope, receive, send)
 
     app.state.metrics = app.state.queues.metrics = metrics.Metrics(front, rooms)
-    return Guard(app.state.metrics, hosts, numbers)
+    return Guard(app.state.metrics, hosts, numbers, app.state.queues.stop)
 
 
 class Files(StaticFiles):

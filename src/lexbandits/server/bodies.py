@@ -6,11 +6,12 @@ from fastapi import Header, Path, Query
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
 from lexbandits.server.guard import name_in_path
-from lexbandits.study.spec import seconds
+from lexbandits.study.spec import WAIT, patience, seconds
 
 KEY_HEADER = "Idempotency-Key"
 HUGE = 1e50  # a fourth power of it is still a number
 LONGEST_LEASE = 366 * 86400.0
+LONGEST_WAIT = 30.0  # seconds: proxies cut what is silent for longer
 MOST_ARMS, MOST_OBJECTIVES, MOST_ITEMS, MOST_RESULTS = 200, 20, 100_000, 1000
 PRINTABLE = r"^[^\x00-\x1f\x7f-\xa0\xad]+$"
 
@@ -38,6 +39,12 @@ def _not_too_long(lease: float | str) -> float | str:
     return lease
 
 
+def _not_forever(wait: float | str) -> float | str:
+    if patience(wait) > LONGEST_WAIT:
+        raise ValueError(f"must be at most {LONGEST_WAIT:g}s: ask again after that")
+    return wait
+
+
 _described = {"pattern": PRINTABLE}
 Worker = Annotated[
     str, Field(min_length=1, max_length=200, json_schema_extra=_described), AfterValidator(_printable)
@@ -53,6 +60,11 @@ Lease = Annotated[
     Annotated[float, Field(gt=0, le=LONGEST_LEASE)]
     | Annotated[str, Field(max_length=20, pattern=r"^\d{1,9}(\.\d{1,9})?(ms|s|m|h|d)$")],
     AfterValidator(_not_too_long),
+]
+Wait = Annotated[
+    Annotated[float, Field(ge=0, le=LONGEST_WAIT)]
+    | Annotated[str, Field(max_length=20, pattern=r"^\d{1,9}(\.\d{1,9})?(ms|s)$")],
+    AfterValidator(_not_forever),
 ]
 Value = bool | Number | None
 Values = Annotated[dict[Name, Value], Field(max_length=MOST_OBJECTIVES)]
@@ -171,11 +183,15 @@ class StudyBody(Body):
 
 
 class AskBody(Body):
-    """n trials for a worker, each for the length of the lease."""
+    """n trials for a worker, each for the length of the lease.
+
+    `wait`: how long to wait for them while results of others must come first, 0 for not at all.
+    """
 
     n: Many = 1
     worker: Worker | None = None
     lease: Lease | None = None
+    wait: Wait = WAIT
 
 
 Cell = Number | Annotated[str, Field(max_length=200), AfterValidator(_encodable)] | None
@@ -205,6 +221,7 @@ class ResultsBody(Body):
     ask: Annotated[int, Field(ge=0, le=MOST_RESULTS)] = 0
     worker: Worker | None = None
     lease: Lease | None = None
+    wait: Wait = WAIT
 
 
 class CorrectionBody(Body):

@@ -3,7 +3,7 @@
 import asyncio
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from ipaddress import ip_address
 from typing import Any
 from urllib.parse import quote, unquote
@@ -58,8 +58,9 @@ def is_number(host: str) -> bool:
 class Guard:
     """Around the whole application."""
 
-    def __init__(self, app: ASGIApp, hosts: Iterable[str], numbers: bool) -> None:
+    def __init__(self, app: ASGIApp, hosts: Iterable[str], numbers: bool, stop: Callable[[], None]) -> None:
         self.app = app
+        self.stop = stop  # to be called when the service begins to end: answers those who are made to wait
         self.hosts = {*LOOPBACK, *(host.lower() for host in hosts)}
         self.numbers = numbers  # whether any address will do, since the service listens beyond this machine
 

@@ -2,16 +2,17 @@
 
 import asyncio
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import anyio
 import anyio.to_thread
 
 from lexbandits.server.rooms import Room, Rooms
 from lexbandits.server.tokens import Tokens, check_role
-from lexbandits.study.record.journal import Journal, Turn
+from lexbandits.study.record.journal import FIRST_LOOK, LONGEST_PAUSE, Journal, Turn
 
 if TYPE_CHECKING:
     from lexbandits.server.metrics import Metrics
@@ -19,8 +20,18 @@ if TYPE_CHECKING:
 
 MOST_STUDIES_AT_WORK = 32  # at once, a thread each
 MOST_JOBS_IN_A_COMMIT = 256
+MOST_HELD = 1000  # requests that wait for results of others; more are answered at once
+MOST_LOOKING = 4  # threads that see whether those may go on
 
 Work = Callable[[Turn], Any]
+
+
+class Held(NamedTuple):
+    """There is nothing to hand out before a result of somebody else comes."""
+
+    answer: Any  # if it does not come
+    again: Work  # what to do once it has
+    seconds: float  # for how long at most
 
 
 class _SpoiledError(Exception):
@@ -38,6 +49,10 @@ class Job:
         self.work: Work | str = ""
         self.result: Any = None
         self.error: BaseException | None = None
+
+    def anew(self, work: Work) -> "Job":
+        """Another job of the same request."""
+        return Job(self.authorization, self._role, lambda: work)
 
     def prepare(self, role: str | None) -> None:
         """Who sends it is known now: refuse it, or read what was sent."""
@@ -77,19 +92,24 @@ def commit(journal: Journal, jobs: Sequence[Job]) -> list[str]:
     try:
         return journal.transact(attempt_all)
     except _SpoiledError:
-        for job in jobs:
-            _commit_alone(journal, job)
+        return [kind for job in jobs for kind in _commit_alone(journal, job)]
     except Exception as error:  # nothing was committed: nobody's work is done
         _fail(jobs, error)
-    return []
+        return []
 
 
-def _commit_alone(journal: Journal, job: Job) -> None:
-    assert callable(job.work)
+def _commit_alone(journal: Journal, job: Job) -> list[str]:
+    def attempt(turn: Turn) -> tuple[Any, list[str]]:
+        assert callable(job.work)
+        return job.work(turn), [event.kind for event in turn.events]
+
+    job.result = job.error = None
     try:
-        job.error, job.result = None, journal.transact(job.work)
+        job.result, kinds = journal.transact(attempt)
     except Exception as error:
         job.error = error
+        return []
+    return kinds
 
 
 def _fail(jobs: Sequence[Job], error: Exception) -> None:
@@ -106,10 +126,74 @@ class Queues:
         self._lock = threading.Lock()
         self._waiting: dict[str, list[Job]] = {}  # by study, of those that a thread is at work on
         self._limiter: anyio.CapacityLimiter | None = None  # made inside the loop
+        self._looking: anyio.CapacityLimiter | None = None
         self._tasks: set[asyncio.Task[None]] = set()
+        self._watches: dict[str, _Watch] = {}  # by study, of those where a request is held
+        self._held = 0
+        self._stopping = False
 
-    async def do(self, study: str, job: Job) -> Any:
-        """What came of a job, once it is safe."""
+    async def do(self, study: str, job: Job, gone: Callable[[], Awaitable[Any]]) -> Any:
+        """What came of a job, once it is safe. `gone` returns when nobody waits for it any more."""
+        answer = await self._in_turn(study, job)
+        return await self._hold(study, job, answer, gone) if isinstance(answer, Held) else answer
+
+    async def _hold(self, study: str, job: Job, held: Any, gone: Callable[[], Awaitable[Any]]) -> Any:
+        """Try again whenever the study has something for who asks. No thread and no queue is held meanwhile.
+
+        Who has gone is given nothing: it would be missed until its lease runs out.
+        """
+        clock = asyncio.get_running_loop().time
+        until, left = clock() + held.seconds, asyncio.ensure_future(gone())
+        self._held += 1
+        try:
+            while isinstance(held, Held) and clock() < until and not self._stopping:
+                if self._held > MOST_HELD or not await self._is_woken(study, left, until - clock()):
+                    break
+                held = await self._in_turn(study, job.anew(held.again))
+        finally:
+            self._held -= 1
+            left.cancel()
+        return held.answer if isinstance(held, Held) else held
+
+    async def _is_woken(self, study: str, left: "asyncio.Future[Any]", seconds: float) -> bool:
+        """Whether the study may have something for who asks, before that long and before they have left."""
+        watch = self._watches.get(study)
+        if watch is None:
+            watch = self._watches[study] = _Watch()
+            self._start(self._look_after(study, watch))
+        watch.held += 1
+        await asyncio.wait({watch.woken, left}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+        watch.held -= 1
+        return watch.woken.done() and not left.done()
+
+    async def _look_after(self, study: str, watch: "_Watch") -> None:
+        """Look once for all who are held: after each commit of ours, and now and then for those of others."""
+        pause = FIRST_LOOK
+        self._looking = self._looking or anyio.CapacityLimiter(MOST_LOOKING)
+        while watch.held and not self._stopping:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(pause):
+                    await watch.news.wait()
+            pause = FIRST_LOOK if watch.news.is_set() else min(1.5 * pause, LONGEST_PAUSE)
+            watch.news.clear()
+            if await anyio.to_thread.run_sync(self._has_work, study, limiter=self._looking):
+                break
+        del self._watches[study]
+        watch.woken.set_result(None)
+
+    def _has_work(self, study: str) -> bool:
+        try:
+            return self.rooms.find(study).writer.has_work()
+        except Exception:  # who asks again is told
+            return True
+
+    def stop(self) -> None:
+        """Answer all who are held, now and from now on."""
+        self._stopping = True
+        for watch in self._watches.values():
+            watch.news.set()
+
+    async def _in_turn(self, study: str, job: Job) -> Any:
         job.done = asyncio.get_running_loop().create_future()
         self._put(study, job)
         await job.done
@@ -124,7 +208,10 @@ class Queues:
         if self._limiter is None:
             self._limiter = anyio.CapacityLimiter(MOST_STUDIES_AT_WORK)
         work = partial(self._work, study, asyncio.get_running_loop())
-        task = asyncio.create_task(anyio.to_thread.run_sync(work, limiter=self._limiter))
+        self._start(anyio.to_thread.run_sync(work, limiter=self._limiter))
+
+    def _start(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
@@ -136,30 +223,50 @@ class Queues:
                     return
                 batch, rest = waiting[:MOST_JOBS_IN_A_COMMIT], waiting[MOST_JOBS_IN_A_COMMIT:]
                 self._waiting[study] = rest
+            kinds: list[str] = []
             try:
-                self._do_all(study, batch)
+                kinds = self._do_all(study, batch)
             except Exception as error:
                 _fail([job for job in batch if job.error is None], error)
-            loop.call_soon_threadsafe(_deliver, batch)
+            loop.call_soon_threadsafe(self._deliver, study, batch, kinds)
 
-    def _do_all(self, study: str, batch: Sequence[Job]) -> None:
+    def _do_all(self, study: str, batch: Sequence[Job]) -> list[str]:
+        """What kinds of events it made."""
         roles = self.tokens.roles_of([job.authorization for job in batch])
         for job, role in zip(batch, roles, strict=True):
             job.prepare(role)
         ready = [job for job in batch if job.error is None]
         room = self.rooms.find(study) if ready else None
         if room is None:
-            return
+            return []
         alive = [job for job in ready if isinstance(job.work, str)]
         if alive:
             _extend(room, alive)
         changes = [job for job in ready if callable(job.work)]
-        if changes:
-            kinds = commit(room.writer, changes)
-            if self.metrics is not None:
-                self.metrics.recorded(kinds)
-            if self.webhook is not None:
-                self.webhook.committed(room.row, kinds)
+        if not changes:
+            return []
+        kinds = commit(room.writer, changes)
+        if self.metrics is not None:
+            self.metrics.recorded(kinds)
+        if self.webhook is not None:
+            self.webhook.committed(room.row, kinds)
+        return kinds
+
+    def _deliver(self, study: str, batch: Sequence[Job], kinds: Sequence[str]) -> None:
+        for job in batch:
+            if not job.done.done():
+                job.done.set_result(None)
+        if kinds and study in self._watches:
+            self._watches[study].news.set()
+
+
+class _Watch:
+    """Who is held in a study: `news` is set when something was committed, `woken` done if they may go on."""
+
+    def __init__(self) -> None:
+        self.held = 0
+        self.news = asyncio.Event()
+        self.woken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
 
 def _extend(room: Room, alive: Sequence[Job]) -> None:
@@ -168,9 +275,3 @@ def _extend(room: Room, alive: Sequence[Job]) -> None:
         room.extend(*{str(job.work) for job in alive})
     except Exception as error:
         _fail(alive, error)
-
-
-def _deliver(batch: Sequence[Job]) -> None:
-    for job in batch:
-        if not job.done.done():
-            job.done.set_result(None)

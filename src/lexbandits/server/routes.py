@@ -156,10 +156,16 @@ class TurnRoute(APIRoute):
         body = await whole_body(request.receive, length)
         path = request.path_params
         job = Job(who, self.role, partial(self._read, path, headers, body))
-        answer = await queues.do(name_in_path(path["study"]), job)
+        answer = await queues.do(name_in_path(path["study"]), job, partial(_gone, request.receive))
         if isinstance(answer, StudyError):  # why there is nothing, which is on record
             raise answer
         return Response(status_code=204) if self._status == 204 else Reply(answer, self._status)
+
+
+async def _gone(receive: Receive) -> None:
+    """Return when who has sent a request has closed the connection."""
+    while (await receive())["type"] != "http.disconnect":
+        pass
 
 
 class MeasuringRoute(TurnRoute):

@@ -63,6 +63,15 @@ class Protocol(H11Protocol):
             self._waiting = None
 
 
+class Server(uvicorn.Server):
+    """Answers those who wait for results of others before it waits for what is under way."""
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Begin to end."""
+        self.config.app.stop()  # type: ignore[union-attr]
+        await super().shutdown(sockets)
+
+
 def serve(
     storage: str | Path,
     host: str = "127.0.0.1",
@@ -110,7 +119,7 @@ def serve(
     logs.set_up(log_format)
     say(f"{shown}#token={start}" if start else shown)
     threading.Thread(target=_warm_up, daemon=True).start()
-    uvicorn.Server(config).run(sockets=[bound])
+    Server(config).run(sockets=[bound])
 
 
 def bind(host: str, port: int) -> socket.socket:

@@ -137,8 +137,7 @@ def is_renewable(policy: Policy) -> bool:
 
 def noise_stream(policy: Policy, instance: Instance) -> str:
     """PER_PULL: the noise `simulate` draws. SUMS: that of many pulls as one number."""
-    sums_do = policy.rules.batch is not None and policy.rules.observe_sum is not None
-    return SUMS if sums_do and _gaussian(instance) else PER_PULL
+    return SUMS if policy.by_sums and _gaussian(instance) else PER_PULL
 
 
 def engine(policy: Policy, instance: Instance) -> Engine:

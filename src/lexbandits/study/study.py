@@ -26,7 +26,7 @@ from lexbandits.study.record.answers import Answer, Status, frame_of_trials, res
 from lexbandits.study.record.events import Event
 from lexbandits.study.record.fold import Fold, make_policy
 from lexbandits.study.record.journal import Journal
-from lexbandits.study.spec import FORMAT, Spec, seconds, words_from_toml
+from lexbandits.study.spec import FORMAT, WAIT, Spec, patience, seconds, words_from_toml
 from lexbandits.study.storage.contract import Storage, StudyRow, is_missing, open_storage
 from lexbandits.study.trial import Trial
 
@@ -108,25 +108,39 @@ class Study:
 
     # --- asking
 
-    def ask(self, *, lease: Any = None, worker: str | None = None, request: str | None = None) -> Trial:
+    def ask(
+        self,
+        *,
+        lease: Any = None,
+        worker: str | None = None,
+        request: str | None = None,
+        wait: Any = WAIT,
+    ) -> Trial:
         """The next trial; `StudyFinished`, `StudyPaused` or `StudyWaiting` when there is nothing to measure.
 
         It is the caller's for `lease` (the study's, unless said); heartbeats of `worker` extend it. The
-        same `request` gives the same trial again.
+        same `request` gives the same trial again. While results of others must come first, wait up to
+        `wait` for them, such as "30s"; 0 is not at all.
         """
-        _, trials, reason = self._exchange([], 1, lease, worker, request)
+        _, trials, reason = self._exchange([], 1, lease, worker, request, wait)
         if reason is not None:
             raise reason
         return trials[0]
 
     def ask_many(
-        self, n: int, *, lease: Any = None, worker: str | None = None, request: str | None = None
+        self,
+        n: int,
+        *,
+        lease: Any = None,
+        worker: str | None = None,
+        request: str | None = None,
+        wait: Any = WAIT,
     ) -> list[Trial]:
         """Up to `n` trials at once; fewer or none near the end, while paused, or while too much waits.
 
-        `lease`, `worker` and `request` as in `ask`, here and below.
+        `lease`, `worker`, `request` and `wait` as in `ask`, here and below.
         """
-        return self._exchange([], n, lease, worker, request)[1]
+        return self._exchange([], n, lease, worker, request, wait)[1]
 
     def choose(self, *, lease: Any = None, worker: str | None = None, request: str | None = None) -> Trial:
         """For who serves traffic: a trial while measuring, else the winner or best guess, never told.
@@ -162,12 +176,13 @@ class Study:
         lease: Any = None,
         worker: str | None = None,
         request: str | None = None,
+        wait: Any = WAIT,
     ) -> tuple[list[str], list[Trial]]:
         """`tell_many` of `results` and `ask_many` of `n` in one transaction: outcomes and trials.
 
-        `lease`, `worker` and `request` as in `ask`.
+        `lease`, `worker`, `request` and `wait` as in `ask`: what is told is recorded before it waits.
         """
-        outcomes, trials, _ = self._exchange(results, n, lease, worker, request)
+        outcomes, trials, _ = self._exchange(results, n, lease, worker, request, wait)
         return outcomes, trials
 
     def _exchange(
@@ -177,6 +192,7 @@ class Study:
         lease: Any = None,
         worker: str | None = None,
         request: str | None = None,
+        wait: Any = 0,
     ) -> asking.Exchanged:
         pairs = list(results)
         for pair in pairs:
@@ -188,7 +204,7 @@ class Study:
             check_words(worker=worker)
         if request is not None:
             check_words(request=request)
-        return self._journal.do(asking.exchange, pairs, count, held, worker, request)
+        return self._journal.exchange(pairs, count, held, worker, request, patience(wait))
 
     def record(self, trial: Trial | str, values: Mapping[str, Any], more: bool = False) -> str:
         """`tell` for short-lived processes: "recorded", "part", "repeated" or "late", the policy not woken.
@@ -328,9 +344,12 @@ class Study:
         """The journal after event `since`; before its end that of a list is without the seed of its order."""
         return self._journal.events_shown(_check_count("since", since))
 
-    def verify(self) -> verification.Verification:
-        """Replay the journal from nothing and compare it with what was recorded."""
-        return self._journal.verify()
+    def verify(self, record: str | None = None) -> verification.Verification:
+        """Replay the journal from nothing and compare it with its digests, its answer and its cache.
+
+        `record`: the digest that an answer or a report names; it must be of this journal too.
+        """
+        return self._journal.verify(record)
 
     def export(self, path: str | Path) -> Path:
         """Write the trials (.csv, .parquet) or the journal (.jsonl) to `path`."""
@@ -519,7 +538,6 @@ def create_from_spec(
     payload = {
         "spec": drawn.as_json(),
         "policy": POLICY,
-        "settings": settings,
         "version": lexbandits.__version__,
         "format": FORMAT,
     }

@@ -69,7 +69,7 @@ class Program:
         self._lock = threading.Lock()
         self.stopped: int | None = None  # by this signal
         self.failure = ""  # the last one
-        self._over: set[subprocess.Popen[bytes]] = set()  # ended by themselves before the signal
+        self._broken_off: set[subprocess.Popen[bytes]] = set()  # asked to end while they ran
         self._killed = False  # so long ago that whatever would end has ended
         if not self._command:
             raise StudyError("say the command after --, such as: -- python measure.py {arm}")
@@ -120,10 +120,10 @@ class Program:
                 raise ProgramFailed(f"{line[0]}: {error}") from None
             self._running.add(process)
             if self.stopped is not None:  # since it was begun: the signal found it nowhere
-                _signal_group(process, signal.SIGTERM)
+                self._break_off(process)
         try:
             out, err = self._output(process)
-            if self.stopped is not None and process.returncode != 0 and process not in self._over:
+            if process.returncode != 0 and process in self._broken_off:
                 raise Stopped
         finally:
             with self._lock:
@@ -135,17 +135,22 @@ class Program:
 
     def stop(self, number: int = signal.SIGTERM) -> None:
         """End what runs, measure nothing more. Safe in a signal handler."""
-        if self.stopped is None:
-            self._over.update(filter(_has_ended, tuple(self._running)))
         self.stopped = number
-        self._signal(signal.SIGTERM)
+        for process in tuple(self._running):
+            self._break_off(process)
         killer = threading.Timer(GRACE, self._kill)
         killer.daemon = True
         killer.start()
 
+    def _break_off(self, process: subprocess.Popen[bytes]) -> None:
+        if not _has_ended(process):  # how it ended by itself is its own result, whoever holds its pipes
+            self._broken_off.add(process)
+        _signal_group(process, signal.SIGTERM)
+
     def _kill(self) -> None:
         self._killed = True
-        self._signal(signal.SIGKILL)
+        for process in tuple(self._running):
+            _signal_group(process, signal.SIGKILL)
 
     def _output(self, process: subprocess.Popen[bytes]) -> tuple[bytes, bytes]:
         """What it printed until it and all who hold its pipes had ended."""
@@ -159,13 +164,11 @@ class Program:
                     return bytes(tails.out), bytes(tails.err)
         was_stopped = self._killed
         _end(process, tails)
-        if was_stopped:
+        if not was_stopped:
+            raise ProgramFailed(f"no result within {limit:g} s")
+        if process.returncode == 0:  # but not all that it would print
             raise Stopped
-        raise ProgramFailed(f"no result within {limit:g} s")
-
-    def _signal(self, number: int) -> None:
-        for process in tuple(self._running):
-            _signal_group(process, number)
+        return bytes(tails.out), bytes(tails.err)
 
     def _filled(self, arm: str, item: Any, repeat: int) -> list[str]:
         keys = item if isinstance(item, dict) else {}

@@ -19,7 +19,6 @@ from concurrent.futures import (
     wait,
 )
 from contextlib import ExitStack, contextmanager
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from lexbandits.study.errors import (
@@ -30,6 +29,7 @@ from lexbandits.study.errors import (
     StudyPaused,
     StudyWaiting,
 )
+from lexbandits.study.measure.programs import Stopped
 from lexbandits.study.measure.progress import bar
 from lexbandits.study.record.answers import Answer
 from lexbandits.study.spec import seconds
@@ -140,6 +140,8 @@ class Run:
                         self._go_on(pool, done)
                         show()
             except BaseException as error:
+                if isinstance(error, Stopped):
+                    wait(self._busy)  # all programs were asked to end: how each did is its result
                 self._give_up()
                 if self.interrupted or self.released:
                     error.add_note(self._say_what_became())
@@ -178,15 +180,11 @@ class Run:
         while not self.is_late:
             self._asking = True
             try:
-                trial = self.study.ask(lease=self.lease, worker=self.name)
+                left = min(LOOK_AGAIN, max(self._asks_until - time.monotonic(), 0.0))
+                trial = self.study.ask(lease=self.lease, worker=self.name, wait=left)
             except StudyWaiting as waiting:
                 self._asking = False
                 show(note=str(waiting).partition(": ")[2])
-                left = LOOK_AGAIN
-                if waiting.until is not None:
-                    left = (waiting.until - datetime.now(UTC)).total_seconds()
-                left = min(left, self._asks_until - time.monotonic())
-                time.sleep(min(max(left, 0.05), LOOK_AGAIN))  # it may come back sooner
             except (StudyFinished, StudyPaused):
                 self._asking = False
                 return False
@@ -238,7 +236,7 @@ class Run:
             self.study.fail(trial, self._failure)
 
     def _tell_and_ask(self, results: list[tuple[Trial, Any]], wanted: int) -> list[Trial]:
-        how: dict[str, Any] = {"lease": self.lease, "worker": self.name}
+        how: dict[str, Any] = {"lease": self.lease, "worker": self.name, "wait": 0}
         try:
             return self.study.tell_ask(results, wanted, **how)[1]
         except ConflictError:

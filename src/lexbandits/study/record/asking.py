@@ -3,7 +3,7 @@
 import math
 import os
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lexbandits.study.errors import (
     ConflictError,
@@ -15,19 +15,21 @@ from lexbandits.study.errors import (
 )
 from lexbandits.study.record.answers import ended, plain_answer
 from lexbandits.study.record.fold import Fold
-from lexbandits.study.record.journal import Turn
 from lexbandits.study.record.ledger import Ledger
 from lexbandits.study.record.rules import conclude, settle
 from lexbandits.study.record.trials import EXPIRED, FAILED, LATE, OPEN, RELEASED, TOLD
 from lexbandits.study.storage.contract import Lease, Request
 from lexbandits.study.trial import Trial, moment
 
+if TYPE_CHECKING:
+    from lexbandits.study.record.journal import Turn
+
 Told = tuple[Trial | str, Any]
 Exchanged = tuple[list[str], list[Trial], StudyError | None]  # outcomes, trials, why there are none
 
 
 def exchange(
-    turn: Turn,
+    turn: "Turn",
     results: Sequence[Told],
     n: int,
     lease: float | None = None,
@@ -44,7 +46,7 @@ def exchange(
 # --- asking
 
 
-def hand_out(turn: Turn, n: int, lease: float, worker: str | None, request: str | None) -> list[Trial]:
+def hand_out(turn: "Turn", n: int, lease: float, worker: str | None, request: str | None) -> list[Trial]:
     """Up to n trials; the same ones again for a request that was answered before."""
     if request is not None and (known := turn.request(request)) is not None:
         return [_given(turn, number) for number in range(known.first, known.first + known.size)]
@@ -53,7 +55,7 @@ def hand_out(turn: Turn, n: int, lease: float, worker: str | None, request: str 
         return []
     ledger, first, until = turn.ledger, len(turn.ledger), turn.now + lease
     trials: list[Trial] = []
-    for number, (arm, pass_) in enumerate(turn.fold.next_places(n), first):
+    for number, (arm, pass_) in enumerate(turn.fold.next_places(n, turn.now), first):
         payload = {"pass": pass_, "nonce": int.from_bytes(os.urandom(4)), "until": until}
         if ledger.spec.is_list:
             payload["item"] = ledger.place_at(pass_)
@@ -66,7 +68,7 @@ def hand_out(turn: Turn, n: int, lease: float, worker: str | None, request: str 
     return trials
 
 
-def _given(turn: Turn, number: int, until: float | None = None) -> Trial:
+def _given(turn: "Turn", number: int, until: float | None = None) -> Trial:
     """A trial as it is handed out, now or again: then with the time that heartbeats have added."""
     ledger = turn.ledger
     if until is None:
@@ -76,7 +78,7 @@ def _given(turn: Turn, number: int, until: float | None = None) -> Trial:
     return trial if ledger.spec.repeats == 1 else trial.as_repeat(ledger.repeat(pass_))
 
 
-def nothing_to_measure(turn: Turn) -> StudyError:
+def nothing_to_measure(turn: "Turn") -> StudyError:
     """Why an ask was given nothing."""
     fold = turn.fold
     name, state = fold.ledger.spec.name, fold.state
@@ -88,7 +90,7 @@ def nothing_to_measure(turn: Turn) -> StudyError:
     return StudyFinished(f"study {name!r}: {state}; its answer is {answer.arm!r}, {answer.reason}")
 
 
-def _waiting(turn: Turn) -> StudyWaiting:
+def _waiting(turn: "Turn") -> StudyWaiting:
     """For whom, and until when at most."""
     ledger, first = turn.ledger, turn.fold.first_awaited()
     told = len(turn.fold.told_waiting())
@@ -102,7 +104,7 @@ def _waiting(turn: Turn) -> StudyWaiting:
 # --- telling
 
 
-def number_of(turn: Turn, trial: Trial | str) -> int:
+def number_of(turn: "Turn", trial: Trial | str) -> int:
     """The number of a trial that this study handed out."""
     identity = trial.id if isinstance(trial, Trial) else trial
     ledger = turn.ledger
@@ -118,7 +120,7 @@ def number_of(turn: Turn, trial: Trial | str) -> int:
     raise UnknownTrialError(f"study {ledger.spec.name!r} did not hand out a trial {identity!r}")
 
 
-def take_all(turn: Turn, results: Sequence[Told]) -> list[str]:
+def take_all(turn: "Turn", results: Sequence[Told]) -> list[str]:
     """Take results: all are checked before the first is recorded."""
     spec = turn.ledger.spec
     checked = [(number_of(turn, trial), spec.checked(values)) for trial, values in results]
@@ -130,20 +132,20 @@ def take_all(turn: Turn, results: Sequence[Told]) -> list[str]:
     return outcomes
 
 
-def take(turn: Turn, trial: Trial | str, values: Any, more: bool = False) -> str:
+def take(turn: "Turn", trial: Trial | str, values: Any, more: bool = False) -> str:
     """Take one result; or with `more` what is known of it so far, unless that is all."""
     if more and (outcome := _take_part(turn, number_of(turn, trial), turn.ledger.spec.checked(values))):
         return outcome
     return take_all(turn, [(trial, values)])[0]
 
 
-def record(turn: Turn, trial: Trial | str, values: Any, more: bool = False) -> str:
+def record(turn: "Turn", trial: Trial | str, values: Any, more: bool = False) -> str:
     """Take one result without looking at what it means."""
     number, checked = number_of(turn, trial), turn.ledger.spec.checked(values)
     return (_take_part(turn, number, checked) if more else "") or _take(turn, number, checked)
 
 
-def _take_part(turn: Turn, number: int, values: dict[str, float | None]) -> str:
+def _take_part(turn: "Turn", number: int, values: dict[str, float | None]) -> str:
     """ "part", "repeated" or "after the end"; "" if it is no part: complete, late, or of no open trial.
 
     It decides nothing yet, and nobody can be rid of it: a place has one value of each objective, for good.
@@ -167,7 +169,7 @@ def _take_part(turn: Turn, number: int, values: dict[str, float | None]) -> str:
     return "part" if ledger.end is None else "after the end"
 
 
-def _told_so_far(turn: Turn, number: int, values: dict[str, float | None]) -> dict[str, float | None]:
+def _told_so_far(turn: "Turn", number: int, values: dict[str, float | None]) -> dict[str, float | None]:
     """These values, with those that were told of the trial before."""
     part = turn.ledger.parts.get(number)
     if part is None:
@@ -181,7 +183,7 @@ def _told_so_far(turn: Turn, number: int, values: dict[str, float | None]) -> di
     return joined
 
 
-def _take(turn: Turn, number: int, values: dict[str, float | None]) -> str:
+def _take(turn: "Turn", number: int, values: dict[str, float | None]) -> str:
     ledger = turn.ledger
     state = ledger.state[number]
     if ledger.parts and state in (OPEN, EXPIRED):
@@ -212,11 +214,11 @@ def _take(turn: Turn, number: int, values: dict[str, float | None]) -> str:
     raise _conflict(turn, number, f"was told {before!r} before, got {values!r}")
 
 
-def _conflict(turn: Turn, number: int, words: str) -> ConflictError:
+def _conflict(turn: "Turn", number: int, words: str) -> ConflictError:
     return ConflictError(f"trial {turn.ledger.id_of(number)} {words}")
 
 
-def _take_late(turn: Turn, number: int, values: dict[str, float | None]) -> str:
+def _take_late(turn: "Turn", number: int, values: dict[str, float | None]) -> str:
     """A result after its time: on a list it fills its hole, elsewhere it never counts."""
     over = turn.ledger.end is not None
     turn.resolve("told_late", number, values)
@@ -248,7 +250,7 @@ def _check_exact(
             raise ConflictError(f"{objective} is exact and arm {arm!r} has {one:g}, got {value:g}")
 
 
-def fail(turn: Turn, trial: Trial | str, reason: str, interrupted: bool = False) -> str:
+def fail(turn: "Turn", trial: Trial | str, reason: str, interrupted: bool = False) -> str:
     """Record that a trial could not be measured, or was begun and broken off."""
     number = number_of(turn, trial)
     ledger, state = turn.ledger, turn.ledger.state[number]
@@ -267,7 +269,7 @@ def fail(turn: Turn, trial: Trial | str, reason: str, interrupted: bool = False)
     raise _conflict(turn, number, f"was {word} before, and cannot fail now")
 
 
-def release(turn: Turn, trial: Trial | str) -> None:
+def release(turn: "Turn", trial: Trial | str) -> None:
     """Give a trial back that nobody has begun to measure; nothing to do if it was released before.
 
     What was begun is failed instead: to measure it again would choose which values count. After its time
@@ -287,7 +289,7 @@ def release(turn: Turn, trial: Trial | str) -> None:
         raise _conflict(turn, number, "has a result and cannot be released")
 
 
-def expire(turn: Turn, trial: Trial | str) -> str:
+def expire(turn: "Turn", trial: Trial | str) -> str:
     """Declare a place missing now whose time has run out, as the next ask would; "repeated" if it was."""
     number = number_of(turn, trial)
     state = turn.ledger.state[number]
@@ -303,7 +305,7 @@ def expire(turn: Turn, trial: Trial | str) -> str:
     return "expired"
 
 
-def correct(turn: Turn, trial: Trial | str, values: Any, reason: str) -> str:
+def correct(turn: "Turn", trial: Trial | str, values: Any, reason: str) -> str:
     """Other values for a counted result, while its pass is not folded; later only a note of them."""
     number = number_of(turn, trial)
     ledger = turn.ledger
@@ -325,10 +327,10 @@ def correct(turn: Turn, trial: Trial | str, values: Any, reason: str) -> str:
     return "corrected"
 
 
-def end(turn: Turn, reason: str) -> None:
+def end(turn: "Turn", reason: str) -> None:
     """The end by hand, with the best guess of now; an answer that was due, but not noted, is kept instead."""
     if turn.ledger.end is not None:
         raise StudyFinished(f"study {turn.ledger.spec.name!r} has ended before")
     settle(turn)
     if turn.ledger.end is None:
-        turn.append("ended", ended(turn.fold, reason))
+        turn.append("ended", {**ended(turn.fold, reason), "record": turn.digest()})

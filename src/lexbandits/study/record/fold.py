@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from lexbandits.study.errors import StorageVersionError
+from lexbandits.study.errors import ODD, DamagedError, StorageVersionError, StudyError
 from lexbandits.study.record import stretches
 from lexbandits.study.record.events import Event
 from lexbandits.study.record.ledger import Ledger
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 MOST_ONE_BY_ONE = 20  # results told faster one by one
 MOST_AHEAD = 64  # passes that may wait behind trials under way
 MOST_AHEAD_EACH = 4  # for each of these, if they are many
+MISSING_AFTER = 5.0  # seconds that a trial may take before what waits behind it counts as ahead
 LEAST_WORTH_A_LOOK = 8  # passes that wait: from there on they may decide
 
 
@@ -75,8 +76,10 @@ class Fold:
             return self._policy
         try:
             return self._catch_up()
-        except BaseException:  # Ctrl-C: the policy may have been told more than was noted
+        except BaseException as error:  # Ctrl-C too: the policy may have been told more than was noted
             self._start_again()
+            if isinstance(error, ODD) and not isinstance(error, StudyError):
+                raise DamagedError(f"the record cannot be replayed: {error}") from error
             raise
 
     @property
@@ -141,44 +144,61 @@ class Fold:
             return "items spent"
         return "measuring"
 
-    def next_places(self, n: int) -> list[Place]:
-        """Up to n places to hand out now, in a study that is measuring."""
+    def next_places(self, n: int, now: float) -> list[Place]:
+        """Up to n places to hand out at the time `now`, in a study that is measuring.
+
+        Time decides when a place is handed out, never which of its values count: the policy does not know it.
+        """
         ledger = self.ledger
         if ledger.budget is not None:
             n = min(n, ledger.budget - ledger.handed_out)
         policy, pending = self.policy, self.pending()
         if ledger.spec.is_list:
             again = [*ledger.again][:n]
-            return again + self._next_of_list(n - len(again), pending)
+            return again + self._next_of_list(n - len(again), pending, now)
         places = [policy.ask_place(pending)] if n == 1 else policy.ask_places(n, pending)
-        last = policy.folded if self.is_held_back() else ledger.passes - 1
+        last = policy.folded if self.is_held_back(now) else ledger.passes - 1
         return [place for place in places if place[1] <= last]
 
-    def _next_of_list(self, n: int, pending: list[Place]) -> list[Place]:
+    def _next_of_list(self, n: int, pending: list[Place], now: float) -> list[Place]:
         """The same of a list: each arm is held back by its own trials under way."""
         policy = self.list_policy
-        if not self.is_held_back():
+        if not self.is_held_back(now):
             return policy.ask_places(n, pending)
         if self._would_decide():
             return []
         most = self._most_ahead()
         ahead = np.count_nonzero(policy.listed.status, axis=1) - policy.listed.until
-        held = np.flatnonzero(ahead > most).tolist()  # as if all that is left of them were under way
+        late = {self.ledger.arm[number] for number in self.ledger.open if self._is_missing(number, now)}
+        # as if all that is left of them were under way
+        held = [arm for arm in np.flatnonzero(ahead > most).tolist() if arm in late]
         gone = [(arm, place) for arm in held for place in range(policy.until[arm], policy.n_items)]
         return policy.ask_places(n, [*pending, *gone])
 
     def _most_ahead(self) -> int:
         return max(MOST_AHEAD, MOST_AHEAD_EACH * len(self.ledger.open))
 
-    def is_held_back(self) -> bool:
+    def is_held_back(self, now: float) -> bool:
         """Whether so much waits behind trials under way that to ask more would be to burn the budget.
 
         One dead worker holds back all that follows until its lease runs out: what waits may be enough.
+        Quick workers get far ahead of one that the machine lets pause for a moment, who is not missing.
         """
         waiting = self.policy.passes_waiting
         if waiting < LEAST_WORTH_A_LOOK:
             return False
-        return waiting > self._most_ahead() or self._would_decide()
+        return (waiting > self._most_ahead() and self._lacks_somebody(now)) or self._would_decide()
+
+    def _lacks_somebody(self, now: float) -> bool:
+        """Whether the trial behind which everything waits is missing; a place given back is nobody's."""
+        if self.ledger.spec.is_list:
+            return any(self._is_missing(number, now) for number in self.ledger.open)
+        awaited = self._awaited()
+        return not awaited or self._is_missing(min(awaited, key=self._rank), now)
+
+    def _is_missing(self, number: int, now: float) -> bool:
+        """Whether an open trial was handed out a while ago; by a clock that was set back, too."""
+        return abs(now - self.ledger.asked[number]) >= MISSING_AFTER
 
     def _would_decide(self) -> bool:
         """Whether what waits would end the study if nothing came of the trials under way."""

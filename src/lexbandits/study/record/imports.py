@@ -205,9 +205,9 @@ def _draw_passes(
 ) -> tuple[list[int], list[Hashable] | None]:
     """The pass of each row, and the items of the new passes if the rows have items.
 
-    In an order drawn from the seed, not the frame's, which may be sorted by value: pairs of rows that
-    share their rank would show a difference that is not there, or hide one. Nor can who knows the seed
-    arrange rows, or names of items, so that they come as he likes: what they hold decides where they go.
+    The order is drawn from the seed and a digest of the rows. It is not the frame's, which may be sorted by
+    value: pairs of rows that share their rank would show a difference that is not there, or hide one. Nor
+    is it one for all frames of a size: that would pair the same ranks in each of them.
     """
     ledger, first, seed = turn.ledger, turn.ledger.highest + 1, turn.ledger.spec.seed or 0
     known = None if ledger.spec.items is None else set(ledger.spec.ids)
@@ -215,12 +215,12 @@ def _draw_passes(
         if known is not None:
             raise StudyError("the study has items: say in a column `item` on which each row was measured")
         passes, names = [0] * len(arms), turn.ledger.spec.names
+        digest = _hash_rows(arms, None, rows, names)
         sizes = [[-math.inf if (value := row.get(name)) is None else value for name in names] for row in rows]
         for arm, size in Counter(arms).items():
             own = sorted((at for at, name in enumerate(arms) if name == arm), key=sizes.__getitem__)
-            for at, pass_ in zip(
-                own, in_drawn_order(range(first, first + size), seed, arm, size), strict=True
-            ):
+            order = in_drawn_order(range(first, first + size), seed, arm, digest)
+            for at, pass_ in zip(own, order, strict=True):
                 passes[at] = pass_
         return passes, None
     distinct = set(items)

@@ -2,19 +2,20 @@
 
 import gc
 import threading
+import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple, TypeVar
 
-from lexbandits.study.errors import StorageError, StudyWarning, UnknownStudyError
+from lexbandits.study.errors import StorageError, StudyWaiting, StudyWarning, UnknownStudyError
 from lexbandits.study.objective import Objective
-from lexbandits.study.record import rules
+from lexbandits.study.record import asking, rules
 from lexbandits.study.record.answers import Answer, Status, answer_of, status_of
 from lexbandits.study.record.events import Event, without_order
 from lexbandits.study.record.fold import Fold
 from lexbandits.study.record.ledger import Ledger
-from lexbandits.study.record.verification import Verification, replay
+from lexbandits.study.record.verification import Verification, verify
 from lexbandits.study.spec import Spec
 from lexbandits.study.storage import forks
 from lexbandits.study.storage.contract import (
@@ -28,6 +29,7 @@ from lexbandits.study.storage.contract import (
 )
 
 T = TypeVar("T")
+FIRST_LOOK, LONGEST_PAUSE = 0.005, 0.25  # seconds between two looks at what other processes have committed
 CACHE_EVERY = 5_000  # events, and a tenth of all: read one by one, it is worth putting the ledger aside
 
 
@@ -87,6 +89,10 @@ class Turn:
         mine = (request for request in self.new_requests if request.key == key)
         return next(mine, None) or self._transaction.request(key)
 
+    def digest(self) -> str:
+        """Return the digest of all events so far, those of this turn too."""
+        return self._transaction.digest(self.events)
+
     def in_time(self, number: int) -> bool:
         """Whether an open trial may still be told: by the storage's clock, heartbeats included."""
         if self.now < self.ledger.open[number]:
@@ -115,7 +121,7 @@ class Journal:
         self._fold: Fold | None = None
         self._warned: set[int] = set()  # objectives whose values look as if their noise were another
         self._sent: tuple[Event, Any] | None = None  # the last event and the result of a commit that was sent
-        forks.journals.add(self)
+        forks.know_journal(self)
 
     @property
     def last(self) -> Fold | None:
@@ -132,6 +138,40 @@ class Journal:
     def do(self, change: Callable[..., T], *given: Any) -> T:
         """One call of a function that takes a turn: of asking, changes or imports."""
         return self.transact(change, *given)
+
+    def exchange(
+        self,
+        results: Sequence[asking.Told],
+        n: int,
+        lease: float | None,
+        worker: str | None,
+        request: str | None,
+        wait: float,
+    ) -> asking.Exchanged:
+        """Take results and hand out up to n trials; for at most `wait` seconds until there is one.
+
+        Nothing is locked meanwhile: the thread that tells what is awaited may use the same journal.
+        """
+        commits, until, pause = self.storage.commits, time.monotonic() + wait, FIRST_LOOK
+        known, how = commits.count, (n, lease, worker, request)
+        outcomes, trials, reason = self.transact(asking.exchange, results, *how)
+        while isinstance(reason, StudyWaiting) and (left := until - time.monotonic()) > 0:
+            commits.wait(known, min(pause, left))
+            known, pause = commits.count, min(1.5 * pause, LONGEST_PAUSE)
+            if self.has_work():
+                _, trials, reason = self.transact(asking.exchange, (), *how)
+        return outcomes, trials, reason
+
+    def has_work(self) -> bool:
+        """Whether somebody who waits should ask again. Looks without the lock of the storage."""
+        with self.lock:
+            fold = self.fold()
+            now, leases = self.storage.clock(self.row.id)
+            return (
+                fold.state != "measuring"
+                or any(leases.get(number, until) <= now for number, until in fold.ledger.open.items())
+                or bool(fold.next_places(1, now))
+            )
 
     def extend(self, worker: str) -> None:
         """A worker is alive."""
@@ -161,9 +201,9 @@ class Journal:
         events = self.events(since)
         return events if self.fold().ledger.shows_order else map(without_order, events)
 
-    def verify(self) -> Verification:
-        """Replay the journal from nothing and compare it with what was recorded."""
-        return replay(self.events())
+    def verify(self, record: str | None = None, fold: Fold | None = None) -> Verification:
+        """Replay the journal from nothing into `fold`, and compare it with its seals, ends and cache."""
+        return verify(self.storage, self.row, Fold() if fold is None else fold, record)
 
     def status(self) -> Status:
         """Where the study stands."""

@@ -1,6 +1,7 @@
 """What a storage offers: studies by name, journals that only grow, leases, and a lock around it all."""
 
 import re
+import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -43,6 +44,16 @@ class Request(NamedTuple):
     size: int
 
 
+class Seal(NamedTuple):
+    """The digest of all events up to `seq`, the last one of a transaction."""
+
+    seq: int
+    digest: str
+
+
+UNSEALED = Seal(0, "")
+
+
 class Entries(NamedTuple):
     """What a transaction writes: new events and leases, trials whose lease is gone, requests to remember."""
 
@@ -72,14 +83,37 @@ class Transaction(ABC):
         """What this key was given, if anything."""
 
     @abstractmethod
+    def digest(self, events: Sequence[Event]) -> str:
+        """Return the digest of the record with these events, not written yet, at its end."""
+
+    @abstractmethod
     def write(self, entries: Entries) -> None:
-        """Record what is new."""
+        """Record what is new, and seal it."""
+
+
+class Commits:
+    """Counts what was committed through one storage object, and wakes the threads that wait for more."""
+
+    def __init__(self, lock: Any) -> None:
+        self.count = 0
+        self._changed = threading.Condition(lock)
+
+    def add(self) -> None:
+        """Count one more. The storage's lock is held."""
+        self.count += 1
+        self._changed.notify_all()
+
+    def wait(self, known: int, seconds: float) -> None:
+        """Return once there are others than the `known` ones, at the latest after so many seconds."""
+        with self._changed:
+            self._changed.wait_for(lambda: self.count != known, seconds)
 
 
 class Storage(ABC):
     """Where studies are kept. Safe to use from several threads."""
 
     shown: str  # its address without a password
+    commits: Commits  # of this process, through this object; others' are found by looking
     is_remote: ClassVar[bool] = False  # whether others do the transactions, as a service does
 
     @abstractmethod
@@ -109,6 +143,18 @@ class Storage(ABC):
     @abstractmethod
     def read(self, study: int, since: int, most: int | None = None) -> Iterator[Event]:
         """Events from `since` on, without the lock."""
+
+    @abstractmethod
+    def seals(self, study: int) -> Iterator[Seal]:
+        """Iterate over the seals of a journal, without the lock: each transaction has left one."""
+
+    @abstractmethod
+    def last_seal(self, study: int) -> Seal:
+        """Return the last of them."""
+
+    def damage(self) -> list[str]:
+        """Return what the database finds wrong with its own files."""
+        return []
 
     @abstractmethod
     def clock(self, study: int) -> tuple[float, dict[int, float]]:

@@ -23,7 +23,7 @@ from lexbandits.study.record.events import Event
 from lexbandits.study.record.fold import Fold
 from lexbandits.study.record.journal import InForce, Journal
 from lexbandits.study.record.verification import Verification
-from lexbandits.study.spec import Spec
+from lexbandits.study.spec import WAIT, Spec
 from lexbandits.study.storage import forks
 from lexbandits.study.storage.contract import Storage, StudyRow
 from lexbandits.study.trial import Trial
@@ -224,6 +224,12 @@ class HttpStorage(Storage):
     def transact(self, study: int, work: Callable[[Any], Any]) -> NoReturn:
         raise NOT_HERE
 
+    def seals(self, study: int) -> NoReturn:
+        raise NOT_HERE
+
+    def last_seal(self, study: int) -> NoReturn:
+        raise NOT_HERE
+
     def clock(self, study: int) -> NoReturn:
         raise NOT_HERE
 
@@ -256,8 +262,11 @@ class RemoteJournal(Journal):
     def events_shown(self, since: int = 0) -> Iterator[Event]:
         return self.events(since)
 
-    def verify(self) -> Verification:
-        found = self.storage.call("GET", f"{self.storage.path(self.row.id)}/verification")
+    def verify(self, record: str | None = None, fold: Fold | None = None) -> Verification:
+        query = "" if record is None else f"?{urlencode({'record': record})}"
+        found = self.storage.call("GET", f"{self.storage.path(self.row.id)}/verification{query}")
+        if fold is not None:
+            fold.apply(self.events())
         return Verification(found["events"], found["trials"], tuple(found["problems"]), found["sha256"])
 
     def in_force(self) -> InForce:
@@ -283,8 +292,6 @@ class RemoteJournal(Journal):
 
     def do(self, change: Callable[..., Any], *given: Any) -> Any:
         """Send a call to the service, which does it in a transaction of its own."""
-        if change is asking.exchange:
-            return self._exchange(*given)
         if change is imports.take:
             return self._import(*given)
         if change not in REQUESTS:
@@ -301,18 +308,39 @@ class RemoteJournal(Journal):
         self._send("POST", "/imports", {"columns": columns, "arm": arm, "fair": fair, "again": bool(again)})
         return count
 
-    def _exchange(
+    def exchange(
         self,
         results: Sequence[asking.Told],
         n: int,
         lease: float | None,
         worker: str | None,
         request: str | None,
+        wait: float,
     ) -> asking.Exchanged:
+        """Take results and hand out trials; the service waits, for a while with every request."""
         if max(len(results), n) > MOST_AT_ONCE:
-            return self._in_portions(results, n, lease, worker, request)
+            return self._in_portions(results, n, lease, worker, request, wait)
         key = _new_key() if request is None else _key(request)  # a repeat gets the same trials
+        until, pause = time.monotonic() + wait, 0.05
+        outcomes, trials, reason = self._exchange(results, n, lease, worker, key, wait)
+        while isinstance(reason, StudyWaiting) and (left := until - time.monotonic()) > 0:
+            time.sleep(min(pause, left))  # it may have been stopped, or have too many who wait
+            pause, left = min(2 * pause, 1.0), max(until - time.monotonic(), 0.0)
+            _, trials, reason = self._exchange([], n, lease, worker, key, left)
+        return outcomes, trials, reason
+
+    def _exchange(
+        self,
+        results: Sequence[asking.Told],
+        n: int,
+        lease: float | None,
+        worker: str | None,
+        key: str,
+        wait: float,
+    ) -> asking.Exchanged:
         words: dict[str, Any] = {"worker": worker, "lease": lease}
+        if n and wait < WAIT:  # which is what the service waits by itself
+            words["wait"] = wait
         try:
             if results:
                 told = [{"trial": _id(t), "values": self._spec.checked(values)} for t, values in results]
@@ -335,17 +363,18 @@ class RemoteJournal(Journal):
         lease: float | None,
         worker: str | None,
         request: str | None,
+        wait: float,
     ) -> asking.Exchanged:
         """As many at once as the service takes: all or none of each portion."""
         outcomes: list[str] = []
         for start in range(0, len(results), MOST_AT_ONCE):
-            outcomes += self._exchange(results[start : start + MOST_AT_ONCE], 0, lease, worker, None)[0]
+            outcomes += self.exchange(results[start : start + MOST_AT_ONCE], 0, lease, worker, None, 0)[0]
         trials: list[Trial] = []
         reason: StudyError | None = None
         while len(trials) < n and reason is None:
             key = None if request is None else f"{request}/{len(trials)}"
             size = min(MOST_AT_ONCE, n - len(trials))
-            _, new, reason = self._exchange([], size, lease, worker, key)
+            _, new, reason = self.exchange([], size, lease, worker, key, 0 if trials else wait)
             trials += new
             if len(new) < size:
                 break

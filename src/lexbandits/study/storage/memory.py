@@ -2,20 +2,41 @@
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from lexbandits.study.errors import UnknownStudyError
-from lexbandits.study.record.events import Event
-from lexbandits.study.storage.contract import Entries, Lease, Request, Storage, StudyRow, T, Transaction
+from lexbandits.study.record.events import Event, chained
+from lexbandits.study.storage import forks
+from lexbandits.study.storage.contract import (
+    UNSEALED,
+    Commits,
+    Entries,
+    Lease,
+    Request,
+    Seal,
+    Storage,
+    StudyRow,
+    T,
+    Transaction,
+)
 
 
 class _Journal:
     def __init__(self, row: StudyRow) -> None:
         self.row = row
         self.events: list[Event] = []
+        self.seals: list[Seal] = []
         self.leases: dict[int, Lease] = {}
         self.requests: dict[str, Request] = {}
+
+    def seal(self) -> Seal:
+        """Seal what is not sealed yet: when it is asked for, as nobody else can reach a list in memory."""
+        last, size = self.seals[-1] if self.seals else UNSEALED, len(self.events)
+        if last.seq != size:
+            last = Seal(size, chained(last.digest, self.events[last.seq :]))
+            self.seals.append(last)
+        return last
 
 
 class _Turn(Transaction):
@@ -35,6 +56,9 @@ class _Turn(Transaction):
     def request(self, key: str) -> Request | None:
         return self.journal.requests.get(key)
 
+    def digest(self, events: Sequence[Event]) -> str:
+        return chained(self.journal.seal().digest, events)
+
     def write(self, entries: Entries) -> None:
         self.journal.events.extend(entries.events)
         for trial in entries.gone:
@@ -46,12 +70,14 @@ class _Turn(Transaction):
 
 
 class MemoryStorage(Storage):
-    """A storage without a file. `clock` may be replaced."""
+    """A storage without a file. `time` may be replaced."""
 
     shown = "memory"
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
+        self.commits = Commits(self._lock)
+        forks.know_storage(self)
         self._journals: dict[int, _Journal] = {}
         self._made = 0
         self.time = time.time
@@ -82,11 +108,20 @@ class MemoryStorage(Storage):
 
     def transact(self, study: int, work: Callable[[Transaction], T]) -> T:
         with self._lock:
-            return work(_Turn(self, study))
+            result = work(_Turn(self, study))
+            self.commits.add()
+            return result
 
     def read(self, study: int, since: int, most: int | None = None) -> Iterator[Event]:
         first = max(since - 1, 0)
         return iter(self._journal(study).events[first : None if most is None else first + most])
+
+    def seals(self, study: int) -> Iterator[Seal]:
+        return iter(list(self._journal(study).seals))
+
+    def last_seal(self, study: int) -> Seal:
+        with self._lock:
+            return self._journal(study).seal()
 
     def clock(self, study: int) -> tuple[float, dict[int, float]]:
         with self._lock:

@@ -1,0 +1,136 @@
+"""How far a difference of two arms lies from C_λ, exactly and for any number of objectives.
+
+C_λ = {y: y¹ ≥ 0 and y^i ≥ −λ·max_{j<i} y^j} holds the differences by which one arm may beat another. It is
+the union over *record sets* R (1 ∈ R ⊂ {1, …, m−1}) of the convex pieces
+
+    0 ≤ y^r ≤ y^s for records r < s,   y^i ≥ −λ·y^r for i ∉ R, r the last record before i:
+
+the running maxima of y are a record set, and y^r ≤ max_{j<i} y^j for every other. A piece is an isotonic
+problem: a record with its followers costs Σ w_r(u − x_r)² + Σ w_i(−λu − x_i)₊², convex in the level u.
+Adjacent violators are pooled, levels below 0 are raised to 0. There are 2^(m−2) pieces. Noise must be
+independent across objectives.
+"""
+
+import math
+
+import numpy as np
+
+from lexbandits.arrays import Vector
+from lexbandits.jit import entry, kernel
+
+# Sets of objectives are bit masks, and a pool's level is kept at its first objective: nothing is allocated.
+
+
+@kernel
+def best_level(x: Vector, weights: Vector, tradeoff: float, records: int, start: int, stop: int) -> float:
+    """Return the level u that costs the objectives start .. stop − 1 least.
+
+    Newton's method from the left: the derivative is increasing, concave and piecewise linear, so followers
+    only ever leave those that -λu violates, and u is exact when nobody leaves.
+    """
+    total, weight = 0.0, 0.0
+    for i in range(start, stop):
+        if records >> i & 1:
+            total += weights[i] * x[i]
+            weight += weights[i]
+    level = total / weight
+    violated = -1
+    for _ in range(stop - start):
+        up, down, count = total, weight, 0
+        for i in range(start, stop):
+            if not records >> i & 1 and x[i] < -tradeoff * level:
+                up -= tradeoff * weights[i] * x[i]
+                down += tradeoff * tradeoff * weights[i]
+                count += 1
+        if count == violated or count == 0:
+            break
+        violated = count
+        level = max(level, up / down)
+    return level
+
+
+@kernel
+def fill_levels(x: Vector, weights: Vector, tradeoff: float, records: int, levels: Vector) -> int:
+    """Fill `levels` at the first objective of every pool of a piece; return the set of these objectives."""
+    m = x.size
+    pools, start = 0, 0
+    while start < m:
+        stop = start + 1
+        while stop < m and not records >> stop & 1:
+            stop += 1
+        first = start
+        level = best_level(x, weights, tradeoff, records, first, stop)
+        while first > 0:
+            before = first - 1
+            while not pools >> before & 1:
+                before -= 1
+            if levels[before] <= level:
+                break
+            pools ^= 1 << before
+            first = before
+            level = best_level(x, weights, tradeoff, records, first, stop)
+        pools |= 1 << first
+        levels[first] = level
+        start = stop
+    return pools
+
+
+@kernel
+def nearest_piece(x: Vector, weights: Vector, tradeoff: float, levels: Vector) -> tuple[float, int]:
+    """Return the squared distance of x to C_λ and the record set of the nearest piece."""
+    m = x.size
+    least, nearest = math.inf, 1
+    for others in range(1 << max(0, m - 2)):
+        records = 1 | others << 1
+        pools = fill_levels(x, weights, tradeoff, records, levels)
+        square, level = 0.0, 0.0
+        for i in range(m):
+            if pools >> i & 1:
+                level = max(levels[i], 0.0)
+            gap = level - x[i] if records >> i & 1 else max(-tradeoff * level - x[i], 0.0)
+            square += weights[i] * gap * gap
+        if square < least:
+            least, nearest = square, records
+    return least, nearest
+
+
+@kernel
+def squared_distance(x: Vector, weights: Vector, tradeoff: float, levels: Vector) -> float:
+    """Return the least Σ weights[i]·(x[i] − y[i])² over y in C_λ.
+
+    Args:
+        x: (m,) a difference of two arms.
+        weights: (m,) positive; 1/σ² for a distance in units of the noise.
+        tradeoff: λ ≥ 0.
+        levels: (m,) room to work in.
+    """
+    return nearest_piece(x, weights, tradeoff, levels)[0]
+
+
+@kernel
+def project(x: Vector, weights: Vector, tradeoff: float, levels: Vector, nearest: Vector) -> float:
+    """Fill `nearest` with the point of C_λ next to x; return the squared distance."""
+    square, records = nearest_piece(x, weights, tradeoff, levels)
+    pools = fill_levels(x, weights, tradeoff, records, levels)
+    level = 0.0
+    for i in range(x.size):
+        if pools >> i & 1:
+            level = max(levels[i], 0.0)
+        nearest[i] = level if records >> i & 1 else max(x[i], -tradeoff * level)
+    return square
+
+
+def projected(x: Vector, weights: Vector, tradeoff: float) -> tuple[float, Vector]:
+    """Return the squared distance of x to C_λ and the nearest point, for callers that are not kernels.
+
+    Args:
+        x: (m,) a difference of two arms.
+        weights: (m,) positive; 1/σ² for a distance in units of the noise.
+        tradeoff: λ ≥ 0.
+
+    >>> projected(np.array([-0.2, -2.3, -2.3]), np.ones(3), 2.0)
+    (1.62, array([ 1., -2., -2.]))
+    """
+    nearest = np.empty(x.size)
+    square = entry(project)(x, weights, float(tradeoff), np.empty(x.size), nearest)
+    return float(square), nearest
