@@ -22,7 +22,6 @@ BEATS, HOLDS, MEETS, MISSES = "beats", "not worse", "meets the target", "misses 
 LEADS, NEARS, SEEN = "leads", "nears", "seen"
 OFFSETS = np.array([0.5, 1, 1.5, 2, 2.5, 3, 4.5, 7, 10, 15, 22, 33, 50])  # of shown bounds, in resolutions
 SHOWN = 0.05  # share of a side's level for bounds that are shown where not even "not worse" is claimed
-OFF = 1 / 4  # of a level, by which skewness may move it
 HOPELESS = 0.5  # of the normal quantile: no betting below it
 UNSURE = {"large-sample", "skewed", "repeated values", "cluster size"}  # flags that take a certificate away
 
@@ -202,9 +201,7 @@ class Claims:
         if kind in ("gaussian", "finite_variance"):
             return once.by_student(n, sample.mean, sample.sd, b, alpha)
         if kind == "sub_gaussian":
-            sizes = [abs(weight) for _, weight in sample.weights]
-            scale = float(objective.noise[1]) * (sum(sizes) if self.table.is_paired else math.hypot(*sizes))
-            return once.by_chernoff(n, sample.mean, scale, b, alpha)
+            return once.by_chernoff(n, sample.mean, self.scale(i, sample), b, alpha)
         if kind == "binary" and len(sample.weights) == 1:
             ones = round(float((sample.values - sample.low).sum()))
             return once.by_binomial(ones, n, b - sample.low, alpha)
@@ -215,6 +212,12 @@ class Claims:
         if b > sample.low and (sample.mean - b) * math.sqrt(n) < needed * sample.sd:
             return False
         return once.by_betting(sample.values, b, sample.low, sample.high, alpha)
+
+    def scale(self, i: int, sample: Sample) -> float:
+        """The scale of a contrast of sub-Gaussian values."""
+        sizes = [abs(weight) for _, weight in sample.weights]
+        scale = float(self.table.objectives[i].noise[1])
+        return scale * (sum(sizes) if self.table.is_paired else math.hypot(*sizes))
 
     def bound(self, i: int, a: int, b: int, alpha: float) -> float:
         """a − b is at least this: −∞, or a number of a grid that no data have chosen.
@@ -259,18 +262,14 @@ class Claims:
         if kind == "finite_variance" or unlike:
             yield "large-sample"
         if kind == "gaussian":
-            if once.error_of_student(*self._skewness(fact, i, a, b), alpha) > alpha * OFF:
+            if self.lead(fact, i, a, b) < once.edge_of_student(*self.skewness(fact, i, a, b), alpha):
                 yield "skewed"
             if any(self._repeated[i, x] for x in (a, b) if x is not None):
                 yield "repeated values"
         if kind in ("binary", "bounded") and table.clusters is not None and table.largest_cluster is None:
             yield "cluster size"
 
-    def enough_for_normal(self, fact: str, i: int, a: int, b: int | None, alpha: float) -> float:
-        """How many items a claim takes that is not to be doubted for its skewness."""
-        return once.enough_for_student(*self._skewness(fact, i, a, b), alpha, alpha * OFF)
-
-    def _skewness(self, fact: str, i: int, a: int, b: int | None) -> tuple[int, float]:
+    def skewness(self, fact: str, i: int, a: int, b: int | None) -> tuple[int, float]:
         """The number and the skewness of what a claim is about."""
         if (key := (fact, i, a, b)) not in self._skewed:
             sample = self.sample(fact, i, a, b)

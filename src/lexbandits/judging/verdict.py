@@ -63,9 +63,10 @@ class Verdict:
         items, clusters: how many items were judged, and how many groups of them, if any.
         unsettled: the first objective that the second statement leaves open, if any.
         decision: with a baseline, whether to switch.
-        missing_items: how many new items, judged alone, would give a certificate in 8 of 10 cases, if the
-            estimates are right; None: they forbid it.
+        missing_items: how many new items (clusters, or rows per arm), judged alone, would give a certificate
+            in 8 of 10 cases; None if no number is known to.
         missing_range: where that number may lie.
+        missing_reason: what no number of items helps against: "edge", "beyond" or a flag.
         looks, about, missing, baseline, named: as asked.
 
     >>> import lexbandits as lb
@@ -93,6 +94,7 @@ class Verdict:
     decision: str | None = None
     missing_items: int | None = None
     missing_range: tuple[int | None, int | None] | None = None
+    missing_reason: str | None = None
     looks: str = "once"
     about: str = "population"
     missing: str = "error"
@@ -110,6 +112,13 @@ class Verdict:
         """The certificate as a table."""
         frame: pd.DataFrame = need("pandas", "to_frame()").DataFrame(list(self.certificate))
         return frame
+
+    @property
+    def unit(self) -> str:
+        """What the table has more of, the more it says: items, clusters or rows per arm."""
+        if self.clusters is not None:
+            return "clusters"
+        return "items" if self._claims is None or self._claims.table.is_paired else "rows per arm"
 
     @property
     def settled(self) -> bool:
@@ -322,8 +331,9 @@ def _judged(claims: Claims, delta: float, words: dict[str, Any]) -> Verdict:
     )
     if certified or claims.as_list or verdict.looks == "any" or "copied values" in details:
         return verdict
-    needed, ends = items_needed(claims, leads, near, alpha)
-    return replace(verdict, missing_items=needed, missing_range=ends)
+    is_complete = proofs[answer].is_complete and "skewed" not in details
+    needed = items_needed(claims, leads, near, alpha, base=base, named=asked, is_complete=is_complete)
+    return replace(verdict, missing_items=needed.items, missing_range=needed.ends, missing_reason=needed.why)
 
 
 # --- what it rests on
