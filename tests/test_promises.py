@@ -1369,6 +1369,34 @@ def test_differences_that_all_equal_a_limit_are_not_beyond_it(n, tolerance):
         assert not study.answer.certified
 
 
+@pytest.mark.filterwarnings("ignore:.*more than once")
+@pytest.mark.parametrize("n", [40, 400])
+def test_shares_that_all_equal_a_limit_are_not_beyond_it(n):
+    """One arm is 90 % of the other on every item, as written, and differences up to 10 % do not matter."""
+    score = lb.Objective("score", tolerance="10%", resolution="5%")
+    for seed in range(4):
+        best = np.round(np.random.default_rng([seed, n]).uniform(3, 90, n), 1)
+        columns = {
+            "score": np.concatenate([best, np.round(0.9 * best, 2)]),
+            "taste": np.repeat([0.0, 1.0], n),
+        }
+        frame = pd.DataFrame({"arm": np.repeat(["best", "worse"], n), "item": [*range(n)] * 2, **columns})
+        assert "worse" in lb.judge(frame, [score, TASTE]).candidates
+        study = lb.create_study("shares", MemoryStorage(), arms=["best", "worse"], objectives=[score, TASTE])
+        study.import_results(frame, fair=True)
+        assert "worse" in study.status.candidates
+
+
+def test_values_that_differ_by_rounding_alone_are_no_spread():
+    """Nothing pairs them, so that each arm has a spread of its own."""
+    arms = {"a": [0.3, 0.1 + 0.2], "b": [0.7, 7 * 0.1]}
+    rows = [(arm, value) for arm, values in arms.items() for value in values * 100]
+    frame = pd.DataFrame(rows, columns=["arm", "score"])
+    for looks in ("once", "any"):
+        verdict = lb.judge(frame, [lb.Objective("score", tolerance=0.1)], item=None, looks=looks)
+        assert (verdict.acceptable, verdict.candidates, verdict.flags) == ((), ("a", "b"), ())
+
+
 @pytest.mark.parametrize("value", [0.1, 0.3, 1.1, 7.7])
 def test_one_value_of_an_arm_is_no_spread(value):
     n = 500
@@ -1395,7 +1423,12 @@ def test_a_failure_that_is_worth_a_number_is_judged_as_a_study_would(noise):
             asked()
         said.append(str(refused.value))
     assert said[0] == said[1]
-    if noise != "exact":
+    if noise == "exact":
+        with pytest.raises(lb.StudyError, match="is exact, so an arm has one value"):
+            lb.judge(frame, [agreed, TASTE], about="items")
+    else:
+        quantile = replace(agreed, quantile=0.5)  # of any noise, so a value may come again and again
+        assert lb.judge(frame, [quantile, TASTE]).means["best"]["score"]["results"] == ROWS
         with pytest.raises(lb.StudyError, match="are missing") as refused:
             lb.judge(frame, [replace(agreed, if_failed=None), TASTE])
         assert "bounded" in str(refused.value)

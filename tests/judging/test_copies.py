@@ -97,6 +97,10 @@ def test_what_is_one_value_and_what_is_none():
     assert seen(folds, other, is_paired=False) == [False, False], "what belongs together is not known"
     assert seen(folds, folds) == seen(folds, 2 * folds) == [False, False], "the same work, or its price"
     assert seen(folds, rng.permutation(other)) == [False, False]
+    graded = rng.choice([1, 2, 3, 5], 60)
+    assert seen(graded, np.where(graded < 5, graded + 1, 5), low=1, high=5) == [False, False], (
+        "a kinder judge"
+    )
     few = np.r_[folds[:15], times[15:]]
     assert seen(few, np.r_[other[:15], times[15:] * 2]) == [False, False], "most are items of their own"
 
@@ -148,3 +152,7 @@ def test_clusters_of_copies_are_units():
     assert lb.judge(table, [TIME], cluster="fold", max_cluster=2).flags == ()
     table["time"] = np.where(table.arm == "m0", 7.7, rng.random(len(table)) + 9)
     assert lb.judge(table, [TIME], cluster="fold", max_cluster=2).details["copied values"]["arms"] == ["m0"]
+    sizes = table.item.map(lambda item: min(item // 3, 40) if item % 2 else item)
+    table["time"] = np.where(table.arm == "m0", 0.1, rng.random(len(table)) + 9)
+    unequal = lb.judge(table.assign(fold=sizes), [TIME], cluster="fold", max_cluster=200)
+    assert unequal.details["copied values"]["arms"] == ["m0"], "a mean of equal values is that value"

@@ -369,7 +369,7 @@ def test_all_looks_are_asked_about_skewness_where_they_draw_their_line():
         growing = AnytimeClaims(cells(columns, (SCORE,), item=item))
         claim = "not worse", 0, 1, 0
         lead, shape = growing.lead(*claim), growing.skewness(*claim)
-        for alpha in (0.2, 0.05, 0.01, 1e-3, 1e-6):
+        for alpha in np.geomspace(0.3, 1e-9, 150).tolist():
             line = once.edge_of_student(*shape, anytime._at_one_look(n, alpha / parts))
             assert ("skewed" in growing.doubts(*claim, alpha)) == (lead < line)
 

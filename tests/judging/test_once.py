@@ -344,3 +344,15 @@ def test_what_is_certain_of_two_arms():
     assert once.by_binomials(0, 5, 4, 5, -1.0, 0.05)
     assert not once.by_binomials(5, 5, 0, 5, 1.0, 0.05)
     assert once.by_binomials(300, 300, 0, 40, 0.8, 0.05)
+
+
+def test_counts_of_two_arms_are_closed_whatever_their_ranking(monkeypatch):
+    rng, n, other = np.random.default_rng(0), 12, 17
+    ranks = rng.random((n + 1, other + 1))
+    monkeypatch.setattr(once, "_standardised", lambda *_: ranks)
+    for k, k_other in ((8, 3), (12, 0), (5, 11)):
+        needed = once._Apart(k, n, k_other, other, 0.0).needed
+        as_far = np.argwhere(ranks >= ranks[k, k_other] - 1e-9)
+        for i, j in np.ndindex(ranks.shape):
+            beyond = ((as_far[:, 0] <= i) & (as_far[:, 1] >= j)).any()
+            assert (i >= needed[j]) == beyond
