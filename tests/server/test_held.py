@@ -6,10 +6,10 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from asked import refused
+from patience import until
 from services import Service, fast
 
 import lexbandits as lb
-from patience import until
 
 X = lb.Objective("x", tolerance=0.1, noise="bernoulli")
 TRIALS = "/api/studies/easy/trials"
