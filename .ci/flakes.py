@@ -1,4 +1,4 @@
-"""The timed tests again and again on a busy machine: `make flakes` (ROUNDS=20, BURNERS=8, CASES=tests/server).
+"""The timed tests again and again on a busy machine: `make flakes ROUNDS=2 BURNERS=8 CASES=tests/server`.
 
 Who fails once in many rounds fails by chance. Nothing is tried again: every failure is in the table.
 """
@@ -19,6 +19,7 @@ TIMED = [sys.executable, "-m", "pytest", "-q", "-m", "timed and not slow", "--nu
 
 
 def burn():
+    """Keep a core busy."""
     while True:
         sum(range(10**6))
 
@@ -39,6 +40,7 @@ def one_round(cases, folder):
 
 
 def main(cases):
+    """Rounds, and the table."""
     burners = [multiprocessing.Process(target=burn, daemon=True) for _ in range(BURNERS)]
     for burner in burners:
         burner.start()
@@ -50,11 +52,8 @@ def main(cases):
             failures.update(failed.keys())
             words |= failed
             executions += run
-            seconds, load = time.monotonic() - start, os.getloadavg()[0]
-            print(
-                f"round {number}: {len(failed)} of {run} failed in {seconds:.0f} s, load {load:.0f}",
-                flush=True,
-            )
+            took = f"{time.monotonic() - start:.0f} s, load {os.getloadavg()[0]:.0f}"
+            print(f"round {number}: {len(failed)} of {run} failed ({took})", flush=True)
     for case, count in failures.most_common():
         print(f"{count:4d} of {ROUNDS}  {case}: {words[case][:150]}")
     print(f"{failures.total()} failures in {executions} executions")
