@@ -118,6 +118,17 @@ def test_the_least_sum_of_a_cluster_is_that_of_the_largest(largest):
     assert 5 < sum(said) < len(said) - 5
 
 
+@pytest.mark.parametrize("noise", ["bernoulli", ("bounded", 0, 1)])
+def test_how_large_a_cluster_can_be_must_be_said(noise):
+    """The largest so far says nothing of those to come."""
+    values = np.stack([np.ones(120), np.arange(120) % 8 < 1]).astype(float)
+    table = long(values, "x") | {"c": [*np.arange(120) // 2] * 2}
+    asked = [lb.Objective("x", tolerance=0.1, noise=noise)]
+    stated, unsaid = (lb.judge(table, asked, cluster="c", max_cluster=most) for most in (2, None))
+    assert (stated.certified, stated.flags) == (True, ())
+    assert (unsaid.certified, unsaid.flags) == (False, ("cluster size",))
+
+
 @pytest.mark.parametrize("low", [-1.0, 0.0])
 def test_at_any_time_a_boundary_close_to_the_least_value_takes_evidence(low):
     claims, pair = AnytimeClaims(cells(long(np.ones((2, 3))), (replace(SCORE, noise=("bounded", 0, 1)),))), ()
@@ -135,6 +146,22 @@ def test_at_any_time_a_boundary_close_to_the_least_value_takes_evidence(low):
         assert claims.exceeds(0, sample, b, math.exp(edge + 1e-7))
         assert not claims.exceeds(0, sample, b, math.exp(edge - 1e-7))
     assert claims.exceeds(0, sample, low, 1e-300)
+
+
+@pytest.mark.parametrize("scale", [1e-3, 1.0, 1e6])
+def test_exact_values_are_apart_by_more_than_rounding(scale):
+    """What nobody measured with noise differs as it is written."""
+    for tolerance, apart, beats in (
+        (0.0, 1e-9, True),
+        (0.3, 1e-9, True),
+        (0.3, 0.0, False),
+        (0.3, -1e-9, False),
+    ):
+        values = scale * np.array([[1.0 + tolerance + apart], [1.0]])
+        objective = lb.Objective("x", tolerance=tolerance * scale, resolution=0.0, noise="exact")
+        claims = Claims(cells(long(values, "x"), (objective,)))
+        assert claims.says("beats", 0, 0, 1, 0.05) == beats
+        assert claims.says("not worse", 0, 1, 0, 0.05) != beats
 
 
 # --- contrasts of three arms: a share of a third one's mean
