@@ -1,7 +1,6 @@
 """What a stranger's scripts found: overdue releases, replaced files, passwords, handles that only read."""
 
 import gc
-import json
 import os
 import pickle
 import shutil
@@ -11,7 +10,6 @@ import time
 import pytest
 
 import lexbandits as lb
-from lexbandits.study.record.verification import replay
 from support.worlds import create, go_on, measure
 
 BOUNDED = [lb.Objective("err", "minimize", tolerance=1, noise=("bounded", 0, 10))]
@@ -301,32 +299,6 @@ def test_losses_strain_unless_something_was_agreed_for_every_objective(agreed, f
 
 
 # --- what is recorded of an end is what the replay finds
-
-
-FORGED = {
-    "arm": lambda answer: {**answer, "arm": "cot"},
-    "flags": lambda answer: {**answer, "flags": ["large-sample"]},
-    "candidates": lambda answer: {**answer, "candidates": answer["candidates"] + ["small"]},
-    "certificate": lambda answer: {
-        **answer,
-        "certificate": [{**row, "low": row["low"] + 0.01} for row in answer["certificate"]],
-    },
-    "no answer": lambda answer: {"arm": answer["arm"]},
-}
-
-
-@pytest.mark.parametrize("part", FORGED)
-def test_verify_compares_all_of_an_answer(part):
-    study = create()
-    go_on(study)
-    events = list(study.events())
-    assert replay(events).ok
-    rounded = json.loads(json.dumps(events[-1].payload), parse_float=lambda text: float(f"{float(text):.9g}"))
-    assert replay([*events[:-1], events[-1]._replace(payload=rounded)]).ok, "another processor"
-    forged = events[-1]._replace(payload=FORGED[part](events[-1].payload))
-    found = replay([*events[:-1], forged])
-    assert len(found.problems) == 1
-    assert "the record answers 'cot'" in found.problems[0] if part == "arm" else part in found.problems[0]
 
 
 def test_an_answer_is_compared_with_what_was_known_at_its_end():

@@ -6,9 +6,9 @@ import pytest
 from test_digest import LIVES, live
 
 import lexbandits as lb
-from lexbandits.study.spec import Spec, in_todays_words, words_from_toml
+from lexbandits.study.spec import Spec, words_from_toml
 from support.command import invoked
-from support.worlds import create, go_on, measure, question
+from support.worlds import create, go_on, measure
 
 
 def has_account(study):
@@ -19,7 +19,7 @@ def test_the_rules_are_on_record_and_declared_unless_said():
     for said, rules in (({}, "declared"), ({"rules": "open"}, "open")):
         study = create(**said)
         payload = next(iter(study.events())).payload
-        assert payload["spec"]["rules"] == payload["settings"]["rules"] == rules
+        assert payload["spec"]["rules"] == rules
         assert has_account(study) == (rules == "declared")
         assert Spec.from_json(payload["spec"]).as_json() == payload["spec"]
 
@@ -79,18 +79,6 @@ def test_who_changes_nothing_needs_fewer_results_and_who_does_the_most():
     assert kept.status.results < free.status.results <= changed.status.results
 
 
-def test_journals_without_the_word_go_on_as_they_were():
-    spec = Spec.from_json({"name": "s", **question(), "objectives": [{"name": "x", "tolerance": 1}]})
-    old = {key: words for key, words in spec.as_json().items() if key != "rules"}
-    settings = {key: value for key, value in spec.policy_settings().items() if key != "rules"}
-    for extra in ({}, {"format": 2}):
-        read = in_todays_words({"spec": old, "settings": settings, **extra})
-        assert (read["spec"]["rules"], read["settings"]["rules"]) == ("open", "0.2")
-        policy = lb.LexElimTol(**read["settings"])
-        assert policy.state.shown.size == 0
-        assert policy.state.limits[0, 4] == lb.LexElimTol(**{**settings, "rules": "open"}).state.limits[0, 4]
-
-
 def test_a_certificate_says_who_beats_a_rival_and_how_much_evidence_there_is():
     study = create()
     go_on(study, 30)
@@ -102,9 +90,6 @@ def test_a_certificate_says_who_beats_a_rival_and_how_much_evidence_there_is():
     later = create(name="open", rules="open")
     go_on(later, 30)
     assert all(0.0 <= row.parts <= 1.0 for row in later.policy.certificate)
-    old = {**study.answer.as_json(), "certificate": [{"rival": "a", "verdict": "beaten by 'it's'"}]}
-    row = type(study.answer).from_json(old).certificate[0]
-    assert (row["verdict"], row["by"]) == ("beaten", "it's")
 
 
 # --- what a change costs is said before it is made

@@ -1,8 +1,6 @@
 """What a call costs the database, and an old journal to open: counted where possible, not timed."""
 
-import json
 import time
-from pathlib import Path
 
 import pytest
 
@@ -11,11 +9,9 @@ from lexbandits.study.record import journal as journal_module
 from lexbandits.study.record.events import Event
 from lexbandits.study.record.ledger import Ledger
 from lexbandits.study.storage.contract import Entries
-from lexbandits.study.storage.sql import SCHEMA
-from support.worlds import create, go_on, kinds, measure
+from support.worlds import create, go_on, measure
 
 GOOD = {"correct": 1, "latency": 10}
-OLD = Path(__file__).parent / "journals"
 
 
 class Counted:
@@ -128,23 +124,3 @@ def test_a_million_events_open_in_seconds(tmp_path):
         again = lb.open_study("models", address)
         assert again.policy.rounds == 500_000
         assert time.process_time() - start < 2 * limit, "twice the target: other tests run beside it"
-
-
-# --- journals of earlier versions
-
-
-@pytest.mark.parametrize("storage", ["memory", "sqlite", "postgres"], indirect=True)
-@pytest.mark.parametrize("path", sorted(OLD.glob("*.jsonl")), ids=lambda path: path.stem)
-def test_journals_of_earlier_versions_open(path, storage):
-    events = [Event(**json.loads(line)) for line in path.read_text().splitlines()]
-    row, _ = storage.create("old", "", events[0].payload)
-    storage.transact(row.id, lambda transaction: transaction.write(Entries(events[1:])))
-    study = lb.open_study("old", storage)
-    assert study.verify().problems == ()
-    recorded = [event.payload for event in events if event.kind == "finished"][-1]
-    assert study.answer.arm == recorded["arm"]
-    assert kinds(study) == [event.kind for event in events]
-
-
-def test_there_is_a_journal_of_this_schema():
-    assert list(OLD.glob(f"schema-{SCHEMA}-*.jsonl")), "write one with tests/study/write_journal.py"

@@ -258,9 +258,15 @@ def _by_arm(study: "Study", found: list[dict[str, Any]]) -> list[dict[str, Any]]
 
 
 @of_study(app)
-def verify(study: "Study") -> Said:
-    """Replay the journal from nothing and compare it with what was recorded. Exit code 4 if they differ."""
-    found = study.verify()
+def verify(
+    study: "Study",
+    record: Annotated[
+        str | None,
+        typer.Option(help="The digest that an answer or a report names: it must be of this journal."),
+    ] = None,
+) -> Said:
+    """Replay the journal from nothing; compare it with its digests and answer. Exit code 4 if they differ."""
+    found = study.verify(record)
     counted = f"{found.events} events, {found.trials} trials, SHA-256 {found.sha256}"
     words = "\n".join([counted, *(found.problems or ["the record holds"])])
     return Said({**vars(found), "ok": found.ok}, words, 0 if found.ok else CONFLICT)

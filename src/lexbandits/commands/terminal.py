@@ -17,6 +17,7 @@ from lexbandits.extras import MissingExtra, naming_extras
 from lexbandits.printable import plain, printable
 from lexbandits.study.errors import (
     ConflictError,
+    DamagedError,
     SpecMismatchError,
     StorageBusyError,
     StudyExistsError,
@@ -33,7 +34,7 @@ UNCERTIFIED, USAGE, FINISHED, CONFLICT, BUSY, WAITING = 1, 2, 3, 4, 5, 6
 UNEXPECTED = 70  # EX_SOFTWARE: a traceback's 1 would read as "not certified"
 EXIT_CODES: dict[int, tuple[type[Exception], ...]] = {
     FINISHED: (StudyFinished,),
-    CONFLICT: (ConflictError, StudyExistsError, SpecMismatchError, StudyPaused),
+    CONFLICT: (ConflictError, StudyExistsError, SpecMismatchError, StudyPaused, DamagedError),
     BUSY: (StorageBusyError,),
     WAITING: (StudyWaiting,),
 }  # whatever else a person can mend is USAGE

@@ -108,15 +108,16 @@ class Contents:
     @property
     def verifying(self) -> tuple[str, str]:
         """How to replay the journal: in words, and the command or the call."""
-        where, name = self.study.storage, self.view.name
+        where, name, digest = self.study.storage, self.view.name, self.verification.sha256
         if where == "memory":
             say = (
                 "This study lives in the memory of the program that made it, where no command can reach it, "
-                "as it could with storage=. That program can replay it and compare the end and the hash:"
+                "as it could with storage=. That program can replay it and compare its end and its digest:"
             )
-            return say, "study.verify()"
-        say = "The journal alone gives this report again. Replay it and compare the end and the hash:"
-        return say, f"lexbandits study verify {shlex.quote(name)} --storage {shlex.quote(where)}"
+            return say, f'study.verify("{digest}")'
+        say = "The journal alone gives this report again. Replay it and compare its end and its digest:"
+        where = shlex.quote(where)
+        return say, f"lexbandits study verify {shlex.quote(name)} --storage {where} --record {digest}"
 
     @property
     def checks(self) -> list[tuple[str, str]]:
@@ -136,7 +137,7 @@ class Contents:
         if ledger.version != lexbandits.__version__:
             versions.append(f"the study was made by lexbandits {ledger.version}")
         return [
-            ("SHA-256 of the events", found.sha256),
+            ("SHA-256 of the record", found.sha256),
             ("Events", f"{count(found.events)}; {replayed}"),
             ("Versions", ", ".join(versions)),
             (

@@ -1,8 +1,11 @@
 """A finished table: one row per arm, item and repeat, from a frame or a file, put into cells and checked."""
 
+import decimal
 import difflib
 import hashlib
 import math
+import numbers
+import reprlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,16 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lexbandits.arrays import Vector
-from lexbandits.checks import LARGEST, whole
+from lexbandits.checks import LARGEST, SMALLEST, whole
 from lexbandits.study.errors import StudyError, ValueOutOfRange
 from lexbandits.study.files import number_in, read_columns
 from lexbandits.study.items import unique
 from lexbandits.study.objective import Objective
 
-WAYS_OUT = (
-    'say missing="worst" (it counts as the worst it could have been), missing="drop" (you vouch that it is '
-    "not missing because of what it was), or if_failed= of the objective, what a missing value is worth"
-)
+PLAIN_KINDS = frozenset("biuf")  # of NumPy's types: numbers, and nothing that only looks like one
+PLAIN_TYPES = {float, int, bool}
 
 
 @dataclass(frozen=True)
@@ -43,6 +44,7 @@ class Table:
     clusters: NDArray[np.int64] | None = None  # (n,) of the items
     largest_cluster: int | None = None  # as stated
     missing: int = 0  # cells
+    dropped: int = 0  # of these, cells in which a value is left out
     repeats: tuple[int, int] = (1, 1)  # the fewest and the most of a cell
 
     @property
@@ -86,30 +88,62 @@ def _codes(what: str, column: Any) -> tuple[NDArray[np.int64], list[Any]]:
     """A number for every name, in the order in which they come, and the names."""
     plain = column.tolist() if hasattr(column, "tolist") else column
     known: dict[Any, int] = {}
-    codes = np.fromiter((known.setdefault(name, len(known)) for name in plain), np.int64, len(plain))
+    try:
+        codes = np.fromiter((known.setdefault(name, len(known)) for name in plain), np.int64, len(plain))
+    except TypeError:
+        row, name = next((n, name) for n, name in enumerate(plain, 1) if name.__hash__ is None)
+        raise StudyError(f"row {row}: {what} must be text or a number, got {reprlib.repr(name)}") from None
+    if {bool} < set(map(type, plain)):
+        _check_alike(what, plain)
     for name, code in known.items():
+        if isinstance(name, (bytes, complex, tuple, frozenset)):
+            row = int(np.argmax(codes == code)) + 1
+            raise StudyError(f"row {row}: {what} must be text or a number, got {reprlib.repr(name)}")
         if name is None or name == "" or name != name or type(name).__name__ in ("NAType", "NaTType"):
             raise StudyError(f"row {int(np.argmax(codes == code)) + 1}: {what} is missing")
     return codes, list(known)
 
 
+def _check_alike(what: str, names: Any) -> None:
+    """Refuse names that Python takes for one and people for two, such as 1 and True."""
+    known: dict[Any, tuple[int, Any]] = {}
+    for row, name in enumerate(names, 1):
+        first, other = known.setdefault(name, (row, name))
+        if (type(name) is bool) != (type(other) is bool):
+            raise StudyError(
+                f"{what} is {other!r} in row {first} and {name!r} in row {row}, which Python takes for the "
+                "same: write both as text"
+            )
+
+
 def _numbers(objective: Objective, column: Any) -> Vector:
     """The values of an objective's column, nan where there is none: as measured, but cut as it says."""
+    kind = getattr(getattr(column, "dtype", None), "kind", None)
+    is_plain = kind in PLAIN_KINDS if kind else PLAIN_TYPES.issuperset(map(type, column))
     try:
+        if not is_plain:
+            raise TypeError
         values = np.asarray(column, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         values = np.array([_number(objective, row, value) for row, value in enumerate(column, 1)])
     return np.asarray(objective.cut(values))
 
 
 def _number(objective: Objective, row: int, value: Any) -> float:
-    if isinstance(value, str):
-        value = number_in(value)
-        if isinstance(value, str):
-            raise ValueOutOfRange(f"row {row}: {objective} must be a number, got {value!r}")
-    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+    if type(value) in (float, int, bool):
+        try:
+            return float(value)
+        except OverflowError:
+            return math.inf if value > 0 else -math.inf
+    number = number_in(value) if isinstance(value, str) else value
+    if number is None or type(number).__name__ in ("NAType", "NaTType"):
         return math.nan
-    return float(value)
+    if isinstance(number, (numbers.Real, decimal.Decimal, np.bool_)):
+        return float(number)
+    raise ValueOutOfRange(
+        f"row {row}: {objective} must be a number, or None where it is missing, "
+        f"got {reprlib.repr(value)} ({type(value).__name__})"
+    )
 
 
 # --- cells
@@ -164,7 +198,9 @@ def table_of(
     lost = asked[:, :, None] & (np.isnan(seen) | some_gone) & (np.array(kinds) != "exact")
     signs = np.array([objective.sign for objective in objectives], dtype=np.float64)
     low = high = seen = seen * signs + 0.0
-    if lost.any() and missing == "worst":
+    ways = np.array(["worst" if objective.if_missing else missing for objective in objectives])
+    at_worst = lost.any(axis=(0, 1)) & (ways == "worst")
+    if at_worst.any():
         ends = []
         for side in (0, 1):
             bounds = [objective.bounds[side] for objective in objectives]
@@ -172,7 +208,8 @@ def table_of(
             end[asked & (counts == 0)] = bounds
             ends.append(end)
         low, high = (
-            np.where(signs > 0, *order) * signs for order in ((ends[0], ends[1]), (ends[1], ends[0]))
+            np.where(at_worst, np.where(signs > 0, *order) * signs, seen)
+            for order in ((ends[0], ends[1]), (ends[1], ends[0]))
         )
     seen = seen.copy() if "quantile" in kinds else seen
     for i, objective in enumerate(objectives):
@@ -191,10 +228,11 @@ def table_of(
         clusters=None if cluster is None else _clusters(rows, columns[cluster], items),
         largest_cluster=None if max_cluster is None else whole("max_cluster", max_cluster, least=1),
         missing=int(lost.any(axis=2).sum()),
+        dropped=int(lost[:, :, ways == "drop"].any(axis=2).sum()),
         repeats=(int(counts[counts > 0].min()), int(counts.max())),
     )
     for i in range(len(objectives)):
-        _check_gaps(result, i, int(lost[:, :, i].sum()), missing)
+        _check_gaps(result, i, int(lost[:, :, i].sum()), str(ways[i]))
     if result.clusters is not None:
         _check_clusters(result, int(np.bincount(result.clusters).max()))
     return result
@@ -281,6 +319,12 @@ def _check_values(objective: Objective, values: Vector, arms: Any, names: list[A
         where = f"row {row + 1}" if items is None else f"row {row + 1}, item {items[row]!r}"
         said = "finite" if math.isinf(objective.bounds[1]) else f"in [{low:g}, {high:g}]"
         raise ValueOutOfRange(f"{where}: {objective} must be {said}, got {values[row]:g}")
+    largest = float(np.max(np.abs(values), where=~np.isnan(values), initial=0.0))
+    if 0.0 < largest < SMALLEST and objective.noise != "exact":
+        raise ValueOutOfRange(
+            f"{objective}: no value is larger than {largest:g}, too small for floating point: say them in a "
+            f"smaller unit, so that some are at least {SMALLEST:g}"
+        )
     if objective.is_relative and (min(low, np.nanmin(values)) < 0 or np.nanmax(values) == 0):
         raise StudyError(
             f"{objective}: shares of {objective.reference} need values that are not negative, nor all 0"
@@ -315,7 +359,9 @@ def _check_repeats(
 def _check_gaps(table: Table, i: int, holes: int, missing: str) -> None:
     objective, there = table.objectives[i], (~np.isnan(table.low[:, :, i])).astype(np.float64)
     if holes and missing == "error":
-        raise StudyError(f"{holes} of {there.size} values of {objective.name!r} are missing: {WAYS_OUT}")
+        raise StudyError(
+            f"{holes} of {there.size} values of {objective.name!r} are missing: {_ways_out(objective)}"
+        )
     if holes and missing == "worst" and not objective.is_bounded:
         raise StudyError(
             f'{objective}: missing="worst" needs values that have a worst: '
@@ -330,6 +376,17 @@ def _check_gaps(table: Table, i: int, holes: int, missing: str) -> None:
             f"{objective}: arms measured on common items share what an item has in common, so their "
             'noise is not independent: leave "independent" out, or say item=None'
         )
+
+
+def _ways_out(objective: Objective) -> str:
+    """What can be said of missing values of this noise."""
+    drop = 'missing="drop" (you vouch that it is not missing because of what it was)'
+    agreed = "if_failed= of the objective, what a missing value is worth"
+    if objective.is_bounded:
+        return f'say missing="worst" (it counts as the worst it could have been), {drop}, or {agreed}'
+    if objective.quantile is not None:
+        return f"say {drop}, or {agreed}"
+    return f'say {drop}, or noise=("bounded", low, high), which takes missing="worst" and if_failed='
 
 
 def _check_clusters(table: Table, largest: int) -> None:

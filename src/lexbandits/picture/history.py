@@ -1,7 +1,7 @@
 """How a study came to be: its journal replayed once, and looked at on the way."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,7 +10,8 @@ from lexbandits.arrays import Vector
 from lexbandits.policies.tol.state import RESULTS
 from lexbandits.study.record.events import Event
 from lexbandits.study.record.fold import Fold
-from lexbandits.study.record.verification import Verification, replay
+from lexbandits.study.record.ledger import Ledger
+from lexbandits.study.record.verification import Verification
 from lexbandits.study.study import Study
 
 STEPS = 120  # looks at a study, evenly over its results
@@ -26,7 +27,20 @@ class Moment(NamedTuple):
 
 
 class Watched(Fold):
-    """A fold that notes how the policy stood."""
+    """A fold that notes how the policy stood, and counts the kinds of events."""
+
+    def __init__(self, ledger: Ledger | None = None) -> None:
+        self.kinds = Counter[str]()
+        super().__init__(ledger)
+
+    def apply(self, events: Iterable[Event]) -> None:
+        """Record what has happened, and count it."""
+        super().apply(self._counted(events))
+
+    def _counted(self, events: Iterable[Event]) -> Iterator[Event]:
+        for event in events:
+            self.kinds[event.kind] += 1
+            yield event
 
     def _start_again(self) -> None:
         super()._start_again()
@@ -59,16 +73,10 @@ def kinds_of(fold: Fold, events: Callable[[], Iterable[Event]]) -> Counter[str]:
 
 def verified(study: Study, fold: Fold) -> Verification:
     """The journal checked, from a replay that leaves its history and the kinds of events with the fold."""
-    watched, kinds = Watched(), Counter[str]()
-
-    def counted() -> Iterable[Event]:
-        for event in study._journal.events():
-            kinds[event.kind] += 1
-            yield event
-
-    found = replay(counted(), watched)
+    watched = Watched()
+    found = study._journal.verify(fold=watched)
     if watched.ledger.seq == fold.ledger.seq and found.ok:
-        fold.memory["kinds"] = fold.ledger.seq, kinds
+        fold.memory["kinds"] = fold.ledger.seq, watched.kinds
         fold.memory["history"] = fold.ledger.seq, _moments(watched)
     return found
 

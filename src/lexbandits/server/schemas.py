@@ -221,7 +221,7 @@ class Course:
 
 @dataclass(frozen=True, kw_only=True)
 class Verified:
-    """What a replay of the journal from nothing found; `sha256` is that of all events."""
+    """What a replay of the journal from nothing found; `sha256` is the digest of all events."""
 
     ok: bool
     events: int

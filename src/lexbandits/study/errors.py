@@ -96,5 +96,13 @@ class StorageVersionError(StorageError):
     """Written by a newer version of lexbandits."""
 
 
+class DamagedError(StorageError):
+    """The record is not what was written: it was damaged, or edited from outside."""
+
+
+# what reading a damaged or edited record may raise, wherever it first does not fit
+ODD = ValueError, TypeError, LookupError, AttributeError, ArithmeticError
+
+
 class AuthError(StudyError):
     """The service does not know this token, or it may not do this."""

@@ -27,7 +27,7 @@ from lexbandits.study.errors import (
 from lexbandits.study.items import checked_items, id_of, items_of_file, unique
 from lexbandits.study.objective import Objective, checked_name, only_known
 
-FORMAT = 2  # of the words that a journal's first event holds; 0.2 wrote none
+FORMAT = 3  # of the journal, as its first event says
 UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 LONGEST = 1e6 * UNITS["d"]  # a calendar ends some time later
 WAIT = 10.0  # seconds that an ask waits for results of others that must come first
@@ -358,35 +358,15 @@ def in_drawn_order(items: Iterable[Any], seed: int, *of: Any) -> list[Any]:
     return sorted(items, key=draw)
 
 
-def in_todays_words(payload: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The first event of a journal as it would be written today.
-
-    0.2, which wrote no format, meant independent arms by ("sub_gaussian", sd), where it had no items. Who
-    wrote no rules meant open ones, and asked as 0.2 did. Who wrote nothing about items meant a population.
-    """
-    if payload.get("format", FORMAT) > FORMAT:
-        raise StorageVersionError("the study was created by a newer lexbandits: install that")
-    settings, spec = payload["settings"], payload["spec"]
-    if "format" not in payload:
-        noise = settings.get("noise")
-        if isinstance(noise, list):
-            settings = {**settings, "noise": [_noise_of_0_2(kind) for kind in noise]}
-        if spec.get("items") is None:
-            said = [
-                {**words, "noise": _noise_of_0_2(words["noise"])} if "noise" in words else words
-                for words in spec["objectives"]
-            ]
-            spec = {**spec, "objectives": said}
-    if spec.get("items") is not None and "about" not in spec:
-        spec = {**spec, "about": "population"}
-    if "rules" not in settings:
-        settings, spec = {**settings, "rules": "0.2"}, {**spec, "rules": "open"}
-    return {**payload, "settings": settings, "spec": spec}
-
-
-def _noise_of_0_2(kind: Any) -> Any:
-    is_short = isinstance(kind, list) and len(kind) == 2 and kind[0] == "sub_gaussian"
-    return [*kind, "independent"] if is_short else kind
+def check_format(payload: Mapping[str, Any]) -> None:
+    """Refuse the first event of a journal that an older or a newer lexbandits has written."""
+    written = payload.get("format")
+    if written != FORMAT:
+        who = "a newer" if isinstance(written, int) and written > FORMAT else "an older"
+        raise StorageVersionError(
+            f"the study was created by {who} lexbandits ({payload.get('version', 'of unknown version')}): "
+            "open it with that version"
+        )
 
 
 def _check_reference(objective: Objective, arms: list[str], about: str) -> None:

@@ -344,9 +344,12 @@ class Study:
         """The journal after event `since`; before its end that of a list is without the seed of its order."""
         return self._journal.events_shown(_check_count("since", since))
 
-    def verify(self) -> verification.Verification:
-        """Replay the journal from nothing and compare it with what was recorded."""
-        return self._journal.verify()
+    def verify(self, record: str | None = None) -> verification.Verification:
+        """Replay the journal from nothing and compare it with its digests, its answer and its cache.
+
+        `record`: the digest that an answer or a report names; it must be of this journal too.
+        """
+        return self._journal.verify(record)
 
     def export(self, path: str | Path) -> Path:
         """Write the trials (.csv, .parquet) or the journal (.jsonl) to `path`."""
@@ -535,7 +538,6 @@ def create_from_spec(
     payload = {
         "spec": drawn.as_json(),
         "policy": POLICY,
-        "settings": settings,
         "version": lexbandits.__version__,
         "format": FORMAT,
     }

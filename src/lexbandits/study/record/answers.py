@@ -40,7 +40,8 @@ class Answer:
     list could give. With a baseline `decision` is "keep" (it is the certified answer), "switch" (the
     certified answer is shown to be better, a statement of its own at the study's confidence) or "keep for
     now". `flags` name what a reader must know besides, `details` has the fields of each; `WITHOUT` lists
-    those that take the certificate away.
+    those that take the certificate away. `record` is the digest of all events before the end: keep it, and
+    `study.verify(record)` can tell later whether the journal is still the one that gave this answer.
     """
 
     arm: str
@@ -57,6 +58,7 @@ class Answer:
     full: int | None = None
     certain: bool = False
     decision: str | None = None
+    record: str | None = None
 
     def as_json(self) -> dict[str, Any]:
         """Plain lists and numbers."""
@@ -72,10 +74,9 @@ class Answer:
 
     @classmethod
     def from_json(cls, words: Mapping[str, Any]) -> "Answer":
-        """From the words of `as_json`, of a journal or of the service; 0.2 wrote no details."""
+        """From the words of `as_json`, of a journal or of the service."""
         known = {key: words[key] for key in cls.__dataclass_fields__ if key in words}
-        rows = tuple(map(_row_in_todays_words, words["certificate"]))
-        return cls(**{**known, **{key: tuple(words[key]) for key in LISTS}, "certificate": rows})
+        return cls(**{**known, **{key: tuple(words[key]) for key in LISTS}})
 
 
 @dataclass(frozen=True)
@@ -115,21 +116,13 @@ class Status:
 LISTS = ("candidates", "flags", "certificate")
 
 
-def _row_in_todays_words(row: Mapping[str, Any]) -> dict[str, Any]:
-    """A row of a certificate; 0.2 wrote "beaten by 'name'", and what is in a certificate was settled."""
-    if "by" in row:
-        return {"certain": False, **row}
-    verdict, _, by = row["verdict"].partition(" by ")
-    return {**row, "verdict": verdict, "by": by.strip("'\"") or None, "parts": None, "certain": False}
-
-
 # --- the answer
 
 
 def answer_of(fold: Fold) -> Answer:
     """The answer on record, or what would be answered now; what strains it is computed on reading."""
-    answer, end = plain_answer(fold), fold.ledger.end
-    return _strained(fold, answer) if fold.policy.finished and (end is None or "details" in end) else answer
+    answer = plain_answer(fold)
+    return _strained(fold, answer) if fold.policy.finished else answer
 
 
 def plain_answer(fold: Fold) -> Answer:
@@ -137,10 +130,7 @@ def plain_answer(fold: Fold) -> Answer:
     ledger = fold.ledger
     if ledger.end is None:
         return _answer_now(fold)
-    answer = Answer.from_json(ledger.end)
-    if answer.certified and _agreed_badly(ledger):  # 0.2 certified it
-        answer = replace(_answer_now(fold), arm=answer.arm)
-    return answer
+    return Answer.from_json(ledger.end)
 
 
 def recorded(fold: Fold) -> dict[str, Any]:
@@ -215,9 +205,8 @@ def _flags(fold: Fold) -> dict[str, dict[str, Any]]:
         flags["large-sample"] = {
             "objectives": [named[i] for i, kind in kinds.items() if kind == "finite_variance"]
         }
-    repeated = {*policy.repeated, *_agreed_badly(ledger)}
-    if repeated:
-        flags["repeated values"] = {"objectives": [named[i] for i in ledger.order if i in repeated]}
+    if policy.repeated:
+        flags["repeated values"] = {"objectives": [named[i] for i in ledger.order if i in policy.repeated]}
     if ledger.unfair:
         flags["imported unfairly"] = {}
     if policy.contradiction:
@@ -236,12 +225,6 @@ def _flags(fold: Fold) -> dict[str, dict[str, Any]]:
         first, last = ledger.changes[0], ledger.changes[-MOST_CHANGES:]
         flags["rules changed"] = {"count": len(ledger.changes), "first": first["at"], "changes": last}
     return flags
-
-
-def _agreed_badly(ledger: Ledger) -> list[int]:
-    """Columns whose agreed values are no noise of their kind; 0.2 made such studies."""
-    columns = enumerate(ledger.spec.objectives)
-    return [i for i, objective in columns if objective.agrees_badly and objective.noise != "exact"]
 
 
 def unmet(fold: Fold, column: int, arms: Sequence[int]) -> dict[str, Any]:

@@ -333,4 +333,4 @@ def end(turn: "Turn", reason: str) -> None:
         raise StudyFinished(f"study {turn.ledger.spec.name!r} has ended before")
     settle(turn)
     if turn.ledger.end is None:
-        turn.append("ended", ended(turn.fold, reason))
+        turn.append("ended", {**ended(turn.fold, reason), "record": turn.digest()})

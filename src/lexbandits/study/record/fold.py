@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from lexbandits.study.errors import StorageVersionError
+from lexbandits.study.errors import ODD, DamagedError, StorageVersionError, StudyError
 from lexbandits.study.record import stretches
 from lexbandits.study.record.events import Event
 from lexbandits.study.record.ledger import Ledger
@@ -76,8 +76,10 @@ class Fold:
             return self._policy
         try:
             return self._catch_up()
-        except BaseException:  # Ctrl-C: the policy may have been told more than was noted
+        except BaseException as error:  # Ctrl-C too: the policy may have been told more than was noted
             self._start_again()
+            if isinstance(error, ODD) and not isinstance(error, StudyError):
+                raise DamagedError(f"the record cannot be replayed: {error}") from error
             raise
 
     @property

@@ -15,7 +15,7 @@ from lexbandits.study.record.answers import Answer, Status, answer_of, status_of
 from lexbandits.study.record.events import Event, without_order
 from lexbandits.study.record.fold import Fold
 from lexbandits.study.record.ledger import Ledger
-from lexbandits.study.record.verification import Verification, replay
+from lexbandits.study.record.verification import Verification, verify
 from lexbandits.study.spec import Spec
 from lexbandits.study.storage import forks
 from lexbandits.study.storage.contract import (
@@ -88,6 +88,10 @@ class Turn:
         """What an earlier ask with this key was given."""
         mine = (request for request in self.new_requests if request.key == key)
         return next(mine, None) or self._transaction.request(key)
+
+    def digest(self) -> str:
+        """Return the digest of all events so far, those of this turn too."""
+        return self._transaction.digest(self.events)
 
     def in_time(self, number: int) -> bool:
         """Whether an open trial may still be told: by the storage's clock, heartbeats included."""
@@ -197,9 +201,9 @@ class Journal:
         events = self.events(since)
         return events if self.fold().ledger.shows_order else map(without_order, events)
 
-    def verify(self) -> Verification:
-        """Replay the journal from nothing and compare it with what was recorded."""
-        return replay(self.events())
+    def verify(self, record: str | None = None, fold: Fold | None = None) -> Verification:
+        """Replay the journal from nothing into `fold`, and compare it with its seals, ends and cache."""
+        return verify(self.storage, self.row, Fold() if fold is None else fold, record)
 
     def status(self) -> Status:
         """Where the study stands."""

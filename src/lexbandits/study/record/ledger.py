@@ -6,6 +6,7 @@ Pure: no clock, no storage, no policy.
 import json
 import math
 import struct
+import zlib
 from array import array
 from collections.abc import Callable, Iterable
 from dataclasses import replace
@@ -13,7 +14,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from lexbandits.study.errors import StorageError, StorageVersionError, StudyError
+from lexbandits.study.errors import ODD, DamagedError, StorageVersionError, StudyError
 from lexbandits.study.objective import Objective
 from lexbandits.study.record.events import Event
 from lexbandits.study.record.trials import (
@@ -30,9 +31,9 @@ from lexbandits.study.record.trials import (
     TrialTable,
     or_nan,
 )
-from lexbandits.study.spec import Spec, checked_arm, in_drawn_order, in_todays_words
+from lexbandits.study.spec import Spec, check_format, checked_arm, in_drawn_order
 
-CACHE_FORMAT = 9
+CACHE_FORMAT = 10
 MADE_ANEW = {"spec", "open", "counts", "exact_columns", "drawn", *COLUMNS}  # from what a cache keeps
 TABLES = ("exact", "first_told", "parts", "holes", "again")  # whose keys JSON would make texts
 SETS = ("retries", "filled_late")
@@ -93,7 +94,7 @@ class Ledger(TrialTable):
         for event in events:
             seq += 1
             if event.seq != seq:
-                raise StorageError(f"the journal has a gap: event {seq} is missing, {event.seq} comes next")
+                raise DamagedError(f"the journal has a gap: event {seq} is missing, {event.seq} comes next")
             handler = MEANINGS.get(event.kind)
             if handler is None:
                 raise StorageVersionError(
@@ -101,7 +102,9 @@ class Ledger(TrialTable):
                 )
             try:
                 handler(self, event)
-            except (KeyError, IndexError, TypeError, AttributeError) as error:
+            except StudyError:
+                raise
+            except ODD as error:
                 raise _damaged(event, f"{type(error).__name__} {error}") from error
             self.seq = seq
         if event is not None:
@@ -398,12 +401,11 @@ class Ledger(TrialTable):
     # --- events about the rules
 
     def _on_created(self, event: Event) -> None:
-        payload = in_todays_words(event.payload)
-        self.policy, self.settings = payload["policy"], payload["settings"]
-        self.version = payload["version"]
+        payload = event.payload
+        check_format(payload)
+        self.policy, self.version = payload["policy"], payload["version"]
         self.spec = self.asked_spec = Spec.from_json(payload["spec"])
-        if payload["spec"] is not event.payload["spec"]:
-            self.asked_spec = Spec.from_json({"about": "population", **event.payload["spec"]})
+        self.settings = self.spec.policy_settings()
         self.budget = self.spec.budget
         self.order = list(range(len(self.spec.names)))
         for arm in self.spec.arms:
@@ -525,16 +527,20 @@ class Ledger(TrialTable):
         }
         header = json.dumps(kept).encode()
         columns = (getattr(self, name).tobytes() for name in COLUMNS)
-        return b"".join((struct.pack("<q", len(header)), header, *columns))
+        content = b"".join((struct.pack("<q", len(header)), header, *columns))
+        return struct.pack("<I", zlib.crc32(content)) + content
 
     @classmethod
     def from_bytes(cls, content: bytes) -> Self | None:
-        """What `to_bytes` gave, or None if it is of another format."""
-        (size,) = struct.unpack_from("<q", content)
-        kept = json.loads(content[8 : 8 + size])
+        """What `to_bytes` gave, or None if it is damaged, or of another format."""
+        view = memoryview(content)
+        if len(view) < 12 or struct.unpack_from("<I", view)[0] != zlib.crc32(view[4:]):
+            return None
+        (size,) = struct.unpack_from("<q", view, 4)
+        kept = json.loads(content[12 : 12 + size])
         if kept.pop("format") != CACHE_FORMAT:
             return None
-        ledger, start, view = cls(), 8 + size, memoryview(content)
+        ledger, start = cls(), 12 + size
         for (name, typecode), length in zip(COLUMNS.items(), kept.pop("lengths"), strict=True):
             column = array(typecode)
             end = start + length * column.itemsize
@@ -561,5 +567,5 @@ MEANINGS: dict[str, Callable[[Ledger, Event], None]] = {
 }
 
 
-def _damaged(event: Event, what: str) -> StorageError:
-    return StorageError(f"the journal is damaged at event {event.seq} ({event.kind}): {what}")
+def _damaged(event: Event, what: str) -> DamagedError:
+    return DamagedError(f"the journal is damaged at event {event.seq} ({event.kind}): {what}")

@@ -34,7 +34,7 @@ def conclude(turn: "Turn") -> None:
     if max(ledger.failing) >= ledger.spec.max_failures and not turn.fold.policy.finished:
         _give_up_arms(turn)
     if turn.fold.policy.finished:
-        turn.append("finished", recorded(turn.fold))
+        turn.append("finished", {**recorded(turn.fold), "record": turn.digest()})
 
 
 def _give_up_arms(turn: "Turn") -> None:

@@ -1,23 +1,31 @@
-"""Is the record what it says? Replay it from nothing and compare."""
+"""Is the record what it says? Replay it from nothing; compare it with its digests, its ends, its cache."""
 
-import hashlib
+import json
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import chain, groupby
 from typing import Any
 
 from lexbandits.checks import difference
-from lexbandits.study.errors import StudyError
-from lexbandits.study.record.answers import Answer, recorded
-from lexbandits.study.record.events import Event
+from lexbandits.study.errors import ODD, StudyError
+from lexbandits.study.record.answers import Answer, ended, recorded
+from lexbandits.study.record.events import Event, chained
 from lexbandits.study.record.fold import Fold
+from lexbandits.study.record.ledger import Ledger
 from lexbandits.study.record.trials import RELEASED
+from lexbandits.study.storage.contract import Seal, Storage, StudyRow
+
+ENDS: dict[str, Callable[[Fold, str], dict[str, Any]]] = {
+    "finished": lambda fold, _: recorded(fold),
+    "ended": lambda fold, reason: ended(fold, reason.removeprefix("ended by hand: ")),
+}
+MOST_PROBLEMS = 20  # that are listed
 
 
 @dataclass(frozen=True)
 class Verification:
-    """What a replay found. `sha256` is that of all events, as the journal holds them."""
+    """What a replay found. `sha256` is the digest of all events, each chained to those before it."""
 
     events: int
     trials: int
@@ -33,68 +41,178 @@ class Verification:
         return self.ok
 
 
-def replay(events: Iterable[Event], fold: Fold | None = None) -> Verification:
-    """Fold events from nothing: what cannot be, and the ends that the replay does not confirm."""
-    fold, digest = Fold() if fold is None else fold, hashlib.sha256()
-    problems: list[str] = []
+def verify(storage: Storage, row: StudyRow, fold: Fold, record: str | None = None) -> Verification:
+    """Fold a journal from nothing, up to its last seal, and say what does not fit."""
+    last = storage.last_seal(row.id)
+    found = Chain(storage.seals(row.id), last)
+    problems = [f"the database: {damage}" for damage in storage.damage()]
+    events = _until_sealed(storage.read(row.id, 1), last)
     try:
-        problems += _fold_all(fold, _hash_all(events, digest))
+        problems += _fold_all(fold, found.follow(events), _cached(storage, row))
     except StudyError as error:
         problems.append(str(error))
-    except ValueError as error:
-        problems.append(f"the policy refuses the record: {error}")
+    except ODD as error:
+        problems.append(f"the policy refuses the record: {type(error).__name__}: {error}")
+    found.finish()
+    more = next(storage.read(row.id, last.seq + 1, 1), None)
+    if more is not None and storage.last_seal(row.id) == last:  # or somebody has just recorded it
+        problems.append(f"event {more.seq} was added without a seal")
     ledger = fold.ledger
     if ledger.seq and not problems:
-        trials = enumerate(ledger.state)
-        places = [ledger.place(n) for n, state in trials if state != RELEASED and n not in ledger.retries]
-        if len(set(places)) < len(places):
-            problems.append("a place was handed out twice")
-    problems += fold.disagreements
-    return Verification(ledger.seq, len(ledger), tuple(problems), digest.hexdigest())
+        problems += _check_places(ledger) + _check_row(ledger, row)
+    problems += found.problems + fold.disagreements
+    if record is not None and record not in found.known:
+        problems.append(
+            f"no end of this journal has the digest {record}: it is not the record of that answer"
+        )
+    shown = dict.fromkeys(problems)
+    return Verification(ledger.seq, len(ledger), tuple(shown)[:MOST_PROBLEMS], found.digest)
 
 
-def _fold_all(fold: Fold, events: Iterator[Event]) -> list[str]:
+class Chain:
+    """The digests of a journal, computed anew and compared with those on record."""
+
+    def __init__(self, seals: Iterable[Seal], last: Seal) -> None:
+        self.problems: list[str] = []
+        self.digest = ""  # of all up to the last seal
+        self.known: set[str] = set()  # that an answer may name
+        self._seals, self._last = iter(seals), last
+        self._seal = next(self._seals, None)
+        self._open: list[Event] = []  # since the last seal
+        self._events: Iterator[Event] = iter(())
+
+    def follow(self, events: Iterable[Event]) -> Iterator[Event]:
+        """Yield events as they come, each checked."""
+        self._events = iter(events)
+        for event in self._events:
+            self._take(event)
+            yield event
+
+    def _take(self, event: Event) -> None:
+        if event.kind in ENDS:
+            before = chained(self.digest, self._open)
+            self.known.add(before)
+            if event.payload.get("record") != before:
+                self.problems.append(f"event {event.seq} names another record than the events before it")
+        self._open.append(event)
+        while self._seal is not None and self._seal.seq <= event.seq:
+            self._compare(self._seal)
+            self._seal = next(self._seals, None)
+
+    def _compare(self, seal: Seal) -> None:
+        if not self._open or self._open[-1].seq != seal.seq:
+            self.problems.append(f"event {seal.seq} is missing: it was sealed")
+            self.digest, self._open = seal.digest, [event for event in self._open if event.seq > seal.seq]
+            return
+        digest = chained(self.digest, self._open)
+        if digest != seal.digest:
+            first = self._open[0].seq
+            which = f"event {seal.seq}" if first == seal.seq else f"one of the events {first} to {seal.seq}"
+            self.problems.append(f"{which} is not what was recorded: its digest is another")
+        self.digest, self._open = seal.digest, []  # so that later events are compared by themselves
+        self.known.add(seal.digest)
+
+    def finish(self) -> None:
+        """Check what is left, also after an error."""
+        try:
+            for _ in self.follow(self._events):
+                pass
+        except (StudyError, *ODD) as error:
+            self.problems.append(str(error))
+        if self._seal is not None:
+            self.problems.append(f"event {self._last.seq} is missing: it was sealed")
+
+
+def _until_sealed(events: Iterable[Event], last: Seal) -> Iterator[Event]:
+    """What was recorded when the last seal was read."""
+    for event in events:
+        if event.seq > last.seq:
+            return
+        yield event
+
+
+def _cached(storage: Storage, row: StudyRow) -> Ledger | None:
+    cached = storage.cached(row.id)
+    return None if cached is None else Ledger.from_bytes(cached)
+
+
+def _fold_all(fold: Fold, events: Iterator[Event], cached: Ledger | None) -> list[str]:
     """Fold them; where an end was recorded, what the replay would have recorded otherwise."""
     problems: list[str] = []
-    for is_end, part in groupby(events, lambda event: event.kind == "finished"):
+    if cached is not None:
+        problems += _fold_part(fold, _up_to(events, cached.seq))
+        if fold.ledger.seq == cached.seq and fold.ledger != cached:
+            problems.append(f"the cache of the first {cached.seq} events is not what they say")
+    problems += _fold_part(fold, events)
+    _ = fold.policy
+    return problems
+
+
+def _up_to(events: Iterator[Event], seq: int) -> Iterator[Event]:
+    for event in events:
+        yield event
+        if event.seq >= seq:
+            return
+
+
+def _fold_part(fold: Fold, events: Iterable[Event]) -> list[str]:
+    problems: list[str] = []
+    for is_end, part in groupby(events, lambda event: event.kind in ENDS):
         if not is_end:
             fold.apply(part)
             continue
         for event in part:
             problems += _compare(fold, event)
             fold.apply([event])
-    _ = fold.policy
     return problems
 
 
 def _compare(fold: Fold, end: Event) -> list[str]:
-    """What differs beside the arm, which the fold compares; the evidence of 0.2 was another."""
-    if fold.ledger.settings["rules"] == "0.2" or not fold.policy.finished:
-        return []
-    found = recorded(fold)
+    """What differs, field by field, but for the record: the chain compares that."""
+    if end.kind == "finished" and not fold.policy.finished:
+        return []  # the fold says so
     try:
-        told = Answer.from_json(end.payload).as_json()
+        told = _plain(Answer.from_json(end.payload).as_json())
+        found = _plain(ENDS[end.kind](fold, told["reason"]))
     except (KeyError, TypeError, AttributeError) as error:
         return [f"event {end.seq} records no answer: {type(error).__name__} {error}"]
+    told.pop("record"), found.pop("record")
     return [
-        f"event {end.seq} records other {part} than the replay: {difference(told[part], found[part])}"
-        for part in ("flags", "candidates", "certificate")
-        if not _same(told[part], found[part])
+        f"event {end.seq} records other {part} than the replay: {_differ(part, told, found)}"
+        for part in dict.fromkeys(chain(told, found))
+        if not _same(told.get(part), found.get(part))
     ]
+
+
+def _plain(words: dict[str, Any]) -> dict[str, Any]:
+    """As a storage gives it back: lists for tuples."""
+    plain: dict[str, Any] = json.loads(json.dumps(words))
+    return plain
+
+
+def _differ(part: str, told: dict[str, Any], found: dict[str, Any]) -> str | None:
+    return difference(told.get(part), found.get(part), part)
 
 
 def _same(told: Any, found: Any) -> bool:
     """Equal but for the last digits of a number, which another processor may round otherwise."""
     if isinstance(found, dict):
-        return isinstance(told, dict) and all(_same(told.get(key), found[key]) for key in found)
+        alike = isinstance(told, dict) and told.keys() == found.keys()
+        return alike and all(_same(told[key], found[key]) for key in found)
     if isinstance(found, list):
         return isinstance(told, list) and len(told) == len(found) and all(map(_same, told, found))
-    if isinstance(found, float) and isinstance(told, (int, float)):
+    if type(found) is float and type(told) in (int, float):
         return math.isclose(told, found, rel_tol=1e-6, abs_tol=1e-9)
-    return bool(told == found)
+    return type(told) is type(found) and bool(told == found)
 
 
-def _hash_all(events: Iterable[Event], digest: "hashlib._Hash") -> Iterator[Event]:
-    for event in events:
-        digest.update(repr(event.as_row()).encode())
-        yield event
+def _check_places(ledger: Ledger) -> list[str]:
+    trials = enumerate(ledger.state)
+    places = [ledger.place(n) for n, state in trials if state != RELEASED and n not in ledger.retries]
+    return ["a place was handed out twice"] if len(set(places)) < len(places) else []
+
+
+def _check_row(ledger: Ledger, row: StudyRow) -> list[str]:
+    """Whether the study is listed under the name that it was given."""
+    name = ledger.asked_spec.name
+    return [] if name == row.name else [f"it is listed as {row.name!r}, but was created as {name!r}"]

@@ -44,6 +44,16 @@ class Request(NamedTuple):
     size: int
 
 
+class Seal(NamedTuple):
+    """The digest of all events up to `seq`, the last one of a transaction."""
+
+    seq: int
+    digest: str
+
+
+UNSEALED = Seal(0, "")
+
+
 class Entries(NamedTuple):
     """What a transaction writes: new events and leases, trials whose lease is gone, requests to remember."""
 
@@ -73,8 +83,12 @@ class Transaction(ABC):
         """What this key was given, if anything."""
 
     @abstractmethod
+    def digest(self, events: Sequence[Event]) -> str:
+        """Return the digest of the record with these events, not written yet, at its end."""
+
+    @abstractmethod
     def write(self, entries: Entries) -> None:
-        """Record what is new."""
+        """Record what is new, and seal it."""
 
 
 class Commits:
@@ -129,6 +143,18 @@ class Storage(ABC):
     @abstractmethod
     def read(self, study: int, since: int, most: int | None = None) -> Iterator[Event]:
         """Events from `since` on, without the lock."""
+
+    @abstractmethod
+    def seals(self, study: int) -> Iterator[Seal]:
+        """Iterate over the seals of a journal, without the lock: each transaction has left one."""
+
+    @abstractmethod
+    def last_seal(self, study: int) -> Seal:
+        """Return the last of them."""
+
+    def damage(self) -> list[str]:
+        """Return what the database finds wrong with its own files."""
+        return []
 
     @abstractmethod
     def clock(self, study: int) -> tuple[float, dict[int, float]]:

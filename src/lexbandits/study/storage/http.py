@@ -224,6 +224,12 @@ class HttpStorage(Storage):
     def transact(self, study: int, work: Callable[[Any], Any]) -> NoReturn:
         raise NOT_HERE
 
+    def seals(self, study: int) -> NoReturn:
+        raise NOT_HERE
+
+    def last_seal(self, study: int) -> NoReturn:
+        raise NOT_HERE
+
     def clock(self, study: int) -> NoReturn:
         raise NOT_HERE
 
@@ -256,8 +262,11 @@ class RemoteJournal(Journal):
     def events_shown(self, since: int = 0) -> Iterator[Event]:
         return self.events(since)
 
-    def verify(self) -> Verification:
-        found = self.storage.call("GET", f"{self.storage.path(self.row.id)}/verification")
+    def verify(self, record: str | None = None, fold: Fold | None = None) -> Verification:
+        query = "" if record is None else f"?{urlencode({'record': record})}"
+        found = self.storage.call("GET", f"{self.storage.path(self.row.id)}/verification{query}")
+        if fold is not None:
+            fold.apply(self.events())
         return Verification(found["events"], found["trials"], tuple(found["problems"]), found["sha256"])
 
     def in_force(self) -> InForce:

@@ -2,17 +2,19 @@
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from lexbandits.study.errors import UnknownStudyError
-from lexbandits.study.record.events import Event
+from lexbandits.study.record.events import Event, chained
 from lexbandits.study.storage import forks
 from lexbandits.study.storage.contract import (
+    UNSEALED,
     Commits,
     Entries,
     Lease,
     Request,
+    Seal,
     Storage,
     StudyRow,
     T,
@@ -24,8 +26,17 @@ class _Journal:
     def __init__(self, row: StudyRow) -> None:
         self.row = row
         self.events: list[Event] = []
+        self.seals: list[Seal] = []
         self.leases: dict[int, Lease] = {}
         self.requests: dict[str, Request] = {}
+
+    def seal(self) -> Seal:
+        """Seal what is not sealed yet: when it is asked for, as nobody else can reach a list in memory."""
+        last, size = self.seals[-1] if self.seals else UNSEALED, len(self.events)
+        if last.seq != size:
+            last = Seal(size, chained(last.digest, self.events[last.seq :]))
+            self.seals.append(last)
+        return last
 
 
 class _Turn(Transaction):
@@ -44,6 +55,9 @@ class _Turn(Transaction):
 
     def request(self, key: str) -> Request | None:
         return self.journal.requests.get(key)
+
+    def digest(self, events: Sequence[Event]) -> str:
+        return chained(self.journal.seal().digest, events)
 
     def write(self, entries: Entries) -> None:
         self.journal.events.extend(entries.events)
@@ -101,6 +115,13 @@ class MemoryStorage(Storage):
     def read(self, study: int, since: int, most: int | None = None) -> Iterator[Event]:
         first = max(since - 1, 0)
         return iter(self._journal(study).events[first : None if most is None else first + most])
+
+    def seals(self, study: int) -> Iterator[Seal]:
+        return iter(list(self._journal(study).seals))
+
+    def last_seal(self, study: int) -> Seal:
+        with self._lock:
+            return self._journal(study).seal()
 
     def clock(self, study: int) -> tuple[float, dict[int, float]]:
         with self._lock:

@@ -14,20 +14,22 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from lexbandits.study.errors import StorageError, StorageVersionError, UnknownStudyError
-from lexbandits.study.record.events import Event, from_rows
+from lexbandits.study.record.events import Event, chained, chained_rows, from_rows
 from lexbandits.study.storage import forks
 from lexbandits.study.storage.contract import (
+    UNSEALED,
     Commits,
     Entries,
     LostConnectionError,
     Request,
+    Seal,
     Storage,
     StudyRow,
     T,
     Transaction,
 )
 
-SCHEMA = 1
+SCHEMA = 2
 
 
 class TokenRow(NamedTuple):
@@ -44,6 +46,7 @@ class TokenRow(NamedTuple):
 
 ROWS_AT_ONCE = 1000  # of one INSERT
 FETCH = 5_000  # small enough that what is parsed dies young
+LAST_SEAL = "(SELECT seq || ':' || digest FROM lexbandits_seals WHERE study = ? ORDER BY seq DESC LIMIT 1)"
 EVENT_COLUMNS = 'seq, kind, trial, arm, payload, at, "by"'
 
 FILLED = {  # what a table begins with: to who is told from now on, what has happened is no news
@@ -155,8 +158,10 @@ class SqlStorage(Storage):
             self._make("lexbandits_version")
         version = self._version()
         if version != SCHEMA:
+            older = "an older lexbandits" if version is None or version < SCHEMA else "a newer lexbandits"
             raise StorageVersionError(
-                f"{self.shown} has tables of version {version}, this lexbandits knows {SCHEMA}: upgrade it"
+                f"{self.shown} has tables of version {version}, written by {older}; this one reads version "
+                f"{SCHEMA} alone: open it with the lexbandits that made it"
             )
 
     def _version(self) -> int | None:
@@ -198,7 +203,7 @@ class SqlStorage(Storage):
         cursor.execute(self._sql(insert), (name, at, nonce))
         study = int(cursor.fetchone()[0])
         event = Event(1, "created", None, None, payload, at, None)
-        self._send(cursor, _inserts(study, Entries([event])))
+        self._send(cursor, _inserts(study, Entries([event]), UNSEALED.digest))
         return StudyRow(study, name, at, nonce), True
 
     def find(self, name: str) -> StudyRow | None:
@@ -248,6 +253,20 @@ class SqlStorage(Storage):
                 return
             since = rows[-1][0] + 1
             left = None if left is None else left - size
+
+    def seals(self, study: int) -> Iterator[Seal]:
+        since, wanted = 0, "WHERE study = ? AND seq > ? ORDER BY seq LIMIT ?"
+        while True:
+            rows = self._all(f"SELECT seq, digest FROM lexbandits_seals {wanted}", study, since, FETCH)
+            yield from map(Seal._make, rows)
+            if len(rows) < FETCH:
+                return
+            since = rows[-1][0]
+
+    def last_seal(self, study: int) -> Seal:
+        last = "WHERE study = ? ORDER BY seq DESC LIMIT 1"
+        rows = self._all(f"SELECT seq, digest FROM lexbandits_seals {last}", study)
+        return Seal._make(rows[0]) if rows else UNSEALED
 
     def clock(self, study: int) -> tuple[float, dict[int, float]]:
         join = "FROM (SELECT 1) AS one LEFT JOIN lexbandits_leases ON study = ?"
@@ -366,6 +385,7 @@ class SqlStorage(Storage):
 class _SqlTransaction(Transaction):
     def __init__(self, storage: SqlStorage, cursor: Any, study: int) -> None:
         self.storage, self.cursor, self.study = storage, cursor, study
+        self.sealed: str | None = None  # number and digest of the last seal, once it was looked up
 
     def _rows(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
         self.cursor.execute(self.storage._sql(statement), values)
@@ -374,9 +394,27 @@ class _SqlTransaction(Transaction):
 
     def news(self, seq: int, at: float) -> tuple[float, list[Event] | None]:
         join = "FROM (SELECT 1) AS one LEFT JOIN lexbandits_events ON study = ? AND seq >= ? ORDER BY seq"
-        rows = self._rows(f"SELECT {EVENT_COLUMNS}, {self.storage.now} {join}", self.study, seq)
-        last = rows[0]
-        return float(last[7]), from_rows(rows[1:]) if (last[0], last[5]) == (seq, at) else None
+        columns = f"{EVENT_COLUMNS}, {self.storage.now}, {LAST_SEAL}"
+        rows = self._rows(f"SELECT {columns} {join}", self.study, self.study, seq)
+        first, last = rows[0], rows[-1][0]
+        self.sealed = sealed = first[8] or ""
+        if last is None:  # the journal is another than the one that was folded
+            last = self._rows("SELECT max(seq) FROM lexbandits_events WHERE study = ?", self.study)[0][0]
+        if last is not None and not sealed.startswith(f"{last}:"):
+            raise StorageError(
+                f"{self.storage.shown}: the journal ends with event {last}, but was sealed at event "
+                f"{sealed.partition(':')[0] or 'none'}: somebody changed it from outside, and nothing can be "
+                "added to it; run `lexbandits study verify`, or restore a backup"
+            )
+        return float(first[7]), from_rows(rows[1:]) if (first[0], first[5]) == (seq, at) else None
+
+    def _before(self) -> str:
+        if self.sealed is None:
+            self.sealed = self._rows(f"SELECT {LAST_SEAL}", self.study)[0][0] or ""
+        return self.sealed.partition(":")[2]
+
+    def digest(self, events: Sequence[Event]) -> str:
+        return chained(self._before(), events)
 
     def leases(self) -> dict[int, float]:
         return dict(self._rows("SELECT trial, until FROM lexbandits_leases WHERE study = ?", self.study))
@@ -387,13 +425,18 @@ class _SqlTransaction(Transaction):
         return Request(*rows[0]) if rows else None
 
     def write(self, entries: Entries) -> None:
-        self.storage._send(self.cursor, _inserts(self.study, entries))
+        self.storage._send(self.cursor, _inserts(self.study, entries, self._before()))
 
 
-def _inserts(study: int, entries: Entries) -> list[Statement]:
-    """The statements of a write, as few as can be."""
+def _inserts(study: int, entries: Entries, before: str) -> list[Statement]:
+    """The statements of a write, as few as can be; `before` is the digest of what is there."""
     events, leases, gone, requests = entries
-    statements = _insertions("lexbandits_events", EVENT_COLUMNS, study, [event.as_row() for event in events])
+    statements: list[Statement] = []
+    if events:
+        rows = [event.as_row() for event in events]
+        statements = _insertions("lexbandits_events", EVENT_COLUMNS, study, rows)
+        seal = rows[-1][0], chained_rows(before, rows)
+        statements += _insertions("lexbandits_seals", "seq, digest", study, [seal])
     if leases:
         statements += _insertions("lexbandits_leases", "trial, worker, until, seconds", study, leases)
     for start in range(0, len(gone), ROWS_AT_ONCE):

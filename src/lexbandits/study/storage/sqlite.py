@@ -236,6 +236,11 @@ class SqliteStorage(SqlStorage):
     def _has(self, table: str) -> bool:
         return bool(self._all("SELECT 1 FROM sqlite_master WHERE name = ?", table))
 
+    def damage(self) -> list[str]:
+        """Return what SQLite's own check finds wrong with the file."""
+        found = [row[0] for row in self._all("PRAGMA integrity_check(5)")]
+        return [] if found == ["ok"] else [" ".join(str(words).split()) for words in found]
+
     def _explained(self, error: Exception) -> StorageError | None:
         if isinstance(error, sqlite3.IntegrityError) and "FOREIGN KEY" in str(error):
             return deleted_meanwhile()  # type: ignore[return-value]

@@ -51,6 +51,13 @@ sa.Index(
     postgresql_where=_TOLD,
 )
 _table(
+    "seals",  # what `verify` compares with: the digest of the journal after each transaction
+    _of_study(primary_key=True),
+    sa.Column("seq", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("digest", sa.String(64), nullable=False),
+    sqlite_with_rowid=False,
+)
+_table(
     "requests",
     _of_study(primary_key=True),
     sa.Column("request", sa.String(200), primary_key=True),
