@@ -144,8 +144,9 @@ def _maximin(
     """An interval for 1/T* by cutting planes, the weights of its lower end, and whether that is certified.
 
     Weights are shares of the cost: an arm has weight/price pulls. Every alternative found is a cut:
-    1/T* is at most the largest weighted evidence against it. The weights tried next lie midway between those the cuts like best and the best so far, which keeps
-    them positive; with no weight on b, b moves for free.
+    1/T* is at most the largest weighted evidence against it. The weights tried next lie midway between
+    those the cuts like best and the best so far, which keeps them positive; with no weight on b, b moves
+    for free.
     """
     n_arms = len(problem.means)
     rivals = np.flatnonzero(np.arange(n_arms) != best)
