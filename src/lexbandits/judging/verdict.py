@@ -226,7 +226,8 @@ def judge(
         delta: the probability of a wrong answer.
         looks: "once" if how many items there are was decided without looking at values, "any" if not.
         about: "population": items to come, of which these are a sample; "items": these alone.
-        missing: "error", "worst" (counts as the worst it could have been) or "drop" (its item).
+        missing: "error", "worst" (counts as the worst it could have been) or "drop" (its item), of objectives
+            without `if_missing`.
         baseline: the current arm: the question is whether to switch.
         named: an arm chosen before looking: the question is about it.
     """
