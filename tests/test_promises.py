@@ -1403,6 +1403,43 @@ def test_a_failure_that_is_worth_a_number_is_judged_as_a_study_would(noise):
         assert lb.judge(frame, [agreed, TASTE], about="items").arm
 
 
+COPIED = {"model": 1, "fold": 10, "day": 7, "batch": 25}  # how many measurements of an arm there are
+COPIED_NOISE = [("bounded", 0, 20), ("sub_gaussian", 3.0), "gaussian"]
+
+
+def count_proven_by_copies(per, noise, tables, **how):
+    """How many tables of equal arms, whose measurements stand beside many items, prove a difference."""
+    proven = 0
+    for seed in range(tables):
+        rng = np.random.default_rng([seed, COPIED[per]])
+        n, arms = int(rng.choice([40, 200, 500])), [f"{per} {k}" for k in range(rng.choice([2, 3]))]
+        group = np.sort(rng.integers(COPIED[per], size=n))
+        times = [np.round(rng.uniform(5, 15, COPIED[per]), int(rng.choice([2, 4])))[group] for _ in arms]
+        columns = {"item": [*range(n)] * len(arms), "time": np.concatenate(times)}
+        frame = pd.DataFrame({"arm": np.repeat(arms, n), **columns})
+        time = lb.Objective("time", "minimize", tolerance=0.5, noise=noise)
+        verdict = lb.judge(frame, [time], **how)
+        out = [name for name, fate in verdict.fates.items() if fate["code"] in ("out", "behind")]
+        proven += bool(out) or verdict.certified
+    return proven
+
+
+@pytest.mark.parametrize("noise", COPIED_NOISE)
+@pytest.mark.parametrize("per", COPIED)
+def test_one_measurement_beside_many_items_proves_nothing(per, noise):
+    assert count_proven_by_copies(per, noise, 20) <= binom.isf(1e-4, 20, 0.05)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("looks", ["once", "any"])
+@pytest.mark.parametrize("noise", COPIED_NOISE)
+@pytest.mark.parametrize("per", COPIED)
+def test_one_measurement_beside_many_items_proves_nothing_of_many(per, noise, looks):
+    tables, delta = 400, 0.05
+    most = tables * (delta + 3 * math.sqrt(delta * (1 - delta) / tables))
+    assert count_proven_by_copies(per, noise, tables, looks=looks) <= most
+
+
 # --- a list of items: its table is fixed, and the truth is the means of all of it
 
 ITEMS = 60

@@ -284,7 +284,7 @@ def test_clusters_weigh_items_alike_and_are_the_units():
 
 
 def test_items_that_share_their_luck_prove_as_much_as_one():
-    """Ten copies of an item in a cluster: what 20 clusters leave open, 200 items would have certified."""
+    """Ten copies of an item in a cluster: 200 equal items would certify what 20 clusters leave open."""
     rng = np.random.default_rng(1)
     base = pd.DataFrame(
         {"arm": np.repeat(["a", "b"], 20), "passage": list(range(20)) * 2, "score": rng.normal(size=40)}
@@ -292,8 +292,12 @@ def test_items_that_share_their_luck_prove_as_much_as_one():
     copies = base.loc[base.index.repeat(10)].reset_index(drop=True)
     copies["item"] = copies.groupby("arm").cumcount()
     objective = [lb.Objective("score", tolerance=0.25)]
-    assert judged(copies, objective).certified
-    assert not judged(copies, objective, cluster="passage").certified
+    assert judged(copies, objective).flags == ("copied values",)
+    apart = copies.assign(score=copies.score + rng.normal(0, 1e-6, len(copies)))
+    assert judged(apart, objective).certified, "no flag can see what is not equal"
+    for table in (copies, apart):
+        clustered = judged(table, objective, cluster="passage")
+        assert (clustered.certified, clustered.flags) == (False, ())
 
 
 # --- what is missing

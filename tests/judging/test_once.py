@@ -141,6 +141,15 @@ def test_bets_are_placed_as_transcribed(law):
     assert 0 < sum(claimed) < 20
 
 
+@pytest.mark.parametrize(("n", "b"), [(98, 0.8418), (117, 0.8474), (167, 0.8644)])
+def test_what_gamblers_have_on_the_way_is_no_claim(n, b):
+    """Their average over the orders comes to 1/alpha and falls again: only who has stopped keeps it."""
+    values = np.sort(np.r_[np.full(n - 3, 0.9), 0.05, 0.075, 0.1])
+    gained = naive.betting(values[None], once._orders(n), b, 0.0, 1.0, 0.2)[0]
+    assert 0.97 < gained < 1
+    assert not once.by_betting(values, b, 0.0, 1.0, 0.2)
+
+
 def test_bets_on_the_edge_of_what_values_can_be():
     zeros, some = np.zeros(5), np.array([0.0, 0.0, 0.0, 0.0, 0.1])
     assert once.by_betting(zeros, -0.1, 0.0, 1.0, 1e-9)
@@ -267,3 +276,27 @@ def test_quantiles_that_differ_by_the_limit_are_told_apart_in_at_most_alpha(p):
             once.by_quantiles(np.round(2 * a), np.round(2 * b), p, 0.0, alpha),
         ]
     assert (wrong <= tables * (alpha + 4 * np.sqrt(alpha * (1 - alpha) / tables))).all()
+
+
+@pytest.mark.parametrize("b", [-0.3, -0.1, 0.0, 0.05, 0.2])
+@pytest.mark.parametrize("off", [0.0, 0.6])
+def test_a_region_that_is_rounded_keeps_all_of_its_counts(monkeypatch, b, off):
+    """A score that is off, here by far more than by rounding, makes the region larger, never smaller."""
+    exact, n = once._score, 24
+
+    def rounded(n10, n01, n, b):
+        score, likely = exact(n10, n01, n, b)
+        return score + off * np.sin(7.0 * n01), likely
+
+    monkeypatch.setattr(once, "_score", rounded)
+    for sought in (0.4, 1.3, 2.6):
+        region = once._Region(sought, n, b, 0.0, 1.0, 0.05)
+        needed = dict(zip(region.k.tolist(), region.needed.tolist(), strict=True))
+        assert sorted(needed) == [*range(n + 1)]
+        assert (np.diff(region.needed) >= 0).all(), "an up-set"
+        counts = [(i, k) for k in range(n + 1) for i in range(n - k + 1)]
+        inside = {(i, k) for i, k in counts if i - k > n * b
+                  and rounded(np.array([i]), np.array([k]), n, b)[0][0] >= sought}  # fmt: skip
+        assert all(i >= needed[k] for i, k in inside)
+        if not off:
+            assert {(i, k) for i, k in counts if i >= needed[k]} == inside

@@ -345,7 +345,7 @@ def test_a_study_that_waits_says_until_when(client, service):
     make(client, name="easy", arms=["a", "b"], objectives=[x])
     (lost,) = ask(client, study="/api/studies/easy", worker="gpu-3", lease="1h")
     for _ in range(1000):
-        answer = client.post("/api/studies/easy/trials", json={"worker": "alive"})
+        answer = client.post("/api/studies/easy/trials", json={"worker": "alive", "wait": 0})
         if answer.status_code != 201:
             break
         (trial,) = answer.json()["trials"]
@@ -357,9 +357,9 @@ def test_a_study_that_waits_says_until_when(client, service):
     assert 3000 < int(answer.headers["Retry-After"]) <= 3600
     remote = lb.open_study("easy", service.link)
     with pytest.raises(lb.StudyWaiting) as waiting:
-        remote.ask()
+        remote.ask(wait=0)
     assert waiting.value.until.isoformat() == lost["until"]
-    assert remote.ask_many(2) == []
+    assert remote.ask_many(2, wait=0) == []
     remote.fail(lost["id"], "it hung", interrupted=True)
     assert client.get("/api/studies/easy").json()["state"] == "finished"
 

@@ -123,7 +123,9 @@ class _Region:
             middle = (below + above) // 2
             enough = _score(middle, k, n, b)[0] >= sought
             below, above = np.where(enough, below, middle + 1), np.where(enough, middle, above)
-        self.k, self.needed = k, np.maximum.accumulate(above)
+        # rounding may spoil that `above` rises with k: outwards, as a smaller region would be less probable
+        above = np.where(above > n - k, n + 1, above)
+        self.k, self.needed = k, np.minimum.accumulate(above[::-1])[::-1]
 
     def chance(self, q10: Vector, q01: Vector, step: int, least: bool = False) -> Vector:
         """At most (or at least) how probable the region is; its n01 are taken `step` at a time.

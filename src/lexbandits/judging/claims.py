@@ -11,6 +11,7 @@ from scipy import special
 
 from lexbandits.arrays import Vector
 from lexbandits.evidence import once
+from lexbandits.judging.copies import copied_arms
 from lexbandits.judging.table import Table
 from lexbandits.policies.tol.told import one_value_returns
 
@@ -69,7 +70,8 @@ class Claims:
         if key not in self._made:
             limit, sample = self.limit(fact, i), self.sample(fact, i, a, b)
             if self.noisy[i]:
-                self._made[key] = self.exceeds(i, sample, limit, alpha)
+                arms = [arm for arm, _ in sample.weights]
+                self._made[key] = not self.copied[i, arms].any() and self.exceeds(i, sample, limit, alpha)
             else:
                 slack = self._slack(i, limit)
                 is_strict = fact in (BEATS, MISSES)
@@ -229,6 +231,8 @@ class Claims:
             return -math.inf  # a difference is not what was claimed
         if not self.noisy[i]:
             return sample.mean
+        if self.copied[i, [a, b]].any():
+            return -math.inf
         tolerance, resolution = objective.tolerance_in_unit, objective.resolution_in_unit
         steps = OFFSETS * (resolution or tolerance)
         found = -math.inf
@@ -276,6 +280,19 @@ class Claims:
         return self._skewed[key]
 
     @cached_property
+    def copied(self) -> NDArray[np.bool_]:
+        """(m, K) the arms whose values seem to be copies of few measurements: nothing is claimed of them."""
+        table, found = self.table, np.zeros((self.n_objectives, self.n_arms), np.bool_)
+        for i, kind in enumerate(table.kinds):
+            if self.noisy[i] and kind != "binary":
+                values = (table.low if kind == "quantile" else table.seen)[:, :, i]
+                if table.clusters is not None:
+                    values = _of_clusters(values, table.clusters)
+                ends = self._ends[i] if table.objectives[i].is_bounded else (-math.inf, math.inf)
+                found[i] = copied_arms(values, *ends, table.is_paired)
+        return found
+
+    @cached_property
     def _repeated(self) -> NDArray[np.bool_]:
         """(m, K) whether one value makes up clearly more than a twentieth of an arm's."""
         found = np.zeros((self.n_objectives, self.n_arms), np.bool_)
@@ -283,6 +300,18 @@ class Claims:
             values = self.table.seen[:, a, i]
             found[i, a] = one_value_returns(values[~np.isnan(values)])
         return found
+
+
+def _of_clusters(values: Vector, clusters: NDArray[np.int64]) -> Vector:
+    """(units, K) the mean of each cluster; of equal values that value, to the bit."""
+    least, most = (np.full((int(clusters.max()) + 1, values.shape[1]), math.nan) for _ in range(2))
+    np.fmin.at(least, clusters, values)
+    np.fmax.at(most, clusters, values)
+    there = ~np.isnan(values)
+    sums, counts = np.zeros_like(least), np.zeros_like(least)
+    np.add.at(sums, clusters, np.where(there, values, 0.0))
+    np.add.at(counts, clusters, there)
+    return np.where(least < most, sums / np.maximum(counts, 1), least)
 
 
 def _skewness(values: Vector) -> float:

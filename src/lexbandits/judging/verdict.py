@@ -307,7 +307,7 @@ def _judged(claims: Claims, delta: float, words: dict[str, Any]) -> Verdict:
     if decision == "switch":
         steps += switches[answer]
     gone, stage = survey(claims, delta, everybody)
-    details = _details(claims, doubts.get(answer, {}), proofs[answer], delta)
+    details = _details(claims, doubts.get(answer, {}), proofs[answer], delta) | _copies(claims, answer, steps)
     verdict = Verdict(
         arm=names[answer],
         certified=certified,
@@ -329,7 +329,7 @@ def _judged(claims: Claims, delta: float, words: dict[str, Any]) -> Verdict:
         _claims=claims,
         **words,
     )
-    if certified or claims.as_list or verdict.looks == "any":
+    if certified or claims.as_list or verdict.looks == "any" or "copied values" in details:
         return verdict
     is_complete = proofs[answer].is_complete and "skewed" not in details
     needed = items_needed(claims, leads, near, alpha, base=base, named=asked, is_complete=is_complete)
@@ -389,6 +389,17 @@ def _details(
     if odd:
         found["not 0 or 1"] = {"objectives": odd}
     return found
+
+
+def _copies(claims: Claims, x: int, steps: Iterable[Step]) -> dict[str, dict[str, Any]]:
+    """What is open as the values of an objective seem to be copies."""
+    unclear = [(step.objective, {x, step.rival}) for step in steps if step.verdict == OPEN]
+    found = {(i, a) for i, arms in unclear for a in arms if claims.copied[i, a]}
+    if not found:
+        return {}
+    columns, arms = (sorted({pair[side] for pair in found}) for side in (0, 1))
+    named = [claims.table.objectives[i].name for i in columns]
+    return {"copied values": {"objectives": named, "arms": [claims.table.arms[a] for a in arms]}}
 
 
 def _row(claims: Claims, x: int, step: Step) -> dict[str, Any]:

@@ -368,6 +368,11 @@ SAID: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "repeated values": lambda f: (
         f"one value of {listed(f['objectives'])} comes again and again: it is not Gaussian"
     ),
+    "copied values": lambda f: (
+        f"{listed(f['objectives'])} of {listed(f['arms'])} seems to be one measurement copied to many rows: "
+        "say cluster=, the column of what was measured at once, "
+        'or noise="exact" if values are known without error'
+    ),
     "cluster size": lambda _: "nobody said how large a cluster can be (max_cluster=)",
     "few clusters": lambda f: f"there are only {f['clusters']} clusters",
     "few for a quantile": lambda f: (
@@ -480,6 +485,8 @@ def outlook(verdict: Verdict) -> str:
     """What would settle it."""
     if verdict.certified or verdict.about == "items" or verdict.looks == "any":
         return ""
+    if "copied values" in verdict.flags:
+        return "More rows of the same measurements would not do."
     unit, (low, high) = verdict.unit, verdict.missing_range or (None, None)
     if verdict.missing_items is None:
         return _no_number(verdict, low)
