@@ -330,9 +330,9 @@ def _judged(claims: Claims, delta: float, words: dict[str, Any]) -> Verdict:
         _claims=claims,
         **words,
     )
-    if certified or claims.as_list or verdict.looks == "any" or "copied values" in details:
+    if certified or claims.as_list or verdict.looks == "any":
         return verdict
-    is_complete = proofs[answer].is_complete and "skewed" not in details
+    is_complete = proofs[answer].is_complete
     needed = items_needed(claims, leads, near, alpha, base=base, named=asked, is_complete=is_complete)
     return replace(verdict, missing_items=needed.items, missing_range=needed.ends, missing_reason=needed.why)
 
