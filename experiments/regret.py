@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Callable, Mapping
-from importlib import import_module
 from pathlib import Path
 from typing import NamedTuple
 
@@ -13,6 +12,7 @@ from lexbandits.drawing import house_style
 from lexbandits.simulation.estimates import mean_and_error
 from lexbandits.simulation.informed import informed
 from lexbandits.simulation.summary import as_latex, as_markdown
+from lexbandits.theory.regret import regret_constants
 
 SD = math.sqrt(0.1)  # of the paper's instances
 HORIZON = 10_000
@@ -148,21 +148,14 @@ HEAD = [
 ]  # fmt: skip
 
 
-def bound(instance: lb.Instance) -> np.ndarray | None:
-    """Constants of the lower bound per nat of log T; None where the package has none."""
-    try:
-        theory = import_module("lexbandits.theory.regret")
-    except ImportError:
-        return None
-    return np.asarray(theory.regret_constants(instance).low)
+def bound(instance: lb.Instance) -> np.ndarray:
+    """Constants of the lower bound per nat of log T."""
+    return regret_constants(instance).low
 
 
-def bound_line(instance: lb.Instance, horizon: int, blank: int) -> list[list[str]]:
-    """c·log T as a line of a table, if it is known."""
-    constants = bound(instance)
-    if constants is None:
-        return []
-    return [["lower bound c·log T, asymptotic", beside(constants * math.log(horizon)), *[""] * blank]]
+def bound_line(instance: lb.Instance, horizon: int, blank: int) -> list[str]:
+    """c·log T as a line of a table."""
+    return ["lower bound c·log T, asymptotic", beside(bound(instance) * math.log(horizon)), *[""] * blank]
 
 
 def figure_2(bench: Bench) -> dict[str, list[list[str]]]:
@@ -170,7 +163,7 @@ def figure_2(bench: Bench) -> dict[str, list[list[str]]]:
     world = lb.paper_instance(10)
     results = bench.run("figure2", [*OTHERS, *OURS], world, HORIZON)
     lines = [[row.name, *regret_cells(results, row.name, HORIZON)] for row in (*OTHERS, *OURS)]
-    return {"figure2": [HEAD, *lines, *bound_line(world, HORIZON, 5)]}
+    return {"figure2": [HEAD, *lines, bound_line(world, HORIZON, 5)]}
 
 
 def long(bench: Bench) -> dict[str, list[list[str]]]:
@@ -191,14 +184,13 @@ def long(bench: Bench) -> dict[str, list[list[str]]]:
         ]
         lines.append([row.name, *shown, beside(slope), f"{len(regret):,}"])
     constants = bound(world)
-    if constants is not None:
-        at = [f"{constants[0] * math.log(t):,.0f}" for t in rounds]
-        lines.append(["lower bound c·log T", *at, beside(constants), ""])
+    at = [f"{constants[0] * math.log(t):,.0f}" for t in rounds]
+    lines.append(["lower bound c·log T", *at, beside(constants), ""])
     draw(results, constants, bench.out / "regret.svg")
     return {"long": [head, *lines]}
 
 
-def draw(results: lb.Results, constants: np.ndarray | None, path: Path) -> None:
+def draw(results: lb.Results, constants: np.ndarray, path: Path) -> None:
     """Curves with bands of two standard errors, thin lines at the 95 % quantile, and the lower bound.
 
     Panels end a little above the 95 % quantile of the policies that know λ; the others leave them.
@@ -209,7 +201,7 @@ def draw(results: lb.Results, constants: np.ndarray | None, path: Path) -> None:
         {plain[name]: cell for name, cell in results.cells.items()},
         {plain[name]: runs for name, runs in results.runs.items()},
     )
-    bounds = None if constants is None else {"lower bound c·log T": [float(c) for c in constants]}
+    bounds = {"lower bound c·log T": constants.tolist()}
     figure = shown.regret_figure(quantile=0.95, bounds=bounds)
     with house_style():
         figure.set_size_inches(9.0, 4.2)
@@ -263,8 +255,8 @@ def more_arms(bench: Bench) -> dict[str, list[list[str]]]:
         results = some.run(f"arms{n_arms}", rows, world, HORIZON)
         for row in rows:
             lines.append([f"K = {n_arms}: {row.name}", *regret_cells(results, row.name, HORIZON)])
-        for line in bound_line(world, HORIZON, 5):
-            lines.append([f"K = {n_arms}: {line[0]}", *line[1:]])
+        name, *rest = bound_line(world, HORIZON, 5)
+        lines.append([f"K = {n_arms}: {name}", *rest])
     return {"arms": [HEAD, *lines]}
 
 

@@ -63,9 +63,10 @@ class Verdict:
         items, clusters: how many items were judged, and how many groups of them, if any.
         unsettled: the first objective that the second statement leaves open, if any.
         decision: with a baseline, whether to switch.
-        missing_items: how many new items, judged alone, would give a certificate in 8 of 10 cases, if the
-            estimates are right; None: they forbid it.
+        missing_items: how many new items (clusters, or rows per arm), judged alone, would give a certificate
+            in 8 of 10 cases; None if no number is known to.
         missing_range: where that number may lie.
+        missing_reason: what no number of items helps against: "edge", "beyond" or a flag.
         looks, about, missing, baseline, named: as asked.
 
     >>> import lexbandits as lb
@@ -93,6 +94,7 @@ class Verdict:
     decision: str | None = None
     missing_items: int | None = None
     missing_range: tuple[int | None, int | None] | None = None
+    missing_reason: str | None = None
     looks: str = "once"
     about: str = "population"
     missing: str = "error"
@@ -110,6 +112,13 @@ class Verdict:
         """The certificate as a table."""
         frame: pd.DataFrame = need("pandas", "to_frame()").DataFrame(list(self.certificate))
         return frame
+
+    @property
+    def unit(self) -> str:
+        """What the table has more of, the more it says: items, clusters or rows per arm."""
+        if self.clusters is not None:
+            return "clusters"
+        return "items" if self._claims is None or self._claims.table.is_paired else "rows per arm"
 
     @property
     def settled(self) -> bool:
@@ -298,7 +307,7 @@ def _judged(claims: Claims, delta: float, words: dict[str, Any]) -> Verdict:
     if decision == "switch":
         steps += switches[answer]
     gone, stage = survey(claims, delta, everybody)
-    details = _details(claims, doubts.get(answer, {}), proofs[answer], delta)
+    details = _details(claims, doubts.get(answer, {}), proofs[answer], delta) | _copies(claims, answer, steps)
     verdict = Verdict(
         arm=names[answer],
         certified=certified,
@@ -320,10 +329,11 @@ def _judged(claims: Claims, delta: float, words: dict[str, Any]) -> Verdict:
         _claims=claims,
         **words,
     )
-    if certified or claims.as_list or verdict.looks == "any":
+    if certified or claims.as_list or verdict.looks == "any" or "copied values" in details:
         return verdict
-    needed, ends = items_needed(claims, leads, near, alpha)
-    return replace(verdict, missing_items=needed, missing_range=ends)
+    is_complete = proofs[answer].is_complete and "skewed" not in details
+    needed = items_needed(claims, leads, near, alpha, base=base, named=asked, is_complete=is_complete)
+    return replace(verdict, missing_items=needed.items, missing_range=needed.ends, missing_reason=needed.why)
 
 
 # --- what it rests on
@@ -379,6 +389,17 @@ def _details(
     if odd:
         found["not 0 or 1"] = {"objectives": odd}
     return found
+
+
+def _copies(claims: Claims, x: int, steps: Iterable[Step]) -> dict[str, dict[str, Any]]:
+    """What is open as the values of an objective seem to be copies."""
+    unclear = [(step.objective, {x, step.rival}) for step in steps if step.verdict == OPEN]
+    found = {(i, a) for i, arms in unclear for a in arms if claims.copied[i, a]}
+    if not found:
+        return {}
+    columns, arms = (sorted({pair[side] for pair in found}) for side in (0, 1))
+    named = [claims.table.objectives[i].name for i in columns]
+    return {"copied values": {"objectives": named, "arms": [claims.table.arms[a] for a in arms]}}
 
 
 def _row(claims: Claims, x: int, step: Step) -> dict[str, Any]:
