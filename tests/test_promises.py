@@ -1364,7 +1364,9 @@ def test_differences_that_all_equal_a_limit_are_not_beyond_it(n, tolerance):
             verdict = lb.judge(frame, [score, TASTE], **how)
             assert verdict.candidates == ("best", "worse"), how
             assert verdict.acceptable == (), how
-        study = lb.create_study("rounded", MemoryStorage(), arms=["best", "worse"], objectives=[score, TASTE])
+        study = lb.create_study(
+            "rounded", MemoryStorage(), arms=["best", "worse"], objectives=[score, TASTE], seed=0
+        )
         study.import_results(frame.drop(columns="of"), fair=True)
         assert not study.answer.certified
 
@@ -1389,7 +1391,9 @@ def test_a_failure_that_is_worth_a_number_is_judged_as_a_study_would(noise):
     said = []
     for asked in (
         lambda: lb.judge(frame, [agreed, TASTE]),
-        lambda: lb.create_study("x", MemoryStorage(), arms=["best", "worse"], objectives=[agreed, TASTE]),
+        lambda: lb.create_study(
+            "x", MemoryStorage(), arms=["best", "worse"], objectives=[agreed, TASTE], seed=0
+        ),
     ):
         with pytest.raises(lb.StudyError, match="if_failed") as refused:
             asked()

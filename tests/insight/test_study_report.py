@@ -106,6 +106,7 @@ def test_names_cannot_break_out_of_the_page(tmp_path):
         f"s {bad}",
         arms=[bad, "a|b *c* $d"],
         objectives=[lb.Objective(bad, tolerance=0.01, unit="<b>"), lb.Objective("b", tolerance=0.01)],
+        seed=0,
     )
     for number in range(40):
         trial = study.ask()
@@ -122,7 +123,7 @@ def test_names_cannot_break_out_of_the_page(tmp_path):
 def test_any_state_can_be_reported(tmp_path):
     new = stage.create("new")
     read(new.report(tmp_path / "new.html"))
-    lone = lb.create_study("lone", arms=["a"], objectives=[lb.Objective("x", tolerance=1.0)])
+    lone = lb.create_study("lone", arms=["a"], objectives=[lb.Objective("x", tolerance=1.0)], seed=0)
     read(lone.report(tmp_path / "lone.html"))
     changed = stage.create("changed", max_arms=6, max_failures=3)
     stage.play(changed, 120, fails=lambda trial: trial.arm == "small")

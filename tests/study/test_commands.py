@@ -202,6 +202,7 @@ def test_values_may_be_missing_and_names_may_have_spaces(folder):
         "lexbandits.db",
         arms=["a", "b"],
         objectives=[{"name": "x = y", "tolerance": 1}, {"name": "z", "tolerance": 1}],
+        seed=0,
     )
     trial = said("study", "ask", "a study", "--lease", "2s", "--worker", "me", "--request", "r1")
     assert said("study", "ask", "a study", "--request", "r1")["id"] == trial["id"]

@@ -29,7 +29,7 @@ def table(rows=40, **columns):
 
 
 def scores(name="scores", storage="memory", objective=SCORE, **words):
-    return lb.create_study(name, storage, arms=["a", "b"], objectives=[objective], **words)
+    return lb.create_study(name, storage, arms=["a", "b"], objectives=[objective], **{"seed": 0, **words})
 
 
 def test_rows_without_items_are_not_paired_in_the_order_of_the_file():
@@ -202,7 +202,7 @@ def test_a_table_may_have_no_rows():
 @pytest.mark.parametrize("items", [None, ["p", "q"]])
 def test_two_values_of_what_is_exact_are_refused(items):
     objectives = [SCORE, lb.Objective("price", "minimize", noise="exact")]
-    study = lb.create_study("x", MemoryStorage(), arms=["a", "b"], objectives=objectives, items=items)
+    study = lb.create_study("x", MemoryStorage(), arms=["a", "b"], objectives=objectives, items=items, seed=0)
     frame = {"arm": ["a", "a"], "item": ["p", "q"], "score": [1, 2], "price": [3, 4]}
     with pytest.raises(lb.ConflictError, match="'price' is exact, but arm 'a' has two different values"):
         study.import_results(frame, fair=True)
@@ -273,7 +273,7 @@ NAMES = ["=1+1", "'=1+1", "+a", "-a", "@a", "''-a", "'plain", "plain"]
 def test_no_name_is_a_formula_in_a_spreadsheet_and_all_are_read_back(tmp_path):
     value = lb.Objective("=SUM(A1)", tolerance=0.5, noise=("bounded", -10, 10))
     words = {"arms": NAMES, "objectives": [value], "items": ["=x", "\ty", "-5", "5", "'=x"]}
-    study = lb.create_study("names", **words)
+    study = lb.create_study("names", **{"seed": 0, **words})
     for number, trial in enumerate(study.ask_many(len(NAMES) * 5, worker="@me")):
         study.tell(trial, {value.name: -number / 10})
     path = study.export(tmp_path / "trials.csv")
@@ -281,7 +281,7 @@ def test_no_name_is_a_formula_in_a_spreadsheet_and_all_are_read_back(tmp_path):
     computed = [cell for cell in cells if cell.strip('"')[:1] in "=+@\t" and cell]
     assert computed == []
     assert all(float(cell) <= 0 for cell in cells if cell[:1] == "-"), "numbers stay numbers"
-    other = lb.create_study("names", **words)
+    other = lb.create_study("names", **{"seed": 0, **words})
     assert other.import_results(path, fair=True) == len(NAMES) * 5
     mine, theirs = (s.trials().set_index(["arm", "item"])[value.name].sort_index() for s in (study, other))
     assert mine.equals(theirs)
@@ -355,7 +355,7 @@ def test_what_was_told_in_time_of_a_late_trial_counts_after_an_export_too(tmp_pa
         lb.Objective("converted", tolerance=0.01, noise="bernoulli", if_expired=0),
     ]
     storage = MemoryStorage()
-    study = lb.create_study("x", storage, arms=["a", "b"], objectives=objectives, lease="10m")
+    study = lb.create_study("x", storage, arms=["a", "b"], objectives=objectives, lease="10m", seed=0)
     for load in (0.9, 0.8, 0.7):
         for trial in study.ask_many(2):
             study.tell(trial, {name: load}, more=True)
@@ -368,7 +368,7 @@ def test_what_was_told_in_time_of_a_late_trial_counts_after_an_export_too(tmp_pa
     assert study.tell(first, {name: 0.1, "converted": 1}) == "late"
     assert study.trials()[name].tolist()[:7] == [0.9, 0.9, 0.8, 0.8, 0.7, 0.7, 0.1]
     path = study.export(tmp_path / f"trials{kind}")
-    again = lb.create_study("x", MemoryStorage(), arms=["a", "b"], objectives=objectives)
+    again = lb.create_study("x", MemoryStorage(), arms=["a", "b"], objectives=objectives, seed=0)
     again.import_results(path, fair=True)
 
     def counted(of):

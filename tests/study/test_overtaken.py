@@ -14,7 +14,7 @@ CLICK = lb.Objective("x", tolerance=0.1, noise="bernoulli")
 
 
 def study_of(*objectives, arms=("a", "b"), **settings):
-    return lb.create_study("e", arms=arms, objectives=objectives or [CLICK], **settings)
+    return lb.create_study("e", arms=arms, objectives=objectives or [CLICK], **{"seed": 0, **settings})
 
 
 def of_arm(trials, arm):
@@ -122,7 +122,7 @@ def test_an_exact_objective_with_an_agreed_value_on_record_still_loads():
 @pytest.mark.parametrize("number", [np.float32(0.25), np.float64(0.25), Fraction(1, 4)])
 def test_numbers_of_other_kinds_are_recorded_as_numbers(number, tmp_path):
     objective = lb.Objective("x", tolerance=number, resolution=number, noise="bernoulli")
-    study = lb.create_study("e", tmp_path / "study.db", arms=["a", "b"], objectives=[objective])
+    study = lb.create_study("e", tmp_path / "study.db", arms=["a", "b"], objectives=[objective], seed=0)
     study.amend("x", tolerance=2 * number)
     again = lb.open_study("e", tmp_path / "study.db")
     assert again._journal.fold().ledger.spec.objectives[0].tolerance == 0.5
@@ -130,7 +130,7 @@ def test_numbers_of_other_kinds_are_recorded_as_numbers(number, tmp_path):
 
 def test_a_whole_numpy_tolerance_is_recorded_as_a_number(tmp_path):
     objective = lb.Objective("x", tolerance=np.int64(2))
-    study = lb.create_study("e", tmp_path / "study.db", arms=["a", "b"], objectives=[objective])
+    study = lb.create_study("e", tmp_path / "study.db", arms=["a", "b"], objectives=[objective], seed=0)
     study.amend("x", resolution=np.int64(3))
     assert [event.payload["resolution"] for event in study.events() if event.kind == "amended"] == [3]
 
@@ -147,8 +147,11 @@ def test_a_resolution_of_zero_is_refused_by_name():
         study.amend("x", resolution=0)
     asked = lb.Objective("y", tolerance=0.1, resolution=0)  # a list takes it, a population does not
     with pytest.raises(lb.StudyError, match="objective 'y': the resolution must be positive"):
-        lb.create_study("zero", arms=["a", "b"], objectives=[asked])
-    assert lb.create_study("zero", arms=["a", "b"], objectives=[asked], items=["p", "q"]).ask().arm == "a"
+        lb.create_study("zero", arms=["a", "b"], objectives=[asked], seed=0)
+    assert (
+        lb.create_study("zero", arms=["a", "b"], objectives=[asked], items=["p", "q"], seed=0).ask().arm
+        == "a"
+    )
     assert study.ask().arm == "a"
 
 

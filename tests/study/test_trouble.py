@@ -127,7 +127,7 @@ def test_heartbeats_keep_an_ask_from_expiring_a_place(clock, storage):
 def test_expiry_with_a_value():
     """No purchase within the lease is 0."""
     bought = lb.Objective("bought", tolerance=0.2, noise="bernoulli", if_expired=0)
-    study = lb.create_study("x", arms=["a", "b"], objectives=[bought])
+    study = lb.create_study("x", arms=["a", "b"], objectives=[bought], seed=0)
     study.ask_many(2, lease=0.01)
     time.sleep(0.02)
     study.ask()

@@ -21,7 +21,7 @@ def question(**changes):
 
 
 def create(storage="memory", name="models", **changes):
-    return lb.create_study(name, storage, **question(**changes))
+    return lb.create_study(name, storage, **{"seed": 0, **question(**changes)})
 
 
 def measure(arm, item=0):
