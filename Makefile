@@ -25,8 +25,8 @@ test-slow: $(READY) .venv-fuzz/.ready .venv-docs/.ready .venv-tools/.ready brows
 	$(TOGETHER) worksteal --numprocesses 2 -m slow
 
 check: $(READY)  ## format, lint, types, layers
-	$(BIN)/ruff format --check src tests benchmarks examples
-	$(BIN)/ruff check src tests benchmarks examples
+	$(BIN)/ruff format --check src tests benchmarks examples experiments
+	$(BIN)/ruff check src tests benchmarks examples experiments
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
@@ -59,6 +59,7 @@ pictures: $(READY)  ## every picture in docs/
 	$(BIN)/lexbandits bounds --paper 10 --paper 20 --paper 30 --picture docs/lower-bound.svg
 	$(BIN)/lexbandits practice --out results/practice && cp results/practice/practice.svg docs/
 	$(BIN)/python docs/zone.py docs/zone.svg
+	$(BIN)/python -m experiments regret --page docs/regret.md && cp results/regret/regret.svg docs/
 
 docs: .venv-docs/.ready  ## the documentation as a site, strictly: results/site/docs/index.html
 	.venv-docs/bin/sphinx-build --fail-on-warning --keep-going --quiet -c docs -d results/site.doctrees . results/site

@@ -34,7 +34,7 @@ TABLE = "arm,item,size\n" + "".join(
 PAGES = {  # whose examples run with an extra alone; with none, in a plain install
     "": "README choosing errata getting-started in-your-words report",
     "fast": "planning",
-    "research": "simulation own-policy lower-bound",
+    "research": "simulation own-policy lower-bound regret",
     "plot": "studies",
     "inspect": "judge",
 }

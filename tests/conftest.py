@@ -37,6 +37,18 @@ def pytest_collection_finish():
     gc.freeze()
 
 
+@pytest.fixture
+def clock(monkeypatch):
+    """The time of every storage, to be moved; named before the storage."""
+    from support.clock import Clock, follow
+
+    moved = Clock()
+    follow(change=monkeypatch.setattr)
+    monkeypatch.setattr("lexbandits.study.storage.memory.time", moved)
+    yield moved
+    moved.close()
+
+
 @pytest.fixture(scope="session")
 def reference():
     """150 replications of every shared cell; nobody changes it."""

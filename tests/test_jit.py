@@ -3,6 +3,8 @@
 import os
 import subprocess
 import sys
+import types
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -320,3 +322,29 @@ def test_who_will_not_have_it_begun_does_not_wait(monkeypatch):
     assert mine.code is not None
     with jit.refusing_to_wait(begin=False):
         assert mine(3) == 4.5, "it is there"
+
+
+@pytest.mark.parametrize("home", ["lexbandits.policies.base", "mine"])
+def test_a_type_that_another_process_does_not_have_is_no_error_there(home, tmp_path, monkeypatch):
+    """A policy's own state, handed to a kernel of the package, whose list of kept code everybody reads."""
+    monkeypatch.setattr(jit, "folder", lambda: str(tmp_path))
+
+    def made():
+        def told(state):
+            return state.values[0]
+
+        told.__module__ = home
+        return kernel(told)
+
+    gone = types.ModuleType("gone_tomorrow")
+    exec("from typing import NamedTuple, Any\nclass State(NamedTuple):\n    values: Any", vars(gone))
+    monkeypatch.setitem(sys.modules, "gone_tomorrow", gone)
+    assert entry(made(), bulk=True)(gone.State(np.array([3.0]))) == 3.0
+    assert any(tmp_path.glob("told*.nbi")) == (home == "mine"), "for the package's kernels it is not kept"
+    monkeypatch.delitem(sys.modules, "gone_tomorrow")
+    assert entry(made(), bulk=True)(Kept(np.array([4.0]))) == 4.0
+    assert entry(made(), bulk=True)(Kept(np.array([5.0]))) == 5.0
+
+
+class Kept(NamedTuple):
+    values: np.ndarray

@@ -986,6 +986,83 @@ def two_handles_and_requests_sent_again(study, world, rng):
             assert (study if count % 2 else other).tell(*pair) == "repeated"
 
 
+# --- tables of values that are called Gaussian, and have a long tail
+
+
+def two_points(p):
+    return lambda rng, n: p - (rng.random(n) < p) + 1e-6 * rng.standard_normal(n)
+
+
+TAILS = {  # of mean 0
+    "exponential": lambda rng, n: 1 - rng.standard_exponential(n),
+    "lognormal": lambda rng, n: math.exp(0.5) - np.exp(rng.standard_normal(n)),
+    "gamma": lambda rng, n: 0.3 - rng.gamma(0.3, size=n),
+    "two points, 0.3": two_points(0.3),
+    "two points, 0.5": two_points(0.5),
+    "two points, 0.8": two_points(0.8),
+}
+TAIL = 1.5  # levels at which a claim may be wrong, unless a flag says so
+
+
+def count_certified(law, n, delta, tables):
+    """How often the worse of two arms is certified, which is below by what may just not be given up."""
+    objectives, wrong = [lb.Objective("score", tolerance=0.3, resolution=0.2), TASTE], 0
+    for seed in range(tables):
+        rng = np.random.default_rng([seed, n, len(law)])
+        luck = rng.standard_normal(n)
+        frame = {"arm": np.repeat(["best", "worse"], n), "item": [*range(n)] * 2, "taste": [0.0, 1.0]}
+        frame |= {"score": np.concatenate([luck, luck - 0.5 + TAILS[law](rng, n)])}
+        frame["taste"] = np.repeat(frame["taste"], n)
+        wrong += "worse" in lb.judge(frame, objectives, delta=delta).acceptable
+    return wrong
+
+
+@pytest.mark.parametrize(("law", "n"), [("gamma", 15), ("lognormal", 25), ("exponential", 9)])
+def test_a_long_tail_is_certified_no_more_often_than_a_level_and_a_half(law, n):
+    tables, delta = 120, 0.01
+    wrong = count_certified(law, n, delta, tables)
+    assert wrong <= binom.isf(1e-3, tables, TAIL * delta), f"{wrong} of {tables}"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("delta", [0.05, 0.01])
+@pytest.mark.parametrize("n", [10, 15, 30, 100])
+@pytest.mark.parametrize("law", TAILS)
+def test_a_long_tail_is_certified_no_more_often_than_a_level_and_a_half_of_many(law, n, delta):
+    tables = 500
+    wrong = count_certified(law, n, delta, tables)
+    assert wrong <= binom.isf(1e-4, tables, TAIL * delta), f"{wrong} of {tables}"
+
+
+def count_taken(arms, n, tables, ahead=3.0):
+    """How many tables of normal values, one arm ahead by three deviations, lose their certificate."""
+    taken = 0
+    for seed in range(tables):
+        score = np.random.default_rng([seed, n, arms]).standard_normal((arms, n))
+        score[0] += ahead
+        names = [f"arm {arm}" for arm in range(arms)]
+        frame = {"arm": np.repeat(names, n), "item": [*range(n)] * arms, "score": score.ravel()}
+        verdict = lb.judge(frame, [lb.Objective("score", tolerance=0.1)])
+        taken += not verdict.certified
+        assert verdict.certified or "skewed" in verdict.flags
+    return taken
+
+
+@pytest.mark.parametrize(("arms", "n"), [(2, 15), (6, 16), (6, 30)])
+def test_normal_values_keep_their_certificates(arms, n):
+    tables = 40
+    taken = count_taken(arms, n, tables)
+    assert taken <= binom.isf(1e-3, tables, 0.1), f"{taken} of {tables}"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("arms", "n"), [(2, 15), (3, 15), (6, 15), (6, 20), (6, 50), (10, 30)])
+def test_normal_values_keep_their_certificates_of_many(arms, n):
+    tables = 400
+    taken = count_taken(arms, n, tables)
+    assert taken <= binom.isf(1e-3, tables, 0.1), f"{taken} of {tables}"
+
+
 # --- a finished table, judged at one look
 
 JUDGEMENTS = {}
@@ -1037,6 +1114,14 @@ def judge_without_zeros_of_the_worse_at_their_worst(frame, judge, world, rng):
 def judge_without_good_rows_of_the_best_at_their_worst(frame, judge, world, rng):
     lost = (frame.arm == "best") & (frame.score > 0.6) & (rng.random(len(frame)) < 0.2)
     return judge(frame[~lost], missing="worst")
+
+
+@judgement("bernoulli", "bounded")
+def drop_zeros_of_the_worse_although_the_objective_says_worst(frame, judge, world, rng):
+    precise = {key: getattr(world.kind, key) for key in ("tolerance", "resolution", "noise")}
+    lost = (frame.arm == "worse") & (frame.score == 0) & (rng.random(len(frame)) < 0.6)
+    objectives = [lb.Objective("score", **precise, if_missing="worst"), TASTE]
+    return judge(frame.assign(score=frame.score.where(~lost)), objectives=objectives, missing="drop")
 
 
 @judgement("gaussian", "bernoulli")
@@ -1253,6 +1338,106 @@ def test_imported_rows_that_nothing_pairs_break_no_more_than_delta_of_many(kind,
     broken, _ = count_unpaired(kind, sizes, delta, range(studies), imported_unpaired(seed), names)
     most = studies * (delta + 3 * math.sqrt(delta * (1 - delta) / studies))
     assert broken <= most, f"{broken} of {studies} broken, at most {most:.1f} may be"
+
+
+# --- tables that look like noise and are none
+
+
+def all_apart(rng, n, apart, digits):
+    """Two arms whose values, rounded alike, all differ by `apart`."""
+    lower = np.round(rng.normal(rng.choice([0, 5, 300]), rng.choice([0.5, 4]), n), digits)
+    scores = np.concatenate([np.round(lower + apart, digits), lower])
+    columns = {"score": scores, "taste": np.repeat([0.0, 1.0], n), "of": [item // 4 for item in range(n)] * 2}
+    return pd.DataFrame({"arm": np.repeat(["best", "worse"], n), "item": [*range(n)] * 2, **columns})
+
+
+@pytest.mark.filterwarnings("ignore:.*more than once")
+@pytest.mark.parametrize("n", [12, 100, 1000])
+@pytest.mark.parametrize("tolerance", [0.1, 0.3, 0.7, 1.1])
+def test_differences_that_all_equal_a_limit_are_not_beyond_it(n, tolerance):
+    """They are off it by rounding errors alone, which have a mean and a spread."""
+    rng = np.random.default_rng([n, int(10 * tolerance)])
+    score = lb.Objective("score", tolerance=tolerance, resolution=tolerance / 2)
+    for digits in (1, 3):
+        frame = all_apart(rng, n, tolerance, digits)
+        for how in ({}, {"looks": "any"}, {"cluster": "of", "max_cluster": 4}):
+            verdict = lb.judge(frame, [score, TASTE], **how)
+            assert verdict.candidates == ("best", "worse"), how
+            assert verdict.acceptable == (), how
+        study = lb.create_study("rounded", MemoryStorage(), arms=["best", "worse"], objectives=[score, TASTE])
+        study.import_results(frame.drop(columns="of"), fair=True)
+        assert not study.answer.certified
+
+
+@pytest.mark.parametrize("value", [0.1, 0.3, 1.1, 7.7])
+def test_one_value_of_an_arm_is_no_spread(value):
+    n = 500
+    frame = pd.DataFrame({"arm": np.repeat(["a", "b"], n), "score": np.repeat([value, value - 0.1], n)})
+    for looks in ("once", "any"):
+        for how in ({"item": None}, {}):
+            rows = frame.assign(item=[*range(n)] * 2)
+            verdict = lb.judge(rows, [lb.Objective("score", tolerance=0.1)], looks=looks, **how)
+            assert (verdict.acceptable, verdict.candidates) == ((), ("a", "b"))
+
+
+@pytest.mark.parametrize("noise", ["gaussian", ("sub_gaussian", 1.0), "finite_variance", "exact"])
+def test_a_failure_that_is_worth_a_number_is_judged_as_a_study_would(noise):
+    """One value again and again is no noise of these kinds: a fourth of tables were certified wrongly."""
+    agreed = lb.Objective("score", tolerance=1, resolution=1, noise=noise, if_failed=-20.0)
+    frame = pilot(World(KINDS["gaussian"]), np.random.default_rng(0)).assign(item=np.repeat(range(ROWS), 2))
+    frame.loc[::8, "score"] = math.nan
+    said = []
+    for asked in (
+        lambda: lb.judge(frame, [agreed, TASTE]),
+        lambda: lb.create_study("x", MemoryStorage(), arms=["best", "worse"], objectives=[agreed, TASTE]),
+    ):
+        with pytest.raises(lb.StudyError, match="if_failed") as refused:
+            asked()
+        said.append(str(refused.value))
+    assert said[0] == said[1]
+    if noise != "exact":
+        with pytest.raises(lb.StudyError, match="are missing") as refused:
+            lb.judge(frame, [replace(agreed, if_failed=None), TASTE])
+        assert "bounded" in str(refused.value)
+        assert "if_failed= of the objective" not in str(refused.value)
+        assert lb.judge(frame, [agreed, TASTE], about="items").arm
+
+
+COPIED = {"model": 1, "fold": 10, "day": 7, "batch": 25}  # how many measurements of an arm there are
+COPIED_NOISE = [("bounded", 0, 20), ("sub_gaussian", 3.0), "gaussian"]
+
+
+def count_proven_by_copies(per, noise, tables, **how):
+    """How many tables of equal arms, whose measurements stand beside many items, prove a difference."""
+    proven = 0
+    for seed in range(tables):
+        rng = np.random.default_rng([seed, COPIED[per]])
+        n, arms = int(rng.choice([40, 200, 500])), [f"{per} {k}" for k in range(rng.choice([2, 3]))]
+        group = np.sort(rng.integers(COPIED[per], size=n))
+        times = [np.round(rng.uniform(5, 15, COPIED[per]), int(rng.choice([2, 4])))[group] for _ in arms]
+        columns = {"item": [*range(n)] * len(arms), "time": np.concatenate(times)}
+        frame = pd.DataFrame({"arm": np.repeat(arms, n), **columns})
+        time = lb.Objective("time", "minimize", tolerance=0.5, noise=noise)
+        verdict = lb.judge(frame, [time], **how)
+        out = [name for name, fate in verdict.fates.items() if fate["code"] in ("out", "behind")]
+        proven += bool(out) or verdict.certified
+    return proven
+
+
+@pytest.mark.parametrize("noise", COPIED_NOISE)
+@pytest.mark.parametrize("per", COPIED)
+def test_one_measurement_beside_many_items_proves_nothing(per, noise):
+    assert count_proven_by_copies(per, noise, 20) <= binom.isf(1e-4, 20, 0.05)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("looks", ["once", "any"])
+@pytest.mark.parametrize("noise", COPIED_NOISE)
+@pytest.mark.parametrize("per", COPIED)
+def test_one_measurement_beside_many_items_proves_nothing_of_many(per, noise, looks):
+    tables, delta = 400, 0.05
+    most = tables * (delta + 3 * math.sqrt(delta * (1 - delta) / tables))
+    assert count_proven_by_copies(per, noise, tables, looks=looks) <= most
 
 
 # --- a list of items: its table is fixed, and the truth is the means of all of it

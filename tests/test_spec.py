@@ -86,6 +86,14 @@ def test_a_file_becomes_cells(tmp_path):
         ("paper = 10", "paper = 10\nnoise_sd = 1", r"'noise_sd' in instances\.paper"),
         ("paper = 10", "", r"instances\.paper: missing"),
         ("seed = 3", "seed = ", "is not TOML"),
+        (
+            '"LexElimIn"',
+            '"no_such_module:Mine"',
+            r"policies\.In\.policy: cannot find 'no_such_module:Mine': No module",
+        ),
+        ('"LexElimIn"', '"lexbandits:Nobody"', r"policies\.In\.policy: cannot find 'lexbandits:Nobody'"),
+        ('"LexElimIn"', '"lexbandits:Instance"', "must be a class derived from lexbandits.Policy"),
+        ('"LexElimIn"', '":LexElimIn"', "cannot find ':LexElimIn'"),
     ],
 )
 def test_what_is_wrong_is_named(tmp_path, before, after, says):
@@ -144,6 +152,37 @@ def test_coins_that_never_vary_are_told_the_scale_of_all_coins(cls, means):
     assert frame["correct"].all()
 
 
+OWN = """
+from typing import NamedTuple
+import lexbandits as lb
+from lexbandits.policies.base import choose_fewest, never, observe_only
+
+class TurnsState(NamedTuple):
+    arms: lb.Arms
+
+class Turns(lb.Policy):
+    rules = lb.Rules(choose_fewest, observe_only, never)
+
+    def __init__(self, n_arms, n_objectives, *, tradeoff, period=3):
+        super().__init__(n_arms, n_objectives, tradeoff=tradeoff, period=period)
+        self.state = TurnsState(lb.untried(n_arms, n_objectives))
+"""
+
+
+def test_a_policy_of_your_own_lies_beside_the_file(tmp_path):
+    (tmp_path / "beside_the_file.py").write_text(OWN)
+    own = (
+        '[policies.Own]\npolicy = "beside_the_file:Turns"\ntradeoff = "instance"\nperiod = 4\nhorizon = 20\n'
+    )
+    loaded = spec.load(written(tmp_path, SMALL.split("[policies.In]")[0] + own))
+    settings = [cell.policy.settings for cell in loaded.cells]
+    assert [told["period"] for told in settings] == [4, 4, 4]
+    assert settings[0]["tradeoff"] == loaded.cells[0].instance.tradeoff
+    assert lb.sweep(loaded.cells, replications=2).frame()["rounds"].tolist() == [20] * 6
+    with pytest.raises(ValueError, match=r"unknown 'perod' in policies\.Own; did you mean 'period'"):
+        spec.load(written(tmp_path, SMALL + own.replace("period", "perod")))
+
+
 def test_nothing_to_run(tmp_path):
     with pytest.raises(ValueError, match=r"\[instances\.NAME\]"):
         spec.load(written(tmp_path, "horizon = 3"))
@@ -163,6 +202,8 @@ def test_the_command(tmp_path):
     assert (tmp_path / "out" / "summary.csv").read_text().count("\n") == 5
     figure = (tmp_path / "out" / "regret.svg").read_bytes()
     assert figure.startswith(b"<?xml")
+    assert (tmp_path / "out" / "regret.md").read_text().count("\n") == 2 + 4
+    assert r"\bottomrule" in (tmp_path / "out" / "regret.tex").read_text()
     again = invoked(*arguments)
     assert again.exit_code == 0
     assert (tmp_path / "out" / "regret.svg").read_bytes() == figure
@@ -188,6 +229,41 @@ def test_the_summary_and_the_figure():
     figure = summary.regret_figure(results)
     line = figure.axes[1].lines[0]
     assert np.allclose(line.get_ydata()[-1], results.regret("a", [10**5])[:, 0, 1].mean())
+
+
+def test_regret_as_tables_and_with_its_bound():
+    world = lb.Instance([[0.9, 0.4], [0.9, 0.2], [0.1, 1.0]], noise_sd=0.2)
+    cells = [
+        lb.Cell("50 % a|b_c", lb.RoundRobin(3, 2), world, 100),
+        lb.Cell("λ", lb.LexDMED(3, 2, tradeoff=1, noise_sd=0.2), world, 300),
+    ]
+    results = lb.sweep(cells, replications=7)
+    table = results.regret_table()
+    assert table["round"].tolist() == [100, 100, 300, 300]
+    ends = results.regret("λ", [300])[:, 0]
+    row = table.iloc[3]
+    assert row["mean"] == ends[:, 1].mean()
+    assert row["standard error"] == pytest.approx(ends[:, 1].std(ddof=1) / 7**0.5)
+    assert row["95 % quantile"] == np.quantile(ends[:, 1], 0.95)
+    assert row["largest"] == ends[:, 1].max()
+    assert results.regret_table([10, 60])["round"].tolist() == [10, 10, 60, 60] * 2
+    markdown = results.regret_table(form="markdown").splitlines()
+    mean = results.regret("50 % a|b_c", [100])[0, 0]  # turns: the same in every run
+    assert markdown[2] == (
+        rf"| 50 % a\|b_c | 100 | {mean[0]:.1f} / {mean[1]:.1f} | 0.0 / 0.0 | {mean[0]:.0f} / {mean[1]:.0f} "
+        f"| {mean[0]:.0f} | 7 |"
+    )
+    latex = results.regret_table(form="latex")
+    assert r"50 \% a|b\_c & 100" in latex
+    assert r"$\lambda$ & 300" in latex
+    with pytest.raises(ValueError, match="form must be one of frame, markdown, latex"):
+        results.regret_table(form="html")
+    figure = results.regret_figure(quantile=0.95, bounds={"lower bound": (2.0, 3.0)})
+    drawn = {line.get_label(): line for line in figure.axes[1].lines}
+    assert drawn["lower bound"].get_ydata()[-1] == pytest.approx(3.0 * np.log(300))
+    assert figure.axes[1].lines[3].get_ydata()[-1] == pytest.approx(np.quantile(ends[:, 1], 0.95))
+    with pytest.raises(ValueError, match="quantile"):
+        results.regret_figure(quantile=95)
 
 
 def test_the_example_of_the_page_runs(tmp_path):

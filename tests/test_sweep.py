@@ -94,7 +94,7 @@ def test_a_policy_is_as_new_in_every_run(policy_class):
 def test_every_policy_can_be_run_again_with_a_scale_per_objective(name):
     instance = lb.Instance([[0.9, 0.5], [0.9, 0.2], [0.3, 0.9]], noise_sd=[0.3, 0.2])
     takes = inspect.signature(lb.BY_NAME[name]).parameters
-    chosen = {"delta": 0.1, "alpha": 2.0, "epsilon": 0.5}
+    chosen = {"delta": 0.1, "alpha": 2.0, "epsilon": 0.5, "horizon": 400}
     policy = informed(
         lb.BY_NAME[name], instance, **{key: chosen[key] for key in chosen.keys() & takes.keys()}
     )

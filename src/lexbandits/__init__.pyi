@@ -46,6 +46,8 @@ from lexbandits.study.trial import Trial as Trial
 from lexbandits.theory.lower_bound import CharacteristicTime as CharacteristicTime
 from lexbandits.theory.lower_bound import characteristic_time as characteristic_time
 from lexbandits.theory.lower_bound import sample_lower_bound as sample_lower_bound
+from lexbandits.theory.regret import RegretConstants as RegretConstants
+from lexbandits.theory.regret import regret_constants as regret_constants
 from lexbandits.theory.tolerance import ToleranceTime as ToleranceTime
 from lexbandits.theory.tolerance import tolerance_time as tolerance_time
 from lexbandits.world.examples import paper_instance as paper_instance

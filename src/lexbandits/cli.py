@@ -1,5 +1,6 @@
 """The command line. A command is a function under `@command`, which imports what it needs when it runs."""
 
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,6 +11,9 @@ from lexbandits.commands import insight, judge, run, service, terminal, warm
 from lexbandits.commands.terminal import print_table
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from lexbandits.theory.regret import RegretConstants
     from lexbandits.world.instance import Instance
 
 app = typer.Typer(cls=terminal.Commands, no_args_is_help=True, pretty_exceptions_enable=False)
@@ -148,6 +152,7 @@ def bounds(
     ] = None,
     delta: Annotated[float, typer.Option(help="Probability of a wrong answer.")] = 0.01,
     tradeoff: Annotated[float | None, typer.Option(help="λ. [the instance's least]")] = None,
+    horizon: Annotated[float, typer.Option(help="T of the regret lower bound c·log T.", min=1)] = 10_000,
     picture: Annotated[
         Path | None, typer.Option(help="A file.svg: the lower bound against λ, and who deserves the pulls.")
     ] = None,
@@ -159,7 +164,7 @@ def bounds(
         list[float] | None, typer.Option(help="Beside --tolerance, per objective. [the tolerances]")
     ] = None,
 ) -> None:
-    """What the theory says about an instance: the bounds as printed and as proved, and the lower bound."""
+    """What the theory says about an instance: the paper's bounds, and lower bounds of pulls and regret."""
     from lexbandits.drawing import save
     from lexbandits.reproduction.lower_bound import lower_bound_figure
     from lexbandits.simulation.spec import load_instance
@@ -178,15 +183,18 @@ def bounds(
         if tolerance:
             _print_limit(each, delta, tolerance, resolution)
         else:
-            _print_bounds(each, delta, tradeoff)
+            _print_bounds(each, delta, tradeoff, horizon)
     if picture is not None:
         save(lower_bound_figure(chosen), picture)
 
 
-def _print_bounds(instance: "Instance", delta: float, tradeoff: float | None) -> None:
+def _print_bounds(instance: "Instance", delta: float, tradeoff: float | None, horizon: float) -> None:
+    from rich.console import Console
+
     from lexbandits.theory.overview import overview
 
-    told = overview(instance, delta, tradeoff=tradeoff)
+    with Console(stderr=True).status(f"bounds of {instance.n_arms} arms"):
+        told = overview(instance, delta, tradeoff=tradeoff, horizon=horizon)
     certified = "certified" if told.time.certified else "its upper end not certified"
     typer.echo(
         f"{instance.n_arms} arms, {instance.n_objectives} objectives, "
@@ -197,8 +205,30 @@ def _print_bounds(instance: "Instance", delta: float, tradeoff: float | None) ->
     )
     per_objective = told.objectives.set_index("objective").T.reset_index(names="objective")
     print_table(per_objective, "per objective: arms that tie so far, and the bounds of Theorems 1-4")
+    safe = told.regret.drop(columns="high").map(
+        lambda x: x if isinstance(x, int) else _rounded(x, math.floor)
+    )
+    safe.insert(2, "high", told.regret["high"].map(lambda x: _rounded(x, math.ceil)))
+    safe["separable"] = told.regret["separable"].map(lambda x: _rounded(x, math.ceil))
+    print_table(safe, "regret per nat: what any policy pays that is consistent whatever the means are")
+    typer.echo(_regret_notes(told.constants))
     print_table(told.arms, "per arm: gaps, margins over the noise, share of the lower bound's pulls")
     print_table(told.leaving, "per arm: most pulls before it leaves (Lemmas 5 and 7)")
+
+
+def _rounded(value: float, towards: "Callable[[float], int]") -> str:
+    return f"{towards(value * 1000) / 1000:,.3f}" if math.isfinite(value) else str(value)
+
+
+def _regret_notes(constants: "RegretConstants") -> str:
+    certified = "certified" if constants.certified else "`high` not certified"
+    notes = [
+        f"{certified}; objective 0: at least {_rounded(constants.alone, math.floor)} if one arm moves alone, "
+        f"{_rounded(constants.first_objective, math.ceil)} without the other objectives"
+    ]
+    if not constants.attained:
+        notes.append("nan: more pulls of arms that tie lower the regret on the objective before for ever")
+    return "\n".join(notes) + "\n"
 
 
 def _print_limit(

@@ -402,15 +402,23 @@ def _keeping() -> Any:
             return signature, codegen.magic_tuple()
 
         def _save_overload(self, signature: Any, compiled: Any) -> None:
-            if self._enabled and can_keep() and not compiled.library.has_dynamic_globals:
+            lasting = not compiled.library.has_dynamic_globals and not _is_foreign(self._py_func, signature)
+            if self._enabled and can_keep() and lasting:
                 # numba counts its files up: two processes at once might write one over the other's
                 kept, key = self._cache_file, self._index_key(signature, compiled.codegen)
                 name = kept._data_name_pattern.replace("{number:d}", os.urandom(8).hex())
                 kept._save_data(name, self._impl.reduce(compiled))
-                kept._save_index({**kept._load_index(), key: name})
+                try:
+                    known = kept._load_index()
+                except (ImportError, AttributeError):
+                    known = {}
+                kept._save_index({**known, key: name})
 
         def load_overload(self, signature: Any, target: Any) -> Any:
-            found = caching.FunctionCache.load_overload(self, signature, target)  # type: ignore[no-untyped-call]
+            try:
+                found = caching.FunctionCache.load_overload(self, signature, target)  # type: ignore[no-untyped-call]
+            except (ImportError, AttributeError):  # of types that are not there any more
+                found = None
             if found is None and self.only_load:
                 raise LookupError(self._name)
             if found is None:  # to be compiled, with all that it calls
@@ -418,6 +426,23 @@ def _keeping() -> Any:
             return found
 
     return Keeping
+
+
+def _is_foreign(function: Any, signature: Any) -> bool:
+    """Whether a kernel of the package was compiled for a type from outside it.
+
+    All who use the kernel read the list of what is kept of it, and they need not have that type.
+    """
+    ours = __name__.partition(".")[0]
+
+    def modules(kind: Any) -> Iterator[str]:
+        if hasattr(kind, "instance_class"):
+            yield kind.instance_class.__module__.partition(".")[0]
+        for part in getattr(kind, "types", ()):
+            yield from modules(part)
+
+    inside = function.__module__.partition(".")[0] == ours
+    return inside and any(module != ours for kind in signature for module in modules(kind))
 
 
 def can_keep() -> bool:

@@ -109,6 +109,23 @@ def test_a_report_and_a_study_to_follow_it_up(results, tmp_path):
     assert not (tmp_path / "none.toml").exists()
 
 
+def test_what_a_study_that_follows_keeps_and_refuses(results, tmp_path):
+    words = tmp_path / "next.toml"
+    way = ("--delta", "1e-200", "--follow-up", words)
+    done = judge(results, *way, "--baseline", "fast_er", "--missing", "worst")
+    assert done.exit_code == 1
+    made = invoked("study", "create", words, "--storage", tmp_path / "s.db")
+    assert made.exit_code == 0, made.output
+    study = lb.open_study("next", f"sqlite:///{tmp_path / 's.db'}")
+    assert study.spec["baseline"] == "fast_er"
+    assert study.objectives[0].if_missing == "worst"
+    words.unlink()
+    refused = judge(results, *way, "--cluster", "id", "--max-cluster", "1")
+    assert refused.exit_code == 2
+    assert "knows no clusters" in refused.stderr
+    assert not words.exists()
+
+
 def test_rows_without_items(results):
     assert judge(results, "--item", "").exit_code in (0, 1)
 

@@ -24,7 +24,7 @@ ODD_VALUES = [
     b"1",
     "one",
     "1_000",
-    object(),
+    len,
     math.inf,
     -math.inf,
     1e101,

@@ -39,8 +39,8 @@ def serve(tmp_path):
     """Start services that end with the test."""
     started = []
 
-    def start(storage=None, *options):
-        started.append(Service(storage or fast(tmp_path), *options))
+    def start(storage=None, *options, kind=Service):
+        started.append(kind(storage or fast(tmp_path), *options))
         return started[-1]
 
     yield start

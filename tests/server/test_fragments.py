@@ -5,7 +5,7 @@ from importlib.resources import files
 
 import lexbandits as lb
 from support.asked import MODELS, ask, make, refused
-from support.patience import until
+from support.services import Clocked
 
 EVIL = "<img src=x onerror=alert(1)>"
 PAGE = f"{MODELS}/fragments"
@@ -106,21 +106,29 @@ def words_of(client, name):
     return " ".join(re.sub("<[^>]*>", " ", client.get(PAGE).json()["fragments"][name]).split())
 
 
-def test_what_ran_out_is_one_line_is_no_gap_and_hides_no_ending(client):
+def test_what_ran_out_is_one_line_is_no_gap_and_hides_no_ending(clock, serve):
+    with serve(kind=Clocked).client() as client:
+        ran_out(clock, client)
+
+
+def ran_out(clock, client):
     declared = {"if_failed": 0, "if_expired": 0}
     first = {"name": "correct", "tolerance": 0.1, "noise": "bernoulli", **declared}
     second = {"name": "latency", "tolerance": 2, "noise": ["bounded", 0, 100], **declared}
     make(client, objectives=[first, second])
-    for trial in ask(client, 30, lease=0.01):
-        until(lambda: client.post(f"{MODELS}/trials/{trial['id']}/expiry").status_code == 200)  # noqa: B023
-    trials = ask(client, 120)
-    unneeded = ask(client, 24, lease="2s")  # of passes after the end, which must come before
+    trials = ask(client, 30, lease="1h")
+    clock.move(3601)
+    for trial in trials:
+        assert client.post(f"{MODELS}/trials/{trial['id']}/expiry").status_code == 200
+    trials = ask(client, 120, lease="1d")
+    unneeded = ask(client, 24, lease="1h")  # of passes after the end
     results = [
         {"trial": t["id"], "values": {"correct": int(t["arm"] == "large"), "latency": 40}} for t in trials
     ]
     client.post(f"{MODELS}/results", json={"results": results}).raise_for_status()
+    clock.move(3601)
     for trial in unneeded:
-        until(lambda: client.post(f"{MODELS}/trials/{trial['id']}/expiry").status_code == 200)  # noqa: B023
+        assert client.post(f"{MODELS}/trials/{trial['id']}/expiry").status_code == 200
     assert client.get(MODELS).json()["expired"] == 54
     assert "large is certified as the answer" in words_of(client, "figures")
     line = "54 trials ran out in all (small 18, large 18, cot 18): what was declared counts"

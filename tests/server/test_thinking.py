@@ -40,7 +40,7 @@ def test_heartbeats_do_not_wait_for_forecasts(serve, tmp_path):
     hard(storage).forecast(runs=10)  # compiled here, in whatever time it takes
     service = serve(storage)
     with service.client(token=worker) as client, service.client(token=reader) as looker:
-        until(lambda: looker.get(f"{MODELS}/forecast?runs=10").status_code == 200, 600)
+        until(lambda: looker.get(f"{MODELS}/forecast?runs=10").status_code == 200, service)
         statuses = []
 
         def look(number):
@@ -49,18 +49,16 @@ def test_heartbeats_do_not_wait_for_forecasts(serve, tmp_path):
 
         with ThreadPoolExecutor(100) as pool:
             asked = [pool.submit(look, number) for number in range(100)]
-            began, longest = time.monotonic(), 0.0
+            beats = 0
             while not all(each.done() for each in asked):
-                start = time.monotonic()
                 assert client.post(f"{MODELS}/workers/w/heartbeat").status_code == 204
-                longest = max(longest, time.monotonic() - start)
+                beats += 1
                 time.sleep(0.05)
-            whole = time.monotonic() - began
             for each in asked:
                 each.result()
     assert 200 in statuses
     assert set(statuses) <= {200, 503}
-    assert longest < max(10, whole / 2), "two cores, and other tests beside it"
+    assert beats > 5, "they were answered all the while"
 
 
 def test_nobody_waits_for_what_is_being_compiled(serve, tmp_path, monkeypatch):
@@ -89,7 +87,7 @@ def children(pid):
 def test_heartbeats_at_a_held_gate_do_not_use_up_the_threads(serve, tmp_path):
     service = serve()
     study = create(service.link)
-    trial = study.ask(worker="w7", lease="30s")
+    trial = study.ask(worker="w7", lease="1h")
     gate = os.open(f"{tmp_path}/service.db.lock", os.O_RDWR)
     fcntl.flock(gate, fcntl.LOCK_EX)
 
@@ -102,10 +100,9 @@ def test_heartbeats_at_a_held_gate_do_not_use_up_the_threads(serve, tmp_path):
         until(lambda: waits_at_gate(tmp_path / "service.db"))
         until(lambda: service.unread() == 0)
         assert not any(each.done() for each in beats)
-        start = time.monotonic()
         for path in (MODELS, "/healthz", f"{MODELS}/trials", "/api/studies"):
             assert client.get(path).status_code == 200
-        assert time.monotonic() - start < 30
+        assert not any(each.done() for each in beats), "who looks was answered before them"
         fcntl.flock(gate, fcntl.LOCK_UN)
         assert {each.result() for each in beats} == {204}
         extended = client.get(f"{MODELS}/trials").json()["trials"][0]["until"]

@@ -7,7 +7,7 @@ import pytest
 
 from lexbandits.study.storage.contract import open_storage
 from lexbandits.study.storage.memory import MemoryStorage
-from support.services import Service, fast
+from support.services import Clocked, fast
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
@@ -44,7 +44,7 @@ def _sqlite(folder: Path) -> str:
 @pytest.fixture(scope="session")
 def running(tmp_path_factory):
     """A service for studies that are tested over http as they are here."""
-    service = Service(fast(tmp_path_factory.mktemp("service")))
+    service = Clocked(fast(tmp_path_factory.mktemp("service")))
     yield service
     assert "Traceback" not in service.stop()[1]
 

@@ -27,7 +27,7 @@ WRITING = {module.__file__ for module in (gate_module, journal, postgres, sql, s
 def test_who_stops_waiting_at_the_gate_gives_back_what_comes(tmp_path, monkeypatch, where):
     """Ctrl-C, or a minute gone by: the lock that comes afterwards must not stay with nobody."""
     path = tmp_path / "s.db"
-    holder, waiter, third = (Gate(path, 5) for _ in range(3))
+    holder, waiter, third = (Gate(path, 60) for _ in range(3))
 
     def interrupted(*_):
         raise KeyboardInterrupt
@@ -51,14 +51,14 @@ def test_who_stops_waiting_at_the_gate_gives_back_what_comes(tmp_path, monkeypat
 
 
 def test_a_child_made_while_somebody_had_given_up_does_not_keep_the_gate(tmp_path):
-    holder, waiter = Gate(tmp_path / "s.db", 5), Gate(tmp_path / "s.db", 0.1)
+    holder, waiter = Gate(tmp_path / "s.db", 60), Gate(tmp_path / "s.db", 0.1)
     holder.take()
     with pytest.raises(lb.StorageBusyError):
         waiter.take()
-    child = forked(lambda: time.sleep(60))
+    child = forked(lambda: time.sleep(600))
     try:
         holder.give_back()
-        assert Gate(tmp_path / "s.db", 50).take() in (False, True)
+        assert Gate(tmp_path / "s.db", 300).take() in (False, True)
     finally:
         os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)
@@ -195,12 +195,12 @@ def test_a_child_made_while_another_thread_writes(address):
     def slowly(turn):
         turn.append("note", {"text": "of the parent's thread"})
         inside.set()
-        go_on.wait(30)
+        go_on.wait(600)
 
     thread = threading.Thread(target=study._journal.transact, args=(slowly,))
     thread.start()
-    assert inside.wait(30)
-    threading.Timer(0.2, go_on.set).start()  # a fork waits for it
+    assert inside.wait(600)
+    threading.Timer(0.2, go_on.set).start()  # a fork waits for it, however long that takes
 
     def write():
         signal.alarm(120)

@@ -57,23 +57,23 @@ def program(script, **options):
 @pytest.mark.parametrize("child", ["sleep 60", "setsid sleep 60"])
 def test_a_child_that_holds_the_output_is_no_way_around_the_timeout(child, monkeypatch):
     monkeypatch.setattr(programs, "GRACE", 0.2)
-    began = time.monotonic()
     with pytest.raises(ProgramFailed, match=r"no result within 0\.5 s"):
         program(f"{child} & echo x=1", timeout=0.5)("a", 0)
-    assert time.monotonic() - began < 50
 
 
-@pytest.mark.parametrize(("child", "state"), [("sleep 60", "told"), ("setsid sleep 60", "failed")])
+@pytest.mark.parametrize(("child", "state"), [("sleep 600", "told"), ("setsid sleep 600", "failed")])
 def test_a_child_that_holds_the_output_does_not_outlast_a_signal(child, state, folder):
     with start(
         "--json", "--", "sh", "-c", f"{child} & echo $! > child; echo $$ > pid; echo correct=1"
     ) as runner:
-        sleeper = number_in(folder / "child")
+        sleeper = number_in(folder / "child", runner)
         until(lambda: Path(f"/proc/{sleeper}/comm").read_text() == "sleep\n")  # in its own session
-        pid = number_in(folder / "pid")
+        pid = number_in(folder / "pid", runner)
         until(lambda: not alive(pid))
         runner.send_signal(signal.SIGTERM)
-        out, _ = runner.communicate(timeout=50)
+        out, _ = runner.communicate(timeout=240)
+    if alive(sleeper):
+        os.kill(sleeper, signal.SIGKILL)
     assert runner.returncode == 143
     assert json.loads(out)["name"] == "models", "one document, stopped or not"
     assert lb.open_study("models", "study.db").trials().state[0] == state
@@ -113,22 +113,26 @@ def test_only_who_asks_for_the_item_is_given_it(measure, given):
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
 def test_a_signal_ends_a_run_of_python_as_it_ends_the_command(number, tmp_path):
     code = """
-import sys, time
+import os, sys, time
 import lexbandits as lb
 x = lb.Objective("x", tolerance=1, noise="bernoulli")
-study = lb.create_study("x", sys.argv[1], arms=["a", "b"], objectives=[x])
+study = lb.create_study("x", sys.argv[1], arms=["a", "b"], objectives=[x], seed=0)
 def measure(arm, item):
     open("begun", "a").write(arm)
-    time.sleep(3 if item else 0.1)
+    while item and not os.path.exists("go"):
+        time.sleep(0.02)
     return {"x": 1}
 study.run(measure, workers=2, progress=False)
 """
     command = heeding([sys.executable, "-c", code, "study.db"])
-    with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.DEVNULL) as runner:
-        until(lambda: (tmp_path / "begun").exists() and len((tmp_path / "begun").read_text()) >= 3)
+    begun = tmp_path / "begun"
+    with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True) as runner:
+        until(lambda: begun.exists() and len(begun.read_text()) >= 3, runner)
         runner.send_signal(number)
-        runner.communicate(timeout=120)
-    study = lb.open_study("x", tmp_path / "study.db")
+        study = lb.open_study("x", tmp_path / "study.db")
+        until(lambda: study.status.interrupted, runner)
+        (tmp_path / "go").touch()
+        runner.communicate(timeout=240)
     assert study.status.open == 0
     assert study.status.interrupted == len(study.trials().query("state == 'failed'")) >= 1
     assert runner.returncode in (128 + number, -number)
@@ -142,7 +146,7 @@ def test_a_signal_that_does_not_wake_the_main_thread_is_seen_while_it_is_measure
     def measure(arm):
         time.sleep(0.3)  # until the main thread waits; else it has nothing to show
         signal.pthread_kill(threading.get_ident(), signal.SIGTERM)
-        until(lambda: study.status.interrupted, seconds=30)
+        until(lambda: study.status.interrupted)
 
     with pytest.raises(SystemExit, match="143"):
         study.run(measure, progress=False)
@@ -159,12 +163,10 @@ def test_a_program_begun_while_everything_is_stopped_is_asked_to_end_like_the_ot
         running.stop()
         return process
 
-    monkeypatch.setattr(programs, "GRACE", 30.0)
+    monkeypatch.setattr(programs, "GRACE", 600.0)
     monkeypatch.setattr(subprocess, "Popen", begin_and_stop)
-    began = time.monotonic()
     with pytest.raises(Stopped):
         running("a", 0)
-    assert time.monotonic() - began < 25
 
 
 class Signalled(ThreadPoolExecutor):
@@ -283,18 +285,25 @@ def test_what_failed_while_a_run_was_being_stopped_has_failed():
     assert study.status.interrupted == 1
 
 
-def test_an_exit_code_from_before_the_signal_is_a_failure(tmp_path):
-    failing = program(f"sleep 60 & echo $$ > {tmp_path}/pid; exit 3")
+def test_an_exit_code_from_before_the_signal_is_a_failure(tmp_path, monkeypatch):
+    """It says more than a pipe holds: when it has, somebody reads, and its start is noted."""
+    chatter, begin, begun = "head -c 1000000 /dev/zero", subprocess.Popen, []
+    failing = program(f"{chatter}; sleep 600 & echo $$ > {tmp_path}/pid; exit 3")
+
+    def begin_and_note(*given, **words):
+        begun.append(begin(*given, **words))
+        return begun[-1]
+
+    monkeypatch.setattr(subprocess, "Popen", begin_and_note)
     with ThreadPoolExecutor(1) as pool:
         future = pool.submit(failing, "a", 0)
-        pid = number_in(tmp_path / "pid")
-        until(lambda: not alive(pid))
-        (process,) = failing._running
-        with process._waitpid_lock:  # as while the other thread asks how it ended
+        pid = number_in(tmp_path / "pid", future)
+        until(lambda: not alive(pid), future)
+        with begun[0]._waitpid_lock:  # as while the other thread asks how it ended
             failing.stop()
         failing.stop()
         with pytest.raises(ProgramFailed, match="exit code 3"):
-            future.result(50)
+            future.result(240)
 
 
 def test_an_exit_code_from_before_the_signal_is_a_failure_while_others_hold_the_output(tmp_path, monkeypatch):
@@ -360,11 +369,11 @@ def test_an_exit_code_because_of_the_signal_is_none(tmp_path):
     stopped = program(f"trap 'exit 3' TERM; echo $$ > {tmp_path}/pid; while true; do sleep 0.1; done")
     with ThreadPoolExecutor(1) as pool:
         future = pool.submit(stopped, "a", 0)
-        number_in(tmp_path / "pid")
+        number_in(tmp_path / "pid", future)
         stopped.stop()
         stopped.stop()
         with pytest.raises(Stopped):
-            future.result(50)
+            future.result(240)
 
 
 # --- somebody else's hand

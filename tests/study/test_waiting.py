@@ -1,9 +1,12 @@
 """Which results wait behind which open trials, against the definition."""
 
+import io
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 
 import lexbandits as lb
-from lexbandits.study.record.fold import MOST_AHEAD
 from lexbandits.study.record.trials import TOLD
 from support.command import said
 from support.lives import in_memory, script_of
@@ -72,7 +75,7 @@ def work(study, most=5_000):
     """Measure until nothing is handed out: how many results, and why."""
     for told in range(most):
         try:
-            trial = study.ask(worker="alive")
+            trial = study.ask(worker="alive", wait=0)
         except (lb.StudyWaiting, lb.StudyFinished) as stop:
             return told, stop
         study.tell(trial, tried(trial.arm))
@@ -88,8 +91,8 @@ def test_once_what_waits_could_decide_nothing_more_is_handed_out(storage):
     assert told <= 1.3 * needed + 8
     assert f"{told} results wait for the trial of gpu-3 (a)" in str(stop)
     assert stop.until == lost.until
-    assert study.ask_many(3) == []
-    assert study.tell_ask([], 2) == ([], [])
+    assert study.ask_many(3, wait=0) == []
+    assert study.tell_ask([], 2, wait=0) == ([], [])
     assert study.choose().number is None
     assert (study.status.state, study.answer.certified) == ("measuring", False)
     study.fail(lost, "it hung")
@@ -100,40 +103,34 @@ def test_once_what_waits_could_decide_nothing_more_is_handed_out(storage):
     assert study.verify().ok
 
 
-def test_passes_that_wait_are_bounded_even_if_nothing_decides():
-    same = {"arms": ["a", "b"], "objectives": [lb.Objective("x", tolerance=0.001, noise="bernoulli")]}
-    study = create(**same)
-    study.ask(worker="gpu-3")
-    told = 0
-    with pytest.raises(lb.StudyWaiting):  # noqa: PT012
-        while told < 1000:
-            trial = study.ask()
-            study.tell(trial, {"x": (told + 1) // 2 % 2})
-            told += 1
-    assert told == 1 + 2 * MOST_AHEAD + 1, (
-        "the pass that lacks one, the passes that wait, and one more to know"
-    )
-    many = create(**same, name="many")
-    assert len(many.ask_many(500)) == 500, "what is under way does not wait"
+def test_what_is_under_way_does_not_wait():
+    many = create(arms=["a", "b"], objectives=[lb.Objective("x", tolerance=0.001, noise="bernoulli")])
+    assert len(many.ask_many(500)) == 500
 
 
-def test_a_look_settles_what_has_run_out(storage):
+def test_a_look_settles_what_has_run_out(clock, storage):
     """Nobody has to ask: the answer is there once the lease of a dead worker is over."""
     study = easy(storage)
-    study.ask(lease="1s", worker="gpu-3")
+    study.ask(lease="1h", worker="gpu-3")
     told, _ = work(study)
-    until(lambda: study.status.state == "finished")
+    clock.move(3601)
+    assert study.status.state == "finished"
     assert study.answer.certified
     assert (study.status.expired, study.status.results) == (1, told)
 
 
-def test_run_waits_for_a_dead_worker_and_then_ends(tmp_path, capsys):
+def test_run_waits_for_a_dead_worker_and_then_ends(clock, tmp_path, monkeypatch):
     storage = f"sqlite:///{tmp_path}/s.db?synchronous=OFF"
     needed, _ = work(easy(storage, name="alone"))
     study = easy(storage)
-    study.ask(lease="2s", worker="gpu-3")
-    assert study.run(tried, workers=2).certified
-    (said,) = [line for line in capsys.readouterr().err.splitlines() if "gpu-3" in line]
+    study.ask(lease="1h", worker="gpu-3")
+    monkeypatch.setattr(sys, "stderr", io.StringIO())
+    with ThreadPoolExecutor(1) as pool:
+        run = pool.submit(study.run, tried, workers=2)
+        until(lambda: "gpu-3" in sys.stderr.getvalue(), run)
+        clock.move(3601)
+        assert run.result().certified
+    (said,) = [line for line in sys.stderr.getvalue().splitlines() if "gpu-3" in line]
     assert said.startswith("easy: nothing to measure before "), "a log has no bar that could say it"
     assert study.status.expired == 1
     assert study.status.results <= 1.3 * needed + 12
@@ -144,4 +141,6 @@ def test_the_command_that_is_given_nothing_exits_with_6(tmp_path, monkeypatch):
     study = easy("study.db")
     study.ask(lease="1h", worker="gpu-3")
     work(study)
-    assert said("study", "ask", "easy", "--storage", "study.db", code=6)["error"] == "StudyWaiting"
+    words = "study", "ask", "easy", "--storage", "study.db"
+    assert said(*words, "--wait", "0", code=6)["error"] == "StudyWaiting"
+    assert said(*words, "--wait", "10ms", code=6)["error"] == "StudyWaiting"

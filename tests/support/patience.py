@@ -3,15 +3,31 @@
 import fcntl
 import os
 import time
+from concurrent.futures import Future
 from pathlib import Path
 
 
-def until(condition, seconds=600):
-    """Wait for something to become true."""
+def until(condition, process=None, seconds=600):
+    """Wait for something to become true; in vain at once if a process (a service, a future) that it is up to
+    has ended."""
     end = time.monotonic() + seconds
     while not condition():
+        how = _ended(getattr(process, "process", process))
+        assert not how or condition(), how
         assert time.monotonic() < end, "waited in vain"
         time.sleep(0.02)
+
+
+def _ended(process):
+    """How it has ended; nothing while it goes on."""
+    if process is None:
+        return ""
+    if isinstance(process, Future):
+        return f"it ended with {process.exception()!r}" if process.done() else ""
+    if process.poll() is None:
+        return ""
+    heard = process.stderr and not process.stderr.closed
+    return f"it ended with {process.returncode} and said {process.stderr.read() if heard else '?'}"
 
 
 def alive(pid):
@@ -22,9 +38,9 @@ def alive(pid):
         return False
 
 
-def number_in(path):
+def number_in(path, process=None):
     """What a program has written there, once it is written: its process id."""
-    until(lambda: path.exists() and path.read_text().endswith("\n"))
+    until(lambda: path.exists() and path.read_text().endswith("\n"), process)
     return int(path.read_text())
 
 
@@ -38,19 +54,3 @@ def waits_at_gate(path):
     finally:
         os.close(queue)
     return False
-
-
-def kept_alive(study, worker, lease, since, between=lambda: None):
-    """Heartbeats for longer than a lease that was asked for not before `since`; until when it lasts.
-
-    On a busy machine one may come too late: then it may have lasted until any time.
-    """
-    last, in_time = since, True
-    while time.monotonic() < since + 1.3 * lease:
-        time.sleep(lease / 3)
-        begun = time.monotonic()
-        study.heartbeat(worker)
-        in_time &= time.monotonic() - last < lease
-        last = begun
-        between()
-    return last + lease if in_time else 0.0

@@ -29,7 +29,7 @@ class Handler(BaseHTTPRequestHandler):
         receiver.tries.append((dict(self.headers), body))
         answer = receiver.answer(len(receiver.tries))
         if answer is None:
-            receiver.release.wait(60)
+            receiver.release.wait(600)
         elif isinstance(answer, bytes):
             for byte in answer:
                 if receiver.release.wait(0.2):
@@ -49,17 +49,28 @@ class Handler(BaseHTTPRequestHandler):
 class Receiver:
     """`answer(n)` to the nth request: a status, bytes to be said one by one, or None for silence."""
 
-    def __init__(self, answer=lambda _: 204, port=0, certificate=None):
-        """`certificate`: the files of one and of its key, of a receiver that speaks TLS."""
+    def __init__(self, answer=lambda _: 204, certificate=None, is_up=True):
+        """`certificate`: the files of one and of its key, of a receiver that speaks TLS.
+
+        One that is not up has its port, where nobody is answered before `start`.
+        """
         self.answer, self.scheme = answer, "https" if certificate else "http"
         self.tries, self.taken = [], []  # (headers, body) of all; what was verified and taken
         self.release = threading.Event()
-        self.server = ThreadingHTTPServer(("127.0.0.1", port), Handler)
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler, bind_and_activate=False)
         self.server.receiver, self.server.daemon_threads = self, True
         if certificate:
             context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
             context.load_cert_chain(*certificate)
             self.server.socket = context.wrap_socket(self.server.socket, server_side=True)
+        self.server.server_bind()
+        self.is_up = False
+        if is_up:
+            self.start()
+
+    def start(self):
+        self.is_up = True
+        self.server.server_activate()
         threading.Thread(target=self.server.serve_forever, args=(0.02,), daemon=True).start()
 
     @property
@@ -72,5 +83,6 @@ class Receiver:
 
     def close(self):
         self.release.set()
-        self.server.shutdown()
+        if self.is_up:
+            self.server.shutdown()
         self.server.server_close()

@@ -1,12 +1,16 @@
 """A real service: a process of its own, on SQLite or PostgreSQL."""
 
 import os
+import socket
 import ssl
+from contextlib import contextmanager
 from pathlib import Path
 
 import httpx2
 
 import lexbandits as lb
+from support import TESTS
+from support.clock import FILE
 from support.nursery import started, started_anew
 
 NOBODY = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # no certificates are read: http has none
@@ -68,6 +72,20 @@ class FromNothing(Service):
     started = staticmethod(started_anew)
 
 
+class Clocked(Service):
+    """Its clock is moved by the fixture `clock`."""
+
+    program = (
+        "-c",
+        f"import sys; sys.path.append({str(TESTS)!r})\n"
+        "from pathlib import Path\n"
+        "from support.clock import follow\n"
+        f"follow(Path({str(FILE)!r}))\n"
+        "from lexbandits.cli import app\n"
+        "app()",
+    )
+
+
 class Impatient(Service):
     """Waits a second where others wait half a minute."""
 
@@ -78,6 +96,15 @@ class Impatient(Service):
         "from lexbandits.cli import app\n"
         "app()",
     )
+
+
+@contextmanager
+def kept_port():
+    """A port that nobody else gets, for a service that is started there again and again."""
+    with socket.socket() as held:
+        held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        held.bind(("127.0.0.1", 0))
+        yield held.getsockname()[1]
 
 
 def fast(folder):

@@ -2,6 +2,18 @@
 
 from lexbandits.jit import kernel
 
+ROUNDING = 2.0**-48  # 16 times what two numbers and their difference may be off, as a share of them
+
+
+@kernel
+def unless_rounded(value: float, mean: float, size: float) -> float:
+    """A value computed from numbers that add up to `size`, or the mean so far if only rounding is between.
+
+    Values that are equal as written then have an M2 of 0, which proves nothing: a test of their spread would
+    be one of rounding errors.
+    """
+    return mean if abs(value - mean) <= ROUNDING * size else value
+
 
 @kernel
 def push(

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from lexbandits.arrays import Vector
+from lexbandits.evidence.moments import ROUNDING
 
 SPARED = 1 / 50  # of alpha, for where the rarer outcome's probability may lie (Lemma E2)
 ROUNDS = 40  # of halving cells, until a claim is given up
@@ -21,8 +22,19 @@ STEPS = 500  # at which stakes are set anew, at most
 CAREFUL = 0.99  # of what may be staked without ruin
 CONTENT, RUINED = 0.999, 1e-6  # at which a gambler stops
 PRIOR = 10.0  # values that the guess of a variance counts for
-OF_SKEWNESS = 2.5  # deviations that are not unlikely
+SKEW_SEEN, SKEW_UNSEEN = 0.9, 2.1  # how much of a sample's skewness counts, and what it may have missed
 SPARED_PLACE = 1 / 10  # of alpha, for where a quantile may lie (Lemma E5)
+
+
+def spread(values: Vector, size: float) -> float:
+    """The standard deviation of values that were computed from numbers as large as `size`.
+
+    0 if it may be all rounding. Numbers that are equal as written are then equal, and where the spread
+    counts, rounding moves Student's t by less than 1/16.
+    """
+    n = values.size
+    sd = float(values.std(ddof=1)) if n > 1 else 0.0
+    return sd if sd > size * ROUNDING * math.sqrt(n) else 0.0
 
 
 def by_student(n: int, mean: float, sd: float, b: float, alpha: float) -> bool:
@@ -40,22 +52,18 @@ def by_binomial(k: int, n: int, b: float, alpha: float) -> bool:
     return k > n * b and (b <= 0 or bool(special.bdtrc(k - 1, n, b) <= alpha))
 
 
-def error_of_student(n: int, skewness: float, alpha: float) -> float:
-    """How far its level is off at this skewness, by the first term of Edgeworth's expansion."""
-    z = -special.ndtri(alpha)
-    density = math.exp(-z * z / 2) / math.sqrt(2 * math.pi)
-    return float(abs(skewness) * (2 * z * z + 1) * density / (6 * math.sqrt(n)))
+def edge_of_student(n: int, skewness: Vector | float, alpha: float) -> Any:
+    """Return how many standard errors beyond its limit a claim by Student is safe from skewness.
 
-
-def enough_for_student(n: int, skewness: float, alpha: float, off: float) -> float:
-    """How many values mostly have a skewness by which its level is off by no more than `off`.
-
-    `skewness` was seen in n. Of normal values it deviates by sqrt(6/n), and in many claims at once by more.
+    A long tail towards the limit makes Student claim too often, and a sample that misses the tail looks
+    symmetric. So the tail is taken as longer than it was seen, by SKEW_UNSEEN/sqrt(n): a sample's skewness is
+    off by sqrt(6/n). What that does to Student's quantile t, Edgeworth's term in t/sqrt(n) says near the
+    centre; the exponential follows the true quantiles further out. `benchmarks/judging.py --skewness` has its
+    sizes.
     """
-    noise = OF_SKEWNESS * math.sqrt(6)
-    lasting = error_of_student(1, skewness, alpha) / off if abs(skewness) > noise / math.sqrt(n) else 0.0
-    passing = error_of_student(1, noise, alpha) / off
-    return ((lasting + math.sqrt(lasting * lasting + 4 * passing)) / 2) ** 2  # lasting/√n + passing/n = 1
+    t = float(-special.stdtrit(n - 1, alpha))
+    longer = SKEW_UNSEEN / math.sqrt(n) - SKEW_SEEN * np.asarray(skewness)
+    return t * np.exp(np.clip(longer * t / math.sqrt(n), 0.0, 99.0))
 
 
 # --- pairs of 0/1 values: Lemma E2
@@ -115,7 +123,9 @@ class _Region:
             middle = (below + above) // 2
             enough = _score(middle, k, n, b)[0] >= sought
             below, above = np.where(enough, below, middle + 1), np.where(enough, middle, above)
-        self.k, self.needed = k, np.maximum.accumulate(above)
+        # rounding may spoil that `above` rises with k: outwards, as a smaller region would be less probable
+        above = np.where(above > n - k, n + 1, above)
+        self.k, self.needed = k, np.minimum.accumulate(above[::-1])[::-1]
 
     def chance(self, q10: Vector, q01: Vector, step: int, least: bool = False) -> Vector:
         """At most (or at least) how probable the region is; its n01 are taken `step` at a time.

@@ -14,6 +14,7 @@ from lexbandits.evidence.boundary import gaussian_bets
 from lexbandits.evidence.bounded import LOG_WEIGHTS, MOST_RISK, STAKES, bounded_log_evidence, bounded_lower
 from lexbandits.evidence.finite_variance import LARGE_SAMPLE
 from lexbandits.evidence.gaussian import gaussian_radius
+from lexbandits.evidence.once import spread
 from lexbandits.evidence.sub_gaussian import one_sided_level, sub_gaussian_radius
 from lexbandits.judging.claims import Claims, Sample
 
@@ -69,7 +70,8 @@ class AnytimeClaims(Claims):
         if kind == "finite_variance" and n < LARGE_SAMPLE:
             return -math.inf
         if kind in ("gaussian", "finite_variance"):
-            return mean - gaussian_radius(n, float(((values - mean) ** 2).sum()), one_sided_level(level))
+            squares = spread(values, float(np.abs(values).max())) ** 2 * (n - 1)
+            return mean - gaussian_radius(n, squares, one_sided_level(level))
         return low + (high - low) * bounded_lower(*_moments((values - low) / (high - low)), level)
 
 

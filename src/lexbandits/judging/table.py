@@ -23,10 +23,6 @@ from lexbandits.study.objective import Objective
 
 PLAIN_KINDS = frozenset("biuf")  # of NumPy's types: numbers, and nothing that only looks like one
 PLAIN_TYPES = {float, int, bool}
-WAYS_OUT = (
-    'say missing="worst" (it counts as the worst it could have been), missing="drop" (you vouch that it is '
-    "not missing because of what it was), or if_failed= of the objective, what a missing value is worth"
-)
 
 
 @dataclass(frozen=True)
@@ -48,6 +44,7 @@ class Table:
     clusters: NDArray[np.int64] | None = None  # (n,) of the items
     largest_cluster: int | None = None  # as stated
     missing: int = 0  # cells
+    dropped: int = 0  # of these, cells in which a value is left out
     repeats: tuple[int, int] = (1, 1)  # the fewest and the most of a cell
 
     @property
@@ -201,7 +198,9 @@ def table_of(
     lost = asked[:, :, None] & (np.isnan(seen) | some_gone) & (np.array(kinds) != "exact")
     signs = np.array([objective.sign for objective in objectives], dtype=np.float64)
     low = high = seen = seen * signs + 0.0
-    if lost.any() and missing == "worst":
+    ways = np.array(["worst" if objective.if_missing else missing for objective in objectives])
+    at_worst = lost.any(axis=(0, 1)) & (ways == "worst")
+    if at_worst.any():
         ends = []
         for side in (0, 1):
             bounds = [objective.bounds[side] for objective in objectives]
@@ -209,7 +208,8 @@ def table_of(
             end[asked & (counts == 0)] = bounds
             ends.append(end)
         low, high = (
-            np.where(signs > 0, *order) * signs for order in ((ends[0], ends[1]), (ends[1], ends[0]))
+            np.where(at_worst, np.where(signs > 0, *order) * signs, seen)
+            for order in ((ends[0], ends[1]), (ends[1], ends[0]))
         )
     seen = seen.copy() if "quantile" in kinds else seen
     for i, objective in enumerate(objectives):
@@ -228,10 +228,11 @@ def table_of(
         clusters=None if cluster is None else _clusters(rows, columns[cluster], items),
         largest_cluster=None if max_cluster is None else whole("max_cluster", max_cluster, least=1),
         missing=int(lost.any(axis=2).sum()),
+        dropped=int(lost[:, :, ways == "drop"].any(axis=2).sum()),
         repeats=(int(counts[counts > 0].min()), int(counts.max())),
     )
     for i in range(len(objectives)):
-        _check_gaps(result, i, int(lost[:, :, i].sum()), missing)
+        _check_gaps(result, i, int(lost[:, :, i].sum()), str(ways[i]))
     if result.clusters is not None:
         _check_clusters(result, int(np.bincount(result.clusters).max()))
     return result
@@ -358,7 +359,9 @@ def _check_repeats(
 def _check_gaps(table: Table, i: int, holes: int, missing: str) -> None:
     objective, there = table.objectives[i], (~np.isnan(table.low[:, :, i])).astype(np.float64)
     if holes and missing == "error":
-        raise StudyError(f"{holes} of {there.size} values of {objective.name!r} are missing: {WAYS_OUT}")
+        raise StudyError(
+            f"{holes} of {there.size} values of {objective.name!r} are missing: {_ways_out(objective)}"
+        )
     if holes and missing == "worst" and not objective.is_bounded:
         raise StudyError(
             f'{objective}: missing="worst" needs values that have a worst: '
@@ -373,6 +376,17 @@ def _check_gaps(table: Table, i: int, holes: int, missing: str) -> None:
             f"{objective}: arms measured on common items share what an item has in common, so their "
             'noise is not independent: leave "independent" out, or say item=None'
         )
+
+
+def _ways_out(objective: Objective) -> str:
+    """What can be said of missing values of this noise."""
+    drop = 'missing="drop" (you vouch that it is not missing because of what it was)'
+    agreed = "if_failed= of the objective, what a missing value is worth"
+    if objective.is_bounded:
+        return f'say missing="worst" (it counts as the worst it could have been), {drop}, or {agreed}'
+    if objective.quantile is not None:
+        return f"say {drop}, or {agreed}"
+    return f'say {drop}, or noise=("bounded", low, high), which takes missing="worst" and if_failed='
 
 
 def _check_clusters(table: Table, largest: int) -> None:

@@ -63,9 +63,10 @@ class Verdict:
         items, clusters: how many items were judged, and how many groups of them, if any.
         unsettled: the first objective that the second statement leaves open, if any.
         decision: with a baseline, whether to switch.
-        missing_items: how many new items, judged alone, would give a certificate in 8 of 10 cases, if the
-            estimates are right; None: they forbid it.
+        missing_items: how many new items (clusters, or rows per arm), judged alone, would give a certificate
+            in 8 of 10 cases; None if no number is known to.
         missing_range: where that number may lie.
+        missing_reason: what no number of items helps against: "edge", "beyond" or a flag.
         looks, about, missing, baseline, named: as asked.
 
     >>> import lexbandits as lb
@@ -93,6 +94,7 @@ class Verdict:
     decision: str | None = None
     missing_items: int | None = None
     missing_range: tuple[int | None, int | None] | None = None
+    missing_reason: str | None = None
     looks: str = "once"
     about: str = "population"
     missing: str = "error"
@@ -110,6 +112,13 @@ class Verdict:
         """The certificate as a table."""
         frame: pd.DataFrame = need("pandas", "to_frame()").DataFrame(list(self.certificate))
         return frame
+
+    @property
+    def unit(self) -> str:
+        """What the table has more of, the more it says: items, clusters or rows per arm."""
+        if self.clusters is not None:
+            return "clusters"
+        return "items" if self._claims is None or self._claims.table.is_paired else "rows per arm"
 
     @property
     def settled(self) -> bool:
@@ -133,7 +142,16 @@ class Verdict:
         return {"mean": sample.mean, "low": plain(ends[0]), "high": plain(ends[1]), "results": sample.n}
 
     def follow_up(self, name: str = "follow-up") -> dict[str, Any]:
-        """A live study `name` of the candidates on new items: words for `create_study(**words)`, or TOML."""
+        """Return a live study `name` of the candidates on new items: words for `create_study`, or TOML.
+
+        A baseline stays the baseline, and what missing="worst" says becomes `if_missing` of every objective
+        that has a worst. There is no study of clusters.
+        """
+        if self.clusters is not None:
+            raise StudyError(
+                "a study takes items one by one and knows no clusters: judge new clusters in a table of "
+                "their own, or make each cluster one item, whose value is its mean"
+            )
         chosen = {*self.candidates, self.arm, *([self.baseline] if self.baseline else [])}
         arms = [arm for arm in self.means if arm in chosen]
         if len(arms) < 2:
@@ -149,8 +167,11 @@ class Verdict:
                 seen = {arm: self.means[arm][objective.name]["mean"] for arm in arms}
                 best = max if objective.sign > 0 else min
                 known = best(seen.values()) if known == "best" else self.means[known][objective.name]["mean"]
-            objectives.append(replace(objective, reference=known).as_json())
-        return {"name": name, "arms": arms, "objectives": objectives, "delta": self.delta or 0.05}
+            at_worst = self.missing == "worst" and objective.is_bounded
+            if_missing = "worst" if at_worst else objective.if_missing
+            objectives.append(replace(objective, reference=known, if_missing=if_missing).as_json())
+        words = {"name": name, "arms": arms, "objectives": objectives, "delta": self.delta or 0.05}
+        return words if self.baseline is None else {**words, "baseline": self.baseline}
 
     def __str__(self) -> str:
         from lexbandits.insight.verdict import in_text
@@ -215,8 +236,11 @@ def judge(
     probability("delta", delta)
     one_of("looks", looks, ("once", "any"))
     one_of("about", about, ("population", "items"))
-    for objective in asked if about == "population" else ():
-        objective.check_settled()
+    for objective in asked:
+        if about == "population":
+            objective.check_settled()
+        if about == "population" or objective.noise == "exact":
+            objective.check_agreed()
     one_of("missing", missing, ("error", "worst", "drop"))
     if baseline is not None and named is not None:
         raise StudyError("baseline= or named=, not both: whether to switch, or about one arm")
@@ -240,7 +264,7 @@ def judge(
         if any(objective.quantile is not None for objective in asked):
             raise StudyError('looks="any" takes no quantile=')
     if about == "items":
-        if cells.missing and missing == "drop":
+        if cells.dropped:
             raise StudyError(
                 'about="items" needs all values: say missing="worst", or if_failed= of an objective'
             )
@@ -283,7 +307,7 @@ def _judged(claims: Claims, delta: float, words: dict[str, Any]) -> Verdict:
     if decision == "switch":
         steps += switches[answer]
     gone, stage = survey(claims, delta, everybody)
-    details = _details(claims, doubts.get(answer, {}), proofs[answer], words["missing"], delta)
+    details = _details(claims, doubts.get(answer, {}), proofs[answer], delta) | _copies(claims, answer, steps)
     verdict = Verdict(
         arm=names[answer],
         certified=certified,
@@ -305,10 +329,11 @@ def _judged(claims: Claims, delta: float, words: dict[str, Any]) -> Verdict:
         _claims=claims,
         **words,
     )
-    if certified or claims.as_list or verdict.looks == "any":
+    if certified or claims.as_list or verdict.looks == "any" or "copied values" in details:
         return verdict
-    needed, ends = items_needed(claims, leads, near, alpha)
-    return replace(verdict, missing_items=needed, missing_range=ends)
+    is_complete = proofs[answer].is_complete and "skewed" not in details
+    needed = items_needed(claims, leads, near, alpha, base=base, named=asked, is_complete=is_complete)
+    return replace(verdict, missing_items=needed.items, missing_range=needed.ends, missing_reason=needed.why)
 
 
 # --- what it rests on
@@ -333,7 +358,7 @@ def _doubts(claims: Claims, x: int, steps: Iterable[Step]) -> dict[str, set[int]
 
 
 def _details(
-    claims: Claims, doubts: dict[str, set[int]], proof: Proof, missing: str, delta: float
+    claims: Claims, doubts: dict[str, set[int]], proof: Proof, delta: float
 ) -> dict[str, dict[str, Any]]:
     """Flag -> its fields."""
     table = claims.table
@@ -341,8 +366,8 @@ def _details(
     found: dict[str, dict[str, Any]] = {
         flag: {"objectives": [named[i] for i in sorted(columns)]} for flag, columns in doubts.items()
     }
-    if table.missing and missing == "drop":
-        found["dropped missing"] = {"cells": table.missing}
+    if table.dropped:
+        found["dropped missing"] = {"cells": table.dropped}
     if proof.given_up and proof.is_complete:
         found["closest to the target"] = {"objectives": [named[i] for i in sorted(proof.given_up)]}
     if table.clusters is not None and table.n_units < FEW_CLUSTERS:
@@ -364,6 +389,17 @@ def _details(
     if odd:
         found["not 0 or 1"] = {"objectives": odd}
     return found
+
+
+def _copies(claims: Claims, x: int, steps: Iterable[Step]) -> dict[str, dict[str, Any]]:
+    """What is open as the values of an objective seem to be copies."""
+    unclear = [(step.objective, {x, step.rival}) for step in steps if step.verdict == OPEN]
+    found = {(i, a) for i, arms in unclear for a in arms if claims.copied[i, a]}
+    if not found:
+        return {}
+    columns, arms = (sorted({pair[side] for pair in found}) for side in (0, 1))
+    named = [claims.table.objectives[i].name for i in columns]
+    return {"copied values": {"objectives": named, "arms": [claims.table.arms[a] for a in arms]}}
 
 
 def _row(claims: Claims, x: int, step: Step) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 After DMED (Honda and Takemura 2010), with the distance to C_λ in place of the Kullback-Leibler distance to a
 mean: an arm p is pulled while its evidence E_p is at most log t − (1 − caution)·log n_p. docs/proofs.md has
-Theorem 8.
+Theorem R8.
 """
 
 from numpy.typing import ArrayLike
@@ -44,12 +44,12 @@ class LexDMED(PlausiblePolicy):
     leader that is alone is pulled n/50 times before the next decision. The policy needs neither δ nor a
     horizon, never finishes and eliminates nobody. Its recommendation, the leader, has no certificate.
 
-    What is proven (docs/proofs.md, Theorem 8): with known σ, caution 1, tradeoff_slack 1 and loglog > m + 3,
+    What is proven (docs/proofs.md, Theorem R8): with known σ, caution 1, tradeoff_slack 1 and loglog > m + 3,
     arm a is pulled at most (1 + o(1))·log T/d(a) times on average. That is optimal for m ≤ 2 objectives, for
     λ = 0, and wherever d = d'. **The defaults are not covered.** They were chosen by simulation
-    (docs/regret.md), and about one run in 500 stays on a wrong arm for long. Use caution=1 if you cannot
-    afford that. Slack does not remove it: an arm that ties on objective 1 lies on the boundary of C_λ for
-    every λ.
+    (docs/regret.md), and about one run in 500 stays on a wrong arm for long. caution=1 makes that rarer, and
+    loglog=1 rarer still, for more regret on average. Slack does not remove it: an arm that ties on objective
+    1 lies on the boundary of C_λ for every λ.
 
     After Honda and Takemura (2010). Its state takes O(K²) memory. Distances assume that the noise of
     different objectives is independent.

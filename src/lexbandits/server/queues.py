@@ -129,7 +129,7 @@ class Queues:
         self._looking: anyio.CapacityLimiter | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         self._watches: dict[str, _Watch] = {}  # by study, of those where a request is held
-        self._held = 0
+        self.held = 0  # requests that wait for results of others
         self._stopping = False
 
     async def do(self, study: str, job: Job, gone: Callable[[], Awaitable[Any]]) -> Any:
@@ -144,14 +144,14 @@ class Queues:
         """
         clock = asyncio.get_running_loop().time
         until, left = clock() + held.seconds, asyncio.ensure_future(gone())
-        self._held += 1
+        self.held += 1
         try:
             while isinstance(held, Held) and clock() < until and not self._stopping:
-                if self._held > MOST_HELD or not await self._is_woken(study, left, until - clock()):
+                if self.held > MOST_HELD or not await self._is_woken(study, left, until - clock()):
                     break
                 held = await self._in_turn(study, job.anew(held.again))
         finally:
-            self._held -= 1
+            self.held -= 1
             left.cancel()
         return held.answer if isinstance(held, Held) else held
 

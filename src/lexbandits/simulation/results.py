@@ -1,6 +1,6 @@
 """What a sweep found: tables, regret curves, identification rounds and error rates."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -21,6 +21,7 @@ from lexbandits.world.instance import NOISES, Instance
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.figure import Figure
 
 
 class CellInfo(NamedTuple):
@@ -110,6 +111,33 @@ class Results:
                     curves[r, :, i] = np.interp(rounds, knots, values)
         beyond = np.maximum(rounds - runs.rounds[:, None], 0)
         return curves + beyond[:, :, None] * rates[runs.recommendation][:, None, :]
+
+    def regret_table(self, checkpoints: ArrayLike | None = None, form: str = "frame") -> Any:
+        """Regret of every cell after `checkpoints` rounds, its horizon if None.
+
+        `form` "frame": one row per cell, round and objective; "markdown" or "latex": a table for a page or a
+        paper, objectives side by side, standard errors rounded up.
+        """
+        from lexbandits.simulation import summary
+
+        need("pandas", "a table")
+        table = summary.regret_table(self, checkpoints)
+        if one_of("form", form, ("frame", "markdown", "latex")) == "frame":
+            return table
+        lines = summary.regret_lines(table)
+        return summary.as_markdown(lines) if form == "markdown" else summary.as_latex(lines)
+
+    def regret_figure(
+        self, *, quantile: float | None = None, bounds: Mapping[str, Sequence[float]] | None = None
+    ) -> "Figure":
+        """Curves of mean regret with bands of two standard errors, a panel per objective, a line per cell.
+
+        `quantile` adds that quantile of the runs as a thin line; `bounds` has constants c per objective by
+        name and adds c·log t. The figure is matplotlib's: `.savefig("regret.svg")`.
+        """
+        from lexbandits.simulation.summary import regret_figure
+
+        return regret_figure(self, quantile=quantile, bounds=bounds)
 
     def identification_rounds(self, cell: str, kind: str = "prefix") -> Vector:
         """(replications, m) of a `cell`, by `kind`, nan where not reached: the first round after which every

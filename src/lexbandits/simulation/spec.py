@@ -1,8 +1,10 @@
 """TOML -> instances and cells: every policy of the file against every instance of the file."""
 
 import inspect
+import sys
 from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
+from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -27,7 +29,13 @@ class Spec(NamedTuple):
 
 
 def load(path: str | Path) -> Spec:
-    """Read a file; what is wrong with it is a ValueError that names the place and the nearest word."""
+    """Read a file; what is wrong with it is a ValueError that names the place and the nearest word.
+
+    Modules named in it are looked for beside the file too, from here on.
+    """
+    beside = str(Path(path).resolve().parent)
+    if beside not in sys.path:
+        sys.path.append(beside)
     return _read(path, parsed)
 
 
@@ -104,9 +112,8 @@ def _instance(where: str, told: Mapping[str, Any]) -> Instance:
 
 def _policy(where: str, told: Mapping[str, Any], instance: Instance) -> Policy:
     if "policy" not in told:
-        raise ValueError(f"{where} needs a policy, one of {', '.join(BY_NAME)}")
-    _known(f"{where}.policy", [told["policy"]], BY_NAME)
-    made = BY_NAME[told["policy"]]
+        raise ValueError(f'{where} needs a policy, "module:Class" or one of {", ".join(BY_NAME)}')
+    made = _class(f"{where}.policy", told["policy"])
     takes = set(inspect.signature(made).parameters) - {"n_arms", "n_objectives"}
     _known(where, told, ("policy", "horizon", "instances", *sorted(takes)))
     known = truths(instance)
@@ -114,6 +121,21 @@ def _policy(where: str, told: Mapping[str, Any], instance: Instance) -> Policy:
         raise ValueError(f'{where}.{wrong[0]} cannot be "{FROM_INSTANCE}"; only {", ".join(known)} can')
     settings = {key: known[key] if told[key] == FROM_INSTANCE else told[key] for key in takes & told.keys()}
     return _made(where, made, {"n_arms": instance.n_arms, "n_objectives": instance.n_objectives, **settings})
+
+
+def _class(where: str, name: Any) -> type[Policy]:
+    """A policy of the package by its name, or one of your own as "module:Class"."""
+    if not isinstance(name, str) or ":" not in name:
+        _known(where, [name], BY_NAME)
+        return BY_NAME[name]
+    module, _, attribute = name.partition(":")
+    try:
+        found = getattr(import_module(module), attribute)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise ValueError(f"{where}: cannot find {name!r}: {error}") from error
+    if not (isinstance(found, type) and issubclass(found, Policy)):
+        raise TypeError(f"{where}: {name!r} must be a class derived from lexbandits.Policy, got {found!r}")
+    return found
 
 
 def _made(where: str, make: Callable[..., Made], arguments: Mapping[str, Any]) -> Made:

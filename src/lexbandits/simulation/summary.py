@@ -1,10 +1,13 @@
 """What `lexbandits simulate` leaves behind: a table, CSV files and a figure of regret."""
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from lexbandits.checks import probability
 from lexbandits.drawing import house_style, new_figure
 from lexbandits.simulation.estimates import mean_and_error
 from lexbandits.simulation.results import Results
@@ -32,9 +35,19 @@ def table(results: Results) -> "pd.DataFrame":
     return out.reset_index()
 
 
-def regret_figure(results: Results) -> "Figure":
-    """Mean general regret with two standard errors, a panel per objective and a line per cell."""
+def regret_figure(
+    results: Results, *, quantile: float | None = None, bounds: Mapping[str, Sequence[float]] | None = None
+) -> "Figure":
+    """Mean general regret with two standard errors, a panel per objective and a line per cell.
+
+    Args:
+        results: of a sweep.
+        quantile: draw this quantile of the runs too, as a thin line.
+        bounds: constants c per objective by name, drawn as c·log t.
+    """
     m = max(cell.instance.n_objectives for cell in results.cells.values())
+    if quantile is not None:
+        quantile = probability("quantile", quantile)
     with house_style():
         figure = new_figure(2.4 * m + 1.2, 2.6)
         figure.set_layout_engine("constrained")
@@ -43,12 +56,21 @@ def regret_figure(results: Results) -> "Figure":
             if cell.horizon == 0:
                 continue
             rounds = np.unique(np.rint(np.geomspace(1, cell.horizon, 200)).astype(np.int64))
-            mean, error = mean_and_error(results.regret(name, rounds))
+            curves = results.regret(name, rounds)
+            mean, error = mean_and_error(curves)
             for i, panel in enumerate(panels[: mean.shape[1]]):
                 colour, line = f"C{place % 10}", LINES[place // 10 % len(LINES)]
                 panel.plot(rounds, mean[:, i], line, color=colour, label=name)
                 low, high = mean[:, i] - 2 * error[:, i], mean[:, i] + 2 * error[:, i]
                 panel.fill_between(rounds, low, high, color=colour, alpha=0.2, linewidth=0)
+                if quantile is not None:
+                    panel.plot(
+                        rounds, np.quantile(curves[:, :, i], quantile, axis=0), line, color=colour, lw=0.5
+                    )
+        for name, constants in (bounds or {}).items():
+            times = np.geomspace(1, max(cell.horizon for cell in results.cells.values()), 200)
+            for constant, panel in zip(constants, panels, strict=True):
+                panel.plot(times, constant * np.log(times), "k--", lw=0.9, label=name)
         horizons = [cell.horizon for cell in results.cells.values() if cell.horizon > 0]
         apart = bool(horizons) and max(horizons) > 10 * min(horizons)
         for i, panel in enumerate(panels):
@@ -61,10 +83,84 @@ def regret_figure(results: Results) -> "Figure":
     return figure
 
 
+def regret_table(results: Results, checkpoints: ArrayLike | None = None) -> "pd.DataFrame":
+    """One row per cell, round and objective: mean regret, its standard error, 95 % quantile and largest."""
+    import pandas as pd
+
+    rows = []
+    for name, cell in results.cells.items():
+        rounds = np.atleast_1d(cell.horizon if checkpoints is None else checkpoints)
+        curves = results.regret(name, rounds)
+        mean, error = mean_and_error(curves)
+        for c, i in np.ndindex(mean.shape):
+            values = curves[:, c, i]
+            rows.append(
+                {
+                    "cell": name,
+                    "round": int(rounds[c]),
+                    "objective": i,
+                    "mean": float(mean[c, i]),
+                    "standard error": float(error[c, i]),
+                    "95 % quantile": float(np.quantile(values, 0.95)),
+                    "largest": float(values.max()),
+                    "replications": values.size,
+                }
+            )
+    return pd.DataFrame(rows)
+
+
+def regret_lines(table: "pd.DataFrame") -> list[list[str]]:
+    """The table for people: a line per cell and round, objectives side by side, errors rounded up."""
+    lines = [["policy", "rounds", "regret", "± s.e.", "95 % quantile", "largest on the first", "runs"]]
+    for (name, rounds), part in table.groupby(["cell", "round"], sort=False):
+        errors = part["standard error"].to_numpy()
+        digits = 1 if np.nanmin(errors, initial=np.inf) < 1 else 0
+        beside = [
+            " / ".join(f"{value + 0.0:,.{places}f}" for value in values)
+            for values, places in (
+                (part["mean"], digits),
+                (np.ceil(np.round(errors * 10**digits, 9)) / 10**digits, digits),
+                (part["95 % quantile"], 0),
+            )
+        ]
+        largest, runs = part["largest"].iloc[0], part["replications"].iloc[0]
+        lines.append([str(name), f"{rounds:,}", *beside, f"{largest:,.0f}", f"{runs:,}"])
+    return lines
+
+
+def as_markdown(lines: list[list[str]]) -> str:
+    """Lines of cells, the first of them the head, as a Markdown table."""
+    cells = [[cell.replace("|", "\\|") for cell in line] for line in lines]
+    head, *body = [f"| {' | '.join(line)} |" for line in cells]
+    ruler = f"| --- |{' ---: |' * (len(lines[0]) - 1)}"
+    return "\n".join([head, ruler, *body]) + "\n"
+
+
+def as_latex(lines: list[list[str]]) -> str:
+    """The same as a LaTeX tabular, which needs the package booktabs."""
+    head, *body = [" & ".join(map(_tex, line)) + r" \\" for line in lines]
+    columns = "l" + "r" * (len(lines[0]) - 1)
+    rows = [rf"\begin{{tabular}}{{{columns}}}", r"\toprule", head, r"\midrule", *body]
+    return "\n".join([*rows, r"\bottomrule", r"\end{tabular}"]) + "\n"
+
+
+TEX = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
+TEX |= {character: f"\\{character}" for character in "&%$#_{}"}
+TEX |= {"±": r"$\pm$", "−": "$-$", "δ": r"$\delta$", "λ": r"$\lambda$", "σ": r"$\sigma$", "α": r"$\alpha$"}
+TEX |= {"½": r"$\frac12$", "×": r"$\times$", "ε": r"$\varepsilon$", "·": r"$\cdot$", "≤": r"$\le$"}
+
+
+def _tex(text: str) -> str:
+    return "".join(TEX.get(character, character) for character in text)
+
+
 def write(results: Results, folder: Path) -> None:
-    """runs.csv (a row per replication), summary.csv and regret.svg."""
+    """runs.csv (a row per replication), summary.csv, and regret as a figure and as tables in .md and .tex."""
     folder.mkdir(parents=True, exist_ok=True)
     results.frame().to_csv(folder / "runs.csv", index=False)
     table(results).to_csv(folder / "summary.csv", index=False)
+    lines = regret_lines(regret_table(results))
+    (folder / "regret.md").write_text(as_markdown(lines), "utf-8")
+    (folder / "regret.tex").write_text(as_latex(lines), "utf-8")
     with house_style():
         regret_figure(results).savefig(folder / "regret.svg", metadata={"Date": None})

@@ -264,10 +264,11 @@ class Objective:
     @property
     def agrees_badly(self) -> bool:
         """Whether values were agreed that are no noise of the declared kind: nothing is certain then."""
-        return not self.is_bounded and (self.if_failed is not None or self.if_expired is not None)
+        agreed = self.if_failed is not None or self.if_expired is not None
+        return agreed and not self.is_bounded and self.quantile is None
 
     def check_agreed(self) -> None:
-        """Refuse agreed values that its noise never gives. Only in a new study: not on record."""
+        """Refuse agreed values that its noise never gives: in a new study, not on record, and in `judge`."""
         for key in ("if_failed", "if_expired") if self.agrees_badly else ():
             if getattr(self, key) is None:
                 continue

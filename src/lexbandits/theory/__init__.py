@@ -1,4 +1,4 @@
-"""The paper's bounds, printed and proved, one function per theorem; and the lower bound T*."""
+"""The paper's bounds, printed and proved, one function per theorem; and the lower bounds."""
 
 from lexbandits.theory.paper_bounds import active_gap_limits as active_gap_limits
 from lexbandits.theory.paper_bounds import bounds_table as bounds_table
@@ -14,3 +14,4 @@ from lexbandits.theory.paper_bounds import lexelim_out_regret as lexelim_out_reg
 from lexbandits.theory.paper_bounds import lexelim_out_samples as lexelim_out_samples
 from lexbandits.theory.paper_bounds import log_crossing as log_crossing
 from lexbandits.theory.paper_bounds import tradeoff_sums as tradeoff_sums
+from lexbandits.theory.regret import regret_constants as regret_constants

@@ -64,7 +64,7 @@ def characteristic_time(
     >>> low <= 32 <= high, weights.round(2).tolist(), certified
     (True, [0.5, 0.5], True)
     """
-    tradeoff = told_tradeoff(_bounded(instance), tradeoff, promised=True)
+    tradeoff = told_tradeoff(bounded_instance(instance), tradeoff, promised=True)
     relative_gap = probability("relative_gap", relative_gap)
     uniform = np.full(instance.n_arms, 1 / instance.n_arms)
     if instance.n_arms == 1:
@@ -104,7 +104,7 @@ def sample_lower_bound(characteristic_time: float, delta: float) -> float:
     return characteristic_time * (1 - 2 * delta) * (math.log1p(-delta) - math.log(delta))
 
 
-def _bounded(instance: Instance) -> Instance:
+def bounded_instance(instance: Instance) -> Instance:
     """`instance` with exact ties, once it is known to be one the bound speaks about."""
     checked_instance(instance)
     if instance.noise != "gaussian":
@@ -147,7 +147,7 @@ def _maximin(problem: Problem, best: int, relative_gap: float) -> tuple[float, f
         upper, liked = bound_by_cuts(cuts, upper, best_value)
         if best_value * (1 + relative_gap / 2) >= upper:
             threshold = upper / (1 + relative_gap)
-            proved, found, nodes = _prove(problem, best_weights, rivals, points, threshold, nodes)
+            proved, found, nodes = prove(problem, best_weights, rivals, points, threshold, nodes)
             if found.size == 0:
                 break
             cuts = np.concatenate([cuts, found])
@@ -156,7 +156,7 @@ def _maximin(problem: Problem, best: int, relative_gap: float) -> tuple[float, f
         weights = (best_weights + liked) / 2
     else:
         threshold = best_value * (1 - relative_gap / 2)
-        proved, found, _ = _prove(problem, best_weights, rivals, points, threshold, nodes)
+        proved, found, _ = prove(problem, best_weights, rivals, points, threshold, nodes)
         best_value = min([best_value, *(found @ best_weights).tolist()])
     certified = proved > -math.inf
     return proved if certified else best_value, upper, best_weights, certified
@@ -192,7 +192,7 @@ def bound_by_cuts(
     return upper, liked / liked.sum()
 
 
-def _prove(
+def prove(
     problem: Problem, weights: Vector, rivals: Counts, points: Vector, threshold: float, nodes: int
 ) -> tuple[float, Vector, int]:
     """Whether every alternative costs at least `threshold` under `weights`.

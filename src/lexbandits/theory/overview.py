@@ -10,6 +10,7 @@ from lexbandits.arrays import Vector
 from lexbandits.extras import need
 from lexbandits.theory import paper_bounds
 from lexbandits.theory.lower_bound import CharacteristicTime, characteristic_time, sample_lower_bound
+from lexbandits.theory.regret import RegretConstants, regret_constants
 from lexbandits.theory.tolerance import ToleranceTime, tolerance_time
 from lexbandits.world.instance import Instance
 
@@ -18,22 +19,27 @@ if TYPE_CHECKING:
 
 
 class Overview(NamedTuple):
-    """The lower bound and three tables, for widths that match the instance's noise."""
+    """The lower bounds and four tables, for widths that match the instance's noise."""
 
     delta: float
     tradeoff: float
     time: CharacteristicTime
     lower: float  # pulls that any δ-correct algorithm needs on average
     objectives: "pd.DataFrame"  # a row per objective: Theorems 1 to 4, printed and proved
+    constants: RegretConstants
+    regret: "pd.DataFrame"  # a row per objective: the regret lower bound
     arms: "pd.DataFrame"  # a row per arm: gaps, margins, share of the lower bound's pulls
     leaving: "pd.DataFrame"  # a row per arm: the most pulls before it leaves, printed and proved
 
 
-def overview(instance: Instance, delta: float, *, tradeoff: float | None = None) -> Overview:
+def overview(
+    instance: Instance, delta: float, *, tradeoff: float | None = None, horizon: float = 10_000
+) -> Overview:
     """What `lexbandits bounds` shows; `tradeoff` None is the instance's own least λ.
 
     `share` is the fraction of pulls that an algorithm which meets the lower bound gives to the arm, and
-    `pulls` that fraction of the bound: the arms that deserve the pulls.
+    `pulls` that fraction of the bound: the arms that deserve the pulls. `regret_pulls` are those of the
+    regret lower bound, per nat of log T.
     """
     need("pandas", "a table")
     import pandas as pd
@@ -53,6 +59,7 @@ def overview(instance: Instance, delta: float, *, tradeoff: float | None = None)
 
     time = characteristic_time(instance, known)
     lower = sample_lower_bound(time.low, delta)
+    constants = regret_constants(instance, known)
     objectives = {"objective": range(instance.n_objectives), "tied": instance.optimal_set_sizes}
     arms = {
         "arm": np.arange(instance.n_arms),
@@ -61,6 +68,15 @@ def overview(instance: Instance, delta: float, *, tradeoff: float | None = None)
         "cone_margin": paper_bounds.cone_margins(instance, tradeoff=known, noise_sd=scale),
         "share": time.weights,
         "pulls": time.weights * lower,
+        "regret_pulls": constants.pulls,
+    }
+    regret = {
+        "objective": objectives["objective"],
+        "low": constants.low,
+        "high": constants.high,
+        f"low·log {horizon:,.0f}": constants.over(horizon),
+        f"low·kl({delta:g}, {1 - delta:g})": constants.until_certified(delta),
+        "separable": constants.separable,
     }
     return Overview(
         delta,
@@ -68,6 +84,8 @@ def overview(instance: Instance, delta: float, *, tradeoff: float | None = None)
         time,
         lower,
         pd.DataFrame({**objectives, **bounds("regret", "samples")}),
+        constants,
+        pd.DataFrame(regret),
         pd.DataFrame(arms),
         pd.DataFrame({"arm": arms["arm"], **bounds("pulls")}),
     )

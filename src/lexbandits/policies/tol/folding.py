@@ -6,7 +6,7 @@ from lexbandits.arrays import Vector
 from lexbandits.evidence.boundary import bet, stored_boundary, unit_stake
 from lexbandits.evidence.interval import kind_at, stored_difference, stored_value
 from lexbandits.evidence.kinds import BOUNDED, EXACT, FINITE_VARIANCE, GAUSSIAN, Kind
-from lexbandits.evidence.moments import push, push_squares
+from lexbandits.evidence.moments import push, push_squares, unless_rounded
 from lexbandits.jit import apart, kernel
 from lexbandits.policies.tol.percent import fold_shares, is_share
 from lexbandits.policies.tol.state import (
@@ -141,7 +141,8 @@ def fold_values(state: State) -> None:
                     continue
                 n, mean, m2 = pairs[row, i, 0], pairs[row, i, 1], pairs[row, i, 2]
                 if by_squares:
-                    n, mean, m2 = push_squares(n, mean, m2, value - other)
+                    difference = unless_rounded(value - other, mean, abs(value) + abs(other))
+                    n, mean, m2 = push_squares(n, mean, m2, difference)
                     pairs[row, i, 0], pairs[row, i, 1], pairs[row, i, 2] = n, mean, m2
                     continue
                 difference = stored_difference(kind, value, other)

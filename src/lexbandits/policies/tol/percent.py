@@ -12,7 +12,7 @@ from lexbandits.arrays import Vector
 from lexbandits.evidence.boundary import HIGHEST_STAKE, LEAST, MOST, MOST_RISK, SHARES, STAKES, moment_bets
 from lexbandits.evidence.interval import kind_at
 from lexbandits.evidence.kinds import BOUNDED, EXACT, SUB_GAUSSIAN, Kind
-from lexbandits.evidence.moments import push_squares
+from lexbandits.evidence.moments import push_squares, unless_rounded
 from lexbandits.jit import apart, kernel
 from lexbandits.policies.tol.state import (
     ASKED,
@@ -132,6 +132,8 @@ def fold_shares(state: State, i: int) -> None:
                 aim = (limits[i, REACH] - limits[i, TOLERANCE]) * abs(state.arms.means[of, i])
                 if aim > 0.0 and (kind.code >= BOUNDED or kind.code == SUB_GAUSSIAN):
                     bet_on_share(row, kind, (of_a, of_b, of_third), value, aim)
+                size = abs(of_a * values[a, i]) + abs(of_b * values[b, i]) + abs(of_third * values[third, i])
+                value = unless_rounded(value, row[1], size)
                 row[0], row[1], row[2] = push_squares(row[0], row[1], row[2], value)
 
 

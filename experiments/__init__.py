@@ -1,0 +1,1 @@
+"""Experiments beyond the paper's own: `python -m experiments NAME` makes the tables of a page in docs/."""
