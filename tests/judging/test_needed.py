@@ -87,7 +87,8 @@ def two_arms(kind, rng, n, mean):
         return (rng.random((n, 2)) < [0.5 + mean, 0.5]).astype(float)[:, :, None]
     if kind == "bounded":
         return np.clip(rng.gamma(4, 0.25, (n, 2)) + np.array([1 + mean, 1.0]), 0, 4)[:, :, None]
-    return np.stack([KINDS[kind][1](rng, n) + mean, np.zeros(n)], axis=1)[:, :, None]
+    luck = rng.standard_normal(n)  # of the item, the same for both
+    return np.stack([luck + KINDS[kind][1](rng, n) + mean, luck], axis=1)[:, :, None]
 
 
 @pytest.mark.parametrize("n", [40, 150])
