@@ -816,7 +816,10 @@ WRONG = {
     "no column 'amr'; did you mean 'arm'\\? There are arm, item": ((TABLE,), {"arm": "amr"}),
     "no column 'correct'; there are arm, item, latency": ((TABLE.drop(columns="correct"),), {}),
     "equally long": (({"arm": ["a"], "item": [1, 2], "correct": [1, 0], "latency": [1, 2]},), {}),
-    "row 1: objective 'correct' must be a number, or None where it is missing, got 'yes'": ((TABLE.assign(correct="yes"),), {}),
+    "row 1: objective 'correct' must be a number, or None where it is missing, got 'yes'": (
+        (TABLE.assign(correct="yes"),),
+        {},
+    ),
     "row 1: the item is missing": ((TABLE.assign(item=None),), {}),
     "row 1: the arm is missing": ((TABLE.assign(arm=[None, *TABLE.arm[1:]]),), {}),
     "row 1: the cluster is missing": ((TABLE.assign(c=np.nan),), {"cluster": "c"}),
