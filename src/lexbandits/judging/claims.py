@@ -22,11 +22,8 @@ BEATS, HOLDS, MEETS, MISSES = "beats", "not worse", "meets the target", "misses 
 LEADS, NEARS, SEEN = "leads", "nears", "seen"
 OFFSETS = np.array([0.5, 1, 1.5, 2, 2.5, 3, 4.5, 7, 10, 15, 22, 33, 50])  # of shown bounds, in resolutions
 SHOWN = 0.05  # share of a side's level for bounds that are shown where not even "not worse" is claimed
-<<<<<<< HEAD
 MOST_CELLS = 1_000_000  # counts of two arms that are all looked at; beyond, rows are paired
-=======
 MOST_KEPT = 50_000_000  # values of samples: 400 MB; they are made again when they are needed again
->>>>>>> harden
 HOPELESS = 0.5  # of the normal quantile: no betting below it
 UNSURE = {"large-sample", "skewed", "repeated values", "cluster size"}  # flags that take a certificate away
 
