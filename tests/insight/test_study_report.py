@@ -11,6 +11,7 @@ from lexbandits.insight.report import toml
 from lexbandits.study.record import fold
 from lexbandits.study.spec import Spec, words_from_toml
 from support import stage
+from support.journals import journal_of
 
 VOID = {"meta", "line", "circle", "rect", "path", "col", "br", "hr", "link", "img"}
 
@@ -156,7 +157,7 @@ def test_a_report_reads_and_replays_the_journal_once(monkeypatch, tmp_path):
     study.end("enough")
     assert study.answer.arm
     made, read = [], []
-    storage = type(study._journal.storage)
+    storage = type(journal_of(study).storage)
     make, events = fold.make_policy, storage.read
     monkeypatch.setattr(fold, "make_policy", lambda *how: made.append(how) or make(*how))
 

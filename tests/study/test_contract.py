@@ -14,6 +14,7 @@ import pytest
 
 import lexbandits as lb
 from lexbandits.study.measure.progress import Outlook
+from support.journals import fold_of
 from support.worlds import create, go_on, kinds, measure, question
 
 GOOD = {"correct": 1, "latency": 10}
@@ -77,7 +78,7 @@ def test_record_needs_no_policy(address):
     light = lb.open_study("models", address)
     assert light.record(trials[0], measure(trials[0].arm, 0)) == "recorded"
     assert light.record(trials[0].id, measure(trials[0].arm, 0)) == "repeated"
-    assert light._journal.fold()._policy is None
+    assert fold_of(light)._policy is None
     with pytest.raises(lb.ConflictError):
         light.record(trials[0], {"correct": 0.5})
     for trial in trials[1:]:

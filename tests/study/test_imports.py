@@ -11,6 +11,7 @@ from lexbandits.study.record.ledger import Ledger
 from lexbandits.study.record.strains import strains_of
 from lexbandits.study.storage.memory import MemoryStorage
 from support.command import run
+from support.journals import fold_of
 from support.worlds import create, kinds, measure
 
 SCORE = lb.Objective("score", tolerance=0.5, resolution=0.5, noise=("bounded", 0, 10))
@@ -83,7 +84,7 @@ def test_nothing_is_measured_on_an_imported_item_again(items, tmp_path):
     trials = study.ask_many(80)
     assert not {trial.item for trial in trials} & set(items)
     assert [trial.item for trial in trials[::2]] == list(range(trials[0].item, trials[0].item + 40))
-    ledger = study._journal.fold().ledger
+    ledger = fold_of(study).ledger
     cached = type(ledger).from_bytes(ledger.to_bytes())
     assert [cached.item(place) for place in range(80)] == [ledger.item(place) for place in range(80)]
     again = lb.open_study("scores", tmp_path / "study.db")
@@ -160,12 +161,12 @@ def test_rows_without_a_value_are_lost_results():
     study.import_results(frame.assign(score=frame.score.where(~lost)), fair=True)
     equal.import_results(frame.assign(score=frame.score.where(frame.index % 40 > 0)), fair=True)
     for which, level in ((study, "strained"), (equal, "slight")):
-        strain = next(s for s in strains_of(which._journal.fold()) if s.code == "losses")
+        strain = next(s for s in strains_of(fold_of(which)) if s.code == "losses")
         assert strain.level == level
         assert sum(strain.fields["imported"].values()) == strain.fields["lost"]
         assert strain.fields["of"] == 120, "rows of arms that lost none count too"
         assert "imported without a value" in str(which.explain())
-        ledger = which._journal.fold().ledger
+        ledger = fold_of(which).ledger
         assert Ledger.from_bytes(ledger.to_bytes()).lost_before == ledger.lost_before
 
 
@@ -234,7 +235,7 @@ def test_the_same_rows_count_once_for_whoever_opens_the_study_later(tmp_path):
     study.import_results(table(), fair=True)
     with pytest.raises(lb.ConflictError, match="imported before"):
         lb.open_study("scores", tmp_path / "s.db").import_results(table(), fair=True)
-    ledger = study._journal.fold().ledger
+    ledger = fold_of(study).ledger
     assert Ledger.from_bytes(ledger.to_bytes()).imports == ledger.imports != []
 
 

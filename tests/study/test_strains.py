@@ -7,6 +7,7 @@ import pytest
 
 import lexbandits as lb
 from lexbandits.study.record.strains import _counts_when_lost, _drift, strains_of
+from support.journals import fold_of
 from support.worlds import create
 
 COIN = lb.Objective("x", tolerance=0.001, noise="bernoulli")
@@ -18,7 +19,7 @@ def of(study, *objectives, **words):
 
 def found(study, code):
     """The strains of this code, as they are now."""
-    return [strain for strain in strains_of(study._journal.fold()) if strain.code == code]
+    return [strain for strain in strains_of(fold_of(study)) if strain.code == code]
 
 
 def tell(study, values_of, results=80):
