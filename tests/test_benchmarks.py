@@ -10,7 +10,7 @@ ROOT = Path(__file__).parent.parent
 FOLDER = ROOT / "benchmarks"
 SHORT = {  # script -> words, and what it says when it has come to its end
     "speed": (["--short"], "first result of a sweep in a new process, leaf kernels cached"),
-    "studies": (["--short"], "longest wait of 24 SQLite writers"),
+    "studies": (["--short"], "longest wait of 4 SQLite writers"),
     "service": (["--short"], "summary of 2,000 trials"),
     "first": (["--short"], "opening a study of 5,000 results, warm"),
     "judging": (["--tables", "3", "--items", "40", "--most", "400"], "40"),
