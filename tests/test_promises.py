@@ -1445,6 +1445,43 @@ def test_one_measurement_beside_many_items_proves_nothing_of_many(per, noise, lo
     assert count_proven_by_copies(per, noise, tables, looks=looks) <= most
 
 
+# Values that are not normal, of mean 0 and a deviation of 1, with a long tail on the side that matters.
+SKEWED = {
+    "exponential": lambda rng, n: 1 - rng.exponential(size=n),
+    "lognormal": lambda rng, n: (math.sqrt(math.e) - rng.lognormal(size=n)) / 2.1612,
+    "gamma": lambda rng, n: (0.3 - rng.gamma(0.3, size=n)) / math.sqrt(0.3),
+}
+
+
+def count_ever_misjudged(law, tables, delta):
+    """How many tables ever certify the worse arm as they grow: its noise is called normal, and is not."""
+    wrong, score = 0, lb.Objective("score", tolerance=0.5, resolution=0.5)
+    for seed in range(tables):
+        rng = np.random.default_rng([seed, len(law)])
+        scores = rng.normal(0, 0.02, 60), SKEWED[law](rng, 60) - BEYOND
+        for n in range(6, 60, 3):
+            columns = {"item": [*range(n)] * 2, "score": np.concatenate([values[:n] for values in scores])}
+            table = {"arm": ["best"] * n + ["worse"] * n, **columns}
+            if "worse" in lb.judge(table, [score], delta=delta, looks="any").acceptable:
+                wrong += 1
+                break
+    return wrong
+
+
+def test_no_look_is_a_lucky_one_for_values_that_are_not_normal():
+    wrong = sum(count_ever_misjudged(law, 40, 0.05) for law in SKEWED)
+    assert wrong <= binom.isf(0.05, 120, 0.05), f"{wrong} of 120 wrong"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("law", SKEWED)
+def test_no_look_is_a_lucky_one_for_values_that_are_not_normal_of_many(law):
+    tables, delta = 400, 0.05
+    wrong = count_ever_misjudged(law, tables, delta)
+    most = tables * (delta + 3 * math.sqrt(delta * (1 - delta) / tables))
+    assert wrong <= most, f"{wrong} of {tables} wrong, at most {most:.1f} may be"
+
+
 # --- a list of items: its table is fixed, and the truth is the means of all of it
 
 ITEMS = 60

@@ -4,12 +4,12 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from test_waiting import easy, tried, work
 
 import lexbandits as lb
 from lexbandits.study.record.fold import MISSING_AFTER, MOST_AHEAD
 from lexbandits.study.storage.contract import Commits
 from lexbandits.study.storage.memory import MemoryStorage
+from support.worlds import easy, tried, work
 
 LONG = "10m"  # nobody waits so long: it says that a test has failed
 

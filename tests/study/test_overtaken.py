@@ -112,14 +112,6 @@ def test_noise_without_bounds_has_no_agreed_value(key, noise):
     study_of(CLICK, bounded)
 
 
-def test_an_exact_objective_with_an_agreed_value_on_record_still_loads():
-    created = next(iter(study_of(CLICK, lb.Objective("size", noise="exact")).events()))
-    created.payload["spec"]["objectives"][1]["if_failed"] = 3
-    ledger = Ledger()
-    ledger.apply([created])
-    assert ledger.spec.objectives[1].if_failed == 3
-
-
 @pytest.mark.parametrize("number", [np.float32(0.25), np.float64(0.25), Fraction(1, 4)])
 def test_numbers_of_other_kinds_are_recorded_as_numbers(number, tmp_path):
     objective = lb.Objective("x", tolerance=number, resolution=number, noise="bernoulli")

@@ -90,7 +90,7 @@ def plain(payload):
         return [plain(each) for each in payload]
     if not isinstance(payload, dict):
         return payload
-    varying = ("nonce", "until", "at", "first")
+    varying = ("nonce", "until", "at", "first", "record")
     return {key: plain(value) for key, value in payload.items() if key not in varying}
 
 

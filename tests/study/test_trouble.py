@@ -447,6 +447,7 @@ def test_an_unknown_kind_of_event_stops_an_old_version(address):
     connection.execute(
         "INSERT INTO lexbandits_events (study, seq, kind, payload, at) VALUES (1, 2, 'teleported', '{}', 1)"
     )
+    connection.execute("INSERT INTO lexbandits_seals (study, seq, digest) VALUES (1, 2, 'theirs')")
     connection.commit()
     connection.close()
     with pytest.raises(lb.StorageVersionError, match="teleported"):
