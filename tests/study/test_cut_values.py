@@ -8,6 +8,7 @@ import pytest
 import lexbandits as lb
 from lexbandits.study.spec import Spec
 from lexbandits.study.storage.memory import MemoryStorage
+from support.journals import journal_of
 
 CUT = {
     "revenue": {"cap": 20.0, "tolerance": 2.0, "unit": "€"},
@@ -90,7 +91,7 @@ def test_the_words_say_what_it_is_about(tmp_path):
 
 
 def test_the_words_of_a_cap_are_the_same_question():
-    spec = created(CUT)._journal.asked()
+    spec = journal_of(created(CUT)).asked()
     assert Spec.from_json(spec.as_json()) == spec
     with pytest.raises(TypeError):
         created(CUT).amend("revenue", cap=30)

@@ -228,7 +228,8 @@ def judge(
         delta: the probability of a wrong answer.
         looks: "once" if how many items there are was decided without looking at values, "any" if not.
         about: "population": items to come, of which these are a sample; "items": these alone.
-        missing: "error", "worst" (counts as the worst it could have been) or "drop" (its item).
+        missing: "error", "worst" (counts as the worst it could have been) or "drop" (its item), of objectives
+            without `if_missing`.
         baseline: the current arm: the question is whether to switch.
         named: an arm chosen before looking: the question is about it.
     """
@@ -346,9 +347,9 @@ def _judged(claims: Claims, delta: float, words: dict[str, Any]) -> Verdict:
         _claims=claims,
         **words,
     )
-    if certified or claims.as_list or verdict.looks == "any" or "copied values" in details:
+    if certified or claims.as_list or verdict.looks == "any":
         return verdict
-    is_complete = proofs[answer].is_complete and "skewed" not in details
+    is_complete = proofs[answer].is_complete
     needed = items_needed(claims, leads, near, alpha, base=base, named=asked, is_complete=is_complete)
     return replace(verdict, missing_items=needed.items, missing_range=needed.ends, missing_reason=needed.why)
 
