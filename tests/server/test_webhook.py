@@ -177,7 +177,7 @@ def test_a_finish_and_a_pause_are_told_once_each(receive, notify, storage):
     }
     assert (paused["kind"], paused["facts"]) == ("paused", {"code": "paused", "why": "tea"})
     assert paused["sentence"] == "models: paused: “tea”"
-    assert again["sentence"] == 'models: paused: “a <b> & "c"”'
+    assert again["sentence"] == 'models: paused: “a ‹b› & "c"”'
     assert paused["id"] != again["id"]
     until(lambda: noted(storage), service)
     restarted(service, receiver, "another")

@@ -2,7 +2,11 @@
 
 import csv
 import json
+import secrets
+import shutil
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +30,23 @@ def read_columns(path: Path, who: str) -> Columns:
         return readers[path.suffix](path)
     except UnicodeDecodeError as error:
         raise StudyError(f"{path.name} is no UTF-8: {error}") from None
+
+
+@contextmanager
+def beside(path: Path) -> Iterator[Path]:
+    """Give a path to write to; what was written takes the place of the file at the end, or not at all."""
+    target = path.resolve()
+    if target.exists() and not target.is_file():  # such as /dev/stdout
+        yield target
+        return
+    new = target.with_name(f".{target.name}.{secrets.token_hex(4)}{target.suffix}")
+    try:
+        yield new
+        if target.exists():
+            shutil.copymode(target, new)
+        new.replace(target)
+    finally:
+        new.unlink(missing_ok=True)
 
 
 def check_size(path: Path) -> None:
