@@ -10,7 +10,7 @@ TOGETHER := $(BIN)/python -m pytest --dist
 # Tests start hundreds of processes: bytecode is kept, also where the environment says otherwise.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: paper test test-slow check bench soak demo headline pictures docs dist browser database clean
+.PHONY: paper test test-slow flakes check bench soak demo headline pictures docs dist browser database clean
 
 paper: $(READY)  ## reproduce the paper: results/paper/report.html
 	$(BIN)/lexbandits paper --out results/paper
@@ -23,6 +23,10 @@ test: $(READY) .venv-fuzz/.ready .venv-docs/.ready .venv-tools/.ready browser da
 
 test-slow: $(READY) .venv-fuzz/.ready .venv-docs/.ready .venv-tools/.ready browser database  ## error rates over thousands of seeds, workers killed for long
 	$(TOGETHER) worksteal --numprocesses 2 -m slow
+
+ROUNDS ?= 20
+flakes: $(READY) browser database  ## the timed tests twenty times on a busy machine, and what failed (ROUNDS=2 CASES=tests/server); not in CI
+	ROUNDS=$(ROUNDS) $(BIN)/python .ci/flakes.py $(CASES)
 
 check: $(READY)  ## format, lint, types, layers
 	$(BIN)/ruff format --check src tests benchmarks examples experiments

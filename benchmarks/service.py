@@ -17,17 +17,17 @@ from itertools import chain, count
 from pathlib import Path
 
 import lexbandits as lb
-from speed import ROOT, Row, explain_and_exit_if_asked, machine, shown, table, verdict
+from speed import ROOT, SHORT, Row, explain_and_exit_if_asked, machine, shown, table, verdict, write
 
 sys.path.insert(0, str(ROOT / "tests"))
 from support.services import FromNothing as Service
 
-QUICK = "--quick" in sys.argv
+QUICK = SHORT or "--quick" in sys.argv
 REPEATS = 1 if QUICK else 5
-SECONDS = 2.0 if QUICK else 5.0
-TRIALS = 20_000 if QUICK else 1_000_000
+SECONDS = 0.3 if SHORT else 2.0 if QUICK else 5.0
+TRIALS = 2_000 if SHORT else 20_000 if QUICK else 1_000_000
 POLLS = 10 if QUICK else 50
-CLIENTS = {1: "1 client", 8: "8 clients", 32: "32 clients"}
+CLIENTS = {1: "1 client", **({2: "2 clients"} if SHORT else {8: "8 clients", 32: "32 clients"})}
 WORKER = str(ROOT / "benchmarks" / "service_worker.py")
 FILLER = str(ROOT / "benchmarks" / "study_worker.py")
 NAMES = (f"study {number}" for number in count())
@@ -312,7 +312,7 @@ def main():
         polls=POLLS,
         table=table(rows),
     )
-    (ROOT / "docs" / "benchmarks-service.md").write_text(page)
+    write("benchmarks-service.md", page)
     print(verdict(rows))
 
 

@@ -204,6 +204,27 @@ def test_what_no_values_could_refute_needs_none(of):
     assert evidence_for(policy.state, BEATS, 0, 0, 1) < 1.0
 
 
+@pytest.mark.parametrize(
+    ("noise", "of"),
+    [("gaussian", "best"), ("gaussian", 2), (("sub_gaussian", 1.0), "best"), (("sub_gaussian", 1.0), 2)],
+)
+def test_who_is_seen_to_beat_is_seen_to_be_no_worse(noise, of):
+    """Two sequences, of which the first may have more: one level pays for both, so the lesser counts."""
+    policy = lb.LexElimTol(3, 1, delta=1e-9, tolerance=TOLERANCE, resolution=REACH - TOLERANCE, noise=noise,
+                           reference=[of], rules="open").quiet()  # fmt: skip
+    luck, little = np.random.default_rng(0).normal(0, [[0.1], [0.001]], (2, 20))
+    values, state = [10 + luck, 0.01 + little**2, 0.01 + little**2], policy.state
+    if noise == "gaussian":  # hardly any luck is left in the first contrast
+        values = [10 + luck, 1 + little, 5 + luck / TOLERANCE]
+        values[1] += (1 - TOLERANCE) * luck if of == "best" else 0.0
+    policy.tell_many(np.tile(range(3), 20), np.transpose(values).reshape(-1, 1), np.repeat(range(20), 3))
+    beats, holds = (
+        contrast_evidence(state.limits, state.kinds, state.singles, state.shares, claim, 0, 0, 1)
+        for claim in (BEATS, NOT_WORSE)
+    )
+    assert evidence_for(state, BEATS, 0, 0, 1) == evidence_for(state, NOT_WORSE, 0, 0, 1) == holds < beats
+
+
 def test_wealth_may_be_more_or_less_than_a_product_can_hold():
     state = told(("bounded", 0.0, 1.0), [0.5, 0.5]).state
     row, width, aim = np.concatenate([[0.0] * BETS, [1.0] * STAKES.size, [0.0] * STAKES.size]), 1.9, 0.1

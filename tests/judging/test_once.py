@@ -141,6 +141,15 @@ def test_bets_are_placed_as_transcribed(law):
     assert 0 < sum(claimed) < 20
 
 
+@pytest.mark.parametrize(("n", "b"), [(98, 0.8418), (117, 0.8474), (167, 0.8644)])
+def test_what_gamblers_have_on_the_way_is_no_claim(n, b):
+    """Their average over the orders comes to 1/alpha and falls again: only who has stopped keeps it."""
+    values = np.sort(np.r_[np.full(n - 3, 0.9), 0.05, 0.075, 0.1])
+    gained = naive.betting(values[None], once._orders(n), b, 0.0, 1.0, 0.2)[0]
+    assert 0.97 < gained < 1
+    assert not once.by_betting(values, b, 0.0, 1.0, 0.2)
+
+
 def test_bets_on_the_edge_of_what_values_can_be():
     zeros, some = np.zeros(5), np.array([0.0, 0.0, 0.0, 0.0, 0.1])
     assert once.by_betting(zeros, -0.1, 0.0, 1.0, 1e-9)
@@ -180,11 +189,37 @@ def test_student_chernoff_and_the_binomial_tail():
     assert once.by_binomial(0, 30, -0.1, 1e-9)
 
 
-def test_skewed_values_are_noticed_by_what_they_do_to_student():
-    assert once.error_of_student(100, 0.2, 0.0125) < 0.0125 / 4 < once.error_of_student(100, 2.0, 0.0125)
-    assert once.error_of_student(100, 2.0, 0.0125) == pytest.approx(
-        2 * once.error_of_student(400, 2.0, 0.0125)
+def test_a_claim_is_safe_from_skewness_the_further_beyond_the_longer_a_tail():
+    plain = t.isf(0.01, 29)
+    assert once.edge_of_student(30, 0.0, 0.01) == pytest.approx(
+        plain * np.exp(2.1 / np.sqrt(30) * plain / np.sqrt(30))
     )
+    assert once.edge_of_student(30, 5.0, 0.01) == pytest.approx(plain), "a tail away from the limit is safe"
+    edges = once.edge_of_student(30, np.array([0.3, 0.0, -1.0, -2.0, -5.0, -1e6]), 0.01)
+    assert np.isfinite(edges).all()
+    assert (np.diff(edges) > 0).all()
+    assert once.edge_of_student(3000, 0.0, 0.01) < 1.01 * t.isf(0.01, 2999)
+
+
+SKEWED = {
+    "exponential": lambda rng, size: 1 - rng.standard_exponential(size),
+    "lognormal": lambda rng, size: np.exp(0.5) - np.exp(rng.standard_normal(size)),
+    "gamma": lambda rng, size: 0.3 - rng.gamma(0.3, size=size),
+    **{f"two points, {p}": lambda rng, size, p=p: p - (rng.random(size) < p) for p in (0.1, 0.3, 0.5, 0.9)},
+}
+
+
+@pytest.mark.parametrize("n", [8, 10, 15, 20, 30, 50, 100])
+def test_claims_that_are_safe_from_skewness_are_wrong_in_a_level_and_a_half_at_most(n):
+    number = 400_000 // n
+    for law, draw in SKEWED.items():
+        values = draw(np.random.default_rng([n, len(law)]), (number, n))
+        off = values - values.mean(axis=1, keepdims=True)
+        spread = np.maximum((off**2).mean(axis=1), 1e-30)
+        lead = np.where(spread > 1e-20, values.mean(axis=1) * np.sqrt((n - 1) / spread), -np.inf)
+        for alpha in (0.05, 0.01):
+            wrong = (lead >= once.edge_of_student(n, (off**3).mean(axis=1) / spread**1.5, alpha)).sum()
+            assert wrong <= binom.isf(1e-4, number, 1.5 * alpha), (law, alpha, wrong / number / alpha)
 
 
 # --- quantiles
@@ -241,3 +276,71 @@ def test_quantiles_that_differ_by_the_limit_are_told_apart_in_at_most_alpha(p):
             once.by_quantiles(np.round(2 * a), np.round(2 * b), p, 0.0, alpha),
         ]
     assert (wrong <= tables * (alpha + 4 * np.sqrt(alpha * (1 - alpha) / tables))).all()
+
+
+@pytest.mark.parametrize("b", [-0.3, -0.1, 0.0, 0.05, 0.2])
+@pytest.mark.parametrize("off", [0.0, 0.6])
+def test_a_region_that_is_rounded_keeps_all_of_its_counts(monkeypatch, b, off):
+    """A score that is off, here by far more than by rounding, makes the region larger, never smaller."""
+    exact, n = once._score, 24
+
+    def rounded(n10, n01, n, b):
+        score, likely = exact(n10, n01, n, b)
+        return score + off * np.sin(7.0 * n01), likely
+
+    monkeypatch.setattr(once, "_score", rounded)
+    for sought in (0.4, 1.3, 2.6):
+        region = once._Region(sought, n, b, 0.0, 1.0, 0.05)
+        needed = dict(zip(region.k.tolist(), region.needed.tolist(), strict=True))
+        assert sorted(needed) == [*range(n + 1)]
+        assert (np.diff(region.needed) >= 0).all(), "an up-set"
+        counts = [(i, k) for k in range(n + 1) for i in range(n - k + 1)]
+        inside = {(i, k) for i, k in counts if i - k > n * b
+                  and rounded(np.array([i]), np.array([k]), n, b)[0][0] >= sought}  # fmt: skip
+        assert all(i >= needed[k] for i, k in inside)
+        if not off:
+            assert {(i, k) for i, k in counts if i >= needed[k]} == inside
+
+
+@pytest.mark.parametrize("sizes", [(3, 3), (5, 9), (9, 5), (12, 12), (7, 30), (24, 18)])
+@pytest.mark.parametrize("b", [-0.3, -0.1, 0.0, 0.05, 0.2])
+def test_a_claim_about_two_arms_is_false_with_probability_alpha_at_most(sizes, b):
+    n, other = sizes
+    for alpha in (0.2, 0.05, 0.01):
+        counts = np.ndindex(n + 1, other + 1)
+        claims = np.array([once.by_binomials(i, n, j, other, b, alpha) for i, j in counts])
+        claims = claims.reshape(n + 1, other + 1)
+        for q in np.linspace(max(0.0, -b), min(1.0, 1 - b), 41):
+            for less in (0.0, 0.1):
+                law = binom.pmf(np.arange(n + 1), n, min(max(q + b - less, 0.0), 1.0))
+                assert law @ claims @ binom.pmf(np.arange(other + 1), other, q) <= alpha
+
+
+@pytest.mark.parametrize(
+    ("sizes", "b", "alpha"),
+    [
+        ((6, 6), 0.0, 0.1),
+        ((9, 5), -0.2, 0.05),
+        ((5, 9), 0.1, 0.2),
+        ((8, 17), -0.1, 0.01),
+        ((13, 12), 0.05, 0.05),
+    ],
+)
+def test_two_arms_are_judged_as_transcribed(sizes, b, alpha):
+    n, other = sizes
+    for k, k_other in np.ndindex(n + 1, other + 1):
+        claimed = once.by_binomials(k, n, k_other, other, b, alpha)
+        if k / n - k_other / other <= b:
+            assert not claimed
+        elif (k + 2 * k_other) % 7 == 0:
+            excess = naive.binomials_excess(k, n, k_other, other, b, alpha)
+            assert claimed == (excess <= 0) or abs(excess) < 1e-3
+
+
+def test_what_is_certain_of_two_arms():
+    assert once.by_binomials(0, 5, 5, 5, -1.1, 0.05)
+    assert not once.by_binomials(0, 5, 5, 5, -1.0, 0.05)
+    assert once.by_binomials(1, 5, 5, 5, -1.0, 0.05)
+    assert once.by_binomials(0, 5, 4, 5, -1.0, 0.05)
+    assert not once.by_binomials(5, 5, 0, 5, 1.0, 0.05)
+    assert once.by_binomials(300, 300, 0, 40, 0.8, 0.05)

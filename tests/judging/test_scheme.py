@@ -73,6 +73,52 @@ def test_levels():
     assert limited.side(0, 0.06, alone=True) == pytest.approx(0.06 / 16)
 
 
+@pytest.mark.parametrize("K", range(2, 8))
+def test_levels_of_so_many_arms(K):
+    """A switch away from a baseline is one more test than an answer, unless there is one rival alone."""
+    p = dict.fromkeys(FACTS, np.ones((3, K, K)))
+    plain, limited = (Placed(p, [True] * 3, targets) for targets in ([None] * 3, [None, 0.0, 0.0]))
+    assert level_of(plain, 0.06) == pytest.approx(0.06 / (K - 1))
+    assert level_of(plain, 0.06, baseline=True) == pytest.approx(0.06 / K if K > 2 else 0.06)
+    assert level_of(plain, 0.06, named=True) == 0.06
+    for baseline in (False, True):
+        assert level_of(limited, 0.06, baseline=baseline) == pytest.approx(0.06 / 4 / K)
+    assert level_of(limited, 0.06, named=True) == pytest.approx(0.06 / 4)
+
+
+@pytest.mark.parametrize(("K", "m"), [(2, 5), (3, 4), (4, 3), (5, 4), (6, 2), (7, 5)])
+def test_each_claim_that_will_do_has_its_share(K, m):
+    """All else is certain, one question is open but for one claim: it is made up to its share, not beyond."""
+    rng, alpha, said, asked = np.random.default_rng(10 * K + m), 0.05, 0, 0
+    for _ in range(12):
+        targets = [0.0 if rng.random() < 0.2 else None for _ in range(m)]
+        noisy = [bool(rng.random() < 0.8) for _ in range(m)]
+        limits = [target is not None for target in targets]
+        given_up = frozenset(i for i in range(m) if limits[i] and rng.random() < 0.5)
+        x, y = rng.permutation(K)[:2]
+        ordinary = [i for i in range(m) if not limits[i] or i in given_up]
+        if not ordinary:
+            continue
+        i = int(rng.choice(ordinary))
+        ways = [("not worse", i, x, y)]
+        ways += [("misses the target", j, y, y) if limits[j] else ("beats", j, x, y) for j in range(i)]
+        ways += [("beats", 0, z, y) for z in range(K) if z not in (x, y) and i > 0]
+        shares = {1 / (part * of) for part in (1, 2, 4) for of in {*range(1, m), max(1, K - 2)}}
+        for fact, j, a, b in ways:
+            for share, side in itertools.product(shares, (0.999, 1.001)):
+                p = {f: np.ones((m, K, K)) for f in FACTS}
+                p["meets the target"][:] = 0.0
+                p["not worse"][:] = 0.0
+                p["misses the target"][sorted(given_up)] = 0.0
+                p["not worse"][i, x, y] = 1.0
+                p[fact][j, a, b] = share * side * alpha
+                claims = Placed(p, noisy, targets)
+                found = all(step.verdict != OPEN for step in prove(claims, x, alpha, given_up))
+                assert found == naive.is_proven(p, K, m, alpha, noisy, limits, given_up, x)
+                said, asked = said + found, asked + 1
+    assert asked / 100 < said < asked
+
+
 @pytest.mark.parametrize("noisy", [*itertools.product([True, False], repeat=3)])
 def test_what_makes_an_arm_better_costs_alpha_in_all(noisy):
     """Whichever is the first objective on which it is worse: "not worse" there, and "beats" on any before."""

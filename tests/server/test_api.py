@@ -345,7 +345,7 @@ def test_a_study_that_waits_says_until_when(client, service):
     make(client, name="easy", arms=["a", "b"], objectives=[x])
     (lost,) = ask(client, study="/api/studies/easy", worker="gpu-3", lease="1h")
     for _ in range(1000):
-        answer = client.post("/api/studies/easy/trials", json={"worker": "alive"})
+        answer = client.post("/api/studies/easy/trials", json={"worker": "alive", "wait": 0})
         if answer.status_code != 201:
             break
         (trial,) = answer.json()["trials"]
@@ -357,9 +357,9 @@ def test_a_study_that_waits_says_until_when(client, service):
     assert 3000 < int(answer.headers["Retry-After"]) <= 3600
     remote = lb.open_study("easy", service.link)
     with pytest.raises(lb.StudyWaiting) as waiting:
-        remote.ask()
+        remote.ask(wait=0)
     assert waiting.value.until.isoformat() == lost["until"]
-    assert remote.ask_many(2) == []
+    assert remote.ask_many(2, wait=0) == []
     remote.fail(lost["id"], "it hung", interrupted=True)
     assert client.get("/api/studies/easy").json()["state"] == "finished"
 
@@ -423,7 +423,7 @@ def test_percentages_of_a_mean_are_words_of_a_study(service, client):
 
 def test_cuts_and_a_baseline_are_words_of_a_study(service, client):
     latency = lb.Objective("latency", "minimize", unit="s", cap=2.0, tolerance=0.1)
-    study = lb.create_study("slow", service.link, arms=["a", "b"], objectives=[latency], baseline="b")
+    study = lb.create_study("slow", service.link, arms=["a", "b"], objectives=[latency], baseline="b", seed=0)
     for trial in study.ask_many(2):
         study.tell(trial, {"latency": 60.0})
     spec = client.get("/api/studies/slow/spec").json()

@@ -33,12 +33,12 @@ TRIALS, RESULTS = f"{MODELS}/trials", f"{MODELS}/results"
 
 
 class Counted(SqliteStorage):
-    """Counts commits."""
+    """Counts transactions."""
 
-    commits = 0
+    transactions = 0
 
     def transact(self, study, work):
-        self.commits += 1
+        self.transactions += 1
         return super().transact(study, work)
 
 
@@ -63,7 +63,7 @@ def commit_all(journal, *works):
     for work in works:
         jobs.append(Job(None, "write", lambda work=work: work))
         jobs[-1].prepare("write")
-    journal.storage.commits = 0
+    journal.storage.transactions = 0
     commit(journal, jobs)
     return [job.result if job.error is None else job.error for job in jobs]
 
@@ -76,7 +76,7 @@ def test_what_waits_is_committed_together(journal):
     (trials,) = commit_all(journal, hand_out(20))
     told = commit_all(journal, *(tell((trial, {"correct": 1})) for trial in trials))
     assert told == [["counted"]] * 20
-    assert journal.storage.commits == 1
+    assert journal.storage.transactions == 1
     assert study_of(journal).verify()
 
 
@@ -92,7 +92,7 @@ def test_a_refusal_is_for_one_alone(journal):
     assert (told[0], told[3]) == (["counted"], ["waiting"])  # behind b, which is still open
     assert isinstance(told[1], lb.ValueOutOfRange)
     assert isinstance(told[2], lb.ConflictError)
-    assert journal.storage.commits == 1
+    assert journal.storage.transactions == 1
     assert study_of(journal).trials()["state"].tolist() == ["told", "open", "told"]
 
 
@@ -175,7 +175,7 @@ def test_a_commit_has_its_bound_and_nobody_is_left_behind(tmp_path, monkeypatch)
 
     async def all_of_them():
         jobs = [Job(secret, "write", lambda: note) for _ in range(35)]
-        return await asyncio.gather(*(work.do("models", job) for job in jobs))
+        return await asyncio.gather(*(work.do("models", job, asyncio.Event().wait) for job in jobs))
 
     assert asyncio.run(all_of_them()) == [None] * 35
     assert sum(sizes) == 35

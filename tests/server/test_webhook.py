@@ -305,7 +305,7 @@ def test_a_service_killed_before_it_could_deliver_does_so_when_it_is_started_aga
 def test_only_what_happens_from_the_first_start_on_is_told_whoever_does_it(receive, notify, tmp_path):
     objectives = [lb.Objective("right", tolerance=0.1, noise="bernoulli")]
     for name in ("old", "old and new"):
-        lb.create_study(name, fast(tmp_path), arms=["a", "b"], objectives=objectives).pause("before")
+        lb.create_study(name, fast(tmp_path), arms=["a", "b"], objectives=objectives, seed=0).pause("before")
     receiver = receive()
     service = notify(receiver.url)
     here = lb.open_study("old and new", fast(tmp_path))  # past the service

@@ -7,12 +7,12 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 import lexbandits as lb
-from lexbandits.study.record.fold import MOST_AHEAD
 from lexbandits.study.record.trials import TOLD
 from support.command import said
+from support.journals import fold_of
 from support.lives import in_memory, script_of
 from support.patience import until
-from support.worlds import create, measure
+from support.worlds import create, easy, measure, tried, work
 
 
 def waits_for(fold, number):
@@ -29,7 +29,7 @@ def waits_for(fold, number):
 )
 def test_who_waits_for_whom(seed):
     study = in_memory().play([a for a in script_of(seed, 200) if a[0] not in ("end", "budget", "pause")])
-    fold = study._journal.fold()
+    fold = fold_of(study)
     ledger = fold.ledger
     told = [
         n for n in range(len(ledger)) if ledger.state[n] == TOLD and ledger.pass_of[n] >= fold.policy.folded
@@ -60,28 +60,6 @@ def test_a_result_waits_for_its_own_pass_too():
 
 # --- asking does not run ahead of a dead worker
 
-X = lb.Objective("x", tolerance=0.1, noise="bernoulli")
-
-
-def easy(storage="memory", **changes):
-    """One arm always succeeds, the other never does."""
-    return lb.create_study(changes.pop("name", "easy"), storage, arms=["a", "b"], objectives=[X], **changes)
-
-
-def tried(arm):
-    return {"x": int(arm == "a")}
-
-
-def work(study, most=5_000):
-    """Measure until nothing is handed out: how many results, and why."""
-    for told in range(most):
-        try:
-            trial = study.ask(worker="alive")
-        except (lb.StudyWaiting, lb.StudyFinished) as stop:
-            return told, stop
-        study.tell(trial, tried(trial.arm))
-    raise AssertionError(f"{most} results, and no end")
-
 
 def test_once_what_waits_could_decide_nothing_more_is_handed_out(storage):
     needed, _ = work(easy(storage, name="alone"))
@@ -92,8 +70,8 @@ def test_once_what_waits_could_decide_nothing_more_is_handed_out(storage):
     assert told <= 1.3 * needed + 8
     assert f"{told} results wait for the trial of gpu-3 (a)" in str(stop)
     assert stop.until == lost.until
-    assert study.ask_many(3) == []
-    assert study.tell_ask([], 2) == ([], [])
+    assert study.ask_many(3, wait=0) == []
+    assert study.tell_ask([], 2, wait=0) == ([], [])
     assert study.choose().number is None
     assert (study.status.state, study.answer.certified) == ("measuring", False)
     study.fail(lost, "it hung")
@@ -104,21 +82,9 @@ def test_once_what_waits_could_decide_nothing_more_is_handed_out(storage):
     assert study.verify().ok
 
 
-def test_passes_that_wait_are_bounded_even_if_nothing_decides():
-    same = {"arms": ["a", "b"], "objectives": [lb.Objective("x", tolerance=0.001, noise="bernoulli")]}
-    study = create(**same)
-    study.ask(worker="gpu-3")
-    told = 0
-    with pytest.raises(lb.StudyWaiting):  # noqa: PT012
-        while told < 1000:
-            trial = study.ask()
-            study.tell(trial, {"x": (told + 1) // 2 % 2})
-            told += 1
-    assert told == 1 + 2 * MOST_AHEAD + 1, (
-        "the pass that lacks one, the passes that wait, and one more to know"
-    )
-    many = create(**same, name="many")
-    assert len(many.ask_many(500)) == 500, "what is under way does not wait"
+def test_what_is_under_way_does_not_wait():
+    many = create(arms=["a", "b"], objectives=[lb.Objective("x", tolerance=0.001, noise="bernoulli")])
+    assert len(many.ask_many(500)) == 500
 
 
 def test_a_look_settles_what_has_run_out(clock, storage):
@@ -154,4 +120,6 @@ def test_the_command_that_is_given_nothing_exits_with_6(tmp_path, monkeypatch):
     study = easy("study.db")
     study.ask(lease="1h", worker="gpu-3")
     work(study)
-    assert said("study", "ask", "easy", "--storage", "study.db", code=6)["error"] == "StudyWaiting"
+    words = "study", "ask", "easy", "--storage", "study.db"
+    assert said(*words, "--wait", "0", code=6)["error"] == "StudyWaiting"
+    assert said(*words, "--wait", "10ms", code=6)["error"] == "StudyWaiting"

@@ -11,6 +11,7 @@ from scipy import special
 
 from lexbandits.arrays import Vector
 from lexbandits.evidence import once
+from lexbandits.judging.copies import copied_arms
 from lexbandits.judging.table import Table
 from lexbandits.policies.tol.told import one_value_returns
 
@@ -21,7 +22,8 @@ BEATS, HOLDS, MEETS, MISSES = "beats", "not worse", "meets the target", "misses 
 LEADS, NEARS, SEEN = "leads", "nears", "seen"
 OFFSETS = np.array([0.5, 1, 1.5, 2, 2.5, 3, 4.5, 7, 10, 15, 22, 33, 50])  # of shown bounds, in resolutions
 SHOWN = 0.05  # share of a side's level for bounds that are shown where not even "not worse" is claimed
-OFF = 1 / 4  # of a level, by which skewness may move it
+MOST_CELLS = 1_000_000  # counts of two arms that are all looked at; beyond, rows are paired
+MOST_KEPT = 50_000_000  # values of samples: 400 MB; they are made again when they are needed again
 HOPELESS = 0.5  # of the normal quantile: no betting below it
 UNSURE = {"large-sample", "skewed", "repeated values", "cluster size"}  # flags that take a certificate away
 
@@ -70,7 +72,8 @@ class Claims:
         if key not in self._made:
             limit, sample = self.limit(fact, i), self.sample(fact, i, a, b)
             if self.noisy[i]:
-                self._made[key] = self.exceeds(i, sample, limit, alpha)
+                arms = [arm for arm, _ in sample.weights]
+                self._made[key] = not self.copied[i, arms].any() and self.exceeds(i, sample, limit, alpha)
             else:
                 slack = self._slack(i, limit)
                 is_strict = fact in (BEATS, MISSES)
@@ -139,9 +142,12 @@ class Claims:
         """What the claim is about."""
         is_seen = fact in (LEADS, NEARS, SEEN) or self.table.low is self.table.seen
         key = i, self._weights(fact, i, a, b), is_seen
-        if key not in self._samples:
-            self._samples[key] = self._sample(*key)
-        return self._samples[key]
+        found = self._samples.get(key)
+        if found is None:
+            if len(self._samples) * len(self.table.seen) > MOST_KEPT:
+                self._samples.clear()
+            found = self._samples[key] = self._sample(*key)
+        return found
 
     def _sample(self, i: int, weights: tuple[tuple[int, float], ...], is_seen: bool) -> Sample:
         table, (least, most) = self.table, self._ends[i]
@@ -200,12 +206,19 @@ class Claims:
         if kind in ("gaussian", "finite_variance"):
             return once.by_student(n, sample.mean, sample.sd, b, alpha)
         if kind == "sub_gaussian":
-            sizes = [abs(weight) for _, weight in sample.weights]
-            scale = float(objective.noise[1]) * (sum(sizes) if self.table.is_paired else math.hypot(*sizes))
-            return once.by_chernoff(n, sample.mean, scale, b, alpha)
+            return once.by_chernoff(n, sample.mean, self.scale(i, sample), b, alpha)
         if kind == "binary" and len(sample.weights) == 1:
             ones = round(float((sample.values - sample.low).sum()))
             return once.by_binomial(ones, n, b - sample.low, alpha)
+        if kind == "binary" and not self.table.is_paired:
+            (a, _), (other, _) = sample.weights
+            columns = self.table.low[:, a, i], self.table.high[:, other, i]
+            own, others = (np.abs(column[~np.isnan(column)]) for column in columns)
+            if own.size * others.size <= MOST_CELLS:
+                counts = [(int(values.sum()), values.size) for values in (own, others)]
+                if objective.sign < 0:  # values are 0 and −1
+                    counts = [(size - ones, size) for ones, size in counts]
+                return once.by_binomials(*counts[0], *counts[1], b, alpha)
         if kind == "binary":
             n10, n01 = int((sample.values > 0).sum()), int((sample.values < 0).sum())
             return once.by_pairs(n10, n01, n, b, alpha)
@@ -213,6 +226,12 @@ class Claims:
         if b > sample.low and (sample.mean - b) * math.sqrt(n) < needed * sample.sd:
             return False
         return once.by_betting(sample.values, b, sample.low, sample.high, alpha)
+
+    def scale(self, i: int, sample: Sample) -> float:
+        """The scale of a contrast of sub-Gaussian values."""
+        sizes = [abs(weight) for _, weight in sample.weights]
+        scale = float(self.table.objectives[i].noise[1])
+        return scale * (sum(sizes) if self.table.is_paired else math.hypot(*sizes))
 
     def bound(self, i: int, a: int, b: int, alpha: float) -> float:
         """a − b is at least this: −∞, or a number of a grid that no data have chosen.
@@ -226,6 +245,8 @@ class Claims:
             return -math.inf  # a difference is not what was claimed
         if not self.noisy[i]:
             return sample.mean
+        if self.copied[i, [a, b]].any():
+            return -math.inf
         tolerance, resolution = objective.tolerance_in_unit, objective.resolution_in_unit
         steps = OFFSETS * (resolution or tolerance)
         found = -math.inf
@@ -255,18 +276,14 @@ class Claims:
         if kind == "finite_variance" or unlike:
             yield "large-sample"
         if kind == "gaussian":
-            if once.error_of_student(*self._skewness(fact, i, a, b), alpha) > alpha * OFF:
+            if self.lead(fact, i, a, b) < once.edge_of_student(*self.skewness(fact, i, a, b), alpha):
                 yield "skewed"
             if any(self._repeated[i, x] for x in (a, b) if x is not None):
                 yield "repeated values"
         if kind in ("binary", "bounded") and table.clusters is not None and table.largest_cluster is None:
             yield "cluster size"
 
-    def enough_for_normal(self, fact: str, i: int, a: int, b: int | None, alpha: float) -> float:
-        """How many items a claim takes that is not to be doubted for its skewness."""
-        return once.enough_for_student(*self._skewness(fact, i, a, b), alpha, alpha * OFF)
-
-    def _skewness(self, fact: str, i: int, a: int, b: int | None) -> tuple[int, float]:
+    def skewness(self, fact: str, i: int, a: int, b: int | None) -> tuple[int, float]:
         """The number and the skewness of what a claim is about."""
         if (key := (fact, i, a, b)) not in self._skewed:
             sample = self.sample(fact, i, a, b)
@@ -277,6 +294,19 @@ class Claims:
         return self._skewed[key]
 
     @cached_property
+    def copied(self) -> NDArray[np.bool_]:
+        """(m, K) the arms whose values seem to be copies of few measurements: nothing is claimed of them."""
+        table, found = self.table, np.zeros((self.n_objectives, self.n_arms), np.bool_)
+        for i, kind in enumerate(table.kinds):
+            if self.noisy[i] and kind != "binary":
+                values = (table.low if kind == "quantile" else table.seen)[:, :, i]
+                if table.clusters is not None:
+                    values = _of_clusters(values, table.clusters)
+                ends = self._ends[i] if table.objectives[i].is_bounded else (-math.inf, math.inf)
+                found[i] = copied_arms(values, *ends, table.is_paired)
+        return found
+
+    @cached_property
     def _repeated(self) -> NDArray[np.bool_]:
         """(m, K) whether one value makes up clearly more than a twentieth of an arm's."""
         found = np.zeros((self.n_objectives, self.n_arms), np.bool_)
@@ -284,6 +314,18 @@ class Claims:
             values = self.table.seen[:, a, i]
             found[i, a] = one_value_returns(values[~np.isnan(values)])
         return found
+
+
+def _of_clusters(values: Vector, clusters: NDArray[np.int64]) -> Vector:
+    """(units, K) the mean of each cluster; of equal values that value, to the bit."""
+    least, most = (np.full((int(clusters.max()) + 1, values.shape[1]), math.nan) for _ in range(2))
+    np.fmin.at(least, clusters, values)
+    np.fmax.at(most, clusters, values)
+    there = ~np.isnan(values)
+    sums, counts = np.zeros_like(least), np.zeros_like(least)
+    np.add.at(sums, clusters, np.where(there, values, 0.0))
+    np.add.at(counts, clusters, there)
+    return np.where(least < most, sums / np.maximum(counts, 1), least)
 
 
 def _skewness(values: Vector) -> float:

@@ -82,16 +82,22 @@ def shares(claims: Claims, x: int, y: int, i: int, limits: list[int]) -> list[tu
     return [(claim, weight / total / max(1, len(some))) for group, some, weight in parts for claim in group]
 
 
+def missing_shares(claims: Claims, y: int, i: int) -> list[tuple[Claim, float]]:
+    """The claims of which one says that y misses target i, or never got there; each one's part of alpha."""
+    thirds = [z for z in range(claims.n_arms) if z != y and claims.targets[0] is None]
+    own = 0.5 if thirds else 1.0
+    return [((MISSES, i, y, None), own), *(((BEATS, 0, z, y), own / len(thirds)) for z in thirds)]
+
+
 def _misses(claims: Claims, y: int, i: int, alpha: float) -> Step:
     """That y misses a target, or never got there as it is beaten on the first objective."""
-    thirds = [z for z in range(claims.n_arms) if z != y and claims.targets[0] is None]
-    share = alpha / 2 if thirds else alpha
-    if claims.says(MISSES, i, y, None, share):
-        return Step(y, i, MISSES, -1, share)
-    for z in thirds:
-        if claims.says(BEATS, 0, z, y, share / len(thirds)):
-            return Step(y, 0, BEATEN, z, share / len(thirds))
-    return Step(y, i, OPEN, -1, share)
+    found = missing_shares(claims, y, i)
+    for (fact, j, a, b), share in found:
+        if claims.says(fact, j, a, b, share * alpha):
+            return Step(
+                y, j, MISSES if fact == MISSES else BEATEN, -1 if fact == MISSES else a, share * alpha
+            )
+    return Step(y, i, OPEN, -1, found[0][1] * alpha)
 
 
 class Proof(NamedTuple):
@@ -121,20 +127,28 @@ def proof_of(claims: Claims, x: int, alpha: float, likely: frozenset[int], *, in
 
 def is_better(claims: Claims, w: int, c: int, alpha: float, given_up: frozenset[int]) -> tuple[Step, ...]:
     """That w is better than c: not worse on objectives up to one on which it beats it. Nothing: not shown."""
-    noisy, place = max(1, sum(claims.noisy)), 0
     steps: tuple[Step, ...] = ()
+    for (holds, level), (beats, least) in switch_levels(claims, w, c, alpha, given_up):
+        if not claims.says(*holds, alpha=level):
+            return ()
+        steps = (*steps, Step(w if holds[3] is None else c, holds[1], holds[0], -1, level))
+        if claims.says(*beats, alpha=least):
+            return (*steps, Step(c, beats[1], beats[0], -1, least))
+    return ()
+
+
+def switch_levels(
+    claims: Claims, w: int, c: int, alpha: float, given_up: frozenset[int]
+) -> list[tuple[tuple[Claim, float], tuple[Claim, float]]]:
+    """Per objective the claims that w is not worse than c and that it is better, each with its level."""
+    noisy, place, found = max(1, sum(claims.noisy)), 0, []
     for k in range(claims.n_objectives):
         is_limit = claims.targets[k] is not None and k not in given_up
         holds: Claim = (MEETS, k, w, None) if is_limit else (HOLDS, k, w, c)
         beats: Claim = (MISSES, k, c, None) if is_limit else (BEATS, k, w, c)
-        level = alpha * (1 - place / noisy)
-        if not claims.says(*holds, alpha=level):
-            return ()
-        steps = (*steps, Step(w if is_limit else c, k, holds[0], -1, level))
-        if claims.says(*beats, alpha=alpha / noisy):
-            return (*steps, Step(c, k, beats[0], -1, alpha / noisy))
+        found.append(((holds, alpha * (1 - place / noisy)), (beats, alpha / noisy)))
         place += claims.noisy[k]
-    return ()
+    return found
 
 
 # --- all facts at once: Theorem 8

@@ -29,7 +29,7 @@ from lexbandits.judging.scheme import (
     survey,
     tiers_of,
 )
-from lexbandits.judging.table import table_of
+from lexbandits.judging.table import Table, table_of
 from lexbandits.printable import plain
 from lexbandits.study.errors import StudyError, study_errors
 from lexbandits.study.objective import Objective
@@ -39,6 +39,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 FEW_CLUSTERS = 10
+MOST_COMPARISONS = 200_000  # ordered pairs of arms × objectives: about a minute with 200 items
+SECONDS_EACH, SECONDS_EACH_ITEM = 3e-4, 2e-7  # of a comparison
 
 
 @dataclass(frozen=True)
@@ -63,9 +65,10 @@ class Verdict:
         items, clusters: how many items were judged, and how many groups of them, if any.
         unsettled: the first objective that the second statement leaves open, if any.
         decision: with a baseline, whether to switch.
-        missing_items: how many new items, judged alone, would give a certificate in 8 of 10 cases, if the
-            estimates are right; None: they forbid it.
+        missing_items: how many new items (clusters, or rows per arm), judged alone, would give a certificate
+            in 8 of 10 cases; None if no number is known to.
         missing_range: where that number may lie.
+        missing_reason: what no number of items helps against: "edge", "beyond" or a flag.
         looks, about, missing, baseline, named: as asked.
 
     >>> import lexbandits as lb
@@ -93,6 +96,7 @@ class Verdict:
     decision: str | None = None
     missing_items: int | None = None
     missing_range: tuple[int | None, int | None] | None = None
+    missing_reason: str | None = None
     looks: str = "once"
     about: str = "population"
     missing: str = "error"
@@ -110,6 +114,13 @@ class Verdict:
         """The certificate as a table."""
         frame: pd.DataFrame = need("pandas", "to_frame()").DataFrame(list(self.certificate))
         return frame
+
+    @property
+    def unit(self) -> str:
+        """What the table has more of, the more it says: items, clusters or rows per arm."""
+        if self.clusters is not None:
+            return "clusters"
+        return "items" if self._claims is None or self._claims.table.is_paired else "rows per arm"
 
     @property
     def settled(self) -> bool:
@@ -217,7 +228,8 @@ def judge(
         delta: the probability of a wrong answer.
         looks: "once" if how many items there are was decided without looking at values, "any" if not.
         about: "population": items to come, of which these are a sample; "items": these alone.
-        missing: "error", "worst" (counts as the worst it could have been) or "drop" (its item).
+        missing: "error", "worst" (counts as the worst it could have been) or "drop" (its item), of objectives
+            without `if_missing`.
         baseline: the current arm: the question is whether to switch.
         named: an arm chosen before looking: the question is about it.
     """
@@ -261,8 +273,23 @@ def judge(
             )
     elif len(cells.arms) > 1 and cells.n_units < 2:
         raise StudyError("one item proves nothing of those to come")
+    _check_work(cells)
     claims = AnytimeClaims(cells) if looks == "any" else Claims(cells, as_list=about == "items")
     return _judged(claims, delta, {**words, "looks": looks})
+
+
+def _check_work(table: Table) -> None:
+    """Refuse a table of so many arms that judging it would take many minutes, with what it would take."""
+    K, m, n = len(table.arms), len(table.objectives), len(table.seen)
+    comparisons = K * (K - 1) * m
+    if comparisons > MOST_COMPARISONS:
+        most = math.isqrt(MOST_COMPARISONS // m)
+        minutes = comparisons * (SECONDS_EACH + SECONDS_EACH_ITEM * n) / 60
+        raise StudyError(
+            f"{K:,} arms on {m} objective{'s' if m > 1 else ''} are {comparisons:,} comparisons, which would "
+            f"take about {max(1, round(minutes)):,} minutes; at most {MOST_COMPARISONS:,} are judged: keep "
+            f"{most:,} arms, chosen without looking at these values"
+        )
 
 
 def _judged(claims: Claims, delta: float, words: dict[str, Any]) -> Verdict:
@@ -298,7 +325,7 @@ def _judged(claims: Claims, delta: float, words: dict[str, Any]) -> Verdict:
     if decision == "switch":
         steps += switches[answer]
     gone, stage = survey(claims, delta, everybody)
-    details = _details(claims, doubts.get(answer, {}), proofs[answer], delta)
+    details = _details(claims, doubts.get(answer, {}), proofs[answer], delta) | _copies(claims, answer, steps)
     verdict = Verdict(
         arm=names[answer],
         certified=certified,
@@ -322,8 +349,9 @@ def _judged(claims: Claims, delta: float, words: dict[str, Any]) -> Verdict:
     )
     if certified or claims.as_list or verdict.looks == "any":
         return verdict
-    needed, ends = items_needed(claims, leads, near, alpha)
-    return replace(verdict, missing_items=needed, missing_range=ends)
+    is_complete = proofs[answer].is_complete
+    needed = items_needed(claims, leads, near, alpha, base=base, named=asked, is_complete=is_complete)
+    return replace(verdict, missing_items=needed.items, missing_range=needed.ends, missing_reason=needed.why)
 
 
 # --- what it rests on
@@ -379,6 +407,17 @@ def _details(
     if odd:
         found["not 0 or 1"] = {"objectives": odd}
     return found
+
+
+def _copies(claims: Claims, x: int, steps: Iterable[Step]) -> dict[str, dict[str, Any]]:
+    """What is open as the values of an objective seem to be copies."""
+    unclear = [(step.objective, {x, step.rival}) for step in steps if step.verdict == OPEN]
+    found = {(i, a) for i, arms in unclear for a in arms if claims.copied[i, a]}
+    if not found:
+        return {}
+    columns, arms = (sorted({pair[side] for pair in found}) for side in (0, 1))
+    named = [claims.table.objectives[i].name for i in columns]
+    return {"copied values": {"objectives": named, "arms": [claims.table.arms[a] for a in arms]}}
 
 
 def _row(claims: Claims, x: int, step: Step) -> dict[str, Any]:

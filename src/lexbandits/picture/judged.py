@@ -368,6 +368,11 @@ SAID: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "repeated values": lambda f: (
         f"one value of {listed(f['objectives'])} comes again and again: it is not Gaussian"
     ),
+    "copied values": lambda f: (
+        f"{listed(f['objectives'])} of {listed(f['arms'])} seems to be one measurement copied to many rows: "
+        "say cluster=, the column of what was measured at once, "
+        'or noise="exact" if values are known without error'
+    ),
     "cluster size": lambda _: "nobody said how large a cluster can be (max_cluster=)",
     "few clusters": lambda f: f"there are only {f['clusters']} clusters",
     "few for a quantile": lambda f: (
@@ -480,21 +485,68 @@ def outlook(verdict: Verdict) -> str:
     """What would settle it."""
     if verdict.certified or verdict.about == "items" or verdict.looks == "any":
         return ""
-    if verdict.missing_range is None or verdict.missing_items is None:
-        return "By what is seen no number of items would do: differences lie on the edge of what matters."
-    low, high = verdict.missing_range
-    unit = "items" if verdict.clusters is None else "clusters"
-    ends = (
-        f"{about(low or verdict.missing_items)} to {about(high)}"
-        if high
-        else f"at least {about(verdict.missing_items)}"
-    )
-    as_study = verdict.clusters is None and all(o.quantile is None for o in verdict.objectives)
-    study = ", or measure them as a study (--follow-up, follow_up())" if as_study else ""
+    unit, (low, high) = verdict.unit, verdict.missing_range or (None, None)
+    if verdict.missing_items is None:
+        return _no_number(verdict, low)
+    new, number = unit.replace("rows", "new rows") if " " in unit else f"new {unit}", verdict.missing_items
+    ends = [about(end) for end in (low, high) if end]
+    between = f" ({' to '.join(ends)} by what is seen)" if len(set(ends)) > 1 else ""
+    if high is None and ends:
+        between = f" (at least {ends[0]} by what is seen)"
+    if verdict.missing_reason is not None:
+        between += f", but never give a certificate: {_lasts(verdict)}"
+    own = "Judge them alone"
+    if verdict.clusters is None and not any(asked.quantile for asked in verdict.objectives):
+        own += ", or measure them as a study (--follow-up, follow_up())"
     return (
-        f"About {ends} new {unit} should settle it. Judge them alone{study}: "
+        f"About {about(number, up=True)} {new} should settle it{between}. {own}: "
         "to add rows and judge again would be a second look."
     )
+
+
+def _no_number(verdict: Verdict, least: int | None) -> str:
+    """Why no number of items is told."""
+    reason, unit = verdict.missing_reason, verdict.unit
+    if reason == "edge" and least:
+        return (
+            f"More {unit} may not settle it: it would take at least about {about(least)} new ones, "
+            "and differences may lie on the edge of what matters."
+        )
+    if reason == "edge":
+        return f"By what is seen no number of {unit} would do: differences lie on the edge of what matters."
+    if reason == "copied values":
+        return "More rows of the same measurements would not do."
+    if reason != "beyond":
+        return f"More {unit} would not give a certificate: {_lasts(verdict)}."
+    if verdict.baseline is not None:
+        return f"By what is seen no number of {unit} would prove a switch, or that {verdict.arm} may be kept."
+    return f"By what is seen no number of {unit} would certify {verdict.arm}{_since(verdict)}."
+
+
+def _since(verdict: Verdict) -> str:
+    """The first claim that the means contradict."""
+    for row in verdict.certificate:
+        asked = _objective(verdict, row["objective"])
+        beyond = asked.sign * (row["limit"] - row["difference"])
+        if row["verdict"] != "open" or beyond <= 0 or asked.is_relative:
+            continue
+        if row["arm"] is None:
+            seen = value(asked, row["difference"], unit=True)
+            return f": its {asked.name} is {seen}, not {_limit(asked)}"
+        seen = value(asked, abs(row["difference"]), unit=True)
+        return f": {row['rival']} is better on {asked.name} by {seen}, more than {_reach(asked)}"
+    return ""
+
+
+def _lasts(verdict: Verdict) -> str:
+    """What a flag that no number of items lifts asks for."""
+    if verdict.missing_reason == "cluster size":
+        return "say how many items a cluster can have (max_cluster=)"
+    if verdict.missing_reason == "repeated values":
+        return "values that repeat themselves are not Gaussian, say what they are, such as bounded"
+    if any(asked.noise == "finite_variance" for asked in verdict.objectives):
+        return "finite_variance is an approximation, say bounds, or cap="
+    return "clusters or repeats of unequal size make it an approximation"
 
 
 def assumed(verdict: Verdict) -> str:

@@ -99,8 +99,9 @@ def make_app(
         chosen = page if scope["type"] == "http" and not scope["path"].startswith(OURS) else shortcut
         await chosen(scope, receive, send)
 
-    app.state.metrics = app.state.queues.metrics = metrics.Metrics(front, rooms)
-    return Guard(app.state.metrics, hosts, numbers, app.state.queues.stop)
+    queues = app.state.queues
+    app.state.metrics = queues.metrics = metrics.Metrics(front, rooms, queues)
+    return Guard(app.state.metrics, hosts, numbers, queues.stop)
 
 
 class Files(StaticFiles):

@@ -11,6 +11,7 @@ from typing import Any
 from fastapi import APIRouter, Request, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from lexbandits.server.queues import Queues
 from lexbandits.server.rooms import Rooms
 from lexbandits.server.routes import looking
 
@@ -24,8 +25,8 @@ look = APIRouter(route_class=looking("read"))
 class Metrics:
     """Counts requests on their way; `events` is told what was recorded."""
 
-    def __init__(self, app: ASGIApp, rooms: Rooms) -> None:
-        self._app, self._rooms = app, rooms
+    def __init__(self, app: ASGIApp, rooms: Rooms, queues: Queues) -> None:
+        self._app, self._rooms, self._queues = app, rooms, queues
         self._lock = threading.Lock()
         self._requests: Counter[tuple[str, int]] = Counter()
         self._events: Counter[str] = Counter()
@@ -73,7 +74,11 @@ class Metrics:
         yield from _family("events_total", "counter", "Events recorded; results are those of kind told.")
         for event, count in sorted(self._events.items()):
             yield _line("events_total", count, kind=event)
-        yield from _family("request_seconds", "histogram", "Until asks and results were answered.")
+        yield from _family(
+            "request_seconds",
+            "histogram",
+            "Until asks and results were answered, with what an ask waited for results of others.",
+        )
         for kind, counts in self._within.items():
             sums = [sum(counts[: i + 1]) for i in range(len(counts))]
             for bound, count in zip((*BOUNDS, "+Inf"), sums, strict=True):
@@ -86,6 +91,8 @@ class Metrics:
             yield _line("studies", count, state=state)
         yield from _family("open_trials", "gauge", "Trials under way in the studies in use.")
         yield _line("open_trials", trials)
+        yield from _family("waiting_requests", "gauge", "Asks that wait for results of others.")
+        yield _line("waiting_requests", self._queues.held)
 
 
 def _kind(method: str, path: str) -> str:

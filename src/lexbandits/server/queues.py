@@ -34,6 +34,10 @@ class Held(NamedTuple):
     seconds: float  # for how long at most
 
 
+async def _never() -> None:
+    await asyncio.Event().wait()
+
+
 class _SpoiledError(Exception):
     """A job failed after it had changed the fold: nothing of this commit can be kept."""
 
@@ -129,10 +133,10 @@ class Queues:
         self._looking: anyio.CapacityLimiter | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         self._watches: dict[str, _Watch] = {}  # by study, of those where a request is held
-        self._held = 0
+        self.held = 0  # requests that wait for results of others
         self._stopping = False
 
-    async def do(self, study: str, job: Job, gone: Callable[[], Awaitable[Any]]) -> Any:
+    async def do(self, study: str, job: Job, gone: Callable[[], Awaitable[Any]] = _never) -> Any:
         """What came of a job, once it is safe. `gone` returns when nobody waits for it any more."""
         answer = await self._in_turn(study, job)
         return await self._hold(study, job, answer, gone) if isinstance(answer, Held) else answer
@@ -144,14 +148,14 @@ class Queues:
         """
         clock = asyncio.get_running_loop().time
         until, left = clock() + held.seconds, asyncio.ensure_future(gone())
-        self._held += 1
+        self.held += 1
         try:
             while isinstance(held, Held) and clock() < until and not self._stopping:
-                if self._held > MOST_HELD or not await self._is_woken(study, left, until - clock()):
+                if self.held > MOST_HELD or not await self._is_woken(study, left, until - clock()):
                     break
                 held = await self._in_turn(study, job.anew(held.again))
         finally:
-            self._held -= 1
+            self.held -= 1
             left.cancel()
         return held.answer if isinstance(held, Held) else held
 

@@ -26,16 +26,16 @@ def many(number: float, noun: str) -> str:
     return f"{count(number)} {noun}{'' if number == 1 else 's'}"
 
 
-def about(number: float) -> str:
-    """A count that is a forecast: two digits.
+def about(number: float, up: bool = False) -> str:
+    """A count that is a forecast: two digits, rounded `up` if it must be enough.
 
-    >>> about(1284), about(7), about(96_512)
-    ('1,300', '7', '97,000')
+    >>> about(1284), about(7), about(96_512), about(1234, up=True)
+    ('1,300', '7', '97,000', '1,300')
     """
     if math.isinf(number) or number < 10:
         return count(number)
     step = 10 ** (math.floor(math.log10(number)) - 1)
-    return count(round(number / step) * step)
+    return count((math.ceil(number / step) if up else round(number / step)) * step)
 
 
 def listed(names: Sequence[str], word: str = "and") -> str:

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from lexbandits.study.study import Study
 
 Measure = Callable[..., Mapping[str, Any]]
+SAY_SO = 0.2  # seconds after which a run that waits for others says so
 LOOK_AGAIN = 2.0  # seconds after which a run that waits looks for signals, and asks again if it has room
 
 
@@ -177,13 +178,14 @@ class Run:
 
     def _wait_for_others(self, pool: Executor, show: Callable[..., None]) -> bool:
         """Wait for the trials of others, as long as the study does; False if there is nothing to wait for."""
+        patience = SAY_SO
         while not self.is_late:
             self._asking = True
             try:
-                left = min(LOOK_AGAIN, max(self._asks_until - time.monotonic(), 0.0))
+                left = min(patience, max(self._asks_until - time.monotonic(), 0.0))
                 trial = self.study.ask(lease=self.lease, worker=self.name, wait=left)
             except StudyWaiting as waiting:
-                self._asking = False
+                self._asking, patience = False, LOOK_AGAIN
                 show(note=str(waiting).partition(": ")[2])
             except (StudyFinished, StudyPaused):
                 self._asking = False
