@@ -11,8 +11,10 @@ import pytest
 from scipy import integrate, stats
 
 import lexbandits as lb
+from lexbandits.evidence.cone_distance import projected
 from lexbandits.policies.lexelim_pool import FIRST
 from lexbandits.simulation.replicate import noise_stream, replicate
+from lexbandits.theory.regret import regret_constants
 
 SD = math.sqrt(0.1)
 
@@ -431,6 +433,25 @@ def test_the_mixture_has_mean_one():
         assert integrate.quad(integrand, 0, 1_200, limit=500, points=[1, 10, 100])[0] == pytest.approx(
             1.0, rel=1e-5
         )
+
+
+@pytest.mark.parametrize(("n_arms", "above"), [(10, 1.034), (20, 1.011), (30, 1.007)])
+def test_the_fluid_limit_is_close_to_the_lower_bound(n_arms, above):
+    """n_a·max(d(a), max_b n_b·d_b(a)/(n_a + n_b)) = 1, by iteration: docs/proofs.md, after Theorem R8."""
+    world = lb.paper_instance(n_arms)
+    best, K = world.lex_optimal_arm, n_arms
+    weights = np.full(3, 10.0)
+    d = np.array([[projected(a - b, weights, 2.0)[0] / 2 for b in world.means] for a in world.means])
+    rivals = [a for a in range(K) if a != best]
+    n = np.zeros(K)
+    n[rivals] = 1 / d[rivals, best]
+    for _ in range(100):
+        before = n.copy()
+        for a in rivals:
+            enough = [before[b] / (before[b] * d[a, b] - 1) for b in rivals if before[b] * d[a, b] > 1]
+            n[a] = (before[a] + min([1 / d[a, best], *enough])) / 2
+    least = regret_constants(world).low
+    assert least[0] < n @ world.gaps[:, 0] <= above * least[0]
 
 
 # --- what it costs: the targets of docs/regret.md, on the paper's instance with K = 10
