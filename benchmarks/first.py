@@ -14,7 +14,7 @@ from datetime import date
 from pathlib import Path
 from typing import NamedTuple
 
-from speed import ROOT, machine
+from speed import ROOT, machine, write
 
 README = """
 import numpy as np, lexbandits as lb
@@ -145,6 +145,9 @@ ROWS = [
 ]  # fmt: skip
 
 
+LONG_ROWS = ("demo", "demo-warm", "long", "sweep", "forecast")  # which a short run leaves out
+
+
 def measured(command, folder, source, cache, compiled=False):
     """Seconds on the clock, of the processor, and what it printed, of a process in a folder."""
     environment = {**os.environ, "PYTHONPATH": str(source), "XDG_CACHE_HOME": str(cache)}
@@ -198,8 +201,11 @@ def main():
         "--before", metavar="COMMIT", help="measure what is warm with the package at this commit too"
     )
     parser.add_argument("--tries", type=int, default=3)
+    parser.add_argument("--short", action="store_true", help="see in a minute whether it works; no page")
     parser.add_argument("rows", nargs="*", help=", ".join(row.name for row in ROWS))
     asked = parser.parse_args()
+    if asked.short:
+        asked.tries, asked.rows = 1, asked.rows or [row.name for row in ROWS if row.name not in LONG_ROWS]
     about, lines = machine(), []
     print(about, flush=True)
     with tempfile.TemporaryDirectory() as name:
@@ -229,7 +235,7 @@ compiled code on disk. A study is interpreted at first and goes over to compiled
 {chr(10).join(lines)}
 """
     if not asked.rows:
-        (ROOT / "docs" / "benchmarks-first.md").write_text(page)
+        write("benchmarks-first.md", page)
 
 
 if __name__ == "__main__":

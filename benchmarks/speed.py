@@ -33,7 +33,8 @@ from lexbandits.world.noise import stream
 from script import lexelim_in
 
 ROOT = Path(__file__).parent.parent
-REPEATS = 7
+SHORT = "--short" in sys.argv  # whether it works at all, in a minute: of any script here; no page is written
+REPEATS = 1 if SHORT else 7
 M = 3
 MATCHED = 0.1**0.5
 LESS_IS_MORE = ("s", "ms", "bytes")
@@ -119,7 +120,8 @@ def simulation_rows():
         ("σ = √0.1", MATCHED, 10, 10**7, 30),
         ("σ = 1, cut at 2·10⁷ pulls", 1.0, 1000, 2 * 10**7, 1),
     ]
-    for label, noise_sd, n_arms, horizon, runs in cases:
+    for label, noise_sd, n_arms, horizon, runs in cases[::2] if SHORT else cases:
+        horizon = min(horizon, 10**5) if SHORT else horizon
         for name in ("LexElim-In", "LexElim-Out"):
             policy, instance = lexelim(name, n_arms, noise_sd)
             replicate(policy, instance, horizon=100, seed=1, first=0, count=1)
@@ -147,9 +149,9 @@ def simulation_rows():
 def tolerance_rows():
     """LexElim-Tol on results drawn before, one after the other: the studies of practice, the paper's arms."""
     rows = []
-    for study in (*studies(), paper(30)):
+    for study in studies()[:1] if SHORT else (*studies(), paper(30)):
         policy, runs = study.policy("answer"), []
-        for replication in range(12):
+        for replication in range(1 if SHORT else 12):
             tape = Tape(study.trials, 1, replication)
             ended = play_tape(policy, tape, 10**7)
             runs.append((ended.rounds, tape.first(ended.folded + 1)))
@@ -192,7 +194,7 @@ def comparison_rows(rates):
     instance = lb.Instance(lb.paper_instance(10).means[:, :1], noise_sd=MATCHED)
     ucb = lb.UCB1(10, 1, noise_sd=MATCHED)
     pull_by_pull(ucb, instance, 10)
-    ours = [pull_by_pull(ucb, instance, 10**6) for _ in range(REPEATS)]
+    ours = [pull_by_pull(ucb, instance, 10**4 if SHORT else 10**6) for _ in range(REPEATS)]
     rows.append(Row("UCB1, K = 10, one objective", ours, "pulls/s"))
     for name, values in peers().items():
         ratio = statistics.median(ours) / statistics.median(values)
@@ -212,13 +214,13 @@ def peers():
 
 def thread_rows():
     policy, instance = lexelim("LexElim-In", 100, MATCHED)
-    cells = [lb.Cell("a", policy, instance, 10**8)]
+    cells = [lb.Cell("a", policy, instance, 10**5 if SHORT else 10**8)]
     lb.sweep(cells, replications=2, n_jobs=2)
     tables, times = {}, {1: [], 2: []}
     for _ in range(REPEATS):
         for n_jobs in times:
             start = time.perf_counter()
-            tables[n_jobs] = lb.sweep(cells, replications=48, n_jobs=n_jobs).frame()
+            tables[n_jobs] = lb.sweep(cells, replications=2 if SHORT else 48, n_jobs=n_jobs).frame()
             times[n_jobs].append(time.perf_counter() - start)
     assert tables[1].equals(tables[2])
     ratio = statistics.median(a / b for a, b in zip(times[1], times[2], strict=True))
@@ -234,7 +236,7 @@ def ask_rows():
     for n_arms in (10, 100, 1000):
         policy, _ = lexelim("LexElim-In", n_arms, 1.0)
         ask_and_tell(policy, 100)
-        values = [ask_and_tell(policy, 20_000) for _ in range(REPEATS)]
+        values = [ask_and_tell(policy, 1_000 if SHORT else 20_000) for _ in range(REPEATS)]
         rows.append(Row(f"ask + tell, LexElim-In, K = {n_arms}", values, "a second", target=100_000))
     return rows
 
@@ -327,6 +329,12 @@ def shown(rows):
     return rows_so_far
 
 
+def write(name, page):
+    """A page of docs/, unless the run was short: figures of a short run are none."""
+    if not SHORT:
+        (ROOT / "docs" / name).write_text(page)
+
+
 def verdict(rows):
     missed = [row.what for row in rows if "no" in row.reached]
     return "\nmissed: " + "; ".join(missed) if missed else "\nevery target reached"
@@ -351,6 +359,7 @@ runs each on results drawn before.
 def explain_and_exit_if_asked(about):
     """With --help say what a script is for; refuse what it does not know."""
     parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--short", action="store_true", help="see in a minute whether it works; no page")
     if "[--quick]" in about:
         parser.add_argument("--quick", action="store_true", help="a short run")
     parser.parse_args()
@@ -364,7 +373,7 @@ def main():
     text = table(rows)
     print(about, text, sep="\n\n")
     page = PAGE.format(day=date.today().isoformat(), machine=about, repeats=REPEATS, table=text)
-    (ROOT / "docs" / "benchmarks.md").write_text(page)
+    write("benchmarks.md", page)
     print(verdict(rows))
 
 

@@ -17,15 +17,17 @@ from datetime import date
 from itertools import chain
 from pathlib import Path
 
-from speed import ROOT, Row, explain_and_exit_if_asked, machine, shown, table, verdict
+from speed import ROOT, SHORT, Row, explain_and_exit_if_asked, machine, shown, table, verdict, write
 
 sys.path.insert(0, str(ROOT / "tests"))
 from support.database import Server, server_binaries
 
-QUICK = "--quick" in sys.argv
+QUICK = SHORT or "--quick" in sys.argv
 REPEATS = 1 if QUICK else 5
+WRITERS = 4 if SHORT else 24
 WORKER = str(ROOT / "benchmarks" / "study_worker.py")
 PEERS = str(ROOT / ".venv-bench" / "bin" / "python")
+BESIDE = Path(PEERS).exists()  # Optuna
 PYTHON = {"ours": sys.executable, "optuna": PEERS, "nsga": PEERS}
 
 
@@ -61,7 +63,7 @@ def together(who, storage, processes, n):
 
 # trials per process: about two seconds of each on a laptop
 N = {"memory": (4000, 4000), "NORMAL": (1500, 30), "FULL": (200, 30), "postgres": (300, 40)}
-SHORT = {"memory": (1000, 1000), "NORMAL": (400, 15), "FULL": (60, 15), "postgres": (100, 15)}
+FEWER = {"memory": (1000, 1000), "NORMAL": (400, 15), "FULL": (60, 15), "postgres": (100, 15)}
 TARGETS = {
     ("memory", 1): 2,
     ("FULL", 1): 7,
@@ -71,6 +73,8 @@ TARGETS = {
     ("postgres", 1): 6,
     ("postgres", 8): 4,
 }
+if SHORT:
+    TARGETS = {key: TARGETS[key] for key in (("memory", 1), ("NORMAL", 8), ("postgres", 8))}
 TITLES = {
     "memory": "in memory",
     "FULL": "SQLite, synchronous=FULL, the default",
@@ -97,12 +101,16 @@ def rate_rows(folder, server):
         ours, theirs, ratios = [], [], []
         for repeat in range(REPEATS):
             here, there = addresses(kind, folder, server, repeat)
-            n, m = (SHORT if QUICK else N)[kind]
+            n, m = (FEWER if QUICK else N)[kind]
             share = 1 if processes == 1 else 2  # each of eight does a half
             ours.append(together("ours", here, processes, n // share)[0])
-            theirs.append(together("optuna", there, processes, m // share)[0])
-            ratios.append(ours[-1] / theirs[-1])
+            if BESIDE:
+                theirs.append(together("optuna", there, processes, m // share)[0])
+                ratios.append(ours[-1] / theirs[-1])
         where = f"{TITLES[kind]}, {processes} process{'es' if processes > 1 else ''}"
+        if not BESIDE:
+            yield Row(f"ask + tell, {where}", ours, "a second")
+            continue
         ratio = statistics.median(ratios)
         yield Row(f"ask + tell, {where}", ours, "a second", ratio, "ours ÷ Optuna", target)
         yield Row(f"Optuna, {where}", theirs, "a second")
@@ -121,7 +129,7 @@ def open_rows(folder, server):
     fast = Path("/dev/shm") if Path("/dev/shm").is_dir() else folder  # made there, measured on the disk
     places = {}
     with tempfile.TemporaryDirectory(dir=fast) as scratch:
-        for who in ("ours", "optuna"):
+        for who in ("ours", "optuna") if BESIDE else ("ours",):
             done(worker(who, "fill", f"sqlite:///{scratch}/{who}_open.db", n))
             shutil.copy(f"{scratch}/{who}_open.db", folder)
     places["SQLite", 20] = [f"sqlite:///{folder}/{who}_open.db" for who in ("ours", "optuna")]
@@ -129,18 +137,22 @@ def open_rows(folder, server):
         here, there = addresses("postgres", folder, server, 0)
         careless = {"PGOPTIONS": "-c synchronous_commit=off"}
         done(worker("ours", "fill", here, n, **careless))
-        done(worker("optuna", "fill", there, n, **careless))
+        if BESIDE:
+            done(worker("optuna", "fill", there, n, **careless))
         places["PostgreSQL", 15] = [here, there]
     for (what, target), (here, there) in places.items():
         ours = [done(worker("ours", "glance", here))["seconds"] for _ in range(REPEATS)]
-        theirs = [done(worker("optuna", "look", there))["seconds"] for _ in range(REPEATS)]
+        theirs = [done(worker("optuna", "look", there))["seconds"] for _ in range(REPEATS * BESIDE)]
         done(worker("ours", "look", here))  # leaves its cache
         cached = [done(worker("ours", "look", here))["seconds"] for _ in range(REPEATS)]
         title = f"opening a study of {n:,} results, {what}"
         for name, times, aim in ((title, ours, target), ("the same, from its cache", cached, None)):
-            ratio = statistics.median(theirs) / statistics.median(times)
-            yield Row(name, [1 / t for t in times], "a second", ratio, "ours ÷ Optuna", aim)
-        yield Row(f"Optuna, {title}", [1 / t for t in theirs], "a second")
+            ratio = statistics.median(theirs) / statistics.median(times) if BESIDE else None
+            yield Row(
+                name, [1 / t for t in times], "a second", ratio, "ours ÷ Optuna", aim if BESIDE else None
+            )
+        if BESIDE:
+            yield Row(f"Optuna, {title}", [1 / t for t in theirs], "a second")
 
 
 def large_rows(folder):
@@ -165,9 +177,10 @@ def large_rows(folder):
 
 def wait_rows(folder):
     waits = [
-        together("ours", f"sqlite:///{folder}/wait_{i}.db", 24, 5 if QUICK else 20)[1] for i in range(REPEATS)
+        together("ours", f"sqlite:///{folder}/wait_{i}.db", WRITERS, 5 if QUICK else 20)[1]
+        for i in range(REPEATS)
     ]
-    return [Row("longest wait of 24 SQLite writers for an ask and a tell", waits, "s", target=2.0)]
+    return [Row(f"longest wait of {WRITERS} SQLite writers for an ask and a tell", waits, "s", target=2.0)]
 
 
 STUDY = """
@@ -251,6 +264,8 @@ never waits for it, Optuna always does.
 def main():
     about = machine()
     print(about, flush=True)
+    if not BESIDE:
+        print("no .venv-bench: Optuna is left out, and no page is written (make bench installs it)")
     results = ROOT / "results"
     results.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory(dir=results) as name, postgres() as server:
@@ -264,14 +279,16 @@ def main():
         )
         rows = shown(chain(*parts))
     text = table(rows)
+    if not BESIDE:
+        return print(verdict(rows))
     asked = [PYTHON["optuna"], "-c", "import optuna; print(optuna.__version__)"]
     optuna = subprocess.run(asked, capture_output=True, text=True, check=True).stdout.strip()
     how = "a short run (`python benchmarks/studies.py --quick`)" if QUICK else "`make bench`"
     page = PAGE.format(
         how=how, day=date.today().isoformat(), machine=about, optuna=optuna, repeats=REPEATS, table=text
     )
-    (ROOT / "docs" / "benchmarks-studies.md").write_text(page)
-    print(verdict(rows))
+    write("benchmarks-studies.md", page)
+    return print(verdict(rows))
 
 
 if __name__ == "__main__":

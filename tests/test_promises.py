@@ -22,6 +22,7 @@ import lexbandits as lb
 from lexbandits.simulation.promise import Tolerances
 from lexbandits.study.spec import in_drawn_order
 from lexbandits.study.storage.memory import MemoryStorage
+from support.journals import journal_of, storage_of
 
 MOST = 400  # results of one study; one that is not finished then certifies nothing
 BEYOND = 1.01  # the gap of the worse arms, in what may be given up
@@ -372,7 +373,7 @@ def fail_the_best_arm_until_it_is_given_up(study, world, rng):
 @attack("bernoulli", "bounded", agreed={"if_expired": 0.0})
 def come_late_with_what_is_zero(study, world, rng):
     """What the worse arm has of zeros comes late, as something better; the study is opened anew meanwhile."""
-    storage = study._journal.storage
+    storage = storage_of(study)
     now = storage.time()
     storage.time = lambda: now
     for count, trial in enumerate(trials(study, lease=1.0)):
@@ -391,7 +392,7 @@ WAYS_OUT = (("release",), ("tell", {"score": 0.5, "taste": 0.0}), ("tell", {"sco
 @attack("gaussian", "bernoulli", max_failures=3)
 def tell_in_parts_and_be_rid_of_what_speaks_against_the_worse(study, world, rng):
     """The score is told, and looked at: then the trial is given back, told anew, failed, or runs out."""
-    storage = study._journal.storage
+    storage = storage_of(study)
     now = storage.time()
     storage.time = lambda: now
     for count, trial in enumerate(trials(study, lease=1.0)):
@@ -415,7 +416,7 @@ def tell_in_parts_and_be_rid_of_what_speaks_against_the_worse(study, world, rng)
 @attack("bernoulli", "bounded", agreed={"if_expired": 0.0, "if_failed": 0.0})
 def tell_parts_in_time_only_where_they_are_good(study, world, rng):
     """What is not told in part runs out and is worth what was agreed: the worse arm's zeros are zeros."""
-    storage = study._journal.storage
+    storage = storage_of(study)
     now = storage.time()
     storage.time = lambda: now
     for trial in trials(study, lease=1.0):
@@ -429,7 +430,7 @@ def tell_parts_in_time_only_where_they_are_good(study, world, rng):
 @attack("gaussian", "bernoulli", excused=LOST)
 def let_good_values_of_the_best_run_out(study, world, rng):
     """Twelve are under way at once; what speaks for the best arm is never told."""
-    storage = study._journal.storage
+    storage = storage_of(study)
     now = storage.time()
     storage.time = lambda: now
     told = 0
@@ -460,7 +461,7 @@ def correct_away_what_speaks_against_the_worse(study, world, rng):
 @attack("gaussian", "bernoulli", excused=LOST)
 def beat_the_heart_of_what_speaks_for_the_worse(study, world, rng):
     """Results take longer than their lease; somebody keeps alive those that are welcome."""
-    storage = study._journal.storage
+    storage = storage_of(study)
     now = storage.time()
     storage.time = lambda: now
     told = 0
@@ -713,7 +714,7 @@ def import_a_study_that_lost_what_speaks_against_the_worse(study, world, rng):
 def import_parts_of_trials_that_came_late(study, world, rng):
     """Of the worse arm only what is not 0 was told in time; what came after it says 1."""
     before = world.study(int(rng.integers(1e9)), 0.05, agreed={"if_expired": 0.0})
-    storage = before._journal.storage
+    storage = storage_of(before)
     now = storage.time()
     storage.time = lambda: now
     known = [(trial, world.values(trial.arm, rng)) for trial in before.ask_many(2 * ROWS, lease=1.0)]
@@ -970,7 +971,7 @@ def go_on_after_the_end_by_what_is_in_flight(study, world, rng):
 @attack("gaussian", "bernoulli")
 def two_handles_and_requests_sent_again(study, world, rng):
     """What one of them was given the other asks for again; good values of the best arm come last of all."""
-    other = lb.open_study("attacked", study._journal.storage)
+    other = lb.open_study("attacked", storage_of(study))
     for batch in range(MOST // 8):
         known = {}
         for handle in (study, other, study):
@@ -1364,7 +1365,9 @@ def test_differences_that_all_equal_a_limit_are_not_beyond_it(n, tolerance):
             verdict = lb.judge(frame, [score, TASTE], **how)
             assert verdict.candidates == ("best", "worse"), how
             assert verdict.acceptable == (), how
-        study = lb.create_study("rounded", MemoryStorage(), arms=["best", "worse"], objectives=[score, TASTE])
+        study = lb.create_study(
+            "rounded", MemoryStorage(), arms=["best", "worse"], objectives=[score, TASTE], seed=0
+        )
         study.import_results(frame.drop(columns="of"), fair=True)
         assert not study.answer.certified
 
@@ -1417,7 +1420,9 @@ def test_a_failure_that_is_worth_a_number_is_judged_as_a_study_would(noise):
     said = []
     for asked in (
         lambda: lb.judge(frame, [agreed, TASTE]),
-        lambda: lb.create_study("x", MemoryStorage(), arms=["best", "worse"], objectives=[agreed, TASTE]),
+        lambda: lb.create_study(
+            "x", MemoryStorage(), arms=["best", "worse"], objectives=[agreed, TASTE], seed=0
+        ),
     ):
         with pytest.raises(lb.StudyError, match="if_failed") as refused:
             asked()
@@ -1576,7 +1581,7 @@ def lose_items_on_which_the_worse_is_wrong(study, world, rng):
 @on_a_list()
 def come_late_with_items_that_speak_against_the_worse(study, world, rng):
     """They come after their time, some only when everything else is there."""
-    storage, late = study._journal.storage, []
+    storage, late = storage_of(study), []
     now = storage.time()
     storage.time = lambda: now
     for trial in trials(study, lease=1.0):
@@ -1677,7 +1682,7 @@ def import_all_items_but_one_and_add_an_arm_tuned_on_those_that_count(study, wor
     study.import_results({"arm": ["worse"] * len(items), "item": items,
                           "score": world.table["worse"][items], "taste": [1.0] * len(items)})  # fmt: skip
     counted = study.results().query("arm == 'worse'").results.iloc[0]
-    order = in_drawn_order(range(ITEMS), next(study._journal.events()).payload["spec"]["seed"])
+    order = in_drawn_order(range(ITEMS), next(journal_of(study).events()).payload["spec"]["seed"])
     world.tune("tuned", order[:counted])
     study.add_arm("tuned")
     look_at_a_list_and_go_on(study, world, rng)

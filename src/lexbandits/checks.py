@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 PLAIN, FLOAT = {float, int}, np.dtype(np.float64)
+SMALLEST = 1e-100  # of a scale: its square stays positive
 LARGEST = 1e100  # of a reward: sums of any number of them, and their squares, stay finite
 
 # --- numbers
@@ -45,6 +46,37 @@ def real(name: str, value: Any) -> float:
     if not math.isfinite(number):
         raise ValueError(f"{name} must be finite, got {number}")
     return number
+
+
+def sized(name: str, value: Any) -> float:
+    """A number whose square, and sums of such squares, floating point can hold."""
+    number = real(name, value)
+    if abs(number) > LARGEST:
+        raise ValueError(f"{name} must be at most {LARGEST:g} in size, got {number:g}")
+    return number
+
+
+def scale(name: str, value: Any) -> float:
+    """A positive number that is neither too large nor too small to be squared."""
+    number = sized(name, value)
+    if number <= 0:
+        raise ValueError(f"{name} must be positive, got {number}")
+    if number < SMALLEST:
+        raise ValueError(f"{name} must be at least {SMALLEST:g}, got {number:g}: say it in a smaller unit")
+    return number
+
+
+def bounds(name: str, low: Any, high: Any) -> tuple[float, float]:
+    """Two ends that values lie between."""
+    low, high = sized(f"{name}'s lower bound", low), sized(f"{name}'s upper bound", high)
+    if not low < high:
+        raise ValueError(f"{name}: the lower bound must be below the upper one, got {low:g} and {high:g}")
+    if high - low < SMALLEST:
+        raise ValueError(
+            f"{name}: the bounds must be at least {SMALLEST:g} apart, got {low:g} and {high:g}: "
+            "say them in a smaller unit"
+        )
+    return low, high
 
 
 def probability(name: str, value: Any) -> float:

@@ -865,7 +865,10 @@ WRONG = {
     "no column 'amr'; did you mean 'arm'\\? There are arm, item": ((TABLE,), {"arm": "amr"}),
     "no column 'correct'; there are arm, item, latency": ((TABLE.drop(columns="correct"),), {}),
     "equally long": (({"arm": ["a"], "item": [1, 2], "correct": [1, 0], "latency": [1, 2]},), {}),
-    "row 1: objective 'correct' must be a number, got 'yes'": ((TABLE.assign(correct="yes"),), {}),
+    "row 1: objective 'correct' must be a number, or None where it is missing, got 'yes'": (
+        (TABLE.assign(correct="yes"),),
+        {},
+    ),
     "row 1: the item is missing": ((TABLE.assign(item=None),), {}),
     "row 1: the arm is missing": ((TABLE.assign(arm=[None, *TABLE.arm[1:]]),), {}),
     "row 1: the cluster is missing": ((TABLE.assign(c=np.nan),), {"cluster": "c"}),
@@ -1101,7 +1104,7 @@ def test_what_a_quantile_cannot_be():
     with pytest.raises(lb.StudyError, match="repeat= and cluster= do not go with it"):
         judged(TABLE.assign(epoch=1), [P90], repeat="epoch")
     with pytest.raises(lb.StudyError, match="give a study a limit, above=LIMIT, at_most=0"):
-        lb.create_study("s", MemoryStorage(), arms=["a"], objectives=[P90])
+        lb.create_study("s", MemoryStorage(), arms=["a"], objectives=[P90], seed=0)
 
 
 def test_a_limit_that_nobody_meets_is_said_at_any_time():
@@ -1129,7 +1132,7 @@ def test_a_study_follows_up_the_candidates():
     of_best = lb.Objective("latency", "minimize", tolerance="20%", reference="best", cap=4)
     verdict = judged(near, [replace(CORRECT, tolerance=0.02), of_best])
     words = verdict.follow_up("again")
-    study = lb.create_study(storage=MemoryStorage(), **words)
+    study = lb.create_study(storage=MemoryStorage(), **{"seed": 0, **words})
     assert study.status.candidates == verdict.candidates == ("a", "b")
     least = min(verdict.means[arm]["latency"]["mean"] for arm in "ab")
     assert study.objectives[1].tolerance_in_unit == pytest.approx(0.2 * least)
@@ -1147,7 +1150,7 @@ def test_a_study_that_follows_asks_the_same_question():
     table.loc[[3, 50], "correct"] = np.nan
     verdict = judged(table, objectives, missing="worst", baseline="b")
     assert verdict.decision == "keep for now"
-    study = lb.create_study(storage=MemoryStorage(), **verdict.follow_up())
+    study = lb.create_study(storage=MemoryStorage(), **{"seed": 0, **verdict.follow_up()})
     assert (study.spec["baseline"], study.answer.decision) == ("b", "keep for now")
     assert [objective.if_missing for objective in study.objectives] == ["worst", None]
     assert "baseline" not in judged(near, objectives).follow_up()
@@ -1172,5 +1175,5 @@ def test_on_a_list_every_difference_may_matter():
     assert (verdict.arm, verdict.certified, verdict.candidates) == ("a", True, ("a",))
     with pytest.raises(lb.StudyError, match="both 0"):
         lb.judge(table, strict)
-    study = lb.create_study("s", MemoryStorage(), arms=["a", "b"], objectives=strict, items=[1, 2])
+    study = lb.create_study("s", MemoryStorage(), arms=["a", "b"], objectives=strict, items=[1, 2], seed=0)
     assert study.run(lambda arm, item: {"correct": arm == "a" or item == 1}, progress=False).certain

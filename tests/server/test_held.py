@@ -5,11 +5,11 @@ import socket
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from asked import refused
-from services import Service, fast
 
 import lexbandits as lb
-from patience import until
+from support.asked import refused
+from support.patience import until
+from support.services import Service, fast
 
 X = lb.Objective("x", tolerance=0.1, noise="bernoulli")
 TRIALS = "/api/studies/easy/trials"

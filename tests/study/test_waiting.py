@@ -9,9 +9,10 @@ import pytest
 import lexbandits as lb
 from lexbandits.study.record.trials import TOLD
 from support.command import said
+from support.journals import fold_of
 from support.lives import in_memory, script_of
 from support.patience import until
-from support.worlds import create, measure
+from support.worlds import create, easy, measure, tried, work
 
 
 def waits_for(fold, number):
@@ -28,7 +29,7 @@ def waits_for(fold, number):
 )
 def test_who_waits_for_whom(seed):
     study = in_memory().play([a for a in script_of(seed, 200) if a[0] not in ("end", "budget", "pause")])
-    fold = study._journal.fold()
+    fold = fold_of(study)
     ledger = fold.ledger
     told = [
         n for n in range(len(ledger)) if ledger.state[n] == TOLD and ledger.pass_of[n] >= fold.policy.folded
@@ -58,28 +59,6 @@ def test_a_result_waits_for_its_own_pass_too():
 
 
 # --- asking does not run ahead of a dead worker
-
-X = lb.Objective("x", tolerance=0.1, noise="bernoulli")
-
-
-def easy(storage="memory", **changes):
-    """One arm always succeeds, the other never does."""
-    return lb.create_study(changes.pop("name", "easy"), storage, arms=["a", "b"], objectives=[X], **changes)
-
-
-def tried(arm):
-    return {"x": int(arm == "a")}
-
-
-def work(study, most=5_000):
-    """Measure until nothing is handed out: how many results, and why."""
-    for told in range(most):
-        try:
-            trial = study.ask(worker="alive", wait=0)
-        except (lb.StudyWaiting, lb.StudyFinished) as stop:
-            return told, stop
-        study.tell(trial, tried(trial.arm))
-    raise AssertionError(f"{most} results, and no end")
 
 
 def test_once_what_waits_could_decide_nothing_more_is_handed_out(storage):

@@ -40,13 +40,17 @@ class Player:
         return {} if trial.number % 11 == 5 else values
 
     def ask(self, luck):
-        self.open.append(self.study.ask(worker=luck.choice(["w1", "w2", None]), lease="1h"))
+        self.open.append(self.study.ask(worker=luck.choice(["w1", "w2", None]), lease="1h", wait=0))
 
     def ask_many(self, luck):
-        self.open += self.study.ask_many(luck.randrange(1, 5), lease="1h", request=luck.choice([None, "r"]))
+        self.open += self.study.ask_many(
+            luck.randrange(1, 5), lease="1h", request=luck.choice([None, "r"]), wait=0
+        )
 
     def _pop(self, luck):
-        return self.open.pop(luck.randrange(len(self.open))) if self.open else self.study.ask(lease="1h")
+        return (
+            self.open.pop(luck.randrange(len(self.open))) if self.open else self.study.ask(lease="1h", wait=0)
+        )
 
     def tell(self, luck):
         trial = self._pop(luck)
@@ -60,7 +64,7 @@ class Player:
 
     def tell_ask(self, luck):
         trial = self._pop(luck)
-        self.open += self.study.tell_ask([(trial, self.values(trial))], 2, lease="1h")[1]
+        self.open += self.study.tell_ask([(trial, self.values(trial))], 2, lease="1h", wait=0)[1]
 
     def fail(self, luck):
         self.study.fail(self._pop(luck), "no")
@@ -69,9 +73,9 @@ class Player:
         self.study.release(self._pop(luck))
 
     def expire(self, luck):
-        self.expired += self.study.ask_many(2, lease=0.001)
+        self.expired += self.study.ask_many(2, lease=0.001, wait=0)
         self.tick()
-        self.open.append(self.study.ask(lease="1h"))
+        self.open.append(self.study.ask(lease="1h", wait=0))
 
     def late(self, luck):
         if self.expired:
@@ -85,7 +89,9 @@ class Player:
             assert self.study.tell(trial, self.values(trial)) == "repeated"
 
     def correct(self, luck):
-        trial = (self.done or self.open or [self.study.ask(lease="1h")])[-1]  # the likeliest not to be folded
+        trial = (self.done or self.open or [self.study.ask(lease="1h", wait=0)])[
+            -1
+        ]  # the likeliest not to be folded
         self.study.correct(trial, measure(trial.arm, "corrected"), "typo")
         self.done = [other for other in self.done if other != trial]
 

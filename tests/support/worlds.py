@@ -21,7 +21,7 @@ def question(**changes):
 
 
 def create(storage="memory", name="models", **changes):
-    return lb.create_study(name, storage, **question(**changes))
+    return lb.create_study(name, storage, **{"seed": 0, **question(**changes)})
 
 
 def measure(arm, item=0):
@@ -45,3 +45,28 @@ def go_on(study, results=10**6):
 
 def kinds(study):
     return [event.kind for event in study.events()]
+
+
+X = lb.Objective("x", tolerance=0.1, noise="bernoulli")
+
+
+def easy(storage="memory", **changes):
+    """One arm always succeeds, the other never does."""
+    return lb.create_study(
+        changes.pop("name", "easy"), storage, arms=["a", "b"], objectives=[X], **{"seed": 0, **changes}
+    )
+
+
+def tried(arm):
+    return {"x": int(arm == "a")}
+
+
+def work(study, most=5_000):
+    """Measure until nothing is handed out: how many results, and why."""
+    for told in range(most):
+        try:
+            trial = study.ask(worker="alive", wait=0)
+        except (lb.StudyWaiting, lb.StudyFinished) as stop:
+            return told, stop
+        study.tell(trial, tried(trial.arm))
+    raise AssertionError(f"{most} results, and no end")

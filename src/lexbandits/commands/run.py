@@ -52,9 +52,10 @@ def run(
     than 0 is a failed trial. Exit code 0 if the answer is certified (with a baseline: switch or keep), 1 if
     it is a best guess, 2 for a mistake in the question or the command, 70 for an error of ours.
     """
-    from lexbandits.study.measure.programs import Program, Stopped
+    from lexbandits.study.measure.programs import Program, Stopped, check_possible
     from lexbandits.study.spec import seconds
 
+    check_possible()
     limit = None if timeout is None else seconds("timeout", timeout)
     study = make_from_file(file, storage, load_if_exists=True, items=items, baseline=baseline)
     held = min(LEASE, seconds("lease", study.spec["lease"])) if lease is None else seconds("lease", lease)

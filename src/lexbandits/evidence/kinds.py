@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from lexbandits.arrays import Vector
-from lexbandits.checks import per_objective, positive, real, whole
+from lexbandits.checks import bounds as checked_bounds
+from lexbandits.checks import per_objective, scale, whole
 
 # The codes of the kinds; those from BOUNDED on have values in [low, high].
 SUB_GAUSSIAN, GAUSSIAN, FINITE_VARIANCE, EXACT, BOUNDED, BERNOULLI = range(6)
@@ -140,7 +141,7 @@ def _checked_kind(name: str, kind: Any) -> Setting:
                 f'{name} must be ("sub_gaussian", sd) or, where two arms of a pass have independent noise, '
                 f'("sub_gaussian", sd, "independent"), got {kind!r}'
             )
-        return ["sub_gaussian", positive(f"the sd of {name}", rest[0]), *rest[1:]]
+        return ["sub_gaussian", scale(f"the sd of {name}", rest[0]), *rest[1:]]
     if rest:
         raise ValueError(f'{name} must be "{word}" alone, got {kind!r}')
     return word
@@ -160,12 +161,7 @@ def _checked_worst(name: str, kind: Any, word: str, bounds: list[Any]) -> Settin
 def _checked_bounds(name: str, kind: Any, bounds: list[Any]) -> list[float]:
     if len(bounds) != 2:
         raise ValueError(f'{name} must be ("bounded", lo, hi), got {kind!r}')
-    low, high = real(f"the lower bound of {name}", bounds[0]), real(f"the upper bound of {name}", bounds[1])
-    if not low < high:
-        raise ValueError(f"the lower bound of {name} must be below the upper one, got {low} and {high}")
-    if math.isinf(2.0 * (high - low)):
-        raise ValueError(f"the bounds of {name} are too far apart for floating point: {low} and {high}")
-    return [low, high]
+    return [*checked_bounds(name, *bounds)]
 
 
 def _kind(setting: Setting) -> Kind:

@@ -1,8 +1,11 @@
 """A finished table: one row per arm, item and repeat, from a frame or a file, put into cells and checked."""
 
+import decimal
 import difflib
 import hashlib
 import math
+import numbers
+import reprlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,11 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lexbandits.arrays import Vector
-from lexbandits.checks import LARGEST, whole
+from lexbandits.checks import LARGEST, SMALLEST, whole
 from lexbandits.study.errors import StudyError, ValueOutOfRange
 from lexbandits.study.files import number_in, read_columns
 from lexbandits.study.items import unique
 from lexbandits.study.objective import Objective
+
+PLAIN_KINDS = frozenset("biuf")  # of NumPy's types: numbers, and nothing that only looks like one
+PLAIN_TYPES = {float, int, bool}
 
 
 @dataclass(frozen=True)
@@ -82,30 +88,62 @@ def _codes(what: str, column: Any) -> tuple[NDArray[np.int64], list[Any]]:
     """A number for every name, in the order in which they come, and the names."""
     plain = column.tolist() if hasattr(column, "tolist") else column
     known: dict[Any, int] = {}
-    codes = np.fromiter((known.setdefault(name, len(known)) for name in plain), np.int64, len(plain))
+    try:
+        codes = np.fromiter((known.setdefault(name, len(known)) for name in plain), np.int64, len(plain))
+    except TypeError:
+        row, name = next((n, name) for n, name in enumerate(plain, 1) if name.__hash__ is None)
+        raise StudyError(f"row {row}: {what} must be text or a number, got {reprlib.repr(name)}") from None
+    if {bool} < set(map(type, plain)):
+        _check_alike(what, plain)
     for name, code in known.items():
+        if isinstance(name, (bytes, complex, tuple, frozenset)):
+            row = int(np.argmax(codes == code)) + 1
+            raise StudyError(f"row {row}: {what} must be text or a number, got {reprlib.repr(name)}")
         if name is None or name == "" or name != name or type(name).__name__ in ("NAType", "NaTType"):
             raise StudyError(f"row {int(np.argmax(codes == code)) + 1}: {what} is missing")
     return codes, list(known)
 
 
+def _check_alike(what: str, names: Any) -> None:
+    """Refuse names that Python takes for one and people for two, such as 1 and True."""
+    known: dict[Any, tuple[int, Any]] = {}
+    for row, name in enumerate(names, 1):
+        first, other = known.setdefault(name, (row, name))
+        if (type(name) is bool) != (type(other) is bool):
+            raise StudyError(
+                f"{what} is {other!r} in row {first} and {name!r} in row {row}, which Python takes for the "
+                "same: write both as text"
+            )
+
+
 def _numbers(objective: Objective, column: Any) -> Vector:
     """The values of an objective's column, nan where there is none: as measured, but cut as it says."""
+    kind = getattr(getattr(column, "dtype", None), "kind", None)
+    is_plain = kind in PLAIN_KINDS if kind else PLAIN_TYPES.issuperset(map(type, column))
     try:
+        if not is_plain:
+            raise TypeError
         values = np.asarray(column, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         values = np.array([_number(objective, row, value) for row, value in enumerate(column, 1)])
     return np.asarray(objective.cut(values))
 
 
 def _number(objective: Objective, row: int, value: Any) -> float:
-    if isinstance(value, str):
-        value = number_in(value)
-        if isinstance(value, str):
-            raise ValueOutOfRange(f"row {row}: {objective} must be a number, got {value!r}")
-    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+    if type(value) in (float, int, bool):
+        try:
+            return float(value)
+        except OverflowError:
+            return math.inf if value > 0 else -math.inf
+    number = number_in(value) if isinstance(value, str) else value
+    if number is None or type(number).__name__ in ("NAType", "NaTType"):
         return math.nan
-    return float(value)
+    if isinstance(number, (numbers.Real, decimal.Decimal, np.bool_)):
+        return float(number)
+    raise ValueOutOfRange(
+        f"row {row}: {objective} must be a number, or None where it is missing, "
+        f"got {reprlib.repr(value)} ({type(value).__name__})"
+    )
 
 
 # --- cells
@@ -281,6 +319,12 @@ def _check_values(objective: Objective, values: Vector, arms: Any, names: list[A
         where = f"row {row + 1}" if items is None else f"row {row + 1}, item {items[row]!r}"
         said = "finite" if math.isinf(objective.bounds[1]) else f"in [{low:g}, {high:g}]"
         raise ValueOutOfRange(f"{where}: {objective} must be {said}, got {values[row]:g}")
+    largest = float(np.max(np.abs(values), where=~np.isnan(values), initial=0.0))
+    if 0.0 < largest < SMALLEST and objective.noise != "exact":
+        raise ValueOutOfRange(
+            f"{objective}: no value is larger than {largest:g}, too small for floating point: say them in a "
+            f"smaller unit, so that some are at least {SMALLEST:g}"
+        )
     if objective.is_relative and (min(low, np.nanmin(values)) < 0 or np.nanmax(values) == 0):
         raise StudyError(
             f"{objective}: shares of {objective.reference} need values that are not negative, nor all 0"

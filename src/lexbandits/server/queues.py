@@ -34,6 +34,10 @@ class Held(NamedTuple):
     seconds: float  # for how long at most
 
 
+async def _never() -> None:
+    await asyncio.Event().wait()
+
+
 class _SpoiledError(Exception):
     """A job failed after it had changed the fold: nothing of this commit can be kept."""
 
@@ -132,7 +136,7 @@ class Queues:
         self.held = 0  # requests that wait for results of others
         self._stopping = False
 
-    async def do(self, study: str, job: Job, gone: Callable[[], Awaitable[Any]]) -> Any:
+    async def do(self, study: str, job: Job, gone: Callable[[], Awaitable[Any]] = _never) -> Any:
         """What came of a job, once it is safe. `gone` returns when nobody waits for it any more."""
         answer = await self._in_turn(study, job)
         return await self._hold(study, job, answer, gone) if isinstance(answer, Held) else answer

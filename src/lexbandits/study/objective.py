@@ -9,7 +9,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from lexbandits.checks import LARGEST, positive, real
+from lexbandits.checks import LARGEST, real, scale, sized
+from lexbandits.checks import bounds as checked_bounds
 from lexbandits.study.errors import StudyError, ValueOutOfRange, study_errors
 from lexbandits.study.trial import TRIAL_COLUMNS
 
@@ -60,12 +61,9 @@ def _noise(what: str, value: Any) -> Noise:
         case ("gaussian" | "bernoulli" | "exact" | "finite_variance",):
             return str(parts[0])
         case ("bounded", low, high):
-            low, high = real(f"{what}'s lower bound", low), real(f"{what}'s upper bound", high)
-            if low >= high:
-                raise StudyError(f"{what}: the lower bound must be below the upper one, got {value!r}")
-            return ("bounded", low, high)
+            return ("bounded", *checked_bounds(what, low, high))
         case ("sub_gaussian", sd) | ("sub_gaussian", sd, "dependent" | "independent"):
-            return ("sub_gaussian", positive(f"{what}'s standard deviation", sd), *parts[2:])
+            return ("sub_gaussian", scale(f"{what}'s standard deviation", sd), *parts[2:])
     raise StudyError(
         f'{what} must be "gaussian", "bernoulli", ("bounded", low, high), ("sub_gaussian", sd), '
         f'("sub_gaussian", sd, "independent"), "finite_variance" or "exact", got {value!r}'
@@ -138,10 +136,10 @@ class Objective:
             object.__setattr__(self, "reference", "best")
         for key in ("at_least", "at_most", "reference"):
             if getattr(self, key) is not None and not (key == "reference" and self.is_relative):
-                object.__setattr__(self, key, real(f"{self}: {key}", getattr(self, key)))
+                object.__setattr__(self, key, sized(f"{self}: {key}", getattr(self, key)))
         for key in ("tolerance", "resolution"):
             if not isinstance(getattr(self, key), str | None):
-                object.__setattr__(self, key, real(f"{self}: {key}", getattr(self, key)))
+                object.__setattr__(self, key, sized(f"{self}: {key}", getattr(self, key)))
         self._check_target()
         self._check_precision()
         self._check_missing()
@@ -289,7 +287,7 @@ class Objective:
         """What is cut is bounded by its ends, and how often is a share of 0/1 values."""
         cut = [getattr(self, key) for key in CUTS]
         for key, value in zip(CUTS, cut, strict=True):
-            object.__setattr__(self, key, None if value is None else real(f"{self}: {key}", value))
+            object.__setattr__(self, key, None if value is None else sized(f"{self}: {key}", value))
         cap, floor, above, quantile = cut
         if quantile is not None:
             self._check_quantile(quantile)

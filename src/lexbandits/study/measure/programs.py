@@ -48,6 +48,15 @@ class Stopped(BaseException):
         return Stopped, (self.begun,)
 
 
+def check_possible() -> None:
+    """Refuse to start programs where they cannot be ended with all that they have started."""
+    if not hasattr(os, "killpg"):
+        raise StudyError(
+            "programs can be measured on Linux and macOS alone, where one is ended with all that it has "
+            "started: on Windows call study.run with a function, or lexbandits study ask and tell"
+        )
+
+
 class Program:
     """A command line with `{arm}`, `{item}`, `{item[key]}`, `{repeat}` and the further keys of the arms.
 
@@ -71,6 +80,7 @@ class Program:
         self.failure = ""  # the last one
         self._broken_off: set[subprocess.Popen[bytes]] = set()  # asked to end while they ran
         self._killed = False  # so long ago that whatever would end has ended
+        check_possible()
         if not self._command:
             raise StudyError("say the command after --, such as: -- python measure.py {arm}")
         for arm in arms():

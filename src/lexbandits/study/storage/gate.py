@@ -1,7 +1,7 @@
-"""The gate at which the writers of a SQLite file queue: `flock` on files beside it.
+"""The gate at which the writers of a SQLite file queue: locks on files beside it.
 
 SQLite itself lets them try again and again, which starves some of them for many seconds. The kernel opens
-the gate when a process dies.
+the gate when a process dies. Unix has `flock`; Windows locks a byte, for one alone, and cannot wait in line.
 """
 
 import os
@@ -9,19 +9,24 @@ import struct
 import threading
 import time
 import weakref
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 from lexbandits.study.errors import StorageBusyError, StorageError
 
-try:
+fcntl: Any = None
+msvcrt: Any = None
+with suppress(ImportError):
     import fcntl
-except ImportError:  # neither Linux nor macOS
-    fcntl = None  # type: ignore[assignment]
-
+with suppress(ImportError):
+    import msvcrt
 
 IMPATIENT = 0.05  # seconds after which a waiter keeps others from going first
 SHORTEST = 5e-4  # seconds of sleep before it looks again
 MARK = struct.Struct("=qq")
+BYTE = 1 << 30  # which one Windows locks: behind the mark, as nobody else may read a byte that is locked
+BINARY: int = getattr(os, "O_BINARY", 0)
 
 
 class Gate:
@@ -33,8 +38,10 @@ class Gate:
     """
 
     def __init__(self, path: Path, patience: float) -> None:
-        if fcntl is None:
-            raise StorageError("SQLite studies need Linux or macOS; elsewhere use PostgreSQL or the service")
+        if fcntl is None and msvcrt is None:
+            raise StorageError(
+                "SQLite studies need Linux, macOS or Windows; elsewhere use PostgreSQL or the service"
+            )
         self.path, self.patience = path, patience
         self._names = f"{path}.queue", f"{path}.lock"
         self._locks: list[int] = []
@@ -46,7 +53,7 @@ class Gate:
         Whether it had to wait. Who is interrupted gives it back, as it may have been had.
         """
         if not self._locks:
-            flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
+            flags = os.O_RDWR | os.O_CREAT | BINARY
             self._locks = [os.open(name, flags, 0o666) for name in self._names]
         if self._passed():
             return False
@@ -61,22 +68,23 @@ class Gate:
     def _passed(self) -> bool:
         queue, gate = self._locks
         try:
-            return _taken(queue, fcntl.LOCK_SH) and _taken(gate, fcntl.LOCK_EX)
+            return _taken(queue, shared=True) and _taken(gate)
         finally:
-            fcntl.flock(queue, fcntl.LOCK_UN)
+            _give_back(queue)
 
     def give_back(self) -> None:
         """Let the next one in."""
         if self._locks:
-            fcntl.flock(self._locks[1], fcntl.LOCK_UN)
+            _give_back(self._locks[1])
 
     def leave(self, mark: tuple[int, int]) -> None:
         """Two numbers for whoever comes next; to be called inside."""
-        os.pwrite(self._locks[1], MARK.pack(*mark), 0)
+        os.lseek(self._locks[1], 0, os.SEEK_SET)
+        os.write(self._locks[1], MARK.pack(*mark))
 
     def mark(self) -> tuple[int, int] | None:
         """Those that were left last, if any."""
-        left = os.pread(self._locks[1], MARK.size, 0)
+        left = start_of(self._locks[1], MARK.size)
         return MARK.unpack(left) if len(left) == MARK.size else None
 
     def close(self) -> None:
@@ -90,6 +98,31 @@ class Gate:
             self.close()
 
     def _wait(self, start: float) -> None:
+        if fcntl is None:
+            self._look_again(start)
+        else:
+            self._wait_in_line(start)
+
+    def _busy(self) -> StorageBusyError:
+        return StorageBusyError(f"{self.path}: others wrote for {self.patience:g} s; nothing was changed")
+
+    def _look_again(self, start: float) -> None:
+        """Now and then, with the queue locked as soon as can be: who holds it is the next."""
+        queue, gate = self._locks
+        starving = False
+        try:
+            while not _taken(gate):
+                if time.monotonic() - start >= self.patience:
+                    raise self._busy()
+                starving = starving or _taken(queue)
+                time.sleep(IMPATIENT / 20 if starving else IMPATIENT / 5)
+        except BaseException:
+            self.close()  # which gives back what may have been had
+            raise
+        if starving:
+            _give_back(queue)
+
+    def _wait_in_line(self, start: float) -> None:
         """In a thread, since `flock` knows no time limit; with the queue locked as soon as can be."""
         (queue, gate), turn = self._locks, threading.Condition()
         state = {"ours": False, "given up": False}
@@ -110,10 +143,8 @@ class Gate:
                 while not state["ours"]:
                     waited = time.monotonic() - start
                     if waited >= self.patience:
-                        raise StorageBusyError(
-                            f"{self.path}: others wrote for {self.patience:g} s; nothing was changed"
-                        )
-                    starving = starving or _taken(queue, fcntl.LOCK_EX)
+                        raise self._busy()
+                    starving = starving or _taken(queue)
                     turn.wait(self.patience - waited if starving else IMPATIENT)
             except BaseException:  # Ctrl-C too: what comes when nobody waits any more is given back
                 state["given up"] = True
@@ -128,12 +159,33 @@ class Gate:
                 fcntl.flock(queue, fcntl.LOCK_UN)
 
 
-def _taken(lock: int, how: int) -> bool:
+def _taken(lock: int, shared: bool = False) -> bool:
     try:
-        fcntl.flock(lock, how | fcntl.LOCK_NB)
-    except BlockingIOError:
+        if fcntl is not None:
+            fcntl.flock(lock, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
+        else:
+            os.lseek(lock, BYTE, os.SEEK_SET)
+            msvcrt.locking(lock, msvcrt.LK_NBLCK, 1)
+    except (BlockingIOError, PermissionError):
         return False
     return True
+
+
+def _give_back(lock: int) -> None:
+    if fcntl is not None:
+        fcntl.flock(lock, fcntl.LOCK_UN)
+        return
+    os.lseek(lock, BYTE, os.SEEK_SET)
+    with suppress(PermissionError):  # it was not ours
+        msvcrt.locking(lock, msvcrt.LK_UNLCK, 1)
+
+
+def start_of(file: int, size: int) -> bytes:
+    """The first bytes of an open file."""
+    if hasattr(os, "pread"):
+        return os.pread(file, size, 0)
+    os.lseek(file, 0, os.SEEK_SET)
+    return os.read(file, size)
 
 
 _gates: "weakref.WeakSet[Gate]" = weakref.WeakSet()

@@ -11,13 +11,15 @@ import re
 import sqlite3
 import struct
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, quote
 
+from lexbandits.printable import printable
 from lexbandits.study.errors import StorageBusyError, StorageError
 from lexbandits.study.storage.contract import file_of
-from lexbandits.study.storage.gate import Gate
+from lexbandits.study.storage.gate import BINARY, Gate, start_of
 from lexbandits.study.storage.sql import SqlStorage, Statement, deleted_meanwhile
 
 PATIENCE = 60.0  # seconds
@@ -40,7 +42,7 @@ class _Connection(sqlite3.Connection):
 
     def open_log(self, path: str) -> tuple[int, int] | None:
         """Hold on to the log that was opened a moment ago, and say which it is."""
-        self.log = os.open(f"{path}-wal", os.O_RDONLY | os.O_CLOEXEC)
+        self.log = os.open(f"{path}-wal", os.O_RDONLY | BINARY)
         self.file = _identity(path)
         return _identity(f"{path}-wal")
 
@@ -50,19 +52,20 @@ class _Connection(sqlite3.Connection):
 
     def salt(self) -> int | None:
         """Which log it is; None while it is empty."""
-        return _salt(os.pread(self.log, SALT.size, 0))
+        return _salt(start_of(self.log, SALT.size))
 
     def close(self) -> None:
         """Without a log it stays open for good: to close it would write the log into what is there now."""
-        if self.has_lost_log():
+        lost = self.has_lost_log()
+        if self.log >= 0:  # before SQLite removes it: Windows would not, as long as it is open
+            os.close(self.log)
+            self.log = -1
+        if lost:
             ctypes.pythonapi.Py_IncRef(ctypes.py_object(self))  # not even the end of Python closes it
             if self.file is not None:
                 _spoiled.add(self.file)
         else:
             super().close()
-        if self.log >= 0:
-            os.close(self.log)
-            self.log = -1
 
 
 def _connect(where: str | Path, **how: Any) -> _Connection:
@@ -155,6 +158,8 @@ class SqliteStorage(SqlStorage):
             raise self._copied()
         if not self._can_write():
             return self._connect_to_look()
+        with suppress(FileExistsError):  # its owner's alone: it holds results, and tokens' hashes
+            os.close(os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
         connection = _connect(self.path, cached_statements=64)
         connection.execute(f"PRAGMA page_size = {PAGE}")  # of a new file
         connection.execute("PRAGMA journal_mode = WAL")
@@ -253,7 +258,7 @@ class SqliteStorage(SqlStorage):
                 f"there ({error}): copy {name} and {name}-wal to a folder that can be written, and look there"
             )
         if isinstance(error, (sqlite3.Error, OSError)):
-            return StorageError(f"{self.path}: {error}")
+            return StorageError(f"{self.path}: {printable(str(error))[:200]}")
         return None
 
 
