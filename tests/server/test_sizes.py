@@ -62,7 +62,7 @@ def test_intervals_of_a_list_are_computed_once_each():
     """Not all of them again for each new one: that is what stalled."""
     objectives = [lb.Objective("x", tolerance=0.1, noise="bernoulli")]
     arms, items = [f"a{arm}" for arm in range(12)], list(range(50))
-    study = lb.create_study("s", arms=arms, objectives=objectives, items=items)
+    study = lb.create_study("s", arms=arms, objectives=objectives, items=items, seed=0)
     for trial in study.ask_many(24):
         study.tell(trial, {"x": 1})
     policy = study.policy
