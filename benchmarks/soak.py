@@ -72,6 +72,10 @@ class Side:
             self.start_worker()
         return len(found)
 
+    def is_at_work(self):
+        """Whether results have been told."""
+        return any(words[0] == "told" for words in self.said())
+
     def said(self):
         """Everything that workers noted."""
         return [words for log in sorted(self.folder.iterdir()) for words in _lines(log)]
@@ -244,7 +248,9 @@ def soak(seconds, seed):
                 for _ in range(WORKERS):
                     side.start_worker()
             faults, hung = Faults(sides, service, server, seed), 0
-            time.sleep(min(10, seconds / 4))
+            begun = time.monotonic()
+            while time.monotonic() - begun < HUNG and not all(side.is_at_work() for side in sides):
+                time.sleep(0.1)
             until = time.monotonic() + seconds
             while time.monotonic() < until:
                 faults.one()

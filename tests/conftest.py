@@ -45,6 +45,8 @@ def pytest_collection_modifyitems(items):
     for item in items:
         if _is_timed(item.path) or not WITH_OTHERS.isdisjoint(item.fixturenames):
             item.add_marker("timed")
+        if getattr(getattr(item, "obj", None), "is_hypothesis_test", False):
+            item.add_marker("drawn")
     ranks = {Path(__file__).parent / name: rank for rank, name in enumerate(FIRST)}
     items.sort(key=lambda item: ranks.get(item.path, len(FIRST)))
 
