@@ -110,9 +110,10 @@ class World:
         return {(arm, objective): mean for arm, objective, mean in pairs if not math.isnan(mean)}
 
     def journal(self):
-        """All events, without what is drawn by chance."""
+        """All events, without what is drawn by chance, and without digests of it."""
+        drawn = ("nonce", "record")
         return [
-            event._replace(payload={key: value for key, value in event.payload.items() if key != "nonce"})
+            event._replace(payload={key: value for key, value in event.payload.items() if key not in drawn})
             for event in self.handles[0].events()
         ]
 
