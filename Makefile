@@ -10,7 +10,7 @@ TOGETHER := $(BIN)/python -m pytest --dist
 # Tests start hundreds of processes: bytecode is kept, also where the environment says otherwise.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: paper test test-slow check bench soak demo headline pictures docs dist browser database clean
+.PHONY: paper test test-slow flakes check bench soak demo headline pictures docs dist browser database clean
 
 paper: $(READY)  ## reproduce the paper: results/paper/report.html
 	$(BIN)/lexbandits paper --out results/paper
@@ -21,8 +21,13 @@ test: $(READY) .venv-fuzz/.ready .venv-docs/.ready .venv-tools/.ready browser da
 	$(TOGETHER) loadfile --numprocesses 4 --no-loadscope-reorder -m "not slow"
 	LEXBANDITS_JIT=0 $(TOGETHER) worksteal --numprocesses 2 -q -m interpreted $$(grep -rl mark.interpreted tests --include=test_*.py)
 
-test-slow: $(READY) .venv-fuzz/.ready .venv-docs/.ready .venv-tools/.ready browser database  ## error rates over thousands of seeds, workers killed for long
+test-slow: $(READY) .venv-fuzz/.ready .venv-docs/.ready .venv-tools/.ready browser database  ## error rates over thousands of seeds, workers killed for long, all examples
 	$(TOGETHER) worksteal --numprocesses 2 -m slow
+	EXAMPLES=all $(TOGETHER) worksteal --numprocesses 2 -q -m "drawn and not slow" $$(grep -rlE 'up_to|import MANY' tests --include=test_*.py)
+
+ROUNDS ?= 20
+flakes: $(READY) browser database  ## the timed tests twenty times on a busy machine, and what failed (ROUNDS=2 CASES=tests/server); not in CI
+	ROUNDS=$(ROUNDS) $(BIN)/python .ci/flakes.py $(CASES)
 
 check: $(READY)  ## format, lint, types, layers
 	$(BIN)/ruff format --check src tests benchmarks examples experiments

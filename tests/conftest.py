@@ -1,6 +1,8 @@
 """Hypothesis draws the same examples every time; one sweep serves many tests."""
 
 import gc
+import re
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -25,8 +27,26 @@ FIRST = (  # the longest, so that no process is left alone with one at the end
 )  # fmt: skip
 
 
+TIMED = re.compile(  # what a case uses that others may delay
+    r"subprocess|multiprocessing|threading|concurrent\.futures|asyncio|signal\."
+    r"|support\.(patience|proxy|receivers|services|consoles|power_cut)|playwright"
+)
+WITH_OTHERS = {"address", "browser", "client", "clock", "postgres", "serve", "service", "storage"}
+
+
+@cache
+def _is_timed(path):
+    is_live = path.parent.name in ("study", "server") or path.name in ("test_store.py", "test_jit.py")
+    return is_live and TIMED.search(path.read_text("utf-8")) is not None
+
+
 def pytest_collection_modifyitems(items):
     """Processes that begin compile different kernels: each finds what the others compiled."""
+    for item in items:
+        if _is_timed(item.path) or not WITH_OTHERS.isdisjoint(item.fixturenames):
+            item.add_marker("timed")
+        if getattr(getattr(item, "obj", None), "is_hypothesis_test", False):
+            item.add_marker("drawn")
     ranks = {Path(__file__).parent / name: rank for rank, name in enumerate(FIRST)}
     items.sort(key=lambda item: ranks.get(item.path, len(FIRST)))
 

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 import lexbandits as lb
 from support import oracle
+from support.examples import up_to
 from support.tapes import drive, noise_sds, noisy, outputs, replay, tapes, tradeoffs
 
 # λ and σ are dyadic, so that both ways of summing a threshold are exact; widths must see the levels
@@ -16,7 +17,7 @@ DYADIC = (0.25, 0.5, 2.0)
 
 @pytest.mark.interpreted
 @given(PAPER_TAPES, tradeoffs, st.data())
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=up_to(300), deadline=None)
 def test_lexelim_in_is_algorithm_2(tape, tradeoff, data):
     K, m, horizon, draw = tape
     sigma = noise_sds(data, m, DYADIC)
@@ -28,7 +29,7 @@ def test_lexelim_in_is_algorithm_2(tape, tradeoff, data):
 
 @pytest.mark.interpreted
 @given(PAPER_TAPES, st.data())
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=up_to(300), deadline=None)
 def test_lexelim_out_is_algorithm_1(tape, data):
     K, m, horizon, draw = tape
     sizes = data.draw(st.lists(st.integers(1, K), min_size=m - 1, max_size=m - 1))

@@ -22,6 +22,7 @@ from lexbandits.policies.ucb_alpha import parted
 from lexbandits.simulation.trajectory import play
 from lexbandits.world.noise import stream
 from support import oracle
+from support.examples import up_to
 from support.tapes import drive, noisy, outputs, replay, tapes
 
 long = pytest.mark.skipif(INTERPRETED, reason="millions of rounds")
@@ -51,7 +52,7 @@ deltas = st.sampled_from([0.01, 0.3, 0.9])
 
 
 @given(tapes(), deltas, sigmas, st.sampled_from([300.0, 3000.0, 1e5, 1e7]), st.data())
-@settings(max_examples=150)
+@settings(max_examples=up_to(150))
 def test_exponential_gap_elimination_is_the_published_one(tape, delta, sigma, scale, data):
     K, m, horizon, draw = tape
     objective, target = data.draw(st.integers(0, m - 1)), data.draw(st.integers(1, K))
@@ -64,7 +65,7 @@ def test_exponential_gap_elimination_is_the_published_one(tape, delta, sigma, sc
 
 
 @given(tapes(), deltas, sigmas, st.sampled_from([1.0, 1.5, 3.0]), st.booleans(), st.data())
-@settings(max_examples=150)
+@settings(max_examples=up_to(150))
 def test_ucb_alpha_is_the_published_one(tape, delta, sigma, alpha, rigorous, data):
     K, m, horizon, draw = tape
     objective, k = data.draw(st.integers(0, m - 1)), data.draw(st.integers(1, K))
@@ -83,7 +84,7 @@ def test_ucb_alpha_is_the_published_one(tape, delta, sigma, alpha, rigorous, dat
 
 
 @given(tapes(objectives=4), deltas, st.sampled_from([0.1, 1.0, 4.0]), st.data())
-@settings(max_examples=150)
+@settings(max_examples=up_to(150))
 def test_pf_lex_is_the_published_one(tape, delta, epsilon, data):
     K, m, horizon, draw = tape
     sigma = data.draw(st.lists(st.sampled_from([0.125, 0.5, 1.0]), min_size=m, max_size=m))
@@ -135,7 +136,7 @@ def test_kl_ucb_and_imed_are_the_published_ones(tape, sigma, c, data):
 
 
 @given(tapes(), deltas, st.sampled_from([0.01, 0.3]), st.sampled_from([0.0, 0.5, 2.0]), st.data())
-@settings(max_examples=60)
+@settings(max_examples=up_to(60))
 def test_mtlo_is_the_published_one(tape, delta, scale, tradeoff, data):
     K, m, horizon, draw = tape
     T, seed = data.draw(st.sampled_from([4, 100, 10_000])), data.draw(st.integers(0, 9))
@@ -229,7 +230,7 @@ def test_philox_has_its_authors_known_answers():
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(0, 2**32 - 1), st.integers(0, 2**62), st.integers(0, 10**6))
-@settings(max_examples=200)
+@settings(max_examples=up_to(200))
 def test_philox_is_philox(key_0, key_1, round, lane):
     counter = (round % 2**32, round >> 32, lane, 0)
     words = chance.philox(np.array([key_0, key_1]), round, lane)
@@ -254,7 +255,7 @@ intervals = st.lists(st.tuples(st.integers(0, 20), st.integers(0, 4)), min_size=
 
 
 @given(intervals, intervals, st.data())
-@settings(max_examples=400)
+@settings(max_examples=up_to(400))
 def test_chains_are_the_transitive_closure(first, second, data):
     """On the second objective links may run through arms that the first one has ruled out."""
     n = min(len(first), len(second))
@@ -304,7 +305,7 @@ def by_batches(policy, instance, seed):
 
 
 @given(tapes(), st.sampled_from([3000.0, 1e4]), st.integers(0, 10**6))
-@settings(max_examples=60)
+@settings(max_examples=up_to(60))
 def test_the_same_sums_make_the_same_decisions_whole_or_pull_by_pull(tape, scale, seed):
     """Rewards are quarters, so that sums are exact; a stage is told in any order."""
     K, m, _, draw = tape
@@ -501,7 +502,7 @@ def test_with_noise_ucb_alpha_trades_regret_for_time_as_the_fluid_limit_says():
 
 
 @given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 3)), min_size=2, max_size=7), st.data())
-@settings(max_examples=500)
+@settings(max_examples=up_to(500))
 def test_the_stopping_test_looks_at_every_interval(arms, data):
     """Widths differ: neither the worst mean inside nor the best outside need have the end that counts."""
     means, widths = (np.array(column, dtype=float) for column in zip(*arms, strict=True))

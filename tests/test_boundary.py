@@ -22,6 +22,7 @@ from lexbandits.evidence.boundary import (
 )
 from lexbandits.evidence.kinds import spread_kinds
 from lexbandits.evidence.moments import push_squares
+from support.examples import up_to
 
 UNIT = spread_kinds(["bounded", 0.0, 1.0], 1)[0]
 
@@ -82,7 +83,7 @@ def test_boundaries_at_the_ends_need_no_bets():
     st.floats(0, 500),
     st.floats(0.01, 2),
 )
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=up_to(300), deadline=None)
 def test_what_is_not_weighed_could_not_be_enough(noise, n, lead, squares, resolution):
     kind = spread_kinds(noise, 1)[0]
     evidence = moment_bets(kind, n, lead, squares, resolution)

@@ -1,5 +1,6 @@
 """The command line: what each command prints and writes, and how it says what is wrong."""
 
+import math
 import os
 import re
 import subprocess
@@ -137,6 +138,32 @@ def test_bounds_with_tolerances_are_those_of_an_acceptable_arm(tmp_path):
     assert f"in [{time.low:,.2f}, {time.high:,.2f}], for Gaussian noise with these variances" in told
     assert f"needs {time.least_pulls(0.05):,.0f} pulls on average" in told
     assert len([line for line in done.output.splitlines() if "True" in line]) == 1
+    regret = lb.tolerance_regret(
+        lb.Instance([[0.71, 0.1], [0.84, 0.9], [0.86, 0.4]], noise="bernoulli"), [0.03, 0.1]
+    )
+    assert f"·log T = {int(regret.low * math.log(10_000)):,} of them" in told
+
+
+def test_bounds_of_regret_are_rounded_towards_safety(tmp_path, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
+    constants = lb.regret_constants(lb.paper_instance(10))
+    done = invoked("bounds", "--paper", 10, "--horizon", 1000)
+    assert done.exit_code == 0
+    assert "low·log 1,000" in done.output
+    told = done.output.split("regret per nat")[1].split("per arm")[0]
+    rows = [[float(cell) for cell in line.split("│")[1:-1]] for line in told.splitlines() if "│" in line]
+    for i, (objective, low, high, over, until, separable) in enumerate(rows):
+        assert objective == i
+        assert constants.low[i] - 0.001 < low <= constants.low[i]
+        assert constants.high[i] <= high < constants.high[i] + 0.001
+        assert constants.over(1000)[i] - 0.001 < over <= constants.over(1000)[i]
+        assert constants.until_certified(0.01)[i] - 0.001 < until <= constants.until_certified(0.01)[i]
+        assert separable == pytest.approx(constants.separable[i], abs=0.00051)
+    assert len(rows) == 3
+    assert "nan" not in told
+    file = tmp_path / "tied.toml"
+    file.write_text("means = [[0, 0, 0], [0, -1, 2], [-0.2, -2.3, -2.3]]\n")
+    assert "nan: more pulls of arms that tie" in invoked("bounds", file).output
 
 
 def test_headline_and_ignorance_print_and_write_their_tables(tmp_path):

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lexbandits.evidence.cone_distance import projected, squared_distance
+from support.examples import up_to
 
 TRADEOFFS = (0.0, 0.3, 1.0, 2.0, 5.0, 30.0)
 
@@ -94,7 +95,7 @@ points = st.lists(st.floats(-3, 3, width=32), min_size=1, max_size=6).map(np.arr
 
 
 @given(points, st.sampled_from(TRADEOFFS), st.floats(1e-3, 1e3))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=up_to(150), deadline=None)
 def test_it_is_a_distance_to_a_cone(x, tradeoff, scale):
     weights = np.linspace(1.0, 2.0, x.size)
     square, nearest = projected(x, weights, tradeoff)

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lexbandits import Instance, LexElimIn, LexElimOut, paper_instance, simulate, theory
+from support.examples import up_to
 
 EDGE = 1 - 1e-9  # a hair inside, so that round-off cannot leave the interval
 
@@ -75,7 +76,7 @@ noise_shapes = st.sampled_from([(1.0, 1.0, 1.0, 1.0), (1.0, 0.5, 2.0, 1.0), (0.2
 deltas = st.sampled_from([0.01, 0.3, 0.9])
 
 
-@settings(max_examples=150)
+@settings(max_examples=up_to(150))
 @given(st.data(), instances(), difficulties, noise_shapes, deltas, st.sampled_from([0.0, 0.5]))
 def test_lexelim_in_keeps_to_its_proved_bounds_on_the_good_event(
     data, instance, difficulty, shape, delta, extra
@@ -111,7 +112,7 @@ def test_lexelim_in_keeps_to_its_proved_bounds_on_the_good_event(
     assert policy.rounds == to_identify.max()
 
 
-@settings(max_examples=150)
+@settings(max_examples=up_to(150))
 @given(st.data(), instances(), difficulties, noise_shapes, deltas)
 def test_lexelim_out_keeps_to_its_proved_bounds_on_the_good_event(data, instance, difficulty, shape, delta):
     """Lemmas 4 and 5, Theorems 1 and 2, as proved."""

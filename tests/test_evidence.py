@@ -15,12 +15,13 @@ from lexbandits.evidence.faces import face_scales
 from lexbandits.evidence.mixture import log_mixture, log_tail, mixture_ceiling
 from lexbandits.evidence.radius import mixture_radius, spread_of_mean
 from lexbandits.policies.lexelim_pool import weigh
+from support.examples import up_to
 
 # --- the closed form of the coalition
 
 
 @given(st.lists(st.floats(-3, 3), min_size=1, max_size=6))
-@settings(max_examples=60)
+@settings(max_examples=up_to(60))
 def test_the_coalition_is_the_best_there_is(lead):
     """Against arm 0: no weights do better, by constrained optimisation from several starts."""
     q = np.array(lead)
@@ -51,7 +52,7 @@ sds = st.lists(st.floats(0.1, 3), min_size=3, max_size=3)
 
 
 @given(sds, st.floats(0.01, 3), st.integers(0, 10**6))
-@settings(max_examples=60)
+@settings(max_examples=up_to(60))
 def test_a_face_is_as_noisy_as_its_linear_form(sd, tradeoff, seed):
     """The variance of r^i + λr^j for the correlation told, where nothing cancels; any dependence: no more."""
     root = np.abs(np.random.default_rng(seed).standard_normal((3, 3)))  # correlations are positive
@@ -103,7 +104,7 @@ def test_the_mixture_is_the_integral_it_stands_for(z, variance, precision):
 
 
 @given(st.floats(-6, 8), st.floats(0.1, 500), st.floats(0.1, 60), st.floats(-1, 0))
-@settings(max_examples=60)
+@settings(max_examples=up_to(60))
 def test_no_unfavourable_bet_makes_the_wealth_grow(z, variance, step, drift):
     """E exp L(G + X, V + v) ≤ exp L(G, V) for X Gaussian of variance v and mean ≤ 0; equal at mean 0."""
     gain = z * math.sqrt(variance + 45.0)
@@ -158,7 +159,7 @@ def test_an_unobserved_arm_has_an_infinite_radius():
     st.sampled_from([0.0, 0.5, 1.0, 3.0]),
     st.booleans(),
 )
-@settings(max_examples=300)
+@settings(max_examples=up_to(300))
 def test_the_cone_s_margin_is_at_least_the_paper_s_effective_gap(K, m, seed, extra, ties):
     """D(b) ≥ Δ̃(b) = max_i Δ^i/Λ^i for every arm of every instance, with the any-dependence scale."""
     instance = lb.random_instance(K, m, seed=seed, ties=ties, max_tradeoff=None if ties else 2.0)

@@ -47,6 +47,7 @@ from lexbandits.policies.tol.state import (
 )
 from support import TESTS
 from support import list_oracle as oracle
+from support.examples import up_to
 
 KINDS = ["bernoulli", ("bounded", -12.0, 0.0)]
 
@@ -90,7 +91,7 @@ def test_wealth_is_a_martingale_at_the_mean_and_falls_above_it():
             assert bound is None or np.abs(found - 1).max() < 1e-12
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=up_to(60), deadline=None)
 @given(st.data())
 def test_wealth_falls_in_the_boundary_and_rises_in_every_value(data):
     values = data.draw(st.lists(st.floats(0, 1), min_size=1, max_size=12))
@@ -305,7 +306,7 @@ def test_a_corrected_value_may_take_the_end_back():
 # --- 4 and 5: it ends, and what it says is so
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=up_to(60), deadline=None)
 @given(st.data())
 def test_it_always_ends_with_an_answer_that_measuring_everything_allows(data):
     n, n_arms = data.draw(st.integers(1, 25)), data.draw(st.integers(1, 4))

@@ -441,3 +441,49 @@ def test_no_algorithm_that_is_right_beats_it():
     runs = [lb.simulate(policy, instance, horizon=10**6, seed=0, replication=r) for r in range(20)]
     assert all(run.finished for run in runs)
     assert np.mean([run.rounds for run in runs]) >= bound
+
+
+@pytest.mark.parametrize(("first", "second"), [(1.0, 1.0), (4.0, 1.0), (0.01, 2.0)])
+def test_two_arms_have_a_least_cost_in_closed_form(first, second):
+    # n_1·n_2/(n_1 + n_2)·Δ²/(2σ²) = 1 costs least where n_1/n_2 = sqrt(second/first)
+    result = characteristic_time(Instance([[1.0], [0.5]]), prices=[first, second])
+    assert contains(result, (math.sqrt(first) + math.sqrt(second)) ** 2 * 2 / 0.5**2)
+    share = math.sqrt(second) / (math.sqrt(first) + math.sqrt(second))
+    assert result.weights == pytest.approx([share, 1 - share], abs=0.05)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_prices_are_those_of_the_pulls(seed):
+    rng = np.random.default_rng(seed)
+    instance = random_instance(4, 3, seed=seed, max_tradeoff=2.0)
+    prices = np.exp(rng.normal(size=4))
+    result = characteristic_time(instance, 2.0, prices=prices)
+    assert result.certified
+    assert result.high <= 1.01 * result.low
+    pulls = result.high * result.weights / (prices @ result.weights)
+    assert naive_rate(instance, 2.0, pulls) >= 1 - 1e-7
+    for _ in range(6):
+        other = pulls * np.exp(rng.normal(scale=0.3, size=4))
+        assert prices @ other / naive_rate(instance, 2.0, other) >= result.low * (1 - 1e-7)
+    scaled = characteristic_time(instance, 2.0, prices=3 * prices)
+    assert scaled.low == pytest.approx(3 * result.low, rel=0.01)
+    plain, ones = characteristic_time(instance, 2.0), characteristic_time(instance, 2.0, prices=np.ones(4))
+    assert plain[:2] == ones[:2]
+
+
+def test_who_pays_for_regret_alone_comes_to_its_constant():
+    """A price of regret, and hardly any for the best arm, which may then be pulled as often as one likes."""
+    instance = random_instance(4, 3, seed=5, ties=False, max_tradeoff=1.0)
+    least = lb.regret_constants(instance, 1.0)
+    prices = instance.gaps[:, 0] + 1e-7 * (instance.gaps[:, 0] == 0)
+    result = characteristic_time(instance, 1.0, prices=prices)
+    assert least.low[0] <= result.high
+    assert result.low <= 1.02 * least.high[0]
+
+
+@pytest.mark.parametrize("prices", [[1.0, 2.0, 3.0], 1.0, [[1.0, 2.0]]])
+def test_prices_are_one_per_arm(prices):
+    with pytest.raises(ValueError, match="prices must be one positive number per arm, 2 of them"):
+        characteristic_time(Instance([[1.0], [0.5]]), prices=prices)
+    with pytest.raises(ValueError, match=r"prices\[1\] must be positive"):
+        characteristic_time(Instance([[1.0], [0.5]]), prices=[1.0, 0.0])

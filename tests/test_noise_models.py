@@ -24,6 +24,7 @@ from lexbandits.evidence.gaussian import gaussian_log_evidence, gaussian_radius
 from lexbandits.evidence.moments import push, push_squares
 from lexbandits.evidence.sub_gaussian import one_sided_level, sub_gaussian_radius
 from lexbandits.jit import fused
+from support.examples import up_to
 
 RHO = 30.0
 LEVELS = [0.5, 2.0, 4.6, 6.4, 9.5, 14.0, 30.0]
@@ -48,7 +49,7 @@ def pushed(values):
 
 @pytest.mark.interpreted
 @given(st.lists(st.floats(-4, 4, width=16), min_size=1, max_size=60))
-@settings(max_examples=100)
+@settings(max_examples=up_to(100))
 def test_pushed_moments_are_those_of_exact_fractions(values):
     exact = [Fraction(v) for v in values]
     mean = sum(exact) / len(exact)

@@ -22,6 +22,7 @@ import lexbandits as lb
 from lexbandits.simulation.promise import Tolerances
 from lexbandits.study.spec import in_drawn_order
 from lexbandits.study.storage.memory import MemoryStorage
+from support.journals import journal_of, storage_of
 
 MOST = 400  # results of one study; one that is not finished then certifies nothing
 BEYOND = 1.01  # the gap of the worse arms, in what may be given up
@@ -372,7 +373,7 @@ def fail_the_best_arm_until_it_is_given_up(study, world, rng):
 @attack("bernoulli", "bounded", agreed={"if_expired": 0.0})
 def come_late_with_what_is_zero(study, world, rng):
     """What the worse arm has of zeros comes late, as something better; the study is opened anew meanwhile."""
-    storage = study._journal.storage
+    storage = storage_of(study)
     now = storage.time()
     storage.time = lambda: now
     for count, trial in enumerate(trials(study, lease=1.0)):
@@ -391,7 +392,7 @@ WAYS_OUT = (("release",), ("tell", {"score": 0.5, "taste": 0.0}), ("tell", {"sco
 @attack("gaussian", "bernoulli", max_failures=3)
 def tell_in_parts_and_be_rid_of_what_speaks_against_the_worse(study, world, rng):
     """The score is told, and looked at: then the trial is given back, told anew, failed, or runs out."""
-    storage = study._journal.storage
+    storage = storage_of(study)
     now = storage.time()
     storage.time = lambda: now
     for count, trial in enumerate(trials(study, lease=1.0)):
@@ -415,7 +416,7 @@ def tell_in_parts_and_be_rid_of_what_speaks_against_the_worse(study, world, rng)
 @attack("bernoulli", "bounded", agreed={"if_expired": 0.0, "if_failed": 0.0})
 def tell_parts_in_time_only_where_they_are_good(study, world, rng):
     """What is not told in part runs out and is worth what was agreed: the worse arm's zeros are zeros."""
-    storage = study._journal.storage
+    storage = storage_of(study)
     now = storage.time()
     storage.time = lambda: now
     for trial in trials(study, lease=1.0):
@@ -429,7 +430,7 @@ def tell_parts_in_time_only_where_they_are_good(study, world, rng):
 @attack("gaussian", "bernoulli", excused=LOST)
 def let_good_values_of_the_best_run_out(study, world, rng):
     """Twelve are under way at once; what speaks for the best arm is never told."""
-    storage = study._journal.storage
+    storage = storage_of(study)
     now = storage.time()
     storage.time = lambda: now
     told = 0
@@ -460,7 +461,7 @@ def correct_away_what_speaks_against_the_worse(study, world, rng):
 @attack("gaussian", "bernoulli", excused=LOST)
 def beat_the_heart_of_what_speaks_for_the_worse(study, world, rng):
     """Results take longer than their lease; somebody keeps alive those that are welcome."""
-    storage = study._journal.storage
+    storage = storage_of(study)
     now = storage.time()
     storage.time = lambda: now
     told = 0
@@ -713,7 +714,7 @@ def import_a_study_that_lost_what_speaks_against_the_worse(study, world, rng):
 def import_parts_of_trials_that_came_late(study, world, rng):
     """Of the worse arm only what is not 0 was told in time; what came after it says 1."""
     before = world.study(int(rng.integers(1e9)), 0.05, agreed={"if_expired": 0.0})
-    storage = before._journal.storage
+    storage = storage_of(before)
     now = storage.time()
     storage.time = lambda: now
     known = [(trial, world.values(trial.arm, rng)) for trial in before.ask_many(2 * ROWS, lease=1.0)]
@@ -970,7 +971,7 @@ def go_on_after_the_end_by_what_is_in_flight(study, world, rng):
 @attack("gaussian", "bernoulli")
 def two_handles_and_requests_sent_again(study, world, rng):
     """What one of them was given the other asks for again; good values of the best arm come last of all."""
-    other = lb.open_study("attacked", study._journal.storage)
+    other = lb.open_study("attacked", storage_of(study))
     for batch in range(MOST // 8):
         known = {}
         for handle in (study, other, study):
@@ -1364,7 +1365,9 @@ def test_differences_that_all_equal_a_limit_are_not_beyond_it(n, tolerance):
             verdict = lb.judge(frame, [score, TASTE], **how)
             assert verdict.candidates == ("best", "worse"), how
             assert verdict.acceptable == (), how
-        study = lb.create_study("rounded", MemoryStorage(), arms=["best", "worse"], objectives=[score, TASTE])
+        study = lb.create_study(
+            "rounded", MemoryStorage(), arms=["best", "worse"], objectives=[score, TASTE], seed=0
+        )
         study.import_results(frame.drop(columns="of"), fair=True)
         assert not study.answer.certified
 
@@ -1389,7 +1392,9 @@ def test_a_failure_that_is_worth_a_number_is_judged_as_a_study_would(noise):
     said = []
     for asked in (
         lambda: lb.judge(frame, [agreed, TASTE]),
-        lambda: lb.create_study("x", MemoryStorage(), arms=["best", "worse"], objectives=[agreed, TASTE]),
+        lambda: lb.create_study(
+            "x", MemoryStorage(), arms=["best", "worse"], objectives=[agreed, TASTE], seed=0
+        ),
     ):
         with pytest.raises(lb.StudyError, match="if_failed") as refused:
             asked()
@@ -1438,6 +1443,43 @@ def test_one_measurement_beside_many_items_proves_nothing_of_many(per, noise, lo
     tables, delta = 400, 0.05
     most = tables * (delta + 3 * math.sqrt(delta * (1 - delta) / tables))
     assert count_proven_by_copies(per, noise, tables, looks=looks) <= most
+
+
+# Values that are not normal, of mean 0 and a deviation of 1, with a long tail on the side that matters.
+SKEWED = {
+    "exponential": lambda rng, n: 1 - rng.exponential(size=n),
+    "lognormal": lambda rng, n: (math.sqrt(math.e) - rng.lognormal(size=n)) / 2.1612,
+    "gamma": lambda rng, n: (0.3 - rng.gamma(0.3, size=n)) / math.sqrt(0.3),
+}
+
+
+def count_ever_misjudged(law, tables, delta):
+    """How many tables ever certify the worse arm as they grow: its noise is called normal, and is not."""
+    wrong, score = 0, lb.Objective("score", tolerance=0.5, resolution=0.5)
+    for seed in range(tables):
+        rng = np.random.default_rng([seed, len(law)])
+        scores = rng.normal(0, 0.02, 60), SKEWED[law](rng, 60) - BEYOND
+        for n in range(6, 60, 3):
+            columns = {"item": [*range(n)] * 2, "score": np.concatenate([values[:n] for values in scores])}
+            table = {"arm": ["best"] * n + ["worse"] * n, **columns}
+            if "worse" in lb.judge(table, [score], delta=delta, looks="any").acceptable:
+                wrong += 1
+                break
+    return wrong
+
+
+def test_no_look_is_a_lucky_one_for_values_that_are_not_normal():
+    wrong = sum(count_ever_misjudged(law, 40, 0.05) for law in SKEWED)
+    assert wrong <= binom.isf(0.05, 120, 0.05), f"{wrong} of 120 wrong"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("law", SKEWED)
+def test_no_look_is_a_lucky_one_for_values_that_are_not_normal_of_many(law):
+    tables, delta = 400, 0.05
+    wrong = count_ever_misjudged(law, tables, delta)
+    most = tables * (delta + 3 * math.sqrt(delta * (1 - delta) / tables))
+    assert wrong <= most, f"{wrong} of {tables} wrong, at most {most:.1f} may be"
 
 
 # --- a list of items: its table is fixed, and the truth is the means of all of it
@@ -1506,7 +1548,7 @@ def lose_items_on_which_the_worse_is_wrong(study, world, rng):
 @on_a_list()
 def come_late_with_items_that_speak_against_the_worse(study, world, rng):
     """They come after their time, some only when everything else is there."""
-    storage, late = study._journal.storage, []
+    storage, late = storage_of(study), []
     now = storage.time()
     storage.time = lambda: now
     for trial in trials(study, lease=1.0):
@@ -1607,7 +1649,7 @@ def import_all_items_but_one_and_add_an_arm_tuned_on_those_that_count(study, wor
     study.import_results({"arm": ["worse"] * len(items), "item": items,
                           "score": world.table["worse"][items], "taste": [1.0] * len(items)})  # fmt: skip
     counted = study.results().query("arm == 'worse'").results.iloc[0]
-    order = in_drawn_order(range(ITEMS), next(study._journal.events()).payload["spec"]["seed"])
+    order = in_drawn_order(range(ITEMS), next(journal_of(study).events()).payload["spec"]["seed"])
     world.tune("tuned", order[:counted])
     study.add_arm("tuned")
     look_at_a_list_and_go_on(study, world, rng)

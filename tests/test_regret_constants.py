@@ -2,6 +2,7 @@
 
 import math
 from itertools import product
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -324,6 +325,21 @@ def test_an_interval_cut_short_still_holds(monkeypatch):
     assert result.high[0] > 1.01 * result.low[0]
     assert result.low[0] <= truth.low[0]
     assert result.high[0] >= truth.high[0]
+
+
+def test_the_documented_table_is_what_is_computed_rounded_towards_safety():
+    page = Path(__file__).parents[1] / "docs/lower-bound.md"
+    rows = [line for line in page.read_text("utf-8").splitlines() if line.startswith("| K = ")]
+    assert len(rows) == 3
+    for row in rows:
+        name, *cells = (cell.strip(" *") for cell in row.strip("|").split("|"))
+        numbers = [[float(x.replace("−", "-")) for x in cell.split(",")] for cell in cells]
+        result = regret_constants(paper_instance(int(name.removeprefix("K = "))), 2.0)
+        alone, low, high, separable, first = map(np.array, numbers)
+        for slack in (result.alone - alone, result.low - low, high - result.high):
+            assert ((slack >= 0) & (slack < 0.001)).all(), name
+        np.testing.assert_allclose(separable, result.separable, atol=0.00051)
+        np.testing.assert_allclose(first, result.first_objective, atol=0.00051)
 
 
 @pytest.mark.parametrize("factor", [0.9, 1.1, 3.0])

@@ -11,8 +11,10 @@ import pytest
 from scipy import integrate, stats
 
 import lexbandits as lb
+from lexbandits.evidence.cone_distance import projected
 from lexbandits.policies.lexelim_pool import FIRST
 from lexbandits.simulation.replicate import noise_stream, replicate
+from lexbandits.theory.regret import regret_constants
 
 SD = math.sqrt(0.1)
 
@@ -268,6 +270,36 @@ def test_the_variance_is_pooled_within_arms():
     np.testing.assert_allclose(1.0 / policy.state.weights, (off**2).sum(axis=0) / 9, rtol=1e-6)
 
 
+def test_all_pairs_follow_the_estimate():
+    """Evidence between two arms changes with the noise of others."""
+    rewards = drawn(6, 4, 2, 200)
+    policy, told, decided = lb.LexDMED(4, 2, tradeoff=1, tradeoff_slack=1), [0] * 4, 0
+    for _ in range(200):
+        arm = policy.ask()
+        policy.tell(arm, rewards[arm][told[arm]])
+        told[arm] += 1
+        if not policy.state.stale.any():
+            decided += 1
+            n, means, weights = policy.pulls, policy.means, policy.state.weights
+            pairs = np.zeros((4, 4))
+            for p, b in itertools.permutations(range(4), 2):
+                half = 0.5 * n[p] * n[b] / (n[p] + n[b])
+                pairs[p, b] = half * naive_distance(means[p] - means[b], weights, 1.0)
+            np.testing.assert_allclose(policy.state.pairs, pairs, rtol=1e-9, atol=1e-9)
+            np.testing.assert_array_equal(policy.evidence, policy.state.pairs.max(axis=1))
+    assert decided > 20
+
+
+def test_of_arms_with_the_same_evidence_the_most_pulled_leads():
+    policy = lb.LexDMED(2, 1, tradeoff=0, noise_sd=1.0, first=2)
+    policy.tell(1, [1.0])
+    policy.tell(1, [1.0])
+    policy.tell(1, [1.0])
+    policy.tell_many([0, 0], [[1.0]] * 2)
+    assert policy.evidence.tolist() == [0.0, 0.0]
+    assert policy.recommendation == 1
+
+
 def test_an_objective_that_never_varies_is_nearly_exact():
     policy = lb.LexDMED(2, 2, tradeoff=1)
     rewards = [np.array([[0.5, 0.25]] * 60), np.array([[0.5, 0.75]] * 60)]
@@ -335,6 +367,15 @@ def test_without_a_certificate_it_goes_on_after_so_many_passes():
     for _ in range(FIRST * 3):
         policy.tell(policy.ask(), [0.0, 0.0])
     assert policy.certified_arm is None
+    capped = MADE["capped"]()
+    leaders = []
+    for _ in range(3_000):
+        arm = capped.ask()
+        capped.tell(arm, SMALL.means[arm])
+        leaders.append(int(capped.state.contest.leader[0]))
+    assert leaders[8 * 4 - 2 : 8 * 4] == [-1, 3]  # the contest begins with the eighth pass
+    assert capped.certified_arm is None
+    assert capped.state.passes.waiting.shape[0] == 4  # nothing waits for a block any more
     with pytest.raises(ValueError, match='most_passes goes with then="regret"'):
         lb.LexElimPool(3, 2, delta=0.1, tradeoff=1, most_passes=5)
     with pytest.raises(ValueError, match="then must be one of stop, regret"):
@@ -392,6 +433,25 @@ def test_the_mixture_has_mean_one():
         assert integrate.quad(integrand, 0, 1_200, limit=500, points=[1, 10, 100])[0] == pytest.approx(
             1.0, rel=1e-5
         )
+
+
+@pytest.mark.parametrize(("n_arms", "above"), [(10, 1.034), (20, 1.011), (30, 1.007)])
+def test_the_fluid_limit_is_close_to_the_lower_bound(n_arms, above):
+    """n_a·max(d(a), max_b n_b·d_b(a)/(n_a + n_b)) = 1, by iteration: docs/proofs.md, after Theorem R8."""
+    world = lb.paper_instance(n_arms)
+    best, K = world.lex_optimal_arm, n_arms
+    weights = np.full(3, 10.0)
+    d = np.array([[projected(a - b, weights, 2.0)[0] / 2 for b in world.means] for a in world.means])
+    rivals = [a for a in range(K) if a != best]
+    n = np.zeros(K)
+    n[rivals] = 1 / d[rivals, best]
+    for _ in range(100):
+        before = n.copy()
+        for a in rivals:
+            enough = [before[b] / (before[b] * d[a, b] - 1) for b in rivals if before[b] * d[a, b] > 1]
+            n[a] = (before[a] + min([1 / d[a, best], *enough])) / 2
+    least = regret_constants(world).low
+    assert least[0] < n @ world.gaps[:, 0] <= above * least[0]
 
 
 # --- what it costs: the targets of docs/regret.md, on the paper's instance with K = 10

@@ -7,6 +7,7 @@ import pytest
 
 from lexbandits.reproduction import paper, regret, report
 
+pytestmark = pytest.mark.slow  # a run of the whole paper; tests/test_cli.py has a short one
 ALL = tuple(paper.SECTIONS.values())
 CLAIMS = [claim for section in ALL for claim in section.CLAIMS]
 COMMAND = "lexbandits paper --out results/paper --replications 2"

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 import lexbandits as lb
 from lexbandits.policies.passes import next_judged
 from support import oracle
+from support.examples import up_to
 from support.tapes import drive, noise_sds, noisy, replay, tapes, tradeoffs
 
 TAPES = tapes(arms=(1, 5), objectives=4, levels=2, scales=(0.0, 1.0, 4.0))
@@ -37,7 +38,7 @@ def dependences(draw, m):
 
 @pytest.mark.interpreted
 @given(TAPES, tradeoffs, st.data())
-@settings(max_examples=150)
+@settings(max_examples=up_to(150))
 def test_pool_is_its_specification(tape, tradeoff, data):
     K, m, horizon, draw = tape
     sigma, how = noise_sds(data, m, SIGMAS), data.draw(dependences(m))
@@ -48,7 +49,7 @@ def test_pool_is_its_specification(tape, tradeoff, data):
 
 @pytest.mark.interpreted
 @given(TAPES, st.data())
-@settings(max_examples=100)
+@settings(max_examples=up_to(100))
 def test_phase_is_its_specification(tape, data):
     K, m, horizon, draw = tape
     sigma = noise_sds(data, m, SIGMAS)

@@ -14,8 +14,9 @@ from lexbandits.evidence.interval import arm_bounds, pair_interval, stored_diffe
 from lexbandits.evidence.kinds import spread_kinds
 from lexbandits.policies.tol.claims import evidence_for
 from support import tol_oracle
+from support.examples import up_to
 
-MANY = 40 if jit.INTERPRETED else 100  # that both tiers agree has tests of its own: test_jit.py
+MANY = 40 if jit.INTERPRETED else up_to(100)  # that both tiers agree has tests of its own: test_jit.py
 APART = ["sub_gaussian", 0.3, "independent"]
 KINDS = [
     "gaussian",

@@ -30,6 +30,7 @@ from lexbandits.policies.tol.waiting import Waiting
 from lexbandits.simulation import trajectory
 from lexbandits.simulation.promise import Tolerances
 from lexbandits.world.noise import stream
+from support.examples import up_to
 
 
 def make(K=3, m=2, **changes):
@@ -469,7 +470,7 @@ def survivors_in_hundredths(values, tolerance, resolution, targets):
 
 
 @given(st.data())
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=up_to(300), deadline=None)
 def test_exact_decimals_are_compared_as_they_are_written(data):
     """Ties at exactly a tolerance or a target, however floats come out: as whole hundredths say."""
     K, m = data.draw(st.integers(1, 4)), data.draw(st.integers(1, 2))

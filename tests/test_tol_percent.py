@@ -16,6 +16,7 @@ from lexbandits.evidence.interval import kind_at
 from lexbandits.policies.tol.claims import evidence_for
 from lexbandits.policies.tol.percent import BETS, LOGS, bet_on_share, contrast_evidence
 from lexbandits.policies.tol.state import BEATS, NOT_WORSE
+from support.examples import up_to
 from test_tol import MANY, agree, agree_on_the_certificate, drive, expected, oracle_rules, plain, quiet  # noqa: F401
 
 APART = ["sub_gaussian", 0.3, "independent"]
@@ -147,7 +148,7 @@ def test_the_tapes_above_reach_every_end():
     seen = dict.fromkeys(["beats", "not worse", "declared", "facts", "of an arm", "rests"], 0)
 
     @given(worlds(arms=(2, 4)))
-    @settings(max_examples=300, deadline=None, database=None, derandomize=True)
+    @settings(max_examples=up_to(300), deadline=None, database=None, derandomize=True)
     def collect(world):
         shape, chosen, tape = world
         policy, rests = lb.LexElimTol(*shape, **chosen), False

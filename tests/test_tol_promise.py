@@ -11,6 +11,7 @@ from lexbandits.policies.tol.folding import fold_values
 from lexbandits.policies.tol.judgement import begin, next_judged
 from lexbandits.policies.tol.proof import prove, weigh_for
 from lexbandits.policies.tol.state import ASKED, PASS, RESULTS
+from support.examples import up_to
 
 DELTA = 0.2
 
@@ -65,7 +66,7 @@ eighths = st.integers(0, 16).map(lambda k: k / 8)
 
 @pytest.mark.interpreted
 @given(st.data())
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=up_to(600), deadline=None)
 def test_whatever_intervals_hold_the_truth_the_promise_holds(data):
     """Lower ends are placed anywhere below the true differences, on the edges of the rules too."""
     K, m = data.draw(st.integers(2, 5)), data.draw(st.integers(1, 3))

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 
 import lexbandits as lb
-from lexbandits import Instance, characteristic_time, sample_lower_bound, tolerance_time
+from lexbandits import Instance, characteristic_time, sample_lower_bound, tolerance_regret, tolerance_time
 from lexbandits.reproduction.studies import studies
 from lexbandits.simulation.promise import Tolerances
 from lexbandits.theory import tolerance
@@ -409,3 +409,65 @@ def test_bad_input_is_refused_with_the_value_given(instance, arguments, error, m
 def test_a_delta_is_a_probability():
     with pytest.raises(ValueError, match="delta must be strictly between 0 and 1, got 2"):
         tolerance_time(Instance([[1.0], [0.5]]), 0.1).least_pulls(2)
+
+
+# --- pulls of unacceptable arms over a horizon
+
+
+def regret_of(problem, **given):
+    return tolerance_regret(
+        Instance(problem.means),
+        problem.tolerance,
+        problem.reach - problem.tolerance,
+        arm_noise_sds=problem.sds,
+        **given,
+    )
+
+
+def naive_need(problem, answer, pulls):
+    """The evidence of `pulls` against alternatives in which acceptable arms stay nearly where they are."""
+    return Naive(
+        problem, np.where(np.isinf(pulls), 1e4 * pulls[np.isfinite(pulls)].max(), pulls), answer
+    ).cost()
+
+
+@pytest.mark.parametrize("means", [[1.0, 0.5], [1.0, 0.2, 0.7, -1.0]])
+def test_with_one_objective_a_gap_counts_as_larger_by_what_does_not_matter(means):
+    result = tolerance_regret(Instance(np.array(means)[:, None], noise_sd=0.7), 0.05, 0.1, relative_gap=1e-4)
+    needed = [2 * 0.7**2 / (1.0 - mean + 0.15) ** 2 for mean in means[1:]]
+    assert result.low <= sum(needed) <= result.high <= result.low * (1 + 1.01e-4)
+    assert result.answer == 0
+    assert result.pulls[0] == math.inf
+    np.testing.assert_allclose(result.pulls[1:], needed, rtol=1e-2)
+
+
+@pytest.mark.parametrize(("n_arms", "m"), [(3, 2), (4, 2), (3, 3), (4, 3)])
+def test_pulls_of_unacceptable_arms_are_enough_and_cheaper_ones_are_not(n_arms, m):
+    finite = 0
+    for seed in range(10 if m == 2 else 5):
+        rng = np.random.default_rng(seed)
+        problem = random_problem(rng, n_arms, m)
+        result = regret_of(problem)
+        moving = np.array([not is_acceptable(problem, arm) for arm in range(n_arms)])
+        assert (np.isfinite(result.pulls) == moving).all()
+        if result.high in (0.0, math.inf):
+            continue
+        finite += 1
+        assert result.low <= result.high <= 1.01 * result.low * (1 + 1e-6)
+        assert result.pulls[moving].sum() == pytest.approx(result.high)
+        assert naive_need(problem, result.answer, result.pulls) >= 0.998
+        other = np.where(moving, result.pulls * np.exp(rng.normal(scale=0.5, size=n_arms)), math.inf)
+        for answer in np.flatnonzero(~moving):
+            enough = other[moving].sum() / naive_need(problem, int(answer), other)
+            assert enough * 1.001 >= result.low  # the naive one lets acceptable arms move a little
+        assert result.low <= time_of(problem).high
+    assert finite > 1
+
+
+def test_where_every_arm_is_acceptable_nothing_has_to_be_pulled():
+    assert tolerance_regret(Instance([[1.0], [0.95]]), 0.1).high == 0
+    assert tolerance_regret(Instance([[1.0, 2.0]]), 0.1).high == 0
+    on_the_edge = tolerance_regret(Instance([[1.0], [0.5], [0.0]]), 0.25, 0.25)
+    assert math.isfinite(on_the_edge.high)  # arm 0 is not on it
+    assert on_the_edge.answer == 0
+    assert tolerance_regret(Instance([[1.0], [0.0]]), 0.0, 0.0).low > 0

@@ -48,7 +48,9 @@ from lexbandits.theory.lower_bound import characteristic_time as characteristic_
 from lexbandits.theory.lower_bound import sample_lower_bound as sample_lower_bound
 from lexbandits.theory.regret import RegretConstants as RegretConstants
 from lexbandits.theory.regret import regret_constants as regret_constants
+from lexbandits.theory.tolerance import ToleranceRegret as ToleranceRegret
 from lexbandits.theory.tolerance import ToleranceTime as ToleranceTime
+from lexbandits.theory.tolerance import tolerance_regret as tolerance_regret
 from lexbandits.theory.tolerance import tolerance_time as tolerance_time
 from lexbandits.world.examples import paper_instance as paper_instance
 from lexbandits.world.examples import random_instance as random_instance

@@ -181,7 +181,7 @@ def bounds(
         raise ValueError("--resolution goes with --tolerance: give both, or --tradeoff")
     for each in chosen.values():
         if tolerance:
-            _print_limit(each, delta, tolerance, resolution)
+            _print_limit(each, delta, horizon, tolerance, resolution)
         else:
             _print_bounds(each, delta, tradeoff, horizon)
     if picture is not None:
@@ -209,7 +209,7 @@ def _print_bounds(instance: "Instance", delta: float, tradeoff: float | None, ho
         lambda x: x if isinstance(x, int) else _rounded(x, math.floor)
     )
     safe.insert(2, "high", told.regret["high"].map(lambda x: _rounded(x, math.ceil)))
-    safe["separable"] = told.regret["separable"].map(lambda x: _rounded(x, math.ceil))
+    safe["separable"] = told.regret["separable"].map(lambda x: _rounded(x, round))  # a formula, no end
     print_table(safe, "regret per nat: what any policy pays that is consistent whatever the means are")
     typer.echo(_regret_notes(told.constants))
     print_table(told.arms, "per arm: gaps, margins over the noise, share of the lower bound's pulls")
@@ -220,11 +220,15 @@ def _rounded(value: float, towards: "Callable[[float], int]") -> str:
     return f"{towards(value * 1000) / 1000:,.3f}" if math.isfinite(value) else str(value)
 
 
+def _whole(value: float) -> str:
+    return f"{math.floor(value):,}" if math.isfinite(value) else str(value)
+
+
 def _regret_notes(constants: "RegretConstants") -> str:
     certified = "certified" if constants.certified else "`high` not certified"
     notes = [
         f"{certified}; objective 0: at least {_rounded(constants.alone, math.floor)} if one arm moves alone, "
-        f"{_rounded(constants.first_objective, math.ceil)} without the other objectives"
+        f"{_rounded(constants.first_objective, round)} without the other objectives"
     ]
     if not constants.attained:
         notes.append("nan: more pulls of arms that tie lower the regret on the objective before for ever")
@@ -232,18 +236,27 @@ def _regret_notes(constants: "RegretConstants") -> str:
 
 
 def _print_limit(
-    instance: "Instance", delta: float, tolerance: list[float], resolution: list[float] | None
+    instance: "Instance",
+    delta: float,
+    horizon: float,
+    tolerance: list[float],
+    resolution: list[float] | None,
 ) -> None:
+    from rich.console import Console
+
     from lexbandits.theory.overview import tolerance_overview
 
     slack, fine = (given if len(given) > 1 else given[0] for given in (tolerance, resolution or tolerance))
-    time, arms = tolerance_overview(instance, delta, slack, fine)
+    with Console(stderr=True).status(f"bounds of {instance.n_arms} arms"):
+        time, regret, arms = tolerance_overview(instance, delta, slack, fine)
     noise = "" if instance.noise == "gaussian" else ", for Gaussian noise with these variances"
     typer.echo(
         f"{instance.n_arms} arms, {instance.n_objectives} objectives, "
         f"tolerance {slack}, resolution {fine}, δ = {delta:g}\n"
         f"characteristic time in [{time.low:,.2f}, {time.high:,.2f}]{noise}: any δ-correct algorithm needs "
         f"{time.least_pulls(delta):,.0f} pulls on average until an acceptable arm is certain\n"
+        f"over T = {horizon:,.0f} pulls: unacceptable arms get at least "
+        f"{_rounded(regret.low, math.floor)}·log T = {_whole(regret.low * math.log(horizon))} of them\n"
     )
     print_table(arms, "per arm: whether it is acceptable and what that takes, share of the bound's pulls")
 

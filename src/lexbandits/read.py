@@ -5,19 +5,24 @@ how often. What ended in an error has no values, no time either.
 """
 
 import json
+import sys
 import zipfile
 from collections.abc import Callable, Iterable, Iterator
 from functools import wraps
 from pathlib import Path
 from typing import Any
 
-from lexbandits.extras import need
+from lexbandits.extras import MissingExtra, need
 from lexbandits.study.errors import StudyError
+from lexbandits.study.files import check_size, columns_of_rows, parsed, rows_of_jsonl
 
 Columns = dict[str, list[Any]]
 Row = dict[str, Any]
 Where = str | Path | Iterable[str | Path]
 GRADES = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0}  # of inspect_ai: correct, partial, incorrect, no answer
+MOST_UNPACKED = 500_000_000  # bytes of one part of an archive
+FEW_UNPACKED, MOST_RATIO = 20_000_000, 200  # above so many bytes, what unpacks to more is no log but a bomb
+ENCRYPTED, ZSTD = 0x1, 93  # in the directory of a zip
 ERROR = 2  # promptfoo's reason of a failure that is no failed assertion
 
 
@@ -29,8 +34,11 @@ def _made_by(tool: str) -> Callable[[Callable[[Any], Columns]], Callable[[Any], 
         def reads(where: Any) -> Columns:
             try:
                 return read(where)
-            except (KeyError, TypeError, AttributeError, UnicodeDecodeError, json.JSONDecodeError) as error:
-                raise StudyError(f"{where}: {tool} writes nothing like this ({error!r})") from error
+            except (StudyError, OSError):
+                raise
+            except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
+                words = f"{type(error).__name__}: {str(error)[:80]}"
+                raise StudyError(f"{where}: {tool} writes nothing like this ({words})") from error
 
         return reads
 
@@ -64,26 +72,48 @@ def _inspect_logs(logs: Any) -> Iterator[tuple[str, Row]]:
             yield Path(log.location).name, log.model_dump(mode="json")
             continue
         for path in _files(log, "*.eval", "*.json"):
-            yield path.name, json.loads(path.read_bytes()) if path.suffix == ".json" else _unpacked(path)
+            yield path.name, _json(path) if path.suffix == ".json" else _unpacked(path)
 
 
 def _unpacked(path: Path) -> Row:
     """What matters of an .eval log: a zip of JSON, packed as only Python 3.14 unpacks it by itself."""
     try:
         with zipfile.ZipFile(path) as parts:
-            if "header.json" not in parts.namelist():
+            names = parts.namelist()
+            if "header.json" not in names:
                 raise StudyError(f"{path.name} was never finished")
-            try:
-                return {
-                    **json.loads(parts.read("header.json")),
-                    "samples": json.loads(parts.read("summaries.json")),
-                }
-            except NotImplementedError:
-                pass
-        need("zipfile_zstd", f"{path.name}, packed with zstd, before Python 3.14")  # teaches zipfile how
-    except (zipfile.BadZipFile, KeyError) as error:
+            wanted = [parts.getinfo(name) for name in ("header.json", "summaries.json")]
+            for part in wanted:
+                _check_part(path, part, names)
+            header, samples = (parsed(f"{path.name}, {part.filename}", parts.read(part)) for part in wanted)
+            return {**header, "samples": samples}
+    except (StudyError, MissingExtra, FileNotFoundError, PermissionError):
+        raise
+    except Exception as error:  # every way of packing has errors of its own
         raise StudyError(f"{path.name} is no .eval log: {error}") from error
-    return _unpacked(path)
+
+
+def _check_part(path: Path, part: zipfile.ZipInfo, names: list[str]) -> None:
+    """Refuse a part that unpacks to more than its reader can hold, or that nobody can unpack."""
+    ratio = part.file_size / max(1, part.compress_size)
+    if part.file_size > MOST_UNPACKED or (part.file_size > FEW_UNPACKED and ratio > MOST_RATIO):
+        raise StudyError(
+            f"{path.name}: {part.filename} unpacks to {part.file_size / 1e6:,.0f} MB, {ratio:,.0f} times its "
+            f"size; at most {MOST_UNPACKED / 1e6:,.0f} MB and {MOST_RATIO} times are read"
+        )
+    if part.flag_bits & ENCRYPTED:
+        raise StudyError(f"{path.name} is encrypted: unpack it first")
+    if names.count(part.filename) > 1:
+        raise StudyError(f"{path.name} is no .eval log: it has two parts {part.filename}")
+    if part.compress_type == ZSTD and sys.version_info < (3, 14):
+        need("zipfile_zstd", f"{path.name}, packed with zstd, before Python 3.14")  # teaches zipfile how
+    elif part.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, ZSTD):
+        raise StudyError(f"{path.name} is packed in a way that inspect_ai never uses ({part.compress_type})")
+
+
+def _json(path: Path) -> Any:
+    check_size(path)
+    return parsed(path.name, path.read_bytes())
 
 
 def _inspect_values(sample: Row) -> Row:
@@ -111,8 +141,8 @@ def lm_eval(folder: Where) -> Columns:
     rows: dict[tuple[str, ...], Row] = {}
     for path in _files(folder, "samples_*.jsonl"):
         task, _, when = path.stem.removeprefix("samples_").rpartition("_")
-        for line in path.read_text(encoding="utf-8").splitlines():
-            told = json.loads(line)
+        check_size(path)
+        for told in rows_of_jsonl(path):
             row = rows.setdefault((path.parent.name, task, when, str(told["doc_id"])), {})
             row |= {"arm": path.parent.name, "item": told["doc_id"], "repeat": when, "task": task}
             by = "" if told.get("filter", "none") == "none" else f",{told['filter']}"
@@ -133,7 +163,7 @@ def promptfoo(file: Where) -> Columns:
     """
     rows = []
     for path in _files(file, "*.json"):
-        told = json.loads(path.read_bytes())["results"]["results"]
+        told = _json(path)["results"]["results"]
         seen: dict[tuple[Any, ...], int] = {}
         for result in sorted(told, key=lambda result: result["testIdx"]):  # they come as they were done
             provider = result["provider"].get("label") or result["provider"]["id"]
@@ -166,7 +196,7 @@ def pytest_benchmark(file: Where) -> Columns:
     """
     rows = []
     for path in _files(file, "*.json"):
-        told = json.loads(path.read_bytes())
+        told = _json(path)
         for test in told["benchmarks"]:
             if "data" not in test["stats"]:
                 raise StudyError(
@@ -186,7 +216,7 @@ def hyperfine(file: Where) -> Columns:
     """
     rows = []
     for path in _files(file, "*.json"):
-        for command in json.loads(path.read_bytes())["results"]:
+        for command in _json(path)["results"]:
             known = {**command.get("parameters", {}), "arm": command["command"], "file": path.stem}
             for n, (seconds, code) in enumerate(zip(command["times"], command["exit_codes"], strict=True)):
                 rows.append({**known, "repeat": n, "exit_code": code, "seconds": None if code else seconds})
@@ -217,5 +247,4 @@ def _items_by_task(rows: list[Row]) -> list[Row]:
 def _columns(rows: list[Row], what: str) -> Columns:
     if not rows:
         raise StudyError(f"no {what}")
-    names = dict.fromkeys(name for row in rows for name in row)
-    return {name: [row.get(name) for row in rows] for name in names}
+    return columns_of_rows("the table", rows)

@@ -76,7 +76,7 @@ def test_all_that_is_shown_beside_a_target_is_paid_for(arms):
     """The ends of all arms' intervals and those of all pairs together miss in at most δ of the studies."""
     limit = lb.Objective("y", at_least=0.0, tolerance=0.2, resolution=0.2, noise=("sub_gaussian", 1.0))
     names = list("abcd"[:arms])
-    study = lb.create_study(f"paid {arms}", arms=names, objectives=[limit], delta=0.1)
+    study = lb.create_study(f"paid {arms}", arms=names, objectives=[limit], delta=0.1, seed=0)
     for number in range(40):
         trials = study.ask_many(arms)
         study.tell_many([(trial, {"y": 0.1 * (-1) ** number}) for trial in trials])
@@ -164,7 +164,9 @@ def noisy(refusals, seed=0):
 def unmet(name, **how):
     """A study that ends because no arm has refusals of at most 0.1."""
     limit = lb.Objective("refusals", "minimize", at_most=0.1, resolution=0.2, noise="bernoulli")
-    study = lb.create_study(name, arms=["a", "b"], objectives=[limit, lb.Objective("q", tolerance=2)], **how)
+    study = lb.create_study(
+        name, arms=["a", "b"], objectives=[limit, lb.Objective("q", tolerance=2)], **{"seed": 0, **how}
+    )
     measure = noisy({"a": 0.5, "b": 0.6})
     while trials := study.ask_many(2):
         study.tell_many([(trial, measure(trial.arm)) for trial in trials])
@@ -202,7 +204,9 @@ def test_a_limit_that_nobody_keeps_is_named_everywhere(infeasible, tmp_path):
 
 def test_a_limit_that_nobody_keeps_is_named_while_it_goes_on():
     limit = lb.Objective("refusals", "minimize", at_most=0.1, resolution=0.02, noise="bernoulli")
-    study = lb.create_study("goes on", arms=["a", "b"], objectives=[limit, lb.Objective("q", tolerance=2)])
+    study = lb.create_study(
+        "goes on", arms=["a", "b"], objectives=[limit, lb.Objective("q", tolerance=2)], seed=0
+    )
     measure = noisy({"a": 0.5, "b": 0.5})
     while not study.policy.infeasible:
         study.tell_many([(trial, measure(trial.arm)) for trial in study.ask_many(2)])
@@ -231,7 +235,7 @@ def test_a_study_ended_by_hand_settles_nothing_afterwards(tmp_path):
 def test_a_contradiction_is_said():
     """Each arm is better than the next, in passes that lack the third; then that begins to matter."""
     x = lb.Objective("x", tolerance=1.05, resolution=0.01, noise=("sub_gaussian", 0.5))
-    study = lb.create_study("ring", arms=["a", "b", "c"], objectives=[x], rules="open")
+    study = lb.create_study("ring", arms=["a", "b", "c"], objectives=[x], rules="open", seed=0)
     ring = {"a": 0, "b": 1, "c": 2}
     while study.policy.differences[[0, 1, 2], [1, 2, 0], 0, 0].min() < 0.1 and study.status.results < 2000:
         for trial in study.ask_many(3):
@@ -260,7 +264,7 @@ def test_means_rest_on_results_that_count():
 
 def test_one_is_not_many():
     objectives = [lb.Objective("err", "minimize", tolerance=1, noise=("bounded", 0, 10))]
-    study = lb.create_study("one", arms=["a", "b"], objectives=objectives, max_failures=9)
+    study = lb.create_study("one", arms=["a", "b"], objectives=objectives, max_failures=9, seed=0)
     study.tell(study.ask(), {"err": 1})
     found = study.explain("a")
     assert found.reasons[0].sentence == "err has 1 result that does not count yet: its pass is not complete."
@@ -276,7 +280,7 @@ def test_one_is_not_many():
 def test_a_difference_is_said_in_its_direction():
     """Better by 0.08, somewhere between −0.2 and 0.4: not the interval of how much worse it is."""
     objectives = [lb.Objective(name, tolerance=0.01, noise=("bounded", 0, 1)) for name in ("x", "y")]
-    study = lb.create_study("direction", arms=["a", "b"], objectives=objectives)
+    study = lb.create_study("direction", arms=["a", "b"], objectives=objectives, seed=0)
     for number in range(20):
         for trial in study.ask_many(2):
             wave = 0.4 + 0.35 * (number % 2)
@@ -326,7 +330,7 @@ def test_values_that_contradict_their_noise():
         lb.Objective("x", tolerance=0.1),
         lb.Objective("y", tolerance=0.1, noise=("sub_gaussian", 0.5)),
     ]
-    study = lb.create_study("noise", arms=["a", "b"], objectives=objectives)
+    study = lb.create_study("noise", arms=["a", "b"], objectives=objectives, seed=0)
     rng = np.random.default_rng(0)
     for _ in range(150):
         trial = study.ask()
@@ -340,7 +344,9 @@ def test_values_that_contradict_their_noise():
 def test_gaussian_values_are_not_accused():
     accused = 0
     for seed in range(20):
-        study = lb.create_study(f"s{seed}", arms=["a", "b"], objectives=[lb.Objective("x", tolerance=0.05)])
+        study = lb.create_study(
+            f"s{seed}", arms=["a", "b"], objectives=[lb.Objective("x", tolerance=0.05)], seed=0
+        )
         rng = np.random.default_rng(seed)
         for _ in range(5):
             trials = study.ask_many(40)

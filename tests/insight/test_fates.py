@@ -38,7 +38,7 @@ def played(seed):
     objectives, spread = question(rng)
     means = {arm: rng.choice([-0.3, 0.0, 0.3, 0.9, 1.6], len(objectives)) for arm in arms}
     rules = "open" if seed % 2 else "declared"
-    study = lb.create_study(f"s{seed}", arms=arms, objectives=objectives, delta=0.2, rules=rules)
+    study = lb.create_study(f"s{seed}", arms=arms, objectives=objectives, delta=0.2, rules=rules, seed=0)
     while trials := study.ask_many(1):
         values = {
             o.name: float(rng.normal(m, s))

@@ -98,7 +98,7 @@ def test_the_last_interval_of_the_evidence_is_in_sight(which, request):
 
 
 def test_where_no_interval_is_known_none_is_drawn():
-    study = lb.create_study("few", arms=["a", "b"], objectives=[lb.Objective("x", tolerance=1)])
+    study = lb.create_study("few", arms=["a", "b"], objectives=[lb.Objective("x", tolerance=1)], seed=0)
     for k, trial in enumerate(study.ask_many(4)):
         study.tell(trial, {"x": k**0.5})
     figure = lb.plot.evidence(study)

@@ -235,7 +235,7 @@ def test_bounds_give_the_worst_case_where_no_spread_is_said():
     assert closer.at_bounds == ()
     assert "worst case" not in str(closer)
     assert closer.results.median < 0.5 * worst.results.median
-    measured = lb.create_study("half", **SPEC)
+    measured = lb.create_study("half", **{"seed": 0, **SPEC})
     for trial in measured.ask_many(20):
         measured.tell(trial, {"correct": trial.item % 2, "latency": 300.0 + trial.item})
     assert measured.forecast(runs=5).at_bounds == (), "it was measured"
@@ -260,7 +260,7 @@ def test_a_study_under_way_needs_no_guess_and_is_left_alone(under_way):
 
 
 def test_a_new_study_needs_a_guess_and_an_ended_one_nothing(ended):
-    fresh = lb.create_study("fresh", **SPEC)
+    fresh = lb.create_study("fresh", **{"seed": 0, **SPEC})
     with pytest.raises(ValueError, match="too few results"):
         fresh.forecast()
     assert fresh.forecast(GUESS, sd=SD, runs=10).results.median > 0
@@ -316,7 +316,7 @@ EXACT = {
 @pytest.mark.parametrize("prices", [(0.1, 0.3, 0.7), (1.1, 2.2, 3.3), (1e-3, 0.15, 1 / 3), (1, 2, 3)])
 def test_exact_values_are_forecast_as_they_were_measured(prices, told):
     """A sum of equal values over their number need not be that value."""
-    study, price = lb.create_study("exact", **EXACT), dict(zip("abc", prices, strict=True))
+    study, price = lb.create_study("exact", **{"seed": 0, **EXACT}), dict(zip("abc", prices, strict=True))
     for trial in study.ask_many(told):
         study.tell(trial, {"correct": trial.number % 2, "price": price[trial.arm]})
     guess = {arm: {"correct": 0.5, "price": 5.0} for arm in "abc"}

@@ -97,7 +97,9 @@ def played(seed, storage):
         how |= {"budget": 12} if seed % 4 == 2 else sample
     elif of_list:  # some of it is lost
         how |= {"items": [f"q{i}" for i in range(40)], "seed": seed, "max_failures": 50}
-    study = lb.create_study(f"{seed} <'{arms[0]}", storage, arms=arms, objectives=objectives, **how)
+    study = lb.create_study(
+        f"{seed} <'{arms[0]}", storage, arms=arms, objectives=objectives, **{"seed": 0, **how}
+    )
     most = {"certified": 1200, "failed": 60, "empty": 0}.get(end, int(rng.integers(6, 50)))
     size, told = (24, 0) if end == "certified" else (len(arms), 0)
     while told < most and (trials := study.ask_many(size, worker="w")):

@@ -3,7 +3,6 @@
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.stats import binom
 
 import lexbandits as lb
 from lexbandits.judging.copies import copied_arms
@@ -46,14 +45,14 @@ def alarms(name, n, tables):
 @pytest.mark.parametrize("name", NATURAL)
 def test_values_that_are_often_equal_are_no_copies(name):
     for n in (8, 20, 60, 400):
-        assert alarms(name, n, 40) <= 1
+        assert alarms(name, n, 40) == 0
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NATURAL)
 def test_of_many_tables_hardly_any_is_suspected(name):
     for n in (8, 20, 60, 200, 1000):
-        assert alarms(name, n, 1000) <= binom.isf(1e-3, 1000, 0.01)
+        assert alarms(name, n, 1000) <= 2
 
 
 def copies(how, n, digits, rng):
@@ -86,6 +85,7 @@ def test_what_is_one_value_and_what_is_none():
     assert seen([3.14] * 4, times[:4]) == [False, False], "too few"
     assert seen([3.14] * 5, times[:5]) == [True, False]
     assert seen([0.0] * 60, times) == seen([60.0] * 60, times) == [False, False], "an end may come often"
+    assert seen([0.0] * 60, times, low=-5) == [False, False], "a difference from itself"
     assert seen([*[np.nan] * 30, *[3.14] * 30], times) == [True, False]
     scores = rng.integers(1, 6, 60)
     assert seen([4] * 49, scores[:49], low=1, high=5) == [False, False]

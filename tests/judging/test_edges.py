@@ -118,6 +118,17 @@ def test_the_least_sum_of_a_cluster_is_that_of_the_largest(largest):
     assert 5 < sum(said) < len(said) - 5
 
 
+@pytest.mark.parametrize("noise", ["bernoulli", ("bounded", 0, 1)])
+def test_how_large_a_cluster_can_be_must_be_said(noise):
+    """The largest so far says nothing of those to come."""
+    values = np.stack([np.ones(120), np.arange(120) % 8 < 1]).astype(float)
+    table = long(values, "x") | {"c": [*np.arange(120) // 2] * 2}
+    asked = [lb.Objective("x", tolerance=0.1, noise=noise)]
+    stated, unsaid = (lb.judge(table, asked, cluster="c", max_cluster=most) for most in (2, None))
+    assert (stated.certified, stated.flags) == (True, ())
+    assert (unsaid.certified, unsaid.flags) == (False, ("cluster size",))
+
+
 @pytest.mark.parametrize("low", [-1.0, 0.0])
 def test_at_any_time_a_boundary_close_to_the_least_value_takes_evidence(low):
     claims, pair = AnytimeClaims(cells(long(np.ones((2, 3))), (replace(SCORE, noise=("bounded", 0, 1)),))), ()
@@ -135,6 +146,22 @@ def test_at_any_time_a_boundary_close_to_the_least_value_takes_evidence(low):
         assert claims.exceeds(0, sample, b, math.exp(edge + 1e-7))
         assert not claims.exceeds(0, sample, b, math.exp(edge - 1e-7))
     assert claims.exceeds(0, sample, low, 1e-300)
+
+
+@pytest.mark.parametrize("scale", [1e-3, 1.0, 1e6])
+def test_exact_values_are_apart_by_more_than_rounding(scale):
+    """What nobody measured with noise differs as it is written."""
+    for tolerance, apart, beats in (
+        (0.0, 1e-9, True),
+        (0.3, 1e-9, True),
+        (0.3, 0.0, False),
+        (0.3, -1e-9, False),
+    ):
+        values = scale * np.array([[1.0 + tolerance + apart], [1.0]])
+        objective = lb.Objective("x", tolerance=tolerance * scale, resolution=0.0, noise="exact")
+        claims = Claims(cells(long(values, "x"), (objective,)))
+        assert claims.says("beats", 0, 0, 1, 0.05) == beats
+        assert claims.says("not worse", 0, 1, 0, 0.05) != beats
 
 
 # --- contrasts of three arms: a share of a third one's mean
@@ -191,10 +218,10 @@ def test_rows_without_items_are_in_no_order_of_values_whichever_arms_are_compare
 # --- what a switch rests on
 
 
-def three_arms(repeated):
+def three_arms(repeated, shares=(0.9, 0.72, 0.5)):
     """`first` beats `old` on correct; `new` beats `old` on score alone, where `old` may repeat a value."""
     rng, n = np.random.default_rng(5), 300
-    correct = np.array([np.arange(n) < n * share for share in (0.9, 0.72, 0.5)]).astype(float)
+    correct = np.array([np.arange(n) < n * share for share in shares]).astype(float)
     score = rng.normal(size=(3, n))
     score = (score - score.mean(axis=1, keepdims=True)) / score.std(axis=1, keepdims=True)
     if repeated:
@@ -218,5 +245,68 @@ def test_a_switch_that_rests_on_doubted_claims_is_none():
         "not worse",
         "beaten",
     ]
+    beaten = next(row for row in sound.certificate if row["verdict"] == "beaten")
+    assert (beaten["arm"], beaten["by"], beaten["rival"]) == ("first", "first", "old")
+    assert beaten["difference"] == pytest.approx(0.4)
     assert "new" in doubted.acceptable  # which rests on correct alone as far as old is concerned
     assert (doubted.decision, doubted.arm, doubted.certified) == ("keep for now", "old", False)
+
+
+def test_the_answer_is_an_arm_to_which_a_switch_is_proven():
+    """By the means it is "new"; "first", which beats "old" on correct, is acceptable as well."""
+    objectives = [
+        lb.Objective("correct", tolerance=0.2, noise="bernoulli"),
+        lb.Objective("score", tolerance=0.01),
+    ]
+    verdict = lb.judge(three_arms(True, (0.99, 0.71, 0.5)), objectives, baseline="old")
+    assert verdict.acceptable == ("first", "new")
+    assert (verdict.decision, verdict.arm, verdict.certified) == ("switch", "first", True)
+
+
+def test_a_switch_is_judged_by_the_limits_that_the_proof_has_kept():
+    """By its mean "new" is as far from the limit as nobody may be, but it is proven to be near enough."""
+    values = np.zeros((2, 40))
+    values[1, :2] = 1.0
+    limit = lb.Objective("score", at_least=0.15, tolerance=0.1, resolution=0.15, noise="bernoulli")
+    verdict = lb.judge(long(values), [limit], baseline="a")
+    assert (verdict.decision, verdict.arm, verdict.certified) == ("switch", "b", True)
+    assert [row["verdict"] for row in verdict.certificate[-2:]] == ["meets the target", "misses the target"]
+
+
+@pytest.mark.parametrize("skewed", [False, True])
+def test_what_a_third_arm_beats_is_doubted_too(skewed):
+    """a is acceptable as c beats b, whose difference alone is skewed: the noise of a hides it elsewhere."""
+    rng, n = np.random.default_rng(6), 400
+    luck = np.where(np.arange(n) < 8, -7.0, 0.0) if skewed else rng.normal(size=n)
+    luck += 0.01 * rng.normal(size=n)  # no value repeats
+    luck = (luck - luck.mean()) / luck.std(ddof=1)
+    own = rng.normal(size=n)
+    first = np.stack([3 + 5 * (own - own.mean()), 1e-3 * rng.normal(size=n), 3 + 3.2 / 20 + luck])
+    second = rng.normal([[5], [10], [0]], 1, (3, n))
+    table = long(first, "x") | {"y": second.ravel()}
+    verdict = lb.judge(table, [lb.Objective("x", tolerance=3), lb.Objective("y", tolerance=0.3)], named="a")
+    third = [(row["by"], row["rival"]) for row in verdict.certificate if row["verdict"] == "beaten"]
+    assert ("c", "b") in third
+    assert (verdict.certified, verdict.flags) == ((False, ("skewed",)) if skewed else (True, ()))
+
+
+# --- what is missing, and what counts for it
+
+
+def test_a_list_with_gaps_is_certain_of_no_more_than_of_every_filling():
+    values = np.array([[1.0] * 5 + [math.nan] * 5, [1.0] * 9 + [0.0]])
+    objective = lb.Objective("score", tolerance=0.1, resolution=0.1, noise="bernoulli")
+    verdict = lb.judge(long(values), [objective], about="items", missing="worst")
+    assert "a" not in verdict.acceptable  # it may be behind by 0.4
+    assert not lb.judge(long(values), [objective], about="items", missing="worst", named="a").certified
+    values[0, 5:9] = 1.0
+    verdict = lb.judge(long(values), [objective], about="items", missing="worst")
+    assert (verdict.acceptable, verdict.certified) == (("a", "b"), True)
+
+
+@pytest.mark.parametrize(("failed", "counts"), [(3.5, 2.0), (0.5, 1.0), (1.5, 1.5)])
+def test_what_a_failure_is_worth_is_cut_like_a_value(failed, counts):
+    noise = ("bounded", 0, 4)
+    objective = lb.Objective("x", "minimize", tolerance=0.1, noise=noise, cap=2, floor=1, if_failed=failed)
+    found = cells(long(np.array([[3.0, math.nan], [1.2, 1.3]]), "x"), (objective,))
+    assert found.seen[:, 0, 0].tolist() == found.low[:, 0, 0].tolist() == [-2.0, -counts]

@@ -12,10 +12,11 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
-from scipy.stats import skew, ttest_1samp
+from scipy.stats import skew, t, ttest_1samp
 
 import lexbandits as lb
 from lexbandits.evidence import once
+from lexbandits.evidence.boundary import gaussian_bets
 from lexbandits.evidence.finite_variance import LARGE_SAMPLE
 from lexbandits.evidence.interval import arm_bounds, kind_at, stored_value
 from lexbandits.evidence.kinds import kind_rows, spread_kinds
@@ -222,6 +223,28 @@ def test_rows_without_items_are_paired_by_what_they_hold(sizes):
     assert (places[0] == places[1]).all(), "there is one way to write 0, and nan"
 
 
+@pytest.mark.parametrize("direction", ["maximize", "minimize"])
+def test_unpaired_zeros_and_ones_are_counted(direction, monkeypatch):
+    """All rows of both arms; at their worst where some are missing. Of very many, pairs are."""
+    rng, (n, other) = np.random.default_rng(1), (40, 25)
+    values = np.r_[rng.random(n) < 0.6, rng.random(other) < 0.5].astype(float)
+    arms = ["a"] * n + ["b"] * other
+    right = lb.Objective("x", direction, tolerance=0.05, resolution=0.1, noise="bernoulli")
+    for lost in (0, 3):
+        values[:lost], values[n : n + lost] = np.nan, np.nan
+        claims = Claims(cells({"arm": arms, "x": values}, (right,), item=None, missing="worst"))
+        up = values if direction == "maximize" else 1 - values
+        for a, b, sizes in ((0, 1, (n, other)), (1, 0, (other, n))):
+            own, rest = (up[np.array(arms) == claims.table.arms[arm]] for arm in (a, b))
+            ones = int(np.nansum(own)), int(np.nansum(rest)) + lost
+            for alpha in (0.3, 0.1, 0.02, 0.001):
+                wanted = once.by_binomials(ones[0], sizes[0], ones[1], sizes[1], -0.15, alpha)
+                assert claims.says("not worse", 0, a, b, alpha) == wanted
+    monkeypatch.setattr(once, "by_binomials", None)
+    monkeypatch.setattr("lexbandits.judging.claims.MOST_CELLS", n * other - 1)
+    assert Claims(claims.table).says("not worse", 0, 0, 1, 0.3) in (True, False)
+
+
 # --- repeats and clusters
 
 
@@ -323,6 +346,32 @@ def test_the_three_ways_with_missing_values():
     assert judged(with_gaps(1, 0.01), missing="worst").certified
     agreed = lb.Objective("correct", tolerance=0.1, noise="bernoulli", if_failed=0.0)
     assert judged(table, (agreed, LATENCY)).means["fast"]["correct"]["results"] == 150
+
+
+@pytest.mark.parametrize("n", [8, 15, 60, 1000])
+@pytest.mark.parametrize("alpha", [0.05, 0.001])
+def test_a_look_draws_its_line_where_students_test_would_at_a_smaller_level(n, alpha):
+    level = anytime._at_one_look(n, alpha)
+    line = -t.ppf(level, n - 1)
+    worth = [gaussian_bets(n, line * share / np.sqrt(n), n - 1.0) for share in (1 - 1e-6, 1 + 1e-6)]
+    if n == 8:
+        assert level == alpha, "nothing is claimed of so few"
+        return
+    assert worth[0] < np.log(1 / alpha) <= worth[1]
+    assert level < alpha
+
+
+def test_all_looks_are_asked_about_skewness_where_they_draw_their_line():
+    rng, n = np.random.default_rng(0), 60
+    values = [rng.normal(0, 0.1, n), 1 - rng.exponential(size=n)]
+    columns = {"arm": ["a"] * n + ["b"] * n, "item": [*range(n)] * 2, "score": np.concatenate(values)}
+    for item, parts in (("item", 1), (None, 2)):
+        growing = AnytimeClaims(cells(columns, (SCORE,), item=item))
+        claim = "not worse", 0, 1, 0
+        lead, shape = growing.lead(*claim), growing.skewness(*claim)
+        for alpha in (0.2, 0.05, 0.01, 1e-3, 1e-6):
+            line = once.edge_of_student(*shape, anytime._at_one_look(n, alpha / parts))
+            assert ("skewed" in growing.doubts(*claim, alpha)) == (lead < line)
 
 
 def test_what_an_objective_says_of_missing_values_wins():
@@ -816,7 +865,10 @@ WRONG = {
     "no column 'amr'; did you mean 'arm'\\? There are arm, item": ((TABLE,), {"arm": "amr"}),
     "no column 'correct'; there are arm, item, latency": ((TABLE.drop(columns="correct"),), {}),
     "equally long": (({"arm": ["a"], "item": [1, 2], "correct": [1, 0], "latency": [1, 2]},), {}),
-    "row 1: objective 'correct' must be a number, got 'yes'": ((TABLE.assign(correct="yes"),), {}),
+    "row 1: objective 'correct' must be a number, or None where it is missing, got 'yes'": (
+        (TABLE.assign(correct="yes"),),
+        {},
+    ),
     "row 1: the item is missing": ((TABLE.assign(item=None),), {}),
     "row 1: the arm is missing": ((TABLE.assign(arm=[None, *TABLE.arm[1:]]),), {}),
     "row 1: the cluster is missing": ((TABLE.assign(c=np.nan),), {"cluster": "c"}),
@@ -1052,7 +1104,7 @@ def test_what_a_quantile_cannot_be():
     with pytest.raises(lb.StudyError, match="repeat= and cluster= do not go with it"):
         judged(TABLE.assign(epoch=1), [P90], repeat="epoch")
     with pytest.raises(lb.StudyError, match="give a study a limit, above=LIMIT, at_most=0"):
-        lb.create_study("s", MemoryStorage(), arms=["a"], objectives=[P90])
+        lb.create_study("s", MemoryStorage(), arms=["a"], objectives=[P90], seed=0)
 
 
 def test_a_limit_that_nobody_meets_is_said_at_any_time():
@@ -1080,7 +1132,7 @@ def test_a_study_follows_up_the_candidates():
     of_best = lb.Objective("latency", "minimize", tolerance="20%", reference="best", cap=4)
     verdict = judged(near, [replace(CORRECT, tolerance=0.02), of_best])
     words = verdict.follow_up("again")
-    study = lb.create_study(storage=MemoryStorage(), **words)
+    study = lb.create_study(storage=MemoryStorage(), **{"seed": 0, **words})
     assert study.status.candidates == verdict.candidates == ("a", "b")
     least = min(verdict.means[arm]["latency"]["mean"] for arm in "ab")
     assert study.objectives[1].tolerance_in_unit == pytest.approx(0.2 * least)
@@ -1098,7 +1150,7 @@ def test_a_study_that_follows_asks_the_same_question():
     table.loc[[3, 50], "correct"] = np.nan
     verdict = judged(table, objectives, missing="worst", baseline="b")
     assert verdict.decision == "keep for now"
-    study = lb.create_study(storage=MemoryStorage(), **verdict.follow_up())
+    study = lb.create_study(storage=MemoryStorage(), **{"seed": 0, **verdict.follow_up()})
     assert (study.spec["baseline"], study.answer.decision) == ("b", "keep for now")
     assert [objective.if_missing for objective in study.objectives] == ["worst", None]
     assert "baseline" not in judged(near, objectives).follow_up()
@@ -1123,5 +1175,5 @@ def test_on_a_list_every_difference_may_matter():
     assert (verdict.arm, verdict.certified, verdict.candidates) == ("a", True, ("a",))
     with pytest.raises(lb.StudyError, match="both 0"):
         lb.judge(table, strict)
-    study = lb.create_study("s", MemoryStorage(), arms=["a", "b"], objectives=strict, items=[1, 2])
+    study = lb.create_study("s", MemoryStorage(), arms=["a", "b"], objectives=strict, items=[1, 2], seed=0)
     assert study.run(lambda arm, item: {"correct": arm == "a" or item == 1}, progress=False).certain

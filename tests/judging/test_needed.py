@@ -87,13 +87,14 @@ def two_arms(kind, rng, n, mean):
         return (rng.random((n, 2)) < [0.5 + mean, 0.5]).astype(float)[:, :, None]
     if kind == "bounded":
         return np.clip(rng.gamma(4, 0.25, (n, 2)) + np.array([1 + mean, 1.0]), 0, 4)[:, :, None]
-    return np.stack([KINDS[kind][1](rng, n) + mean, np.zeros(n)], axis=1)[:, :, None]
+    luck = rng.standard_normal(n)  # of the item, the same for both
+    return np.stack([luck + KINDS[kind][1](rng, n) + mean, luck], axis=1)[:, :, None]
 
 
-@pytest.mark.parametrize("n", [40, 150])
+@pytest.mark.parametrize("n", [40, 600])
 @pytest.mark.parametrize("kind", KINDS)
 def test_claims_are_made_beyond_the_edge_that_is_forecast(kind, n):
-    """Of samples well beyond it most make the claim, of those well short of it few do."""
+    """Of samples on it about half make the claim, of those beyond it most do, of those short of it few."""
     rng, alpha, objectives = np.random.default_rng(n), 0.02, score(0.1, noise=KINDS[kind][0])
     words = {"arm": "arm", "item": "item", "missing": "error"} | dict.fromkeys(
         ("repeat", "cluster", "max_cluster")
@@ -102,7 +103,7 @@ def test_claims_are_made_beyond_the_edge_that_is_forecast(kind, n):
     claims = Claims(table_of(table(two_arms(kind, rng, n, 0.1)), objectives, **words))
     edge = float(np.mean(_Future(claims)._edge(n, claim, claims.sample(*claim), alpha)))
     made = []
-    for times in (0.5, 1.7):
+    for times in (0.5, 1.0, 1.6):
         found = []
         for _ in range(60):
             values = two_arms(kind, rng, n, 0.1 + times * edge)
@@ -110,16 +111,17 @@ def test_claims_are_made_beyond_the_edge_that_is_forecast(kind, n):
             found.append(tried.says(*claim, alpha) and "skewed" not in tried.doubts(*claim, alpha))
         made.append(np.mean(found))
     assert made[0] <= 0.4
-    assert made[1] >= 0.7
+    assert 0.25 <= made[1] <= 0.85
+    assert made[2] >= 0.8
 
 
 def test_a_quantile_needs_as_many_as_can_have_it():
     rng = np.random.default_rng(0)
-    values = rng.exponential(size=(80, 2, 1)) * np.array([[3.0], [1.0]])
-    wait = lb.Objective("score", "minimize", tolerance=0.1, quantile=0.9)
-    verdict = lb.judge(table(values), [wait])
+    values = 1000 * np.arange(2)[:, None] + rng.standard_normal((30, 2, 1))
+    verdict = lb.judge(table(values), score(0.1, quantile=0.97))
     assert not verdict.certified
-    assert verdict.missing_items >= once.fewest_for_quantile(0.9, 0.05)
+    fewest = once.fewest_for_quantile(0.97, 0.05)
+    assert 0.8 * fewest <= verdict.missing_items <= 1.3 * fewest
 
 
 def test_a_known_scale_counts_not_the_deviation_that_is_seen():
@@ -201,6 +203,10 @@ def test_what_no_item_cures_is_said_instead_of_a_number():
     unsaid = lb.judge(table(values, of=of), score(noise="bernoulli"), cluster="of")
     assert (unsaid.missing_items, unsaid.missing_reason) == (None, "cluster size")
     assert "More clusters would not give a certificate: say how many items" in str(unsaid)
+    times = np.stack([np.full(60, 3.0), 1 + rng.random(60)], axis=1)[:, :, None]
+    copied = lb.judge(table(times), score(noise=("bounded", 0.0, 9.0)))
+    assert (copied.missing_items, copied.missing_reason) == (None, "copied values")
+    assert "More rows of the same measurements would not do." in str(copied)
     again = lb.judge(table(values), score())
     assert (again.missing_items, again.missing_reason) == (None, "repeated values")
     assert "More items would not give a certificate: values that repeat themselves" in str(again)
@@ -239,6 +245,16 @@ def test_without_items_rows_of_each_arm_are_counted(times):
     assert not verdict.certified
     assert "new rows per arm should settle it" in str(verdict)
     assert 200 < verdict.missing_items < 1000
+
+
+@pytest.mark.parametrize("rows", [(40, 40), (160, 40), (40, 400)])
+def test_worlds_are_as_far_off_as_the_smaller_arm_may_be(rows):
+    values = {"arm": np.repeat(["a", "b"], rows), "score": np.random.default_rng(1).normal(0, 3, sum(rows))}
+    words = {"arm": "arm", "item": None, "missing": "error"} | dict.fromkeys(
+        ("repeat", "cluster", "max_cluster")
+    )
+    off = _Future(Claims(table_of(values, score(), **words))).off[1:, 0]
+    assert off.std(axis=0) == pytest.approx([3 / np.sqrt(min(rows))] * 2, rel=0.4)
 
 
 def test_clusters_are_counted_and_no_study_is_offered():

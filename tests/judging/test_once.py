@@ -300,3 +300,47 @@ def test_a_region_that_is_rounded_keeps_all_of_its_counts(monkeypatch, b, off):
         assert all(i >= needed[k] for i, k in inside)
         if not off:
             assert {(i, k) for i, k in counts if i >= needed[k]} == inside
+
+
+@pytest.mark.parametrize("sizes", [(3, 3), (5, 9), (9, 5), (12, 12), (7, 30), (24, 18)])
+@pytest.mark.parametrize("b", [-0.3, -0.1, 0.0, 0.05, 0.2])
+def test_a_claim_about_two_arms_is_false_with_probability_alpha_at_most(sizes, b):
+    n, other = sizes
+    for alpha in (0.2, 0.05, 0.01):
+        counts = np.ndindex(n + 1, other + 1)
+        claims = np.array([once.by_binomials(i, n, j, other, b, alpha) for i, j in counts])
+        claims = claims.reshape(n + 1, other + 1)
+        for q in np.linspace(max(0.0, -b), min(1.0, 1 - b), 41):
+            for less in (0.0, 0.1):
+                law = binom.pmf(np.arange(n + 1), n, min(max(q + b - less, 0.0), 1.0))
+                assert law @ claims @ binom.pmf(np.arange(other + 1), other, q) <= alpha
+
+
+@pytest.mark.parametrize(
+    ("sizes", "b", "alpha"),
+    [
+        ((6, 6), 0.0, 0.1),
+        ((9, 5), -0.2, 0.05),
+        ((5, 9), 0.1, 0.2),
+        ((8, 17), -0.1, 0.01),
+        ((13, 12), 0.05, 0.05),
+    ],
+)
+def test_two_arms_are_judged_as_transcribed(sizes, b, alpha):
+    n, other = sizes
+    for k, k_other in np.ndindex(n + 1, other + 1):
+        claimed = once.by_binomials(k, n, k_other, other, b, alpha)
+        if k / n - k_other / other <= b:
+            assert not claimed
+        elif (k + 2 * k_other) % 7 == 0:
+            excess = naive.binomials_excess(k, n, k_other, other, b, alpha)
+            assert claimed == (excess <= 0) or abs(excess) < 1e-3
+
+
+def test_what_is_certain_of_two_arms():
+    assert once.by_binomials(0, 5, 5, 5, -1.1, 0.05)
+    assert not once.by_binomials(0, 5, 5, 5, -1.0, 0.05)
+    assert once.by_binomials(1, 5, 5, 5, -1.0, 0.05)
+    assert once.by_binomials(0, 5, 4, 5, -1.0, 0.05)
+    assert not once.by_binomials(5, 5, 0, 5, 1.0, 0.05)
+    assert once.by_binomials(300, 300, 0, 40, 0.8, 0.05)

@@ -142,7 +142,7 @@ LOOK += "(name) => getComputedStyle(document.getElementById(id)).getPropertyValu
 
 def test_in_a_notebook_nothing_around_it_changes_and_its_theme_counts(browser):
     study = lb.create_study(
-        "s", arms=["a", "b"], objectives=[lb.Objective("x", tolerance=0.2, noise="bernoulli")]
+        "s", arms=["a", "b"], objectives=[lb.Objective("x", tolerance=0.2, noise="bernoulli")], seed=0
     )
     for k, trial in enumerate(study.ask_many(40)):
         study.tell(trial, {"x": k % 2})

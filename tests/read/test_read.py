@@ -99,6 +99,6 @@ def test_what_cannot_be_read_is_said(tmp_path):
     broken.write_bytes((MADE / "quiz-1.eval").read_bytes()[:9000])
     with pytest.raises(lb.StudyError, match=r"broken\.eval is no \.eval log"):
         lb.read.inspect(broken)
-    for reader in (lb.read.hyperfine, lb.read.promptfoo, lb.read.pytest_benchmark, lb.read.lm_eval):
+    for reader in (lb.read.hyperfine, lb.read.promptfoo, lb.read.pytest_benchmark):
         with pytest.raises(lb.StudyError, match="writes nothing like this"):
             reader(MADE / ("hyperfine.json" if reader is not lb.read.hyperfine else "pytest-benchmark.json"))

@@ -423,7 +423,7 @@ def test_percentages_of_a_mean_are_words_of_a_study(service, client):
 
 def test_cuts_and_a_baseline_are_words_of_a_study(service, client):
     latency = lb.Objective("latency", "minimize", unit="s", cap=2.0, tolerance=0.1)
-    study = lb.create_study("slow", service.link, arms=["a", "b"], objectives=[latency], baseline="b")
+    study = lb.create_study("slow", service.link, arms=["a", "b"], objectives=[latency], baseline="b", seed=0)
     for trial in study.ask_many(2):
         study.tell(trial, {"latency": 60.0})
     spec = client.get("/api/studies/slow/spec").json()

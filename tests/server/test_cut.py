@@ -10,6 +10,7 @@ import pytest
 import lexbandits as lb
 from lexbandits.study.storage import http as remote
 from lexbandits.study.storage import postgres as postgres_module
+from support.journals import storage_of
 from support.proxy import Proxy
 from support.services import Service
 from support.worlds import create, measure
@@ -30,9 +31,9 @@ class Line:
         self.names += 1
         here = create(self.direct, name=f"models {self.names}", max_arms=4)
         wired = lb.open_study(here.name, self.wired)
-        if wired._journal.storage.is_remote:
+        if storage_of(wired).is_remote:
             soon = {"timeout": httpx2.Timeout(1.0).as_dict()}  # an impatient client
-            wired._journal.storage._timeouts = {True: soon, False: soon}
+            storage_of(wired)._timeouts = {True: soon, False: soon}
         return here, wired
 
 

@@ -18,7 +18,8 @@ from support.patience import until
 EVIL = "<img src=x onerror=alert(1)>"
 HURRY = 5  # what the page does every few seconds it does so many times as often
 HASTE = f"""
-const later = setTimeout, planned = [];
+const later = setTimeout;
+window.planned = [];
 setTimeout = (work, wait, ...rest) => {{
   planned.push(wait);
   return later(work, wait > 10_000 ? wait : wait / {HURRY}, ...rest);
@@ -849,25 +850,22 @@ def test_a_refused_token_is_asked_for_again(service, client, visit):
 # --- how it asks
 
 
-def thought(page):
-    """What takes the service long is asked for once, beside the polls: wait until that is over."""
-    words = "forecast", "course"
-    until(
-        lambda: (
-            page.wait_for_timeout(50)
-            or all(any(url.endswith(f"{MODELS}/{word}") for _, url in page.asked) for word in words)
-        )
-    )
+def settled(page):
+    """What was settled when is asked for once, beside the polls; then the page only polls."""
+    page.wait_for_selector(".phase", state="attached")
     page.evaluate("planned.length = 0")
-    page.wait_for_function("planned.filter((wait) => wait > 0).length > 1")  # and it has looked again
+    planned(page, "planned.filter((wait) => wait > 0).length > 1")
+
+
+def planned(page, condition):
+    """Wait until the page has planned its next looks so."""
+    until(lambda: page.wait_for_timeout(50) or page.evaluate(condition))
 
 
 def test_it_polls_with_its_etag_one_request_at_a_time(client, visit):
     measured(client)
     page = visit("models")
-    page.wait_for_selector(
-        ".phase", state="attached"
-    )  # what was settled when is asked for once, beside the polls
+    settled(page)
     under_way, most = set(), [0]
 
     def begins(request):
@@ -877,7 +875,6 @@ def test_it_polls_with_its_etag_one_request_at_a_time(client, visit):
     page.on("request", begins)
     page.on("requestfinished", lambda request: under_way.discard(request))
     page.on("requestfailed", lambda request: under_way.discard(request))
-    thought(page)
     del page.asked[:]
     page.evaluate("planned.length = 0")
     until(lambda: page.wait_for_timeout(50) or len(page.asked) >= 3)
@@ -893,9 +890,9 @@ def test_it_polls_with_its_etag_one_request_at_a_time(client, visit):
 def test_it_rests_when_nobody_looks(client, visit):
     measured(client)
     page = visit("models")
-    thought(page)
+    settled(page)
     page.evaluate("Object.defineProperty(document, 'hidden', {value: true, configurable: true})")
-    page.wait_for_function("planned.at(-1) > 10_000")
+    planned(page, "planned.at(-1) > 10_000")
     page.wait_for_timeout(50)  # for what we hear of it
     del page.asked[:]
     page.wait_for_timeout(5000 / HURRY)
@@ -912,7 +909,7 @@ def test_without_the_service_it_says_so_keeps_what_it_knows_and_backs_off(client
     assert "Not connected" in page.inner_text("#top")
     assert "What you see is from" in page.inner_text(".notice")
     assert page.locator(".lad tbody tr").count() == 3
-    page.wait_for_function("planned.join().includes('2000,4000,8000')")
+    planned(page, "planned.join().includes('2000,4000,8000')")
     page.context.set_offline(False)
     page.wait_for_selector(".notice", state="detached")
     page.route(f"**{MODELS}/fragments", lambda route: route.fulfill(body='{"name": "mod'))

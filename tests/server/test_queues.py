@@ -175,7 +175,7 @@ def test_a_commit_has_its_bound_and_nobody_is_left_behind(tmp_path, monkeypatch)
 
     async def all_of_them():
         jobs = [Job(secret, "write", lambda: note) for _ in range(35)]
-        return await asyncio.gather(*(work.do("models", job) for job in jobs))
+        return await asyncio.gather(*(work.do("models", job, asyncio.Event().wait) for job in jobs))
 
     assert asyncio.run(all_of_them()) == [None] * 35
     assert sum(sizes) == 35

@@ -4,6 +4,7 @@ import pytest
 
 import lexbandits as lb
 from lexbandits.study.storage.http import HttpStorage
+from support.journals import fold_of
 from support.worlds import create, go_on
 
 
@@ -57,7 +58,7 @@ def test_only_what_is_new_is_fetched(both, sent):
     there, _ = both
     assert len(there.trials()) == 111
     sent.clear()
-    seq = there._journal.fold().ledger.seq
+    seq = fold_of(there).ledger.seq
     there.note("so")
     assert len(there.trials()) == 111
     assert [how.get("since") for (_, path), how in sent if path.endswith("/events")] == [seq - 1, seq - 1]

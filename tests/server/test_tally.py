@@ -8,6 +8,7 @@ import pytest
 from lexbandits.picture.tally import tally_of
 from lexbandits.study.record.trials import EXPIRED, OPEN, STATES
 from lexbandits.study.storage.memory import MemoryStorage
+from support.journals import fold_of
 from support.worlds import create, measure
 
 
@@ -44,7 +45,7 @@ def test_the_same_as_counting_anew(seed):
         if step in (100, 200):
             study.add_arm(f"arm {step}")
         if rng.random() < 0.2:
-            fold = study._journal.fold()
+            fold = fold_of(study)
             tally, (by_arm, resolved, heard) = tally_of(fold), plainly(fold.ledger)
             assert tally.by_arm.tolist() == by_arm.tolist()
             assert tally.resolved.tolist() == resolved
@@ -61,7 +62,7 @@ def test_another_ledger_is_counted_anew():
     for arms in (["a", "b"], ["a", "b", "c"]):
         study = create("memory", arms=arms)
         study.ask_many(3, worker="w")
-        folds.append(study._journal.fold())
+        folds.append(fold_of(study))
         folds[-1].memory |= folds[0].memory
         assert tally_of(folds[-1]).by_arm.shape[0] == len(arms)
         assert tally_of(folds[-1]).by_arm.sum() == 3

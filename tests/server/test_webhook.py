@@ -177,7 +177,7 @@ def test_a_finish_and_a_pause_are_told_once_each(receive, notify, storage):
     }
     assert (paused["kind"], paused["facts"]) == ("paused", {"code": "paused", "why": "tea"})
     assert paused["sentence"] == "models: paused: “tea”"
-    assert again["sentence"] == 'models: paused: “a <b> & "c"”'
+    assert again["sentence"] == 'models: paused: “a ‹b› & "c"”'
     assert paused["id"] != again["id"]
     until(lambda: noted(storage), service)
     restarted(service, receiver, "another")
@@ -305,7 +305,7 @@ def test_a_service_killed_before_it_could_deliver_does_so_when_it_is_started_aga
 def test_only_what_happens_from_the_first_start_on_is_told_whoever_does_it(receive, notify, tmp_path):
     objectives = [lb.Objective("right", tolerance=0.1, noise="bernoulli")]
     for name in ("old", "old and new"):
-        lb.create_study(name, fast(tmp_path), arms=["a", "b"], objectives=objectives).pause("before")
+        lb.create_study(name, fast(tmp_path), arms=["a", "b"], objectives=objectives, seed=0).pause("before")
     receiver = receive()
     service = notify(receiver.url)
     here = lb.open_study("old and new", fast(tmp_path))  # past the service

@@ -169,7 +169,7 @@ def told_until_held(study, most=1000):
 def test_what_was_handed_out_a_moment_ago_is_not_missed():
     """Quick workers get far ahead of one whom the machine lets pause, and none of them is sent away."""
     clock = Clock()
-    study = lb.create_study("quick", clock.storage, **SAME)
+    study = lb.create_study("quick", clock.storage, **{"seed": 0, **SAME})
     first = study.ask()
     clock.now += MISSING_AFTER * 0.99
     assert told_until_held(study) == 1000
@@ -182,7 +182,7 @@ def test_what_was_handed_out_a_moment_ago_is_not_missed():
 
 def test_who_is_missing_may_be_64_passes_behind():
     clock = Clock()
-    study = lb.create_study("slow", clock.storage, **SAME)
+    study = lb.create_study("slow", clock.storage, **{"seed": 0, **SAME})
     study.ask()
     clock.now += MISSING_AFTER
     assert told_until_held(study) == 1 + 2 * MOST_AHEAD + 1
@@ -190,7 +190,7 @@ def test_who_is_missing_may_be_64_passes_behind():
 
 def test_a_clock_that_was_set_back_does_not_lift_the_limit():
     clock = Clock()
-    study = lb.create_study("back", clock.storage, **SAME)
+    study = lb.create_study("back", clock.storage, **{"seed": 0, **SAME})
     study.ask()
     clock.now -= 86_400
     assert told_until_held(study) == 1 + 2 * MOST_AHEAD + 1
@@ -198,7 +198,9 @@ def test_a_clock_that_was_set_back_does_not_lift_the_limit():
 
 def test_an_arm_of_a_list_waits_for_its_own_trials_alone():
     clock = Clock()
-    study = lb.create_study("list", clock.storage, **SAME, items=list(range(400)), about="items")
+    study = lb.create_study(
+        "list", clock.storage, **{"seed": 0, **SAME}, items=list(range(400)), about="items"
+    )
     lost = study.ask()
     clock.now += MISSING_AFTER
     young = study.ask()
@@ -217,7 +219,7 @@ def test_an_arm_of_a_list_waits_for_its_own_trials_alone():
 
 def test_eight_threads_of_quick_workers_never_see_it():
     """One of them pauses for a moment with a trial in its hands; the others do as much as they like."""
-    study = lb.create_study("eight", Clock().storage, **SAME)
+    study = lb.create_study("eight", Clock().storage, **{"seed": 0, **SAME})
     done, go_on = threading.Barrier(8), threading.Event()
 
     def measure(number):

@@ -62,7 +62,7 @@ def test_what_is_not_certified_is_no_reason_to_switch():
     words = {"arms": ["new", "current"], "objectives": OBJECTIVES, "baseline": "current"}
     rows = {"arm": ["new", "current"] * 300, "correct": [1, 0] * 300, "latency": [1, 8] * 300}
     for fair, decision in ((True, "switch"), (False, "keep for now")):
-        study = lb.create_study("s", MemoryStorage(), **words)
+        study = lb.create_study("s", MemoryStorage(), **{"seed": 0, **words})
         study.import_results(rows, fair=fair)
         answer = study.answer
         assert (answer.arm, answer.certified, answer.decision) == ("new", fair, decision)
@@ -71,7 +71,9 @@ def test_what_is_not_certified_is_no_reason_to_switch():
 
 def test_nothing_is_decided_before_the_end_nor_by_hand_nor_without_it():
     arms = ["new", "current"]
-    study = lb.create_study("s", MemoryStorage(), arms=arms, objectives=OBJECTIVES, baseline="current")
+    study = lb.create_study(
+        "s", MemoryStorage(), arms=arms, objectives=OBJECTIVES, baseline="current", seed=0
+    )
     assert (study.answer.arm, study.answer.decision) == ("current", "keep for now")
     study.end("enough")
     assert study.answer.decision == "keep for now"
@@ -79,7 +81,7 @@ def test_nothing_is_decided_before_the_end_nor_by_hand_nor_without_it():
     study.withdraw("current", "it is gone")
     assert (study.answer.arm, study.answer.decision) == ("new", None)
     with pytest.raises(lb.StudyError, match="baseline must be one of the arms"):
-        lb.create_study("t", MemoryStorage(), arms=arms, objectives=OBJECTIVES, baseline="old")
+        lb.create_study("t", MemoryStorage(), arms=arms, objectives=OBJECTIVES, baseline="old", seed=0)
 
 
 def test_what_to_do_comes_first_wherever_an_answer_is_shown(tmp_path):
@@ -90,7 +92,7 @@ def test_what_to_do_comes_first_wherever_an_answer_is_shown(tmp_path):
         assert f"**{first}new is" in study.report(tmp_path / "report.md").read_text()
         assert f"{first}<b>new</b> is the answer" in study.report(tmp_path / "report.html").read_text()
     open_still = lb.create_study(
-        "s", MemoryStorage(), arms=["new", "current"], objectives=OBJECTIVES, baseline="current"
+        "s", MemoryStorage(), arms=["new", "current"], objectives=OBJECTIVES, baseline="current", seed=0
     )
     assert open_still.explain().sentence.startswith(
         "Keep current for now: nothing is shown to be better. No results"

@@ -16,6 +16,7 @@ from lexbandits.commands.terminal import print_table
 from lexbandits.study.storage import sqlite as sqlite_module
 from lexbandits.study.storage.gate import Gate
 from support.command import invoked, process, run, said
+from support.journals import storage_of
 from support.worlds import create, go_on, measure
 
 ARMS = ("small", "large", "cot")
@@ -202,6 +203,7 @@ def test_values_may_be_missing_and_names_may_have_spaces(folder):
         "lexbandits.db",
         arms=["a", "b"],
         objectives=[{"name": "x = y", "tolerance": 1}, {"name": "z", "tolerance": 1}],
+        seed=0,
     )
     trial = said("study", "ask", "a study", "--lease", "2s", "--worker", "me", "--request", "r1")
     assert said("study", "ask", "a study", "--request", "r1")["id"] == trial["id"]
@@ -227,7 +229,7 @@ def test_a_result_recorded_without_a_policy_counts_like_any_other(folder):
         other.tell(twin, values)
     study = lb.open_study("models", "lexbandits.db")
     assert study.results().equals(other.results())
-    study._journal.storage.close()
+    storage_of(study).close()
 
 
 def test_whoever_looks_next_records_the_end(made):
@@ -330,7 +332,7 @@ def test_verify_tells_a_changed_record(made):
     study = lb.open_study("models", "lexbandits.db")
     go_on(study)
     assert said("study", "verify", "models")["ok"] is True
-    storage = study._journal.storage
+    storage = storage_of(study)
     changed = """replace(payload, '"arm":"large"', '"arm":"small"')"""
     storage._all(f"UPDATE lexbandits_events SET payload = {changed} WHERE kind = 'finished'")
     storage.close()

@@ -18,6 +18,7 @@ from lexbandits.study.storage import gate as gate_module
 from lexbandits.study.storage.contract import open_storage
 from lexbandits.study.storage.gate import Gate
 from support.consoles import forked
+from support.journals import journal_of, storage_of
 from support.worlds import create, measure
 
 WRITING = {module.__file__ for module in (gate_module, journal, postgres, sql, sqlite)}
@@ -90,7 +91,7 @@ def interrupted_at(moment, call):
 @pytest.mark.parametrize("what", ["ask", "tell", "heartbeat"])
 def test_ctrl_c_at_any_place_leaves_nobody_waiting(address, what):
     study, other = create(address), lb.open_study("models", address)
-    storage = study._journal.storage
+    storage = storage_of(study)
     study.tell(study.ask(), measure("small", 0))
 
     def call():
@@ -128,7 +129,7 @@ def test_ctrl_c_at_any_place_leaves_nobody_waiting(address, what):
 
 def test_a_transaction_inside_another_is_refused(address):
     study = create(address)
-    storage = study._journal.storage
+    storage = storage_of(study)
 
     def outer(_):
         with pytest.raises(lb.StorageError, match="inside another"):
@@ -137,7 +138,7 @@ def test_a_transaction_inside_another_is_refused(address):
             storage.extend(1, "w")
         assert storage._is_inside()
 
-    storage.transact(study._journal.row.id, outer)
+    storage.transact(journal_of(study).row.id, outer)
     study.note("after it")
     assert [event.kind for event in study.events()] == ["created", "note"]
 
@@ -197,7 +198,7 @@ def test_a_child_made_while_another_thread_writes(address):
         inside.set()
         go_on.wait(600)
 
-    thread = threading.Thread(target=study._journal.transact, args=(slowly,))
+    thread = threading.Thread(target=journal_of(study).transact, args=(slowly,))
     thread.start()
     assert inside.wait(600)
     threading.Timer(0.2, go_on.set).start()  # a fork waits for it, however long that takes

@@ -10,6 +10,7 @@ import time
 import pytest
 
 import lexbandits as lb
+from support.journals import fold_of, storage_of
 from support.worlds import create, go_on, measure
 
 BOUNDED = [lb.Objective("err", "minimize", tolerance=1, noise=("bounded", 0, 10))]
@@ -215,12 +216,12 @@ def test_a_worker_that_tells_again_after_a_correction_repeats(address):
     told = measure(trial.arm)
     study.tell(trial, told)
     assert study.correct(trial, {"correct": 0, "latency": 77}, "typo") == "corrected"
-    for handle in (study, lb.open_study("models", study._journal.storage)):
+    for handle in (study, lb.open_study("models", storage_of(study))):
         assert handle.tell(trial, told) == "repeated"
         assert handle.tell(trial, {"correct": 0, "latency": 77}) == "repeated"
         with pytest.raises(lb.ConflictError):
             handle.tell(trial, {"correct": 0, "latency": 78})
-    ledger = study._journal.fold().ledger
+    ledger = fold_of(study).ledger
     assert type(ledger).from_bytes(ledger.to_bytes()).first_told == ledger.first_told != {}
 
 

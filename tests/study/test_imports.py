@@ -11,6 +11,7 @@ from lexbandits.study.record.ledger import Ledger
 from lexbandits.study.record.strains import strains_of
 from lexbandits.study.storage.memory import MemoryStorage
 from support.command import run
+from support.journals import fold_of
 from support.worlds import create, kinds, measure
 
 SCORE = lb.Objective("score", tolerance=0.5, resolution=0.5, noise=("bounded", 0, 10))
@@ -29,7 +30,7 @@ def table(rows=40, **columns):
 
 
 def scores(name="scores", storage="memory", objective=SCORE, **words):
-    return lb.create_study(name, storage, arms=["a", "b"], objectives=[objective], **words)
+    return lb.create_study(name, storage, arms=["a", "b"], objectives=[objective], **{"seed": 0, **words})
 
 
 def test_rows_without_items_are_not_paired_in_the_order_of_the_file():
@@ -83,7 +84,7 @@ def test_nothing_is_measured_on_an_imported_item_again(items, tmp_path):
     trials = study.ask_many(80)
     assert not {trial.item for trial in trials} & set(items)
     assert [trial.item for trial in trials[::2]] == list(range(trials[0].item, trials[0].item + 40))
-    ledger = study._journal.fold().ledger
+    ledger = fold_of(study).ledger
     cached = type(ledger).from_bytes(ledger.to_bytes())
     assert [cached.item(place) for place in range(80)] == [ledger.item(place) for place in range(80)]
     again = lb.open_study("scores", tmp_path / "study.db")
@@ -160,12 +161,12 @@ def test_rows_without_a_value_are_lost_results():
     study.import_results(frame.assign(score=frame.score.where(~lost)), fair=True)
     equal.import_results(frame.assign(score=frame.score.where(frame.index % 40 > 0)), fair=True)
     for which, level in ((study, "strained"), (equal, "slight")):
-        strain = next(s for s in strains_of(which._journal.fold()) if s.code == "losses")
+        strain = next(s for s in strains_of(fold_of(which)) if s.code == "losses")
         assert strain.level == level
         assert sum(strain.fields["imported"].values()) == strain.fields["lost"]
         assert strain.fields["of"] == 120, "rows of arms that lost none count too"
         assert "imported without a value" in str(which.explain())
-        ledger = which._journal.fold().ledger
+        ledger = fold_of(which).ledger
         assert Ledger.from_bytes(ledger.to_bytes()).lost_before == ledger.lost_before
 
 
@@ -202,7 +203,7 @@ def test_a_table_may_have_no_rows():
 @pytest.mark.parametrize("items", [None, ["p", "q"]])
 def test_two_values_of_what_is_exact_are_refused(items):
     objectives = [SCORE, lb.Objective("price", "minimize", noise="exact")]
-    study = lb.create_study("x", MemoryStorage(), arms=["a", "b"], objectives=objectives, items=items)
+    study = lb.create_study("x", MemoryStorage(), arms=["a", "b"], objectives=objectives, items=items, seed=0)
     frame = {"arm": ["a", "a"], "item": ["p", "q"], "score": [1, 2], "price": [3, 4]}
     with pytest.raises(lb.ConflictError, match="'price' is exact, but arm 'a' has two different values"):
         study.import_results(frame, fair=True)
@@ -234,7 +235,7 @@ def test_the_same_rows_count_once_for_whoever_opens_the_study_later(tmp_path):
     study.import_results(table(), fair=True)
     with pytest.raises(lb.ConflictError, match="imported before"):
         lb.open_study("scores", tmp_path / "s.db").import_results(table(), fair=True)
-    ledger = study._journal.fold().ledger
+    ledger = fold_of(study).ledger
     assert Ledger.from_bytes(ledger.to_bytes()).imports == ledger.imports != []
 
 
@@ -273,7 +274,7 @@ NAMES = ["=1+1", "'=1+1", "+a", "-a", "@a", "''-a", "'plain", "plain"]
 def test_no_name_is_a_formula_in_a_spreadsheet_and_all_are_read_back(tmp_path):
     value = lb.Objective("=SUM(A1)", tolerance=0.5, noise=("bounded", -10, 10))
     words = {"arms": NAMES, "objectives": [value], "items": ["=x", "\ty", "-5", "5", "'=x"]}
-    study = lb.create_study("names", **words)
+    study = lb.create_study("names", **{"seed": 0, **words})
     for number, trial in enumerate(study.ask_many(len(NAMES) * 5, worker="@me")):
         study.tell(trial, {value.name: -number / 10})
     path = study.export(tmp_path / "trials.csv")
@@ -281,7 +282,7 @@ def test_no_name_is_a_formula_in_a_spreadsheet_and_all_are_read_back(tmp_path):
     computed = [cell for cell in cells if cell.strip('"')[:1] in "=+@\t" and cell]
     assert computed == []
     assert all(float(cell) <= 0 for cell in cells if cell[:1] == "-"), "numbers stay numbers"
-    other = lb.create_study("names", **words)
+    other = lb.create_study("names", **{"seed": 0, **words})
     assert other.import_results(path, fair=True) == len(NAMES) * 5
     mine, theirs = (s.trials().set_index(["arm", "item"])[value.name].sort_index() for s in (study, other))
     assert mine.equals(theirs)
@@ -355,7 +356,7 @@ def test_what_was_told_in_time_of_a_late_trial_counts_after_an_export_too(tmp_pa
         lb.Objective("converted", tolerance=0.01, noise="bernoulli", if_expired=0),
     ]
     storage = MemoryStorage()
-    study = lb.create_study("x", storage, arms=["a", "b"], objectives=objectives, lease="10m")
+    study = lb.create_study("x", storage, arms=["a", "b"], objectives=objectives, lease="10m", seed=0)
     for load in (0.9, 0.8, 0.7):
         for trial in study.ask_many(2):
             study.tell(trial, {name: load}, more=True)
@@ -368,7 +369,7 @@ def test_what_was_told_in_time_of_a_late_trial_counts_after_an_export_too(tmp_pa
     assert study.tell(first, {name: 0.1, "converted": 1}) == "late"
     assert study.trials()[name].tolist()[:7] == [0.9, 0.9, 0.8, 0.8, 0.7, 0.7, 0.1]
     path = study.export(tmp_path / f"trials{kind}")
-    again = lb.create_study("x", MemoryStorage(), arms=["a", "b"], objectives=objectives)
+    again = lb.create_study("x", MemoryStorage(), arms=["a", "b"], objectives=objectives, seed=0)
     again.import_results(path, fair=True)
 
     def counted(of):

@@ -7,6 +7,7 @@ import pytest
 
 import lexbandits as lb
 from lexbandits.study.storage import postgres as postgres_module
+from support.journals import storage_of
 from support.proxy import Proxy
 from support.worlds import create, kinds, measure
 
@@ -77,7 +78,7 @@ def test_others_write_meanwhile(wire, postgres, how):
     """What the first attempt gave is given back, though the record has gone on since."""
     here = create(postgres)
     study = over(wire, postgres, how)
-    storage, real = study._journal.storage, study._journal.storage._connect
+    storage, real = storage_of(study), storage_of(study)._connect
 
     def connect():
         here.note("from elsewhere")
@@ -124,7 +125,7 @@ def test_it_says_so_when_nobody_can_know(wire, postgres, monkeypatch):
     create(postgres)
     study = over(wire, postgres, "answered")
     wire_down = threading.Event()
-    real = study._journal.storage._connect
+    real = storage_of(study)._connect
 
     def connect():
         wire_down.set()
@@ -134,10 +135,10 @@ def test_it_says_so_when_nobody_can_know(wire, postgres, monkeypatch):
     def gone(_):
         raise postgres_module.psycopg.OperationalError("connection refused")
 
-    study._journal.storage._connect = connect
+    storage_of(study)._connect = connect
     with pytest.raises(lb.StorageError, match="look at the study before you repeat it"):
         study.note("hello")
     assert wire_down.is_set()
     monkeypatch.undo()
-    study._journal.storage._connect = real
+    storage_of(study)._connect = real
     assert kinds(study) == ["created", "note"]

@@ -25,7 +25,7 @@ def create(*objectives, **words):
         "seed": 1,
         **words,
     }
-    return lb.create_study("s", MemoryStorage(), **words)
+    return lb.create_study("s", MemoryStorage(), **{"seed": 0, **words})
 
 
 def measure(arm, item, noise="gaussian"):

@@ -152,7 +152,7 @@ def test_missing_values_count_as_the_worst_they_could_have_been():
         ["bounded", -10.0, 0.0],
     ]
     assert Spec.from_json(spec(*objectives).as_json()) == spec(*objectives)
-    study = lb.create_study("worst", arms=["a", "b"], objectives=objectives)
+    study = lb.create_study("worst", arms=["a", "b"], objectives=objectives, seed=0)
     results = [
         {"hit": 1, "wait": 4, "cost": 4},
         {"hit": 1, "cost": 4},

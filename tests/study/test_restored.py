@@ -10,6 +10,7 @@ import pytest
 import lexbandits as lb
 from lexbandits.study.storage import sqlite as sqlite_module
 from support.command import LIMIT, python
+from support.journals import storage_of
 from support.worlds import create, go_on, kinds
 
 OBJECTIVES = [
@@ -40,10 +41,6 @@ def backed_up(folder):
     elsewhere(path, f"import sqlite3\nsqlite3.connect(sys.argv[1]).backup(sqlite3.connect({str(backup)!r}))")
     go_on(study, 30)
     return study, path, backup
-
-
-def storage_of(study):
-    return study._journal.storage
 
 
 def write_into_file(study):

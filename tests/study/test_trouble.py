@@ -20,6 +20,7 @@ from lexbandits.study.storage import sqlite as sqlite_module
 from lexbandits.study.storage.contract import open_storage
 from support import command
 from support.consoles import forked
+from support.journals import journal_of, storage_of
 from support.patience import until
 from support.worlds import create, go_on, kinds, measure, question
 
@@ -127,7 +128,7 @@ def test_heartbeats_keep_an_ask_from_expiring_a_place(clock, storage):
 def test_expiry_with_a_value():
     """No purchase within the lease is 0."""
     bought = lb.Objective("bought", tolerance=0.2, noise="bernoulli", if_expired=0)
-    study = lb.create_study("x", arms=["a", "b"], objectives=[bought])
+    study = lb.create_study("x", arms=["a", "b"], objectives=[bought], seed=0)
     study.ask_many(2, lease=0.01)
     time.sleep(0.02)
     study.ask()
@@ -388,7 +389,7 @@ def test_lock_not_had_in_time(address, monkeypatch):
         with pytest.raises(lb.StorageBusyError, match=r"others wrote for .* nothing was changed"):
             other.ask()
 
-    storage.transact(study._journal.row.id, meanwhile)
+    storage.transact(journal_of(study).row.id, meanwhile)
     assert kinds(study) == ["created"]
     assert other.ask().number == 0
 
@@ -407,7 +408,7 @@ def test_disk_full(disk):
     trial = study.ask()
     assert study.tell(trial, measure(trial.arm, trial.item)) in ("counted", "waiting")
     assert study.status.results == before + 1
-    study._journal.storage.close()
+    storage_of(study).close()
 
 
 def test_postgres_restarts(own_server):
@@ -446,6 +447,7 @@ def test_an_unknown_kind_of_event_stops_an_old_version(address):
     connection.execute(
         "INSERT INTO lexbandits_events (study, seq, kind, payload, at) VALUES (1, 2, 'teleported', '{}', 1)"
     )
+    connection.execute("INSERT INTO lexbandits_seals (study, seq, digest) VALUES (1, 2, 'theirs')")
     connection.commit()
     connection.close()
     with pytest.raises(lb.StorageVersionError, match="teleported"):
@@ -578,7 +580,7 @@ def test_a_machine_that_vanishes_inside_a_transaction(postgres, monkeypatch):
         comes_back.wait(120)
         turn.append("note", {"text": "it was only slow"})
 
-    slow = threading.Thread(target=gone._journal.transact, args=(fall_silent,))
+    slow = threading.Thread(target=journal_of(gone).transact, args=(fall_silent,))
     slow.start()
     assert inside.wait(120)
     assert study.ask().number == 0, "before it said anything"

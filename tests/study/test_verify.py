@@ -12,6 +12,7 @@ import lexbandits as lb
 from lexbandits.study.record.events import KINDS
 from lexbandits.study.storage.contract import Seal
 from lexbandits.study.storage.memory import MemoryStorage
+from support.journals import fold_of, journal_of, storage_of
 from support.whole_life import whole_life
 from support.worlds import create, go_on
 
@@ -151,7 +152,7 @@ def test_every_edit_is_noticed(lived, tmp_path):
 
 def forged(study, change):
     """The study in another storage, with its events changed and all digests fitting."""
-    events = [event._replace(payload=copy.deepcopy(event.payload)) for event in study._journal.events()]
+    events = [event._replace(payload=copy.deepcopy(event.payload)) for event in journal_of(study).events()]
     storage = MemoryStorage()
     row, _ = storage.create(study.name, "", events[0].payload)
     journal = storage._journals[row.id]
@@ -277,8 +278,8 @@ def test_nothing_is_added_to_a_record_that_was_cut(tmp_path):
 def test_a_cache_that_was_changed_is_noticed_and_a_damaged_one_is_left_aside(tmp_path):
     study = create(tmp_path / "s.db")
     go_on(study, 20)
-    storage, row = study._journal.storage, study._journal.row
-    ledger = study._journal.fold().ledger
+    storage, row = storage_of(study), journal_of(study).row
+    ledger = fold_of(study).ledger
     storage.put_cache(row.id, ledger.seq, ledger.to_bytes())
     assert study.verify().ok
     ledger.values[0] += 0.5
@@ -293,6 +294,6 @@ def test_a_cache_that_was_changed_is_noticed_and_a_damaged_one_is_left_aside(tmp
 def test_seals_in_memory_are_made_when_they_are_asked_for():
     study = create()
     go_on(study, 5)
-    storage, row = study._journal.storage, study._journal.row
+    storage, row = storage_of(study), journal_of(study).row
     assert list(storage.seals(row.id)) == []
     assert storage.last_seal(row.id) == Seal(study.seq, study.verify().sha256)

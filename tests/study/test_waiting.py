@@ -9,6 +9,7 @@ import pytest
 import lexbandits as lb
 from lexbandits.study.record.trials import TOLD
 from support.command import said
+from support.journals import fold_of
 from support.lives import in_memory, script_of
 from support.patience import until
 from support.worlds import create, easy, measure, tried, work
@@ -28,7 +29,7 @@ def waits_for(fold, number):
 )
 def test_who_waits_for_whom(seed):
     study = in_memory().play([a for a in script_of(seed, 200) if a[0] not in ("end", "budget", "pause")])
-    fold = study._journal.fold()
+    fold = fold_of(study)
     ledger = fold.ledger
     told = [
         n for n in range(len(ledger)) if ledger.state[n] == TOLD and ledger.pass_of[n] >= fold.policy.folded

@@ -2,6 +2,7 @@
 
 QUESTION = {
     "name": "models",
+    "seed": 0,
     "arms": ["small", {"name": "large", "tokens": 200}, "cot"],
     "objectives": [
         {"name": "correct", "tolerance": 0.1, "noise": "bernoulli"},

@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 from scipy.special import ndtri
-from scipy.stats import beta, multinomial
+from scipy.stats import beta, binom, multinomial
 
 # --- Lemma E2
 
@@ -35,6 +35,31 @@ def pairs_excess(n10, n01, n, b, alpha, points=300):
     counts = np.array([[i, k, n - i - k] for i, k in sorted(closed)])
     chance = max(multinomial.pmf(counts, n, [q + b, q, max(0.0, 1 - 2 * q - b)]).sum() for q in grid)
     return chance / (alpha - gamma) - 1
+
+
+def binomials_excess(k, n, k_other, n_other, b, alpha, points=200):
+    """The same of two arms that nothing pairs."""
+
+    def rank(i, j):
+        other = min(max((i + j - n * b) / (n + n_other), 0, -b), 1, 1 - b)
+        own = other + b
+        variance = own * (1 - own) / n + other * (1 - other) / n_other + (n + n_other) ** -2
+        return (i / n - j / n_other - b) / math.sqrt(variance)
+
+    gamma, seen = alpha / 50, rank(k, k_other) - 1e-9
+    as_far = [(i, j) for i in range(n + 1) for j in range(n_other + 1) if rank(i, j) >= seen]
+    closed = {(i, j) for j in range(n_other + 1)
+              for i in range(min((x for x, y in as_far if y >= j), default=n + 1), n + 1)}  # fmt: skip
+    low = 0.0 if k_other == 0 else beta.ppf(gamma / 2, k_other, n_other - k_other + 1)
+    high = 1.0 if k_other == n_other else beta.isf(gamma / 2, k_other + 1, n_other - k_other)
+    ends = [min(max(end, 0, -b), 1, 1 - b) for end in (low, high)]
+    inside = np.zeros((n + 1, n_other + 1))
+    inside[tuple(np.array(sorted(closed)).T)] = 1
+    chances = [
+        [binom.pmf(np.arange(size + 1), size, min(max(p, 0), 1)) for size, p in ((n, q + b), (n_other, q))]
+        for q in np.linspace(*ends, points)
+    ]
+    return max(own @ inside @ other for own, other in chances) / (alpha - gamma) - 1
 
 
 # --- Lemma E3

@@ -22,7 +22,7 @@ def create(name="prompts", storage="memory", **changes):
             lb.Objective("cost", "minimize", unit="USD", tolerance=0.5),
         ],
     }
-    return lb.create_study(name, storage, **{**words, **changes})
+    return lb.create_study(name, storage, **{"seed": 0, **words, **changes})
 
 
 def measure(arm, item):

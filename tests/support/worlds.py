@@ -21,7 +21,7 @@ def question(**changes):
 
 
 def create(storage="memory", name="models", **changes):
-    return lb.create_study(name, storage, **question(**changes))
+    return lb.create_study(name, storage, **{"seed": 0, **question(**changes)})
 
 
 def measure(arm, item=0):
@@ -52,7 +52,9 @@ X = lb.Objective("x", tolerance=0.1, noise="bernoulli")
 
 def easy(storage="memory", **changes):
     """One arm always succeeds, the other never does."""
-    return lb.create_study(changes.pop("name", "easy"), storage, arms=["a", "b"], objectives=[X], **changes)
+    return lb.create_study(
+        changes.pop("name", "easy"), storage, arms=["a", "b"], objectives=[X], **{"seed": 0, **changes}
+    )
 
 
 def tried(arm):

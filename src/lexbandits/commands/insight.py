@@ -13,6 +13,7 @@ from lexbandits.commands.storage import DEFAULT, Where, open_named
 from lexbandits.commands.study import app as app
 from lexbandits.commands.terminal import AsJson, print_json
 from lexbandits.study.errors import StudyError
+from lexbandits.study.files import beside
 
 if TYPE_CHECKING:
     from lexbandits.study.study import Study
@@ -82,7 +83,8 @@ def items(
     table = Picture.of(study).by_item
     if table is None:
         raise StudyError(f"study {study.name!r} has no items")
-    path.write_text(table.csv(differ), encoding="utf-8", errors="backslashreplace")
+    with beside(path) as new:
+        new.write_text(table.csv(differ), encoding="utf-8", errors="backslashreplace")
     return Said({"path": str(path), "items": len(table.items)}, f"{path}: {table.summary}")
 
 

@@ -99,8 +99,13 @@ def judge(
             say_line("nothing is open, so no study follows", err=True)
         elif follow_up is not None:
             from lexbandits.insight.report import toml
+            from lexbandits.study.files import beside
+            from lexbandits.study.study import create_from_words
 
-            follow_up.write_text(f"{toml(found.follow_up(follow_up.stem))}\n", encoding="utf-8")
+            words = found.follow_up(follow_up.stem)
+            create_from_words(words, "memory", load_if_exists=False)  # refuses what `study create` would
+            with beside(follow_up) as new:
+                new.write_text(f"{toml(words)}\n", encoding="utf-8")
     except TypeError as error:
         raise StudyError(str(error)) from error
     if as_json:

@@ -14,6 +14,7 @@ GIVEN = {  # settings without a default, by name
     "optimal_set_sizes": [2, 1],
     "alpha": 1.5,
     "epsilon": 0.5,
+    "horizon": 100,
 }
 
 

@@ -128,7 +128,8 @@ def projected(x: Vector, weights: Vector, tradeoff: float) -> tuple[float, Vecto
         weights: (m,) positive; 1/σ² for a distance in units of the noise.
         tradeoff: λ ≥ 0.
 
-    >>> projected(np.array([-0.2, -2.3, -2.3]), np.ones(3), 2.0)
+    >>> square, nearest = projected(np.array([-0.2, -2.3, -2.3]), np.ones(3), 2.0)
+    >>> round(square, 6), nearest
     (1.62, array([ 1., -2., -2.]))
     """
     nearest = np.empty(x.size)

@@ -86,18 +86,7 @@ def by_pairs(n10: int, n01: int, n: int, b: float, alpha: float) -> bool:
     region = _Region(score - 1e-9, n, b, edges[0], edges[-1], alpha)
     if region.chance(np.array([likely + b]), np.array([likely]), 1, least=True)[0] > goal:
         return False
-    left, right = edges[:-1], edges[1:]
-    for turn in range(ROUNDS):
-        step = max(1, int(spread / 8 / 4 ** (turn // 2)))
-        wide = region.chance(np.minimum(right + b, 1 - left), left, step) > goal  # bounds the whole cell
-        if not wide.any():
-            return True
-        left, right = left[wide], right[wide]
-        middle = (left + right) / 2
-        if (region.chance(middle + b, middle, step, least=True) > goal).any():
-            return False
-        left, right = np.r_[left, middle], np.r_[middle, right]
-    return False
+    return region.is_rare(b, edges, spread, goal)
 
 
 def _score(n10: NDArray[Any], n01: NDArray[Any], n: int, b: float) -> tuple[Vector, Vector]:
@@ -127,6 +116,29 @@ class _Region:
         above = np.where(above > n - k, n + 1, above)
         self.k, self.needed = k, np.minimum.accumulate(above[::-1])[::-1]
 
+    def is_rare(self, b: float, edges: Vector, spread: float, goal: float) -> bool:
+        """Whether it has a probability of at most `goal` under all (q + b, q), q between the edges."""
+        left, right = edges[:-1], edges[1:]
+        for turn in range(ROUNDS):
+            step = max(1, int(spread / 8 / 4 ** (turn // 2)))
+            wide = self.chance(self.capped(right + b, left), left, step) > goal  # bounds the whole cell
+            if not wide.any():
+                return True
+            left, right = left[wide], right[wide]
+            middle = (left + right) / 2
+            if (self.chance(middle + b, middle, step, least=True) > goal).any():
+                return False
+            left, right = np.r_[left, middle], np.r_[middle, right]
+        return False
+
+    def capped(self, q10: Vector, q01: Vector) -> Vector:
+        """The first of two chances that go together."""
+        return np.minimum(q10, 1 - q01)
+
+    def given(self, q10: Vector, q01: Vector, k: NDArray[Any]) -> tuple[Vector, NDArray[Any]]:
+        """Of how many N10 is one, given N01 = k, and with which chance each."""
+        return np.clip(q10 / np.maximum(1 - q01, 1e-300), 0.0, 1.0), self.n - k
+
     def chance(self, q10: Vector, q01: Vector, step: int, least: bool = False) -> Vector:
         """At most (or at least) how probable the region is; its n01 are taken `step` at a time.
 
@@ -136,15 +148,64 @@ class _Region:
         shown = np.minimum(starts + step, self.k.size) - 1 if least else starts
         k, needed = self.k[shown], self.needed[shown]
         q10, q01 = q10[:, None], q01[:, None]
-        p = np.clip(q10 / np.maximum(1 - q01, 1e-300), 0.0, 1.0)
-        inside = (needed >= 1) & (needed <= self.n - k)
-        a, z = np.where(inside, needed, 1), np.where(inside, self.n - k - needed + 1, 1)
+        p, room = self.given(q10, q01, k)
+        inside = (needed >= 1) & (needed <= room)
+        a, z = np.where(inside, needed, 1), np.where(inside, room - needed + 1, 1)
         tail = np.where(inside, special.betainc(a, z, p), needed < 1)
         ends = np.append(self.k[starts] - 1, self.k[-1])
         up_to = np.where(ends < 0, 0.0, special.bdtr(np.maximum(ends, 0), self.n, q01))
         total = (np.diff(up_to) * tail).sum(axis=1)
         beyond = up_to[:, 0] + (1 - up_to[:, -1]) * tail[:, -1]
         return np.asarray(total if least else total + beyond + 1e-12)
+
+
+# --- 0/1 values of two arms that nothing pairs: Lemma E6
+
+
+def by_binomials(k: int, n: int, k_other: int, n_other: int, b: float, alpha: float) -> bool:
+    """k of n values of an arm are 1, and k_other of n_other of another, which it is to exceed by b."""
+    if b <= -1:
+        return b < -1 or k > 0 or k_other < n_other
+    if k / n - k_other / n_other <= b:
+        return False
+    least, most, tail = max(0.0, -b), min(1.0, 1 - b), alpha * SPARED / 2
+    low = 0.0 if k_other == 0 else float(special.betaincinv(k_other, n_other - k_other + 1, tail))
+    high = 1.0 if k_other == n_other else float(special.betaincinv(k_other + 1, n_other - k_other, 1 - tail))
+    edges = np.linspace(min(max(low, least), most), min(max(high, least), most), 9)
+    likely = k_other / n_other
+    spread = math.sqrt(n_other * max(likely * (1 - likely), 1 / n_other))
+    return _Apart(k, n, k_other, n_other, b).is_rare(b, edges, spread, alpha * (1 - SPARED))
+
+
+class _Apart(_Region):
+    """The counts of two arms whose difference is as far above b as the one seen, and all beyond these."""
+
+    def __init__(self, k: int, n: int, k_other: int, n_other: int, b: float) -> None:
+        self.n, self.own, self.k = n_other, n, np.arange(n_other + 1)
+        rank = _standardised(n, n_other, b)
+        enough = rank >= rank[k, k_other] - 1e-9
+        needed = np.where(enough.any(axis=0), enough.argmax(axis=0), n + 1)
+        self.needed = np.minimum.accumulate(needed[::-1])[::-1]
+
+    def capped(self, q10: Vector, q01: Vector) -> Vector:
+        return np.minimum(q10, 1.0)
+
+    def given(self, q10: Vector, q01: Vector, k: NDArray[Any]) -> tuple[Vector, NDArray[Any]]:
+        return np.clip(q10, 0.0, 1.0), np.full_like(k, self.own)
+
+
+@lru_cache(maxsize=4)
+def _standardised(n: int, n_other: int, b: float) -> Vector:
+    """(n + 1, n_other + 1) how far two shares differ by more than b, by the deviation where they differ by b.
+
+    −∞ where they differ by less. Any other ranking of the counts would do: it decides what is found.
+    """
+    k, k_other = np.arange(n + 1)[:, None], np.arange(n_other + 1)
+    other = np.clip((k + k_other - n * b) / (n + n_other), max(0.0, -b), min(1.0, 1 - b))
+    own = other + b
+    variance = own * (1 - own) / n + other * (1 - other) / n_other + 1 / (n + n_other) ** 2
+    lead = k / n - k_other / n_other - b
+    return np.where(lead > 0, lead / np.sqrt(variance), -math.inf)
 
 
 # --- bounded values: Lemma E3

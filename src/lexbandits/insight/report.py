@@ -22,6 +22,7 @@ from lexbandits.picture.picture import Picture
 from lexbandits.picture.svg import Part, join, tag
 from lexbandits.picture.view import View
 from lexbandits.printable import printable, unmarked
+from lexbandits.study.files import beside
 from lexbandits.study.record.verification import Verification
 from lexbandits.study.study import Study
 from lexbandits.study.words import amount, count, estimand, listed, many, toml_key
@@ -35,7 +36,8 @@ def write(study: Study, path: Path, format: str | None = None) -> Path:
     kind = kind_of(path, format)
     contents = Contents.of(study)
     text = contents.html() if kind == "html" else contents.markdown()
-    path.write_text(text, encoding="utf-8", errors="backslashreplace")  # an item may be no UTF-8
+    with beside(path) as new:
+        new.write_text(text, encoding="utf-8", errors="backslashreplace")  # an item may be no UTF-8
     return path
 
 

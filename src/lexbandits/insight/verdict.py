@@ -13,6 +13,7 @@ from lexbandits.picture.judged import Judged, asked_for, assumed, context, outlo
 from lexbandits.picture.shown import Cell
 from lexbandits.picture.svg import join, tag
 from lexbandits.printable import printable, unmarked
+from lexbandits.study.files import beside
 from lexbandits.study.words import toml_key
 
 BAR = 17  # characters
@@ -115,7 +116,8 @@ def _pipes(heads: list[str], rows: list[list[str]]) -> list[str]:
 def write(verdict: Verdict, path: Path, format: str | None = None) -> Path:
     """Write the report; the format follows from the name unless given."""
     text = in_markdown(verdict) if kind_of(path, format) == "md" else in_html(verdict)
-    path.write_text(text, encoding="utf-8", errors="backslashreplace")
+    with beside(path) as new:
+        new.write_text(text, encoding="utf-8", errors="backslashreplace")
     return path
 
 

@@ -5,6 +5,8 @@ same process of the items as they came, whatever they are called. docs/proofs.md
 """
 
 import math
+from collections.abc import Iterator
+from functools import lru_cache
 
 import numpy as np
 from scipy import special
@@ -43,6 +45,13 @@ class AnytimeClaims(Claims):
         width = sample.high - sample.low
         return _log_wealth((sample.values - sample.low) / width, (b - sample.low) / width) >= level
 
+    def doubts(self, fact: str, i: int, a: int, b: int | None, alpha: float) -> Iterator[str]:
+        """Flags of a claim that was made. Skewness is asked about where this look draws its line."""
+        sample = self.sample(fact, i, a, b)
+        parts = 1 if self.table.is_paired else len(sample.weights)
+        level = _at_one_look(sample.n, alpha / parts) if self.table.kinds[i] == "gaussian" else alpha
+        return super().doubts(fact, i, a, b, level)
+
     def _scale(self, i: int, sample: Sample) -> float:
         return float(self.table.objectives[i].noise[1]) * sum(abs(weight) for _, weight in sample.weights)
 
@@ -73,6 +82,20 @@ class AnytimeClaims(Claims):
             squares = spread(values, float(np.abs(values).max())) ** 2 * (n - 1)
             return mean - gaussian_radius(n, squares, one_sided_level(level))
         return low + (high - low) * bounded_lower(*_moments((values - low) / (high - low)), level)
+
+
+@lru_cache(maxsize=1024)
+def _at_one_look(n: int, alpha: float) -> float:
+    """The level at which Student's test of n values claims what `gaussian_bets` claims of them at alpha.
+
+    If no look's chance of that is off by more than a share, as its flag says, nor is that of all looks.
+    """
+    level, near, far = math.log(1 / alpha), 0.0, 1e6  # in standard errors
+    for _ in range(60):
+        t = (near + far) / 2
+        enough = gaussian_bets(float(n), t / math.sqrt(n), n - 1.0) >= level
+        near, far = (near, t) if enough else (t, far)
+    return float(special.stdtr(n - 1, -far)) if far < 1e6 else alpha
 
 
 def _log_wealth(values: Vector, x: float) -> float:

@@ -22,6 +22,8 @@ BEATS, HOLDS, MEETS, MISSES = "beats", "not worse", "meets the target", "misses 
 LEADS, NEARS, SEEN = "leads", "nears", "seen"
 OFFSETS = np.array([0.5, 1, 1.5, 2, 2.5, 3, 4.5, 7, 10, 15, 22, 33, 50])  # of shown bounds, in resolutions
 SHOWN = 0.05  # share of a side's level for bounds that are shown where not even "not worse" is claimed
+MOST_CELLS = 1_000_000  # counts of two arms that are all looked at; beyond, rows are paired
+MOST_KEPT = 50_000_000  # values of samples: 400 MB; they are made again when they are needed again
 HOPELESS = 0.5  # of the normal quantile: no betting below it
 UNSURE = {"large-sample", "skewed", "repeated values", "cluster size"}  # flags that take a certificate away
 
@@ -140,9 +142,12 @@ class Claims:
         """What the claim is about."""
         is_seen = fact in (LEADS, NEARS, SEEN) or self.table.low is self.table.seen
         key = i, self._weights(fact, i, a, b), is_seen
-        if key not in self._samples:
-            self._samples[key] = self._sample(*key)
-        return self._samples[key]
+        found = self._samples.get(key)
+        if found is None:
+            if len(self._samples) * len(self.table.seen) > MOST_KEPT:
+                self._samples.clear()
+            found = self._samples[key] = self._sample(*key)
+        return found
 
     def _sample(self, i: int, weights: tuple[tuple[int, float], ...], is_seen: bool) -> Sample:
         table, (least, most) = self.table, self._ends[i]
@@ -205,6 +210,15 @@ class Claims:
         if kind == "binary" and len(sample.weights) == 1:
             ones = round(float((sample.values - sample.low).sum()))
             return once.by_binomial(ones, n, b - sample.low, alpha)
+        if kind == "binary" and not self.table.is_paired:
+            (a, _), (other, _) = sample.weights
+            columns = self.table.low[:, a, i], self.table.high[:, other, i]
+            own, others = (np.abs(column[~np.isnan(column)]) for column in columns)
+            if own.size * others.size <= MOST_CELLS:
+                counts = [(int(values.sum()), values.size) for values in (own, others)]
+                if objective.sign < 0:  # values are 0 and −1
+                    counts = [(size - ones, size) for ones, size in counts]
+                return once.by_binomials(*counts[0], *counts[1], b, alpha)
         if kind == "binary":
             n10, n01 = int((sample.values > 0).sum()), int((sample.values < 0).sum())
             return once.by_pairs(n10, n01, n, b, alpha)

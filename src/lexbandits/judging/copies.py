@@ -23,8 +23,8 @@ ALIKE, ALIKE_COARSE = 1e-4, 0.1  # 1 − r² below which one arm follows from th
 def copied_arms(columns: Vector, low: float, high: float, is_paired: bool) -> NDArray[np.bool_]:
     """(K,) the arms of (n, K) values whose rows seem to be copies; values lie between low and high.
 
-    An arm is one if it has one value, which is no end of the range; or if items that are equal to another
-    arm are equal to this one too, although the values of the two arms differ. A score that two arms share, a
+    An arm is one if it has one value, which is neither 0 nor an end of the range; or if items that are equal
+    on another arm are equal on this one too, although the two arms differ. A score that two arms share, a
     shift, or a cost that is a multiple of the other is none.
     """
     n_arms = columns.shape[1]
@@ -33,7 +33,7 @@ def copied_arms(columns: Vector, low: float, high: float, is_paired: bool) -> ND
     for a in range(n_arms):
         own = columns[:, a][~np.isnan(columns[:, a])]
         fewest = FEWEST_COARSE if coarse else FEWEST_FINE
-        found[a] = own.size >= fewest and own.min() == own.max() and low < own[0] < high
+        found[a] = own.size >= fewest and own.min() == own.max() and low < own[0] < high and own[0] != 0
     for a in range(n_arms if is_paired else 0):
         for b in range(a):
             known = ~np.isnan(columns[:, a] + columns[:, b])

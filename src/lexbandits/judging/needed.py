@@ -27,7 +27,7 @@ MOST = 10**8  # items
 FAR = 100  # times the number: where it may lie has no other end
 BETTING = 1.25  # items that a claim by betting takes, in those of a normal one
 AROUND, RARER = 0.55, 5.0  # standard errors by which the edge of a claim about a quantile is further off
-GRID = sorted([*(2 ** (k / 2) for k in range(2, 54)), LARGE_SAMPLE])  # items that are tried
+GRID = [2 ** (k / 2) for k in range(2, 54)]  # items that are tried
 APPROXIMATE = "large-sample"
 
 Made = NDArray[np.bool_]  # (1 + WORLDS, FUTURES)
@@ -193,7 +193,7 @@ class _Future:
         lead = sample.mean - claims.limit(fact, i) + off
         if flags and self.blocks:
             self.blocked |= flags
-        if (flags and self.blocks) or (lead <= 0).all() or (APPROXIMATE in flags and n < LARGE_SAMPLE):
+        if (flags and self.blocks) or (lead <= 0).all():
             return np.zeros((WORLDS + 1, FUTURES), np.bool_)
         luck = np.sum([weight * self.luck[:, i, x] for x, weight in sample.weights], axis=0) / math.sqrt(n)
         return np.asarray(lead[:, None] + luck >= self._edge(n, claim, sample, alpha))
@@ -201,7 +201,11 @@ class _Future:
     def _lasting(self, claim: Claim) -> set[str]:
         """The flags of a claim that no number of items lifts."""
         if claim not in self._flags:
-            self._flags[claim] = set(self.claims.doubts(*claim, alpha=0.5)) - {"skewed"}
+            flags = set(self.claims.doubts(*claim, alpha=0.5)) - {"skewed"}
+            arms = [arm for arm, _ in self.claims.sample(*claim).weights]
+            self._flags[claim] = flags | (
+                {"copied values"} if self.claims.copied[claim[1], arms].any() else set()
+            )
         return self._flags[claim]
 
     def _edge(self, n: float, claim: Claim, sample: Sample, alpha: float) -> Vector | float:

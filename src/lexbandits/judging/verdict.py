@@ -29,7 +29,7 @@ from lexbandits.judging.scheme import (
     survey,
     tiers_of,
 )
-from lexbandits.judging.table import table_of
+from lexbandits.judging.table import Table, table_of
 from lexbandits.printable import plain
 from lexbandits.study.errors import StudyError, study_errors
 from lexbandits.study.objective import Objective
@@ -39,6 +39,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 FEW_CLUSTERS = 10
+MOST_COMPARISONS = 200_000  # ordered pairs of arms × objectives: about a minute with 200 items
+SECONDS_EACH, SECONDS_EACH_ITEM = 3e-4, 2e-7  # of a comparison
 
 
 @dataclass(frozen=True)
@@ -226,7 +228,8 @@ def judge(
         delta: the probability of a wrong answer.
         looks: "once" if how many items there are was decided without looking at values, "any" if not.
         about: "population": items to come, of which these are a sample; "items": these alone.
-        missing: "error", "worst" (counts as the worst it could have been) or "drop" (its item).
+        missing: "error", "worst" (counts as the worst it could have been) or "drop" (its item), of objectives
+            without `if_missing`.
         baseline: the current arm: the question is whether to switch.
         named: an arm chosen before looking: the question is about it.
     """
@@ -270,8 +273,23 @@ def judge(
             )
     elif len(cells.arms) > 1 and cells.n_units < 2:
         raise StudyError("one item proves nothing of those to come")
+    _check_work(cells)
     claims = AnytimeClaims(cells) if looks == "any" else Claims(cells, as_list=about == "items")
     return _judged(claims, delta, {**words, "looks": looks})
+
+
+def _check_work(table: Table) -> None:
+    """Refuse a table of so many arms that judging it would take many minutes, with what it would take."""
+    K, m, n = len(table.arms), len(table.objectives), len(table.seen)
+    comparisons = K * (K - 1) * m
+    if comparisons > MOST_COMPARISONS:
+        most = math.isqrt(MOST_COMPARISONS // m)
+        minutes = comparisons * (SECONDS_EACH + SECONDS_EACH_ITEM * n) / 60
+        raise StudyError(
+            f"{K:,} arms on {m} objective{'s' if m > 1 else ''} are {comparisons:,} comparisons, which would "
+            f"take about {max(1, round(minutes)):,} minutes; at most {MOST_COMPARISONS:,} are judged: keep "
+            f"{most:,} arms, chosen without looking at these values"
+        )
 
 
 def _judged(claims: Claims, delta: float, words: dict[str, Any]) -> Verdict:
@@ -329,9 +347,9 @@ def _judged(claims: Claims, delta: float, words: dict[str, Any]) -> Verdict:
         _claims=claims,
         **words,
     )
-    if certified or claims.as_list or verdict.looks == "any" or "copied values" in details:
+    if certified or claims.as_list or verdict.looks == "any":
         return verdict
-    is_complete = proofs[answer].is_complete and "skewed" not in details
+    is_complete = proofs[answer].is_complete
     needed = items_needed(claims, leads, near, alpha, base=base, named=asked, is_complete=is_complete)
     return replace(verdict, missing_items=needed.items, missing_range=needed.ends, missing_reason=needed.why)
 

@@ -485,8 +485,6 @@ def outlook(verdict: Verdict) -> str:
     """What would settle it."""
     if verdict.certified or verdict.about == "items" or verdict.looks == "any":
         return ""
-    if "copied values" in verdict.flags:
-        return "More rows of the same measurements would not do."
     unit, (low, high) = verdict.unit, verdict.missing_range or (None, None)
     if verdict.missing_items is None:
         return _no_number(verdict, low)
@@ -516,6 +514,8 @@ def _no_number(verdict: Verdict, least: int | None) -> str:
         )
     if reason == "edge":
         return f"By what is seen no number of {unit} would do: differences lie on the edge of what matters."
+    if reason == "copied values":
+        return "More rows of the same measurements would not do."
     if reason != "beyond":
         return f"More {unit} would not give a certificate: {_lasts(verdict)}."
     if verdict.baseline is not None:

@@ -26,13 +26,12 @@ from lexbandits.server.replies import (
 )
 from lexbandits.server.rooms import Rooms
 from lexbandits.server.routes import DecidingRoute, InTurn, MeasuringRoute, OnceInTurn, digest_of, looking
-from lexbandits.server.summary import event_words, glance_at, summary_of, trial_rows
-from lexbandits.study.errors import StudyError, StudyPaused, StudyWaiting, UnknownStudyError, study_errors
+from lexbandits.server.summary import event_words, glances_at, summary_of, trial_rows
+from lexbandits.study.errors import StudyError, StudyPaused, StudyWaiting, study_errors
 from lexbandits.study.record import asking, changes, imports
 from lexbandits.study.record.events import without_order
 from lexbandits.study.record.journal import Turn
 from lexbandits.study.spec import Spec, patience, seconds
-from lexbandits.study.storage.contract import StudyRow
 from lexbandits.study.study import create_from_spec
 from lexbandits.study.trial import Trial
 
@@ -86,14 +85,6 @@ def with_tag(tag: str, known: str | None, content: Any) -> Response:
     return Reply(content, headers=headers)
 
 
-def _glances(rooms: Rooms, row: StudyRow) -> list[schemas.Glance]:
-    """One, or none if the study was deleted meanwhile."""
-    try:
-        return [glance_at(rooms.open(row))]
-    except UnknownStudyError:
-        return []
-
-
 @look.get("", responses=describe(200, schemas.Glances))
 def studies(request: Request, after: bodies.After = "", limit: bodies.Limit = 100) -> Response:
     """Every study at a glance, by name; and the role of who asks."""
@@ -107,7 +98,7 @@ def studies_from(request: Request, after: str, limit: int, search: str = "") -> 
     rows = [row for row in found if row.name > after and wanted in row.name.casefold()]
     page = rows[:limit]
     return schemas.Glances(
-        studies=[glance for row in page for glance in _glances(rooms, row)],
+        studies=glances_at(rooms, page),
         next=page[-1].name if len(page) < len(rows) else None,
         role=request.state.role,
     )
@@ -265,10 +256,27 @@ def create(request: Request, body: bodies.StudyBody, key: bodies.Key = None) -> 
     rooms = rooms_of(request)
     with study_errors(TypeError):
         spec = Spec.from_json(body.words())
+        _check_cost(spec)
         nonce = "" if key is None else digest_of(key, spec.as_json())[:32]
         made = create_from_spec(spec, rooms.storage, load_if_exists=False, nonce=nonce)
     where = {"Location": f"/api/studies/{quote(made.name, safe='')}"}
     return Reply(Changed(made.name, made.seq), 201, where)
+
+
+def _check_cost(spec: Spec) -> None:
+    """Refuse a study that would keep the service busy, or fill its memory, for all others."""
+    K, m = spec.max_arms, len(spec.objectives)
+    comparisons, values = K * (K - 1) * m, K * m * len(spec.ids) * spec.repeats
+    if comparisons > bodies.MOST_COMPARISONS:
+        raise StudyError(
+            f"{K} arms on {m} objectives are {comparisons:,} comparisons, more than the "
+            f"{bodies.MOST_COMPARISONS:,} of one study here: ask about fewer arms or objectives"
+        )
+    if spec.is_list and values > bodies.MOST_VALUES:
+        raise StudyError(
+            f"{K} arms on {len(spec.ids):,} items, {spec.repeats} times each, are {values:,} values, more "
+            f"than the {bodies.MOST_VALUES:,} of one study here: ask about fewer, or repeat them less"
+        )
 
 
 @make.delete("/{study}", status_code=204, responses=refuse(404))

@@ -12,6 +12,7 @@ KEY_HEADER = "Idempotency-Key"
 HUGE = 1e50  # a fourth power of it is still a number
 LONGEST_LEASE = 366 * 86400.0
 LONGEST_WAIT = 30.0  # seconds: proxies cut what is silent for longer
+MOST_COMPARISONS, MOST_VALUES = 200_000, 20_000_000  # of one study: ordered pairs × objectives; of a list
 MOST_ARMS, MOST_OBJECTIVES, MOST_ITEMS, MOST_RESULTS = 200, 20, 100_000, 1000
 PRINTABLE = r"^[^\x00-\x1f\x7f-\xa0\xad]+$"
 

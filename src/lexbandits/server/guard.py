@@ -36,14 +36,14 @@ RAW = [
     (name.lower().encode(), value.encode())
     for name, value in {**HEADERS, "Cache-Control": "no-store"}.items()
 ]
+HOST = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|([^\s:@/\\\[\]]+))(?::\d{1,5})?")
 PLAIN = re.compile(r"[!-$&-~]+")  # nothing in it is quoted, or has to be
 
 
 def host_of(header: str) -> str:
-    """The name or number of a Host header, without its port."""
-    if header.startswith("["):
-        return header[1:].partition("]")[0].lower()
-    return header.rpartition(":")[0].lower() if ":" in header else header.lower()
+    """The name or number of a Host header, without its port; "" if it is neither."""
+    found = HOST.fullmatch(header)
+    return "" if found is None else (found[1] or found[2]).lower()
 
 
 def is_number(host: str) -> bool:

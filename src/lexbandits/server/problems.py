@@ -1,8 +1,11 @@
 """What is refused and why, as application/problem+json."""
 
+import asyncio
 import logging
 import math
 import re
+import time
+from collections import OrderedDict
 from datetime import UTC, datetime
 from http import HTTPStatus
 from typing import Any
@@ -19,6 +22,8 @@ from lexbandits.server.tokens import UnknownTokenError, WeakTokenError
 from lexbandits.study import errors
 from lexbandits.study.errors import StudyError, StudyWaiting
 
+FREE_TRIES, LONGEST_DELAY = 20, 2.0  # unknown tokens of an address that are answered at once; seconds
+FORGOTTEN, MOST_ADDRESSES = 60.0, 1000  # seconds after which an address begins anew; those remembered
 LONGEST_DETAIL = 1000  # characters of an explanation, which may quote what was sent
 
 STATUS: dict[int, tuple[type[StudyError], ...]] = {  # the first that fits
@@ -104,7 +109,33 @@ def _allowed(app: FastAPI, path: str) -> list[str]:
     return ["GET"]
 
 
+class Refused:
+    """Unknown tokens by the address that sent them: each is logged, and many in a row are answered slowly."""
+
+    def __init__(self) -> None:
+        self._known: OrderedDict[str, tuple[int, float]] = OrderedDict()
+
+    def delay(self, address: str, now: float) -> float:
+        """Count one more; how many seconds its answer waits."""
+        times, last = self._known.pop(address, (0, now))
+        times = times + 1 if now - last < FORGOTTEN else 1
+        self._known[address] = times, now
+        while len(self._known) > MOST_ADDRESSES:
+            self._known.popitem(last=False)
+        return 0.0 if times <= FREE_TRIES else min(LONGEST_DELAY, 0.1 * 2.0 ** min(times - FREE_TRIES, 10))
+
+
 def install(app: Starlette) -> None:
     """Every error of the service in one form."""
+    refused = Refused()
+
+    async def unknown(request: Request, error: Exception) -> Reply:
+        if request.headers.get("authorization"):
+            address = request.client.host if request.client else "nowhere"
+            say(logging.WARNING, "token", f"an unknown token came from {address}", address=address)
+            await asyncio.sleep(refused.delay(address, time.monotonic()))
+        return problem_of(request, error)
+
+    app.add_exception_handler(UnknownTokenError, unknown)
     for kind in (StudyError, RequestValidationError, HTTPException, Exception):
         app.add_exception_handler(kind, problem_of)

@@ -2,7 +2,8 @@
 
 import threading
 from collections import Counter, OrderedDict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
@@ -18,6 +19,7 @@ from lexbandits.study.storage.sql import SqlStorage
 from lexbandits.study.study import Study
 
 MOST_OPEN = 200  # studies
+GLANCES, GLANCING = ThreadPoolExecutor(4, "glance"), threading.Lock()
 WRITERS, READERS = 8, 4  # connections to the storage
 
 
@@ -41,6 +43,15 @@ class Room:
         self.thoughts: dict[str, tuple[Any, Any]] = {}  # what took long: of which state it is, and what it is
         self.writer = Journal(writes, row)  # for the thread of its queue, and to settle
         self.memory: dict[Any, Any] = {}  # what readers remember, under their lock
+        self.glanced: Any = None  # the last that was seen of it in a list
+        self._job: Future[Any] | None = None
+
+    def glance(self, look: Callable[["Room"], Any]) -> "Future[Any]":
+        """Look at it in a thread beside, one at a time: who lists all studies need not wait for this one."""
+        with GLANCING:
+            if self._job is None or self._job.done():
+                self._job = GLANCES.submit(look, self)
+            return self._job
 
     def settle(self) -> None:
         """Note what time and the record have brought."""

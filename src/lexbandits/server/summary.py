@@ -3,6 +3,7 @@
 import math
 import zlib
 from collections.abc import Iterable, Sequence
+from concurrent.futures import TimeoutError, wait
 from contextlib import suppress
 from dataclasses import fields, replace
 from typing import Any
@@ -13,7 +14,7 @@ from lexbandits.picture.picture import Picture
 from lexbandits.picture.shown import Arm
 from lexbandits.picture.tally import Tally, tally_of
 from lexbandits.printable import plain
-from lexbandits.server.rooms import Room
+from lexbandits.server.rooms import Room, Rooms
 from lexbandits.server.schemas import EventOut, Glance, TrialRow, TrialRows, WorkerOut
 from lexbandits.study.errors import StorageBusyError, StudyError, UnknownStudyError
 from lexbandits.study.record.answers import status_of
@@ -21,10 +22,11 @@ from lexbandits.study.record.events import KINDS, Event
 from lexbandits.study.record.fold import Fold
 from lexbandits.study.record.trials import OPEN, STATES
 from lexbandits.study.spec import duration
-from lexbandits.study.storage.contract import LostConnectionError
+from lexbandits.study.storage.contract import LostConnectionError, StudyRow
 from lexbandits.study.study import Study
 from lexbandits.study.trial import moment
 
+PATIENCE = 1.0  # seconds that a list of studies waits for those that take long
 LATEST = 20  # events
 MOST_WORKERS = 50  # those heard of last
 COMMON = ("asked", "told", "told_part")  # kinds that are counted rather than listed
@@ -76,6 +78,23 @@ def summary_of(room: Room) -> tuple[str, dict[str, Any]]:
         return tag, room.memory["summary"]
 
 
+def glances_at(rooms: Rooms, rows: Sequence[StudyRow]) -> list[Glance]:
+    """Studies in a list of all, which waits for none of them: who takes long stands there as last seen."""
+    asked = [(room, room.glance(glance_at)) for room in map(rooms.open, rows)]
+    wait([job for _, job in asked], PATIENCE)
+    found = []
+    for room, job in asked:
+        try:
+            glance = job.result(0)
+        except TimeoutError:
+            glance = room.glanced or _named(room, "busy", "Being computed")
+        except UnknownStudyError:  # deleted meanwhile
+            continue
+        room.glanced = glance
+        found.append(glance)
+    return found
+
+
 def glance_at(room: Room) -> Glance:
     """A study in a list of all; one that this version cannot read stands there by its name."""
     try:
@@ -83,7 +102,7 @@ def glance_at(room: Room) -> Glance:
     except (UnknownStudyError, StorageBusyError, LostConnectionError):
         raise
     except StudyError:
-        return _unreadable(room)
+        return _named(room, "unreadable", "Unreadable")
     answer, objectives = whole["answer"], whole["objectives"]
     told = {
         **whole,
@@ -96,13 +115,13 @@ def glance_at(room: Room) -> Glance:
     return Glance(**{each.name: told[each.name] for each in fields(Glance)})
 
 
-def _unreadable(room: Room) -> Glance:
+def _named(room: Room, state: str, called: str) -> Glance:
     since = when(room.row.created) or ""
     named = {"name": room.row.name, "created": since, "changed": since, "answer": ""}
     empty: dict[str, Any] = {key: [] for key in ("flags", "candidates", "objectives", "stages")}
     numbers = dict.fromkeys(("seq", "results", "open", "overdue", "arms"), 0)
-    state = {"state": "unreadable", "called": "Unreadable", "settling": None, "budget": None}
-    return Glance(**named, **state, **numbers, **empty, certified=False)  # type: ignore[arg-type]
+    words = {"state": state, "called": called, "settling": None, "budget": None}
+    return Glance(**named, **words, **numbers, **empty, certified=False)  # type: ignore[arg-type]
 
 
 def latest_events(room: Room, fold: Fold, without: Iterable[str] = ()) -> list[Event]:

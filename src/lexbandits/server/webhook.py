@@ -12,6 +12,7 @@ import hmac
 import json
 import logging
 import random
+import re
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
@@ -26,7 +27,7 @@ from lexbandits.picture.happened import said
 from lexbandits.picture.picture import Picture
 from lexbandits.picture.strains import in_words
 from lexbandits.picture.svg import join
-from lexbandits.printable import plain
+from lexbandits.printable import plain, printable
 from lexbandits.server.logs import say
 from lexbandits.server.rooms import Rooms
 from lexbandits.study.errors import StudyError, UnknownStudyError
@@ -259,9 +260,17 @@ class Webhook:
             "time": moment(at).isoformat(timespec="milliseconds"),
             "page": f"{self._page}#/study/{quote(row.name, safe='')}",
             "facts": facts,
-            "sentence": f"{row.name}: {sentence}",
+            "sentence": harmless(f"{row.name}: {sentence}"),
         }
         return Notice(what, seq, body)
+
+
+def harmless(sentence: str) -> str:
+    """A sentence in which a chat finds no command, link or mention, whatever people have named things."""
+    plain_text = " ".join(printable(sentence).split())
+    unlinked = plain_text.translate({ord("<"): "‹", ord(">"): "›"})
+    unmentioned = re.sub(r"@(?=\w)", "@\u2060", unlinked)
+    return f"\u2060{unmentioned}" if unmentioned[:1] in ("/", "!") else unmentioned
 
 
 def _say_unread(error: Exception, study: str | None = None) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from lexbandits.study.errors import StudyError
-from lexbandits.study.files import rows_of_jsonl
+from lexbandits.study.files import check_size, rows_of_jsonl
 
 KINDS = ".jsonl, .csv, .txt or a pattern such as images/*.png"
 
@@ -85,6 +85,7 @@ def _read(path: Path) -> list[Any]:
     if path.suffix not in readers:
         raise StudyError(f"items are read from {KINDS}, got {str(path)!r}")
     try:
+        check_size(path)
         return _numbered(readers[path.suffix](path))
     except OSError as error:
         raise StudyError(f"the items cannot be read: {error}") from None

@@ -29,6 +29,7 @@ from lexbandits.study.objective import Objective, checked_name, only_known
 
 FORMAT = 3  # of the journal, as its first event says
 UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+PLACEHOLDERS = ("arm", "item", "repeat")  # what `run` puts into a command
 LONGEST = 1e6 * UNITS["d"]  # a calendar ends some time later
 WAIT = 10.0  # seconds that an ask waits for results of others that must come first
 
@@ -85,6 +86,11 @@ def checked_arm(arm: Any) -> dict[str, Any]:
         raise TypeError(f"an arm is a name or a table with a name, got {arm!r}")
     checked_name("an arm", words["name"])
     for key, value in words.items():
+        if key in PLACEHOLDERS:
+            raise StudyError(
+                f"arm {words['name']!r}: {key!r} cannot be a key of an arm: `run` fills in {{{key}}} itself; "
+                "call it otherwise"
+            )
         if not isinstance(key, str) or not isinstance(value, (str, int, float, bool)):
             raise TypeError(f"arm {words['name']!r}: {key!r} must be text or a number, got {value!r}")
     return dict(words)

@@ -9,9 +9,10 @@ import math
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from lexbandits.arrays import Counts, Vector
-from lexbandits.checks import at_least, probability
+from lexbandits.checks import at_least, positive, probability
 from lexbandits.jit import entry
 from lexbandits.theory.alternatives import NEAREST, Problem, costs_of_moves, descend, refute, respond
 from lexbandits.theory.arguments import checked_instance, told_tradeoff, with_exact_ties
@@ -46,7 +47,11 @@ class CharacteristicTime(NamedTuple):
 
 
 def characteristic_time(
-    instance: Instance, tradeoff: float | None = None, *, relative_gap: float = 0.01
+    instance: Instance,
+    tradeoff: float | None = None,
+    *,
+    relative_gap: float = 0.01,
+    prices: ArrayLike | None = None,
 ) -> CharacteristicTime:
     """T* of an instance among all instances with a trade-off at most as large.
 
@@ -59,6 +64,7 @@ def characteristic_time(
         instance: what is true.
         tradeoff: λ; None: the instance's own least.
         relative_gap: the interval closes to high ≤ (1 + relative_gap)·low.
+        prices: (K,) what a pull of each arm costs. T* then bounds the cost instead of the number of pulls.
 
     >>> low, high, weights, certified = characteristic_time(Instance([[1.0], [0.5]]))
     >>> low <= 32 <= high, weights.round(2).tolist(), certified
@@ -78,10 +84,11 @@ def characteristic_time(
     order = np.lexsort(whitened.T)
     problem = Problem(whitened[order] / unit, cones_of(tradeoff, instance.noise_sds))
     best = int(np.flatnonzero(order == instance.lex_optimal_arm)[0])
-    least_rate, most_rate, sorted_weights, certified = _maximin(problem, best, relative_gap)
+    costs = np.ones(instance.n_arms) if prices is None else _checked_prices(prices, instance.n_arms)
+    least_rate, most_rate, shares, certified = _maximin(problem, best, relative_gap, costs[order])
 
     weights = np.empty(instance.n_arms)
-    weights[order] = sorted_weights
+    weights[order] = shares if prices is None else shares / costs[order] / (shares / costs[order]).sum()
     scale = float(unit) ** 2
     return CharacteristicTime(inverse(most_rate * scale), inverse(least_rate * scale), weights, certified)
 
@@ -119,17 +126,27 @@ def bounded_instance(instance: Instance) -> Instance:
     return with_exact_ties(instance)
 
 
+def _checked_prices(prices: ArrayLike, n_arms: int) -> Vector:
+    given = np.asarray(prices)
+    if given.shape != (n_arms,):
+        raise ValueError(f"prices must be one positive number per arm, {n_arms} of them, got {prices!r}")
+    return np.array([positive(f"prices[{arm}]", price) for arm, price in enumerate(given.tolist())])
+
+
 def inverse(rate: float) -> float:
     """The time that goes with a rate."""
     return 1 / rate if rate > 0 else math.inf
 
 
-def _maximin(problem: Problem, best: int, relative_gap: float) -> tuple[float, float, Vector, bool]:
+def _maximin(
+    problem: Problem, best: int, relative_gap: float, prices: Vector
+) -> tuple[float, float, Vector, bool]:
     """An interval for 1/T* by cutting planes, the weights of its lower end, and whether that is certified.
 
-    Every alternative found is a cut: 1/T* is at most the largest weighted cost it can be given. The
-    weights tried next lie midway between those the cuts like best and the best so far, which keeps
-    them positive; with no weight on b, b moves for free.
+    Weights are shares of the cost: an arm has weight/price pulls. Every alternative found is a cut:
+    1/T* is at most the largest weighted evidence against it. The weights tried next lie midway between
+    those the cuts like best and the best so far, which keeps them positive; with no weight on b, b moves
+    for free.
     """
     n_arms = len(problem.means)
     rivals = np.flatnonzero(np.arange(n_arms) != best)
@@ -140,24 +157,24 @@ def _maximin(problem: Problem, best: int, relative_gap: float) -> tuple[float, f
     nodes = MAX_NODES
     for _ in range(MAX_ROUNDS):
         values, costs = np.empty(rivals.size), np.empty((rivals.size, n_arms))
-        entry(respond, bulk=True)(problem, weights, rivals, points, values, costs)
-        cuts = np.concatenate([cuts, costs])
+        entry(respond, bulk=True)(problem, weights / prices, rivals, points, values, costs)
+        cuts = np.concatenate([cuts, costs / prices])
         if values.min() > best_value:
             best_weights, best_value = weights, float(values.min())
         upper, liked = bound_by_cuts(cuts, upper, best_value)
         if best_value * (1 + relative_gap / 2) >= upper:
             threshold = upper / (1 + relative_gap)
-            proved, found, nodes = prove(problem, best_weights, rivals, points, threshold, nodes)
+            proved, found, nodes = prove(problem, best_weights / prices, rivals, points, threshold, nodes)
             if found.size == 0:
                 break
-            cuts = np.concatenate([cuts, found])
-            best_value = min(best_value, float((found @ best_weights).min()))
+            cuts = np.concatenate([cuts, found / prices])
+            best_value = min(best_value, float((found / prices @ best_weights).min()))
             upper, liked = bound_by_cuts(cuts, upper, best_value)
         weights = (best_weights + liked) / 2
     else:
         threshold = best_value * (1 - relative_gap / 2)
-        proved, found, _ = prove(problem, best_weights, rivals, points, threshold, nodes)
-        best_value = min([best_value, *(found @ best_weights).tolist()])
+        proved, found, _ = prove(problem, best_weights / prices, rivals, points, threshold, nodes)
+        best_value = min([best_value, *(found / prices @ best_weights).tolist()])
     certified = proved > -math.inf
     return proved if certified else best_value, upper, best_weights, certified
 

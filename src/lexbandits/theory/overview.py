@@ -11,7 +11,7 @@ from lexbandits.extras import need
 from lexbandits.theory import paper_bounds
 from lexbandits.theory.lower_bound import CharacteristicTime, characteristic_time, sample_lower_bound
 from lexbandits.theory.regret import RegretConstants, regret_constants
-from lexbandits.theory.tolerance import ToleranceTime, tolerance_time
+from lexbandits.theory.tolerance import ToleranceRegret, ToleranceTime, tolerance_regret, tolerance_time
 from lexbandits.world.instance import Instance
 
 if TYPE_CHECKING:
@@ -93,8 +93,8 @@ def overview(
 
 def tolerance_overview(
     instance: Instance, delta: float, tolerance: float | ArrayLike, resolution: float | ArrayLike | None
-) -> tuple[ToleranceTime, "pd.DataFrame"]:
-    """What `lexbandits bounds --tolerance` shows: T*, and a row per arm.
+) -> tuple[ToleranceTime, ToleranceRegret, "pd.DataFrame"]:
+    """What `lexbandits bounds --tolerance` shows: T*, the pulls of unacceptable arms, and a row per arm.
 
     `time` is what certainty about the arm takes at least, not a number where it is not acceptable.
     """
@@ -102,6 +102,7 @@ def tolerance_overview(
     import pandas as pd
 
     time = tolerance_time(instance, tolerance, resolution)
+    regret = tolerance_regret(instance, tolerance, resolution)
     arms = {
         "arm": np.arange(instance.n_arms),
         **{f"mean {i}": instance.means[:, i] for i in range(instance.n_objectives)},
@@ -109,5 +110,6 @@ def tolerance_overview(
         "time": [time.answers.get(arm, math.nan) for arm in range(instance.n_arms)],
         "share": time.weights,
         "pulls": time.weights * time.least_pulls(delta),
+        "regret_pulls": regret.pulls,
     }
-    return time, pd.DataFrame(arms)
+    return time, regret, pd.DataFrame(arms)

@@ -8,7 +8,7 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from lexbandits.arrays import Vector
 from lexbandits.checks import each_objective, per_objective, positive, probability
@@ -102,6 +102,61 @@ def tolerance_time(
     return ToleranceTime(min(lows.values()), high, answer, weights, lows)
 
 
+class ToleranceRegret(NamedTuple):
+    """low ≤ v ≤ high, both proved: v·log T pulls of unacceptable arms are needed at least.
+
+    Attributes:
+        low, high: the interval of v, per nat of log T.
+        answer: the acceptable arm to play for the least v.
+        pulls: (K,) that reach `high`, infinite for acceptable arms.
+
+    >>> tolerance_regret(Instance([[1.0], [0.5]]), 0.1).answer
+    0
+    """
+
+    low: float
+    high: float
+    answer: int
+    pulls: Vector  # (K,)
+
+
+def tolerance_regret(
+    instance: Instance,
+    tolerance: float | ArrayLike,
+    resolution: float | ArrayLike | None = None,
+    *,
+    arm_noise_sds: ArrayLike | None = None,
+    relative_gap: float = 0.01,
+) -> ToleranceRegret:
+    """Return how many pulls of unacceptable arms a policy needs at least, per nat of log T.
+
+    For policies that pull unacceptable arms o(T^α) times, for every α > 0, whatever the means are
+    (docs/proofs.md, Theorem R6). Noise is as for `tolerance_time`. Infinite when no arm is acceptable by
+    more than a boundary, 0 when all arms are acceptable.
+
+    Args:
+        instance: what is true.
+        tolerance: what does not matter, one or per objective.
+        resolution: how finely it is told apart; None: the tolerances.
+        arm_noise_sds: (K, m) standard deviations instead of the instance's.
+        relative_gap: the interval closes to high ≤ (1 + relative_gap)·low.
+
+    >>> regret = tolerance_regret(Instance([[1.0], [0.5]]), 0.1, 0.2)
+    >>> regret.low <= 2 / (0.5 + 0.3) ** 2 <= regret.high
+    True
+    """
+    problem = _posed(instance, tolerance, resolution, arm_noise_sds)
+    relative_gap = probability("relative_gap", relative_gap)
+    acceptable = np.array([is_acceptable(problem, arm) for arm in range(instance.n_arms)])
+    if acceptable.all():
+        return ToleranceRegret(0.0, 0.0, 0, np.full(instance.n_arms, math.inf))
+    times = {x: _time_of(problem, x, relative_gap, acceptable) for x in np.flatnonzero(acceptable).tolist()}
+    answer = min(times, key=lambda arm: times[arm][1])
+    _, high, weights = times[answer]
+    pulls = np.where(acceptable, math.inf, weights * high)
+    return ToleranceRegret(min(low for low, _, _ in times.values()), high, answer, pulls)
+
+
 def _posed(
     instance: Instance,
     tolerance: float | ArrayLike,
@@ -148,31 +203,36 @@ def _checked_sds(instance: Instance, given: Any) -> Vector:
     return sds
 
 
-def _time_of(problem: Problem, answer: int, relative_gap: float) -> tuple[float, float, Vector]:
+def _time_of(
+    problem: Problem, answer: int, relative_gap: float, held: NDArray[np.bool_] | None = None
+) -> tuple[float, float, Vector]:
     """An interval for the time of one answer, and the weights of its upper end, by cutting planes.
 
     As for the characteristic time: every alternative found is a cut, and the weights tried next lie
-    midway between those the cuts like best and the best so far.
+    midway between those the cuts like best and the best so far. Arms that are held do not move and are
+    not counted.
     """
-    weights = np.full(len(problem.means), 1 / len(problem.means))
+    moving = np.full(len(problem.means), True) if held is None else ~held
+    weights = np.where(moving, 1 / moving.sum(), math.inf)
     best_weights, best_rate, found_rate, upper = weights, 0.0, 0.0, math.inf
-    cuts = np.empty((0, weights.size))
+    cuts = np.empty((0, moving.sum()))
     nodes = MAX_NODES
     for _ in range(MAX_ROUNDS):
         rate, costs, used = least_cost(problem, weights, answer, nodes)
         nodes -= used
         if rate > best_rate:
             best_weights, best_rate = weights, rate
-        if not costs.size:  # out of nodes
+        if not costs.size:  # out of nodes, or there is no alternative
             break
-        found_rate = max(found_rate, float((costs @ weights).min()))
-        cuts = np.concatenate([cuts, costs])
-        prices = cuts @ best_weights
+        found_rate = max(found_rate, float((costs[:, moving] @ weights[moving]).min()))
+        cuts = np.concatenate([cuts, costs[:, moving]])
+        prices = cuts @ best_weights[moving]
         cheapest = float(prices.min())
         if cheapest == 0:
             return math.inf, math.inf, weights
-        upper, liked = bound_by_cuts(cuts[prices <= DEAR * cheapest], upper, cheapest, best_weights)
-        weights = (best_weights + liked) / 2
+        upper, liked = bound_by_cuts(cuts[prices <= DEAR * cheapest], upper, cheapest, best_weights[moving])
+        weights = best_weights.copy()
+        weights[moving] = (best_weights[moving] + liked) / 2
         # The second: what is left is not for want of cuts.
         if best_rate * (1 + relative_gap) >= upper or found_rate * (1 + relative_gap / 4) >= upper:
             break

@@ -82,7 +82,7 @@ def overtake(
     """
     ties = count()
     first = _root(problem, weights, answer, better, last)
-    heap = [(sum(first.bounds), next(ties), first)]
+    heap = [(sum(first.bounds), next(ties), first)] if math.isfinite(sum(first.bounds)) else []
     least = math.inf  # of nodes that cannot be divided further
     nodes = 0
     while heap and nodes < most_nodes:
@@ -167,7 +167,7 @@ def nearest(problem: Problem, weights: Vector, j: int, demands: frozenset[Demand
     """The cheapest means on objective j that meet the demands, and what meeting them costs at least.
 
     Lawson and Hanson's least distance programming. The bound is the dual's, true for any multipliers;
-    infinite where the demands contradict each other.
+    infinite where the demands contradict each other. An arm of infinite weight stays where it is.
     """
     from scipy.optimize import nnls
 
@@ -177,6 +177,10 @@ def nearest(problem: Problem, weights: Vector, j: int, demands: frozenset[Demand
     if most <= 0:
         return 0.0, means
     unit = problem.sds[:, j] / np.sqrt(weights)  # what a move of cost ½ covers
+    if np.isinf(weights).any():
+        stuck = [d for d in lacking if unit[d.upper] == 0 and unit[d.lower] == 0]
+        if any(lacking.pop(demand) > 0 for demand in stuck):
+            return math.inf, means
     rows, right = np.zeros((len(lacking), means.size)), np.empty(len(lacking))
     for k, (demand, lack) in enumerate(lacking.items()):
         norm = math.hypot(unit[demand.upper], unit[demand.lower])

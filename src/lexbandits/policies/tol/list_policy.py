@@ -145,7 +145,7 @@ class ListTol(LexElimTol):
         return state
 
     def _begin(self) -> None:
-        self._ends: dict[tuple[int, int, int, int, float], tuple[float, float]] = {}
+        self._ends: dict[tuple[int, int, int, float], tuple[int, float, float]] = {}
         self._fold_all()
 
     def _fold_all(self) -> None:
@@ -555,15 +555,15 @@ class ListTol(LexElimTol):
             low, high, _ = later_interval(listed, kind, row, i, since, level)
             return (low, high) if not math.isnan(low) else (-math.inf, math.inf)
         n = _coarse(int(min(listed.until[a], listed.until[b])), self.n_items)
-        key = (i, a, b, n, level)
-        if key not in self._ends:
+        key = i, a, b, level
+        known = self._ends.get(key)
+        if known is None or known[0] != n:
             bets = self.n_items, since, listed.etas, listed.weights, listed.risks, level + LOG_2
             prefix = on_list(stored_prefix)(listed, kind, i, a, b, n)
             ends = [on_list(lower_end)(values, *bets) for values in prefix]
             told = told_mean if a == b else told_difference
-            self._ends = {k: v for k, v in self._ends.items() if k[:3] != key[:3] or k[4] != level}
-            self._ends[key] = float(told(kind, ends[0])), float(told(kind, 1.0 - ends[1]))
-        (low, high), (least, most) = self._ends[key], self._possible(i, a, b)
+            known = self._ends[key] = n, float(told(kind, ends[0])), float(told(kind, 1.0 - ends[1]))
+        (_, low, high), (least, most) = known, self._possible(i, a, b)
         return (max(low, least), min(high, most)) if n < self.n_items else (low, high)
 
     def _possible(self, i: int, a: int, b: int) -> tuple[float, float]:

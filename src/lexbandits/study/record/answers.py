@@ -58,7 +58,7 @@ class Answer:
     full: int | None = None
     certain: bool = False
     decision: str | None = None
-    record: str | None = None
+    record: str | None = field(default=None, compare=False)  # of equal answers it may be another
 
     def as_json(self) -> dict[str, Any]:
         """Plain lists and numbers."""

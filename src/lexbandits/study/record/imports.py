@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from lexbandits.extras import need
 from lexbandits.study.errors import ConflictError, StudyError
-from lexbandits.study.files import Columns, number_in, read_columns
+from lexbandits.study.files import Columns, beside, number_in, read_columns
 from lexbandits.study.record.journal import Turn
 from lexbandits.study.record.rules import conclude
 from lexbandits.study.record.trials import EXPIRED, FAILED, LATE, RELEASED, STATES
@@ -307,7 +307,15 @@ def _numbers_if_all(texts: list[str]) -> list[Any]:
 
 
 def export(study: "Study", path: Path) -> Path:
-    """The trials as .csv or .parquet, the events as .jsonl."""
+    """Write the trials as .csv or .parquet, the events as .jsonl: a whole file, or none."""
+    if path.suffix not in (".csv", ".parquet", ".jsonl"):
+        raise StudyError(f"export writes .csv, .parquet or .jsonl, got {path.name!r}")
+    with beside(path) as new:
+        _export(study, new)
+    return path
+
+
+def _export(study: "Study", path: Path) -> None:
     if path.suffix == ".jsonl":
         with path.open("w", encoding="utf-8") as file:
             shown = study._journal.events_shown()
@@ -320,15 +328,12 @@ def export(study: "Study", path: Path) -> Path:
             rows = csv.writer(file, lineterminator="\n")
             rows.writerow(map(escape, columns))
             rows.writerows(map(_written, row) for row in zip(*columns.values(), strict=True))
-    elif path.suffix == ".parquet":
+    else:
         need("pyarrow", "writing .parquet")
         frame = study.trials()
         if frame["item"].map(type).nunique() > 1:
             frame["item"] = frame["item"].astype(str)
         frame.to_parquet(path, index=False)
-    else:
-        raise StudyError(f"export writes .csv, .parquet or .jsonl, got {path.name!r}")
-    return path
 
 
 def _written(value: Any) -> Any:

@@ -11,10 +11,12 @@ import re
 import sqlite3
 import struct
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, quote
 
+from lexbandits.printable import printable
 from lexbandits.study.errors import StorageBusyError, StorageError
 from lexbandits.study.storage.contract import file_of
 from lexbandits.study.storage.gate import BINARY, Gate, start_of
@@ -156,6 +158,8 @@ class SqliteStorage(SqlStorage):
             raise self._copied()
         if not self._can_write():
             return self._connect_to_look()
+        with suppress(FileExistsError):  # its owner's alone: it holds results, and tokens' hashes
+            os.close(os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
         connection = _connect(self.path, cached_statements=64)
         connection.execute(f"PRAGMA page_size = {PAGE}")  # of a new file
         connection.execute("PRAGMA journal_mode = WAL")
@@ -254,7 +258,7 @@ class SqliteStorage(SqlStorage):
                 f"there ({error}): copy {name} and {name}-wal to a folder that can be written, and look there"
             )
         if isinstance(error, (sqlite3.Error, OSError)):
-            return StorageError(f"{self.path}: {error}")
+            return StorageError(f"{self.path}: {printable(str(error))[:200]}")
         return None
 
 
