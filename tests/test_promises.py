@@ -1385,7 +1385,9 @@ def test_shares_that_all_equal_a_limit_are_not_beyond_it(n):
         }
         frame = pd.DataFrame({"arm": np.repeat(["best", "worse"], n), "item": [*range(n)] * 2, **columns})
         assert "worse" in lb.judge(frame, [score, TASTE]).candidates
-        study = lb.create_study("shares", MemoryStorage(), arms=["best", "worse"], objectives=[score, TASTE])
+        study = lb.create_study(
+            "shares", MemoryStorage(), arms=["best", "worse"], objectives=[score, TASTE], seed=0
+        )
         study.import_results(frame, fair=True)
         assert "worse" in study.status.candidates
 
