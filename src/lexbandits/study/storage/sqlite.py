@@ -159,7 +159,7 @@ class SqliteStorage(SqlStorage):
         if not self._can_write():
             return self._connect_to_look()
         with suppress(FileExistsError):  # its owner's alone: it holds results, and tokens' hashes
-            os.close(os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+            os.close(os.open(self.path, os.O_CREAT | os.O_EXCL, 0o600))
         connection = _connect(self.path, cached_statements=64)
         connection.execute(f"PRAGMA page_size = {PAGE}")  # of a new file
         connection.execute("PRAGMA journal_mode = WAL")
