@@ -109,7 +109,8 @@ def test_who_has_gone_is_given_nothing(service):
     with socket.create_connection(("127.0.0.1", service.port)) as connection:
         connection.sendall(head.encode() + body)
         until(lambda: waiting(service) == 1)
-    until(lambda: waiting(service) == 0)
+    assert study.ask_many(1, wait=2) == [], "who comes later has waited in vain"
+    assert waiting(service) == 0, "and the one who left is not held for 30 s"
     number = study.status.handed_out
     study.release(lost)
     trial = study.ask()
