@@ -50,8 +50,8 @@ def beside(path: Path) -> Iterator[Path]:
 
 
 def check_size(path: Path) -> None:
-    """Refuse a file that would fill the memory."""
-    size = path.stat().st_size
+    """Refuse a file that would fill the memory; that there is none is said by whoever opens it."""
+    size = path.stat().st_size if path.exists() else 0
     if size > MOST_BYTES:
         raise StudyError(
             f"{path.name} has {size / 1e6:,.0f} MB, more than the {MOST_BYTES / 1e6:,.0f} MB that are read: "
