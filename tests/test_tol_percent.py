@@ -332,3 +332,21 @@ def test_claims_at_the_edge_are_made_at_their_level(kind, sign, of):
                 ever[claim] = max(ever[claim], evidence_for(policy.state, claim, 0, a, b))
         wrong += ever >= level
     assert (wrong <= binom.isf(1e-4, runs, 0.1)).all(), wrong
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_contrasts_that_differ_by_rounding_alone_have_no_spread(seed):
+    """One arm is 90 % of the other as written: the contrast at 10 % is 0 in every pass, but for rounding."""
+    rng = np.random.default_rng(seed)
+    policy = lb.LexElimTol(
+        2, 1, delta=0.05, tolerance=0.1, resolution=0.1, noise="gaussian", reference=["best"]
+    )
+    for _ in range(60):
+        best = round(float(rng.uniform(3, 90)), 1)
+        for arm, value in enumerate((best, round(0.9 * best, 2))):
+            policy.tell(arm, [value])
+    row = policy.state.shares[BEATS, 0, 0, 1]
+    assert row[0] > 10
+    assert row[2] == 0.0
+    other = policy.state.shares[NOT_WORSE, 0, 0, 1]
+    assert other[2] > 0, "where the contrast is not at its limit the spread stays"
