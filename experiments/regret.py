@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 import lexbandits as lb
+from experiments.baselines import TopTwo, TrackAndStop
 from lexbandits.drawing import house_style
 from lexbandits.simulation.estimates import mean_and_error
 from lexbandits.simulation.informed import informed
@@ -304,12 +305,45 @@ def certified(bench: Bench) -> dict[str, list[list[str]]]:
     return {"certified": [head, *lines]}
 
 
+def frontier(bench: Bench) -> dict[str, list[list[str]]]:
+    """Samples against regret on objective 1 until certified: what is possible, and what policies pay.
+
+    A pull costs 1 − x, and x times its gap: T* with these prices bounds every mixture of the two.
+    """
+    world, delta, horizon = lb.paper_instance(10), 0.01, 100_000
+    gaps, nats = world.gaps[:, 0], lb.sample_lower_bound(1.0, delta)
+    lines = []
+    for x in (0.0, 0.8, 0.95, 0.99, 0.999):
+        prices = 1 - x + x * gaps
+        bound = lb.characteristic_time(world, relative_gap=0.002, prices=prices)
+        pulls = nats * bound.low / (prices @ bound.weights) * bound.weights
+        lines.append([f"bound, x = {x:g}", f"{pulls.sum():,.0f}", f"{pulls @ gaps:,.1f}", "", ""])
+    least = nats * regret_constants(world).low[0]
+    lines.append(["bound, regret alone", "∞", f"{least:,.1f}", "", ""])
+    rows = [
+        Row("LexElim-Pool", told(lb.LexElimPool, delta=delta)),
+        Row("LexElim-Phase", told(lb.LexElimPhase, delta=delta)),
+        Row("Track-and-Stop", told(TrackAndStop, delta=delta), fast=False),
+        Row("Top-Two", told(TopTwo, delta=delta), fast=False),
+        Row("LexElim-In", told(lb.LexElimIn, delta=delta)),
+    ]
+    results = Bench(max(2, bench.runs // 5), bench.out, bench.jobs).run("frontier", rows, world, horizon)
+    for row in rows:
+        runs = results.runs[row.name]
+        found = [mean_and_error(runs.rounds), mean_and_error(runs.pulls @ gaps)]
+        wrong = int((runs.recommendation != world.lex_optimal_arm).sum())
+        shown = [f"{mean:,.0f} ± {math.ceil(error):,}" for mean, error in found]
+        lines.append([row.name, *shown, str(wrong), f"{runs.rounds.size:,}"])
+    return {"frontier": [["", "samples", "regret on objective 1", "wrong answers", "runs"], *lines]}
+
+
 SECTIONS: Mapping[str, Callable[[Bench], dict[str, list[list[str]]]]] = {
     "figure2": figure_2,
     "long": long,
     "misspecified": misspecified,
     "arms": more_arms,
     "certified": certified,
+    "frontier": frontier,
 }
 
 
