@@ -49,16 +49,16 @@ def test_heartbeats_do_not_wait_for_forecasts(serve, tmp_path):
 
         with ThreadPoolExecutor(100) as pool:
             asked = [pool.submit(look, number) for number in range(100)]
-            beats = 0
+            meanwhile = 0
             while not all(each.done() for each in asked):
                 assert client.post(f"{MODELS}/workers/w/heartbeat").status_code == 204
-                beats += 1
+                meanwhile += not all(each.done() for each in asked)
                 time.sleep(0.05)
             for each in asked:
                 each.result()
     assert 200 in statuses
     assert set(statuses) <= {200, 503}
-    assert beats > 5, "they were answered all the while"
+    assert meanwhile, "one was answered while somebody still waited for a forecast"
 
 
 def test_nobody_waits_for_what_is_being_compiled(serve, tmp_path, monkeypatch):
