@@ -208,7 +208,7 @@ def trials(study, most=MOST, **how):
     """Trials one by one, until there is nothing to measure."""
     for _ in range(most):
         try:
-            yield study.ask(**how)
+            yield study.ask(**how, wait=0)
         except (lb.StudyFinished, lb.StudyPaused):
             return
 
@@ -273,7 +273,7 @@ def withdraw_and_restore_the_best_arm_in_the_middle_of_a_pass(study, world, rng)
 def amend_with_many_in_flight(study, world, rng):
     """Two passes are asked at once, and the rules change before they are complete, if the best did well."""
     told = 0
-    while told < MOST and (asked := study.ask_many(4)):
+    while told < MOST and (asked := study.ask_many(4, wait=0)):
         told += len(asked)
         for trial in asked[:-1]:
             values = world.values(trial.arm, rng)
@@ -435,7 +435,7 @@ def let_good_values_of_the_best_run_out(study, world, rng):
     storage.time = lambda: now
     told = 0
     while told < MOST and study.status.state == "measuring":
-        for trial in study.ask_many(12, lease=1.0):
+        for trial in study.ask_many(12, lease=1.0, wait=0):
             values = world.values(trial.arm, rng)
             told += 1
             if trial.arm != "best" or not world.is_good("best", values):
@@ -447,7 +447,7 @@ def let_good_values_of_the_best_run_out(study, world, rng):
 def correct_away_what_speaks_against_the_worse(study, world, rng):
     """The score is told, and taken back while its pass waits for another arm."""
     told = 0
-    while told < MOST and (asked := study.ask_many(6)):
+    while told < MOST and (asked := study.ask_many(6, wait=0)):
         measured = [(trial, world.values(trial.arm, rng)) for trial in asked]
         last = measured.pop(0)
         for trial, values in measured:
@@ -468,7 +468,7 @@ def beat_the_heart_of_what_speaks_for_the_worse(study, world, rng):
     while told < MOST and study.status.state == "measuring":
         known = []
         for number in range(12):
-            for trial in study.ask_many(1, lease=1.0, worker=str(number)):
+            for trial in study.ask_many(1, lease=1.0, worker=str(number), wait=0):
                 known.append((number, trial, world.values(trial.arm, rng)))
         now += 0.9
         for number, trial, values in known:
@@ -486,7 +486,7 @@ def beat_the_heart_of_what_speaks_for_the_worse(study, world, rng):
 def tell_first_what_speaks_for_the_worse(study, world, rng):
     """Forty passes are in flight, and come in by value."""
     told = 0
-    while told < MOST and (asked := study.ask_many(80)):
+    while told < MOST and (asked := study.ask_many(80, wait=0)):
         known = [(trial, world.values(trial.arm, rng)) for trial in asked]
         for pair in sorted(known, key=lambda pair: pair[1]["score"] * (1 if pair[0].arm == "best" else -1)):
             study.tell(*pair)
@@ -498,7 +498,7 @@ def withhold_what_speaks_for_the_best(study, world, rng):
     """Good values of the best arm are told when nothing else is left to tell."""
     hidden, told = [], 0
     while told < MOST:
-        asked = study.ask_many(12) if len(hidden) < 48 else []
+        asked = study.ask_many(12, wait=0) if len(hidden) < 48 else []
         if not asked and not hidden:
             return
         for trial in asked:
@@ -517,10 +517,10 @@ def withhold_what_speaks_for_the_best(study, world, rng):
 @attack("gaussian", "bounded")
 def several_workers(study, world, rng):
     """Results come in any order; some trials fail, some are given back, whatever their values."""
-    waiting, told = study.ask_many(8), 0
+    waiting, told = study.ask_many(8, wait=0), 0
     while waiting and told < MOST:
         if len(waiting) < 8 and study.status.state == "measuring":
-            waiting += study.ask_many(int(rng.integers(1, 4)), worker=f"w{rng.integers(3)}")
+            waiting += study.ask_many(int(rng.integers(1, 4)), worker=f"w{rng.integers(3)}", wait=0)
         trial = waiting.pop(int(rng.integers(len(waiting))))
         luck = rng.random()
         told += 1
@@ -536,7 +536,7 @@ def several_workers(study, world, rng):
 def correct_before_the_pass_is_folded(study, world, rng):
     """What is told of the best arm is misread at first; the truth comes before the pass is complete."""
     told = 0
-    while told < MOST and (asked := study.ask_many(6)):
+    while told < MOST and (asked := study.ask_many(6, wait=0)):
         measured = [(trial, world.values(trial.arm, rng)) for trial in asked]
         last = measured.pop(0)  # holds the others back
         for trial, values in measured:
@@ -689,7 +689,7 @@ def import_a_finished_study(study, world, rng):
 def import_a_study_whose_unwelcome_results_are_left_open(study, world, rng):
     """The score is told of all of them, in part, and looked at; what is welcome is told to the end."""
     before = world.study(int(rng.integers(1e9)), 0.05)
-    for trial in before.ask_many(2 * ROWS):
+    for trial in before.ask_many(2 * ROWS, wait=0):
         values = world.values(trial.arm, rng)
         before.tell(trial, {"score": values["score"]}, more=True)
         if world.favours_worse(trial.arm, values):
@@ -701,7 +701,7 @@ def import_a_study_whose_unwelcome_results_are_left_open(study, world, rng):
 def import_a_study_that_lost_what_speaks_against_the_worse(study, world, rng):
     """It failed there, or never came, where nothing was agreed; what is imported are its trials."""
     before = world.study(int(rng.integers(1e9)), 0.05, max_failures=MOST)
-    for trial in before.ask_many(2 * ROWS):
+    for trial in before.ask_many(2 * ROWS, wait=0):
         values = world.values(trial.arm, rng)
         if world.favours_worse(trial.arm, values):
             before.tell(trial, values)
@@ -717,7 +717,7 @@ def import_parts_of_trials_that_came_late(study, world, rng):
     storage = storage_of(before)
     now = storage.time()
     storage.time = lambda: now
-    known = [(trial, world.values(trial.arm, rng)) for trial in before.ask_many(2 * ROWS, lease=1.0)]
+    known = [(trial, world.values(trial.arm, rng)) for trial in before.ask_many(2 * ROWS, lease=1.0, wait=0)]
     for trial, values in known:
         if trial.arm == "best" or values["score"] > 0.0:
             before.tell(trial, {"score": values["score"]}, more=True)
@@ -767,7 +767,7 @@ class AtTheTolerance(World):
 def switch_for_what_does_not_matter(study, world, rng):
     """Ten passes are in flight; what speaks for the switch comes first."""
     told = 0
-    while told < MOST and (asked := study.ask_many(20)):
+    while told < MOST and (asked := study.ask_many(20, wait=0)):
         known = [(trial, world.values(trial.arm, rng)) for trial in asked]
         for pair in sorted(known, key=lambda pair: world.favours_worse(pair[0].arm, pair[1])):
             study.tell(*pair)
@@ -880,7 +880,7 @@ def fail_the_reference_and_resume(study, world, rng):
     """Half of its trials fail, whatever they would have given; where that stops the study, it goes on."""
     for _ in range(MOST):
         try:
-            trial = study.ask()
+            trial = study.ask(wait=0)
         except lb.StudyPaused:
             study.resume()
             continue
@@ -956,7 +956,7 @@ def change_whatever_there_is_to_change(study, world, rng):
 def go_on_after_the_end_by_what_is_in_flight(study, world, rng):
     """Twenty are in flight; who has the right answer and sees values that speak against it goes on."""
     told = 0
-    while told < MOST and (asked := study.ask_many(20)):
+    while told < MOST and (asked := study.ask_many(20, wait=0)):
         known = [(trial, world.values(trial.arm, rng)) for trial in asked]
         for count, pair in enumerate(known, 1):
             study.tell(*pair)
@@ -975,7 +975,7 @@ def two_handles_and_requests_sent_again(study, world, rng):
     for batch in range(MOST // 8):
         known = {}
         for handle in (study, other, study):
-            for trial in handle.ask_many(8, worker=f"w{batch % 3}", request=f"batch {batch}"):
+            for trial in handle.ask_many(8, worker=f"w{batch % 3}", request=f"batch {batch}", wait=0):
                 known.setdefault(trial.id, (trial, world.values(trial.arm, rng)))
         if not known:
             return
@@ -1601,7 +1601,7 @@ def come_late_with_items_that_speak_against_the_worse(study, world, rng):
 
 @on_a_list()
 def tell_first_the_items_that_speak_for_the_worse(study, world, rng):
-    while asked := study.ask_many(16):
+    while asked := study.ask_many(16, wait=0):
         results = [(trial, world.of(trial)) for trial in asked]
         results.sort(key=lambda result: not world.favours_worse(result[0].arm, result[1]))
         for result in results:
@@ -1704,7 +1704,7 @@ def test_rules_chosen_by_values_of_trials_under_way_break_no_more_than_delta(in_
         words = {"arms": ["best", "worse"], "items": range(ITEMS), "delta": 0.2, "seed": seed}
         objectives = [*scores, lb.Objective("taste", noise="exact")]
         study = lb.create_study("attacked", MemoryStorage(), objectives=objectives, **words)
-        asked, lead = study.ask_many(2 * 40), np.zeros(len(names))
+        asked, lead = study.ask_many(2 * 40, wait=0), np.zeros(len(names))
         results = []
         for trial in asked:
             values = table[trial.arm][:, trial.item].astype(float)
