@@ -359,16 +359,17 @@ def test_rules_and_arms_change_and_nothing_is_void(storage):
         create(max_arms=4).add_arm("new", blind=True)
 
 
-def test_nobody_runs_ahead_of_a_dead_worker():
+def test_nobody_runs_ahead_of_a_dead_worker(clock):
     study = create(**ALIKE, items=range(2000))
-    dead = study.ask()
-    trials = study.ask_many(1)
+    dead = study.ask(lease=3600)
+    clock.move(60)  # it is not only slow
+    trials = study.ask_many(1, wait=0)
     asked = 0
     while trials and asked < 1500:
         asked += 1
         for trial in trials:
             study.tell(trial, {"correct": asked % 2})
-        trials = study.ask_many(1)
+        trials = study.ask_many(1, wait=0)
     of_dead = (study.trials().arm == dead.arm).sum()
     assert of_dead < 100, "its results wait, all of them"
     assert study.status.waiting_for == (dead.id,)
