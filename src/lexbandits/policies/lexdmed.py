@@ -48,8 +48,8 @@ class LexDMED(PlausiblePolicy):
     arm a is pulled at most (1 + o(1))·log T/d(a) times on average. That is optimal for m ≤ 2 objectives, for
     λ = 0, and wherever d = d'. **The defaults are not covered.** They were chosen by simulation
     (docs/regret.md, which counts the few runs in a thousand that stay on a wrong arm for long). caution=1
-    makes these rarer, and loglog=1 rarer still, for more regret on average. Slack does not remove it: an arm that ties on objective
-    1 lies on the boundary of C_λ for every λ.
+    makes these rarer, and loglog=1 rarer still, for more regret on average. Slack does not remove them: an
+    arm that ties on objective 1 lies on the boundary of C_λ for every λ.
 
     After Honda and Takemura (2010). Its state takes O(K²) memory. Distances assume that the noise of
     different objectives is independent.
