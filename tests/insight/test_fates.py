@@ -21,7 +21,7 @@ def question(rng):
         name, slack = f"o{k}", float(rng.choice([0.4, 0.6, 1.0]))
         how = rng.choice(["gaussian", "minimized", "limit"], p=[0.5, 0.3, 0.2] if k < 2 else [0.6, 0.4, 0.0])
         if how == "limit":
-            objectives.append(lb.Objective(name, at_least=0.5, resolution=0.8))
+            objectives.append(lb.Objective(name, at_least=-0.3, slack=0.8))
         elif how == "minimized":
             objectives.append(lb.Objective(name, "minimize", unit="ms", tolerance=slack))
         else:

@@ -119,8 +119,8 @@ def measured(client, n=12, **changes):
 
 def finished(client, **changes):
     """A study that is certain after one result an arm, without its second objective."""
-    size = {"name": "size", "direction": "minimize", "unit": "MB", "tolerance": 1, "noise": "exact"}
-    make(client, objectives=[size, {"name": "cost", "tolerance": 1}], **changes)
+    size = {"name": "size", "direction": "minimize", "unit": "MB", "margin": 1, "noise": "exact"}
+    make(client, objectives=[size, {"name": "cost", "margin": 2}], **changes)
     for trial in ask(client, 3, worker="bench 1"):
         value = {"small": 10, "large": 90.5, "cot": 30}[trial["arm"]]
         tell(client, trial, values={"size": value, "cost": 1})
@@ -483,7 +483,7 @@ def test_who_may_not_sees_no_buttons(service, client, visit, role):
 
 def test_names_are_text(client, visit):
     names = {"name": f"{EVIL}/&?#", "arms": [EVIL, "</script><script>alert(2)</script>", "x" * 200]}
-    objective = {"name": "<b onclick=alert(3)>", "unit": "<u>", "tolerance": 0.1, "noise": "bernoulli"}
+    objective = {"name": "<b onclick=alert(3)>", "unit": "<u>", "margin": 0.2, "noise": "bernoulli"}
     make(client, **names, objectives=[objective])
     study = f"/api/studies/{quote(names['name'], safe='')}"
     for trial in ask(client, 6, study, worker="<svg onload=alert(4)>"):
@@ -519,10 +519,10 @@ def test_values_are_as_people_gave_them(client, visit):
                 "name": "net",
                 "direction": "minimize",
                 "unit": "°C",
-                "tolerance": 0.5,
+                "margin": 1,
                 "noise": ["bounded", -50, 50],
             },
-            {"name": "memory", "direction": "minimize", "unit": "B", "at_most": 16777216, "resolution": 1},
+            {"name": "memory", "direction": "minimize", "unit": "B", "at_most": 16777217, "slack": 1},
         ],
     )
     for trial in ask(client, 30):
@@ -611,11 +611,11 @@ def test_the_items_of_a_list(client, visit):
 
 def test_who_left_and_what_was_settled_have_their_time(client, visit):
     """Exact sizes first: two arms leave at once, and the coins of the others are next."""
-    size = {"name": "size", "direction": "minimize", "unit": "MB", "tolerance": 1, "noise": "exact"}
+    size = {"name": "size", "direction": "minimize", "unit": "MB", "margin": 1, "noise": "exact"}
     make(
         client,
         arms=["a", "b", "c", "d"],
-        objectives=[size, {"name": "wins", "tolerance": 0.1, "noise": "bernoulli"}],
+        objectives=[size, {"name": "wins", "margin": 0.2, "noise": "bernoulli"}],
     )
     for _ in range(10):
         for trial in ask(client, 4, worker="bench 1"):

@@ -202,7 +202,7 @@ def test_values_may_be_missing_and_names_may_have_spaces(folder):
         "a study",
         "lexbandits.db",
         arms=["a", "b"],
-        objectives=[{"name": "x = y", "tolerance": 1}, {"name": "z", "tolerance": 1}],
+        objectives=[{"name": "x = y", "margin": 2}, {"name": "z", "margin": 2}],
         seed=0,
     )
     trial = said("study", "ask", "a study", "--lease", "2s", "--worker", "me", "--request", "r1")
@@ -409,7 +409,7 @@ EVIL = "\x1b[2J\x1b]0;owned\x07\x9b31m\u202e\r\nanswer: cot (certain)"
 def evil_study(**words):
     return create(
         "lexbandits.db",
-        objectives=[lb.Objective("latency", "minimize", unit=EVIL, tolerance=2.0, noise=("bounded", 0, 100))],
+        objectives=[lb.Objective("latency", "minimize", unit=EVIL, margin=4, noise=("bounded", 0, 100))],
         **words,
     )
 

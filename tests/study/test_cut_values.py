@@ -16,7 +16,7 @@ CUT = {
 }
 PLAIN = {
     "revenue": {"noise": ("bounded", 0, 20), "tolerance": 2.0},
-    "latency": {"direction": "minimize", "noise": "bernoulli", "tolerance": 0.1, "if_failed": 1.0},
+    "latency": {"direction": "minimize", "noise": "bernoulli", "margin": 0.2, "if_failed": 1.0},
 }
 
 
@@ -98,6 +98,6 @@ def test_the_words_of_a_cap_are_the_same_question():
 
 
 def test_at_the_limit_a_value_is_not_above_it():
-    how_often = lb.Objective("latency", "minimize", above=2.0, tolerance=0.1)
+    how_often = lb.Objective("latency", "minimize", above=2.0, margin=0.2)
     assert how_often.cut(np.array([1.9, 2.0, np.nextafter(2.0, 3.0), 7.0])).tolist() == [0, 0, 1, 1]
     assert np.isnan(how_often.cut(np.nan))

@@ -23,9 +23,9 @@ from lexbandits.study.storage.postgres import PostgresStorage
 from lexbandits.study.storage.sqlite import SqliteStorage
 from support.lockstep import Clock, Home, Lockstep, Ref
 
-CORRECT = {"name": "correct", "tolerance": 0.1, "noise": "bernoulli"}
-LATENCY = {"name": "latency", "direction": "minimize", "tolerance": 2.0, "noise": ["bounded", 0, 100]}
-SIZE = {"name": "size", "direction": "minimize", "tolerance": 0, "noise": "exact"}
+CORRECT = {"name": "correct", "margin": 0.2, "noise": "bernoulli"}
+LATENCY = {"name": "latency", "direction": "minimize", "margin": 4, "noise": ["bounded", 0, 100]}
+SIZE = {"name": "size", "direction": "minimize", "noise": "exact"}
 OBJECTIVES = [
     [CORRECT, LATENCY],
     [{**CORRECT, "if_expired": 0}, {**LATENCY, "if_failed": 100}],

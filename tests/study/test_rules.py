@@ -36,7 +36,7 @@ def test_toml_says_them_and_other_words_are_refused(tmp_path):
 
 
 CHANGES = {
-    "amend": lambda study: study.amend("correct", tolerance=0.2),
+    "amend": lambda study: study.amend("correct", margin=0.4),
     "reorder": lambda study: study.reorder(["latency", "correct"]),
     "withdraw": lambda study: study.withdraw("small", "old"),
     "add": lambda study: study.add_arm("new"),
@@ -74,7 +74,7 @@ def test_who_changes_nothing_needs_fewer_results_and_who_does_the_most():
     assert kept.answer.arm == free.answer.arm == "large"
     changed = create(name="changed")
     go_on(changed, 3)
-    changed.amend("correct", tolerance=0.1)
+    changed.amend("correct", margin=0.2)
     go_on(changed)
     assert kept.status.results < free.status.results <= changed.status.results
 
@@ -113,7 +113,7 @@ def test_a_change_costs_something_while_the_proof_stands_and_a_trial_was_handed_
         "Withdrawing an arm closes the proof under the rules as created: in all it then takes "
         "up to about twice the results. 1 result so far stays."
     )
-    study.amend("latency", tolerance=3)
+    study.amend("latency", margin=6)
     assert (study.proof, study.cost_of_change()) == ("closed", "")
     opened = create(rules="open")
     go_on(opened, 1)

@@ -400,7 +400,7 @@ def test_a_trial_that_somebody_releases_does_not_end_the_run(fails):
 
 
 def test_a_contradiction_still_ends_the_run():
-    study = create(objectives=[lb.Objective("cost", tolerance=0.1), lb.Objective("size", noise="exact")])
+    study = create(objectives=[lb.Objective("cost", margin=0.2), lb.Objective("size", noise="exact")])
     values = iter(range(100))
     with pytest.raises(lb.ConflictError, match="exact"):
         study.run(lambda arm: {"size": next(values), "cost": 1}, progress=False)
