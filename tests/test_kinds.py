@@ -13,7 +13,6 @@ from lexbandits.evidence.bounded import bounded_interval, bounded_lower, bounded
 from lexbandits.evidence.exact import check_exact
 from lexbandits.evidence.gaussian import gaussian_radius
 from lexbandits.evidence.interval import (
-    arm_bounds,
     arm_interval,
     best_lower_end,
     kind_at,
@@ -29,6 +28,7 @@ from lexbandits.evidence.kinds import check_rewards, checked_kinds, kind_rows, s
 from lexbandits.evidence.moments import push
 from lexbandits.evidence.sub_gaussian import one_sided_level, sub_gaussian_radius
 from lexbandits.policies.tol.facts import shows_nothing
+from support.kernels import arm_bounds
 from support.tapes import outputs
 
 ALL = [
@@ -281,6 +281,7 @@ def test_who_does_not_look_misses_nothing(noise):
 RUN = """
 import numpy as np
 from lexbandits.evidence.interval import *
+from support.kernels import arm_bounds
 from lexbandits.evidence.kinds import checked_kinds, spread_kinds
 from lexbandits.evidence.moments import push
 rng = np.random.default_rng(1)

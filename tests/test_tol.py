@@ -10,11 +10,12 @@ from hypothesis import strategies as st
 
 import lexbandits as lb
 from lexbandits import jit
-from lexbandits.evidence.interval import arm_bounds, pair_interval, stored_difference
+from lexbandits.evidence.interval import pair_interval, stored_difference
 from lexbandits.evidence.kinds import spread_kinds
 from lexbandits.policies.tol.claims import evidence_for
 from support import tol_oracle
 from support.examples import up_to
+from support.kernels import arm_bounds
 
 MANY = 40 if jit.INTERPRETED else up_to(100)  # that both tiers agree has tests of its own: test_jit.py
 APART = ["sub_gaussian", 0.3, "independent"]
