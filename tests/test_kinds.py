@@ -281,7 +281,6 @@ def test_who_does_not_look_misses_nothing(noise):
 RUN = """
 import numpy as np
 from lexbandits.evidence.interval import *
-from support.kernels import arm_bounds
 from lexbandits.evidence.kinds import checked_kinds, spread_kinds
 from lexbandits.evidence.moments import push
 rng = np.random.default_rng(1)
@@ -293,7 +292,7 @@ for kind in spread_kinds(checked_kinds(noise, None, 6), 6):
             for value in values.tolist():
                 state = push(*state, stored_value(kind, value))
             for level in (0.7, 6.4, 40.0):
-                for ends in (arm_interval, pair_interval, arm_bounds):
+                for ends in (arm_interval, pair_interval):
                     print([float(end).hex() for end in ends(kind, *state, level)])
                 print(best_lower_end(kind, *state, level, 0.01, 0.1, -np.inf).hex())
                 print(best_bound(kind, *state, level, 0.1, 0, -np.inf).hex())
