@@ -91,7 +91,7 @@ def swept():
 
 # --- studies
 
-NUMBER, COST = lb.Objective("size", "minimize", tolerance=0, noise="exact"), {"small": 3, "large": 9}
+NUMBER, COST = lb.Objective("size", "minimize", margin=0, noise="exact"), {"small": 3, "large": 9}
 ITEMS = [f"item {number}" for number in range(40)]
 
 
@@ -144,7 +144,7 @@ def changed():
     """Rules and arms that were changed after a look."""
     study = create(max_arms=5)
     play(study, 60)
-    study.amend("correct", tolerance=0.2)
+    study.amend("correct", margin=0.4)
     study.reorder(["refusals", "latency", "correct", "cost"])
     study.add_arm("new")
     study.withdraw("large", "too dear")
@@ -169,7 +169,7 @@ def ended():
 
 def listed():
     """A question about a list, answered for good."""
-    objectives = [lb.Objective("correct", tolerance=0.02, noise="bernoulli"), NUMBER]
+    objectives = [lb.Objective("correct", margin=0.04, noise="bernoulli"), NUMBER]
     study = lb.create_study(
         "listed", Moved(), arms=list(COST), objectives=objectives, items=ITEMS, baseline="large", seed=0
     )
@@ -227,13 +227,13 @@ def report(name, ending, tmp_path):
 
 TABLE = ROOT / "examples" / "digits" / "results.csv"
 VERDICTS = {
-    "certified": ([lb.Objective("correct", tolerance=0.02, noise="bernoulli"),
-                   lb.Objective("latency", "minimize", tolerance=100, unit="µs", cap=2000)], {}),
-    "keep": ([lb.Objective("correct", tolerance=0.001, noise="bernoulli"),
-              lb.Objective("latency", "minimize", tolerance="5%", unit="µs", cap=2000)],
+    "certified": ([lb.Objective("correct", margin=0.04, noise="bernoulli"),
+                   lb.Objective("latency", "minimize", margin=200, unit="µs", cap=2000)], {}),
+    "keep": ([lb.Objective("correct", margin=0.002, noise="bernoulli"),
+              lb.Objective("latency", "minimize", margin="10%", unit="µs", cap=2000)],
              {"baseline": "neighbours"}),
-    "list": ([lb.Objective("latency", "minimize", at_most=400, resolution=20, unit="µs", cap=2000),
-              lb.Objective("correct", tolerance=0, noise="bernoulli")], {"about": "items"}),
+    "list": ([lb.Objective("latency", "minimize", at_most=420, slack=20, unit="µs", cap=2000),
+              lb.Objective("correct", margin=0, noise="bernoulli")], {"about": "items"}),
 }  # fmt: skip
 
 

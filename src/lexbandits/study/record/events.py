@@ -24,7 +24,7 @@ KINDS = {
     "arm_added": "arm, from_pass; of a list blind, if it was made without looking at results",
     "arm_withdrawn": "reason, returned, from_pass; failures and the last, if given up for failing",
     "arm_restored": "from_pass",
-    "amended": "objective, tolerance and resolution, from_pass",
+    "amended": "objective, margin and tie, from_pass",
     "reordered": "objectives, from_pass",
     "paused": "reason",
     "resumed": "",
