@@ -33,7 +33,6 @@ KINDS = {
     },
     "finite variance": {"noise": "finite_variance", "tolerance": 0.6, "settle": "all"},
     "target": {"noise": "gaussian", "tolerance": 0.4, "at_least": [0.2, None]},
-    "as 0.2": {"noise": "gaussian", "tolerance": 0.5, "rules": "0.2"},
 }
 
 

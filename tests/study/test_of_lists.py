@@ -337,14 +337,14 @@ def test_imports_fill_places_at_any_time():
     assert study.verify().ok
 
 
-def test_rules_and_arms_change_and_nothing_is_void(storage):
+def test_rules_and_arms_change_and_everything_counts(storage):
     study = create(storage, items=ITEMS, max_arms=5)
     go_on(study, 40)
     study.amend("correct", margin=0.1)
     study.reorder(["latency", "correct"])
     study.withdraw("small", "too old")
     study.restore("small")
-    assert study.status.void == 0
+    assert study.status.late == 0
     assert study.status.results == 40
     study.add_arm("tuned")
     study.add_arm("blind", blind=True)

@@ -188,7 +188,7 @@ def _show_status(study: "Study") -> None:
     say_line(f"candidates: {', '.join(status.candidates)}")
     counts = ", ".join(
         f"{count} {what}"
-        for what in ("open", "waiting", "overdue", "late", "failed", "expired", "void")
+        for what in ("open", "waiting", "overdue", "late", "failed", "expired")
         if (count := getattr(status, what))
     )
     most = "" if status.at_most is None else f", at most {status.at_most:,} more"
