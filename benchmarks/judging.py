@@ -74,11 +74,11 @@ MARKET = normal(
 SIX = normal([[0.0, 0.0], [0.05, -0.6], [-0.8, 1.0], [-0.9, 0.5], [-1.0, 1.0], [-1.2, 0.0]], [1.0, 1.0])
 TWO = normal([[0.0, 0.0], [0.0, 0.45]], [1.0, 1.0])
 RIGHT = told(
-    ("right", "maximize", {"tolerance": 0.04, "noise": "bernoulli"}),
+    ("right", "maximize", {"margin": 0.08, "noise": "bernoulli"}),
     ("seconds", "minimize", {"tolerance": 0.15, "noise": ("bounded", 0, 4)}),
 )
 GATE = told(
-    ("right", "maximize", {"tolerance": 0.02, "noise": "bernoulli"}),
+    ("right", "maximize", {"margin": 0.04, "noise": "bernoulli"}),
     ("cost", "minimize", {"tolerance": 0.05, "noise": ("bounded", 0, 5)}),
 )
 BOUGHT = plain(0.005, noise="bernoulli")
@@ -108,20 +108,20 @@ WORLDS = {
     "finite_variance, baseline": (TWO, plain(0.15, 0.15, noise="finite_variance"), {"baseline": "arm 0"}),
     "a limit": (
         models,
-        [lb.Objective("right", at_least=0.85, resolution=0.06, noise="bernoulli"), RIGHT[1]],
+        [lb.Objective("right", at_least=0.79, slack=0.06, noise="bernoulli"), RIGHT[1]],
         {},
     ),
     "a limit, baseline": (
         models,
-        [lb.Objective("right", at_least=0.85, resolution=0.06, noise="bernoulli"), RIGHT[1]],
+        [lb.Objective("right", at_least=0.79, slack=0.06, noise="bernoulli"), RIGHT[1]],
         {"baseline": "arm 0"},
     ),
     "percent": (
         models,
-        [RIGHT[0], lb.Objective("seconds", "minimize", tolerance="15%", noise=("bounded", 0, 4))],
+        [RIGHT[0], lb.Objective("seconds", "minimize", margin="30%", noise=("bounded", 0, 4))],
         {},
     ),
-    "a quantile": (skewed, [lb.Objective("wait", "minimize", tolerance=0.1, quantile=0.75)], {}),
+    "a quantile": (skewed, [lb.Objective("wait", "minimize", margin=0.2, quantile=0.75)], {}),
     "long tails": (skewed, WAITS, {}),
     "long tails, baseline": (skewed, WAITS, {"baseline": "arm 1"}),
 }

@@ -81,7 +81,7 @@ def test_the_terminal_is_80_columns_wide(which, request):
 
 def few_results(name, **changes):
     """A study that has seen too little to tell arms apart."""
-    latency = lb.Objective("latency", "minimize", unit="ms", tolerance=150, noise=("bounded", 0, 5000))
+    latency = lb.Objective("latency", "minimize", unit="ms", margin=300, noise=("bounded", 0, 5000))
     study = stage.create(name, objectives=[latency], **changes)
     for trial in study.ask_many(60):
         study.tell(trial, {"latency": stage.measure(trial.arm, trial.item)["latency"]})
@@ -98,7 +98,7 @@ def test_the_last_interval_of_the_evidence_is_in_sight(which, request):
 
 
 def test_where_no_interval_is_known_none_is_drawn():
-    study = lb.create_study("few", arms=["a", "b"], objectives=[lb.Objective("x", tolerance=1)], seed=0)
+    study = lb.create_study("few", arms=["a", "b"], objectives=[lb.Objective("x", margin=2)], seed=0)
     for k, trial in enumerate(study.ask_many(4)):
         study.tell(trial, {"x": k**0.5})
     figure = lb.plot.evidence(study)

@@ -132,7 +132,7 @@ def test_rows_without_items(results):
 
 def test_an_objective_as_it_is_written():
     assert objective_of("time to answer min 0.2 s bounded 0 10 resolution=0.1") == lb.Objective(
-        "time to answer", "minimize", tolerance=0.2, unit="s", noise=("bounded", 0, 10), resolution=0.1
+        "time to answer", "minimize", margin=0.3, tie=0.2, unit="s", noise=("bounded", 0, 10)
     )
     assert objective_of("refusals min - bernoulli at_most=0.1") == lb.Objective(
         "refusals", "minimize", noise="bernoulli", at_most=0.1

@@ -159,7 +159,7 @@ def test_no_number_for_an_arm_that_is_beyond_what_may_be_given_up(K, n):
     assert (verdict.missing_items, verdict.missing_range, verdict.missing_reason) == (None, None, "beyond")
     assert "no number of items would certify" in str(verdict)
     assert "a is better on score by 2.00, more than 0.6." in str(verdict)
-    limit = [lb.Objective("score", at_least=1.0, resolution=0.2)]
+    limit = [lb.Objective("score", at_least=0.8, slack=0.2)]
     missed = lb.judge(table(normal(n, *[2.0] * (K - 1), 0.0)), limit, named="abcd"[K - 1])
     assert "its score is 0.00, not at least 1." in str(missed)
 
@@ -167,7 +167,7 @@ def test_no_number_for_an_arm_that_is_beyond_what_may_be_given_up(K, n):
 def test_no_number_where_neither_keeping_nor_a_switch_can_be_proven():
     """b is much better on the second; on the first it is worse by no less and no more than matters."""
     first, then = normal(400, 0.0, -0.2, seed=1), normal(400, 0.0, 3.0, seed=2)
-    asked = [lb.Objective("score", tolerance=0.2, resolution=1e-9), lb.Objective("then", tolerance=0.3)]
+    asked = [lb.Objective("score", margin=0.200000001, tie=0.2), lb.Objective("then", margin=0.6)]
     verdict = lb.judge(table(np.concatenate([first, then], axis=2), ("score", "then")), asked, baseline="a")
     assert (verdict.decision, verdict.missing_items) == ("keep for now", None)
     assert "no number of items would prove a switch, or that a may be kept" in str(verdict)
@@ -219,7 +219,7 @@ def test_a_long_tail_asks_for_more_items_than_none():
     for sign in (-1, 1):
         luck = rng.standard_normal(200)
         values = np.stack([luck + sign * tail - 0.25, luck], axis=1)[:, :, None]
-        asked[sign] = lb.judge(table(values), score(0.2, resolution=0.18), named="a", delta=0.001)
+        asked[sign] = lb.judge(table(values), score(0.2, margin=0.18, tie=0), named="a", delta=0.001)
     assert asked[-1].missing_items > 1.1 * asked[1].missing_items
 
 

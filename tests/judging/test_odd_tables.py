@@ -128,7 +128,7 @@ def test_a_verdict_does_not_depend_on_the_unit(size):
 def test_values_too_small_to_square_are_refused():
     values = np.random.default_rng(0).normal(size=40) * 1e-150
     with pytest.raises(lb.StudyError, match="say them in a smaller unit"):
-        lb.judge(table(values), asked(tolerance=0, resolution=1e-160))
+        lb.judge(table(values), asked(margin=1e-160, tie=0))
 
 
 @pytest.mark.filterwarnings("error")
@@ -167,9 +167,7 @@ def test_tables_of_odd_values_are_judged_or_refused():
         values = [value for value in column for _ in "ab"]  # the same for both arms
         missing = luck.choice(["error", "drop", "worst"])
         try:
-            verdict = lb.judge(
-                table(values), asked(luck.choice(noises), tolerance=0, resolution=0.1), missing=missing
-            )
+            verdict = lb.judge(table(values), asked(luck.choice(noises), margin=0.1, tie=0), missing=missing)
         except lb.StudyError:
             refused += 1
         else:

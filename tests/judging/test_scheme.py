@@ -347,7 +347,7 @@ def test_what_is_shown_and_what_is_a_fact_cost_one_level_together(monkeypatch):
     n, rng = 60, np.random.default_rng(1)
     values = rng.random(2 * n) < np.repeat([0.4, 0.7], n)
     table = {"arm": ["a"] * n + ["b"] * n, "item": [*range(n)] * 2, "x": values.astype(float)}
-    asked = lb.Objective("x", tolerance=0.2, resolution=0.1, noise="bernoulli")
+    asked = lb.Objective("x", margin=0.3, tie=0.2, noise="bernoulli")
     verdict = lb.judge(table, [asked], delta=0.2)
     monkeypatch.setattr(Claims, "exceeds", noted)
     verdict._claims._made.clear()

@@ -152,7 +152,7 @@ def test_results_are_told_before_it_waits(begun):
 
 # --- who is missing
 
-SAME = {"arms": ["a", "b"], "objectives": [lb.Objective("x", tolerance=0.001, noise="bernoulli")], "seed": 0}
+SAME = {"arms": ["a", "b"], "objectives": [lb.Objective("x", margin=0.002, noise="bernoulli")], "seed": 0}
 
 
 def told_until_held(study, most=1000):

@@ -127,7 +127,7 @@ def test_heartbeats_keep_an_ask_from_expiring_a_place(clock, storage):
 
 def test_expiry_with_a_value():
     """No purchase within the lease is 0."""
-    bought = lb.Objective("bought", tolerance=0.2, noise="bernoulli", if_expired=0)
+    bought = lb.Objective("bought", margin=0.4, noise="bernoulli", if_expired=0)
     study = lb.create_study("x", arms=["a", "b"], objectives=[bought], seed=0)
     study.ask_many(2, lease=0.01)
     time.sleep(0.02)
@@ -274,7 +274,7 @@ def work(address, results=10**6, lease="2s"):
 
 def hard(address):
     """A question that nobody settles soon."""
-    objectives = [lb.Objective("correct", tolerance=1e-4, noise="bernoulli"), question()["objectives"][1]]
+    objectives = [lb.Objective("correct", margin=0.0002, noise="bernoulli"), question()["objectives"][1]]
     return create(address, objectives=objectives, max_failures=10**6)
 
 
@@ -530,7 +530,7 @@ def test_a_file_that_is_no_database(tmp_path):
 
 
 def test_threads_read_one_object_while_others_write():
-    study = create(objectives=[lb.Objective("correct", tolerance=1e-6, noise="bernoulli")])
+    study = create(objectives=[lb.Objective("correct", margin=0.000002, noise="bernoulli")])
     go_on_measuring, errors = threading.Event(), []
 
     def forever(work):

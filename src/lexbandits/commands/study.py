@@ -368,13 +368,13 @@ def restore(study: "Study", arm: Arm, yes: Yes = False) -> Said:
 def amend(
     study: "Study",
     objective: Annotated[str, typer.Argument(help="An objective's name.")],
-    tolerance: Amount = None,
-    resolution: Amount = None,
+    margin: Amount = None,
+    tie: Amount = None,
     yes: Yes = False,
 ) -> Said:
-    """Another tolerance or resolution, after looking if need be."""
-    _weigh(study, "Changing a tolerance" if tolerance else "Changing a resolution", yes)
-    study.amend(objective, tolerance=_amount(tolerance), resolution=_amount(resolution))
+    """Another margin or tie, after looking if need be."""
+    _weigh(study, "Changing a margin" if margin else "Changing a tie", yes)
+    study.amend(objective, margin=_amount(margin), tie=_amount(tie))
     return _changed(study, f"amended {objective!r}")
 
 

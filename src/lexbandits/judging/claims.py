@@ -60,7 +60,7 @@ class Claims:
         self.table, self.as_list = table, as_list
         self.n_arms, self.n_objectives = len(table.arms), len(table.objectives)
         self.noisy = [kind != "exact" and not as_list for kind in table.kinds]
-        self.targets = [None if o.target is None else o.sign * o.target for o in table.objectives]
+        self.targets = [objective.thresholds.target for objective in table.objectives]
         self._ends = [self._ends_of(i) for i in range(self.n_objectives)]
         self._samples: dict[tuple[object, ...], Sample] = {}
         self._made: dict[tuple[object, ...], bool] = {}
@@ -111,7 +111,7 @@ class Claims:
     def _line(self, fact: str, i: int) -> float:
         """What a difference, or an arm's mean, must exceed: in the unit, or as a share of a mean."""
         objective, target = self.table.objectives[i], self.targets[i] or 0.0
-        tolerance, resolution = objective.tolerance_in_unit, objective.resolution_in_unit
+        tolerance, resolution, _ = objective.thresholds
         half = 0.0 if self.as_list else resolution / 2
         return {
             BEATS: tolerance,
@@ -247,7 +247,7 @@ class Claims:
             return sample.mean
         if self.copied[i, [a, b]].any():
             return -math.inf
-        tolerance, resolution = objective.tolerance_in_unit, objective.resolution_in_unit
+        tolerance, resolution, _ = objective.thresholds
         steps = OFFSETS * (resolution or tolerance)
         found = -math.inf
         if self.says(HOLDS, i, a, b, alpha):

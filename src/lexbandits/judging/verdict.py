@@ -73,7 +73,7 @@ class Verdict:
 
     >>> import lexbandits as lb
     >>> verdict = lb.judge({"arm": ["a", "b"], "item": [1, 1], "size": [3, 4]},
-    ...                    [lb.Objective("size", "minimize", tolerance=0, noise="exact")], about="items")
+    ...                    [lb.Objective("size", "minimize", noise="exact")], about="items")
     >>> verdict.arm, verdict.fates["b"]["code"]
     ('a', 'out')
     """

@@ -84,7 +84,7 @@ class Judged:
 
     def is_limit(self, objective: str) -> bool:
         """Whether it is met or not."""
-        return self._asked(objective).target is not None and objective not in self.unmet
+        return self._asked(objective).limit is not None and objective not in self.unmet
 
     def meets(self, arm: str, objective: str) -> bool:
         """Whether it was shown that an arm is within a limit."""
@@ -138,21 +138,21 @@ class Judged:
     def _rung(self, position: int, asked: Objective) -> Rung:
         bounds, entered = [plain(end) for end in asked.bounds], self.entered(position)
         state, said = self._stage(position, asked, entered)
-        slack = 0.0 if asked.is_relative else asked.tolerance_in_unit  # a share has no band of its own
         kind = question(asked)
         return Rung(
             name=asked.name,
             direction=asked.direction,
             unit=asked.unit_of_mean,
-            tolerance=slack,
-            resolution=asked.resolution_in_unit,
-            target=asked.target,
+            margin=0.0 if asked.is_relative else asked.margin_in_unit,  # a share has no band
+            tie=0.0 if asked.is_relative else asked.tie_in_unit,
+            limit=asked.limit,
+            slack=asked.slack_in_unit,
             noise=asked.noise if isinstance(asked.noise, str) else list(asked.noise),
             bounds=None if None in bounds else bounds,
             state=state,
             said=said,
-            rule=f"{asked.unit_of_mean}, {kind}" if asked.unit_of_mean and asked.target is None else kind,
-            matters=matters(asked) if asked.target is None else "",
+            rule=f"{asked.unit_of_mean}, {kind}" if asked.unit_of_mean and asked.limit is None else kind,
+            matters=matters(asked) if asked.limit is None else "",
             entered=entered,
         )
 
@@ -165,7 +165,7 @@ class Judged:
         words = [f"{ends.count(code)} {code}" for code in ("out", "behind") if code in ends]
         if asked.name in self.unmet:
             words = ["nobody meets it", *words]
-        if len(entered) == 1 and len(fates) > 1 and asked.target is None:
+        if len(entered) == 1 and len(fates) > 1 and asked.limit is None:
             return "not needed", "Not needed: one arm left"
         return "enough", capital(", ".join(words)) or "Enough for the answer"
 
@@ -277,7 +277,7 @@ class Judged:
         found, fate = self.verdict.difference(asked.name, arm, self.verdict.arm), self.verdict.fates[arm]
         if not found:
             return None
-        reach = asked.tolerance_in_unit + asked.resolution_in_unit
+        margin = asked.margin_in_unit
         low, high = (
             found[end] if found[end] is not None else math.copysign(math.inf, sign)
             for end, sign in (("low", -1), ("high", 1))
@@ -286,7 +286,7 @@ class Judged:
         if fate["objective"] == asked.name:
             verdict = {"as good": "not better"}.get(fate["code"], fate["code"])
             by = fate["rival"] if fate["code"] == "out" and fate["rival"] != self.verdict.arm else None
-        elif low >= -reach and high <= reach:
+        elif low >= -margin and high <= margin:
             verdict = "ties"
         shown = f"{'+' if found['mean'] > 0 else ''}{value(asked, found['mean'])}"
         return Against(arm, found["results"], found["mean"], found["low"], found["high"], shown, verdict, by)
@@ -303,10 +303,9 @@ class Judged:
         for asked in verdict.objectives:
             rows = [row for row in verdict.certificate if row["objective"] == asked.name]
             if self.is_limit(asked.name):
-                slack = amount(asked, asked.resolution_in_unit)
-                said.append(f"keeps to the limit on {asked.name}, to within {slack}")
+                said.append(f"keeps to the limit on {asked.name}")
             elif any(row["verdict"] in ("not worse", "close") for row in rows):
-                said.append(f"gives up at most {_reach(asked)} on {asked.name} (allowed)")
+                said.append(f"gives up at most {_margin(asked)} on {asked.name} (its margin)")
             else:
                 said.append(f"gives up nothing on {asked.name}")
         two = f"Where the arms stand is a second statement, at {percent(1 - verdict.delta)} too."
@@ -391,7 +390,7 @@ def _why_switch(verdict: Verdict) -> str:
         better = f"{row['rival']} misses the limit on {row['objective']}"
     else:
         objective = _objective(verdict, row["objective"])
-        least = amount(objective, objective.tolerance_in_unit)
+        least = amount(objective, objective.tie_in_unit)
         better = f"it is better than {row['rival']} on {row['objective']} by more than {least}"
     return f"{better} and not worse on {listed(before)}" if before else better
 
@@ -415,23 +414,23 @@ def why(verdict: Verdict, arm: str) -> str:
         seen = value(asked, verdict.means[arm][asked.name]["mean"], unit=True)
         return f"{'open: may miss' if code == 'open' else f'{code}: misses'} the limit, seen {seen}"
     if code == "open":
-        return f"open: may be better than {rival} by more than {_reach(asked)}{_seen(asked, fate)}"
+        return f"open: may be better than {rival} by more than {_margin(asked)}{_seen(asked, fate)}"
     if verdict.about == "items" and not verdict.details:
         return f"{code}: worse than {rival} by {value(asked, abs(fate['difference']), unit=True)}"
     return f"{code}: worse than {rival} by {_least(asked, fate)}"
 
 
-def _reach(asked: Objective) -> str:
-    return amount(asked, asked.tolerance_in_unit + asked.resolution_in_unit)
+def _margin(asked: Objective) -> str:
+    return amount(asked, asked.margin_in_unit)
 
 
 def _least(asked: Objective, fate: Mapping[str, Any]) -> str:
     """By how much a rival was proven to be better."""
     end = fate.get("low" if asked.sign > 0 else "high")
-    least, tolerance = 0.0 if end is None else asked.sign * end, asked.tolerance_in_unit
-    if least <= tolerance:
-        return f"more than {amount(asked, tolerance)}"
-    return f"at least {bound(asked, least, 'down', beyond=tolerance, unit=True)}"
+    least, tie = 0.0 if end is None else asked.sign * end, asked.tie_in_unit
+    if least <= tie:
+        return f"more than {amount(asked, tie)}"
+    return f"at least {bound(asked, least, 'down', beyond=tie, unit=True)}"
 
 
 def _seen(asked: Objective, fate: Mapping[str, Any]) -> str:
@@ -534,7 +533,7 @@ def _since(verdict: Verdict) -> str:
             seen = value(asked, row["difference"], unit=True)
             return f": its {asked.name} is {seen}, not {_limit(asked)}"
         seen = value(asked, abs(row["difference"]), unit=True)
-        return f": {row['rival']} is better on {asked.name} by {seen}, more than {_reach(asked)}"
+        return f": {row['rival']} is better on {asked.name} by {seen}, more than {_margin(asked)}"
     return ""
 
 
@@ -586,13 +585,13 @@ def _kind(objective: Objective) -> str:
 
 def _limit(objective: Objective) -> str:
     word = "at most" if objective.at_most is not None else "at least"
-    return f"{word} {amount(objective, objective.target or 0.0)}"
+    return f"{word} {amount(objective, objective.limit or 0.0)}"
 
 
 def question(objective: Objective) -> str:
     """What an objective asks for, but for what does not matter."""
     asked = _limit(objective)
-    if objective.target is None:
+    if objective.limit is None:
         asked = f"{'higher' if objective.sign > 0 else 'lower'} is better"
     of = estimand(objective)
     return f"{of}, {asked}" if of else asked
@@ -600,13 +599,13 @@ def question(objective: Objective) -> str:
 
 def asked_for(objective: Objective) -> str:
     """All that an objective asks for."""
-    return question(objective) + (f", {matters(objective)}" if objective.target is None else "")
+    return question(objective) + (f", {matters(objective)}" if objective.limit is None else "")
 
 
 def matters(objective: Objective) -> str:
     """What does not."""
-    slack = objective.tolerance_in_unit
-    return f"{amount(objective, slack)} does not matter" if slack else "every difference matters"
+    margin = objective.margin_in_unit
+    return f"margin {amount(objective, margin)}" if margin else "every difference matters"
 
 
 def _objective(verdict: Verdict, name: str) -> Objective:

@@ -334,10 +334,10 @@ def set_state(turn: OnceInTurn, body: bodies.StateBody) -> None:
 
 @decide.put("/{study}/objectives/{objective}", responses=describe(200, Changed, 404))
 def amend(turn: OnceInTurn, objective: bodies.ObjectiveName, body: bodies.AmendBody) -> None:
-    """Another tolerance or resolution of an objective."""
+    """Another margin or tie of an objective."""
     if objective not in turn.ledger.spec.names:
         raise HTTPException(404, f"no objective {objective!r}")
-    changes.amend(turn, objective, body.tolerance, body.resolution)
+    changes.amend(turn, objective, body.margin, body.tie)
 
 
 @decide.post("/{study}/imports", status_code=201, responses=describe(201, Changed, 404, 409))

@@ -27,7 +27,7 @@ from lexbandits.study.errors import (
 from lexbandits.study.items import checked_items, id_of, items_of_file, unique
 from lexbandits.study.objective import Objective, checked_name, only_known
 
-FORMAT = 3  # of the journal, as its first event says
+FORMAT = 4  # of the journal, as its first event says
 UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 PLACEHOLDERS = ("arm", "item", "repeat")  # what `run` puts into a command
 LONGEST = 1e6 * UNITS["d"]  # a calendar ends some time later
@@ -244,9 +244,14 @@ class Spec:
         return {objective.name: objective for objective in self.objectives}
 
     def changed(self, objective: str, **words: Any) -> Self:
-        """The spec with another tolerance or resolution of one objective; says what is wrong with it."""
+        """The spec with another margin or tie of one objective; says what is wrong with it."""
         column = self.column(objective)
         new = list(self.objectives)
+        if new[column].limit is not None:
+            raise StudyError(
+                f"{new[column]}: a limit and its slack cannot be changed: make a new study, and import what "
+                "was measured"
+            )
         new[column] = replace(new[column], **words)
         if self.objectives[column].is_relative or new[column].is_relative:
             raise StudyError(
@@ -281,26 +286,24 @@ class Spec:
         return np.array([objective.sign for objective in self.objectives], dtype=np.float64)
 
     @property
-    def tolerances(self) -> list[float]:
-        """One per objective, in its unit."""
-        return [objective.tolerance_in_unit for objective in self.objectives]
-
-    @property
-    def resolutions(self) -> list[float]:
-        """One per objective, in its unit."""
-        return [objective.resolution_in_unit for objective in self.objectives]
+    def thresholds(self) -> dict[str, list[float]]:
+        """Margins and ties in the words of the policy, one per objective; what `amend` changes."""
+        found = [objective.thresholds for objective in self.objectives]
+        return {
+            "tolerance": [each.tolerance for each in found],
+            "resolution": [each.resolution for each in found],
+        }
 
     def policy_settings(self) -> dict[str, Any]:
         """What makes the policy of a new study, JSON-able."""
         for objective in self.objectives:
             objective.check_agreed()
-        targets = [None if o.target is None else o.sign * o.target for o in self.objectives]
+        targets = [objective.thresholds.target for objective in self.objectives]
         settings: dict[str, Any] = {
             "n_arms": len(self.arms),
             "n_objectives": len(self.objectives),
             "delta": self.delta,
-            "tolerance": self.tolerances,
-            "resolution": self.resolutions,
+            **self.thresholds,
             "noise": [self._signed_noise(objective) for objective in self.objectives],
             "if_infeasible": self.if_infeasible,
             "max_arms": self.max_arms,

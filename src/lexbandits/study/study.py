@@ -56,7 +56,7 @@ class Study:
 
     >>> import lexbandits as lb
     >>> study = lb.create_study("sizes", arms=["a", "b"],
-    ...                         objectives=[lb.Objective("size", "minimize", tolerance=0, noise="exact")])
+    ...                         objectives=[lb.Objective("size", "minimize", noise="exact")])
     >>> study.run(lambda arm: {"size": {"a": 4, "b": 3}[arm]}, progress=False).arm
     'b'
     >>> study.results()[["arm", "objective", "mean"]].values.tolist()
@@ -93,7 +93,7 @@ class Study:
 
     @property
     def objectives(self) -> tuple[Objective, ...]:
-        """In order of priority, with the tolerances in force."""
+        """In order of priority, with the margins in force."""
         return tuple(self._journal.in_force().objectives)
 
     @property
@@ -418,8 +418,8 @@ class Study:
         """ "declared": the answer is proven under the rules as created; "closed" or "open": under any."""
         return self._journal.proof()
 
-    def cost_of_change(self, change: str = "Changing a tolerance") -> str:
-        """What a `change` of arms, order, tolerances or resolutions costs, in a sentence; "" if nothing."""
+    def cost_of_change(self, change: str = "Changing a margin") -> str:
+        """What a `change` of arms, order or margins costs, in a sentence; "" if nothing."""
         status = self.status
         is_begun = status.handed_out or status.released or status.results
         if not is_begun or self.proof != "declared":
@@ -467,9 +467,15 @@ class Study:
         """Bring the withdrawn arm `name` back."""
         self._journal.do(changes.restore, name)
 
-    def amend(self, objective: str, *, tolerance: Any = None, resolution: Any = None) -> None:
-        """Another `tolerance` or `resolution` of an `objective`, after looking if need be."""
-        self._journal.do(changes.amend, objective, tolerance, resolution)
+    def amend(
+        self, objective: str, *, margin: float | str | None = None, tie: float | str | None = None
+    ) -> None:
+        """Another `margin` or `tie` of an `objective`, after looking if need be.
+
+        A tie that was left out stays half of the margin. A limit, or its slack, is another question: make a
+        new study.
+        """
+        self._journal.do(changes.amend, objective, margin, tie)
 
     def reorder(self, objectives: Sequence[str]) -> None:
         """Another order of priority, all `objectives`, after looking if need be."""

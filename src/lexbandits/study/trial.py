@@ -39,7 +39,7 @@ class Trial(_Handed):
         repeat: which measurement of its item it is, from 1 on, where each is measured several times.
 
     >>> import lexbandits as lb
-    >>> study = lb.create_study("s", arms=["a", "b"], objectives=[lb.Objective("score", tolerance=1)])
+    >>> study = lb.create_study("s", arms=["a", "b"], objectives=[lb.Objective("score", margin=2)])
     >>> trial = study.ask()
     >>> trial.number, trial.arm, trial.item
     (0, 'a', 0)

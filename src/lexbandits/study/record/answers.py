@@ -232,8 +232,9 @@ def unmet(fold: Fold, column: int, arms: Sequence[int]) -> dict[str, Any]:
     objective, ledger = fold.ledger.spec.objectives[column], fold.ledger
     return {
         "objective": objective.name,
-        "limit": "at most" if objective.at_most is not None else "at least",
-        "target": objective.target,
+        "side": "at most" if objective.at_most is not None else "at least",
+        "limit": objective.limit,
+        "slack": objective.slack_in_unit,
         "unit": objective.unit_of_mean,
         "arms": [ledger.arm_names[arm] for arm in arms],
         "all": len(arms) == len(ledger.offered),

@@ -24,7 +24,7 @@ KINDS = {
     "arm_added": "arm, from_pass, begun; of a list blind, if it was made without looking at results",
     "arm_withdrawn": "reason, returned, from_pass, begun; failures and the last, if given up for failing",
     "arm_restored": "from_pass, begun",
-    "amended": "objective, tolerance and resolution, from_pass, begun",
+    "amended": "objective, margin and tie, from_pass, begun",
     "reordered": "objectives, from_pass, begun",
     "paused": "reason",
     "resumed": "",

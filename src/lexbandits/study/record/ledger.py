@@ -476,10 +476,10 @@ class Ledger(TrialTable):
         self._rules(event, offered=self.offered)
 
     def _on_amended(self, event: Event) -> None:
-        words = {key: event.payload[key] for key in ("tolerance", "resolution") if key in event.payload}
+        words = {key: event.payload[key] for key in ("margin", "tie") if key in event.payload}
         self._note_change(event, objective=event.payload["objective"], **words)
         self.spec = self.spec.changed(event.payload["objective"], **words)
-        self._rules(event, tolerance=self.spec.tolerances, resolution=self.spec.resolutions)
+        self._rules(event, **self.spec.thresholds)
 
     def _on_reordered(self, event: Event) -> None:
         self._note_change(event, objectives=event.payload["objectives"])

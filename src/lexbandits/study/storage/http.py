@@ -385,7 +385,7 @@ def _amended(objective: Objective, row: Mapping[str, Any]) -> Objective:
     """With what is in force, where that is not as asked; percentages of a mean stay."""
     if objective.is_relative:
         return objective
-    asked = {"tolerance": objective.tolerance_in_unit, "resolution": objective.resolution_in_unit}
+    asked = {"margin": objective.margin_in_unit, "tie": objective.tie_in_unit}
     return replace(objective, **{key: row[key] for key in asked if row[key] != asked[key]})
 
 
@@ -433,7 +433,7 @@ REQUESTS: dict[Callable[..., Any], Callable[..., Sent]] = {
     changes.add_arm: _add_arm,
     changes.withdraw: _sent("POST", "/arms/{}/withdrawal", "reason"),
     changes.restore: _sent("DELETE", "/arms/{}/withdrawal"),
-    changes.amend: _sent("PUT", "/objectives/{}", "tolerance", "resolution"),
+    changes.amend: _sent("PUT", "/objectives/{}", "margin", "tie"),
     changes.reorder: lambda spec, names: ("PUT", "/order", {"objectives": list(names)}),
     changes.retry: _sent("POST", "/retry"),
     changes.pause: _sent("POST", "/state", "reason", state="paused"),
