@@ -98,6 +98,12 @@ class Impatient(Service):
     )
 
 
+class Patient(Service):
+    """Waits an hour there."""
+
+    program = (Impatient.program[0], Impatient.program[1].replace("1.0", "3600.0"))
+
+
 class Forgiving(Service):
     """Answers unknown tokens at once, however many there are."""
 
