@@ -146,16 +146,16 @@ def go_on(study, n):
         study.tell(trial, measured(trial.arm))
 
 random.seed(1)
-objectives = [lb.Objective("q", tolerance=0.1, noise="bernoulli", at_least=0.1, resolution=0.1),
-    lb.Objective("t", "minimize", tolerance=0.2, noise="gaussian"),
-    lb.Objective("s", "minimize", tolerance=0, noise="exact")]
+objectives = [lb.Objective("q", noise="bernoulli", at_least=0.05, slack=0.05),
+    lb.Objective("t", "minimize", margin=0.4, noise="gaussian"),
+    lb.Objective("s", "minimize", noise="exact")]
 for items in (None, list(range(60))):
     study = lb.create_study("s", arms=["a", "b", "c"], objectives=objectives, max_arms=5, items=items)
     go_on(study, 20)
     study.forecast(runs=5), study.explain(), study.report("r.html"), study.results()
     failed, wrong = study.ask_many(2)
     study.fail(failed, "no"), study.tell(wrong, measured(wrong.arm))
-    study.add_arm("d"), go_on(study, 10), study.amend("t", tolerance=0.3), go_on(study, 10)
+    study.add_arm("d"), go_on(study, 10), study.amend("t", margin=0.6), go_on(study, 10)
     study.withdraw("d", "no"), study.reorder(["t", "q", "s"]), go_on(study, 30)
     study.forecast(runs=5), study.verify(), study.answer
     print(*new), new.clear()

@@ -18,7 +18,7 @@ name = "easy"
 seed = 0
 [[objectives]]
 name = "x"
-tolerance = 0.1
+margin = 0.2
 noise = "bernoulli"
 [[arms]]
 name = "a"

@@ -95,9 +95,9 @@ def test_all_that_is_shown_beside_a_target_is_paid_for(arms):
 def test_the_worst_that_the_answer_may_give_up(ended):
     claims = {claim.objective: claim for claim in ended.explain().claims}
     assert ended.answer.certified
-    assert 0 <= claims["correct"].worst <= 0.16 + 1e-9, "tolerance + resolution"
+    assert 0 <= claims["correct"].worst <= 0.16 + 1e-9, "the margin"
     assert claims["latency"].worst == 0.0
-    assert claims["refusals"].worst <= 0.2, "limit + resolution"
+    assert claims["refusals"].worst <= 0.2, "the limit"
     assert claims["cost"].worst is None
     assert "Nothing is claimed" in claims["cost"].sentence
     true = stage.TRUTH
@@ -361,6 +361,6 @@ def test_changes_and_imports_are_listed():
     study.amend("correct", margin=0.2)
     study.reorder(["refusals", "latency", "correct", "cost"])
     found = strain(study, "Rules")
-    assert "tolerance or resolution was changed" in found.happened
+    assert "margin or a tie was changed" in found.happened
     assert "order" in found.happened
     assert found.level == "none", "that keeps the confidence"

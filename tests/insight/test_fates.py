@@ -18,14 +18,14 @@ def question(rng):
     """Two or three objectives; the first is a limit now and then."""
     objectives, spread = [], []
     for k in range(rng.integers(1, 4)):
-        name, slack = f"o{k}", float(rng.choice([0.4, 0.6, 1.0]))
+        name, margin = f"o{k}", 2 * float(rng.choice([0.4, 0.6, 1.0]))
         how = rng.choice(["gaussian", "minimized", "limit"], p=[0.5, 0.3, 0.2] if k < 2 else [0.6, 0.4, 0.0])
         if how == "limit":
             objectives.append(lb.Objective(name, at_least=-0.3, slack=0.8))
         elif how == "minimized":
-            objectives.append(lb.Objective(name, "minimize", unit="ms", tolerance=slack))
+            objectives.append(lb.Objective(name, "minimize", unit="ms", margin=margin))
         else:
-            objectives.append(lb.Objective(name, tolerance=slack, resolution=slack / 2))
+            objectives.append(lb.Objective(name, margin=0.75 * margin, tie=margin / 2))
         spread.append(float(rng.choice([0.3, 1.0])))
     return objectives, spread
 

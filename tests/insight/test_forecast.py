@@ -125,10 +125,8 @@ def test_a_forecast_in_words():
     assert set(found.by_objective) == {"correct", "latency"}
     assert set(found.by_arm) == {"small", "large"}
     assert {(row.setting, row.objective) for row in found.relax} == {
-        ("tolerance", "correct"),
-        ("resolution", "correct"),
-        ("tolerance", "latency"),
-        ("resolution", "latency"),
+        ("margin", "correct"),
+        ("margin", "latency"),
         ("delta", None),
     }
     assert all(row.then == 2 * row.now for row in found.relax)
@@ -154,13 +152,13 @@ def test_what_is_closer_together_costs_more_and_shared_luck_cancels():
     assert needed(0.75, shared=0.8) < 0.5 * needed(0.75)
 
 
-def test_doubling_the_resolution_of_what_decides_saves_much():
+def test_doubling_the_margin_of_what_decides_saves_much():
     guess = {"small": {"correct": 0.8, "latency": 300}, "large": {"correct": 0.93, "latency": 700}}
     found = lb.forecast(SPEC, guess, sd=SD, runs=80)
     rows = {(row.setting, row.objective): row for row in found.relax}
-    assert rows["resolution", "correct"].saves > 0.3 * found.results.median
-    assert "saves about" in rows["resolution", "correct"].effect
-    assert abs(rows["resolution", "latency"].saves) < 0.1 * found.results.median
+    assert rows["margin", "correct"].saves > 0.3 * found.results.median
+    assert "saves about" in rows["margin", "correct"].effect
+    assert abs(rows["margin", "latency"].saves) < 0.1 * found.results.median
     assert max(row.saves for row in found.relax) <= found.results.median, "nothing saves more than all"
 
 
@@ -281,7 +279,7 @@ def test_losses_so_far_are_expected_to_go_on():
 @pytest.mark.interpreted
 def test_a_toml_file_can_be_forecast(tmp_path):
     path = tmp_path / "study.toml"
-    path.write_text('[study]\nname = "t"\narms = ["a", "b"]\n[[objectives]]\nname = "x"\ntolerance = 0.5\n')
+    path.write_text('[study]\nname = "t"\narms = ["a", "b"]\n[[objectives]]\nname = "x"\nmargin = 1\n')
     found = lb.forecast(path, {"a": {"x": 0.0}, "b": {"x": 2.0}}, sd=1.0, runs=10)
     assert found.winners["b"] == 1.0
     assert found.ends == ENDS, "compiled and interpreted agree"

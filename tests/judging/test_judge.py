@@ -91,7 +91,7 @@ def test_judge_loads_neither_numba_nor_pandas():
     code = (
         "import sys, lexbandits as lb\n"
         "table = {'arm': ['a', 'b'] * 9, 'item': [k // 2 for k in range(18)], 'x': [0, 1] * 9}\n"
-        "verdict = lb.judge(table, [lb.Objective('x', tolerance=0.1, noise='bernoulli')])\n"
+        "verdict = lb.judge(table, [lb.Objective('x', margin=0.2, noise='bernoulli')])\n"
         "str(verdict), verdict.as_markdown(), verdict._repr_html_()\n"
         "print([name for name in ('numba', 'pandas', 'narwhals') if name in sys.modules])"
     )
@@ -1044,7 +1044,7 @@ def test_percentages_of_a_named_arm_are_of_its_mean():
     verdict = judged(table, [of_c, CORRECT])
     assert (verdict.certified, verdict.fates["c"]["code"]) == (True, "out")
     assert "20 % of c does not matter" in str(verdict)
-    known = replace(of_c, tolerance=0.2 * means["c"], reference=None)  # as if it were known
+    known = replace(of_c, margin=0.4 * means["c"], reference=None)  # as if it were known
     assert judged(table, [known, CORRECT]).fates["c"]["code"] == "out"
     with pytest.raises(lb.StudyError, match="reference must be \"best\", an arm or a number, got 'd'"):
         judged(table, [replace(of_c, reference="d")])

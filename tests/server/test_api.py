@@ -153,14 +153,14 @@ def test_arms_objectives_and_budget_change(client):
         {"tokens": 900},
     )
     assert client.delete(f"{MODELS}/arms/huge/withdrawal").status_code == 200
-    assert client.put(f"{MODELS}/objectives/latency", json={"tolerance": 3}).status_code == 200
+    assert client.put(f"{MODELS}/objectives/latency", json={"margin": 6}).status_code == 200
     assert client.put(f"{MODELS}/order", json={"objectives": ["latency", "correct"]}).status_code == 200
     assert client.put(f"{MODELS}/budget", json={"budget": 500}).status_code == 200
     assert client.post(f"{MODELS}/notes", json={"text": "as agreed"}).status_code == 201
     summary = client.get(MODELS).json()
-    assert [(o["name"], o["tolerance"]) for o in summary["objectives"]] == [
-        ("latency", 3.0),
-        ("correct", 0.1),
+    assert [(o["name"], o["margin"]) for o in summary["objectives"]] == [
+        ("latency", 6.0),
+        ("correct", 0.2),
     ]
     assert summary["budget"] == 500
     assert [event["kind"] for event in summary["events"]][:2] == ["note", "budget"]
@@ -255,10 +255,10 @@ def test_a_study_is_made_once_and_deleted_for_good(client):
 
 def test_what_a_question_cannot_be(client):
     without = {**QUESTION["objectives"][0]}
-    del without["tolerance"]
+    del without["margin"]
     for changes, word in (
         ({"arms": ["a", "a"]}, "twice"),
-        ({"objectives": [without]}, "tolerance"),
+        ({"objectives": [without]}, "margin"),
         ({"delta": 2}, "delta"),
         ({"colour": "red"}, "colour"),
         ({"arms": []}, "arms"),
@@ -407,8 +407,8 @@ def test_an_end_that_nobody_has_recorded_has_its_reason(service, client):
 
 def test_an_objective_that_is_not_there(client):
     make(client)
-    refused(client.put(f"{MODELS}/objectives/none", json={"tolerance": 0.2}), 404, "no objective 'none'")
-    refused(client.put(f"{MODELS}/objectives/correct", json={"tolerance": -1}), 422)
+    refused(client.put(f"{MODELS}/objectives/none", json={"margin": 0.4}), 404, "no objective 'none'")
+    refused(client.put(f"{MODELS}/objectives/correct", json={"margin": -1}), 422)
 
 
 def test_percentages_of_a_mean_are_words_of_a_study(service, client):

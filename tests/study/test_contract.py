@@ -467,9 +467,9 @@ def test_amend_and_reorder(storage):
         study.reorder(["latency"])
     with pytest.raises(lb.StudyError, match="no objective"):
         study.amend("speed", margin=2)
-    with pytest.raises(lb.StudyError, match="both 0"):
+    with pytest.raises(lb.StudyError, match="must be positive"):
         study.amend("latency", margin=0)
-    with pytest.raises(lb.StudyError, match="needs a tolerance"):
+    with pytest.raises(lb.StudyError, match="needs a margin"):
         study.amend("latency")
     go_on(study)
     assert study.answer.arm in ("large", "cot")
@@ -584,14 +584,14 @@ lease = "2m"
 
 [[objectives]]
 name = "ratio"
-tolerance = "5%"
+margin = "10%"
 reference = 3.0
 noise = ["bounded", 0, 10]
 
 [[objectives]]
 name = "seconds"
 direction = "minimize"
-tolerance = 0.1
+margin = 0.2
 
 [[arms]]
 name = "gzip 9"

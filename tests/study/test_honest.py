@@ -158,7 +158,7 @@ def test_mistakes_in_calls_are_study_errors():
         lambda: study.ask_many(-1),
         lambda: study.set_budget(0),
         lambda: study.ask(lease="0s"),
-        lambda: lb.Objective("x", tolerance=float("nan")),
+        lambda: lb.Objective("x", margin=float("nan")),
     ):
         with pytest.raises(lb.StudyError):
             call()
@@ -285,7 +285,7 @@ def test_much_that_all_arms_lose_alike_is_a_strain(lose, words):
 @pytest.mark.parametrize(("agreed", "flagged"), [((), True), (("err",), True), (("err", "other"), False)])
 def test_losses_strain_unless_something_was_agreed_for_every_objective(agreed, flagged):
     values = {name: {"if_failed": 1} if name in agreed else {} for name in ("err", "other")}
-    noise = {"tolerance": 1, "noise": ("bounded", 0, 10)}
+    noise = {"margin": 2, "noise": ("bounded", 0, 10)}
     study = create(
         arms=["a", "b"],
         objectives=[lb.Objective(n, **noise, **w) for n, w in values.items()],

@@ -196,7 +196,7 @@ def test_items_from_files(tmp_path):
             items_of_file(name, tmp_path)
     toml = tmp_path / "study.toml"
     toml.write_text('[study]\nname = "x"\nitems = "q.jsonl"\narms = ["a", "b"]\n'
-                    '[[objectives]]\nname = "c"\ntolerance = 0.1\nnoise = "bernoulli"\n')  # fmt: skip
+                    '[[objectives]]\nname = "c"\nmargin = 0.2\nnoise = "bernoulli"\n')  # fmt: skip
     study = lb.study_from_toml(toml, tmp_path / "s.db")
     assert study.spec["source"]["file"] == "q.jsonl"
     assert len(study.spec["source"]["sha256"]) == 64

@@ -121,18 +121,18 @@ def test_noise_without_bounds_has_no_agreed_value(key, noise):
 
 @pytest.mark.parametrize("number", [np.float32(0.25), np.float64(0.25), Fraction(1, 4)])
 def test_numbers_of_other_kinds_are_recorded_as_numbers(number, tmp_path):
-    objective = lb.Objective("x", tolerance=number, resolution=number, noise="bernoulli")
+    objective = lb.Objective("x", margin=number, noise="bernoulli")
     study = lb.create_study("e", tmp_path / "study.db", arms=["a", "b"], objectives=[objective], seed=0)
-    study.amend("x", tolerance=2 * number)
+    study.amend("x", margin=2 * number)
     again = lb.open_study("e", tmp_path / "study.db")
-    assert fold_of(again).ledger.spec.objectives[0].tolerance == 0.5
+    assert fold_of(again).ledger.spec.objectives[0].margin == 0.5
 
 
-def test_a_whole_numpy_tolerance_is_recorded_as_a_number(tmp_path):
-    objective = lb.Objective("x", tolerance=np.int64(2))
+def test_a_whole_numpy_margin_is_recorded_as_a_number(tmp_path):
+    objective = lb.Objective("x", margin=np.int64(4))
     study = lb.create_study("e", tmp_path / "study.db", arms=["a", "b"], objectives=[objective], seed=0)
-    study.amend("x", resolution=np.int64(3))
-    assert [event.payload["resolution"] for event in study.events() if event.kind == "amended"] == [3]
+    study.amend("x", tie=np.int64(3))
+    assert [event.payload["tie"] for event in study.events() if event.kind == "amended"] == [3]
 
 
 def test_an_agreed_value_that_is_missing_is_none():

@@ -139,7 +139,7 @@ def test_a_file_and_the_commands_take_them(tmp_path, monkeypatch):
         [[objectives]]
         name = "latency"
         direction = "minimize"
-        tolerance = "10%"
+        margin = "20%"
         reference = "b"
         [[arms]]
         name = "a"
@@ -153,7 +153,7 @@ def test_a_file_and_the_commands_take_them(tmp_path, monkeypatch):
     assert done.exit_code == 0, done.output
     assert "answer: a (certain" in done.output
     spec = lb.open_study("models", "lexbandits.db").spec["objectives"][0]
-    assert (spec["tolerance"], spec["reference"]) == ("10%", "b")
-    amended = invoked("study", "amend", "models", "latency", "--tolerance", "5%", "--yes")
+    assert (spec["margin"], spec["reference"]) == ("20%", "b")
+    amended = invoked("study", "amend", "models", "latency", "--margin", "5%", "--yes")
     assert amended.exit_code == 2
     assert "cannot be changed" in amended.output

@@ -28,8 +28,8 @@ WORKER = """
         os.write(said, (json.dumps(words) + "\\n").encode())
 
     study = create(f"sqlite:///{sys.argv[2]}?synchronous={sys.argv[3]}", objectives=[
-        lb.Objective("correct", tolerance=1e-4, noise="bernoulli"),
-        lb.Objective("latency", "minimize", tolerance=2.0, noise=("bounded", 0, 100))])
+        lb.Objective("correct", margin=0.0002, noise="bernoulli"),
+        lb.Objective("latency", "minimize", margin=4, noise=("bounded", 0, 100))])
     say("created")
     print("ready", flush=True)
     trials = [study.ask()]

@@ -22,12 +22,12 @@ name = "models"
 storage = "study.db"
 [[objectives]]
 name = "correct"
-tolerance = 0.2
+margin = 0.4
 noise = "bernoulli"
 [[objectives]]
 name = "latency"
 direction = "minimize"
-tolerance = 2.0
+margin = 4
 noise = ["bounded", 0, 100]
 [[arms]]
 name = "small one"
@@ -355,7 +355,7 @@ NAPS = """
 [study]
 name = "naps"
 storage = "{storage}"
-objectives = [{{name = "seconds", direction = "minimize", tolerance = 0.2, noise = ["bounded", 0, 10]}}]
+objectives = [{{name = "seconds", direction = "minimize", margin = 0.4, noise = ["bounded", 0, 10]}}]
 arms = ["0.4", "0"]
 """
 

@@ -32,7 +32,7 @@ name = "models"
 storage = "study.db"
 [[objectives]]
 name = "correct"
-tolerance = 0.2
+margin = 0.4
 noise = "bernoulli"
 [[arms]]
 name = "small"
@@ -115,7 +115,7 @@ def test_a_signal_ends_a_run_of_python_as_it_ends_the_command(number, tmp_path):
     code = """
 import os, sys, time
 import lexbandits as lb
-x = lb.Objective("x", tolerance=1, noise="bernoulli")
+x = lb.Objective("x", margin=2, noise="bernoulli")
 study = lb.create_study("x", sys.argv[1], arms=["a", "b"], objectives=[x], seed=0)
 def measure(arm, item):
     open("begun", "a").write(arm)
