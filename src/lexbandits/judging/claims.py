@@ -17,8 +17,8 @@ from lexbandits.policies.tol.told import one_value_returns
 from lexbandits.study.objective import Objective
 
 # What can be claimed of a and b, or of a alone: a is better by more than the tie; a is not worse by more than
-# the margin; a meets its limit; it is below the limit's inner line; it is below the limit. The next two are not
-# claimed, but seem so: they lie between the others. The last is what is shown.
+# the margin; a meets its limit; it is below the limit's inner line; it is below the limit. The next two are
+# not claimed, but seem so: they lie between the others. The last is what is shown.
 BEATS, HOLDS, MEETS = "beats", "not worse", "meets the target"
 BELOW, VIOLATES = "below the inner line", "violates the limit"
 LEADS, NEARS, SEEN = "leads", "nears", "seen"

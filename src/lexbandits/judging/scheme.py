@@ -1,4 +1,4 @@
-"""Which claims a verdict needs: J1, L (an arm is acceptable), J2 (it is worth a switch), and all facts at once.
+"""Which claims a verdict needs: an arm is acceptable (J1, L), it is worth a switch (J2), all facts at once.
 
 A claim enters by its level alone, so that it may come from anything that has `says` and `lead` of `Claims`.
 docs/proofs.md, section 7.
@@ -184,7 +184,7 @@ def is_better(claims: Claims, w: int, c: int, alpha: float) -> tuple[Step, ...]:
 
 
 def switch_levels(claims: Claims, w: int, c: int, alpha: float) -> list[tuple[list[Way], Way]]:
-    """Per objective the ways to say that w is not worse than c, and that it is better, each with its level."""
+    """Per objective the ways to say that w is not worse than c, and that it is better, with their levels."""
     noisy, place, found = max(1, sum(claims.noisy)), 0, []
     for k in range(claims.n_objectives):
         level = alpha * (1 - place / noisy)
