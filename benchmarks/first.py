@@ -26,17 +26,17 @@ def measure(model):
     return {"correct": rng.random() < right, "latency": min(10, rng.gamma(25, seconds / 25)),
             "cost": cents * rng.uniform(0.8, 1.2)}
 study = lb.create_study("models", arms=list(truth), delta=0.05, objectives=[
-    lb.Objective("correct", tolerance=0.03, noise="bernoulli"),
-    lb.Objective("latency", "minimize", unit="s", tolerance=0.2, noise=("bounded", 0, 10)),
-    lb.Objective("cost", "minimize", unit="cents", tolerance=0.1, noise=("bounded", 0, 3))])
+    lb.Objective("correct", margin=0.06, noise="bernoulli"),
+    lb.Objective("latency", "minimize", unit="s", margin=0.4, noise=("bounded", 0, 10)),
+    lb.Objective("cost", "minimize", unit="cents", margin=0.2, noise=("bounded", 0, 3))])
 assert study.run(measure, progress=False).arm == "medium"
 study.report("report.html")
 """
 STUDY = """
 import lexbandits as lb
 words = dict(arms=["a", "b", "c", "d"], objectives=[
-    lb.Objective("correct", tolerance=0.01, noise="bernoulli"),
-    lb.Objective("latency", "minimize", tolerance=0.1, noise=("bounded", 0, 10))])
+    lb.Objective("correct", margin=0.02, noise="bernoulli"),
+    lb.Objective("latency", "minimize", margin=0.2, noise=("bounded", 0, 10))])
 study = lb.create_study("bench", {storage!r}, load_if_exists=True, **words)
 for number in range({results}):
     study.tell(study.ask(), {{"correct": number % 3 > 0, "latency": number % 7}})
@@ -76,7 +76,7 @@ served.wait()
 """
 PLAYED = """
 import lexbandits as lb
-words = dict(arms=["a", "b", "c"], objectives=[lb.Objective("q", tolerance=0.05, noise="bernoulli")])
+words = dict(arms=["a", "b", "c"], objectives=[lb.Objective("q", margin=0.1, noise="bernoulli")])
 assert lb.forecast(words, [[0.6], [0.65], [0.7]], runs=200).runs == 200
 """
 SWEPT = """

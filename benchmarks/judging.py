@@ -64,8 +64,8 @@ def told(*words):
     return [lb.Objective(name, direction, **more) for name, direction, more in words]
 
 
-def plain(*tolerances, **more):
-    return told(*((f"o{i}", "maximize", {"tolerance": t, **more}) for i, t in enumerate(tolerances)))
+def plain(*ties, **more):
+    return told(*((f"o{i}", "maximize", {"margin": 2 * tie, **more}) for i, tie in enumerate(ties)))
 
 
 MARKET = normal(
@@ -74,15 +74,15 @@ MARKET = normal(
 SIX = normal([[0.0, 0.0], [0.05, -0.6], [-0.8, 1.0], [-0.9, 0.5], [-1.0, 1.0], [-1.2, 0.0]], [1.0, 1.0])
 TWO = normal([[0.0, 0.0], [0.0, 0.45]], [1.0, 1.0])
 RIGHT = told(
-    ("right", "maximize", {"tolerance": 0.04, "noise": "bernoulli"}),
-    ("seconds", "minimize", {"tolerance": 0.15, "noise": ("bounded", 0, 4)}),
+    ("right", "maximize", {"margin": 0.08, "noise": "bernoulli"}),
+    ("seconds", "minimize", {"margin": 0.3, "noise": ("bounded", 0, 4)}),
 )
 GATE = told(
-    ("right", "maximize", {"tolerance": 0.02, "noise": "bernoulli"}),
-    ("cost", "minimize", {"tolerance": 0.05, "noise": ("bounded", 0, 5)}),
+    ("right", "maximize", {"margin": 0.04, "noise": "bernoulli"}),
+    ("cost", "minimize", {"margin": 0.1, "noise": ("bounded", 0, 5)}),
 )
 BOUGHT = plain(0.005, noise="bernoulli")
-WAITS = told(("wait", "minimize", {"tolerance": 0.1}))
+WAITS = told(("wait", "minimize", {"margin": 0.2}))
 
 # how values are drawn, the objectives, and how `judge` is asked; `times`: rows of the arms, in --items
 WORLDS = {
@@ -108,20 +108,20 @@ WORLDS = {
     "finite_variance, baseline": (TWO, plain(0.15, 0.15, noise="finite_variance"), {"baseline": "arm 0"}),
     "a limit": (
         models,
-        [lb.Objective("right", at_least=0.85, resolution=0.06, noise="bernoulli"), RIGHT[1]],
+        [lb.Objective("right", at_least=0.79, slack=0.06, noise="bernoulli"), RIGHT[1]],
         {},
     ),
     "a limit, baseline": (
         models,
-        [lb.Objective("right", at_least=0.85, resolution=0.06, noise="bernoulli"), RIGHT[1]],
+        [lb.Objective("right", at_least=0.79, slack=0.06, noise="bernoulli"), RIGHT[1]],
         {"baseline": "arm 0"},
     ),
     "percent": (
         models,
-        [RIGHT[0], lb.Objective("seconds", "minimize", tolerance="15%", noise=("bounded", 0, 4))],
+        [RIGHT[0], lb.Objective("seconds", "minimize", margin="30%", noise=("bounded", 0, 4))],
         {},
     ),
-    "a quantile": (skewed, [lb.Objective("wait", "minimize", tolerance=0.1, quantile=0.75)], {}),
+    "a quantile": (skewed, [lb.Objective("wait", "minimize", margin=0.2, quantile=0.75)], {}),
     "long tails": (skewed, WAITS, {}),
     "long tails, baseline": (skewed, WAITS, {"baseline": "arm 1"}),
 }

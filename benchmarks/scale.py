@@ -58,7 +58,7 @@ def bytes_of_a_result(results: int = 2000) -> float:
     """Of a study with three objectives in SQLite: an ask and a tell, with what indexes take."""
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "study.db")
-        objectives = [lb.Objective(name, tolerance=1e-6, noise=("bounded", 0, 1)) for name in "abc"]
+        objectives = [lb.Objective(name, margin=0.000002, noise=("bounded", 0, 1)) for name in "abc"]
         study = lb.create_study(
             "sized", f"sqlite:///{path}?synchronous=OFF", arms=["one", "two"], objectives=objectives
         )

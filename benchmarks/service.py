@@ -113,8 +113,8 @@ def slow_rows(folder):
 
 def question():
     """A study that never ends."""
-    correct = lb.Objective("correct", tolerance=0, resolution=1e-9, noise="bernoulli")
-    latency = lb.Objective("latency", "minimize", tolerance=1e-9, noise=("bounded", 0, 1))
+    correct = lb.Objective("correct", margin=1e-9, tie=0, noise="bernoulli")
+    latency = lb.Objective("latency", "minimize", margin=2e-9, noise=("bounded", 0, 1))
     return {"arms": ["a", "b", "c", "d"], "objectives": [correct, latency]}
 
 

@@ -205,7 +205,7 @@ def finished(side):
     study = lb.open_study(STUDY, side.storage)
     time.sleep(1.1 * soak_worker.LEASE)
     for name in ("correct", "latency"):
-        study.amend(name, tolerance=0.5)
+        study.amend(name, margin=1)
     answer = study.run(soak_worker.measured, progress=False)
     events = list(study.events())
     last = max(i for i, event in enumerate(events) if event.kind == "finished")

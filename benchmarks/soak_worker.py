@@ -21,8 +21,8 @@ BATCH = 12
 def question():
     """Nobody settles this: the arms are equal, and 0.0001 matters."""
     objectives = [
-        lb.Objective("correct", tolerance=1e-4, noise="bernoulli"),
-        lb.Objective("latency", "minimize", tolerance=1e-3, noise=("bounded", 0, 1)),
+        lb.Objective("correct", margin=0.0002, noise="bernoulli"),
+        lb.Objective("latency", "minimize", margin=0.002, noise=("bounded", 0, 1)),
     ]
     return {"arms": ARMS, "objectives": objectives, "max_failures": 10**6, "lease": LEASE}
 

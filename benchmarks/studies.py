@@ -188,7 +188,7 @@ STUDY = """
 name = "bench"
 [[objectives]]
 name = "correct"
-tolerance = 0.1
+margin = 0.2
 noise = "bernoulli"
 [[arms]]
 name = "a"

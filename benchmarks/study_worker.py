@@ -22,8 +22,8 @@ class Ours:
 
         self.lb, self.storage = lb, storage
         objectives = [
-            lb.Objective("correct", tolerance=0, resolution=1e-9, noise="bernoulli"),
-            lb.Objective("latency", "minimize", tolerance=1e-9, noise=("bounded", 0, 1)),
+            lb.Objective("correct", margin=1e-9, tie=0, noise="bernoulli"),
+            lb.Objective("latency", "minimize", margin=2e-9, noise=("bounded", 0, 1)),
         ]
         self.question = {"arms": ARMS, "objectives": objectives, "lease": "10m"}
 

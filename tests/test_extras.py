@@ -21,7 +21,7 @@ LIVE = """
 import random
 import lexbandits as lb
 random.seed(1)
-right = lb.Objective("q", tolerance=0.1, noise="bernoulli")
+right = lb.Objective("q", margin=0.2, noise="bernoulli")
 study = lb.create_study("s", "s.db", arms=["a", "b"], objectives=[right])
 answer = study.run(lambda arm: {"q": random.random() < {"a": 0.4, "b": 0.9}[arm]}, workers=1, progress=False)
 print(answer.arm, answer.certified)
@@ -31,7 +31,7 @@ print(again.import_results("t.csv", fair=True) == study.status.results)
 rows = {"arm": ["a", "b"] * 60, "item": [n // 2 for n in range(120)], "q": [0, 1] * 60}
 for looks in ("once", "any"):
     print(lb.judge(rows, [right], looks=looks).arm)
-wide = [lb.Objective("q", tolerance=0.001, noise="gaussian")]
+wide = [lb.Objective("q", margin=0.002, noise="gaussian")]
 asked = {"arms": ["a", "b", "c"], "objectives": wide}
 found = lb.forecast(asked, [[0.0], [0.3], [0.32]], sd=1.0, runs=10_000)
 print(0 < found.runs < found.asked == 10_000, "lexbandits[fast]" in str(found))
@@ -63,7 +63,7 @@ def test_a_plain_install_measures_judges_and_forecasts(tmp_path):
 
 
 def test_what_is_missing_is_named_in_one_line(tmp_path):
-    code = "import lexbandits as lb\nq = lb.Objective('q', tolerance=1)\n"
+    code = "import lexbandits as lb\nq = lb.Objective('q', margin=2)\n"
     code += "study = lb.create_study('s', 'memory', arms=['a', 'b'], objectives=[q])\n"
     for words in LINES:
         code += f"try:\n    {words}\nexcept (ImportError, lb.StorageError) as error:\n    print(error)\n"

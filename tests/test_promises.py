@@ -1007,7 +1007,7 @@ TAIL = 1.5  # levels at which a claim may be wrong, unless a flag says so
 
 def count_certified(law, n, delta, tables):
     """How often the worse of two arms is certified, which is below by what may just not be given up."""
-    objectives, wrong = [lb.Objective("score", tolerance=0.3, resolution=0.2), TASTE], 0
+    objectives, wrong = [lb.Objective("score", margin=0.5, tie=0.3), TASTE], 0
     for seed in range(tables):
         rng = np.random.default_rng([seed, n, len(law)])
         luck = rng.standard_normal(n)
@@ -1043,7 +1043,7 @@ def count_taken(arms, n, tables, ahead=3.0):
         score[0] += ahead
         names = [f"arm {arm}" for arm in range(arms)]
         frame = {"arm": np.repeat(names, n), "item": [*range(n)] * arms, "score": score.ravel()}
-        verdict = lb.judge(frame, [lb.Objective("score", tolerance=0.1)])
+        verdict = lb.judge(frame, [lb.Objective("score", margin=0.2)])
         taken += not verdict.certified
         assert verdict.certified or "skewed" in verdict.flags
     return taken
@@ -1172,7 +1172,7 @@ def judge_every_item_five_times_in_a_cluster(frame, judge, world, rng):
 @judgement("bounded")
 def judge_how_often_a_value_is_high(frame, judge, world, rng):
     """A value is 0, or one half and more; and those of the worse that are 0 are missing."""
-    share = lb.Objective("score", above=0.25, tolerance=0.1, resolution=0.3)
+    share = lb.Objective("score", above=0.25, margin=0.4, tie=0.1)
     lost = (frame.arm == "worse") & (frame.score == 0) & (rng.random(len(frame)) < 0.6)
     return judge(frame.assign(score=frame.score.where(~lost)), objectives=[share, TASTE], missing="worst")
 
@@ -1376,7 +1376,7 @@ def test_differences_that_all_equal_a_limit_are_not_beyond_it(n, tolerance):
 @pytest.mark.parametrize("n", [40, 400])
 def test_shares_that_all_equal_a_limit_are_not_beyond_it(n):
     """One arm is 90 % of the other on every item, as written, and differences up to 10 % do not matter."""
-    score = lb.Objective("score", tolerance="10%", resolution="5%")
+    score = lb.Objective("score", margin="15%", tie="10%")
     for seed in range(4):
         best = np.round(np.random.default_rng([seed, n]).uniform(3, 90, n), 1)
         columns = {
@@ -1398,7 +1398,7 @@ def test_values_that_differ_by_rounding_alone_are_no_spread():
     rows = [(arm, value) for arm, values in arms.items() for value in values * 100]
     frame = pd.DataFrame(rows, columns=["arm", "score"])
     for looks in ("once", "any"):
-        verdict = lb.judge(frame, [lb.Objective("score", tolerance=0.1)], item=None, looks=looks)
+        verdict = lb.judge(frame, [lb.Objective("score", margin=0.2)], item=None, looks=looks)
         assert (verdict.acceptable, verdict.candidates, verdict.flags) == ((), ("a", "b"), ())
 
 
@@ -1409,14 +1409,14 @@ def test_one_value_of_an_arm_is_no_spread(value):
     for looks in ("once", "any"):
         for how in ({"item": None}, {}):
             rows = frame.assign(item=[*range(n)] * 2)
-            verdict = lb.judge(rows, [lb.Objective("score", tolerance=0.1)], looks=looks, **how)
+            verdict = lb.judge(rows, [lb.Objective("score", margin=0.2)], looks=looks, **how)
             assert (verdict.acceptable, verdict.candidates) == ((), ("a", "b"))
 
 
 @pytest.mark.parametrize("noise", ["gaussian", ("sub_gaussian", 1.0), "finite_variance", "exact"])
 def test_a_failure_that_is_worth_a_number_is_judged_as_a_study_would(noise):
     """One value again and again is no noise of these kinds: a fourth of tables were certified wrongly."""
-    agreed = lb.Objective("score", tolerance=1, resolution=1, noise=noise, if_failed=-20.0)
+    agreed = lb.Objective("score", margin=2, noise=noise, if_failed=-20.0)
     frame = pilot(World(KINDS["gaussian"]), np.random.default_rng(0)).assign(item=np.repeat(range(ROWS), 2))
     frame.loc[::8, "score"] = math.nan
     said = []
@@ -1457,7 +1457,7 @@ def count_proven_by_copies(per, noise, tables, **how):
         times = [np.round(rng.uniform(5, 15, COPIED[per]), int(rng.choice([2, 4])))[group] for _ in arms]
         columns = {"item": [*range(n)] * len(arms), "time": np.concatenate(times)}
         frame = pd.DataFrame({"arm": np.repeat(arms, n), **columns})
-        time = lb.Objective("time", "minimize", tolerance=0.5, noise=noise)
+        time = lb.Objective("time", "minimize", margin=1, noise=noise)
         verdict = lb.judge(frame, [time], **how)
         out = [name for name, fate in verdict.fates.items() if fate["code"] in ("out", "behind")]
         proven += bool(out) or verdict.certified
@@ -1490,7 +1490,7 @@ SKEWED = {
 
 def count_ever_misjudged(law, tables, delta):
     """How many tables ever certify the worse arm as they grow: its noise is called normal, and is not."""
-    wrong, score = 0, lb.Objective("score", tolerance=0.5, resolution=0.5)
+    wrong, score = 0, lb.Objective("score", margin=1)
     for seed in range(tables):
         rng = np.random.default_rng([seed, len(law)])
         scores = rng.normal(0, 0.02, 60), SKEWED[law](rng, 60) - BEYOND
@@ -1632,7 +1632,7 @@ def change_everything_on_a_list_when_the_worse_leads(study, world, rng):
         study.tell(trial, values)
         if study.status.state == "measuring" and study.answer.arm != "best":
             study.amend("score", tolerance=float(rng.choice([0.1, 0.05, 0.2])))
-            study.amend("score", tolerance=0.1)
+            study.amend("score", margin=0.2)
             study.reorder(["taste", "score"])
             if study.status.state == "finished":
                 return
@@ -1694,7 +1694,7 @@ def import_all_items_but_one_and_add_an_arm_tuned_on_those_that_count(study, wor
 def test_rules_chosen_by_values_of_trials_under_way_break_no_more_than_delta(in_parts):
     """The first objective is the one of many on which the worse arm was luckiest, before anything counts."""
     names, studies, broken = [f"score {i}" for i in range(30)], 24, 0
-    scores = [lb.Objective(name, noise="bernoulli", tolerance=0.1, resolution=0.1) for name in names]
+    scores = [lb.Objective(name, noise="bernoulli", margin=0.2) for name in names]
     for seed in range(studies):
         rng = np.random.default_rng([seed, 30])
         table = {

@@ -11,14 +11,14 @@ import pytest
 
 import lexbandits as lb
 
-X = {"name": "x", "tolerance": 0.1, "noise": "bernoulli"}
+X = {"name": "x", "margin": 0.2, "noise": "bernoulli"}
 STUDY = """
 [study]
 name = "easy"
 seed = 0
 [[objectives]]
 name = "x"
-tolerance = 0.1
+margin = 0.2
 noise = "bernoulli"
 [[arms]]
 name = "a"
@@ -72,7 +72,7 @@ def test_policies():
 def test_a_table(tmp_path):
     rows = "".join(f"{arm},{item},{int(arm == 'a')}\n" for item in range(60) for arm in "ab")
     (tmp_path / "table.csv").write_text(f"arm,item,x\n{rows}", encoding="utf-8")
-    verdict = lb.judge(tmp_path / "table.csv", [lb.Objective("x", tolerance=0.1, noise="bernoulli")])
+    verdict = lb.judge(tmp_path / "table.csv", [lb.Objective("x", margin=0.2, noise="bernoulli")])
     assert (verdict.arm, verdict.certified) == ("a", True)
     assert "a" in command("judge", tmp_path / "table.csv", "x max 0.1 bernoulli")
 

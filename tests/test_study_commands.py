@@ -18,7 +18,7 @@ OWN = ("delete", "forecast")  # a study, or what is none yet or no more: they op
 def budgeted(tmp_path):
     place = str(tmp_path / "s.db")
     study = lb.create_study(
-        "s", place, arms=["a", "b"], objectives=[lb.Objective("x", tolerance=1)], budget=2, seed=0
+        "s", place, arms=["a", "b"], objectives=[lb.Objective("x", margin=2)], budget=2, seed=0
     )
     for trial in study.ask_many(2):
         study.tell(trial, {"x": float(len(trial.arm))})

@@ -50,12 +50,12 @@ assert gate.fcntl is None and gate.msvcrt is windows.msvcrt
 
 WORKS = """
 study = lb.create_study("easy", "study.db", arms=["a", "b"], seed=0,
-                        objectives=[lb.Objective("x", tolerance=0.1, noise="bernoulli")])
+                        objectives=[lb.Objective("x", margin=0.2, noise="bernoulli")])
 assert study.run(lambda arm: {"x": int(arm == "a")}, workers=2, progress=False).arm == "a"
 study.close()
 assert lb.open_study("easy", "study.db").verify().ok
 table = {"arm": ["a", "b"] * 60, "item": [i // 2 for i in range(120)], "x": [1, 0] * 60}
-assert lb.judge(table, [lb.Objective("x", tolerance=0.1, noise="bernoulli")]).arm == "a"
+assert lb.judge(table, [lb.Objective("x", margin=0.2, noise="bernoulli")]).arm == "a"
 policy = lb.LexElimTol(2, 1, delta=0.05, tolerance=[0.1], noise=["bernoulli"])
 while not policy.finished:
     policy.tell(arm := policy.ask(), [int(arm == 0)])

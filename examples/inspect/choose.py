@@ -64,8 +64,8 @@ def main() -> None:
         "sums",
         arms=sys.argv[1:] or list(MOCKS),
         objectives=[
-            lb.Objective("correct", tolerance=0.1, noise="bernoulli", if_failed=0),
-            lb.Objective("tokens", "minimize", tolerance=5, noise=("bounded", 0, MOST), if_failed=MOST),
+            lb.Objective("correct", margin=0.2, noise="bernoulli", if_failed=0),
+            lb.Objective("tokens", "minimize", margin=10, noise=("bounded", 0, MOST), if_failed=MOST),
         ],
         items=[sample.id for sample in QUIZ.dataset],
         seed=0,  # for this page: leave it out, so that the order is a new one

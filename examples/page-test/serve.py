@@ -56,8 +56,8 @@ def main() -> None:
         load_if_exists=True,
         arms=list(BUYS),
         objectives=[
-            lb.Objective("conversion", tolerance=0.05, noise="bernoulli", if_expired=0),
-            lb.Objective("revenue", unit="EUR", tolerance=2, noise=("bounded", 0, 100), if_expired=0),
+            lb.Objective("conversion", margin=0.1, noise="bernoulli", if_expired=0),
+            lb.Objective("revenue", unit="EUR", margin=4, noise=("bounded", 0, 100), if_expired=0),
         ],
         lease="1s",
     )

@@ -48,14 +48,14 @@ def test_nothing_measured_has_no_scale():
 
 def test_many_arms_are_one_ribbon():
     arms = [f"arm {k}" for k in range(12)]
-    study = lb.create_study("many", arms=arms, objectives=[lb.Objective("x", tolerance=0.1)], seed=0)
+    study = lb.create_study("many", arms=arms, objectives=[lb.Objective("x", margin=0.2)], seed=0)
     drawn = ladder(Picture.of(study))
     assert drawn.count('class="ribbon') == 1
     assert 'class="strand' not in drawn.replace("strand thick", "")
 
 
 def test_a_limit_that_nobody_meets_has_no_tick():
-    limit = lb.Objective("broken", "minimize", at_most=0.05, resolution=0.05, noise="bernoulli")
+    limit = lb.Objective("broken", "minimize", at_most=0.1, slack=0.05, noise="bernoulli")
     study = lb.create_study(
         "limit", arms=["a", "b"], objectives=[limit], if_infeasible="stop", delta=0.2, seed=0
     )
@@ -66,7 +66,7 @@ def test_a_limit_that_nobody_meets_has_no_tick():
 
 
 def test_what_is_open_says_how_far_it_is():
-    objective = lb.Objective("correct", tolerance=0.05, noise="bernoulli")
+    objective = lb.Objective("correct", margin=0.1, noise="bernoulli")
     study = lb.create_study("open", arms=["a", "b"], objectives=[objective], seed=0)
     for number, trial in enumerate(study.ask_many(24)):
         study.tell(trial, {"correct": number % 3 > 0})
@@ -80,7 +80,7 @@ def test_what_is_open_says_how_far_it_is():
 @pytest.mark.parametrize(("letters", "look"), [(8, "fig"), (30, "fig long"), (60, "fig longer")])
 def test_long_names_have_a_line_of_their_own(letters, look):
     study = lb.create_study(
-        "long", arms=["a", "b" * letters], objectives=[lb.Objective("x", tolerance=0.1)], seed=0
+        "long", arms=["a", "b" * letters], objectives=[lb.Objective("x", margin=0.2)], seed=0
     )
     picture = Picture.of(study)
     assert f'<table class="{look}"' in draw.course(picture, draw.phases(picture.view)).body
@@ -99,7 +99,7 @@ def test_the_number_of_now_has_room(most):
 
 
 def test_who_is_proven_behind_is_not_said_to_win():
-    objective = lb.Objective("correct", tolerance=0.03, noise="bernoulli")
+    objective = lb.Objective("correct", margin=0.06, noise="bernoulli")
     study = lb.create_study("behind", arms=["a", "b", "c"], objectives=[objective], seed=0)
     luck, shares, seen = random.Random(0), {"a": 0.9, "b": 0.9, "c": 0.3}, 0
     for _ in range(10):
@@ -134,7 +134,7 @@ def test_a_forecast_is_drawn_on_the_course():
 
 @pytest.mark.parametrize("fair", [True, False])
 def test_only_what_can_be_certified_has_ticks(fair):
-    objective = lb.Objective("correct", tolerance=0.1, noise="bernoulli")
+    objective = lb.Objective("correct", margin=0.2, noise="bernoulli")
     study = lb.create_study("ticks", arms=["a", "b"], objectives=[objective], seed=0)
     rows = [{"arm": arm, "item": k, "correct": int(arm == "a")} for k in range(60) for arm in "ab"]
     study.import_results(pd.DataFrame(rows), fair=fair)
@@ -145,10 +145,8 @@ def test_only_what_can_be_certified_has_ticks(fair):
 
 
 def test_learning_costs_nothing_where_values_are_exact():
-    size = lb.Objective("size", "minimize", unit="MB", tolerance=5, noise="exact")
-    study = lb.create_study(
-        "exact", arms=["a", "b"], objectives=[lb.Objective("x", tolerance=1), size], seed=0
-    )
+    size = lb.Objective("size", "minimize", unit="MB", margin=5, noise="exact")
+    study = lb.create_study("exact", arms=["a", "b"], objectives=[lb.Objective("x", margin=2), size], seed=0)
     for k, trial in enumerate(study.ask_many(20)):
         study.tell(trial, {"x": k**0.5, "size": 0.1 if trial.arm == "a" else 0.3})
     assert [cost.objective for cost in study.explain().costs] == ["x"]
@@ -156,7 +154,7 @@ def test_learning_costs_nothing_where_values_are_exact():
 
 def test_the_most_open_is_the_closest():
     rng = random.Random(1)
-    study = lb.create_study("close", arms=list("abcd"), objectives=[lb.Objective("x", tolerance=4)], seed=0)
+    study = lb.create_study("close", arms=list("abcd"), objectives=[lb.Objective("x", margin=8)], seed=0)
     for trial in study.ask_many(40):
         study.tell(trial, {"x": rng.gauss({"a": 50, "b": 49}.get(trial.arm, 40), 20)})
     picture = Picture.of(study)

@@ -33,12 +33,12 @@ def test_one_sentence_per_arm_with_its_numbers(ended):
     assert reason.verdict == "worse"
     assert reason.results == len(common)
     assert reason.difference == pytest.approx(common.mean())
-    assert reason.tolerance < reason.low < reason.difference < reason.high
+    assert reason.tie < reason.low < reason.difference < reason.high
     least = np.floor(reason.low * 1000) / 1000
     assert small.sentence == (
         f"small left after {small.after:,} results: on correct it is worse than {reason.rival} by "
         f"{reason.difference:.3f}, by at least {least:.3f} at the study's confidence, "
-        "and 0.08 does not matter. It is better than base on latency ("
+        "and arms within 0.08 tie. It is better than base on latency ("
         f"{by_pass(ended, 'latency')['small'].mean():.0f} ms) and cost "
         f"({by_pass(ended, 'cost')['small'].mean():.2f} USD), which come later in the order."
     )
@@ -51,7 +51,7 @@ def test_worse_means_more_where_less_is_better(ended):
     assert reason.rival == "base"
     assert reason.difference == pytest.approx((table["large"] - table["base"]).dropna().mean())
     assert reason.low > 150
-    assert "150 ms does not matter" in reason.sentence
+    assert "arms within 150 ms tie" in reason.sentence
 
 
 def test_an_arm_beyond_a_limit(ended):
@@ -61,7 +61,7 @@ def test_an_arm_beyond_a_limit(ended):
     assert reason.rival is None
     assert reason.low >= 0.1, "it is beyond the limit, if by little"
     assert reason.difference == pytest.approx(by_pass(ended, "refusals")["tiny"].mean())
-    assert "the limit is 0.1" in story.sentence
+    assert "the limit is 0.2" in story.sentence
     assert {r.verdict for r in story.reasons[1:]} == {"no longer counts"}
 
 
@@ -74,7 +74,7 @@ def share_of_delta(half_width, n, scale):
 @pytest.mark.parametrize("arms", [2, 4])
 def test_all_that_is_shown_beside_a_target_is_paid_for(arms):
     """The ends of all arms' intervals and those of all pairs together miss in at most δ of the studies."""
-    limit = lb.Objective("y", at_least=0.0, tolerance=0.2, resolution=0.2, noise=("sub_gaussian", 1.0))
+    limit = lb.Objective("y", at_least=-0.2, slack=0.2, noise=("sub_gaussian", 1.0))
     names = list("abcd"[:arms])
     study = lb.create_study(f"paid {arms}", arms=names, objectives=[limit], delta=0.1, seed=0)
     for number in range(40):
@@ -95,9 +95,9 @@ def test_all_that_is_shown_beside_a_target_is_paid_for(arms):
 def test_the_worst_that_the_answer_may_give_up(ended):
     claims = {claim.objective: claim for claim in ended.explain().claims}
     assert ended.answer.certified
-    assert 0 <= claims["correct"].worst <= 0.16 + 1e-9, "tolerance + resolution"
+    assert 0 <= claims["correct"].worst <= 0.16 + 1e-9, "the margin"
     assert claims["latency"].worst == 0.0
-    assert claims["refusals"].worst <= 0.2, "limit + resolution"
+    assert claims["refusals"].worst <= 0.2, "the limit"
     assert claims["cost"].worst is None
     assert "Nothing is claimed" in claims["cost"].sentence
     true = stage.TRUTH
@@ -163,9 +163,9 @@ def noisy(refusals, seed=0):
 
 def unmet(name, **how):
     """A study that ends because no arm has refusals of at most 0.1."""
-    limit = lb.Objective("refusals", "minimize", at_most=0.1, resolution=0.2, noise="bernoulli")
+    limit = lb.Objective("refusals", "minimize", at_most=0.3, slack=0.2, noise="bernoulli")
     study = lb.create_study(
-        name, arms=["a", "b"], objectives=[limit, lb.Objective("q", tolerance=2)], **{"seed": 0, **how}
+        name, arms=["a", "b"], objectives=[limit, lb.Objective("q", margin=4)], **{"seed": 0, **how}
     )
     measure = noisy({"a": 0.5, "b": 0.6})
     while trials := study.ask_many(2):
@@ -203,9 +203,9 @@ def test_a_limit_that_nobody_keeps_is_named_everywhere(infeasible, tmp_path):
 
 
 def test_a_limit_that_nobody_keeps_is_named_while_it_goes_on():
-    limit = lb.Objective("refusals", "minimize", at_most=0.1, resolution=0.02, noise="bernoulli")
+    limit = lb.Objective("refusals", "minimize", at_most=0.12, slack=0.02, noise="bernoulli")
     study = lb.create_study(
-        "goes on", arms=["a", "b"], objectives=[limit, lb.Objective("q", tolerance=2)], seed=0
+        "goes on", arms=["a", "b"], objectives=[limit, lb.Objective("q", margin=4)], seed=0
     )
     measure = noisy({"a": 0.5, "b": 0.5})
     while not study.policy.infeasible:
@@ -234,14 +234,14 @@ def test_a_study_ended_by_hand_settles_nothing_afterwards(tmp_path):
 
 def test_a_contradiction_is_said():
     """Each arm is better than the next, in passes that lack the third; then that begins to matter."""
-    x = lb.Objective("x", tolerance=1.05, resolution=0.01, noise=("sub_gaussian", 0.5))
+    x = lb.Objective("x", margin=1.06, tie=1.05, noise=("sub_gaussian", 0.5))
     study = lb.create_study("ring", arms=["a", "b", "c"], objectives=[x], rules="open", seed=0)
     ring = {"a": 0, "b": 1, "c": 2}
     while study.policy.differences[[0, 1, 2], [1, 2, 0], 0, 0].min() < 0.1 and study.status.results < 2000:
         for trial in study.ask_many(3):
             place = (ring[trial.arm] - trial.item) % 3  # 0 is missing
             study.tell(trial, {"x": None if place == 0 else 2.0 - place})
-    study.amend("x", tolerance=0.01)
+    study.amend("x", margin=0.02, tie=0.01)
     found = study.explain()
     assert study.answer.flags == ("contradiction", "rules changed", "strained"), "a third is missing"
     assert "what was measured refutes every arm" in found.sentence
@@ -263,7 +263,7 @@ def test_means_rest_on_results_that_count():
 
 
 def test_one_is_not_many():
-    objectives = [lb.Objective("err", "minimize", tolerance=1, noise=("bounded", 0, 10))]
+    objectives = [lb.Objective("err", "minimize", margin=2, noise=("bounded", 0, 10))]
     study = lb.create_study("one", arms=["a", "b"], objectives=objectives, max_failures=9, seed=0)
     study.tell(study.ask(), {"err": 1})
     found = study.explain("a")
@@ -279,7 +279,7 @@ def test_one_is_not_many():
 
 def test_a_difference_is_said_in_its_direction():
     """Better by 0.08, somewhere between −0.2 and 0.4: not the interval of how much worse it is."""
-    objectives = [lb.Objective(name, tolerance=0.01, noise=("bounded", 0, 1)) for name in ("x", "y")]
+    objectives = [lb.Objective(name, margin=0.02, noise=("bounded", 0, 1)) for name in ("x", "y")]
     study = lb.create_study("direction", arms=["a", "b"], objectives=objectives, seed=0)
     for number in range(20):
         for trial in study.ask_many(2):
@@ -327,8 +327,8 @@ def test_one_sided_losses_are_strained_and_even_ones_are_not():
 
 def test_values_that_contradict_their_noise():
     objectives = [
-        lb.Objective("x", tolerance=0.1),
-        lb.Objective("y", tolerance=0.1, noise=("sub_gaussian", 0.5)),
+        lb.Objective("x", margin=0.2),
+        lb.Objective("y", margin=0.2, noise=("sub_gaussian", 0.5)),
     ]
     study = lb.create_study("noise", arms=["a", "b"], objectives=objectives, seed=0)
     rng = np.random.default_rng(0)
@@ -345,7 +345,7 @@ def test_gaussian_values_are_not_accused():
     accused = 0
     for seed in range(20):
         study = lb.create_study(
-            f"s{seed}", arms=["a", "b"], objectives=[lb.Objective("x", tolerance=0.05)], seed=0
+            f"s{seed}", arms=["a", "b"], objectives=[lb.Objective("x", margin=0.1)], seed=0
         )
         rng = np.random.default_rng(seed)
         for _ in range(5):
@@ -358,9 +358,9 @@ def test_gaussian_values_are_not_accused():
 def test_changes_and_imports_are_listed():
     study = stage.create("changed")
     stage.play(study, 100)
-    study.amend("correct", tolerance=0.1)
+    study.amend("correct", margin=0.2)
     study.reorder(["refusals", "latency", "correct", "cost"])
     found = strain(study, "Rules")
-    assert "tolerance or resolution was changed" in found.happened
+    assert "margin or a tie was changed" in found.happened
     assert "order" in found.happened
     assert found.level == "none", "that keeps the confidence"

@@ -54,9 +54,9 @@ def test_the_evidence_ends_at_what_the_policy_knows(ended):
     assert [low.y[-1], high.y[-1]] == known.tolist()
     assert "large: behind" in figure.layout.annotations[0].text, "as everybody else says it"
     band, *edges = figure.layout.shapes
-    slack, fine = ended.objectives[i].tolerance_in_unit, ended.objectives[i].resolution_in_unit
-    assert (band.y0, band.y1) == (-slack, slack)
-    assert [edge.y0 for edge in edges] == [-slack - fine, slack + fine]
+    tie, margin = ended.objectives[i].tie_in_unit, ended.objectives[i].margin_in_unit
+    assert (band.y0, band.y1) == (-tie, tie)
+    assert [edge.y0 for edge in edges] == [-margin, margin]
 
 
 @pytest.mark.parametrize("name", ["intervals", "race", "evidence", "pulls", "workers"])
@@ -81,7 +81,7 @@ def test_the_terminal_is_80_columns_wide(which, request):
 
 def few_results(name, **changes):
     """A study that has seen too little to tell arms apart."""
-    latency = lb.Objective("latency", "minimize", unit="ms", tolerance=150, noise=("bounded", 0, 5000))
+    latency = lb.Objective("latency", "minimize", unit="ms", margin=300, noise=("bounded", 0, 5000))
     study = stage.create(name, objectives=[latency], **changes)
     for trial in study.ask_many(60):
         study.tell(trial, {"latency": stage.measure(trial.arm, trial.item)["latency"]})
@@ -98,7 +98,7 @@ def test_the_last_interval_of_the_evidence_is_in_sight(which, request):
 
 
 def test_where_no_interval_is_known_none_is_drawn():
-    study = lb.create_study("few", arms=["a", "b"], objectives=[lb.Objective("x", tolerance=1)], seed=0)
+    study = lb.create_study("few", arms=["a", "b"], objectives=[lb.Objective("x", margin=2)], seed=0)
     for k, trial in enumerate(study.ask_many(4)):
         study.tell(trial, {"x": k**0.5})
     figure = lb.plot.evidence(study)

@@ -19,8 +19,8 @@ from support import stage
 SPEC = {
     "arms": ["small", "large"],
     "objectives": [
-        lb.Objective("correct", tolerance=0.1, noise="bernoulli"),
-        lb.Objective("latency", "minimize", unit="ms", tolerance=50, noise=("bounded", 0, 2000)),
+        lb.Objective("correct", margin=0.2, noise="bernoulli"),
+        lb.Objective("latency", "minimize", unit="ms", margin=100, noise=("bounded", 0, 2000)),
     ],
 }
 GUESS = {"small": {"correct": 0.8, "latency": 300}, "large": {"correct": 0.82, "latency": 700}}
@@ -125,10 +125,8 @@ def test_a_forecast_in_words():
     assert set(found.by_objective) == {"correct", "latency"}
     assert set(found.by_arm) == {"small", "large"}
     assert {(row.setting, row.objective) for row in found.relax} == {
-        ("tolerance", "correct"),
-        ("resolution", "correct"),
-        ("tolerance", "latency"),
-        ("resolution", "latency"),
+        ("margin", "correct"),
+        ("margin", "latency"),
         ("delta", None),
     }
     assert all(row.then == 2 * row.now for row in found.relax)
@@ -154,13 +152,13 @@ def test_what_is_closer_together_costs_more_and_shared_luck_cancels():
     assert needed(0.75, shared=0.8) < 0.5 * needed(0.75)
 
 
-def test_doubling_the_resolution_of_what_decides_saves_much():
+def test_doubling_the_margin_of_what_decides_saves_much():
     guess = {"small": {"correct": 0.8, "latency": 300}, "large": {"correct": 0.93, "latency": 700}}
     found = lb.forecast(SPEC, guess, sd=SD, runs=80)
     rows = {(row.setting, row.objective): row for row in found.relax}
-    assert rows["resolution", "correct"].saves > 0.3 * found.results.median
-    assert "saves about" in rows["resolution", "correct"].effect
-    assert abs(rows["resolution", "latency"].saves) < 0.1 * found.results.median
+    assert rows["margin", "correct"].saves > 0.3 * found.results.median
+    assert "saves about" in rows["margin", "correct"].effect
+    assert abs(rows["margin", "latency"].saves) < 0.1 * found.results.median
     assert max(row.saves for row in found.relax) <= found.results.median, "nothing saves more than all"
 
 
@@ -211,7 +209,7 @@ def test_what_is_wrong_is_said(change, message):
 
 
 def test_gaussian_noise_has_no_worst_case():
-    spec = {**SPEC, "objectives": [lb.Objective("x", tolerance=0.5), SPEC["objectives"][0]]}
+    spec = {**SPEC, "objectives": [lb.Objective("x", margin=1), SPEC["objectives"][0]]}
     guess = {"small": {"x": 1.0, "correct": 0.8}, "large": {"x": 2.0, "correct": 0.8}}
     with pytest.raises(lb.StudyError, match=r"standard deviation of one value on 'x': say sd=\{'x'"):
         lb.forecast(spec, guess)
@@ -220,7 +218,7 @@ def test_gaussian_noise_has_no_worst_case():
 def test_bounds_give_the_worst_case_where_no_spread_is_said():
     """Values at the bounds, and the mean alone decides how many at which: for [0, 1] that is yes or no."""
     share = {"small": {"share": 0.8}, "large": {"share": 0.6}}
-    kinds = [lb.Objective("share", tolerance=0.1, noise=noise) for noise in (("bounded", 0, 1), "bernoulli")]
+    kinds = [lb.Objective("share", margin=0.2, noise=noise) for noise in (("bounded", 0, 1), "bernoulli")]
     yes_or_no = [lb.forecast({**SPEC, "objectives": [kind]}, share, runs=20) for kind in kinds]
     assert yes_or_no[0].ends == yes_or_no[1].ends
     assert yes_or_no[0].at_bounds == ("share",)
@@ -281,7 +279,7 @@ def test_losses_so_far_are_expected_to_go_on():
 @pytest.mark.interpreted
 def test_a_toml_file_can_be_forecast(tmp_path):
     path = tmp_path / "study.toml"
-    path.write_text('[study]\nname = "t"\narms = ["a", "b"]\n[[objectives]]\nname = "x"\ntolerance = 0.5\n')
+    path.write_text('[study]\nname = "t"\narms = ["a", "b"]\n[[objectives]]\nname = "x"\nmargin = 1\n')
     found = lb.forecast(path, {"a": {"x": 0.0}, "b": {"x": 2.0}}, sd=1.0, runs=10)
     assert found.winners["b"] == 1.0
     assert found.ends == ENDS, "compiled and interpreted agree"
@@ -290,10 +288,10 @@ def test_a_toml_file_can_be_forecast(tmp_path):
 def test_200_futures_of_10_000_results_take_two_cores_at_most_5_seconds():
     arms = {"small": (0.80, 500), "large": (0.86, 900), "cot": (0.87, 1500)}
     means = {arm: {"correct": correct, "latency": latency} for arm, (correct, latency) in arms.items()}
-    latency = lb.Objective("latency", "minimize", tolerance=80, noise=("bounded", 0, 10_000))
+    latency = lb.Objective("latency", "minimize", margin=160, noise=("bounded", 0, 10_000))
     spec = {
         "arms": list(arms),
-        "objectives": [lb.Objective("correct", tolerance=0.02, noise="bernoulli"), latency],
+        "objectives": [lb.Objective("correct", margin=0.04, noise="bernoulli"), latency],
     }
     lb.forecast(spec, means, sd={"latency": 300}, runs=2)
     start = time.process_time()
@@ -306,8 +304,8 @@ def test_200_futures_of_10_000_results_take_two_cores_at_most_5_seconds():
 EXACT = {
     "arms": ["a", "b", "c"],
     "objectives": [
-        lb.Objective("correct", tolerance=0.02, noise="bernoulli"),
-        lb.Objective("price", "minimize", tolerance=0.01, noise="exact"),
+        lb.Objective("correct", margin=0.04, noise="bernoulli"),
+        lb.Objective("price", "minimize", margin=0.01, noise="exact"),
     ],
 }
 
@@ -352,7 +350,7 @@ def test_an_exact_limit_that_is_just_met_is_met_after_any_number_of_results():
 
 def test_values_drawn_from_a_guess_stay_in_their_bounds():
     noise = ("bounded", -3.0, -0.92)  # −3 + (−0.92 + 3) is above −0.92
-    spec = {"arms": ["a", "b"], "objectives": [lb.Objective("x", tolerance=0.1, noise=noise)]}
+    spec = {"arms": ["a", "b"], "objectives": [lb.Objective("x", margin=0.2, noise=noise)]}
     guess = {"a": {"x": -1.96}, "b": {"x": -1.1}}
     assert lb.forecast(spec, guess, sd={"x": 1.04}, runs=20, most=2000).results.low > 0
 

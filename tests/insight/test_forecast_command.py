@@ -10,7 +10,7 @@ name = "t"
 arms = ["a", "b+c"]
 [[objectives]]
 name = "x"
-tolerance = 0.5
+margin = 1
 {noise}
 """
 

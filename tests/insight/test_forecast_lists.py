@@ -18,7 +18,7 @@ def begun(seed, results):
     }
     study = lb.create_study(
         "s", arms=list(ARMS), items=range(N), seed=seed, delta=0.1,
-        objectives=[lb.Objective("correct", tolerance=0.05, noise="bernoulli")],
+        objectives=[lb.Objective("correct", margin=0.1, noise="bernoulli")],
     )  # fmt: skip
 
     def go_on(most):

@@ -18,8 +18,8 @@ def measure_all(study, values, passes=1):
 
 def test_exact_values_are_shown_as_they_were_given():
     """0.3 MB and three times 0.1 MB are one size, whatever binary fractions make of them."""
-    size = lb.Objective("size", "minimize", unit="MB", tolerance=5, noise="exact")
-    quality = lb.Objective("quality", tolerance=0.02, noise="bernoulli")
+    size = lb.Objective("size", "minimize", unit="MB", margin=5, noise="exact")
+    quality = lb.Objective("quality", margin=0.04, noise="bernoulli")
     study = lb.create_study("sizes", arms=["a", "b"], objectives=[size, quality], seed=0)
     sizes = {"a": 0.3, "b": 3 * 0.1}
     measure_all(study, lambda trial: {"size": sizes[trial.arm], "quality": 1})
@@ -34,7 +34,7 @@ def test_exact_values_are_shown_as_they_were_given():
 
 def test_what_is_most_open_has_the_least_evidence():
     share = {"a": 0.6, "near": 0.58, "far": 0.2}
-    objective = lb.Objective("correct", tolerance=0.05, noise="bernoulli")
+    objective = lb.Objective("correct", margin=0.1, noise="bernoulli")
     study = lb.create_study("open", arms=list(share), objectives=[objective], seed=0)
     rng = random.Random(1)
     measure_all(study, lambda trial: {"correct": int(rng.random() < share[trial.arm])}, 15)

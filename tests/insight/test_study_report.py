@@ -94,7 +94,7 @@ def test_the_specification_makes_the_same_study(written, tmp_path):
 def test_arms_with_further_keys_and_odd_names_survive_toml(tmp_path):
     arms = [{"name": 'say "hi" \\ é', "model": "x", "odd key": 3}, {"name": "b", "hot": True}]
     spec = Spec.from_json(
-        {"name": "t", "arms": arms, "objectives": [{"name": "x", "tolerance": 1}], "items": ["p", 2]}
+        {"name": "t", "arms": arms, "objectives": [{"name": "x", "margin": 2}], "items": ["p", 2]}
     )
     path = tmp_path / "t.toml"
     path.write_text(toml(spec.as_json()), "utf-8")
@@ -106,7 +106,7 @@ def test_names_cannot_break_out_of_the_page(tmp_path):
     study = lb.create_study(
         f"s {bad}",
         arms=[bad, "a|b *c* $d"],
-        objectives=[lb.Objective(bad, tolerance=0.01, unit="<b>"), lb.Objective("b", tolerance=0.01)],
+        objectives=[lb.Objective(bad, margin=0.02, unit="<b>"), lb.Objective("b", margin=0.02)],
         seed=0,
     )
     for number in range(40):
@@ -124,7 +124,7 @@ def test_names_cannot_break_out_of_the_page(tmp_path):
 def test_any_state_can_be_reported(tmp_path):
     new = stage.create("new")
     read(new.report(tmp_path / "new.html"))
-    lone = lb.create_study("lone", arms=["a"], objectives=[lb.Objective("x", tolerance=1.0)], seed=0)
+    lone = lb.create_study("lone", arms=["a"], objectives=[lb.Objective("x", margin=2)], seed=0)
     read(lone.report(tmp_path / "lone.html"))
     changed = stage.create("changed", max_arms=6, max_failures=3)
     stage.play(changed, 120, fails=lambda trial: trial.arm == "small")

@@ -49,18 +49,18 @@ def objective(rng, name, first, of_list, arms):
     unit = str(rng.choice(["", "ms", "<MB>"]))
     if kind == "bounded" and not of_list and rng.random() < 0.5:  # in percent
         of = {"reference": str(rng.choice(arms))} if rng.random() < 0.5 else {}
-        precise = {"tolerance": "20%", "resolution": "30%", "noise": ("bounded", 0, 100)}
+        precise = {"margin": "50%", "tie": "20%", "noise": ("bounded", 0, 100)}
         return lb.Objective(name, way, unit=unit, **precise, **of)
     if kind == "limit":
         within = {"at_most" if way == "minimize" else "at_least": 0.5}
-        return lb.Objective(name, way, unit=unit, resolution=0.4, noise="bernoulli", **within)
+        return lb.Objective(name, way, unit=unit, slack=0.4, noise="bernoulli", **within)
     if kind == "bernoulli":
-        return lb.Objective(name, way, tolerance=0.15, noise="bernoulli")
+        return lb.Objective(name, way, margin=0.3, noise="bernoulli")
     if kind == "bounded":
-        return lb.Objective(name, way, unit=unit, tolerance=20, resolution=30, noise=("bounded", 0, 100))
+        return lb.Objective(name, way, unit=unit, margin=50, tie=20, noise=("bounded", 0, 100))
     if kind == "exact" and not first:
-        return lb.Objective(name, way, unit=unit, tolerance=float(rng.choice([0.0, 0.1])), noise="exact")
-    return lb.Objective(name, way, unit=unit, tolerance=slack, resolution=2 * slack)
+        return lb.Objective(name, way, unit=unit, margin=float(rng.choice([0.0, 0.1])), noise="exact")
+    return lb.Objective(name, way, unit=unit, margin=3 * slack, tie=slack)
 
 
 def measured(rng, objectives, tilt):
@@ -73,7 +73,7 @@ def measured(rng, objectives, tilt):
         elif o.noise == "exact":
             values[o.name] = 0.1 * round(4 * share)
         elif o.noise == "gaussian":
-            spread = o.tolerance_in_unit + o.resolution_in_unit
+            spread = o.margin_in_unit
             values[o.name] = float(rng.normal(2 * spread * share, 0.5 * spread))
         else:
             values[o.name] = float(100 * np.clip(rng.normal(0.2 + 0.6 * share, 0.05), 0, 1))
@@ -89,7 +89,7 @@ def played(seed, storage):
     objectives = [objective(rng, name, k == 0, of_list, arms) for k, name in enumerate(names)]
     tilts = {arm: rng.choice([0.0, 0.5, 0.5, 1.0], len(objectives)) for arm in arms}
     if seed % 9 == 2:  # nobody meets a limit
-        objectives[0] = lb.Objective(names[0], at_least=0.5, resolution=0.2, noise="bernoulli")
+        objectives[0] = lb.Objective(names[0], at_least=0.4, slack=0.2, noise="bernoulli")
         tilts = {arm: [0.0, *tilt[1:]] for arm, tilt in tilts.items()}
     how = {"delta": 0.2, "rules": str(rng.choice(["open", "declared"])), "max_failures": 3}
     if end == "spent":
@@ -116,8 +116,8 @@ def played(seed, storage):
         study.pause("could not be measured on <Sunday>")
     elif end == "by hand":
         study.end("it's enough")
-    elif end == "amended" and isinstance(objectives[0].tolerance, float) and objectives[0].noise != "exact":
-        study.amend(objectives[0].name, tolerance=2 * objectives[0].tolerance_in_unit)
+    elif end == "amended" and isinstance(objectives[0].margin, float) and objectives[0].noise != "exact":
+        study.amend(objectives[0].name, margin=2 * objectives[0].margin_in_unit)
     elif end == "withdrawn" and arms[0] not in [o.reference for o in objectives]:
         study.withdraw(arms[0], "could not be measured well: <too dear>")
     return study
@@ -339,7 +339,7 @@ def proven(policy, names, arm, declared):
     if rival is not None:
         return float(policy.differences[names.index(rival), index, column, 0])
     low, high = sorted((o.sign * policy.target_bounds[index, column]).tolist())
-    return max(low, o.target) if o.at_most is not None else min(high, o.target)
+    return max(low, o.limit) if o.at_most is not None else min(high, o.limit)
 
 
 def test_reasons_and_claims_are_no_sharper_than_their_numbers(studies):

@@ -105,7 +105,7 @@ def test_what_is_one_value_and_what_is_none():
     assert seen(few, np.r_[other[:15], times[15:] * 2]) == [False, False], "most are items of their own"
 
 
-TIME = lb.Objective("time", "minimize", tolerance=0.5, noise=("bounded", 0, 20))
+TIME = lb.Objective("time", "minimize", margin=1, noise=("bounded", 0, 20))
 
 
 def table_of_copies(rng, n=200, groups=10):
@@ -120,7 +120,7 @@ def table_of_copies(rng, n=200, groups=10):
 @pytest.mark.parametrize("looks", ["once", "any"])
 def test_nothing_is_claimed_of_copies(noise, groups, looks):
     table = table_of_copies(np.random.default_rng(3), groups=groups)
-    time = lb.Objective("time", "minimize", tolerance=0.5, noise=noise)
+    time = lb.Objective("time", "minimize", margin=1, noise=noise)
     verdict = lb.judge(table, [time], looks=looks)
     assert (verdict.flags, verdict.acceptable) == (("copied values",), ())
     assert verdict.details["copied values"] == {"objectives": ["time"], "arms": ["m0", "m1"]}
@@ -129,20 +129,20 @@ def test_nothing_is_claimed_of_copies(noise, groups, looks):
     assert "time of m0 and m1 seems to be one measurement copied to many rows: say cluster=" in str(verdict)
     assert verdict.missing_items is None
     assert "should settle it" not in str(verdict)
-    limit = lb.Objective("time", "minimize", at_most=18, resolution=1, noise=noise)
+    limit = lb.Objective("time", "minimize", at_most=19, slack=1, noise=noise)
     assert lb.judge(table, [limit], looks=looks).flags == ("copied values",)
 
 
 def test_what_does_not_rest_on_copies_is_certified():
     table = table_of_copies(np.random.default_rng(0))
     table["right"] = np.where(table.arm == "m0", 1.0, 0.0)
-    right = lb.Objective("right", tolerance=0.1, noise="bernoulli")
+    right = lb.Objective("right", margin=0.2, noise="bernoulli")
     verdict = lb.judge(table, [right, TIME])
     assert (verdict.arm, verdict.certified, verdict.flags) == ("m0", True, ())
     assert lb.judge(table, [TIME, right]).flags == ("copied values",)
     assert lb.judge(table, [TIME], about="items").certified
     table["time"] = np.where(table.arm == "m0", 3.0, 4.0)
-    assert lb.judge(table, [lb.Objective("time", "minimize", noise="exact", tolerance=0.1)]).certified
+    assert lb.judge(table, [lb.Objective("time", "minimize", noise="exact", margin=0.1)]).certified
 
 
 def test_clusters_of_copies_are_units():

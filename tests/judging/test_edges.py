@@ -16,7 +16,7 @@ from lexbandits.judging.claims import Claims, Sample
 from lexbandits.judging.table import table_of
 from support import judge_oracle as naive
 
-SCORE = lb.Objective("score", tolerance=0.3)
+SCORE = lb.Objective("score", margin=0.6)
 
 
 def cells(table, objectives, **how):
@@ -44,7 +44,7 @@ def says_from(claims, sample, edge, alpha):
 def test_every_cell_without_a_row_is_missing(K, direction):
     """Also if its item has a single row; and in one with rows, each value that is not there."""
     rng = np.random.default_rng(K)
-    objective = lb.Objective("x", direction, tolerance=0.1, noise=("bounded", -1, 3))
+    objective = lb.Objective("x", direction, margin=0.2, noise=("bounded", -1, 3))
     for _ in range(20):
         n = int(rng.integers(6, 12))
         is_there = np.concatenate([rng.random((n, K)) < 0.6, np.ones((2, K), bool)])
@@ -82,7 +82,7 @@ def test_an_item_that_only_one_of_two_arms_has_is_no_item_less(missing):
     table = long(values, "x")
     kept = [k for k in range(60) if not 30 <= k < 45]  # b's failures are not there
     table = {name: [column[k] for k in kept] for name, column in table.items()}
-    objective = lb.Objective("x", tolerance=0.1, resolution=0.1, noise="bernoulli")
+    objective = lb.Objective("x", margin=0.2, noise="bernoulli")
     if missing == "error":
         with pytest.raises(lb.StudyError, match="15 of 60 values of 'x' are missing"):
             lb.judge(table, [objective])
@@ -105,7 +105,7 @@ def test_the_least_sum_of_a_cluster_is_that_of_the_largest(largest):
         of = np.repeat(np.arange(clusters), sizes)
         values = np.stack([np.ones(of.size), rng.uniform(0, 0.1, of.size)])
         table = long(values, "x") | {"c": [*of] * 2}
-        objective = lb.Objective("x", tolerance=0.1, noise=("bounded", 0, 1))
+        objective = lb.Objective("x", margin=0.2, noise=("bounded", 0, 1))
         claims = Claims(cells(table, (objective,), cluster="c", max_cluster=largest))
         sample, most = claims.sample("beats", 0, 0, 1), largest or 2
         for b, alpha in itertools.product((0.1, 0.4, 0.7), alphas):
@@ -123,7 +123,7 @@ def test_how_large_a_cluster_can_be_must_be_said(noise):
     """The largest so far says nothing of those to come."""
     values = np.stack([np.ones(120), np.arange(120) % 8 < 1]).astype(float)
     table = long(values, "x") | {"c": [*np.arange(120) // 2] * 2}
-    asked = [lb.Objective("x", tolerance=0.1, noise=noise)]
+    asked = [lb.Objective("x", margin=0.2, noise=noise)]
     stated, unsaid = (lb.judge(table, asked, cluster="c", max_cluster=most) for most in (2, None))
     assert (stated.certified, stated.flags) == (True, ())
     assert (unsaid.certified, unsaid.flags) == (False, ("cluster size",))
@@ -158,7 +158,7 @@ def test_exact_values_are_apart_by_more_than_rounding(scale):
         (0.3, -1e-9, False),
     ):
         values = scale * np.array([[1.0 + tolerance + apart], [1.0]])
-        objective = lb.Objective("x", tolerance=tolerance * scale, resolution=0.0, noise="exact")
+        objective = lb.Objective("x", margin=tolerance * scale, noise="exact")
         claims = Claims(cells(long(values, "x"), (objective,)))
         assert claims.says("beats", 0, 0, 1, 0.05) == beats
         assert claims.says("not worse", 0, 1, 0, 0.05) != beats
@@ -166,7 +166,7 @@ def test_exact_values_are_apart_by_more_than_rounding(scale):
 
 # --- contrasts of three arms: a share of a third one's mean
 
-OF_A_THIRD = {"tolerance": "10%", "resolution": "10%", "reference": "c", "noise": ("sub_gaussian", 1)}
+OF_A_THIRD = {"margin": "20%", "reference": "c", "noise": ("sub_gaussian", 1)}
 LINES = {"beats": -0.1, "not worse": 0.2}  # what c's mean counts in the contrast with a − b
 
 
@@ -234,8 +234,8 @@ def three_arms(repeated, shares=(0.9, 0.72, 0.5)):
 
 def test_a_switch_that_rests_on_doubted_claims_is_none():
     objectives = [
-        lb.Objective("correct", tolerance=0.2, noise="bernoulli"),
-        lb.Objective("score", tolerance=0.01),
+        lb.Objective("correct", margin=0.4, noise="bernoulli"),
+        lb.Objective("score", margin=0.02),
     ]
     sound, doubted = (
         lb.judge(three_arms(repeated), objectives, baseline="old") for repeated in (False, True)
@@ -255,22 +255,27 @@ def test_a_switch_that_rests_on_doubted_claims_is_none():
 def test_the_answer_is_an_arm_to_which_a_switch_is_proven():
     """By the means it is "new"; "first", which beats "old" on correct, is acceptable as well."""
     objectives = [
-        lb.Objective("correct", tolerance=0.2, noise="bernoulli"),
-        lb.Objective("score", tolerance=0.01),
+        lb.Objective("correct", margin=0.4, noise="bernoulli"),
+        lb.Objective("score", margin=0.02),
     ]
     verdict = lb.judge(three_arms(True, (0.99, 0.71, 0.5)), objectives, baseline="old")
     assert verdict.acceptable == ("first", "new")
     assert (verdict.decision, verdict.arm, verdict.certified) == ("switch", "first", True)
 
 
-def test_a_switch_is_judged_by_the_limits_that_the_proof_has_kept():
-    """By its mean "new" is as far from the limit as nobody may be, but it is proven to be near enough."""
-    values = np.zeros((2, 40))
-    values[1, :2] = 1.0
-    limit = lb.Objective("score", at_least=0.15, tolerance=0.1, resolution=0.15, noise="bernoulli")
+@pytest.mark.parametrize(
+    ("ones", "said"), [(106, "below the inner line 0.8, and below b on it"), (40, "violates")]
+)
+def test_a_switch_by_a_limit_needs_both_claims(ones, said):
+    """The current arm is below the inner line and behind; below the limit is shown of the second only."""
+    values = (np.arange(200) < [[ones], [196]]).astype(float)
+    limit = lb.Objective("score", at_least=0.5, slack=0.3, noise="bernoulli")
     verdict = lb.judge(long(values), [limit], baseline="a")
-    assert (verdict.decision, verdict.arm, verdict.certified) == ("switch", "b", True)
-    assert [row["verdict"] for row in verdict.certificate[-2:]] == ["meets the target", "misses the target"]
+    assert (verdict.decision, verdict.arm, verdict.flags) == ("switch", "b", ())
+    facts = ["meets the target", "below the inner line", "beats"]
+    assert [row["verdict"] for row in verdict.certificate[-3:]] == facts
+    assert [row["level"] for row in verdict.certificate[-3:]] == pytest.approx([0.75 * 0.025, 0.025, 0.025])
+    assert f"Switch to b: a {said}" in str(verdict).replace("a is below", "a below")
 
 
 @pytest.mark.parametrize("skewed", [False, True])
@@ -284,7 +289,7 @@ def test_what_a_third_arm_beats_is_doubted_too(skewed):
     first = np.stack([3 + 5 * (own - own.mean()), 1e-3 * rng.normal(size=n), 3 + 3.2 / 20 + luck])
     second = rng.normal([[5], [10], [0]], 1, (3, n))
     table = long(first, "x") | {"y": second.ravel()}
-    verdict = lb.judge(table, [lb.Objective("x", tolerance=3), lb.Objective("y", tolerance=0.3)], named="a")
+    verdict = lb.judge(table, [lb.Objective("x", margin=6), lb.Objective("y", margin=0.6)], named="a")
     third = [(row["by"], row["rival"]) for row in verdict.certificate if row["verdict"] == "beaten"]
     assert ("c", "b") in third
     assert (verdict.certified, verdict.flags) == ((False, ("skewed",)) if skewed else (True, ()))
@@ -295,7 +300,7 @@ def test_what_a_third_arm_beats_is_doubted_too(skewed):
 
 def test_a_list_with_gaps_is_certain_of_no_more_than_of_every_filling():
     values = np.array([[1.0] * 5 + [math.nan] * 5, [1.0] * 9 + [0.0]])
-    objective = lb.Objective("score", tolerance=0.1, resolution=0.1, noise="bernoulli")
+    objective = lb.Objective("score", margin=0.2, noise="bernoulli")
     verdict = lb.judge(long(values), [objective], about="items", missing="worst")
     assert "a" not in verdict.acceptable  # it may be behind by 0.4
     assert not lb.judge(long(values), [objective], about="items", missing="worst", named="a").certified
@@ -307,6 +312,6 @@ def test_a_list_with_gaps_is_certain_of_no_more_than_of_every_filling():
 @pytest.mark.parametrize(("failed", "counts"), [(3.5, 2.0), (0.5, 1.0), (1.5, 1.5)])
 def test_what_a_failure_is_worth_is_cut_like_a_value(failed, counts):
     noise = ("bounded", 0, 4)
-    objective = lb.Objective("x", "minimize", tolerance=0.1, noise=noise, cap=2, floor=1, if_failed=failed)
+    objective = lb.Objective("x", "minimize", margin=0.2, noise=noise, cap=2, floor=1, if_failed=failed)
     found = cells(long(np.array([[3.0, math.nan], [1.2, 1.3]]), "x"), (objective,))
     assert found.seen[:, 0, 0].tolist() == found.low[:, 0, 0].tolist() == [-2.0, -counts]

@@ -18,7 +18,7 @@ import lexbandits as lb
 from lexbandits.evidence import once
 from lexbandits.evidence.boundary import gaussian_bets
 from lexbandits.evidence.finite_variance import LARGE_SAMPLE
-from lexbandits.evidence.interval import arm_bounds, kind_at, stored_value
+from lexbandits.evidence.interval import kind_at, stored_value
 from lexbandits.evidence.kinds import kind_rows, spread_kinds
 from lexbandits.evidence.sub_gaussian import one_sided_level, sub_gaussian_radius
 from lexbandits.judging import anytime
@@ -27,10 +27,11 @@ from lexbandits.judging.claims import Claims, Sample
 from lexbandits.judging.table import _drawn_together, table_of
 from lexbandits.study.storage.memory import MemoryStorage
 from support import judge_oracle as naive
+from support.kernels import arm_bounds
 
-CORRECT = lb.Objective("correct", tolerance=0.1, noise="bernoulli")
-LATENCY = lb.Objective("latency", "minimize", tolerance=0.3, unit="s", noise=("bounded", 0, 4))
-SCORE = lb.Objective("score", tolerance=0.3)
+CORRECT = lb.Objective("correct", margin=0.2, noise="bernoulli")
+LATENCY = lb.Objective("latency", "minimize", margin=0.6, unit="s", noise=("bounded", 0, 4))
+SCORE = lb.Objective("score", margin=0.6)
 
 
 def drawn(n=150, seed=0, **means):
@@ -91,7 +92,7 @@ def test_judge_loads_neither_numba_nor_pandas():
     code = (
         "import sys, lexbandits as lb\n"
         "table = {'arm': ['a', 'b'] * 9, 'item': [k // 2 for k in range(18)], 'x': [0, 1] * 9}\n"
-        "verdict = lb.judge(table, [lb.Objective('x', tolerance=0.1, noise='bernoulli')])\n"
+        "verdict = lb.judge(table, [lb.Objective('x', margin=0.2, noise='bernoulli')])\n"
         "str(verdict), verdict.as_markdown(), verdict._repr_html_()\n"
         "print([name for name in ('numba', 'pandas', 'narwhals') if name in sys.modules])"
     )
@@ -172,9 +173,9 @@ def test_order_names_and_units_do_not_matter(n):
     renamed["item"] = "i" + renamed["item"]
     assert said(judged(renamed)) == said(plain)
     assert judged(renamed).arm == {"slow": "x", "fast": "y", "bad": "z"}[plain.arm]
-    milliseconds = lb.Objective("latency", "minimize", tolerance=300, unit="ms", noise=("bounded", 0, 4000))
+    milliseconds = lb.Objective("latency", "minimize", margin=600, unit="ms", noise=("bounded", 0, 4000))
     assert said(judged(table.assign(latency=1000 * table.latency), (CORRECT, milliseconds))) == said(plain)
-    negative = lb.Objective("latency", tolerance=0.3, noise=("bounded", -4, 0))
+    negative = lb.Objective("latency", margin=0.6, noise=("bounded", -4, 0))
     assert said(judged(table.assign(latency=-table.latency), (CORRECT, negative))) == said(plain)
 
 
@@ -188,7 +189,7 @@ def test_rows_without_items_are_paired_in_no_order_of_theirs():
     assert found[0].certificate[0]["se"] == pytest.approx(np.sqrt(2 / 200), rel=0.2)
     fewer = judged(table[:-50:], [SCORE], item=None)
     assert fewer.flags == ()
-    independent = lb.Objective("score", tolerance=0.5, noise=("sub_gaussian", 1.0, "independent"))
+    independent = lb.Objective("score", margin=1, noise=("sub_gaussian", 1.0, "independent"))
     assert judged(table, [independent], item=None).certified
 
 
@@ -229,7 +230,7 @@ def test_unpaired_zeros_and_ones_are_counted(direction, monkeypatch):
     rng, (n, other) = np.random.default_rng(1), (40, 25)
     values = np.r_[rng.random(n) < 0.6, rng.random(other) < 0.5].astype(float)
     arms = ["a"] * n + ["b"] * other
-    right = lb.Objective("x", direction, tolerance=0.05, resolution=0.1, noise="bernoulli")
+    right = lb.Objective("x", direction, margin=0.15, tie=0.05, noise="bernoulli")
     for lost in (0, 3):
         values[:lost], values[n : n + lost] = np.nan, np.nan
         claims = Claims(cells({"arm": arms, "x": values}, (right,), item=None, missing="worst"))
@@ -253,7 +254,7 @@ def test_one_repeat_is_none_and_clusters_of_one_are_none():
     assert said(judged(TABLE.assign(epoch=1, latency=TABLE.latency), [LATENCY], repeat="epoch")) == said(
         judged(objectives=[LATENCY])
     )
-    gaussian = [lb.Objective("latency", "minimize", tolerance=0.3)]
+    gaussian = [lb.Objective("latency", "minimize", margin=0.6)]
     clustered = judged(TABLE.assign(passage=TABLE.item), gaussian, cluster="passage", max_cluster=1)
     assert said(clustered) == said(judged(objectives=gaussian))
     assert plain[0]
@@ -276,7 +277,7 @@ def test_repeats_are_averaged_and_do_not_count_as_items():
             drawn(60, 6)[:100].assign(epoch=[6] * 100),
         ]
     )
-    gaussian = [lb.Objective("latency", "minimize", tolerance=0.3)]
+    gaussian = [lb.Objective("latency", "minimize", margin=0.6)]
     assert "large-sample" in judged(unequal, gaussian, repeat="epoch").flags
 
 
@@ -300,7 +301,7 @@ def test_clusters_weigh_items_alike_and_are_the_units():
     unsaid = judged(table, [LATENCY], cluster="passage")
     assert not unsaid.certified
     assert unsaid.flags == ("cluster size",)
-    gaussian = judged(table, [lb.Objective("latency", "minimize", tolerance=0.3)], cluster="passage")
+    gaussian = judged(table, [lb.Objective("latency", "minimize", margin=0.6)], cluster="passage")
     assert gaussian.flags == ("large-sample",)
     few = judged(table[table.passage < 8], [LATENCY], cluster="passage", max_cluster=5)
     assert "few clusters" in few.flags
@@ -314,7 +315,7 @@ def test_items_that_share_their_luck_prove_as_much_as_one():
     )
     copies = base.loc[base.index.repeat(10)].reset_index(drop=True)
     copies["item"] = copies.groupby("arm").cumcount()
-    objective = [lb.Objective("score", tolerance=0.25)]
+    objective = [lb.Objective("score", margin=0.5)]
     assert judged(copies, objective).flags == ("copied values",)
     apart = copies.assign(score=copies.score + rng.normal(0, 1e-6, len(copies)))
     assert judged(apart, objective).certified, "no flag can see what is not equal"
@@ -344,7 +345,7 @@ def test_the_three_ways_with_missing_values():
     assert worst.flags == ()
     assert not worst.certified  # a tenth missing is more than may be given up
     assert judged(with_gaps(1, 0.01), missing="worst").certified
-    agreed = lb.Objective("correct", tolerance=0.1, noise="bernoulli", if_failed=0.0)
+    agreed = lb.Objective("correct", margin=0.2, noise="bernoulli", if_failed=0.0)
     assert judged(table, (agreed, LATENCY)).means["fast"]["correct"]["results"] == 150
 
 
@@ -375,7 +376,7 @@ def test_all_looks_are_asked_about_skewness_where_they_draw_their_line():
 
 
 def test_what_an_objective_says_of_missing_values_wins():
-    at_worst = lb.Objective("correct", tolerance=0.1, noise="bernoulli", if_missing="worst")
+    at_worst = lb.Objective("correct", margin=0.2, noise="bernoulli", if_missing="worst")
     table = with_gaps(1)
     worst = judged(table, missing="worst")
     for missing in ("error", "drop", "worst"):
@@ -402,10 +403,10 @@ def test_what_an_objective_says_of_missing_values_wins():
     [
         (CORRECT, 'missing="worst".*missing="drop".*if_failed= of the objective'),
         (
-            lb.Objective("correct", tolerance=0.1),
+            lb.Objective("correct", margin=0.2),
             r'say missing="drop" \(.*\), or noise=\("bounded", low, high\)',
         ),
-        (lb.Objective("correct", tolerance=0.1, quantile=0.9), r'say missing="drop" \(.*\), or if_failed='),
+        (lb.Objective("correct", margin=0.2, quantile=0.9), r'say missing="drop" \(.*\), or if_failed='),
     ],
 )
 def test_only_what_helps_is_offered_for_missing_values(objective, ways):
@@ -424,7 +425,7 @@ def test_rows_that_are_not_there_are_missing_too():
 def test_the_worst_certifies_nothing_that_some_filling_refutes(about):
     """All ways to fill in what is missing, on tables so small that certificates come from what is certain."""
     rng, certain = np.random.default_rng(2), 0
-    objective = lb.Objective("x", tolerance=0.25, resolution=0.25, noise="bernoulli")
+    objective = lb.Objective("x", margin=0.5, noise="bernoulli")
     for _ in range(40):
         n = 8
         values = (rng.random((2, n)) < rng.uniform(0.2, 0.95, (2, 1))).astype(float)
@@ -463,7 +464,7 @@ def filtered(means, tol):
 def test_a_list_is_what_was_measured():
     rng, objectives = (
         np.random.default_rng(3),
-        [lb.Objective("x", tolerance=0.1), lb.Objective("y", tolerance=0.1)],
+        [lb.Objective("x", margin=0.2), lb.Objective("y", margin=0.2)],
     )
     for _ in range(60):
         K, n = int(rng.integers(1, 5)), 10
@@ -483,25 +484,92 @@ def test_a_list_is_what_was_measured():
     assert "No chance is involved." in str(lb.judge(TABLE, [CORRECT, LATENCY], about="items"))
 
 
-# --- targets, a baseline, a named arm, exact objectives
+# --- limits, a baseline, a named arm, exact objectives
 
-REFUSALS = lb.Objective("refused", "minimize", at_most=0.2, resolution=0.1, noise="bernoulli")
+REFUSALS = lb.Objective("refused", "minimize", at_most=0.3, slack=0.1, noise="bernoulli")
 
 
-def test_a_limit_comes_first_and_may_be_given_up():
-    refused = {"slow": 0.02, "fast": 0.6, "bad": 0.02}
-    rng = np.random.default_rng(4)
-    table = TABLE.assign(refused=[int(rng.random() < refused[arm]) for arm in TABLE.arm])
+def refusing(seed, **shares):
+    rng = np.random.default_rng(seed)
+    return TABLE.assign(refused=[int(rng.random() < shares[arm]) for arm in TABLE.arm])
+
+
+def test_a_limit_comes_first():
+    verdict = judged(refusing(4, slow=0.02, fast=0.6, bad=0.02), (REFUSALS, CORRECT, LATENCY))
+    assert (verdict.arm, verdict.certified, verdict.flags) == ("slow", True, ())
+    fate = verdict.fates["fast"]
+    assert [fate[key] for key in ("code", "objective", "limit")] == ["out", "refused", "violates_limit"]
+    assert "out: violates the limit, seen" in str(verdict)
+    assert "slow has refused at most 0.3, as required" in str(verdict)
+
+
+def test_who_is_excluded_by_a_limit_may_still_meet_it():
+    """0.25 is within 0.3, but not by the slack of 0.1; who refuses less is below it."""
+    table = pd.concat([refusing(k, slow=0.02, fast=0.26, bad=0.02).assign(k=k) for k in range(6)])
+    table["item"] = table.item + table.k.astype(str)
     verdict = judged(table, (REFUSALS, CORRECT, LATENCY))
     assert (verdict.arm, verdict.certified) == ("slow", True)
-    assert verdict.fates["fast"] == {"code": "out", "objective": "refused", "rival": None}
-    assert "out: misses the limit, seen" in str(verdict)
-    table["refused"] = [int(rng.random() < 0.7) for _ in TABLE.arm]
-    loose = lb.Objective("refused", "minimize", at_most=0.2, tolerance=0.2, noise="bernoulli")
+    fate = verdict.fates["fast"]
+    assert [fate[key] for key in ("code", "objective", "limit")] == ["out", "refused", "not_clearly_within"]
+    assert f"out: above the inner line 0.2, and above {fate['rival']} on it, seen" in str(verdict)
+    assert "misses" not in str(verdict)
+    kept = judged(table, (REFUSALS,), baseline="fast")
+    assert (kept.decision, kept.flags) == ("keep", ()), "it meets the limit"
+
+
+def test_a_limit_that_nobody_meets_is_flagged():
+    table = refusing(4, slow=0.7, fast=0.7, bad=0.7)
+    loose = lb.Objective("refused", "minimize", at_most=0.4, slack=0.2, noise="bernoulli")
     nobody = judged(table, (CORRECT, loose))
-    assert nobody.certified
-    assert nobody.flags == ("closest to the target",)
-    assert "nobody meets the limit on refused" in str(nobody)
+    assert (nobody.certified, nobody.details) == (True, {"infeasible": {"objectives": ["refused"]}})
+    assert "no arm meets the limit on refused" in str(nobody)
+    assert f"No arm meets the limit on refused; {nobody.arm} is at most 0.2 short of the closest." in str(
+        nobody
+    )
+
+
+@pytest.mark.parametrize("looks", ["once", "any"])
+def test_a_limit_that_nobody_clearly_meets_is_flagged(looks):
+    """All lie between the limit and its inner line, closer to the limit."""
+    table = pd.concat([drawn(300, seed, a=(0.62, 1.0), b=(0.62, 1.0)).assign(k=seed) for seed in range(4)])
+    table["item"] = table.item + table.k.astype(str)
+    limit = lb.Objective("correct", at_least=0.6, slack=0.15, noise="bernoulli")
+    verdict = judged(table, [limit], looks=looks)
+    assert (verdict.certified, verdict.flags) == (True, ("not_clearly_feasible",))
+    assert verdict.candidates == ("a", "b")
+    assert "certified, but no arm is inside the limit on correct by the slack" in str(verdict)
+    closest = f"by the slack of 0.15; {verdict.arm} is at most 0.15 short of the closest"
+    sentence = f"No arm is inside the limit on correct {closest}. That it meets the limit is not shown."
+    assert sentence in str(verdict)
+    assert "as required" not in str(verdict)
+
+
+@pytest.mark.parametrize(
+    ("mean", "flags"), [(0.74, ()), (0.61, ("not_clearly_feasible",)), (0.2, ("infeasible",))]
+)
+def test_one_arm_alone_is_held_against_its_limit(mean, flags):
+    limit = lb.Objective("correct", at_least=0.6, slack=0.15, noise="bernoulli")
+    verdict = judged(drawn(1000, 1, a=(mean, 1.0)), [limit])
+    assert (verdict.certified, verdict.flags) == (True, flags)
+    few = judged(drawn(12, 1, a=(0.67, 1.0)), [limit])
+    assert (few.certified, few.flags) == (False, ())
+
+
+def test_who_meets_all_limits_goes_before_who_is_the_closest():
+    """Both are proven: c as close as it may be, b within the limit; c is much better on what comes next."""
+    ones = np.arange(400) % 100
+    table = {"arm": np.repeat(["b", "c"], 400), "item": [*range(400)] * 2}
+    table["right"] = np.r_[ones < 70, ones < 60].astype(float)
+    table["price"] = np.repeat([9.0, 1.0], 400)
+    asked = (
+        lb.Objective("right", at_least=0.59, slack=0.2, noise="bernoulli"),
+        lb.Objective("price", "minimize", noise="exact"),
+    )
+    verdict = judged(table, asked)
+    assert set(verdict.acceptable) == {"b", "c"}
+    assert (verdict.arm, verdict.flags) == ("b", ())
+    kept = judged(table, asked, baseline="c")
+    assert (kept.decision, kept.arm) in {("switch", "b"), ("keep", "c")}
 
 
 def test_exact_objectives_take_no_share():
@@ -566,15 +634,15 @@ def test_values_that_are_not_gaussian_are_flagged():
     skewed = pd.DataFrame({"arm": np.repeat(["a", "b"], 80), "item": [*range(80)] * 2})
     rare = (rng.random(160) < 0.04) & (skewed.arm == "b")
     skewed["score"] = np.where(rare, -20.0, 0.0) + rng.normal(0, 0.1, 160)
-    just, far = ([lb.Objective("score", tolerance=tolerance)] for tolerance in (1.2, 3.0))
+    just, far = ([lb.Objective("score", margin=margin)] for margin in (2.4, 6.0))
     assert judged(skewed, just, named="b").flags == ("skewed",)
     assert not judged(skewed, just, named="b").certified
     assert judged(skewed, far, named="b").certified, "so far from the limit no tail matters"
     turned = skewed.assign(score=-skewed.score)
     assert judged(turned, just, named="b").certified, "a tail on the other side does no harm"
     repeated = TABLE.assign(score=TABLE.correct.astype(float))
-    assert "repeated values" in judged(repeated, [lb.Objective("score", tolerance=0.3)]).flags
-    loose = judged(TABLE, [lb.Objective("latency", "minimize", tolerance=0.3, noise="finite_variance")])
+    assert "repeated values" in judged(repeated, [lb.Objective("score", margin=0.6)]).flags
+    loose = judged(TABLE, [lb.Objective("latency", "minimize", margin=0.6, noise="finite_variance")])
     assert loose.flags == ("large-sample",)
     assert not loose.certified
     same = TABLE.assign(score=1.0)
@@ -590,7 +658,7 @@ def test_a_share_between_0_and_1_is_bounded_and_said_so():
 # --- how many items it takes
 
 
-FINE = (lb.Objective("correct", tolerance=0.04, noise="bernoulli"), LATENCY)
+FINE = (lb.Objective("correct", margin=0.08, noise="bernoulli"), LATENCY)
 
 
 def test_what_is_open_says_how_many_items_it_may_take():
@@ -695,7 +763,7 @@ def test_at_any_time_arms_on_common_items_may_share_their_luck():
 
 def test_at_any_time_a_share_of_an_arm_has_its_part_of_the_scale():
     """a is not worse than b by more than 20 % of it if 1.2·b − a is above 0."""
-    words = {"direction": "minimize", "tolerance": "10%", "resolution": "10%", "noise": ("sub_gaussian", 1)}
+    words = {"direction": "minimize", "margin": "20%", "tie": "10%", "noise": ("sub_gaussian", 1)}
     claims, (a, b) = anytime_claims(50, item=None, **words)
     radius = sub_gaussian_radius(50.0, 1.0, one_sided_level(np.log(2 / 0.05)))
     sample, least = claims.sample("not worse", 0, 0, 1), 1.2 * (b - radius) - (a + radius)
@@ -720,26 +788,53 @@ def grouped(**words):
     values = (rng.random((2, n)) < [[0.8], [0.4]]).astype(float)
     values += 0.0 if words["noise"] == "bernoulli" else rng.exponential(1.0, (2, n))
     frame = {"arm": ["a"] * n + ["b"] * n, "item": [*range(n)] * 2, "c": [*of] * 2, "x": values.ravel()}
-    claims = Claims(cells(frame, (lb.Objective("x", tolerance=0.1, **words),), cluster="c"))
+    claims = Claims(cells(frame, (lb.Objective("x", margin=0.2, **words),), cluster="c"))
     return claims, np.bincount(of, values[0] - values[1]), sizes
 
 
-def test_what_each_claim_must_exceed():
-    words = {"tolerance": 0.1, "resolution": 0.05, "noise": ("bounded", 0, 1)}
-    for objective, target in (
-        (lb.Objective("x", at_least=0.75, **words), 0.75),
-        (lb.Objective("x", "minimize", at_most=0.75, **words), -0.75),
+FACTS = (
+    "beats",
+    "not worse",
+    "leads",
+    "meets the target",
+    "nears",
+    "below the inner line",
+    "violates the limit",
+)
+LINES = {  # at_least 0.75 and at_most 0.25, each with a slack of 0.05: signed
+    "noisy": (0.0, -0.05, 0.025, 0.75, 0.775, -0.8, -0.75),
+    "exact": (0.0, 0.0, 0.0, 0.75, 0.75, -0.75, -0.75),
+    "a list": (0.0, 0.0, 0.0, 0.75, 0.75, -0.75, -0.75),
+}
+
+
+@pytest.mark.parametrize("kind", LINES)
+def test_what_each_claim_must_exceed(kind):
+    words = {"noise": "exact"} if kind == "exact" else {"noise": ("bounded", 0, 1), "slack": 0.05}
+    values = [0.5, 0.5] if kind == "exact" else [0.5, 0.6]
+    for objective, off in (
+        (lb.Objective("x", at_least=0.75, **words), 0.0),
+        (lb.Objective("x", "minimize", at_most=0.25, **words), 1.0),  # 1 − x
     ):
-        claims = Claims(cells({"arm": ["a", "a"], "item": [1, 2], "x": [0.5, 0.6]}, (objective,)))
-        limits = [claims.limit(fact, 0) for fact in ("beats", "not worse", "meets the target")]
-        assert limits == pytest.approx([0.1, -0.15, target - 0.05])
-        assert claims.limit("misses the target", 0) == -target
+        frame = {"arm": ["a", "a"], "item": [1, 2], "x": values}
+        claims = Claims(cells(frame, (objective,)), as_list=kind == "a list")
+        signs = (0, 0, 0, -1, -1, 1, 1)
+        expected = [line + sign * off for line, sign in zip(LINES[kind], signs, strict=True)]
+        assert [claims.limit(fact, 0) for fact in FACTS] == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("as_list", [False, True])
+def test_what_each_difference_must_exceed(as_list):
+    ordinary = lb.Objective("x", margin=0.15, tie=0.1, noise=("bounded", 0, 1))
+    claims = Claims(cells({"arm": ["a", "a"], "item": [1, 2], "x": [0.5, 0.6]}, (ordinary,)), as_list=as_list)
+    found = [claims.limit(fact, 0) for fact in ("beats", "not worse", "leads")]
+    assert found == pytest.approx([0.1, -0.15, 0.1 if as_list else 0.125])
 
 
 @pytest.mark.parametrize(("noise", "as_list"), [("exact", False), ("bernoulli", True)])
 def test_who_is_ahead_by_exactly_the_tolerance_does_not_beat(noise, as_list):
     frame = {"arm": ["a", "b"], "item": [1, 1], "x": [0.86, 0.83]}
-    objective = lb.Objective("x", tolerance=0.03, resolution=0.0, noise=noise)
+    objective = lb.Objective("x", margin=0.03, tie=0.03, noise=noise)
     if as_list:
         ones = np.arange(100) < np.array([[86], [83]])
         frame = {"arm": ["a"] * 100 + ["b"] * 100, "item": [*range(100)] * 2, "x": ones.ravel() * 1.0}
@@ -800,19 +895,17 @@ def test_a_bound_that_is_shown_has_all_claims_below_it():
         def exceeds(self, i, sample, b, alpha):
             return not 0.5 < b < 0.7
 
-    claims = WithAGap(
-        cells(TABLE, (lb.Objective("correct", tolerance=0.1, resolution=0.1, noise="bernoulli"),))
-    )
+    claims = WithAGap(cells(TABLE, (lb.Objective("correct", margin=0.2, noise="bernoulli"),)))
     claims._samples[0, ((0, 1.0), (2, -1.0)), True] = claims.sample("beats", 0, 0, 2)._replace(mean=1.0)
     assert claims.bound(0, 0, 2, 0.05) == pytest.approx(0.4)
 
 
 @pytest.mark.parametrize("claims_of", [Claims, AnytimeClaims])
-def test_who_never_failed_does_not_miss_a_target_of_all(claims_of):
+def test_who_never_failed_is_not_below_an_inner_line_of_all(claims_of):
     """One failure is enough to know: a mean of 1 has none."""
     frame = {"arm": ["a"] * 9 + ["b"] * 9, "item": [*range(9)] * 2, "x": [1.0] * 17 + [0.0]}
-    claims = claims_of(cells(frame, (lb.Objective("x", at_least=1, resolution=0.1, noise="bernoulli"),)))
-    assert [claims.says("misses the target", 0, arm, None, 0.5) for arm in (0, 1)] == [False, True]
+    claims = claims_of(cells(frame, (lb.Objective("x", at_least=0.9, slack=0.1, noise="bernoulli"),)))
+    assert [claims.says("below the inner line", 0, arm, None, 0.5) for arm in (0, 1)] == [False, True]
 
 
 @pytest.mark.parametrize("noise", ["gaussian", ("bounded", -6, 6), ("sub_gaussian", 1), "finite_variance"])
@@ -834,7 +927,7 @@ def test_at_any_time_rows_that_nothing_pairs_are_judged_by_the_bounds_of_each_ar
 
 
 def test_at_any_time_rows_that_nothing_pairs_count_as_their_worst_where_they_are_missing():
-    rng, objective = np.random.default_rng(6), lb.Objective("x", tolerance=0.1, noise=("bounded", 0, 1))
+    rng, objective = np.random.default_rng(6), lb.Objective("x", margin=0.2, noise=("bounded", 0, 1))
     frame = pd.DataFrame(
         {"arm": ["a"] * 300 + ["b"] * 300, "x": np.r_[rng.beta(8, 2, 300), rng.beta(2, 8, 300)]}
     )
@@ -858,7 +951,7 @@ def duplicated():
     return pd.concat([TABLE, TABLE[TABLE.item == "q7"]])
 
 
-GAUSSIAN_GAPS = (lb.Objective("correct", tolerance=0.1),)
+GAUSSIAN_GAPS = (lb.Objective("correct", margin=0.2),)
 WRONG = {
     "a table is a frame": ((5,), {}),
     "judge reads .csv, .jsonl or .parquet, got 'x.txt'": (("x.txt",), {}),
@@ -910,11 +1003,11 @@ WRONG = {
         {"cluster": "c", "max_cluster": 9},
     ),
     "nobody knows the scale of a cluster": (
-        (TABLE.assign(c=TABLE.item), [lb.Objective("correct", tolerance=0.1, noise=("sub_gaussian", 0.5))]),
+        (TABLE.assign(c=TABLE.item), [lb.Objective("correct", margin=0.2, noise=("sub_gaussian", 0.5))]),
         {"cluster": "c"},
     ),
     "share what an item has in common": (
-        (TABLE, [lb.Objective("correct", tolerance=0.1, noise=("sub_gaussian", 0.5, "independent"))]),
+        (TABLE, [lb.Objective("correct", margin=0.2, noise=("sub_gaussian", 0.5, "independent"))]),
         {},
     ),
     "repeat= and cluster= need item=": ((TABLE,), {"item": None, "repeat": "x"}),
@@ -922,7 +1015,7 @@ WRONG = {
     "judge needs objectives, each with a name": ((TABLE, []), {}),
     'looks="any" has neither': ((TABLE,), {"looks": "any", "baseline": "fast"}),
     'looks="any" takes no quantile=': (
-        (TABLE, [lb.Objective("latency", tolerance=1, quantile=0.5)]),
+        (TABLE, [lb.Objective("latency", margin=2, quantile=0.5)]),
         {"looks": "any"},
     ),
 }
@@ -940,37 +1033,37 @@ def test_an_error_says_what_to_mend(message):
 
 def test_a_cap_is_part_of_the_question():
     table = TABLE.assign(revenue=np.random.default_rng(6).lognormal(0, 1.5, len(TABLE)))
-    capped = lb.Objective("revenue", tolerance=1.0, cap=5)
+    capped = lb.Objective("revenue", margin=2, cap=5)
     assert capped.noise == ("bounded", 0.0, 5.0)
     verdict = judged(table, [capped])
     expected = table[table.arm == "fast"].revenue.clip(upper=5).mean()
     assert verdict.means["fast"]["revenue"]["mean"] == pytest.approx(expected)
     assert "the mean of values up to 5, higher is better" in str(verdict)
-    floored = lb.Objective("revenue", tolerance=1.0, floor=1, noise=("bounded", 0, 500))
+    floored = lb.Objective("revenue", margin=2, floor=1, noise=("bounded", 0, 500))
     assert floored.bounds == (1.0, 500.0)
     assert lb.Objective.from_json(capped.as_json()) == capped
     with pytest.raises(lb.StudyError, match="floor= needs cap="):
-        lb.Objective("revenue", tolerance=1.0, floor=1)
+        lb.Objective("revenue", margin=2, floor=1)
     with pytest.raises(lb.StudyError, match="above= or cap="):
-        lb.Objective("revenue", tolerance=1.0, cap=1, above=1)
+        lb.Objective("revenue", margin=2, cap=1, above=1)
 
 
 def test_a_quantile_as_a_limit_is_a_share():
     """p95 of latency is at most 1.2 s: at most 5 % are above."""
-    p95 = lb.Objective("latency", "minimize", above=1.2, at_most=0.2, resolution=0.1)
+    p95 = lb.Objective("latency", "minimize", above=1.2, at_most=0.3, slack=0.1)
     verdict = judged(objectives=[p95, CORRECT])
     share = (TABLE[TABLE.arm == "slow"].latency > 1.2).mean()
     assert verdict.means["slow"]["latency"]["mean"] == pytest.approx(share)
     assert verdict.fates["slow"]["code"] == "out"
     assert verdict.arm == "fast"
-    assert "how often it is above 1.2, at most 0.2" in str(verdict)
+    assert "how often it is above 1.2, at most 0.3" in str(verdict)
 
 
 # --- shares of the best
 
 
 def relative(**words):
-    return lb.Objective("latency", "minimize", tolerance="20%", reference="best", **words)
+    return lb.Objective("latency", "minimize", margin="40%", reference="best", **words)
 
 
 @pytest.mark.parametrize("noise", ["gaussian", ("bounded", 0, 4)])
@@ -979,7 +1072,7 @@ def test_a_share_of_the_best_is_a_claim_about_a_contrast(noise):
     verdict = judged(table, [relative(noise=noise), CORRECT])
     assert verdict.certified
     assert verdict.fates["c"]["code"] == "out"
-    assert "20 % of the best does not matter" in str(verdict)
+    assert "margin 40 % of the best" in str(verdict)
     assert "out: worse than" in str(verdict)
     claims = Claims(cells(table, [relative(noise=noise)]))
     means = {arm: table[table.arm == arm].latency.mean() for arm in "abc"}
@@ -987,7 +1080,7 @@ def test_a_share_of_the_best_is_a_claim_about_a_contrast(noise):
     assert claims.sample("not worse", 0, 0, 2).mean == pytest.approx(1.4 * means["c"] - means["a"])
     if noise != "gaussian":
         assert claims.sample("beats", 0, 0, 2)[3:5] == pytest.approx((-4.8, 4.0))
-    more = lb.Objective("latency", tolerance="20%", reference="best", noise=noise)
+    more = lb.Objective("latency", margin="40%", reference="best", noise=noise)
     claims = Claims(cells(table, [more]))
     assert claims.sample("beats", 0, 2, 0).mean == pytest.approx(0.8 * means["c"] - means["a"])
     assert claims.sample("not worse", 0, 0, 2).mean == pytest.approx(means["a"] - 0.6 * means["c"])
@@ -1007,7 +1100,7 @@ def test_shares_of_the_best_are_claimed_wrongly_in_at_most_alpha():
     rng, wrong, tables = np.random.default_rng(7), 0, 1500
     for _ in range(tables):
         size = rng.gamma(25, 1 / 25, (60, 1))
-        latency = size * rng.gamma(25, 1 / 25, (60, 2)) * [1.0, 1.4]  # exactly tolerance + resolution
+        latency = size * rng.gamma(25, 1 / 25, (60, 2)) * [1.0, 1.4]  # exactly the margin
         table = {"arm": ["a", "b"] * 60, "item": np.repeat(range(60), 2), "latency": latency.ravel()}
         wrong += Claims(cells(table, [relative()])).says("not worse", 0, 1, 0, 0.05)
     assert wrong <= tables * (0.05 + 4 * np.sqrt(0.05 * 0.95 / tables))
@@ -1017,9 +1110,9 @@ def test_what_a_share_of_the_best_cannot_be():
     with pytest.raises(lb.StudyError, match="not negative"):
         judged(TABLE.assign(latency=-TABLE.latency), [relative(noise=("bounded", -4, 0))])
     with pytest.raises(lb.StudyError, match="below 100 %"):
-        lb.Objective("latency", tolerance="60%", reference="best")
+        lb.Objective("latency", margin="120%", reference="best")
     with pytest.raises(lb.StudyError, match="is a percentage"):
-        lb.Objective("latency", tolerance=0.6, reference="best")
+        lb.Objective("latency", margin=1.2, reference="best")
     with pytest.raises(lb.StudyError, match=r"shares of best need values that are not negative, nor all 0"):
         judged(TABLE.assign(latency=0.0), [relative()])
 
@@ -1035,7 +1128,7 @@ def test_shares_are_judged_at_any_time(reference):
 
 def test_percentages_of_a_named_arm_are_of_its_mean():
     table = drawn(200, 3, a=(0.9, 1.0), b=(0.9, 1.1), c=(0.9, 2.0))
-    of_c = lb.Objective("latency", "minimize", tolerance="20%", reference="c", noise=("bounded", 0, 4))
+    of_c = lb.Objective("latency", "minimize", margin="40%", reference="c", noise=("bounded", 0, 4))
     claims, means = Claims(cells(table, [of_c])), table.groupby("arm").latency.mean()
     for a, b in itertools.permutations(range(3), 2):
         apart = means["abc"[b]] - means["abc"[a]]
@@ -1045,8 +1138,8 @@ def test_percentages_of_a_named_arm_are_of_its_mean():
     assert claims.sample("beats", 0, 0, 2)[3:5] == pytest.approx((-4.0, 3.2))  # (1 − 0.2)·c − a
     verdict = judged(table, [of_c, CORRECT])
     assert (verdict.certified, verdict.fates["c"]["code"]) == (True, "out")
-    assert "20 % of c does not matter" in str(verdict)
-    known = replace(of_c, tolerance=0.2 * means["c"], reference=None)  # as if it were known
+    assert "margin 40 % of c" in str(verdict)
+    known = replace(of_c, margin=0.4 * means["c"], reference=None)  # as if it were known
     assert judged(table, [known, CORRECT]).fates["c"]["code"] == "out"
     with pytest.raises(lb.StudyError, match="reference must be \"best\", an arm or a number, got 'd'"):
         judged(table, [replace(of_c, reference="d")])
@@ -1054,7 +1147,7 @@ def test_percentages_of_a_named_arm_are_of_its_mean():
 
 # --- quantiles
 
-P90 = lb.Objective("latency", "minimize", tolerance=0.4, unit="s", quantile=0.9)
+P90 = lb.Objective("latency", "minimize", margin=0.8, unit="s", quantile=0.9)
 
 
 def test_a_quantile_is_judged_whatever_the_noise():
@@ -1097,7 +1190,7 @@ def test_what_a_quantile_cannot_be():
         ({"at_most": 2.0}, "above=LIMIT, at_most=0.1"),
         ({"cap": 3.0}, "takes no cap="),
         ({"noise": "exact"}, "has no quantiles"),
-        ({"tolerance": "5%", "reference": "best"}, "or percentage"),
+        ({"margin": "5%", "reference": "best"}, "or percentage"),
     ):
         with pytest.raises(lb.StudyError, match=message):
             replace(P90, **words)
@@ -1109,18 +1202,18 @@ def test_what_a_quantile_cannot_be():
 
 def test_a_limit_that_nobody_meets_is_said_at_any_time():
     table = drawn(400, 2, a=(0.2, 1.0), b=(0.1, 1.0))
-    limit = lb.Objective("correct", at_least=0.9, resolution=0.05, noise="bernoulli")
+    limit = lb.Objective("correct", at_least=0.85, slack=0.05, noise="bernoulli")
     for looks in ("once", "any"):
         verdict = judged(table, [limit], looks=looks)
-        assert verdict.details["closest to the target"] == {"objectives": ["correct"]}
-        assert "nobody meets the limit on correct" in str(verdict)
+        assert verdict.details["infeasible"] == {"objectives": ["correct"]}
+        assert "no arm meets the limit on correct" in str(verdict)
 
 
 def test_flags_come_in_one_order_whatever_the_hashes_of_their_names():
     rng, rows = np.random.default_rng(0), np.arange(240)
     table = {"arm": ["a", "b"] * 120, "item": rows // 2, "of": np.minimum(rows // 10, 20)}
     table["x"] = np.where(rows % 12 < 4, 1.0, -(rng.exponential(size=240) ** 3))
-    limit = lb.Objective("x", at_least=-9, resolution=0.2, noise="gaussian")
+    limit = lb.Objective("x", at_least=-9.2, slack=0.2, noise="gaussian")
     assert judged(table, [limit], cluster="of").flags == ("large-sample", "skewed", "repeated values")
 
 
@@ -1129,13 +1222,13 @@ def test_flags_come_in_one_order_whatever_the_hashes_of_their_names():
 
 def test_a_study_follows_up_the_candidates():
     near = drawn(60, 2, a=(0.8, 1.0), b=(0.8, 1.1), bad=(0.1, 1.0))
-    of_best = lb.Objective("latency", "minimize", tolerance="20%", reference="best", cap=4)
-    verdict = judged(near, [replace(CORRECT, tolerance=0.02), of_best])
+    of_best = lb.Objective("latency", "minimize", margin="40%", reference="best", cap=4)
+    verdict = judged(near, [replace(CORRECT, margin=0.04), of_best])
     words = verdict.follow_up("again")
     study = lb.create_study(storage=MemoryStorage(), **{"seed": 0, **words})
     assert study.status.candidates == verdict.candidates == ("a", "b")
     least = min(verdict.means[arm]["latency"]["mean"] for arm in "ab")
-    assert study.objectives[1].tolerance_in_unit == pytest.approx(0.2 * least)
+    assert study.objectives[1].margin_in_unit == pytest.approx(0.4 * least)
     assert (study.objectives[1].noise, study.objectives[1].cap) == (("bounded", 0.0, 4.0), 4.0)
     with pytest.raises(lb.StudyError, match="above=LIMIT"):
         judged(near, [P90, CORRECT]).follow_up()
@@ -1145,7 +1238,7 @@ def test_a_study_follows_up_the_candidates():
 
 def test_a_study_that_follows_asks_the_same_question():
     near = drawn(60, 2, a=(0.8, 1.0), b=(0.8, 1.1), bad=(0.1, 1.0))
-    objectives = [replace(CORRECT, tolerance=0.02), lb.Objective("latency", "minimize", tolerance=0.1)]
+    objectives = [replace(CORRECT, margin=0.04), lb.Objective("latency", "minimize", margin=0.2)]
     table = near.astype({"correct": float})
     table.loc[[3, 50], "correct"] = np.nan
     verdict = judged(table, objectives, missing="worst", baseline="b")
@@ -1154,26 +1247,26 @@ def test_a_study_that_follows_asks_the_same_question():
     assert (study.spec["baseline"], study.answer.decision) == ("b", "keep for now")
     assert [objective.if_missing for objective in study.objectives] == ["worst", None]
     assert "baseline" not in judged(near, objectives).follow_up()
-    agreed = replace(CORRECT, tolerance=0.02, if_missing="worst")
+    agreed = replace(CORRECT, margin=0.04, if_missing="worst")
     words = judged(near, [agreed, objectives[1]]).follow_up()
     assert [objective.get("if_missing") for objective in words["objectives"]] == ["worst", None]
     bad = judged(near, objectives, baseline="bad").follow_up()
     assert (bad["baseline"], set(bad["arms"])) == ("bad", {"a", "b", "bad"}), "one that is out stays"
     clustered = near.assign(of=[int(item[1:]) // 2 for item in near.item])
-    verdict = judged(clustered, [replace(CORRECT, tolerance=0.02)], cluster="of", max_cluster=2)
+    verdict = judged(clustered, [replace(CORRECT, margin=0.04)], cluster="of", max_cluster=2)
     assert not verdict.certified
     assert "follow_up()" not in str(verdict)
-    assert "follow_up()" in str(judged(near, [replace(CORRECT, tolerance=0.02)]))
+    assert "follow_up()" in str(judged(near, [replace(CORRECT, margin=0.04)]))
     with pytest.raises(lb.StudyError, match="knows no clusters"):
         verdict.follow_up()
 
 
 def test_on_a_list_every_difference_may_matter():
-    strict = [lb.Objective("correct", tolerance=0, noise="bernoulli")]
+    strict = [lb.Objective("correct", margin=0, noise="bernoulli")]
     table = {"arm": [*"abab"], "item": [1, 1, 2, 2], "correct": [1, 1, 1, 0]}
     verdict = lb.judge(table, strict, about="items")
     assert (verdict.arm, verdict.certified, verdict.candidates) == ("a", True, ("a",))
-    with pytest.raises(lb.StudyError, match="both 0"):
+    with pytest.raises(lb.StudyError, match="the margin must be positive"):
         lb.judge(table, strict)
     study = lb.create_study("s", MemoryStorage(), arms=["a", "b"], objectives=strict, items=[1, 2], seed=0)
     assert study.run(lambda arm, item: {"correct": arm == "a" or item == 1}, progress=False).certain

@@ -7,9 +7,9 @@ import lexbandits as lb
 from lexbandits.judging import claims, verdict
 
 OBJECTIVES = [
-    lb.Objective("hit", tolerance=0.05, noise="bernoulli"),
-    lb.Objective("wait", "minimize", tolerance=1),
-    lb.Objective("cost", "minimize", tolerance=0.05, noise=("bounded", 0, 1)),
+    lb.Objective("hit", margin=0.1, noise="bernoulli"),
+    lb.Objective("wait", "minimize", margin=2),
+    lb.Objective("cost", "minimize", margin=0.1, noise=("bounded", 0, 1)),
 ]
 
 

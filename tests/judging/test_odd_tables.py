@@ -52,7 +52,7 @@ def table(values, arms=None, items=None):
 
 
 def asked(noise="gaussian", **words):
-    return [lb.Objective("x", **{"tolerance": 0.1, "noise": noise, **words})]
+    return [lb.Objective("x", **{"margin": 0.2, "noise": noise, **words})]
 
 
 @pytest.mark.parametrize("odd", ODD_VALUES, ids=lambda value: repr(value)[:24])
@@ -106,7 +106,7 @@ def test_bounds_that_floating_point_cannot_square_are_refused_everywhere(noise):
         lb.LexElimTol(2, 1, delta=0.1, tolerance=0.1, noise=[noise])
 
 
-@pytest.mark.parametrize("word", ["tolerance", "resolution", "at_least", "cap", "if_failed"])
+@pytest.mark.parametrize("word", ["margin", "tie", "at_least", "cap", "if_failed"])
 def test_no_number_of_a_question_is_larger_than_a_value_may_be(word):
     with pytest.raises(lb.StudyError, match=r"1e\+100"):
         asked(**{word: 1e155})
@@ -121,14 +121,14 @@ def test_a_verdict_does_not_depend_on_the_unit(size):
     values[1::2] /= 4
     for noise, scaled in (("gaussian", "gaussian"), (("bounded", 0, 1), ("bounded", 0, size))):
         plain = lb.judge(table(values), asked(noise))
-        large = lb.judge(table(values * size), asked(scaled, tolerance=0.1 * size))
+        large = lb.judge(table(values * size), asked(scaled, margin=0.2 * size))
         assert (plain.arm, plain.certified) == (large.arm, large.certified) == ("a", True)
 
 
 def test_values_too_small_to_square_are_refused():
     values = np.random.default_rng(0).normal(size=40) * 1e-150
     with pytest.raises(lb.StudyError, match="say them in a smaller unit"):
-        lb.judge(table(values), asked(tolerance=0, resolution=1e-160))
+        lb.judge(table(values), asked(margin=1e-160, tie=0))
 
 
 @pytest.mark.filterwarnings("error")
@@ -167,9 +167,7 @@ def test_tables_of_odd_values_are_judged_or_refused():
         values = [value for value in column for _ in "ab"]  # the same for both arms
         missing = luck.choice(["error", "drop", "worst"])
         try:
-            verdict = lb.judge(
-                table(values), asked(luck.choice(noises), tolerance=0, resolution=0.1), missing=missing
-            )
+            verdict = lb.judge(table(values), asked(luck.choice(noises), margin=0.1, tie=0), missing=missing)
         except lb.StudyError:
             refused += 1
         else:

@@ -25,15 +25,15 @@ def drawn(seed):
         table["item"] += range(n)
         table["right"] += (np.where(rng.random(n) < 0.8, luck, rng.random(n)) < 0.9 - tilt[0]).tolist()
         table["time"] += np.clip((1 + tilt[1]) * rng.gamma(30, 1 / 30, n), 0, 3).tolist()
-    right = lb.Objective("right", tolerance=0.1, noise="bernoulli")
+    right = lb.Objective("right", margin=0.2, noise="bernoulli")
     time = [
-        lb.Objective("time", "minimize", tolerance=0.217, unit="s", noise=("bounded", 0, 3)),
-        lb.Objective("time", "minimize", tolerance="20%", unit="s", reference="best", cap=3),
-        lb.Objective("time", "minimize", tolerance=0.217, unit="s", quantile=0.5),
-        lb.Objective("time", "minimize", at_most=1.2, resolution=0.2, unit="s", noise=("bounded", 0, 3)),
+        lb.Objective("time", "minimize", margin=0.434, unit="s", noise=("bounded", 0, 3)),
+        lb.Objective("time", "minimize", margin="40%", unit="s", reference="best", cap=3),
+        lb.Objective("time", "minimize", margin=0.434, unit="s", quantile=0.5),
+        lb.Objective("time", "minimize", at_most=1.4, slack=0.2, unit="s", noise=("bounded", 0, 3)),
     ][seed % 4]
     how = [{}, {"about": "items"}, {"baseline": arms[0]}, {"named": arms[-1]}, {}][seed % 5]
-    order = [time, right] if time.target is not None else [right, time]
+    order = [time, right] if time.limit is not None else [right, time]
     return lb.judge(table, order, delta=0.1, **how)
 
 
@@ -41,8 +41,8 @@ def drawn(seed):
 def verdicts():
     digits = Path(__file__).parents[2] / "examples" / "digits" / "results.csv"
     asked = [
-        lb.Objective("correct", tolerance=0.02, noise="bernoulli"),
-        lb.Objective("latency", "minimize", tolerance=100, unit="µs", cap=2000),
+        lb.Objective("correct", margin=0.04, noise="bernoulli"),
+        lb.Objective("latency", "minimize", margin=200, unit="µs", cap=2000),
     ]
     found = [drawn(seed) for seed in range(24)]
     found.append(lb.judge(digits, asked, arm="model", item="image"))
@@ -142,7 +142,7 @@ LOOK += "(name) => getComputedStyle(document.getElementById(id)).getPropertyValu
 
 def test_in_a_notebook_nothing_around_it_changes_and_its_theme_counts(browser):
     study = lb.create_study(
-        "s", arms=["a", "b"], objectives=[lb.Objective("x", tolerance=0.2, noise="bernoulli")], seed=0
+        "s", arms=["a", "b"], objectives=[lb.Objective("x", margin=0.4, noise="bernoulli")], seed=0
     )
     for k, trial in enumerate(study.ask_many(40)):
         study.tell(trial, {"x": k % 2})

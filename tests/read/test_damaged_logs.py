@@ -95,7 +95,7 @@ def test_deep_json_is_one_line(tmp_path, deep):
         (tmp_path / "a.json").write_text(deep)
         assert "nested too deeply" in refused(reader, tmp_path / "a.json")
     (tmp_path / "a.jsonl").write_text(f'{{"arm": "a"}}\n{deep}\n')
-    judged = lambda path: lb.judge(path, [lb.Objective("x", tolerance=1)])  # noqa: E731
+    judged = lambda path: lb.judge(path, [lb.Objective("x", margin=2)])  # noqa: E731
     assert "line 2: the JSON is nested too deeply" in refused(judged, tmp_path / "a.jsonl")
 
 
@@ -104,7 +104,7 @@ def test_a_small_file_of_a_huge_table_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(files, "MOST_BYTES", 10_000)
     wide = tmp_path / "wide.jsonl"
     wide.write_text("".join(f'{{"k{n}": 1}}\n' for n in range(200)))
-    judged = lambda path: lb.judge(path, [lb.Objective("x", tolerance=1)])  # noqa: E731
+    judged = lambda path: lb.judge(path, [lb.Objective("x", margin=2)])  # noqa: E731
     assert "200 rows and 200 columns" in refused(judged, wide)
     long = tmp_path / "long.csv"
     long.write_text("arm,item,x\n" + "a,1,1\n" * 3_000)

@@ -75,7 +75,7 @@ tuned = optuna.create_study(direction="maximize", study_name="tuned", sampler=by
 tuned.optimize(lambda trial: score(trial, trial.number), n_trials=60)
 tuned.enqueue_trial(tuned.best_params)
 tuned.optimize(lambda trial: score(trial, -trial.number), n_trials=1)
-objectives = [lb.Objective("score", tolerance=0.1)]
+objectives = [lb.Objective("score", margin=0.2)]
 study, measure = lb.from_optuna(tuned, score, objectives, top=5)
 best = sorted(tuned.trials, key=lambda trial: -trial.value)
 assert list(study.arms)[0] == f"trial {best[0].number}"
@@ -95,7 +95,7 @@ def two(trial):
 by_chance = optuna.samplers.RandomSampler(seed=1)
 pareto = optuna.create_study(directions=["maximize", "minimize"], study_name="pareto", sampler=by_chance)
 pareto.optimize(two, n_trials=9)
-objectives.append(lb.Objective("b", "minimize", tolerance=0.1))
+objectives.append(lb.Objective("b", "minimize", margin=0.2))
 study, measure = lb.from_optuna(pareto, two, objectives)
 front = sorted(pareto.best_trials, key=lambda trial: -trial.values[0])
 assert list(study.arms) == [f"trial {trial.number}" for trial in front[:8]]

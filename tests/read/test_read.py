@@ -8,7 +8,7 @@ import pytest
 import lexbandits as lb
 
 MADE = Path(__file__).parent / "made"
-RIGHT = lb.Objective("match", tolerance=0.1, noise="bernoulli", if_failed=0.0)
+RIGHT = lb.Objective("match", margin=0.2, noise="bernoulli", if_failed=0.0)
 
 
 def test_inspect():
@@ -27,7 +27,7 @@ def test_inspect():
     verdict = lb.judge(columns, [RIGHT], repeat="repeat", about="items")
     assert verdict.arm == "mockllm/large"
     with pytest.raises(lb.StudyError, match="1 of 12 values of 'match' are missing"):
-        lb.judge(columns, [lb.Objective("match", tolerance=0.1, noise="bernoulli")], repeat="repeat")
+        lb.judge(columns, [lb.Objective("match", margin=0.2, noise="bernoulli")], repeat="repeat")
 
 
 def test_lm_eval():
@@ -53,7 +53,7 @@ def test_pytest_benchmark():
     assert read.groupby(["way", "data"]).size().to_dict() == {
         (way, data): 5 for way in ("builtin", "heap") for data in ("mixed", "sorted")
     }
-    seconds = lb.Objective("seconds", "minimize", tolerance=1e-5, noise=("bounded", 0, 1))
+    seconds = lb.Objective("seconds", "minimize", margin=0.00002, noise=("bounded", 0, 1))
     verdict = lb.judge(columns, [seconds], arm="way", item="data", repeat="repeat", about="items")
     assert verdict.arm == "builtin"
     assert lb.judge(columns, [seconds], item=None, about="items").arm.startswith("test_sort[builtin-")
@@ -69,7 +69,7 @@ def test_hyperfine():
     assert read["seconds"].isna().tolist() == (read["arm"] == "false").tolist()
     assert set(read["exit_code"][read["arm"] == "false"]) == {1}
     zipped = read[read["arm"] != "false"]
-    seconds = lb.Objective("seconds", "minimize", tolerance=1, noise=("bounded", 0, 1))
+    seconds = lb.Objective("seconds", "minimize", margin=2, noise=("bounded", 0, 1))
     assert lb.judge(zipped, [seconds], arm="level", item=None, about="items").arm in ("1", "9")
 
 

@@ -25,7 +25,7 @@ def wire(service, monkeypatch):
 
 CHANGES = {
     "note": lambda study, _: study.note("hello"),
-    "amend": lambda study, _: study.amend("correct", tolerance=0.2),
+    "amend": lambda study, _: study.amend("correct", margin=0.4),
     "withdraw": lambda study, _: study.withdraw("cot", "so"),
     "add_arm": lambda study, _: study.add_arm({"name": "new", "tokens": 3}),
     "reorder": lambda study, _: study.reorder(["latency", "correct"]),

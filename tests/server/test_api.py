@@ -153,14 +153,14 @@ def test_arms_objectives_and_budget_change(client):
         {"tokens": 900},
     )
     assert client.delete(f"{MODELS}/arms/huge/withdrawal").status_code == 200
-    assert client.put(f"{MODELS}/objectives/latency", json={"tolerance": 3}).status_code == 200
+    assert client.put(f"{MODELS}/objectives/latency", json={"margin": 6}).status_code == 200
     assert client.put(f"{MODELS}/order", json={"objectives": ["latency", "correct"]}).status_code == 200
     assert client.put(f"{MODELS}/budget", json={"budget": 500}).status_code == 200
     assert client.post(f"{MODELS}/notes", json={"text": "as agreed"}).status_code == 201
     summary = client.get(MODELS).json()
-    assert [(o["name"], o["tolerance"]) for o in summary["objectives"]] == [
-        ("latency", 3.0),
-        ("correct", 0.1),
+    assert [(o["name"], o["margin"]) for o in summary["objectives"]] == [
+        ("latency", 6.0),
+        ("correct", 0.2),
     ]
     assert summary["budget"] == 500
     assert [event["kind"] for event in summary["events"]][:2] == ["note", "budget"]
@@ -255,10 +255,10 @@ def test_a_study_is_made_once_and_deleted_for_good(client):
 
 def test_what_a_question_cannot_be(client):
     without = {**QUESTION["objectives"][0]}
-    del without["tolerance"]
+    del without["margin"]
     for changes, word in (
         ({"arms": ["a", "a"]}, "twice"),
-        ({"objectives": [without]}, "tolerance"),
+        ({"objectives": [without]}, "margin"),
         ({"delta": 2}, "delta"),
         ({"colour": "red"}, "colour"),
         ({"arms": []}, "arms"),
@@ -325,7 +325,7 @@ def test_explanation_forecast_figures_and_report(client, service):
 
 def test_what_the_answer_did_not_wait_for_is_not_called_settled(client, service):
     """An answer may be certain before its rivals have left: nothing contradicts `candidates`."""
-    make(client, objectives=[{"name": "correct", "tolerance": 0.1, "noise": "bernoulli"}])
+    make(client, objectives=[{"name": "correct", "margin": 0.2, "noise": "bernoulli"}])
     luck, chance = random.Random(4), {"small": 0.45, "large": 0.8, "cot": 0.75}
     study = lb.open_study("models", service.link)
     study.run(lambda arm: {"correct": luck.random() < chance[arm]}, progress=False)
@@ -341,7 +341,7 @@ def test_what_the_answer_did_not_wait_for_is_not_called_settled(client, service)
 
 
 def test_a_study_that_waits_says_until_when(client, service):
-    x = {"name": "x", "tolerance": 0.1, "noise": "bernoulli"}
+    x = {"name": "x", "margin": 0.2, "noise": "bernoulli"}
     make(client, name="easy", arms=["a", "b"], objectives=[x])
     (lost,) = ask(client, study="/api/studies/easy", worker="gpu-3", lease="1h")
     for _ in range(1000):
@@ -365,7 +365,7 @@ def test_a_study_that_waits_says_until_when(client, service):
 
 
 def test_who_looks_at_a_study_settles_what_has_run_out(client):
-    x = {"name": "x", "tolerance": 0.1, "noise": "bernoulli"}
+    x = {"name": "x", "margin": 0.2, "noise": "bernoulli"}
     make(client, name="brief", arms=["a", "b"], objectives=[x])
     ask(client, study="/api/studies/brief", lease="100ms")
     time.sleep(0.2)
@@ -388,7 +388,16 @@ def test_an_end_stays_where_it_was(client):
 
 
 def test_an_end_that_nobody_has_recorded_has_its_reason(service, client):
-    make(client, arms=["a", "b"], objectives=[{"name": "size", "noise": "exact", "tolerance": 0}])
+    make(
+        client,
+        arms=["a", "b"],
+        objectives=[
+            {
+                "name": "size",
+                "noise": "exact",
+            }
+        ],
+    )
     study = lb.open_study("models", service.storage)
     for trial, size in zip(study.ask_many(2), (1, 2), strict=True):
         study.record(trial, {"size": size})
@@ -398,12 +407,12 @@ def test_an_end_that_nobody_has_recorded_has_its_reason(service, client):
 
 def test_an_objective_that_is_not_there(client):
     make(client)
-    refused(client.put(f"{MODELS}/objectives/none", json={"tolerance": 0.2}), 404, "no objective 'none'")
-    refused(client.put(f"{MODELS}/objectives/correct", json={"tolerance": -1}), 422)
+    refused(client.put(f"{MODELS}/objectives/none", json={"margin": 0.4}), 404, "no objective 'none'")
+    refused(client.put(f"{MODELS}/objectives/correct", json={"margin": -1}), 422)
 
 
 def test_percentages_of_a_mean_are_words_of_a_study(service, client):
-    time = {"name": "time", "direction": "minimize", "tolerance": "5%", "noise": ["bounded", 0, 10]}
+    time = {"name": "time", "direction": "minimize", "margin": "10%", "noise": ["bounded", 0, 10]}
     words = {"name": "shares", "arms": ["a", "b"], "objectives": [{**time, "reference": "b"}]}
     assert client.post("/api/studies", json=words).status_code == 201
     study = lb.open_study("shares", service.link)
@@ -413,7 +422,7 @@ def test_percentages_of_a_mean_are_words_of_a_study(service, client):
     assert (study.answer.arm, study.answer.certified) == ("a", True)
     (rung,) = client.get("/api/studies/shares").json()["objectives"]
     assert rung["matters"] == "5 % of b does not matter"
-    refused = client.put("/api/studies/shares/objectives/time", json={"tolerance": "2%"})
+    refused = client.put("/api/studies/shares/objectives/time", json={"margin": "2%"})
     assert (refused.status_code, "cannot be changed" in refused.json()["detail"]) == (422, True)
     withdrawn = client.post("/api/studies/shares/arms/b/withdrawal", json={"reason": "no"})
     assert withdrawn.status_code == 409
@@ -422,7 +431,7 @@ def test_percentages_of_a_mean_are_words_of_a_study(service, client):
 
 
 def test_cuts_and_a_baseline_are_words_of_a_study(service, client):
-    latency = lb.Objective("latency", "minimize", unit="s", cap=2.0, tolerance=0.1)
+    latency = lb.Objective("latency", "minimize", unit="s", cap=2.0, margin=0.2)
     study = lb.create_study("slow", service.link, arms=["a", "b"], objectives=[latency], baseline="b", seed=0)
     for trial in study.ask_many(2):
         study.tell(trial, {"latency": 60.0})

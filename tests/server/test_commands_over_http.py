@@ -10,7 +10,7 @@ TOML = """
 name = "models"
 [[objectives]]
 name = "correct"
-tolerance = 0.3
+margin = 0.6
 noise = "bernoulli"
 [[arms]]
 name = "small"

@@ -85,7 +85,7 @@ CALLS = {
     "release": (lambda study, trial: study.release(trial), "released"),
     "correct": (lambda study, trial: study.correct(study.told, measure("small", 7), "typo"), "corrected"),
     "note": (lambda study, trial: study.note("so"), "note"),
-    "amend": (lambda study, trial: study.amend("latency", tolerance=3), "amended"),
+    "amend": (lambda study, trial: study.amend("latency", margin=6), "amended"),
     "withdraw": (lambda study, trial: study.withdraw("cot", "so"), "arm_withdrawn"),
     "add_arm": (lambda study, trial: study.add_arm("new"), "arm_added"),
     "pause": (lambda study, trial: study.pause("so"), "paused"),

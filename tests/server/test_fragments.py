@@ -41,7 +41,7 @@ def test_it_is_tagged_and_changes_with_what_is_known(client):
 
 
 def test_its_size_depends_on_arms_and_objectives_only(client):
-    make(client, objectives=[{"name": "correct", "tolerance": 0.01, "noise": "bernoulli"}])
+    make(client, objectives=[{"name": "correct", "margin": 0.02, "noise": "bernoulli"}])
     sizes = []
     for n in (30, 470):
         for trial in ask(client, n, worker="bench 1"):
@@ -53,9 +53,7 @@ def test_its_size_depends_on_arms_and_objectives_only(client):
 
 def test_names_are_text(client):
     study = "/api/studies/models"
-    make(
-        client, arms=[EVIL, '"><script>', "it's"], objectives=[{"name": EVIL, "unit": "<u>", "tolerance": 1}]
-    )
+    make(client, arms=[EVIL, '"><script>', "it's"], objectives=[{"name": EVIL, "unit": "<u>", "margin": 2}])
     for trial in ask(client, 9, study, worker=EVIL):
         client.put(f"{study}/trials/{trial['id']}/result", json={"values": {EVIL: 1.5}}).raise_for_status()
     client.post(f"{study}/arms/it's/withdrawal", json={"reason": "<h1>why</h1>"})
@@ -77,10 +75,10 @@ def test_a_change_of_the_rules_costs_something_while_a_proof_is_open(client):
 
     assert "6 results so far stay" in cost()
     assert cost(rules="open") is None
-    limit = {"name": "correct", "at_least": 0.5, "resolution": 0.1, "noise": "bernoulli"}
-    assert cost(objectives=[limit, {"name": "latency", "tolerance": 2, "noise": ["bounded", 0, 100]}]) is None
+    limit = {"name": "correct", "at_least": 0.4, "slack": 0.1, "noise": "bernoulli"}
+    assert cost(objectives=[limit, {"name": "latency", "margin": 4, "noise": ["bounded", 0, 100]}]) is None
     cost()
-    client.put(f"{MODELS}/objectives/correct", json={"tolerance": 0.2}).raise_for_status()
+    client.put(f"{MODELS}/objectives/correct", json={"margin": 0.4}).raise_for_status()
     assert client.get(PAGE).json()["closing"] is None, "it is closed"
 
 
@@ -113,8 +111,8 @@ def test_what_ran_out_is_one_line_is_no_gap_and_hides_no_ending(clock, serve):
 
 def ran_out(clock, client):
     declared = {"if_failed": 0, "if_expired": 0}
-    first = {"name": "correct", "tolerance": 0.1, "noise": "bernoulli", **declared}
-    second = {"name": "latency", "tolerance": 2, "noise": ["bounded", 0, 100], **declared}
+    first = {"name": "correct", "margin": 0.2, "noise": "bernoulli", **declared}
+    second = {"name": "latency", "margin": 4, "noise": ["bounded", 0, 100], **declared}
     make(client, objectives=[first, second])
     trials = ask(client, 30, lease="1h")
     clock.move(3601)

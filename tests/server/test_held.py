@@ -11,7 +11,7 @@ from support.asked import refused
 from support.patience import until
 from support.services import Service, fast
 
-X = lb.Objective("x", tolerance=0.1, noise="bernoulli")
+X = lb.Objective("x", margin=0.2, noise="bernoulli")
 TRIALS = "/api/studies/easy/trials"
 
 

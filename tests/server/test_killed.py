@@ -30,7 +30,7 @@ def test_nothing_acknowledged_is_lost(serve, tmp_path):
     service = serve(f"{tmp_path}/service.db")  # synchronous=FULL
     with service.client() as client:
         objectives = [
-            {"name": name, "resolution": 0.001, "noise": ["bounded", 0, 100]}
+            {"name": name, "margin": 0.001, "tie": 0, "noise": ["bounded", 0, 100]}
             for name in ("correct", "latency")
         ]
         make(client, objectives=objectives)  # without an end for long

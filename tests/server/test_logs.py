@@ -7,7 +7,7 @@ import pytest
 from support.asked import ask, make
 from support.services import Service, fast
 
-GAUSSIAN = [{"name": name, "tolerance": 0.1, "noise": "gaussian"} for name in ("score", "cost")]
+GAUSSIAN = [{"name": name, "margin": 0.2, "noise": "gaussian"} for name in ("score", "cost")]
 
 
 def repeat_values(client, name):

@@ -15,7 +15,7 @@ def test_what_was_done_is_counted(service, client):
     before = lines(client)
     with service.client(token="lb_nobody") as nobody:
         assert nobody.get("/metrics").status_code == 401
-    objective = lb.Objective("right", tolerance=0.1, noise="bernoulli")
+    objective = lb.Objective("right", margin=0.2, noise="bernoulli")
     study = lb.create_study("counted", service.link, arms=["a", "b"], objectives=[objective], seed=0)
     first, second, _ = study.ask_many(3)
     study.tell(first, {"right": 1})

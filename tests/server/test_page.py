@@ -119,8 +119,8 @@ def measured(client, n=12, **changes):
 
 def finished(client, **changes):
     """A study that is certain after one result an arm, without its second objective."""
-    size = {"name": "size", "direction": "minimize", "unit": "MB", "tolerance": 1, "noise": "exact"}
-    make(client, objectives=[size, {"name": "cost", "tolerance": 1}], **changes)
+    size = {"name": "size", "direction": "minimize", "unit": "MB", "margin": 1, "noise": "exact"}
+    make(client, objectives=[size, {"name": "cost", "margin": 2}], **changes)
     for trial in ask(client, 3, worker="bench 1"):
         value = {"small": 10, "large": 90.5, "cot": 30}[trial["arm"]]
         tell(client, trial, values={"size": value, "cost": 1})
@@ -258,7 +258,7 @@ def test_a_study_is_made_by_a_form(client, visit):
     assert "needs both" in page.inner_text("dialog [role=alert]")
     page.fill("#f-high", "2000")
     press(page, "Create the study")
-    page.locator("dialog [role=alert]", has_text="tolerance").wait_for()
+    page.locator("dialog [role=alert]", has_text="margin").wait_for()
     press(page, "Cancel")
     assert client.get("/api/studies").json()["studies"] == []
     make(client)
@@ -270,7 +270,8 @@ def test_a_study_is_made_by_a_form(client, visit):
     page.fill("#f-name", "broken")
     page.select_option("#f-direction", "minimize")
     page.fill("#f-limit", "0.1")
-    page.fill("#f-tolerance", "0.05")
+    page.click("dialog summary")
+    page.fill("#f-slack", "0.05")
     assert not page.is_visible("#f-if_missing")
     page.select_option("#f-noise", "bernoulli")
     assert not page.is_visible("#f-low")
@@ -278,7 +279,7 @@ def test_a_study_is_made_by_a_form(client, visit):
     press(page, "One more objective")
     page.fill("#f-name", "light")
     page.fill("#f-unit", "lm")
-    page.fill("#f-tolerance", "40")
+    page.fill("#f-margin", "40")
     press(page, "Create the study")
     page.wait_for_selector("text=Another name is needed")
     assert page.input_value("#f-name") == "models"
@@ -288,10 +289,10 @@ def test_a_study_is_made_by_a_form(client, visit):
     spec = client.get("/api/studies/which%20lamp%3F/spec").json()
     assert [arm if isinstance(arm, str) else arm["name"] for arm in spec["arms"]] == ["old", "new"]
     broken, light = spec["objectives"]
-    assert (broken["at_most"], broken["resolution"], broken["noise"]) == (0.1, 0.05, "bernoulli")
+    assert (broken["at_most"], broken["slack"], broken["noise"]) == (0.1, 0.05, "bernoulli")
     assert broken["if_missing"] == "worst"
     assert spec["rules"] == "open"
-    assert (light["tolerance"], light["unit"], light["direction"]) == (40, "lm", "maximize")
+    assert (light["margin"], light["unit"], light["direction"]) == (40, "lm", "maximize")
 
 
 def test_a_study_has_all_its_settings_from_the_form(client, visit):
@@ -314,13 +315,13 @@ def test_a_study_has_all_its_settings_from_the_form(client, visit):
     page.fill("#f-baseline", "b")
     press(page, "Next: what matters")
     page.fill("#f-name", "light")
-    page.fill("#f-tolerance", "0,5")
+    page.fill("#f-margin", "0,5")
     assert not page.is_visible("#f-cap")
     page.select_option("#f-noise", "finite_variance")
     press(page, "One more objective")
     page.wait_for_selector("text=So far: light")
     page.fill("#f-name", "euros")
-    page.fill("#f-tolerance", "2")
+    page.fill("#f-margin", "2")
     page.select_option("#f-noise", "finite_variance")
     page.fill("#f-floor", "-10")
     press(page, "One more objective")
@@ -329,7 +330,7 @@ def test_a_study_has_all_its_settings_from_the_form(client, visit):
     press(page, "One more objective")
     page.wait_for_selector("text=So far: light › euros")
     page.fill("#f-name", "watts")
-    page.fill("#f-tolerance", "2%")
+    page.fill("#f-margin", "2%")
     page.click("dialog summary")
     page.fill("#f-reference", "60")
     press(page, "Create the study")
@@ -338,10 +339,10 @@ def test_a_study_has_all_its_settings_from_the_form(client, visit):
     assert (spec["delta"], spec["items"], spec["max_arms"], spec["lease"]) == (0.01, ["x", 7], 3, "2h")
     assert spec["baseline"] == "b"
     light, euros, watts = spec["objectives"]
-    assert (light["tolerance"], light["noise"]) == (0.5, "finite_variance")
-    assert (euros["tolerance"], euros["cap"], euros["floor"]) == (2, 200, -10)
+    assert (light["margin"], light["noise"]) == (0.5, "finite_variance")
+    assert (euros["margin"], euros["cap"], euros["floor"]) == (2, 200, -10)
     assert euros["noise"] == ["bounded", -10, 200]
-    assert (watts["tolerance"], watts["reference"]) == ("2%", 60)
+    assert (watts["margin"], watts["reference"]) == ("2%", 60)
 
 
 def test_percentages_are_of_the_best_of_an_arm_or_points_of_a_share(client, visit):
@@ -358,17 +359,17 @@ def test_percentages_are_of_the_best_of_an_arm_or_points_of_a_share(client, visi
         if name != "watts":
             press(page, "One more objective")
         page.fill("#f-name", name)
-        page.fill("#f-tolerance", "2%")
+        page.fill("#f-margin", "2%")
         page.select_option("#f-noise", noise)
         page.click("dialog summary")
         page.fill("#f-reference", of)
     press(page, "Create the study")
     page.wait_for_selector("h1 >> text=bulbs")
     found = client.get("/api/studies/bulbs/spec").json()["objectives"]
-    assert [(one["tolerance"], one.get("reference")) for one in found] == [
+    assert [(one["margin"], one.get("reference")) for one in found] == [
         ("2%", "best"), ("2%", "old"), (0.02, None)
     ]  # fmt: skip
-    page.wait_for_selector("text=2\u00a0% of the best does not matter")
+    page.wait_for_selector("text=margin 2\u00a0% of the best")
 
 
 def test_an_arm_is_withdrawn_with_a_reason_and_comes_back(client, visit):
@@ -403,7 +404,7 @@ def test_pause_resume_end_reopen_and_the_rest(client, visit):
     forms = {
         "Write a note": ({"reason": "warm day"}, "Save", "“warm day”"),
         "Add an arm": ({"name": "tiny"}, "Add", ".lad >> text=tiny"),
-        "Change a tolerance": ({"tolerance": "0.25"}, "Change", "text=0.25 does not matter"),
+        "Change a margin": ({"margin": "0.25"}, "Change", "text=margin 0.25"),
         "Set the budget": ({"budget": "50"}, "Set", "text=of 50 trials"),
         "Change the order": ({"o0": "latency", "o1": "correct"}, "Change", "new order: latency › correct"),
         "End without a certificate": ({"reason": "enough"}, "End the study", "text=is the best guess"),
@@ -428,7 +429,7 @@ def test_before_rules_are_changed_it_says_what_that_costs(client, visit):
     """A proof under the rules as created is closed by a change: once, and only if it had begun."""
     make(client, max_arms=4)
     page = visit("models")
-    forms = ("Add an arm", "Change a tolerance", "Change the order")
+    forms = ("Add an arm", "Change a margin", "Change the order")
 
     def costs(arm="cot"):
         said = []
@@ -450,11 +451,11 @@ def test_before_rules_are_changed_it_says_what_that_costs(client, visit):
     page.wait_for_selector(".strip >> text=12")
     assert costs()
     page.click("summary")
-    press(page, "Change a tolerance")
+    press(page, "Change a margin")
     assert "up to about twice the results. 12 results so far stay. Go on?" in page.inner_text("dialog")
-    page.fill("#f-tolerance", "0.25")
+    page.fill("#f-margin", "0.25")
     press(page, "Change", "dialog")
-    page.wait_for_selector("text=0.25 does not matter")
+    page.wait_for_selector("text=margin 0.25")
     assert not costs()
 
 
@@ -483,7 +484,7 @@ def test_who_may_not_sees_no_buttons(service, client, visit, role):
 
 def test_names_are_text(client, visit):
     names = {"name": f"{EVIL}/&?#", "arms": [EVIL, "</script><script>alert(2)</script>", "x" * 200]}
-    objective = {"name": "<b onclick=alert(3)>", "unit": "<u>", "tolerance": 0.1, "noise": "bernoulli"}
+    objective = {"name": "<b onclick=alert(3)>", "unit": "<u>", "margin": 0.2, "noise": "bernoulli"}
     make(client, **names, objectives=[objective])
     study = f"/api/studies/{quote(names['name'], safe='')}"
     for trial in ask(client, 6, study, worker="<svg onload=alert(4)>"):
@@ -519,10 +520,10 @@ def test_values_are_as_people_gave_them(client, visit):
                 "name": "net",
                 "direction": "minimize",
                 "unit": "°C",
-                "tolerance": 0.5,
+                "margin": 1,
                 "noise": ["bounded", -50, 50],
             },
-            {"name": "memory", "direction": "minimize", "unit": "B", "at_most": 16777216, "resolution": 1},
+            {"name": "memory", "direction": "minimize", "unit": "B", "at_most": 16777217, "slack": 1},
         ],
     )
     for trial in ask(client, 30):
@@ -611,11 +612,11 @@ def test_the_items_of_a_list(client, visit):
 
 def test_who_left_and_what_was_settled_have_their_time(client, visit):
     """Exact sizes first: two arms leave at once, and the coins of the others are next."""
-    size = {"name": "size", "direction": "minimize", "unit": "MB", "tolerance": 1, "noise": "exact"}
+    size = {"name": "size", "direction": "minimize", "unit": "MB", "margin": 1, "noise": "exact"}
     make(
         client,
         arms=["a", "b", "c", "d"],
-        objectives=[size, {"name": "wins", "tolerance": 0.1, "noise": "bernoulli"}],
+        objectives=[size, {"name": "wins", "margin": 0.2, "noise": "bernoulli"}],
     )
     for _ in range(10):
         for trial in ask(client, 4, worker="bench 1"):

@@ -15,7 +15,7 @@ from support.worlds import create, go_on, measure
 
 def test_more_than_one_request_takes(service):
     study = create(
-        service.link, name="many", objectives=[lb.Objective("correct", tolerance=1e-6, noise="bernoulli")]
+        service.link, name="many", objectives=[lb.Objective("correct", margin=0.000002, noise="bernoulli")]
     )
     trials = study.ask_many(2300, request="mine")
     assert [trial.number for trial in trials] == list(range(2300))

@@ -10,7 +10,7 @@ from support.worlds import create, go_on
 
 
 def asked(K, m, **words):
-    objectives = [{"name": f"o{i}", "tolerance": 0.1, "noise": "bernoulli"} for i in range(m)]
+    objectives = [{"name": f"o{i}", "margin": 0.2, "noise": "bernoulli"} for i in range(m)]
     return {"name": "large", "arms": [f"a{arm}" for arm in range(K)], "objectives": objectives, **words}
 
 
@@ -60,7 +60,7 @@ def test_a_list_of_studies_waits_for_none(tmp_path, monkeypatch):
 
 def test_intervals_of_a_list_are_computed_once_each():
     """Not all of them again for each new one: that is what stalled."""
-    objectives = [lb.Objective("x", tolerance=0.1, noise="bernoulli")]
+    objectives = [lb.Objective("x", margin=0.2, noise="bernoulli")]
     arms, items = [f"a{arm}" for arm in range(12)], list(range(50))
     study = lb.create_study("s", arms=arms, objectives=objectives, items=items, seed=0)
     for trial in study.ask_many(24):

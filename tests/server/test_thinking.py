@@ -25,8 +25,8 @@ from support.worlds import create, go_on
 def hard(link):
     """A study that is far from its end: its forecast takes a while."""
     objectives = [
-        lb.Objective("correct", tolerance=0.03, noise="bernoulli"),
-        lb.Objective("latency", "minimize", unit="ms", tolerance=1, noise=("bounded", 0, 100)),
+        lb.Objective("correct", margin=0.06, noise="bernoulli"),
+        lb.Objective("latency", "minimize", unit="ms", margin=2, noise=("bounded", 0, 100)),
     ]
     study = create(link, objectives=objectives)
     go_on(study, 60)

@@ -22,9 +22,9 @@ from support.receivers import SECRET, Receiver
 from support.services import Service, fast
 
 HARD = {
-    "objectives": [{"name": "correct", "resolution": 0.001, "noise": ["bounded", 0, 1]}]
+    "objectives": [{"name": "correct", "margin": 0.001, "tie": 0, "noise": ["bounded", 0, 1]}]
 }  # goes on for long
-EASY = {"objectives": [{"name": "right", "tolerance": 0.4, "noise": "exact"}], "arms": ["a", "b"]}
+EASY = {"objectives": [{"name": "right", "margin": 0.4, "noise": "exact"}], "arms": ["a", "b"]}
 
 
 def with_webhook(**changes):
@@ -188,7 +188,7 @@ def test_a_finish_and_a_pause_are_told_once_each(receive, notify, storage):
 def test_what_is_strained_or_spent_is_told_though_no_event_says_it(receive, notify, storage):
     receiver = receive()
     with notify(receiver.url, storage).client() as client:
-        make(client, objectives=[{"name": "score", "tolerance": 0.1, "noise": "gaussian"}], budget=6)
+        make(client, objectives=[{"name": "score", "margin": 0.2, "noise": "gaussian"}], budget=6)
         results = [{"trial": trial["id"], "values": {"score": 1.5}} for trial in ask(client, 6)]
         client.post(f"{MODELS}/results", json={"results": results}).raise_for_status()
         until(lambda: len(receiver.taken) == 2)
@@ -303,7 +303,7 @@ def test_a_service_killed_before_it_could_deliver_does_so_when_it_is_started_aga
 
 
 def test_only_what_happens_from_the_first_start_on_is_told_whoever_does_it(receive, notify, tmp_path):
-    objectives = [lb.Objective("right", tolerance=0.1, noise="bernoulli")]
+    objectives = [lb.Objective("right", margin=0.2, noise="bernoulli")]
     for name in ("old", "old and new"):
         lb.create_study(name, fast(tmp_path), arms=["a", "b"], objectives=objectives, seed=0).pause("before")
     receiver = receive()

@@ -2,6 +2,7 @@
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
 
 import pytest
 
@@ -135,6 +136,24 @@ def test_in_vain(storage):
         study.ask(wait=-1)
 
 
+def test_who_holds_the_awaited_trial_itself_does_not_idle_for_long(monkeypatch):
+    """Nobody else will tell it: by a clock that only waiting moves, it is told so after two seconds."""
+    study, _ = held_back(MemoryStorage())
+    moved = SimpleNamespace(seconds=0.0, monotonic=lambda: moved.seconds)
+
+    def wait(self, known, seconds):
+        moved.seconds += seconds
+
+    monkeypatch.setattr(Commits, "wait", wait)
+    monkeypatch.setattr("lexbandits.study.record.journal.time", moved)
+    with pytest.raises(lb.StudyWaiting):
+        study.ask()
+    assert moved.seconds == pytest.approx(2)
+    with pytest.raises(lb.StudyWaiting):
+        study.ask(wait="30s")
+    assert moved.seconds == pytest.approx(32)
+
+
 def test_results_are_told_before_it_waits(begun):
     """And told once."""
     clock = Clock()
@@ -152,7 +171,7 @@ def test_results_are_told_before_it_waits(begun):
 
 # --- who is missing
 
-SAME = {"arms": ["a", "b"], "objectives": [lb.Objective("x", tolerance=0.001, noise="bernoulli")], "seed": 0}
+SAME = {"arms": ["a", "b"], "objectives": [lb.Objective("x", margin=0.002, noise="bernoulli")], "seed": 0}
 
 
 def told_until_held(study, most=1000):

@@ -9,8 +9,8 @@ from lexbandits.study.storage.memory import MemoryStorage
 
 pytestmark = pytest.mark.interpreted
 OBJECTIVES = [
-    lb.Objective("correct", tolerance=0.2, noise="bernoulli"),
-    lb.Objective("latency", "minimize", tolerance=2.0, noise=("bounded", 0, 10)),
+    lb.Objective("correct", margin=0.4, noise="bernoulli"),
+    lb.Objective("latency", "minimize", margin=4, noise=("bounded", 0, 10)),
 ]
 
 

@@ -26,13 +26,13 @@ name = "models"
 max_arms = 4
 [[objectives]]
 name = "correct"
-tolerance = 0.1
+margin = 0.2
 noise = "bernoulli"
 [[objectives]]
 name = "latency"
 direction = "minimize"
 unit = "ms"
-tolerance = 2.0
+margin = 4
 noise = ["bounded", 0, 100]
 [[arms]]
 name = "small"
@@ -154,8 +154,8 @@ def test_exit_codes(made):
     assert "no study 'modles'" in error(2, "UnknownStudyError", "study", "ask", "modles")
     assert "'models'" in error(4, "StudyExistsError", "study", "create", "models.toml")
     run("study", "create", "models.toml", "--load-if-exists")
-    (made / "models.toml").write_text(TOML.replace("tolerance = 2.0", "tolerance = 3.0"))
-    assert "3.0" in error(4, "SpecMismatchError", "study", "create", "models.toml", "--load-if-exists")
+    (made / "models.toml").write_text(TOML.replace("margin = 4", "margin = 6"))
+    assert "6.0" in error(4, "SpecMismatchError", "study", "create", "models.toml", "--load-if-exists")
     trial = said("study", "ask", "models")["id"]
     error(2, "UnknownTrialError", "study", "tell", "models", "7-00000000", "correct=1")
     assert "[0, 1]" in error(2, "ValueOutOfRange", "study", "tell", "models", trial, "correct=2")
@@ -185,8 +185,8 @@ def test_a_busy_storage_is_exit_code_5(made, monkeypatch):
 
 
 def test_a_file_with_a_mistake_is_named(folder):
-    (folder / "models.toml").write_text(TOML.replace("tolerance = 0.1", 'tolerance = ["0.1"]'))
-    assert "tolerance" in error(2, "StudyError", "study", "create", "models.toml")
+    (folder / "models.toml").write_text(TOML.replace("margin = 0.2", 'margin = ["0.1"]'))
+    assert "margin" in error(2, "StudyError", "study", "create", "models.toml")
     (folder / "models.toml").write_text("name =")
     assert "not TOML" in error(2, "StudyError", "study", "create", "models.toml")
     error(2, "FileNotFoundError", "study", "create", "other.toml")
@@ -202,7 +202,7 @@ def test_values_may_be_missing_and_names_may_have_spaces(folder):
         "a study",
         "lexbandits.db",
         arms=["a", "b"],
-        objectives=[{"name": "x = y", "tolerance": 1}, {"name": "z", "tolerance": 1}],
+        objectives=[{"name": "x = y", "margin": 2}, {"name": "z", "margin": 2}],
         seed=0,
     )
     trial = said("study", "ask", "a study", "--lease", "2s", "--worker", "me", "--request", "r1")
@@ -292,9 +292,9 @@ def test_changes_of_the_rules(made):
     assert "under_score" in run("study", "results", "models").stdout
     assert "under_score" not in said("study", "withdraw", "models", "under_score", "too dear")["candidates"]
     assert "under_score" in said("study", "restore", "models", "under_score")["candidates"]
-    run("study", "amend", "models", "latency", "--tolerance", "3.5")
+    run("study", "amend", "models", "latency", "--margin", "3.5")
     run("study", "reorder", "models", "latency", "correct")
-    assert [(o.name, o.tolerance) for o in study.objectives] == [("latency", 3.5), ("correct", 0.1)]
+    assert [(o.name, o.margin) for o in study.objectives] == [("latency", 3.5), ("correct", 0.2)]
     assert said("study", "pause", "models", "lunch")["reason"] == "lunch"
     assert said("study", "resume", "models")["state"] == "measuring"
     assert said("study", "end", "models", "enough")["answer"]["reason"] == "ended by hand: enough"
@@ -409,7 +409,7 @@ EVIL = "\x1b[2J\x1b]0;owned\x07\x9b31m\u202e\r\nanswer: cot (certain)"
 def evil_study(**words):
     return create(
         "lexbandits.db",
-        objectives=[lb.Objective("latency", "minimize", unit=EVIL, tolerance=2.0, noise=("bounded", 0, 100))],
+        objectives=[lb.Objective("latency", "minimize", unit=EVIL, margin=4, noise=("bounded", 0, 100))],
         **words,
     )
 
@@ -452,7 +452,7 @@ def test_no_escape_from_people_or_workers_reaches_a_terminal_or_markdown(folder)
 def test_a_failure_is_shown_as_it_is_written(folder):
     (folder / "study.toml").write_text(
         TOML.split("[[objectives]]")[0].replace("max_arms = 4", "budget = 2\nmax_failures = 9")
-        + '[[objectives]]\nname = "x"\ntolerance = 0.1\n[[arms]]\nname = "a"\n[[arms]]\nname = "b"\n'
+        + '[[objectives]]\nname = "x"\nmargin = 0.2\n[[arms]]\nname = "a"\n[[arms]]\nname = "b"\n'
     )
     words = ("sh", "-c", "printf '\\033[2Jred' >&2; exit 3")
     done = run("run", "study.toml", "--storage", "other.db", "--", *words, code=1)

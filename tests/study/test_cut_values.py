@@ -11,12 +11,12 @@ from lexbandits.study.storage.memory import MemoryStorage
 from support.journals import journal_of
 
 CUT = {
-    "revenue": {"cap": 20.0, "tolerance": 2.0, "unit": "€"},
-    "latency": {"direction": "minimize", "above": 2.0, "tolerance": 0.1, "unit": "s", "if_failed": 60.0},
+    "revenue": {"cap": 20.0, "margin": 4.0, "unit": "€"},
+    "latency": {"direction": "minimize", "above": 2.0, "margin": 0.2, "unit": "s", "if_failed": 60.0},
 }
 PLAIN = {
-    "revenue": {"noise": ("bounded", 0, 20), "tolerance": 2.0},
-    "latency": {"direction": "minimize", "noise": "bernoulli", "tolerance": 0.1, "if_failed": 1.0},
+    "revenue": {"noise": ("bounded", 0, 20), "margin": 4.0},
+    "latency": {"direction": "minimize", "noise": "bernoulli", "margin": 0.2, "if_failed": 1.0},
 }
 
 
@@ -73,7 +73,7 @@ def test_a_cap_is_as_good_as_values_cut_by_hand(settings, tmp_path):
 
 
 def test_what_may_be_told():
-    study = created(CUT | {"profit": {"floor": -5, "cap": 5, "tolerance": 1}})
+    study = created(CUT | {"profit": {"floor": -5, "cap": 5, "margin": 2}})
     trial = study.ask()
     with pytest.raises(lb.ValueOutOfRange, match="revenue"):
         study.tell(trial, {"revenue": -1.0})
@@ -98,6 +98,6 @@ def test_the_words_of_a_cap_are_the_same_question():
 
 
 def test_at_the_limit_a_value_is_not_above_it():
-    how_often = lb.Objective("latency", "minimize", above=2.0, tolerance=0.1)
+    how_often = lb.Objective("latency", "minimize", above=2.0, margin=0.2)
     assert how_often.cut(np.array([1.9, 2.0, np.nextafter(2.0, 3.0), 7.0])).tolist() == [0, 0, 1, 1]
     assert np.isnan(how_often.cut(np.nan))

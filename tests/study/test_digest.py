@@ -16,20 +16,20 @@ from support.worlds import go_on
 pytestmark = pytest.mark.filterwarnings("ignore:.*more than once")
 JOURNALS = Path(__file__).parent / "journals"
 WRITTEN = JOURNALS / "answers.json"
-CORRECT = lb.Objective("correct", tolerance=0.1, noise="bernoulli")
-LATENCY = lb.Objective("latency", "minimize", unit="ms", tolerance=2.0, noise=("bounded", 0, 100))
+CORRECT = lb.Objective("correct", margin=0.2, noise="bernoulli")
+LATENCY = lb.Objective("latency", "minimize", unit="ms", margin=4, noise=("bounded", 0, 100))
 QUESTIONS = {
     "plain": {},
     "open": {"rules": "open", "delta": 0.1},
-    "limit": {"objectives": [lb.Objective("latency", "minimize", at_most=15.0, noise=("bounded", 0, 100),
-                                          resolution=4.0), CORRECT]},
-    "unmet": {"objectives": [lb.Objective("correct", at_least=0.99, noise="bernoulli", resolution=0.1),
+    "limit": {"objectives": [lb.Objective("latency", "minimize", at_most=19, noise=("bounded", 0, 100),
+                                          slack=4), CORRECT]},
+    "unmet": {"objectives": [lb.Objective("correct", at_least=0.89, noise="bernoulli", slack=0.1),
                              LATENCY],
               "if_infeasible": "stop"},
-    "gaussian": {"objectives": [lb.Objective("latency", "minimize", tolerance=3.0), CORRECT]},
+    "gaussian": {"objectives": [lb.Objective("latency", "minimize", margin=6), CORRECT]},
     "items": {"items": [f"item {number}" for number in range(300)], "about": "population", "seed": 0},
-    "agreed": {"objectives": [lb.Objective("correct", tolerance=0.2, noise="bernoulli", if_failed=0),
-                              lb.Objective("latency", "minimize", tolerance=4.0, noise=("bounded", 0, 100),
+    "agreed": {"objectives": [lb.Objective("correct", margin=0.4, noise="bernoulli", if_failed=0),
+                              lb.Objective("latency", "minimize", margin=8, noise=("bounded", 0, 100),
                                            if_missing="worst")]},
     "fragile": {"max_failures": 2, "budget": 900},
 }  # fmt: skip

@@ -13,12 +13,12 @@ import lexbandits as lb
 from support.journals import fold_of, storage_of
 from support.worlds import create, go_on, measure
 
-BOUNDED = [lb.Objective("err", "minimize", tolerance=1, noise=("bounded", 0, 10))]
+BOUNDED = [lb.Objective("err", "minimize", margin=2, noise=("bounded", 0, 10))]
 
 
 @pytest.mark.parametrize("results", [4, 60])  # few are told one by one, many at once
 def test_what_came_late_does_not_count_for_whoever_opens_the_study_later(results, address):
-    agreed = lb.Objective("score", tolerance=0.5, noise=("bounded", 0, 10), if_expired=1)
+    agreed = lb.Objective("score", margin=1, noise=("bounded", 0, 10), if_expired=1)
     study = create(address, objectives=[agreed])
     trials = study.ask_many(results, lease="1ms") + study.ask_many(results)
     time.sleep(0.01)
@@ -62,7 +62,7 @@ def test_what_the_rules_overtook_counts():
     study.add_arm("fourth")
     assert study.tell(first, measure(first.arm)) == "counted"
     status = study.status
-    assert (status.results, status.late, status.void, status.open) == (1, 0, 0, 1)
+    assert (status.results, status.late, status.open) == (1, 0, 1)
 
 
 def test_a_handle_that_only_reads_changes_nothing(tmp_path):
@@ -158,7 +158,7 @@ def test_mistakes_in_calls_are_study_errors():
         lambda: study.ask_many(-1),
         lambda: study.set_budget(0),
         lambda: study.ask(lease="0s"),
-        lambda: lb.Objective("x", tolerance=float("nan")),
+        lambda: lb.Objective("x", margin=float("nan")),
     ):
         with pytest.raises(lb.StudyError):
             call()
@@ -180,10 +180,10 @@ def test_the_reason_of_the_only_arm_left_names_the_others():
 
 @pytest.mark.parametrize(("policy", "words"), [("go on", "closest to the target"), ("stop", "stopped there")])
 def test_the_reason_names_a_target_that_nobody_meets(policy, words):
-    objective = lb.Objective("refusals", "minimize", at_most=0.1, resolution=0.1, noise="bernoulli")
+    objective = lb.Objective("refusals", "minimize", at_most=0.2, slack=0.1, noise="bernoulli")
     study = create(objectives=[objective], if_infeasible=policy)
     study.run(lambda arm: {"refusals": 1}, progress=False)
-    assert "no arm has refusals of at most 0.1" in study.answer.reason
+    assert "no arm has refusals of at most 0.2" in study.answer.reason
     assert words in study.answer.reason
     assert study.status.reason == study.answer.reason
 
@@ -191,8 +191,8 @@ def test_the_reason_names_a_target_that_nobody_meets(policy, words):
 @pytest.mark.parametrize("policy", ["go on", "stop"])
 def test_who_left_before_a_target_may_meet_it(policy):
     """The quick arm is out before anybody is asked how quick it is."""
-    right = lb.Objective("right", tolerance=0.1, noise="exact")
-    wait = lb.Objective("wait", "minimize", unit="ms", at_most=1000, resolution=10, noise="exact")
+    right = lb.Objective("right", margin=0.1, noise="exact")
+    wait = lb.Objective("wait", "minimize", unit="ms", at_most=1000, noise="exact")
     study = create(arms=["quick", "good", "better"], objectives=[right, wait], if_infeasible=policy)
     truth = {"quick": (0.2, 50), "good": (0.8, 2000), "better": (0.85, 3000)}
     study.run(lambda arm: dict(zip(("right", "wait"), truth[arm], strict=True)), progress=False)
@@ -262,7 +262,7 @@ def test_whatever_is_wrong_is_an_error_of_the_study():
     ],
 )
 def test_much_that_all_arms_lose_alike_is_a_strain(lose, words):
-    objectives = [*BOUNDED, lb.Objective("other", tolerance=1, noise=("bounded", 0, 10))]
+    objectives = [*BOUNDED, lb.Objective("other", margin=2, noise=("bounded", 0, 10))]
     study = create(arms=["a", "b"], objectives=objectives, max_failures=99)
     few = create(arms=["a", "b"], objectives=objectives, max_failures=99)
     for handle, lost in ((study, 24), (few, 8)):
@@ -285,7 +285,7 @@ def test_much_that_all_arms_lose_alike_is_a_strain(lose, words):
 @pytest.mark.parametrize(("agreed", "flagged"), [((), True), (("err",), True), (("err", "other"), False)])
 def test_losses_strain_unless_something_was_agreed_for_every_objective(agreed, flagged):
     values = {name: {"if_failed": 1} if name in agreed else {} for name in ("err", "other")}
-    noise = {"tolerance": 1, "noise": ("bounded", 0, 10)}
+    noise = {"margin": 2, "noise": ("bounded", 0, 10)}
     study = create(
         arms=["a", "b"],
         objectives=[lb.Objective(n, **noise, **w) for n, w in values.items()],
@@ -306,7 +306,7 @@ def test_an_answer_is_compared_with_what_was_known_at_its_end():
     study = create(max_arms=4)
     go_on(study)
     study.withdraw("small", "too old")
-    study.amend("latency", tolerance=3)
+    study.amend("latency", margin=6)
     study.add_arm("fourth")
     go_on(study, 200)
     assert study.verify().problems == ()

@@ -14,8 +14,8 @@ from support.command import run
 from support.journals import fold_of
 from support.worlds import create, kinds, measure
 
-SCORE = lb.Objective("score", tolerance=0.5, resolution=0.5, noise=("bounded", 0, 10))
-SAFE = lb.Objective("score", tolerance=0.5, noise=("bounded", 0, 10), if_failed=0, if_expired=2)
+SCORE = lb.Objective("score", margin=1, noise=("bounded", 0, 10))
+SAFE = lb.Objective("score", margin=1, noise=("bounded", 0, 10), if_failed=0, if_expired=2)
 
 
 def paired(study):
@@ -170,13 +170,6 @@ def test_rows_without_a_value_are_lost_results():
         assert Ledger.from_bytes(ledger.to_bytes()).lost_before == ledger.lost_before
 
 
-def test_trials_that_were_void_are_left_out():
-    frame = table(2, item=[0, 1, 0, 1], state=["told", "void", "told", "told"])
-    study = scores()
-    assert study.import_results(frame, fair=True) == 3
-    assert study.trials().score.isna().sum() == 1
-
-
 @pytest.mark.parametrize("nothing", [None, np.nan, pd.NA, ""])
 def test_trials_beside_rows_that_have_no_state_count_as_they_did(nothing):
     trials = table(3, item=[0, 1, 2] * 2, state=["late", "late", "released", "told", nothing, nothing])
@@ -214,7 +207,7 @@ def test_two_columns_of_one_name_are_refused():
     """Else one of them would count, and nobody knew which."""
     frame = pd.DataFrame({"arm": ["a", "b"], 1: [1.0, 2.0], "1": [3.0, 4.0]})
     with pytest.raises(lb.StudyError, match="there are 2 columns '1'"):
-        scores(objective=lb.Objective("1", tolerance=1)).import_results(frame, fair=True)
+        scores(objective=lb.Objective("1", margin=2)).import_results(frame, fair=True)
 
 
 def test_the_same_rows_count_once():
@@ -272,7 +265,7 @@ NAMES = ["=1+1", "'=1+1", "+a", "-a", "@a", "''-a", "'plain", "plain"]
 
 
 def test_no_name_is_a_formula_in_a_spreadsheet_and_all_are_read_back(tmp_path):
-    value = lb.Objective("=SUM(A1)", tolerance=0.5, noise=("bounded", -10, 10))
+    value = lb.Objective("=SUM(A1)", margin=1, noise=("bounded", -10, 10))
     words = {"arms": NAMES, "objectives": [value], "items": ["=x", "\ty", "-5", "5", "'=x"]}
     study = lb.create_study("names", **{"seed": 0, **words})
     for number, trial in enumerate(study.ask_many(len(NAMES) * 5, worker="@me")):
@@ -352,8 +345,8 @@ def test_rows_of_jsonl_need_not_all_say_the_same(tmp_path):
 def test_what_was_told_in_time_of_a_late_trial_counts_after_an_export_too(tmp_path, kind, name):
     """Its rest came late, and does not."""
     objectives = [
-        lb.Objective(name, tolerance=0.01, noise=("bounded", 0, 1)),
-        lb.Objective("converted", tolerance=0.01, noise="bernoulli", if_expired=0),
+        lb.Objective(name, margin=0.02, noise=("bounded", 0, 1)),
+        lb.Objective("converted", margin=0.02, noise="bernoulli", if_expired=0),
     ]
     storage = MemoryStorage()
     study = lb.create_study("x", storage, arms=["a", "b"], objectives=objectives, lease="10m", seed=0)
@@ -387,7 +380,7 @@ def test_what_was_told_in_time_of_a_late_trial_counts_after_an_export_too(tmp_pa
 
 def test_one_word_that_is_no_state_does_not_hide_the_others():
     """Else late values would count as told."""
-    study = create(objectives=[lb.Objective("score", tolerance=0.1, noise="bernoulli", if_expired=0)])
+    study = create(objectives=[lb.Objective("score", margin=0.2, noise="bernoulli", if_expired=0)])
     rows = {"arm": ["small", "large"], "item": [1, 1], "score": [1, 1]}
     with pytest.raises(lb.StudyError, match="'sunny' is no state of a trial"):
         study.import_results({**rows, "state": ["late", "sunny"]}, fair=True)

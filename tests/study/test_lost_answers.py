@@ -33,7 +33,7 @@ def over(wire, address, how):
 CHANGES = {
     "import": lambda study: study.import_results(PILOT, fair=True),
     "note": lambda study: study.note("hello"),
-    "amend": lambda study: study.amend("correct", tolerance=0.2),
+    "amend": lambda study: study.amend("correct", margin=0.4),
     "withdraw": lambda study: study.withdraw("cot", "so"),
     "add_arm": lambda study: study.add_arm("new"),
     "reorder": lambda study: study.reorder(["latency", "correct"]),

@@ -23,15 +23,15 @@ from lexbandits.study.storage.postgres import PostgresStorage
 from lexbandits.study.storage.sqlite import SqliteStorage
 from support.lockstep import Clock, Home, Lockstep, Ref
 
-CORRECT = {"name": "correct", "tolerance": 0.1, "noise": "bernoulli"}
-LATENCY = {"name": "latency", "direction": "minimize", "tolerance": 2.0, "noise": ["bounded", 0, 100]}
-SIZE = {"name": "size", "direction": "minimize", "tolerance": 0, "noise": "exact"}
+CORRECT = {"name": "correct", "margin": 0.2, "noise": "bernoulli"}
+LATENCY = {"name": "latency", "direction": "minimize", "margin": 4, "noise": ["bounded", 0, 100]}
+SIZE = {"name": "size", "direction": "minimize", "noise": "exact"}
 OBJECTIVES = [
     [CORRECT, LATENCY],
     [{**CORRECT, "if_expired": 0}, {**LATENCY, "if_failed": 100}],
     [{**CORRECT, "if_failed": 0}],
     [SIZE, CORRECT],  # ends after a pass or two
-    [{**CORRECT, "tolerance": 0.9, "resolution": 0.9}],  # ends soon
+    [{**CORRECT, "margin": 1.8}],  # ends soon
 ]
 ITEMS = ["one", "two", "three", "four"]
 ARMS = ["a", "b", "c", "d"]
@@ -215,10 +215,10 @@ class Scenario(RuleBasedStateMachine):
         name, arguments, words = decision
         self.all.do(name, *arguments, **words)
 
-    @rule(tolerance=st.sampled_from([0.05, 0.2]), last=st.booleans(), again=st.booleans())
-    def change_rules(self, tolerance, last, again):
+    @rule(margin=st.sampled_from([0.1, 0.4]), last=st.booleans(), again=st.booleans())
+    def change_rules(self, margin, last, again):
         if again:
-            self.all.do("amend", self.names[-1] if last else self.names[0], tolerance=tolerance)
+            self.all.do("amend", self.names[-1] if last else self.names[0], margin=margin)
         else:
             self.all.do("reorder", self.names[::-1] if last else self.names)
 
@@ -353,7 +353,7 @@ BY_HAND = {  # what chance finds too seldom
 def test_by_hand(calls, clock, sqlite, database, http):
     words = {
         "arms": ["a", "b"],
-        "objectives": [{**CORRECT, "tolerance": 0.01}],
+        "objectives": [{**CORRECT, "margin": 0.02}],
         "max_failures": 2,
         "lease": 60,
     }

@@ -20,7 +20,7 @@ from support.worlds import measure as measure_all
 ITEMS = [f"q{i}" for i in range(60)]
 ALIKE = {
     "arms": ["small", "large"],
-    "objectives": [lb.Objective("correct", tolerance=0.1, noise="bernoulli")],
+    "objectives": [lb.Objective("correct", margin=0.2, noise="bernoulli")],
 }
 
 
@@ -68,7 +68,7 @@ def test_it_ends_certified_about_these_items(storage):
 
 
 def test_no_chance_is_involved_when_all_is_measured():
-    objective = lb.Objective("correct", tolerance=0, resolution=0, noise="bernoulli")
+    objective = lb.Objective("correct", margin=0, noise="bernoulli")
     study = create(arms=["small", "large"], objectives=[objective], items=ITEMS[:9])
     go_on(study)
     means = truth(["small", "large"], ITEMS[:9]).correct
@@ -88,8 +88,8 @@ def test_words_that_are_refused():
         ({"items": [{"id": 1}, 1]}, "twice"),
         ({"items": [1, "1"], "repeats": 2}, "twice"),
         ({"items": [{"id": 1, "x": object()}]}, "JSON"),
-        ({"items": [1], "objectives": [lb.Objective("x", tolerance=1, noise=("sub_gaussian", 1))]}, "list"),
-        ({"objectives": [lb.Objective("x", tolerance=0)]}, "both 0"),
+        ({"items": [1], "objectives": [lb.Objective("x", margin=2, noise=("sub_gaussian", 1))]}, "list"),
+        ({"objectives": [lb.Objective("x", margin=0)]}, "must be positive"),
     ]
     for words, sentence in cases:
         with pytest.raises(lb.StudyError, match=sentence):
@@ -196,7 +196,7 @@ def test_items_from_files(tmp_path):
             items_of_file(name, tmp_path)
     toml = tmp_path / "study.toml"
     toml.write_text('[study]\nname = "x"\nitems = "q.jsonl"\narms = ["a", "b"]\n'
-                    '[[objectives]]\nname = "c"\ntolerance = 0.1\nnoise = "bernoulli"\n')  # fmt: skip
+                    '[[objectives]]\nname = "c"\nmargin = 0.2\nnoise = "bernoulli"\n')  # fmt: skip
     study = lb.study_from_toml(toml, tmp_path / "s.db")
     assert study.spec["source"]["file"] == "q.jsonl"
     assert len(study.spec["source"]["sha256"]) == 64
@@ -230,9 +230,9 @@ def test_a_late_result_fills_its_hole():
 
 
 def test_a_late_gaussian_value_is_recorded_only():
-    latency = lb.Objective("latency", "minimize", tolerance=2.0)
+    latency = lb.Objective("latency", "minimize", margin=4)
     player = in_memory(
-        items=ITEMS, seed=1, objectives=[lb.Objective("correct", tolerance=0.1, noise="bernoulli"), latency]
+        items=ITEMS, seed=1, objectives=[lb.Objective("correct", margin=0.2, noise="bernoulli"), latency]
     )
     study = player.study
     (trial,) = study.ask_many(1, lease=0.5)
@@ -337,14 +337,14 @@ def test_imports_fill_places_at_any_time():
     assert study.verify().ok
 
 
-def test_rules_and_arms_change_and_nothing_is_void(storage):
+def test_rules_and_arms_change_and_everything_counts(storage):
     study = create(storage, items=ITEMS, max_arms=5)
     go_on(study, 40)
-    study.amend("correct", tolerance=0.05)
+    study.amend("correct", margin=0.1)
     study.reorder(["latency", "correct"])
     study.withdraw("small", "too old")
     study.restore("small")
-    assert study.status.void == 0
+    assert study.status.late == 0
     assert study.status.results == 40
     study.add_arm("tuned")
     study.add_arm("blind", blind=True)
@@ -406,8 +406,8 @@ def loaded(seed, slower):
     base, factors = rng.gamma(4, 0.05, items), rng.uniform(0.8, 1.6, 4)
     seconds = {arm: base * f * rng.lognormal(0, 0.2, items) for arm, f in zip(arms, factors, strict=True)}
     study = lb.create_study("load", arms=arms, items=range(items), seed=seed, objectives=[
-        lb.Objective("correct", tolerance=0.03, noise="bernoulli"),
-        lb.Objective("latency", "minimize", tolerance=0.02, noise=("bounded", 0, 4))])  # fmt: skip
+        lb.Objective("correct", margin=0.06, noise="bernoulli"),
+        lb.Objective("latency", "minimize", margin=0.04, noise=("bounded", 0, 4))])  # fmt: skip
     while trials := study.ask_many(4):
         for trial in trials:
             load, told = 1 + slower * (np.sin(told / 150) > 0), told + 1
@@ -428,7 +428,7 @@ def test_values_that_changed_while_an_arm_caught_up_are_noticed():
 def test_corrections_that_favour_an_arm_strain_the_answer():
     """Misread values that are corrected only where that helps: the record shows it."""
     study = lb.create_study(
-        "corrected", arms=["a", "b"], objectives=[lb.Objective("x", tolerance=0.001, noise="bernoulli")],
+        "corrected", arms=["a", "b"], objectives=[lb.Objective("x", margin=0.002, noise="bernoulli")],
         items=list(range(60)), seed=1,
     )  # fmt: skip
     trials = study.ask_many(40)

@@ -11,7 +11,7 @@ from lexbandits.study.record import fold
 from lexbandits.study.record.ledger import Ledger
 from support.journals import fold_of, storage_of
 
-CLICK = lb.Objective("x", tolerance=0.1, noise="bernoulli")
+CLICK = lb.Objective("x", margin=0.2, noise="bernoulli")
 
 
 def study_of(*objectives, arms=("a", "b"), **settings):
@@ -51,7 +51,14 @@ def test_a_result_without_values_after_the_end_changes_nothing():
 
 
 def test_an_answer_that_nobody_has_noticed_stays_too():
-    study = study_of(lb.Objective("size", "minimize", noise="exact", tolerance=0), max_failures=2)
+    study = study_of(
+        lb.Objective(
+            "size",
+            "minimize",
+            noise="exact",
+        ),
+        max_failures=2,
+    )
     trials = study.ask_many(6)
     study.record(trials[0], {"size": 1})
     study.record(trials[1], {"size": 2})  # which ends it, as the next who folds will find
@@ -102,44 +109,44 @@ def test_an_exact_objective_has_no_agreed_value(key):
 @pytest.mark.parametrize("key", ["if_failed", "if_expired"])
 @pytest.mark.parametrize("noise", ["gaussian", "finite_variance", ("sub_gaussian", 2.0)])
 def test_noise_without_bounds_has_no_agreed_value(key, noise):
-    wait = {"name": "wait", "tolerance": 1, "noise": noise, key: -50}
+    wait = {"name": "wait", "margin": 2, "noise": noise, key: -50}
     assert lb.Objective(**wait).agrees_badly
     with pytest.raises(lb.StudyError, match=rf"'wait': {key} is one value.*bounded.*bernoulli.*leave {key}"):
         study_of(CLICK, wait)
     bounded = lb.Objective(**{**wait, "noise": ("bounded", -50, 0)})
     assert not bounded.agrees_badly
-    assert not lb.Objective("wait", tolerance=1, noise=noise).agrees_badly
+    assert not lb.Objective("wait", margin=2, noise=noise).agrees_badly
     study_of(CLICK, bounded)
 
 
 @pytest.mark.parametrize("number", [np.float32(0.25), np.float64(0.25), Fraction(1, 4)])
 def test_numbers_of_other_kinds_are_recorded_as_numbers(number, tmp_path):
-    objective = lb.Objective("x", tolerance=number, resolution=number, noise="bernoulli")
+    objective = lb.Objective("x", margin=number, noise="bernoulli")
     study = lb.create_study("e", tmp_path / "study.db", arms=["a", "b"], objectives=[objective], seed=0)
-    study.amend("x", tolerance=2 * number)
+    study.amend("x", margin=2 * number)
     again = lb.open_study("e", tmp_path / "study.db")
-    assert fold_of(again).ledger.spec.objectives[0].tolerance == 0.5
+    assert fold_of(again).ledger.spec.objectives[0].margin == 0.5
 
 
-def test_a_whole_numpy_tolerance_is_recorded_as_a_number(tmp_path):
-    objective = lb.Objective("x", tolerance=np.int64(2))
+def test_a_whole_numpy_margin_is_recorded_as_a_number(tmp_path):
+    objective = lb.Objective("x", margin=np.int64(4))
     study = lb.create_study("e", tmp_path / "study.db", arms=["a", "b"], objectives=[objective], seed=0)
-    study.amend("x", resolution=np.int64(3))
-    assert [event.payload["resolution"] for event in study.events() if event.kind == "amended"] == [3]
+    study.amend("x", tie=np.int64(3))
+    assert [event.payload["tie"] for event in study.events() if event.kind == "amended"] == [3]
 
 
 def test_an_agreed_value_that_is_missing_is_none():
-    objective = lb.Objective("x", tolerance=0.1, if_failed=math.nan, if_expired=np.nan)
-    assert objective == lb.Objective("x", tolerance=0.1)
+    objective = lb.Objective("x", margin=0.2, if_failed=math.nan, if_expired=np.nan)
+    assert objective == lb.Objective("x", margin=0.2)
     assert "if_failed" not in objective.as_json()
 
 
-def test_a_resolution_of_zero_is_refused_by_name():
+def test_a_margin_of_zero_is_refused_by_name():
     study = study_of()
-    with pytest.raises(lb.StudyError, match="objective 'x': the resolution must be positive"):
-        study.amend("x", resolution=0)
-    asked = lb.Objective("y", tolerance=0.1, resolution=0)  # a list takes it, a population does not
-    with pytest.raises(lb.StudyError, match="objective 'y': the resolution must be positive"):
+    with pytest.raises(lb.StudyError, match="objective 'x': the margin must be positive"):
+        study.amend("x", margin=0, tie=0)
+    asked = lb.Objective("y", margin=0.1, tie=0.1)  # a list takes it, a population does not
+    with pytest.raises(lb.StudyError, match="objective 'y': the tie must be below the margin"):
         lb.create_study("zero", arms=["a", "b"], objectives=[asked], seed=0)
     assert (
         lb.create_study("zero", arms=["a", "b"], objectives=[asked], items=["p", "q"], seed=0).ask().arm
@@ -184,7 +191,7 @@ def test_ctrl_c_while_the_policy_catches_up_leaves_a_study_of_use(kind, few, mon
     trials = study.ask_many(6)
     study.tell_many([(trial, {"x": trial.number % 2}) for trial in trials[:5]])
     if kind == "amended":
-        study.amend("x", tolerance=0.2)
+        study.amend("x", margin=0.4)
 
     def interrupted(self, *arguments, **words):
         done(self, *arguments, **words)

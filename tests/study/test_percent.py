@@ -10,12 +10,12 @@ from support.command import invoked
 
 pytestmark = pytest.mark.interpreted
 ARMS = {"quick": (0.9, 300.0), "slow": (0.9, 420.0), "wrong": (0.3, 100.0), "bad": (0.3, 90.0)}
-CORRECT = lb.Objective("correct", tolerance="15%", noise="bernoulli")
+CORRECT = lb.Objective("correct", margin="30%", noise="bernoulli")
 NOISES = ["gaussian", ("sub_gaussian", 40.0), ("bounded", 0, 1000), "exact"]
 
 
 def latency(noise="gaussian", **words):
-    return lb.Objective("latency", "minimize", tolerance="8%", unit="ms", noise=noise, **words)
+    return lb.Objective("latency", "minimize", margin="16%", unit="ms", noise=noise, **words)
 
 
 def create(*objectives, **words):
@@ -48,7 +48,8 @@ def test_it_ends_with_what_the_percentages_say(noise, words, rules):
     study = played(CORRECT, latency(noise, **words), noise=noise, rules=rules)
     assert (study.answer.arm, study.answer.certified) == ("quick", True)
     # 420 is within 45 % of 300, and 300 within it of 420
-    wide = lb.Objective("latency", "minimize", tolerance="45%", resolution="20%", noise=noise, **words)
+    tie = {} if noise == "exact" else {"tie": "45%"}
+    wide = lb.Objective("latency", "minimize", margin="65%", **tie, noise=noise, **words)
     two = {"arms": ["quick", "slow"], "baseline": "slow"}
     tied = played(CORRECT, wide, noise=noise, rules=rules, **two).answer
     assert (tied.arm, tied.decision) == ("slow", "keep")
@@ -82,10 +83,10 @@ def test_an_arm_of_whose_mean_they_are_is_measured_in_every_pass_and_stays():
 def test_what_cannot_be_said_of_percentages():
     study = create()
     with pytest.raises(lb.StudyError, match=r"percentages of a mean cannot be changed"):
-        study.amend("latency", tolerance="5%")
-    plain = create(lb.Objective("latency", "minimize", tolerance=20.0))
+        study.amend("latency", margin="10%")
+    plain = create(lb.Objective("latency", "minimize", margin=40))
     with pytest.raises(lb.StudyError, match=r"nor can a number become one"):
-        plain.amend("latency", tolerance="5%")
+        plain.amend("latency", margin="10%")
     trial = study.ask()
     with pytest.raises(lb.ValueOutOfRange, match=r"must be in \[0, "):
         study.tell(trial, {"correct": 1, "latency": -3.0})
@@ -118,11 +119,11 @@ def test_other_rules_may_change():
 def test_the_words_say_of_what_they_are(tmp_path):
     study = played(CORRECT, latency(reference="slow"))
     said = str(study.explain())
-    assert "8 % of slow does not matter" in said
+    assert "arms within 8 % of slow tie" in said
     assert "No arm is better than quick on correct by more than 30 % of the best." in said
     for name in ("report.md", "report.html"):
         text = study.report(tmp_path / name).read_text().replace("\\", "").replace("\xa0", " ")
-        assert "15 % of the best does not matter" in text
+        assert "margin 30 % of the best" in text
         assert "8 % of slow" in text
     guess = {arm: dict(zip(("correct", "latency"), ARMS[arm], strict=True)) for arm in study.arms}
     coming = create().forecast(guess, sd={"latency": 20.0}, runs=20)
@@ -139,7 +140,7 @@ def test_a_file_and_the_commands_take_them(tmp_path, monkeypatch):
         [[objectives]]
         name = "latency"
         direction = "minimize"
-        tolerance = "10%"
+        margin = "20%"
         reference = "b"
         [[arms]]
         name = "a"
@@ -153,7 +154,7 @@ def test_a_file_and_the_commands_take_them(tmp_path, monkeypatch):
     assert done.exit_code == 0, done.output
     assert "answer: a (certain" in done.output
     spec = lb.open_study("models", "lexbandits.db").spec["objectives"][0]
-    assert (spec["tolerance"], spec["reference"]) == ("10%", "b")
-    amended = invoked("study", "amend", "models", "latency", "--tolerance", "5%", "--yes")
+    assert (spec["margin"], spec["reference"]) == ("20%", "b")
+    amended = invoked("study", "amend", "models", "latency", "--margin", "5%", "--yes")
     assert amended.exit_code == 2
     assert "cannot be changed" in amended.output

@@ -21,25 +21,44 @@ def spec(*objectives, **changes):
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        ({}, "needs a tolerance"),
-        ({"resolution": "10%", "at_least": 3}, "goes with no target: say reference="),
-        ({"tolerance": "60%"}, "below 100 %, got 120 %"),
-        ({"tolerance": "10%", "noise": ("bounded", -1, 1)}, "values that are not negative"),
-        ({"tolerance": "10%", "if_failed": -1}, r"must be in \[0, "),
-        ({"tolerance": "10%", "resolution": 0.1}, "resolution of 'best' is a percentage such as \"5%\""),
-        ({"tolerance": "10%", "reference": "z"}, "reference must be \"best\", one of the arms 'a'"),
-        ({"tolerance": "ten"}, "percentage"),
-        ({"tolerance": -1}, "negative"),
-        ({"tolerance": 0}, "both 0"),
-        ({"tolerance": 1, "direction": "up"}, '"maximize" or "minimize", got \'up\''),
-        ({"tolerance": 1, "noise": "poisson"}, "noise must be"),
-        ({"tolerance": 1, "noise": ("bounded", 1, 0)}, "below the upper"),
-        ({"tolerance": 1, "noise": ("bounded", 0)}, "noise must be"),
-        ({"tolerance": 1, "at_most": 3}, 'goes with direction="minimize"'),
-        ({"tolerance": 1, "direction": "minimize", "at_least": 3}, 'goes with direction="maximize"'),
-        ({"at_least": 0}, "positive resolution"),
-        ({"tolerance": 1, "noise": "bernoulli", "if_failed": 2}, r"\[0, 1\]"),
-        ({"tolerance": 1, "colour": "red"}, "no 'colour'"),
+        ({}, "needs a margin"),
+        ({"tolerance": 0.02}, r"no tolerance=: say margin=.*tolerance=0.02 is margin=0.04$"),
+        ({"tolerance": 0.1, "resolution": 0.2}, r"resolution=0.2 is margin=0.3, tie=0.1$"),
+        ({"resolution": 0.2}, r"no resolution=.*resolution=0.2 is margin=0.2, tie=0$"),
+        ({"tolerance": "2%"}, "say margin=, how far below the best an answer may be$"),
+        ({"resolution": 0.1, "at_least": 3}, "certified as written, and slack="),
+        ({"margin": 1, "at_least": 3}, "margin= does not go with a limit.*two objectives"),
+        ({"tie": 1, "at_least": 3}, "tie= does not go with a limit"),
+        ({"reference": "best", "at_least": 3}, "a limit is a number"),
+        ({"margin": 1, "slack": 0.1}, "slack= goes with a limit"),
+        ({"at_least": 3, "slack": 0}, "needs a positive slack"),
+        ({"at_least": 3, "slack": -1}, "slack must not be negative"),
+        (
+            {"at_least": 0.9, "slack": 0.2, "noise": "bernoulli"},
+            r"inside at_least=0.9 by slack=0.2: say.*0\.1$",
+        ),
+        ({"at_least": 1, "noise": "bernoulli"}, "no mean of values in .* can be shown to meet at_least=1"),
+        ({"at_most": 0, "direction": "minimize", "noise": ("bounded", 0, 9)}, "meet at_most=0: move.*above"),
+        ({"margin": "120%"}, "below 100 %, got '120%'"),
+        ({"margin": "10%", "noise": ("bounded", -1, 1)}, "values that are not negative"),
+        ({"margin": "10%", "if_failed": -1}, r"must be in \[0, "),
+        ({"margin": "10%", "tie": 0.1}, "tie of 'best' is a percentage such as \"5%\""),
+        ({"margin": "10%", "reference": "z"}, "reference must be \"best\", one of the arms 'a'"),
+        ({"margin": "ten"}, "percentage"),
+        ({"margin": -1}, "negative"),
+        ({"margin": 0}, "margin must be positive"),
+        ({"margin": 1, "tie": 2}, "below the margin 1.0, got 2.0"),
+        ({"margin": 1, "tie": 1}, "half of 1.0, got tie=1.0"),
+        ({"margin": 1, "tie": 0.5, "noise": "exact"}, "leave tie= out"),
+        ({"margin": 1, "direction": "up"}, '"maximize" or "minimize", got \'up\''),
+        ({"margin": 2, "noise": "poisson"}, "noise must be"),
+        ({"margin": 1, "noise": ("bounded", 1, 0)}, "below the upper"),
+        ({"margin": 1, "noise": ("bounded", 0)}, "noise must be"),
+        ({"at_most": 3}, 'goes with direction="minimize"'),
+        ({"direction": "minimize", "at_least": 3}, 'goes with direction="maximize"'),
+        ({"at_least": 0}, "a limit of 0 needs slack="),
+        ({"margin": 2, "noise": "bernoulli", "if_failed": 2}, r"\[0, 1\]"),
+        ({"margin": 1, "colour": "red"}, "no 'colour'"),
     ],
 )
 def test_objectives_that_are_refused(words, sentence):
@@ -50,11 +69,11 @@ def test_objectives_that_are_refused(words, sentence):
 @pytest.mark.parametrize("name", ["", "x" * 201, "tab\there", "state", "number"])
 def test_names_that_are_refused(name):
     with pytest.raises(lb.StudyError, match=r"printable|column"):
-        lb.Objective(name, tolerance=1)
+        lb.Objective(name, margin=2)
 
 
 def test_names_may_have_spaces():
-    assert lb.Objective("time to first byte", tolerance=1).name == "time to first byte"
+    assert lb.Objective("time to first byte", margin=2).name == "time to first byte"
     assert create(name="my study", arms=["an arm", "another arm"]).ask().arm == "an arm"
 
 
@@ -86,21 +105,40 @@ def test_studies_that_are_refused(changes, sentence, tmp_path):
     assert not (tmp_path / "s.db").exists(), "before anything is written"
 
 
-def test_tolerances_in_units():
-    cost = lb.Objective("cost", "minimize", unit="USD", tolerance="10%", reference=0.02)
-    assert cost.tolerance_in_unit == pytest.approx(0.002)
-    assert cost.resolution_in_unit == cost.tolerance_in_unit, "without a resolution it equals the tolerance"
-    assert lb.Objective("x", resolution=0.5).tolerance_in_unit == 0
-    assert lb.Objective("x", "minimize", at_most=0.01).resolution_in_unit == pytest.approx(0.001)
-    assert lb.Objective("size", noise="exact").tolerance_in_unit == 0
+def test_margins_in_units():
+    cost = lb.Objective("cost", "minimize", unit="USD", margin="20%", reference=0.02)
+    assert (cost.margin_in_unit, cost.tie_in_unit) == (0.004, 0.002), "as written, in decimals"
+    assert lb.Objective("x", margin=0.5, tie=0).tie_in_unit == 0
+    assert lb.Objective("size", noise="exact").margin_in_unit == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "policy"),
+    [
+        ({"margin": 0.06}, (0.03, 0.03, None)),
+        ({"margin": 0.3, "tie": 0.1}, (0.1, 0.2, None)),
+        ({"margin": "4%"}, (0.02, 0.02, None)),
+        ({"margin": "4%", "reference": -300}, (6.0, 6.0, None)),
+        ({"margin": 5, "noise": "exact"}, (5.0, 0.0, None)),
+        ({"at_least": 0.4, "slack": 0.3}, (0.0, 0.3, 0.7)),
+        ({"at_least": 80}, (0.0, 8.0, 88.0)),
+        ({"at_least": 0.95, "noise": "bernoulli"}, (0.0, 0.025, 0.975)),
+        ({"at_most": 0.05, "direction": "minimize", "noise": "bernoulli"}, (0.0, 0.005, -0.045)),
+        ({"at_most": 0.1, "direction": "minimize", "slack": 0.1, "noise": "bernoulli"}, (0.0, 0.1, 0.0)),
+        ({"at_most": 4, "direction": "minimize", "noise": "exact"}, (0.0, 0.0, -4.0)),
+    ],
+)
+def test_one_translation_to_the_words_of_a_policy(words, policy):
+    """Margins are split in decimals as written; a limit is inside by its slack."""
+    assert lb.Objective("x", **words).thresholds == policy
 
 
 def test_the_policy_sees_larger_is_better():
     settings = spec(
-        lb.Objective("refusals", "minimize", at_most=0.01, resolution=0.005, noise="bernoulli"),
-        lb.Objective("correct", tolerance=0.02, noise="bernoulli"),
-        lb.Objective("latency", "minimize", tolerance=80, noise=("bounded", 0, 10_000)),
-        lb.Objective("cost", "minimize", tolerance=1, noise=("sub_gaussian", 2.0)),
+        lb.Objective("refusals", "minimize", at_most=0.015, slack=0.005, noise="bernoulli"),
+        lb.Objective("correct", margin=0.04, noise="bernoulli"),
+        lb.Objective("latency", "minimize", margin=160, noise=("bounded", 0, 10_000)),
+        lb.Objective("cost", "minimize", margin=2, noise=("sub_gaussian", 2.0)),
     ).policy_settings()
     assert settings["noise"] == [
         ["bounded", -1.0, 0.0],
@@ -111,17 +149,17 @@ def test_the_policy_sees_larger_is_better():
     assert settings["at_least"] == [-0.01, None, None, None]
     lb.LexElimTol(**json.loads(json.dumps(settings)))
     with_items = spec(
-        lb.Objective("cost", tolerance=1, noise=("sub_gaussian", 2.0)), items=[1, 2], about="population"
+        lb.Objective("cost", margin=2, noise=("sub_gaussian", 2.0)), items=[1, 2], about="population"
     )
     assert with_items.policy_settings()["noise"] == [["sub_gaussian", 2.0]]
-    apart = lb.Objective("cost", tolerance=1, noise=("sub_gaussian", 2.0, "independent"))
+    apart = lb.Objective("cost", margin=2, noise=("sub_gaussian", 2.0, "independent"))
     assert spec(apart).policy_settings()["noise"] == [["sub_gaussian", 2.0, "independent"]]
     with pytest.raises(lb.StudyError, match=r'common items.*not independent: leave "independent" out'):
         spec(apart, items=[1, 2], about="population").policy_settings()
 
 
 def test_a_study_of_another_format_is_not_guessed_at():
-    words = {"spec": spec(lb.Objective("o", tolerance=1), seed=0).as_json(), "policy": "LexElimTol"}
+    words = {"spec": spec(lb.Objective("o", margin=2), seed=0).as_json(), "policy": "LexElimTol"}
     for written, who in (({"format": FORMAT + 1}, "a newer"), ({"format": 2}, "an older"), ({}, "an older")):
         storage = MemoryStorage()
         storage.create("x", "id", {**words, **written, "version": "0.2.0"})
@@ -134,16 +172,16 @@ def test_a_study_of_another_format_is_not_guessed_at():
 @pytest.mark.parametrize("noise", ["gaussian", "finite_variance", ("sub_gaussian", 1.0), "exact"])
 def test_only_values_with_bounds_have_a_worst(noise):
     with pytest.raises(lb.StudyError, match=r'a worst: noise="bernoulli" or \("bounded", low, high\)'):
-        lb.Objective("x", tolerance=1, noise=noise, if_missing="worst")
+        lb.Objective("x", margin=2, noise=noise, if_missing="worst")
     with pytest.raises(lb.StudyError, match='must be "worst", or left out'):
-        lb.Objective("x", tolerance=1, noise="bernoulli", if_missing="zero")
+        lb.Objective("x", margin=2, noise="bernoulli", if_missing="zero")
 
 
 def test_missing_values_count_as_the_worst_they_could_have_been():
     objectives = [
-        lb.Objective("hit", tolerance=0.1, noise="bernoulli", if_missing="worst"),
-        lb.Objective("wait", "minimize", tolerance=1, noise=("bounded", 0, 10), if_missing="worst"),
-        lb.Objective("cost", "minimize", tolerance=1, noise=("bounded", 0, 10)),
+        lb.Objective("hit", margin=0.2, noise="bernoulli", if_missing="worst"),
+        lb.Objective("wait", "minimize", margin=2, noise=("bounded", 0, 10), if_missing="worst"),
+        lb.Objective("cost", "minimize", margin=2, noise=("bounded", 0, 10)),
     ]
     settings = spec(*objectives).policy_settings()
     assert settings["noise"] == [
@@ -188,8 +226,8 @@ def test_durations(given, expected):
 
 def test_a_spec_in_words_is_the_same_spec():
     whole = spec(
-        lb.Objective("refusals", "minimize", at_most=0.01, resolution=0.005, noise="bernoulli", if_expired=1),
-        lb.Objective("latency", "minimize", unit="ms", tolerance="5%", reference=80, noise=("bounded", 0, 9)),
+        lb.Objective("refusals", "minimize", at_most=0.015, slack=0.005, noise="bernoulli", if_expired=1),
+        lb.Objective("latency", "minimize", unit="ms", margin="10%", reference=80, noise=("bounded", 0, 9)),
         arms=["a", {"name": "b", "level": 3}],
         items=["x", 2],
         lease="90s",

@@ -14,8 +14,8 @@ from support.journals import storage_of
 from support.worlds import create, go_on, kinds
 
 OBJECTIVES = [
-    lb.Objective("correct", tolerance=1e-4, noise="bernoulli"),
-    lb.Objective("latency", "minimize", tolerance=1e-4, noise=("bounded", 0, 100)),
+    lb.Objective("correct", margin=0.0002, noise="bernoulli"),
+    lb.Objective("latency", "minimize", margin=0.0002, noise=("bounded", 0, 100)),
 ]
 
 

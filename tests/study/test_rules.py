@@ -27,16 +27,15 @@ def test_the_rules_are_on_record_and_declared_unless_said():
 def test_toml_says_them_and_other_words_are_refused(tmp_path):
     file = tmp_path / "study.toml"
     file.write_text(
-        '[study]\nname = "s"\nrules = "open"\n[[arms]]\nname = "a"\n'
-        '[[objectives]]\nname = "x"\ntolerance = 1\n'
+        '[study]\nname = "s"\nrules = "open"\n[[arms]]\nname = "a"\n[[objectives]]\nname = "x"\nmargin = 2\n'
     )
     assert Spec.from_json(words_from_toml(file)).rules == "open"
     with pytest.raises(lb.StudyError, match=r'rules must be "declared".* or "open"'):
-        create(rules="0.2")
+        create(rules="closed")
 
 
 CHANGES = {
-    "amend": lambda study: study.amend("correct", tolerance=0.2),
+    "amend": lambda study: study.amend("correct", margin=0.4),
     "reorder": lambda study: study.reorder(["latency", "correct"]),
     "withdraw": lambda study: study.withdraw("small", "old"),
     "add": lambda study: study.add_arm("new"),
@@ -74,7 +73,7 @@ def test_who_changes_nothing_needs_fewer_results_and_who_does_the_most():
     assert kept.answer.arm == free.answer.arm == "large"
     changed = create(name="changed")
     go_on(changed, 3)
-    changed.amend("correct", tolerance=0.1)
+    changed.amend("correct", margin=0.2)
     go_on(changed)
     assert kept.status.results < free.status.results <= changed.status.results
 
@@ -113,7 +112,7 @@ def test_a_change_costs_something_while_the_proof_stands_and_a_trial_was_handed_
         "Withdrawing an arm closes the proof under the rules as created: in all it then takes "
         "up to about twice the results. 1 result so far stays."
     )
-    study.amend("latency", tolerance=3)
+    study.amend("latency", margin=6)
     assert (study.proof, study.cost_of_change()) == ("closed", "")
     opened = create(rules="open")
     go_on(opened, 1)
@@ -121,8 +120,8 @@ def test_a_change_costs_something_while_the_proof_stands_and_a_trial_was_handed_
 
 
 CHANGING = {
-    "Changing a tolerance": ("amend", "latency", "--tolerance", 3),
-    "Changing a resolution": ("amend", "latency", "--resolution", 3),
+    "Changing a margin": ("amend", "latency", "--margin", 6),
+    "Changing a tie": ("amend", "latency", "--tie", 3),
     "Changing the order": ("reorder", "latency", "correct"),
     "Withdrawing an arm": ("withdraw", "small", "old"),
     "Bringing an arm back": ("restore", "cot"),
@@ -150,7 +149,7 @@ def test_the_command_says_it_and_asks(change, tmp_path, monkeypatch):
 def test_without_a_terminal_nothing_is_asked(tmp_path):
     study = create(f"{tmp_path}/s.db")
     go_on(study, 3)
-    line = ["study", "amend", "models", "latency", "--tolerance", "3", "--storage", f"{tmp_path}/s.db"]
+    line = ["study", "amend", "models", "latency", "--margin", "6", "--storage", f"{tmp_path}/s.db"]
     done = invoked(*line)
     assert (done.exit_code, study.proof) == (0, "closed")
     assert "Go on?" not in done.output

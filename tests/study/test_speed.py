@@ -109,7 +109,7 @@ def test_the_cache_saves_reading_and_may_be_lost(address, monkeypatch):
 @pytest.mark.slow
 def test_a_million_events_open_in_seconds(tmp_path):
     address = f"sqlite:///{tmp_path}/s.db?synchronous=OFF"
-    objectives = [lb.Objective("correct", tolerance=1e-6, noise="bernoulli")]
+    objectives = [lb.Objective("correct", margin=0.000002, noise="bernoulli")]
     study = create(address, objectives=objectives)
     events = []
     for number in range(500_000):

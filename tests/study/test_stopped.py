@@ -32,7 +32,7 @@ name = "models"
 storage = "study.db"
 [[objectives]]
 name = "correct"
-tolerance = 0.2
+margin = 0.4
 noise = "bernoulli"
 [[arms]]
 name = "small"
@@ -115,7 +115,7 @@ def test_a_signal_ends_a_run_of_python_as_it_ends_the_command(number, tmp_path):
     code = """
 import os, sys, time
 import lexbandits as lb
-x = lb.Objective("x", tolerance=1, noise="bernoulli")
+x = lb.Objective("x", margin=2, noise="bernoulli")
 study = lb.create_study("x", sys.argv[1], arms=["a", "b"], objectives=[x], seed=0)
 def measure(arm, item):
     open("begun", "a").write(arm)
@@ -141,10 +141,16 @@ study.run(measure, workers=2, progress=False)
 def test_a_signal_that_does_not_wake_the_main_thread_is_seen_while_it_is_measured(monkeypatch):
     """The kernel gives it to any thread, or just before the main thread begins to wait."""
     monkeypatch.setattr(measuring, "LOOK_AGAIN", 0.1)
-    study = create()
+    study, waits, wait = create(), threading.Event(), measuring.wait
+
+    def noted(*given):
+        waits.set()
+        return wait(*given)
+
+    monkeypatch.setattr(measuring, "wait", noted)
 
     def measure(arm):
-        time.sleep(0.3)  # until the main thread waits; else it has nothing to show
+        waits.wait(600)
         signal.pthread_kill(threading.get_ident(), signal.SIGTERM)
         until(lambda: study.status.interrupted)
 
@@ -400,7 +406,7 @@ def test_a_trial_that_somebody_releases_does_not_end_the_run(fails):
 
 
 def test_a_contradiction_still_ends_the_run():
-    study = create(objectives=[lb.Objective("cost", tolerance=0.1), lb.Objective("size", noise="exact")])
+    study = create(objectives=[lb.Objective("cost", margin=0.2), lb.Objective("size", noise="exact")])
     values = iter(range(100))
     with pytest.raises(lb.ConflictError, match="exact"):
         study.run(lambda arm: {"size": next(values), "cost": 1}, progress=False)

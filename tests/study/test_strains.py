@@ -10,7 +10,7 @@ from lexbandits.study.record.strains import _counts_when_lost, _drift, strains_o
 from support.journals import fold_of
 from support.worlds import create
 
-COIN = lb.Objective("x", tolerance=0.001, noise="bernoulli")
+COIN = lb.Objective("x", margin=0.002, noise="bernoulli")
 
 
 def of(study, *objectives, **words):
@@ -48,7 +48,7 @@ def test_they_are_those_of_now():
      ({"if_missing": "worst"}, True, True)],
 )  # fmt: skip
 def test_what_is_lost_counts_as_was_agreed_for_how_it_was_lost(words, failed, expired):
-    objective = lb.Objective("x", tolerance=0.1, noise="bernoulli", **words)
+    objective = lb.Objective("x", margin=0.2, noise="bernoulli", **words)
     assert [_counts_when_lost(objective, how) for how in ("failed", "expired", "late")] == [
         failed, expired, expired]  # fmt: skip
 
@@ -56,7 +56,7 @@ def test_what_is_lost_counts_as_was_agreed_for_how_it_was_lost(words, failed, ex
 def test_holes_of_a_list_count_at_their_worst_only_where_there_is_a_worst():
     bounded = failing(of("bounded", COIN, items=range(100)))
     assert found(bounded, "losses")[0].level == "slight"
-    gaussian = lb.Objective("x", tolerance=0.001, noise="gaussian")
+    gaussian = lb.Objective("x", margin=0.002, noise="gaussian")
     normal = of("normal", gaussian, items=range(100))
     rng = np.random.default_rng(1)
     tell(normal, lambda t: None if t.arm == "a" and t.number % 4 < 2 else {"x": rng.standard_normal()})
@@ -68,7 +68,7 @@ def test_holes_of_a_list_count_at_their_worst_only_where_there_is_a_worst():
 )
 def test_rows_lost_before_an_import_count_unless_every_objective_has_its_worst(missing, level):
     objectives = [
-        lb.Objective(name, tolerance=0.001, noise="bernoulli", **({"if_missing": word} if word else {}))
+        lb.Objective(name, margin=0.002, noise="bernoulli", **({"if_missing": word} if word else {}))
         for name, word in zip("xy", missing, strict=True)
     ]
     study = of("s", *objectives)
@@ -121,14 +121,14 @@ def test_drift_is_tested_for_every_arm_and_objective():
 def test_a_spread_larger_than_declared_is_noticed():
     rng = np.random.default_rng(2)
     for spread, level in ((0.1, "none"), (0.2, "strained")):
-        study = of("s", lb.Objective("x", tolerance=0.001, noise=("sub_gaussian", 0.1)))
+        study = of("s", lb.Objective("x", margin=0.002, noise=("sub_gaussian", 0.1)))
         tell(study, lambda t, spread=spread: {"x": spread * rng.standard_normal()})
         (strain,) = found(study, "noise")
         assert strain.level == level
         assert strain.p < 1e-6 or level == "none"
 
 
-GAUSSIAN = lb.Objective("x", tolerance=0.001, noise="gaussian")
+GAUSSIAN = lb.Objective("x", margin=0.002, noise="gaussian")
 
 
 @pytest.mark.filterwarnings("ignore:study 's'. arm .* more than once")
@@ -150,7 +150,7 @@ def test_values_that_are_not_gaussian_are_noticed(value, level, finding):
 
 def test_an_exact_objective_has_no_gaps():
     """Its one value may be told once; of another that is missing one knows nothing."""
-    exact = lb.Objective("size", "minimize", tolerance=0, noise="exact")
+    exact = lb.Objective("size", "minimize", noise="exact")
     study = create(objectives=[COIN, exact])
     for trial in study.ask_many(30):
         study.tell(trial, {"x": 1} if trial.number >= 3 else {"x": 1, "size": 1})

@@ -28,8 +28,8 @@ def assert_same(ledger, other):
 
 
 def with_an_exact_objective():
-    exact = lb.Objective("size", "minimize", tolerance=0, noise="exact")
-    study = create(objectives=[lb.Objective("correct", tolerance=0.1, noise="bernoulli"), exact])
+    exact = lb.Objective("size", "minimize", noise="exact")
+    study = create(objectives=[lb.Objective("correct", margin=0.2, noise="bernoulli"), exact])
     for trial in study.ask_many(200):
         study.tell(trial, {} if trial.number % 17 == 4 else {"correct": 1, "size": len(trial.arm)})
     return study
@@ -54,7 +54,7 @@ def test_an_exact_objective_is_the_same_by_columns(monkeypatch):
 
 @pytest.fixture
 def events():
-    study = create(objectives=[lb.Objective("correct", tolerance=1e-6, noise="bernoulli")])
+    study = create(objectives=[lb.Objective("correct", margin=0.000002, noise="bernoulli")])
     for worker in ("one", "two"):
         trials = study.ask_many(100, worker=worker)
         study.tell_many([(trial, {"correct": trial.number % 2}) for trial in reversed(trials[1:])])

@@ -233,7 +233,7 @@ def test_a_question_that_was_changed_is_noticed_whoever_computed_the_digests():
     go_on(study)
 
     def narrower(events):
-        events[0].payload["spec"]["objectives"][0]["tolerance"] = 0.001
+        events[0].payload["spec"]["objectives"][0]["margin"] = 0.001
         return events
 
     def surer(events):

@@ -83,7 +83,7 @@ def test_once_what_waits_could_decide_nothing_more_is_handed_out(storage):
 
 
 def test_what_is_under_way_does_not_wait():
-    many = create(arms=["a", "b"], objectives=[lb.Objective("x", tolerance=0.001, noise="bernoulli")])
+    many = create(arms=["a", "b"], objectives=[lb.Objective("x", margin=0.002, noise="bernoulli")])
     assert len(many.ask_many(500)) == 500
 
 

@@ -5,12 +5,12 @@ QUESTION = {
     "seed": 0,
     "arms": ["small", {"name": "large", "tokens": 200}, "cot"],
     "objectives": [
-        {"name": "correct", "tolerance": 0.1, "noise": "bernoulli"},
+        {"name": "correct", "margin": 0.2, "noise": "bernoulli"},
         {
             "name": "latency",
             "direction": "minimize",
             "unit": "ms",
-            "tolerance": 2,
+            "margin": 4,
             "noise": ["bounded", 0, 100],
         },
     ],

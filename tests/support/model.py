@@ -41,7 +41,7 @@ class Model:
     def __init__(self, words, now):
         self.now = now
         self.spec = Spec.from_json({"name": "model", **words})
-        self.tolerances = {objective.name: {} for objective in self.spec.objectives}  # what was amended
+        self.margins = {objective.name: {} for objective in self.spec.objectives}  # what was amended
         self.arms = [arm["name"] for arm in self.spec.arms]
         self.withdrawn = set()
         self.failures = dict.fromkeys(self.arms, 0)  # in a row
@@ -502,16 +502,15 @@ class Model:
         if arm not in self.arms:
             raise lb.UnknownArmError
 
-    def amend(self, objective, tolerance):
+    def amend(self, objective, margin):
         if objective not in self.spec.names:
             raise lb.StudyError
-        self.tolerances[objective] = tolerance
-        changed = [self.tolerances[o.name] or o.tolerance_in_unit for o in self.spec.objectives]
-        fine = [
-            o.resolution_in_unit if o.resolution is not None else value
-            for o, value in zip(self.spec.objectives, changed, strict=True)
-        ]
-        self._new_rules(tolerance=changed, resolution=fine)
+        self.margins[objective] = margin
+        ties = [(self.margins[o.name] or o.margin_in_unit) / 2 for o in self.spec.objectives]
+        exact = [o.noise == "exact" for o in self.spec.objectives]
+        tolerances = [2 * tie if known else tie for tie, known in zip(ties, exact, strict=True)]
+        resolutions = [0.0 if known else tie for tie, known in zip(ties, exact, strict=True)]
+        self._new_rules(tolerance=tolerances, resolution=resolutions)
         self._settle()
 
     def reorder(self, objectives):

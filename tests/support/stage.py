@@ -16,10 +16,10 @@ def create(name="prompts", storage="memory", **changes):
     words = {
         "arms": list(TRUTH),
         "objectives": [
-            lb.Objective("refusals", "minimize", at_most=0.1, resolution=0.1, noise="bernoulli"),
-            lb.Objective("correct", tolerance=0.08, noise="bernoulli"),
-            lb.Objective("latency", "minimize", unit="ms", tolerance=150, noise=("bounded", 0, 5000)),
-            lb.Objective("cost", "minimize", unit="USD", tolerance=0.5),
+            lb.Objective("refusals", "minimize", at_most=0.2, slack=0.1, noise="bernoulli"),
+            lb.Objective("correct", margin=0.16, noise="bernoulli"),
+            lb.Objective("latency", "minimize", unit="ms", margin=300, noise=("bounded", 0, 5000)),
+            lb.Objective("cost", "minimize", unit="USD", margin=1),
         ],
     }
     return lb.create_study(name, storage, **{"seed": 0, **words, **changes})

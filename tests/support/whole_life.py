@@ -11,8 +11,8 @@ from support.worlds import create, go_on, measure
 def whole_life(storage="memory"):
     """A life with every kind of event but `retried`, which only lists have."""
     objectives = [
-        lb.Objective("correct", tolerance=0.35, noise="bernoulli"),
-        lb.Objective("latency", "minimize", unit="ms", tolerance=20, noise=("bounded", 0, 100)),
+        lb.Objective("correct", margin=0.7, noise="bernoulli"),
+        lb.Objective("latency", "minimize", unit="ms", margin=40, noise=("bounded", 0, 100)),
     ]
     study = create(storage, max_arms=5, budget=5000, lease="1h", objectives=objectives)
     rows = [{"arm": arm, "item": item, **measure(arm, item)} for arm in study.arms for item in ("x", "y")]
@@ -31,7 +31,7 @@ def whole_life(storage="memory"):
     study.add_arm({"name": "tiny", "size": 3})
     study.withdraw("small", "too old")
     study.restore("small")
-    study.amend("latency", tolerance=25)
+    study.amend("latency", margin=50)
     study.reorder(["latency", "correct"])
     study.reorder(["correct", "latency"])
     study.pause("lunch")

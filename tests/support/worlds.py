@@ -13,8 +13,8 @@ def question(**changes):
     words = {
         "arms": list(ACCURACY),
         "objectives": [
-            lb.Objective("correct", tolerance=0.1, noise="bernoulli"),
-            lb.Objective("latency", "minimize", unit="ms", tolerance=2.0, noise=("bounded", 0, 100)),
+            lb.Objective("correct", margin=0.2, noise="bernoulli"),
+            lb.Objective("latency", "minimize", unit="ms", margin=4, noise=("bounded", 0, 100)),
         ],
     }
     return {**words, **changes}
@@ -47,7 +47,7 @@ def kinds(study):
     return [event.kind for event in study.events()]
 
 
-X = lb.Objective("x", tolerance=0.1, noise="bernoulli")
+X = lb.Objective("x", margin=0.2, noise="bernoulli")
 
 
 def easy(storage="memory", **changes):

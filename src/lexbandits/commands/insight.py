@@ -51,7 +51,7 @@ def forecast(
     storage: Annotated[str, Where] = DEFAULT,
     as_json: AsJson = False,
 ) -> None:
-    """How many results are still needed, who may win, what relaxing a tolerance would save."""
+    """How many results are still needed, who may win, what a wider margin would save."""
     from lexbandits.forecasting import forecast as insight
     from lexbandits.forecasting.question import GuessNeeded
     from lexbandits.insight.terminal import print_forecast

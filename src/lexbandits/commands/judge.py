@@ -13,7 +13,7 @@ from lexbandits.study.objective import Objective
 Source = Literal["inspect", "lm_eval", "promptfoo", "pytest_benchmark", "hyperfine"]  # names of read.py
 DIRECTIONS = {"max": "maximize", "maximize": "maximize", "min": "minimize", "minimize": "minimize"}
 KINDS = {"gaussian": 0, "bernoulli": 0, "bounded": 2, "sub_gaussian": 1, "finite_variance": 0, "exact": 0}
-SHAPE = "NAME max|min TOLERANCE [UNIT] KIND [LOW HIGH] [key=value …]"
+SHAPE = "NAME max|min MARGIN [UNIT] KIND [LOW HIGH] [key=value …]"
 NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?", re.IGNORECASE)
 
 
@@ -37,7 +37,7 @@ def objective_of(text: str) -> Objective:
         raise StudyError(f"{rest[kind]} takes {KINDS[rest[kind]]} numbers, got {text!r}")
     said: dict[str, Any] = {key: _number(word) for key, _, word in keys}
     if rest[0] != "-":
-        said["tolerance"] = _number(rest[0])
+        said["margin"] = _number(rest[0])
     if kind == 2:
         said["unit"] = rest[1]
     noise = (rest[kind], *map(_number, numbers)) if numbers else rest[kind]

@@ -99,7 +99,7 @@ def ask(
     request: Annotated[str | None, typer.Option(help="The same key gives the same trial again.")] = None,
     wait: Annotated[
         str, typer.Option(help="How long to wait while results of others must come first; 0: not at all.")
-    ] = "10s",
+    ] = "2s",
 ) -> Said:
     """The next trial: which arm to measure, on which item, until when. Exit code 3 when there is none.
 
@@ -188,7 +188,7 @@ def _show_status(study: "Study") -> None:
     say_line(f"candidates: {', '.join(status.candidates)}")
     counts = ", ".join(
         f"{count} {what}"
-        for what in ("open", "waiting", "overdue", "late", "failed", "expired", "void")
+        for what in ("open", "waiting", "overdue", "late", "failed", "expired")
         if (count := getattr(status, what))
     )
     most = "" if status.at_most is None else f", at most {status.at_most:,} more"
@@ -368,13 +368,13 @@ def restore(study: "Study", arm: Arm, yes: Yes = False) -> Said:
 def amend(
     study: "Study",
     objective: Annotated[str, typer.Argument(help="An objective's name.")],
-    tolerance: Amount = None,
-    resolution: Amount = None,
+    margin: Amount = None,
+    tie: Amount = None,
     yes: Yes = False,
 ) -> Said:
-    """Another tolerance or resolution, after looking if need be."""
-    _weigh(study, "Changing a tolerance" if tolerance else "Changing a resolution", yes)
-    study.amend(objective, tolerance=_amount(tolerance), resolution=_amount(resolution))
+    """Another margin or tie, after looking if need be."""
+    _weigh(study, "Changing a margin" if margin else "Changing a tie", yes)
+    study.amend(objective, margin=_amount(margin), tie=_amount(tie))
     return _changed(study, f"amended {objective!r}")
 
 

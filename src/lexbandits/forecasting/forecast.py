@@ -42,11 +42,11 @@ class Relaxation:
     """What doubling one setting would save of the results still needed (their median); less than 0: cost.
 
     `saves` is that share of them which it saves on average over the same futures, and `error` its standard
-    error. A wider tolerance can cost more: an arm that was clearly
+    error. A wider margin can cost more: an arm that was clearly
     worse than what matters may come to lie where it is neither clearly worse nor clearly as good.
     """
 
-    setting: str  # "tolerance", "resolution" or "delta"
+    setting: str  # "margin" or "delta"; of a policy "tolerance" or "resolution"
     objective: str | None
     now: float
     then: float
@@ -71,7 +71,7 @@ class Relaxation:
         if not self.shows:
             return "makes no difference that shows"
         if self.saves < 0:
-            why = " (an arm would lie near the new one)" if self.setting == "tolerance" else ""
+            why = " (an arm would lie near the new one)" if self.setting in ("margin", "tolerance") else ""
             return f"costs about {about(-self.saves)} more{why}"
         return f"saves about {_results(self.saves)}"
 
@@ -221,6 +221,8 @@ def forecast(
     else:
         words = dict(words_from_toml(what) if isinstance(what, (str, Path)) else what)
         words.pop("storage", None)
+        if isinstance(words.get("arms"), Mapping):  # names and objects
+            words["arms"] = list(words["arms"])
         question = Question.of_spec(Spec.from_json({"name": "forecast", **words}))
     with study_errors(TypeError):
         runs, seed = whole("runs", runs, least=1), whole("seed", seed, least=0)

@@ -259,19 +259,15 @@ def _changes(policy: LexElimTol) -> list[Change]:
 
 
 def _spec_changes(policy: LexElimTol, spec: Spec) -> list[Change]:
-    """What `Study.amend` with twice the tolerance or resolution would make of the policy."""
+    """What `Study.amend` with twice the margin would make of the policy; a tie left out follows."""
     if policy.finished:
         return []
     rows = []
     for objective in spec.objectives:
-        if objective.is_relative:
-            continue  # it stays
-        found = {"tolerance": objective.tolerance_in_unit, "resolution": objective.resolution_in_unit}
-        for setting, now in found.items():
-            if now > 0 and (setting == "resolution" or objective.target is None):
-                then = spec.changed(objective.name, **{setting: 2 * now})
-                both = {"tolerance": then.tolerances, "resolution": then.resolutions}
-                rows.append(_change(policy, setting, objective.name, now, both))
+        now = objective.margin_in_unit
+        if now > 0 and not objective.is_relative:
+            then = spec.changed(objective.name, margin=2 * now)
+            rows.append(_change(policy, "margin", objective.name, now, then.thresholds))
     return rows + _doubled_delta(policy)
 
 

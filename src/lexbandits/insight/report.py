@@ -89,13 +89,13 @@ class Contents:
         pieces = [(f"Among {listed(view.arms)}: ", False)]
         for column in view.columns:
             objective = view.objectives[column]
-            slack = amount(objective, objective.tolerance_in_unit)
-            if objective.target is not None:
+            if objective.limit is not None:
                 word = "at most" if objective.at_most is not None else "at least"
-                before, after = "", f" of {word} {amount(objective, objective.target)}"
+                before, after = "", f" of {word} {amount(objective, objective.limit)}"
             else:
                 best = "highest" if objective.sign > 0 else "lowest"
-                matter = f", where {slack} does not matter" if objective.tolerance_in_unit else ""
+                margin = objective.margin_in_unit
+                matter = f" (margin {amount(objective, margin)})" if margin else ""
                 before, after = f"the {best} ", matter
             about = f" ({of})" if (of := estimand(objective)) else ""
             start = "" if len(pieces) == 1 else "; of those, "

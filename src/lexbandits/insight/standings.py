@@ -50,8 +50,8 @@ def intervals(study: Study) -> "Figure":
         )
         caption(figure, f"{position + 1} {rung.name}{f', {rung.unit}' if rung.unit else ''}", y)
         axes = {"xref": x, "yref": f"{y} domain"}
-        if rung.target is not None:
-            line(figure, (rung.target, rung.target), ENTIRE, {"color": EDGE, "width": 2}, **axes)
+        if rung.limit is not None:
+            line(figure, (rung.limit, rung.limit), ENTIRE, {"color": EDGE, "width": 2}, **axes)
         elif len(arms) > 1 and (band := band_of(picture, rung)):
             patch(figure, band, ENTIRE, BAND, **axes)
     title = f"{standing_words(picture)}; shaded is what does not matter, from the best"
@@ -119,12 +119,12 @@ def _add_difference(
 ) -> None:
     """The interval of the difference of (an arm, another, on an objective) against what matters."""
     arm, _, column = pair
-    slack, reach = view.slack(column), view.reach(column)
+    tie, margin = view.tie(column), view.margin(column)
     results = [moment.results for moment in moments]
     ends = [moment.differences[pair].tolist() for moment in moments]
     low, high = ends[-1] if ends else (-math.inf, math.inf)  # the last interval is in sight as a whole
-    below = max(4 * reach, -1.25 * low if math.isfinite(low) else 0.0)
-    above = max(4 * reach, 1.25 * high if math.isfinite(high) else 0.0)
+    below = max(4 * margin, -1.25 * low if math.isfinite(low) else 0.0)
+    above = max(4 * margin, 1.25 * high if math.isfinite(high) else 0.0)
     colour = OUT if arm in view.eliminations or arm in view.behind else IN
     for side, word in enumerate(("at least", "at most") if ends else ()):
         figure.add_scatter(
@@ -141,8 +141,8 @@ def _add_difference(
     figure.layout[y.replace("y", "yaxis")].update(range=[-below, above], nticks=3)
     figure.layout[x.replace("x", "xaxis")].update(range=[0, max(1, view.folded)], nticks=4)
     axes = {"xref": f"{x} domain", "yref": y}
-    patch(figure, ENTIRE, (-slack, slack), BAND, **axes)
-    for at in (-reach, reach):
+    patch(figure, ENTIRE, (-tie, tie), BAND, **axes)
+    for at in (-margin, margin):
         line(figure, ENTIRE, (at, at), {"color": EDGE, "dash": "dash", "width": 1}, **axes)
 
 

@@ -67,7 +67,7 @@ def _limit(view: View, column: int) -> Claim:
         return _unknown(view, column)
     word, how = ("at most", "up") if objective.at_most is not None else ("at least", "down")
     shown = bound(objective, end, how, unit=True)
-    limit = amount(objective, objective.target or 0.0)
+    limit = amount(objective, objective.limit or 0.0)
     text = f"{view.answer.arm} has {objective.name} of {word} {shown}; the limit is {limit}."
     return Claim(objective.name, end, text)
 
@@ -92,11 +92,11 @@ def _no_better(view: View, column: int, worst: float) -> str:
         return text
     if objective.is_relative:
         return f"{text} by more than {most_of(objective, worst)}"
-    reach = objective.tolerance_in_unit + objective.resolution_in_unit
+    margin = objective.margin_in_unit
     said = "in the end it will be at most"
-    if worst <= reach * (1 + 1e-9):
-        said = "allowed are"
+    if worst <= margin * (1 + 1e-9):
+        said = "the margin is"
     elif view.state == "finished":
         said = "a certificate takes at most"
     shown = bound(objective, worst, "up", unit=True)
-    return f"{text} by more than {shown} ({said} {amount(objective, reach)})"
+    return f"{text} by more than {shown} ({said} {amount(objective, margin)})"

@@ -81,7 +81,7 @@ def headline(picture: Shown) -> Part:
 
 def deciding(picture: Shown, rung: Rung) -> Figure | None:
     """Every arm that reached an objective against the limit, or against one of them; None: too little."""
-    if rung.target is not None and picture.is_limit(rung.name):
+    if rung.limit is not None and picture.is_limit(rung.name):
         return _to_limit(picture, rung)
     for found in picture.comparisons:
         if found.objective == rung.name:
@@ -92,13 +92,12 @@ def deciding(picture: Shown, rung: Rung) -> Figure | None:
 def compared(picture: Shown, found: Comparison) -> Figure:
     """Every arm that reached an objective against one of them."""
     (rung,) = (rung for rung in picture.objectives if rung.name == found.objective)
-    slack, best = rung.tolerance, found.reference
-    reach = slack + rung.resolution
+    tie, margin, best = rung.tie, rung.margin, found.reference
     ends = [end for row in found.rows for end in (row.mean, row.low, row.high)]
-    axis = Axis([-1.2 * reach, 1.2 * reach, *ends])
+    axis = Axis([-1.2 * margin, 1.2 * margin, *ends])
     ground = [
-        box(axis, -slack, slack, 0, ROW, "band"),
-        [upright(axis(end), 0, ROW, "limit dash") for end in (-reach, reach)],
+        box(axis, -tie, tie, 0, ROW, "band"),
+        [upright(axis(end), 0, ROW, "limit dash") for end in (-margin, margin)],
         upright(axis(0), 0, ROW, "zero"),
         across(MIDDLE, "grid"),
     ]
@@ -110,8 +109,8 @@ def compared(picture: Shown, found: Comparison) -> Figure:
     heads = tag("div", worse, tag("span", "better →"), kind="ends")
     hint = (
         f"Differences on the same items, with intervals {picture.at}. An arm is out once its whole interval "
-        f"is worse by more than {written(slack, rung.unit)} (shaded: does not matter); it ties "
-        f"once all of it lies between the dashed lines (with the resolution, {written(reach, rung.unit)})."
+        f"is worse by more than {written(tie, rung.unit)} (shaded: arms this close tie); it is as good "
+        f"once all of it lies between the dashed lines (the margin, {written(margin, rung.unit)})."
     )
     if picture.answer.certified and rung.state == "enough":
         hint += " For the answer it is enough that no interval reaches beyond the right one."
@@ -138,16 +137,16 @@ def _against(picture: Shown, row: Against, found: Comparison, axis: Axis, ground
 
 
 def _to_limit(picture: Shown, rung: Rung) -> Figure:
-    limit, at_most = rung.target or 0.0, rung.direction == "minimize"
-    far = limit + (rung.resolution if at_most else -rung.resolution)
+    limit, at_most = rung.limit or 0.0, rung.direction == "minimize"
+    inner = limit - rung.slack if at_most else limit + rung.slack
     arms = [arm for arm in picture.arms if arm.exit.code not in exits.GONE]
     cells = {arm.name: arm.objectives[rung.name] for arm in arms}
-    axis = Axis([limit, far, *(e for c in cells.values() for e in (c.mean, c.low, c.high))])
+    axis = Axis([limit, inner, *(e for c in cells.values() for e in (c.mean, c.low, c.high))])
     within = (-math.inf, limit) if at_most else (limit, math.inf)
     ground = [
         box(axis, *within, 0, ROW, "band"),
         upright(axis(limit), 0, ROW, "limit"),
-        upright(axis(far), 0, ROW, "limit dash"),
+        upright(axis(inner), 0, ROW, "limit dash"),
         across(MIDDLE, "grid"),
     ]
     rows: list[Row] = []
@@ -161,10 +160,10 @@ def _to_limit(picture: Shown, rung: Rung) -> Figure:
         rows.append((arm.name, look, f"{arm.name}: {cell.shown}, {said}", [ground, marks], words_))
     sides = ("within the limit", "beyond it") if at_most else ("beyond it", "within the limit")
     heads = tag("div", tag("span", f"← {sides[0]}"), tag("span", f"{sides[1]} →"), kind="ends")
-    above, below = ("above", "below") if at_most else ("below", "above")
+    below = "below" if at_most else "above"
     hint = (
-        f"An arm leaves once its whole interval is {above} {written(limit, rung.unit)}. It stays once all of "
-        f"it is {below} the dashed line (limit and resolution, {written(far, rung.unit)})."
+        f"An arm meets the limit once its whole interval is {below} {written(limit, rung.unit)}. None with a "
+        f"mean {below} the dashed line (inside by the slack, {written(inner, rung.unit)}) is ever excluded."
     )
     title = f"{_decides(picture, rung)}: {rung.name}, against the limit"
     return Figure(title, hint, table_of(heads, rows, axis.scale(), "Mean, and where it stands"))

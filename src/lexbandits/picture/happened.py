@@ -106,9 +106,7 @@ def said(picture: Picture, event: Event) -> Part:
         case "arm_restored":
             return [arm, " is back in"]
         case "amended":
-            new = [
-                f"{key} {payload[key]}" for key in ("tolerance", "resolution") if payload.get(key) is not None
-            ]
+            new = [f"{key} {payload[key]}" for key in ("margin", "tie") if payload.get(key) is not None]
             return [tag("b", payload["objective"]), f" was changed: {', '.join(new)}"]
         case "reordered":
             return f"new order: {' › '.join(payload['objectives'])}"

@@ -49,7 +49,7 @@ class ByItem:
         places = [row_of[position] for position in passes.tolist()], arms
         values[places] = ledger.spec.cut(ledger.column("values")[kept])
         first = _first(view)
-        slack, column = view.slack(first), values[:, :, first]
+        slack, column = view.tie(first), values[:, :, first]
         most = np.where(np.isnan(column), -math.inf, column).max(axis=1)
         differ = most - np.where(np.isnan(column), math.inf, column).min(axis=1) > slack * (1 + 1e-9)
         return cls(view, [names[position] for position in rows], values, differ)

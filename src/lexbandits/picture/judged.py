@@ -34,6 +34,7 @@ CODES = {  # of a fate -> where an arm's way ends
     "open": exits.OPEN,
 }
 ORDER = ("answer", "as good", "open", "behind", "out")
+UNMET = {"infeasible": "no arm meets it", "not_clearly_feasible": "no arm is inside it by the slack"}
 
 
 @dataclass(frozen=True)
@@ -79,12 +80,15 @@ class Judged:
 
     @cached_property
     def unmet(self) -> frozenset[str]:
-        """Limits that nobody meets."""
-        return frozenset(self.verdict.details.get("closest to the target", {}).get("objectives", ()))
+        """Limits that the answer is not shown to meet: nobody does, or nobody clearly."""
+        return frozenset(name for flag in UNMET for name in self._flagged(flag))
+
+    def _flagged(self, flag: str) -> list[str]:
+        return list(self.verdict.details.get(flag, {}).get("objectives", ()))
 
     def is_limit(self, objective: str) -> bool:
         """Whether it is met or not."""
-        return self._asked(objective).target is not None and objective not in self.unmet
+        return self._asked(objective).limit is not None and objective not in self.unmet
 
     def meets(self, arm: str, objective: str) -> bool:
         """Whether it was shown that an arm is within a limit."""
@@ -138,21 +142,21 @@ class Judged:
     def _rung(self, position: int, asked: Objective) -> Rung:
         bounds, entered = [plain(end) for end in asked.bounds], self.entered(position)
         state, said = self._stage(position, asked, entered)
-        slack = 0.0 if asked.is_relative else asked.tolerance_in_unit  # a share has no band of its own
         kind = question(asked)
         return Rung(
             name=asked.name,
             direction=asked.direction,
             unit=asked.unit_of_mean,
-            tolerance=slack,
-            resolution=asked.resolution_in_unit,
-            target=asked.target,
+            margin=0.0 if asked.is_relative else asked.margin_in_unit,  # a share has no band
+            tie=0.0 if asked.is_relative else asked.tie_in_unit,
+            limit=asked.limit,
+            slack=asked.slack_in_unit,
             noise=asked.noise if isinstance(asked.noise, str) else list(asked.noise),
             bounds=None if None in bounds else bounds,
             state=state,
             said=said,
-            rule=f"{asked.unit_of_mean}, {kind}" if asked.unit_of_mean and asked.target is None else kind,
-            matters=matters(asked) if asked.target is None else "",
+            rule=f"{asked.unit_of_mean}, {kind}" if asked.unit_of_mean and asked.limit is None else kind,
+            matters=matters(asked) if asked.limit is None else "",
             entered=entered,
         )
 
@@ -163,9 +167,11 @@ class Judged:
             return "not settled", f"Open: {many(len(still), 'arm')}"
         ends = [fates[arm]["code"] for arm in entered if self._left(arm) == position]
         words = [f"{ends.count(code)} {code}" for code in ("out", "behind") if code in ends]
-        if asked.name in self.unmet:
-            words = ["nobody meets it", *words]
-        if len(entered) == 1 and len(fates) > 1 and asked.target is None:
+        words = [
+            *(word for flag, word in UNMET.items() if asked.name in self._flagged(flag)),
+            *words,
+        ]
+        if len(entered) == 1 and len(fates) > 1 and asked.limit is None:
             return "not needed", "Not needed: one arm left"
         return "enough", capital(", ".join(words)) or "Enough for the answer"
 
@@ -188,7 +194,7 @@ class Judged:
     def _arm(self, name: str, rank: int) -> Arm:
         fate, seen = self.verdict.fates[name], self.verdict.means[name]
         code = CODES[fate["code"]]
-        if fate["code"] in ("out", "behind") and fate["rival"] is None:
+        if "limit" in fate:
             code = exits.MISSES_LIMIT
         states = {"answer": "answer", "out": "left"}
         results = max(cell["results"] for cell in seen.values())
@@ -277,7 +283,7 @@ class Judged:
         found, fate = self.verdict.difference(asked.name, arm, self.verdict.arm), self.verdict.fates[arm]
         if not found:
             return None
-        reach = asked.tolerance_in_unit + asked.resolution_in_unit
+        margin = asked.margin_in_unit if asked.limit is None else asked.slack_in_unit
         low, high = (
             found[end] if found[end] is not None else math.copysign(math.inf, sign)
             for end, sign in (("low", -1), ("high", 1))
@@ -286,7 +292,7 @@ class Judged:
         if fate["objective"] == asked.name:
             verdict = {"as good": "not better"}.get(fate["code"], fate["code"])
             by = fate["rival"] if fate["code"] == "out" and fate["rival"] != self.verdict.arm else None
-        elif low >= -reach and high <= reach:
+        elif low >= -margin and high <= margin:
             verdict = "ties"
         shown = f"{'+' if found['mean'] > 0 else ''}{value(asked, found['mean'])}"
         return Against(arm, found["results"], found["mean"], found["low"], found["high"], shown, verdict, by)
@@ -302,15 +308,19 @@ class Judged:
         said = []
         for asked in verdict.objectives:
             rows = [row for row in verdict.certificate if row["objective"] == asked.name]
-            if self.is_limit(asked.name):
-                slack = amount(asked, asked.resolution_in_unit)
-                said.append(f"keeps to the limit on {asked.name}, to within {slack}")
+            if asked.limit is not None:
+                said += [] if asked.name in self.unmet else [f"has {asked.name} {_limit(asked)}, as required"]
             elif any(row["verdict"] in ("not worse", "close") for row in rows):
-                said.append(f"gives up at most {_reach(asked)} on {asked.name} (allowed)")
+                said.append(f"is at most {_short(asked)} the best on {asked.name} (margin {_margin(asked)})")
             else:
                 said.append(f"gives up nothing on {asked.name}")
+        unmet = [
+            closest(_objective(verdict, name), verdict.arm, flag)
+            for flag in UNMET
+            for name in self._flagged(flag)
+        ]
         two = f"Where the arms stand is a second statement, at {percent(1 - verdict.delta)} too."
-        return (f"{verdict.arm} {listed(said)}.", two)
+        return (*([f"{verdict.arm} {listed(said)}."] if said else []), *unmet, two)
 
     def word(self, arm: str, objective: str) -> str:
         """What an arm comes to on an objective, for a line of text; empty where nothing is said."""
@@ -379,7 +389,8 @@ SAID: dict[str, Callable[[Mapping[str, Any]], str]] = {
         f"the quantile of {listed(f['objectives'])} needs at least {count(f['needed'])} items"
     ),
     "dropped missing": lambda f: f"{many(f['cells'], 'missing result')} were left out",
-    "closest to the target": lambda f: f"nobody meets the limit on {listed(f['objectives'])}",
+    "infeasible": lambda f: f"no arm meets the limit on {listed(f['objectives'])}",
+    "not_clearly_feasible": lambda f: f"no arm is inside the limit on {listed(f['objectives'])} by the slack",
 }
 
 
@@ -387,11 +398,15 @@ def _why_switch(verdict: Verdict) -> str:
     """The last row says on what it is better; on what comes before it is not worse."""
     row, names = verdict.certificate[-1], [objective.name for objective in verdict.objectives]
     before = names[: names.index(row["objective"])]
-    if row["verdict"] == "misses the target":
-        better = f"{row['rival']} misses the limit on {row['objective']}"
+    objective = _objective(verdict, row["objective"])
+    if objective.limit is not None:
+        fate = verdict.fates[row["rival"]]
+        is_shown = fate["objective"] == objective.name and fate.get("limit") == "violates_limit"
+        better = f"{row['rival']} is {_beyond(objective, verdict.arm)}"
+        better = f"{row['rival']} violates the limit" if is_shown else better
+        better += f" on {objective.name}"
     else:
-        objective = _objective(verdict, row["objective"])
-        least = amount(objective, objective.tolerance_in_unit)
+        least = amount(objective, objective.tie_in_unit)
         better = f"it is better than {row['rival']} on {row['objective']} by more than {least}"
     return f"{better} and not worse on {listed(before)}" if before else better
 
@@ -411,27 +426,59 @@ def why(verdict: Verdict, arm: str) -> str:
     """What decides on an arm, on the objective that does."""
     fate = verdict.fates[arm]
     code, rival, asked = fate["code"], fate["rival"], _objective(verdict, fate["objective"])
+    seen = value(asked, verdict.means[arm][asked.name]["mean"], unit=True)
     if rival is None:
-        seen = value(asked, verdict.means[arm][asked.name]["mean"], unit=True)
-        return f"{'open: may miss' if code == 'open' else f'{code}: misses'} the limit, seen {seen}"
+        return f"open: may miss the limit, seen {seen}"
+    if asked.limit is not None and code == "open":
+        less = f"may be closer to the limit than {rival} by more than {_margin(asked)}, or inside it"
+        return f"open: {less}, seen {seen}"
+    if "limit" in fate:
+        is_shown = fate["limit"] == "violates_limit"
+        return f"{code}: {'violates the limit' if is_shown else _beyond(asked, rival)}, seen {seen}"
     if code == "open":
-        return f"open: may be better than {rival} by more than {_reach(asked)}{_seen(asked, fate)}"
+        return f"open: may be better than {rival} by more than {_margin(asked)}{_seen(asked, fate)}"
     if verdict.about == "items" and not verdict.details:
         return f"{code}: worse than {rival} by {value(asked, abs(fate['difference']), unit=True)}"
     return f"{code}: worse than {rival} by {_least(asked, fate)}"
 
 
-def _reach(asked: Objective) -> str:
-    return amount(asked, asked.tolerance_in_unit + asked.resolution_in_unit)
+def _margin(asked: Objective) -> str:
+    return amount(asked, asked.margin_in_unit if asked.limit is None else asked.slack_in_unit)
+
+
+def _short(asked: Objective) -> str:
+    return f"{_margin(asked)} {_worse(asked)}"
+
+
+def _worse(asked: Objective) -> str:
+    return "below" if asked.sign > 0 else "above"
+
+
+def _beyond(asked: Objective, rival: str) -> str:
+    """Of an arm that a limit excludes, though it may meet it."""
+    inner = amount(asked, asked.inner_limit or 0.0)
+    return f"{_worse(asked)} the inner line {inner}, and {_worse(asked)} {rival} on it"
+
+
+def closest(asked: Objective, arm: str, flag: str) -> str:
+    """What is known of a limit that an answer is not shown to meet."""
+    slack, by = _margin(asked), "" if asked.noise == "exact" else f" by the slack of {_margin(asked)}"
+    nobody = f"No arm {'meets' if flag == 'infeasible' else 'is inside'} the limit on {asked.name}"
+    near = (
+        f"{arm} is at most {slack} short of the closest" if asked.slack_in_unit else f"{arm} is the closest"
+    )
+    if flag == "infeasible":
+        return f"{nobody}; {near}."
+    return f"{nobody}{by}; {near}. That it meets the limit is not shown."
 
 
 def _least(asked: Objective, fate: Mapping[str, Any]) -> str:
     """By how much a rival was proven to be better."""
     end = fate.get("low" if asked.sign > 0 else "high")
-    least, tolerance = 0.0 if end is None else asked.sign * end, asked.tolerance_in_unit
-    if least <= tolerance:
-        return f"more than {amount(asked, tolerance)}"
-    return f"at least {bound(asked, least, 'down', beyond=tolerance, unit=True)}"
+    least, tie = 0.0 if end is None else asked.sign * end, asked.tie_in_unit
+    if least <= tie:
+        return f"more than {amount(asked, tie)}"
+    return f"at least {bound(asked, least, 'down', beyond=tie, unit=True)}"
 
 
 def _seen(asked: Objective, fate: Mapping[str, Any]) -> str:
@@ -477,7 +524,7 @@ def story(verdict: Verdict, arm: str) -> str:
             if rival
             else (f"{arm} may miss the limit on {asked.name}, {_limit(asked)}: {rest.partition(', ')[2]}.")
         )
-    tail = f", and {matters(asked)}" if rival is not None else f", and it is {_limit(asked)}"
+    tail = f" ({matters(asked) if asked.limit is None else f'the limit is {_limit(asked)}'})"
     return f"{arm} is {code} on {asked.name}: {rest}{tail}."
 
 
@@ -534,7 +581,7 @@ def _since(verdict: Verdict) -> str:
             seen = value(asked, row["difference"], unit=True)
             return f": its {asked.name} is {seen}, not {_limit(asked)}"
         seen = value(asked, abs(row["difference"]), unit=True)
-        return f": {row['rival']} is better on {asked.name} by {seen}, more than {_reach(asked)}"
+        return f": {row['rival']} is better on {asked.name} by {seen}, more than {_margin(asked)}"
     return ""
 
 
@@ -586,13 +633,13 @@ def _kind(objective: Objective) -> str:
 
 def _limit(objective: Objective) -> str:
     word = "at most" if objective.at_most is not None else "at least"
-    return f"{word} {amount(objective, objective.target or 0.0)}"
+    return f"{word} {amount(objective, objective.limit or 0.0)}"
 
 
 def question(objective: Objective) -> str:
     """What an objective asks for, but for what does not matter."""
     asked = _limit(objective)
-    if objective.target is None:
+    if objective.limit is None:
         asked = f"{'higher' if objective.sign > 0 else 'lower'} is better"
     of = estimand(objective)
     return f"{of}, {asked}" if of else asked
@@ -600,13 +647,13 @@ def question(objective: Objective) -> str:
 
 def asked_for(objective: Objective) -> str:
     """All that an objective asks for."""
-    return question(objective) + (f", {matters(objective)}" if objective.target is None else "")
+    return question(objective) + (f", {matters(objective)}" if objective.limit is None else "")
 
 
 def matters(objective: Objective) -> str:
     """What does not."""
-    slack = objective.tolerance_in_unit
-    return f"{amount(objective, slack)} does not matter" if slack else "every difference matters"
+    margin = objective.margin_in_unit
+    return f"margin {amount(objective, margin)}" if margin else "every difference matters"
 
 
 def _objective(verdict: Verdict, name: str) -> Objective:

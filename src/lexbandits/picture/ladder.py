@@ -214,19 +214,19 @@ def _axis(picture: Shown, rung: Rung) -> Axis | None:
     if not cells:
         return None
     ends = [end for cell in cells for end in (cell.mean, cell.low, cell.high) if end is not None]
-    ends += [rung.target] if rung.target is not None else band_of(picture, rung) or ()
+    ends += [rung.limit] if rung.limit is not None else band_of(picture, rung) or ()
     most = 3 if max(map(abs, ends)) >= 1000 else 4
     return Axis(ends, most, before=0.04)
 
 
 def band_of(picture: Shown, rung: Rung) -> tuple[float, float] | None:
-    """What does not matter, seen from the best; or what meets the limit. An open end is infinite."""
+    """What ties with the best; or what meets the limit. An open end is infinite."""
     smaller, means = rung.direction == "minimize", [cell.mean or 0.0 for cell in _entered(picture, rung)]
-    if rung.target is not None:
-        return (-math.inf, rung.target) if smaller else (rung.target, math.inf)
-    if not means or not rung.tolerance:
+    if rung.limit is not None:
+        return (-math.inf, rung.limit) if smaller else (rung.limit, math.inf)
+    if not means or not rung.tie:
         return None
-    return (min(means), min(means) + rung.tolerance) if smaller else (max(means) - rung.tolerance, max(means))
+    return (min(means), min(means) + rung.tie) if smaller else (max(means) - rung.tie, max(means))
 
 
 def _row(picture: Shown, arm: Arm, axes: list[Axis | None], actions: bool) -> Markup:
@@ -286,7 +286,7 @@ def _cell(picture: Shown, arm: Arm, rung: Rung, axis: Axis | None) -> Markup:
     band, tall = band_of(picture, rung), 43 if out else TALL
     drawn = [
         band and box(axis, *band, -9, tall, "band" if decides else "prov"),
-        rung.target is not None and upright(axis(rung.target), -9, tall - 9, "limit"),
+        rung.limit is not None and upright(axis(rung.limit), -9, tall - 9, "limit"),
         across(17, "grid"),
         whisker(axis, 17, look, cell.mean, cell.low, cell.high, ringed),
     ]

@@ -114,9 +114,10 @@ class Picture:
             name=objective.name,
             direction=objective.direction,
             unit=objective.unit_of_mean,
-            tolerance=0.0 if objective.is_relative else objective.tolerance_in_unit,  # a share has no band
-            resolution=0.0 if objective.is_relative else objective.resolution_in_unit,
-            target=objective.target,
+            margin=0.0 if objective.is_relative else objective.margin_in_unit,  # a share has no band
+            tie=0.0 if objective.is_relative else objective.tie_in_unit,
+            limit=objective.limit,
+            slack=objective.slack_in_unit,
             noise=objective.noise if isinstance(objective.noise, str) else list(objective.noise),
             bounds=None if None in bounds else bounds,
             state=view.stage(position),
@@ -180,7 +181,7 @@ class Picture:
             bound = plain(low if view.objectives[column].at_most is not None else high)
         elif way.code != exits.BY_THE_MEANS:
             objective = view.objectives[column]  # what was proven without an interval
-            proven = -math.inf if objective.is_relative else objective.tolerance_in_unit
+            proven = -math.inf if objective.is_relative else objective.tie_in_unit
             bound = plain(max(view.lead(way.rival, arm, column).low, proven))
         return Exit(
             code=way.code,
@@ -326,16 +327,16 @@ class Picture:
 
 def _rule(objective: Objective) -> str:
     direction = "higher is better" if objective.sign > 0 else "lower is better"
-    asked = ["limit"] if objective.target is not None else [objective.unit_of_mean, direction]
+    asked = ["limit"] if objective.limit is not None else [objective.unit_of_mean, direction]
     return ", ".join(filter(None, [estimand(objective), *asked]))
 
 
 def _matters(objective: Objective) -> str:
-    if objective.target is not None:
+    if objective.limit is not None:
         word = "at most" if objective.at_most is not None else "at least"
-        return f"{word} {amount(objective, objective.target)}"
-    slack = objective.tolerance_in_unit
-    return f"{amount(objective, slack)} does not matter" if slack else "every difference matters"
+        return f"{word} {amount(objective, objective.limit)}"
+    margin = objective.margin_in_unit
+    return f"margin {amount(objective, margin)}" if margin else "every difference matters"
 
 
 def _stage_said(view: View, position: int) -> str:

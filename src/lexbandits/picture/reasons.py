@@ -19,7 +19,7 @@ class Reason:
 
     `difference` is how much worse the arm is, in the objective's unit; the truth lies in [low, high].
     Against a limit they are the arm's own mean and its bounds. verdict: "worse", "ties", "better", "not
-    better" (by more than tolerance + resolution), "beyond the limit", "within the limit", "open", "no
+    better" (by more than the margin), "beyond the limit", "within the limit", "open", "no
     longer counts", "not measured"; of the answer itself "not worse" or "open". `results` are those that
     the difference rests on: common ones, or else the arm's own. `parts`: of an open one, how much there is of
     the evidence that settles it.
@@ -32,8 +32,8 @@ class Reason:
     difference: float | None
     low: float | None
     high: float | None
-    tolerance: float
-    resolution: float
+    margin: float
+    tie: float
     results: int
     sentence: str
     parts: float | None = None
@@ -66,7 +66,7 @@ def reason_of(view: View, arm: int, position: int) -> Reason:
 def given_up(view: View, column: int) -> float | None:
     """The most by which somebody who counts there may be better than the answer; None: nothing is claimed.
 
-    A share where tolerances are shares.
+    A share where margins are shares.
     """
     rows = [
         row
@@ -101,8 +101,8 @@ def _made(
         difference=None if found is None else plain(found.mean),
         low=None if found is None else plain(found.low),
         high=None if found is None else plain(found.high),
-        tolerance=objective.tolerance_in_unit,
-        resolution=objective.resolution_in_unit,
+        margin=objective.margin_in_unit,
+        tie=objective.tie_in_unit,
         results=int(view.counts[arm, column]) if found is None else found.results,
         sentence=sentence,
         parts=parts,
@@ -135,10 +135,10 @@ def _not_measured(view: View, arm: int, column: int) -> Reason:
 def against_limit(view: View, arm: int, column: int) -> Reason:
     """An arm against the limit of an objective."""
     objective, mean = view.objectives[column], view.mean(arm, column)
-    assert objective.target is not None
+    assert objective.limit is not None
     low, high = view.target_bounds(arm, column)
     found = Difference(int(view.counts[arm, column]), mean, low, high)
-    shown, limit = value(objective, mean, unit=True), amount(objective, objective.target)
+    shown, limit = value(objective, mean, unit=True), amount(objective, objective.limit)
     has = f"on {objective.name} it has {shown}"
     above = objective.at_most is not None
     if view.misses(arm, column):
@@ -151,10 +151,7 @@ def against_limit(view: View, arm: int, column: int) -> Reason:
     how, word = ("up", "at most") if above else ("down", "at least")
     has = f"{has}, {word} {bound(objective, end, how)} {AT}"
     if view.meets(arm, column):
-        tail = f"within the limit of {limit}"
-        if objective.sign * (end - objective.target) < 0:
-            tail = f"beyond the limit of {limit} by no more than the resolution, if at all"
-        text = f"{has}: {tail}."
+        text = f"{has}: within the limit of {limit}."
         return _made(view, arm, column, "within the limit", text, found=found)
     return _made(view, arm, column, "open", f"{has}; the limit is {limit}.", found=found)
 
@@ -172,18 +169,18 @@ def _beyond_like_all(view: View, arm: int, column: int) -> Reason:
 
 def bound_beyond(objective: Objective, low: float, high: float) -> str:
     """How far at least a mean in [low, high] is beyond the limit; it is, if by little."""
-    assert objective.target is not None
+    assert objective.limit is not None
     end, least, more, rounded = (low, "at least", "more than", "down")
     if objective.at_most is None:
         end, least, more, rounded = (high, "at most", "less than", "up")
-    if end == objective.target:
-        return f"{more} {amount(objective, objective.target)}"
-    return f"{least} {bound(objective, end, rounded, beyond=objective.target)}"
+    if end == objective.limit:
+        return f"{more} {amount(objective, objective.limit)}"
+    return f"{least} {bound(objective, end, rounded, beyond=objective.limit)}"
 
 
 def _limit(view: View, column: int) -> str:
     objective = view.objectives[column]
-    return amount(objective, objective.target or 0.0)
+    return amount(objective, objective.limit or 0.0)
 
 
 def _of_leader(view: View, arm: int, column: int) -> Reason:
@@ -211,15 +208,15 @@ def most_of(objective: Objective, worst: float) -> str:
 def _worse(view: View, arm: int, rival: int, column: int) -> Reason:
     """The arm is beaten."""
     objective, found = view.objectives[column], view.lead(rival, arm, column)
-    slack, said = view.slack(column), amount(objective, objective.tolerance_in_unit)
+    tie, said = view.tie(column), amount(objective, objective.tie_in_unit)
     text = f"on {objective.name} it is worse than {view.arms[rival]} by "
     text += value(objective, found.mean, unit=True)
-    some = objective.tolerance_in_unit > 0
-    matters = f"{said} does not matter" if some else "every difference matters"
+    some = objective.tie_in_unit > 0
+    matters = f"arms within {said} tie" if some else "every difference matters"
     if found.low == found.high:  # exact
         text += f", and {matters}"
-    elif found.low > slack:
-        text += f", by at least {bound(objective, found.low, 'down', beyond=slack)} {AT}, and {matters}"
+    elif found.low > tie:
+        text += f", by at least {bound(objective, found.low, 'down', beyond=tie)} {AT}, and {matters}"
     else:  # a step of the proof takes less evidence than an interval
         more = f"by more than {said}" if some else "worse"
         text += f", {_somewhere(view, column, found)}; the proof has it {more}"
@@ -237,13 +234,13 @@ def compared(view: View, arm: int, rival: int, column: int, *, so: str = ": they
         text = f"on {objective.name} it is {_apart(view, rival, column, found)}"
         verdict = "not better" if view.not_worse(rival, arm, column) else "open"
         if view.close(rival, arm, column):
-            reach = objective.tolerance_in_unit + objective.resolution_in_unit
-            text += f", and they certainly differ by no more than {amount(objective, reach)}{so}"
+            margin = amount(objective, objective.margin_in_unit)
+            text += f", and they certainly differ by no more than {margin}{so}"
             verdict = "ties"
         elif view.beats(arm, rival, column):
-            least = f"at least {bound(objective, -found.high, 'down', beyond=view.slack(column))}"
+            least = f"at least {bound(objective, -found.high, 'down', beyond=view.tie(column))}"
             if objective.is_relative:  # which was proven, and not by the interval
-                least = f"more than {amount(objective, objective.tolerance_in_unit)}"
+                least = f"more than {amount(objective, objective.tie_in_unit)}"
             verdict, text = "better", f"{text}, by {least} {AT}"
         else:
             text = f"{text}, {_somewhere(view, column, found)}"

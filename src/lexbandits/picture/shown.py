@@ -81,9 +81,10 @@ class Rung:
     name: str
     direction: str
     unit: str
-    tolerance: float
-    resolution: float
-    target: float | None
+    margin: float
+    tie: float
+    limit: float | None
+    slack: float
     noise: str | list[Any]
     bounds: list[float] | None
     state: str

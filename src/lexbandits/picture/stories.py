@@ -70,7 +70,7 @@ def _on_a_list(view: View) -> str:
         return f"{answer.arm} is the best choice {on_these(answer)}{said}. {NO_CHANCE}"
     items = "the one item" if answer.items == 1 else f"all {count(answer.items or 0)} items"
     sure = f"with probability at least {percent(1 - answer.delta)} {over_what(view)}"
-    promise = "no arm that deserves to reach an objective is better there by more than tolerance + resolution"
+    promise = "no arm that deserves to reach an objective is better there by more than the margin"
     return f"{answer.arm} is certified {on_these(answer)}{said}: {sure}, on {items} {promise}."
 
 
@@ -135,7 +135,7 @@ def why(view: View, arm: int, way: Way) -> str:
         return ""
     word = WHY[way.code] if way.code != exits.MISSES_LIMIT or arm in view.eliminations else "Behind"
     reason, objective = deciding(view, arm, way), view.objectives[view.columns[way.position]]
-    above, slack = objective.at_most is not None, view.slack(view.columns[way.position])
+    above, slack = objective.at_most is not None, view.tie(view.columns[way.position])
     if reason.verdict == "beyond the limit":
         ends = [math.nan if end is None else end for end in (reason.low, reason.high)]
         side = "above" if above else "below"
@@ -147,7 +147,7 @@ def why(view: View, arm: int, way: Way) -> str:
     if reason.verdict != "worse" or reason.low is None or reason.low == reason.high:
         return text
     if reason.low <= slack:  # a step of the proof takes less evidence than an interval
-        least = objective.tolerance_in_unit
+        least = objective.tie_in_unit
         return f"{text}, certainly by more than {amount(objective, least)}" if least else f"{text}, certainly"
     return f"{text}, at least {bound(objective, reason.low, 'down', beyond=slack)}"
 
@@ -232,7 +232,7 @@ def _at_the_end(view: View, arm: int, way: Way) -> str:
     limits = f"keeps to the limit{'s' if of > 1 else ''} and " if of else ""
     other = "no other" if limits else "no"
     sure = f"{answer} {limits}is worse than {view.arms[arm]} on {other} objective"
-    return f"{text} {capital(AT)} {sure} by more than tolerance + resolution."
+    return f"{text} {capital(AT)} {sure} by more than the margin."
 
 
 def _tie_broken(view: View, arm: int) -> str:
@@ -243,7 +243,7 @@ def _tie_broken(view: View, arm: int) -> str:
     column, answer = view.columns[position], view.answer.arm
     objective = view.objectives[column]
     if rival < 0:
-        mean, limit = value(objective, view.mean(arm, column)), amount(objective, objective.target or 0.0)
+        mean, limit = value(objective, view.mean(arm, column)), amount(objective, objective.limit or 0.0)
         return f"; in the mean it has {objective.name} of {mean}, and the limit is {limit}, which decides"
     lead = view.lead(rival, arm, column)
     if lead.results and lead.mean > 0:
@@ -260,7 +260,7 @@ def _later(view: View, arm: int, way: Way) -> str:
     for column in view.columns[way.position + 1 :]:
         lead = view.lead(arm, view.leader, column)
         objective = view.objectives[column]
-        if lead.results >= 5 and lead.low > view.slack(column):
+        if lead.results >= 5 and lead.low > view.tie(column):
             better.append(f"{objective.name} ({value(objective, view.mean(arm, column), unit=True)})")
     if not better:
         return ""

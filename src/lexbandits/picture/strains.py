@@ -178,7 +178,7 @@ def _passes(number: int) -> str:
 def _rules(view: View) -> Assumption:
     assumption = "Rules fixed before looking, or changed in ways that keep the confidence"
     words = {
-        "amended": "a tolerance or resolution was changed",
+        "amended": "a margin or a tie was changed",
         "reordered": "the order of objectives was changed",
         "arm_added": "an arm was added",
         "arm_withdrawn": "an arm was withdrawn",

@@ -239,7 +239,7 @@ class View:
             words = ("not settled", "not reached") if self.state == "finished" else ("settling", "later")
             return words[position > now]
         rests = any(row.objective == column and row.verdict != "open" for row in self.seen)
-        is_needed = rests or len(self.entered(position)) > 1 or self.objectives[column].target is not None
+        is_needed = rests or len(self.entered(position)) > 1 or self.objectives[column].limit is not None
         if self.policy.finished and not is_needed:
             return "not needed"
         return "settled" if position < now else "enough"
@@ -318,14 +318,13 @@ class View:
                 mean = low = high = 0.0
         return Difference(int(results), float(mean) if results else math.nan, low, high)
 
-    def slack(self, column: int) -> float:
-        """The tolerance in the unit of an objective; of a share by the means so far: proves nothing."""
-        return self.objectives[column].tolerance_in_unit * self._whole(column)
+    def tie(self, column: int) -> float:
+        """The tie in the unit of an objective; of a share by the means so far: proves nothing."""
+        return self.objectives[column].tie_in_unit * self._whole(column)
 
-    def reach(self, column: int) -> float:
-        """The same of tolerance + resolution."""
-        objective = self.objectives[column]
-        return (objective.tolerance_in_unit + objective.resolution_in_unit) * self._whole(column)
+    def margin(self, column: int) -> float:
+        """The same of the margin."""
+        return self.objectives[column].margin_in_unit * self._whole(column)
 
     def _whole(self, column: int) -> float:
         objective = self.objectives[column]
@@ -338,14 +337,14 @@ class View:
         return abs(objective.sign * max(objective.sign * mean for mean in known)) if known else 0.0
 
     def beats(self, arm: int, other: int, column: int) -> bool:
-        """Whether it was seen that `arm` is better by more than the tolerance."""
+        """Whether it was seen that `arm` is better by more than the tie."""
         state = self.policy.state
         if arm == self.leader:  # of whom alone something was claimed under the declared rules
             return bool(is_beaten(state.lows, state.limits, state.shown, column, arm, other))
         return bool(beats(state.lows, state.limits, column, arm, other))
 
     def close(self, arm: int, other: int, column: int) -> bool:
-        """Whether it was seen that the two differ by at most tolerance + resolution."""
+        """Whether it was seen that the two differ by at most the margin."""
         state = self.policy.state
         if other == self.leader:
             arm, other = other, arm
@@ -357,7 +356,7 @@ class View:
         return bool(close(state.lows, state.limits, column, arm, other))
 
     def not_worse(self, arm: int, other: int, column: int) -> bool:
-        """Whether it was seen that `arm` is worse by at most tolerance + resolution."""
+        """Whether it was seen that `arm` is worse by at most the margin."""
         state = self.policy.state
         if arm == self.leader:
             return bool(is_held(state.lows, state.limits, state.shown, column, arm, other))
@@ -374,7 +373,7 @@ class View:
         return bool(self.policy.state.must[column])
 
     def meets(self, arm: int, column: int) -> bool:
-        """Whether it was seen that the arm is within the limit, or beyond it by less than the resolution."""
+        """Whether it was seen that the arm is within the limit."""
         return bool(meets(self.policy.state.bounds, self.policy.state.limits, column, arm))
 
     def misses(self, arm: int, column: int) -> bool:

@@ -115,7 +115,7 @@ def summary(request: Request, study: bodies.StudyName, known: bodies.Known = Non
 def spec(request: Request, study: bodies.StudyName) -> Response:
     """The question as it was asked."""
     with rooms_of(request).find(study).reading() as reader:
-        return Reply(reader.spec)
+        return Reply(reader._journal.shown().as_json())
 
 
 @look.get("/{study}/events", responses=describe(200, schemas.Events, 404))
@@ -334,10 +334,10 @@ def set_state(turn: OnceInTurn, body: bodies.StateBody) -> None:
 
 @decide.put("/{study}/objectives/{objective}", responses=describe(200, Changed, 404))
 def amend(turn: OnceInTurn, objective: bodies.ObjectiveName, body: bodies.AmendBody) -> None:
-    """Another tolerance or resolution of an objective."""
+    """Another margin or tie of an objective."""
     if objective not in turn.ledger.spec.names:
         raise HTTPException(404, f"no objective {objective!r}")
-    changes.amend(turn, objective, body.tolerance, body.resolution)
+    changes.amend(turn, objective, body.margin, body.tie)
 
 
 @decide.post("/{study}/imports", status_code=201, responses=describe(201, Changed, 404, 409))

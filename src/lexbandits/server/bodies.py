@@ -102,8 +102,9 @@ class ObjectiveBody(Body):
     model_config = ConfigDict(
         json_schema_extra={
             "anyOf": [
-                {"required": ["tolerance"], "properties": {"tolerance": _some}},
-                {"required": ["resolution"], "properties": {"resolution": _some}},
+                {"required": ["margin"], "properties": {"margin": _some}},
+                {"required": ["at_least"]},
+                {"required": ["at_most"]},
                 {"required": ["noise"], "properties": {"noise": {"const": "exact"}}},
             ],
         }
@@ -111,12 +112,13 @@ class ObjectiveBody(Body):
 
     name: Name
     direction: Literal["maximize", "minimize"] = "maximize"
-    tolerance: Amount | None = None
-    resolution: Amount | None = None
+    margin: Amount | None = None
+    tie: Amount | None = None
     unit: Annotated[str, Field(max_length=50), AfterValidator(_encodable)] = ""
     noise: Noise = "gaussian"
     at_least: Number | None = None
     at_most: Number | None = None
+    slack: Number | None = None
     reference: Number | Name | None = None
     if_failed: Number | None = None
     if_expired: Number | None = None
@@ -145,12 +147,12 @@ EXAMPLE: Any = {
     "name": "prompts",
     "arms": ["small", "large"],
     "objectives": [
-        {"name": "correct", "tolerance": 0.02, "noise": "bernoulli"},
+        {"name": "correct", "margin": 0.04, "noise": "bernoulli"},
         {
             "name": "latency",
             "direction": "minimize",
             "unit": "ms",
-            "tolerance": 80,
+            "margin": 160,
             "noise": ["bounded", 0, 10000],
         },
     ],
@@ -181,6 +183,7 @@ class StudyBody(Body):
     budget: Annotated[int, Field(ge=1, le=10**9)] | None = None
     lease: Lease = "10m"
     max_failures: Annotated[int, Field(ge=1, le=10**6)] = 5
+    objects: bool = False  # whether the programs that measure have an object for each arm
 
 
 class AskBody(Body):
@@ -246,10 +249,10 @@ class StateBody(Body):
 
 
 class AmendBody(Body):
-    """Another tolerance or resolution of an objective."""
+    """Another margin or tie of an objective."""
 
-    tolerance: Amount | None = None
-    resolution: Amount | None = None
+    margin: Amount | None = None
+    tie: Amount | None = None
 
 
 class OrderBody(Body):

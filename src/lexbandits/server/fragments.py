@@ -411,7 +411,7 @@ def _actions(picture: Picture) -> Markup:
     more = [
         button("note", "Write a note", "plain", "write"),
         button("add-arm", "Add an arm", "plain", "admin"),
-        not over and button("amend", "Change a tolerance", "plain", "admin"),
+        not over and button("amend", "Change a margin", "plain", "admin"),
         not over and len(picture.objectives) > 1 and button("reorder", "Change the order", "plain", "admin"),
         state != "budget spent" and button("budget", "Set the budget", "plain", "admin"),
         button("compare", "Compare with another", "plain"),

@@ -141,7 +141,7 @@ def _warm_up() -> None:
 
     take_kept()
     try:
-        words = {"name": "b", "tolerance": 0.1, "noise": "bernoulli"}
+        words = {"name": "b", "margin": 0.2, "noise": "bernoulli"}
         study = create_study("first", "memory", arms=["a", "b"], objectives=[words])
         study.tell(study.ask(), {"b": 1})
         study._results()

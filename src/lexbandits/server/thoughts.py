@@ -81,7 +81,7 @@ async def explanation(request: Request, study: StudyName) -> Response:
 
 @think.get("/{study}/forecast", responses=describe(200, dict[str, Any], 404, 409))
 async def forecast(request: Request, study: StudyName, runs: Runs = 100) -> Response:
-    """How many results are still needed, who is likely to win, what a wider tolerance would save."""
+    """How many results are still needed, who is likely to win, what a wider margin would save."""
 
     found = await _thought(request, study, f"forecast {runs}", lambda reader: reader.forecast(runs=runs))
     return Reply(plain(found.as_json()))

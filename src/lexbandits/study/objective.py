@@ -1,15 +1,20 @@
-"""One measure: its direction, unit, tolerance and kind of noise, and which values it can have."""
+"""One measure: its direction, unit, margin or limit, its kind of noise, and which values it can have.
+
+What people write is what is certified: an answer is at most `margin` below the best, and on the right side of
+a limit. `Objective.thresholds` alone turns that into a policy's tolerance, resolution and target.
+"""
 
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, fields
-from functools import cached_property
-from typing import Any, Self
+from decimal import Decimal
+from functools import cached_property, wraps
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from lexbandits.checks import LARGEST, real, scale, sized
+from lexbandits.checks import LARGEST, known_names, real, scale, sized
 from lexbandits.checks import bounds as checked_bounds
 from lexbandits.study.errors import StudyError, ValueOutOfRange, study_errors
 from lexbandits.study.trial import TRIAL_COLUMNS
@@ -30,7 +35,7 @@ def checked_name(what: str, name: Any) -> str:
 
 
 def written(number: float, unit: str) -> str:
-    """A tolerance or a limit, as it was given.
+    """A margin or a limit, as it was given.
 
     >>> written(1500.0, "ms")
     '1,500 ms'
@@ -39,19 +44,32 @@ def written(number: float, unit: str) -> str:
     return f"{text} {unit}" if unit else text
 
 
-def _amount(what: str, value: Any, reference: Any) -> float:
-    """A number >= 0, or a percentage of the reference; of the best a share."""
+def _exact(number: float) -> Decimal:
+    """The number as people write it: 0.06 / 2 is 0.03, and 0.3 - 0.1 is 0.2."""
+    return Decimal(str(number))
+
+
+def _amount(what: str, value: Any, reference: Any) -> Decimal:
+    """A number >= 0, or a percentage of the reference; of an arm's mean a share."""
     if isinstance(value, str):
         match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*%\s*", value)
         if match is None:
             raise StudyError(f'{what} must be a number or a percentage such as "5%", got {value!r}')
-        return float(match[1]) / 100 * (1.0 if isinstance(reference, str) else abs(reference))
+        return Decimal(match[1]) / 100 * (1 if isinstance(reference, str) else abs(_exact(reference)))
     if isinstance(reference, str):
         raise StudyError(f'{what} of {reference!r} is a percentage such as "5%", got {value!r}')
     number = real(what, value)
     if number < 0:
         raise StudyError(f"{what} must not be negative, got {value!r}")
-    return number
+    return _exact(number)
+
+
+class Thresholds(NamedTuple):
+    """What a policy is told of an objective, in signed values (more is better)."""
+
+    tolerance: float  # the tie; 0 of a limit
+    resolution: float  # from the tie to the margin; the slack of a limit
+    target: float | None  # a limit's inner line, which the slack separates from the limit
 
 
 def _noise(what: str, value: Any) -> Noise:
@@ -70,20 +88,67 @@ def _noise(what: str, value: Any) -> Noise:
     )
 
 
+def _in_words_of_objectives(cls: type[Any]) -> type[Any]:
+    """Refuse the words of a policy with their translation."""
+    initialize = cls.__init__
+
+    @wraps(initialize)
+    def construct(self: Any, *args: Any, **settings: Any) -> None:
+        _refuse_policy_words(settings)
+        initialize(self, *args, **settings)
+
+    cls.__init__ = construct
+    return cls
+
+
+def _refuse_policy_words(settings: Mapping[str, Any]) -> None:
+    for word in ("tolerance", "resolution"):
+        if word in settings:
+            raise StudyError(_translation(word, settings))
+
+
+def _translation(word: str, settings: Mapping[str, Any]) -> str:
+    """What to say instead of a policy's tolerance and resolution."""
+    if settings.get("at_least") is not None or settings.get("at_most") is not None:
+        return (
+            f"an objective takes no {word}=: a limit is certified as written, and slack= says how far inside "
+            "it an arm must be to be never excluded by it"
+        )
+    said = f"an objective takes no {word}=: say margin=, how far below the best an answer may be"
+    both = [settings.get(key) for key in ("tolerance", "resolution")]
+    tolerance, resolution = (each if type(each) in (int, float) else None for each in both)
+    if tolerance is None and resolution is None:
+        return said
+    tie = tolerance or 0.0
+    margin = float(_exact(tie) + _exact(tie if resolution is None else resolution))
+    also = "" if 2 * _exact(tie) == _exact(margin) else f", tie={tie:g}"
+    policy = ", ".join(
+        f"{key}={each:g}"
+        for key, each in zip(("tolerance", "resolution"), both, strict=True)
+        if each is not None
+    )
+    return f"{said}; a policy's {policy} is margin={margin:g}{also}"
+
+
+@_in_words_of_objectives
 @dataclass(frozen=True)
 class Objective:
-    """One measure, with the direction, unit and tolerance in which people speak of it.
+    """One measure, with the direction, unit and margin in which people speak of it.
 
     Args:
         name: a column of the results.
         direction: "maximize" or "minimize".
-        tolerance: what does not matter, in its unit, or "5%" of `reference`.
-        resolution: how finely it is told apart; the tolerance, unless said, or a tenth of a limit.
+        margin: how far below the best an answer may be, in its unit, or "5%" of `reference`. This is what is
+            certified.
+        tie: arms this close to the best are never excluded for it; half of the margin, unless said. Between
+            the two either may happen.
         unit: shown beside numbers.
         noise: a kind: "gaussian" (of unknown variance), "bernoulli", ("bounded", low, high),
             ("sub_gaussian", sd), ("sub_gaussian", sd, "independent") where nothing ties the arms measured in
             one pass, "exact" (no noise), or "finite_variance" (approximate: no certificate).
-        at_least, at_most: a limit: all arms that meet it tie.
+        at_least, at_most: a limit, certified as written: all arms within it tie.
+        slack: arms inside the limit by this much are never excluded by it; unless said a tenth of the limit,
+            or half of the room that the kind of noise leaves, if that is less.
         reference: what percentages are of: "best", the mean of the best arm, unless said; an arm's name, its
             mean; or a number.
         if_failed, if_expired: the value of a trial that failed, or came too late or never, as it would have
@@ -93,19 +158,20 @@ class Objective:
         above: the question is how often a value is above it.
         quantile: for `judge`: the question is about this quantile, such as 0.95, not about the mean.
 
-    >>> Objective("latency", "minimize", unit="ms", tolerance="5%", reference=400).tolerance_in_unit
+    >>> Objective("latency", "minimize", unit="ms", margin="5%", reference=400).margin_in_unit
     20.0
     """
 
     name: str
     direction: str = "maximize"
     _: KW_ONLY
-    tolerance: float | str | None = None
-    resolution: float | str | None = None
+    margin: float | str | None = None
+    tie: float | str | None = None
     unit: str = ""
     noise: Noise = "gaussian"
     at_least: float | None = None
     at_most: float | None = None
+    slack: float | None = None
     reference: float | str | None = None
     if_failed: float | None = None
     if_expired: float | None = None
@@ -130,18 +196,18 @@ class Objective:
             raise TypeError(f"{self}: the unit must be text, got {self.unit!r}")
         object.__setattr__(self, "noise", _noise(f"{self}: noise", self.noise))
         self._check_cuts()
-        if self.reference is None and any(
-            isinstance(said, str) for said in (self.tolerance, self.resolution)
-        ):
+        if self.reference is None and any(isinstance(said, str) for said in (self.margin, self.tie)):
             object.__setattr__(self, "reference", "best")
-        for key in ("at_least", "at_most", "reference"):
+        for key in ("at_least", "at_most", "slack", "reference"):
             if getattr(self, key) is not None and not (key == "reference" and self.is_relative):
                 object.__setattr__(self, key, sized(f"{self}: {key}", getattr(self, key)))
-        for key in ("tolerance", "resolution"):
+        for key in ("margin", "tie"):
             if not isinstance(getattr(self, key), str | None):
                 object.__setattr__(self, key, sized(f"{self}: {key}", getattr(self, key)))
-        self._check_target()
-        self._check_precision()
+        if self.limit is None:
+            self._check_margin()
+        else:
+            self._check_limit()
         self._check_missing()
         for key in ("if_failed", "if_expired"):
             number = self.checked(getattr(self, key), key)
@@ -157,11 +223,11 @@ class Objective:
 
     @property
     def is_relative(self) -> bool:
-        """Whether tolerance and resolution are shares of the mean of the best, or of a named arm."""
+        """Whether margin and tie are shares of the mean of the best, or of a named arm."""
         return isinstance(self.reference, str)
 
     @property
-    def target(self) -> float | None:
+    def limit(self) -> float | None:
         """The value to be met, as given."""
         return self.at_most if self.at_least is None else self.at_least
 
@@ -199,20 +265,55 @@ class Objective:
         return np.clip(values, self.floor, self.cap) if self.is_cut else values
 
     @cached_property
-    def tolerance_in_unit(self) -> float:
-        """The tolerance as a number."""
-        return (
-            0.0 if self.tolerance is None else _amount(f"{self}: tolerance", self.tolerance, self.reference)
-        )
+    def _margin(self) -> Decimal:
+        return Decimal(0) if self.margin is None else _amount(f"{self}: margin", self.margin, self.reference)
 
     @cached_property
-    def resolution_in_unit(self) -> float:
-        """The resolution as a number: a tenth of a target that has neither it nor a tolerance."""
-        if self.resolution is not None:
-            return _amount(f"{self}: resolution", self.resolution, self.reference)
-        if self.tolerance is None and self.target is not None:
-            return abs(self.target) / 10
-        return self.tolerance_in_unit
+    def _tie(self) -> Decimal:
+        if self.tie is not None:
+            return _amount(f"{self}: tie", self.tie, self.reference)
+        return self._margin if self.noise == "exact" else self._margin / 2
+
+    @cached_property
+    def margin_in_unit(self) -> float:
+        """How far below the best an answer may be; 0 of a limit."""
+        return float(self._margin)
+
+    @cached_property
+    def tie_in_unit(self) -> float:
+        """How far below the best an arm is never excluded for it; 0 of a limit."""
+        return float(self._tie)
+
+    @cached_property
+    def slack_in_unit(self) -> float:
+        """How far inside the limit an arm is never excluded by it; 0 without a limit."""
+        if self.limit is None:
+            return 0.0
+        if self.slack is not None or self.noise == "exact":
+            return self.slack or 0.0
+        tenth, room = abs(_exact(self.limit)) / 10, self._room
+        return float(tenth if math.isinf(room) else min(tenth, _exact(room) / 2))
+
+    @cached_property
+    def inner_limit(self) -> float | None:
+        """The line inside the limit by the slack, in the unit of the objective."""
+        if self.limit is None:
+            return None
+        return float(_exact(self.limit) + self.sign * _exact(self.slack_in_unit))
+
+    @property
+    def _room(self) -> float:
+        """Between the limit and the end of what values can be."""
+        assert self.limit is not None
+        end = self.bounds[1 if self.sign > 0 else 0]
+        return math.inf if math.isinf(end) else float(self.sign * (_exact(end) - _exact(self.limit)))
+
+    @cached_property
+    def thresholds(self) -> Thresholds:
+        """The same in the words of a policy."""
+        if self.inner_limit is not None:
+            return Thresholds(0.0, self.slack_in_unit, self.sign * self.inner_limit + 0.0)
+        return Thresholds(self.tie_in_unit, float(self._margin - self._tie), None)
 
     def checked(self, value: Any, what: str = "") -> float:
         """The value as a number, nan if missing; an error, about `what`, if it cannot be one of these."""
@@ -251,6 +352,8 @@ class Objective:
         """From the words of `as_json`, of a REST call or of TOML."""
         if isinstance(words, cls):
             return words
+        if isinstance(words, Mapping):
+            _refuse_policy_words(words)
         only_known("an objective", words, [f.name for f in fields(cls)])
         if "name" not in words:
             raise StudyError(f"an objective needs a name, got {words!r}")
@@ -305,7 +408,7 @@ class Objective:
     def _check_quantile(self, share: float) -> None:
         if not 0 < share < 1:
             raise StudyError(f"{self}: a quantile is between 0 and 1, such as 0.95, got {share:g}")
-        if self.target is not None:
+        if self.limit is not None:
             raise StudyError(f"{self}: a limit on a quantile is a share: {self.as_a_share}")
         if any(word is not None for word in (self.cap, self.floor, self.above)) or self.is_relative:
             raise StudyError(f"{self}: quantile= takes no cap=, floor=, above= or percentage")
@@ -327,53 +430,88 @@ class Objective:
                 f'noise="bernoulli" or ("bounded", low, high), got {self.noise!r}'
             )
 
-    def _check_target(self) -> None:
+    def _check_limit(self) -> None:
         if self.at_least is not None and self.at_most is not None:
-            raise StudyError(f"{self}: one target, at_least or at_most, not both")
+            raise StudyError(f"{self}: one limit, at_least or at_most, not both")
         wrong = "at_most" if self.direction == "maximize" else "at_least"
         if getattr(self, wrong) is not None:
             other = "minimize" if wrong == "at_most" else "maximize"
             raise StudyError(
                 f'{self}: {wrong} goes with direction="{other}", got direction="{self.direction}"'
             )
+        for key in ("margin", "tie"):
+            if getattr(self, key) is not None:
+                raise StudyError(
+                    f"{self}: {key}= does not go with a limit, on which arms tie that are within it: name "
+                    "two objectives, one with the limit and one with the margin, to ask both"
+                )
+        if self.is_relative:
+            raise StudyError(f"{self}: a limit is a number, so reference= does not go with it")
+        assert self.limit is not None
+        if self.slack is not None and self.slack < 0:
+            raise StudyError(f"{self}: slack must not be negative, got {self.slack:g}")
+        if self.noise == "exact" or self.slack == 0:
+            return
+        if self._room <= 0:
+            raise StudyError(
+                f"{self}: no mean of {self._values} can be shown to meet {self._bound_said}: move the limit "
+                f"{'below' if self.sign > 0 else 'above'} the end of what values can be"
+            )
+        if self.slack is None and self.limit == 0:
+            raise StudyError(
+                f"{self}: a limit of 0 needs slack=, how far inside it an arm must be to be never excluded "
+                "by it (of other limits a tenth, unless said)"
+            )
+        if self.slack_in_unit > self._room:
+            raise StudyError(
+                f"{self}: no mean of {self._values} is inside {self._bound_said} by slack={self.slack:g}: "
+                f"say a slack below {self._room:.6g}"
+            )
 
-    def _check_precision(self) -> None:
-        both = self.tolerance_in_unit, self.resolution_in_unit  # says what is wrong with either
-        if self.is_relative and self.target is not None:
-            raise StudyError(
-                f"{self}: a percentage of the mean of an arm goes with no target: say reference=, the number "
-                "of which it is a percentage"
-            )
-        if self.is_relative and sum(both) >= 1:
-            raise StudyError(
-                f"{self}: tolerance and resolution together must be below 100 %, got {100 * sum(both):g} %"
-            )
+    @property
+    def _values(self) -> str:
+        low, high = self.bounds
+        return f"values in [{low:g}, {high:g}]"
+
+    @property
+    def _bound_said(self) -> str:
+        key = "at_most" if self.at_least is None else "at_least"
+        return f"{key}={self.limit:g}"
+
+    def _check_margin(self) -> None:
+        if self.slack is not None:
+            raise StudyError(f"{self}: slack= goes with a limit, at_least= or at_most=")
+        margin, tie = self._margin, self._tie  # says what is wrong with either
+        if self.is_relative and margin >= 1:
+            raise StudyError(f"{self}: the margin must be below 100 %, got {self.margin!r}")
         if self.is_relative and self.is_bounded and self.bounds[0] < 0:
             raise StudyError(
                 f"{self}: percentages of a mean need values that are not negative, got noise={self.noise!r}"
             )
         if self.noise == "exact":
+            if tie != margin:
+                raise StudyError(f"{self} is exact, so arms within the margin tie: leave tie= out")
             return
-        if self.tolerance is None and self.resolution is None and self.target is None:
+        if self.margin is None:
             raise StudyError(
-                f"{self} needs a tolerance (the difference that does not matter) or a resolution: "
-                "without either, two equal arms would be measured for ever"
+                f"{self} needs a margin, how far below the best an answer may be: without one, two equal "
+                "arms would be measured for ever"
             )
+        if tie > margin:
+            raise StudyError(f"{self}: the tie must be below the margin {self.margin!r}, got {self.tie!r}")
 
     def check_settled(self) -> None:
-        """Refuse a precision at which equal arms would be measured for ever; a list has an end."""
-        both = self.tolerance_in_unit, self.resolution_in_unit
+        """Refuse what equal arms would be measured for ever for; a list has an end."""
         if self.noise == "exact":
             return
-        if self.target is not None and both[1] == 0:
-            raise StudyError(f"{self}: a target needs a positive resolution, got {both[1]:g}")
-        if sum(both) == 0:
+        if self.limit is not None and self.slack_in_unit == 0:
+            raise StudyError(f"{self}: a limit needs a positive slack: noise never shows what is just at it")
+        if self.limit is None and self.margin_in_unit == 0:
+            raise StudyError(f"{self}: the margin must be positive, or equal arms would never be settled")
+        if self.limit is None and self._tie == self._margin:
             raise StudyError(
-                f"{self}: tolerance and resolution are both 0, so equal arms would never be settled"
-            )
-        if both[1] == 0:
-            raise StudyError(
-                f"{self}: the resolution must be positive, or left out to be the tolerance, got {both[1]:g}"
+                f"{self}: the tie must be below the margin, or arms at it would never be settled: leave it "
+                f"out, and it is half of {self.margin!r}, got tie={self.tie!r}"
             )
 
 
@@ -383,4 +521,4 @@ def only_known(what: str, words: Any, known: Iterable[str]) -> None:
         raise TypeError(f"{what} must be a table of names and values, got {words!r}")
     unknown = [key for key in words if key not in set(known)]
     if unknown:
-        raise StudyError(f"{what} has no {unknown[0]!r}; it has {', '.join(sorted(known))}")
+        raise StudyError(f"{what} has no {unknown[0]!r}; {known_names(unknown[0], sorted(known))}")

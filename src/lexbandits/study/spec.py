@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, fields, replace
 from datetime import timedelta
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 
@@ -27,11 +27,13 @@ from lexbandits.study.errors import (
 from lexbandits.study.items import checked_items, id_of, items_of_file, unique
 from lexbandits.study.objective import Objective, checked_name, only_known
 
-FORMAT = 3  # of the journal, as its first event says
+FORMAT = 4  # of the journal, as its first event says
 UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 PLACEHOLDERS = ("arm", "item", "repeat")  # what `run` puts into a command
 LONGEST = 1e6 * UNITS["d"]  # a calendar ends some time later
-WAIT = 10.0  # seconds that an ask waits for results of others that must come first
+WAIT = (
+    2.0  # seconds that an ask waits for results that must come first; who asks may itself have to tell them
+)
 
 # --- small words
 
@@ -109,13 +111,14 @@ class Spec:
     repeats: int = 1  # places per item of a list
     source: dict[str, str] | None = None  # the file that the items are from, and its hash
     seed: int | None = None  # of the order; drawn when the study is made
-    if_infeasible: str = "go on"
+    if_infeasible: Literal["go on", "stop"] = "go on"
     budget: int | None = None
     lease: float = 600.0
     max_failures: int = 5
     max_arms: int = field(default=0)
-    rules: str = "declared"
+    rules: Literal["declared", "open"] = "declared"
     baseline: str | None = None  # the current arm, which answers unless another is better
+    objects: bool = False  # whether arms are objects to `measure`; each process has its own
 
     @classmethod
     @study_errors()
@@ -160,6 +163,9 @@ class Spec:
             raise StudyError(
                 f"baseline must be one of the arms {', '.join(map(repr, names))}, got {baseline!r}"
             )
+        objects = words.get("objects", cls.objects)
+        if not isinstance(objects, bool):
+            raise TypeError(f"objects must be true or false, got {objects!r}")
         budget, most, seed = words.get("budget"), words.get("max_arms"), words.get("seed")
         return cls(
             name=checked_name("a study", words["name"]),
@@ -178,6 +184,7 @@ class Spec:
             max_arms=len(arms) if most is None else whole("max_arms", most, least=len(arms)),
             rules=rules,
             baseline=baseline,
+            objects=objects,
         )
 
     def as_json(self) -> dict[str, Any]:
@@ -189,7 +196,7 @@ class Spec:
             "items": None if self.items is None else list(self.items),
             "lease": duration(self.lease),
         }
-        unsaid: dict[str, Any] = {"repeats": 1, "source": None, "baseline": None}
+        unsaid: dict[str, Any] = {"repeats": 1, "source": None, "baseline": None, "objects": False}
         unsaid |= {"about": "population"} if self.items is None else {}
         return {key: word for key, word in words.items() if key not in unsaid or word != unsaid[key]}
 
@@ -239,9 +246,14 @@ class Spec:
         return {objective.name: objective for objective in self.objectives}
 
     def changed(self, objective: str, **words: Any) -> Self:
-        """The spec with another tolerance or resolution of one objective; says what is wrong with it."""
+        """The spec with another margin or tie of one objective; says what is wrong with it."""
         column = self.column(objective)
         new = list(self.objectives)
+        if new[column].limit is not None:
+            raise StudyError(
+                f"{new[column]}: a limit and its slack cannot be changed: make a new study, and import what "
+                "was measured"
+            )
         new[column] = replace(new[column], **words)
         if self.objectives[column].is_relative or new[column].is_relative:
             raise StudyError(
@@ -276,26 +288,24 @@ class Spec:
         return np.array([objective.sign for objective in self.objectives], dtype=np.float64)
 
     @property
-    def tolerances(self) -> list[float]:
-        """One per objective, in its unit."""
-        return [objective.tolerance_in_unit for objective in self.objectives]
-
-    @property
-    def resolutions(self) -> list[float]:
-        """One per objective, in its unit."""
-        return [objective.resolution_in_unit for objective in self.objectives]
+    def thresholds(self) -> dict[str, list[float]]:
+        """Margins and ties in the words of the policy, one per objective; what `amend` changes."""
+        found = [objective.thresholds for objective in self.objectives]
+        return {
+            "tolerance": [each.tolerance for each in found],
+            "resolution": [each.resolution for each in found],
+        }
 
     def policy_settings(self) -> dict[str, Any]:
         """What makes the policy of a new study, JSON-able."""
         for objective in self.objectives:
             objective.check_agreed()
-        targets = [None if o.target is None else o.sign * o.target for o in self.objectives]
+        targets = [objective.thresholds.target for objective in self.objectives]
         settings: dict[str, Any] = {
             "n_arms": len(self.arms),
             "n_objectives": len(self.objectives),
             "delta": self.delta,
-            "tolerance": self.tolerances,
-            "resolution": self.resolutions,
+            **self.thresholds,
             "noise": [self._signed_noise(objective) for objective in self.objectives],
             "if_infeasible": self.if_infeasible,
             "max_arms": self.max_arms,

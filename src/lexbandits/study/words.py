@@ -1,4 +1,4 @@
-"""Numbers as people read them: as many digits as the tolerance needs, a real minus sign, units."""
+"""Numbers as people read them: as many digits as the margin needs, a real minus sign, units."""
 
 import json
 import math
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from lexbandits.study.objective import Objective, written
 
-DIGITS = 4  # of values whose tolerance is a share
+DIGITS = 4  # of values whose margin is a share
 
 
 def count(number: float) -> str:
@@ -67,7 +67,7 @@ def percent(share: float) -> str:
 
 def decimals(objective: Objective) -> int:
     """How many decimals an objective's values are shown with: one more than what matters has."""
-    steps = [s for s in (objective.tolerance_in_unit, objective.resolution_in_unit) if s > 0]
+    steps = [step for step in objective.thresholds[:2] if step > 0]
     if not steps:
         return 3
     return min(max(0, 1 - math.floor(math.log10(min(steps)))), 12)
@@ -76,7 +76,7 @@ def decimals(objective: Objective) -> int:
 def value(objective: Objective, number: float, *, unit: bool = False, more: int = 0) -> str:
     """A value of the objective, with `more` decimals; what is exact as it was given.
 
-    >>> value(Objective("size", "minimize", tolerance=5, unit="MB", noise="exact"), 0.1, unit=True)
+    >>> value(Objective("size", "minimize", margin=5, unit="MB", noise="exact"), 0.1, unit=True)
     '0.1 MB'
     """
     if math.isnan(number):
@@ -105,9 +105,9 @@ def bound(
 
     `beyond` is a line on whose other side it lies, which as many digits as it takes will show.
 
-    >>> bound(Objective("correct", tolerance=0.1), 0.1032, "up")
+    >>> bound(Objective("correct", margin=0.2), 0.1032, "up")
     '0.11'
-    >>> bound(Objective("correct", tolerance=0.1), 0.1032, "down", beyond=0.1)
+    >>> bound(Objective("correct", margin=0.2), 0.1032, "down", beyond=0.1)
     '0.103'
     """
     if objective.noise == "exact" or not math.isfinite(number):
@@ -131,7 +131,7 @@ def _rounded(number: float, places: int, rounded: str) -> float:
 def between(objective: Objective, low: float, high: float) -> str:
     """Where a mean lies, for a table.
 
-    >>> between(Objective("correct", tolerance=0.1), 0.2999, 0.5001)
+    >>> between(Objective("correct", margin=0.2), 0.2999, 0.5001)
     '0.29 – 0.51'
     """
     if objective.noise == "exact":
@@ -151,11 +151,11 @@ def evidence(parts: float | None) -> str:
 
 
 def amount(objective: Objective, number: float) -> str:
-    """A tolerance or a limit, as it was given.
+    """A margin or a limit, as it was given.
 
-    >>> amount(Objective("latency", "minimize", tolerance=80, unit="ms"), 80.0)
+    >>> amount(Objective("latency", "minimize", margin=80, unit="ms"), 80.0)
     '80 ms'
-    >>> amount(Objective("latency", "minimize", tolerance="2%"), 0.02)
+    >>> amount(Objective("latency", "minimize", margin="2%"), 0.02)
     '2 % of the best'
     """
     if objective.is_relative:
@@ -167,7 +167,7 @@ def amount(objective: Objective, number: float) -> str:
 def estimand(objective: Objective) -> str:
     """What of its values an objective is about, if not their mean as they are.
 
-    >>> estimand(Objective("revenue", tolerance=2, unit="€", cap=200))
+    >>> estimand(Objective("revenue", margin=2, unit="€", cap=200))
     'the mean of values up to 200 €'
     >>> estimand(Objective("latency", "minimize", at_most=0.05, unit="s", above=2))
     'how often it is above 2 s'
@@ -184,7 +184,7 @@ def estimand(objective: Objective) -> str:
 def rough(objective: Objective, number: float) -> str:
     """An estimated total: three digits.
 
-    >>> rough(Objective("latency", "minimize", tolerance=80, unit="ms"), 6_545_228.0)
+    >>> rough(Objective("latency", "minimize", margin=80, unit="ms"), 6_545_228.0)
     '6,550,000 ms'
     """
     digits = 2 - math.floor(math.log10(number)) if number > 0 else 0

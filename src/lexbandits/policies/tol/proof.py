@@ -321,7 +321,7 @@ def prove(state: State, x: int, drafts: NDArray[np.bool_]) -> bool:
     """
     lows, limits, bounds, order, must = state.lows, state.limits, state.bounds, state.order, state.must
     who, shown, active, left, first = state.who, state.shown, state.arms.active, state.arms.left, order[0]
-    arm_shown, baseline, finds_thirds = state.arm_shown, state.manner.baseline, not state.manner.as_0_2
+    arm_shown, baseline = state.arm_shown, state.manner.baseline
     declared = shown.size > 0 and not some_closest(state, x)
     proven = True
     note_out(active, left, limits, must, shown, drafts, first)
@@ -352,7 +352,7 @@ def prove(state: State, x: int, drafts: NDArray[np.bool_]) -> bool:
         drafts[LACKING, y] = lacks and y != x
         who[BY_PROOF, y] = lacks or y == x
         proven = proven and not lacks
-    if not proven and finds_thirds:
+    if not proven:
         ask_thirds(state, drafts, x)
     return proven
 

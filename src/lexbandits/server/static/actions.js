@@ -149,7 +149,7 @@ export function typed(text, label, isPercent = false) {
   return value;
 }
 
-/** A tolerance: a number, a percentage of a share as one, or one of the reference as the API takes it. */
+/** A margin: a number, a percentage of a share as one, or one of the reference as the API takes it. */
 export function amount(text, label, isShare, unit) {
   const isOfReference = text.endsWith("%") && !isShare && unit !== "%";
   const number = typed(text, label, isOfReference || unit === "%");
@@ -282,36 +282,36 @@ export function actionsFor(state, news, refresh) {
       }),
     amend: () =>
       openForm({
-        title: "Change a tolerance",
+        title: "Change a margin",
         text: ["Allowed after looking, at the same confidence. It is on record.", closing],
         fields: [
           {
             name: "objective",
             label: "Objective",
-            choices: model.objectives.map(({ name, matters }) => [name, `${name}: now ${matters}`]),
+            choices: model.objectives.filter(({ limit }) => limit === null).map(({ name, matters }) => [name, `${name}: now ${matters}`]),
           },
           {
-            name: "tolerance",
-            label: "Tolerance",
+            name: "margin",
+            label: "Margin",
             mode: "decimal",
-            hint: "In the objective's unit. Empty: as it is.",
+            hint: "How far below the best an answer may be, in the objective's unit. Empty: as it is.",
           },
-          { name: "resolution", label: "Resolution", mode: "decimal", hint: "Empty: as it is." },
+          { name: "tie", label: "Tie", mode: "decimal", hint: "Arms this close to the best are never excluded. Empty: as it is, or half of the margin." },
         ],
         buttons: [
           {
             text: "Change",
             look: "pri",
-            run: async ({ objective, tolerance, resolution }) => {
+            run: async ({ objective, margin, tie }) => {
               const { noise, bounds, unit } = model.objectives.find(({ name }) => name === objective);
               const isShare = noise === "bernoulli" || (bounds?.[0] >= 0 && bounds?.[1] <= 1);
               const words = {
-                tolerance: amount(tolerance, "Tolerance", isShare, unit),
-                resolution: amount(resolution, "Resolution", isShare, unit),
+                margin: amount(margin, "Margin", isShare, unit),
+                tie: amount(tie, "Tie", isShare, unit),
               };
               const body = Object.fromEntries(Object.entries(words).filter(([, value]) => value !== null));
               if (!Object.keys(body).length)
-                throw new Problem(422, "Give a tolerance, a resolution, or both.");
+                throw new Problem(422, "Give a margin, a tie, or both.");
               await request("PUT", path("objectives", objective), body);
               said(`${objective} changed.`);
             },

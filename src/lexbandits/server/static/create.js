@@ -116,10 +116,10 @@ function askObjective(question, news) {
       },
       { name: "unit", label: "Unit", hint: "Empty if it has none." },
       {
-        name: "tolerance",
-        label: "Tolerance",
+        name: "margin",
+        label: "Margin",
         mode: "decimal",
-        hint: "A difference of so much does not matter: in the unit, or as 2%. Beside a limit: how exactly to tell.",
+        hint: "How far below the best an answer may be: in the unit, or as 2%. This is what is certified. Empty beside a limit.",
       },
       {
         name: "reference",
@@ -131,7 +131,14 @@ function askObjective(question, news) {
         name: "limit",
         label: "Limit",
         mode: "decimal",
-        hint: "Only if it must be met and more does not matter: at least, or at most if lower is better.",
+        hint: "Only if it must be met and more does not matter: at least, or at most if lower is better. Certified as written.",
+      },
+      {
+        name: "slack",
+        label: "Slack",
+        mode: "decimal",
+        later: true,
+        hint: "Beside a limit: an arm inside it by so much is never excluded by it. Empty: a tenth of the limit.",
       },
       { name: "noise", label: "One measurement is", choices: KINDS },
       { name: "low", label: "Lower bound", mode: "decimal", only: ["noise", "bounded"] },
@@ -208,8 +215,8 @@ function askAnotherName(question, why, news) {
 function objectiveOf({ name, direction, unit, noise, if_missing, ...entered }) {
   const whose = entered.reference.trim();
   const isNamed = /[^\d\s.,+−-]/.test(whose);
-  const numbers = ["limit", "low", "high", "cap", "floor", ...(isNamed ? [] : ["reference"])];
-  const [limit, low, high, cap, floor, number] = numbers.map((key) =>
+  const numbers = ["limit", "slack", "low", "high", "cap", "floor", ...(isNamed ? [] : ["reference"])];
+  const [limit, slack, low, high, cap, floor, number] = numbers.map((key) =>
     typed(entered[key], key[0].toUpperCase() + key.slice(1), unit === "%"),
   );
   const reference = isNamed ? whose : number;
@@ -220,15 +227,14 @@ function objectiveOf({ name, direction, unit, noise, if_missing, ...entered }) {
   const [lowest, highest] = "cap" in cut ? [floor ?? 0, cap] : [low, high];
   const isBounded = noise === "bounded" || "cap" in cut;
   const isShare = !isNamed && (noise === "bernoulli" || (isBounded && lowest >= 0 && highest <= 1));
-  const tolerance = amount(entered.tolerance, "Tolerance", isShare, unit);
-  const slack = tolerance === null ? {} : { [limit === null ? "tolerance" : "resolution"]: tolerance };
+  const margin = amount(entered.margin, "Margin", isShare, unit);
   return {
     name,
     direction,
     unit,
     noise: noise === "bounded" ? [noise, low, high] : noise,
     ...cut,
-    ...slack,
+    ...said({ margin, slack }),
     ...(reference === null ? {} : { reference }),
     ...(if_missing && ["bounded", "bernoulli"].includes(noise) ? { if_missing } : {}),
     ...(limit === null ? {} : { [direction === "minimize" ? "at_most" : "at_least"]: limit }),

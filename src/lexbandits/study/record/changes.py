@@ -60,12 +60,12 @@ def restore(turn: Turn, name: str) -> None:
     _change(turn, "arm_restored", after_all_begun(turn.ledger), name)
 
 
-def amend(turn: Turn, objective: str, tolerance: Any, resolution: Any) -> None:
-    """Another tolerance or resolution."""
-    given = {"tolerance": tolerance, "resolution": resolution}
+def amend(turn: Turn, objective: str, margin: Any, tie: Any) -> None:
+    """Another margin or tie."""
+    given = {"margin": margin, "tie": tie}
     words = {key: value for key, value in given.items() if value is not None}
     if not words:
-        raise StudyError("amend needs a tolerance or a resolution")
+        raise StudyError("amend needs a margin or a tie")
     spec = turn.ledger.spec.changed(objective, **words)  # says what is wrong with it
     changed = spec.objectives[spec.column(objective)]
     plain = {key: getattr(changed, key) for key in words}

@@ -439,11 +439,8 @@ class Ledger(TrialTable):
             begun = max(position, event.payload["from_pass"])
             self.stops.append(Stop(position, "rules", {**changed, "from_pass": begun}))
             return
-        data = {**changed, "from_pass": event.payload["from_pass"]}
-        if event.payload.get("begun") != "kept":
-            data["void"] = True  # 0.2 threw away what was begun
-        self.stops.append(Stop(len(self.fills), "rules", data))
-        self.from_pass = data["from_pass"]
+        self.from_pass = event.payload["from_pass"]
+        self.stops.append(Stop(len(self.fills), "rules", {**changed, "from_pass": self.from_pass}))
 
     def _note_change(self, event: Event, **words: Any) -> None:
         """Who has seen a value and changes the rules is named with the answer."""
@@ -476,10 +473,10 @@ class Ledger(TrialTable):
         self._rules(event, offered=self.offered)
 
     def _on_amended(self, event: Event) -> None:
-        words = {key: event.payload[key] for key in ("tolerance", "resolution") if key in event.payload}
+        words = {key: event.payload[key] for key in ("margin", "tie") if key in event.payload}
         self._note_change(event, objective=event.payload["objective"], **words)
         self.spec = self.spec.changed(event.payload["objective"], **words)
-        self._rules(event, tolerance=self.spec.tolerances, resolution=self.spec.resolutions)
+        self._rules(event, **self.spec.thresholds)
 
     def _on_reordered(self, event: Event) -> None:
         self._note_change(event, objectives=event.payload["objectives"])

@@ -46,8 +46,8 @@ def flags_said(answer: "Answer") -> list[str]:
 
 def nobody_meets(words: Mapping[str, Any]) -> str:
     """That nobody meets a limit; an arm that left earlier may."""
-    limit = written(words["target"], words["unit"])
-    return f"no {whoever(words)} has {words['objective']} of {words['limit']} {limit}"
+    limit = written(words["limit"], words["unit"])
+    return f"no {whoever(words)} has {words['objective']} of {words['side']} {limit}"
 
 
 def whoever(words: Mapping[str, Any]) -> str:
@@ -89,7 +89,7 @@ def _change_said(change: Mapping[str, Any]) -> str:
             "arm_restored": "was brought back",
         }
         return f"{change['arm']} {does[change['kind']]}"
-    new = [f"{key} {change[key]}" for key in ("tolerance", "resolution") if change.get(key) is not None]
+    new = [f"{key} {change[key]}" for key in ("margin", "tie") if change.get(key) is not None]
     return f"{change['objective']}: {', '.join(new)}"
 
 

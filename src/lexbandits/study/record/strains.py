@@ -257,7 +257,7 @@ def _noise(fold: Fold, column: int) -> Strain:
 def _has_decided(fold: Fold, column: int) -> bool:
     """Whether anything rests on an objective, or is about to."""
     policy, order = fold.policy, fold.ledger.order
-    if column == policy.objective or fold.ledger.spec.objectives[column].target is not None:
+    if column == policy.objective or fold.ledger.spec.objectives[column].limit is not None:
         return True
     if any(left.objective == column for left in policy.eliminations):
         return True

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 PATIENCE = 60.0  # seconds to try again while the service is away or its storage is busy
 SILENCE = 20.0  # seconds without an answer, after which it is asked again: the answer may have been lost
+HELD = 10.0  # seconds that a request waits for results of others; it is asked again after that
 MOST_AT_ONCE = 1000  # results, trials or events of one request
 TRY_AGAIN = (502, 503, 504)
 Sent = tuple[str, str, Any]  # method, path, body
@@ -339,8 +340,8 @@ class RemoteJournal(Journal):
         wait: float,
     ) -> asking.Exchanged:
         words: dict[str, Any] = {"worker": worker, "lease": lease}
-        if n and wait < WAIT:  # which is what the service waits by itself
-            words["wait"] = wait
+        if n and wait != WAIT:  # which is what the service waits by itself
+            words["wait"] = min(wait, HELD)
         try:
             if results:
                 told = [{"trial": _id(t), "values": self._spec.checked(values)} for t, values in results]
@@ -385,7 +386,7 @@ def _amended(objective: Objective, row: Mapping[str, Any]) -> Objective:
     """With what is in force, where that is not as asked; percentages of a mean stay."""
     if objective.is_relative:
         return objective
-    asked = {"tolerance": objective.tolerance_in_unit, "resolution": objective.resolution_in_unit}
+    asked = {"margin": objective.margin_in_unit, "tie": objective.tie_in_unit}
     return replace(objective, **{key: row[key] for key in asked if row[key] != asked[key]})
 
 
@@ -433,7 +434,7 @@ REQUESTS: dict[Callable[..., Any], Callable[..., Sent]] = {
     changes.add_arm: _add_arm,
     changes.withdraw: _sent("POST", "/arms/{}/withdrawal", "reason"),
     changes.restore: _sent("DELETE", "/arms/{}/withdrawal"),
-    changes.amend: _sent("PUT", "/objectives/{}", "tolerance", "resolution"),
+    changes.amend: _sent("PUT", "/objectives/{}", "margin", "tie"),
     changes.reorder: lambda spec, names: ("PUT", "/order", {"objectives": list(names)}),
     changes.retry: _sent("POST", "/retry"),
     changes.pause: _sent("POST", "/state", "reason", state="paused"),
