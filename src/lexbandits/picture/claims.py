@@ -85,7 +85,7 @@ def _limit(view: View, column: int) -> Claim:
 def _closest(view: View, column: int) -> Claim:
     """What is known where nobody meets the limit."""
     objective, tested = view.objectives[column], view.infeasible[column]
-    bounds = [view.target_bounds(arm, column) for arm in tested]
+    bounds = [view.target_bounds(arm, column) for arm in tested if view.violates(arm, column)]
     each = bound_beyond(objective, min(low for low, _ in bounds), max(high for _, high in bounds))
     text = f"{capital(nobody_meets(view.unmet(column)))}: each has {each} {AT}."
     worst = None if view.is_stopped else given_up(view, column)
