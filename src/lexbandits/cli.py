@@ -165,9 +165,8 @@ def bounds(
     ] = None,
 ) -> None:
     """What the theory says about an instance: the paper's bounds, and lower bounds of pulls and regret."""
-    from lexbandits.drawing import save
-    from lexbandits.reproduction.lower_bound import lower_bound_figure
     from lexbandits.simulation.spec import load_instance
+    from lexbandits.theory.overview import lower_bound_figure
     from lexbandits.world.examples import paper_instance
 
     if (instance is None) == (not paper):
@@ -185,7 +184,7 @@ def bounds(
         else:
             _print_bounds(each, delta, tradeoff, horizon)
     if picture is not None:
-        save(lower_bound_figure(chosen), picture)
+        lower_bound_figure(chosen).save(picture)
 
 
 def _print_bounds(instance: "Instance", delta: float, tradeoff: float | None, horizon: float) -> None:
