@@ -10,7 +10,7 @@ import numpy as np
 
 import lexbandits as lb
 from experiments.baselines import TopTwo, TrackAndStop
-from lexbandits.drawing import Figure, house_style, new_figure
+from experiments.drawing import Figure, house_style, new_figure
 from lexbandits.simulation.estimates import mean_and_error
 from lexbandits.simulation.informed import informed
 from lexbandits.simulation.summary import as_latex, as_markdown
@@ -373,6 +373,9 @@ SECTIONS: Mapping[str, Callable[[Bench], dict[str, list[list[str]]]]] = {
 
 def main(runs: int, out: Path, page: Path | None, jobs: int, only: list[str] | None) -> None:
     """Run the sections; write their tables as Markdown and LaTeX, the figure, and the page."""
+    unknown = [name for name in only or () if name not in SECTIONS]
+    if unknown:
+        raise ValueError(f"--only must be one of {', '.join(SECTIONS)}, got {unknown[0]!r}")
     out.mkdir(parents=True, exist_ok=True)
     bench = Bench(runs, out, jobs)
     tables: dict[str, list[list[str]]] = {}
