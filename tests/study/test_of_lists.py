@@ -89,7 +89,7 @@ def test_words_that_are_refused():
         ({"items": [1, "1"], "repeats": 2}, "twice"),
         ({"items": [{"id": 1, "x": object()}]}, "JSON"),
         ({"items": [1], "objectives": [lb.Objective("x", margin=2, noise=("sub_gaussian", 1))]}, "list"),
-        ({"objectives": [lb.Objective("x", margin=0)]}, "both 0"),
+        ({"objectives": [lb.Objective("x", margin=0)]}, "must be positive"),
     ]
     for words, sentence in cases:
         with pytest.raises(lb.StudyError, match=sentence):
