@@ -241,7 +241,7 @@ def used(counted):
 
 @pytest.mark.parametrize("own", [False, True])
 def test_processes_get_copies_and_keep_them(own):
-    used_objective = lb.Objective("used", tolerance=5, noise=("bounded", 0, 1000))
+    used_objective = lb.Objective("used", margin=10, tie=5, noise=("bounded", 0, 1000))
     study = lb.create_study(
         "copies",
         arms={name: Counted(text) for name, text in TEXTS.items()},
