@@ -64,8 +64,8 @@ def told(*words):
     return [lb.Objective(name, direction, **more) for name, direction, more in words]
 
 
-def plain(*tolerances, **more):
-    return told(*((f"o{i}", "maximize", {"tolerance": t, **more}) for i, t in enumerate(tolerances)))
+def plain(*ties, **more):
+    return told(*((f"o{i}", "maximize", {"margin": 2 * tie, **more}) for i, tie in enumerate(ties)))
 
 
 MARKET = normal(
@@ -75,14 +75,14 @@ SIX = normal([[0.0, 0.0], [0.05, -0.6], [-0.8, 1.0], [-0.9, 0.5], [-1.0, 1.0], [
 TWO = normal([[0.0, 0.0], [0.0, 0.45]], [1.0, 1.0])
 RIGHT = told(
     ("right", "maximize", {"margin": 0.08, "noise": "bernoulli"}),
-    ("seconds", "minimize", {"tolerance": 0.15, "noise": ("bounded", 0, 4)}),
+    ("seconds", "minimize", {"margin": 0.3, "noise": ("bounded", 0, 4)}),
 )
 GATE = told(
     ("right", "maximize", {"margin": 0.04, "noise": "bernoulli"}),
-    ("cost", "minimize", {"tolerance": 0.05, "noise": ("bounded", 0, 5)}),
+    ("cost", "minimize", {"margin": 0.1, "noise": ("bounded", 0, 5)}),
 )
 BOUGHT = plain(0.005, noise="bernoulli")
-WAITS = told(("wait", "minimize", {"tolerance": 0.1}))
+WAITS = told(("wait", "minimize", {"margin": 0.2}))
 
 # how values are drawn, the objectives, and how `judge` is asked; `times`: rows of the arms, in --items
 WORLDS = {

@@ -260,7 +260,7 @@ _SETTINGS: dict[str, Callable[[str, Any, int, int], Any]] = {
     "at_least": lambda name, value, K, m: targets(name, value, m),
     "if_infeasible": lambda name, value, K, m: one_of(name, value, ("go on", "stop")),
     "settle": lambda name, value, K, m: one_of(name, value, ("answer", "all")),
-    "rules": lambda name, value, K, m: one_of(name, value, ("declared", "open", "0.2")),
+    "rules": lambda name, value, K, m: one_of(name, value, ("declared", "open")),
     "order": lambda name, value, K, m: permutation(name, value, m),
     "max_arms": lambda name, value, K, m: whole(name, value, least=K),
     "n_items": lambda name, value, K, m: whole(name, value, least=1),

@@ -158,7 +158,7 @@ def test_exact_values_are_apart_by_more_than_rounding(scale):
         (0.3, -1e-9, False),
     ):
         values = scale * np.array([[1.0 + tolerance + apart], [1.0]])
-        objective = lb.Objective("x", tolerance=tolerance * scale, resolution=0.0, noise="exact")
+        objective = lb.Objective("x", margin=tolerance * scale, noise="exact")
         claims = Claims(cells(long(values, "x"), (objective,)))
         assert claims.says("beats", 0, 0, 1, 0.05) == beats
         assert claims.says("not worse", 0, 1, 0, 0.05) != beats
@@ -166,7 +166,7 @@ def test_exact_values_are_apart_by_more_than_rounding(scale):
 
 # --- contrasts of three arms: a share of a third one's mean
 
-OF_A_THIRD = {"tolerance": "10%", "resolution": "10%", "reference": "c", "noise": ("sub_gaussian", 1)}
+OF_A_THIRD = {"margin": "20%", "reference": "c", "noise": ("sub_gaussian", 1)}
 LINES = {"beats": -0.1, "not worse": 0.2}  # what c's mean counts in the contrast with a − b
 
 
@@ -263,14 +263,19 @@ def test_the_answer_is_an_arm_to_which_a_switch_is_proven():
     assert (verdict.decision, verdict.arm, verdict.certified) == ("switch", "first", True)
 
 
-def test_a_switch_is_judged_by_the_limits_that_the_proof_has_kept():
-    """By its mean "new" is as far from the limit as nobody may be, but it is proven to be near enough."""
-    values = np.zeros((2, 40))
-    values[1, :2] = 1.0
-    limit = lb.Objective("score", at_least=0, slack=0.15, noise="bernoulli")
+@pytest.mark.parametrize(
+    ("ones", "said"), [(106, "below the inner line 0.8, and below b on it"), (40, "violates")]
+)
+def test_a_switch_by_a_limit_needs_both_claims(ones, said):
+    """The current arm is below the inner line and behind; below the limit is shown of the second only."""
+    values = (np.arange(200) < [[ones], [196]]).astype(float)
+    limit = lb.Objective("score", at_least=0.5, slack=0.3, noise="bernoulli")
     verdict = lb.judge(long(values), [limit], baseline="a")
-    assert (verdict.decision, verdict.arm, verdict.certified) == ("switch", "b", True)
-    assert [row["verdict"] for row in verdict.certificate[-2:]] == ["meets the target", "misses the target"]
+    assert (verdict.decision, verdict.arm, verdict.flags) == ("switch", "b", ())
+    facts = ["meets the target", "below the inner line", "beats"]
+    assert [row["verdict"] for row in verdict.certificate[-3:]] == facts
+    assert [row["level"] for row in verdict.certificate[-3:]] == pytest.approx([0.75 * 0.025, 0.025, 0.025])
+    assert f"Switch to b: a {said}" in str(verdict).replace("a is below", "a below")
 
 
 @pytest.mark.parametrize("skewed", [False, True])

@@ -18,7 +18,7 @@ import lexbandits as lb
 from lexbandits.evidence import once
 from lexbandits.evidence.boundary import gaussian_bets
 from lexbandits.evidence.finite_variance import LARGE_SAMPLE
-from lexbandits.evidence.interval import arm_bounds, kind_at, stored_value
+from lexbandits.evidence.interval import kind_at, stored_value
 from lexbandits.evidence.kinds import kind_rows, spread_kinds
 from lexbandits.evidence.sub_gaussian import one_sided_level, sub_gaussian_radius
 from lexbandits.judging import anytime
@@ -27,6 +27,7 @@ from lexbandits.judging.claims import Claims, Sample
 from lexbandits.judging.table import _drawn_together, table_of
 from lexbandits.study.storage.memory import MemoryStorage
 from support import judge_oracle as naive
+from support.kernels import arm_bounds
 
 CORRECT = lb.Objective("correct", margin=0.2, noise="bernoulli")
 LATENCY = lb.Objective("latency", "minimize", margin=0.6, unit="s", noise=("bounded", 0, 4))
@@ -483,25 +484,92 @@ def test_a_list_is_what_was_measured():
     assert "No chance is involved." in str(lb.judge(TABLE, [CORRECT, LATENCY], about="items"))
 
 
-# --- targets, a baseline, a named arm, exact objectives
+# --- limits, a baseline, a named arm, exact objectives
 
 REFUSALS = lb.Objective("refused", "minimize", at_most=0.3, slack=0.1, noise="bernoulli")
 
 
-def test_a_limit_comes_first_and_may_be_given_up():
-    refused = {"slow": 0.02, "fast": 0.6, "bad": 0.02}
-    rng = np.random.default_rng(4)
-    table = TABLE.assign(refused=[int(rng.random() < refused[arm]) for arm in TABLE.arm])
+def refusing(seed, **shares):
+    rng = np.random.default_rng(seed)
+    return TABLE.assign(refused=[int(rng.random() < shares[arm]) for arm in TABLE.arm])
+
+
+def test_a_limit_comes_first():
+    verdict = judged(refusing(4, slow=0.02, fast=0.6, bad=0.02), (REFUSALS, CORRECT, LATENCY))
+    assert (verdict.arm, verdict.certified, verdict.flags) == ("slow", True, ())
+    fate = verdict.fates["fast"]
+    assert [fate[key] for key in ("code", "objective", "limit")] == ["out", "refused", "violates_limit"]
+    assert "out: violates the limit, seen" in str(verdict)
+    assert "slow has refused at most 0.3, as required" in str(verdict)
+
+
+def test_who_is_excluded_by_a_limit_may_still_meet_it():
+    """0.25 is within 0.3, but not by the slack of 0.1; who refuses less is below it."""
+    table = pd.concat([refusing(k, slow=0.02, fast=0.26, bad=0.02).assign(k=k) for k in range(6)])
+    table["item"] = table.item + table.k.astype(str)
     verdict = judged(table, (REFUSALS, CORRECT, LATENCY))
     assert (verdict.arm, verdict.certified) == ("slow", True)
-    assert verdict.fates["fast"] == {"code": "out", "objective": "refused", "rival": None}
-    assert "out: misses the limit, seen" in str(verdict)
-    table["refused"] = [int(rng.random() < 0.7) for _ in TABLE.arm]
+    fate = verdict.fates["fast"]
+    assert [fate[key] for key in ("code", "objective", "limit")] == ["out", "refused", "not_clearly_within"]
+    assert f"out: above the inner line 0.2, and above {fate['rival']} on it, seen" in str(verdict)
+    assert "misses" not in str(verdict)
+    kept = judged(table, (REFUSALS,), baseline="fast")
+    assert (kept.decision, kept.flags) == ("keep", ()), "it meets the limit"
+
+
+def test_a_limit_that_nobody_meets_is_flagged():
+    table = refusing(4, slow=0.7, fast=0.7, bad=0.7)
     loose = lb.Objective("refused", "minimize", at_most=0.4, slack=0.2, noise="bernoulli")
     nobody = judged(table, (CORRECT, loose))
-    assert nobody.certified
-    assert nobody.flags == ("closest to the target",)
-    assert "nobody meets the limit on refused" in str(nobody)
+    assert (nobody.certified, nobody.details) == (True, {"infeasible": {"objectives": ["refused"]}})
+    assert "no arm meets the limit on refused" in str(nobody)
+    assert f"No arm meets the limit on refused; {nobody.arm} is at most 0.2 short of the closest." in str(
+        nobody
+    )
+
+
+@pytest.mark.parametrize("looks", ["once", "any"])
+def test_a_limit_that_nobody_clearly_meets_is_flagged(looks):
+    """All lie between the limit and its inner line, closer to the limit."""
+    table = pd.concat([drawn(300, seed, a=(0.62, 1.0), b=(0.62, 1.0)).assign(k=seed) for seed in range(4)])
+    table["item"] = table.item + table.k.astype(str)
+    limit = lb.Objective("correct", at_least=0.6, slack=0.15, noise="bernoulli")
+    verdict = judged(table, [limit], looks=looks)
+    assert (verdict.certified, verdict.flags) == (True, ("not_clearly_feasible",))
+    assert verdict.candidates == ("a", "b")
+    assert "certified, but no arm is inside the limit on correct by the slack" in str(verdict)
+    closest = f"by the slack of 0.15; {verdict.arm} is at most 0.15 short of the closest"
+    sentence = f"No arm is inside the limit on correct {closest}. That it meets the limit is not shown."
+    assert sentence in str(verdict)
+    assert "as required" not in str(verdict)
+
+
+@pytest.mark.parametrize(
+    ("mean", "flags"), [(0.74, ()), (0.61, ("not_clearly_feasible",)), (0.2, ("infeasible",))]
+)
+def test_one_arm_alone_is_held_against_its_limit(mean, flags):
+    limit = lb.Objective("correct", at_least=0.6, slack=0.15, noise="bernoulli")
+    verdict = judged(drawn(1000, 1, a=(mean, 1.0)), [limit])
+    assert (verdict.certified, verdict.flags) == (True, flags)
+    few = judged(drawn(12, 1, a=(0.67, 1.0)), [limit])
+    assert (few.certified, few.flags) == (False, ())
+
+
+def test_who_meets_all_limits_goes_before_who_is_the_closest():
+    """Both are proven: c as close as it may be, b within the limit; c is much better on what comes next."""
+    ones = np.arange(400) % 100
+    table = {"arm": np.repeat(["b", "c"], 400), "item": [*range(400)] * 2}
+    table["right"] = np.r_[ones < 70, ones < 60].astype(float)
+    table["price"] = np.repeat([9.0, 1.0], 400)
+    asked = (
+        lb.Objective("right", at_least=0.59, slack=0.2, noise="bernoulli"),
+        lb.Objective("price", "minimize", noise="exact"),
+    )
+    verdict = judged(table, asked)
+    assert set(verdict.acceptable) == {"b", "c"}
+    assert (verdict.arm, verdict.flags) == ("b", ())
+    kept = judged(table, asked, baseline="c")
+    assert (kept.decision, kept.arm) in {("switch", "b"), ("keep", "c")}
 
 
 def test_exact_objectives_take_no_share():
@@ -566,7 +634,7 @@ def test_values_that_are_not_gaussian_are_flagged():
     skewed = pd.DataFrame({"arm": np.repeat(["a", "b"], 80), "item": [*range(80)] * 2})
     rare = (rng.random(160) < 0.04) & (skewed.arm == "b")
     skewed["score"] = np.where(rare, -20.0, 0.0) + rng.normal(0, 0.1, 160)
-    just, far = ([lb.Objective("score", tolerance=tolerance)] for tolerance in (1.2, 3.0))
+    just, far = ([lb.Objective("score", margin=margin)] for margin in (2.4, 6.0))
     assert judged(skewed, just, named="b").flags == ("skewed",)
     assert not judged(skewed, just, named="b").certified
     assert judged(skewed, far, named="b").certified, "so far from the limit no tail matters"
@@ -695,7 +763,7 @@ def test_at_any_time_arms_on_common_items_may_share_their_luck():
 
 def test_at_any_time_a_share_of_an_arm_has_its_part_of_the_scale():
     """a is not worse than b by more than 20 % of it if 1.2·b − a is above 0."""
-    words = {"direction": "minimize", "tolerance": "10%", "resolution": "10%", "noise": ("sub_gaussian", 1)}
+    words = {"direction": "minimize", "margin": "20%", "tie": "10%", "noise": ("sub_gaussian", 1)}
     claims, (a, b) = anytime_claims(50, item=None, **words)
     radius = sub_gaussian_radius(50.0, 1.0, one_sided_level(np.log(2 / 0.05)))
     sample, least = claims.sample("not worse", 0, 0, 1), 1.2 * (b - radius) - (a + radius)
@@ -724,16 +792,43 @@ def grouped(**words):
     return claims, np.bincount(of, values[0] - values[1]), sizes
 
 
-def test_what_each_claim_must_exceed():
-    words = {"tolerance": 0.1, "resolution": 0.05, "noise": ("bounded", 0, 1)}
-    for objective, target in (
-        (lb.Objective("x", at_least=0.75, **words), 0.75),
-        (lb.Objective("x", "minimize", at_most=0.75, **words), -0.75),
+FACTS = (
+    "beats",
+    "not worse",
+    "leads",
+    "meets the target",
+    "nears",
+    "below the inner line",
+    "violates the limit",
+)
+LINES = {  # at_least 0.75 and at_most 0.25, each with a slack of 0.05: signed
+    "noisy": (0.0, -0.05, 0.025, 0.75, 0.775, -0.8, -0.75),
+    "exact": (0.0, 0.0, 0.0, 0.75, 0.75, -0.75, -0.75),
+    "a list": (0.0, 0.0, 0.0, 0.75, 0.75, -0.75, -0.75),
+}
+
+
+@pytest.mark.parametrize("kind", LINES)
+def test_what_each_claim_must_exceed(kind):
+    words = {"noise": "exact"} if kind == "exact" else {"noise": ("bounded", 0, 1), "slack": 0.05}
+    values = [0.5, 0.5] if kind == "exact" else [0.5, 0.6]
+    for objective, off in (
+        (lb.Objective("x", at_least=0.75, **words), 0.0),
+        (lb.Objective("x", "minimize", at_most=0.25, **words), 1.0),  # 1 − x
     ):
-        claims = Claims(cells({"arm": ["a", "a"], "item": [1, 2], "x": [0.5, 0.6]}, (objective,)))
-        limits = [claims.limit(fact, 0) for fact in ("beats", "not worse", "meets the target")]
-        assert limits == pytest.approx([0.1, -0.15, target - 0.05])
-        assert claims.limit("misses the target", 0) == -target
+        frame = {"arm": ["a", "a"], "item": [1, 2], "x": values}
+        claims = Claims(cells(frame, (objective,)), as_list=kind == "a list")
+        signs = (0, 0, 0, -1, -1, 1, 1)
+        expected = [line + sign * off for line, sign in zip(LINES[kind], signs, strict=True)]
+        assert [claims.limit(fact, 0) for fact in FACTS] == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("as_list", [False, True])
+def test_what_each_difference_must_exceed(as_list):
+    ordinary = lb.Objective("x", margin=0.15, tie=0.1, noise=("bounded", 0, 1))
+    claims = Claims(cells({"arm": ["a", "a"], "item": [1, 2], "x": [0.5, 0.6]}, (ordinary,)), as_list=as_list)
+    found = [claims.limit(fact, 0) for fact in ("beats", "not worse", "leads")]
+    assert found == pytest.approx([0.1, -0.15, 0.1 if as_list else 0.125])
 
 
 @pytest.mark.parametrize(("noise", "as_list"), [("exact", False), ("bernoulli", True)])
@@ -806,11 +901,11 @@ def test_a_bound_that_is_shown_has_all_claims_below_it():
 
 
 @pytest.mark.parametrize("claims_of", [Claims, AnytimeClaims])
-def test_who_never_failed_does_not_miss_a_target_of_all(claims_of):
+def test_who_never_failed_is_not_below_an_inner_line_of_all(claims_of):
     """One failure is enough to know: a mean of 1 has none."""
     frame = {"arm": ["a"] * 9 + ["b"] * 9, "item": [*range(9)] * 2, "x": [1.0] * 17 + [0.0]}
     claims = claims_of(cells(frame, (lb.Objective("x", at_least=0.9, slack=0.1, noise="bernoulli"),)))
-    assert [claims.says("misses the target", 0, arm, None, 0.5) for arm in (0, 1)] == [False, True]
+    assert [claims.says("below the inner line", 0, arm, None, 0.5) for arm in (0, 1)] == [False, True]
 
 
 @pytest.mark.parametrize("noise", ["gaussian", ("bounded", -6, 6), ("sub_gaussian", 1), "finite_variance"])
@@ -961,7 +1056,7 @@ def test_a_quantile_as_a_limit_is_a_share():
     assert verdict.means["slow"]["latency"]["mean"] == pytest.approx(share)
     assert verdict.fates["slow"]["code"] == "out"
     assert verdict.arm == "fast"
-    assert "how often it is above 1.2, at most 0.2" in str(verdict)
+    assert "how often it is above 1.2, at most 0.3" in str(verdict)
 
 
 # --- shares of the best
@@ -977,7 +1072,7 @@ def test_a_share_of_the_best_is_a_claim_about_a_contrast(noise):
     verdict = judged(table, [relative(noise=noise), CORRECT])
     assert verdict.certified
     assert verdict.fates["c"]["code"] == "out"
-    assert "20 % of the best does not matter" in str(verdict)
+    assert "margin 40 % of the best" in str(verdict)
     assert "out: worse than" in str(verdict)
     claims = Claims(cells(table, [relative(noise=noise)]))
     means = {arm: table[table.arm == arm].latency.mean() for arm in "abc"}
@@ -1005,7 +1100,7 @@ def test_shares_of_the_best_are_claimed_wrongly_in_at_most_alpha():
     rng, wrong, tables = np.random.default_rng(7), 0, 1500
     for _ in range(tables):
         size = rng.gamma(25, 1 / 25, (60, 1))
-        latency = size * rng.gamma(25, 1 / 25, (60, 2)) * [1.0, 1.4]  # exactly tolerance + resolution
+        latency = size * rng.gamma(25, 1 / 25, (60, 2)) * [1.0, 1.4]  # exactly the margin
         table = {"arm": ["a", "b"] * 60, "item": np.repeat(range(60), 2), "latency": latency.ravel()}
         wrong += Claims(cells(table, [relative()])).says("not worse", 0, 1, 0, 0.05)
     assert wrong <= tables * (0.05 + 4 * np.sqrt(0.05 * 0.95 / tables))
@@ -1043,7 +1138,7 @@ def test_percentages_of_a_named_arm_are_of_its_mean():
     assert claims.sample("beats", 0, 0, 2)[3:5] == pytest.approx((-4.0, 3.2))  # (1 − 0.2)·c − a
     verdict = judged(table, [of_c, CORRECT])
     assert (verdict.certified, verdict.fates["c"]["code"]) == (True, "out")
-    assert "20 % of c does not matter" in str(verdict)
+    assert "margin 40 % of c" in str(verdict)
     known = replace(of_c, margin=0.4 * means["c"], reference=None)  # as if it were known
     assert judged(table, [known, CORRECT]).fates["c"]["code"] == "out"
     with pytest.raises(lb.StudyError, match="reference must be \"best\", an arm or a number, got 'd'"):
@@ -1095,7 +1190,7 @@ def test_what_a_quantile_cannot_be():
         ({"at_most": 2.0}, "above=LIMIT, at_most=0.1"),
         ({"cap": 3.0}, "takes no cap="),
         ({"noise": "exact"}, "has no quantiles"),
-        ({"tolerance": "5%", "reference": "best"}, "or percentage"),
+        ({"margin": "5%", "reference": "best"}, "or percentage"),
     ):
         with pytest.raises(lb.StudyError, match=message):
             replace(P90, **words)
@@ -1110,8 +1205,8 @@ def test_a_limit_that_nobody_meets_is_said_at_any_time():
     limit = lb.Objective("correct", at_least=0.85, slack=0.05, noise="bernoulli")
     for looks in ("once", "any"):
         verdict = judged(table, [limit], looks=looks)
-        assert verdict.details["closest to the target"] == {"objectives": ["correct"]}
-        assert "nobody meets the limit on correct" in str(verdict)
+        assert verdict.details["infeasible"] == {"objectives": ["correct"]}
+        assert "no arm meets the limit on correct" in str(verdict)
 
 
 def test_flags_come_in_one_order_whatever_the_hashes_of_their_names():
@@ -1133,7 +1228,7 @@ def test_a_study_follows_up_the_candidates():
     study = lb.create_study(storage=MemoryStorage(), **{"seed": 0, **words})
     assert study.status.candidates == verdict.candidates == ("a", "b")
     least = min(verdict.means[arm]["latency"]["mean"] for arm in "ab")
-    assert study.objectives[1].tolerance_in_unit == pytest.approx(0.2 * least)
+    assert study.objectives[1].margin_in_unit == pytest.approx(0.4 * least)
     assert (study.objectives[1].noise, study.objectives[1].cap) == (("bounded", 0.0, 4.0), 4.0)
     with pytest.raises(lb.StudyError, match="above=LIMIT"):
         judged(near, [P90, CORRECT]).follow_up()
@@ -1171,7 +1266,7 @@ def test_on_a_list_every_difference_may_matter():
     table = {"arm": [*"abab"], "item": [1, 1, 2, 2], "correct": [1, 1, 1, 0]}
     verdict = lb.judge(table, strict, about="items")
     assert (verdict.arm, verdict.certified, verdict.candidates) == ("a", True, ("a",))
-    with pytest.raises(lb.StudyError, match="both 0"):
+    with pytest.raises(lb.StudyError, match="the margin must be positive"):
         lb.judge(table, strict)
     study = lb.create_study("s", MemoryStorage(), arms=["a", "b"], objectives=strict, items=[1, 2], seed=0)
     assert study.run(lambda arm, item: {"correct": arm == "a" or item == 1}, progress=False).certain

@@ -52,10 +52,10 @@ def test_exit_codes(results):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("results.csv", "correct up 0.1 bernoulli"), "an objective is NAME max|min TOLERANCE"),
+        (("results.csv", "correct up 0.1 bernoulli"), "an objective is NAME max|min MARGIN"),
         (("nowhere.csv", *OBJECTIVES), "nowhere.csv"),
         (("nowhere.csv", "latency min 0.3 bounded 0"), "bounded takes 2 numbers"),
-        (("nowhere.csv", "latency min x bounded 0 1"), "tolerance must be a number or a percentage"),
+        (("nowhere.csv", "latency min x bounded 0 1"), "margin must be a number or a percentage"),
         (("nowhere.csv", *OBJECTIVES, "--looks", "twice"), "looks must be one of once, any"),
     ],
 )
@@ -131,14 +131,14 @@ def test_rows_without_items(results):
 
 
 def test_an_objective_as_it_is_written():
-    assert objective_of("time to answer min 0.2 s bounded 0 10 resolution=0.1") == lb.Objective(
+    assert objective_of("time to answer min 0.3 s bounded 0 10 tie=0.2") == lb.Objective(
         "time to answer", "minimize", margin=0.3, tie=0.2, unit="s", noise=("bounded", 0, 10)
     )
     assert objective_of("refusals min - bernoulli at_most=0.1") == lb.Objective(
         "refusals", "minimize", noise="bernoulli", at_most=0.1
     )
-    assert objective_of("latency min 0.02 bernoulli above=2 at_most=0.05").above == 2.0
-    assert objective_of("x max 5% gaussian reference=2").tolerance_in_unit == pytest.approx(0.1)
+    assert objective_of("latency min - bernoulli above=2 at_most=0.05").above == 2.0
+    assert objective_of("x max 5% gaussian reference=2").margin_in_unit == pytest.approx(0.1)
     with pytest.raises(lb.StudyError, match="an objective has no 'atmost'"):
         objective_of("x max 5 gaussian atmost=2")
 

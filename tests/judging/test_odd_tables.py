@@ -52,7 +52,7 @@ def table(values, arms=None, items=None):
 
 
 def asked(noise="gaussian", **words):
-    return [lb.Objective("x", **{"tolerance": 0.1, "noise": noise, **words})]
+    return [lb.Objective("x", **{"margin": 0.2, "noise": noise, **words})]
 
 
 @pytest.mark.parametrize("odd", ODD_VALUES, ids=lambda value: repr(value)[:24])
@@ -106,7 +106,7 @@ def test_bounds_that_floating_point_cannot_square_are_refused_everywhere(noise):
         lb.LexElimTol(2, 1, delta=0.1, tolerance=0.1, noise=[noise])
 
 
-@pytest.mark.parametrize("word", ["tolerance", "resolution", "at_least", "cap", "if_failed"])
+@pytest.mark.parametrize("word", ["margin", "tie", "at_least", "cap", "if_failed"])
 def test_no_number_of_a_question_is_larger_than_a_value_may_be(word):
     with pytest.raises(lb.StudyError, match=r"1e\+100"):
         asked(**{word: 1e155})
@@ -121,7 +121,7 @@ def test_a_verdict_does_not_depend_on_the_unit(size):
     values[1::2] /= 4
     for noise, scaled in (("gaussian", "gaussian"), (("bounded", 0, 1), ("bounded", 0, size))):
         plain = lb.judge(table(values), asked(noise))
-        large = lb.judge(table(values * size), asked(scaled, tolerance=0.1 * size))
+        large = lb.judge(table(values * size), asked(scaled, margin=0.2 * size))
         assert (plain.arm, plain.certified) == (large.arm, large.certified) == ("a", True)
 
 

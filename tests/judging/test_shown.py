@@ -33,7 +33,7 @@ def drawn(seed):
         lb.Objective("time", "minimize", at_most=1.4, slack=0.2, unit="s", noise=("bounded", 0, 3)),
     ][seed % 4]
     how = [{}, {"about": "items"}, {"baseline": arms[0]}, {"named": arms[-1]}, {}][seed % 5]
-    order = [time, right] if time.target is not None else [right, time]
+    order = [time, right] if time.limit is not None else [right, time]
     return lb.judge(table, order, delta=0.1, **how)
 
 

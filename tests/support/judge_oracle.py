@@ -83,36 +83,24 @@ def betting(tables, orders, b, low, high, alpha, aim=1.6, careful=0.99, content=
     return total / orders.shape[1]
 
 
-# --- Theorems J1 and J2; p[fact][i][a][b] are p-values of claims
+# --- Theorems J1, L and J2; p[fact][i][a][b] are p-values of claims
 
 
-def certified(p, K, m, alpha, noisy, targets, given_up):
-    """The arms that are proven acceptable when the targets `given_up` count as ordinary objectives."""
-    return [x for x in range(K) if is_proven(p, K, m, alpha, noisy, targets, given_up, x)]
+def is_proven(p, K, m, alpha, noisy, limits, x):
+    """How x is certified: "met" (all limits), "closest" (some limit is flagged), or "" (it is not)."""
 
-
-def is_proven(p, K, m, alpha, noisy, targets, given_up, x):
     def says(fact, i, a, b, level):
         return p[fact][i][a][b] <= (level if noisy[i] else 0.5)
 
-    limits = [i for i in range(m) if targets[i] and i not in given_up]
-    if not all(says("meets the target", i, x, x, alpha) for i in limits):
-        return False
-    for i in given_up:
-        for y in range(K):
-            if targets[0] or K == 1:
-                out = says("misses the target", i, y, y, alpha)
-            else:
-                out = says("misses the target", i, y, y, alpha / 2) or any(
-                    says("beats", 0, z, y, alpha / (2 * (K - 1))) for z in range(K) if z != y
-                )
-            if not out:
-                return False
+    def beats(j, a, y, level):
+        below = says("below the inner line", j, y, y, level) if limits[j] else True
+        return below and says("beats", j, a, y, level)
+
     for y, i in itertools.product(range(K), range(m)):
-        if y == x or i in limits:
+        if y == x:
             continue
         earlier = sum(noisy[:i])
-        thirds = K - 2 if i > 0 and noisy[0] and not targets[0] else 0
+        thirds = K - 2 if i > 0 and noisy[0] and not limits[0] else 0
         own, before, third = {
             (False, False): (1, 0, 0),
             (True, False): (1 / 2, 1 / 2, 0),
@@ -121,45 +109,59 @@ def is_proven(p, K, m, alpha, noisy, targets, given_up, x):
         }[earlier > 0, thirds > 0]
         if not noisy[i] and before + third > 0:  # it is certain, and leaves its part to the others
             before, third = before / (before + third), third / (before + third)
-        done = says("not worse", i, x, y, own * alpha)
+        rest = alpha / 4 if limits[i] and noisy[i] else alpha
+        done = says("not worse", i, x, y, own * rest)
+        done |= bool(limits[i]) and says("meets the target", i, x, x, 3 * alpha / 4)
         for j in range(i):
-            level = before * alpha / max(1, earlier)
-            done |= (
-                says("misses the target", j, y, y, level) if j in limits else says("beats", j, x, y, level)
-            )
-        if i > 0 and not targets[0]:
+            done |= beats(j, x, y, before * rest / max(1, earlier))
+        if i > 0 and not limits[0]:
             others = [z for z in range(K) if z not in (x, y)]
-            done |= any(says("beats", 0, z, y, third * alpha / max(1, thirds)) for z in others)
+            done |= any(beats(0, z, y, third * rest / max(1, thirds)) for z in others)
         if not done:
-            return False
-    return True
+            return ""
+    asked = [i for i in range(m) if limits[i]]
+    if all(says("meets the target", i, x, x, 3 * alpha / 4) for i in asked):
+        return "met"
+    for i in asked:
+        if says("meets the target", i, x, x, alpha / 4 / len(asked)):
+            continue
+        for y in range(K):
+            out = any(beats(j, x, y, alpha) for j in range(i)) if y != x else False
+            if y != x and i > 0 and not limits[0]:
+                out |= any(beats(0, z, y, alpha) for z in range(K) if z != y)
+            if not out and not says("below the inner line", i, y, y, alpha):
+                return ""
+    return "closest"
 
 
-def accepts(means, tol, res, targets, x, reached=None, i=0):
+def fails(means, tol, res, targets, x):
+    """Where x is first not acceptable, and because of whom; None if it is.
+
+    Of a limit `targets` has the inner line and `res` the slack.
+    """
+    reached = range(len(means))
+    for i, target in enumerate(targets):
+        values = [row[i] if target is None else min(row[i], target) for row in means]
+        tie, margin = (tol[i], tol[i] + res[i]) if target is None else (0, res[i])
+        best = max(reached, key=lambda a: values[a])
+        if values[x] < values[best] - margin:
+            return i, best
+        line = values[best] - tie if target is None else values[x]
+        reached = [a for a in reached if values[a] >= line or a == x]
+    return None
+
+
+def accepts(means, tol, res, targets, x):
     """Whether x is acceptable: simulation/promise.py has it in exact fractions."""
-    reached = frozenset(range(len(means))) if reached is None else reached
-    if i == len(tol):
-        return True
-    column = [row[i] for row in means]
-    if targets[i] is not None:
-        meeting = frozenset(a for a in reached if column[a] >= targets[i])
-        near = column[x] >= targets[i] - res[i]
-        if near and accepts(means, tol, res, targets, x, meeting | {x}, i + 1):
-            return True
-        if meeting:
-            return False
-    best = max(column[a] for a in reached)
-    if column[x] < best - tol[i] - res[i]:
-        return False
-    close = frozenset(a for a in reached if column[a] >= best - tol[i])
-    return accepts(means, tol, res, targets, x, close | {x}, i + 1)
+    return fails(means, tol, res, targets, x) is None
 
 
-def is_better(means, tol, res, w, c):
-    for k in range(len(tol)):
-        lead = means[w][k] - means[c][k]
-        if lead > tol[k]:
+def is_better(means, tol, res, targets, w, c):
+    for k, target in enumerate(targets):
+        mine, other = (row[k] if target is None else min(row[k], target) for row in (means[w], means[c]))
+        tie, margin = (tol[k], tol[k] + res[k]) if target is None else (0, res[k])
+        if mine - other > tie:
             return True
-        if lead < -tol[k] - res[k]:
+        if mine - other < -margin:
             return False
     return False

@@ -1,4 +1,4 @@
-"""What a table proves of two arms on an objective, or of one and its target: claims, each at a level."""
+"""What a table proves of two arms on an objective, or of one and its limit: claims, each at a level."""
 
 import math
 from collections.abc import Iterator
@@ -14,13 +14,17 @@ from lexbandits.evidence import once
 from lexbandits.judging.copies import copied_arms
 from lexbandits.judging.table import Table
 from lexbandits.policies.tol.told import one_value_returns
+from lexbandits.study.objective import Objective
 
-# What can be claimed of a and b, or of a alone: a is better by more than the tolerance; a is not worse by
-# more than tolerance + resolution; a's mean is at least the target − resolution; it is below the target. The
-# next two are not claimed, but seem so: they lie between the others. The last is what is shown.
-BEATS, HOLDS, MEETS, MISSES = "beats", "not worse", "meets the target", "misses the target"
+# What can be claimed of a and b, or of a alone: a is better by more than the tie; a is not worse by more than
+# the margin; a meets its limit; it is below the limit's inner line; it is below the limit. The next two are
+# not claimed, but seem so: they lie between the others. The last is what is shown.
+BEATS, HOLDS, MEETS = "beats", "not worse", "meets the target"
+BELOW, VIOLATES = "below the inner line", "violates the limit"
 LEADS, NEARS, SEEN = "leads", "nears", "seen"
-OFFSETS = np.array([0.5, 1, 1.5, 2, 2.5, 3, 4.5, 7, 10, 15, 22, 33, 50])  # of shown bounds, in resolutions
+OFFSETS = np.array(
+    [0.5, 1, 1.5, 2, 2.5, 3, 4.5, 7, 10, 15, 22, 33, 50]
+)  # of shown bounds, in what lies between tie and margin
 SHOWN = 0.05  # share of a side's level for bounds that are shown where not even "not worse" is claimed
 MOST_CELLS = 1_000_000  # counts of two arms that are all looked at; beyond, rows are paired
 MOST_KEPT = 50_000_000  # values of samples: 400 MB; they are made again when they are needed again
@@ -60,7 +64,8 @@ class Claims:
         self.table, self.as_list = table, as_list
         self.n_arms, self.n_objectives = len(table.arms), len(table.objectives)
         self.noisy = [kind != "exact" and not as_list for kind in table.kinds]
-        self.targets = [objective.thresholds.target for objective in table.objectives]
+        self.is_limit = [o.limit is not None for o in table.objectives]
+        self._lines = [self._lines_of(o) for o in table.objectives]
         self._ends = [self._ends_of(i) for i in range(self.n_objectives)]
         self._samples: dict[tuple[object, ...], Sample] = {}
         self._made: dict[tuple[object, ...], bool] = {}
@@ -76,7 +81,7 @@ class Claims:
                 self._made[key] = not self.copied[i, arms].any() and self.exceeds(i, sample, limit, alpha)
             else:
                 slack = self._slack(i, limit)
-                is_strict = fact in (BEATS, MISSES)
+                is_strict = fact in (BEATS, BELOW, VIOLATES)
                 self._made[key] = sample.mean > limit + slack if is_strict else sample.mean >= limit - slack
         return self._made[key]
 
@@ -87,15 +92,14 @@ class Claims:
         return beyond / sample.se if sample.se > 0 else math.copysign(math.inf, beyond) if beyond else 0.0
 
     def seem(self) -> tuple[Vector, Vector]:
-        """(m, K, K) and (m, K): by how much one is ahead of another, and of its target."""
+        """(m, K, K) and (m, K): by how much one is ahead of another, and of its limit."""
         arms, objectives = range(self.n_arms), range(self.n_objectives)
         leads = [
             [[self._beyond(LEADS, i, a, b) if a != b else 0.0 for b in arms] for a in arms]
             for i in objectives
         ]
         near = [
-            [self._beyond(NEARS, i, a, None) if self.targets[i] is not None else 0.0 for a in arms]
-            for i in objectives
+            [self._beyond(NEARS, i, a, None) if self.is_limit[i] else 0.0 for a in arms] for i in objectives
         ]
         return np.array(leads), np.array(near)
 
@@ -108,34 +112,40 @@ class Claims:
         """How far numbers that are equal as written may be apart."""
         return float(max(map(abs, self._ends[i])) + abs(limit)) * (1e-12 if self.as_list else 2**-50)
 
-    def _line(self, fact: str, i: int) -> float:
-        """What a difference, or an arm's mean, must exceed: in the unit, or as a share of a mean."""
-        objective, target = self.table.objectives[i], self.targets[i] or 0.0
-        tolerance, resolution, _ = objective.thresholds
-        half = 0.0 if self.as_list else resolution / 2
+    def _lines_of(self, objective: Objective) -> dict[str, float]:
+        """What a difference, or an arm's mean, must exceed: in the unit, or as a share of a mean.
+
+        A list that is complete decides a limit as written: it has no inner line of its own.
+        """
+        tie, width, inner = objective.thresholds  # up to the margin; of a limit, the slack
+        low = objective.sign * (objective.limit or 0.0)
+        if self.as_list and inner is not None:
+            width, inner = 0.0, low
+        half = 0.0 if self.as_list else width / 2
         return {
-            BEATS: tolerance,
-            HOLDS: -tolerance - resolution,
-            LEADS: tolerance + half,
+            BEATS: tie,
+            HOLDS: -tie - width,
+            LEADS: tie + half,
             SEEN: 0.0,
-            MEETS: target - resolution,
-            NEARS: target - half,
-            MISSES: -target,
-        }[fact]
+            MEETS: low,
+            NEARS: low + half,
+            BELOW: -(inner or 0.0),
+            VIOLATES: -low,
+        }
 
     def limit(self, fact: str, i: int) -> float:
         """What the mean of the sample must exceed."""
-        return 0.0 if self.table.objectives[i].is_relative else self._line(fact, i)
+        return 0.0 if self.table.objectives[i].is_relative else self._lines[i][fact]
 
     def _weights(self, fact: str, i: int, a: int, b: int | None) -> tuple[tuple[int, float], ...]:
         """Arms and how they count in what the claim is about; of a share also the arm whose mean is meant."""
         if b is None:
-            return ((a, -1.0 if fact == MISSES else 1.0),)
+            return ((a, -1.0 if fact in (BELOW, VIOLATES) else 1.0),)
         weights, objective = {a: 1.0, b: -1.0}, self.table.objectives[i]
         if objective.is_relative and fact != SEEN:
             better = a if fact in (BEATS, LEADS) else b
             of = better if objective.reference == "best" else self.table.arms.index(str(objective.reference))
-            weights[of] = weights.get(of, 0.0) - objective.sign * self._line(fact, i)
+            weights[of] = weights.get(of, 0.0) - objective.sign * self._lines[i][fact]
         return tuple(weights.items())
 
     def sample(self, fact: str, i: int, a: int, b: int | None) -> Sample:
@@ -247,13 +257,12 @@ class Claims:
             return sample.mean
         if self.copied[i, [a, b]].any():
             return -math.inf
-        tolerance, resolution, _ = objective.thresholds
-        steps = OFFSETS * (resolution or tolerance)
-        found = -math.inf
+        tie, holds, found = self._lines[i][BEATS], self._lines[i][HOLDS], -math.inf
+        steps = OFFSETS * objective.thresholds.resolution
         if self.says(HOLDS, i, a, b, alpha):
-            found, grid = -tolerance - resolution, [tolerance, *(tolerance + steps)]
+            found, grid = holds, [tie, *(tie + steps)]
         else:
-            grid, alpha = [*(-tolerance - resolution - steps[::-1])], alpha * SHOWN / (1 - SHOWN)
+            grid, alpha = [*(holds - steps[::-1])], alpha * SHOWN / (1 - SHOWN)
         for limit in grid:
             if sample.mean <= limit or not self.exceeds(i, sample, float(limit), alpha):
                 break
@@ -261,8 +270,8 @@ class Claims:
         return found
 
     def side(self, i: int, delta: float, alone: bool = False) -> float:
-        """The level of facts of one side of a pair (or of one arm and its target) where all hold together."""
-        share = delta / max(1, sum(self.noisy)) / (1 if self.targets[i] is None else 2) / self.n_arms
+        """The level of facts of one side of a pair (or of one arm and its limit) where all hold together."""
+        share = delta / max(1, sum(self.noisy)) / (2 if self.is_limit[i] else 1) / self.n_arms
         return share if alone else share * (1 - SHOWN) / max(1, self.n_arms - 1)
 
     def doubts(self, fact: str, i: int, a: int, b: int | None, alpha: float) -> Iterator[str]:

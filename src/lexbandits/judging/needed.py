@@ -15,8 +15,8 @@ from scipy import special
 from lexbandits.arrays import Vector
 from lexbandits.evidence import once
 from lexbandits.evidence.finite_variance import LARGE_SAMPLE
-from lexbandits.judging.claims import MEETS, Claims, Sample
-from lexbandits.judging.scheme import Claim, missing_shares, plug_in, shares, switch_levels
+from lexbandits.judging.claims import Claims, Sample
+from lexbandits.judging.scheme import Claim, Need, Way, of_limits, plug_in, rows, switch_levels
 from lexbandits.judging.table import Table
 
 WORLDS = 50  # draws of the true means, besides those that were seen
@@ -31,7 +31,6 @@ GRID = [2 ** (k / 2) for k in range(2, 54)]  # items that are tried
 APPROXIMATE = "large-sample"
 
 Made = NDArray[np.bool_]  # (1 + WORLDS, FUTURES)
-Levels = list[tuple[Claim, float]]
 
 
 class Needed(NamedTuple):
@@ -67,16 +66,14 @@ def items_needed(
     ]
     answers = {x for x, _, _ in worlds} | ({base} if base is not None else set())
     tried = sorted(answers) if named is None else [named]
-    ways = dict.fromkeys([frozenset[int](), worlds[0][2]])
 
     def settled(n: float) -> Made:
         found = np.zeros((WORLDS + 1, FUTURES), np.bool_)
-        for given_up in ways:
-            for x in tried:
-                good = future.all_made(n, _needs(claims, x, alpha, given_up))
-                if base is not None and x != base:
-                    good = good & future.better(n, switch_levels(claims, x, base, alpha, given_up))
-                found = found | good
+        for x in tried:
+            good = future.proven(n, x, alpha)
+            if base is not None and x != base:
+                good = good & future.better(n, switch_levels(claims, x, base, alpha))
+            found = found | good
         return found
 
     needed, why = _first(settled), None
@@ -114,22 +111,6 @@ def _first(settled: Callable[[float], Made]) -> Vector:
     return found
 
 
-def _needs(claims: Claims, x: int, alpha: float, given_up: frozenset[int]) -> Iterator[Levels]:
-    """What `scheme.prove` needs: groups of claims, of each of which one will do."""
-    limits = [i for i, target in enumerate(claims.targets) if target is not None and i not in given_up]
-    for i in limits:
-        yield [((MEETS, i, x, None), alpha)]
-    groups = [missing_shares(claims, y, i) for i in sorted(given_up) for y in range(claims.n_arms)]
-    groups += [
-        shares(claims, x, y, i, limits)
-        for y in range(claims.n_arms)
-        for i in range(claims.n_objectives)
-        if y != x and i not in limits
-    ]
-    for group in groups:
-        yield [(claim, share * alpha) for claim, share in group]
-
-
 class _Future:
     """Which claims new tables would make, in each of some worlds that may be the true one.
 
@@ -155,25 +136,35 @@ class _Future:
         """Make claims whatever their flags."""
         self.blocks, self._known = False, {}
 
-    def all_made(self, n: float, groups: Iterator[Levels]) -> Made:
-        """Whether of every group a claim is made."""
+    def proven(self, n: float, x: int, alpha: float) -> Made:
+        """Whether `scheme.proof_of` would be complete."""
+        found = self.all_made(n, rows(self.claims, x, alpha))
+        limits = (self.all_made(n, of_limits(self.claims, x, alpha, closest=way)) for way in (False, True))
+        return found & np.logical_or(*limits) if any(self.claims.is_limit) and found.any() else found
+
+    def all_made(self, n: float, needs: Iterator[Need]) -> Made:
+        """Whether of every need a way is made."""
         found = np.ones((WORLDS + 1, FUTURES), np.bool_)
-        for group in groups:
-            one = np.zeros_like(found)
-            for claim, level in group:
-                one |= self.made(n, claim, level)
-            found &= one
+        for _, _, ways in needs:
+            found &= self.one_made(n, ways)
             if not found.any():
                 break
         return found
 
-    def better(self, n: float, levels: list[tuple[tuple[Claim, float], tuple[Claim, float]]]) -> Made:
+    def one_made(self, n: float, ways: list[Way]) -> Made:
+        """Whether all claims of one of the ways are made."""
+        found = np.zeros((WORLDS + 1, FUTURES), np.bool_)
+        for way, level in ways:
+            found |= np.logical_and.reduce([self.made(n, claim, level) for claim in way])
+        return found
+
+    def better(self, n: float, levels: list[tuple[list[Way], Way]]) -> Made:
         """Whether `scheme.is_better` would say so."""
         found = np.zeros((WORLDS + 1, FUTURES), np.bool_)
         so_far = ~found
         for holds, beats in levels:
-            so_far = so_far & self.made(n, *holds)
-            found |= so_far & self.made(n, *beats)
+            so_far = so_far & self.one_made(n, holds)
+            found |= so_far & self.one_made(n, [beats])
         return found
 
     def made(self, n: float, claim: Claim, alpha: float) -> Made:

@@ -1,4 +1,4 @@
-"""Which claims a verdict needs: J1 (an arm is acceptable), J2 (it is worth a switch), and all facts at once.
+"""Which claims a verdict needs: an arm is acceptable (J1, L), it is worth a switch (J2), all facts at once.
 
 A claim enters by its level alone, so that it may come from anything that has `says` and `lead` of `Claims`.
 docs/proofs.md, section 7.
@@ -10,9 +10,10 @@ from typing import NamedTuple
 import numpy as np
 
 from lexbandits.arrays import Vector
-from lexbandits.judging.claims import BEATS, HOLDS, MEETS, MISSES, Claims
+from lexbandits.judging.claims import BEATS, BELOW, HOLDS, MEETS, VIOLATES, Claims
 
 OPEN, BEATEN = "open", "beaten"
+OF_MEETS = 0.75  # of a level, for "it meets the limit" where "not worse" would do as well; that has the rest
 
 
 class Step(NamedTuple):
@@ -26,127 +27,172 @@ class Step(NamedTuple):
 
 
 Claim = tuple[str, int, int, int | None]  # fact, objective, arms
+Way = tuple[tuple[Claim, ...], float]  # claims that are all needed, and the level, or share of one, of each
+Need = tuple[int, int, list[Way]]  # a rival, an objective, and the ways of which one will do
 
 
 def level_of(claims: Claims, delta: float, *, baseline: bool = False, named: bool = False) -> float:
     """The level at which one arm is proven."""
-    targets = sum(target is not None for target in claims.targets)
     if named:
-        return float(delta / 2**targets)
-    if targets:
-        return float(delta / (2**targets * claims.n_arms))
+        return delta
+    if any(claims.is_limit):
+        return delta / claims.n_arms
     switch = baseline and claims.n_arms > 2
     return delta / max(1, claims.n_arms - (not switch))
 
 
-# --- one arm is acceptable: Theorem J1
+# --- one arm is acceptable: Theorems J1 and L
 
 
-def prove(claims: Claims, x: int, alpha: float, given_up: frozenset[int]) -> Iterator[Step]:
-    """What must be claimed for x, each as a step, OPEN if it is not; nobody meets the targets `given_up`."""
-    limits = [i for i, target in enumerate(claims.targets) if target is not None and i not in given_up]
-    for i in sorted(given_up):
-        for y in range(claims.n_arms):
-            yield _misses(claims, y, i, alpha)
-    for i in limits:
-        met = claims.says(MEETS, i, x, None, alpha)
-        yield Step(x, i, MEETS if met else OPEN, -1, alpha)
+def beating(claims: Claims, i: int, a: int, b: int) -> tuple[Claim, ...]:
+    """What must be claimed, all of it, for "a beats b" on i."""
+    better: Claim = (BEATS, i, a, b)
+    return ((BELOW, i, b, None), better) if claims.is_limit[i] else (better,)
+
+
+def rows(claims: Claims, x: int, alpha: float) -> Iterator[Need]:
+    """What refutes "x is not acceptable because of y on i", for every y and i."""
     for y in range(claims.n_arms):
         for i in range(claims.n_objectives):
-            if y != x and i not in limits:
-                yield _refute(claims, x, y, i, alpha, limits)
+            if y != x:
+                yield y, i, [(way, share * alpha) for way, share in shares(claims, x, y, i)]
 
 
-def _refute(claims: Claims, x: int, y: int, i: int, alpha: float, limits: list[int]) -> Step:
-    """One claim against "x is not acceptable because of y on i"."""
-    found = shares(claims, x, y, i, limits)
-    for (fact, j, a, b), share in sorted(found, key=lambda pair: -claims.lead(*pair[0])):
-        if claims.says(fact, j, a, b, share * alpha):
-            third = fact == BEATS and a != x
-            return Step(y, j, BEATEN if third else fact, a if third else -1, share * alpha)
-    return Step(y, i, OPEN, -1, found[0][1] * alpha)
-
-
-def shares(claims: Claims, x: int, y: int, i: int, limits: list[int]) -> list[tuple[Claim, float]]:
-    """The claims of which one will do, and each one's part of alpha; what is certain takes none."""
-    own: list[Claim] = [(HOLDS, i, x, y)]
-    earlier: list[Claim] = [(MISSES, j, y, None) if j in limits else (BEATS, j, x, y) for j in range(i)]
+def shares(claims: Claims, x: int, y: int, i: int) -> list[Way]:
+    """The ways of which one will do, and each one's part of alpha; what is certain takes none."""
+    own: list[tuple[Claim, ...]] = [((HOLDS, i, x, y),)]
+    earlier = [beating(claims, j, x, y) for j in range(i)]
     others = [z for z in range(claims.n_arms) if z not in (x, y)]
-    thirds: list[Claim] = [(BEATS, 0, z, y) for z in others if i > 0 and claims.targets[0] is None]
-    noisy = [[claim for claim in group if claims.noisy[claim[1]]] for group in (own, earlier, thirds)]
+    thirds = [beating(claims, 0, z, y) for z in others if i > 0 and not claims.is_limit[0]]
+    noisy = [[way for way in group if claims.noisy[way[0][1]]] for group in (own, earlier, thirds)]
     weights = [2.0 * bool(noisy[0]), float(bool(noisy[1])), float(bool(noisy[2]))]
     if weights[0] and weights[1] + weights[2] == 1:
         weights = [1.0, weights[1], weights[2]]
     total = sum(weights) or 1.0
+    if claims.is_limit[i] and claims.noisy[i]:
+        total /= 1 - OF_MEETS
     parts = zip((own, earlier, thirds), noisy, weights, strict=True)
-    return [(claim, weight / total / max(1, len(some))) for group, some, weight in parts for claim in group]
+    found = [(way, weight / total / max(1, len(some))) for group, some, weight in parts for way in group]
+    return [(((MEETS, i, x, None),), OF_MEETS), *found] if claims.is_limit[i] else found
 
 
-def missing_shares(claims: Claims, y: int, i: int) -> list[tuple[Claim, float]]:
-    """The claims of which one says that y misses target i, or never got there; each one's part of alpha."""
-    thirds = [z for z in range(claims.n_arms) if z != y and claims.targets[0] is None]
-    own = 0.5 if thirds else 1.0
-    return [((MISSES, i, y, None), own), *(((BEATS, 0, z, y), own / len(thirds)) for z in thirds)]
+def of_limits(claims: Claims, x: int, alpha: float, *, closest: bool) -> Iterator[Need]:
+    """That x meets every limit; or, if it may be the `closest`, of the others that nobody is clearly within.
+
+    Who does not get as far as a limit does not count there.
+    """
+    for i in _limits(claims):
+        meets: tuple[Claim, ...] = ((MEETS, i, x, None),)
+        if not closest:
+            yield x, i, [(meets, OF_MEETS * alpha)]
+            continue
+        for y in range(claims.n_arms):
+            ways = [(meets, _beside_another(claims, alpha)), (((BELOW, i, y, None),), alpha)]
+            if y != x:
+                before = [beating(claims, j, x, y) for j in range(i)]
+                if i > 0 and not claims.is_limit[0]:
+                    before += [beating(claims, 0, z, y) for z in range(claims.n_arms) if z not in (x, y)]
+                ways += [(way, alpha) for way in before]
+            yield y, i, ways
 
 
-def _misses(claims: Claims, y: int, i: int, alpha: float) -> Step:
-    """That y misses a target, or never got there as it is beaten on the first objective."""
-    found = missing_shares(claims, y, i)
-    for (fact, j, a, b), share in found:
-        if claims.says(fact, j, a, b, share * alpha):
-            return Step(
-                y, j, MISSES if fact == MISSES else BEATEN, -1 if fact == MISSES else a, share * alpha
+def _limits(claims: Claims) -> list[int]:
+    return [i for i in range(claims.n_objectives) if claims.is_limit[i]]
+
+
+def _beside_another(claims: Claims, alpha: float) -> float:
+    """The level of "x meets a limit" beside one that it may miss: it may miss several."""
+    return (1 - OF_MEETS) * alpha / len(_limits(claims))
+
+
+def prove(claims: Claims, x: int, alpha: float, *, closest: bool = False) -> Iterator[Step]:
+    """What must be claimed for x, each as a step, OPEN if it is not."""
+    for y, i, ways in of_limits(claims, x, alpha, closest=closest):
+        yield from _steps(claims, x, y, i, ways, ways[0][1])
+    for y, i, ways in rows(claims, x, alpha):
+        first = int(claims.is_limit[i])  # to meet a limit says more than to be as close as another
+        likeliest = sorted(ways[first:], key=lambda way: -min(claims.lead(*claim) for claim in way[0]))
+        yield from _steps(claims, x, y, i, ways[:first] + likeliest, ways[first][1])
+
+
+def _steps(claims: Claims, x: int, y: int, i: int, ways: list[Way], asked: float) -> tuple[Step, ...]:
+    """The claims of the first way that is made, or what is open."""
+    for way, level in ways:
+        if all(claims.says(*claim, alpha=level) for claim in way):
+            return tuple(
+                Step(a if b is None else b, j, BEATEN, a, level)
+                if fact == BEATS and a != x
+                else Step(a if b is None else b, j, fact, -1, level)
+                for fact, j, a, b in way
             )
-    return Step(y, i, OPEN, -1, found[0][1] * alpha)
+    return (Step(y, i, OPEN, -1, asked),)
 
 
 class Proof(NamedTuple):
-    """That an arm is acceptable: what was claimed, and the targets that nobody meets."""
+    """That an arm is acceptable: what was claimed, and the limits that it is not said to meet."""
 
     steps: tuple[Step, ...]
-    given_up: frozenset[int]
+    closest: frozenset[int]
     is_complete: bool
 
 
-def proof_of(claims: Claims, x: int, alpha: float, likely: frozenset[int], *, in_full: bool = False) -> Proof:
-    """A proof of x, up to what is open, or beyond it `in_full`. Targets are given up if that is `likely`."""
-    for given_up in dict.fromkeys([frozenset[int](), likely]):
+def proof_of(
+    claims: Claims, x: int, alpha: float, likely: frozenset[int] = frozenset(), *, in_full: bool = False
+) -> Proof:
+    """A proof of x, up to what is open, or beyond it `in_full`; that it meets all limits goes first.
+
+    If it is open either way, it is so as the closest where that nobody meets some limit is `likely`.
+    """
+    found: list[Proof] = []
+    for closest in (False, True) if any(claims.is_limit) else (False,):
         steps = []
-        for step in prove(claims, x, alpha, given_up):
+        for step in prove(claims, x, alpha, closest=closest):
             steps.append(step)
             if step.verdict == OPEN and not in_full:
                 break
         is_complete = all(step.verdict != OPEN for step in steps)
+        found.append(Proof(tuple(steps), unmet(claims, x, alpha) if closest else frozenset(), is_complete))
         if is_complete:
+            return found[-1]
+    return found[-1 if likely else 0]
+
+
+def unmet(claims: Claims, x: int, alpha: float) -> frozenset[int]:
+    """The limits that x is not said to meet."""
+    missed: list[int] = []
+    for level in (OF_MEETS * alpha, _beside_another(claims, alpha)) if any(claims.is_limit) else ():
+        missed = [i for i in _limits(claims) if not claims.says(MEETS, i, x, None, level)]
+        if not missed:
             break
-    return Proof(tuple(steps), given_up, is_complete)
+    return frozenset(missed)
 
 
 # --- it is worth a switch: Theorem J2
 
 
-def is_better(claims: Claims, w: int, c: int, alpha: float, given_up: frozenset[int]) -> tuple[Step, ...]:
+def is_better(claims: Claims, w: int, c: int, alpha: float) -> tuple[Step, ...]:
     """That w is better than c: not worse on objectives up to one on which it beats it. Nothing: not shown."""
     steps: tuple[Step, ...] = ()
-    for (holds, level), (beats, least) in switch_levels(claims, w, c, alpha, given_up):
-        if not claims.says(*holds, alpha=level):
+    for i, (holds, beats) in enumerate(switch_levels(claims, w, c, alpha)):
+        held, won = (_steps(claims, w, c, i, ways, alpha) for ways in (holds, [beats]))
+        if held[0].verdict == OPEN:
             return ()
-        steps = (*steps, Step(w if holds[3] is None else c, holds[1], holds[0], -1, level))
-        if claims.says(*beats, alpha=least):
-            return (*steps, Step(c, beats[1], beats[0], -1, least))
+        steps += held
+        if won[0].verdict != OPEN:
+            return steps + won
     return ()
 
 
-def switch_levels(
-    claims: Claims, w: int, c: int, alpha: float, given_up: frozenset[int]
-) -> list[tuple[tuple[Claim, float], tuple[Claim, float]]]:
-    """Per objective the claims that w is not worse than c and that it is better, each with its level."""
+def switch_levels(claims: Claims, w: int, c: int, alpha: float) -> list[tuple[list[Way], Way]]:
+    """Per objective the ways to say that w is not worse than c, and that it is better, with their levels."""
     noisy, place, found = max(1, sum(claims.noisy)), 0, []
     for k in range(claims.n_objectives):
-        is_limit = claims.targets[k] is not None and k not in given_up
-        holds: Claim = (MEETS, k, w, None) if is_limit else (HOLDS, k, w, c)
-        beats: Claim = (MISSES, k, c, None) if is_limit else (BEATS, k, w, c)
-        found.append(((holds, alpha * (1 - place / noisy)), (beats, alpha / noisy)))
+        level = alpha * (1 - place / noisy)
+        holds: list[Way] = [(((HOLDS, k, w, c),), level)]
+        if claims.is_limit[k]:
+            meets: Way = (((MEETS, k, w, None),), OF_MEETS * level)
+            holds = [meets, (holds[0][0], (1 - OF_MEETS) * level)]
+        found.append((holds, (beating(claims, k, w, c), alpha / noisy)))
         place += claims.noisy[k]
     return found
 
@@ -155,25 +201,22 @@ def switch_levels(
 
 
 def survey(claims: Claims, delta: float, among: Sequence[int]) -> tuple[dict[int, tuple[int, int]], int]:
-    """Who is out: on which objective, by whom (−1: it misses the target); the first objective not settled."""
+    """Who is out: on which objective, by whom; and the first objective that is not settled."""
     left = list(among)
     gone: dict[int, tuple[int, int]] = {}
-    for i, target in enumerate(claims.targets):
+    for i, is_limit in enumerate(claims.is_limit):
         side, alone = claims.side(i, delta), claims.side(i, delta, alone=True)
-        if target is not None:
-            stay = [a for a in left if not claims.says(MISSES, i, a, None, alone)]
-            if stay:
-                gone |= {a: (i, -1) for a in left if a not in stay}
-                left = stay
-                if not all(claims.says(MEETS, i, a, None, alone) for a in left):
-                    return gone, i
-                continue
-        beaten = {b: (i, a) for b in left for a in _ahead(claims, i, b, left) if beats(claims, i, a, b, side)}
+        beaten = {
+            b: (i, a) for b in left for a in _ahead(claims, i, b, left) if beats(claims, i, a, b, delta)
+        }
         if len(beaten) == len(left):  # they contradict each other
             return gone, i
         gone |= beaten
         left = [a for a in left if a not in beaten]
-        pairs = sorted((claims.lead(HOLDS, i, a, b), a, b) for a in left for b in left if a != b)
+        short = [a for a in left if not (is_limit and claims.says(MEETS, i, a, None, alone))]
+        if is_limit and short and not all(claims.says(BELOW, i, a, None, alone) for a in left):
+            return gone, i
+        pairs = sorted((claims.lead(HOLDS, i, a, b), a, b) for a in short for b in left if a != b)
         if not all(claims.says(HOLDS, i, a, b, side) for _, a, b in pairs):
             return gone, i
     return gone, claims.n_objectives
@@ -185,9 +228,18 @@ def _ahead(claims: Claims, i: int, b: int, left: list[int]) -> list[int]:
     return [a for lead, a in sorted(ahead) if lead > 0]
 
 
-def beats(claims: Claims, i: int, a: int, b: int, side: float) -> bool:
+def beats(claims: Claims, i: int, a: int, b: int, delta: float) -> bool:
     """With "not worse" beside it, both together cost one level: at most one of the two can be false."""
+    if claims.is_limit[i] and not claims.says(BELOW, i, b, None, claims.side(i, delta, alone=True)):
+        return False
+    side = claims.side(i, delta)
     return claims.says(BEATS, i, a, b, side) and claims.says(HOLDS, i, a, b, side)
+
+
+def violates(claims: Claims, i: int, a: int, delta: float) -> bool:
+    """Whether a is below the limit as written; with "below the inner line" beside it, as in `beats`."""
+    alone = claims.side(i, delta, alone=True)
+    return all(claims.says(fact, i, a, None, alone) for fact in (VIOLATES, BELOW))
 
 
 def tiers_of(claims: Claims, delta: float) -> list[list[int]]:
@@ -206,21 +258,21 @@ def tiers_of(claims: Claims, delta: float) -> list[list[int]]:
 def plug_in(
     claims: Claims, leads: Vector, near: Vector, first: int = 0
 ) -> tuple[int, list[int], frozenset[int]]:
-    """The answer if what is seen were the truth, whom else it would be, the targets that nobody would meet.
+    """The answer if what is seen were the truth, whom else it would be, the limits that nobody would meet.
 
-    `leads` (m, K, K) says by how much a is ahead of b, `near` (m, K) of its target; ties go to `first`.
+    `leads` (m, K, K) says by how much a is ahead of b, `near` (m, K) of its limit; ties go to `first`.
     """
-    kept, given_up = np.ones(claims.n_arms, np.bool_), set()
-    for i, target in enumerate(claims.targets):
-        if target is not None:
+    kept, missed = np.ones(claims.n_arms, np.bool_), set()
+    for i, is_limit in enumerate(claims.is_limit):
+        if is_limit:
             if (kept & (near[i] >= 0)).any():
                 kept &= near[i] >= 0
                 continue
-            given_up.add(i)
+            missed.add(i)
         stay = kept & ~((leads[i] > 0) & kept[:, None]).any(axis=0)
         kept = stay if stay.any() else kept
     arms = sorted(np.flatnonzero(kept).tolist(), key=lambda a: a != first)
-    return max(arms, key=lambda a: rank(leads, a, arms)), sorted(arms), frozenset(given_up)
+    return max(arms, key=lambda a: rank(leads, a, arms)), sorted(arms), frozenset(missed)
 
 
 def rank(leads: Vector, a: int, arms: Sequence[int]) -> float:

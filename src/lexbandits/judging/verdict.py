@@ -12,13 +12,12 @@ from lexbandits.checks import one_of, probability
 from lexbandits.evidence import once
 from lexbandits.extras import need
 from lexbandits.judging.anytime import AnytimeClaims
-from lexbandits.judging.claims import BEATS, HOLDS, MEETS, MISSES, SEEN, UNSURE, Claims
+from lexbandits.judging.claims import BEATS, BELOW, HOLDS, MEETS, SEEN, UNSURE, Claims
 from lexbandits.judging.needed import items_needed
 from lexbandits.judging.scheme import (
     BEATEN,
     OPEN,
     Claim,
-    Proof,
     Step,
     beats,
     is_better,
@@ -28,6 +27,8 @@ from lexbandits.judging.scheme import (
     rank,
     survey,
     tiers_of,
+    unmet,
+    violates,
 )
 from lexbandits.judging.table import Table, table_of
 from lexbandits.printable import plain
@@ -40,6 +41,10 @@ if TYPE_CHECKING:
 
 FEW_CLUSTERS = 10
 MOST_COMPARISONS = 200_000  # ordered pairs of arms × objectives: about a minute with 200 items
+INFEASIBLE, NOT_CLEARLY = (
+    "infeasible",
+    "not_clearly_feasible",
+)  # flags of a limit that no arm is shown to meet
 SECONDS_EACH, SECONDS_EACH_ITEM = 3e-4, 2e-7  # of a comparison
 
 
@@ -299,24 +304,27 @@ def _judged(claims: Claims, delta: float, words: dict[str, Any]) -> Verdict:
     guess, kept, likely = plug_in(claims, leads, near, first=base or 0)
     alpha = level_of(claims, delta, baseline=base is not None, named=asked is not None)
     tried = everybody if asked is None else [asked]
-    proofs = {x: proof_of(claims, x, alpha, likely) for x in tried}
+    proofs = {x: proof_of(claims, x, alpha) for x in tried}
     doubts = {x: _doubts(claims, x, proof.steps) for x, proof in proofs.items()}
     good = [x for x, proof in proofs.items() if proof.is_complete and not doubts[x].keys() & UNSURE]
     if claims.as_list and not claims.table.missing:
         good = [x for x in kept if x in tried]
+    missed = {x: unmet(claims, x, alpha) for x in good}
+    best = [x for x in good if not missed[x]] or good  # who is shown to meet all limits goes first
     switches = {}
     if base is not None:
-        for w in good:
-            better = is_better(claims, w, base, alpha, proofs[w].given_up)
+        for w in best:
+            better = is_better(claims, w, base, alpha)
             if better and not _doubts(claims, w, better).keys() & UNSURE:
                 switches[w] = better
-    fit = list(switches) if base is not None and base not in good else good
+    fit = list(switches) if base is not None and base not in best else best
     answer = guess if guess in fit or not fit else max(fit, key=lambda x: rank(leads, x, fit))
     decision = None
     if asked is not None:
         answer = asked
     elif base is not None:
-        decision = "keep" if base in good else "switch" if switches else "keep for now"
+        keeps = base in best or (base in good and not switches)
+        decision = "keep" if keeps else "switch" if switches else "keep for now"
         answer = answer if decision == "switch" else base
     certified = answer in good
     steps = proof_of(claims, answer, alpha, likely, in_full=True).steps
@@ -325,7 +333,8 @@ def _judged(claims: Claims, delta: float, words: dict[str, Any]) -> Verdict:
     if decision == "switch":
         steps += switches[answer]
     gone, stage = survey(claims, delta, everybody)
-    details = _details(claims, doubts.get(answer, {}), proofs[answer], delta) | _copies(claims, answer, steps)
+    details = _details(claims, doubts.get(answer, {}), delta) | _copies(claims, answer, steps)
+    details |= _unmet(claims, missed.get(answer, frozenset()), gone, delta)
     verdict = Verdict(
         arm=names[answer],
         certified=certified,
@@ -359,7 +368,7 @@ def _judged(claims: Claims, delta: float, words: dict[str, Any]) -> Verdict:
 
 def _claim(x: int, step: Step) -> Claim:
     """The claim of a step in the proof of x."""
-    if step.verdict in (MEETS, MISSES):
+    if step.verdict in (MEETS, BELOW):
         return step.verdict, step.objective, step.rival, None
     fact, better = BEATS if step.verdict == BEATEN else step.verdict, x if step.by < 0 else step.by
     return fact, step.objective, better, step.rival
@@ -375,9 +384,7 @@ def _doubts(claims: Claims, x: int, steps: Iterable[Step]) -> dict[str, set[int]
     return found
 
 
-def _details(
-    claims: Claims, doubts: dict[str, set[int]], proof: Proof, delta: float
-) -> dict[str, dict[str, Any]]:
+def _details(claims: Claims, doubts: dict[str, set[int]], delta: float) -> dict[str, dict[str, Any]]:
     """Flag -> its fields."""
     table = claims.table
     named = [objective.name for objective in table.objectives]
@@ -386,8 +393,6 @@ def _details(
     }
     if table.dropped:
         found["dropped missing"] = {"cells": table.dropped}
-    if proof.given_up and proof.is_complete:
-        found["closest to the target"] = {"objectives": [named[i] for i in sorted(proof.given_up)]}
     if table.clusters is not None and table.n_units < FEW_CLUSTERS:
         found["few clusters"] = {"clusters": table.n_units}
     side = min((claims.side(i, delta) for i in range(claims.n_objectives)), default=delta)
@@ -409,6 +414,18 @@ def _details(
     return found
 
 
+def _unmet(
+    claims: Claims, missed: Iterable[int], gone: dict[int, tuple[int, int]], delta: float
+) -> dict[str, dict[str, Any]]:
+    """Flags of the limits that a certified answer is not shown to meet: nobody does, or nobody clearly."""
+    found: dict[str, dict[str, Any]] = {}
+    for i in sorted(missed):
+        there = [a for a in range(claims.n_arms) if gone.get(a, (i, 0))[0] >= i]
+        flag = INFEASIBLE if all(violates(claims, i, a, delta) for a in there) else NOT_CLEARLY
+        found.setdefault(flag, {"objectives": []})["objectives"].append(claims.table.objectives[i].name)
+    return found
+
+
 def _copies(claims: Claims, x: int, steps: Iterable[Step]) -> dict[str, dict[str, Any]]:
     """What is open as the values of an objective seem to be copies."""
     unclear = [(step.objective, {x, step.rival}) for step in steps if step.verdict == OPEN]
@@ -424,7 +441,7 @@ def _row(claims: Claims, x: int, step: Step) -> dict[str, Any]:
     """One comparison, in the objective's unit."""
     names, objective = claims.table.arms, claims.table.objectives[step.objective]
     fact, i, a, b = _claim(x, step) if step.verdict != OPEN else (HOLDS, step.objective, x, step.rival)
-    if a == b:  # its target, which is open
+    if a == b:  # its limit, which is open
         fact, b = MEETS, None
     sample = claims.sample(SEEN, i, a, b)
     return {
@@ -434,7 +451,7 @@ def _row(claims: Claims, x: int, step: Step) -> dict[str, Any]:
         "difference": objective.sign * sample.mean + 0.0,
         "se": sample.se,
         "results": sample.n,
-        "limit": objective.sign * (-1 if fact == MISSES else 1) * claims.limit(fact, i) + 0.0,
+        "limit": objective.sign * (-1 if fact == BELOW else 1) * claims.limit(fact, i) + 0.0,
         "level": step.level if claims.noisy[i] else 0.0,
         "verdict": step.verdict,
         "by": names[step.by] if step.by >= 0 else None,
@@ -450,7 +467,7 @@ def _fates(
     for y, name in enumerate(names):
         own = [step for step in steps if step.rival == y and (y != answer or step.verdict == OPEN)]
         still_open = next((step for step in own if step.verdict == OPEN), None)
-        decides = next((step for step in own if step.verdict in (BEATS, BEATEN, MISSES)), None)
+        decides = next((step for step in own if step.verdict in (BEATS, BEATEN)), None)
         if y in gone:
             code, i, rival = "out", *gone[y]
         elif still_open is not None:
@@ -458,19 +475,19 @@ def _fates(
         elif y == answer:
             code, i, rival = "answer", -1, -1
         elif decides is not None:
-            rival = decides.by if decides.by >= 0 else answer if decides.verdict == BEATS else -1
-            code, i = "behind", decides.objective
+            code, i, rival = "behind", decides.objective, decides.by if decides.by >= 0 else answer
         else:
-            sides = [(i, claims.side(i, delta)) for i, target in enumerate(claims.targets) if target is None]
             beaten = (
                 i
-                for i, side in sides
-                if claims.lead(BEATS, i, answer, y) > 0 and beats(claims, i, answer, y, side)
+                for i in range(claims.n_objectives)
+                if claims.lead(BEATS, i, answer, y) > 0 and beats(claims, i, answer, y, delta)
             )
             i = next(beaten, -1)
             code, rival = "as good" if i < 0 else "behind", answer
         fate: dict[str, Any] = {"code": code, "objective": objectives[i].name if i >= 0 else None}
         fate["rival"] = names[rival] if rival >= 0 else None
+        if code in ("out", "behind") and claims.is_limit[i]:
+            fate["limit"] = "violates_limit" if violates(claims, i, y, delta) else "not_clearly_within"
         if i >= 0 and rival >= 0:  # rival − arm, as far as is known at statement 2's level
             side, sign = claims.side(i, delta), objectives[i].sign
             ends = [sign * claims.bound(i, rival, y, side)]

@@ -34,6 +34,7 @@ CODES = {  # of a fate -> where an arm's way ends
     "open": exits.OPEN,
 }
 ORDER = ("answer", "as good", "open", "behind", "out")
+UNMET = {"infeasible": "no arm meets it", "not_clearly_feasible": "no arm is inside it by the slack"}
 
 
 @dataclass(frozen=True)
@@ -79,8 +80,11 @@ class Judged:
 
     @cached_property
     def unmet(self) -> frozenset[str]:
-        """Limits that nobody meets."""
-        return frozenset(self.verdict.details.get("closest to the target", {}).get("objectives", ()))
+        """Limits that the answer is not shown to meet: nobody does, or nobody clearly."""
+        return frozenset(name for flag in UNMET for name in self._flagged(flag))
+
+    def _flagged(self, flag: str) -> list[str]:
+        return list(self.verdict.details.get(flag, {}).get("objectives", ()))
 
     def is_limit(self, objective: str) -> bool:
         """Whether it is met or not."""
@@ -163,8 +167,10 @@ class Judged:
             return "not settled", f"Open: {many(len(still), 'arm')}"
         ends = [fates[arm]["code"] for arm in entered if self._left(arm) == position]
         words = [f"{ends.count(code)} {code}" for code in ("out", "behind") if code in ends]
-        if asked.name in self.unmet:
-            words = ["nobody meets it", *words]
+        words = [
+            *(word for flag, word in UNMET.items() if asked.name in self._flagged(flag)),
+            *words,
+        ]
         if len(entered) == 1 and len(fates) > 1 and asked.limit is None:
             return "not needed", "Not needed: one arm left"
         return "enough", capital(", ".join(words)) or "Enough for the answer"
@@ -188,7 +194,7 @@ class Judged:
     def _arm(self, name: str, rank: int) -> Arm:
         fate, seen = self.verdict.fates[name], self.verdict.means[name]
         code = CODES[fate["code"]]
-        if fate["code"] in ("out", "behind") and fate["rival"] is None:
+        if "limit" in fate:
             code = exits.MISSES_LIMIT
         states = {"answer": "answer", "out": "left"}
         results = max(cell["results"] for cell in seen.values())
@@ -277,7 +283,7 @@ class Judged:
         found, fate = self.verdict.difference(asked.name, arm, self.verdict.arm), self.verdict.fates[arm]
         if not found:
             return None
-        margin = asked.margin_in_unit
+        margin = asked.margin_in_unit if asked.limit is None else asked.slack_in_unit
         low, high = (
             found[end] if found[end] is not None else math.copysign(math.inf, sign)
             for end, sign in (("low", -1), ("high", 1))
@@ -302,14 +308,19 @@ class Judged:
         said = []
         for asked in verdict.objectives:
             rows = [row for row in verdict.certificate if row["objective"] == asked.name]
-            if self.is_limit(asked.name):
-                said.append(f"keeps to the limit on {asked.name}")
+            if asked.limit is not None:
+                said += [] if asked.name in self.unmet else [f"has {asked.name} {_limit(asked)}, as required"]
             elif any(row["verdict"] in ("not worse", "close") for row in rows):
-                said.append(f"gives up at most {_margin(asked)} on {asked.name} (its margin)")
+                said.append(f"is at most {_short(asked)} the best on {asked.name} (margin {_margin(asked)})")
             else:
                 said.append(f"gives up nothing on {asked.name}")
+        unmet = [
+            closest(_objective(verdict, name), verdict.arm, flag)
+            for flag in UNMET
+            for name in self._flagged(flag)
+        ]
         two = f"Where the arms stand is a second statement, at {percent(1 - verdict.delta)} too."
-        return (f"{verdict.arm} {listed(said)}.", two)
+        return (*([f"{verdict.arm} {listed(said)}."] if said else []), *unmet, two)
 
     def word(self, arm: str, objective: str) -> str:
         """What an arm comes to on an objective, for a line of text; empty where nothing is said."""
@@ -378,7 +389,8 @@ SAID: dict[str, Callable[[Mapping[str, Any]], str]] = {
         f"the quantile of {listed(f['objectives'])} needs at least {count(f['needed'])} items"
     ),
     "dropped missing": lambda f: f"{many(f['cells'], 'missing result')} were left out",
-    "closest to the target": lambda f: f"nobody meets the limit on {listed(f['objectives'])}",
+    "infeasible": lambda f: f"no arm meets the limit on {listed(f['objectives'])}",
+    "not_clearly_feasible": lambda f: f"no arm is inside the limit on {listed(f['objectives'])} by the slack",
 }
 
 
@@ -386,10 +398,14 @@ def _why_switch(verdict: Verdict) -> str:
     """The last row says on what it is better; on what comes before it is not worse."""
     row, names = verdict.certificate[-1], [objective.name for objective in verdict.objectives]
     before = names[: names.index(row["objective"])]
-    if row["verdict"] == "misses the target":
-        better = f"{row['rival']} misses the limit on {row['objective']}"
+    objective = _objective(verdict, row["objective"])
+    if objective.limit is not None:
+        fate = verdict.fates[row["rival"]]
+        is_shown = fate["objective"] == objective.name and fate.get("limit") == "violates_limit"
+        better = f"{row['rival']} is {_beyond(objective, verdict.arm)}"
+        better = f"{row['rival']} violates the limit" if is_shown else better
+        better += f" on {objective.name}"
     else:
-        objective = _objective(verdict, row["objective"])
         least = amount(objective, objective.tie_in_unit)
         better = f"it is better than {row['rival']} on {row['objective']} by more than {least}"
     return f"{better} and not worse on {listed(before)}" if before else better
@@ -410,9 +426,15 @@ def why(verdict: Verdict, arm: str) -> str:
     """What decides on an arm, on the objective that does."""
     fate = verdict.fates[arm]
     code, rival, asked = fate["code"], fate["rival"], _objective(verdict, fate["objective"])
+    seen = value(asked, verdict.means[arm][asked.name]["mean"], unit=True)
     if rival is None:
-        seen = value(asked, verdict.means[arm][asked.name]["mean"], unit=True)
-        return f"{'open: may miss' if code == 'open' else f'{code}: misses'} the limit, seen {seen}"
+        return f"open: may miss the limit, seen {seen}"
+    if asked.limit is not None and code == "open":
+        less = f"may be closer to the limit than {rival} by more than {_margin(asked)}, or inside it"
+        return f"open: {less}, seen {seen}"
+    if "limit" in fate:
+        is_shown = fate["limit"] == "violates_limit"
+        return f"{code}: {'violates the limit' if is_shown else _beyond(asked, rival)}, seen {seen}"
     if code == "open":
         return f"open: may be better than {rival} by more than {_margin(asked)}{_seen(asked, fate)}"
     if verdict.about == "items" and not verdict.details:
@@ -421,7 +443,33 @@ def why(verdict: Verdict, arm: str) -> str:
 
 
 def _margin(asked: Objective) -> str:
-    return amount(asked, asked.margin_in_unit)
+    return amount(asked, asked.margin_in_unit if asked.limit is None else asked.slack_in_unit)
+
+
+def _short(asked: Objective) -> str:
+    return f"{_margin(asked)} {_worse(asked)}"
+
+
+def _worse(asked: Objective) -> str:
+    return "below" if asked.sign > 0 else "above"
+
+
+def _beyond(asked: Objective, rival: str) -> str:
+    """Of an arm that a limit excludes, though it may meet it."""
+    inner = amount(asked, asked.inner_limit or 0.0)
+    return f"{_worse(asked)} the inner line {inner}, and {_worse(asked)} {rival} on it"
+
+
+def closest(asked: Objective, arm: str, flag: str) -> str:
+    """What is known of a limit that an answer is not shown to meet."""
+    slack, by = _margin(asked), "" if asked.noise == "exact" else f" by the slack of {_margin(asked)}"
+    nobody = f"No arm {'meets' if flag == 'infeasible' else 'is inside'} the limit on {asked.name}"
+    near = (
+        f"{arm} is at most {slack} short of the closest" if asked.slack_in_unit else f"{arm} is the closest"
+    )
+    if flag == "infeasible":
+        return f"{nobody}; {near}."
+    return f"{nobody}{by}; {near}. That it meets the limit is not shown."
 
 
 def _least(asked: Objective, fate: Mapping[str, Any]) -> str:
@@ -476,7 +524,7 @@ def story(verdict: Verdict, arm: str) -> str:
             if rival
             else (f"{arm} may miss the limit on {asked.name}, {_limit(asked)}: {rest.partition(', ')[2]}.")
         )
-    tail = f", and {matters(asked)}" if rival is not None else f", and it is {_limit(asked)}"
+    tail = f" ({matters(asked) if asked.limit is None else f'the limit is {_limit(asked)}'})"
     return f"{arm} is {code} on {asked.name}: {rest}{tail}."
 
 

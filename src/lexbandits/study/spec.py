@@ -31,7 +31,9 @@ FORMAT = 4  # of the journal, as its first event says
 UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 PLACEHOLDERS = ("arm", "item", "repeat")  # what `run` puts into a command
 LONGEST = 1e6 * UNITS["d"]  # a calendar ends some time later
-WAIT = 10.0  # seconds that an ask waits for results of others that must come first
+WAIT = (
+    2.0  # seconds that an ask waits for results that must come first; who asks may itself have to tell them
+)
 
 # --- small words
 
