@@ -10,7 +10,7 @@ TOGETHER := $(BIN)/python -m pytest --dist
 # Tests start hundreds of processes: bytecode is kept, also where the environment says otherwise.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: paper test test-slow flakes check bench soak demo headline pictures docs dist browser database clean
+.PHONY: paper test test-slow fence flakes check bench soak demo headline pictures docs dist browser database clean
 
 paper: $(READY)  ## reproduce the paper: results/paper/report.html
 	$(BIN)/lexbandits paper --out results/paper
@@ -24,6 +24,10 @@ test: $(READY) .venv-fuzz/.ready .venv-docs/.ready .venv-tools/.ready browser da
 test-slow: $(READY) .venv-fuzz/.ready .venv-docs/.ready .venv-tools/.ready browser database  ## error rates over thousands of seeds, workers killed for long, all examples
 	$(TOGETHER) worksteal --numprocesses 2 -m slow
 	EXAMPLES=all $(TOGETHER) worksteal --numprocesses 2 -q -m "drawn and not slow" $$(grep -rlE 'up_to|import MANY' tests --include=test_*.py)
+
+fence: $(READY)  ## write anew what tests/test_fence.py and tests/study/test_digest.py compare with, when it is meant to change
+	PYTHONPATH=tests $(BIN)/python tests/test_fence.py
+	PYTHONPATH=tests $(BIN)/python -W ignore tests/study/test_digest.py
 
 ROUNDS ?= 20
 flakes: $(READY) browser database  ## the timed tests twenty times on a busy machine, and what failed (ROUNDS=2 CASES=tests/server); not in CI

@@ -1,10 +1,12 @@
 """The timed tests again and again on a busy machine: `make flakes ROUNDS=2 BURNERS=8 CASES=tests/server`.
 
-Who fails once in many rounds fails by chance. Nothing is tried again: every failure is in the table.
+Who fails once in many rounds fails by chance. Nothing is tried again: every failure is in the table, and all
+that it said is kept in results/flakes (`KEPT`). Rounds may be split over CASES; each run says its executions.
 """
 
 import multiprocessing
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -14,6 +16,7 @@ from collections import Counter
 from pathlib import Path
 
 ROUNDS, BURNERS = int(os.environ.get("ROUNDS", 20)), int(os.environ.get("BURNERS", 8))
+KEPT = Path(os.environ.get("KEPT", "results/flakes"))
 TIMED = [sys.executable, "-m", "pytest", "-q", "-m", "timed and not slow", "--numprocesses", "4",
          "--dist", "loadfile", "-p", "no:cacheprovider"]  # fmt: skip
 
@@ -25,7 +28,7 @@ def burn():
 
 
 def one_round(cases, folder):
-    """(those that failed, with their first line; how many were run)."""
+    """(those that failed, with all they said; how many were run)."""
     report = folder / "report.xml"
     report.unlink(missing_ok=True)
     done = subprocess.run([*TIMED, f"--junitxml={report}", *cases], capture_output=True, text=True)
@@ -35,8 +38,19 @@ def one_round(cases, folder):
     for case in ElementTree.parse(report).iter("testcase"):
         run += case.find("skipped") is None
         for found in (*case.iterfind("failure"), *case.iterfind("error")):
-            failed[f"{case.get('classname')}::{case.get('name')}"] = found.get("message", "").split("\n")[0]
+            heard = "\n".join(part.text or "" for part in case if part.tag.startswith("system-"))
+            said = f"{found.get('message', '')}\n\n{found.text or ''}\n{heard}"
+            failed[f"{case.get('classname')}::{case.get('name')}"] = said
     return failed, run
+
+
+def keep(case, said):
+    """Write down what a failure said; where."""
+    KEPT.mkdir(parents=True, exist_ok=True)
+    name = re.sub(r"[^\w.-]+", "_", case.removeprefix("tests."))[:150]
+    path = KEPT / f"{time.strftime('%m%d-%H%M%S')}-{os.getpid()}-{name}.txt"
+    path.write_text(f"{case}\n{said}", "utf-8")
+    return path
 
 
 def main(cases):
@@ -44,19 +58,24 @@ def main(cases):
     burners = [multiprocessing.Process(target=burn, daemon=True) for _ in range(BURNERS)]
     for burner in burners:
         burner.start()
-    failures, words, executions = Counter(), {}, 0
-    with tempfile.TemporaryDirectory() as folder:
-        for number in range(1, ROUNDS + 1):
-            start = time.monotonic()
-            failed, run = one_round(cases, Path(folder))
-            failures.update(failed.keys())
-            words |= failed
-            executions += run
-            took = f"{time.monotonic() - start:.0f} s, load {os.getloadavg()[0]:.0f}"
-            print(f"round {number}: {len(failed)} of {run} failed ({took})", flush=True)
+    failures, words, executions, done = Counter(), {}, 0, 0
+    try:
+        with tempfile.TemporaryDirectory() as folder:
+            for done in range(1, ROUNDS + 1):
+                start = time.monotonic()
+                failed, run = one_round(cases, Path(folder))
+                executions += run
+                took = f"{time.monotonic() - start:.0f} s, load {os.getloadavg()[0]:.0f}"
+                print(f"round {done}: {len(failed)} of {run} failed ({took})", flush=True)
+                for case, said in failed.items():
+                    failures[case] += 1
+                    words[case] = said.partition("\n")[0][:150]
+                    print(f"  {keep(case, said)}", flush=True)
+    except KeyboardInterrupt:
+        done -= 1
     for case, count in failures.most_common():
-        print(f"{count:4d} of {ROUNDS}  {case}: {words[case][:150]}")
-    print(f"{failures.total()} failures in {executions} executions")
+        print(f"{count:4d} of {done}  {case}: {words[case]}")
+    print(f"{failures.total()} failures in {executions} executions, {done} rounds")
     return 1 if failures else 0
 
 

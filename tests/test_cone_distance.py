@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lexbandits.evidence.cone_distance import projected, squared_distance
+from lexbandits.evidence.cone_distance import squared_distance
 from support.examples import up_to
+from support.kernels import projected
 
 TRADEOFFS = (0.0, 0.3, 1.0, 2.0, 5.0, 30.0)
 

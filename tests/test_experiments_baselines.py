@@ -9,9 +9,9 @@ from scipy.stats import binom
 import lexbandits as lb
 from experiments.baselines import TopTwo, TrackAndStop
 from experiments.baselines.likelihood import KAPPA, mixture_weights, pair_costs, refuted
-from lexbandits.evidence.cone_distance import projected
 from lexbandits.policies.base import record
 from lexbandits.theory.alternatives import Problem
+from support.kernels import projected
 
 POLICIES = [TrackAndStop, TopTwo]
 TIED = lb.Instance([[0.5, 0.9], [0.5, 0.5], [0.1, 0.9], [0.3, 0.2]], noise_sd=[0.3, 0.2])

@@ -13,7 +13,6 @@ from lexbandits.evidence.bounded import bounded_interval, bounded_lower, bounded
 from lexbandits.evidence.exact import check_exact
 from lexbandits.evidence.gaussian import gaussian_radius
 from lexbandits.evidence.interval import (
-    arm_bounds,
     arm_interval,
     best_lower_end,
     kind_at,
@@ -29,6 +28,7 @@ from lexbandits.evidence.kinds import check_rewards, checked_kinds, kind_rows, s
 from lexbandits.evidence.moments import push
 from lexbandits.evidence.sub_gaussian import one_sided_level, sub_gaussian_radius
 from lexbandits.policies.tol.facts import shows_nothing
+from support.kernels import arm_bounds
 from support.tapes import outputs
 
 ALL = [
@@ -292,7 +292,7 @@ for kind in spread_kinds(checked_kinds(noise, None, 6), 6):
             for value in values.tolist():
                 state = push(*state, stored_value(kind, value))
             for level in (0.7, 6.4, 40.0):
-                for ends in (arm_interval, pair_interval, arm_bounds):
+                for ends in (arm_interval, pair_interval):
                     print([float(end).hex() for end in ends(kind, *state, level)])
                 print(best_lower_end(kind, *state, level, 0.01, 0.1, -np.inf).hex())
                 print(best_bound(kind, *state, level, 0.1, 0, -np.inf).hex())

@@ -10,7 +10,6 @@ import pytest
 from scipy.stats import binom
 
 from lexbandits.evidence.interval import (
-    arm_bounds,
     arm_interval,
     pair_interval,
     stored_difference,
@@ -19,6 +18,7 @@ from lexbandits.evidence.interval import (
 from lexbandits.evidence.kinds import checked_kinds, spread_kinds
 from lexbandits.evidence.moments import push
 from lexbandits.jit import fused
+from support.kernels import arm_bounds
 
 ALPHA = 0.2
 LENGTH = 3000

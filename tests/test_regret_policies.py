@@ -11,10 +11,10 @@ import pytest
 from scipy import integrate, stats
 
 import lexbandits as lb
-from lexbandits.evidence.cone_distance import projected
 from lexbandits.policies.lexelim_pool import FIRST
 from lexbandits.simulation.replicate import noise_stream, replicate
 from lexbandits.theory.regret import regret_constants
+from support.kernels import projected
 
 SD = math.sqrt(0.1)
 

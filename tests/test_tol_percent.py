@@ -52,7 +52,7 @@ def worlds(draw, kinds=KINDS, arms=(2, 4)):
         "at_least": None,
         "if_infeasible": "go on",
         "settle": draw(st.sampled_from(["answer", "answer", "all"])),
-        "rules": draw(st.sampled_from(["declared", "declared", "open", "0.2"])),
+        "rules": draw(st.sampled_from(["declared", "declared", "open"])),
         "order": draw(st.none() | st.permutations(range(m))),
         "offered": offered,
         "baseline": draw(st.none() | st.integers(0, K - 1)),

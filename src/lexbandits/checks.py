@@ -3,20 +3,55 @@
 A setting's name decides its check, in every policy alike: `checked_settings`.
 """
 
+import difflib
+import inspect
 import math
 import operator
 import reprlib
 import tomllib
 from collections.abc import Callable, Iterable, Sequence
+from functools import wraps
 from pathlib import Path
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+P = ParamSpec("P")
+T = TypeVar("T")
 PLAIN, FLOAT = {float, int}, np.dtype(np.float64)
 SMALLEST = 1e-100  # of a scale: its square stays positive
 LARGEST = 1e100  # of a reward: sums of any number of them, and their squares, stay finite
+
+# --- names
+
+
+def known_names(word: Any, known: Iterable[Any], there: str = "it has") -> str:
+    """List the known names, after the one that was probably meant.
+
+    >>> known_names("detla", ["delta", "seed"])
+    "did you mean 'delta'? It has delta, seed"
+    """
+    names = [str(name) for name in known]
+    near = difflib.get_close_matches(str(word), names, 1)
+    start = f"did you mean {near[0]!r}? {there.capitalize()}" if near else there
+    return f"{start} {', '.join(names)}"
+
+
+def suggesting(function: Callable[P, T]) -> Callable[P, T]:
+    """Refuse a misspelt argument with the nearest name, which Python itself does from 3.13 on."""
+    known = inspect.signature(function).parameters
+
+    @wraps(function)
+    def called(*args: P.args, **kwargs: P.kwargs) -> T:
+        for name in kwargs:
+            if name not in known:
+                hint = known_names(name, sorted(known))
+                raise TypeError(f"{function.__name__}() has no argument {name!r}; {hint}")
+        return function(*args, **kwargs)
+
+    return called
+
 
 # --- numbers
 
@@ -225,7 +260,7 @@ _SETTINGS: dict[str, Callable[[str, Any, int, int], Any]] = {
     "at_least": lambda name, value, K, m: targets(name, value, m),
     "if_infeasible": lambda name, value, K, m: one_of(name, value, ("go on", "stop")),
     "settle": lambda name, value, K, m: one_of(name, value, ("answer", "all")),
-    "rules": lambda name, value, K, m: one_of(name, value, ("declared", "open", "0.2")),
+    "rules": lambda name, value, K, m: one_of(name, value, ("declared", "open")),
     "order": lambda name, value, K, m: permutation(name, value, m),
     "max_arms": lambda name, value, K, m: whole(name, value, least=K),
     "n_items": lambda name, value, K, m: whole(name, value, least=1),

@@ -33,7 +33,7 @@ def test_one_sentence_per_arm_with_its_numbers(ended):
     assert reason.verdict == "worse"
     assert reason.results == len(common)
     assert reason.difference == pytest.approx(common.mean())
-    assert reason.tolerance < reason.low < reason.difference < reason.high
+    assert reason.tie < reason.low < reason.difference < reason.high
     least = np.floor(reason.low * 1000) / 1000
     assert small.sentence == (
         f"small left after {small.after:,} results: on correct it is worse than {reason.rival} by "

@@ -69,9 +69,9 @@ def by_the_means(study, arm):
     objectives, kept = list(study.objectives), set(study.answer.candidates)
     first, given_up = study.policy.objective, dict(study.policy.infeasible)
     for column, objective in enumerate(objectives[first:], first):
-        before, middle = set(kept), objective.tolerance_in_unit + objective.resolution_in_unit / 2
-        if objective.target is not None and column not in given_up:
-            low = objective.target - objective.resolution_in_unit / 2
+        before, middle = set(kept), (objective.tie_in_unit + objective.margin_in_unit) / 2
+        if objective.limit is not None and column not in given_up:
+            low = objective.limit + objective.slack_in_unit / 2
             kept = {a for a in before if table(study, objective)[a].mean() >= low}
             rivals = {a: [None] for a in before - kept}
         else:
@@ -113,7 +113,7 @@ def check_numbers(study, arm, sentence):
         assert number(low) <= min(ends) <= number(low) + 1.01 * step
         assert number(high) - 1.01 * step <= max(ends) <= number(high)
     if least is not None:
-        assert objective.tolerance_in_unit < number(least) <= min(ends)
+        assert objective.tie_in_unit < number(least) <= min(ends)
 
 
 def kind_of(sentence):

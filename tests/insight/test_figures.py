@@ -54,9 +54,9 @@ def test_the_evidence_ends_at_what_the_policy_knows(ended):
     assert [low.y[-1], high.y[-1]] == known.tolist()
     assert "large: behind" in figure.layout.annotations[0].text, "as everybody else says it"
     band, *edges = figure.layout.shapes
-    slack, fine = ended.objectives[i].tolerance_in_unit, ended.objectives[i].resolution_in_unit
-    assert (band.y0, band.y1) == (-slack, slack)
-    assert [edge.y0 for edge in edges] == [-slack - fine, slack + fine]
+    tie, margin = ended.objectives[i].tie_in_unit, ended.objectives[i].margin_in_unit
+    assert (band.y0, band.y1) == (-tie, tie)
+    assert [edge.y0 for edge in edges] == [-margin, margin]
 
 
 @pytest.mark.parametrize("name", ["intervals", "race", "evidence", "pulls", "workers"])

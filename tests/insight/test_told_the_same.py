@@ -53,7 +53,7 @@ def objective(rng, name, first, of_list, arms):
         return lb.Objective(name, way, unit=unit, **precise, **of)
     if kind == "limit":
         within = {"at_most" if way == "minimize" else "at_least": 0.5}
-        return lb.Objective(name, way, unit=unit, resolution=0.4, noise="bernoulli", **within)
+        return lb.Objective(name, way, unit=unit, slack=0.4, noise="bernoulli", **within)
     if kind == "bernoulli":
         return lb.Objective(name, way, margin=0.3, noise="bernoulli")
     if kind == "bounded":
@@ -89,7 +89,7 @@ def played(seed, storage):
     objectives = [objective(rng, name, k == 0, of_list, arms) for k, name in enumerate(names)]
     tilts = {arm: rng.choice([0.0, 0.5, 0.5, 1.0], len(objectives)) for arm in arms}
     if seed % 9 == 2:  # nobody meets a limit
-        objectives[0] = lb.Objective(names[0], at_least=0.5, resolution=0.2, noise="bernoulli")
+        objectives[0] = lb.Objective(names[0], at_least=0.4, slack=0.2, noise="bernoulli")
         tilts = {arm: [0.0, *tilt[1:]] for arm, tilt in tilts.items()}
     how = {"delta": 0.2, "rules": str(rng.choice(["open", "declared"])), "max_failures": 3}
     if end == "spent":

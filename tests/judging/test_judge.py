@@ -18,7 +18,7 @@ import lexbandits as lb
 from lexbandits.evidence import once
 from lexbandits.evidence.boundary import gaussian_bets
 from lexbandits.evidence.finite_variance import LARGE_SAMPLE
-from lexbandits.evidence.interval import arm_bounds, kind_at, stored_value
+from lexbandits.evidence.interval import kind_at, stored_value
 from lexbandits.evidence.kinds import kind_rows, spread_kinds
 from lexbandits.evidence.sub_gaussian import one_sided_level, sub_gaussian_radius
 from lexbandits.judging import anytime
@@ -27,6 +27,7 @@ from lexbandits.judging.claims import Claims, Sample
 from lexbandits.judging.table import _drawn_together, table_of
 from lexbandits.study.storage.memory import MemoryStorage
 from support import judge_oracle as naive
+from support.kernels import arm_bounds
 
 CORRECT = lb.Objective("correct", margin=0.2, noise="bernoulli")
 LATENCY = lb.Objective("latency", "minimize", margin=0.6, unit="s", noise=("bounded", 0, 4))

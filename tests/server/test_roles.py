@@ -13,6 +13,7 @@ from support.asked import QUESTION, make, refused
 from support.command import invoked, process
 from support.patience import until
 from support.proxy import Proxy
+from support.services import Forgiving, fast
 
 RANK = {"read": 1, "write": 2, "admin": 3}
 DECIDING = {
@@ -25,14 +26,12 @@ OPEN_TO_ALL = {"healthz"}
 @pytest.fixture(scope="module")
 def guarded(tmp_path_factory):
     """A service with stored tokens, one per role, and one that was revoked."""
-    from support.services import Service, fast
-
     storage = fast(tmp_path_factory.mktemp("roles"))
     tokens = Tokens(open_lasting(storage))
     secrets = {role: tokens.create(role, role) for role in RANK}
     secrets["revoked"] = tokens.create("gone", "admin")
     tokens.revoke("gone")
-    service = Service(storage)
+    service = Forgiving(storage)
     yield service, secrets
     service.stop()
 

@@ -2,6 +2,7 @@
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
 
 import pytest
 
@@ -133,6 +134,24 @@ def test_in_vain(storage):
         study.ask(wait="soon")
     with pytest.raises(ValueError, match="wait must be"):
         study.ask(wait=-1)
+
+
+def test_who_holds_the_awaited_trial_itself_does_not_idle_for_long(monkeypatch):
+    """Nobody else will tell it: by a clock that only waiting moves, it is told so after two seconds."""
+    study, _ = held_back(MemoryStorage())
+    moved = SimpleNamespace(seconds=0.0, monotonic=lambda: moved.seconds)
+
+    def wait(self, known, seconds):
+        moved.seconds += seconds
+
+    monkeypatch.setattr(Commits, "wait", wait)
+    monkeypatch.setattr("lexbandits.study.record.journal.time", moved)
+    with pytest.raises(lb.StudyWaiting):
+        study.ask()
+    assert moved.seconds == pytest.approx(2)
+    with pytest.raises(lb.StudyWaiting):
+        study.ask(wait="30s")
+    assert moved.seconds == pytest.approx(32)
 
 
 def test_results_are_told_before_it_waits(begun):

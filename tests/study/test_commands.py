@@ -155,7 +155,7 @@ def test_exit_codes(made):
     assert "'models'" in error(4, "StudyExistsError", "study", "create", "models.toml")
     run("study", "create", "models.toml", "--load-if-exists")
     (made / "models.toml").write_text(TOML.replace("margin = 4", "margin = 6"))
-    assert "3.0" in error(4, "SpecMismatchError", "study", "create", "models.toml", "--load-if-exists")
+    assert "6.0" in error(4, "SpecMismatchError", "study", "create", "models.toml", "--load-if-exists")
     trial = said("study", "ask", "models")["id"]
     error(2, "UnknownTrialError", "study", "tell", "models", "7-00000000", "correct=1")
     assert "[0, 1]" in error(2, "ValueOutOfRange", "study", "tell", "models", trial, "correct=2")

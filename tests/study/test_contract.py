@@ -449,7 +449,7 @@ def test_results_in_flight_when_the_rules_change_count(storage):
     study.restore("cot")
     assert [study.tell(each, GOOD) for each in (begun[1], last)] == ["counted"] * 2
     assert study.policy.counts.sum() == before + 6
-    assert (study.status.void, study.status.late) == (0, 0)
+    assert study.status.late == 0
     assert "rules changed" in study.answer.flags
     assert [change["kind"] for change in study.answer.details["rules changed"]["changes"]] == [
         "amended", "arm_withdrawn", "arm_restored",
@@ -460,14 +460,14 @@ def test_results_in_flight_when_the_rules_change_count(storage):
 def test_amend_and_reorder(storage):
     study = create(storage)
     study.amend("latency", margin=55, tie=50)
-    assert study.objectives[1].tolerance == 50
+    assert study.objectives[1].tie == 50
     study.reorder(["latency", "correct"])
     assert [o.name for o in study.objectives] == ["latency", "correct"]
     with pytest.raises(lb.StudyError, match="each objective once"):
         study.reorder(["latency"])
     with pytest.raises(lb.StudyError, match="no objective"):
         study.amend("speed", margin=2)
-    with pytest.raises(lb.StudyError, match="must be positive"):
+    with pytest.raises(lb.StudyError, match="the tie must be below the margin"):
         study.amend("latency", margin=0)
     with pytest.raises(lb.StudyError, match="needs a margin"):
         study.amend("latency")
@@ -509,7 +509,7 @@ def test_nobody_meets_a_guardrail(choice):
     answer = study.answer
     assert "closest to the target" in answer.flags
     assert answer.certified == (choice == "go on"), "it is the best by the rule for any other objective"
-    assert "no arm has up of at least 0.95" in answer.reason
+    assert "no arm has up of at least 0.85" in answer.reason
     if choice == "go on":
         assert answer.arm == "a"
 
@@ -608,7 +608,7 @@ level = 19
     assert study.arms["zstd"]["level"] == 19
     assert study.spec["lease"] == "2m"
     assert study.objectives[0].noise == ("bounded", 0.0, 10.0)
-    assert study.objectives[0].tolerance_in_unit == pytest.approx(0.15)
+    assert study.objectives[0].margin_in_unit == pytest.approx(0.3)
     assert lb.study_from_toml(path).seq == study.seq
     assert lb.list_studies(tmp_path / "s.db") == ["codecs"]
     path.write_text("[study]\nname = 3")
@@ -776,9 +776,10 @@ def test_the_progress_bar_says_how_many_more(capfd):
 
 def test_run_gives_back_what_it_has_not_begun_and_nothing_else():
     """To measure again what was begun would be to choose by value."""
-    study, gate = create(), threading.Event()
+    study, gate, begun = create(), threading.Event(), set()
 
     def interrupted(arm, item):
+        begun.add((arm, item))
         if item == 3:
             raise KeyboardInterrupt
         if item > 3:
@@ -788,11 +789,12 @@ def test_run_gives_back_what_it_has_not_begun_and_nothing_else():
     with pytest.raises(KeyboardInterrupt):
         study.run(interrupted, workers=4, progress=False)
     gate.set()
-    broken = study.trials().query("state != 'told'")
-    assert set(broken.state) == {"failed"}
-    assert study.status.interrupted == len(broken) >= 1
-    begun = set(zip(broken.arm, broken.item, strict=True))
-    assert not begun & {(trial.arm, trial.item) for trial in study.ask_many(12)}
+    left = study.trials().query("state != 'told'")
+    failed = {(row.arm, row.item) for row in left.itertuples() if (row.arm, row.item) in begun}
+    assert set(left.state) <= {"failed", "released"}
+    assert {(row.arm, row.item) for row in left.itertuples() if row.state == "failed"} == failed
+    assert study.status.interrupted == len(failed) >= 1
+    assert not failed & {(trial.arm, trial.item) for trial in study.ask_many(12)}
 
 
 class OneAtATime(ThreadPoolExecutor):

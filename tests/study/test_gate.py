@@ -4,9 +4,11 @@ import itertools
 import os
 import shutil
 import signal
+import sqlite3
 import sys
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -19,6 +21,7 @@ from lexbandits.study.storage.contract import open_storage
 from lexbandits.study.storage.gate import Gate
 from support.consoles import forked
 from support.journals import journal_of, storage_of
+from support.patience import until, waits_at_gate
 from support.worlds import create, measure
 
 WRITING = {module.__file__ for module in (gate_module, journal, postgres, sql, sqlite)}
@@ -143,6 +146,22 @@ def test_a_transaction_inside_another_is_refused(address):
     assert [event.kind for event in study.events()] == ["created", "note"]
 
 
+def test_who_opens_a_new_file_waits_for_who_prepares_it(tmp_path):
+    """SQLite refuses at once who changes the kind of a file's log while another does."""
+    path, gate = tmp_path / "s.db", Gate(tmp_path / "s.db", 5)
+    gate.take()
+    preparing = sqlite3.connect(path, isolation_level=None)
+    preparing.execute("BEGIN IMMEDIATE")
+    with ThreadPoolExecutor(1) as threads:
+        opened = threads.submit(open_storage, path)
+        until(lambda: waits_at_gate(path), opened)
+        preparing.execute("ROLLBACK")
+        preparing.close()
+        gate.give_back()
+        opened.result(600).close()
+    assert lb.list_studies(path) == []
+
+
 def test_a_file_replaced_while_waiting_at_the_gate(tmp_path):
     """What is told then is in the file that is there, not in the one that was."""
     path = tmp_path / "s.db"
@@ -154,7 +173,7 @@ def test_a_file_replaced_while_waiting_at_the_gate(tmp_path):
     gate.take()
 
     def put_back():
-        time.sleep(0.1)
+        until(lambda: waits_at_gate(path))
         for end in ("-wal", "-shm"):
             Path(f"{path}{end}").unlink(missing_ok=True)
         os.replace(tmp_path / "backup.db", path)

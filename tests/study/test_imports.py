@@ -170,13 +170,6 @@ def test_rows_without_a_value_are_lost_results():
         assert Ledger.from_bytes(ledger.to_bytes()).lost_before == ledger.lost_before
 
 
-def test_trials_that_were_void_are_left_out():
-    frame = table(2, item=[0, 1, 0, 1], state=["told", "void", "told", "told"])
-    study = scores()
-    assert study.import_results(frame, fair=True) == 3
-    assert study.trials().score.isna().sum() == 1
-
-
 @pytest.mark.parametrize("nothing", [None, np.nan, pd.NA, ""])
 def test_trials_beside_rows_that_have_no_state_count_as_they_did(nothing):
     trials = table(3, item=[0, 1, 2] * 2, state=["late", "late", "released", "told", nothing, nothing])

@@ -89,7 +89,7 @@ def test_words_that_are_refused():
         ({"items": [1, "1"], "repeats": 2}, "twice"),
         ({"items": [{"id": 1, "x": object()}]}, "JSON"),
         ({"items": [1], "objectives": [lb.Objective("x", margin=2, noise=("sub_gaussian", 1))]}, "list"),
-        ({"objectives": [lb.Objective("x", margin=0)]}, "both 0"),
+        ({"objectives": [lb.Objective("x", margin=0)]}, "must be positive"),
     ]
     for words, sentence in cases:
         with pytest.raises(lb.StudyError, match=sentence):
@@ -337,14 +337,14 @@ def test_imports_fill_places_at_any_time():
     assert study.verify().ok
 
 
-def test_rules_and_arms_change_and_nothing_is_void(storage):
+def test_rules_and_arms_change_and_everything_counts(storage):
     study = create(storage, items=ITEMS, max_arms=5)
     go_on(study, 40)
     study.amend("correct", margin=0.1)
     study.reorder(["latency", "correct"])
     study.withdraw("small", "too old")
     study.restore("small")
-    assert study.status.void == 0
+    assert study.status.late == 0
     assert study.status.results == 40
     study.add_arm("tuned")
     study.add_arm("blind", blind=True)

@@ -141,12 +141,12 @@ def test_an_agreed_value_that_is_missing_is_none():
     assert "if_failed" not in objective.as_json()
 
 
-def test_a_resolution_of_zero_is_refused_by_name():
+def test_a_margin_of_zero_is_refused_by_name():
     study = study_of()
-    with pytest.raises(lb.StudyError, match="objective 'x': the resolution must be positive"):
+    with pytest.raises(lb.StudyError, match="objective 'x': the margin must be positive"):
         study.amend("x", margin=0, tie=0)
     asked = lb.Objective("y", margin=0.1, tie=0.1)  # a list takes it, a population does not
-    with pytest.raises(lb.StudyError, match="objective 'y': the resolution must be positive"):
+    with pytest.raises(lb.StudyError, match="objective 'y': the tie must be below the margin"):
         lb.create_study("zero", arms=["a", "b"], objectives=[asked], seed=0)
     assert (
         lb.create_study("zero", arms=["a", "b"], objectives=[asked], items=["p", "q"], seed=0).ask().arm

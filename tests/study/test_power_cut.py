@@ -4,7 +4,6 @@ import json
 import random
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -48,7 +47,7 @@ WORKER = """
 class Watched:
     """A worker that asked and told for a while, and was killed; its writes can be played again."""
 
-    def __init__(self, library, folder, synchronous, seconds):
+    def __init__(self, library, folder, synchronous, lines):
         folder.mkdir()
         log = folder / "log"
         code = "\n".join(line[4:] for line in WORKER.splitlines())
@@ -56,8 +55,7 @@ class Watched:
         environment = {**watching(library, folder / "study.db", log), "LEXBANDITS_JIT": "0"}  # starts sooner
         with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as worker:
             assert worker.stdout.readline() == "ready\n"
-            time.sleep(seconds)
-            until(lambda: Path(f"{folder}/study.db.said").read_bytes().count(b"\n") > 60)
+            until(lambda: Path(f"{folder}/study.db.said").read_bytes().count(b"\n") > lines, worker)
             worker.kill()
         self.folder, self.operations = folder, operations(log)
         self.spoken = [i for i, (_, path, *_) in enumerate(self.operations) if path.endswith(".said")]
@@ -120,13 +118,13 @@ def cuts(watched, number, seed):
 
 
 def test_the_power_fails(library, tmp_path):
-    watched = Watched(library, tmp_path / "full", "FULL", 0.5)
+    watched = Watched(library, tmp_path / "full", "FULL", 150)
     assert list(cuts(watched, 3, seed=1)) == [0] * 3
 
 
 def test_a_study_that_does_not_sync_loses_results(library, tmp_path):
     """So these tests would notice."""
-    watched = Watched(library, tmp_path / "off", "OFF", 0.3)
+    watched = Watched(library, tmp_path / "off", "OFF", 100)
     path, said = watched.cut(watched.spoken[-1] + 1, "dropped", random.Random(1))
     assert len(said) > 50
     assert not path.exists()
@@ -135,13 +133,13 @@ def test_a_study_that_does_not_sync_loses_results(library, tmp_path):
 @pytest.mark.slow
 def test_the_power_fails_often(library, tmp_path):
     for run in range(2):
-        watched = Watched(library, tmp_path / f"full {run}", "FULL", 2)
+        watched = Watched(library, tmp_path / f"full {run}", "FULL", 600)
         assert list(cuts(watched, 30, seed=run)) == [0] * 30
 
 
 @pytest.mark.slow
 def test_normal_may_lose_the_last_results_and_no_more(library, tmp_path):
-    watched = Watched(library, tmp_path / "normal", "NORMAL", 2)
+    watched = Watched(library, tmp_path / "normal", "NORMAL", 600)
     losses = list(cuts(watched, 20, seed=3))
     more = (loss for loss in cuts(watched, 80, seed=4))  # on a busy machine few cuts fall between two syncs
     assert max(losses) > 0 or any(more), "that is what it is faster by"

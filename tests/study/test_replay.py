@@ -4,7 +4,7 @@ import secrets
 import time
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 import lexbandits as lb
@@ -38,6 +38,7 @@ def same(study, other):
 
 @GENTLE
 @given(script=SCRIPTS)
+@example(script=(LIST, script_of(286, 64, ON_A_LIST)))  # an imported row fills what had expired
 def test_replay_is_recovery(script):
     """The fold kept between calls, the fold of the journal and the fold of the cache are the same."""
     words, actions = script

@@ -31,7 +31,7 @@ def test_toml_says_them_and_other_words_are_refused(tmp_path):
     )
     assert Spec.from_json(words_from_toml(file)).rules == "open"
     with pytest.raises(lb.StudyError, match=r'rules must be "declared".* or "open"'):
-        create(rules="0.2")
+        create(rules="closed")
 
 
 CHANGES = {

@@ -15,6 +15,7 @@ from lexbandits.study.measure.programs import LAST_LINE, Program, ProgramFailed,
 from support import command
 from support.consoles import heeding
 from support.patience import alive, number_in, until
+from support.services import Clocked, Service
 
 TOML = """
 [study]
@@ -74,9 +75,9 @@ def study():
     return lb.open_study("models", "study.db")
 
 
-def start(*arguments, ignored=()):
+def start(*arguments, ignored=(), program=Service.program):
     """A run that heeds every signal but those ignored, whatever we ignore ourselves."""
-    words = [sys.executable, "-m", "lexbandits", "run", "study.toml", *map(str, arguments)]
+    words = [sys.executable, *program, "run", "study.toml", *map(str, arguments)]
     return subprocess.Popen(
         heeding(words, ignored), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
@@ -306,7 +307,6 @@ def test_a_signal_that_was_ignored_at_the_start_stays_ignored(number, folder):
     with start(*shell(going), ignored=[number]) as runner:
         until(lambda: (folder / "pids").exists() and (folder / "pids").read_text(), runner)
         runner.send_signal(number)
-        time.sleep(0.5)
         (folder / "go").touch()
         out, said = runner.communicate(timeout=240)
     assert runner.returncode == 0, said
@@ -322,18 +322,19 @@ def test_a_program_that_ignores_the_signal_is_ended_anyway(folder):
     assert list(study().trials().state) == ["failed"]
 
 
-def test_killed_and_started_again_it_goes_on(folder):
+def test_killed_and_started_again_it_goes_on(clock, folder):
     """kill -9 twice in the middle: nothing told is lost, no place is measured twice, the record holds."""
     log = folder / "measured.txt"
+    how = ["--workers", 2, "--lease", "1h", *PYTHON]
     for stop_at in (8, 20):
-        with start("--workers", 2, "--lease", "1s", *PYTHON) as runner:
+        with start(*how, program=Clocked.program) as runner:
             until(lambda goal=stop_at: log.exists() and len(log.read_text().splitlines()) >= goal, runner)
             os.kill(runner.pid, signal.SIGKILL)
+        clock.move(3601)
         if stop_at == 8:
             before = study().trials().query("state == 'told'")
             assert len(before) >= 1
-    time.sleep(1.1)
-    with start("--workers", 2, "--lease", "1s", *PYTHON) as runner:
+    with start(*how, program=Clocked.program) as runner:
         out, said = runner.communicate(timeout=240)
     assert runner.returncode == 0, said
     assert "answer: large (certain" in out

@@ -141,10 +141,16 @@ study.run(measure, workers=2, progress=False)
 def test_a_signal_that_does_not_wake_the_main_thread_is_seen_while_it_is_measured(monkeypatch):
     """The kernel gives it to any thread, or just before the main thread begins to wait."""
     monkeypatch.setattr(measuring, "LOOK_AGAIN", 0.1)
-    study = create()
+    study, waits, wait = create(), threading.Event(), measuring.wait
+
+    def noted(*given):
+        waits.set()
+        return wait(*given)
+
+    monkeypatch.setattr(measuring, "wait", noted)
 
     def measure(arm):
-        time.sleep(0.3)  # until the main thread waits; else it has nothing to show
+        waits.wait(600)
         signal.pthread_kill(threading.get_ident(), signal.SIGTERM)
         until(lambda: study.status.interrupted)
 

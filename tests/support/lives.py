@@ -10,7 +10,7 @@ from support.worlds import create, measure
 
 ACTIONS = [
     *["ask"] * 4, *["ask_many"] * 3, *["tell"] * 6, *["tell_many"] * 2, "tell_ask", "fail", "release", "late",
-    "expire", "repeat", *["correct"] * 2, "amend", "amend_resolution", "reorder", "add_arm", "withdraw",
+    "expire", "repeat", *["correct"] * 2, "amend", "amend_tie", "reorder", "add_arm", "withdraw",
     "restore", "pause", *["resume"] * 3, "budget", "end", *["reopen"] * 2, "note", "heartbeat",
 ]  # fmt: skip
 
@@ -96,10 +96,11 @@ class Player:
         self.done = [other for other in self.done if other != trial]
 
     def amend(self, luck):
-        self.study.amend("latency", tolerance=luck.choice([1, 2, 5]))
+        self.study.amend("latency", margin=luck.choice([2, 4, 10]))
 
-    def amend_resolution(self, luck):
-        self.study.amend("correct", resolution=luck.choice([0.05, 0.2]))
+    def amend_tie(self, luck):
+        tie = next(o.tie_in_unit for o in self.study.objectives if o.name == "correct")
+        self.study.amend("correct", margin=round(tie + luck.choice([0.05, 0.2]), 9), tie=tie)
 
     def reorder(self, luck):
         self.study.reorder(luck.sample(["correct", "latency"], 2))

@@ -98,6 +98,24 @@ class Impatient(Service):
     )
 
 
+class Patient(Service):
+    """Waits an hour there."""
+
+    program = (Impatient.program[0], Impatient.program[1].replace("1.0", "3600.0"))
+
+
+class Forgiving(Service):
+    """Answers unknown tokens at once, however many there are."""
+
+    program = (
+        "-c",
+        "from lexbandits.server import problems\n"
+        "problems.FREE_TRIES = 10**9\n"
+        "from lexbandits.cli import app\n"
+        "app()",
+    )
+
+
 @contextmanager
 def kept_port():
     """A port that nobody else gets, for a service that is started there again and again."""

@@ -17,7 +17,7 @@ class Rules:
     """Everything that is decided before the first pass."""
 
     def __init__(self, K, m, delta, tol, res, kinds, at_least=None, order=None, offered=None, stop=False,
-                 answer=True, bounded=None, declared=False, as_0_2=False, baseline=None,
+                 answer=True, bounded=None, declared=False, baseline=None,
                  reference=None):  # fmt: skip
         self.K, self.m, self.delta, self.kinds, self.stop, self.answer = K, m, delta, kinds, stop, answer
         self.tol, self.reach = list(tol), [t + r for t, r in zip(tol, res, strict=True)]
@@ -28,7 +28,7 @@ class Rules:
         self.baseline = baseline
         self.reference = reference or [None] * m  # per objective None or ("best" or an arm, sign of values)
         self.always = {given[0] for given in self.reference if given and given[0] != "best"}
-        self.bounded, self.every = bounded, 5 if as_0_2 else 20
+        self.bounded, self.every = bounded, 20
         self.account = declared and answer and self.target == [None] * m
         pairs = max(1, K * (K - 1) // 2)
         facts = 0.1 * delta if self.account else delta
@@ -539,7 +539,7 @@ class Run:
             lacking = {y for y in self.rules.offered if not self.done(x, y)}
             self.by_proof = lacking | {x}
             self.over = not lacking
-            for y in lacking - {x} if self.rules.every == 20 else ():
+            for y in lacking - {x}:
                 if not self.handles(x, y):
                     self.by_proof |= self.third(y)
 

@@ -99,7 +99,7 @@ def ask(
     request: Annotated[str | None, typer.Option(help="The same key gives the same trial again.")] = None,
     wait: Annotated[
         str, typer.Option(help="How long to wait while results of others must come first; 0: not at all.")
-    ] = "10s",
+    ] = "2s",
 ) -> Said:
     """The next trial: which arm to measure, on which item, until when. Exit code 3 when there is none.
 
@@ -188,7 +188,7 @@ def _show_status(study: "Study") -> None:
     say_line(f"candidates: {', '.join(status.candidates)}")
     counts = ", ".join(
         f"{count} {what}"
-        for what in ("open", "waiting", "overdue", "late", "failed", "expired", "void")
+        for what in ("open", "waiting", "overdue", "late", "failed", "expired")
         if (count := getattr(status, what))
     )
     most = "" if status.at_most is None else f", at most {status.at_most:,} more"

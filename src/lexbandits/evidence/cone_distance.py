@@ -13,10 +13,8 @@ independent across objectives.
 
 import math
 
-import numpy as np
-
 from lexbandits.arrays import Vector
-from lexbandits.jit import entry, kernel
+from lexbandits.jit import kernel
 
 # Sets of objectives are bit masks, and a pool's level is kept at its first objective: nothing is allocated.
 
@@ -105,33 +103,3 @@ def squared_distance(x: Vector, weights: Vector, tradeoff: float, levels: Vector
         levels: (m,) room to work in.
     """
     return nearest_piece(x, weights, tradeoff, levels)[0]
-
-
-@kernel
-def project(x: Vector, weights: Vector, tradeoff: float, levels: Vector, nearest: Vector) -> float:
-    """Fill `nearest` with the point of C_λ next to x; return the squared distance."""
-    square, records = nearest_piece(x, weights, tradeoff, levels)
-    pools = fill_levels(x, weights, tradeoff, records, levels)
-    level = 0.0
-    for i in range(x.size):
-        if pools >> i & 1:
-            level = max(levels[i], 0.0)
-        nearest[i] = level if records >> i & 1 else max(x[i], -tradeoff * level)
-    return square
-
-
-def projected(x: Vector, weights: Vector, tradeoff: float) -> tuple[float, Vector]:
-    """Return the squared distance of x to C_λ and the nearest point, for callers that are not kernels.
-
-    Args:
-        x: (m,) a difference of two arms.
-        weights: (m,) positive; 1/σ² for a distance in units of the noise.
-        tradeoff: λ ≥ 0.
-
-    >>> square, nearest = projected(np.array([-0.2, -2.3, -2.3]), np.ones(3), 2.0)
-    >>> round(square, 6), nearest
-    (1.62, array([ 1., -2., -2.]))
-    """
-    nearest = np.empty(x.size)
-    square = entry(project)(x, weights, float(tradeoff), np.empty(x.size), nearest)
-    return float(square), nearest

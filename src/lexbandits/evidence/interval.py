@@ -13,7 +13,6 @@ from lexbandits.evidence.bounded import (
     bounded_interval,
     bounded_log_evidence,
     bounded_lower,
-    bounded_upper,
 )
 from lexbandits.evidence.finite_variance import LARGE_SAMPLE, finite_variance_radius
 from lexbandits.evidence.gaussian import gaussian_log_evidence, gaussian_radius
@@ -124,19 +123,6 @@ def lower_evidence(
         spread = kind.pair_sd * kind.pair_sd * spread_of_mean(n, PRIOR)
         return 0.5 * lead * lead / spread - cost_of_time(n, PRIOR)
     return gaussian_log_evidence(n, lead, m2, 0.0) if m2 > 0.0 else 0.0
-
-
-@kernel
-def arm_bounds(
-    kind: Kind, n: float, mean: float, m2: float, m3: float, m4: float, level: float
-) -> tuple[float, float]:
-    """A lower and an upper bound of an arm's mean, each of which fails with probability ≤ exp(−level)."""
-    if kind.code >= BOUNDED:
-        low = bounded_lower(n, mean, m2, m3, m4, level)
-        high = bounded_upper(n, mean, m2, m3, m4, level)
-        return told_mean(kind, low), told_mean(kind, high)
-    radius = symmetric_radius(kind.code, n, m2, kind.sd, one_sided_level(level))
-    return mean - radius, mean + radius
 
 
 @kernel

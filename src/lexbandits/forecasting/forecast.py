@@ -221,6 +221,8 @@ def forecast(
     else:
         words = dict(words_from_toml(what) if isinstance(what, (str, Path)) else what)
         words.pop("storage", None)
+        if isinstance(words.get("arms"), Mapping):  # names and objects
+            words["arms"] = list(words["arms"])
         question = Question.of_spec(Spec.from_json({"name": "forecast", **words}))
     with study_errors(TypeError):
         runs, seed = whole("runs", runs, least=1), whole("seed", seed, least=0)

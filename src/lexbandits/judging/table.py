@@ -1,7 +1,6 @@
 """A finished table: one row per arm, item and repeat, from a frame or a file, put into cells and checked."""
 
 import decimal
-import difflib
 import hashlib
 import math
 import numbers
@@ -15,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lexbandits.arrays import Vector
-from lexbandits.checks import LARGEST, SMALLEST, whole
+from lexbandits.checks import LARGEST, SMALLEST, known_names, whole
 from lexbandits.study.errors import StudyError, ValueOutOfRange
 from lexbandits.study.files import number_in, read_columns
 from lexbandits.study.items import unique
@@ -75,9 +74,8 @@ def columns_of(table: Any, wanted: Sequence[str]) -> dict[str, Any]:
         names, column = frame.columns, lambda name: frame[name].to_list()
     for name in wanted:
         if name not in names:
-            near = difflib.get_close_matches(str(name), map(str, names), 1)
-            hint = f"did you mean {near[0]!r}? There" if near else "there"
-            raise StudyError(f"the table has no column {name!r}; {hint} are {', '.join(map(str, names))}")
+            hint = known_names(name, names, "there are")
+            raise StudyError(f"the table has no column {name!r}; {hint}")
     found = {name: column(name) for name in wanted}
     if len({len(values) for values in found.values()}) > 1:
         raise StudyError("the columns of a table must be equally long")

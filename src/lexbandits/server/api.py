@@ -115,7 +115,7 @@ def summary(request: Request, study: bodies.StudyName, known: bodies.Known = Non
 def spec(request: Request, study: bodies.StudyName) -> Response:
     """The question as it was asked."""
     with rooms_of(request).find(study).reading() as reader:
-        return Reply(reader.spec)
+        return Reply(reader._journal.shown().as_json())
 
 
 @look.get("/{study}/events", responses=describe(200, schemas.Events, 404))

@@ -183,6 +183,7 @@ class StudyBody(Body):
     budget: Annotated[int, Field(ge=1, le=10**9)] | None = None
     lease: Lease = "10m"
     max_failures: Annotated[int, Field(ge=1, le=10**6)] = 5
+    objects: bool = False  # whether the programs that measure have an object for each arm
 
 
 class AskBody(Body):

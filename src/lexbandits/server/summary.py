@@ -193,7 +193,7 @@ def _arm(arm: Arm, picture: Picture, tally: Tally) -> dict[str, Any]:
 
 def trial_rows(fold: Fold, leases: dict[int, float], state: str | None, since: int, limit: int) -> TrialRows:
     """Up to `limit` trials from number `since` on, and the number to go on from."""
-    ledger, _ = fold.ledger, fold.policy  # which knows whose results are void
+    ledger = fold.ledger
     numbers: Sequence[int] = range(since, len(ledger))
     if state is not None:
         found = np.flatnonzero(ledger.column("state")[since:] == STATES.index(state))
@@ -204,10 +204,7 @@ def trial_rows(fold: Fold, leases: dict[int, float], state: str | None, since: i
 
 def trial_row(fold: Fold, leases: dict[int, float], number: int) -> TrialRow:
     """A trial on record."""
-    ledger, _ = fold.ledger, fold.policy
-    state = STATES[ledger.state[number]]
-    if state == "told" and fold.is_void(ledger.pass_of[number]):
-        state = "void"
+    ledger = fold.ledger
     until = ledger.until[number]
     if ledger.state[number] == OPEN:
         until = leases.get(number, ledger.open[number])
@@ -217,7 +214,7 @@ def trial_row(fold: Fold, leases: dict[int, float], number: int) -> TrialRow:
         id=ledger.id_of(number),
         arm=ledger.arm_of(number),
         item=ledger.item_id(ledger.pass_of[number]),
-        state=state,
+        state=STATES[ledger.state[number]],
         worker=ledger.worker_of(number),
         asked=when(ledger.asked[number]) or "",
         until=when(until),

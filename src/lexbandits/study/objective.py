@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from lexbandits.checks import LARGEST, real, scale, sized
+from lexbandits.checks import LARGEST, known_names, real, scale, sized
 from lexbandits.checks import bounds as checked_bounds
 from lexbandits.study.errors import StudyError, ValueOutOfRange, study_errors
 from lexbandits.study.trial import TRIAL_COLUMNS
@@ -521,4 +521,4 @@ def only_known(what: str, words: Any, known: Iterable[str]) -> None:
         raise TypeError(f"{what} must be a table of names and values, got {words!r}")
     unknown = [key for key in words if key not in set(known)]
     if unknown:
-        raise StudyError(f"{what} has no {unknown[0]!r}; it has {', '.join(sorted(known))}")
+        raise StudyError(f"{what} has no {unknown[0]!r}; {known_names(unknown[0], sorted(known))}")

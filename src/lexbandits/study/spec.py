@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, fields, replace
 from datetime import timedelta
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 
@@ -31,7 +31,9 @@ FORMAT = 4  # of the journal, as its first event says
 UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 PLACEHOLDERS = ("arm", "item", "repeat")  # what `run` puts into a command
 LONGEST = 1e6 * UNITS["d"]  # a calendar ends some time later
-WAIT = 10.0  # seconds that an ask waits for results of others that must come first
+WAIT = (
+    2.0  # seconds that an ask waits for results that must come first; who asks may itself have to tell them
+)
 
 # --- small words
 
@@ -109,13 +111,14 @@ class Spec:
     repeats: int = 1  # places per item of a list
     source: dict[str, str] | None = None  # the file that the items are from, and its hash
     seed: int | None = None  # of the order; drawn when the study is made
-    if_infeasible: str = "go on"
+    if_infeasible: Literal["go on", "stop"] = "go on"
     budget: int | None = None
     lease: float = 600.0
     max_failures: int = 5
     max_arms: int = field(default=0)
-    rules: str = "declared"
+    rules: Literal["declared", "open"] = "declared"
     baseline: str | None = None  # the current arm, which answers unless another is better
+    objects: bool = False  # whether arms are objects to `measure`; each process has its own
 
     @classmethod
     @study_errors()
@@ -160,6 +163,9 @@ class Spec:
             raise StudyError(
                 f"baseline must be one of the arms {', '.join(map(repr, names))}, got {baseline!r}"
             )
+        objects = words.get("objects", cls.objects)
+        if not isinstance(objects, bool):
+            raise TypeError(f"objects must be true or false, got {objects!r}")
         budget, most, seed = words.get("budget"), words.get("max_arms"), words.get("seed")
         return cls(
             name=checked_name("a study", words["name"]),
@@ -178,6 +184,7 @@ class Spec:
             max_arms=len(arms) if most is None else whole("max_arms", most, least=len(arms)),
             rules=rules,
             baseline=baseline,
+            objects=objects,
         )
 
     def as_json(self) -> dict[str, Any]:
@@ -189,7 +196,7 @@ class Spec:
             "items": None if self.items is None else list(self.items),
             "lease": duration(self.lease),
         }
-        unsaid: dict[str, Any] = {"repeats": 1, "source": None, "baseline": None}
+        unsaid: dict[str, Any] = {"repeats": 1, "source": None, "baseline": None, "objects": False}
         unsaid |= {"about": "population"} if self.items is None else {}
         return {key: word for key, word in words.items() if key not in unsaid or word != unsaid[key]}
 

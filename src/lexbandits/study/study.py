@@ -6,11 +6,12 @@ import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 import lexbandits
-from lexbandits.checks import difference, whole
+from lexbandits.checks import difference, suggesting, whole
 from lexbandits.extras import need
 from lexbandits.study.errors import (
     SpecMismatchError,
@@ -26,7 +27,7 @@ from lexbandits.study.record.answers import Answer, Status, frame_of_trials, res
 from lexbandits.study.record.events import Event
 from lexbandits.study.record.fold import Fold, make_policy
 from lexbandits.study.record.journal import Journal
-from lexbandits.study.spec import FORMAT, WAIT, Spec, patience, seconds, words_from_toml
+from lexbandits.study.spec import FORMAT, WAIT, Spec, checked_arm, patience, seconds, words_from_toml
 from lexbandits.study.storage.contract import Storage, StudyRow, is_missing, open_storage
 from lexbandits.study.trial import Trial
 
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from lexbandits.policies import LexElimTol
 
 POLICY = "LexElimTol"
+NO_OBJECT: Any = type("NoObject", (), {"__repr__": lambda self: "no object"})()  # None may be one
 UNKEPT = re.compile("[\x00\ud800-\udfff]")  # NUL, and half a pair of surrogates
 
 
@@ -50,6 +52,7 @@ class Study:
 
     Args:
         journal: its record; `create_study` and `open_study` find it.
+        objects: of its arms, by name.
 
     >>> import lexbandits as lb
     >>> study = lb.create_study("sizes", arms=["a", "b"],
@@ -60,8 +63,9 @@ class Study:
     [['a', 'size', 4.0], ['b', 'size', 3.0]]
     """
 
-    def __init__(self, journal: Journal) -> None:
+    def __init__(self, journal: Journal, objects: Mapping[str, Any] | None = None) -> None:
         self._journal = journal
+        self._objects = None if objects is None else dict(objects)  # they never leave the process
         journal.asked()  # or it cannot be read
 
     @property
@@ -78,7 +82,9 @@ class Study:
     def spec(self) -> dict[str, Any]:
         """The question as asked, in words: JSON-able. The seed of a list is None until the end,
         and while arms may be added: who reads it knows which items come first."""
-        return self._journal.shown().as_json()
+        words = self._journal.shown().as_json()
+        words.pop("objects", None)  # which are not of the question
+        return words
 
     @property
     def arms(self) -> dict[str, dict[str, Any]]:
@@ -100,7 +106,7 @@ class Study:
 
     def __reduce__(self) -> tuple[Any, ...]:
         address = self._journal.storage.__reduce__()[1][0]
-        return open_study, (self.name, address, self._journal.read_only)
+        return _opened, (self.name, address, self._journal.read_only, self._objects)
 
     def close(self) -> None:
         """Give back the connection; a later call opens another. Copy a SQLite file after that, not before."""
@@ -149,7 +155,7 @@ class Study:
         """
         nothing = self._journal.read_only and self.status.state != "measuring"
         trials = [] if nothing else self._exchange([], 1, lease, worker, request)[1]
-        return trials[0] if trials else Trial(None, None, self.answer.arm, None, None)
+        return trials[0] if trials else self._with_objects(Trial(None, None, self.answer.arm, None, None))
 
     # --- telling
 
@@ -204,7 +210,21 @@ class Study:
             check_words(worker=worker)
         if request is not None:
             check_words(request=request)
-        return self._journal.exchange(pairs, count, held, worker, request, patience(wait))
+        outcomes, trials, reason = self._journal.exchange(pairs, count, held, worker, request, patience(wait))
+        return outcomes, [self._with_objects(trial) for trial in trials], reason
+
+    def _with_objects(self, trial: Trial) -> Trial:
+        return trial if self._objects is None else trial.with_object(self._objects)
+
+    def _hands_objects(self) -> bool:
+        """Whether `measure` takes the arms' objects; refuses if it does and they are elsewhere."""
+        if self._objects is None and self._journal.asked().objects:
+            given = ", ".join(f"{name!r}: …" for name in self.arms)
+            raise StudyError(
+                f"study {self.name!r} was created with objects as arms, and they are not in this process: "
+                f"open it with open_study({self.name!r}, storage, arms={{{given}}})"
+            )
+        return self._objects is not None
 
     def record(self, trial: Trial | str, values: Mapping[str, Any], more: bool = False) -> str:
         """`tell` for short-lived processes: "recorded", "part", "repeated" or "late", the policy not woken.
@@ -257,6 +277,9 @@ class Study:
         time_limit: Any = None,
     ) -> Answer:
         """Measure until there is an answer: measure(arm) or measure(arm, item) -> values by objective.
+
+        `arm` is the arm's name, or its object if the study has `arms={name: object}`. Threads share an
+        object; each worker process has a copy of its own.
 
         What `measure` raises is a failed trial. After Ctrl-C what is being measured has failed, as
         interrupted, and what was not begun is given back. `StudyPaused` if it was paused meanwhile.
@@ -403,13 +426,31 @@ class Study:
             return ""
         return rules.cost_of_closing(change, status.results)
 
-    def add_arm(self, arm: str | Mapping[str, Any], *, blind: bool = False) -> None:
+    def add_arm(self, arm: str | Mapping[str, Any], *, object: Any = NO_OBJECT, blind: bool = False) -> None:
         """Another arm, a name or a table with a name; `max_arms` must have left room for it.
+
+        `object` is what `measure` is handed for it, in a study with `arms={name: object}`.
 
         On a list it is judged by chance on items to come alone, as it may have been tuned on those that were
         handed out; `blind` says that it was made without looking at any result of this study.
         """
-        self._journal.do(changes.add_arm, arm, blind)
+        with self._journal.lock:  # its object is here before anybody is asked to measure it
+            before = self._objects
+            if object is not NO_OBJECT:
+                name = arm if isinstance(arm, str) else checked_arm(arm)["name"]
+                if before is None and not self._journal.asked().objects:
+                    raise StudyError(
+                        f"arm {name!r} has an object and the others have none: `measure` is handed their "
+                        "names; make the study with arms={name: object}"
+                    )
+                self._objects = {name: object, **(before or {})}
+            elif before is not None:
+                raise StudyError(f"`measure` is handed objects: say add_arm({arm!r}, object=…)")
+            try:
+                self._journal.do(changes.add_arm, arm, blind)
+            except BaseException:
+                self._objects = before
+                raise
 
     def retry(self) -> int:
         """Ask again for what failed or ran out, on a list; how many places. Counted as a strain.
@@ -480,41 +521,105 @@ def _check_count(what: str, value: Any, least: int = 0) -> int:
 # --- studies by name
 
 
+class Settings(TypedDict, total=False):
+    """The optional settings of `create_study`, for functions that pass them on."""
+
+    load_if_exists: bool
+    delta: float
+    max_arms: int | None
+    items: Iterable[Any] | None
+    about: Literal["items", "population"] | None
+    repeats: int
+    source: Mapping[str, str] | None
+    seed: int | None
+    if_infeasible: Literal["go on", "stop"]
+    budget: int | None
+    lease: float | str | timedelta
+    max_failures: int
+    baseline: str | None
+    rules: Literal["declared", "open"]
+
+
+@suggesting
 def create_study(
     name: str,
     storage: str | Path | Storage = "memory",
     *,
-    arms: Iterable[str | Mapping[str, Any]],
+    arms: Iterable[str | Mapping[str, Any]] | Mapping[str, Any],
     objectives: Iterable[Objective | Mapping[str, Any]],
     load_if_exists: bool = False,
-    **settings: Any,
+    delta: float = Spec.delta,
+    max_arms: int | None = None,
+    items: Iterable[Any] | None = Spec.items,
+    about: Literal["items", "population"] | None = None,
+    repeats: int = Spec.repeats,
+    source: Mapping[str, str] | None = Spec.source,
+    seed: int | None = Spec.seed,
+    if_infeasible: Literal["go on", "stop"] = Spec.if_infeasible,
+    budget: int | None = Spec.budget,
+    lease: float | str | timedelta = Spec.lease,
+    max_failures: int = Spec.max_failures,
+    baseline: str | None = Spec.baseline,
+    rules: Literal["declared", "open"] = Spec.rules,
 ) -> Study:
-    """A new study. Ties go to the arm listed first: list the incumbent first.
+    """Create a study. Ties go to the arm listed first: list the incumbent first.
 
     Args:
         name: of the study.
         storage: "memory", a file for SQLite, "postgresql://…" or "http://…", a service.
-        arms: names, or tables with a name and further keys, which `lexbandits run` hands to a program.
+        arms: names; or a dict of names and objects, which stay in this process and are handed to `measure`;
+            or tables with a name and further keys, which `lexbandits run` hands to a program.
         objectives: in order of priority.
         load_if_exists: open the study of this name, if it asks the same.
-        delta: the probability of a wrong answer.
-        max_arms: how many arms there may ever be; those given, unless said.
+        delta: the probability of a wrong answer, 0.05 by default.
+        max_arms: how many arms there may ever be; by default those given.
         items: what to measure on, each once per arm: texts, numbers, or tables with an `id` and further keys;
             without it items are numbers.
-        about: "items", the answer is about this list, or "population", the list is a random sample of it.
-        repeats: how often each item of a list is measured.
-        seed: of the order of items; drawn anew, unless said: what was tuned on the items that came first in
-            one order is tuned on them again in the same.
-        if_infeasible: "go on", or "stop", where no arm meets a limit.
-        budget: how many trials are handed out at most; None for no end.
-        lease: how long a trial is a worker's, "10m" unless said.
-        max_failures: in a row, after which an arm is withdrawn.
+        about: "items", the answer is about this list (the default if there are items), or "population", the
+            list is a random sample of it.
+        repeats: how often each item of a list is measured, 1 by default.
+        source: the file that the items were read from, and its digest, for the record.
+        seed: of the order of items. By default a new one is drawn: what was tuned on the items that came
+            first in one order is tuned on them again in the same.
+        if_infeasible: "go on" (the default) or "stop", where no arm meets a limit.
+        budget: how many trials are handed out at most; by default there is no end.
+        lease: how long a trial is reserved for a worker: seconds, or text such as "10m", the default.
+        max_failures: in a row, 5 by default, after which an arm is withdrawn.
         baseline: the current arm: it is the answer unless another is better in something that matters, and
             `answer.decision` says "keep", "switch" or "keep for now".
-        rules: "declared" takes fewer results while they are kept; "open" is for who will change them.
+        rules: "declared" (the default) needs fewer results if you keep the rules; "open" if you will change
+            them.
+
+    >>> import lexbandits as lb
+    >>> def measure(text):
+    ...     return {"size": len(text)}
+    >>> study = lb.create_study("texts", arms={"long": "abcdef", "short": "abc"},
+    ...                         objectives=[lb.Objective("size", "minimize", tolerance=0, noise="exact")])
+    >>> study.run(measure, progress=False).arm
+    'short'
     """
-    words = {"name": name, "arms": arms, "objectives": objectives, **settings}
-    return create_from_words(words, storage, load_if_exists=load_if_exists)
+    words: dict[str, Any] = {
+        "name": name,
+        "arms": list(arms) if isinstance(arms, Mapping) else arms,
+        "objectives": objectives,
+        "delta": delta,
+        "max_arms": max_arms,
+        "items": items,
+        "repeats": repeats,
+        "source": source,
+        "seed": seed,
+        "if_infeasible": if_infeasible,
+        "budget": budget,
+        "lease": lease,
+        "max_failures": max_failures,
+        "baseline": baseline,
+        "rules": rules,
+        "objects": isinstance(arms, Mapping),
+    }
+    if about is not None:
+        words["about"] = about
+    study = create_from_words(words, storage, load_if_exists=load_if_exists)
+    return Study(study._journal, arms) if isinstance(arms, Mapping) else study
 
 
 def create_from_words(
@@ -562,7 +667,9 @@ def create_from_spec(
 def _difference(there: Spec, here: Spec) -> str | None:
     """What another question asks for; a seed that nobody has said, or that is not shown, is any."""
     seed = here.seed if there.seed is None else there.seed
-    asked = replace(here, seed=seed if here.seed is None else here.seed, source=there.source)
+    asked = replace(
+        here, seed=seed if here.seed is None else here.seed, source=there.source, objects=there.objects
+    )
     return difference(replace(there, seed=seed).as_json(), asked.as_json())
 
 
@@ -590,14 +697,57 @@ def study_from_toml(
     return create_from_words(words, where, load_if_exists=load_if_exists)
 
 
-def open_study(name: str, storage: str | Path | Storage, read_only: bool = False) -> Study:
-    """A study that is there.
+def open_study(
+    name: str,
+    storage: str | Path | Storage,
+    read_only: bool = False,
+    *,
+    arms: Mapping[str, Any] | None = None,
+) -> Study:
+    """Open an existing study.
 
     Args:
         name, storage: which one, and where it is kept.
-        read_only: for who only looks.
+        read_only: refuse every change.
+        arms: an object for each arm, by name, which `measure` is handed: as in `create_study`, whose objects
+            are not stored.
+
+    >>> import lexbandits as lb
+    >>> how = {"objectives": [lb.Objective("size", "minimize", tolerance=0, noise="exact")]}
+    >>> study = lb.create_study("texts", "texts.db", arms={"short": "ab", "long": "abc"}, **how)
+    >>> lb.open_study("texts", "texts.db").run(lambda text: {"size": len(text)})
+    Traceback (most recent call last):
+    lexbandits.study.errors.StudyError: study 'texts' was created with objects as arms, and they are not in \
+this process: open it with open_study('texts', storage, arms={'short': …, 'long': …})
+    >>> again = lb.open_study("texts", "texts.db", arms={"short": "ab", "long": "abc"})
+    >>> again.run(lambda text: {"size": len(text)}, progress=False).arm
+    'short'
     """
-    return Study(_open_journal(*_find(name, storage), read_only))
+    if arms is not None and not isinstance(arms, Mapping):
+        raise TypeError(f"arms must be a dict of names and objects, got {arms!r}")
+    study = _opened(name, storage, read_only, arms)
+    if arms is not None:
+        _check_same_arms(study, arms)
+    return study
+
+
+def _opened(
+    name: str, storage: str | Path | Storage, read_only: bool, objects: Mapping[str, Any] | None = None
+) -> Study:
+    return Study(_open_journal(*_find(name, storage), read_only), objects)
+
+
+def _check_same_arms(study: Study, objects: Mapping[str, Any]) -> None:
+    there = study.arms
+    missing = [name for name in there if name not in objects]
+    unknown = [name for name in objects if name not in there]
+    parts = [
+        f"{what} {', '.join(map(repr, names))}"
+        for what, names in (("there is no object for", missing), ("the study has no arm", unknown))
+        if names
+    ]
+    if parts:
+        raise SpecMismatchError(f"arms are not those of study {study.name!r}: {'; '.join(parts)}")
 
 
 def _find(name: str, storage: str | Path | Storage) -> tuple[Storage, StudyRow]:

@@ -1,8 +1,10 @@
 """A trial: one place to be measured, handed to one worker for a while."""
 
-from collections.abc import Container
+from collections.abc import Container, Mapping
 from datetime import UTC, datetime
 from typing import Any, NamedTuple, Self
+
+from lexbandits.study.errors import StudyError
 
 TRIAL_COLUMNS = ("number", "id", "arm", "item", "state", "worker", "asked", "resolved")  # then the objectives
 
@@ -44,6 +46,23 @@ class Trial(_Handed):
     """
 
     repeat: int | None = None
+    _objects: Mapping[str, Any] | None = None  # of its arm alone
+
+    @property
+    def object(self) -> Any:
+        """Return the object of the arm, if the study has `arms={name: object}` in this process."""
+        if self._objects is None:
+            raise StudyError(
+                f"no object of arm {self.arm!r} is in this process: give one for every arm, as in "
+                "create_study(…, arms={name: object}) or open_study(name, storage, arms={name: object})"
+            )
+        return self._objects[self.arm]
+
+    def with_object(self, objects: Mapping[str, Any]) -> Self:
+        """Keep the object of its arm, if it is among `objects`."""
+        if self.arm in objects:
+            self._objects = {self.arm: objects[self.arm]}
+        return self
 
     def as_json(self) -> dict[str, Any]:
         """With the time as ISO 8601 text."""

@@ -33,8 +33,7 @@ from lexbandits.policies.tol.state import (
 from lexbandits.policies.tol.survivors import survey
 
 FIRST_PROOF = 10  # passes before there is a candidate
-RULE_EVERY = 20  # once there is one, every twentieth pass asks as if there were none,
-RULE_EVERY_0_2 = 5  # and in journals of 0.2 every fifth
+RULE_EVERY = 20  # once there is one, every twentieth pass asks as if there were none
 MISFIT = "a value lies outside the bounds of its noise, or an exact objective has two different values"
 
 
@@ -121,8 +120,7 @@ def conclude(state: State, candidate: int, drafts: NDArray[np.bool_]) -> None:
 @written_in
 def row_asked(state: State, number: int) -> int:
     """Which arms pass `number` asks, as things stand: mostly the proof's, now and then the rule's."""
-    every = RULE_EVERY_0_2 if state.manner.as_0_2 else RULE_EVERY
-    return BY_PROOF if state.clock[CANDIDATE] >= 0 and number % every != 0 else BY_RULE
+    return BY_PROOF if state.clock[CANDIDATE] >= 0 and number % RULE_EVERY != 0 else BY_RULE
 
 
 @written_in

@@ -233,7 +233,6 @@ class LexElimTol(PlacePolicy):
         clock = np.zeros(10, np.int64)
         clock[[HIGHEST, CANDIDATE]] = -1
         proves, stops = settings["settle"] == "answer", settings["if_infeasible"] == "stop"
-        as_0_2 = settings["rules"] == "0.2" and "n_items" not in settings
         offered = range(self.n_arms) if settings["offered"] is None else settings["offered"]
         who = np.zeros((5, K), np.bool_)
         who[OFFERED, list(offered)] = True
@@ -243,7 +242,7 @@ class LexElimTol(PlacePolicy):
         return State(
             arms,
             clock,
-            Manner(proves, stops, as_0_2, int(settings.get("baseline", -1))),
+            Manner(proves, stops, int(settings.get("baseline", -1))),
             who,
             values=np.zeros((K, m)),
             singles=np.zeros((K, m, FIRST + (EARLY if gaussian else 0))),
@@ -366,16 +365,14 @@ class LexElimTol(PlacePolicy):
         order: Sequence[int] | None = None,
         offered: Sequence[int] | None = None,
         from_pass: int | None = None,
-        void: bool = False,
     ) -> Self:
         """The policy under a new `tolerance`, `resolution`, `order` or `offered` arms, by what was seen.
 
         This one stays as it is. The new rules choose members from pass `from_pass` on: above every pass
         asked; without it, above every pass told. Passes below it keep their members and count, as who
-        changes the rules may have seen their values. `void` throws away what is not folded instead, as
-        journals of 0.2 did: a choice by value. With rules="declared" the answer is from then on proven by
-        facts, which have a tenth of delta; before any pass is begun (start 0) the new rules are as good as
-        declared from the start.
+        changes the rules may have seen their values. With rules="declared" the answer is from then on proven
+        by facts, which have a tenth of delta; before any pass is begun (start 0) the new rules are as good
+        as declared from the start.
         """
         given = {"tolerance": tolerance, "resolution": resolution, "order": order, "offered": offered}
         settings = {**self.settings, **{name: value for name, value in given.items() if value is not None}}
@@ -394,7 +391,7 @@ class LexElimTol(PlacePolicy):
         for mine, its in zip(self._tallies(), new._tallies(), strict=True):
             its[...] = mine
         over = begun.finished or begun.folded >= until
-        if not void and not (begun._before is None and over):
+        if not (begun._before is None and over):
             new._before, new._until = copy.copy(begun), until
             new._scrutiny = new._before._scrutiny
         return new

@@ -402,7 +402,6 @@ class ListTol(LexElimTol):
         offered: Sequence[int] | None = None,
         since: Mapping[int, int] | None = None,
         from_pass: int | None = None,
-        void: bool = False,
     ) -> Self:
         """The policy under new rules, by everything told so far; this one stays as it is.
 
@@ -410,7 +409,7 @@ class ListTol(LexElimTol):
         begin: above every position handed out, unless the arm was made without looking at results. With
         rules="declared" the answer is from then on proven by facts, which have a tenth of delta; before
         anything is told or, as `from_pass` above 0 says, handed out, the new rules are as good as declared
-        from the start. `void` is for journals of policies that are not about a list, and does nothing here.
+        from the start.
         """
         given = {"tolerance": tolerance, "resolution": resolution, "order": order, "offered": offered}
         settings = {**self.settings, **{name: value for name, value in given.items() if value is not None}}

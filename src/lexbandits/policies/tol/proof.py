@@ -266,7 +266,7 @@ def prove(state: State, x: int, drafts: NDArray[np.bool_]) -> bool:
     lows, limits, bounds, order, must = state.lows, state.limits, state.bounds, state.order, state.must
     who, shown, active, left, first = state.who, state.shown, state.arms.active, state.arms.left, order[0]
     kinds, singles, pairs, baseline = state.kinds, state.singles, state.pairs, state.manner.baseline
-    finds_thirds, declared = not state.manner.as_0_2, shown.size > 0
+    declared = shown.size > 0
     proven = True
     note_out(active, left, limits, shown, drafts, first)
     for y in range(who.shape[1]):
@@ -293,7 +293,7 @@ def prove(state: State, x: int, drafts: NDArray[np.bool_]) -> bool:
         drafts[LACKING, y] = lacks and y != x
         who[BY_PROOF, y] = lacks or y == x
         proven = proven and not lacks
-    if not proven and finds_thirds:
+    if not proven:
         means = state.arms.means
         ask_thirds(limits, kinds, singles, pairs, means, order, must, active, drafts, baseline, x, who)
     return proven

@@ -31,7 +31,6 @@ class Manner(NamedTuple):
 
     proves: bool  # settle="answer"
     stops: bool  # where nobody meets a target
-    as_0_2: bool  # asks as 0.2 did
     baseline: int  # the arm that answers unless another is better; −1 for none
 
 

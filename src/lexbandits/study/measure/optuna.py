@@ -3,11 +3,11 @@
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from lexbandits.study.errors import StudyError
 from lexbandits.study.objective import Objective
-from lexbandits.study.study import Study, create_study
+from lexbandits.study.study import Settings, Study, create_study
 
 if TYPE_CHECKING:
     import optuna
@@ -21,7 +21,7 @@ def from_optuna(
     *,
     name: str | None = None,
     storage: Any = "memory",
-    **settings: Any,
+    **settings: Unpack[Settings],
 ) -> "tuple[Study, Again]":
     """A live study of the best trials' parameters, and what measures them: study.run(measure).
 

@@ -3,6 +3,7 @@
 import inspect
 import math
 import os
+import pickle
 import secrets
 import signal
 import socket
@@ -19,6 +20,7 @@ from concurrent.futures import (
     wait,
 )
 from contextlib import ExitStack, contextmanager
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from lexbandits.study.errors import (
@@ -29,7 +31,7 @@ from lexbandits.study.errors import (
     StudyPaused,
     StudyWaiting,
 )
-from lexbandits.study.measure.programs import Stopped
+from lexbandits.study.measure.programs import Program, Stopped
 from lexbandits.study.measure.progress import bar
 from lexbandits.study.record.answers import Answer
 from lexbandits.study.spec import seconds
@@ -66,6 +68,35 @@ def words_passed(measure: Measure) -> tuple[str, bool]:
     if len(ordered) >= 2 and (ordered[1].name == "item" or ordered[1].default is inspect.Parameter.empty):
         item = "second"
     return item, "repeat" in parameters
+
+
+# --- objects of arms in worker processes: sent once to each, not with every trial
+
+_sent: dict[str, bytes] = {}  # in a worker process
+
+
+def _receive(pickled: dict[str, bytes]) -> None:
+    _sent.update(pickled)
+
+
+@cache
+def _object(arm: str) -> Any:
+    return pickle.loads(_sent[arm])
+
+
+def _measure_there(measure: Measure, arm: str, *words: Any, **more: Any) -> Mapping[str, Any]:
+    return measure(_object(arm), *words, **more)
+
+
+def _pickled(what: str, value: Any) -> bytes:
+    try:
+        return pickle.dumps(value)
+    except Exception as error:  # whatever a class of somebody else raises
+        raise StudyError(
+            f"{what} cannot be sent to another process ({type(error).__name__}: {error}): "
+            'run with executor="threads", or use what pickle can copy, such as a function of a module or '
+            "a path"
+        ) from error
 
 
 @contextmanager
@@ -118,6 +149,12 @@ class Run:
         limit = math.inf if time_limit is None else seconds("time_limit", time_limit)
         self._asks_until = time.monotonic() + limit
         self._item, self._repeat = words_passed(measure)
+        self._hands_objects = study._hands_objects() and not isinstance(measure, Program)
+        self._pickled: dict[str, bytes] = {}
+        if executor == "processes" or isinstance(executor, ProcessPoolExecutor):
+            _pickled("measure", measure)
+            objects = (study._objects or {}) if self._hands_objects else {}
+            self._pickled = {arm: _pickled(f"the object of arm {arm!r}", it) for arm, it in objects.items()}
         self._busy: dict[Future[Any], Trial] = {}
         self._failure = ""  # the last one
         self._beginning: Trial | None = None  # a signal may come when it runs and is not in `_busy` yet
@@ -161,8 +198,9 @@ class Run:
         return time.monotonic() >= self._asks_until
 
     def _pool(self) -> Executor:
-        kind = ThreadPoolExecutor if self.executor == "threads" else ProcessPoolExecutor
-        return kind(self.workers)
+        if self.executor == "threads":
+            return ThreadPoolExecutor(self.workers)
+        return ProcessPoolExecutor(self.workers, initializer=_receive, initargs=(self._pickled,))
 
     def _go_on(self, pool: Executor, done: set[Future[Any]]) -> None:
         """Record what is done, take as much new work in the same transaction, and begin it."""
@@ -207,11 +245,14 @@ class Run:
 
     def _submit(self, pool: Executor, trial: Trial) -> Future[Any]:
         how = {"repeat": trial.repeat} if self._repeat and trial.repeat else {}
-        if self._item == "second":
-            return pool.submit(self.measure, trial.arm, trial.item, **how)
         if self._item == "name":
-            return pool.submit(self.measure, trial.arm, item=trial.item, **how)
-        return pool.submit(self.measure, trial.arm, **how)
+            how["item"] = trial.item
+        words = [trial.item] if self._item == "second" else []
+        if not self._hands_objects:
+            return pool.submit(self.measure, trial.arm, *words, **how)
+        if self.executor == "processes" and trial.arm in self._pickled:
+            return pool.submit(_measure_there, self.measure, trial.arm, *words, **how)
+        return pool.submit(self.measure, trial.object, *words, **how)
 
     def _collect(self, done: set[Future[Any]]) -> list[tuple[Trial, Any]]:
         """The results of what is done; what failed is recorded."""

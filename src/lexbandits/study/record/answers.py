@@ -13,7 +13,7 @@ from lexbandits.study.record.fold import Fold
 from lexbandits.study.record.ledger import Ledger
 from lexbandits.study.record.said import certified_reason, flags_said
 from lexbandits.study.record.strains import strains_of
-from lexbandits.study.record.trials import EXPIRED, FAILED, LATE, OPEN, RELEASED, STATES, TOLD
+from lexbandits.study.record.trials import EXPIRED, FAILED, LATE, OPEN, RELEASED, STATES
 from lexbandits.study.trial import in_time_column
 
 if TYPE_CHECKING:  # pandas is slow to import, and `tell` needs no table
@@ -83,8 +83,8 @@ class Answer:
 class Status:
     """Where a study stands. Counts are of trials; `waiting_for` are the ids that hold results back.
 
-    `late` are results that never count: told after their time, or `void`, thrown away by a change of the
-    rules as 0.2 did. `released` were given back unmeasured; of the `failed`, `interrupted` were broken off.
+    `late` are results that never count: told after their time. `released` were given back unmeasured; of the
+    `failed`, `interrupted` were broken off.
     `at_most`: how many more results a list can take; None without one.
     """
 
@@ -101,7 +101,6 @@ class Status:
     expired: int
     released: int
     interrupted: int
-    void: int
     handed_out: int
     budget: int | None
     waiting_for: tuple[str, ...]
@@ -151,7 +150,7 @@ def _answer_now(fold: Fold) -> Answer:
         flags=tuple(details),
         certificate=certificate_of(fold) if policy.finished else (),
         details=details,
-        results=sum(fold.ledger.measured) - fold.count_void(),
+        results=sum(fold.ledger.measured),
         **_of_list(fold, certified),
     )
     answer = replace(answer, decision=_decision(answer, fold.ledger))
@@ -304,23 +303,21 @@ def status_of(fold: Fold, now: float, leases: dict[int, float]) -> Status:
     """Where the study stands at a time of the storage's clock."""
     ledger, policy = fold.ledger, fold.policy
     waiting = fold.told_waiting()
-    void = fold.count_void()
     untils = (leases.get(number, until) for number, until in ledger.open.items())
     return Status(
         name=ledger.spec.name,
         state=fold.state,
         objective=settling(fold),
         candidates=tuple(ledger.arm_names[index] for index in policy.candidates),
-        results=sum(ledger.measured) - void,
+        results=sum(ledger.measured),
         open=len(ledger.open),
         waiting=len(waiting),
         overdue=sum(until <= now for until in untils),
-        late=ledger.counts[LATE] + void,
+        late=ledger.counts[LATE],
         failed=ledger.counts[FAILED],
         expired=ledger.counts[EXPIRED],
         released=ledger.counts[RELEASED],
         interrupted=sum(ledger.interrupted),
-        void=void,
         handed_out=ledger.handed_out,
         budget=ledger.budget,
         waiting_for=tuple(ledger.id_of(number) for number in fold.holding_back(waiting)),
@@ -345,17 +342,15 @@ def frame_of_trials(columns: dict[str, Any]) -> "pd.DataFrame":
 
 def trial_columns(fold: Fold) -> dict[str, Any]:
     """The columns of that table; times in seconds."""
-    ledger, _ = fold.ledger, fold.policy  # which knows whose results are void
-    states, passes = ledger.column("state"), ledger.column("pass_of")
-    names = np.array([*STATES, "void"], dtype=object)
-    shown = np.where(fold.void(passes) & (states == TOLD), len(STATES), states)
+    ledger = fold.ledger
+    passes = ledger.column("pass_of")
     workers = np.array([*ledger.workers, None], dtype=object)
     columns: dict[str, Any] = {
         "number": np.arange(len(ledger)),
         "id": [ledger.id_of(number) for number in range(len(ledger))],
         "arm": np.array(ledger.arm_names, dtype=object)[ledger.column("arm")],
         "item": [ledger.item_id(pass_) for pass_ in passes.tolist()],
-        "state": names[shown],
+        "state": np.array(STATES, dtype=object)[ledger.column("state")],
         "worker": workers[ledger.column("worker")],
         "asked": ledger.column("asked"),
         "resolved": ledger.column("resolved"),

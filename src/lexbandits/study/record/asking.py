@@ -229,14 +229,9 @@ def _take_late(turn: "Turn", number: int, values: dict[str, float | None]) -> st
 
 def _worth(fold: Fold, numbers: Sequence[int]) -> list[str]:
     """What results that were just recorded are worth."""
-    if not fold.ledger.open and not fold.has_voids:
+    if not fold.ledger.open:
         return ["counted"] * len(numbers)
-    folded, pass_of = fold.policy.folded, fold.ledger.pass_of
-    worth = ["waiting" if waits else "counted" for waits in fold.waiting(numbers)]
-    for i, number in enumerate(numbers):
-        if pass_of[number] < folded and fold.is_void(pass_of[number]):
-            worth[i] = "late"  # the rules changed while it was measured
-    return worth
+    return ["waiting" if waits else "counted" for waits in fold.waiting(numbers)]
 
 
 def _check_exact(

@@ -20,12 +20,12 @@ KINDS = {
     "told_late": "value by objective: recorded, not counted, but for what fills a hole of a list",
     "retried": "places, how many of a list are asked again",
     "corrected": "values, reason",
-    # from_pass: new rules choose members from there; begun: passes begun are "kept" (absent: 0.2 voided them)
-    "arm_added": "arm, from_pass, begun; of a list blind, if it was made without looking at results",
-    "arm_withdrawn": "reason, returned, from_pass, begun; failures and the last, if given up for failing",
-    "arm_restored": "from_pass, begun",
-    "amended": "objective, margin and tie, from_pass, begun",
-    "reordered": "objectives, from_pass, begun",
+    # from_pass: new rules choose members from there; passes begun keep theirs
+    "arm_added": "arm, from_pass; of a list blind, if it was made without looking at results",
+    "arm_withdrawn": "reason, returned, from_pass; failures and the last, if given up for failing",
+    "arm_restored": "from_pass",
+    "amended": "objective, margin and tie, from_pass",
+    "reordered": "objectives, from_pass",
     "paused": "reason",
     "resumed": "",
     "budget": "budget",

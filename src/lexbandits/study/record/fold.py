@@ -56,7 +56,6 @@ class Fold:
         self._policy: LexElimTol | None = None
         self._fills = self._stops = self._seq = 0  # how many of each the policy knows
         self._revision = self.ledger.revision
-        self._voids: list[tuple[int, int]] = []
         self.memory: dict[str, Any] = {}  # what was made of a state, by who made it
         self.disagreements.clear()
 
@@ -96,8 +95,6 @@ class Fold:
             stop = ledger.stops[self._stops]
             self._tell_until(policy, stop.position)
             if stop.kind == "rules":
-                if stop.data.get("void"):
-                    self._voids.append((policy.folded, stop.data["from_pass"]))
                 policy = policy.amended(**_as_arguments(stop.data))
             else:
                 self._compare(policy, stop.data)
@@ -224,29 +221,6 @@ class Fold:
         return [place for place in places if place[1] >= folded]
 
     # --- what a result is worth
-
-    @property
-    def has_voids(self) -> bool:
-        """Whether a change of the rules has thrown away what was begun, as 0.2 did."""
-        return bool(self._voids)
-
-    def is_void(self, pass_: int) -> bool:
-        """Whether the results of this pass were thrown away."""
-        return any(first <= pass_ < end for first, end in self._voids)
-
-    def void(self, passes: Sequence[int] | np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-        """`is_void` of many."""
-        array = np.asarray(passes)
-        found = np.zeros(array.shape, dtype=bool)
-        for first, end in self._voids:
-            found |= (first <= array) & (array < end)
-        return found
-
-    def count_void(self) -> int:
-        """How many results that came in time never count."""
-        if not self.has_voids:
-            return 0
-        return int((self.void(self.ledger.column("pass_of")) & (self.ledger.column("state") == TOLD)).sum())
 
     def told_waiting(self) -> list[int]:
         """The results that wait."""

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from lexbandits.study.study import Study
 
 Row = dict[str, float | None]
-VOID = "void"  # of trials that exports of 0.2 have and that never counted
 UNNAMED = re.compile(r"|Unnamed: \d+")  # a column without a name, as pandas too writes an index
 FORMULA = re.compile(r"'*[=+\-@\t\r\n]")  # the start of a text that a spreadsheet would compute
 
@@ -161,14 +160,14 @@ def _count_as_agreed(table: Columns, spec: Spec) -> tuple[Columns, list[Row]]:
     """The rows that count, and what as: a failed or expired trial of an exported study as was agreed."""
     blank = [""] * max(map(len, table.values()))
     states = [state if isinstance(state, str) else "" for state in table.get("state", blank)]
-    unknown = sorted(set(states) - {*STATES, VOID, ""})
-    if unknown and not {*STATES, VOID}.isdisjoint(states):
+    unknown = sorted(set(states) - {*STATES, ""})
+    if unknown and not set(STATES).isdisjoint(states):
         raise StudyError(
             f"{unknown[0]!r} is no state of a trial, as others are in this column: rename it if it is another"
         )
     if unknown:  # a column that says something else
         states = blank
-    counts = [state not in (STATES[RELEASED], VOID) for state in states]
+    counts = [state != STATES[RELEASED] for state in states]
     table = {name: list(compress(column, counts)) for name, column in table.items()}
     states = list(compress(states, counts))
     agreed = {STATES[FAILED]: {objective.name: objective.if_failed for objective in spec.objectives}}

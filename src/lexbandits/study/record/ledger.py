@@ -439,11 +439,8 @@ class Ledger(TrialTable):
             begun = max(position, event.payload["from_pass"])
             self.stops.append(Stop(position, "rules", {**changed, "from_pass": begun}))
             return
-        data = {**changed, "from_pass": event.payload["from_pass"]}
-        if event.payload.get("begun") != "kept":
-            data["void"] = True  # 0.2 threw away what was begun
-        self.stops.append(Stop(len(self.fills), "rules", data))
-        self.from_pass = data["from_pass"]
+        self.from_pass = event.payload["from_pass"]
+        self.stops.append(Stop(len(self.fills), "rules", {**changed, "from_pass": self.from_pass}))
 
     def _note_change(self, event: Event, **words: Any) -> None:
         """Who has seen a value and changes the rules is named with the answer."""

@@ -80,7 +80,7 @@ def after_all_begun(ledger: Ledger) -> dict[str, Any]:
 
     Who changes them may have seen values that are not folded: passes begun keep their members and count.
     """
-    return {"from_pass": ledger.highest + 1, "begun": "kept"}
+    return {"from_pass": ledger.highest + 1}
 
 
 def proof_of(ledger: Ledger) -> str:

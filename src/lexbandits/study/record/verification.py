@@ -13,7 +13,7 @@ from lexbandits.study.record.answers import Answer, ended, recorded
 from lexbandits.study.record.events import Event, chained
 from lexbandits.study.record.fold import Fold
 from lexbandits.study.record.ledger import Ledger
-from lexbandits.study.record.trials import RELEASED
+from lexbandits.study.record.trials import EXPIRED, FAILED, IMPORTED, LATE, OPEN, RELEASED
 from lexbandits.study.storage.contract import Seal, Storage, StudyRow
 
 ENDS: dict[str, Callable[[Fold, str], dict[str, Any]]] = {
@@ -207,9 +207,16 @@ def _same(told: Any, found: Any) -> bool:
 
 
 def _check_places(ledger: Ledger) -> list[str]:
-    trials = enumerate(ledger.state)
-    places = [ledger.place(n) for n, state in trials if state != RELEASED and n not in ledger.retries]
-    return ["a place was handed out twice"] if len(set(places)) < len(places) else []
+    """A place is handed out once, but for retries; an imported row may fill what was lost."""
+    empty = (OPEN, RELEASED, FAILED, EXPIRED, LATE)
+    asked, filled = [], []
+    for number, state in enumerate(ledger.state):
+        if number not in ledger.retries and state not in (RELEASED, IMPORTED):
+            asked.append(ledger.place(number))
+        if state not in empty:
+            filled.append(ledger.place(number))
+    problems = {"a place was handed out twice": asked, "a place has two results": filled}
+    return [problem for problem, places in problems.items() if len(set(places)) < len(places)]
 
 
 def _check_row(ledger: Ledger, row: StudyRow) -> list[str]:

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 PATIENCE = 60.0  # seconds to try again while the service is away or its storage is busy
 SILENCE = 20.0  # seconds without an answer, after which it is asked again: the answer may have been lost
+HELD = 10.0  # seconds that a request waits for results of others; it is asked again after that
 MOST_AT_ONCE = 1000  # results, trials or events of one request
 TRY_AGAIN = (502, 503, 504)
 Sent = tuple[str, str, Any]  # method, path, body
@@ -339,8 +340,8 @@ class RemoteJournal(Journal):
         wait: float,
     ) -> asking.Exchanged:
         words: dict[str, Any] = {"worker": worker, "lease": lease}
-        if n and wait < WAIT:  # which is what the service waits by itself
-            words["wait"] = wait
+        if n and wait != WAIT:  # which is what the service waits by itself
+            words["wait"] = min(wait, HELD)
         try:
             if results:
                 told = [{"trial": _id(t), "values": self._spec.checked(values)} for t, values in results]

@@ -162,7 +162,12 @@ class SqliteStorage(SqlStorage):
             os.close(os.open(self.path, os.O_CREAT | os.O_EXCL, 0o600))
         connection = _connect(self.path, cached_statements=64)
         connection.execute(f"PRAGMA page_size = {PAGE}")  # of a new file
-        connection.execute("PRAGMA journal_mode = WAL")
+        if connection.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
+            self._gate.take()  # SQLite waits for nobody here, and would refuse all but one
+            try:
+                connection.execute("PRAGMA journal_mode = WAL")
+            finally:
+                self._gate.give_back()
         connection.execute(f"PRAGMA synchronous = {self.synchronous}")
         connection.execute("PRAGMA foreign_keys = ON")
         connection.execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT}")

@@ -1,0 +1,45 @@
+"""Calls of `create_study` as an editor sees them. `make check` fails if a type checker misses a mistake."""
+
+import lexbandits as lb
+
+SIZE = lb.Objective("size", "minimize", tolerance=0, noise="exact")
+
+
+def right() -> lb.Study:
+    return lb.create_study(
+        "typed",
+        arms=["a", "b"],
+        objectives=[SIZE],
+        delta=0.1,
+        max_arms=4,
+        items=["i", "j"],
+        about="items",
+        repeats=2,
+        seed=3,
+        if_infeasible="stop",
+        budget=100,
+        lease="1m",
+        max_failures=2,
+        baseline="b",
+        rules="open",
+    )
+
+
+def objects() -> lb.Study:
+    return lb.create_study("typed", arms={"a": 4, "b": [3]}, objectives=[SIZE])
+
+
+def tables() -> lb.Study:
+    return lb.create_study("typed", arms=["a", {"name": "b", "level": 3}], objectives=[SIZE])
+
+
+def misspelt() -> lb.Study:
+    return lb.create_study("typed", arms=["a"], objectives=[SIZE], detla=0.1)  # type: ignore[call-arg]
+
+
+def mistyped() -> lb.Study:
+    return lb.create_study("typed", arms=["a"], objectives=[SIZE], delta="10%")  # type: ignore[arg-type]
+
+
+def unheard_of() -> lb.Study:
+    return lb.create_study("typed", arms=["a"], objectives=[SIZE], rules="kept")  # type: ignore[arg-type]
