@@ -329,7 +329,7 @@ def _judged(claims: Claims, delta: float, words: dict[str, Any]) -> Verdict:
     certified = answer in good
     steps = proof_of(claims, answer, alpha, likely, in_full=True).steps
     least = {step[:4]: step for step in sorted(steps, key=lambda step: -step.level)}  # of equal claims
-    steps = tuple(step for step in dict.fromkeys(steps) if step is least[step[:4]])
+    steps = tuple(step for step in dict.fromkeys(steps) if step == least[step[:4]])
     if decision == "switch":
         steps += switches[answer]
     gone, stage = survey(claims, delta, everybody)
