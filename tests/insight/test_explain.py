@@ -38,7 +38,7 @@ def test_one_sentence_per_arm_with_its_numbers(ended):
     assert small.sentence == (
         f"small left after {small.after:,} results: on correct it is worse than {reason.rival} by "
         f"{reason.difference:.3f}, by at least {least:.3f} at the study's confidence, "
-        "and 0.08 does not matter. It is better than base on latency ("
+        "and arms within 0.08 tie. It is better than base on latency ("
         f"{by_pass(ended, 'latency')['small'].mean():.0f} ms) and cost "
         f"({by_pass(ended, 'cost')['small'].mean():.2f} USD), which come later in the order."
     )
@@ -51,7 +51,7 @@ def test_worse_means_more_where_less_is_better(ended):
     assert reason.rival == "base"
     assert reason.difference == pytest.approx((table["large"] - table["base"]).dropna().mean())
     assert reason.low > 150
-    assert "150 ms does not matter" in reason.sentence
+    assert "arms within 150 ms tie" in reason.sentence
 
 
 def test_an_arm_beyond_a_limit(ended):
@@ -61,7 +61,7 @@ def test_an_arm_beyond_a_limit(ended):
     assert reason.rival is None
     assert reason.low >= 0.1, "it is beyond the limit, if by little"
     assert reason.difference == pytest.approx(by_pass(ended, "refusals")["tiny"].mean())
-    assert "the limit is 0.1" in story.sentence
+    assert "the limit is 0.2" in story.sentence
     assert {r.verdict for r in story.reasons[1:]} == {"no longer counts"}
 
 
@@ -241,7 +241,7 @@ def test_a_contradiction_is_said():
         for trial in study.ask_many(3):
             place = (ring[trial.arm] - trial.item) % 3  # 0 is missing
             study.tell(trial, {"x": None if place == 0 else 2.0 - place})
-    study.amend("x", margin=0.02)
+    study.amend("x", margin=0.02, tie=0.01)
     found = study.explain()
     assert study.answer.flags == ("contradiction", "rules changed", "strained"), "a third is missing"
     assert "what was measured refutes every arm" in found.sentence

@@ -133,7 +133,7 @@ def kind_of(sentence):
 def test_a_sentence_says_what_the_certificate_has(seed):
     study = played(seed)
     answer = study.answer.arm
-    limited = [o.name for o in study.objectives if o.target is not None]
+    limited = [o.name for o in study.objectives if o.limit is not None]
     for story in study.explain().arms[1:]:
         rows, kind = chain(study, story.arm), kind_of(story.sentence)
         verdicts = [row["verdict"] for row in rows]

@@ -339,7 +339,7 @@ def proven(policy, names, arm, declared):
     if rival is not None:
         return float(policy.differences[names.index(rival), index, column, 0])
     low, high = sorted((o.sign * policy.target_bounds[index, column]).tolist())
-    return max(low, o.target) if o.at_most is not None else min(high, o.target)
+    return max(low, o.limit) if o.at_most is not None else min(high, o.limit)
 
 
 def test_reasons_and_claims_are_no_sharper_than_their_numbers(studies):

@@ -267,7 +267,7 @@ def test_the_answer_is_an_arm_to_which_a_switch_is_proven():
     ("ones", "said"), [(106, "below the inner line 0.8, and below b on it"), (40, "violates")]
 )
 def test_a_switch_by_a_limit_needs_both_claims(ones, said):
-    """The current arm is below the inner line, and behind; of the second it is shown that it violates."""
+    """The current arm is below the inner line and behind; below the limit is shown of the second only."""
     values = (np.arange(200) < [[ones], [196]]).astype(float)
     limit = lb.Objective("score", at_least=0.5, slack=0.3, noise="bernoulli")
     verdict = lb.judge(long(values), [limit], baseline="a")

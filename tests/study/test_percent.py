@@ -123,7 +123,7 @@ def test_the_words_say_of_what_they_are(tmp_path):
     assert "No arm is better than quick on correct by more than 30 % of the best." in said
     for name in ("report.md", "report.html"):
         text = study.report(tmp_path / name).read_text().replace("\\", "").replace("\xa0", " ")
-        assert "15 % of the best does not matter" in text
+        assert "margin 30 % of the best" in text
         assert "8 % of slow" in text
     guess = {arm: dict(zip(("correct", "latency"), ARMS[arm], strict=True)) for arm in study.arms}
     coming = create().forecast(guess, sd={"latency": 20.0}, runs=20)

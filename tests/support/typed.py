@@ -2,7 +2,7 @@
 
 import lexbandits as lb
 
-SIZE = lb.Objective("size", "minimize", tolerance=0, noise="exact")
+SIZE = lb.Objective("size", "minimize", noise="exact")
 
 
 def right() -> lb.Study:
