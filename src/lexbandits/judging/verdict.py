@@ -61,7 +61,8 @@ class Verdict:
         delta: the probability of a wrong answer.
         acceptable: the arms that may be chosen.
         candidates: the arms that are not proven worse.
-        fates: arm -> where it ends: a code, the objective, the rival, the bound.
+        fates: arm -> where it ends: a code, the objective, the rival, the bound; of a limit, whether it is
+            violated ("violates_limit") or may yet be met ("not_clearly_within").
         tiers: the arms in groups, those that left last first.
         certificate: what the answer rests on, a row per rival and objective.
         flags, details: what a reader must know besides, and flag -> its fields.
