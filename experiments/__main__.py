@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-from experiments import regret
+from experiments import margins, regret
 
 parser = argparse.ArgumentParser(prog="python -m experiments", description=__doc__)
 names = parser.add_subparsers(dest="name", required=True)
@@ -13,5 +13,12 @@ told.add_argument("--out", type=Path, default=Path("results/regret"), help="Star
 told.add_argument("--page", type=Path, help="A page whose tables, between marks, are made anew.")
 told.add_argument("--jobs", type=int, default=-1, help="Threads; -1 for one per core.")
 told.add_argument("--only", nargs="*", choices=list(regret.SECTIONS), help="Some of the sections.")
-arguments = parser.parse_args()
-regret.main(arguments.runs, arguments.out, arguments.page, arguments.jobs, arguments.only)
+told = names.add_parser("margins", help="What a smaller margin costs, docs/choosing-a-margin.md.")
+told.add_argument("--runs", type=int, default=100, help="Studies per world and margin.")
+told.add_argument("--seed", type=int, default=0, help="The same seed gives the same table.")
+told.add_argument("--jobs", type=int, default=-1, help="Threads; -1 for one per core.")
+given = parser.parse_args()
+if given.name == "margins":
+    margins.main(given.runs, given.seed, given.jobs)
+else:
+    regret.main(given.runs, given.out, given.page, given.jobs, given.only)
