@@ -13,7 +13,7 @@ export PYTHONDONTWRITEBYTECODE :=
 .PHONY: paper test test-slow fence flakes check bench soak demo headline pictures docs dist browser database clean
 
 paper: $(READY)  ## reproduce the paper: results/paper/report.html
-	$(BIN)/lexbandits paper --out results/paper
+	$(BIN)/python -m experiments paper --out results/paper
 
 test: $(READY) .venv-fuzz/.ready .venv-docs/.ready .venv-tools/.ready browser database  ## all tests but the long ones, compiled; then a short run of the kernels interpreted
 	$(BIN)/lexbandits warm
@@ -59,15 +59,15 @@ demo: $(READY)  ## a live study in under a minute: which compression codec? exam
 	@echo "live, with every study beside it: $(BIN)/lexbandits serve --storage results/demo.db"
 
 headline: $(READY)  ## the table at the top of the README
-	$(BIN)/lexbandits headline
+	$(BIN)/python -m experiments headline
 
 pictures: $(READY)  ## every picture in docs/
-	$(BIN)/lexbandits paper --out results/paper --only samples
-	$(BIN)/lexbandits ignorance --out results/ignorance
+	$(BIN)/python -m experiments paper --out results/paper --only samples
+	$(BIN)/python -m experiments ignorance --out results/ignorance
 	cp results/paper/figures/samples.png results/ignorance/ignorance.svg docs/
 	$(BIN)/lexbandits bounds --paper 10 --paper 20 --paper 30 --picture docs/lower-bound.svg
-	$(BIN)/lexbandits practice --out results/practice && cp results/practice/practice.svg docs/
-	$(BIN)/python docs/zone.py docs/zone.svg
+	$(BIN)/python -m experiments practice --out results/practice && cp results/practice/practice.svg docs/
+	$(BIN)/python -m experiments zone docs/zone.svg
 	$(BIN)/python -m experiments regret --page docs/regret.md && cp results/regret/regret.svg docs/
 
 docs: .venv-docs/.ready  ## the documentation as a site, strictly: results/site/docs/index.html

@@ -21,13 +21,14 @@ import numpy as np
 
 os.environ.setdefault("LEXBANDITS_JIT", "1")  # what goes on for long is compiled
 
+sys.path.insert(0, str(Path(__file__).parents[1]))  # where experiments/ is, which nobody installs
 import lexbandits as lb
+from experiments.practice.studies import paper, studies
+from experiments.practice.tape import Tape, play_block
+from experiments.practice.tape import play as play_tape
 from lexbandits.jit import entry, fused
-from lexbandits.reproduction.studies import paper, studies
 from lexbandits.simulation.informed import informed
 from lexbandits.simulation.replicate import replicate
-from lexbandits.simulation.tape import Tape, play_block
-from lexbandits.simulation.tape import play as play_tape
 from lexbandits.simulation.trajectory import play, prepared
 from lexbandits.world.noise import stream
 from script import lexelim_in

@@ -1,1 +1,1 @@
-"""Experiments beyond the paper's own: `python -m experiments NAME` makes the tables of a page in docs/."""
+"""What the paper and the pages in docs/ report: `python -m experiments NAME`. Not in the wheel."""

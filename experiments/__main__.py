@@ -1,24 +1,177 @@
-"""`python -m experiments regret`: run an experiment by its name."""
+"""`python -m experiments paper`: experiments by name. A command imports what it needs when it runs."""
 
-import argparse
 from pathlib import Path
+from typing import Annotated
 
-from experiments import margins, regret
+import typer
 
-parser = argparse.ArgumentParser(prog="python -m experiments", description=__doc__)
-names = parser.add_subparsers(dest="name", required=True)
-told = names.add_parser("regret", help="Regret of every policy, docs/regret.md.")
-told.add_argument("--runs", type=int, default=5000, help="Runs of the fast policies; slow ones have fewer.")
-told.add_argument("--out", type=Path, default=Path("results/regret"), help="Started again, it goes on there.")
-told.add_argument("--page", type=Path, help="A page whose tables, between marks, are made anew.")
-told.add_argument("--jobs", type=int, default=-1, help="Threads; -1 for one per core.")
-told.add_argument("--only", nargs="*", choices=list(regret.SECTIONS), help="Some of the sections.")
-told = names.add_parser("margins", help="What a smaller margin costs, docs/choosing-a-margin.md.")
-told.add_argument("--runs", type=int, default=100, help="Studies per world and margin.")
-told.add_argument("--seed", type=int, default=0, help="The same seed gives the same table.")
-told.add_argument("--jobs", type=int, default=-1, help="Threads; -1 for one per core.")
-given = parser.parse_args()
-if given.name == "margins":
-    margins.main(given.runs, given.seed, given.jobs)
-else:
-    regret.main(given.runs, given.out, given.page, given.jobs, given.only)
+from lexbandits.commands import terminal
+from lexbandits.commands.terminal import print_table
+
+app = typer.Typer(
+    cls=terminal.Commands, no_args_is_help=True, pretty_exceptions_enable=False, add_completion=False
+)
+command = terminal.command(app)
+
+Jobs = Annotated[int, typer.Option(help="Threads; -1 for one per core.")]
+Out = Annotated[Path, typer.Option(help="Where everything goes; started again, it goes on where it was.")]
+Runs = Annotated[int, typer.Option(help="Runs of every cell.", min=2)]
+
+
+@app.callback()
+def experiments() -> None:
+    """The experiments of the paper, and those that the pages in docs/ report."""
+
+
+@command
+def paper(
+    out: Out = Path("results/paper"),
+    replications: Annotated[
+        int | None, typer.Option(help="Runs of every cell. [100, or 5 with --quick]", min=2)
+    ] = None,
+    jobs: Jobs = -1,
+    only: Annotated[
+        list[str] | None,
+        typer.Option(help="acceleration, regret, samples, theorems or sensitivity; can be repeated."),
+    ] = None,
+    claim: Annotated[
+        str | None, typer.Option(help="Judge one claim alone, by its name in the report; no figures.")
+    ] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="A first look: 5 runs of every cell.")] = False,
+) -> None:
+    """Run the paper's experiments again: figures, CSV, and a report with a verdict on every claim."""
+    from experiments.paper import report
+    from experiments.paper import sections as experiments
+
+    runs = replications or (experiments.QUICK_REPLICATIONS if quick else experiments.REPLICATIONS)
+    again = f"python -m experiments paper --out {out}"
+    if runs != experiments.REPLICATIONS:
+        again += f" --replications {runs}"
+    named = [experiments.section_of(claim).NAME] if claim else only or experiments.SECTIONS
+    sections = experiments.chosen_sections(named)
+    tables = experiments.measure(sections, replications=runs, n_jobs=jobs, out=out / "runs", progress=True)
+    verdicts = experiments.verdicts(tables, sections, again)
+    if claim:
+        row = verdicts.set_index("claim").loc[claim]
+        numbers = "\n".join(f"- {line}" for line in row["numbers"].split("\n"))
+        typer.echo(f"{row['statement']} ({row['source']})\n\n{row['verdict']}\n\n{numbers}")
+        return
+    typer.echo("drawing the figures")
+    page = report.write(
+        out,
+        sections,
+        tables=tables,
+        verdicts=verdicts,
+        settings=experiments.settings(runs),
+        command=again + "".join(f" --only {name}" for name in only or ()),
+    )
+    print_table(verdicts[["claim", "verdict"]])
+    typer.echo(f"{page}: open it in a browser; {out}/figures and {out}/data beside it")
+
+
+@command
+def headline(
+    out: Out = Path("results/headline"),
+    replications: Runs = 1000,
+    arms: Annotated[
+        list[int] | None, typer.Option(help="Arms of the paper's instance; can be repeated. [10 20 30]")
+    ] = None,
+    only: Annotated[
+        list[str] | None, typer.Option(help="Algorithms, as LexElim-Pool; can be repeated. [all]")
+    ] = None,
+    jobs: Jobs = -1,
+) -> None:
+    """The README's table: pulls and errors on the paper's instances, beside the lower bound."""
+    from experiments import headline as tables
+    from experiments.paper.experiment import ARMS
+
+    table = tables.headline(
+        arms=arms or ARMS, only=only, replications=replications, n_jobs=jobs, out=out / "runs", progress=True
+    )
+    table.to_csv(out / "headline.csv", index=False)
+    typer.echo(tables.headline_markdown(table))
+
+
+@command
+def ignorance(out: Out = Path("results/ignorance"), replications: Runs = 1000, jobs: Jobs = -1) -> None:
+    """What it costs not to know λ, the noise or its correlation, and what tolerances cost."""
+    from experiments import ignorance as tables
+    from experiments.drawing import save
+
+    table = tables.ignorance(replications=replications, n_jobs=jobs, out=out / "runs", progress=True)
+    table.to_csv(out / "ignorance.csv", index=False)
+    save(tables.ignorance_figure(table), out / "ignorance.svg")
+    typer.echo(tables.ignorance_markdown(table))
+    typer.echo(f"\n{out}: ignorance.csv, ignorance.svg")
+
+
+@command
+def practice(
+    out: Out = Path("results/practice"),
+    replications: Annotated[
+        int | None, typer.Option(help="Runs of every cell. [300, or 20 with --quick]", min=2)
+    ] = None,
+    only: Annotated[list[str] | None, typer.Option(help="Studies by name; can be repeated. [all]")] = None,
+    jobs: Jobs = -1,
+    quick: Annotated[bool, typer.Option("--quick", help="A first look: 20 runs of every cell.")] = False,
+    changes: Annotated[
+        bool, typer.Option("--changes", help="Measure instead what a change of the rules costs (150 runs).")
+    ] = False,
+) -> None:
+    """LexElim-Tol beside what people do today, on realistic studies: pulls and broken promises."""
+    from experiments.practice import benchmark
+    from experiments.practice import changes as rules
+
+    if changes:
+        runs = replications or (benchmark.QUICK_REPLICATIONS if quick else rules.REPLICATIONS)
+        typer.echo(
+            rules.changes_markdown(rules.changes(only=only, replications=runs, n_jobs=jobs, progress=True))
+        )
+        return
+    runs = replications or (benchmark.QUICK_REPLICATIONS if quick else benchmark.REPLICATIONS)
+    table = benchmark.practice(only=only, replications=runs, n_jobs=jobs, out=out / "runs", progress=True)
+    benchmark.write(table, out)
+    typer.echo((out / "practice.md").read_text())
+    typer.echo(f"{out}: practice.csv, practice.md, practice.svg, practice.png")
+
+
+@command
+def regret(
+    runs: Annotated[int, typer.Option(help="Runs of the fast policies; slow ones have fewer.", min=2)] = 5000,
+    out: Out = Path("results/regret"),
+    page: Annotated[
+        Path | None, typer.Option(help="A page whose tables, between marks, are made anew.")
+    ] = None,
+    jobs: Jobs = -1,
+    only: Annotated[list[str] | None, typer.Option(help="Some of the sections; can be repeated.")] = None,
+) -> None:
+    """Regret of every policy: the tables and the figure of docs/regret.md."""
+    from experiments import regret as tables
+
+    tables.main(runs, out, page, jobs, only)
+
+
+@command
+def margins(
+    runs: Annotated[int, typer.Option(help="Studies per world and margin.", min=2)] = 200,
+    seed: Annotated[int, typer.Option(help="The same seed gives the same table.")] = 0,
+    jobs: Jobs = -1,
+) -> None:
+    """What a smaller margin costs: the table of docs/planning.md."""
+    from experiments import margins as tables
+
+    typer.echo(tables.margins_markdown(runs, seed, jobs))
+
+
+@command
+def zone(
+    path: Annotated[Path, typer.Argument(help="A file.svg.")] = Path("docs/zone.svg"),
+) -> None:
+    """The picture of docs/planning.md: which leads cost most results."""
+    from experiments.zone import draw
+
+    typer.echo(draw(path))
+
+
+if __name__ == "__main__":
+    app(prog_name="python -m experiments")

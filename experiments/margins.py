@@ -59,9 +59,9 @@ def _results(policy: LexElimTol, trials: Trials, seed: int, run: int, cancelled:
     return ended.rounds, ended.recommendation
 
 
-def main(runs: int, seed: int, jobs: int) -> None:
-    """Print mean results ± standard error, and how often *medium* is the answer."""
-    print("| margins | " + " | ".join(ACCURACIES) + " |\n| --- |" + " ---: |" * len(ACCURACIES))
+def margins_markdown(runs: int, seed: int, jobs: int) -> str:
+    """Mean results ± standard error, and how often *medium* is the answer."""
+    lines = ["| margins | " + " | ".join(ACCURACIES) + " |", "| --- |" + " ---: |" * len(ACCURACIES)]
     for name, share in SHARES.items():
         cells = []
         for accuracies in ACCURACIES.values():
@@ -70,4 +70,5 @@ def main(runs: int, seed: int, jobs: int) -> None:
             found = np.array(list(on_threads(work, range(runs), jobs)))
             mean, error = mean_and_error(found[:, 0])
             cells.append(f"{mean:,.0f} ± {error:,.0f} ({(found[:, 1] == 1).mean():.0%})")
-        print(f"| {name} | " + " | ".join(cells) + " |", flush=True)
+        lines.append(f"| {name} | " + " | ".join(cells) + " |")
+    return "\n".join(lines)

@@ -10,7 +10,7 @@ import numpy as np
 
 import lexbandits as lb
 from experiments.baselines import TopTwo, TrackAndStop
-from lexbandits.drawing import house_style
+from experiments.drawing import Figure, house_style, new_figure
 from lexbandits.simulation.estimates import mean_and_error
 from lexbandits.simulation.informed import informed
 from lexbandits.simulation.summary import as_latex, as_markdown
@@ -198,6 +198,31 @@ def long(bench: Bench) -> dict[str, list[list[str]]]:
     return {"long": [head, *lines]}
 
 
+def curves(results: lb.Results, bounds: Mapping[str, list[float]]) -> Figure:
+    """Mean regret with two standard errors and the 95 % quantile, a panel per objective, a line per cell."""
+    figure = new_figure(9.0, 4.2, layout="constrained")
+    panels = figure.subplots(1, len(next(iter(bounds.values()))))
+    rounds = np.unique(np.rint(np.geomspace(1, LONG, 200)).astype(np.int64))
+    for place, name in enumerate(results.cells):
+        regret = results.regret(name, rounds)
+        mean, error = mean_and_error(regret)
+        for i, panel in enumerate(panels):
+            colour = f"C{place % 10}"
+            panel.plot(rounds, mean[:, i], color=colour, label=name)
+            low, high = mean[:, i] - 2 * error[:, i], mean[:, i] + 2 * error[:, i]
+            panel.fill_between(rounds, low, high, color=colour, alpha=0.2, linewidth=0)
+            panel.plot(rounds, np.quantile(regret[:, :, i], 0.95, axis=0), color=colour, lw=0.5)
+    times = np.geomspace(1, LONG, 200)
+    for name, constants in bounds.items():
+        for constant, panel in zip(constants, panels, strict=True):
+            panel.plot(times, constant * np.log(times), "k--", lw=0.9, label=name)
+    for panel in panels:
+        panel.set(xlabel="round", xscale="log")
+    handles, labels = panels[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=4, frameon=False)
+    return figure
+
+
 def draw(results: lb.Results, constants: np.ndarray, path: Path) -> None:
     """Curves with bands of two standard errors, thin lines at the 95 % quantile, and the lower bound.
 
@@ -210,9 +235,8 @@ def draw(results: lb.Results, constants: np.ndarray, path: Path) -> None:
         {plain[name]: runs for name, runs in results.runs.items()},
     )
     bounds = {"lower bound c·log T": constants.tolist()}
-    figure = shown.regret_figure(quantile=0.95, bounds=bounds)
     with house_style():
-        figure.set_size_inches(9.0, 4.2)
+        figure = curves(shown, bounds)
         known = [results.regret(name, [LONG])[:, 0] for name in CURVES[4:]]
         tops = np.max([np.quantile(regret, 0.95, axis=0) for regret in known], axis=0)
         for i, axes in enumerate(figure.axes[:3]):
@@ -349,6 +373,9 @@ SECTIONS: Mapping[str, Callable[[Bench], dict[str, list[list[str]]]]] = {
 
 def main(runs: int, out: Path, page: Path | None, jobs: int, only: list[str] | None) -> None:
     """Run the sections; write their tables as Markdown and LaTeX, the figure, and the page."""
+    unknown = [name for name in only or () if name not in SECTIONS]
+    if unknown:
+        raise ValueError(f"--only must be one of {', '.join(SECTIONS)}, got {unknown[0]!r}")
     out.mkdir(parents=True, exist_ok=True)
     bench = Bench(runs, out, jobs)
     tables: dict[str, list[list[str]]] = {}

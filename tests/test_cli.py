@@ -12,8 +12,6 @@ import typer
 
 import lexbandits as lb
 from lexbandits.cli import app
-from lexbandits.reproduction import ignorance
-from lexbandits.reproduction.paper import section_of
 from support.command import invoked
 
 CELLS = """
@@ -46,13 +44,6 @@ def test_python_m_is_the_command_and_says_the_version():
     assert done.stdout == f"lexbandits {lb.__version__}\n"
 
 
-@pytest.mark.parametrize("command", ["paper", "headline", "ignorance"])
-def test_a_place_that_cannot_be_written_is_named(command, tmp_path):
-    (tmp_path / "file").touch()
-    place = tmp_path / "file" / "below"
-    refused(str(place), command, "--out", place, "--replications", 2)
-
-
 @pytest.mark.parametrize(("backend", "module"), [("ray", "ray"), ("dask:tcp://localhost:1", "distributed")])
 def test_a_backend_that_is_not_installed_names_its_extra(backend, module, cells, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, module, None)
@@ -64,29 +55,9 @@ def test_dask_on_the_command_line_needs_an_address(cells):
     refused("dask:tcp://host:port", "simulate", cells, "--backend", "dask")
 
 
-def test_paper_writes_the_report_and_prints_the_verdicts(tmp_path):
-    done = invoked("paper", "--out", tmp_path, "--only", "acceleration", "--replications", 2)
-    assert done.exit_code == 0, done.output
-    assert "both-yellow-arms" in done.output
-    text = (tmp_path / "report-acceleration.html").read_text(encoding="utf-8")
-    assert text.count("<img") == 1
-    assert text.count("<article") == 4
-
-
-def test_paper_judges_one_claim_alone(tmp_path):
-    done = invoked("paper", "--out", tmp_path, "--claim", "far-yellow-arm", "--replications", 2)
-    assert done.exit_code == 0
-    statements = {claim.name: claim.statement for claim in section_of("far-yellow-arm").CLAIMS}
-    assert statements["far-yellow-arm"] in done.output
-    assert not list(tmp_path.glob("*.html"))
-
-
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("paper", "--only", "regrets"), "got 'regrets'"),
-        (("paper", "--claim", "far-yelow-arm"), "did you mean 'far-yellow-arm'?"),
-        (("headline", "--only", "LexElim-Pol"), "unknown algorithm 'LexElim-Pol'"),
         (("bounds",), "name one instance"),
         (("bounds", "--paper", 15), "multiple of 10"),
         (("bounds", "--paper", 10, "--tradeoff", 1), "tradeoff"),
@@ -112,7 +83,7 @@ def test_bounds_of_the_papers_instances(tmp_path):
     assert done.exit_code == 0
     assert "any δ-correct algorithm needs 581 pulls" in done.output
     assert "out samples printed" in done.output
-    assert (tmp_path / "times.svg").read_text().startswith("<?xml")
+    assert (tmp_path / "times.svg").read_text().startswith("<svg")
 
 
 def test_bounds_of_an_instance_in_a_file(tmp_path):
@@ -164,19 +135,6 @@ def test_bounds_of_regret_are_rounded_towards_safety(tmp_path, monkeypatch):
     file = tmp_path / "tied.toml"
     file.write_text("means = [[0, 0, 0], [0, -1, 2], [-0.2, -2.3, -2.3]]\n")
     assert "nan: more pulls of arms that tie" in invoked("bounds", file).output
-
-
-def test_headline_and_ignorance_print_and_write_their_tables(tmp_path):
-    done = invoked(
-        "headline", "--out", tmp_path / "h", "--arms", 10, "--replications", 2, "--only", "LexElim-Pool"
-    )
-    assert done.exit_code == 0
-    assert "| K | lower bound | LexElim-Pool |" in done.output
-    assert (tmp_path / "h" / "headline.csv").exists()
-    done = invoked("ignorance", "--out", tmp_path / "i", "--replications", 2)
-    assert done.exit_code == 0
-    assert all(f"| {title}" in done.output for title in ignorance.TOPICS.values())
-    assert {file.suffix for file in (tmp_path / "i").glob("ignorance.*")} == {".csv", ".svg"}
 
 
 def commands(group, *words):

@@ -46,7 +46,8 @@ LINES = {  # what is asked for, and the extra that it names
     "lb.plot.pulls(study)": "plot",
     "lb.open_study('s', 'postgresql://localhost/s')": "postgres",
 }
-COMMANDS = [(["serve"], "serve"), (["warm"], "fast"), (["headline"], "research")]
+CELLS = "horizon = 9\ninstances.i.means = [[1], [0]]\npolicies.p.policy = 'RoundRobin'\nreplications = 2\n"
+COMMANDS = [(["serve"], "serve"), (["warm"], "fast"), (["simulate", "cells.toml"], "research")]
 
 
 def bare(code, folder):
@@ -74,6 +75,7 @@ def test_what_is_missing_is_named_in_one_line(tmp_path):
 
 @pytest.mark.parametrize(("words", "extra"), COMMANDS)
 def test_a_command_says_it_without_a_traceback(words, extra, tmp_path):
+    (tmp_path / "cells.toml").write_text(CELLS)
     done = bare(f"from lexbandits.cli import app\napp({words})", tmp_path)
     assert done.returncode == 2
     assert len(done.stderr.splitlines()) == 1

@@ -5,8 +5,8 @@ from pathlib import Path
 import numpy as np
 
 import lexbandits as lb
-from lexbandits.reproduction.headline import KNOWS, headline, headline_markdown
-from lexbandits.reproduction.ignorance import ignorance, ignorance_figure, questions
+from experiments.headline import KNOWS, headline, headline_markdown
+from experiments.ignorance import ignorance, ignorance_figure, questions
 
 README = Path(__file__).parent.parent / "README.md"
 

@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 
-from lexbandits.reproduction import acceleration, paper, regret, samples
-from lexbandits.reproduction.experiment import ALGORITHMS, ARMS, PAPERS, TRADEOFF, WIDTHS, paper_world
-from lexbandits.reproduction.tables import rows_of
-from lexbandits.reproduction.verdict import FAILS, HOLDS
+from experiments.paper import acceleration, regret, samples
+from experiments.paper import sections as paper
+from experiments.paper.experiment import ALGORITHMS, ARMS, PAPERS, TRADEOFF, WIDTHS, paper_world
+from experiments.paper.tables import rows_of
+from experiments.paper.verdict import FAILS, HOLDS
 
 ALL = tuple(paper.SECTIONS.values())
 
@@ -76,10 +77,12 @@ def test_curves_start_at_zero_and_end_where_the_ends_say(measured):
 
 
 def test_regret_verdicts_follow_the_numbers(measured):
-    table = paper.verdicts(measured, [regret], "lexbandits paper")
+    table = paper.verdicts(measured, [regret], "python -m experiments paper")
     outcome = dict(zip(table["claim"], table["verdict"], strict=True))
     assert "as printed" not in outcome["sublinear-regret"]
-    assert table["command"].tolist() == [f"lexbandits paper --claim {name}" for name in table["claim"]]
+    assert table["command"].tolist() == [
+        f"python -m experiments paper --claim {name}" for name in table["claim"]
+    ]
 
     bent = {**measured, "regret_end": measured["regret_end"].assign(bend=-1.0, bend_se=0.0)}
     assert regret.sublinear_regret.judge(bent).outcome == HOLDS

@@ -1,15 +1,17 @@
 """Realistic studies: results have the law they claim, habits do what they say, runs can be taken up again."""
 
 import math
+from functools import partial
 
 import numpy as np
 import pytest
 from scipy import stats
 
 import lexbandits as lb
-from lexbandits.reproduction import practice as benchmark
-from lexbandits.reproduction.changes import changes
-from lexbandits.reproduction.habits import (
+from experiments.__main__ import app
+from experiments.practice import benchmark
+from experiments.practice.changes import changes
+from experiments.practice.habits import (
     Aim,
     Sample,
     comparing_means,
@@ -20,12 +22,13 @@ from lexbandits.reproduction.habits import (
     planned_tests,
     settled,
 )
-from lexbandits.reproduction.studies import studies
+from experiments.practice.studies import studies
+from experiments.practice.tape import BLOCK, Tape, play
+from experiments.practice.trials import Measure, Trials
 from lexbandits.simulation.promise import Tolerances
-from lexbandits.simulation.tape import BLOCK, Tape, play
-from lexbandits.world.trials import Measure, Trials
-from support.command import invoked
+from support import command
 
+invoked = partial(command.invoked, app=app)
 STUDIES = {study.name: study for study in studies()}
 
 

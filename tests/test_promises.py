@@ -42,6 +42,15 @@ class Kind:
     best: float
     draw: Callable[[np.random.Generator, float], float]
 
+    @property
+    def words(self):
+        """What an objective says of it."""
+        return {"margin": self.margin, "tie": self.tolerance, "noise": self.noise}
+
+    @property
+    def margin(self):
+        return round(self.tolerance + self.resolution, 9)
+
 
 def _often_zero(rng, mean):
     """0, or something between ½ and 1: what fails or never comes is 0."""
@@ -87,8 +96,7 @@ class World:
         return self.is_good(arm, values) != (arm == "best")
 
     def study(self, seed, delta, *, arms=("best", "worse"), agreed=None, **words):
-        precise = {key: getattr(self.kind, key) for key in ("tolerance", "resolution", "noise")}
-        objectives = [lb.Objective("score", **precise, **(agreed or {})), TASTE]
+        objectives = [lb.Objective("score", **self.kind.words, **(agreed or {})), TASTE]
         words = {"arms": list(arms), "objectives": objectives, "delta": delta, "seed": seed, **words}
         return lb.create_study("attacked", MemoryStorage(), **words)
 
@@ -1119,9 +1127,8 @@ def judge_without_good_rows_of_the_best_at_their_worst(frame, judge, world, rng)
 
 @judgement("bernoulli", "bounded")
 def drop_zeros_of_the_worse_although_the_objective_says_worst(frame, judge, world, rng):
-    precise = {key: getattr(world.kind, key) for key in ("tolerance", "resolution", "noise")}
     lost = (frame.arm == "worse") & (frame.score == 0) & (rng.random(len(frame)) < 0.6)
-    objectives = [lb.Objective("score", **precise, if_missing="worst"), TASTE]
+    objectives = [lb.Objective("score", **world.kind.words, if_missing="worst"), TASTE]
     return judge(frame.assign(score=frame.score.where(~lost)), objectives=objectives, missing="drop")
 
 
@@ -1181,18 +1188,20 @@ def judge_how_often_a_value_is_high(frame, judge, world, rng):
 def judge_what_is_cut_at_both_ends(frame, judge, world, rng):
     """Far ends that hardly any value reaches."""
     low, high = (-8.0, 6.0) if world.kind.noise == "gaussian" else (0.0, 1.0)
-    cut = lb.Objective(
-        "score", cap=high, floor=low, tolerance=world.kind.tolerance, resolution=world.kind.resolution
-    )
+    cut = lb.Objective("score", cap=high, floor=low, margin=world.kind.margin, tie=world.kind.tolerance)
     return judge(frame.sort_values("score"), item=None, objectives=[cut, TASTE])
+
+
+def in_percent(kind):
+    """Margin and tie, in what the best arm has."""
+    return {
+        key: f"{100 * part / kind.best}%" for key, part in (("margin", kind.margin), ("tie", kind.tolerance))
+    }
 
 
 @judgement("bernoulli", "bounded")
 def judge_percentages_of_the_best_with_a_baseline(frame, judge, world, rng):
-    tolerance, resolution = (
-        f"{100 * part / world.kind.best}%" for part in (world.kind.tolerance, world.kind.resolution)
-    )
-    share = lb.Objective("score", tolerance=tolerance, resolution=resolution, noise=world.kind.noise)
+    share = lb.Objective("score", **in_percent(world.kind), noise=world.kind.noise)
     verdict = judge(frame, objectives=[share, TASTE], baseline="worse")
     return verdict if verdict.decision == "keep" else None
 
@@ -1200,19 +1209,14 @@ def judge_percentages_of_the_best_with_a_baseline(frame, judge, world, rng):
 @judgement("gaussian")
 def judge_the_median_of_rows_sorted_up(frame, judge, world, rng):
     """It lies where the mean does."""
-    median = lb.Objective("score", tolerance=world.kind.tolerance, quantile=0.5)
+    median = lb.Objective("score", margin=2 * world.kind.tolerance, quantile=0.5)
     return judge(frame.sort_values("score"), item=None, objectives=[median, TASTE])
 
 
 @judgement("bernoulli", "bounded")
 def judge_percentages_of_the_one_that_is_best(frame, judge, world, rng):
     """They come to what matters; and its good rows are missing."""
-    tolerance, resolution = (
-        f"{100 * part / world.kind.best}%" for part in (world.kind.tolerance, world.kind.resolution)
-    )
-    share = lb.Objective(
-        "score", tolerance=tolerance, resolution=resolution, reference="top", noise=world.kind.noise
-    )
+    share = lb.Objective("score", **in_percent(world.kind), reference="top", noise=world.kind.noise)
     frame = frame.assign(arm=frame.arm.replace("best", "top"))
     lost = (frame.arm == "top") & (frame.score > 0.6) & (rng.random(len(frame)) < 0.2)
     return judge(frame[~lost], objectives=[share, TASTE], missing="worst")
@@ -1221,8 +1225,7 @@ def judge_percentages_of_the_one_that_is_best(frame, judge, world, rng):
 def count_misjudged(name, kind, delta, seeds):
     """How many verdicts call an arm acceptable that is not, and how many certified anything."""
     drive, world = JUDGEMENTS[name][0], World(KINDS[kind])
-    precise = {key: getattr(world.kind, key) for key in ("tolerance", "resolution", "noise")}
-    objectives = [lb.Objective("score", **precise), TASTE]
+    objectives = [lb.Objective("score", **world.kind.words), TASTE]
     wrong = certain = 0
     for seed in seeds:
         rng = np.random.default_rng([seed, len(name), len(kind)])
@@ -1286,8 +1289,9 @@ def count_unpaired(kind, sizes, delta, seeds, certify, names=None):
 
 
 def judged_unpaired(frame, names, world, delta):
-    precise = {key: getattr(world.kind, key) for key in ("tolerance", "resolution", "noise")}
-    return lb.judge(frame, [lb.Objective("score", **precise), TASTE], item=None, delta=delta).acceptable
+    return lb.judge(
+        frame, [lb.Objective("score", **world.kind.words), TASTE], item=None, delta=delta
+    ).acceptable
 
 
 def imported_unpaired(seed):
@@ -1354,13 +1358,13 @@ def all_apart(rng, n, apart, digits):
 
 @pytest.mark.filterwarnings("ignore:.*more than once")
 @pytest.mark.parametrize("n", [12, 100, 1000])
-@pytest.mark.parametrize("tolerance", [0.1, 0.3, 0.7, 1.1])
-def test_differences_that_all_equal_a_limit_are_not_beyond_it(n, tolerance):
+@pytest.mark.parametrize("tie", [0.1, 0.3, 0.7, 1.1])
+def test_differences_that_all_equal_a_limit_are_not_beyond_it(n, tie):
     """They are off it by rounding errors alone, which have a mean and a spread."""
-    rng = np.random.default_rng([n, int(10 * tolerance)])
-    score = lb.Objective("score", tolerance=tolerance, resolution=tolerance / 2)
+    rng = np.random.default_rng([n, int(10 * tie)])
+    score = lb.Objective("score", margin=1.5 * tie, tie=tie)
     for digits in (1, 3):
-        frame = all_apart(rng, n, tolerance, digits)
+        frame = all_apart(rng, n, tie, digits)
         for how in ({}, {"looks": "any"}, {"cluster": "of", "max_cluster": 4}):
             verdict = lb.judge(frame, [score, TASTE], **how)
             assert verdict.candidates == ("best", "worse"), how

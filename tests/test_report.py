@@ -5,12 +5,13 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from lexbandits.reproduction import paper, regret, report
+from experiments.paper import regret, report
+from experiments.paper import sections as paper
 
 pytestmark = pytest.mark.slow  # a run of the whole paper; tests/test_cli.py has a short one
 ALL = tuple(paper.SECTIONS.values())
 CLAIMS = [claim for section in ALL for claim in section.CLAIMS]
-COMMAND = "lexbandits paper --out results/paper --replications 2"
+COMMAND = "python -m experiments paper --out results/paper --replications 2"
 
 
 @pytest.fixture(scope="module")

@@ -201,7 +201,7 @@ def test_the_command(tmp_path):
     assert [int(row["rounds"]) for row in rows] == results.frame().rounds.tolist()
     assert (tmp_path / "out" / "summary.csv").read_text().count("\n") == 5
     figure = (tmp_path / "out" / "regret.svg").read_bytes()
-    assert figure.startswith(b"<?xml")
+    assert figure.startswith(b"<svg")
     assert (tmp_path / "out" / "regret.md").read_text().count("\n") == 2 + 4
     assert r"\bottomrule" in (tmp_path / "out" / "regret.tex").read_text()
     again = invoked(*arguments)
@@ -227,8 +227,9 @@ def test_the_summary_and_the_figure():
     assert table["stopped"].tolist() == [9, 0]
     assert table["pulls"].tolist() == [results.runs["a"].rounds.mean(), 20.0]
     figure = summary.regret_figure(results)
-    line = figure.axes[1].lines[0]
-    assert np.allclose(line.get_ydata()[-1], results.regret("a", [10**5])[:, 0, 1].mean())
+    assert figure.panels[1].y_scale == "symlog", "else the long cell hides the short one"
+    line = figure.panels[1].curves[0]
+    assert np.allclose(line.y[-1], results.regret("a", [10**5])[:, 0, 1].mean())
 
 
 def test_regret_as_tables_and_with_its_bound():
@@ -259,9 +260,13 @@ def test_regret_as_tables_and_with_its_bound():
     with pytest.raises(ValueError, match="form must be one of frame, markdown, latex"):
         results.regret_table(form="html")
     figure = results.regret_figure(quantile=0.95, bounds={"lower bound": (2.0, 3.0)})
-    drawn = {line.get_label(): line for line in figure.axes[1].lines}
-    assert drawn["lower bound"].get_ydata()[-1] == pytest.approx(3.0 * np.log(300))
-    assert figure.axes[1].lines[3].get_ydata()[-1] == pytest.approx(np.quantile(ends[:, 1], 0.95))
+    drawn = {line.name: line for line in figure.panels[1].curves}
+    assert drawn["lower bound"].y[-1] == pytest.approx(3.0 * np.log(300))
+    assert figure.panels[1].curves[3].y[-1] == pytest.approx(np.quantile(ends[:, 1], 0.95))
+    low, high = drawn["λ"].band
+    assert (low[-1] + high[-1]) / 2 == pytest.approx(ends[:, 1].mean())
+    assert (high[-1] - low[-1]) / 4 == pytest.approx(row["standard error"])
+    assert "50 % a|b_c" in figure._repr_svg_()
     with pytest.raises(ValueError, match="quantile"):
         results.regret_figure(quantile=95)
 

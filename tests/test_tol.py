@@ -12,7 +12,7 @@ import lexbandits as lb
 from lexbandits import jit
 from lexbandits.evidence.interval import pair_interval, stored_difference
 from lexbandits.evidence.kinds import spread_kinds
-from lexbandits.policies.tol.claims import evidence_for
+from lexbandits.policies.tol.claims import arm_evidence, evidence_for
 from support import tol_oracle
 from support.examples import up_to
 from support.kernels import arm_bounds
@@ -133,14 +133,24 @@ def agree(policy, run):
     assert set(policy.candidates) == run.active
     assert policy.wanted == (() if run.over else tuple(now.members()))
     assert {e.arm: (e.round, e.objective, e.rival) for e in policy.eliminations} == run.left
-    assert dict(policy.infeasible) == {i: tuple(arms) for i, arms in run.infeasible.items()}
     order = run.rules.order
+    below = {i: tuple(run.all_below(i)) for i in order if run.is_limit(i)}
+    assert dict(policy.infeasible) == {i: arms for i, arms in below.items() if arms}
+    assert policy.flags == run.flags(policy.recommendation)
     assert policy.objective == (order[run.position] if run.position < run.rules.m else run.rules.m)
     assert policy.recommendation == (run.candidate if run.over else run.plug_in())
     for (i, a, b), seen in run.lows.items():
         assert policy.state.lows[i, a, b] == pytest.approx(max(seen), rel=1e-12, abs=1e-12)
     assert (policy.state.shown.size > 0) == run.account
-    for (claim, i, a, b), seen in run.claims.items():  # all of it, also what is too little to be kept
+    for (claim, i, a, *b), seen in run.claims.items():  # all of it, also what is too little to be kept
+        if not b:
+            kept = policy.state.arm_shown[["meets", "misses"].index(claim), i, a]
+            assert kept <= max(seen) or kept == pytest.approx(max(seen), rel=1e-9, abs=1e-9)
+            found = arm_evidence(policy.state, ["meets", "misses"].index(claim), i, a)
+            specified = run.arm_evidence(claim, i, a)
+            assert found == pytest.approx(specified, rel=1e-9, abs=1e-9)
+            continue
+        (b,) = b
         kept = policy.state.shown[["not worse", "beats"].index(claim), i, a, b]
         assert kept <= max(seen) or kept == pytest.approx(max(seen), rel=1e-9, abs=1e-9)
         found = evidence_for(policy.state, ["not worse", "beats"].index(claim), i, a, b)
@@ -212,7 +222,7 @@ DECLARED = ["gaussian", APART, "bernoulli", ["bounded", -1.0, 3.0], ["bounded", 
 
 
 @pytest.mark.interpreted
-@given(worlds(DECLARED, [None], (2, 5)), st.integers(50, 160))
+@given(worlds(DECLARED, [None, None, 0.4, 0.9], (1, 5)), st.integers(50, 160))
 @settings(max_examples=MANY, deadline=None)
 def test_it_is_its_specification_where_the_answer_is_proven_under_the_declared_rules(world, most):
     shape, chosen, tape = world
@@ -302,10 +312,14 @@ def test_the_tapes_above_reach_every_end():
     assert ends_reached(proven, 150)["ordered"] >= 2
 
 
-def drawn_changes(data, K, m, new):
+def drawn_changes(data, K, m, new, old):
+    """Changes of the rules; a target and its resolution stay."""
+    fine = (new["resolution"] * m)[:m]
+    for i, target in enumerate(old["at_least"] or ()):
+        fine[i] = fine[i] if target is None else old["resolution"][i]
     changes = {
         "tolerance": (new["tolerance"] * m)[:m],
-        "resolution": (new["resolution"] * m)[:m],
+        "resolution": fine,
         "order": data.draw(st.permutations(range(m))),
         "offered": data.draw(st.sets(st.integers(0, K - 1), min_size=1).map(sorted)),
     }
@@ -330,7 +344,7 @@ def test_amended_it_is_the_rule_in_force_and_begun_passes_keep_their_members(
                 policy.tell(place[0], filled[place], item=place[1])
         run.filled = dict(filled)
         run.go_on()
-        changes = drawn_changes(data, K, m, other[1])
+        changes = drawn_changes(data, K, m, other[1], chosen)
         highest = max((number for _, number in filled), default=-1)
         start = highest + 1 + data.draw(st.integers(0, 2))
         before = pickle.dumps(policy)
@@ -359,7 +373,7 @@ def test_after_a_change_the_order_of_telling_does_not_matter_either(world, other
     drive(policy, tape, most)
     asked = policy.ask_places(3 * K)
     start = max([policy.folded, *(number for _, number in asked)]) + 1
-    changed = policy.amended(**drawn_changes(data, K, m, other[1]), from_pass=start)
+    changed = policy.amended(**drawn_changes(data, K, m, other[1], chosen), from_pass=start)
     places = {*asked, *((arm, number) for number in range(start, start + 4) for arm in range(K))}
     inorder = sorted(places, key=lambda place: (place[1], place[0]))
     one, two, three = (pickle.loads(pickle.dumps(changed)) for _ in range(3))

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from scipy.stats import binom
 
 import lexbandits as lb
+from lexbandits import jit
 from lexbandits.policies.tol.folding import fold_values
 from lexbandits.policies.tol.judgement import begin, next_judged
 from lexbandits.policies.tol.proof import prove, weigh_for
@@ -405,15 +406,16 @@ def is_ever_proven(name, rng, delta, passes):
     means[1:, -1] -= 2.0 * slack + 1e-9
     assert [x for x in range(K) if acceptable(means, [slack] * m, [slack] * m, x)] == [0]
     state, judged, drafts = policy.state, 5, np.empty((2, K), np.bool_)
+    fold, weigh, is_proven = map(jit.entry, (fold_values, weigh_for, prove))
     for number in range(1, passes + 1):
         state.who[ASKED] = True
         state.values[:] = draw(rng, means)
-        fold_values(state)
+        fold(state)
         if number == judged:
             judged = next_judged(judged)
             for x in range(1, K):
-                weigh_for(state, x, drafts)
-                if prove(state, x, drafts):
+                weigh(state, x, drafts)
+                if is_proven(state, x, drafts):
                     return True
     return False
 

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 
 import lexbandits as lb
+from experiments.practice.studies import studies
 from lexbandits import Instance, characteristic_time, sample_lower_bound, tolerance_regret, tolerance_time
-from lexbandits.reproduction.studies import studies
 from lexbandits.simulation.promise import Tolerances
 from lexbandits.theory import tolerance
 from lexbandits.theory.unacceptable import Problem, is_acceptable, least_cost, overtake

@@ -6,10 +6,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from lexbandits.reproduction import acceleration, samples, sensitivity, theorems
-from lexbandits.reproduction.experiment import PAPER_WIDTHS, PAPERS, SINGLE
-from lexbandits.reproduction.tables import Mean
-from lexbandits.reproduction.verdict import FAILS, HOLDS
+from experiments.paper import acceleration, samples, sensitivity, theorems
+from experiments.paper.experiment import PAPER_WIDTHS, PAPERS, SINGLE
+from experiments.paper.tables import Mean
+from experiments.paper.verdict import FAILS, HOLDS
 
 
 def samples_table(pulls):

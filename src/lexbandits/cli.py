@@ -27,8 +27,6 @@ command(service.serve)
 command(warm.warm)
 
 Jobs = Annotated[int, typer.Option(help="Threads; -1 for one per core.")]
-Out = Annotated[Path, typer.Option(help="Where everything goes; started again, it goes on where it was.")]
-Runs = Annotated[int, typer.Option(help="Runs of every cell.", min=2)]
 
 
 def _show_version(wanted: bool) -> None:
@@ -97,52 +95,6 @@ def simulate(
 
 
 @command
-def paper(
-    out: Out = Path("results/paper"),
-    replications: Annotated[
-        int | None, typer.Option(help="Runs of every cell. [100, or 5 with --quick]", min=2)
-    ] = None,
-    jobs: Jobs = -1,
-    only: Annotated[
-        list[str] | None,
-        typer.Option(help="acceleration, regret, samples, theorems or sensitivity; can be repeated."),
-    ] = None,
-    claim: Annotated[
-        str | None, typer.Option(help="Judge one claim alone, by its name in the report; no figures.")
-    ] = None,
-    quick: Annotated[bool, typer.Option("--quick", help="A first look: 5 runs of every cell.")] = False,
-) -> None:
-    """Run the paper's experiments again: figures, CSV, and a report with a verdict on every claim."""
-    from lexbandits.reproduction import paper as experiments
-    from lexbandits.reproduction import report
-
-    runs = replications or (experiments.QUICK_REPLICATIONS if quick else experiments.REPLICATIONS)
-    again = f"lexbandits paper --out {out}"
-    if runs != experiments.REPLICATIONS:
-        again += f" --replications {runs}"
-    named = [experiments.section_of(claim).NAME] if claim else only or experiments.SECTIONS
-    sections = experiments.chosen_sections(named)
-    tables = experiments.measure(sections, replications=runs, n_jobs=jobs, out=out / "runs", progress=True)
-    verdicts = experiments.verdicts(tables, sections, again)
-    if claim:
-        row = verdicts.set_index("claim").loc[claim]
-        numbers = "\n".join(f"- {line}" for line in row["numbers"].split("\n"))
-        typer.echo(f"{row['statement']} ({row['source']})\n\n{row['verdict']}\n\n{numbers}")
-        return
-    typer.echo("drawing the figures")
-    page = report.write(
-        out,
-        sections,
-        tables=tables,
-        verdicts=verdicts,
-        settings=experiments.settings(runs),
-        command=again + "".join(f" --only {name}" for name in only or ()),
-    )
-    print_table(verdicts[["claim", "verdict"]])
-    typer.echo(f"{page}: open it in a browser; {out}/figures and {out}/data beside it")
-
-
-@command
 def bounds(
     instance: Annotated[
         Path | None, typer.Argument(help="A TOML file with means, noise_sd, …; or use --paper.")
@@ -165,9 +117,8 @@ def bounds(
     ] = None,
 ) -> None:
     """What the theory says about an instance: the paper's bounds, and lower bounds of pulls and regret."""
-    from lexbandits.drawing import save
-    from lexbandits.reproduction.lower_bound import lower_bound_figure
     from lexbandits.simulation.spec import load_instance
+    from lexbandits.theory.overview import lower_bound_figure
     from lexbandits.world.examples import paper_instance
 
     if (instance is None) == (not paper):
@@ -185,7 +136,7 @@ def bounds(
         else:
             _print_bounds(each, delta, tradeoff, horizon)
     if picture is not None:
-        save(lower_bound_figure(chosen), picture)
+        lower_bound_figure(chosen).save(picture)
 
 
 def _print_bounds(instance: "Instance", delta: float, tradeoff: float | None, horizon: float) -> None:
@@ -259,69 +210,3 @@ def _print_limit(
         f"{_rounded(regret.low, math.floor)}·log T = {_whole(regret.low * math.log(horizon))} of them\n"
     )
     print_table(arms, "per arm: whether it is acceptable and what that takes, share of the bound's pulls")
-
-
-@command
-def headline(
-    out: Out = Path("results/headline"),
-    replications: Runs = 1000,
-    arms: Annotated[
-        list[int] | None, typer.Option(help="Arms of the paper's instance; can be repeated. [10 20 30]")
-    ] = None,
-    only: Annotated[
-        list[str] | None, typer.Option(help="Algorithms, as LexElim-Pool; can be repeated. [all]")
-    ] = None,
-    jobs: Jobs = -1,
-) -> None:
-    """The README's table: pulls and errors on the paper's instances, beside the lower bound."""
-    from lexbandits.reproduction import headline as tables
-    from lexbandits.reproduction.experiment import ARMS
-
-    table = tables.headline(
-        arms=arms or ARMS, only=only, replications=replications, n_jobs=jobs, out=out / "runs", progress=True
-    )
-    table.to_csv(out / "headline.csv", index=False)
-    typer.echo(tables.headline_markdown(table))
-
-
-@command
-def ignorance(out: Out = Path("results/ignorance"), replications: Runs = 1000, jobs: Jobs = -1) -> None:
-    """What it costs not to know λ, the noise or its correlation, and what tolerances cost."""
-    from lexbandits.drawing import save
-    from lexbandits.reproduction import ignorance as tables
-
-    table = tables.ignorance(replications=replications, n_jobs=jobs, out=out / "runs", progress=True)
-    table.to_csv(out / "ignorance.csv", index=False)
-    save(tables.ignorance_figure(table), out / "ignorance.svg")
-    typer.echo(tables.ignorance_markdown(table))
-    typer.echo(f"\n{out}: ignorance.csv, ignorance.svg")
-
-
-@command
-def practice(
-    out: Out = Path("results/practice"),
-    replications: Annotated[
-        int | None, typer.Option(help="Runs of every cell. [300, or 20 with --quick]", min=2)
-    ] = None,
-    only: Annotated[list[str] | None, typer.Option(help="Studies by name; can be repeated. [all]")] = None,
-    jobs: Jobs = -1,
-    quick: Annotated[bool, typer.Option("--quick", help="A first look: 20 runs of every cell.")] = False,
-    changes: Annotated[
-        bool, typer.Option("--changes", help="Measure instead what a change of the rules costs (150 runs).")
-    ] = False,
-) -> None:
-    """LexElim-Tol beside what people do today, on realistic studies: pulls and broken promises."""
-    from lexbandits.reproduction import changes as rules
-    from lexbandits.reproduction import practice as benchmark
-
-    if changes:
-        runs = replications or (benchmark.QUICK_REPLICATIONS if quick else rules.REPLICATIONS)
-        typer.echo(
-            rules.changes_markdown(rules.changes(only=only, replications=runs, n_jobs=jobs, progress=True))
-        )
-        return
-    runs = replications or (benchmark.QUICK_REPLICATIONS if quick else benchmark.REPLICATIONS)
-    table = benchmark.practice(only=only, replications=runs, n_jobs=jobs, out=out / "runs", progress=True)
-    benchmark.write(table, out)
-    typer.echo((out / "practice.md").read_text())
-    typer.echo(f"{out}: practice.csv, practice.md, practice.svg, practice.png")

@@ -9,7 +9,6 @@ EXTRA_OF = {  # the package that is imported, and the extra it comes with
     "numba": "fast",
     "pandas": "research",
     "joblib": "research",
-    "matplotlib": "research",
     "psycopg": "postgres",
     "pyarrow": "parquet",
     "zipfile_zstd": "inspect",

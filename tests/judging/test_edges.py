@@ -315,3 +315,20 @@ def test_what_a_failure_is_worth_is_cut_like_a_value(failed, counts):
     objective = lb.Objective("x", "minimize", margin=0.2, noise=noise, cap=2, floor=1, if_failed=failed)
     found = cells(long(np.array([[3.0, math.nan], [1.2, 1.3]]), "x"), (objective,))
     assert found.seen[:, 0, 0].tolist() == found.low[:, 0, 0].tolist() == [-2.0, -counts]
+
+
+@pytest.mark.parametrize("about", ["population", "items"])
+def test_a_claim_that_serves_two_objectives_alike_is_a_row_of_the_certificate(about):
+    """What is certain takes no share, so that it has one level wherever it is used."""
+    n = 40
+    noise = np.random.default_rng(1).normal(0, 0.1, (2, 2, n))
+    table = {"arm": ["a"] * n + ["b"] * n, "item": [*range(n)] * 2, "price": [1.0] * n + [2.0] * n}
+    table |= {name: np.r_[1 + noise[k, 0], 9 + noise[k, 1]] for k, name in enumerate(("x", "y"))}
+    asked = [
+        lb.Objective("price", "minimize", noise="exact"),
+        lb.Objective("x", margin=1),
+        lb.Objective("y", margin=1),
+    ]
+    verdict = lb.judge(table, asked, about=about)
+    assert (verdict.arm, verdict.certified) == ("a", True)
+    assert ("price", "beats") in {(row["objective"], row["verdict"]) for row in verdict.certificate}

@@ -500,7 +500,7 @@ def test_a_limit_comes_first():
     fate = verdict.fates["fast"]
     assert [fate[key] for key in ("code", "objective", "limit")] == ["out", "refused", "violates_limit"]
     assert "out: violates the limit, seen" in str(verdict)
-    assert "slow has refused at most 0.3, as required" in str(verdict)
+    assert "slow: refused is at most 0.3, as required." in str(verdict)
 
 
 def test_who_is_excluded_by_a_limit_may_still_meet_it():
@@ -551,7 +551,12 @@ def test_one_arm_alone_is_held_against_its_limit(mean, flags):
     limit = lb.Objective("correct", at_least=0.6, slack=0.15, noise="bernoulli")
     verdict = judged(drawn(1000, 1, a=(mean, 1.0)), [limit])
     assert (verdict.certified, verdict.flags) == (True, flags)
+    said = {(): "a: correct is at least 0.6, as required."}.get(
+        flags, "a is at most 0.15 short of the closest."
+    )
+    assert said in str(verdict)
     few = judged(drawn(12, 1, a=(0.67, 1.0)), [limit])
+    assert str(few).startswith("No certificate: a is the best guess")
     assert (few.certified, few.flags) == (False, ())
 
 

@@ -421,7 +421,7 @@ def test_percentages_of_a_mean_are_words_of_a_study(service, client):
             study.tell(trial, {"time": 2.0 if trial.arm == "a" else 4.0})
     assert (study.answer.arm, study.answer.certified) == ("a", True)
     (rung,) = client.get("/api/studies/shares").json()["objectives"]
-    assert rung["matters"] == "5 % of b does not matter"
+    assert rung["matters"] == "margin 10 % of b"
     refused = client.put("/api/studies/shares/objectives/time", json={"margin": "2%"})
     assert (refused.status_code, "cannot be changed" in refused.json()["detail"]) == (422, True)
     withdrawn = client.post("/api/studies/shares/arms/b/withdrawal", json={"reason": "no"})

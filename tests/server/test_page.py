@@ -533,8 +533,8 @@ def test_values_are_as_people_gave_them(client, visit):
     row = page.locator(".lad tr[data-key=small]")
     assert row.locator(".m").first.inner_text() == "−12.25"
     assert "°C, lower is better" in page.inner_text(".lad thead")
-    assert "0.5\u00a0°C does not matter" in page.inner_text(".lad thead")
-    assert "at most 16,777,216\u00a0B" in page.inner_text(".lad thead")
+    assert "margin 1\u00a0°C" in page.inner_text(".lad thead")
+    assert "at most 16,777,217\u00a0B" in page.inner_text(".lad thead")
     assert page.inner_text(".say").startswith("small")
 
 

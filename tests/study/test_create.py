@@ -12,6 +12,8 @@ import pytest
 
 import lexbandits as lb
 from lexbandits.server.bodies import StudyBody
+from lexbandits.study.measure.programs import Program
+from lexbandits.study.measure.run import Run
 from lexbandits.study.spec import Spec, duration
 from lexbandits.study.study import Settings
 from support import typed
@@ -220,6 +222,13 @@ def test_measure_may_take_the_item_and_how_often():
     assert {(item, repeat) for _, item, repeat in asked} <= {("i", 1), ("i", 2)}
 
 
+def test_a_program_takes_names(tmp_path):
+    create(tmp_path / "s.db", {"2": object(), "1": object()})
+    study = reopened(tmp_path / "s.db")
+    program = Program(["echo", "size={arm}"], lambda: study.arms)
+    assert study.run(program, progress=False).arm == "1"
+
+
 # --- processes
 
 
@@ -241,7 +250,7 @@ def used(counted):
 
 @pytest.mark.parametrize("own", [False, True])
 def test_processes_get_copies_and_keep_them(own):
-    used_objective = lb.Objective("used", tolerance=5, noise=("bounded", 0, 1000))
+    used_objective = lb.Objective("used", margin=10, tie=5, noise=("bounded", 0, 1000))
     study = lb.create_study(
         "copies",
         arms={name: Counted(text) for name, text in TEXTS.items()},
@@ -273,6 +282,21 @@ def test_what_cannot_be_copied_is_named_before_anything_is_asked(own):
             study.run(lambda text: size(text), executor=executor, progress=False)
     assert study.status.handed_out == 0
     assert study.run(lambda it: {"size": 1 + (it == "abc")}, 2, progress=False).arm == "lock"
+
+
+@pytest.mark.parametrize("own", [False, True])
+def test_an_arm_added_while_processes_measure_is_sent_to_them_too(own):
+    study = create(max_arms=5)
+    with ProcessPoolExecutor(1) as pool:
+        run = Run(study, size, 1, pool if own else "processes", None, False)
+        study.add_arm("shortest", object="")
+        assert run.go().arm == "shortest"
+        study = create(max_arms=4)
+        run = Run(study, size, 1, pool if own else "processes", None, False)
+        study.add_arm("lock", object=threading.Lock())
+        with pytest.raises(lb.StudyError, match="the object of arm 'lock' cannot be sent"):
+            run.go()
+    assert (study.status.failed, study.status.open) == (0, 0)
 
 
 def test_a_study_and_its_trials_are_copied_with_their_objects(tmp_path):

@@ -419,16 +419,13 @@ def unable(arm):
     raise RuntimeError("no GPU")
 
 
-@pytest.mark.parametrize(
-    ("measure", "executor", "reason"),
-    [(unable, "threads", "RuntimeError: no GPU"), (lambda arm: {"correct": 1}, "processes", "pickle")],
-)
-def test_a_run_that_measured_nothing_says_why(measure, executor, reason):
+@pytest.mark.parametrize("executor", ["threads", "processes"])
+def test_a_run_that_measured_nothing_says_why(executor):
     study = create()
-    with pytest.raises(lb.StudyPaused, match=rf"times in a row.*{reason}.*resume"):
-        study.run(measure, executor=executor, progress=False)
+    with pytest.raises(lb.StudyPaused, match=r"times in a row.*RuntimeError: no GPU.*resume"):
+        study.run(unable, executor=executor, progress=False)
     with pytest.raises(lb.StudyPaused, match="times in a row"):
-        study.run(measure, executor=executor, progress=False)
+        study.run(unable, executor=executor, progress=False)
 
 
 def test_the_command_says_why_it_measured_nothing(folder):

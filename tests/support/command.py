@@ -14,7 +14,7 @@ from support import TESTS
 LIMIT = 240  # seconds: only says that it never ends
 
 
-def invoked(*words, storage=None, **options):
+def invoked(*words, storage=None, app=app, **options):
     """What a command did, in this process."""
     environment = {} if storage is None else {"LEXBANDITS_STORAGE": str(storage)}
     return CliRunner().invoke(app, [str(word) for word in words], env=environment, **options)

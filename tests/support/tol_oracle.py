@@ -20,8 +20,11 @@ class Rules:
                  answer=True, bounded=None, declared=False, baseline=None,
                  reference=None):  # fmt: skip
         self.K, self.m, self.delta, self.kinds, self.stop, self.answer = K, m, delta, kinds, stop, answer
-        self.tol, self.reach = list(tol), [t + r for t, r in zip(tol, res, strict=True)]
         self.target = list(at_least or [None] * m)
+        self.limited = any(t is not None for t in self.target)
+        # on a limit everything that is better is better, up to the target
+        self.tol = [t if line is None else 0.0 for t, line in zip(tol, self.target, strict=True)]
+        self.reach = [t + r for t, r in zip(self.tol, res, strict=True)]
         self.floor = [None if t is None else t - r for t, r in zip(self.target, res, strict=True)]
         self.order = list(order or range(m))
         self.offered = sorted(range(K) if offered is None else offered)
@@ -29,17 +32,21 @@ class Rules:
         self.reference = reference or [None] * m  # per objective None or ("best" or an arm, sign of values)
         self.always = {given[0] for given in self.reference if given and given[0] != "best"}
         self.bounded, self.every = bounded, 20
-        self.account = declared and answer and self.target == [None] * m
+        self.account = declared and answer
         pairs = max(1, K * (K - 1) // 2)
         facts = 0.1 * delta if self.account else delta
         self.level = [log(m * pairs / facts) + (0.0 if t is None else log(2.0)) for t in self.target]
-        self.target_level = log(2 * K * m / delta)
+        self.target_level = log(2 * K * m / facts)
         rivals, thirds = max(1, len(self.offered) - 1), max(1, len(self.offered) - 2)
+        own = 0.86
+        if self.limited:  # everybody may be unacceptable; no third arms, and what they had is the answer's
+            rivals, own = len(self.offered), 0.9
         noisy = [i for i in self.order if kinds[i][0] != "exact"]
         share = {i: 2.0 ** -(position + 1) for position, i in enumerate(noisy)}  # 1/2, 1/4, …
-        self.enough_not_worse = {i: log(rivals / (0.86 * delta * 2 * share[i])) for i in noisy}
-        self.enough_beats = {i: log(rivals / (0.86 * delta * share[i])) for i in noisy}
-        self.enough_third = log(rivals * thirds / (0.04 * delta))
+        self.enough_not_worse = {i: log(rivals / (own * delta * 2 * share[i])) for i in noisy}
+        self.enough_beats = {i: log(rivals / (own * delta * share[i])) for i in noisy}
+        self.enough_meets = {i: log(rivals / (own * delta)) for i in noisy}
+        self.enough_third = inf if self.limited else log(rivals * thirds / (0.04 * delta))
 
 
 def moments(values):
@@ -247,12 +254,21 @@ class Run:
     def close(self, i, a, b):
         return self.not_worse(i, a, b) and self.not_worse(i, b, a)
 
+    def highest(self, i, a):
+        return min((high for _, high in self.bounds.get((i, a), [])), default=inf)
+
     def misses(self, i, a):
-        return min((high for _, high in self.bounds.get((i, a), [])), default=inf) < self.rules.target[i]
+        return self.highest(i, a) < self.rules.target[i]
+
+    def violates(self, i, a):
+        return self.highest(i, a) < self.rules.floor[i]
 
     def meets(self, i, a):
-        best = max((low for low, _ in self.bounds.get((i, a), [])), default=-inf)
-        return best >= self.rules.floor[i] and not self.misses(i, a)
+        return max((low for low, _ in self.bounds.get((i, a), [])), default=-inf) >= self.rules.floor[i]
+
+    def beats_by_facts(self, i, a, b):
+        """On a limit only who is below the target is beaten."""
+        return self.beats(i, a, b) and (not self.is_limit(i) or self.misses(i, b))
 
     # --- shares of a mean
 
@@ -362,6 +378,51 @@ class Run:
             return max(terms) + log(sum(exp(t - max(terms)) for t in terms))
         return self.gaussian_evidence(kind, D, c)
 
+    def arm_evidence(self, claim, i, a):
+        """Log evidence that an arm is at least at the floor ("meets"), or below the target ("misses")."""
+        kind, s = self.rules.kinds[i], self.rules.reach[i]
+        line = self.rules.floor[i] if claim == "meets" else self.rules.target[i]
+        sign = 1 if claim == "meets" else -1
+        values = self.single(i, a)
+        if kind[0] == "exact":
+            lead = sign * (self.told(i, values[0]) - line) if values else -1.0
+            return inf if lead > 0 or (lead == 0 and claim == "meets") else -inf
+        if kind[3:] == ("worst",):
+            values = self.completed(i, a, 0 if claim == "meets" else 1)
+        if kind[0] == "bounded":
+            lo, hi = kind[1:3]
+            Z = [(v - lo) / (hi - lo) for v in values]
+            b0 = (line - lo) / (hi - lo)
+            Z, b0 = (Z, b0) if claim == "meets" else ([1 - z for z in Z], 1 - b0)
+            if not 0 < b0 < 1:
+                return inf if b0 < 0 or (b0 == 0 and claim == "meets") else -inf
+            wealth = [w for _, w in GRID]
+            for t, z in enumerate(Z):
+                v = (moments(Z[:t])[2] + 0.5) / (t + 4)
+                for k, (g, _) in enumerate(GRID):
+                    wealth[k] *= 1 + min(g * s / (hi - lo) / v, 0.9 / b0) * (z - b0)
+            return log(sum(wealth))
+        values = [sign * v for v in values]
+        n, mean, *_ = moments(values)
+        if kind[0] == "sub_gaussian":
+            sd = kind[1]
+            stakes = [(min(g, 16) * s / sd**2, w) for g, w in GRID]
+            terms = [log(w) + lam * n * (mean - sign * line) - lam**2 * sd**2 * n / 2 for lam, w in stakes]
+            return max(terms) + log(sum(exp(t - max(terms)) for t in terms))
+        return self.gaussian_evidence(kind, values, sign * line)
+
+    def weigh_arm(self, claim, i, a):
+        self.claims.setdefault((claim, i, a), []).append(self.arm_evidence(claim, i, a))
+
+    def arm_shown(self, claim, i, a):
+        return max(self.claims.get((claim, i, a), []), default=-inf)
+
+    def is_in(self, i, a):
+        return self.meets(i, a) or self.arm_shown("meets", i, a) >= self.rules.enough_meets.get(i, 0)
+
+    def is_under(self, i, a):
+        return self.misses(i, a) or self.arm_shown("misses", i, a) >= self.rules.enough_beats.get(i, 0)
+
     def weigh(self, claim, i, a, b):
         self.claims.setdefault((claim, i, a, b), []).append(self.evidence(claim, i, a, b))
 
@@ -369,24 +430,36 @@ class Run:
         return max(self.claims.get((claim, i, a, b), []), default=-inf)
 
     def is_beaten(self, i, a, b):
-        return self.beats(i, a, b) or self.shown("beats", i, a, b) >= self.rules.enough_beats.get(i, 0)
+        better = self.beats(i, a, b) or self.shown("beats", i, a, b) >= self.rules.enough_beats.get(i, 0)
+        return better and (not self.is_limit(i) or self.is_under(i, b))
 
     def is_held(self, i, a, b):
         enough = self.rules.enough_not_worse.get(i, 0)
         return self.not_worse(i, a, b) or self.shown("not worse", i, a, b) >= enough
 
     def out_at_once(self, y):
+        first = self.rules.order[0]
+        if self.is_limit(first):
+            return False  # there only the answer beats
         if y in self.gone and self.gone[y][0] == 0:
             return True
-        first = self.rules.order[0]
         others = [z for z in self.rules.offered if z != y]
         return any(self.shown("beats", first, z, y) >= self.rules.enough_third for z in others)
 
     def weigh_for(self, x):
         """Evidence for x going through the order, and where it stops for who else beats the rival."""
         first = self.rules.order[0]
+        for i in [i for i in self.rules.order if self.is_limit(i)]:
+            self.weigh_arm("meets", i, x)
         for y in [y for y in self.rules.offered if y != x and not self.out_at_once(y)]:
             for i in self.rules.order:
+                if self.is_limit(i):
+                    self.weigh_arm("misses", i, y)
+                    if self.is_under(i, y):
+                        self.weigh("beats", i, x, y)
+                    if self.is_beaten(i, x, y):
+                        break
+                    continue
                 self.weigh("not worse", i, x, y)
                 if not self.is_held(i, x, y):
                     for z in [z for z in self.rules.offered if z not in (x, y)]:
@@ -396,8 +469,8 @@ class Run:
                 if self.is_beaten(i, x, y):
                     break
 
-    def must(self, i):
-        return self.rules.target[i] is not None and i not in self.infeasible
+    def is_limit(self, i):
+        return self.rules.target[i] is not None
 
     # --- looking
 
@@ -449,7 +522,8 @@ class Run:
             low, _ = ends(self.rules, i, least, self.rules.target_level, pair=False)
             _, high = ends(self.rules, i, largest, self.rules.target_level, pair=False)
             low = low if low >= self.rules.floor[i] else -inf  # what shows nothing is not kept
-            high = high if high < self.rules.target[i] else inf
+            seen, target, floor = self.highest(i, a), self.rules.target[i], self.rules.floor[i]
+            high = high if (high < target <= seen) or (high < floor <= seen) else inf
             self.bounds.setdefault((i, a), []).append((low, high))
 
     def told(self, i, value):
@@ -467,21 +541,18 @@ class Run:
         position = 0
         while position < self.rules.m:
             i = self.rules.order[position]
-            if self.must(i):
-                out = {a: -1 for a in alive if self.misses(i, a)}
-                if set(out) == alive:
-                    self.infeasible[i] = sorted(alive)
-                    if self.rules.stop:
-                        self.over = True
-                        break
-            if not self.must(i):
-                beaten = {b: [a for a in alive if a != b and self.beats(i, a, b)] for b in alive}
-                out = {b: min(by) for b, by in beaten.items() if by}
-                if set(out) == alive:
-                    self.over = self.contradiction = True
-                    return
+            beaten = {b: [a for a in alive if a != b and self.beats_by_facts(i, a, b)] for b in alive}
+            out = {b: min(by) for b, by in beaten.items() if by}
+            if set(out) == alive:
+                self.over = self.contradiction = True
+                return
             gone.update({a: (position, rival) for a, rival in out.items()})
             alive = alive - set(out)
+            if self.is_limit(i) and all(self.violates(i, a) for a in alive):
+                self.infeasible[i] = sorted(alive)
+                if self.rules.stop:
+                    self.over = True
+                    break
             if any(self.open(i, a, alive) for a in alive):
                 break
             position += 1
@@ -496,9 +567,13 @@ class Run:
         self.active = alive
 
     def open(self, i, a, alive):
-        if self.must(i):
-            return not self.meets(i, a)
-        return any(not self.close(i, a, b) for b in alive if b != a)
+        if not self.is_limit(i):
+            return any(not self.close(i, a, b) for b in alive if b != a)
+        if not self.meets(i, a):
+            others = all(self.misses(i, b) and self.not_worse(i, a, b) for b in alive - {a})
+            return not (self.misses(i, a) and others)
+        short = [b for b in alive if self.misses(i, b) and not self.meets(i, b)]
+        return any(not (self.misses(i, a) and self.not_worse(i, b, a)) for b in short)
 
     def settle(self, looked):
         while True:
@@ -507,12 +582,28 @@ class Run:
                 return
             looked = self.position
             i = self.rules.order[looked]
+            if self.is_limit(i):
+                self.look_at_limit(i)
+                continue
             for a in sorted(self.active):
-                if self.must(i) and not self.meets(i, a):
-                    self.look_at_arm(i, a)
                 for b in sorted(self.active):
-                    if not self.must(i) and a < b and not self.close(i, a, b):
+                    if a < b and not self.close(i, a, b):
                         self.look(i, a, b)
+
+    def look_at_limit(self, i):
+        for a in [a for a in self.active if not self.meets(i, a)]:
+            self.look_at_arm(i, a)
+        if not any(self.is_short(i, a) for a in self.active):
+            return
+        for a in [a for a in self.active if self.meets(i, a) and not self.misses(i, a)]:
+            self.look_at_arm(i, a)
+        for a in self.active:
+            for b in [b for b in self.active if a < b and (self.is_short(i, a) or self.is_short(i, b))]:
+                if not self.beats(i, a, b) and not self.beats(i, b, a):
+                    self.look(i, a, b)
+
+    def is_short(self, i, a):
+        return self.misses(i, a) and not self.meets(i, a)
 
     def judge(self):
         proving = self.rules.answer and self.passes >= 10
@@ -525,12 +616,14 @@ class Run:
                 x = self.plug_in()
             if self.account:
                 self.weigh_for(x)
-                break
+                if not self.some_closest(x):
+                    break
             if turn == 0:
                 self.look_for(x)
         if self.over:
             everything = self.position == self.rules.m and not self.contradiction
             self.candidate = self.best(self.active) if everything else self.plug_in()
+            self.look_at_all()
             return
         self.candidate = x
         i = self.rules.order[self.position]
@@ -539,9 +632,26 @@ class Run:
             lacking = {y for y in self.rules.offered if not self.done(x, y)}
             self.by_proof = lacking | {x}
             self.over = not lacking
+            if self.over:
+                self.look_at_all()
             for y in lacking - {x}:
                 if not self.handles(x, y):
                     self.by_proof |= self.third(y)
+
+    def look_at_all(self):
+        for i in [i for i in self.rules.order if self.is_limit(i)]:
+            for a in [a for a in self.rules.offered if not self.meets(i, a)]:
+                self.look_at_arm(i, a)
+
+    def looks_in(self, i, a):
+        middle = 0.5 * (self.rules.target[i] + self.rules.floor[i])
+        return self.told(i, mean(self.single(i, a)) if self.single(i, a) else 0.0) >= middle
+
+    def is_closest(self, i, x):
+        return not self.is_in(i, x) and not self.looks_in(i, x)
+
+    def some_closest(self, x):
+        return any(self.is_limit(i) and self.is_closest(i, x) for i in self.rules.order)
 
     def middle(self, i):
         return 0.5 * (self.rules.tol[i] + self.rules.reach[i])
@@ -550,14 +660,16 @@ class Run:
         """Whether the means let x go through the order against y."""
         for i in self.rules.order:
             lead = self.likely(i, x, y) or 0.0
-            if not self.must(i) and abs(lead) > self.middle(i):
+            if not (self.is_limit(i) and self.looks_in(i, y)) and abs(lead) > self.middle(i):
                 return lead > 0
         return y != self.rules.baseline
 
     def third(self, y):
         """Who keeps y out by the means, on the first objective where somebody does."""
         for i in self.rules.order:
-            leads = {z: self.likely(i, z, y) for z in sorted(self.active - {y}) if not self.must(i)}
+            if self.is_limit(i) and self.looks_in(i, y):
+                continue
+            leads = {z: self.likely(i, z, y) for z in sorted(self.active - {y})}
             over = {z: lead for z, lead in leads.items() if lead is not None and lead > self.middle(i)}
             if over:
                 return {max(over, key=over.get)}
@@ -575,12 +687,10 @@ class Run:
     def plug_in(self):
         kept = set(self.active)
         for i in self.rules.order[self.position :]:
-            if self.must(i):
-                middle = 0.5 * (self.rules.target[i] + self.rules.floor[i])
-                fails = {
-                    a for a in kept if self.single(i, a) and self.told(i, mean(self.single(i, a))) < middle
-                }
-            else:
+            fails = set(kept)
+            if self.is_limit(i):
+                fails = {a for a in kept if self.single(i, a) and not self.looks_in(i, a)}
+            if fails == kept:  # as on any other objective
                 middle = 0.5 * (self.rules.tol[i] + self.rules.reach[i])
                 leads = {b: [self.likely(i, a, b) for a in kept if a != b] for b in kept}
                 fails = {b for b in kept if any(d is not None and d > middle for d in leads[b])}
@@ -589,36 +699,58 @@ class Run:
 
     def look_for(self, x):
         for y in self.rules.offered:
-            if y in self.gone and self.gone[y][0] == 0:
+            if y in self.gone and self.gone[y][0] == 0 and not self.is_limit(self.rules.order[0]):
                 continue
             for i in self.rules.order:
-                if self.must(i):
-                    if not self.meets(i, y) and not self.misses(i, y):
-                        self.look_at_arm(i, y)
-                    if self.misses(i, y):
-                        break
-                elif y != x:
-                    if not self.beats(i, x, y) and not self.close(i, x, y):
+                if self.is_limit(i) and not (self.meets(i, y) and self.misses(i, y)):
+                    self.look_at_arm(i, y)
+                if y != x and (not self.is_limit(i) or self.misses(i, y)):
+                    known = self.close(i, x, y) and not self.is_limit(i)
+                    if not self.beats(i, x, y) and not known:
                         self.look(i, x, y)
                     if self.beats(i, x, y):
                         break
 
     def done(self, x, y):
-        if y == x:
-            return all(self.meets(i, x) for i in self.rules.order if self.must(i))
-        if self.out_at_once(y):
+        facts = self.some_closest(x)  # then claims do not count
+        within, under = (self.meets, self.misses) if facts else (self.is_in, self.is_under)
+        held, beaten = (self.not_worse, self.beats_by_facts) if facts else (self.is_held, self.is_beaten)
+        if y != x and self.out_at_once(y):
             return True
         for i in self.rules.order:
-            if self.must(i):
-                if self.misses(i, y):
-                    return True
-            elif not self.is_held(i, x, y):
+            if not self.is_limit(i):
+                done = y == x or held(i, x, y)
+            elif within(i, x):
+                done = True
+            elif self.is_closest(i, x):
+                done = under(i, y) and (y == x or self.not_worse(i, x, y))
+            else:
+                done = y != x
+            if not done:
                 return False
-            elif self.is_beaten(i, x, y):
+            if y != x and beaten(i, x, y):
                 return True
-        return y != self.rules.baseline or y not in self.active
+        return y == x or y != self.rules.baseline or y not in self.active
 
     # --- the certificate
+
+    def all_below(self, i):
+        """Who reaches a limit, if everybody who does is seen to be below its floor."""
+        if i in self.infeasible or not self.over or self.contradiction:
+            return self.infeasible.get(i, [])
+        at, still = self.rules.order.index(i), []
+        for y in self.rules.offered:
+            beaten = any(self.beats_by_facts(j, self.candidate, y) for j in self.rules.order[:at])
+            if y == self.candidate or not beaten:
+                still += [y] if y not in self.gone or self.gone[y][0] > at else []
+        return still if all(self.violates(i, y) for y in still) else []
+
+    def flags(self, x):
+        limits = [i for i in self.rules.order if self.is_limit(i)]
+        if all(self.is_in(i, x) for i in limits):
+            return {}
+        words = {True: "infeasible", False: "not_clearly_feasible"}
+        return {i: words[bool(self.all_below(i))] for i in limits if not self.meets(i, x)}
 
     def said(self, x, y, highs):
         """(objective, verdict, by whom) in order until y is done; highs[i]: x − y is at most that."""
@@ -626,15 +758,22 @@ class Run:
         for position, i in enumerate(self.rules.order):
             verdict, by = self.verdict(x, y, i, position, highs.get(i))
             found.append((i, verdict, by))
-            if verdict in ("beats", "beaten", "misses the target"):
+            if verdict in ("beats", "beaten", "violates the limit", "not clearly within"):
                 break
         return found
 
     def verdict(self, x, y, i, position, high):
         first = position == 0
-        if self.must(i):
-            words = {(True, False): "misses the target", (False, True): "meets the target"}
-            return words.get((self.misses(i, y), self.meets(i, y)), "open"), -1
+        if self.is_limit(i):
+            left = y in self.gone and self.gone[y][0] == position and self.position == self.rules.m
+            if self.is_beaten(i, x, y) or left:
+                by = -1 if self.is_beaten(i, x, y) else self.gone[y][1]
+                return "violates the limit" if self.violates(i, y) else "not clearly within", by
+            if self.is_in(i, y):
+                return "meets the target", -1
+            if self.is_in(i, x) or not self.not_worse(i, x, y):
+                return "open", -1
+            return "close" if high <= self.rules.reach[i] else "not worse", -1
         if self.is_beaten(i, x, y):
             return "beats", -1
         if y in self.gone and self.gone[y][0] == position and (first or self.position == self.rules.m):

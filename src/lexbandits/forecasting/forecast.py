@@ -11,7 +11,7 @@ import numpy as np
 
 from lexbandits import jit
 from lexbandits.arrays import Counts, Vector
-from lexbandits.checks import positive, whole
+from lexbandits.checks import positive, suggesting, whole
 from lexbandits.extras import MissingExtra
 from lexbandits.forecasting.beliefs import Beliefs, offered_arms
 from lexbandits.forecasting.futures import Futures, play
@@ -185,6 +185,7 @@ class Forecast:
         return {**words, "relax": rows, "sentence": self.sentence}
 
 
+@suggesting
 def forecast(
     what: LexElimTol | Mapping[str, Any] | Study | str | Path,
     guess: Any = None,

@@ -61,7 +61,8 @@ class Verdict:
         delta: the probability of a wrong answer.
         acceptable: the arms that may be chosen.
         candidates: the arms that are not proven worse.
-        fates: arm -> where it ends: a code, the objective, the rival, the bound.
+        fates: arm -> where it ends: a code, the objective, the rival, the bound; of a limit, whether it is
+            violated ("violates_limit") or may yet be met ("not_clearly_within").
         tiers: the arms in groups, those that left last first.
         certificate: what the answer rests on, a row per rival and objective.
         flags, details: what a reader must know besides, and flag -> its fields.
@@ -329,7 +330,7 @@ def _judged(claims: Claims, delta: float, words: dict[str, Any]) -> Verdict:
     certified = answer in good
     steps = proof_of(claims, answer, alpha, likely, in_full=True).steps
     least = {step[:4]: step for step in sorted(steps, key=lambda step: -step.level)}  # of equal claims
-    steps = tuple(step for step in dict.fromkeys(steps) if step is least[step[:4]])
+    steps = tuple(step for step in dict.fromkeys(steps) if step == least[step[:4]])
     if decision == "switch":
         steps += switches[answer]
     gone, stage = survey(claims, delta, everybody)

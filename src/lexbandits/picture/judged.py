@@ -92,7 +92,7 @@ class Judged:
 
     def meets(self, arm: str, objective: str) -> bool:
         """Whether it was shown that an arm is within a limit."""
-        return any(
+        return objective not in self.unmet and any(
             (row["rival"], row["objective"], row["verdict"]) == (arm, objective, "meets the target")
             for row in self.verdict.certificate
         )
@@ -303,13 +303,14 @@ class Judged:
     def claims(self) -> tuple[str, ...]:
         """What the answer may give up, by the certificate."""
         verdict = self.verdict
-        if not verdict.certified or verdict.about == "items" or len(verdict.means) == 1:
+        has_limit = any(asked.limit is not None for asked in verdict.objectives)
+        if not verdict.certified or verdict.about == "items" or (len(verdict.means) == 1 and not has_limit):
             return ()
-        said = []
+        said, met = [], []
         for asked in verdict.objectives:
             rows = [row for row in verdict.certificate if row["objective"] == asked.name]
             if asked.limit is not None:
-                said += [] if asked.name in self.unmet else [f"has {asked.name} {_limit(asked)}, as required"]
+                met += [] if asked.name in self.unmet else [f"{asked.name} is {_limit(asked)}"]
             elif any(row["verdict"] in ("not worse", "close") for row in rows):
                 said.append(f"is at most {_short(asked)} the best on {asked.name} (margin {_margin(asked)})")
             else:
@@ -320,7 +321,8 @@ class Judged:
             for name in self._flagged(flag)
         ]
         two = f"Where the arms stand is a second statement, at {percent(1 - verdict.delta)} too."
-        return (*([f"{verdict.arm} {listed(said)}."] if said else []), *unmet, two)
+        within = [f"{verdict.arm}: {listed(met)}, as required."] if met else []
+        return (*([f"{verdict.arm} {listed(said)}."] if said else []), *within, *unmet, two)
 
     def word(self, arm: str, objective: str) -> str:
         """What an arm comes to on an objective, for a line of text; empty where nothing is said."""
@@ -353,8 +355,8 @@ def headline(verdict: Verdict) -> str:
         return f"Keep {arm}: it is as good as any{_but(verdict)}."
     if verdict.decision == "switch":
         return f"Switch to {arm}: {_why_switch(verdict)}{_but(verdict)}."
-    if len(verdict.means) == 1:
-        return f"{arm} is the only arm."
+    if len(verdict.means) == 1 and verdict.certified:
+        return f"{arm} is the only arm{_but(verdict)}."
     if verdict.certified and verdict.about == "items":
         chance = "" if verdict.details else " No chance is involved."
         where = f"On these {many(verdict.items, 'item')}, as measured"

@@ -1,46 +1,19 @@
-"""Elements of HTML and SVG, escaped by default; percent for x and pixels for y, so drawings stretch."""
+"""What figures of a study are drawn with; percent for x and pixels for y, so drawings stretch."""
 
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, TypeAlias
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 from markupsafe import Markup, escape
 
-Part: TypeAlias = "str | bool | Iterable[Part] | None"
+from lexbandits.elements import Part as Part
+from lexbandits.elements import join as join
+from lexbandits.elements import round_step
+from lexbandits.elements import tag as tag
 
-VOID = ("col", "br", "input")
-DRAWN = ("line", "circle", "rect", "path")  # without children
 ROW = 32  # pixels
 LONG, LONGER = 24, 52  # letters of a name: it has a line of its own on a phone, or everywhere
-STEPS = (1, 2, 2.5, 5)  # of an axis; of five ticks or more the next step keeps two
-
-
-def tag(name: str, /, *children: Part, **attributes: Any) -> Markup:
-    """An element. `kind` is its class, an underscore in a name a hyphen; None and False are left out.
-
-    >>> str(tag("td", "a < b", tag("b", "!"), kind="num", data_arm='"x"', hidden=None))
-    '<td class="num" data-arm="&#34;x&#34;">a &lt; b<b>!</b></td>'
-    """
-    given = {k: v for k, v in attributes.items() if v is not None and v is not False and v != ""}
-    names = {k: "class" if k == "kind" else k.rstrip("_").replace("_", "-") for k in given}
-    shown = "".join(f' {names[k]}="{escape("" if v is True else v)}"' for k, v in given.items())
-    if name in VOID or name in DRAWN:
-        return Markup(f"<{name}{shown}{'/' if name in DRAWN else ''}>")
-    return Markup(f"<{name}{shown}>{join(children)}</{name}>")
-
-
-def join(parts: Part) -> Markup:
-    """Parts in a row; what is not markup is escaped, nothing stands for None and False."""
-    return Markup("").join(_flat(parts))
-
-
-def _flat(part: Part) -> Iterator[str]:
-    if isinstance(part, str):
-        yield part
-    elif part is not None and not isinstance(part, bool):
-        for each in part:
-            yield from _flat(each)
 
 
 def kept_together(markup: Markup, units: Iterable[str]) -> Markup:
@@ -68,16 +41,7 @@ class Axis:
             low, high = low - (0.5 * abs(low) or 1.0), high + (0.5 * abs(high) or 1.0)
         width = high - low
         self.low, self.high = low - before * width, high + (before if after is None else after) * width
-        self.step, self.places = self._step(most)
-
-    def _step(self, most: int) -> tuple[float, int]:
-        power = math.floor(math.log10((self.high - self.low) / most))
-        for k in range(3 * len(STEPS)):
-            factor, power_of = STEPS[k % len(STEPS)], power + k // len(STEPS)
-            step = factor * 10.0**power_of
-            if math.floor(self.high / step) - math.ceil(self.low / step) + 1 <= most:
-                break
-        return step, max(0, -power_of + (factor == 2.5))
+        self.step, self.places = round_step(self.low, self.high, most)
 
     @property
     def ticks(self) -> list[float]:

@@ -40,7 +40,8 @@ class Tolerances:
     """What LexElimTol promises under its settings, asked of the true means.
 
     Exact but for the rounding of the numbers as given: a gap equal to a tolerance is within it, and a
-    mean equal to a target meets it.
+    mean equal to a target is not below it. With a target the objective is a limit: means count up to the
+    target, as if it were the best possible one, with tolerance 0.
     """
 
     def __init__(self, settings: Mapping[str, Any], instance: Instance) -> None:
@@ -53,6 +54,10 @@ class Tolerances:
         self.tolerance = _each(settings["tolerance"], m)
         self.resolution = self.tolerance if resolution is None else _each(resolution, m)
         self.targets = _each(settings.get("at_least"), m)
+        self.tolerance = [
+            t if target is None else Fraction(0)
+            for t, target in zip(self.tolerance, self.targets, strict=True)
+        ]
         self.references = settings.get("reference") or [None] * m
         self.stops = settings.get("if_infeasible") == "stop"
         self.settles_all = settings.get("settle") == "all"
@@ -71,10 +76,9 @@ class Tolerances:
         """Whether no arm that deserves to reach an objective is better there by more than it may be.
 
         B_1 is all arms offered; B_{i+1} is the answer and the arms of B_i within the tolerance of its best
-        on objective i. The answer must be within tolerance + resolution of the best of every B_i. Where
-        there is a target, those who meet it go on, and the answer may miss it by the resolution; if
-        nobody in B_i meets it, the objective may also be judged like any other or, where the policy stops
-        there, end the matter.
+        on objective i. The answer must be within tolerance + resolution of the best of every B_i. From a
+        limit those go on who are as good there as the answer; if nobody in B_i is at its floor, a policy
+        that stops there has ended the matter.
         """
         return answer in self.offered and self._accepts(answer, self.offered, 0)
 
@@ -82,27 +86,28 @@ class Tolerances:
         if stage == len(self.order):
             return True
         i = self.order[stage]
-        if self.targets[i] is not None:
-            meeting = {arm for arm in reached if self._meets(arm, i)}
-            if self._nearly_meets(answer, i) and self._accepts(answer, meeting | {answer}, stage + 1):
-                return True
-            if meeting or self.stops:
-                return not meeting
+        if self._ends(reached, i):
+            return True
         if not self._within(answer, reached, i, self.tolerance[i] + self.resolution[i]):
             return False
-        close = {arm for arm in reached if self._within(arm, reached, i, self.tolerance[i])}
+        rivals = reached if self.targets[i] is None else {answer}
+        close = {arm for arm in reached if self._within(arm, rivals, i, self.tolerance[i])}
         return self._accepts(answer, close | {answer}, stage + 1)
+
+    def _ends(self, reached: Set[int], i: int) -> bool:
+        """Whether the policy stops here, as nobody is at the floor of a limit."""
+        return self.stops and self.targets[i] is not None and not any(self.meets(a, i) for a in reached)
 
     def accepts_course(self, answer: int, left: Mapping[int, int]) -> bool:
         """Whether, objective by objective, everybody who should stay stayed and nobody else did.
 
         Of the arms that reached an objective, those within the tolerance of their best survive it, and
-        every survivor is within tolerance + resolution of that best. Targets as in `accepts`.
+        every survivor is within tolerance + resolution of that best.
         """
         reached: Set[int] = self.offered
         for i in self.order:
             survivors = {arm for arm in reached if left.get(arm) != i}
-            if self.stops and self.targets[i] is not None and not any(self._meets(a, i) for a in reached):
+            if self._ends(reached, i):
                 break
             if not self._fair(reached, survivors, i):
                 return False
@@ -111,31 +116,25 @@ class Tolerances:
 
     def _fair(self, reached: Set[int], left: Set[int], i: int) -> bool:
         out = reached - left
-        if self.targets[i] is not None:
-            nobody_wronged = not any(self._meets(arm, i) for arm in out)
-            if left and nobody_wronged and all(self._nearly_meets(arm, i) for arm in left):
-                return True
-            if any(self._meets(arm, i) for arm in reached):
-                return False
         nobody_wronged = not any(self._within(arm, reached, i, self.tolerance[i]) for arm in out)
         reach = self.tolerance[i] + self.resolution[i]
         return bool(left) and nobody_wronged and all(self._within(arm, reached, i, reach) for arm in left)
 
     def _within(self, arm: int, others: Set[int], i: int, limit: Fraction) -> bool:
-        best, mean = max(self.means[other][i] for other in others), self.means[arm][i]
+        best, mean = max(self._value(other, i) for other in others), self._value(arm, i)
         if self.references[i] is not None:  # a share of the best mean, or of an arm's
             of = self.references[i][0]
             limit *= abs(best if of == "best" else self.means[of][i])
         return bool(best - mean <= limit + rounding(best, mean, limit))
 
-    def _meets(self, arm: int, i: int) -> bool:
-        return self._above(arm, i, Fraction(0))
-
-    def _nearly_meets(self, arm: int, i: int) -> bool:
-        return self._above(arm, i, self.resolution[i])
-
-    def _above(self, arm: int, i: int, slack: Fraction) -> bool:
+    def _value(self, arm: int, i: int) -> Fraction:
+        """The mean, of which what is above a target does not count."""
         mean, target = self.means[arm][i], self.targets[i]
+        return mean if target is None else min(mean, target)
+
+    def meets(self, arm: int, i: int) -> bool:
+        """Whether an arm is at least at the floor of a limit, target − resolution: the limit as written."""
+        mean, target, slack = self.means[arm][i], self.targets[i], self.resolution[i]
         return bool(mean >= target - slack - rounding(mean, target, slack))
 
 

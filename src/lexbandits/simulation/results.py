@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from lexbandits.arrays import Counts, Vector
 from lexbandits.checks import one_of, probability
+from lexbandits.curves import Figure
 from lexbandits.extras import need
 from lexbandits.jit import entry
 from lexbandits.policies.base import Elimination
@@ -21,7 +22,6 @@ from lexbandits.world.instance import NOISES, Instance
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.figure import Figure
 
 
 class CellInfo(NamedTuple):
@@ -129,11 +129,11 @@ class Results:
 
     def regret_figure(
         self, *, quantile: float | None = None, bounds: Mapping[str, Sequence[float]] | None = None
-    ) -> "Figure":
+    ) -> Figure:
         """Curves of mean regret with bands of two standard errors, a panel per objective, a line per cell.
 
         `quantile` adds that quantile of the runs as a thin line; `bounds` has constants c per objective by
-        name and adds c·log t. The figure is matplotlib's: `.savefig("regret.svg")`.
+        name and adds c·log t. A notebook shows the figure; `.save("regret.svg")` writes it.
         """
         from lexbandits.simulation.summary import regret_figure
 

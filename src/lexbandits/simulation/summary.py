@@ -8,16 +8,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from lexbandits.checks import probability
-from lexbandits.drawing import house_style, new_figure
+from lexbandits.curves import BOUND, Curve, Figure, Panel
 from lexbandits.simulation.estimates import mean_and_error
 from lexbandits.simulation.results import Results
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.figure import Figure
-
-
-LINES = ("-", "--", ":", "-.")
 
 
 def table(results: Results) -> "pd.DataFrame":
@@ -37,7 +33,7 @@ def table(results: Results) -> "pd.DataFrame":
 
 def regret_figure(
     results: Results, *, quantile: float | None = None, bounds: Mapping[str, Sequence[float]] | None = None
-) -> "Figure":
+) -> Figure:
     """Mean general regret with two standard errors, a panel per objective and a line per cell.
 
     Args:
@@ -48,39 +44,30 @@ def regret_figure(
     m = max(cell.instance.n_objectives for cell in results.cells.values())
     if quantile is not None:
         quantile = probability("quantile", quantile)
-    with house_style():
-        figure = new_figure(2.4 * m + 1.2, 2.6)
-        figure.set_layout_engine("constrained")
-        panels = figure.subplots(1, m, squeeze=False)[0]
-        for place, (name, cell) in enumerate(results.cells.items()):
-            if cell.horizon == 0:
-                continue
-            rounds = np.unique(np.rint(np.geomspace(1, cell.horizon, 200)).astype(np.int64))
-            curves = results.regret(name, rounds)
-            mean, error = mean_and_error(curves)
-            for i, panel in enumerate(panels[: mean.shape[1]]):
-                colour, line = f"C{place % 10}", LINES[place // 10 % len(LINES)]
-                panel.plot(rounds, mean[:, i], line, color=colour, label=name)
-                low, high = mean[:, i] - 2 * error[:, i], mean[:, i] + 2 * error[:, i]
-                panel.fill_between(rounds, low, high, color=colour, alpha=0.2, linewidth=0)
-                if quantile is not None:
-                    panel.plot(
-                        rounds, np.quantile(curves[:, :, i], quantile, axis=0), line, color=colour, lw=0.5
-                    )
-        for name, constants in (bounds or {}).items():
-            times = np.geomspace(1, max(cell.horizon for cell in results.cells.values()), 200)
-            for constant, panel in zip(constants, panels, strict=True):
-                panel.plot(times, constant * np.log(times), "k--", lw=0.9, label=name)
-        horizons = [cell.horizon for cell in results.cells.values() if cell.horizon > 0]
-        apart = bool(horizons) and max(horizons) > 10 * min(horizons)
-        for i, panel in enumerate(panels):
-            panel.set(title=f"objective {i}", xlabel="round", xscale="log")
-            if apart:  # else the longest cell hides the others; regret can be negative, so not a plain log
-                panel.set_yscale("symlog", linthresh=10)
-        panels[0].set_ylabel("general regret")
-        handles, labels = panels[0].get_legend_handles_labels()
-        figure.legend(handles, labels, loc="outside lower center", ncols=4, frameon=False)
-    return figure
+    curves: list[list[Curve]] = [[] for _ in range(m)]
+    for look, (name, cell) in enumerate(results.cells.items()):
+        if cell.horizon == 0:
+            continue
+        rounds = np.unique(np.rint(np.geomspace(1, cell.horizon, 200)))
+        regret = results.regret(name, rounds.astype(np.int64))
+        means, errors = mean_and_error(regret)
+        for i, (mean, error) in enumerate(zip(means.T, errors.T, strict=True)):
+            curves[i].append(Curve(name, rounds, mean, look, (mean - 2 * error, mean + 2 * error)))
+            if quantile is not None:
+                tail = np.quantile(regret[:, :, i], quantile, axis=0)
+                curves[i].append(Curve("", rounds, tail, look, thin=True))
+    horizons = [cell.horizon for cell in results.cells.values() if cell.horizon > 0]
+    for name, constants in (bounds or {}).items():
+        times = np.geomspace(1, max(horizons), 200)
+        for constant, panel in zip(constants, curves, strict=True):
+            panel.append(Curve(name, times, constant * np.log(times), BOUND))
+    apart = bool(horizons) and max(horizons) > 10 * min(horizons)
+    scale = "symlog" if apart else "linear"  # else the longest cell hides the others; regret can be negative
+    panels = [
+        Panel(shown, f"objective {i}", "round", "" if i else "general regret", "log", scale)
+        for i, shown in enumerate(curves)
+    ]
+    return Figure(tuple(panels), "General regret against the round, a panel for each objective")
 
 
 def regret_table(results: Results, checkpoints: ArrayLike | None = None) -> "pd.DataFrame":
@@ -162,5 +149,4 @@ def write(results: Results, folder: Path) -> None:
     lines = regret_lines(regret_table(results))
     (folder / "regret.md").write_text(as_markdown(lines), "utf-8")
     (folder / "regret.tex").write_text(as_latex(lines), "utf-8")
-    with house_style():
-        regret_figure(results).savefig(folder / "regret.svg", metadata={"Date": None})
+    regret_figure(results).save(folder / "regret.svg")

@@ -594,7 +594,7 @@ def create_study(
     >>> def measure(text):
     ...     return {"size": len(text)}
     >>> study = lb.create_study("texts", arms={"long": "abcdef", "short": "abc"},
-    ...                         objectives=[lb.Objective("size", "minimize", tolerance=0, noise="exact")])
+    ...                         objectives=[lb.Objective("size", "minimize", noise="exact")])
     >>> study.run(measure, progress=False).arm
     'short'
     """
@@ -713,7 +713,7 @@ def open_study(
             are not stored.
 
     >>> import lexbandits as lb
-    >>> how = {"objectives": [lb.Objective("size", "minimize", tolerance=0, noise="exact")]}
+    >>> how = {"objectives": [lb.Objective("size", "minimize", noise="exact")]}
     >>> study = lb.create_study("texts", "texts.db", arms={"short": "ab", "long": "abc"}, **how)
     >>> lb.open_study("texts", "texts.db").run(lambda text: {"size": len(text)})
     Traceback (most recent call last):

@@ -1,12 +1,14 @@
 """Everything the theory says about one instance: what any algorithm needs, what the paper's may need."""
 
 import math
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from lexbandits.arrays import Vector
+from lexbandits.curves import Curve, Figure, Panel
 from lexbandits.extras import need
 from lexbandits.theory import paper_bounds
 from lexbandits.theory.lower_bound import CharacteristicTime, characteristic_time, sample_lower_bound
@@ -16,6 +18,8 @@ from lexbandits.world.instance import Instance
 
 if TYPE_CHECKING:
     import pandas as pd
+
+LEAST = 0.1  # where λ begins in the figure if the instance's own is 0: the axis is logarithmic
 
 
 class Overview(NamedTuple):
@@ -113,3 +117,20 @@ def tolerance_overview(
         "regret_pulls": regret.pulls,
     }
     return time, regret, pd.DataFrame(arms)
+
+
+def lower_bound_figure(instances: Mapping[str, Instance]) -> Figure:
+    """T* from each instance's own λ to a hundred times as much, and its weights beside equal ones."""
+    times, weights = [], []
+    for look, (name, instance) in enumerate(instances.items()):
+        tradeoffs = max(instance.tradeoff, LEAST) * np.geomspace(1, 100, 15)
+        found = [characteristic_time(instance, float(tradeoff)) for tradeoff in tradeoffs]
+        low, high = (np.array([getattr(time, end) for time in found]) for end in ("low", "high"))
+        times.append(Curve(name, tradeoffs, low, look, (low, high)))
+        arms = np.arange(1, instance.n_arms + 1) / instance.n_arms
+        weights.append(Curve(name, arms, instance.n_arms * found[0].weights, look, dots=True))
+    left = Panel(times, "", "promised trade-off λ", "characteristic time T*", "log", "log")
+    right = Panel(weights, "", "arm a/K", "optimal weight × K at the least λ", "linear", "log", level=1.0)
+    return Figure(
+        (left, right), "The characteristic time against λ, and which arms deserve the pulls", height=190
+    )

@@ -7,18 +7,24 @@ from lexbandits.evidence.boundary import log_wealth, may_reach, moment_bets, sto
 from lexbandits.evidence.interval import kind_at
 from lexbandits.evidence.kinds import BOUNDED, EXACT, Kind
 from lexbandits.jit import apart, kernel
-from lexbandits.policies.tol.facts import beats, not_worse, paired
+from lexbandits.policies.tol.facts import against_target, beats, meets, misses, not_worse, paired
 from lexbandits.policies.tol.percent import is_share, share_evidence
 from lexbandits.policies.tol.state import (
     BEATS,
     BEATS_LEVEL,
+    FLOOR,
+    MEETS,
+    MEETS_LEVEL,
+    MISSES,
     NOT_WORSE,
     NOT_WORSE_LEVEL,
     REACH,
+    TARGET,
     THIRD_LEVEL,
     TOLERANCE,
     State,
     pair_of,
+    row_of_arm,
 )
 
 
@@ -63,8 +69,66 @@ def evidence_for(state: State, claim: int, i: int, a: int, b: int) -> float:
 
 
 @kernel
+def arm_boundary(kind: Kind, limits: Vector, i: int, claim: int) -> float:
+    """Where a claim about a bounded arm has its line: of stored values, or of what they lack to 1."""
+    line = limits[i, FLOOR] if claim == MEETS else limits[i, TARGET]
+    stored = (line - kind.low) / (kind.high - kind.low)
+    return float(stored if claim == MEETS else 1.0 - stored)
+
+
+@apart
+def arm_evidence(state: State, claim: int, i: int, arm: int) -> float:
+    """The log evidence that an arm is at least at the floor (MEETS), or below the target (MISSES).
+
+    As that of a difference: the other arm is a line that is known.
+    """
+    kind, limits, singles, row = (
+        kind_at(state.kinds, i),
+        state.limits,
+        state.singles,
+        row_of_arm(arm, state.singles.shape[0]),
+    )
+    if kind.code >= BOUNDED:
+        b = arm_boundary(kind, limits, i, claim)
+        if claim == MISSES and b == 0.0:
+            return -math.inf  # the largest value is not below itself
+        return log_wealth(state.wealth, row, i, 0, claim, b)
+    n, mean, squares = singles[arm, i, 0], singles[arm, i, 1], singles[arm, i, 2]
+    if kind.code == EXACT:
+        mean = against_target(limits, state.kinds, i, mean)
+    lead = mean - limits[i, FLOOR] if claim == MEETS else limits[i, TARGET] - mean
+    if kind.code == EXACT:
+        return math.inf if n > 0.0 and (lead > 0.0 or (claim == MEETS and lead == 0.0)) else -math.inf
+    alone = Kind(kind.code, kind.low, kind.high, kind.sd, kind.sd, kind.worst)
+    return moment_bets(alone, n, lead, squares, limits[i, REACH])
+
+
+@kernel
+def is_in(bounds: Vector, limits: Vector, arm_shown: Vector, i: int, arm: int) -> bool:
+    """Whether an arm is at least at the floor of a limit, as a fact or under the declared rules."""
+    declared = arm_shown.size > 0 and arm_shown[MEETS, i, arm] >= limits[i, MEETS_LEVEL]
+    return declared or meets(bounds, limits, i, arm)
+
+
+@kernel
+def is_under(bounds: Vector, limits: Vector, arm_shown: Vector, i: int, arm: int) -> bool:
+    """Whether an arm is below the target of a limit, as a fact or under the declared rules."""
+    declared = arm_shown.size > 0 and arm_shown[MISSES, i, arm] >= limits[i, BEATS_LEVEL]
+    return declared or misses(bounds, limits, i, arm)
+
+
+@apart
+def weigh_arm(state: State, claim: int, i: int, arm: int) -> None:
+    """Take note of the evidence for a claim about an arm and a limit, unless it is enough already."""
+    enough = state.limits[i, MEETS_LEVEL if claim == MEETS else BEATS_LEVEL]
+    if state.arm_shown[claim, i, arm] < enough:
+        found = arm_evidence(state, claim, i, arm)
+        state.arm_shown[claim, i, arm] = max(state.arm_shown[claim, i, arm], found)
+
+
+@kernel
 def is_beaten(lows: Vector, limits: Vector, shown: Vector, i: int, a: int, b: int) -> bool:
-    """Whether a beats b, as a fact or under the declared rules."""
+    """Whether a is better than b by more than the tolerance, as a fact or under the declared rules."""
     declared = shown.size > 0 and shown[BEATS, i, a, b] >= limits[i, BEATS_LEVEL]
     return declared or beats(lows, limits, i, a, b)
 

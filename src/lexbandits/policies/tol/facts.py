@@ -63,8 +63,21 @@ def misses(bounds: Vector, limits: Vector, i: int, arm: int) -> bool:
 
 @kernel
 def meets(bounds: Vector, limits: Vector, i: int, arm: int) -> bool:
-    """It has been seen that the arm is above the target or at most the resolution below it."""
-    return bool(bounds[i, arm, HIGH] >= limits[i, TARGET] and bounds[i, arm, LOW] >= limits[i, FLOOR])
+    """It has been seen that the arm is at least at the floor; it may be below the target all the same."""
+    return bool(bounds[i, arm, LOW] >= limits[i, FLOOR])
+
+
+@kernel
+def violates(bounds: Vector, limits: Vector, i: int, arm: int) -> bool:
+    """It has been seen that the arm is below the floor."""
+    return bool(bounds[i, arm, HIGH] < limits[i, FLOOR])
+
+
+@kernel
+def beats_at(state: State, i: int, a: int, b: int) -> bool:
+    """It has been seen that a beats b on any objective: on a limit b must be below the target too."""
+    under = not state.must[i] or misses(state.bounds, state.limits, i, b)
+    return under and beats(state.lows, state.limits, i, a, b)
 
 
 # --- looking
@@ -168,7 +181,7 @@ def against_target(limits: Vector, kinds: Vector, i: int, mean: float) -> float:
 def look_at_arm(
     bounds: Vector, limits: Vector, kinds: Vector, singles: Vector, completed: Vector, i: int, arm: int
 ) -> bool:
-    """Take note of bounds that show that an arm meets or misses the target; whether they show more now."""
+    """Take note of bounds that show on which side of target and floor an arm is; whether they show more."""
     low, high = bounds[i, arm, LOW], bounds[i, arm, HIGH]
     kind, row = kind_at(kinds, i), row_of_arm(arm, singles.shape[0])
     for side in (LOW, HIGH):
@@ -180,6 +193,8 @@ def look_at_arm(
         if kind.worst > 0.0:
             n, mean, m2, m3, m4 = completed_moments(completed, row, i, side)
         limit, seen = limits[i, FLOOR if side == LOW else TARGET], bounds[i, arm, side]
+        if side == HIGH and seen < limit:
+            limit = limits[i, FLOOR]
         level = limits[i, TARGET_LEVEL]
         bounds[i, arm, side] = best_bound(kind, n, mean, m2, m3, m4, level, limit, side, seen)
     return bool(bounds[i, arm, LOW] != low or bounds[i, arm, HIGH] != high)

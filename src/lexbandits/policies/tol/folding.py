@@ -8,6 +8,7 @@ from lexbandits.evidence.interval import kind_at, stored_difference, stored_valu
 from lexbandits.evidence.kinds import BOUNDED, EXACT, FINITE_VARIANCE, GAUSSIAN, Kind
 from lexbandits.evidence.moments import push, push_squares, unless_rounded
 from lexbandits.jit import apart, kernel
+from lexbandits.policies.tol.claims import arm_boundary
 from lexbandits.policies.tol.percent import fold_shares, is_share
 from lexbandits.policies.tol.state import (
     ASKED,
@@ -15,6 +16,7 @@ from lexbandits.policies.tol.state import (
     FIRST,
     HIGH,
     LOW,
+    MEETS,
     NOT_WORSE,
     REACH,
     RESULTS,
@@ -59,6 +61,27 @@ def push_ends(completed: Vector, row: int, i: int, least: float, largest: float)
         completed[row, i, side, 3], completed[row, i, side, 4] = m3, m4
 
 
+@kernel
+def bet_on_arm(
+    wealth: Vector,
+    limits: Vector,
+    kind: Kind,
+    i: int,
+    row: int,
+    n: float,
+    spread: tuple[float, float],
+    value: tuple[float, float],
+) -> None:
+    """Bet on an arm's stored value exceeding the floor of a limit, and on its staying below the target.
+
+    `spread`: M2 of what was bet on before, `value`: the least and the largest that it may be now.
+    """
+    for claim in range(2):
+        b, z = arm_boundary(kind, limits, i, claim), value[0] if claim == MEETS else 1.0 - value[1]
+        unit = limits[i, REACH] / (kind.high - kind.low) * (n + 4.0) / (spread[claim] + 0.5)
+        bet(wealth, row, i, claim, b, unit, z, unit, b, n)  # nothing is bet on the other direction
+
+
 @apart
 def complete_values(state: State, i: int) -> None:
     """Count a pass on an objective whose missing values count as the worst they could have been."""
@@ -74,8 +97,12 @@ def complete_values(state: State, i: int) -> None:
         if not who[ASKED, a]:
             continue
         low, high = ends_of(kind, values[a, i])
-        row = row_of_arm(a, n_arms)
-        push_ends(completed, row, i, stored_value(kind, low), stored_value(kind, high))
+        row, ends = row_of_arm(a, n_arms), (stored_value(kind, low), stored_value(kind, high))
+        if row < wealth.shape[1] and state.must[i]:
+            n, _, m2, _, _ = completed_moments(completed, row, i, LOW)
+            _, _, back_m2, _, _ = completed_moments(completed, row, i, HIGH)
+            bet_on_arm(wealth, state.limits, kind, i, row, n, (m2, back_m2), ends)
+        push_ends(completed, row, i, ends[0], ends[1])
         for b in range(a + 1, n_arms):
             if not who[ASKED, b]:
                 continue
@@ -106,7 +133,7 @@ def fold_values(state: State) -> None:
         state.kinds,
     )
     wealth, who, sums, means = state.wealth, state.who, state.arms.sums, state.arms.means
-    n_arms, m = values.shape
+    must, (n_arms, m) = state.must, values.shape
     for arm in range(n_arms):
         state.clock[RESULTS] += who[ASKED, arm]
     for i in range(m):
@@ -126,7 +153,11 @@ def fold_values(state: State) -> None:
             value = values[a, i]
             if not who[ASKED, a] or math.isnan(value):
                 continue
-            push_value(singles, a, i, kind, stored_value(kind, value))
+            stored = stored_value(kind, value)
+            if bets and must[i]:
+                n, m2, row = singles[a, i, 0], singles[a, i, 2], row_of_arm(a, n_arms)
+                bet_on_arm(wealth, limits, kind, i, row, n, (m2, m2), (stored, stored))
+            push_value(singles, a, i, kind, stored)
             sums[a, i] += value
             known = singles[a, i, 0]
             # a sum of equal values over their number need not be that value

@@ -12,7 +12,6 @@ from lexbandits.policies.tol.state import (
     HIGH,
     LOW,
     TARGET,
-    TARGET_LEVEL,
     State,
     completed_moments,
     moments,
@@ -37,7 +36,7 @@ def single_interval(state: State, i: int, a: int, level: float) -> tuple[float, 
 
 
 @apart
-def fill_target_bounds(state: State, shown: Vector) -> None:
+def fill_target_bounds(state: State, levels: Vector, shown: Vector) -> None:
     """(K, m, 2) where the means lie on objectives with a target, by all that was folded."""
     n_arms, m = state.values.shape
     for i in range(m):
@@ -52,7 +51,7 @@ def fill_target_bounds(state: State, shown: Vector) -> None:
             if kind.code == EXACT:
                 shown[a, i, LOW] = shown[a, i, HIGH] = against_target(state.limits, state.kinds, i, mean)
             else:
-                ends = single_interval(state, i, a, state.limits[i, TARGET_LEVEL])
+                ends = single_interval(state, i, a, levels[i])
                 shown[a, i, LOW], shown[a, i, HIGH] = ends
 
 

@@ -7,10 +7,10 @@ from lexbandits.arrays import Counts, Vector
 from lexbandits.evidence.interval import kind_at
 from lexbandits.evidence.kinds import EXACT
 from lexbandits.jit import apart, kernel, written_in
-from lexbandits.policies.tol.facts import look, look_at_arm, meets, shows_nothing
+from lexbandits.policies.tol.facts import beats, look, look_at_arm, meets, misses, shows_nothing
 from lexbandits.policies.tol.folding import fold_values
 from lexbandits.policies.tol.percent import ask_references, is_share, look_at_shares
-from lexbandits.policies.tol.proof import LOOKED, look_for, plug_in, prove, weigh_for
+from lexbandits.policies.tol.proof import LOOKED, look_for, plug_in, prove, some_closest, weigh_for
 from lexbandits.policies.tol.state import (
     ASKED,
     BY_PROOF,
@@ -21,6 +21,7 @@ from lexbandits.policies.tol.state import (
     LACKS,
     LEVEL,
     NEXT,
+    OFFERED,
     OVER,
     PASS,
     POSITION,
@@ -30,7 +31,7 @@ from lexbandits.policies.tol.state import (
     Desk,
     State,
 )
-from lexbandits.policies.tol.survivors import survey
+from lexbandits.policies.tol.survivors import needs_pairs, survey
 
 FIRST_PROOF = 10  # passes before there is a candidate
 RULE_EVERY = 20  # once there is one, every twentieth pass asks as if there were none
@@ -44,23 +45,52 @@ def next_judged(number: int) -> int:
 
 
 @apart
-def look_around(state: State, drafts: NDArray[np.bool_]) -> bool:
-    """Look at what the current objective still needs to know of the survivors; whether something was seen.
+def look_at_limit(state: State, drafts: NDArray[np.bool_]) -> bool:
+    """Look at what a limit still needs to know of the survivors; whether something was seen.
 
-    Note in `drafts` whom it LOOKED at alone, against a target.
+    Note in `drafts` whom it LOOKED at. Pairs matter where somebody is seen below the target and not at the
+    floor.
     """
     active, lows, limits, bounds = state.arms.active, state.lows, state.limits, state.bounds
     kinds, singles, pairs, completed = state.kinds, state.singles, state.pairs, state.completed
+    i, news = state.order[state.clock[POSITION]], False
+    for a in range(active.size):
+        drafts[LOOKED, a] = active[a] and not meets(bounds, limits, i, a)
+        if drafts[LOOKED, a]:
+            news |= look_at_arm(bounds, limits, kinds, singles, completed, i, a)
+    if not needs_pairs(bounds, limits, active, i):
+        return news
+    kind = kind_at(kinds, i)
+    for a in range(active.size):
+        if active[a] and not drafts[LOOKED, a] and not misses(bounds, limits, i, a):
+            drafts[LOOKED, a] = True
+            news |= look_at_arm(bounds, limits, kinds, singles, completed, i, a)
+        for b in range(a + 1, active.size):
+            if not active[a] or not active[b] or beats(lows, limits, i, a, b) or beats(lows, limits, i, b, a):
+                continue
+            for arm in (a, b):
+                if misses(bounds, limits, i, arm) and not meets(bounds, limits, i, arm):
+                    news |= look(kind, lows, limits, kinds, singles, pairs, completed, i, a, b)
+                    break
+    return news
+
+
+@apart
+def look_around(state: State, drafts: NDArray[np.bool_]) -> bool:
+    """Look at what the current objective still needs to know of the survivors; whether something was seen.
+
+    Note in `drafts` whom it LOOKED at alone, on a limit.
+    """
+    active, lows, limits = state.arms.active, state.lows, state.limits
+    kinds, singles, pairs, completed = state.kinds, state.singles, state.pairs, state.completed
     i = state.order[state.clock[POSITION]]
-    must, kind, row, news = state.must[i], kind_at(kinds, i), -1, False
+    if state.must[i]:
+        return look_at_limit(state, drafts)
+    kind, row, news = kind_at(kinds, i), -1, False
     share = is_share(limits, i)
     level, tolerance, reach = limits[i, LEVEL], limits[i, TOLERANCE], limits[i, REACH]
     for a in range(active.size):
-        drafts[LOOKED, a] = active[a] and must
-        if active[a] and must:
-            if not meets(bounds, limits, i, a):
-                news |= look_at_arm(bounds, limits, kinds, singles, completed, i, a)
-            continue
+        drafts[LOOKED, a] = False
         for b in range(a + 1, active.size):
             row += 1
             low, back = lows[i, a, b], lows[i, b, a]
@@ -98,12 +128,25 @@ def judge(state: State, anew: bool) -> None:
             candidate = plug_in(state, drafts)
         if declared:
             weigh_for(state, candidate, drafts)
-            break
+            if not some_closest(state, candidate):
+                break
         if turn == 0:
             changed = look_for(state, candidate, drafts)
     conclude(state, candidate, drafts)
+    if clock[OVER] == 1:
+        look_at_all(state)
     if state.shares.size > 0:
         ask_references(state)
+
+
+@apart
+def look_at_all(state: State) -> None:
+    """Look at whom nobody saw at the floor of a limit: who was below it is said beside the answer."""
+    bounds, limits, kinds, singles, who = state.bounds, state.limits, state.kinds, state.singles, state.who
+    for i in range(state.must.size):
+        for arm in range(who.shape[1] if state.must[i] else 0):
+            if who[OFFERED, arm] and not meets(bounds, limits, i, arm):
+                look_at_arm(bounds, limits, kinds, singles, state.completed, i, arm)
 
 
 @apart

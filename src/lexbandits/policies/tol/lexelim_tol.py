@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from lexbandits.arrays import Counts, Vector
 from lexbandits.checks import different, each_objective, whole
@@ -32,6 +32,8 @@ from lexbandits.evidence.kinds import (
 from lexbandits.jit import direct
 from lexbandits.policies.base import Rules, Steps, untried
 from lexbandits.policies.policy import checked
+from lexbandits.policies.tol.claims import is_in
+from lexbandits.policies.tol.facts import beats_at, meets, violates
 from lexbandits.policies.tol.intervals import fill_intervals, fill_target_bounds
 from lexbandits.policies.tol.judgement import (
     begin,
@@ -63,6 +65,7 @@ from lexbandits.policies.tol.state import (
     PASS,
     POSITION,
     RESULTS,
+    TARGET_LEVEL,
     Manner,
     State,
 )
@@ -74,7 +77,7 @@ MOST_BYTES = 1 << 30  # for all pairs
 # Shares of delta: facts under any rules, and under the declared ones third arms and the answer's own claims.
 FACTS, THIRDS = 0.1, 0.04
 OWN = 1.0 - FACTS - THIRDS
-NO_CLAIMS = (2, 0, 0, 0)
+NO_CLAIMS, NO_ARMS = (2, 0, 0, 0), (2, 0, 0)
 NO_SHARES = (2, 0, 0, 0, DEPTH)
 
 
@@ -207,7 +210,8 @@ class LexElimTol(PlacePolicy):
         bounded, declared = any(kind.code >= BOUNDED for kind in self._kinds), self._has_account()
         n_pairs, depth = K * (K - 1) // 2, 5 if bounded else 3
         n_completed = n_pairs + K if any(kind.worst for kind in self._kinds) else 0
-        bets = n_pairs if bounded and declared else 0
+        limited = any(self._are_limits())
+        bets = n_pairs + K * limited if bounded and declared else 0
         kept = n_pairs * depth + n_completed * 10 + 8 * STAKES.size * bets + (3 if declared else 1) * K * K
         kept += 2 * DEPTH * K * K * ("reference" in self._settings)
         size = 8 * m * kept
@@ -221,6 +225,7 @@ class LexElimTol(PlacePolicy):
             pairs=np.zeros((n_pairs, m, depth)),
             completed=np.zeros((n_completed, m, 2, 5)),
             shown=np.full((2, m, K, K) if declared else NO_CLAIMS, -math.inf),
+            arm_shown=np.full((2, m, K) if declared and limited else NO_ARMS, -math.inf),
             wealth=np.stack([np.ones(shape := (bets, m, 2, 2, STAKES.size)), np.zeros(shape)]),
             shares=no_shares(m, K) if "reference" in self._settings else np.zeros(NO_SHARES),
         )
@@ -248,7 +253,7 @@ class LexElimTol(PlacePolicy):
             singles=np.zeros((K, m, FIRST + (EARLY if gaussian else 0))),
             lows=np.full((m, K, K), -math.inf),
             bounds=np.tile([-math.inf, math.inf], (m, K, 1)),
-            must=np.zeros(m, np.bool_),
+            must=self._are_limits(),
             reached=np.zeros((m, K), np.bool_),
             order=np.array(range(m) if settings["order"] is None else settings["order"], np.int64),
             limits=self._limits(),
@@ -259,17 +264,22 @@ class LexElimTol(PlacePolicy):
     def _has_account(self) -> bool:
         """Whether the answer may be proven under the rules as declared."""
         settings = self._settings
-        targets = settings["at_least"] is not None and any(t is not None for t in settings["at_least"])
-        return settings["rules"] == "declared" and settings["settle"] == "answer" and not targets
+        return bool(settings["rules"] == "declared" and settings["settle"] == "answer")
+
+    def _are_limits(self) -> NDArray[np.bool_]:
+        """(m,) which objectives have a target."""
+        targets = self._settings["at_least"] or [None] * self.n_objectives
+        return np.array([target is not None for target in targets])
 
     def _facts_share(self) -> float:
         """The share of delta that facts have, which hold under any rules."""
         return FACTS if self._has_account() else 1.0
 
     def _precision(self, settings: dict[str, Any]) -> tuple[Vector, Vector]:
-        """(m,) tolerances and resolutions."""
+        """(m,) tolerances and resolutions; with a target all that is better is better: no tolerance."""
         slack, fine = each_objective(settings["tolerance"], self.n_objectives), settings["resolution"]
-        return slack, slack if fine is None else each_objective(fine, self.n_objectives)
+        fine = slack if fine is None else each_objective(fine, self.n_objectives)
+        return np.where(self._are_limits(), 0.0, slack), fine
 
     def _limits(self) -> Vector:
         settings, m = self._settings, self.n_objectives
@@ -286,12 +296,13 @@ class LexElimTol(PlacePolicy):
         half = np.where(np.isnan(target), 0.0, math.log(2.0))
         pairs = max(1, self.max_arms * (self.max_arms - 1) // 2)
         level = math.log(m * pairs / (self._facts_share() * settings["delta"])) + half
-        target_level = np.full(m, math.log(2 * self.max_arms * m / settings["delta"]))
-        claims = self._claim_levels()
+        facts = self._facts_share() * settings["delta"]
+        target_level = np.full(m, math.log(2 * self.max_arms * m / facts))
         given = [entry or (-1, 0) for entry in settings.get("reference") or [None] * m]
         shares = np.array([[-1 if of == "best" else of, sign] for of, sign in given], np.float64).T
-        columns = (slack, slack + fine, target, target - fine, level, target_level, *claims, *shares)
-        return np.stack(columns, axis=1)
+        columns = (slack, slack + fine, target, target - fine, level, target_level)
+        *claims, meets = self._claim_levels()
+        return np.stack([*columns, *claims, *shares, meets], axis=1)
 
     def _checked_reference(self, reference: Any) -> list[list[Any] | None] | None:
         """Per objective None or [arm or "best", sign of its values]; said of one, of all."""
@@ -327,21 +338,26 @@ class LexElimTol(PlacePolicy):
         given = self._settings.get("reference") or [None] * self.n_objectives
         return tuple(0 if entry is None else entry[1] for entry in given)
 
-    def _claim_levels(self) -> tuple[Vector, Vector, Vector]:
-        """(m,) what "not worse", "beats" and "a third arm beats" take under the declared rules.
+    def _claim_levels(self) -> tuple[Vector, ...]:
+        """(m,) what "not worse", "beats", "a third arm beats" and "meets" take under the declared rules.
 
-        By position in the order; exact objectives have none, as what is said of them is certain.
+        By position in the order; exact objectives have none, as what is said of them is certain. With limits
+        every arm may be unacceptable, and there are no claims of third arms, nor of "not worse" on a limit.
         """
-        settings, m = self._settings, self.n_objectives
+        settings, m, limits = self._settings, self.n_objectives, self._are_limits()
         K = self.n_arms if settings["offered"] is None else len(settings["offered"])
-        rivals, thirds, delta = max(1, K - 1), max(1, K - 2), settings["delta"]
-        not_worse, beats = np.zeros(m), np.zeros(m)
+        limited = bool(limits.any())
+        rivals, thirds = K if limited else max(1, K - 1), max(1, K - 2)
+        delta, own = settings["delta"], 1.0 - FACTS if limited else OWN
+        not_worse, beats, meets = np.zeros(m), np.zeros(m), np.zeros(m)
         order = range(m) if settings["order"] is None else settings["order"]
         noisy = [i for i in order if self._kinds[i].code != EXACT]
         for position, i in enumerate(noisy):
-            not_worse[i] = math.log(rivals * 2**position / (OWN * delta))
-            beats[i] = math.log(rivals * 2 ** (position + 1) / (OWN * delta))
-        return not_worse, beats, np.full(m, math.log(rivals * thirds / (THIRDS * delta)))
+            not_worse[i] = math.inf if limits[i] else math.log(rivals * 2**position / (own * delta))
+            beats[i] = math.log(rivals * 2 ** (position + 1) / (own * delta))
+            meets[i] = math.log(rivals / (own * delta))
+        third = math.inf if limited else math.log(rivals * thirds / (THIRDS * delta))
+        return not_worse, beats, np.full(m, third), meets
 
     def _go_on(self) -> None:
         super()._go_on()
@@ -397,13 +413,18 @@ class LexElimTol(PlacePolicy):
         return new
 
     def _check_shares_stay(self, settings: dict[str, Any]) -> None:
-        """Contrasts are kept of the shares that were declared, and of no others."""
+        """Contrasts are kept of the shares that were declared, and bounds hold at the lines of limits."""
         now, then = self._precision(self.settings), self._precision(settings)
         for i, sign in enumerate(self._signs_of_shares()):
             if sign and any(old[i] != new[i] for old, new in zip(now, then, strict=True)):
                 raise ValueError(
                     f"objective {i}: shares of a mean stay: what is kept of the values is for these"
                 )
+        for i in np.flatnonzero(self._are_limits() & (now[1] != then[1])).tolist():
+            raise ValueError(
+                f"objective {i}: a target and its resolution stay, got resolution {then[1][i]:g} in place of "
+                f"{now[1][i]:g}: name the others alone, or begin anew"
+            )
 
     def _folding(self) -> Self:
         """The policy that folds the current pass."""
@@ -412,7 +433,9 @@ class LexElimTol(PlacePolicy):
     def _judged_by(self, settings: dict[str, Any], start: int) -> Self:
         new = type(self)(**settings)
         # what was declared is no more: from now on facts alone prove, for good
-        new.state = new.state._replace(shown=np.zeros(NO_CLAIMS), wealth=new.state.wealth[:, :0].copy())
+        new.state = new.state._replace(
+            shown=np.zeros(NO_CLAIMS), arm_shown=np.zeros(NO_ARMS), wealth=new.state.wealth[:, :0].copy()
+        )
         old, state = self.state, new.state
         new._copy_evidence(self)
         exact = [kind.code == EXACT for kind in self._kinds]  # compared with the new limits, anew
@@ -519,11 +542,38 @@ class LexElimTol(PlacePolicy):
 
     @property
     def infeasible(self) -> tuple[tuple[int, tuple[int, ...]], ...]:
-        """The targets that nobody meets, with the arms that were tested against them."""
-        reached = self.state.reached
-        return tuple(
-            (int(i), tuple(np.flatnonzero(reached[i]).tolist())) for i in self.state.order if reached[i].any()
-        )
+        """The limits below whose floor everybody still in is seen to be, with these arms."""
+        found = ((i, self._all_below(i)) for i in self.state.order.tolist() if self.state.must[i])
+        return tuple((i, arms) for i, arms in found if arms)
+
+    @property
+    def flags(self) -> dict[int, str]:
+        """Per limit that the answer was not seen to meet why it answers all the same, as the closest.
+
+        "infeasible": everybody still in is seen to be below the floor; else "not_clearly_feasible".
+        """
+        state, x = self.state, self.recommendation
+        limits = [i for i in state.order.tolist() if state.must[i]]
+        seen = state.bounds, state.limits, state.arm_shown
+        if all(is_in(*seen, i, x) for i in limits):  # together at one arm's share of delta, or none of them
+            return {}
+        short = [i for i in limits if not meets(state.bounds, state.limits, i, x)]
+        return {i: "infeasible" if self._all_below(i) else "not_clearly_feasible" for i in short}
+
+    def _all_below(self, i: int) -> tuple[int, ...]:
+        """The arms that reach a limit, if all of them are seen to be below its floor."""
+        state, order = self.state, self.state.order.tolist()
+        if state.reached[i].any():
+            return tuple(np.flatnonzero(state.reached[i]).tolist())
+        if not self.finished or self.contradiction:
+            return ()
+        x, earlier = self.recommendation, order[: order.index(i)]
+        still = []
+        for y in np.flatnonzero(state.who[OFFERED]).tolist():
+            left = not state.arms.active[y] and state.arms.left[y, 1] in [*earlier, i]
+            if not left and (y == x or not any(beats_at(state, j, x, y) for j in earlier)):
+                still.append(y)
+        return tuple(still) if all(violates(state.bounds, state.limits, i, y) for y in still) else ()
 
     @property
     def contradiction(self) -> bool:
@@ -574,7 +624,8 @@ class LexElimTol(PlacePolicy):
         people who watch: it decides by one-sided bounds, of which an arm can break only one.
         """
         shown = np.zeros((self.max_arms, self.n_objectives, 2))
-        direct(fill_target_bounds)(self.state, shown)
+        levels = self.state.limits[:, TARGET_LEVEL] + math.log(self._facts_share())
+        direct(fill_target_bounds)(self.state, levels, shown)
         return shown
 
     def _all_intervals(self) -> tuple[Vector, Vector]:

@@ -5,7 +5,8 @@ import numpy as np
 from lexbandits.arrays import Counts, Vector
 from lexbandits.evidence.kinds import EXACT
 from lexbandits.jit import apart, kernel
-from lexbandits.policies.tol.facts import close, meets
+from lexbandits.policies.tol.claims import is_in
+from lexbandits.policies.tol.facts import close
 from lexbandits.policies.tol.judgement import RULE_EVERY
 from lexbandits.policies.tol.list_folding import take
 from lexbandits.policies.tol.listed import EMPTY, Listed
@@ -29,7 +30,7 @@ def is_open(state: State, ahead: Counts, row: int, arm: int) -> bool:
                 if ahead[x] <= ahead[y]:
                     return True
         for i in range(must.size):
-            if must[i] and not meets(state.bounds, state.limits, i, x):
+            if must[i] and not is_in(state.bounds, state.limits, state.arm_shown, i, x):
                 return True
         return alone
     i = state.order[clock[POSITION]]

@@ -11,10 +11,11 @@ from lexbandits.evidence.moments import push_squares
 from lexbandits.evidence.sub_gaussian import one_sided_level
 from lexbandits.evidence.without_replacement import GUARD, NOTHING, add, bet, expected
 from lexbandits.jit import apart, kernel
-from lexbandits.policies.tol.facts import look, look_at_arm, meets, misses
+from lexbandits.policies.tol.claims import is_in, is_under
+from lexbandits.policies.tol.facts import look, look_at_arm, violates
 from lexbandits.policies.tol.folding import ends_of, push_value
 from lexbandits.policies.tol.list_judging import conclude_arm, conclude_pair, judge, look_again
-from lexbandits.policies.tol.list_moments import later_interval, push_later, push_unbounded
+from lexbandits.policies.tol.list_moments import later_evidence, later_interval, push_later, push_unbounded
 from lexbandits.policies.tol.listed import (
     EMPTY,
     ENOUGH,
@@ -22,16 +23,20 @@ from lexbandits.policies.tol.listed import (
     GIVEN_UP,
     NOTED,
     PASSED,
+    TARGET_ENOUGH,
     TARGET_NOTED,
-    UNDER,
     Listed,
 )
 from lexbandits.policies.tol.state import (
     BEATS,
+    BEATS_LEVEL,
     FIRST,
     FLOOR,
     HIGH,
     LOW,
+    MEETS,
+    MEETS_LEVEL,
+    MISSES,
     NEXT,
     NOT_WORSE,
     NOT_WORSE_LEVEL,
@@ -170,45 +175,63 @@ def push_pairs(state: State, listed: Listed, arm: int, t: int) -> bool:
 
 @apart
 def push_arm(state: State, listed: Listed, kind: Kind, i: int, arm: int, t: int) -> bool:
-    """Count position t of an arm on an objective with a target; whether that is news."""
-    bounds, limits, marks, shown = state.bounds, state.limits, listed.marks[i], listed.arm_shown
-    met, missed = meets(bounds, limits, i, arm), misses(bounds, limits, i, arm)
-    value, sums = listed.table[arm, t, i], listed.arm_sums
+    """Count position t of an arm on a limit; whether that is news."""
+    bounds, limits, marks, shown = state.bounds, state.limits, listed.marks[i], state.arm_shown
+    met, missed = is_in(bounds, limits, shown, i, arm), is_under(bounds, limits, shown, i, arm)
+    violated, value, sums = violates(bounds, limits, i, arm), listed.table[arm, t, i], listed.arm_sums
     if kind.code == EXACT:
         look_at_arm(bounds, limits, state.kinds, state.singles, state.completed, i, arm)
     elif kind.code >= BOUNDED:
         least, largest = ends_of(kind, value)
+        stored = stored_value(kind, least), 1.0 - stored_value(kind, largest)
         left = float(listed.status.shape[1] - t)
-        for way in range(2):
-            stored = stored_value(kind, least) if way == 0 else 1.0 - stored_value(kind, largest)
-            if t >= listed.since[arm] and shown[way, i, arm] < limits[i, TARGET_LEVEL]:
-                goal, goal_rest = listed.goals[i, PASSED + way, 0], listed.goals[i, PASSED + way, 1]
+        for claim in range(3):
+            way = min(claim, 1)
+            if t >= listed.since[arm] and shown[claim, i, arm] < marks[TARGET_ENOUGH]:
+                goal, goal_rest = listed.goals[i, PASSED + claim, 0], listed.goals[i, PASSED + claim, 1]
                 m = expected(goal, goal_rest, sums[arm, i, way, 0], sums[arm, i, way, 1], left)
                 growth = listed.status.shape[1] / left
                 wealth = listed.arm_wealth[arm, i]
-                worth = bet(wealth, listed.etas, listed.risks, growth, way, m, stored)
+                worth = bet(wealth, listed.etas, listed.risks, growth, claim, m, stored[way])
                 if worth >= marks[TARGET_NOTED]:
-                    shown[way, i, arm] = max(shown[way, i, arm], math.log(worth) - GUARD)
+                    shown[claim, i, arm] = max(shown[claim, i, arm], math.log(worth) - GUARD)
+        for way in range(2):
             sums[arm, i, way, 0], sums[arm, i, way, 1] = add(
-                sums[arm, i, way, 0], sums[arm, i, way, 1], stored
+                sums[arm, i, way, 0], sums[arm, i, way, 1], stored[way]
             )
         conclude_arm(state, listed, kind, i, arm)
     else:
-        row = row_of_arm(arm, listed.until.size)
-        push_later(listed.later, row, i, t, listed.since[arm], value)
-        level = one_sided_level(limits[i, TARGET_LEVEL])
-        low, high, full = later_interval(listed, kind, row, i, listed.since[arm], level)
-        target, floor = limits[i, TARGET], limits[i, FLOOR]
-        if full:
-            slack = 1e-12 * (abs(low) + abs(target))
-            listed.overturned[i, arm, arm] |= (missed and low >= target) or (met and low < floor - slack)
-            high = min(low, marks[UNDER]) if low < target - slack else max(low, target)
-            low = max(low, floor) if low >= floor - slack else low
-            bounds[i, arm, LOW], bounds[i, arm, HIGH] = low, high
-        else:
-            bounds[i, arm, LOW] = max(bounds[i, arm, LOW], low)
-            bounds[i, arm, HIGH] = min(bounds[i, arm, HIGH], high)
-    return meets(bounds, limits, i, arm) != met or misses(bounds, limits, i, arm) != missed
+        push_arm_later(state, listed, kind, i, arm, t)
+    same = is_in(bounds, limits, shown, i, arm) == met and is_under(bounds, limits, shown, i, arm) == missed
+    return not same or violates(bounds, limits, i, arm) != violated
+
+
+@apart
+def push_arm_later(state: State, listed: Listed, kind: Kind, i: int, arm: int, t: int) -> None:
+    """The same of values that are not bounded. Once all are known the floor decides."""
+    bounds, limits, shown, since = state.bounds, state.limits, state.arm_shown, listed.since[arm]
+    row, target, floor = row_of_arm(arm, listed.until.size), limits[i, TARGET], limits[i, FLOOR]
+    push_later(listed.later, row, i, t, since, listed.table[arm, t, i])
+    level = one_sided_level(limits[i, TARGET_LEVEL])
+    low, high, full = later_interval(listed, kind, row, i, since, level)
+    if full:
+        slack = 1e-12 * (abs(low) + abs(target))
+        seen = is_under(bounds, limits, shown, i, arm), is_in(bounds, limits, shown, i, arm)
+        listed.overturned[i, arm, arm] |= (seen[0] and low >= target) or (seen[1] and low < floor - slack)
+        passed = low >= floor - slack
+        high = max(low, target) if passed else low
+        low = max(low, floor) if passed else low
+        bounds[i, arm, LOW], bounds[i, arm, HIGH] = low, high
+        shown[MISSES if passed else MEETS, i, arm] = -math.inf
+        return
+    bounds[i, arm, LOW] = max(bounds[i, arm, LOW], low)
+    bounds[i, arm, HIGH] = min(bounds[i, arm, HIGH], high)
+    for claim in range(2):
+        enough = limits[i, MEETS_LEVEL if claim == MEETS else BEATS_LEVEL]
+        if shown[claim, i, arm] < enough < math.inf:
+            sign, line = (1.0, floor) if claim == MEETS else (-1.0, -target)
+            found = later_evidence(listed, kind, row, i, since, sign, line)
+            shown[claim, i, arm] = max(shown[claim, i, arm], found)
 
 
 @apart
@@ -289,7 +312,7 @@ def forget_arm(state: State, listed: Listed, arm: int) -> None:
         listed.overturned[i, arm, arm] = False
         if math.isnan(state.limits[i, TARGET]):
             continue
-        listed.arm_shown[0, i, arm] = listed.arm_shown[1, i, arm] = -math.inf
+        state.arm_shown[:, i, arm] = -math.inf
         if kind.code >= BOUNDED:
             for k in range(listed.weights.size):
                 listed.arm_wealth[arm, i, k] = listed.weights[k]

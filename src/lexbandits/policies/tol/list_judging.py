@@ -23,6 +23,8 @@ from lexbandits.policies.tol.state import (
     HIGH,
     LEVEL,
     LOW,
+    MEETS,
+    MISSES,
     NEXT,
     OFFERED,
     OVER,
@@ -111,28 +113,39 @@ def look_again(state: State, listed: Listed, kind: Kind, i: int, p: int, q: int)
 
 @apart
 def conclude_arm(state: State, listed: Listed, kind: Kind, i: int, arm: int) -> None:
-    """Which bounds of an arm against a target follow from what was counted of it."""
-    bounds, limits, marks, shown = state.bounds, state.limits, listed.marks[i], listed.arm_shown
+    """Which bounds of an arm at a limit follow from what was counted of it.
+
+    Once all its values are known the floor decides: who is at least there is not below the target either.
+    """
+    bounds, limits, marks, shown = state.bounds, state.limits, listed.marks[i], state.arm_shown
     n_items, sums = float(listed.status.shape[1]), listed.arm_sums[arm, i]
     full = state.singles[arm, i, 0] == n_items
-    passed = out = False
-    for way in range(2):
+    passed = out = below = False
+    for claim in range(3):
+        way = min(claim, 1)
         own, back = (sums[way, 0], sums[way, 1]), (sums[1 - way, 0], sums[1 - way, 1])
-        goal = listed.goals[i, PASSED + way, 0], listed.goals[i, PASSED + way, 1]
+        goal = listed.goals[i, PASSED + claim, 0], listed.goals[i, PASSED + claim, 1]
         certain, possible = reaches(own, back, goal, n_items, full, way == 1)
-        if not possible and shown[way, i, arm] > -math.inf:
-            shown[way, i, arm] = -math.inf
+        if not possible and shown[claim, i, arm] > -math.inf:
+            shown[claim, i, arm] = -math.inf
             listed.overturned[i, arm, arm] = True
-        holds = certain or shown[way, i, arm] >= limits[i, TARGET_LEVEL]
-        passed, out = (holds, out) if way == 0 else (passed, holds)
+        holds = certain or shown[claim, i, arm] >= limits[i, TARGET_LEVEL]
+        if claim == MEETS:
+            passed = holds
+        elif claim == MISSES:
+            out = holds
+        else:
+            below = holds
     low, high = -math.inf, math.inf
     if full:
         mean = told_mean(kind, (sums[0, 0] + sums[0, 1]) / n_items)
         low = max(mean, limits[i, FLOOR]) if passed else min(mean, marks[FLAT])
-        high = min(mean, marks[UNDER]) if out else max(mean, limits[i, TARGET])
+        high = max(mean, limits[i, TARGET]) if passed else low
+        if passed:
+            shown[MISSES, i, arm] = -math.inf
     else:
         low = limits[i, FLOOR] if passed else low
-        high = marks[UNDER] if out else high
+        high = marks[FLAT] if below else marks[UNDER] if out else high
     bounds[i, arm, LOW], bounds[i, arm, HIGH] = low, high
 
 
@@ -168,7 +181,7 @@ def keep_certain(state: State, listed: Listed, only: NDArray[np.bool_]) -> None:
                     state.lows[i, a, b] = state.lows[i, b, a] = -math.inf
             if math.isnan(state.limits[i, TARGET]):
                 continue
-            listed.arm_shown[0, i, a] = listed.arm_shown[1, i, a] = -math.inf
+            state.arm_shown[:, i, a] = -math.inf
             if kind.code >= BOUNDED:
                 conclude_arm(state, listed, kind, i, a)
             elif state.singles[a, i, 0] < n_items:

@@ -104,7 +104,7 @@ def push_unbounded(
             if full and not holds:
                 listed.overturned[i, a, b] |= were_seen[claim] or before > -math.inf
                 shown[claim, i, a, b] = -math.inf
-            elif not full and before < max(enough, third) < math.inf:
+            elif not full and (before < enough < math.inf or before < third < math.inf):
                 boundary = tolerance if claim == BEATS else -reach
                 now = later_evidence(listed, kind, row, i, since, 1.0 if way == 0 else -1.0, boundary)
                 if now > before and now >= min(enough, third):

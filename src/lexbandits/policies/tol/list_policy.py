@@ -36,6 +36,7 @@ from lexbandits.policies.tol.listed import (
     GIVEN_UP,
     LOG_2,
     NOTED,
+    TARGET_ENOUGH,
     TARGET_NOTED,
     UNDER,
     Listed,
@@ -50,6 +51,7 @@ from lexbandits.policies.tol.state import (
     CONTRADICTION,
     FLOOR,
     LEVEL,
+    MEETS_LEVEL,
     NEXT,
     NOT_WORSE,
     NOT_WORSE_LEVEL,
@@ -116,14 +118,15 @@ class ListTol(LexElimTol):
             )
         bounded = any(kind.code >= BOUNDED for kind in self._kinds)
         unbounded = any(kind.code < EXACT for kind in self._kinds)
+        n_limited = K if self._are_limits().any() else 0
         state = self._nothing_told(
             pairs=np.zeros((pairs, m, 4)),
             completed=np.zeros((0, m, 2, 5)),
             shown=np.full((2, m, K, K), -math.inf),
+            arm_shown=np.full((3, m, n_limited), -math.inf),
             wealth=np.zeros((2, 0, m, 2, 2, 6)),
             shares=np.zeros(NO_SHARES),
         )
-        n_targets = 0 if np.isnan(state.limits[:, TARGET]).all() else K
         self.listed = Listed(
             table=np.full((K, N, m), math.nan),
             status=np.zeros((K, N), np.int8),
@@ -137,9 +140,8 @@ class ListTol(LexElimTol):
             wealth=np.tile(weights[:, None], (pairs if bounded else 0, m, 1, 4)),
             sums=np.zeros((pairs if bounded else 0, m, 2, 2)),
             later=np.zeros((pairs + K if unbounded else 0, m, 5)),
-            arm_wealth=np.tile(weights[:, None], (n_targets, m, 1, 2)),
-            arm_sums=np.zeros((n_targets, m, 2, 2)),
-            arm_shown=np.full((2, m, n_targets), -math.inf),
+            arm_wealth=np.tile(weights[:, None], (n_limited, m, 1, 3)),
+            arm_sums=np.zeros((n_limited, m, 2, 2)),
             overturned=np.zeros((m, K, K), np.bool_),
         )
         return state
@@ -177,15 +179,15 @@ class ListTol(LexElimTol):
         """As created: an account that was closed has spent its share."""
         return super()._facts_share() if not self._closed else self._share_when_closed
 
-    def _claim_levels(self) -> tuple[Vector, Vector, Vector]:
+    def _claim_levels(self) -> tuple[Vector, ...]:
         if self._has_account():
             return super()._claim_levels()
         never = np.full(self.n_objectives, math.inf)
-        return never, never, never
+        return never, never, never, never
 
     def _goals(self, limits: Vector) -> Vector:
-        """(m, 4, 2) N·x: what the sum of the list must exceed, of stored differences and values."""
-        goals = np.zeros((self.n_objectives, 4, 2))
+        """(m, 5, 2) N·x: what the sum of the list must exceed, of stored differences and values."""
+        goals = np.zeros((self.n_objectives, 5, 2))
         for i, kind in enumerate(self._kinds):
             if kind.code < BOUNDED:
                 continue
@@ -196,11 +198,12 @@ class ListTol(LexElimTol):
             if not math.isnan(target):
                 goals[i, 2] = product(self.n_items, (floor - kind.low) / width)
                 goals[i, 3] = product(self.n_items, 1.0 - (target - kind.low) / width)
+                goals[i, 4] = product(self.n_items, 1.0 - (floor - kind.low) / width)
         return goals
 
     def _marks(self, limits: Vector) -> Vector:
         m = self.n_objectives
-        marks = np.zeros((m, 7))
+        marks = np.zeros((m, 8))
         marks[:, ABOVE] = np.nextafter(limits[:, TOLERANCE], math.inf)
         marks[:, BELOW] = np.nextafter(-limits[:, REACH], -math.inf)
         marks[:, UNDER] = np.nextafter(limits[:, TARGET], -math.inf)
@@ -210,8 +213,10 @@ class ListTol(LexElimTol):
             used = [level for level in (float(facts[i]), *claims) if level <= MOST_LEVEL]
             marks[i, NOTED] = math.exp(min(used, default=MOST_LEVEL))
             marks[i, ENOUGH] = max(used, default=MOST_LEVEL)
-            level = float(limits[i, TARGET_LEVEL])
-            marks[i, TARGET_NOTED] = math.exp(level) if level <= MOST_LEVEL else math.inf
+            used = limits[i, [TARGET_LEVEL, MEETS_LEVEL, BEATS_LEVEL]].tolist()
+            used = [level for level in used if level <= MOST_LEVEL]
+            marks[i, TARGET_NOTED] = math.exp(min(used)) if used else math.inf
+            marks[i, TARGET_ENOUGH] = max(used, default=MOST_LEVEL)
         return marks
 
     # --- places
@@ -457,9 +462,7 @@ class ListTol(LexElimTol):
 
     def _without_chance(self, sure: Callable[[Kind], bool]) -> State:
         state: State = copy.deepcopy(self.state)
-        listed = self.listed._replace(
-            overturned=self.listed.overturned.copy(), arm_shown=self.listed.arm_shown.copy()
-        )
+        listed = self.listed._replace(overturned=self.listed.overturned.copy())
         on_list(keep_certain)(state, listed, np.array([sure(kind) for kind in self._kinds]))
         return state
 
@@ -517,7 +520,8 @@ class ListTol(LexElimTol):
         shown = np.tile([-math.inf, math.inf], (self.max_arms, self.n_objectives, 1))
         for i in np.flatnonzero(~np.isnan(self.state.limits[:, TARGET])).tolist():
             for arm in range(self.max_arms):
-                shown[arm, i] = self._interval(i, arm, arm, float(self.state.limits[i, TARGET_LEVEL]))
+                level = float(self.state.limits[i, TARGET_LEVEL]) + math.log(self._facts_share())
+                shown[arm, i] = self._interval(i, arm, arm, level)
         return shown
 
     def _all_intervals(self) -> tuple[Vector, Vector]:

@@ -15,10 +15,11 @@ from lexbandits.arrays import Counts, Vector
 
 LOG_2 = math.log(2.0)
 EMPTY, FILLED, GIVEN_UP = 0, 1, 2  # what a place may be
-PASSED, OUT = 2, 3  # claims about one arm and a target, after NOT_WORSE and BEATS in Listed.goals
+PASSED = 2  # where claims about one arm and a limit begin in Listed.goals: MEETS, MISSES and VIOLATES
+VIOLATES = 2  # it is below the floor: the last row of State.arm_shown
 # Columns of Listed.marks: the least number above the tolerance, the largest below −reach, target and floor;
-# the wealth from which evidence is noted, of pairs and of targets, and the log that is enough for all.
-ABOVE, BELOW, UNDER, FLAT, NOTED, TARGET_NOTED, ENOUGH = range(7)
+# the wealth from which evidence is noted, of pairs and at limits, and the logs that are enough for all.
+ABOVE, BELOW, UNDER, FLAT, NOTED, TARGET_NOTED, ENOUGH, TARGET_ENOUGH = range(8)
 # Columns of Listed.later: moments from where bets begin, the sum before, and what is missing there.
 COUNT, MEAN, SQUARES, EARLIER, LOST = range(5)
 
@@ -33,12 +34,11 @@ class Listed(NamedTuple):
     etas: Vector  # (E,) stakes,
     weights: Vector  # (E,) what is staked on each,
     risks: Vector  # (E,) and what it may lose at once
-    goals: Vector  # (m, 4, 2) N·x of each claim, as a sum of two
-    marks: Vector  # (m, 7) see above
+    goals: Vector  # (m, 5, 2) N·x of each claim, as a sum of two
+    marks: Vector  # (m, 8) see above
     wealth: Vector  # (P, m, E, 4) of a − b not worse, beating, and of b − a
     sums: Vector  # (P, m, 2, 2) of what is stored of a − b and of b − a at their least
     later: Vector  # (P + K, m, 5) see above, of pairs and arms whose values are not bounded
-    arm_wealth: Vector  # (K, m, E, 2) against a target: passed, out
+    arm_wealth: Vector  # (K, m, E, 3) at a limit: meets, misses, violates
     arm_sums: Vector  # (K, m, 2, 2)
-    arm_shown: Vector  # (2, m, K) the largest log evidence seen that an arm has passed, or is out
     overturned: NDArray[np.bool_]  # (m, K, K) where arithmetic has refuted what was seen of a and b

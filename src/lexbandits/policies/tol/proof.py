@@ -3,7 +3,8 @@
 The candidate x is proven acceptable once every other arm y is done: going through the objectives in
 order it has been seen that x is not worse than y by more than tolerance + resolution, until x beats
 y. An arm that is out on the first objective is done at once. Seen is a fact, which holds under any rules,
-or a claim under the rules as declared, which takes less evidence. docs/proofs.md, section 4.
+or a claim under the rules as declared, which takes less evidence. On a limit x must be at its floor; who
+looks as if nobody were is proven by facts alone, as the closest. docs/proofs.md, section 4.
 """
 
 import math
@@ -18,7 +19,16 @@ from lexbandits.evidence.boundary import may_reach
 from lexbandits.evidence.interval import kind_at
 from lexbandits.evidence.kinds import EXACT
 from lexbandits.jit import apart, kernel
-from lexbandits.policies.tol.claims import beaten_by_third, claim_evidence, evidence_for, is_beaten, is_held
+from lexbandits.policies.tol.claims import (
+    beaten_by_third,
+    claim_evidence,
+    evidence_for,
+    is_beaten,
+    is_held,
+    is_in,
+    is_under,
+    weigh_arm,
+)
 from lexbandits.policies.tol.facts import (
     against_target,
     beats,
@@ -30,6 +40,7 @@ from lexbandits.policies.tol.facts import (
     misses,
     not_worse,
     paired,
+    violates,
 )
 from lexbandits.policies.tol.percent import in_shares, is_share, look_at_shares, share_evidence
 from lexbandits.policies.tol.state import (
@@ -38,6 +49,8 @@ from lexbandits.policies.tol.state import (
     BY_PROOF,
     FLOOR,
     LEVEL,
+    MEETS,
+    MISSES,
     NOT_WORSE,
     NOT_WORSE_LEVEL,
     OFFERED,
@@ -52,6 +65,7 @@ from lexbandits.policies.tol.state import (
 
 KEPT, BEFORE = 0, 1  # rows of drafts: who is kept, and who was before an objective;
 LOOKED = 2  # who was looked at on the current objective
+ENDS = ("beats", "beaten", "violates the limit", "not clearly within")  # what is said last of a rival
 LACKING, OUT = 0, 1  # and in a proof: with whom it is not done, and who is out on the first objective
 
 
@@ -77,6 +91,13 @@ def best_by_differences(
 
 
 @kernel
+def looks_in(limits: Vector, kinds: Vector, means: Vector, i: int, arm: int) -> bool:
+    """Whether an arm's mean is nearer to the target of a limit than to its floor, or beyond it."""
+    middle = 0.5 * (limits[i, TARGET] + limits[i, FLOOR])
+    return bool(against_target(limits, kinds, i, means[arm, i]) >= middle)
+
+
+@kernel
 def keep_likely(
     limits: Vector,
     kinds: Vector,
@@ -87,18 +108,23 @@ def keep_likely(
     drafts: NDArray[np.bool_],
     i: int,
 ) -> None:
-    """Keep who would survive objective i if today's means were the truth; all if that is nobody."""
+    """Keep who would survive objective i if today's means were the truth; all if that is nobody.
+
+    On a limit who is nearer to its target than to its floor; if nobody is, as on any other objective.
+    """
     share = is_share(limits, i)
-    ends = TARGET if must else TOLERANCE, FLOOR if must else REACH
-    middle = 0.5 * (limits[i, ends[0]] + limits[i, ends[1]])
+    middle = 0.5 * (limits[i, TOLERANCE] + limits[i, REACH])
     left = 0
     for arm in range(drafts.shape[1]):
         drafts[BEFORE, arm] = drafts[KEPT, arm]
+        if must and drafts[BEFORE, arm]:
+            drafts[KEPT, arm] = singles[arm, i, 0] == 0.0 or looks_in(limits, kinds, means, i, arm)
+            left += drafts[KEPT, arm]
+    if left > 0:
+        return
     for arm in range(drafts.shape[1]):
-        if drafts[BEFORE, arm] and must:
-            mean = against_target(limits, kinds, i, means[arm, i])
-            drafts[KEPT, arm] = singles[arm, i, 0] == 0.0 or mean >= middle
-        elif drafts[BEFORE, arm]:
+        drafts[KEPT, arm] = drafts[BEFORE, arm]
+        if drafts[BEFORE, arm]:
             for other in range(drafts.shape[1]):
                 if drafts[BEFORE, other] and other != arm:
                     n, lead = paired(limits, kinds, singles, pairs, i, other, arm)
@@ -137,14 +163,18 @@ def note_out(
     active: NDArray[np.bool_],
     left: Counts,
     limits: Vector,
+    must: NDArray[np.bool_],
     shown: Vector,
     drafts: NDArray[np.bool_],
     first: int,
 ) -> None:
-    """Note who is out on the first objective, by a fact or under the declared rules, whoever answers."""
+    """Note who is out on the first objective, by a fact or under the declared rules, whoever answers.
+
+    Nobody if it is a limit: there only the answer itself may beat.
+    """
     enough = limits[first, THIRD_LEVEL]
     for y in range(active.size):
-        drafts[OUT, y] = not active[y] and left[y, 1] == first
+        drafts[OUT, y] = not active[y] and left[y, 1] == first and not must[first]
     for z in range(shown.shape[2]):
         for y in range(shown.shape[3]):
             drafts[OUT, y] |= shown[BEATS, first, z, y] >= enough
@@ -152,7 +182,7 @@ def note_out(
 
 @apart
 def look_for(state: State, x: int, drafts: NDArray[np.bool_]) -> bool:
-    """Look at what the proof of x may need, its targets, and its pairs until it beats the other arm.
+    """Look at what the proof of x may need, arms at limits, and its pairs until it beats the other arm.
 
     Nothing has come since others were looked at on the current objective. Whether something was seen.
     """
@@ -161,18 +191,17 @@ def look_for(state: State, x: int, drafts: NDArray[np.bool_]) -> bool:
     who, active, left, first = state.who, state.arms.active, state.arms.left, order[0]
     news, current = False, state.clock[POSITION]
     for y in range(who.shape[1]):
-        if not who[OFFERED, y] or (not active[y] and left[y, 1] == first):
+        if not who[OFFERED, y] or (not active[y] and left[y, 1] == first and not must[first]):
             continue
         for position in range(order.size):
             i = order[position]
             if must[i]:
                 done = position == current and drafts[LOOKED, y]
-                if not done and not meets(bounds, limits, i, y) and not misses(bounds, limits, i, y):
+                known = meets(bounds, limits, i, y) and misses(bounds, limits, i, y)
+                if not done and not known:
                     news |= look_at_arm(bounds, limits, kinds, singles, completed, i, y)
-                if misses(bounds, limits, i, y):
-                    break
-            elif y != x:
-                if beats(lows, limits, i, x, y) or close(lows, limits, i, x, y):
+            if y != x and (not must[i] or misses(bounds, limits, i, y)):
+                if beats(lows, limits, i, x, y) or (close(lows, limits, i, x, y) and not must[i]):
                     pass
                 elif is_share(limits, i):
                     news |= look_at_shares(state, i, x, y)
@@ -192,9 +221,12 @@ def weigh_for(state: State, x: int, drafts: NDArray[np.bool_]) -> None:
     `drafts` is for sets of arms: see `plug_in`.
     """
     lows, limits, shown, kinds, wealth = state.lows, state.limits, state.shown, state.kinds, state.wealth
-    singles, pairs, who, order = state.singles, state.pairs, state.who, state.order
+    singles, pairs, who, order, must = state.singles, state.pairs, state.who, state.order, state.must
     first, shares, n_arms, some = order[0], state.shares, who.shape[1], False
-    note_out(state.arms.active, state.arms.left, limits, shown, drafts, first)
+    note_out(state.arms.active, state.arms.left, limits, must, shown, drafts, first)
+    for i in range(order.size):
+        if must[i]:
+            weigh_arm(state, MEETS, i, x)
     for y in range(n_arms):
         drafts[LACKING, y] = False
         if not who[OFFERED, y] or y == x or drafts[OUT, y]:
@@ -208,7 +240,11 @@ def weigh_for(state: State, x: int, drafts: NDArray[np.bool_]) -> None:
                 n, mean = paired(limits, kinds, singles, pairs, i, x, y)
             tolerance, reach, low = limits[i, TOLERANCE], limits[i, REACH], lows[i, x, y]
             held, enough = True, limits[i, NOT_WORSE_LEVEL]
-            for claim in range(2):  # NOT_WORSE, and if that is so BEATS
+            under = True
+            if must[i]:  # where x must be at the floor, which makes it not worse
+                weigh_arm(state, MISSES, i, y)
+                under = is_under(state.bounds, limits, state.arm_shown, i, y)
+            for claim in range(BEATS if must[i] else NOT_WORSE, 2 if under else 0):  # BEATS if not worse
                 boundary = -reach if claim == NOT_WORSE else tolerance
                 seen, enough = shown[claim, i, x, y], limits[i, NOT_WORSE_LEVEL + claim]
                 if held and seen < enough:
@@ -221,12 +257,12 @@ def weigh_for(state: State, x: int, drafts: NDArray[np.bool_]) -> None:
                     shown[claim, i, x, y] = seen
                 if claim == NOT_WORSE:
                     held = seen >= enough or low >= -reach
-            beaten = shown[BEATS, i, x, y] >= enough or low > tolerance
+            beaten = under and (shown[BEATS, i, x, y] >= enough or low > tolerance)
             if not held or beaten:
                 drafts[LACKING, y] = not held
                 some |= not held
                 break
-    if some:
+    if some and limits[first, THIRD_LEVEL] < math.inf:
         weigh_thirds(state, x, drafts)
 
 
@@ -260,15 +296,35 @@ def weigh_thirds(state: State, x: int, drafts: NDArray[np.bool_]) -> None:
                     shown[BEATS, first, z, y] = max(shown[BEATS, first, z, y], found)
 
 
+@kernel
+def is_closest(state: State, i: int, x: int) -> bool:
+    """Whether x looks as if it could only be the closest on a limit: not seen at its floor, nor near it."""
+    seen = is_in(state.bounds, state.limits, state.arm_shown, i, x)
+    return not seen and not looks_in(state.limits, state.kinds, state.arms.means, i, x)
+
+
+@apart
+def some_closest(state: State, x: int) -> bool:
+    """Whether x looks so on some limit: then facts alone prove it."""
+    some = False
+    for i in range(state.must.size):
+        some |= state.must[i] and is_closest(state, i, x)
+    return bool(some)
+
+
 @apart
 def prove(state: State, x: int, drafts: NDArray[np.bool_]) -> bool:
-    """Whether x is proven, and better than a baseline that may answer; note in `who` whom that needs."""
+    """Whether x is proven, and better than a baseline that may answer; note in `who` whom that needs.
+
+    On a limit x must be at its floor. As the closest it must be not worse than who is not beaten before, and
+    all of them, itself too, must be below the target.
+    """
     lows, limits, bounds, order, must = state.lows, state.limits, state.bounds, state.order, state.must
     who, shown, active, left, first = state.who, state.shown, state.arms.active, state.arms.left, order[0]
-    kinds, singles, pairs, baseline = state.kinds, state.singles, state.pairs, state.manner.baseline
-    declared = shown.size > 0
+    arm_shown, baseline = state.arm_shown, state.manner.baseline
+    declared = shown.size > 0 and not some_closest(state, x)
     proven = True
-    note_out(active, left, limits, shown, drafts, first)
+    note_out(active, left, limits, must, shown, drafts, first)
     for y in range(who.shape[1]):
         lacks = False
         out = y != x and drafts[OUT, y]
@@ -276,55 +332,46 @@ def prove(state: State, x: int, drafts: NDArray[np.bool_]) -> bool:
         ahead = y != baseline or y == x or not active[y] or out
         while position < order.size:
             i = order[position]
+            low = lows[i, x, y]
+            held, beaten = y == x or low >= -limits[i, REACH], y != x and low > limits[i, TOLERANCE]
+            if declared and y != x:
+                held |= shown[NOT_WORSE, i, x, y] >= limits[i, NOT_WORSE_LEVEL]
+                beaten |= shown[BEATS, i, x, y] >= limits[i, BEATS_LEVEL]
             if must[i]:
-                lacks = y == x and not meets(bounds, limits, i, x)
-                done = y != x and misses(bounds, limits, i, y)
-            else:
-                low = lows[i, x, y]
-                held, beaten = low >= -limits[i, REACH], low > limits[i, TOLERANCE]
+                under, within = misses(bounds, limits, i, y), meets(bounds, limits, i, x)
                 if declared:
-                    held |= shown[NOT_WORSE, i, x, y] >= limits[i, NOT_WORSE_LEVEL]
-                    beaten |= shown[BEATS, i, x, y] >= limits[i, BEATS_LEVEL]
-                lacks = y != x and not held
-                done = y != x and beaten
-            ahead = ahead or done
-            position = order.size if lacks or done else position + 1
+                    under = is_under(bounds, limits, arm_shown, i, y)
+                    within = is_in(bounds, limits, arm_shown, i, x)
+                beaten = beaten and under
+                closest = not within and is_closest(state, i, x)
+                held = held and under if closest else within or y != x
+            lacks = not held
+            ahead = ahead or beaten
+            position = order.size if lacks or beaten else position + 1
         lacks = lacks or not ahead
         drafts[LACKING, y] = lacks and y != x
         who[BY_PROOF, y] = lacks or y == x
         proven = proven and not lacks
     if not proven:
-        means = state.arms.means
-        ask_thirds(limits, kinds, singles, pairs, means, order, must, active, drafts, baseline, x, who)
+        ask_thirds(state, drafts, x)
     return proven
 
 
 @kernel
-def ask_thirds(
-    limits: Vector,
-    kinds: Vector,
-    singles: Vector,
-    pairs: Vector,
-    means: Vector,
-    order: Counts,
-    must: NDArray[np.bool_],
-    active: NDArray[np.bool_],
-    drafts: NDArray[np.bool_],
-    baseline: int,
-    x: int,
-    who: NDArray[np.bool_],
-) -> None:
+def ask_thirds(state: State, drafts: NDArray[np.bool_], x: int) -> None:
     """Where the means do not let x handle y, ask who keeps y out: does it belong in the answer's place?
 
     x handles y if, going through the order, it is ahead before it is behind, by the means; if it is neither,
-    y must be no baseline.
+    y must be no baseline. On a limit nobody is ahead of who looks as if he were in.
     """
+    limits, kinds, singles, pairs = state.limits, state.kinds, state.singles, state.pairs
+    means, order, must, active = state.arms.means, state.order, state.must, state.arms.active
     for y in range(active.size):
         handled, third = not drafts[LACKING, y], -1
         for position in range(order.size):
             i = order[position]
             middle = 0.5 * (limits[i, TOLERANCE] + limits[i, REACH])
-            if not handled and not must[i]:
+            if not handled and not (must[i] and looks_in(limits, kinds, means, i, y)):
                 _, lead = paired(limits, kinds, singles, pairs, i, x, y)
                 if is_share(limits, i):
                     lead = in_shares(limits, means, i, x, y, lead)
@@ -332,11 +379,11 @@ def ask_thirds(
                 if lead < -middle:
                     break
         else:
-            handled = handled or y != baseline
+            handled = handled or y != state.manner.baseline
         for position in range(order.size):
             i = order[position]
             most = 0.5 * (limits[i, TOLERANCE] + limits[i, REACH])
-            if handled or must[i] or third >= 0:
+            if handled or third >= 0 or (must[i] and looks_in(limits, kinds, means, i, y)):
                 continue
             share = is_share(limits, i)
             for z in range(active.size):
@@ -347,14 +394,16 @@ def ask_thirds(
                     if n > 0.0 and lead > most:
                         third, most = z, lead
         if third >= 0:
-            who[BY_PROOF, third] = True
+            state.who[BY_PROOF, third] = True
 
 
 class Seen(NamedTuple):
     """What was seen of the answer against one rival on one objective.
 
     `verdict`: the answer "beats" the rival, they are "close", it is "not worse", the rival is "beaten" `by` a
-    third arm, "misses the target", "meets the target", or the question is "open".
+    third arm, or the question is "open". On a limit the rival "meets the target", which is seen of its floor,
+    or is worse than the answer, or the arm `by` whom it left, and "violates the limit", or is seen to be
+    below the target alone: "not clearly within".
     """
 
     rival: int
@@ -393,23 +442,30 @@ def certificate(
             sure = state.kinds[i, 0] == EXACT if certain is None else _holds(certain, x, y, i, said, by)
             shown = mean if results else math.nan
             seen.append(Seen(y, i, shown, low, high, int(results), said, by, parts, bool(sure)))
-            if said in ("beats", "beaten", "misses the target"):
+            if said in ENDS:
                 break
     return tuple(seen)
 
 
 def _verdict(state: State, x: int, y: int, i: int, high: float) -> tuple[str, int]:
     lows, limits, bounds, shown = state.lows, state.limits, state.bounds, state.shown
-    if state.must[i]:
-        if misses(bounds, limits, i, y):
-            return "misses the target", -1
-        return ("meets the target" if meets(bounds, limits, i, y) else "open"), -1
-    if is_beaten(lows, limits, shown, i, x, y):
-        return "beats", -1
     # after the first objective it is the survivors' end, not the proof, to which other arms matter
     _, left_on, rival = state.arms.left[y].tolist()
-    ended = i == state.order[0] or state.clock[POSITION] == state.order.size
-    if not state.arms.active[y] and left_on == i and ended:
+    ended = (i == state.order[0] and not state.must[i]) or state.clock[POSITION] == state.order.size
+    left = not state.arms.active[y] and left_on == i and ended
+    if state.must[i]:
+        beaten = is_under(bounds, limits, state.arm_shown, i, y) and is_beaten(lows, limits, shown, i, x, y)
+        if beaten or left:
+            said = "violates the limit" if violates(bounds, limits, i, y) else "not clearly within"
+            return said, -1 if beaten else rival
+        if is_in(bounds, limits, state.arm_shown, i, y):
+            return "meets the target", -1
+        if is_in(bounds, limits, state.arm_shown, i, x) or not not_worse(lows, limits, i, x, y):
+            return "open", -1
+        return ("close" if high <= limits[i, REACH] else "not worse"), -1
+    if is_beaten(lows, limits, shown, i, x, y):
+        return "beats", -1
+    if left:
         return "beaten", rival
     third = beaten_by_third(limits, shown, i, y) if i == state.order[0] else -1
     if third >= 0:
@@ -425,8 +481,9 @@ def _holds(state: State, x: int, y: int, i: int, said: str, by: int) -> bool:
     lows, limits, bounds = state.lows, state.limits, state.bounds
     if said == "beats" or said == "beaten":
         return beats(lows, limits, i, x if said == "beats" else by, y)
-    if said == "misses the target":
-        return misses(bounds, limits, i, y)
+    if said == "violates the limit" or said == "not clearly within":
+        below = violates if said == "violates the limit" else misses
+        return below(bounds, limits, i, y) and beats(lows, limits, i, x if by < 0 else by, y)
     if said == "meets the target":
         return meets(bounds, limits, i, y)
     return said != "open" and (close if said == "close" else not_worse)(lows, limits, i, x, y)

@@ -17,20 +17,21 @@ PASS, TURN, LACKS, HIGHEST, NEXT, RESULTS, POSITION, OVER, CONTRADICTION, CANDID
 # Rows of State.who: the arms in question, the members of the pass, who has its place there filled, and
 # whom the rule and the proof of the candidate would ask.
 OFFERED, ASKED, FILLED, BY_RULE, BY_PROOF = range(5)
-# Columns of State.limits; three are what a claim under the declared rules takes. SIGN is 0 or, where
+# Columns of State.limits; four are what a claim under the declared rules takes. SIGN is 0 or, where
 # tolerance and resolution are shares of the mean of an arm, OF, or of the best one, OF −1, that of values.
 TOLERANCE, REACH, TARGET, FLOOR, LEVEL, TARGET_LEVEL, NOT_WORSE_LEVEL, BEATS_LEVEL, THIRD_LEVEL = range(9)
-OF, SIGN = 9, 10
+OF, SIGN, MEETS_LEVEL = 9, 10, 11
 LOW, HIGH = 0, 1
 FIRST = 5  # where the values begin in a row of State.singles
 NOT_WORSE, BEATS = 0, 1  # claims under the declared rules: θ_a − θ_b > −reach, and > tolerance
+MEETS, MISSES = 0, 1  # and of one arm and a limit: at least the floor, below the target
 
 
 class Manner(NamedTuple):
     """Settings that are neither limits nor kinds."""
 
     proves: bool  # settle="answer"
-    stops: bool  # where nobody meets a target
+    stops: bool  # where everybody is below the floor of a limit
     baseline: int  # the arm that answers unless another is better; −1 for none
 
 
@@ -46,15 +47,18 @@ class State(NamedTuple):
     pairs: Vector  # (P, m, 3 or 5) moments of the differences a − b, a < b
     lows: Vector  # (m, K, K) the largest lower end of θ_a − θ_b seen; the least upper end is −lows[i, b, a]
     bounds: Vector  # (m, K, 2) the largest lower and the least upper bound of arms tested against a target
-    must: NDArray[np.bool_]  # (m,) whether the objective has a target that somebody may meet
-    reached: NDArray[np.bool_]  # (m, K) the arms that reached a target that none of them meets
+    must: NDArray[np.bool_]  # (m,) whether the objective is a limit: has a target, and a floor below it
+    reached: NDArray[np.bool_]  # (m, K) the arms that reached a limit, if all are seen to be below its floor
     order: Counts  # (m,) objectives by priority
-    limits: Vector  # (m, 11) tolerance, tolerance + resolution, target, target − resolution, log levels, …
+    limits: Vector  # (m, 12) tolerance, tolerance + resolution, target, target − resolution, log levels, …
     kinds: Vector  # (m, 6) of the noise
     completed: Vector  # (P + K, m, 2, 5) of pairs and arms with missing values at their least and largest
-    # the account of the declared rules; both are empty where there is none, or it was closed
+    # the account of the declared rules; all are empty where there is none, or it was closed
     shown: Vector  # (2, m, K, K) per claim the largest log evidence seen
-    wealth: Vector  # (2, P, m, 2, 2, 6) bets of bounded kinds: see `boundary.bet`
+    arm_shown: (
+        Vector  # (2, m, K) the same of arms and limits, empty without; on lists (3, m, K), account or not
+    )
+    wealth: Vector  # (2, P (+ K with limits), m, 2, 2, 6) bets of bounded kinds: see `boundary.bet`
     shares: Vector  # (2, m, K, K, 15) per claim moments and bets of a contrast: see `percent`; empty without
 
 
@@ -95,5 +99,5 @@ def completed_moments(
 
 @kernel
 def row_of_arm(arm: int, n_arms: int) -> int:
-    """The row of an arm in State.completed."""
+    """The row of an arm in State.completed and State.wealth."""
     return n_arms * (n_arms - 1) // 2 + arm

@@ -1,13 +1,11 @@
 """Who survives, objective by objective, by the facts seen so far."""
 
-import math
-
 import numpy as np
 from numpy.typing import NDArray
 
 from lexbandits.arrays import Counts, Vector
 from lexbandits.jit import apart, kernel
-from lexbandits.policies.tol.facts import beats, close, meets, misses
+from lexbandits.policies.tol.facts import beats, close, meets, misses, not_worse, violates
 from lexbandits.policies.tol.state import (
     BY_RULE,
     CONTRADICTION,
@@ -15,37 +13,24 @@ from lexbandits.policies.tol.state import (
     OVER,
     POSITION,
     RESULTS,
-    TARGET,
     State,
 )
 
 
 @kernel
-def drop_missing(
-    bounds: Vector,
+def drop_beaten(
+    lows: Vector,
     limits: Vector,
-    must: NDArray[np.bool_],
-    reached: NDArray[np.bool_],
+    bounds: Vector,
+    must: bool,
     alive: NDArray[np.bool_],
     why: Counts,
     i: int,
-) -> None:
-    """Drop whoever misses the target; nobody if all of them do, but then the target is given up."""
-    feasible = False
-    for arm in range(alive.size):
-        feasible |= alive[arm] and not misses(bounds, limits, i, arm)
-    for arm in range(alive.size):
-        if not feasible:
-            reached[i, arm] = alive[arm]
-        elif alive[arm] and misses(bounds, limits, i, arm):
-            alive[arm] = False
-            why[arm, 0], why[arm, 1] = i, -1
-    must[i] = feasible
+) -> bool:
+    """Drop whoever is beaten by somebody who got as far; False if that is everybody.
 
-
-@kernel
-def drop_beaten(lows: Vector, limits: Vector, alive: NDArray[np.bool_], why: Counts, i: int) -> bool:
-    """Drop whoever is beaten by somebody who got as far; False if that is everybody."""
+    On a limit being better beats only who is below the target: what is above it does not count.
+    """
     before = np.empty(alive.size, np.bool_)
     for arm in range(alive.size):
         before[arm] = alive[arm]
@@ -54,6 +39,8 @@ def drop_beaten(lows: Vector, limits: Vector, alive: NDArray[np.bool_], why: Cou
         if not before[b]:
             continue
         left += 1
+        if must and not misses(bounds, limits, i, b):
+            continue
         for a in range(alive.size):
             if before[a] and a != b and beats(lows, limits, i, a, b):
                 alive[b] = False
@@ -61,6 +48,24 @@ def drop_beaten(lows: Vector, limits: Vector, alive: NDArray[np.bool_], why: Cou
                 left -= 1
                 break
     return left > 0
+
+
+@kernel
+def all_violate(bounds: Vector, limits: Vector, alive: NDArray[np.bool_], i: int) -> bool:
+    """Whether everybody left is seen to be below the floor of a limit."""
+    some = False
+    for arm in range(alive.size):
+        some |= alive[arm] and not violates(bounds, limits, i, arm)
+    return not some
+
+
+@kernel
+def needs_pairs(bounds: Vector, limits: Vector, alive: NDArray[np.bool_], i: int) -> bool:
+    """Whether somebody left is seen to be below the target of a limit and not to be at its floor."""
+    some = False
+    for arm in range(alive.size):
+        some |= alive[arm] and misses(bounds, limits, i, arm) and not meets(bounds, limits, i, arm)
+    return bool(some)
 
 
 @kernel
@@ -73,11 +78,26 @@ def find_open(
     alive: NDArray[np.bool_],
     i: int,
 ) -> bool:
-    """Whether the objective is not settled; note in `who` for which survivors."""
+    """Whether the objective is not settled; note in `who` for which survivors.
+
+    A limit is settled if all are at its floor; or all are below its target, and each is at its floor or not
+    worse than any other by more than the resolution.
+    """
     some = False
     for arm in range(alive.size):
-        is_open = alive[arm] and must and not meets(bounds, limits, i, arm)
-        if alive[arm] and not must:
+        is_open = False
+        if alive[arm] and must:
+            met, missed = meets(bounds, limits, i, arm), misses(bounds, limits, i, arm)
+            is_open = not met and not missed
+            for other in range(alive.size):
+                if not alive[other] or other == arm or is_open:
+                    continue
+                if not met:
+                    out = misses(bounds, limits, i, other)
+                    is_open = not (out and not_worse(lows, limits, i, arm, other))
+                elif misses(bounds, limits, i, other) and not meets(bounds, limits, i, other):
+                    is_open = not (missed and not_worse(lows, limits, i, other, arm))
+        elif alive[arm]:
             for other in range(alive.size):
                 if alive[other] and other != arm and not close(lows, limits, i, arm, other):
                     is_open = True
@@ -101,8 +121,6 @@ def survey(state: State) -> None:
     for arm in range(alive.size):
         alive[arm] = who[OFFERED, arm]
     why = np.empty((alive.size, 2), np.int64)  # the objective on which an arm is out, and its rival or −1
-    for i in range(order.size):
-        must[i] = not math.isnan(limits[i, TARGET])
     for arm in range(alive.size):
         for i in range(order.size):
             reached[i, arm] = False
@@ -110,15 +128,15 @@ def survey(state: State) -> None:
     settled = True
     while position < order.size and settled:
         i = order[position]
-        tested = must[i]
-        if tested:
-            drop_missing(bounds, limits, must, reached, alive, why, i)
-        if tested and not must[i] and stops:
-            clock[OVER] = 1
-            break
-        if not must[i] and not drop_beaten(lows, limits, alive, why, i):
+        if not drop_beaten(lows, limits, bounds, must[i], alive, why, i):
             clock[OVER] = clock[CONTRADICTION] = 1
             return
+        if must[i] and all_violate(bounds, limits, alive, i):
+            for arm in range(alive.size):
+                reached[i, arm] = alive[arm]
+            if stops:
+                clock[OVER] = 1
+                break
         settled = not find_open(lows, limits, bounds, must[i], who, alive, i)
         position += settled
     clock[POSITION] = position

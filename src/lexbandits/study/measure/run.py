@@ -149,9 +149,10 @@ class Run:
         limit = math.inf if time_limit is None else seconds("time_limit", time_limit)
         self._asks_until = time.monotonic() + limit
         self._item, self._repeat = words_passed(measure)
-        self._hands_objects = study._hands_objects() and not isinstance(measure, Program)
+        self._hands_objects = not isinstance(measure, Program) and study._hands_objects()
+        self._copies = executor == "processes" or isinstance(executor, ProcessPoolExecutor)
         self._pickled: dict[str, bytes] = {}
-        if executor == "processes" or isinstance(executor, ProcessPoolExecutor):
+        if self._copies:
             _pickled("measure", measure)
             objects = (study._objects or {}) if self._hands_objects else {}
             self._pickled = {arm: _pickled(f"the object of arm {arm!r}", it) for arm, it in objects.items()}
@@ -252,6 +253,8 @@ class Run:
             return pool.submit(self.measure, trial.arm, *words, **how)
         if self.executor == "processes" and trial.arm in self._pickled:
             return pool.submit(_measure_there, self.measure, trial.arm, *words, **how)
+        if self._copies and trial.arm not in self._pickled:  # it was added meanwhile
+            _pickled(f"the object of arm {trial.arm!r}", trial.object)
         return pool.submit(self.measure, trial.object, *words, **how)
 
     def _collect(self, done: set[Future[Any]]) -> list[tuple[Trial, Any]]:

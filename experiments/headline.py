@@ -6,9 +6,9 @@ from typing import Any
 
 import pandas as pd
 
+from experiments.paper.experiment import ALGORITHMS, ARMS, DELTA
+from experiments.paper.tables import Row, rows_of
 from lexbandits import Cell, Results, characteristic_time, paper_instance, sample_lower_bound, sweep
-from lexbandits.reproduction.experiment import ALGORITHMS, ARMS, DELTA
-from lexbandits.reproduction.tables import Row, rows_of
 from lexbandits.simulation.estimates import mean_and_error
 from lexbandits.simulation.informed import informed
 

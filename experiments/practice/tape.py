@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from experiments.practice.trials import Trials
 from lexbandits.arrays import Vector
 from lexbandits.jit import entry, kernel
 from lexbandits.policies.tol.judgement import close_pass, desk_of, take_pass
@@ -11,7 +12,6 @@ from lexbandits.policies.tol.lexelim_tol import LexElimTol
 from lexbandits.policies.tol.state import OVER, PASS, State
 from lexbandits.simulation.trajectory import check_match
 from lexbandits.world.noise import stream
-from lexbandits.world.trials import Trials
 
 # Passes drawn at a time, whoever asks: a result depends on (seed, replication, pass, arm) alone.
 BLOCK = 1 << 10

@@ -6,12 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from lexbandits import Results, characteristic_time, drawing, sample_lower_bound, theory
-from lexbandits.drawing import Axes, Figure, mark
-from lexbandits.reproduction import experiment, verdict
-from lexbandits.reproduction.experiment import ALGORITHMS, ARMS, PAPERS, WIDTHS, Entry, paper_world
-from lexbandits.reproduction.tables import Row, Tables, averaged, count, errors, grow, less, mean, rows_of
-from lexbandits.reproduction.verdict import LABELLED, Judged, Verdict, by_case, by_width, claim, together
+from experiments import drawing
+from experiments.drawing import Axes, Figure, mark
+from experiments.paper import experiment, verdict
+from experiments.paper.experiment import ALGORITHMS, ARMS, PAPERS, WIDTHS, Entry, paper_world
+from experiments.paper.tables import Row, Tables, averaged, count, errors, grow, less, mean, rows_of
+from experiments.paper.verdict import LABELLED, Judged, Verdict, by_case, by_width, claim, together
+from lexbandits import Results, characteristic_time, sample_lower_bound, theory
 
 NAME = "samples"
 TITLE = "Figure 3. Pulls to identify"

@@ -11,13 +11,13 @@ import numpy as np
 import pandas as pd
 
 import lexbandits
-from lexbandits.drawing import SMALL, WIDE, Axes, Figure, house_style, legend, mark, new_figure, save
-from lexbandits.reproduction.habits import HABITS, Choice
-from lexbandits.reproduction.studies import Study, studies
+from experiments.drawing import SMALL, WIDE, Axes, Figure, house_style, legend, mark, new_figure, save
+from experiments.practice.habits import HABITS, Choice
+from experiments.practice.studies import Study, studies
+from experiments.practice.tape import Tape, play
 from lexbandits.simulation.estimates import clopper_pearson, mean_and_error
 from lexbandits.simulation.promise import Tolerances
 from lexbandits.simulation.store import write_whole
-from lexbandits.simulation.tape import Tape, play
 from lexbandits.simulation.workers import bar, on_threads
 
 REPLICATIONS = 300

@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lexbandits.extras import need
-
 if TYPE_CHECKING:
     from matplotlib.axes import Axes as Axes
     from matplotlib.figure import Figure as Figure
@@ -49,14 +47,14 @@ SMALL = 6.5  # points: labels beside curves
 @contextmanager
 def house_style() -> Iterator[None]:
     """The settings above, and no screen needed."""
-    matplotlib = need("matplotlib", "a figure")
+    import matplotlib
+
     with matplotlib.rc_context(SETTINGS):
         yield
 
 
 def new_figure(width: float, height: float, **options: Any) -> Figure:
     """A figure that belongs to no window."""
-    need("matplotlib", "a figure")
     from matplotlib.figure import Figure
 
     return Figure(figsize=(width, height), **options)

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from experiments.practice.studies import Study, studies
+from experiments.practice.tape import BLOCK, Tape, play_block
 from lexbandits.jit import entry
 from lexbandits.policies.tol.lexelim_tol import LexElimTol
-from lexbandits.reproduction.studies import Study, studies
 from lexbandits.simulation.estimates import mean_and_error
-from lexbandits.simulation.tape import BLOCK, Tape, play_block
 from lexbandits.simulation.workers import bar, on_threads
 
 REPLICATIONS = 150

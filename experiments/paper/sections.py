@@ -8,10 +8,10 @@ from typing import Any
 
 import pandas as pd
 
+from experiments.paper import acceleration, experiment, regret, samples, sensitivity, theorems
+from experiments.paper.section import Section
+from experiments.paper.tables import Tables
 from lexbandits import Cell, __version__, sweep
-from lexbandits.reproduction import acceleration, experiment, regret, samples, sensitivity, theorems
-from lexbandits.reproduction.section import Section
-from lexbandits.reproduction.tables import Tables
 
 SECTIONS: dict[str, Section] = {
     section.NAME: section for section in (acceleration, regret, samples, theorems, sensitivity)

@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from experiments.practice.habits import Aim
+from experiments.practice.trials import Measure, Trials
 from lexbandits.policies.tol.lexelim_tol import LexElimTol
-from lexbandits.reproduction.habits import Aim
 from lexbandits.theory.tolerance import ToleranceTime, tolerance_time
 from lexbandits.world.examples import paper_instance
-from lexbandits.world.trials import Measure, Trials
 
 
 class Study(NamedTuple):

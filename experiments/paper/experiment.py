@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import lexbandits as lb
+from experiments.paper.tables import Row, averaged
 from lexbandits import Cell, Instance, Policy, Results, paper_instance
-from lexbandits.reproduction.tables import Row, averaged
 from lexbandits.simulation.estimates import clopper_pearson
 from lexbandits.simulation.informed import informed
 

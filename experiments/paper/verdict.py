@@ -3,8 +3,8 @@
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple, TypeVar
 
-from lexbandits.reproduction.experiment import DELTA, PAPER_WIDTHS, WIDTHS
-from lexbandits.reproduction.tables import Tables
+from experiments.paper.experiment import DELTA, PAPER_WIDTHS, WIDTHS
+from experiments.paper.tables import Tables
 
 HOLDS, FAILS = "holds", "does not hold"
 SURPRISE = 0.01  # an error count less likely than this under δ speaks against the guarantee

@@ -8,11 +8,11 @@ from itertools import product
 import numpy as np
 import pandas as pd
 
-from lexbandits import Instance, Results, characteristic_time, drawing, sample_lower_bound
-from lexbandits.drawing import Axes, Figure, mark
-from lexbandits.reproduction.experiment import ALGORITHMS, DELTA, GUARANTEED, WIDTHS, Entry, world
-from lexbandits.reproduction.tables import Row, Tables, averaged, count, errors, less, mean, one, rows_of
-from lexbandits.reproduction.verdict import (
+from experiments import drawing
+from experiments.drawing import Axes, Figure, mark
+from experiments.paper.experiment import ALGORITHMS, DELTA, GUARANTEED, WIDTHS, Entry, world
+from experiments.paper.tables import Row, Tables, averaged, count, errors, less, mean, one, rows_of
+from experiments.paper.verdict import (
     Judged,
     Verdict,
     by_width,
@@ -21,6 +21,7 @@ from lexbandits.reproduction.verdict import (
     only_with,
     together,
 )
+from lexbandits import Instance, Results, characteristic_time, sample_lower_bound
 
 NAME = "acceleration"
 TITLE = "Figure 1. Cross-objective acceleration"

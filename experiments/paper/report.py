@@ -10,11 +10,11 @@ from string import Template
 
 import pandas as pd
 
-from lexbandits.drawing import house_style, save
-from lexbandits.reproduction.experiment import WIDTHS
-from lexbandits.reproduction.paper import SECTIONS
-from lexbandits.reproduction.section import Section
-from lexbandits.reproduction.tables import Row, Tables, count, mean, rows_of
+from experiments.drawing import house_style, save
+from experiments.paper.experiment import WIDTHS
+from experiments.paper.section import Section
+from experiments.paper.sections import SECTIONS
+from experiments.paper.tables import Row, Tables, count, mean, rows_of
 
 DPI = 250
 MARKS = {"holds": ("yes", "✓"), "does not hold": ("no", "✗")}
@@ -58,7 +58,7 @@ def write(
     for name, table in {**tables, f"verdicts{part}": verdicts, f"settings{part}": settings}.items():
         table.to_csv(folder / "data" / f"{name}.csv", index=False)
     claims = rows_of(verdicts)
-    template = Template(files("lexbandits.reproduction").joinpath("report.html").read_text("utf-8"))
+    template = Template(files("experiments.paper").joinpath("report.html").read_text("utf-8"))
     house = files("lexbandits.picture").joinpath("style.css").read_text("utf-8")
     text = template.substitute(
         palette=house.partition("\n* {")[0],

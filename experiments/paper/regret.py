@@ -5,12 +5,13 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 
-from lexbandits import Results, drawing
-from lexbandits.drawing import Axes, Figure
-from lexbandits.reproduction import verdict
-from lexbandits.reproduction.experiment import ALGORITHMS, PAPER_WIDTHS, PAPERS, WIDTHS, Entry, paper_world
-from lexbandits.reproduction.tables import Row, Tables, averaged, count, errors, less, mean, rows_of
-from lexbandits.reproduction.verdict import Judged, Verdict, by_width, claim, together
+from experiments import drawing
+from experiments.drawing import Axes, Figure
+from experiments.paper import verdict
+from experiments.paper.experiment import ALGORITHMS, PAPER_WIDTHS, PAPERS, WIDTHS, Entry, paper_world
+from experiments.paper.tables import Row, Tables, averaged, count, errors, less, mean, rows_of
+from experiments.paper.verdict import Judged, Verdict, by_width, claim, together
+from lexbandits import Results
 
 NAME = "regret"
 TITLE = "Figure 2. Regret at K = 10"

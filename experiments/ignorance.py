@@ -6,9 +6,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from experiments.drawing import WIDE, Axes, Figure, house_style, new_figure
+from experiments.headline import REPLICATIONS, measured
 from lexbandits import Cell, Instance, LexElimPool, LexElimTol, Policy, paper_instance, sweep
-from lexbandits.drawing import WIDE, Axes, Figure, house_style, new_figure
-from lexbandits.reproduction.headline import REPLICATIONS, measured
 from lexbandits.simulation.informed import informed
 
 DELTA = 0.1

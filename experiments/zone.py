@@ -1,14 +1,13 @@
 """The picture of docs/planning.md: what lies between tolerance and tolerance + resolution costs most.
 
-`make pictures`, or `python docs/zone.py docs/zone.svg`.
+`make pictures`, or `python -m experiments zone docs/zone.svg`.
 """
 
-import sys
 from pathlib import Path
 
 import numpy as np
 
-from lexbandits.drawing import WIDE, house_style, new_figure
+from experiments.drawing import WIDE, house_style, new_figure
 from lexbandits.forecasting.forecast import forecast
 from lexbandits.policies.tol.lexelim_tol import LexElimTol
 
@@ -55,7 +54,3 @@ def draw(path: Path, runs: int = 200) -> Path:
         figure.tight_layout(w_pad=2)
         figure.savefig(path, metadata={"Date": None})
     return path
-
-
-if __name__ == "__main__":
-    print(draw(Path(sys.argv[1] if len(sys.argv) > 1 else "zone.svg")))

@@ -6,12 +6,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from lexbandits import Results, drawing
-from lexbandits.drawing import Axes, Figure
-from lexbandits.reproduction import experiment, verdict
-from lexbandits.reproduction.experiment import ALGORITHMS, GUARANTEED, PAPERS, WIDTHS, Entry, paper_world
-from lexbandits.reproduction.tables import Mean, Row, Tables, averaged, errors, mean, one, rows_of
-from lexbandits.reproduction.verdict import Judged, Verdict, by_width, claim, together
+from experiments import drawing
+from experiments.drawing import Axes, Figure
+from experiments.paper import experiment, verdict
+from experiments.paper.experiment import ALGORITHMS, GUARANTEED, PAPERS, WIDTHS, Entry, paper_world
+from experiments.paper.tables import Mean, Row, Tables, averaged, errors, mean, one, rows_of
+from experiments.paper.verdict import Judged, Verdict, by_width, claim, together
+from lexbandits import Results
 
 NAME = "sensitivity"
 TITLE = "Sensitivity at K = 10"

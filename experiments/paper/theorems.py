@@ -9,12 +9,13 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from lexbandits import Results, drawing, theory
-from lexbandits.drawing import Axes, Figure, mark
-from lexbandits.reproduction import experiment
-from lexbandits.reproduction.experiment import ALGORITHMS, ARMS, GUARANTEED, WIDTHS, Entry, paper_world, world
-from lexbandits.reproduction.tables import Row, Tables, averaged, count, mean, rows_of
-from lexbandits.reproduction.verdict import FAILS, HOLDS, Claim, Verdict, at_most_delta, claim
+from experiments import drawing
+from experiments.drawing import Axes, Figure, mark
+from experiments.paper import experiment
+from experiments.paper.experiment import ALGORITHMS, ARMS, GUARANTEED, WIDTHS, Entry, paper_world, world
+from experiments.paper.tables import Row, Tables, averaged, count, mean, rows_of
+from experiments.paper.verdict import FAILS, HOLDS, Claim, Verdict, at_most_delta, claim
+from lexbandits import Results, theory
 from lexbandits.theory.paper_bounds import VERSIONS
 
 NAME = "theorems"

@@ -3,10 +3,10 @@
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
-from lexbandits.drawing import Figure
-from lexbandits.reproduction.experiment import Entry
-from lexbandits.reproduction.tables import Row, Tables
-from lexbandits.reproduction.verdict import Claim
+from experiments.drawing import Figure
+from experiments.paper.experiment import Entry
+from experiments.paper.tables import Row, Tables
+from experiments.paper.verdict import Claim
 from lexbandits.simulation.results import Results
 
 
