@@ -11,9 +11,9 @@ import numpy as np
 import lexbandits as lb
 from lexbandits.policies.tol.lexelim_tol import LexElimTol
 from lexbandits.simulation.estimates import mean_and_error
-from lexbandits.simulation.tape import Tape, play
+from experiments.practice.tape import Tape, play
 from lexbandits.simulation.workers import on_threads
-from lexbandits.world.trials import Measure, Trials
+from experiments.practice.trials import Measure, Trials
 
 SHARES = {"as in the README": 1.0, "half": 0.5, "a quarter": 0.25}
 ACCURACIES = {
