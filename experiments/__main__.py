@@ -152,6 +152,18 @@ def regret(
 
 
 @command
+def margins(
+    runs: Annotated[int, typer.Option(help="Studies per world and margin.", min=2)] = 200,
+    seed: Annotated[int, typer.Option(help="The same seed gives the same table.")] = 0,
+    jobs: Jobs = -1,
+) -> None:
+    """What a smaller margin costs: the table of docs/planning.md."""
+    from experiments import margins as tables
+
+    typer.echo(tables.margins_markdown(runs, seed, jobs))
+
+
+@command
 def zone(
     path: Annotated[Path, typer.Argument(help="A file.svg.")] = Path("docs/zone.svg"),
 ) -> None:
