@@ -51,7 +51,7 @@ def reason_of(view: View, arm: int, position: int) -> Reason:
         return _past(view, arm, column)
     if view.counts[arm, column] == 0:
         return _not_measured(view, arm, column)
-    if column in view.infeasible and arm == view.leader:
+    if column in view.infeasible and (arm == view.leader or view.violates(arm, column)):
         return _beyond_like_all(view, arm, column)
     if view.is_target(column):
         return against_limit(view, arm, column)
@@ -143,7 +143,8 @@ def against_limit(view: View, arm: int, column: int) -> Reason:
         return _made(view, arm, column, "beyond the limit", text, found=found)
     if (left := _out_by_limit(view, arm, column)) is not None:
         slack, by = amount(objective, objective.slack_in_unit), view.arms[left]
-        text = f"{has}: not inside the limit of {limit} by the slack of {slack}, and {by} is better there."
+        text = f"{has}: not inside the limit of {limit} by the slack of {slack}, and {by} is better there"
+        text += _nobody(view, column)
         return _made(view, arm, column, "not clearly within", text, rival=left, found=found)
     end = high if above else low
     if not math.isfinite(end):
@@ -166,7 +167,7 @@ def _out_by_limit(view: View, arm: int, column: int) -> int | None:
 
 
 def _beyond_like_all(view: View, arm: int, column: int) -> Reason:
-    """The answer, where nobody meets the limit."""
+    """An arm where nobody meets the limit."""
     objective = view.objectives[column]
     found = Difference(
         int(view.counts[arm, column]), view.mean(arm, column), *view.target_bounds(arm, column)
