@@ -2017,6 +2017,63 @@ def test_rules_chosen_by_values_of_trials_under_way_break_no_more_than_delta(in_
     assert broken <= binom.isf(1e-4, studies, 0.2)
 
 
+# --- limits: as written, wherever the arms lie around the slack
+
+# Arm -> (slacks from the limit, taste). Who is favoured on taste, or comes first, is wrong by a little.
+AROUND = {
+    "all in the slack": {"a": (0.5, 0.0), "b": (0.5, 1.0), "c": (0.2, 0.5)},  # a is as good as b on the limit
+    "one inside": {"a": (2.5, 0.0), "b": (-0.01, 1.0), "c": (-0.01, 0.5)},
+    "on both lines": {"a": (1.0, 1.0), "b": (0.0, 0.5), "c": (1.0, 0.0)},  # nor may a be out
+    "none near": {"a": (-2.0, 0.0), "b": (-3.01, 1.0), "c": (-3.01, 0.5)},
+    "just below": {"a": (-0.01, 1.0)},  # alone: it answers, but does not meet the limit
+}
+LINES = {"gaussian": (0.0, 1.0), "bernoulli": (0.6, 0.15), "bounded": (0.4, 0.1)}  # limit, slack
+
+
+def limit_study(kind, around, delta, seed):
+    """A study by a limit and taste, to its end: (its answer, whether that is wrong)."""
+    line, slack = LINES[kind]
+    arms = {name: (line + at * slack, taste) for name, (at, taste) in AROUND[around].items()}
+    noise = {"gaussian": "gaussian", "bernoulli": "bernoulli", "bounded": ("bounded", 0.0, 1.0)}[kind]
+    objectives = [lb.Objective("score", at_least=line, slack=slack, noise=noise), TASTE]
+    study = lb.create_study(
+        "limited", MemoryStorage(), arms=list(arms), objectives=objectives, delta=delta, seed=seed
+    )
+    rng = np.random.default_rng([seed, len(around)])
+    for trial in trials(study, 4 * MOST):
+        score, taste = arms[trial.arm]
+        study.tell(trial, {"score": KINDS[kind].draw(rng, score), "taste": taste})
+    answer, names = study.answer, list(arms)
+    rules = {"tolerance": [0.0, 0.0], "resolution": [slack, 0.0], "at_least": [line + slack, None]}
+    promise = Tolerances(rules, lb.Instance([list(row) for row in arms.values()], noise_sd=1.0))
+    chosen = names.index(answer.arm)
+    flagged = bool({"infeasible", "not_clearly_feasible"} & set(answer.flags))
+    wrong = not promise.accepts(chosen) or not (flagged or promise.meets(chosen, 0))
+    some_meet = any(promise.meets(arm, 0) for arm in range(len(names)))
+    return answer, answer.certified and (wrong or ("infeasible" in answer.flags and some_meet))
+
+
+def count_wrong_at_limits(kind, around, delta, studies):
+    found = [limit_study(kind, around, delta, seed) for seed in range(studies)]
+    return sum(wrong for _, wrong in found), sum(answer.certified for answer, _ in found)
+
+
+@pytest.mark.parametrize("around", AROUND)
+def test_limits_are_certified_as_written(around):
+    wrong, certain = count_wrong_at_limits("gaussian", around, 0.2, 6)
+    assert certain, "nothing certified says nothing of certificates"
+    assert wrong <= binom.isf(1e-4, 6, 0.2), f"{wrong} of 6 wrong"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("around", AROUND)
+@pytest.mark.parametrize("kind", LINES)
+def test_limits_are_certified_as_written_of_many(kind, around):
+    wrong, certain = count_wrong_at_limits(kind, around, 0.2, 400)
+    assert certain, "nothing certified says nothing of certificates"
+    assert wrong <= binom.isf(1e-3, 400, 0.2), f"{wrong} of 400 wrong, {certain} certified"
+
+
 # --- the table
 
 STRICT = (  # at δ = 0.05 too
