@@ -347,7 +347,7 @@ def fail_zeros_of_the_worse_where_that_is_agreed(study, world, rng):
 
 @attack("bernoulli", agreed={"if_missing": "worst"})
 def lose_zeros_of_the_worse_where_what_is_missing_counts_at_its_worst(study, world, rng):
-    lost = lambda arm, values: arm == "worse" and values["score"] == 0.0 and rng.random() < 0.6  # noqa: E731
+    lost = lambda arm, values: arm == "worse" and values["score"] == 0.0 and rng.random() < 0.4  # noqa: E731
     lose(study, world, rng, lost, interrupted=True)
 
 
@@ -1822,7 +1822,7 @@ class ListWorld(World):
     """The same about a list: what may be given up is exceeded by one item."""
 
     def __init__(self, seed):
-        super().__init__(Kind("bernoulli", 0.1, 0.1, 51 / ITEMS, lambda rng, mean: math.nan))
+        super().__init__(Kind("bernoulli", 0.1, 0.2, 51 / ITEMS, lambda rng, mean: math.nan))
         rng, self.table = np.random.default_rng([seed, ITEMS]), {}
         for arm, ones in (("best", 51), ("worse", 38), ("third", 38)):
             self.table[arm] = rng.permutation(np.arange(ITEMS) < ones).astype(float)
