@@ -65,7 +65,7 @@ def paper(
         settings=experiments.settings(runs),
         command=again + "".join(f" --only {name}" for name in only or ()),
     )
-    print_table(verdicts[["claim", "verdict"]])
+    print_table({name: verdicts[name] for name in ("claim", "verdict")})
     typer.echo(f"{page}: open it in a browser; {out}/figures and {out}/data beside it")
 
 

@@ -1261,6 +1261,246 @@ def test_no_judgement_is_wrong_in_more_than_delta_of_many(name, kind):
     assert wrong <= most, f"{wrong} of {tables} wrong, at most {most:.1f} may be; {certain} certified"
 
 
+# --- tables whose arms lie on the lines: margins, ties, limits
+
+JUST = 1.005  # beyond a line, in what the line is away
+
+
+@dataclass(frozen=True)
+class Scale:
+    """A kind of noise, and numbers to match: a limit, its slack, a margin, a level of means, and draws."""
+
+    noise: str | tuple[str | float, ...]
+    limit: float
+    slack: float
+    margin: float
+    level: float
+    draw: Callable[[np.random.Generator, np.ndarray], np.ndarray]
+
+
+def _plus_or_minus(rng, means):
+    return means + np.where(rng.random(means.shape) < 0.5, 1.0, -1.0)
+
+
+def _zero_or_more(rng, means):
+    """0, or something between ½ and 1."""
+    return np.where(rng.random(means.shape) < means / 0.75, 0.5 + rng.random(means.shape) / 2, 0.0)
+
+
+def _share_luck(rng, means):
+    """Normal values that have half of their noise in common with the other arms on the same item."""
+    shared = rng.standard_normal((len(means), 1, means.shape[2]))
+    return means + np.sqrt(0.5) * (shared + rng.standard_normal(means.shape))
+
+
+SCALES = {
+    "gaussian": Scale("gaussian", 0.0, 1.0, 1.0, 0.0, _share_luck),
+    "sub_gaussian": Scale(("sub_gaussian", 1.0), 0.0, 2.0, 2.0, 0.0, _plus_or_minus),
+    "bernoulli": Scale("bernoulli", 0.45, 0.3, 0.4, 0.45, lambda rng, means: rng.random(means.shape) < means),
+    "bounded": Scale(("bounded", 0.0, 1.0), 0.5, 0.2, 0.3, 0.35, _zero_or_more),
+    "percent": Scale(("bounded", 0.0, 1.0), 0.5, 0.2, 0.5, 0.3, _zero_or_more),
+    "of an arm": Scale(("bounded", 0.0, 1.0), 0.5, 0.2, 0.5, 0.3, _zero_or_more),
+}
+# Of each arm where it is: on a limit "l" in slacks from the limit, on a margin "m" in margins from the level.
+# The tie is half of a margin. Arms: a, b, c. An arm that must not be certified is there in each.
+ON_LINES = {
+    "worse by the margin": ("m", [(0.0,), (-JUST,)]),
+    "two worse by the margin": ("m", [(0.0,), (-JUST,), (-JUST,)]),
+    "ahead by the tie, then worse": ("mm", [(0.0, JUST), (0.5, 0.0)]),
+    "ahead by the tie twice, then worse": ("mmm", [(0.0, 0.0, JUST), (0.5, 0.5, 0.0)]),
+    "A3": ("lm", [(0.4, JUST), (0.4, 0.0)]),
+    "A3 and one inside": ("lm", [(0.4, JUST), (0.4, 0.0), (1.2, -0.5)]),
+    "all in the slack": ("lm", [(0.7, JUST), (0.2, 0.0), (0.2, 0.0)]),
+    "one inside, one just misses": ("lm", [(1.2, 0.0), (1 - JUST, JUST)]),
+    "one inside, two just miss": ("lm", [(1.2, 0.0), (1 - JUST, JUST), (1 - JUST, JUST)]),
+    "at the limit, at the inner line": ("lm", [(1.0, JUST), (1.0, 0.0), (1 - JUST, JUST)]),
+    "none near": ("lm", [(-0.4, 0.0), (-0.4 - JUST, JUST)]),
+    "alone, just misses": ("l", [(1 - JUST,)]),
+    "a limit after an objective": ("mlm", [(0.0, 0.4, JUST), (0.0, 0.4, 0.0), (-1.0, 1.2, 0.0)]),
+    "two limits, one just missed": ("llm", [(1.2, 1.2, 0.0), (1.2, 1 - JUST, JUST)]),
+    "two limits, both just missed, alone": ("ll", [(1 - JUST, 1 - JUST)]),
+}
+TURNED = {"gaussian", "sub_gaussian"}  # are judged from the other side too: minimize, at_most
+
+
+def lined(name, kind):
+    """The objectives, and the means of the arms, (K, m)."""
+    scale, (letters, places) = SCALES[kind], ON_LINES[name]
+    sign = -1.0 if kind in TURNED and len(name) % 2 else 1.0
+    direction, side = ("maximize", "at_least") if sign > 0 else ("minimize", "at_most")
+    objectives, means = [], np.zeros((len(places), len(letters)))
+    for i, letter in enumerate(letters):
+        at = np.array([place[i] for place in places])
+        if letter == "l":
+            words = {side: sign * scale.limit, "slack": scale.slack}
+            means[:, i] = scale.limit + at * scale.slack
+        elif kind in ("percent", "of an arm"):  # of what the best has: 1 is below it by the margin
+            of = "a" if kind == "of an arm" else "best"
+            words = {"margin": f"{100 * scale.margin:g}%", "reference": of}
+            whole, ahead = (0.4, at - at[0]) if of == "a" else (0.6, at - at.max())
+            means[:, i] = whole * (1 + scale.margin * ahead)
+        else:
+            words = {"margin": scale.margin}
+            means[:, i] = scale.level + at * scale.margin
+        objectives.append(lb.Objective(f"o{i}", direction, noise=scale.noise, **words))
+    return objectives, sign * means
+
+
+def promised(objectives, means, *, as_list=False):
+    """The referee, of a list with no slack."""
+    told = [objective.thresholds for objective in objectives]
+    settings = {
+        "tolerance": [each.tolerance for each in told],
+        "resolution": [0.0 if as_list and each.target is not None else each.resolution for each in told],
+        "at_least": [
+            objective.sign * objective.limit if as_list and each.target is not None else each.target
+            for objective, each in zip(objectives, told, strict=True)
+        ],
+        "reference": [
+            None if not o.is_relative else ("best" if o.reference == "best" else "abc".index(o.reference), 1)
+            for o in objectives
+        ],
+    }
+    signed = means * [objective.sign for objective in objectives]
+    return Tolerances(settings, lb.Instance(signed.tolist(), noise_sd=1.0))
+
+
+def breaks(verdict, objectives, means):
+    """(whether an arm is called acceptable that is not, or said to meet a limit that it misses;
+    whether somebody is out, or below a limit, who is not)."""
+    promise, signs = promised(objectives, means), [objective.sign for objective in objectives]
+    arms = "abc"[: len(means)]
+    wrong = any(not promise.accepts(arms.index(arm)) for arm in verdict.acceptable)
+    flagged = {
+        flag: verdict.details.get(flag, {"objectives": []})["objectives"]
+        for flag in ("infeasible", "not_clearly_feasible")
+    }
+    outs = {arm: fate for arm, fate in verdict.fates.items() if fate["code"] == "out"}
+    untrue, reached = False, set(arms)
+    for i, objective in enumerate(objectives):
+        values = dict(zip(arms, signs[i] * means[:, i], strict=True))
+        if objective.limit is not None:
+            low = signs[i] * objective.limit
+            missed = {arm for arm in arms if values[arm] < low - 1e-9}
+            is_said = not any(objective.name in names for names in flagged.values())
+            wrong |= verdict.certified and is_said and verdict.arm in missed
+            untrue |= objective.name in flagged["infeasible"] and not reached <= missed
+            values = {arm: min(value, signs[i] * objective.inner_limit) for arm, value in values.items()}
+        out = {arm for arm in reached if arm in outs and outs[arm]["objective"] == objective.name}
+        best = max(values[arm] for arm in reached)
+        tie = objective.thresholds.tolerance
+        if objective.is_relative:
+            tie *= best if objective.reference == "best" else values["a"]
+        untrue |= any(values[arm] >= best - tie - 1e-9 for arm in out)
+        if objective.limit is not None:
+            untrue |= any(outs[arm]["limit"] == "violates_limit" and arm not in missed for arm in out)
+        reached -= out
+        if not reached:
+            break
+    return wrong, untrue
+
+
+def count_on_lines(name, kind, delta, seeds, n=60, **how):
+    """How many verdicts are wrong, in the first and in the second statement; how many certify anything."""
+    objectives, means = lined(name, kind)
+    sign, arms = objectives[0].sign, [*"abc"[: len(means)]]
+    found = np.zeros(3, int)
+    for seed in seeds:
+        rng = np.random.default_rng([seed, len(name), len(kind)])
+        drawn = SCALES[kind].draw(rng, np.broadcast_to(sign * means, (n, *means.shape))).astype(float)
+        table = {"arm": np.tile(arms, n), "item": np.repeat(np.arange(n), len(arms))}
+        table |= {f"o{i}": sign * drawn[:, :, i].ravel() for i in range(means.shape[1])}
+        verdict = lb.judge(table, objectives, delta=delta, **how)
+        found += [*breaks(verdict, objectives, means), bool(verdict.acceptable)]
+    return found
+
+
+def on_lines():
+    for name, (letters, _) in ON_LINES.items():
+        for kind in SCALES:
+            if kind in ("percent", "of an arm") and "m" not in letters:
+                continue
+            yield name, kind
+
+
+LINED = list(on_lines())
+
+
+@pytest.mark.parametrize(("name", "kind"), LINED)
+def test_on_every_line_somebody_must_not_be_certified(name, kind):
+    objectives, means = lined(name, kind)
+    promise, arms = promised(objectives, means), range(len(means))
+    assert any(promise.accepts(x) for x in arms)
+    misses = [promise.targets[i] is not None and not promise.meets(x, i) for x in arms for i in promise.order]
+    assert not all(promise.accepts(x) for x in arms) or any(misses)
+    most = 0.75 if SCALES[kind].draw is _zero_or_more else 1.0
+    assert kind in TURNED or (means.min() >= 0 and means.max() <= most), "else their means are others"
+
+
+@pytest.mark.parametrize("name", ON_LINES)
+def test_a_table_on_a_line_is_wrong_in_no_more_than_delta(name):
+    """One kind of noise each; all of them in many tables below."""
+    tables, delta, kind = 20, 0.2, [*SCALES][len(name) % 4]
+    wrong, untrue, _ = count_on_lines(name, kind, delta, range(tables))
+    assert max(wrong, untrue) <= binom.isf(1e-4, tables, delta), f"{wrong}, {untrue} of {tables} wrong"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "kind"), LINED)
+def test_no_table_on_a_line_is_wrong_in_more_than_delta_of_many(name, kind):
+    tables, delta = 400, 0.2
+    wrong, untrue, certain = count_on_lines(name, kind, delta, range(tables))
+    assert max(wrong, untrue) <= binom.isf(1e-4, tables, delta), f"{wrong}, {untrue} of {tables} wrong"
+    assert certain or "alone" in name or "sub" in kind, "nothing is certified"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "name", ["worse by the margin", "A3", "one inside, one just misses", "alone, just misses"]
+)
+@pytest.mark.parametrize("how", [{"looks": "any"}, {"item": None}, {"named": "b"}, {"baseline": "a"}])
+def test_no_other_question_about_a_table_on_a_line_is_wrong(name, how):
+    if "alone" in name and how.get("named"):
+        how = {"named": "a"}
+    wrong, untrue, _ = count_on_lines(name, "bernoulli", 0.2, range(400), **how)
+    assert max(wrong, untrue) <= binom.isf(1e-4, 400, 0.2), f"{wrong}, {untrue} of 400 wrong"
+
+
+@pytest.mark.parametrize("kind", ["exact", "list"])
+def test_what_has_no_noise_is_never_judged_wrongly(kind):
+    """Means on and around the lines: every arm that is called acceptable is, and somebody always is one."""
+    rng, flagged = np.random.default_rng(5), 0
+    how = {"about": "items"} if kind == "list" else {}
+    for _ in range(150):
+        K, letters = int(rng.integers(1, 4)), "".join(rng.choice([*"lm"], rng.integers(1, 4)))
+        noise = "exact" if kind == "exact" else ("bounded", 0, 8)
+        asked = [
+            lb.Objective(f"o{i}", at_least=4, noise=noise, **({} if kind == "exact" else {"slack": 2}))
+            if letter == "l"
+            else lb.Objective(f"o{i}", margin=int(rng.integers(0, 3)), noise=noise)
+            for i, letter in enumerate(letters)
+        ]
+        means = rng.integers(1, 9, (K, len(letters))).astype(float)
+        spread = 0.0 if kind == "exact" else 1.0  # around the mean of two items
+        table = {"arm": np.tile([*"abc"[:K]], 2), "item": np.repeat([0, 1], K)}
+        spreads = np.minimum(spread, np.minimum(means, 8 - means))
+        table |= {
+            f"o{i}": np.r_[means[:, i] - spreads[:, i], means[:, i] + spreads[:, i]]
+            for i in range(len(letters))
+        }
+        verdict = lb.judge(table, asked, **how)
+        promise = promised(asked, means, as_list=True)
+        assert verdict.certified
+        assert all(promise.accepts("abc".index(arm)) for arm in verdict.acceptable), (asked, means)
+        for i, objective in enumerate(asked):
+            misses = objective.limit is not None and means["abc".index(verdict.arm), i] < 4
+            assert misses == (
+                objective.name in verdict.details.get("infeasible", {"objectives": ()})["objectives"]
+            )
+            flagged += misses
+    assert flagged > 20
+
+
 # --- rows that nothing pairs, of arms of all sizes
 
 UNPAIRED = [(88, 24), (24, 88), (100, 25), (25, 100), (40, 13), (61, 60), *((n, n) for n in range(9, 34, 4))]
