@@ -65,7 +65,7 @@ def paper(
         settings=experiments.settings(runs),
         command=again + "".join(f" --only {name}" for name in only or ()),
     )
-    print_table(verdicts[["claim", "verdict"]])
+    print_table({name: verdicts[name] for name in ("claim", "verdict")})
     typer.echo(f"{page}: open it in a browser; {out}/figures and {out}/data beside it")
 
 
@@ -149,6 +149,18 @@ def regret(
     from experiments import regret as tables
 
     tables.main(runs, out, page, jobs, only)
+
+
+@command
+def margins(
+    runs: Annotated[int, typer.Option(help="Studies per world and margin.", min=2)] = 200,
+    seed: Annotated[int, typer.Option(help="The same seed gives the same table.")] = 0,
+    jobs: Jobs = -1,
+) -> None:
+    """What a smaller margin costs: the table of docs/planning.md."""
+    from experiments import margins as tables
+
+    typer.echo(tables.margins_markdown(runs, seed, jobs))
 
 
 @command

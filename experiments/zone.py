@@ -1,56 +1,101 @@
-"""The picture of docs/planning.md: what lies between tolerance and tolerance + resolution costs most.
+"""The picture of docs/planning.md: margin and tie, limit and slack, and what lies between them costs most.
 
 `make pictures`, or `python -m experiments zone docs/zone.svg`.
 """
 
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 
+import lexbandits as lb
 from experiments.drawing import WIDE, house_style, new_figure
-from lexbandits.forecasting.forecast import forecast
-from lexbandits.policies.tol.lexelim_tol import LexElimTol
 
-TOLERANCE = RESOLUTION = 1.0
-LEADS = np.linspace(0.0, 3.2, 33)
 IN, BAND, SUNK = "#1d5fc4", "#cfe1fa", "#e9e9e6"
+SECOND = lb.Objective("second", margin=2)  # *new* is far better on it
+LINE = 10.0  # the best mean on the first objective, or the limit
 
 
-def measured(runs: int = 200) -> dict[str, list[float]]:
-    """For leads of arm 1 on the first objective, arm 0 far ahead on the second: results needed, who wins."""
-    policy = LexElimTol(2, 2, delta=0.05, tolerance=TOLERANCE, resolution=RESOLUTION)
+class Row(NamedTuple):
+    """What is asked of the first objective, and where *new* lies on it, from the line."""
+
+    first: lb.Objective
+    label: str
+    sign: int
+    edges: tuple[float, float, float, float]  # what is drawn: three zones
+    words: tuple[str, str, str]
+    lines: tuple[str, str]  # at the second and the third of the edges; what is certified is the solid one
+    solid: int
+
+
+ROWS = (
+    Row(
+        lb.Objective("first", margin=2),
+        "how far the new arm is below the best on the first objective",
+        -1,
+        (0.0, 1.0, 2.0, 3.2),
+        ("never\nexcluded", "either may\nhappen", "never\ncertified"),
+        ("tie", "margin"),
+        1,
+    ),
+    Row(
+        lb.Objective("first", at_least=LINE, slack=2),
+        "the new arm on the first objective, from the limit",
+        1,
+        (-1.6, 0.0, 2.0, 3.6),
+        ("never\ncertified", "either may\nhappen", "never\nexcluded"),
+        ("limit", "limit + slack"),
+        0,
+    ),
+)
+
+
+def measured(row: Row, places: Any, runs: int) -> dict[str, list[float]]:
+    """For places of *new*: how many results are needed, and how often it wins."""
+    question = {"arms": ["old", "new"], "objectives": [row.first, SECOND]}
+    old = {"first": LINE if row.first.limit is None else LINE + 6, "second": 0.0}
     rows: dict[str, list[float]] = {"low": [], "median": [], "high": [], "wins": []}
-    for lead in LEADS.tolist():
-        found = forecast(policy, [[0.0, 9.0], [lead, 0.0]], sd=2.0, runs=runs)
+    for place in places.tolist():
+        new = {"first": LINE + row.sign * place, "second": 9.0}
+        found = lb.forecast(question, {"old": old, "new": new}, sd=2.0, runs=runs)
         for name, number in zip(("low", "median", "high"), found.results, strict=True):
             rows[name].append(number)
-        rows["wins"].append(found.winners["1"])
+        rows["wins"].append(found.winners["new"])
     return rows
+
+
+def _ground(axes: Any, row: Row) -> None:
+    """Draw the three zones and the two lines between them."""
+    for start, end, word in zip(row.edges, row.edges[1:], row.words, strict=False):
+        color = {"never\nexcluded": BAND, "either may\nhappen": SUNK}.get(word)
+        if color:
+            axes.axvspan(start, end, color=color, lw=0)
+        place = {"transform": axes.get_xaxis_transform(), "ha": "center", "va": "top"}
+        axes.text((start + end) / 2, 0.97, word, fontsize=6.5, **place)
+    for k, (at, word) in enumerate(zip(row.edges[1:3], row.lines, strict=True)):
+        axes.axvline(at, color="#33373d", lw=0.9, ls="-" if k == row.solid else (0, (3, 2)))
+        axes.text(at, 1.01, word, transform=axes.get_xaxis_transform(), ha="center", va="bottom", fontsize=6.5)
+    axes.set_xlim(row.edges[0], row.edges[-1])
+    axes.set_xlabel(row.label)
 
 
 def draw(path: Path, runs: int = 200) -> Path:
     """Draw it as SVG."""
-    rows = measured(runs)
     with house_style():
-        figure = new_figure(WIDE, 2.5)
-        left, right = figure.subplots(1, 2)
-        for axes in (left, right):
-            axes.axvspan(0, TOLERANCE, color=BAND, lw=0)
-            axes.axvspan(TOLERANCE, TOLERANCE + RESOLUTION, color=SUNK, lw=0)
-            axes.set_xlim(0, LEADS[-1])
-            axes.set_xlabel("lead on the first objective, in tolerances (resolution = tolerance)")
-            for x, word in ((0.5, "does not\nmatter"), (1.5, "either may\nhappen"), (2.6, "matters")):
-                axes.text(
-                    x, 0.97, word, transform=axes.get_xaxis_transform(), ha="center", va="top", fontsize=6.5
-                )
-        left.fill_between(LEADS, rows["low"], rows["high"], color=IN, alpha=0.2, lw=0)
-        left.plot(LEADS, rows["median"], color=IN)
-        left.set_ylim(0, 1.35 * max(rows["high"]))
-        left.set_title("Results needed: median, and 8 of 10 futures", loc="left")
-        right.plot(LEADS, 100 * np.array(rows["wins"]), color=IN)
-        right.set_ylim(0, 140)
-        right.set_yticks([0, 50, 100])
-        right.set_title("How often the leader wins, in %", loc="left")
-        figure.tight_layout(w_pad=2)
+        figure = new_figure(WIDE, 5.0)
+        for row, (left, right) in zip(ROWS, figure.subplots(2, 2), strict=True):
+            places = np.linspace(row.edges[0], row.edges[-1], 33)
+            found = measured(row, places, runs)
+            for axes in (left, right):
+                _ground(axes, row)
+            left.fill_between(places, found["low"], found["high"], color=IN, alpha=0.2, lw=0)
+            left.plot(places, found["median"], color=IN)
+            left.set_ylim(0, 1.35 * max(found["high"]))
+            left.set_title("Results needed: median, and 8 of 10 futures", loc="left", pad=14)
+            right.plot(places, 100 * np.array(found["wins"]), color=IN)
+            right.set_ylim(0, 140)
+            right.set_yticks([0, 50, 100])
+            right.set_title("How often the new arm wins, in %", loc="left", pad=14)
+        figure.tight_layout(w_pad=2, h_pad=2)
         figure.savefig(path, metadata={"Date": None})
     return path

@@ -80,3 +80,16 @@ def test_a_command_says_it_without_a_traceback(words, extra, tmp_path):
     assert done.returncode == 2
     assert len(done.stderr.splitlines()) == 1
     assert f"lexbandits[{extra}]" in done.stderr
+
+
+def test_the_commands_of_simulation_need_no_frames_and_no_other_drawing(tmp_path):
+    (tmp_path / "cells.toml").write_text(CELLS)
+    words = [["simulate", "cells.toml", "--jobs", "1"], ["bounds", "--paper", "10", "--picture", "b.svg"]]
+    code = "absent.clear(), absent.update({'pandas', 'matplotlib'})\nfrom lexbandits.cli import app\n"
+    done = bare(code + f"for words in {words}:\n    app(words, standalone_mode=False)", tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "b.svg").read_text().startswith("<svg")
+    folder = tmp_path / "results" / "cells"
+    assert {file.name for file in folder.glob("*.*")} == {
+        "runs.csv", "summary.csv", "regret.svg", "regret.md", "regret.tex",
+    }  # fmt: skip

@@ -753,14 +753,33 @@ def test_targets_and_exact_objectives_on_a_list():
     assert policy.certified
     assert policy.recommendation == 0
     assert results < 900
-    assert "misses the target" in {row.verdict for row in policy.certificate}
+    assert {"violates the limit", "not clearly within"} & {row.verdict for row in policy.certificate}
+    assert policy.flags == {}
     bounds = policy.target_bounds[:, 0]
     assert (bounds[:, 0] <= table[:, :, 0].mean(axis=0)).all()
     assert (table[:, :, 0].mean(axis=0) <= bounds[:, 1]).all()
     nobody = policy_for(table, noise=noise, at_least=[0.99, None], resolution=[0.05, 0.0], tolerance=0.0)
     measured(nobody, table)
     assert nobody.infeasible == ((0, (0, 1, 2)),)
+    assert nobody.flags == {0: "infeasible"}
     assert nobody.certified
+
+
+@pytest.mark.parametrize("noise", ["bernoulli", "gaussian"])
+def test_once_an_arm_is_known_a_limit_is_decided_as_written(noise):
+    """At least 0.6 with a slack of 0.05: arms at 0.6, 0.9 and 0.55 of a list of 20.
+
+    That the first is below 0.65 is certain with its last item, and then it is known to be at 0.6.
+    """
+    table = np.zeros((20, 3, 2))
+    for arm, ones in enumerate((12, 18, 11)):
+        table[np.random.default_rng(arm).permutation(19)[:ones], arm, 0] = 1.0
+    table[:, :, 1] = [3.0, 1.0, 5.0]
+    policy = policy_for(table, noise=[noise, "exact"], at_least=[0.65, None], resolution=[0.05, 0.0],
+                        tolerance=0.0, delta=1e-9, settle="all")  # fmt: skip
+    measured(policy.quiet(), table)
+    assert {e.arm: e.objective for e in policy.eliminations} == {2: 0, 1: 1}
+    assert (policy.recommendation, policy.flags, policy.certain) == (0, {}, True)
 
 
 def test_intervals_hold_the_truth_and_close_at_the_end():

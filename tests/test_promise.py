@@ -1,6 +1,5 @@
 """Answers are judged by the promise of their policy: against a naive judge in whole hundredths."""
 
-from itertools import product
 from types import SimpleNamespace
 
 import numpy as np
@@ -30,67 +29,50 @@ def runs(recommendation, left, candidates=None):
     return Runs(n, n + 40, n >= 0, np.array(recommendation), active, exits, n, n)
 
 
-# --- the naive judge: every reading of every target is tried, every number is an integer
+# --- the naive judge: every number is an integer; on a limit a value counts up to the target
 
 
-def readings(case):
-    """All ways to say of each target whether it was taken as one."""
-    return product(*[(True, False) if t is not None else (False,) for t in case.targets])
+def counted(case, arm, i):
+    return case.means[arm][i] if case.targets[i] is None else min(case.means[arm][i], case.targets[i])
+
+
+def stops_there(case, group, i):
+    """Whether a policy that stops where nobody is at the floor, target − resolution, may stop here."""
+    if not case.stops or case.targets[i] is None:
+        return False
+    return all(case.means[arm][i] < case.targets[i] - case.resolution[i] for arm in group)
 
 
 def naive_answer(case, x):
-    return x in case.offered and any(naive_chain(case, x, reading) for reading in readings(case))
-
-
-def naive_chain(case, x, as_target):
     group = list(case.offered)
+    if x not in group:
+        return False
     for i in case.order:
-        values = {arm: case.means[arm][i] for arm in group}
-        if as_target[i]:
-            if values[x] < case.targets[i] - case.resolution[i]:
-                return False
-            group = [arm for arm in group if arm == x or values[arm] >= case.targets[i]]
-            continue
-        if case.targets[i] is not None:
-            if any(v >= case.targets[i] for v in values.values()):
-                return False
-            if case.stops:
-                return True
+        if stops_there(case, group, i):
+            return True
+        values = {arm: counted(case, arm, i) for arm in group}
         best = max(values.values())
-        if best - values[x] > case.tolerance[i] + case.resolution[i]:
+        reach = case.resolution[i] + (case.tolerance[i] if case.targets[i] is None else 0)
+        if values[x] < best - reach:
             return False
-        group = [arm for arm in group if arm == x or best - values[arm] <= case.tolerance[i]]
+        line = values[x] if case.targets[i] is not None else best - case.tolerance[i]
+        group = [arm for arm in group if arm == x or values[arm] >= line]
     return True
 
 
 def naive_course(case, x, left):
-    return any(naive_exits(case, x, left, reading) for reading in readings(case))
-
-
-def naive_exits(case, x, left, as_target):
     group = set(case.offered)
     for i in case.order:
-        target = case.targets[i]
-        if case.stops and target is not None and max(case.means[b][i] for b in group) < target:
+        if stops_there(case, group, i):
             return x in group
         out = {arm for arm in group if left.get(arm) == i}
-        for arm in group:
-            v, best = case.means[arm][i], max(case.means[b][i] for b in group)
-            if as_target[i]:
-                if arm in out and v >= case.targets[i]:
-                    return False
-                if arm not in out and v < case.targets[i] - case.resolution[i]:
-                    return False
-            else:
-                if case.targets[i] is not None and v >= case.targets[i]:
-                    return False
-                if arm in out and best - v <= case.tolerance[i]:
-                    return False
-                if arm not in out and best - v > case.tolerance[i] + case.resolution[i]:
-                    return False
-        group -= out
-        if not group:
+        best = max(counted(case, arm, i) for arm in group)
+        tie = case.tolerance[i] if case.targets[i] is None else 0
+        if any(counted(case, arm, i) >= best - tie for arm in out):
             return False
+        if any(counted(case, arm, i) < best - tie - case.resolution[i] for arm in group - out):
+            return False
+        group -= out
     return x in group
 
 
@@ -161,9 +143,11 @@ def test_the_course_of_a_run_is_judged_as_by_a_naive_judge():
         (settings(tolerance=[0.03, 0.2], offered=[2, 3]), {2}),
         (settings(tolerance=[0.03, 0.2], at_least=[0.83, None]), {1}),
         (settings(tolerance=[0.03, 0.2], at_least=[0.84, None], resolution=[0.005, 0.2]), {2}),
-        (settings(tolerance=[0.03, 0.2], at_least=[0.9, None], resolution=[0.005, 0.2]), {1}),  # nobody
+        (settings(tolerance=[0.03, 0.2], at_least=[0.84, None], resolution=[0.01, 0.2]), {1, 2}),  # 1 is at L
+        (settings(tolerance=[0.03, 0.2], at_least=[0.9, None], resolution=[0.005, 0.2]), {3}),  # nobody
+        (settings(tolerance=[0.03, 0.2], at_least=[0.9, None], resolution=[0.01, 0.6]), {2, 3}),
         (settings(tolerance=[0.03, 0.2], at_least=[None, -0.9]), {1}),
-        (settings(tolerance=[0.03, 0.2], at_least=[None, -0.5]), {1}),
+        (settings(tolerance=[0.03, 0.2], at_least=[None, -0.5], resolution=[0.03, 0.1]), {1}),
     ],
 )
 def test_what_is_acceptable_among_four_models(told, accepted):

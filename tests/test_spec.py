@@ -224,8 +224,8 @@ def test_the_summary_and_the_figure():
         [lb.Cell("a", policy, instance, 10**5), lb.Cell("b", policy, instance, 20)], replications=9
     )
     table = summary.table(results)
-    assert table["stopped"].tolist() == [9, 0]
-    assert table["pulls"].tolist() == [results.runs["a"].rounds.mean(), 20.0]
+    assert [row["stopped"] for row in table] == [9, 0]
+    assert [row["pulls"] for row in table] == [results.runs["a"].rounds.mean(), 20.0]
     figure = summary.regret_figure(results)
     assert figure.panels[1].y_scale == "symlog", "else the long cell hides the short one"
     line = figure.panels[1].curves[0]

@@ -213,7 +213,7 @@ def test_delta_is_shared_among_facts_third_arms_and_the_answers_claims_by_positi
     assert not_worse[[2, 0]] == pytest.approx(np.log(np.array([3, 6]) / (0.86 * 0.05)))
     assert beats[[2, 0]] == pytest.approx(np.log(np.array([6, 12]) / (0.86 * 0.05)))
     assert third == pytest.approx(math.log(3 * 2 / (0.04 * 0.05)))
-    for rules in ({"rules": "open"}, {"settle": "all"}, {"at_least": [None, None, 0.5]}):
+    for rules in ({"rules": "open"}, {"settle": "all"}):
         plain = make(4, 3, delta=0.05, **rules)
         assert plain.state.limits[0, 4] == pytest.approx(math.log(3 * 6 / 0.05))
         assert plain.state.shown.size == 0
@@ -238,12 +238,30 @@ def test_an_answer_that_meets_all_targets_does_not_wait_for_who_is_at_the_first(
     assert policy.state.clock[POSITION] == 0
 
 
-def test_an_objective_with_a_target_shares_its_delta_between_arms_and_pairs():
-    """Half of its third is for either side of four arms, half for their six pairs should nobody meet it."""
-    policy = make(4, 3, delta=0.05, at_least=[None, None, 0.5])
+@pytest.mark.parametrize(("rules", "facts"), [("open", 1.0), ("declared", 0.1)])
+def test_an_objective_with_a_target_shares_its_delta_between_arms_and_pairs(rules, facts):
+    """Half of its third is for either side of four arms, half for their six pairs."""
+    policy = make(4, 3, delta=0.05, at_least=[None, None, 0.5], rules=rules)
     level, for_arms = policy.state.limits[:, 4:6].T
-    assert level == pytest.approx(np.log(3 * 6 * np.array([1, 1, 2]) / 0.05))
-    assert for_arms[2] == pytest.approx(math.log(3 * 4 * 2 / 0.05))
+    assert level == pytest.approx(np.log(3 * 6 * np.array([1, 1, 2]) / (facts * 0.05)))
+    assert for_arms[2] == pytest.approx(math.log(3 * 4 * 2 / (facts * 0.05)))
+
+
+def test_with_a_limit_every_arm_has_a_share_and_third_arms_have_none():
+    noise = ["gaussian", "exact", "gaussian"]
+    policy = make(4, 3, delta=0.05, noise_sd=None, noise=noise, order=[2, 1, 0], at_least=[0.5, None, None])
+    not_worse, beats, third = policy.state.limits[:, 6:9].T
+    assert not_worse[[2, 0]].tolist() == [pytest.approx(math.log(4 / (0.9 * 0.05))), math.inf]
+    assert beats[[2, 0]] == pytest.approx(np.log(np.array([8, 16]) / (0.9 * 0.05)))
+    assert policy.state.limits[[2, 0], 11] == pytest.approx(math.log(4 / (0.9 * 0.05)))
+    assert (third == math.inf).all()
+
+
+def test_a_limit_and_its_resolution_stay():
+    policy = make(2, 2, at_least=[0.5, None], tolerance=0.1, resolution=[0.1, 0.1])
+    with pytest.raises(ValueError, match="objective 0: a target and its resolution stay"):
+        policy.amended(resolution=[0.2, 0.1])
+    assert policy.amended(tolerance=[0.3, 0.2], resolution=[0.1, 0.2]).settings["tolerance"] == [0.3, 0.2]
 
 
 def test_evidence_of_different_sequences_is_never_added():
@@ -462,10 +480,11 @@ def survivors_in_hundredths(values, tolerance, resolution, targets):
     left = set(range(len(values)))
     for i, target in enumerate(targets):
         column = {arm: values[arm][i] for arm in left}
-        if target is not None and max(column.values()) >= target:
-            left = {arm for arm in left if column[arm] >= target}
-        else:
-            left = {arm for arm in left if max(column.values()) - column[arm] <= tolerance[i]}
+        if target is None:
+            line = max(column.values()) - tolerance[i]
+        else:  # between floor and target an arm may stay, and does if nobody asks for more
+            line = min(max(column.values()), target - resolution[i])
+        left = {arm for arm in left if column[arm] >= line}
     return left
 
 

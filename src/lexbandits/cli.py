@@ -57,8 +57,6 @@ def simulate(
     ] = None,
 ) -> None:
     """Run every policy of a file against every instance of it; table, CSV and figure out."""
-    import numpy as np
-
     from lexbandits.simulation import summary
     from lexbandits.simulation.spec import load
     from lexbandits.simulation.sweep import sweep
@@ -83,13 +81,18 @@ def simulate(
         progress=True,
     )
     summary.write(results, folder)
-    table = summary.table(results)
-    shown = table[["cell"]].copy()
-    shown["pulls"] = [f"{a:,.0f} ± {b:,.0f}" for a, b in table[["pulls", "standard error"]].to_numpy()]
-    shown["stopped"] = [f"{a} of {b}" for a, b in table[["stopped", "replications"]].to_numpy()]
-    shown["wrong"] = table["wrong"]
-    interval = [f"{a:.3g} – {b:.3g}" for a, b in table[["error rate low", "error rate high"]].to_numpy()]
-    shown["error rate, 95 %"] = np.where(table["stopped"] > 0, interval, "no answers")
+    shown = [
+        {
+            "cell": row["cell"],
+            "pulls": f"{row['pulls']:,.0f} ± {row['standard error']:,.0f}",
+            "stopped": f"{row['stopped']} of {row['replications']}",
+            "wrong": row["wrong"],
+            "error rate, 95 %": f"{row['error rate low']:.3g} – {row['error rate high']:.3g}"
+            if row["stopped"]
+            else "no answers",
+        }
+        for row in summary.table(results)
+    ]
     print_table(shown)
     typer.echo(f"{folder}: runs.csv, summary.csv, regret.svg; blocks/ to go on from")
 
@@ -154,13 +157,20 @@ def _print_bounds(instance: "Instance", delta: float, tradeoff: float | None, ho
         f"characteristic time in [{told.time.low:,.2f}, {told.time.high:,.2f}] ({certified}): "
         f"any δ-correct algorithm needs {told.lower:,.0f} pulls on average\n"
     )
-    per_objective = told.objectives.set_index("objective").T.reset_index(names="objective")
+    objectives, *bounds = told.objectives.items()
+    per_objective = [
+        {"objective": name, **dict(zip(map(str, objectives[1]), values, strict=True))}
+        for name, values in bounds
+    ]
     print_table(per_objective, "per objective: arms that tie so far, and the bounds of Theorems 1-4")
-    safe = told.regret.drop(columns="high").map(
-        lambda x: x if isinstance(x, int) else _rounded(x, math.floor)
-    )
-    safe.insert(2, "high", told.regret["high"].map(lambda x: _rounded(x, math.ceil)))
-    safe["separable"] = told.regret["separable"].map(lambda x: _rounded(x, round))  # a formula, no end
+    towards: dict[str, Callable[[float], int]] = {
+        "high": math.ceil,
+        "separable": round,
+    }  # a formula, no end
+    safe = {
+        name: values if name == "objective" else [_rounded(x, towards.get(name, math.floor)) for x in values]
+        for name, values in told.regret.items()
+    }
     print_table(safe, "regret per nat: what any policy pays that is consistent whatever the means are")
     typer.echo(_regret_notes(told.constants))
     print_table(told.arms, "per arm: gaps, margins over the noise, share of the lower bound's pulls")

@@ -244,16 +244,6 @@ def test_who_sends_too_slowly_is_sent_away(impatient):
         connection.close()
 
 
-@pytest.mark.slow
-def test_slow_clients_are_sent_away(service):
-    head = f"POST /api/studies HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {service.token}\r\n"
-    with socket.create_connection(("127.0.0.1", service.port)) as silent:
-        status, _ = raw(service, f"{head}Content-Length: 100\r\n", patience=240)
-        assert status == 408
-        silent.settimeout(120)
-        assert silent.recv(10) == b""
-
-
 def raw(service, head, patience=240):
     """The status and all of the answer to something that no client would send."""
     with socket.create_connection(("127.0.0.1", service.port)) as connection:

@@ -27,7 +27,7 @@ def size(text, item=None):
 
 
 def create(storage="memory", arms=TEXTS, **settings):
-    return lb.create_study("texts", storage, arms=arms, objectives=[SIZE], **settings)
+    return lb.create_study("texts", storage, arms=arms, objectives=[SIZE], **{"seed": 0, **settings})
 
 
 def reopened(storage, **how):
@@ -89,6 +89,7 @@ def test_every_setting_arrives():
 
 def test_a_question_makes_the_same_study_again():
     spec = create(delta=0.1, seed=1).spec
+    assert spec["seed"] == 1
     assert lb.create_study(**spec).spec == spec
 
 
@@ -109,7 +110,7 @@ def test_a_misspelt_setting_of_a_table_is_named_too():
     with pytest.raises(lb.StudyError, match=r"a study has no 'bugdet'; did you mean 'budget'\? It has"):
         lb.forecast({"arms": ["a"], "objectives": [SIZE], "bugdet": 3})
     with pytest.raises(lb.StudyError, match="an objective has no 'zzz'; it has"):
-        create(arms=["a"]) and lb.create_study("x", arms=["a"], objectives=[{"name": "size", "zzz": 1}])
+        lb.create_study("x", arms=["a"], objectives=[{"name": "size", "zzz": 1}], seed=0)
 
 
 # --- arms that are objects
@@ -256,6 +257,7 @@ def test_processes_get_copies_and_keep_them(own):
         arms={name: Counted(text) for name, text in TEXTS.items()},
         objectives=[used_objective],
         budget=12,
+        seed=0,
     )
     if own:
         with ProcessPoolExecutor(1) as pool:

@@ -549,7 +549,7 @@ class Run:
             gone.update({a: (position, rival) for a, rival in out.items()})
             alive = alive - set(out)
             if self.is_limit(i) and all(self.violates(i, a) for a in alive):
-                self.infeasible[i] = sorted(alive)
+                self.infeasible[i] = sorted(alive | set(out))
                 if self.rules.stop:
                     self.over = True
                     break
@@ -742,8 +742,9 @@ class Run:
         for y in self.rules.offered:
             beaten = any(self.beats_by_facts(j, self.candidate, y) for j in self.rules.order[:at])
             if y == self.candidate or not beaten:
-                still += [y] if y not in self.gone or self.gone[y][0] > at else []
-        return still if all(self.violates(i, y) for y in still) else []
+                still += [y] if y not in self.gone or self.gone[y][0] >= at else []
+        left = [y for y in still if y in self.gone and self.gone[y][0] == at]
+        return still if all(self.violates(i, y) or y in left for y in still) else []
 
     def flags(self, x):
         limits = [i for i in self.rules.order if self.is_limit(i)]

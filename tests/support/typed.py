@@ -26,20 +26,20 @@ def right() -> lb.Study:
 
 
 def objects() -> lb.Study:
-    return lb.create_study("typed", arms={"a": 4, "b": [3]}, objectives=[SIZE])
+    return lb.create_study("typed", arms={"a": 4, "b": [3]}, objectives=[SIZE], seed=0)
 
 
 def tables() -> lb.Study:
-    return lb.create_study("typed", arms=["a", {"name": "b", "level": 3}], objectives=[SIZE])
+    return lb.create_study("typed", arms=["a", {"name": "b", "level": 3}], objectives=[SIZE], seed=0)
 
 
 def misspelt() -> lb.Study:
-    return lb.create_study("typed", arms=["a"], objectives=[SIZE], detla=0.1)  # type: ignore[call-arg]
+    return lb.create_study("typed", arms=["a"], objectives=[SIZE], seed=0, detla=0.1)  # type: ignore[call-arg]
 
 
 def mistyped() -> lb.Study:
-    return lb.create_study("typed", arms=["a"], objectives=[SIZE], delta="10%")  # type: ignore[arg-type]
+    return lb.create_study("typed", arms=["a"], objectives=[SIZE], seed=0, delta="10%")  # type: ignore[arg-type]
 
 
 def unheard_of() -> lb.Study:
-    return lb.create_study("typed", arms=["a"], objectives=[SIZE], rules="kept")  # type: ignore[arg-type]
+    return lb.create_study("typed", arms=["a"], objectives=[SIZE], seed=0, rules="kept")  # type: ignore[arg-type]

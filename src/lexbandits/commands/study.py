@@ -216,7 +216,9 @@ def _claim(row: dict[str, Any]) -> str:
         "close": f"close to {rival}",
         "not worse": f"not worse than {rival}",
         "beaten": f"{row['by']} is better than {rival}",
-        "misses the target": f"{rival} misses the limit",
+        "violates the limit": f"{rival} violates the limit",
+        "not clearly within": f"{rival} is not shown to be inside the limit by the slack",
+        "meets the target": f"{rival} meets the limit",
     }
     return claims.get(row["verdict"], f"{row['verdict']} against {rival}")
 

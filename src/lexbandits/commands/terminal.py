@@ -5,10 +5,10 @@ import json
 import re
 import traceback
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import wraps
-from typing import TYPE_CHECKING, Annotated, Any, get_args
+from typing import Annotated, Any, get_args
 
 import typer
 from typer.core import TyperGroup
@@ -25,9 +25,6 @@ from lexbandits.study.errors import (
     StudyPaused,
     StudyWaiting,
 )
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 BRACKET = re.compile(r"(?<!\\)\[(?=[a-z#/@\[])")  # that may open a style of rich
 UNCERTIFIED, USAGE, FINISHED, CONFLICT, BUSY, WAITING = 1, 2, 3, 4, 5, 6
@@ -125,9 +122,9 @@ def print_json(document: Any) -> None:
 
 
 def print_table(
-    table: "pd.DataFrame | list[dict[str, Any]]", title: str | None = None, *, names: bool = False
+    table: dict[str, Iterable[Any]] | list[dict[str, Any]], title: str | None = None, *, names: bool = False
 ) -> None:
-    """Show a table; a float has three digits below 100 and none after the point above.
+    """Show a table, columns or rows; a float has three digits below 100 and none after the point above.
 
     `names`: texts are names that people gave, and stay as they are.
     """
@@ -135,12 +132,12 @@ def print_table(
     from rich.table import Column, Table
     from rich.text import Text
 
-    rows = table if isinstance(table, list) else table.to_dict("records")
-    columns = list(rows[0] if rows else ()) if isinstance(table, list) else list(table.columns)
+    columns = table if isinstance(table, dict) else table[0] if table else {}
+    rows = zip(*table.values(), strict=True) if isinstance(table, dict) else (row.values() for row in table)
     heads = (Text(printable(str(name) if names else str(name).replace("_", " "))) for name in columns)
     shown = Table(*map(Column, heads), title=title, title_justify="left")
     for row in rows:
-        words = (value if names and isinstance(value, str) else number(value) for value in row.values())
+        words = (value if names and isinstance(value, str) else number(value) for value in row)
         shown.add_row(*(Text(printable(word)) for word in words))
     Console().print(shown)
 

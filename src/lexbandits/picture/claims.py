@@ -61,13 +61,23 @@ def _unknown(view: View, column: int) -> Claim:
 def _limit(view: View, column: int) -> Claim:
     """What the answer has where there is a limit."""
     objective = view.objectives[column]
+    limit = amount(objective, objective.limit or 0.0)
+    if view.is_proven and column in view.policy.flags:
+        slack = amount(objective, objective.slack_in_unit)
+        text = f"No arm is inside the limit of {limit} on {objective.name} by the slack of {slack}; "
+        text += f"{view.answer.arm} is at most {slack} short of the closest. "
+        text += "That it meets the limit is not shown."
+        return Claim(objective.name, None, text)
     low, high = view.target_bounds(view.leader, column)
+    if view.answer.certified and view.is_proven:
+        word = "at most" if objective.at_most is not None else "at least"
+        text = f"{view.answer.arm} has {objective.name} of {word} {limit}, as required."
+        return Claim(objective.name, objective.limit, text)
     end = high if objective.at_most is not None else low
     if not math.isfinite(end):
         return _unknown(view, column)
     word, how = ("at most", "up") if objective.at_most is not None else ("at least", "down")
     shown = bound(objective, end, how, unit=True)
-    limit = amount(objective, objective.limit or 0.0)
     text = f"{view.answer.arm} has {objective.name} of {word} {shown}; the limit is {limit}."
     return Claim(objective.name, end, text)
 
@@ -75,7 +85,7 @@ def _limit(view: View, column: int) -> Claim:
 def _closest(view: View, column: int) -> Claim:
     """What is known where nobody meets the limit."""
     objective, tested = view.objectives[column], view.infeasible[column]
-    bounds = [view.target_bounds(arm, column) for arm in tested]
+    bounds = [view.target_bounds(arm, column) for arm in tested if view.violates(arm, column)]
     each = bound_beyond(objective, min(low for low, _ in bounds), max(high for _, high in bounds))
     text = f"{capital(nobody_meets(view.unmet(column)))}: each has {each} {AT}."
     worst = None if view.is_stopped else given_up(view, column)

@@ -195,7 +195,7 @@ class Judged:
         fate, seen = self.verdict.fates[name], self.verdict.means[name]
         code = CODES[fate["code"]]
         if "limit" in fate:
-            code = exits.MISSES_LIMIT
+            code = fate["limit"].upper()
         states = {"answer": "answer", "out": "left"}
         results = max(cell["results"] for cell in seen.values())
         return Arm(

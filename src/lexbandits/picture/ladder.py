@@ -38,7 +38,7 @@ LOOKS = {
     "not reached": "later",
     "not needed": "later",
 }
-ENDS = (exits.LEFT, exits.BEHIND, exits.MISSES_LIMIT)
+ENDS = (exits.LEFT, exits.BEHIND, *exits.BY_LIMIT)
 TURN = 62  # percent of a rung at which arms leave
 MOST_STRANDS = 6  # more arms are one ribbon
 MANY = 5  # objectives; more scroll sideways

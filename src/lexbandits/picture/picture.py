@@ -176,7 +176,7 @@ class Picture:
         column = view.columns[way.position]
         left = view.eliminations.get(arm)
         bound = None
-        if way.code == exits.MISSES_LIMIT:
+        if way.code in exits.BY_LIMIT:
             low, high = view.target_bounds(arm, column)
             bound = plain(low if view.objectives[column].at_most is not None else high)
         elif way.code != exits.BY_THE_MEANS:
@@ -263,7 +263,7 @@ class Picture:
         rows = tuple(
             self._against(arm, best, column) for arm in view.by_standing if arm in entered and arm != best
         )
-        deciding = (exits.LEFT, exits.BEHIND, exits.BY_THE_MEANS, exits.MISSES_LIMIT)
+        deciding = (exits.LEFT, exits.BEHIND, exits.BY_THE_MEANS, *exits.BY_LIMIT)
         told = any(self.ways[a].position == position and self.ways[a].code in deciding for a in entered)
         decided = told or view.stage(position) == "settling"
         return Comparison(view.objectives[column].name, view.arms[best], decided, rows)

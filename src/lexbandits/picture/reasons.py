@@ -4,6 +4,7 @@ import math
 from dataclasses import dataclass
 
 from lexbandits.picture.view import Difference, View
+from lexbandits.policies.tol.proof import ENDS
 from lexbandits.policies.tol.state import REACH
 from lexbandits.printable import plain
 from lexbandits.study.objective import Objective
@@ -19,8 +20,8 @@ class Reason:
 
     `difference` is how much worse the arm is, in the objective's unit; the truth lies in [low, high].
     Against a limit they are the arm's own mean and its bounds. verdict: "worse", "ties", "better", "not
-    better" (by more than the margin), "beyond the limit", "within the limit", "open", "no
-    longer counts", "not measured"; of the answer itself "not worse" or "open". `results` are those that
+    better" (by more than the margin), "beyond the limit", "not clearly within", "within the limit", "open",
+    "no longer counts", "not measured"; of the answer itself "not worse" or "open". `results` are those that
     the difference rests on: common ones, or else the arm's own. `parts`: of an open one, how much there is of
     the evidence that settles it.
     """
@@ -50,10 +51,10 @@ def reason_of(view: View, arm: int, position: int) -> Reason:
         return _past(view, arm, column)
     if view.counts[arm, column] == 0:
         return _not_measured(view, arm, column)
-    if view.is_target(column):
-        return against_limit(view, arm, column)
     if column in view.infeasible and arm == view.leader:
         return _beyond_like_all(view, arm, column)
+    if view.is_target(column):
+        return against_limit(view, arm, column)
     if left is not None and left.objective == column:
         return _worse(view, arm, left.rival, column)
     if arm == view.leader:
@@ -68,11 +69,7 @@ def given_up(view: View, column: int) -> float | None:
 
     A share where margins are shares.
     """
-    rows = [
-        row
-        for row in view.seen
-        if row.objective == column and row.verdict not in ("beaten", "misses the target")
-    ]
+    rows = [row for row in view.seen if row.objective == column and row.verdict not in ENDS[1:]]
     reach = float(view.policy.state.limits[column, REACH])  # what was proven, whatever the interval says
     if view.objectives[column].is_relative:
         parts = {"open": math.inf, "beats": 0.0}
@@ -141,9 +138,13 @@ def against_limit(view: View, arm: int, column: int) -> Reason:
     shown, limit = value(objective, mean, unit=True), amount(objective, objective.limit)
     has = f"on {objective.name} it has {shown}"
     above = objective.at_most is not None
-    if view.misses(arm, column):
+    if view.violates(arm, column):
         text = f"{has}, {bound_beyond(objective, low, high)} {AT}, and the limit is {limit}."
         return _made(view, arm, column, "beyond the limit", text, found=found)
+    if (left := _out_by_limit(view, arm, column)) is not None:
+        slack, by = amount(objective, objective.slack_in_unit), view.arms[left]
+        text = f"{has}: not inside the limit of {limit} by the slack of {slack}, and {by} is better there."
+        return _made(view, arm, column, "not clearly within", text, rival=left, found=found)
     end = high if above else low
     if not math.isfinite(end):
         text = f"{has} over {many(found.results, 'result')}, too few for a bound; the limit is {limit}."
@@ -154,6 +155,14 @@ def against_limit(view: View, arm: int, column: int) -> Reason:
         text = f"{has}: within the limit of {limit}."
         return _made(view, arm, column, "within the limit", text, found=found)
     return _made(view, arm, column, "open", f"{has}; the limit is {limit}.", found=found)
+
+
+def _out_by_limit(view: View, arm: int, column: int) -> int | None:
+    """By whom an arm is out, or behind, on a limit; None if it is not."""
+    left = view.eliminations.get(arm)
+    if left is not None and left.objective == column:
+        return left.rival
+    return view.thirds.get(arm, view.leader) if view.behind.get(arm) == column else None
 
 
 def _beyond_like_all(view: View, arm: int, column: int) -> Reason:

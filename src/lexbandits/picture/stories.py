@@ -13,7 +13,8 @@ from lexbandits.study.words import amount, bound, capital, count, listed, many, 
 NO_CHANCE = "This is certain: no chance is involved."
 WHY = {
     exits.LEFT: "Out",
-    exits.MISSES_LIMIT: "Out",
+    exits.VIOLATES_LIMIT: "Out",
+    exits.NOT_CLEARLY_WITHIN: "Out",
     exits.BEHIND: "Behind",
     exits.BY_THE_MEANS: "By the means",
 }
@@ -114,7 +115,7 @@ def standing_of(view: View, arm: int, way: Way) -> str:
             return "the answer"
         case exits.ANSWER:
             return "answer so far" if view.state == "measuring" else "best guess"
-        case exits.LEFT | exits.MISSES_LIMIT | exits.BEHIND:
+        case exits.LEFT | exits.VIOLATES_LIMIT | exits.NOT_CLEARLY_WITHIN | exits.BEHIND:
             left = view.eliminations.get(arm)
             return "behind the answer" if left is None else f"out after {count(left.round)}"
         case exits.OPEN:
@@ -133,7 +134,7 @@ def why(view: View, arm: int, way: Way) -> str:
     """What decides on an arm, on the objective that does; empty if none does."""
     if way.code not in WHY:
         return ""
-    word = WHY[way.code] if way.code != exits.MISSES_LIMIT or arm in view.eliminations else "Behind"
+    word = WHY[way.code] if way.code not in exits.BY_LIMIT or arm in view.eliminations else "Behind"
     reason, objective = deciding(view, arm, way), view.objectives[view.columns[way.position]]
     above, slack = objective.at_most is not None, view.tie(view.columns[way.position])
     if reason.verdict == "beyond the limit":
@@ -141,6 +142,8 @@ def why(view: View, arm: int, way: Way) -> str:
         side = "above" if above else "below"
         return f"{word}: certainly {side} the limit, {bound_beyond(objective, *ends)}"
     seen = value(objective, reason.difference or 0.0)
+    if reason.verdict == "not clearly within":
+        return f"{word}: {seen}, not shown to be inside the limit by the slack"
     if reason.rival is None:
         return f"{word}: {seen}, not known to be within the limit"
     text = f"{word}: worse than {reason.rival} by {seen}"
@@ -214,7 +217,7 @@ def _of_answer(view: View, arm: int) -> str:
 def _at_the_end(view: View, arm: int, way: Way) -> str:
     """Of a candidate that is not the answer of a study that has ended."""
     answer = view.answer.arm
-    if way.code in (exits.BEHIND, exits.MISSES_LIMIT):
+    if way.code in (exits.BEHIND, *exits.BY_LIMIT):
         return f"is behind the answer: {deciding(view, arm, way).sentence}{_later(view, arm, way)}"
     if view.policy.contradiction:
         return f"is not told apart from {answer}: what was measured refutes every arm."

@@ -11,10 +11,10 @@ import numpy as np
 from lexbandits.arrays import Counts, Vector
 from lexbandits.policies.base import Elimination
 from lexbandits.policies.tol.claims import is_beaten, is_held
-from lexbandits.policies.tol.facts import beats, close, meets, misses, not_worse, paired
+from lexbandits.policies.tol.facts import beats, close, meets, misses, not_worse, paired, violates
 from lexbandits.policies.tol.lexelim_tol import LexElimTol
 from lexbandits.policies.tol.percent import in_shares
-from lexbandits.policies.tol.proof import BEFORE, KEPT, Seen, best_by_differences, keep_likely
+from lexbandits.policies.tol.proof import BEFORE, ENDS, KEPT, Seen, best_by_differences, keep_likely
 from lexbandits.policies.tol.state import FLOOR, POSITION, REACH, RESULTS, TARGET, TOLERANCE
 from lexbandits.study.objective import Objective
 from lexbandits.study.record.answers import Answer, answer_of, settling, unmet
@@ -129,8 +129,7 @@ class View:
         It never left: what comes before was not settled, but need not be, or a proof takes less evidence.
         """
         rows = self.seen if self.is_proven else ()
-        ends = ("beats", "beaten", "misses the target")
-        won = {row.rival: row.objective for row in rows if row.verdict in ends}
+        won = {row.rival: row.objective for row in rows if row.verdict in ENDS}
         return {arm: column for arm, column in won.items() if arm not in self.eliminations}
 
     @cached_property
@@ -369,24 +368,30 @@ class View:
         return noise in ("gaussian", "finite_variance") and not all(row["certain"] for row in rows)
 
     def is_target(self, column: int) -> bool:
-        """Whether the objective is met or not; False once nobody can meet it."""
+        """Whether the objective is a limit."""
         return bool(self.policy.state.must[column])
 
     def meets(self, arm: int, column: int) -> bool:
-        """Whether it was seen that the arm is within the limit."""
+        """Whether it was seen that the arm is within the limit; of the answer, as it is certified."""
+        if arm == self.leader and self.is_proven:
+            return column not in self.policy.flags
         return bool(meets(self.policy.state.bounds, self.policy.state.limits, column, arm))
 
     def misses(self, arm: int, column: int) -> bool:
-        """Whether it was seen that the arm is beyond the limit."""
+        """Whether it was seen that the arm is not inside the limit by the slack."""
         return bool(misses(self.policy.state.bounds, self.policy.state.limits, column, arm))
+
+    def violates(self, arm: int, column: int) -> bool:
+        """Whether it was seen that the arm is beyond the limit."""
+        return bool(violates(self.policy.state.bounds, self.policy.state.limits, column, arm))
 
     def target_bounds(self, arm: int, column: int) -> tuple[float, float]:
         """Where an arm lies that is held against a limit, as measured; an arm that is out is beyond it."""
         low, high = self._target_bounds[arm, column].tolist()
         limits = self.policy.state.limits[column]
         if self.misses(arm, column):
-            high = min(high, float(limits[TARGET]))
-        elif self.meets(arm, column):
+            high = min(high, float(limits[FLOOR if self.violates(arm, column) else TARGET]))
+        if self.meets(arm, column):
             low = max(low, float(limits[FLOOR]))
         ends = self.objectives[column].sign * np.array([low, high])
         return float(min(ends)), float(max(ends))

@@ -65,20 +65,19 @@ class Results:
         its tolerances, where target_size k is above 1 exactly k best arms of the policy's objective;
         `lex_optimal`: the recommendation is the lex-optimal arm, promised or not.
         """
-        need("pandas", "a table")
-        import pandas as pd
+        frame: pd.DataFrame = need("pandas", "a table").DataFrame(self._columns())
+        return frame
 
-        return pd.DataFrame(
-            {
-                "cell": [name for name, runs in self.runs.items() for _ in runs.rounds],
-                "replication": self._column(lambda cell, runs: runs.replication, np.int64),
-                "stopped": self._column(lambda cell, runs: runs.stopped, np.bool_),
-                "rounds": self._column(lambda cell, runs: runs.rounds, np.int64),
-                "recommendation": self._column(lambda cell, runs: runs.recommendation, np.int64),
-                "correct": self._column(_correct, np.bool_),
-                "lex_optimal": self._column(lambda cell, runs: lex_optimal(cell.instance, runs), np.bool_),
-            }
-        )
+    def _columns(self) -> dict[str, Any]:
+        return {
+            "cell": [name for name, runs in self.runs.items() for _ in runs.rounds],
+            "replication": self._column(lambda cell, runs: runs.replication, np.int64),
+            "stopped": self._column(lambda cell, runs: runs.stopped, np.bool_),
+            "rounds": self._column(lambda cell, runs: runs.rounds, np.int64),
+            "recommendation": self._column(lambda cell, runs: runs.recommendation, np.int64),
+            "correct": self._column(_correct, np.bool_),
+            "lex_optimal": self._column(lambda cell, runs: lex_optimal(cell.instance, runs), np.bool_),
+        }
 
     def regret(self, cell: str, checkpoints: ArrayLike, kind: str = "general") -> Vector:
         """(replications, `checkpoints`, m) R^i of a `cell` after that many rounds, "general" or "priority".
@@ -120,11 +119,11 @@ class Results:
         """
         from lexbandits.simulation import summary
 
-        need("pandas", "a table")
-        table = summary.regret_table(self, checkpoints)
-        if one_of("form", form, ("frame", "markdown", "latex")) == "frame":
-            return table
-        lines = summary.regret_lines(table)
+        one_of("form", form, ("frame", "markdown", "latex"))
+        rows = summary.regret_rows(self, checkpoints)
+        if form == "frame":
+            return need("pandas", "a table").DataFrame(rows)
+        lines = summary.regret_lines(rows)
         return summary.as_markdown(lines) if form == "markdown" else summary.as_latex(lines)
 
     def regret_figure(
@@ -164,9 +163,10 @@ class Results:
         `low` and `high` are the exact (Clopper-Pearson) bounds at `confidence`. Runs that did not
         stop gave no answer: they are counted in `unstopped`, never as right or wrong.
         """
-        need("pandas", "a table")
-        import pandas as pd
+        frame: pd.DataFrame = need("pandas", "a table").DataFrame(self._error_rates(confidence))
+        return frame
 
+    def _error_rates(self, confidence: float = 0.95) -> list[dict[str, Any]]:
         confidence = probability("confidence", confidence)
         rows = []
         for name, runs in self.runs.items():
@@ -184,7 +184,7 @@ class Results:
                     "high": high,
                 }
             )
-        return pd.DataFrame(rows)
+        return rows
 
     def eliminations(self, cell: str, replication: int) -> tuple[Elimination, ...]:
         """Who left when in a `replication` of a `cell`, on which objective, by whom; by round, then arm."""

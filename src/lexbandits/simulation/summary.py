@@ -1,8 +1,11 @@
 """What `lexbandits simulate` leaves behind: a table, CSV files and a figure of regret."""
 
-from collections.abc import Mapping, Sequence
+import csv
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,23 +15,28 @@ from lexbandits.curves import BOUND, Curve, Figure, Panel
 from lexbandits.simulation.estimates import mean_and_error
 from lexbandits.simulation.results import Results
 
-if TYPE_CHECKING:
-    import pandas as pd
+Row = dict[str, Any]
 
 
-def table(results: Results) -> "pd.DataFrame":
+def table(results: Results) -> list[Row]:
     """One row per cell: pulls with their standard error, runs that stopped, wrong answers among them."""
-    frame = results.frame()
-    rounds = frame.groupby("cell", sort=False)["rounds"]
-    rates = results.error_rates().set_index("cell")
-    out = rates[["replications"]].copy()
-    out["pulls"] = rounds.mean()
-    out["standard error"] = rounds.sem()
-    out["stopped"] = out["replications"] - rates["unstopped"]
-    out["wrong"] = rates["wrong"]
-    out["error rate low"], out["error rate high"] = rates["low"], rates["high"]
-    out["noise"] = results.streams
-    return out.reset_index()
+    rows = []
+    for rate in results._error_rates():
+        mean, error = mean_and_error(results.runs[rate["cell"]].rounds)
+        rows.append(
+            {
+                "cell": rate["cell"],
+                "replications": rate["replications"],
+                "pulls": float(mean),
+                "standard error": float(error),
+                "stopped": rate["replications"] - rate["unstopped"],
+                "wrong": rate["wrong"],
+                "error rate low": rate["low"],
+                "error rate high": rate["high"],
+                "noise": results.streams[rate["cell"]],
+            }
+        )
+    return rows
 
 
 def regret_figure(
@@ -70,10 +78,8 @@ def regret_figure(
     return Figure(tuple(panels), "General regret against the round, a panel for each objective")
 
 
-def regret_table(results: Results, checkpoints: ArrayLike | None = None) -> "pd.DataFrame":
+def regret_rows(results: Results, checkpoints: ArrayLike | None = None) -> list[Row]:
     """One row per cell, round and objective: mean regret, its standard error, 95 % quantile and largest."""
-    import pandas as pd
-
     rows = []
     for name, cell in results.cells.items():
         rounds = np.atleast_1d(cell.horizon if checkpoints is None else checkpoints)
@@ -93,24 +99,25 @@ def regret_table(results: Results, checkpoints: ArrayLike | None = None) -> "pd.
                     "replications": values.size,
                 }
             )
-    return pd.DataFrame(rows)
+    return rows
 
 
-def regret_lines(table: "pd.DataFrame") -> list[list[str]]:
-    """The table for people: a line per cell and round, objectives side by side, errors rounded up."""
+def regret_lines(rows: list[Row]) -> list[list[str]]:
+    """The rows for people: a line per cell and round, objectives side by side, errors rounded up."""
     lines = [["policy", "rounds", "regret", "± s.e.", "95 % quantile", "largest on the first", "runs"]]
-    for (name, rounds), part in table.groupby(["cell", "round"], sort=False):
-        errors = part["standard error"].to_numpy()
+    for (name, rounds), group in groupby(rows, itemgetter("cell", "round")):
+        part = list(group)
+        errors = np.array([row["standard error"] for row in part])
         digits = 1 if np.nanmin(errors, initial=np.inf) < 1 else 0
         beside = [
             " / ".join(f"{value + 0.0:,.{places}f}" for value in values)
             for values, places in (
-                (part["mean"], digits),
+                ([row["mean"] for row in part], digits),
                 (np.ceil(np.round(errors * 10**digits, 9)) / 10**digits, digits),
-                (part["95 % quantile"], 0),
+                ([row["95 % quantile"] for row in part], 0),
             )
         ]
-        largest, runs = part["largest"].iloc[0], part["replications"].iloc[0]
+        largest, runs = part[0]["largest"], part[0]["replications"]
         lines.append([str(name), f"{rounds:,}", *beside, f"{largest:,.0f}", f"{runs:,}"])
     return lines
 
@@ -144,9 +151,19 @@ def _tex(text: str) -> str:
 def write(results: Results, folder: Path) -> None:
     """runs.csv (a row per replication), summary.csv, and regret as a figure and as tables in .md and .tex."""
     folder.mkdir(parents=True, exist_ok=True)
-    results.frame().to_csv(folder / "runs.csv", index=False)
-    table(results).to_csv(folder / "summary.csv", index=False)
-    lines = regret_lines(regret_table(results))
+    runs, cells = results._columns(), table(results)
+    _write_csv(
+        folder / "runs.csv", list(runs), zip(*(np.asarray(c).tolist() for c in runs.values()), strict=True)
+    )
+    _write_csv(folder / "summary.csv", list(cells[0]), (row.values() for row in cells))
+    lines = regret_lines(regret_rows(results))
     (folder / "regret.md").write_text(as_markdown(lines), "utf-8")
     (folder / "regret.tex").write_text(as_latex(lines), "utf-8")
     regret_figure(results).save(folder / "regret.svg")
+
+
+def _write_csv(path: Path, heads: Iterable[str], rows: Iterable[Iterable[Any]]) -> None:
+    with path.open("w", encoding="utf-8", newline="") as file:
+        lines = csv.writer(file, lineterminator="\n")
+        lines.writerow(heads)
+        lines.writerows(["" if cell != cell else cell for cell in row] for row in rows)  # nan

@@ -39,6 +39,7 @@ def runner(backend: str | None, n_jobs: int) -> Runner:
         jobs = whole("n_jobs", n_jobs, least=-1)
         if jobs == 0:
             raise ValueError("n_jobs must be positive, or -1 for one thread per core, got 0")
+        need("joblib", "a sweep")
         return partial(_on_threads, n_jobs=jobs)
     kind, _, address = str(backend).partition(":")
     modules = {"dask": "distributed", "ray": "ray"}

@@ -2,22 +2,20 @@
 
 import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from lexbandits.arrays import Vector
 from lexbandits.curves import Curve, Figure, Panel
-from lexbandits.extras import need
 from lexbandits.theory import paper_bounds
 from lexbandits.theory.lower_bound import CharacteristicTime, characteristic_time, sample_lower_bound
 from lexbandits.theory.regret import RegretConstants, regret_constants
 from lexbandits.theory.tolerance import ToleranceRegret, ToleranceTime, tolerance_regret, tolerance_time
 from lexbandits.world.instance import Instance
 
-if TYPE_CHECKING:
-    import pandas as pd
+Table = dict[str, Any]  # columns, of equal length
 
 LEAST = 0.1  # where λ begins in the figure if the instance's own is 0: the axis is logarithmic
 
@@ -29,11 +27,11 @@ class Overview(NamedTuple):
     tradeoff: float
     time: CharacteristicTime
     lower: float  # pulls that any δ-correct algorithm needs on average
-    objectives: "pd.DataFrame"  # a row per objective: Theorems 1 to 4, printed and proved
+    objectives: Table  # a row per objective: Theorems 1 to 4, printed and proved
     constants: RegretConstants
-    regret: "pd.DataFrame"  # a row per objective: the regret lower bound
-    arms: "pd.DataFrame"  # a row per arm: gaps, margins, share of the lower bound's pulls
-    leaving: "pd.DataFrame"  # a row per arm: the most pulls before it leaves, printed and proved
+    regret: Table  # a row per objective: the regret lower bound
+    arms: Table  # a row per arm: gaps, margins, share of the lower bound's pulls
+    leaving: Table  # a row per arm: the most pulls before it leaves, printed and proved
 
 
 def overview(
@@ -45,9 +43,6 @@ def overview(
     `pulls` that fraction of the bound: the arms that deserve the pulls. `regret_pulls` are those of the
     regret lower bound, per nat of log T.
     """
-    need("pandas", "a table")
-    import pandas as pd
-
     known = instance.tradeoff if tradeoff is None else tradeoff
     scale = instance.noise_sd
 
@@ -87,24 +82,21 @@ def overview(
         float(known),
         time,
         lower,
-        pd.DataFrame({**objectives, **bounds("regret", "samples")}),
+        {**objectives, **bounds("regret", "samples")},
         constants,
-        pd.DataFrame(regret),
-        pd.DataFrame(arms),
-        pd.DataFrame({"arm": arms["arm"], **bounds("pulls")}),
+        regret,
+        arms,
+        {"arm": arms["arm"], **bounds("pulls")},
     )
 
 
 def tolerance_overview(
     instance: Instance, delta: float, tolerance: float | ArrayLike, resolution: float | ArrayLike | None
-) -> tuple[ToleranceTime, ToleranceRegret, "pd.DataFrame"]:
+) -> tuple[ToleranceTime, ToleranceRegret, Table]:
     """What `lexbandits bounds --tolerance` shows: T*, the pulls of unacceptable arms, and a row per arm.
 
     `time` is what certainty about the arm takes at least, not a number where it is not acceptable.
     """
-    need("pandas", "a table")
-    import pandas as pd
-
     time = tolerance_time(instance, tolerance, resolution)
     regret = tolerance_regret(instance, tolerance, resolution)
     arms = {
@@ -116,7 +108,7 @@ def tolerance_overview(
         "pulls": time.weights * time.least_pulls(delta),
         "regret_pulls": regret.pulls,
     }
-    return time, regret, pd.DataFrame(arms)
+    return time, regret, arms
 
 
 def lower_bound_figure(instances: Mapping[str, Instance]) -> Figure:

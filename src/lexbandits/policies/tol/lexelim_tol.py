@@ -542,7 +542,7 @@ class LexElimTol(PlacePolicy):
 
     @property
     def infeasible(self) -> tuple[tuple[int, tuple[int, ...]], ...]:
-        """The limits below whose floor everybody still in is seen to be, with these arms."""
+        """The limits below whose floor everybody is seen to be who got there, with these arms."""
         found = ((i, self._all_below(i)) for i in self.state.order.tolist() if self.state.must[i])
         return tuple((i, arms) for i, arms in found if arms)
 
@@ -570,10 +570,12 @@ class LexElimTol(PlacePolicy):
         x, earlier = self.recommendation, order[: order.index(i)]
         still = []
         for y in np.flatnonzero(state.who[OFFERED]).tolist():
-            left = not state.arms.active[y] and state.arms.left[y, 1] in [*earlier, i]
-            if not left and (y == x or not any(beats_at(state, j, x, y) for j in earlier)):
+            left = -1 if state.arms.active[y] else int(state.arms.left[y, 1])
+            if left not in earlier and (y == x or not any(beats_at(state, j, x, y) for j in earlier)):
                 still.append(y)
-        return tuple(still) if all(violates(state.bounds, state.limits, i, y) for y in still) else ()
+                if left != i and not violates(state.bounds, state.limits, i, y):
+                    return ()
+        return tuple(still)
 
     @property
     def contradiction(self) -> bool:

@@ -120,7 +120,7 @@ def survey(state: State) -> None:
     alive = np.empty(active.size, np.bool_)
     for arm in range(alive.size):
         alive[arm] = who[OFFERED, arm]
-    why = np.empty((alive.size, 2), np.int64)  # the objective on which an arm is out, and its rival or −1
+    why = np.full((alive.size, 2), -1)  # the objective on which an arm is out, and its rival or −1
     for arm in range(alive.size):
         for i in range(order.size):
             reached[i, arm] = False
@@ -133,7 +133,7 @@ def survey(state: State) -> None:
             return
         if must[i] and all_violate(bounds, limits, alive, i):
             for arm in range(alive.size):
-                reached[i, arm] = alive[arm]
+                reached[i, arm] = alive[arm] or (who[OFFERED, arm] and why[arm, 0] == i)
             if stops:
                 clock[OVER] = 1
                 break

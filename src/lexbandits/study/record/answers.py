@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lexbandits.extras import need
+from lexbandits.policies.tol.proof import ENDS
 from lexbandits.printable import plain
 from lexbandits.study.record.fold import Fold
 from lexbandits.study.record.ledger import Ledger
@@ -164,8 +165,9 @@ def _decision(answer: Answer, ledger: Ledger) -> str | None:
         return None
     if answer.certified and answer.arm == baseline:
         return "keep"
-    ahead = {row["verdict"] for row in answer.certificate if row["rival"] == baseline}
-    return "switch" if answer.certified and ahead & {"beats", "misses the target"} else "keep for now"
+    rows = [row for row in answer.certificate if row["rival"] == baseline]
+    ahead = any(row["verdict"] in ENDS and row["by"] is None for row in rows)
+    return "switch" if answer.certified and ahead else "keep for now"
 
 
 def _of_list(fold: Fold, certified: bool) -> dict[str, Any]:
@@ -211,9 +213,14 @@ def _flags(fold: Fold) -> dict[str, dict[str, Any]]:
     if policy.contradiction:
         flags["contradiction"] = {}
     if policy.infeasible:
-        flags["closest to the target"] = {
+        flags["infeasible"] = {
             "objectives": [unmet(fold, column, arms) for column, arms in policy.infeasible],
             "stopped": ledger.spec.if_infeasible == "stop",
+        }
+    near = [column for column, flag in policy.flags.items() if flag == "not_clearly_feasible"]
+    if near and policy.finished:
+        flags["not_clearly_feasible"] = {
+            "objectives": [unmet(fold, column, policy.candidates) for column in near]
         }
     if ledger.spec.is_list and not policy.finished and fold.state == "items spent":
         flags["missing results decide"] = {"missing": len(ledger.holes), "study": ledger.spec.name}
@@ -227,7 +234,7 @@ def _flags(fold: Fold) -> dict[str, dict[str, Any]]:
 
 
 def unmet(fold: Fold, column: int, arms: Sequence[int]) -> dict[str, Any]:
-    """A limit that none of the arms that got as far meets."""
+    """A limit that none of the arms that got as far meets, or none clearly."""
     objective, ledger = fold.ledger.spec.objectives[column], fold.ledger
     return {
         "objective": objective.name,

@@ -57,8 +57,25 @@ def whoever(words: Mapping[str, Any]) -> str:
 
 def _closest_said(fields: Mapping[str, Any]) -> str:
     unmet = " and ".join(map(nobody_meets, fields.get("objectives", ()))) or "no arm meets a limit"
-    then = "stopped there, as asked" if fields.get("stopped") else "it is the closest to the target"
-    return f"{unmet}; {then}"
+    if fields.get("stopped"):
+        return f"{unmet}; stopped there, as asked"
+    return f"{unmet}; it is {_short(fields)}"
+
+
+def _short(fields: Mapping[str, Any]) -> str:
+    """How far the answer is from the closest to a limit, at most."""
+    slacks = {written(words["slack"], words["unit"]) for words in fields.get("objectives", ())}
+    return (
+        f"at most {slacks.pop()} short of the closest" if len(slacks) == 1 else "as close as the slacks say"
+    )
+
+
+def _near_said(fields: Mapping[str, Any]) -> str:
+    names = " and ".join(words["objective"] for words in fields["objectives"])
+    return (
+        f"no arm is inside the limit on {names} by the slack; it is {_short(fields)}. "
+        "That it meets the limit is not shown"
+    )
 
 
 def _given_up_said(fields: Mapping[str, Any]) -> str:
@@ -130,7 +147,8 @@ _SAID: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "contradiction": lambda _: (
         "what was measured refutes every arm: the noise is not as declared, or it was bad luck"
     ),
-    "closest to the target": _closest_said,
+    "infeasible": _closest_said,
+    "not_clearly_feasible": _near_said,
     "missing results decide": _missing_said,
     "arm given up": _given_up_said,
     "rules changed": _changed_said,
