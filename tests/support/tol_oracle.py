@@ -380,7 +380,7 @@ class Run:
 
     def arm_evidence(self, claim, i, a):
         """Log evidence that an arm is at least at the floor ("meets"), or below the target ("misses")."""
-        kind, s = self.rules.kinds[i], self.rules.reach[i]
+        kind, s = self.rules.kinds[i], self.rules.reach[i] / 2
         line = self.rules.floor[i] if claim == "meets" else self.rules.target[i]
         sign = 1 if claim == "meets" else -1
         values = self.single(i, a)

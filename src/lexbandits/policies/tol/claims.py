@@ -27,6 +27,8 @@ from lexbandits.policies.tol.state import (
     row_of_arm,
 )
 
+HALF = 0.5  # of the slack: an arm is at least so far from the floor, or from the target, and stakes suit that
+
 
 @kernel
 def claim_evidence(
@@ -100,7 +102,7 @@ def arm_evidence(state: State, claim: int, i: int, arm: int) -> float:
     if kind.code == EXACT:
         return math.inf if n > 0.0 and (lead > 0.0 or (claim == MEETS and lead == 0.0)) else -math.inf
     alone = Kind(kind.code, kind.low, kind.high, kind.sd, kind.sd, kind.worst)
-    return moment_bets(alone, n, lead, squares, limits[i, REACH])
+    return moment_bets(alone, n, lead, squares, HALF * limits[i, REACH])
 
 
 @kernel

@@ -8,7 +8,7 @@ from lexbandits.evidence.interval import kind_at, stored_difference, stored_valu
 from lexbandits.evidence.kinds import BOUNDED, EXACT, FINITE_VARIANCE, GAUSSIAN, Kind
 from lexbandits.evidence.moments import push, push_squares, unless_rounded
 from lexbandits.jit import apart, kernel
-from lexbandits.policies.tol.claims import arm_boundary
+from lexbandits.policies.tol.claims import HALF, arm_boundary
 from lexbandits.policies.tol.percent import fold_shares, is_share
 from lexbandits.policies.tol.state import (
     ASKED,
@@ -78,7 +78,7 @@ def bet_on_arm(
     """
     for claim in range(2):
         b, z = arm_boundary(kind, limits, i, claim), value[0] if claim == MEETS else 1.0 - value[1]
-        unit = limits[i, REACH] / (kind.high - kind.low) * (n + 4.0) / (spread[claim] + 0.5)
+        unit = HALF * limits[i, REACH] / (kind.high - kind.low) * (n + 4.0) / (spread[claim] + 0.5)
         bet(wealth, row, i, claim, b, unit, z, unit, b, n)  # nothing is bet on the other direction
 
 
