@@ -11,7 +11,7 @@ import lexbandits as lb
 
 SEEDS = [*range(60), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(60, 120))]
 NUMBER = r"−?[\d,]+(?:\.\d+)?"
-LAST = re.compile(r"beats|beaten|misses the target")
+LAST = re.compile(r"beats|beaten|violates the limit|not clearly within")
 
 
 def question(rng):
@@ -140,7 +140,7 @@ def test_a_sentence_says_what_the_certificate_has(seed):
         named = re.search(r"on (\S+) it ", story.sentence)
         if kind == "left":
             assert story.arm not in study.answer.candidates
-            ends = [row for row in rows if re.match("beaten|misses", row["verdict"])]
+            ends = [row for row in rows if re.match("beaten|violates|not clearly", row["verdict"])]
             for row in ends:
                 assert named[1] == row["objective"]
                 assert f"than {row['by']} by" in story.sentence or row["objective"] in limited
@@ -149,7 +149,8 @@ def test_a_sentence_says_what_the_certificate_has(seed):
             words = {
                 "beats": f"than {answer} by",
                 "beaten": f"than {rows[-1]['by']} by",
-                "misses the target": "and the limit is 0.5",
+                "violates the limit": "and the limit is 0.5",
+                "not clearly within": "not inside the limit of 0.5 by the slack",
             }
             assert words[verdicts[-1]] in story.sentence
         elif kind == "ties":
@@ -188,9 +189,9 @@ def test_each_reason_is_the_row_of_the_certificate(seed):
         "beats": {"worse"},
         "beaten": {"worse"},
         "close": {"ties"},
-        "not": {"not better", "better"},
+        "not": {"not better", "better", "not clearly within"},
         "open": {"open", "beyond the limit", "within the limit"},
-        "misses": {"beyond the limit"},
+        "violates": {"beyond the limit"},
         "meets": {"within the limit"},
     }
     for row in study.answer.certificate:
@@ -241,6 +242,8 @@ def test_the_studies_show_every_kind_of_end():
     assert min(map(kinds.count, ("left", "behind", "by the means", "ties", "not told apart"))) >= 3, kinds
     rows = [row for seed in range(120) for row in played(seed).answer.certificate]
     verdicts = {row["verdict"] for row in rows}
-    assert all((row["verdict"] == "beaten") is (row["by"] is not None) for row in rows)
-    words = {"beats", "beaten", "close", "not worse", "open", "meets the target", "misses the target"}
-    assert verdicts == words
+    limits = {"violates the limit", "not clearly within"}
+    assert all(
+        (row["verdict"] == "beaten") is (row["by"] is not None) or row["verdict"] in limits for row in rows
+    )
+    assert verdicts == {"beats", "beaten", "close", "not worse", "open", "meets the target", *limits}

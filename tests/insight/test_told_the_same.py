@@ -244,11 +244,11 @@ def test_the_studies_are_in_every_state(studies, given):
     assert set(states) == {"measuring", "finished", "paused", "budget spent", "items spent"}
     assert sum(words["answer"]["certified"] for words in given) >= 12
     flags = {flag for words in given for flag in words["answer"]["flags"]}
-    assert {"arm given up", "rules changed", "closest to the target"} <= flags
+    assert {"arm given up", "rules changed", "infeasible"} <= flags
     exits = {arm["exit"]["code"] for words in given for arm in words["arms"]}
     assert exits >= {
         "ANSWER", "LEFT", "BEHIND", "BY_THE_MEANS", "TIES", "NOT_TOLD_APART",
-        "MISSES_LIMIT", "WITHDRAWN", "FAILED", "OPEN",
+        "VIOLATES_LIMIT", "WITHDRAWN", "FAILED", "OPEN",
     }  # fmt: skip
 
 

@@ -178,7 +178,7 @@ def test_the_reason_of_the_only_arm_left_names_the_others():
     )
 
 
-@pytest.mark.parametrize(("policy", "words"), [("go on", "closest to the target"), ("stop", "stopped there")])
+@pytest.mark.parametrize(("policy", "words"), [("go on", "short of the closest"), ("stop", "stopped there")])
 def test_the_reason_names_a_target_that_nobody_meets(policy, words):
     objective = lb.Objective("refusals", "minimize", at_most=0.2, slack=0.1, noise="bernoulli")
     study = create(objectives=[objective], if_infeasible=policy)

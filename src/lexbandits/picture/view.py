@@ -124,7 +124,7 @@ class View:
 
     @cached_property
     def behind(self) -> dict[int, int]:
-        """Candidate -> the column on which a proven answer or a third arm beats it, or it misses a limit.
+        """Candidate -> the column on which a proven answer or a third arm beats it, on a limit too.
 
         It never left: what comes before was not settled, but need not be, or a proof takes less evidence.
         """

@@ -87,11 +87,10 @@ def proof_of(ledger: Ledger) -> str:
     """How the answer is proven: "declared", by the rules as created, which is cheapest; or by facts.
 
     These hold under any rules: "closed", since rules that were declared have changed after a trial was handed
-    out; "open", as it was from the start, or as limits need it.
+    out; "open", as it was from the start.
     """
     settings = ledger.settings
-    limits = any(limit is not None for limit in settings.get("at_least") or ())
-    if settings["rules"] != "declared" or settings.get("settle", "answer") != "answer" or limits:
+    if settings["rules"] != "declared" or settings.get("settle", "answer") != "answer":
         return "open"
     changes = (stop.data for stop in ledger.stops if stop.kind == "rules")
     return "closed" if any(change["from_pass"] > 0 for change in changes) else "declared"
