@@ -54,7 +54,7 @@ def intervals(study: Study) -> "Figure":
             line(figure, (rung.limit, rung.limit), ENTIRE, {"color": EDGE, "width": 2}, **axes)
         elif len(arms) > 1 and (band := band_of(picture, rung)):
             patch(figure, band, ENTIRE, BAND, **axes)
-    title = f"{standing_words(picture)}; shaded: arms this close to the best tie"
+    title = f"{standing_words(picture)}; shaded: ties with the best"
     return finish(figure, title, 60 + len(picture.objectives) * (56 + 24 * len(picture.arms)))
 
 
