@@ -21,7 +21,7 @@ STUDY = """
 name = "codes"
 [[objectives]]
 name = "correct"
-tolerance = 0.2
+margin = 0.4
 noise = "bernoulli"
 [[arms]]
 name = "old"
@@ -40,7 +40,7 @@ PAGES = {  # whose examples run with an extra alone; with none, in a plain insta
 }
 STUDIED = """
 import sys, lexbandits as lb
-q = lb.Objective("q", tolerance=0.2, noise="bernoulli")
+q = lb.Objective("q", margin=0.4, noise="bernoulli")
 study = lb.create_study("s", "s.db", arms=["a", "b"], objectives=[q], load_if_exists=True)
 study.run(lambda arm: {"q": arm == "b"}, workers=1, progress=False)
 cells = [lb.Cell("u", lb.UCB1(10, 3), lb.paper_instance(10), 50)]

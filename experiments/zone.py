@@ -74,7 +74,9 @@ def _ground(axes: Any, row: Row) -> None:
         axes.text((start + end) / 2, 0.97, word, fontsize=6.5, **place)
     for k, (at, word) in enumerate(zip(row.edges[1:3], row.lines, strict=True)):
         axes.axvline(at, color="#33373d", lw=0.9, ls="-" if k == row.solid else (0, (3, 2)))
-        axes.text(at, 1.01, word, transform=axes.get_xaxis_transform(), ha="center", va="bottom", fontsize=6.5)
+        axes.text(
+            at, 1.01, word, transform=axes.get_xaxis_transform(), ha="center", va="bottom", fontsize=6.5
+        )
     axes.set_xlim(row.edges[0], row.edges[-1])
     axes.set_xlabel(row.label)
 

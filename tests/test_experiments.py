@@ -27,7 +27,7 @@ def refused(said, *arguments):
 def test_python_m_names_every_experiment():
     shown = [sys.executable, "-m", "experiments", "--help"]
     done = subprocess.run(shown, cwd=ROOT, capture_output=True, text=True, check=True)
-    for name in ("paper", "headline", "ignorance", "practice", "regret", "zone"):
+    for name in ("paper", "headline", "ignorance", "practice", "regret", "margins", "zone"):
         assert name in done.stdout
 
 

@@ -7,6 +7,7 @@ clocks stand still or are moved, numbers are rounded, and versions, digests and 
 
 import asyncio
 import hashlib
+import inspect
 import json
 import re
 import tempfile
@@ -297,12 +298,44 @@ def helped():
     return plain("\n".join(lines))
 
 
+# --- Python
+
+
+def public():
+    """Every public name with its parameters and their defaults; of a class its own methods too."""
+
+    def called(thing):
+        parameters = inspect.signature(thing).parameters.values()
+        return ", ".join(str(each.replace(annotation=each.empty)) for each in parameters)
+
+    lines = []
+    for name in sorted(lb.__all__):
+        thing = getattr(lb, name)
+        if not callable(thing):
+            lines.append(f"{name}: {'VERSION' if name == '__version__' else type(thing).__name__}")
+            continue
+        if inspect.isclass(thing) and issubclass(thing, Exception):
+            lines.append(f"{name}: {thing.__base__.__name__}")
+            continue
+        with suppress(ValueError, TypeError):
+            lines.append(f"{name}({called(thing)})")
+        for inner in sorted(key for key in vars(thing) if inspect.isclass(thing) and key[0] != "_"):
+            member = inspect.getattr_static(thing, inner)
+            shown = getattr(thing, inner) if callable(getattr(thing, inner)) else None
+            if shown is not None and "lexbandits" in (getattr(shown, "__module__", "") or ""):
+                lines.append(f"  {name}.{inner}({called(shown)})")
+            elif isinstance(member, property):
+                lines.append(f"  {name}.{inner}")
+    return plain(re.sub(r" at 0x[0-9a-f]+", "", "\n".join(lines)))
+
+
 # --- the files
 
 FILES = {
     "sweep.txt": lambda _: swept(),
     "openapi.txt": api,
     "help.txt": lambda _: helped(),
+    "public.txt": lambda _: public(),
     **{f"study-{name}.txt": lambda _, name=name: told(name) for name in STUDIES},
     **{f"page-{name}.html": lambda _, name=name: page(name) for name in STUDIES},
     **{f"explain-{name}.txt": lambda _, name=name: plain(str(study_of(name).explain())) for name in REPORTED},

@@ -278,7 +278,7 @@ def test_a_limit_is_known_where_noise_is_independent_and_there_is_no_target():
     assert table[table.study == "guardrail"].limit.isna().all()
     rows = benchmark.practice_markdown(table).splitlines()
     assert rows[2].startswith("| throughput | 571 |")
-    assert rows[3].startswith("| failures at most 1 % | – |")
+    assert rows[3].startswith("| failures at most 1.5 % | – |")
 
 
 def test_the_command(tmp_path):

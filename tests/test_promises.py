@@ -25,7 +25,7 @@ from lexbandits.study.storage.memory import MemoryStorage
 from support.journals import journal_of, storage_of
 
 MOST = 400  # results of one study; one that is not finished then certifies nothing
-BEYOND = 1.01  # the gap of the worse arms, in what may be given up
+BEYOND = 1.005  # the gap of the worse arms, in margins
 TASTE = lb.Objective("taste", noise="exact")
 
 
@@ -37,19 +37,15 @@ class Kind:
     """A kind of noise with values to match. `draw(rng, mean)` has that mean."""
 
     noise: str | tuple[str | float, ...]
-    tolerance: float
-    resolution: float
+    tie: float
+    margin: float
     best: float
     draw: Callable[[np.random.Generator, float], float]
 
     @property
     def words(self):
         """What an objective says of it."""
-        return {"margin": self.margin, "tie": self.tolerance, "noise": self.noise}
-
-    @property
-    def margin(self):
-        return round(self.tolerance + self.resolution, 9)
+        return {"margin": self.margin, "tie": self.tie, "noise": self.noise}
 
 
 def _often_zero(rng, mean):
@@ -58,12 +54,12 @@ def _often_zero(rng, mean):
 
 
 KINDS = {
-    "gaussian": Kind("gaussian", 1.0, 1.0, 0.0, lambda rng, mean: mean + rng.standard_normal()),
+    "gaussian": Kind("gaussian", 1.0, 2.0, 0.0, lambda rng, mean: mean + rng.standard_normal()),
     "sub_gaussian": Kind(
-        ("sub_gaussian", 1.0), 1.0, 2.0, 0.0, lambda rng, mean: mean + (1.0 if rng.random() < 0.5 else -1.0)
+        ("sub_gaussian", 1.0), 1.0, 3.0, 0.0, lambda rng, mean: mean + (1.0 if rng.random() < 0.5 else -1.0)
     ),
-    "bernoulli": Kind("bernoulli", 0.1, 0.4, 0.85, lambda rng, mean: float(rng.random() < mean)),
-    "bounded": Kind(("bounded", 0.0, 1.0), 0.1, 0.4, 0.7, _often_zero),
+    "bernoulli": Kind("bernoulli", 0.1, 0.5, 0.85, lambda rng, mean: float(rng.random() < mean)),
+    "bounded": Kind(("bounded", 0.0, 1.0), 0.1, 0.5, 0.7, _often_zero),
 }
 
 
@@ -77,8 +73,7 @@ class World:
     kind: Kind
 
     def mean(self, arm):
-        reach = self.kind.tolerance + self.kind.resolution
-        return self.kind.best - (0.0 if arm == "best" else BEYOND * reach)
+        return self.kind.best - (0.0 if arm == "best" else BEYOND * self.kind.margin)
 
     def row(self, arm):
         """The true means of an arm."""
@@ -105,7 +100,8 @@ class World:
 
 
 @cache
-def _promise(means, at_least, tolerance, resolution, order, offered, reference):
+def _promise(means, objectives, order, offered, reference):
+    tolerance, resolution, at_least = zip(*(o.thresholds for o in objectives), strict=True)
     settings = {"tolerance": tolerance, "resolution": resolution, "order": order, "offered": offered}
     settings |= {"at_least": at_least, "reference": reference}
     return Tolerances(settings, lb.Instance([list(row) for row in means], noise_sd=1.0))
@@ -115,19 +111,17 @@ def certificates(study):
     """(answer, rules) of every end on record that claims to be certain, with the rules then in force."""
     spec = study.spec
     arms = [arm if isinstance(arm, str) else arm["name"] for arm in spec["arms"]]
-    names = [objective["name"] for objective in spec["objectives"]]
-    tolerance = [number(objective.get("tolerance", 0.0)) for objective in spec["objectives"]]
-    resolution = [number(objective.get("resolution", 0.0)) for objective in spec["objectives"]]
-    given = [objective.get("reference") for objective in spec["objectives"]]
+    objectives = [lb.Objective(**words) for words in spec["objectives"]]
+    names = [objective.name for objective in objectives]
+    given = [objective.reference for objective in objectives]
     reference = tuple(of and ("best" if of == "best" else arms.index(of), 1) for of in given)
-    at_least = tuple(objective.get("at_least") for objective in spec["objectives"])
     order, away, given_up = list(range(len(names))), set(), set()
     for event in study.events():
         payload = event.payload
         if event.kind == "amended":
             column = names.index(payload["objective"])
-            tolerance[column] = payload.get("tolerance", tolerance[column])
-            resolution[column] = payload.get("resolution", resolution[column])
+            changed = {key: payload[key] for key in ("margin", "tie") if key in payload}
+            objectives[column] = replace(objectives[column], **changed)
         elif event.kind == "reordered":
             order = [names.index(name) for name in payload["objectives"]]
         elif event.kind == "arm_added":
@@ -140,32 +134,43 @@ def certificates(study):
         elif event.kind in ("finished", "ended") and payload["certified"]:
             gone = away | given_up if "arm given up" in payload["flags"] else away
             offered = tuple(i for i, arm in enumerate(arms) if arm not in gone)
-            rules = at_least, tuple(tolerance), tuple(resolution), tuple(order), offered, reference
-            yield payload, (tuple(arms), *rules)
+            yield payload, (tuple(arms), tuple(objectives), tuple(order), offered, reference)
 
 
-def number(said):
-    """A tolerance, of a percentage the share."""
-    return float(said.rstrip("%")) / 100 if isinstance(said, str) else said
+def is_better(means, other, objectives, order):
+    """Whether one is ahead of another by more than the tie before it is worse by more than the margin.
 
-
-def is_better(ahead, tolerance, resolution, order):
-    """Whether one is ahead of another by more than the tolerance before it is worse by more than both."""
+    On a limit what lies inside it by the slack is all the same, and whoever meets it is not worse.
+    """
     for i in order:
-        if ahead[i] > tolerance[i] + 1e-9 or ahead[i] < -tolerance[i] - resolution[i] - 1e-9:
-            return ahead[i] > 0.0
+        objective, mine, others = objectives[i], means[i], other[i]
+        if objective.limit is not None:
+            mine, others = (min(mean, objective.inner_limit) for mean in (mine, others))
+        ahead = mine - others
+        worst = objective.margin_in_unit if objective.limit is None else objective.slack_in_unit
+        if ahead > objective.thresholds.tolerance + 1e-9:
+            return True
+        if ahead < -worst - 1e-9 and not (objective.limit is not None and mine >= objective.limit):
+            return False
     return False
 
 
-def is_wrong(answer, world, baseline, arms, at_least, tolerance, resolution, order, offered, reference):
-    """Whether a certificate names an arm that is not acceptable, or switches to one that is not better."""
+def is_wrong(answer, world, baseline, arms, objectives, order, offered, reference):
+    """Whether a certificate is untrue.
+
+    Its arm is not acceptable, or misses a limit that no flag names, or a switch is to one that is not better.
+    """
     means, arm = tuple(map(world.row, arms)), arms.index(answer["arm"])
-    if not _promise(means, at_least, tolerance, resolution, order, offered, reference).accepts(arm):
+    if not _promise(means, objectives, order, offered, reference).accepts(arm):
         return True
+    flags = [answer.get("details", {}).get(flag, {}) for flag in ("infeasible", "not_clearly_feasible")]
+    flagged = {each["objective"] for words in flags for each in words.get("objectives", ())}
+    for objective, mean in zip(objectives, means[arm], strict=True):
+        if objective.limit is not None and objective.name not in flagged and mean < objective.limit - 1e-9:
+            return True
     if answer.get("decision") != "switch":
         return False
-    ahead = np.subtract(means[arm], means[arms.index(baseline)])
-    return not is_better(ahead, tolerance, resolution, order)
+    return not is_better(means[arm], means[arms.index(baseline)], objectives, order)
 
 
 def is_broken(study, world, excused=()):
@@ -237,15 +242,15 @@ def change_after_good_values(study, world, rng, change):
 
 @attack()
 def amend_without_a_change(study, world, rng):
-    tolerance = world.kind.tolerance
-    change_after_good_values(study, world, rng, lambda: study.amend("score", tolerance=tolerance))
+    margin = world.kind.margin
+    change_after_good_values(study, world, rng, lambda: study.amend("score", margin=margin))
 
 
 @attack("gaussian")
-def amend_to_a_huge_tolerance_and_back(study, world, rng):
+def amend_to_a_huge_margin_and_back(study, world, rng):
     def change():
-        study.amend("score", tolerance=1000 * world.kind.tolerance)
-        study.amend("score", tolerance=world.kind.tolerance)
+        study.amend("score", margin=2000 * world.kind.tie, tie=1000 * world.kind.tie)
+        study.amend("score", margin=world.kind.margin, tie=world.kind.tie)
 
     change_after_good_values(study, world, rng, change)
 
@@ -287,7 +292,7 @@ def amend_with_many_in_flight(study, world, rng):
             values = world.values(trial.arm, rng)
             study.tell(trial, values)
             if trial.arm == "best" and world.is_good("best", values):
-                study.amend("score", tolerance=world.kind.tolerance)
+                study.amend("score", margin=world.kind.margin)
         study.tell(asked[-1], world.values(asked[-1].arm, rng))
 
 
@@ -342,7 +347,7 @@ def fail_zeros_of_the_worse_where_that_is_agreed(study, world, rng):
 
 @attack("bernoulli", agreed={"if_missing": "worst"})
 def lose_zeros_of_the_worse_where_what_is_missing_counts_at_its_worst(study, world, rng):
-    lost = lambda arm, values: arm == "worse" and values["score"] == 0.0 and rng.random() < 0.6  # noqa: E731
+    lost = lambda arm, values: arm == "worse" and values["score"] == 0.0 and rng.random() < 0.4  # noqa: E731
     lose(study, world, rng, lost, interrupted=True)
 
 
@@ -761,17 +766,17 @@ def switch_to_an_arm_that_is_worse(study, world, rng):
     tell_first_what_speaks_for_the_worse(study, world, rng)
 
 
-class AtTheTolerance(World):
-    """`best` is ahead of `worse` by the tolerance, which does not matter; nothing else tells them apart."""
+class AtTheTie(World):
+    """`best` is ahead of `worse` by the tie, which excludes nobody; nothing else tells them apart."""
 
     def mean(self, arm):
-        return self.kind.best - (0.0 if arm == "best" else self.kind.tolerance)
+        return self.kind.best - (0.0 if arm == "best" else self.kind.tie)
 
     def row(self, arm):
         return self.mean(arm), 0.0
 
 
-@attack(baseline="worse", world=AtTheTolerance)
+@attack(baseline="worse", world=AtTheTie)
 def switch_for_what_does_not_matter(study, world, rng):
     """Ten passes are in flight; what speaks for the switch comes first."""
     told = 0
@@ -782,12 +787,12 @@ def switch_for_what_does_not_matter(study, world, rng):
         told += len(asked)
 
 
-@attack("gaussian", "bernoulli", baseline="worse", world=AtTheTolerance, rules="open")
+@attack("gaussian", "bernoulli", baseline="worse", world=AtTheTie, rules="open")
 def switch_by_facts_for_what_does_not_matter(study, world, rng):
     amend_without_a_change(study, world, rng)
 
 
-@attack("gaussian", "bernoulli", baseline="worse", world=AtTheTolerance, arms=("best", "worse", "third"))
+@attack("gaussian", "bernoulli", baseline="worse", world=AtTheTie, arms=("best", "worse", "third"))
 def withdraw_the_current_arm_and_restore_it(study, world, rng):
     """Now and then when the other arm did well; and the order is changed there and back."""
 
@@ -802,11 +807,11 @@ def withdraw_the_current_arm_and_restore_it(study, world, rng):
 
 
 class BeatenByAThird(World):
-    """`third` beats the current arm and loses on taste to `best`, which is ahead of it by the tolerance."""
+    """`third` beats the current arm and loses on taste to `best`, which is ahead of it by the tie."""
 
     def mean(self, arm):
         behind = {"third": 0.0, "best": 1.0, "worse": 2.0}[arm]
-        return self.kind.best - behind * self.kind.tolerance
+        return self.kind.best - behind * self.kind.tie
 
     def row(self, arm):
         return self.mean(arm), float(arm != "third")
@@ -830,9 +835,10 @@ class OfTheBest(World):
 
     def study(self, seed, delta, *, arms=("best", "worse"), agreed=None, **words):
         whole = self.kind.best if self.of == "best" else self.mean(self.of)
-        precise = {
-            key: f"{100 * getattr(self.kind, key) / whole}%" for key in ("tolerance", "resolution")
-        } | {"noise": self.kind.noise, "reference": self.of}
+        precise = {key: f"{100 * getattr(self.kind, key) / whole}%" for key in ("margin", "tie")} | {
+            "noise": self.kind.noise,
+            "reference": self.of,
+        }
         objectives = [lb.Objective("score", **precise, **(agreed or {})), TASTE]
         words = {"arms": list(arms), "objectives": objectives, "delta": delta, "seed": seed, **words}
         return lb.create_study("attacked", MemoryStorage(), **words)
@@ -844,7 +850,7 @@ class OfTheWorse(OfTheBest):
     of = "worse"
 
     def __init__(self, kind):
-        super().__init__(replace(kind, resolution=min(kind.resolution, 2 * kind.tolerance)))
+        super().__init__(replace(kind, margin=min(kind.margin, 3 * kind.tie)))
 
 
 @attack(world=OfTheBest)
@@ -904,16 +910,65 @@ def fail_the_reference_and_resume(study, world, rng):
 # --- targets
 
 
-@attack("bounded", "gaussian", agreed={"at_least": 0.7})
-def change_the_resolution_of_a_target(study, world, rng):
-    def change():
-        study.amend("score", resolution=100 * world.kind.resolution)
-        study.amend("score", resolution=world.kind.resolution)
+class AroundALimit(World):
+    """A limit first: `best` is inside it by the slack and has the worse taste; `worse` is just beyond it."""
 
-    change_after_good_values(study, world, rng, change)
+    best, worse, wide = 1.0, 1.0 - BEYOND, 1.0  # from the limit, in slacks; the slack, in tie to margin
+
+    @property
+    def slack(self):
+        return round(self.wide * (self.kind.margin - self.kind.tie), 9)
+
+    @property
+    def limit(self):
+        return round(self.kind.best - self.slack, 9)
+
+    def mean(self, arm):
+        return self.limit + self.slack * (self.best if arm == "best" else self.worse)
+
+    def study(self, seed, delta, *, arms=("best", "worse"), agreed=None, **words):
+        inside = {"at_least": self.limit, "slack": self.slack, "noise": self.kind.noise}
+        objectives = [lb.Objective("score", **inside, **(agreed or {})), TASTE]
+        words = {"arms": list(arms), "objectives": objectives, "delta": delta, "seed": seed, **words}
+        return lb.create_study("attacked", MemoryStorage(), **words)
 
 
-@attack("gaussian", "bounded", agreed={"at_least": 0.95}, max_arms=3)
+class AllInTheSlack(AroundALimit):
+    """All meet the limit, none by the slack: they are equal there, and taste tells them apart (A3)."""
+
+    best = worse = 0.5
+
+    def row(self, arm):
+        return self.mean(arm), float(arm == "best")
+
+
+class NoneNear(AroundALimit):
+    """Nobody meets the limit: the closest is looked for."""
+
+    best, worse, wide = -0.2, -0.2 - BEYOND, 0.5
+
+
+@attack(world=AroundALimit)
+def tell_first_what_speaks_for_one_beyond_the_limit(study, world, rng):
+    tell_first_what_speaks_for_the_worse(study, world, rng)
+
+
+@attack(world=AllInTheSlack)
+def tell_first_what_speaks_for_the_worse_of_two_in_the_slack(study, world, rng):
+    tell_first_what_speaks_for_the_worse(study, world, rng)
+
+
+@attack(world=NoneNear, arms=("best", "worse", "third"))
+def tell_first_what_speaks_for_the_worse_where_nobody_meets_the_limit(study, world, rng):
+    tell_first_what_speaks_for_the_worse(study, world, rng)
+
+
+@attack("gaussian", "bernoulli", world=AroundALimit, baseline="worse")
+def switch_from_an_arm_near_the_limit(study, world, rng):
+    tell_first_what_speaks_for_the_worse(study, world, rng)
+
+
+@attack("gaussian", "bounded", world=NoneNear, max_arms=3)
 def add_an_arm_where_nobody_meets_the_target(study, world, rng):
     def change():
         if len(study.arms) < 3:
@@ -929,7 +984,6 @@ def add_an_arm_where_nobody_meets_the_target(study, world, rng):
 def change_whatever_there_is_to_change(study, world, rng):
     """Pilot data first; often after a good value of the best arm a rule or the study's life is changed."""
     study.import_results(pilot(world, rng, 4).sort_values("score"), fair=True)
-    tolerance, resolution = world.kind.tolerance, world.kind.resolution
 
     def restore(name):
         if name in study.status.candidates and len(study.status.candidates) > 1:
@@ -946,7 +1000,7 @@ def change_whatever_there_is_to_change(study, world, rng):
         study.reopen("and on")
 
     ways = (
-        lambda: study.amend("score", tolerance=tolerance, resolution=resolution),
+        lambda: study.amend("score", margin=world.kind.margin, tie=world.kind.tie),
         lambda: (study.reorder(["taste", "score"]), study.reorder(["score", "taste"])),
         lambda: restore(str(rng.choice(["best", "worse", "third"]))),
         add,
@@ -971,8 +1025,8 @@ def go_on_after_the_end_by_what_is_in_flight(study, world, rng):
             rest = known[count:]
             against = sum(world.favours_worse(trial.arm, values) for trial, values in rest)
             if 2 * against > len(rest) and (answer := study.answer).certified and answer.arm == "best":
-                study.amend("score", tolerance=10 * world.kind.tolerance)
-                study.amend("score", tolerance=world.kind.tolerance)
+                study.amend("score", margin=20 * world.kind.tie, tie=10 * world.kind.tie)
+                study.amend("score", margin=world.kind.margin, tie=world.kind.tie)
         told += len(asked)
 
 
@@ -1188,15 +1242,13 @@ def judge_how_often_a_value_is_high(frame, judge, world, rng):
 def judge_what_is_cut_at_both_ends(frame, judge, world, rng):
     """Far ends that hardly any value reaches."""
     low, high = (-8.0, 6.0) if world.kind.noise == "gaussian" else (0.0, 1.0)
-    cut = lb.Objective("score", cap=high, floor=low, margin=world.kind.margin, tie=world.kind.tolerance)
+    cut = lb.Objective("score", cap=high, floor=low, margin=world.kind.margin, tie=world.kind.tie)
     return judge(frame.sort_values("score"), item=None, objectives=[cut, TASTE])
 
 
 def in_percent(kind):
     """Margin and tie, in what the best arm has."""
-    return {
-        key: f"{100 * part / kind.best}%" for key, part in (("margin", kind.margin), ("tie", kind.tolerance))
-    }
+    return {key: f"{100 * part / kind.best}%" for key, part in (("margin", kind.margin), ("tie", kind.tie))}
 
 
 @judgement("bernoulli", "bounded")
@@ -1209,7 +1261,7 @@ def judge_percentages_of_the_best_with_a_baseline(frame, judge, world, rng):
 @judgement("gaussian")
 def judge_the_median_of_rows_sorted_up(frame, judge, world, rng):
     """It lies where the mean does."""
-    median = lb.Objective("score", margin=2 * world.kind.tolerance, quantile=0.5)
+    median = lb.Objective("score", margin=2 * world.kind.tie, quantile=0.5)
     return judge(frame.sort_values("score"), item=None, objectives=[median, TASTE])
 
 
@@ -1770,7 +1822,7 @@ class ListWorld(World):
     """The same about a list: what may be given up is exceeded by one item."""
 
     def __init__(self, seed):
-        super().__init__(Kind("bernoulli", 0.1, 0.1, 51 / ITEMS, lambda rng, mean: math.nan))
+        super().__init__(Kind("bernoulli", 0.1, 0.2, 51 / ITEMS, lambda rng, mean: math.nan))
         rng, self.table = np.random.default_rng([seed, ITEMS]), {}
         for arm, ones in (("best", 51), ("worse", 38), ("third", 38)):
             self.table[arm] = rng.permutation(np.arange(ITEMS) < ones).astype(float)
@@ -1875,7 +1927,7 @@ def change_everything_on_a_list_when_the_worse_leads(study, world, rng):
     for trial, values in measured(study, world):
         study.tell(trial, values)
         if study.status.state == "measuring" and study.answer.arm != "best":
-            study.amend("score", tolerance=float(rng.choice([0.1, 0.05, 0.2])))
+            study.amend("score", margin=float(rng.choice([0.2, 0.1, 0.4])))
             study.amend("score", margin=0.2)
             study.reorder(["taste", "score"])
             if study.status.state == "finished":

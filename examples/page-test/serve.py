@@ -1,4 +1,4 @@
-"""Which page sells? Conversion first, where 5 points do not matter; then revenue per visitor.
+"""Which page sells? Conversion first, to within 10 points of the best; then revenue per visitor.
 
 python serve.py [--storage FILE] [--servers N]. Several processes serve visitors from one study. A purchase is
 known some time after the visit; that there was none is known only when the time for it has passed: the

@@ -85,8 +85,8 @@ def _play_on(run: LexElimTol, tape: Tape, until: int | None = None) -> LexElimTo
 def changes_markdown(table: pd.DataFrame) -> str:
     """One row per study, mean results ± standard error."""
     lines = [
-        "| study | declared and kept | changed half-way to what they were | tolerances a quarter wider from "
-        "half-way on | open and kept | open, a quarter wider from half-way on |",
+        "| study | declared and kept | changed half-way to what they were | ties a quarter and margins an "
+        "eighth wider from half-way on | open and kept | open, as wide from half-way on |",
         "| --- |" + " ---: |" * len(CASES),
     ]
     for _, group in table.groupby("study", sort=False):

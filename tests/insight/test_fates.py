@@ -122,7 +122,7 @@ def kind_of(sentence):
         "left": " left after ",
         "behind": " is behind the answer: ",
         "by the means": " is behind the answer by the means: ",
-        "ties": " differ by nothing that matters",
+        "ties": " are within the margin of each other",
         "not told apart": " is not told apart from ",
     }
     (found,) = [kind for kind, words in kinds.items() if words in sentence]

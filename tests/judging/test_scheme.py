@@ -184,6 +184,16 @@ def test_on_a_limit_who_is_behind_and_below_the_inner_line_is_out():
             assert survey(claims, 0.05, range(2))[1] == settled
 
 
+def test_on_a_limit_who_meets_it_need_not_be_as_close_as_another():
+    """All are below the inner line, and the first meets the limit: only the other one must be no worse."""
+    p = {fact: np.ones((1, 2, 2)) for fact in FACTS} | {"below the inner line": np.zeros((1, 2, 2))}
+    p["meets the target"][0, 0, 0] = 0.0
+    claims = Placed(p, [True], [True])
+    assert survey(claims, 0.05, range(2))[1] == 0
+    p["not worse"][0, 1, 0] = 0.0
+    assert survey(claims, 0.05, range(2))[1] == 1
+
+
 def test_who_violates_a_limit_is_seen_below_the_inner_line_too():
     """The two need not follow from each other, and one level pays for both."""
     p = {fact: np.ones((1, 1, 1)) for fact in FACTS} | {"violates the limit": np.zeros((1, 1, 1))}

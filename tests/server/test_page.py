@@ -171,6 +171,9 @@ def test_a_result_by_hand(client, visit):
     press(page, "Ask for a trial")
     page.wait_for_selector("text=Enter a result")
     assert "on item 0.25, before" in page.inner_text("dialog")
+    hints = page.inner_text("dialog")
+    assert "is better. Empty if not measured." in hints
+    assert "undefined" not in hints
     press(page, "Save result")
     assert "at least one value" in page.inner_text("dialog [role=alert]")
     page.fill("#f-v0", "1")

@@ -162,7 +162,7 @@ def test_a_request_gives_the_same_trials_again(storage):
 
 def test_a_repeated_request_says_what_heartbeats_have_added(storage):
     study = create(storage)
-    trial = study.ask(lease="20s", worker="w", request="r")
+    trial = study.ask(lease="10m", worker="w", request="r")
     time.sleep(0.01)
     study.heartbeat("w")
     again = study.ask(request="r")

@@ -33,7 +33,7 @@ MOST_PAIRS = 6  # lines of `evidence`
 
 
 def intervals(study: Study) -> "Figure":
-    """Where each arm's mean lies on each objective, by priority, with the band of what does not matter."""
+    """Where each arm's mean lies on each objective, by priority, with the band of what ties with the best."""
     figure, picture = blank(), Picture.of(study)
     for position, rung in enumerate(picture.objectives):
         arms = [
@@ -54,7 +54,7 @@ def intervals(study: Study) -> "Figure":
             line(figure, (rung.limit, rung.limit), ENTIRE, {"color": EDGE, "width": 2}, **axes)
         elif len(arms) > 1 and (band := band_of(picture, rung)):
             patch(figure, band, ENTIRE, BAND, **axes)
-    title = f"{standing_words(picture)}; shaded is what does not matter, from the best"
+    title = f"{standing_words(picture)}; shaded: ties with the best"
     return finish(figure, title, 60 + len(picture.objectives) * (56 + 24 * len(picture.arms)))
 
 
@@ -117,7 +117,7 @@ def evidence(study: Study) -> "Figure":
 def _add_difference(
     figure: Any, view: View, moments: list[Moment], pair: tuple[int, int, int], x: str, y: str
 ) -> None:
-    """The interval of the difference of (an arm, another, on an objective) against what matters."""
+    """The interval of the difference of (an arm, another, on an objective) against tie and margin."""
     arm, _, column = pair
     tie, margin = view.tie(column), view.margin(column)
     results = [moment.results for moment in moments]

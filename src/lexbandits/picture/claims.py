@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass
 
-from lexbandits.picture.reasons import AT, bound_beyond, given_up, most_of
+from lexbandits.picture.reasons import AT, bound_beyond, given_up, short_of_best, tied_before
 from lexbandits.picture.view import View
 from lexbandits.study.record.said import nobody_meets
 from lexbandits.study.words import amount, bound, capital
@@ -96,17 +96,10 @@ def _closest(view: View, column: int) -> Claim:
 
 def _no_better(view: View, column: int, worst: float) -> str:
     objective, name = view.objectives[column], view.answer.arm
-    who = "No arm" if column == view.columns[0] else "No arm that keeps up until then"
-    text = f"{who} is better than {name} on {objective.name}"
     if worst == 0:
-        return text
-    if objective.is_relative:
-        return f"{text} by more than {most_of(objective, worst)}"
-    margin = objective.margin_in_unit
-    said = "in the end it will be at most"
+        return f"No arm{tied_before(view, column)} is better than {name} on {objective.name}"
+    margin = objective.margin_in_unit if objective.limit is None else objective.slack_in_unit
+    said = amount(objective, margin)
     if worst <= margin * (1 + 1e-9):
-        said = "the margin is"
-    elif view.state == "finished":
-        said = "a certificate takes at most"
-    shown = bound(objective, worst, "up", unit=True)
-    return f"{text} by more than {shown} ({said} {amount(objective, margin)})"
+        return f"{name} is {short_of_best(view, column, worst, on=True)} (margin {said})"
+    return f"{name} is shown to be {short_of_best(view, column, worst, on=True)}; the margin is {said}"

@@ -25,7 +25,7 @@ class ByItem:
     """Items that were measured, in the order given: (items, arms, objectives) values as told.
 
     `differ`: whether two arms that were measured on an item are apart there, on the first objective that is
-    not exact, by more than does not matter.
+    not exact, by more than the tie.
     """
 
     view: View
@@ -59,7 +59,7 @@ class ByItem:
         """How many, and on how many arms differ."""
         apart, items = int(self.differ.sum()), many(len(self.items), "item")
         name = self.view.objectives[_first(self.view)].name
-        return f"{items} measured; on {count(apart)} of them arms differ on {name}, and it matters."
+        return f"{items} measured; on {count(apart)} of them arms differ on {name} by more than the tie."
 
     def csv(self, differ: bool = False) -> str:
         """One row per item, one column per arm and objective; a spreadsheet computes nothing of it."""

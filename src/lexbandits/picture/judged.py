@@ -639,7 +639,7 @@ def _limit(objective: Objective) -> str:
 
 
 def question(objective: Objective) -> str:
-    """What an objective asks for, but for what does not matter."""
+    """What an objective asks for, but for its margin."""
     asked = _limit(objective)
     if objective.limit is None:
         asked = f"{'higher' if objective.sign > 0 else 'lower'} is better"

@@ -94,7 +94,7 @@ def _legend(picture: Shown) -> Markup:
     known, gone = (whisker(axis, 6, look, 0.5, 0.0, 1.0) for look in ("in", "out"))
     signs: list[tuple[int, Part, str]] = [
         (34, known, picture.marks),
-        (22, _sample("band"), "what does not matter, from the best; or within the limit"),
+        (22, _sample("band"), "ties with the best; or within the limit"),
         (34, gone, "out, behind, or not deciding"),
     ]
     if any(not cell.counts for arm in picture.arms for cell in arm.objectives.values()):

@@ -9,7 +9,7 @@ from lexbandits.policies.tol.state import REACH
 from lexbandits.printable import plain
 from lexbandits.study.objective import Objective
 from lexbandits.study.record.said import whoever
-from lexbandits.study.words import amount, bound, evidence, is_nothing, many, value
+from lexbandits.study.words import amount, bound, evidence, is_nothing, listed, many, value
 
 AT = "at the study's confidence"
 
@@ -201,15 +201,32 @@ def _of_leader(view: View, arm: int, column: int) -> Reason:
         return _made(view, arm, column, "open", f"{has}; nothing is claimed.")
     if math.isinf(worst):
         return _made(view, arm, column, "open", f"{has}; how much better others may be is open.")
-    most = f" by more than {most_of(objective, worst)}" if worst else ""
-    who = "no arm" if column == view.columns[0] else "no arm that keeps up until then"
-    text = f"{has}; {who} is better there{most} {AT}."
+    if worst == 0:
+        text = f"{has}; no arm{tied_before(view, column)} is better there {AT}."
+    else:
+        text = f"{has}, {short_of_best(view, column, worst)} {AT}."
     return _made(view, arm, column, "not worse", text)
 
 
-def most_of(objective: Objective, worst: float) -> str:
-    """What an answer gives up at most."""
-    return amount(objective, worst) if objective.is_relative else bound(objective, worst, "up", unit=True)
+def short_of_best(view: View, column: int, worst: float, *, on: bool = False) -> str:
+    """How far an answer is from the best at most, as a person writes a margin; `on`: with the objective."""
+    objective = view.objectives[column]
+    margin, side = objective.margin_in_unit, "below" if objective.sign > 0 else "above"
+    if objective.is_relative:
+        most = amount(objective, worst).removesuffix(" of the best")
+    elif abs(worst - margin) <= 1e-9 * margin:
+        most = amount(objective, margin)
+    else:
+        most = bound(objective, worst, "up", unit=True)
+    where = f" on {objective.name}" if on else ""
+    among = f" of the arms{tied}" if (tied := tied_before(view, column)) else ""
+    return f"at most {most} {side} the best{where}{among}"
+
+
+def tied_before(view: View, column: int) -> str:
+    """Who counts on an objective: the arms that tie on those before it."""
+    before = [view.objectives[each].name for each in view.columns[: view.columns.index(column)]]
+    return f" tied on {listed(before)}" if before else ""
 
 
 # --- against another arm

@@ -75,7 +75,7 @@ class Rung:
 
     state: "settled" for every arm that reached it; "enough", the answer is certain without that; "settling";
     "later"; "not needed"; and of a study that ended without a proof "not settled" and "not reached".
-    `entered`: the arms that it counts for. `rule` and `matters`: what kind it is and what does not matter.
+    `entered`: the arms that it counts for. `rule` and `matters`: what kind it is, and its margin or limit.
     """
 
     name: str

@@ -71,7 +71,7 @@ def _on_a_list(view: View) -> str:
         return f"{answer.arm} is the best choice {on_these(answer)}{said}. {NO_CHANCE}"
     items = "the one item" if answer.items == 1 else f"all {count(answer.items or 0)} items"
     sure = f"with probability at least {percent(1 - answer.delta)} {over_what(view)}"
-    promise = "no arm that deserves to reach an objective is better there by more than the margin"
+    promise = "it is, objective by objective, at most the margin worse than the best of the arms still tied"
     return f"{answer.arm} is certified {on_these(answer)}{said}: {sure}, on {items} {promise}."
 
 
@@ -227,7 +227,7 @@ def _at_the_end(view: View, arm: int, way: Way) -> str:
             return f"is not ruled out, but behind by the means: {by_means}"
         return f"is not ruled out{_tie_broken(view, arm)}."
     if way.code == exits.TIES:
-        return f"and {answer} differ by nothing that matters on any objective{_tie_broken(view, arm)}."
+        return f"and {answer} are within the margin of each other on every objective{_tie_broken(view, arm)}."
     text = f"is not told apart from {answer}{_tie_broken(view, arm)}."
     if way.code == exits.BY_THE_MEANS:
         text = f"is behind the answer by the means: {deciding(view, arm, way).sentence}"

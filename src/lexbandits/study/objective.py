@@ -146,7 +146,7 @@ class Objective:
         noise: a kind: "gaussian" (of unknown variance), "bernoulli", ("bounded", low, high),
             ("sub_gaussian", sd), ("sub_gaussian", sd, "independent") where nothing ties the arms measured in
             one pass, "exact" (no noise), or "finite_variance" (approximate: no certificate).
-        at_least, at_most: a limit, certified as written: all arms within it tie.
+        at_least, at_most: a limit: a certified answer meets it as written.
         slack: arms inside the limit by this much are never excluded by it; unless said a tenth of the limit,
             or half of the room that the kind of noise leaves, if that is less.
         reference: what percentages are of: "best", the mean of the best arm, unless said; an arm's name, its

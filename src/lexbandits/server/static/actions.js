@@ -520,7 +520,7 @@ async function askForTrial(study, key, before) {
   }
 }
 
-function valueHint({ noise, bounds, unit, direction, target }) {
+function valueHint({ noise, bounds, unit, direction, limit }) {
   const range =
     noise === "bernoulli"
       ? "0 or 1"
@@ -529,7 +529,7 @@ function valueHint({ noise, bounds, unit, direction, target }) {
         : unit
           ? `in ${unit}`
           : "a number";
-  const aim = target === null ? `${direction === "minimize" ? "lower" : "higher"} is better` : `limit ${target}`;
+  const aim = limit === null ? `${direction === "minimize" ? "lower" : "higher"} is better` : `limit ${limit}`;
   return `${range}; ${aim}. Empty if not measured.`;
 }
 

@@ -34,7 +34,7 @@ export function createStudy(news) {
       },
       {
         name: "rules",
-        label: "Tolerances, order and arms",
+        label: "Margins, order and arms",
         choices: [
           ["declared", "will stay: fewer results are needed"],
           ["open", "may change after looking: a change costs nothing"],
@@ -131,7 +131,7 @@ function askObjective(question, news) {
         name: "limit",
         label: "Limit",
         mode: "decimal",
-        hint: "Only if it must be met and more does not matter: at least, or at most if lower is better. Certified as written.",
+        hint: "Instead of a margin, if every arm that meets it is as good: at least, or at most if lower is better. Certified as written.",
       },
       {
         name: "slack",
