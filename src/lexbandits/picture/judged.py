@@ -449,7 +449,8 @@ def _margin(asked: Objective) -> str:
 
 
 def _short(asked: Objective) -> str:
-    return f"{_margin(asked)} {_worse(asked)}"
+    most = _margin(asked).removesuffix(" of the best")
+    return f"{most} {_worse(asked)}"
 
 
 def _worse(asked: Objective) -> str:

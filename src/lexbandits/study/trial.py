@@ -50,7 +50,7 @@ class Trial(_Handed):
 
     @property
     def object(self) -> Any:
-        """Return the object of the arm, if the study has `arms={name: object}` in this process."""
+        """Return the object of the arm, if the study was given a dict of them in this process."""
         if self._objects is None:
             raise StudyError(
                 f"no object of arm {self.arm!r} is in this process: give one for every arm, as in "
