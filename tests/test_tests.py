@@ -1,6 +1,7 @@
 """What holds of every test: it begins the same way each time."""
 
 import ast
+from collections import Counter
 
 import pytest
 
@@ -31,6 +32,12 @@ def _names_a_seed(part):
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(TESTS)))
 def test_every_study_has_a_seed(path):
     assert list(unseeded(ast.parse(path.read_text("utf-8")))) == []
+
+
+def test_no_two_files_have_one_name():
+    """In one process pytest imports them by their names."""
+    names = [path.name for path in FILES if path.name.startswith("test_")]
+    assert [name for name, count in Counter(names).items() if count > 1] == []
 
 
 def test_a_study_without_a_seed_is_found():

@@ -19,7 +19,7 @@ from lexbandits.study.study import Settings
 from support import typed
 from support.typed import SIZE
 
-TEXTS = {"long": "abcdef", "short": "abc", "middle": "abcd"}
+TEXTS = {"long": "uvwxyz", "short": "xyz", "middle": "wxyz"}
 
 
 def size(text, item=None):
@@ -119,13 +119,13 @@ def test_a_misspelt_setting_of_a_table_is_named_too():
 def test_objects_are_handed_out_wherever_a_study_is_kept_and_never_stored(storage):
     study = create(storage, max_arms=4)
     trial = study.ask()
-    assert (trial.arm, trial.object) == ("long", "abcdef")
+    assert (trial.arm, trial.object) == ("long", "uvwxyz")
     assert study.arms["long"] == {"name": "long"}
     study.tell(trial, size(trial.object))
     study.add_arm("shortest", object="a")
     assert study.run(size, progress=False).arm == "shortest"
     assert study.choose().object == "a"
-    assert "abc" not in str([event.payload for event in study.events()])
+    assert "xyz" not in str([event.payload for event in study.events()])
 
     bare = reopened(storage)
     assert bare.spec == study.spec
@@ -185,7 +185,7 @@ def test_whoever_loads_a_study_gives_objects_again(tmp_path):
     later = create(tmp_path / "s.db", load_if_exists=True)
     assert later.run(size, progress=False).arm == "short"
     other = create(tmp_path / "t.db")
-    assert other.ask().object == "abcdef"
+    assert other.ask().object == "uvwxyz"
     with pytest.raises(lb.StudyError, match="created with objects as arms, and they are not in this process"):
         create(tmp_path / "t.db", list(TEXTS), load_if_exists=True).run(size)
 
@@ -275,7 +275,7 @@ def only_used(counted):
 
 @pytest.mark.parametrize("own", [False, True])
 def test_what_cannot_be_copied_is_named_before_anything_is_asked(own):
-    study = create(arms={"text": "abc", "lock": threading.Lock()})
+    study = create(arms={"text": "xyz", "lock": threading.Lock()})
     with ProcessPoolExecutor(1) as pool:
         executor = pool if own else "processes"
         with pytest.raises(lb.StudyError, match="the object of arm 'lock' cannot be sent to another process"):
@@ -283,7 +283,7 @@ def test_what_cannot_be_copied_is_named_before_anything_is_asked(own):
         with pytest.raises(lb.StudyError, match="measure cannot be sent to another process"):
             study.run(lambda text: size(text), executor=executor, progress=False)
     assert study.status.handed_out == 0
-    assert study.run(lambda it: {"size": 1 + (it == "abc")}, 2, progress=False).arm == "lock"
+    assert study.run(lambda it: {"size": 1 + (it == "xyz")}, 2, progress=False).arm == "lock"
 
 
 @pytest.mark.parametrize("own", [False, True])
@@ -304,6 +304,6 @@ def test_an_arm_added_while_processes_measure_is_sent_to_them_too(own):
 def test_a_study_and_its_trials_are_copied_with_their_objects(tmp_path):
     study = create(tmp_path / "s.db")
     trial = pickle.loads(pickle.dumps(study.ask()))
-    assert (trial.arm, trial.object) == ("long", "abcdef")
+    assert (trial.arm, trial.object) == ("long", "uvwxyz")
     study.tell(trial, size(trial.object))
     assert pickle.loads(pickle.dumps(study)).run(size, progress=False).arm == "short"
