@@ -31,6 +31,7 @@ fence: $(READY)  ## write anew what tests/test_fence.py and tests/study/test_dig
 
 ROUNDS ?= 20
 flakes: $(READY) browser database  ## the timed tests twenty times on a busy machine, and what failed (ROUNDS=2 CASES=tests/server); not in CI
+	$(BIN)/lexbandits warm
 	ROUNDS=$(ROUNDS) $(BIN)/python .ci/flakes.py $(CASES)
 
 check: $(READY)  ## format, lint, types, layers
