@@ -336,7 +336,7 @@ def proven(policy, names, arm, declared):
     """How far an arm is out, by the policy's own floats."""
     column, o = declared[arm["exit"]["objective"]]
     index, rival = names.index(arm["name"]), arm["exit"]["rival"]
-    if rival is not None:
+    if o.limit is None:
         return float(policy.differences[names.index(rival), index, column, 0])
     low, high = sorted((o.sign * policy.target_bounds[index, column]).tolist())
     return max(low, o.limit) if o.at_most is not None else min(high, o.limit)

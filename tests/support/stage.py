@@ -1,4 +1,7 @@
-"""A question with every kind of objective, and a world in which each arm has its own fate."""
+"""A question with every kind of objective, and a world in which each arm has its own fate.
+
+Its rules are open, so that arms leave one by one instead of being behind when the answer is proven.
+"""
 
 import random
 
@@ -22,7 +25,7 @@ def create(name="prompts", storage="memory", **changes):
             lb.Objective("cost", "minimize", unit="USD", margin=1),
         ],
     }
-    return lb.create_study(name, storage, **{"seed": 0, **words, **changes})
+    return lb.create_study(name, storage, **{"seed": 0, "rules": "open", **words, **changes})
 
 
 def measure(arm, item):
