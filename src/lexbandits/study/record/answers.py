@@ -165,7 +165,7 @@ def _decision(answer: Answer, ledger: Ledger) -> str | None:
     if answer.certified and answer.arm == baseline:
         return "keep"
     rows = [row for row in answer.certificate if row["rival"] == baseline]
-    from lexbandits.policies.tol.proof import ENDS  # `tell` needs no policy
+    from lexbandits.policies.tol.proof import ENDS  # numba is slow to import, and who asks has a policy
 
     ahead = any(row["verdict"] in ENDS and row["by"] is None for row in rows)
     return "switch" if answer.certified and ahead else "keep for now"
