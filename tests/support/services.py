@@ -31,7 +31,7 @@ class Service:
         self.process = self.started(argv, {**os.environ, "LEXBANDITS_STORAGE": str(self.storage)})
         self.link = self.process.stdout.readline().strip()
         if not self.link:
-            raise AssertionError(self.process.stderr.read())
+            raise AssertionError(self.process.communicate()[1])
         self.address, _, fragment = self.link.partition("/#token=")
         self.address = self.address.rstrip("/")
         self.token = fragment
