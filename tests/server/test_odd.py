@@ -5,6 +5,7 @@ import os
 import shutil
 import sqlite3
 import threading
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -57,7 +58,7 @@ def test_a_study_that_cannot_be_read_leaves_the_others(serve, tmp_path):
     service = serve(fast(tmp_path))
     create(service.storage, name="aaa")
     create(service.storage, name="bbb")
-    with sqlite3.connect(file_of(service)) as file:
+    with closing(sqlite3.connect(file_of(service))) as file, file:
         file.execute(
             "INSERT INTO lexbandits_events (study, seq, kind, payload, at) "
             "SELECT id, 2, 'teleported', '{}', 1e9 FROM lexbandits_studies WHERE name = 'aaa'"

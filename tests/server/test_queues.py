@@ -194,7 +194,7 @@ def test_what_waits_for_a_lock_is_committed_together(serve, tmp_path):
     body = json.dumps({"values": {"correct": 1, "latency": 5}})
     head = f"Host: localhost\r\nAuthorization: Bearer {service.token}\r\nContent-Type: application/json\r\n"
     head += f"Content-Length: {len(body)}\r\nConnection: close\r\n\r\n{body}"
-    with ExitStack() as open_ones, sqlite3.connect(path) as looking, service.client() as client:
+    with ExitStack() as open_ones, closing(sqlite3.connect(path)) as looking, service.client() as client:
         fcntl.flock(gate, fcntl.LOCK_EX)
         told = []
         for trial in trials:

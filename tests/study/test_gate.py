@@ -162,6 +162,15 @@ def test_who_opens_a_new_file_waits_for_who_prepares_it(tmp_path):
     assert lb.list_studies(path) == []
 
 
+def test_what_cannot_be_opened_is_closed_again(tmp_path):
+    path = tmp_path / "s.db"
+    path.write_bytes(b"no database" * 1000)
+    with pytest.raises(lb.StorageError, match="not a database"):
+        open_storage(path)
+    held = [os.readlink(file) for file in Path("/proc/self/fd").iterdir() if file.exists()]
+    assert str(path) not in held
+
+
 def test_a_file_replaced_while_waiting_at_the_gate(tmp_path):
     """What is told then is in the file that is there, not in the one that was."""
     path = tmp_path / "s.db"

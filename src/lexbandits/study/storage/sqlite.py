@@ -161,6 +161,14 @@ class SqliteStorage(SqlStorage):
         with suppress(FileExistsError):  # its owner's alone: it holds results, and tokens' hashes
             os.close(os.open(self.path, os.O_CREAT | os.O_EXCL, 0o600))
         connection = _connect(self.path, cached_statements=64)
+        try:
+            self._prepare_connection(connection)
+        except BaseException:
+            connection.close()  # it is no database, or was in use for too long
+            raise
+        return connection
+
+    def _prepare_connection(self, connection: _Connection) -> None:
         connection.execute(f"PRAGMA page_size = {PAGE}")  # of a new file
         if connection.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
             self._gate.take()  # SQLite waits for nobody here, and would refuse all but one
@@ -174,7 +182,6 @@ class SqliteStorage(SqlStorage):
         connection.execute("SELECT 1 FROM sqlite_master").fetchone()  # which opens the log
         self._log = connection.open_log(self.shown)
         self._content, self._salt = _content(self.shown), connection.salt()
-        return connection
 
     def _can_write(self) -> bool:
         """Or there is nothing yet: then it has to be made."""
