@@ -93,11 +93,9 @@ def judge(
             arm=arm, item=item or None, repeat=repeat, cluster=cluster, max_cluster=max_cluster,
             delta=delta, looks=looks, about=about, missing=missing, baseline=baseline, named=named,
         )  # fmt: skip
-        if html is not None:
-            found.report(html, format="html")
         if follow_up is not None and found.certified:
             say_line("nothing is open, so no study follows", err=True)
-        elif follow_up is not None:
+        elif follow_up is not None:  # before the report: a refusal writes nothing at all
             from lexbandits.insight.report import toml
             from lexbandits.study.files import beside
             from lexbandits.study.study import create_from_words
@@ -106,6 +104,8 @@ def judge(
             create_from_words(words, "memory", load_if_exists=False)  # refuses what `study create` would
             with beside(follow_up) as new:
                 new.write_text(f"{toml(words)}\n", encoding="utf-8")
+        if html is not None:
+            found.report(html, format="html")
     except TypeError as error:
         raise StudyError(str(error)) from error
     if as_json:
