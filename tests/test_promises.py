@@ -2074,6 +2074,50 @@ def test_limits_are_certified_as_written_of_many(kind, around):
     assert wrong <= binom.isf(1e-3, 400, 0.2), f"{wrong} of 400 wrong, {certain} certified"
 
 
+# --- bounds so far apart that floating point cannot subtract or square them
+
+HUGE = 1e308
+TOO_WIDE = [(-HUGE, HUGE), (0.0, HUGE), (-HUGE, 1.0), (-1e155, 1e155), (-1.001e100, 1.001e100)]
+
+
+def question(low, high):
+    words = {"name": "score", "margin": 0.5, "tie": 0.1, "noise": ("bounded", low, high)}
+    return [words, {"name": "taste", "noise": "exact"}]
+
+
+def table_of_coins(seed, n):
+    """The worse arm is below by a little more than the margin, and better on taste."""
+    rng, world = np.random.default_rng(seed), World(KINDS["bernoulli"])
+    rows = [{"arm": arm, "item": i, **world.values(arm, rng)} for arm in ("best", "worse") for i in range(n)]
+    return pd.DataFrame(rows)
+
+
+@pytest.mark.parametrize(("low", "high"), TOO_WIDE)
+def test_bounds_that_overflow_are_refused_and_certify_nothing(low, high):
+    """Their difference is infinite, and a bet that divides by it believes anything."""
+    asked, too_large = question(low, high), r"must be at most 1e\+100 in size"
+    ways = [{}, {"looks": "any"}, {"item": None}, {"named": "worse"}, {"baseline": "worse"}]
+    for seed, how in enumerate(ways * 2):
+        with pytest.raises(lb.StudyError, match=too_large):
+            lb.judge(table_of_coins(seed, 30), asked, delta=0.2, **how)
+    storage = MemoryStorage()
+    with pytest.raises(lb.StudyError, match=too_large):
+        lb.create_study("wide", storage, arms=["best", "worse"], objectives=asked, delta=0.2)
+    assert lb.list_studies(storage) == []
+
+
+@pytest.mark.filterwarnings("error")
+def test_the_widest_bounds_that_are_taken_certify_nothing_of_a_few_coins():
+    world, asked = World(KINDS["bernoulli"]), question(-1e100, 1e100)
+    for seed in range(10):
+        assert not lb.judge(table_of_coins(seed, 30), asked, delta=0.2).certified
+    study = lb.create_study(
+        "wide", MemoryStorage(), arms=["best", "worse"], objectives=asked, delta=0.2, seed=0
+    )
+    go_on(study, world, np.random.default_rng(0), 100)
+    assert not study.answer.certified
+
+
 # --- the table
 
 STRICT = (  # at δ = 0.05 too

@@ -1,6 +1,7 @@
 """`lexbandits judge`: exit codes for a gate in CI, JSON, Markdown, and how an objective is written."""
 
 import json
+import random
 import re
 from pathlib import Path
 
@@ -124,6 +125,94 @@ def test_what_a_study_that_follows_keeps_and_refuses(results, tmp_path):
     assert refused.exit_code == 2
     assert "knows no clusters" in refused.stderr
     assert not words.exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "objectives", "words", "sentence"),
+    [
+        ("x" * 201, OBJECTIVES, (), "the name of a study must be 1 to 200 printable characters"),
+        ("a\tb", OBJECTIVES, (), "the name of a study must be 1 to 200 printable characters"),
+        ("next", ("latency min 0.3 s gaussian quantile=0.9",), (), "a study takes no quantile"),
+        ("next", OBJECTIVES, ("--cluster", "id", "--max-cluster", "1"), "knows no clusters"),
+        ("next", ("tried max 0 bernoulli",), ("--about", "items", "--missing", "worst"), "margin"),
+    ],
+)
+def test_what_create_would_refuse_is_refused_before_anything_is_written(
+    results, tmp_path, name, objectives, words, sentence
+):
+    table = pd.read_csv(results)
+    table["tried"] = table.correct.where(table.index % 80 > 5)
+    table.to_csv(results, index=False)
+    kept, page = tmp_path / f"{name}.toml", tmp_path / "v.html"
+    if len(kept.name) < 200:
+        kept.write_text("as it was")
+    there = {path.name for path in tmp_path.iterdir()}
+    way = ("--delta", "1e-200", "--html", page, "--follow-up", kept)
+    done = judge(results, *way, *words, objectives=objectives)
+    assert done.exit_code == 2, done.output
+    assert sentence in done.stderr
+    assert {path.name for path in tmp_path.iterdir()} == there
+    assert len(kept.name) >= 200 or kept.read_text() == "as it was"
+
+
+ODD_NAMES = ("a b", 'say "hi"', "it's", "back\\slash", "ünï", "日本", "#", "[x]", "=", "1", "true", "nan")
+ODD_NAMES += (
+    "{arm}",
+    "<b>",
+    "$HOME",
+    "a.b",
+    "a,b",
+    " a",
+    "🙂",
+    "x" * 200,
+    "x" * 201,
+    "\t",
+    "a\u202eb",
+    "\x7f",
+)
+ODD_QUESTIONS = (
+    "{} max 0.1 bernoulli",
+    "{} max 1e-9 bernoulli tie=0",
+    "{} max 5% bernoulli reference=best",
+    "{} max 5% gaussian reference=2",
+    "{} max 0.1 kg/m² bounded -5 1e99",
+    "{} max 0.1 ° sub_gaussian 3",
+    "{} max 0.1 finite_variance",
+    "{} max - bernoulli at_least=0.8 slack=0.05",
+    "{} max 0.1 bernoulli if_missing=worst",
+    "{} max 0.1 bernoulli if_failed=0",
+)
+
+
+def test_whatever_is_written_makes_a_study_of_the_same_question(tmp_path):
+    """Of odd names, units and numbers: `study create` takes the file, or there is none."""
+    luck, made, refused = random.Random(4), 0, 0
+    for number in range(60):
+        arms, column = luck.sample(ODD_NAMES, 2), luck.choice(ODD_NAMES[:6])
+        question = luck.choice(ODD_QUESTIONS).format(column)
+        values = [luck.randint(0, 1) for _ in range(40)]
+        table, words = tmp_path / f"{number}.jsonl", tmp_path / f"{number}.toml"
+        rows = [
+            {"arm": arm, "item": at // 2, column: value}
+            for at, (arm, value) in enumerate(zip(arms * 20, values, strict=True))
+        ]
+        table.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+        done = invoked("judge", table, question, "--delta", "1e-9", "--follow-up", words)
+        assert "Traceback" not in done.stderr
+        assert words.exists() == (done.exit_code == 1), (question, arms, done.output)
+        if done.exit_code != 1:
+            refused += 1
+            continue
+        created = invoked("study", "create", words, "--storage", tmp_path / f"{number}.db")
+        assert created.exit_code == 0, (question, arms, created.output)
+        study = lb.open_study(str(number), f"sqlite:///{tmp_path / f'{number}.db'}")
+        assert (study.spec["delta"], set(study.arms)) == (1e-9, set(arms))
+        expected = objective_of(question)
+        if expected.reference != "best":
+            assert study.objectives == (expected,)
+        study.close()
+        made += 1
+    assert min(made, refused) >= 10, (made, refused)
 
 
 def test_rows_without_items(results):

@@ -6,6 +6,7 @@ import random
 import shutil
 import sqlite3
 
+import psycopg
 import pytest
 
 import lexbandits as lb
@@ -130,6 +131,92 @@ def unnoticed(lived, tmp_path, most):
             if not noticed(tmp_path / "edited.db", "other" if how == "renamed" else "models"):
                 missed.append(how)
     return tried, missed
+
+
+# --- the same on PostgreSQL
+
+
+@pytest.fixture
+def lived_there(postgres):
+    """The address of a study, and its rows by number."""
+    study = whole_life(postgres)
+    assert study.verify().problems == ()
+    study.close()
+    with psycopg.connect(postgres) as raw:
+        raw.execute("DROP INDEX lexbandits_told_once")  # an editor would too
+        rows = raw.execute(f'SELECT {", ".join(COLUMNS[:-1])}, "by" FROM lexbandits_events ORDER BY seq')
+        return postgres, [dict(zip(COLUMNS, row, strict=True)) for row in rows.fetchall()]
+
+
+TABLES = ("studies", "events", "seals")
+
+
+def kept_aside(address):
+    """Keep a copy of all that is edited, in a schema of its own."""
+    with psycopg.connect(address) as raw:
+        raw.execute("DROP SCHEMA IF EXISTS kept CASCADE; CREATE SCHEMA kept")
+        for table in TABLES:
+            raw.execute(f"CREATE TABLE kept.{table} AS TABLE lexbandits_{table}")
+
+
+def as_before(raw):
+    raw.execute("DELETE FROM lexbandits_seals; DELETE FROM lexbandits_events")
+    raw.execute("UPDATE lexbandits_studies SET name = kept.studies.name FROM kept.studies")
+    for table in TABLES[1:]:
+        raw.execute(f"INSERT INTO lexbandits_{table} SELECT * FROM kept.{table}")
+
+
+_UNLIKE = (  # a number of 7.001 is 7 in a column of whole ones: that is no edit
+    "(TABLE kept.{0} EXCEPT TABLE lexbandits_{0}) UNION ALL (TABLE lexbandits_{0} EXCEPT TABLE kept.{0})"
+)
+
+
+def edited_there(address, statements):
+    """Whether an edit changes anything; one that PostgreSQL itself refuses does not."""
+    with psycopg.connect(address) as raw:
+        as_before(raw)
+        raw.commit()
+        try:
+            for words, values in statements:
+                raw.execute(words.replace("?", "%s"), values)
+        except psycopg.Error:
+            raw.rollback()
+            return False
+        return any(raw.execute(_UNLIKE.format(table)).fetchone() for table in TABLES)
+
+
+def unnoticed_there(lived_there, most):
+    address, rows = lived_there
+    luck, missed, tried = random.Random(2), [], 0
+    every = list(edits(rows, luck))
+    kept_aside(address)
+    for how, *statements in every if most is None else luck.sample(every, most):
+        if edited_there(address, statements):
+            tried += 1
+            if not noticed(address, "other" if how == "renamed" else "models"):
+                missed.append(how)
+    with psycopg.connect(address) as raw:
+        as_before(raw)
+    assert noticed(address) == (), "only the edits were noticed"
+    return tried, missed
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_sample_of_edits_on_postgres_is_noticed(lived_there):
+    tried, missed = unnoticed_there(lived_there, 25)
+    assert missed == []
+    assert tried >= 15
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_every_edit_on_postgres_is_noticed(lived_there):
+    tried, missed = unnoticed_there(lived_there, None)
+    assert missed == []
+    assert tried >= 400
+
+
+# --- on SQLite
 
 
 @pytest.mark.filterwarnings("ignore")

@@ -9,11 +9,13 @@ import typer
 from lexbandits.commands.terminal import UNCERTIFIED, AsJson, print_json, say_line
 from lexbandits.study.errors import StudyError
 from lexbandits.study.objective import Objective
+from lexbandits.study.words import span
 
 Source = Literal["inspect", "lm_eval", "promptfoo", "pytest_benchmark", "hyperfine"]  # names of read.py
 DIRECTIONS = {"max": "maximize", "maximize": "maximize", "min": "minimize", "minimize": "minimize"}
 KINDS = {"gaussian": 0, "bernoulli": 0, "bounded": 2, "sub_gaussian": 1, "finite_variance": 0, "exact": 0}
 SHAPE = "NAME max|min MARGIN [UNIT] KIND [LOW HIGH] [key=value …]"
+LONG = 5.0  # seconds that a table may take without a word before
 NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?", re.IGNORECASE)
 
 
@@ -48,6 +50,11 @@ def objective_of(text: str) -> Objective:
 
 def _number(word: str) -> Any:
     return float(word) if NUMBER.fullmatch(word) else word
+
+
+def _say_work(comparisons: int, seconds: float) -> None:
+    if seconds >= LONG:
+        say_line(f"{comparisons:,} comparisons, about {span(seconds)}", err=True)
 
 
 def judge(
@@ -85,19 +92,19 @@ def judge(
     """
     from lexbandits import read
     from lexbandits.judging import verdict as judging
+    from lexbandits.study.measure.progress import Stages
 
     try:
         asked = [objective_of(text) for text in objectives]
-        found = judging.judge(
-            getattr(read, source)(table) if source else table, asked,
-            arm=arm, item=item or None, repeat=repeat, cluster=cluster, max_cluster=max_cluster,
-            delta=delta, looks=looks, about=about, missing=missing, baseline=baseline, named=named,
-        )  # fmt: skip
-        if html is not None:
-            found.report(html, format="html")
+        with Stages(_say_work).watching():
+            found = judging.judge(
+                getattr(read, source)(table) if source else table, asked,
+                arm=arm, item=item or None, repeat=repeat, cluster=cluster, max_cluster=max_cluster,
+                delta=delta, looks=looks, about=about, missing=missing, baseline=baseline, named=named,
+            )  # fmt: skip
         if follow_up is not None and found.certified:
             say_line("nothing is open, so no study follows", err=True)
-        elif follow_up is not None:
+        elif follow_up is not None:  # before the report: a refusal writes nothing at all
             from lexbandits.insight.report import toml
             from lexbandits.study.files import beside
             from lexbandits.study.study import create_from_words
@@ -106,6 +113,8 @@ def judge(
             create_from_words(words, "memory", load_if_exists=False)  # refuses what `study create` would
             with beside(follow_up) as new:
                 new.write_text(f"{toml(words)}\n", encoding="utf-8")
+        if html is not None:
+            found.report(html, format="html")
     except TypeError as error:
         raise StudyError(str(error)) from error
     if as_json:

@@ -14,6 +14,7 @@ from lexbandits.evidence import once
 from lexbandits.judging.copies import copied_arms
 from lexbandits.judging.table import Table
 from lexbandits.policies.tol.told import one_value_returns
+from lexbandits.study.measure.progress import watched
 from lexbandits.study.objective import Objective
 
 # What can be claimed of a and b, or of a alone: a is better by more than the tie; a is not worse by more than
@@ -95,7 +96,10 @@ class Claims:
         """(m, K, K) and (m, K): by how much one is ahead of another, and of its limit."""
         arms, objectives = range(self.n_arms), range(self.n_objectives)
         leads = [
-            [[self._beyond(LEADS, i, a, b) if a != b else 0.0 for b in arms] for a in arms]
+            [
+                [self._beyond(LEADS, i, a, b) if a != b else 0.0 for b in arms]
+                for a in watched(f"comparing {self.table.objectives[i].name}", arms)
+            ]
             for i in objectives
         ]
         near = [

@@ -18,6 +18,7 @@ from lexbandits.evidence.finite_variance import LARGE_SAMPLE
 from lexbandits.judging.claims import Claims, Sample
 from lexbandits.judging.scheme import Claim, Need, Way, of_limits, plug_in, rows, switch_levels
 from lexbandits.judging.table import Table
+from lexbandits.study.measure.progress import watched
 
 WORLDS = 50  # draws of the true means, besides those that were seen
 FUTURES = 100  # new tables of each
@@ -100,7 +101,7 @@ def _first(settled: Callable[[float], Made]) -> Vector:
     found = np.full(WORLDS + 1, math.inf)
     can = settled(MOST).mean(axis=1) >= SETTLED
     share, last = np.zeros(WORLDS + 1), 1.0
-    for n in GRID:
+    for n in watched("forecasting", GRID):
         if not (can & np.isinf(found)).any():
             break
         before, share = share, settled(n).mean(axis=1)

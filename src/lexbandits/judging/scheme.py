@@ -11,6 +11,7 @@ import numpy as np
 
 from lexbandits.arrays import Vector
 from lexbandits.judging.claims import BEATS, BELOW, HOLDS, MEETS, VIOLATES, Claims
+from lexbandits.study.measure.progress import watched
 
 OPEN, BEATEN = "open", "beaten"
 OF_MEETS = 0.75  # of a level, for "it meets the limit" where "not worse" would do as well; that has the rest
@@ -207,7 +208,10 @@ def survey(claims: Claims, delta: float, among: Sequence[int]) -> tuple[dict[int
     for i, is_limit in enumerate(claims.is_limit):
         side, alone = claims.side(i, delta), claims.side(i, delta, alone=True)
         beaten = {
-            b: (i, a) for b in left for a in _ahead(claims, i, b, left) if beats(claims, i, a, b, delta)
+            b: (i, a)
+            for b in watched("ranking", left)
+            for a in _ahead(claims, i, b, left)
+            if beats(claims, i, a, b, delta)
         }
         if len(beaten) == len(left):  # they contradict each other
             return gone, i

@@ -1,6 +1,8 @@
 """`judge`: the verdict of a table that is there already."""
 
 import math
+import random
+import time
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -33,6 +35,7 @@ from lexbandits.judging.scheme import (
 from lexbandits.judging.table import Table, table_of
 from lexbandits.printable import plain
 from lexbandits.study.errors import StudyError, study_errors
+from lexbandits.study.measure.progress import WATCHER, watched
 from lexbandits.study.objective import Objective
 from lexbandits.study.spec import arm_index
 
@@ -45,6 +48,8 @@ INFEASIBLE, NOT_CLEARLY = (
     "infeasible",
     "not_clearly_feasible",
 )  # flags of a limit that no arm is shown to meet
+MANY_COMPARISONS, TIMED = 3_000, 60  # of which some of each objective are timed, for an estimate
+OF_SAMPLE, OF_CLAIM = 3.3, 0.4  # samples and claims that one takes, as tables of 60 and 90 arms did
 SECONDS_EACH, SECONDS_EACH_ITEM = 3e-4, 2e-7  # of a comparison
 
 
@@ -281,6 +286,7 @@ def judge(
         raise StudyError("one item proves nothing of those to come")
     _check_work(cells)
     claims = AnytimeClaims(cells) if looks == "any" else Claims(cells, as_list=about == "items")
+    _tell_work(claims, delta)
     return _judged(claims, delta, {**words, "looks": looks})
 
 
@@ -298,6 +304,26 @@ def _check_work(table: Table) -> None:
         )
 
 
+def _tell_work(claims: Claims, delta: float) -> None:
+    """Tell the watcher, if there is one, what a table of many arms will take: some pairs are timed."""
+    watcher, K, m = WATCHER.get(), claims.n_arms, claims.n_objectives
+    total = K * (K - 1) * m
+    if watcher is None or total < MANY_COMPARISONS:
+        return
+    luck = random.Random(0)
+    asked = [(i, *luck.sample(range(K), 2)) for i in range(m) for _ in range(TIMED)]
+    _ = claims.copied  # which is found out once
+    clock = [time.perf_counter()]
+    for i, a, b in asked:
+        claims.sample(HOLDS, i, a, b)
+    clock.append(time.perf_counter())
+    for i, a, b in asked:
+        claims.says(HOLDS, i, a, b, claims.side(i, delta))
+    clock.append(time.perf_counter())
+    each = OF_SAMPLE * (clock[1] - clock[0]) + OF_CLAIM * (clock[2] - clock[1])
+    watcher.expect(total, each / len(asked) * total)
+
+
 def _judged(claims: Claims, delta: float, words: dict[str, Any]) -> Verdict:
     names, everybody = claims.table.arms, range(claims.n_arms)
     base, asked = (None if words[key] is None else names.index(words[key]) for key in ("baseline", "named"))
@@ -305,7 +331,7 @@ def _judged(claims: Claims, delta: float, words: dict[str, Any]) -> Verdict:
     guess, kept, likely = plug_in(claims, leads, near, first=base or 0)
     alpha = level_of(claims, delta, baseline=base is not None, named=asked is not None)
     tried = everybody if asked is None else [asked]
-    proofs = {x: proof_of(claims, x, alpha) for x in tried}
+    proofs = {x: proof_of(claims, x, alpha) for x in watched("proving", tried)}
     doubts = {x: _doubts(claims, x, proof.steps) for x, proof in proofs.items()}
     good = [x for x, proof in proofs.items() if proof.is_complete and not doubts[x].keys() & UNSURE]
     if claims.as_list and not claims.table.missing:

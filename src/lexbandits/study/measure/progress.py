@@ -1,14 +1,17 @@
-"""The progress bar of a run: results, candidates, what is being settled, how many more."""
+"""Progress bars: of a run (results, candidates, how many more), and of a computation in stages."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from lexbandits.jit import Compiling, refusing_to_wait
 from lexbandits.study.words import about
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from lexbandits.study.record.answers import Status
     from lexbandits.study.study import Study
 
@@ -16,6 +19,9 @@ OFTEN = 0.2  # seconds between two looks
 FUTURES = 20  # of a forecast: enough for "about 1,200 more"
 SHARE = 20  # a forecast may take one part in so many of the time
 LONG = 30.0  # seconds: a run that takes longer has what forecasts need compiled, beside it
+PATIENCE = 2.0  # seconds before a computation shows a bar
+
+T = TypeVar("T")
 
 
 class Outlook:
@@ -94,3 +100,71 @@ def bar(study: "Study", wanted: bool) -> Iterator[Callable[..., None]]:
             text = f"stopped.{became} Open study {study.name!r} and call run again to go on"
             display.console.print(text, markup=False)
             raise
+
+
+# --- a computation in stages
+
+
+class Watcher(Protocol):
+    """Whoever wants to know how far a computation is."""
+
+    def expect(self, comparisons: int, seconds: float) -> None:
+        """Hear what it will take, before it begins."""
+
+    def reach(self, stage: str, done: int, total: int) -> None:
+        """Hear which part of a stage is done."""
+
+
+WATCHER: ContextVar[Watcher | None] = ContextVar("WATCHER", default=None)
+
+
+def watched(stage: str, things: Sequence[T]) -> Iterator[T]:
+    """Yield `things`, and tell the watcher, if there is one, how many of them are done."""
+    watcher = WATCHER.get()
+    for done, thing in enumerate(things):
+        if watcher is not None:
+            watcher.reach(stage, done, len(things))
+        yield thing
+
+
+class Stages:
+    """A bar on a terminal, once a computation has taken two seconds; elsewhere nothing."""
+
+    def __init__(
+        self,
+        say: Callable[[int, float], None],
+        console: "Console | None" = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+        shown = TextColumn("{task.description}", markup=False)
+        console = console or Console(stderr=True)
+        self._display = Progress(shown, BarColumn(), TimeElapsedColumn(), console=console, transient=True)
+        self._say, self._clock, self._began = say, clock, clock()
+        self._last = -OFTEN
+        self._wanted, self._task = console.is_terminal, self._display.add_task("", total=None)
+
+    def expect(self, comparisons: int, seconds: float) -> None:
+        """Say what it will take."""
+        self._say(comparisons, seconds)
+
+    def reach(self, stage: str, done: int, total: int) -> None:
+        """Show how far it is, now and then."""
+        now = self._clock()
+        if self._wanted and now - self._began >= PATIENCE and now - self._last >= OFTEN:
+            self._last = now
+            self._display.start()
+            self._display.update(self._task, description=stage, completed=done, total=total)
+
+    @contextmanager
+    def watching(self) -> Iterator[None]:
+        """Watch what is computed inside."""
+        token = WATCHER.set(self)
+        try:
+            yield
+        finally:
+            WATCHER.reset(token)
+            if self._display.live.is_started:  # otherwise it would end a line that nobody began
+                self._display.stop()
