@@ -175,7 +175,7 @@ def note_out(
     enough = limits[first, THIRD_LEVEL]
     for y in range(active.size):
         drafts[OUT, y] = not active[y] and left[y, 1] == first and not must[first]
-    for z in range(shown.shape[2]):
+    for z in range(0 if must[first] else shown.shape[2]):
         for y in range(shown.shape[3]):
             drafts[OUT, y] |= shown[BEATS, first, z, y] >= enough
 
@@ -495,7 +495,7 @@ def _parts(state: State, x: int, y: int, i: int) -> float:
     if state.shown.size == 0:
         return _share(fact_evidence(state, i, x, y), limits[i, LEVEL])
     found = [_share(evidence_for(state, NOT_WORSE, i, x, y), limits[i, NOT_WORSE_LEVEL])]
-    if i == first:
+    if i == first and limits[i, THIRD_LEVEL] < math.inf:
         others = [z for z in np.flatnonzero(state.who[OFFERED]).tolist() if z not in (x, y)]
         found += [_share(evidence_for(state, BEATS, i, z, y), limits[i, THIRD_LEVEL]) for z in others]
     return max(found)
