@@ -179,7 +179,7 @@ class World:
 
 
 def check_said(world, x):
-    """What is said beside x, which was proven: flags, who is below a limit. Facts are true."""
+    """What is said beside x, which answers: flags, who is below a limit. Facts are true."""
     state, arms = world.state, world.arms
     clock = state.clock.copy()
     state.clock[OVER], state.clock[CANDIDATE] = 1, x
@@ -201,7 +201,7 @@ def check_said(world, x):
 
 
 def check_certificate(world, x):
-    """Of true facts and true claims: whom x is said to be ahead of it is, and who is beyond a limit is so."""
+    """Whom x is said to be ahead of it is, and who is beyond a limit is so: by true facts, or true claims."""
     nothing = np.tile([-math.inf, math.inf], (len(world.arms), len(world.arms), len(world.order), 1))
     for row in certificate(world.state, x, nothing):
         i, y = row.objective, row.rival
@@ -235,6 +235,9 @@ def check(world, rng, tally):
             left = {a: int(state.arms.left[a, 1]) for a in world.arms if not state.arms.active[a]}
             if state.clock[POSITION] == m:
                 assert all(world.promise.accepts_course(a, left) for a in world.arms if state.arms.active[a])
+                check_certificate(world, x)
+                if state.arms.active[x]:
+                    check_said(world, x)
                 tally["settled"] += 1
         world.claim_what_is_true()
         check_certificate(world, x)
@@ -401,6 +404,8 @@ def test_one_arm_alone_ends_by_the_line_that_it_is_farther_from(noise, rules, at
         policy = ended(noise, [at], rules=rules, if_infeasible=ends)
         if at > 0.5:
             assert policy.flags == {}
+            claimed = policy.state.arm_shown[MEETS, 0, 0] if rules == "declared" else math.inf
+            assert claimed >= policy.state.limits[0, MEETS_LEVEL], "as a claim, which takes less than a fact"
         elif at > 0.0:
             assert policy.flags == {0: "not_clearly_feasible"}
         else:

@@ -428,8 +428,12 @@ def certificate(
     """Per rival of x, objective by objective until it is done.
 
     `parts_of` (x, y, objective) says how much of the evidence there is where bets are kept elsewhere,
-    `certain` is the state with nothing in it but what is certain.
+    `certain` is the state with nothing in it but what is certain. Where all is settled and there are limits
+    facts alone count: claims are paid for as parts of a proof that meets every limit.
     """
+    if state.must.any() and state.clock[POSITION] == state.order.size:
+        unseen, nobody = (np.full_like(claims, -math.inf) for claims in (state.shown, state.arm_shown))
+        state = state._replace(shown=unseen, arm_shown=nobody)
     seen = []
     for y in np.flatnonzero(state.who[OFFERED]).tolist():
         for i in state.order.tolist() if y != x else ():
