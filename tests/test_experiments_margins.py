@@ -13,7 +13,9 @@ from experiments.practice.tape import Tape, play
 @pytest.mark.parametrize("share", margins.SHARES.values())
 def test_the_policy_is_that_of_a_study(share):
     objectives = margins.question(share)
-    study = lb.create_study("models", arms=["small", "medium", "large", "huge"], objectives=objectives)
+    study = lb.create_study(
+        "models", arms=["small", "medium", "large", "huge"], objectives=objectives, seed=0
+    )
     mine, its = margins.policy_of(objectives, 4).settings, study.policy.settings
     for name in ("delta", "tolerance", "resolution", "rules", "settle"):
         assert mine[name] == its[name], name

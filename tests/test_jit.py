@@ -32,7 +32,7 @@ KINDS = {
         "resolution": 0.4,
     },
     "finite variance": {"noise": "finite_variance", "tolerance": 0.6, "settle": "all"},
-    "target": {"noise": "gaussian", "tolerance": 0.4, "at_least": [0.2, None]},
+    "target": {"noise": "gaussian", "tolerance": 0.4, "resolution": 0.4, "at_least": [0.2, None]},
 }
 
 

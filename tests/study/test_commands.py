@@ -461,7 +461,7 @@ def test_a_failure_is_shown_as_it_is_written(folder):
 
 
 def test_a_table_shows_what_is_in_it_as_it_is_written(capsys):
-    print_table(pd.DataFrame({EVIL: [EVIL]}), names=True)
+    print_table({EVIL: [EVIL]}, names=True)
     check_harmless(capsys.readouterr().out, "table")
 
 

@@ -500,7 +500,7 @@ def test_a_guardrail_comes_first(storage):
 
 @pytest.mark.parametrize("choice", ["go on", "stop"])
 def test_nobody_meets_a_guardrail(choice):
-    rail = lb.Objective("up", at_least=0.85, slack=0.1, noise="bernoulli")
+    rail = lb.Objective("up", at_least=0.85, slack=0.02, noise="bernoulli")
     study = lb.create_study("x", arms=["a", "b"], objectives=[rail], if_infeasible=choice, seed=0)
     with pytest.raises(lb.StudyFinished):  # noqa: PT012
         while True:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lexbandits.extras import need
-from lexbandits.policies.tol.proof import ENDS
 from lexbandits.printable import plain
 from lexbandits.study.record.fold import Fold
 from lexbandits.study.record.ledger import Ledger
@@ -166,6 +165,8 @@ def _decision(answer: Answer, ledger: Ledger) -> str | None:
     if answer.certified and answer.arm == baseline:
         return "keep"
     rows = [row for row in answer.certificate if row["rival"] == baseline]
+    from lexbandits.policies.tol.proof import ENDS  # numba is slow to import, and who asks has a policy
+
     ahead = any(row["verdict"] in ENDS and row["by"] is None for row in rows)
     return "switch" if answer.certified and ahead else "keep for now"
 
