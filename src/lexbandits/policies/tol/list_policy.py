@@ -418,6 +418,7 @@ class ListTol(LexElimTol):
         """
         given = {"tolerance": tolerance, "resolution": resolution, "order": order, "offered": offered}
         settings = {**self.settings, **{name: value for name, value in given.items() if value is not None}}
+        self._check_shares_stay(settings)
         if since:
             begins = self.listed.since.copy()
             for arm, position in since.items():
@@ -486,7 +487,7 @@ class ListTol(LexElimTol):
         declared = self._has_account()
         enough = limits[NOT_WORSE_LEVEL] if declared else limits[LEVEL] + LOG_2
         found = [self._evidence(NOT_WORSE, i, x, y) / enough]
-        if declared and i == self.state.order[0]:
+        if declared and i == self.state.order[0] and limits[THIRD_LEVEL] < math.inf:
             others = [z for z in np.flatnonzero(self.state.who[OFFERED]).tolist() if z not in (x, y)]
             found += [self._evidence(BEATS, i, z, y) / limits[THIRD_LEVEL] for z in others]
         return float(min(1.0, max(0.0, *found)))

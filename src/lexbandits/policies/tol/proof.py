@@ -175,7 +175,7 @@ def note_out(
     enough = limits[first, THIRD_LEVEL]
     for y in range(active.size):
         drafts[OUT, y] = not active[y] and left[y, 1] == first and not must[first]
-    for z in range(shown.shape[2]):
+    for z in range(0 if must[first] else shown.shape[2]):
         for y in range(shown.shape[3]):
             drafts[OUT, y] |= shown[BEATS, first, z, y] >= enough
 
@@ -428,8 +428,12 @@ def certificate(
     """Per rival of x, objective by objective until it is done.
 
     `parts_of` (x, y, objective) says how much of the evidence there is where bets are kept elsewhere,
-    `certain` is the state with nothing in it but what is certain.
+    `certain` is the state with nothing in it but what is certain. Where all is settled and there are limits
+    facts alone count: claims are paid for as parts of a proof that meets every limit.
     """
+    if state.must.any() and state.clock[POSITION] == state.order.size:
+        unseen, nobody = (np.full_like(claims, -math.inf) for claims in (state.shown, state.arm_shown))
+        state = state._replace(shown=unseen, arm_shown=nobody)
     seen = []
     for y in np.flatnonzero(state.who[OFFERED]).tolist():
         for i in state.order.tolist() if y != x else ():
@@ -495,7 +499,7 @@ def _parts(state: State, x: int, y: int, i: int) -> float:
     if state.shown.size == 0:
         return _share(fact_evidence(state, i, x, y), limits[i, LEVEL])
     found = [_share(evidence_for(state, NOT_WORSE, i, x, y), limits[i, NOT_WORSE_LEVEL])]
-    if i == first:
+    if i == first and limits[i, THIRD_LEVEL] < math.inf:
         others = [z for z in np.flatnonzero(state.who[OFFERED]).tolist() if z not in (x, y)]
         found += [_share(evidence_for(state, BEATS, i, z, y), limits[i, THIRD_LEVEL]) for z in others]
     return max(found)
