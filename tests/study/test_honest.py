@@ -6,6 +6,7 @@ import pickle
 import shutil
 import sqlite3
 import time
+from contextlib import closing
 
 import pytest
 
@@ -91,7 +92,7 @@ def test_a_backup_put_in_the_place_of_an_open_file_is_noticed(tmp_path):
     study = create(path)
     before = study.ask()
     copy = sqlite3.connect(tmp_path / "backup.db")
-    with sqlite3.connect(path) as source:
+    with closing(sqlite3.connect(path)) as source:
         source.backup(copy)
     copy.close()
     lost = study.ask()

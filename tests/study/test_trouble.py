@@ -8,6 +8,7 @@ import sqlite3
 import subprocess
 import threading
 import time
+from contextlib import closing
 from pathlib import Path
 
 import psycopg
@@ -482,11 +483,11 @@ def test_a_restored_backup(tmp_path):
     path = tmp_path / "s.db"
     study = create(path)
     known = study.ask()
-    with sqlite3.connect(path) as source, sqlite3.connect(tmp_path / "backup.db") as backup:
+    with closing(sqlite3.connect(path)) as source, closing(sqlite3.connect(tmp_path / "backup.db")) as backup:
         source.backup(backup)
     source.close()
     forgotten = study.ask()
-    with sqlite3.connect(tmp_path / "backup.db") as backup, sqlite3.connect(path) as target:
+    with closing(sqlite3.connect(tmp_path / "backup.db")) as backup, closing(sqlite3.connect(path)) as target:
         backup.backup(target)
     backup.close()
     target.close()

@@ -5,6 +5,7 @@ import json
 import random
 import shutil
 import sqlite3
+from contextlib import closing
 
 import psycopg
 import pytest
@@ -28,7 +29,7 @@ def lived(tmp_path_factory):
     assert study.verify().problems == ()
     assert {event.kind for event in study.events()} == {*KINDS} - {"retried"}
     study.close()
-    with sqlite3.connect(path) as raw:
+    with closing(sqlite3.connect(path)) as raw, raw:
         rows = raw.execute(f'SELECT {", ".join(COLUMNS[:-1])}, "by" FROM lexbandits_events ORDER BY seq')
         return path, [dict(zip(COLUMNS, row, strict=True)) for row in rows.fetchall()]
 
@@ -101,7 +102,7 @@ def edited(path, to, statements):
     for old in to.parent.glob(f"{to.name}*"):
         old.unlink()
     shutil.copy(path, to)
-    with sqlite3.connect(to) as raw:
+    with closing(sqlite3.connect(to)) as raw, raw:
         raw.execute("PRAGMA synchronous = OFF")
         raw.execute("DROP INDEX lexbandits_told_once")  # an editor would too
         done = [raw.execute(*statement).rowcount for statement in statements]
@@ -355,7 +356,7 @@ def test_who_kept_the_digest_of_an_answer_can_tell(storage):
 def test_nothing_is_added_to_a_record_that_was_cut(tmp_path):
     study = create(tmp_path / "s.db")
     go_on(study, 5)
-    with sqlite3.connect(tmp_path / "s.db") as raw:
+    with closing(sqlite3.connect(tmp_path / "s.db")) as raw, raw:
         raw.execute("DELETE FROM lexbandits_events WHERE seq > 6")
     raw.close()
     with pytest.raises(lb.StorageError, match=r"ends with event 6, but was sealed at event 11"):
