@@ -420,6 +420,20 @@ def test_one_arm_alone_on_a_list_ends_by_the_limit_as_written_at_the_latest(at):
     assert at < 0 or not policy.infeasible
 
 
+def test_a_list_that_is_complete_excludes_nobody_who_meets_the_limit():
+    """The second arm is between the lines and has the better taste: the slack is for what is not known."""
+    policy = lb.LexElimTol(
+        2, 2, delta=0.05, noise=[("bounded", 0.0, 1.0), "exact"], tolerance=0.0, resolution=[SLACK, 0.0],
+        at_least=[FLOOR_AT + SLACK, None], settle="all", n_items=4,
+    )  # fmt: skip
+    for arm, values in enumerate([[0.8, 0.8, 0.8, 0.8], [0.7, 0.6, 0.6, 0.5]]):  # the last one decides
+        for value in values:
+            assert not policy.finished
+            policy.tell(arm, [value, float(arm)])
+    assert policy.finished
+    assert (policy.recommendation, policy.flags, policy.certain) == (1, {}, True)
+
+
 @pytest.mark.parametrize("noise", SPREADS)
 def test_an_arm_between_the_lines_is_claimed_to_be_below_the_inner_one(noise):
     """And where it is beaten too, the better one answers: not seen as a fact, which takes longer."""
