@@ -128,7 +128,7 @@ class Claims:
         half = 0.0 if self.as_list else width / 2
         return {
             BEATS: tie,
-            HOLDS: -tie - width,
+            HOLDS: -width if inner is not None else -objective.margin_in_unit,
             LEADS: tie + half,
             SEEN: 0.0,
             MEETS: low,
