@@ -295,7 +295,7 @@ def ends_reached(world_of, examples):
 @pytest.mark.slow
 def test_the_tapes_above_reach_every_end():
     """Proofs, all settled, targets nobody meets, eliminations on later objectives, rest, other orders."""
-    seen = ends_reached(worlds(), 150)
+    seen = ends_reached(worlds(), 300)
     assert all(seen[end] >= 5 for end in ("proof", "settled", "stopped", "infeasible", "later")), seen
     half = {"settle": "all", "tolerance": [0.5] * 3, "resolution": [0.5] * 3, "delta": 0.95}
     resting = worlds(QUICK, [None, 0.9, 5.0], (3, 5)).map(
