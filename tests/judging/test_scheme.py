@@ -331,7 +331,7 @@ def test_the_answer_by_the_means():
 
 
 def gaussian_table(values, tolerance):
-    objectives = tuple(lb.Objective(f"o{i}", tolerance=tolerance) for i in range(values.shape[2]))
+    objectives = tuple(lb.Objective(f"o{i}", margin=2 * tolerance) for i in range(values.shape[2]))
     names = tuple(f"arm {a}" for a in range(values.shape[1]))
     return Table(names, objectives, values, values, values, ("gaussian",) * len(objectives), (), True)
 
