@@ -319,6 +319,8 @@ def test_a_study_has_all_its_settings_from_the_form(client, visit):
     press(page, "Next: what matters")
     page.fill("#f-name", "light")
     page.fill("#f-margin", "0,5")
+    page.click("dialog summary")
+    page.fill("#f-tie", "0.1")
     assert not page.is_visible("#f-cap")
     page.select_option("#f-noise", "finite_variance")
     press(page, "One more objective")
@@ -342,7 +344,7 @@ def test_a_study_has_all_its_settings_from_the_form(client, visit):
     assert (spec["delta"], spec["items"], spec["max_arms"], spec["lease"]) == (0.01, ["x", 7], 3, "2h")
     assert spec["baseline"] == "b"
     light, euros, watts = spec["objectives"]
-    assert (light["margin"], light["noise"]) == (0.5, "finite_variance")
+    assert (light["margin"], light["tie"], light["noise"]) == (0.5, 0.1, "finite_variance")
     assert (euros["margin"], euros["cap"], euros["floor"]) == (2, 200, -10)
     assert euros["noise"] == ["bounded", -10, 200]
     assert (watts["margin"], watts["reference"]) == ("2%", 60)

@@ -122,6 +122,13 @@ function askObjective(question, news) {
         hint: "How far below the best an answer may be: in the unit, or as 2%. This is what is certified. Empty beside a limit.",
       },
       {
+        name: "tie",
+        label: "Tie",
+        mode: "decimal",
+        later: true,
+        hint: "Arms this close to the best are never excluded for it. Empty: half of the margin.",
+      },
+      {
         name: "reference",
         label: "Percent of what",
         later: true,
@@ -228,13 +235,14 @@ function objectiveOf({ name, direction, unit, noise, if_missing, ...entered }) {
   const isBounded = noise === "bounded" || "cap" in cut;
   const isShare = !isNamed && (noise === "bernoulli" || (isBounded && lowest >= 0 && highest <= 1));
   const margin = amount(entered.margin, "Margin", isShare, unit);
+  const tie = amount(entered.tie, "Tie", isShare, unit);
   return {
     name,
     direction,
     unit,
     noise: noise === "bounded" ? [noise, low, high] : noise,
     ...cut,
-    ...said({ margin, slack }),
+    ...said({ margin, tie, slack }),
     ...(reference === null ? {} : { reference }),
     ...(if_missing && ["bounded", "bernoulli"].includes(noise) ? { if_missing } : {}),
     ...(limit === null ? {} : { [direction === "minimize" ? "at_most" : "at_least"]: limit }),
