@@ -10,7 +10,7 @@ TOGETHER := $(BIN)/python -m pytest --dist
 # Tests start hundreds of processes: bytecode is kept, also where the environment says otherwise.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: paper test test-slow fence flakes check bench soak demo headline pictures docs dist browser database clean
+.PHONY: paper test test-slow fence flakes check bench soak demo headline figures docs dist browser database clean
 
 paper: $(READY)  ## reproduce the paper: results/paper/report.html
 	$(BIN)/python -m experiments paper --out results/paper
@@ -23,22 +23,24 @@ test: $(READY) .venv-fuzz/.ready .venv-docs/.ready .venv-tools/.ready browser da
 
 test-slow: $(READY) .venv-fuzz/.ready .venv-docs/.ready .venv-tools/.ready browser database  ## error rates over thousands of seeds, workers killed for long, all examples
 	$(TOGETHER) worksteal --numprocesses 2 -m slow
-	EXAMPLES=all $(TOGETHER) worksteal --numprocesses 2 -q -m "drawn and not slow" $$(grep -rlE 'up_to|import MANY' tests --include=test_*.py)
+	EXAMPLES=all $(TOGETHER) worksteal --numprocesses 2 -q -m "drawn and not slow" $$(grep -rl up_to tests --include=test_*.py)
 
-fence: $(READY)  ## write anew what tests/test_fence.py and tests/study/test_digest.py compare with, when it is meant to change
+fence: $(READY)  ## write anew llms.txt and what tests/test_fence.py and tests/study/test_digest.py compare with, when it is meant to change
+	$(BIN)/python .ci/llms.py
 	PYTHONPATH=tests $(BIN)/python tests/test_fence.py
 	PYTHONPATH=tests $(BIN)/python -W ignore tests/study/test_digest.py
 
 ROUNDS ?= 20
-flakes: $(READY) browser database  ## the timed tests twenty times on a busy machine, and what failed (ROUNDS=2 CASES=tests/server); not in CI
+flakes: $(READY) browser database  ## the timed tests twenty times on a busy machine, and what failed (ROUNDS=2 CASES=tests/service); not in CI
 	$(BIN)/lexbandits warm
 	ROUNDS=$(ROUNDS) $(BIN)/python .ci/flakes.py $(CASES)
 
-check: $(READY)  ## format, lint, types, layers
+check: $(READY)  ## format, lint, types, layers, words
 	$(BIN)/ruff format --check src tests benchmarks examples experiments
 	$(BIN)/ruff check src tests benchmarks examples experiments
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python .ci/words.py
 
 bench: $(READY) .venv-bench/.ready browser database  ## speed against the random number generator and against peers
 	$(BIN)/python benchmarks/speed.py
@@ -59,14 +61,15 @@ demo: $(READY)  ## a live study in under a minute: which compression codec? exam
 	$(BIN)/lexbandits study report compression results/demo.html --storage results/demo.db
 	@echo "live, with every study beside it: $(BIN)/lexbandits serve --storage results/demo.db"
 
-headline: $(READY)  ## the table at the top of the README
+headline: $(READY)  ## the table of docs/choosing.md
 	$(BIN)/python -m experiments headline
 
-pictures: $(READY)  ## every picture in docs/
+figures: $(READY) browser  ## every figure in docs/
+	$(BIN)/python -m experiments screenshots docs/images
 	$(BIN)/python -m experiments paper --out results/paper --only samples
-	$(BIN)/python -m experiments ignorance --out results/ignorance
-	cp results/paper/figures/samples.png results/ignorance/ignorance.svg docs/
-	$(BIN)/lexbandits bounds --paper 10 --paper 20 --paper 30 --picture docs/lower-bound.svg
+	$(BIN)/python -m experiments misspecification --out results/misspecification
+	cp results/paper/figures/samples.png results/misspecification/misspecification.svg docs/
+	$(BIN)/lexbandits bounds --paper 10 --paper 20 --paper 30 --figure docs/lower-bound.svg
 	$(BIN)/python -m experiments practice --out results/practice && cp results/practice/practice.svg docs/
 	$(BIN)/python -m experiments zone docs/zone.svg
 	$(BIN)/python -m experiments regret --page docs/regret.md && cp results/regret/regret.svg docs/
@@ -82,7 +85,7 @@ $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "lexbandits needs Python 3.11 or newer")'
 	$(PYTHON) -m venv --clear $(VENV)
 	$(INSTALL) --upgrade "pip>=25.1"
-	$(INSTALL) --constraint constraints.txt --editable ".[research,dask,ray,postgres,parquet,plot,serve]" --group dev
+	$(INSTALL) --constraint constraints.txt --editable ".[research,dask,ray,postgres,parquet,serve]" --group dev
 	touch $@
 
 .venv-bench/.ready: benchmarks/peers.txt
@@ -91,7 +94,7 @@ $(READY): pyproject.toml constraints.txt
 	touch $@
 
 # The service is tried out by a fuzzer, apart since its pytest plugin would load with every test.
-.venv-fuzz/.ready: tests/server/fuzzer.txt
+.venv-fuzz/.ready: tests/service/fuzzer.txt
 	$(PYTHON) -m venv --clear .venv-fuzz
 	.venv-fuzz/bin/python -m pip install --quiet --disable-pip-version-check --requirement $<
 	touch $@
@@ -101,7 +104,7 @@ $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv --clear .venv-docs
 	.venv-docs/bin/python -m pip install --quiet --disable-pip-version-check --upgrade "pip>=25.1"
 	.venv-docs/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt \
-		--editable ".[research,plot]" --group docs
+		--editable ".[research]" --group docs
 	touch $@
 
 # Tools whose results are read and whose studies go on here; what they do not bring themselves is that of .venv.

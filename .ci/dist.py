@@ -1,6 +1,6 @@
 """Build a wheel and an sdist, look into them, install them into clean environments and try them there.
 
-python .ci/dist.py [--extras plot serve …] [--pythons python3.12 …]
+python .ci/dist.py [--extras research serve …] [--pythons python3.12 …]
 """
 
 import argparse
@@ -34,8 +34,7 @@ TABLE = "arm,item,size\n" + "".join(
 PAGES = {  # whose examples run with an extra alone; with none, in a plain install
     "": "README choosing errata getting-started in-your-words report",
     "fast": "planning",
-    "research": "simulation own-policy lower-bound regret",
-    "plot": "studies",
+    "research": "simulation own-policy lower-bound regret studies",
     "inspect": "judge",
 }
 STUDIED = """
@@ -60,8 +59,8 @@ with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as service:
 USES = {  # what an extra is for: done with it alone; without it, the last line of what is said names it
     "fast": "app(['warm'])",
     "research": """
-lb.sweep(cells, replications=2).frame()
-app(["bounds", "--paper", "10", "--picture", "b.svg"])
+lb.sweep(cells, replications=2).frame(), study.results(), study.trials()
+app(["bounds", "--paper", "10", "--figure", "b.svg"])
 """,
     "postgres": """
 try:
@@ -75,7 +74,6 @@ other = lb.create_study("o", arms=["a", "b"], objectives=[q])
 assert other.import_results("t.parquet", fair=True) == study.status.results
 """,
     "inspect": "lb.read.inspect('tests/read/made/quiz-1.eval')",
-    "plot": "lb.plot.pulls(study), lb.plot.workers(study), study.results(), study.trials()",
     "serve": f"{SERVED}\napp(['warm'])",  # as the Dockerfile does
     "dask": """
 try:
@@ -190,7 +188,7 @@ def tried(python: str, what: str, extra: str = "") -> str:
 
 
 def _use(extra: str) -> str:
-    return f"{STUDIED}\nfrom lexbandits.cli import app\n{USES.get(extra, '')}"
+    return f"{STUDIED}\nfrom lexbandits.cli.main import app\n{USES.get(extra, '')}"
 
 
 def _smoke(python: Path, work: Path) -> str:
@@ -202,7 +200,7 @@ def _smoke(python: Path, work: Path) -> str:
     version, _, where = run(python, "-c", code, cwd=work).strip().partition(" ")
     assert str(ROOT) not in where, where
     run(lexbandits, "--help", cwd=work)
-    judged = run(lexbandits, "judge", "table.csv", "size min 0 exact", "--about", "items", cwd=work)
+    judged = run(lexbandits, "judge", "table.csv", "size min 0 exact", "--scope", "items", cwd=work)
     assert judged.startswith("On these 5 items, as measured, a is the best choice"), judged
     measure = ("sh", "-c", "echo correct=$([ {arm} = new ] && echo 1 || echo 0)")
     ended = run(lexbandits, "run", "study.toml", "--", *measure, cwd=work)

@@ -1,4 +1,4 @@
-"""The timed tests again and again on a busy machine: `make flakes ROUNDS=2 BURNERS=8 CASES=tests/server`.
+"""The timed tests again and again on a busy machine: `make flakes ROUNDS=2 BURNERS=8 CASES=tests/service`.
 
 Who fails once in many rounds fails by chance. Nothing is tried again: every failure is in the table, and all
 that it said is kept in results/flakes (`KEPT`). Rounds may be split over CASES; each run says its executions.

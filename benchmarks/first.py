@@ -81,7 +81,8 @@ assert lb.forecast(words, [[0.6], [0.65], [0.7]], runs=200).runs == 200
 """
 SWEPT = """
 import lexbandits as lb
-cells = [lb.Cell("pool", lb.LexElimPool(20, 3, delta=0.05, tradeoff=1.0), lb.paper_instance(20), 10**6)]
+pool = lb.LexElimPool(20, 3, delta=0.05, tradeoff=1.0)
+cells = [lb.simulation.Cell("pool", pool, lb.paper_instance(20), 10**6)]
 lb.sweep(cells, replications=100, n_jobs=1)
 """
 JUDGE = ["correct max 0.03 bernoulli", "latency min 0.2 bounded 0 1", "cost min 0.2 bounded 0 1"]
@@ -119,7 +120,7 @@ class Row(NamedTuple):
 
 
 FEW, MANY = STUDY.format(storage="bench.db", results=1), STUDY.format(storage="bench.db", results=5000)
-REHEARSED = [sys.executable, "-c", "from lexbandits.commands import warm; warm.live(), warm.lists()"]
+WARMED_UP = [sys.executable, "-c", "from lexbandits.cli import warm; warm.live(), warm.lists()"]
 LONG = script(STUDY.format(storage="memory", results=20_000))
 OVER_HTTP = STUDY.format(storage="LINK", results=1000).replace("'LINK'", "served.stdout.readline().strip()")
 ROWS = [
@@ -130,7 +131,7 @@ ROWS = [
     Row("judge", "`lexbandits judge`, 500 items, 4 arms, 3 objectives",
         lexbandits("judge", "table.csv", *JUDGE), "≤ 2 s", script(TABLE)),
     Row("demo", "`make demo`", ["sh", "-c", DEMO], "≤ 2 s more than warm"),
-    Row("demo-warm", "`make demo`, warm", ["sh", "-c", DEMO], first=REHEARSED, cold=False, before=False),
+    Row("demo-warm", "`make demo`, warm", ["sh", "-c", DEMO], first=WARMED_UP, cold=False, before=False),
     Row("serve", "`lexbandits serve` listens", script(SERVE), "≤ 2 s"),
     Row("memory", "resident memory of a process that asked and told 1,000 results",
         script(STUDY.format(storage="bench.db", results=1000) + OWN_MEMORY), "≤ 120 MB", unit="MB"),

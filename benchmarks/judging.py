@@ -4,7 +4,7 @@
    are 8 in 10. Each table of N items that is not certified names a number of new items; as many are drawn and
    judged alone. A finite_variance objective is never certified: there, settled means that no claim is open.
 
-   python benchmarks/judging.py [WORLD ...] [--items N ...] [--tables R] [--most N] [--seed S]
+   python benchmarks/judging.py [SCENARIO ...] [--items N ...] [--tables R] [--most N] [--seed S]
 
 2. The flag "skewed": how often a claim by Student is made and not flagged although it is just not true (its
    size, in levels), and how often the flag takes a certificate away from normal values that are 3 deviations
@@ -19,7 +19,7 @@ import numpy as np
 from scipy import special
 
 import lexbandits as lb
-from lexbandits.evidence.once import edge_of_student
+from lexbandits.evidence.fixed_sample import edge_of_student
 
 
 def normal(means, sds, shared=0.5):
@@ -61,7 +61,7 @@ def skewed(rng, n):
 
 
 def told(*words):
-    return [lb.Objective(name, direction, **more) for name, direction, more in words]
+    return [lb.Objective(name, direction, **{"noise": "gaussian", **more}) for name, direction, more in words]
 
 
 def plain(*ties, **more):
@@ -85,17 +85,17 @@ BOUGHT = plain(0.005, noise="bernoulli")
 WAITS = told(("wait", "minimize", {"margin": 0.2}))
 
 # how values are drawn, the objectives, and how `judge` is asked; `times`: rows of the arms, in --items
-WORLDS = {
+SCENARIOS = {
     "market": (MARKET, plain(0.03, 0.2, 0.1), {}),
     "tie, then faster": (TWO, plain(0.15, 0.15), {}),
     "two contenders of six": (SIX, plain(0.2, 0.2), {}),
     "0/1 and seconds": (models, RIGHT, {}),
     "gaussian, baseline": (TWO, plain(0.15, 0.15), {"baseline": "arm 0"}),
     "of six, baseline": (SIX, plain(0.2, 0.2), {"baseline": "arm 1"}),
-    "of six, named": (SIX, plain(0.2, 0.2), {"named": "arm 0"}),
-    "of six, named out": (SIX, plain(0.2, 0.2), {"named": "arm 2"}),
+    "of six, candidate": (SIX, plain(0.2, 0.2), {"candidate": "arm 0"}),
+    "of six, candidate out": (SIX, plain(0.2, 0.2), {"candidate": "arm 2"}),
     "gate, baseline": (gate, GATE, {"baseline": "arm 0"}),
-    "gate, named": (gate, GATE, {"named": "arm 1"}),
+    "gate, candidate": (gate, GATE, {"candidate": "arm 1"}),
     "0/1, baseline": (models, RIGHT, {"baseline": "arm 1"}),
     "pages, A/B": (pages, BOUGHT, {"item": None, "baseline": "arm 0"}),
     "A/B, 3 to 1": (TWO, plain(0.15, 0.15), {"item": None, "times": (3, 1)}),
@@ -121,7 +121,11 @@ WORLDS = {
         [RIGHT[0], lb.Objective("seconds", "minimize", margin="30%", noise=("bounded", 0, 4))],
         {},
     ),
-    "a quantile": (skewed, [lb.Objective("wait", "minimize", margin=0.2, quantile=0.75)], {}),
+    "a quantile": (
+        skewed,
+        [lb.Objective("wait", "minimize", margin=0.2, quantile=0.75, noise="gaussian")],
+        {},
+    ),
     "long tails": (skewed, WAITS, {}),
     "long tails, baseline": (skewed, WAITS, {"baseline": "arm 1"}),
 }
@@ -129,13 +133,13 @@ WORLDS = {
 
 SIZES = {  # of tables, where few items say nothing
     "gate, baseline": (600, 2000),
-    "gate, named": (600, 2000),
+    "gate, candidate": (600, 2000),
     "pages, A/B": (750, 3000),
     "tie, then faster": (20, 40),
     "two contenders of six": (30, 60),
     "gaussian, baseline": (30, 60),
     "of six, baseline": (30, 60),
-    "of six, named": (20, 40),
+    "of six, candidate": (20, 40),
     "A/B, 3 to 1": (20, 40),
     "clusters of 5": (8, 15),
     "long tails": (10, 20),
@@ -168,14 +172,14 @@ def judged(draw, objectives, how, rng, n, first=True):
 
 
 def is_settled(verdict, reason):
-    if reason == "large-sample":
+    if reason == "asymptotic":
         return all(row["verdict"] != "open" for row in verdict.certificate)
     return verdict.certified
 
 
-def measure(world, n, tables, most, seed):
+def measure(scenario, n, tables, most, seed):
     """One line."""
-    draw, objectives, how = WORLDS[world]
+    draw, objectives, how = SCENARIOS[scenario]
     asked, settled, done, nothing, beyond = [], 0, 0, 0, 0
     for number in range(tables):
         rng = np.random.default_rng([seed, number, n])
@@ -194,19 +198,19 @@ def measure(world, n, tables, most, seed):
     share = settled / drawn
     error = np.sqrt(share * (1 - share) / drawn)
     ends = np.quantile(asked or [0], (0.1, 0.5, 0.9)).astype(int)
-    print(f"| {world} | {n} | {done} | {nothing} | {beyond} | {ends[1]:,} ({ends[0]:,} to {ends[2]:,}) | "
+    print(f"| {scenario} | {n} | {done} | {nothing} | {beyond} | {ends[1]:,} ({ends[0]:,} to {ends[2]:,}) | "
           f"{settled} of {len(asked)}: {100 * share:.0f} % ± {100 * error:.0f} |", flush=True)  # fmt: skip
     return settled, len(asked)
 
 
 def forecasts(given):
-    """The table, and all worlds together."""
-    print("| world | items | certified | no number | beyond | new items (10 to 90 %) | then settled |")
+    """The table, and all scenarios together."""
+    print("| scenario | items | certified | no number | beyond | new items (10 to 90 %) | then settled |")
     print("| --- | --- | --- | --- | --- | --- | --- |")
     counts = [
-        measure(world, n, given.tables or 200, given.most, given.seed)
-        for world in given.worlds or WORLDS
-        for n in given.items or SIZES.get(world, (60, 150))
+        measure(scenario, n, given.tables or 200, given.most, given.seed)
+        for scenario in given.scenarios or SCENARIOS
+        for n in given.items or SIZES.get(scenario, (60, 150))
     ]
     settled, asked = np.sum(counts, axis=0)
     share = settled / max(1, asked)
@@ -291,9 +295,9 @@ def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("worlds", nargs="*", metavar="WORLD", help=", ".join(WORLDS))
-    parser.add_argument("--items", type=int, nargs="+", help="60 and 150, or what a world has of its own")
-    parser.add_argument("--tables", type=int, help="tables per world, or samples per law")
+    parser.add_argument("scenarios", nargs="*", metavar="SCENARIO", help=", ".join(SCENARIOS))
+    parser.add_argument("--items", type=int, nargs="+", help="60 and 150, or what a scenario has of its own")
+    parser.add_argument("--tables", type=int, help="tables per scenario, or samples per law")
     parser.add_argument("--most", type=int, default=20_000, help="forecasts above it are counted, not drawn")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--skewness", action="store_true")

@@ -1,6 +1,6 @@
 """How many results a certificate about a list of items takes, and how often it is wrong.
 
-python benchmarks/lists.py costs [CASE …] [--lists R] [--seed S] [--rules declared open]
+python benchmarks/lists.py costs [CASE …] [--lists R] [--seed S] [--rules preregistered open]
 python benchmarks/lists.py edges [--orders R] [--delta D]
 python benchmarks/lists.py push
 
@@ -17,9 +17,9 @@ from scipy.optimize import brentq
 from scipy.special import expit
 
 import lexbandits as lb
-from lexbandits.jit import entry
-from lexbandits.policies.tol.list_asking import play
-from lexbandits.policies.tol.list_folding import fold_some, forget_arm
+from lexbandits._jit import entry
+from lexbandits.policies.tolerance.finite.finite_asking import play
+from lexbandits.policies.tolerance.finite.finite_folding import fold_some, forget_arm
 
 NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(61)
 ONE = {"noise": "bernoulli", "tolerance": 0.03, "resolution": 0.03}
@@ -116,7 +116,7 @@ def study(table, question, delta=0.05, **more):
     n, n_arms, m = table.shape
     policy = lb.LexElimTol(n_arms, m, delta=delta, n_items=n, **question, **more)
     return policy, entry(play, bulk=True)(
-        policy.state, policy.listed, np.ascontiguousarray(table), n * n_arms
+        policy.state, policy.population, np.ascontiguousarray(table), n * n_arms
     )
 
 
@@ -131,7 +131,7 @@ def costs(given):
             results, wrong, certified = [], 0, 0
             for s in range(given.lists):
                 table = make(np.random.default_rng(given.seed + s))
-                policy, took = study(table, rules, given.delta, rules=declared)
+                policy, took = study(table, rules, given.delta, preregistered=declared == "preregistered")
                 results.append(took)
                 wrong += policy.recommendation not in acceptable(table.mean(axis=0), rules)
                 certified += policy.certified
@@ -186,14 +186,14 @@ def push(_):
     """Nanoseconds for one position of one pair on one objective, with everything that it entails."""
     table = llm(np.random.default_rng(0), 5000)
     policy = lb.LexElimTol(4, 3, delta=0.05, n_items=5000, **LLM)
-    policy.listed.table[:], policy.listed.status[:] = table.transpose(1, 0, 2), 1
-    fold, forget, took = entry(fold_some, bulk=True), entry(forget_arm, bulk=True), []
+    policy.population.table[:], policy.population.status[:] = table.transpose(1, 0, 2), 1
+    replay, forget, took = entry(fold_some, bulk=True), entry(forget_arm, bulk=True), []
     for _ in range(6):
         start = time.process_time()
         for arm in range(4):
-            forget(policy.state, policy.listed, arm)
+            forget(policy.state, policy.population, arm)
         for arm in range(4):
-            fold(policy.state, policy.listed, arm, 5000)
+            replay(policy.state, policy.population, arm, 5000)
         took.append(time.process_time() - start)
     print(f"{1e9 * min(took[1:]) / (5000 * 6 * 3):.0f} ns")
 
@@ -207,7 +207,7 @@ def main():
     command = commands.add_parser("costs", help=costs.__doc__)
     command.add_argument("cases", nargs="*", metavar="CASE", help=f"of {', '.join(CASES)}")
     command.add_argument("--lists", type=int, default=60)
-    command.add_argument("--rules", nargs="+", default=["declared"], choices=["declared", "open"])
+    command.add_argument("--rules", nargs="+", default=["preregistered"], choices=["preregistered", "open"])
     command.set_defaults(run=costs, seed=5000)
     command = commands.add_parser("edges", help=edges.__doc__)
     command.add_argument("--orders", type=int, default=1500)

@@ -9,11 +9,11 @@ import time
 
 import numpy as np
 
-from lexbandits.evidence.boundary import STAKES, bet, log_wealth, unit_stake
+from lexbandits._jit import entry, kernel
+from lexbandits.evidence.betting import STAKES, bet, log_wealth, unit_stake
 from lexbandits.evidence.bounded import bounded_lower
 from lexbandits.evidence.kinds import spread_kinds
 from lexbandits.evidence.moments import push
-from lexbandits.jit import entry, kernel
 from speed import SHORT, explain_and_exit_if_asked
 
 KIND = spread_kinds("bernoulli", 1)[0]

@@ -19,9 +19,9 @@ from pathlib import Path
 
 import lexbandits as lb
 import soak_worker
-from lexbandits.server.tokens import Tokens
-from lexbandits.study.record.answers import recorded
-from lexbandits.study.record.fold import Fold
+from lexbandits.service.auth import Tokens
+from lexbandits.study.core.queries import recorded
+from lexbandits.study.core.replay import Replay
 from lexbandits.study.storage.contract import open_storage
 from speed import ROOT, machine
 
@@ -205,14 +205,14 @@ def finished(side):
     study = lb.open_study(STUDY, side.storage)
     time.sleep(1.1 * soak_worker.LEASE)
     for name in ("correct", "latency"):
-        study.amend(name, margin=1)
+        study.amend(name, margin=0.9)
     answer = study.run(soak_worker.measured, progress=False)
     events = list(study.events())
     last = max(i for i, event in enumerate(events) if event.kind == "finished")
-    fold = Fold()
-    fold.apply(events[:last])
+    replay = Replay()
+    replay.apply(events[:last])
     noted = events[last].payload
-    found = {**recorded(fold), "record": noted["record"]}  # what is before it, which `verify` compares
+    found = {**recorded(replay), "digest": noted["digest"]}  # what is before it, which `verify` compares
     same = found == noted and list(answer.certificate) == noted["certificate"]
     return answer.certified and same and study.verify().ok
 

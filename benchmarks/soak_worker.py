@@ -46,13 +46,13 @@ class Worker:
     def say(self, *words):
         os.write(self.log, (json.dumps(words) + "\n").encode())
 
-    def insist(self, call, *arguments, **words):
+    def insist(self, call, *arguments, **fields):
         """Until it is answered: whatever goes wrong with the storage, it may be repeated."""
         while True:
             start = time.monotonic()
             self.say("calls", start)
             try:
-                return call(*arguments, **words)
+                return call(*arguments, **fields)
             except lb.StorageError as error:
                 self.say("error", str(error)[:200])
                 time.sleep(0.05)

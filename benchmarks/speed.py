@@ -23,14 +23,14 @@ os.environ.setdefault("LEXBANDITS_JIT", "1")  # what goes on for long is compile
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # where experiments/ is, which nobody installs
 import lexbandits as lb
+from experiments.practice.common_random_numbers import CommonRandomNumbers, play_block
+from experiments.practice.common_random_numbers import play as play_draws
 from experiments.practice.studies import paper, studies
-from experiments.practice.tape import Tape, play_block
-from experiments.practice.tape import play as play_tape
-from lexbandits.jit import entry, fused
-from lexbandits.simulation.informed import informed
+from lexbandits._jit import entry, fused
+from lexbandits.environments.noise import stream
+from lexbandits.simulation.oracle_settings import with_oracle_settings
 from lexbandits.simulation.replicate import replicate
 from lexbandits.simulation.trajectory import play, prepared
-from lexbandits.world.noise import stream
 from script import lexelim_in
 
 ROOT = Path(__file__).parent.parent
@@ -83,7 +83,7 @@ def limit():
 def lexelim(name, n_arms, noise_sd):
     instance = lb.paper_instance(n_arms)
     cls = {"LexElim-In": lb.LexElimIn, "LexElim-Out": lb.LexElimOut}[name]
-    return informed(cls, instance, delta=0.01, noise_sd=noise_sd), instance
+    return with_oracle_settings(cls, instance, delta=0.01, noise_sd=noise_sd), instance
 
 
 def exact(policy, instance, horizon, runs, first):
@@ -153,9 +153,9 @@ def tolerance_rows():
     for study in studies()[:1] if SHORT else (*studies(), paper(30)):
         policy, runs = study.policy("answer"), []
         for replication in range(1 if SHORT else 12):
-            tape = Tape(study.trials, 1, replication)
-            ended = play_tape(policy, tape, 10**7)
-            runs.append((ended.rounds, tape.first(ended.folded + 1)))
+            draws = CommonRandomNumbers(study.trials, 1, replication)
+            ended = play_draws(policy, draws, 10**7)
+            runs.append((ended.rounds, draws.first(ended.folded + 1)))
         results = sum(rounds for rounds, _ in runs)
         values = []
         for _ in range(REPEATS):
@@ -215,7 +215,7 @@ def peers():
 
 def thread_rows():
     policy, instance = lexelim("LexElim-In", 100, MATCHED)
-    cells = [lb.Cell("a", policy, instance, 10**5 if SHORT else 10**8)]
+    cells = [lb.simulation.Cell("a", policy, instance, 10**5 if SHORT else 10**8)]
     lb.sweep(cells, replications=2, n_jobs=2)
     tables, times = {}, {1: [], 2: []}
     for _ in range(REPEATS):
@@ -245,7 +245,7 @@ def ask_rows():
 FIRST = """
 import lexbandits as lb
 policy = lb.LexElimIn(10, 3, delta=0.1, tradeoff=2)
-lb.sweep([lb.Cell("a", policy, lb.paper_instance(10), 10**5)], replications=1).frame()
+lb.sweep([lb.simulation.Cell("a", policy, lb.paper_instance(10), 10**5)], replications=1).frame()
 """
 
 
@@ -357,11 +357,11 @@ runs each on results drawn before.
 """
 
 
-def explain_and_exit_if_asked(about):
+def explain_and_exit_if_asked(page):
     """With --help say what a script is for; refuse what it does not know."""
-    parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(description=page, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--short", action="store_true", help="see in a minute whether it works; no page")
-    if "[--quick]" in about:
+    if "[--quick]" in page:
         parser.add_argument("--quick", action="store_true", help="a short run")
     parser.parse_args()
 

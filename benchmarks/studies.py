@@ -31,8 +31,8 @@ BESIDE = Path(PEERS).exists()  # Optuna
 PYTHON = {"ours": sys.executable, "optuna": PEERS, "nsga": PEERS}
 
 
-def worker(who, task, storage, n=0, **options):
-    command = [PYTHON[who], WORKER, who, task, storage, str(n)]
+def worker(side, task, storage, n=0, **options):
+    command = [PYTHON[side], WORKER, side, task, storage, str(n)]
     return subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env={**os.environ, **options}
     )
@@ -44,11 +44,11 @@ def done(process):
     return json.loads(out.strip().splitlines()[-1]) if out.strip() else None
 
 
-def together(who, storage, processes, n):
+def together(side, storage, processes, n):
     """All workers start at once; asks with their tells a second, and the longest wait for one."""
     if storage != "memory":
-        done(worker(who, "fill", storage, 0))  # Optuna's tables cannot be made by several at once
-    workers = [worker(who, "rate", storage, n) for _ in range(processes)]
+        done(worker(side, "fill", storage, 0))  # Optuna's tables cannot be made by several at once
+    workers = [worker(side, "rate", storage, n) for _ in range(processes)]
     for each in workers:
         assert each.stdout.readline() == "ready\n"
     for each in workers:
@@ -88,7 +88,7 @@ def addresses(kind, folder, server, repeat):
     if kind == "memory":
         return "memory", "memory"
     if kind == "postgres":
-        ours, theirs = (server.database(f"{who}_{time.monotonic_ns()}") for who in ("ours", "optuna"))
+        ours, theirs = (server.database(f"{side}_{time.monotonic_ns()}") for side in ("ours", "optuna"))
         return ours, theirs.replace("postgresql://", "postgresql+psycopg://")
     name = f"{kind}_{repeat}_{time.monotonic_ns()}.db"
     return f"sqlite:///{folder}/ours_{name}?synchronous={kind}", f"sqlite:///{folder}/optuna_{name}"
@@ -129,10 +129,10 @@ def open_rows(folder, server):
     fast = Path("/dev/shm") if Path("/dev/shm").is_dir() else folder  # made there, measured on the disk
     places = {}
     with tempfile.TemporaryDirectory(dir=fast) as scratch:
-        for who in ("ours", "optuna") if BESIDE else ("ours",):
-            done(worker(who, "fill", f"sqlite:///{scratch}/{who}_open.db", n))
-            shutil.copy(f"{scratch}/{who}_open.db", folder)
-    places["SQLite", 20] = [f"sqlite:///{folder}/{who}_open.db" for who in ("ours", "optuna")]
+        for side in ("ours", "optuna") if BESIDE else ("ours",):
+            done(worker(side, "fill", f"sqlite:///{scratch}/{side}_open.db", n))
+            shutil.copy(f"{scratch}/{side}_open.db", folder)
+    places["SQLite", 20] = [f"sqlite:///{folder}/{side}_open.db" for side in ("ours", "optuna")]
     if server is not None:
         here, there = addresses("postgres", folder, server, 0)
         careless = {"PGOPTIONS": "-c synchronous_commit=off"}
@@ -252,7 +252,7 @@ PAGE = """# What a study costs
 
 Measured by {how} on {day}: {machine}. Beside Optuna {optuna} in the same run, on the same disk
 and the same PostgreSQL server: medians of {repeats} repetitions, on the clock, with the smallest and the
-largest. An ask and a tell of ours decides by all results so far what to measure; Optuna draws at random
+largest. An ask and a tell of lexbandits decides by all results so far what to measure; Optuna draws at random
 (`RandomSampler`, its fastest), a categorical parameter with four values and two objectives. "Opening" is to
 open a study and see all that it knows. Ratios to Optuna depend on the disk: with `synchronous=NORMAL` ours
 never waits for it, Optuna always does.

@@ -65,6 +65,8 @@ class Optuna:
 
         optuna.logging.set_verbosity(optuna.logging.ERROR)
         self.optuna, self.storage = optuna, None if storage == "memory" else storage
+        if storage.startswith("sqlite:"):
+            self.storage += "?timeout=600"  # it gives up after five seconds, also where it is only its turn
 
     def open(self):
         self.study = self.optuna.create_study(
@@ -105,9 +107,9 @@ class Nsga(Optuna):
 
 def main():
     """Do one task, after a little of it to warm up; times are of the machine's clock."""
-    who, task, storage, *rest = sys.argv[1:]
+    side, task, storage, *rest = sys.argv[1:]
     n = int(rest[0]) if rest else 0
-    peer = {"ours": Ours, "optuna": Optuna, "nsga": Nsga}[who](storage)
+    peer = {"ours": Ours, "optuna": Optuna, "nsga": Nsga}[side](storage)
     if task in ("look", "glance"):
         peer.warm()
         start = time.perf_counter()

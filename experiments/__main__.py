@@ -5,8 +5,8 @@ from typing import Annotated
 
 import typer
 
-from lexbandits.commands import terminal
-from lexbandits.commands.terminal import print_table
+from lexbandits.cli import terminal
+from lexbandits.cli.terminal import print_table
 
 app = typer.Typer(
     cls=terminal.Commands, no_args_is_help=True, pretty_exceptions_enable=False, add_completion=False
@@ -81,7 +81,7 @@ def headline(
     ] = None,
     jobs: Jobs = -1,
 ) -> None:
-    """The README's table: pulls and errors on the paper's instances, beside the lower bound."""
+    """The table of docs/choosing.md: pulls and errors on the paper's instances, beside the lower bound."""
     from experiments import headline as tables
     from experiments.paper.experiment import ARMS
 
@@ -93,16 +93,18 @@ def headline(
 
 
 @command
-def ignorance(out: Out = Path("results/ignorance"), replications: Runs = 1000, jobs: Jobs = -1) -> None:
+def misspecification(
+    out: Out = Path("results/misspecification"), replications: Runs = 1000, jobs: Jobs = -1
+) -> None:
     """What it costs not to know λ, the noise or its correlation, and what tolerances cost."""
-    from experiments import ignorance as tables
+    from experiments import misspecification as tables
     from experiments.drawing import save
 
-    table = tables.ignorance(replications=replications, n_jobs=jobs, out=out / "runs", progress=True)
-    table.to_csv(out / "ignorance.csv", index=False)
-    save(tables.ignorance_figure(table), out / "ignorance.svg")
-    typer.echo(tables.ignorance_markdown(table))
-    typer.echo(f"\n{out}: ignorance.csv, ignorance.svg")
+    table = tables.misspecification(replications=replications, n_jobs=jobs, out=out / "runs", progress=True)
+    table.to_csv(out / "misspecification.csv", index=False)
+    save(tables.misspecification_figure(table), out / "misspecification.svg")
+    typer.echo(tables.misspecification_markdown(table))
+    typer.echo(f"\n{out}: misspecification.csv, misspecification.svg")
 
 
 @command
@@ -153,7 +155,7 @@ def regret(
 
 @command
 def margins(
-    runs: Annotated[int, typer.Option(help="Studies per world and margin.", min=2)] = 200,
+    runs: Annotated[int, typer.Option(help="Studies per scenario and margin.", min=2)] = 200,
     seed: Annotated[int, typer.Option(help="The same seed gives the same table.")] = 0,
     jobs: Jobs = -1,
 ) -> None:
@@ -164,13 +166,73 @@ def margins(
 
 
 @command
+def noise(
+    runs: Annotated[int, typer.Option(help="Studies per scenario and kind.", min=2)] = 100,
+    seed: Annotated[int, typer.Option(help="The same seed gives the same table.")] = 0,
+) -> None:
+    """How many results a kind of noise takes: the table of docs/noise.md."""
+    from experiments import noise_kinds
+
+    typer.echo(noise_kinds.markdown(runs, seed))
+
+
+@command
+def serving(
+    runs: Annotated[int, typer.Option(help="Studies per scenario.", min=2)] = 200,
+    seed: Annotated[int, typer.Option(help="The same seed gives the same tables.")] = 0,
+) -> None:
+    """What serving visitors costs them: the tables of docs/serving.md."""
+    from experiments import serving as experiment
+
+    typer.echo(experiment.markdown(runs, seed))
+
+
+@command
+def gate(
+    tables: Annotated[int, typer.Option(help="Tables per change.", min=2)] = 100,
+    seed: Annotated[int, typer.Option(help="The same seed gives the same table.")] = 0,
+) -> None:
+    """How often a gate ships a change, and names a regression: the table of docs/gate.md."""
+    from experiments import gate as tables_of
+
+    typer.echo(tables_of.gate_markdown(tables, seed))
+
+
+@command
 def zone(
     path: Annotated[Path, typer.Argument(help="A file.svg.")] = Path("docs/zone.svg"),
 ) -> None:
-    """The picture of docs/planning.md: which leads cost most results."""
+    """The figure of docs/planning.md: which leads cost most results."""
     from experiments.zone import draw
 
     typer.echo(draw(path))
+
+
+@command
+def screenshots(
+    folder: Annotated[Path, typer.Argument(help="Where the pictures go.")] = Path("docs/images"),
+    chromium: Annotated[str, typer.Option(help="The browser.")] = "chromium",
+) -> None:
+    """Pictures of a study's page and of a table's report, as the README shows them."""
+    import shutil
+
+    from experiments.screenshots import screenshots as taken
+
+    program = shutil.which(chromium)
+    if program is None:
+        raise typer.BadParameter(f"there is no {chromium} here: make browser installs it")
+    typer.echo("\n".join(map(str, taken(folder, program))))
+
+
+@command
+def folds(
+    tables: Annotated[int, typer.Option(help="Cross-validations that are drawn.", min=2)] = 2000,
+    seed: Annotated[int, typer.Option(help="The same seed gives the same table.")] = 1,
+) -> None:
+    """How often cross-validation calls one of two equal learners better: docs/cross-validation.md."""
+    from experiments.folds import folds_markdown
+
+    typer.echo(folds_markdown(tables, seed))
 
 
 if __name__ == "__main__":

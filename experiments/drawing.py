@@ -116,12 +116,12 @@ def axes_grid(figure: Figure, rows: int, columns: int, **edges: float) -> list[l
     return [[figure.add_subplot(grid[row, column]) for column in range(columns)] for row in range(rows)]
 
 
-def list_down(axes: Axes, names: Sequence[str | None], *, named: bool) -> None:
+def list_down(axes: Axes, names: Sequence[str | None], *, with_names: bool) -> None:
     """The y axis as a list from top to bottom, with or without the names; None: a line that has none."""
     axes.grid(visible=False, axis="y")
     axes.tick_params(axis="y", length=0)
     places = [y for y, name in enumerate(names) if name]
-    axes.set_yticks(places, [name for name in names if name] if named else [])
+    axes.set_yticks(places, [name for name in names if name] if with_names else [])
 
 
 def heading(axes: Axes, text: str, place: tuple[float, float], **look: Any) -> None:
@@ -135,12 +135,12 @@ def mark(marker: str = "o", colour: str = "#555555", **look: Any) -> dict[str, A
 
 
 def legend(
-    figure: Figure, looks: Mapping[str, Mapping[str, Any]], *, loc: Any = "lower center", **options: Any
+    figure: Figure, styles: Mapping[str, Mapping[str, Any]], *, loc: Any = "lower center", **options: Any
 ) -> None:
     """What each look means, along the lower edge if nothing else is said."""
     from matplotlib.lines import Line2D
 
-    handles = [Line2D([], [], label=name, **look) for name, look in looks.items()]
+    handles = [Line2D([], [], label=name, **look) for name, look in styles.items()]
     figure.legend(handles=handles, loc=loc, frameon=False, **options)
 
 

@@ -8,9 +8,10 @@ import pandas as pd
 
 from experiments.paper.experiment import ALGORITHMS, ARMS, DELTA
 from experiments.paper.tables import Row, rows_of
-from lexbandits import Cell, Results, characteristic_time, paper_instance, sample_lower_bound, sweep
-from lexbandits.simulation.estimates import mean_and_error
-from lexbandits.simulation.informed import informed
+from lexbandits import characteristic_time, paper_instance, sample_lower_bound, sweep
+from lexbandits.simulation import Cell, Results
+from lexbandits.simulation.oracle_settings import with_oracle_settings
+from lexbandits.simulation.results import mean_and_error
 
 HORIZON = 5_000_000
 REPLICATIONS = 1000
@@ -42,7 +43,7 @@ def headline(
     cells = {}
     for n_arms, name in product(arms, algorithms):
         instance = paper_instance(n_arms)
-        policy = informed(ALGORITHMS[name].policy, instance, delta=DELTA)
+        policy = with_oracle_settings(ALGORITHMS[name].policy, instance, delta=DELTA)
         cells[n_arms, name] = Cell(f"K={n_arms}, {name}", policy, instance, HORIZON)
     results = sweep(cells.values(), replications=replications, **how)
     bounds = {n: sample_lower_bound(characteristic_time(paper_instance(n)).low, DELTA) for n in arms}
@@ -73,7 +74,7 @@ def measured(results: Results, cell: str) -> Row:
 
 
 def headline_markdown(table: pd.DataFrame) -> str:
-    """As the README shows it: mean pulls ± standard error, wrong answers in brackets."""
+    """As the page shows it: mean pulls ± standard error, wrong answers in brackets."""
     algorithms = list(dict.fromkeys(table["algorithm"]))
     lines = [
         "| K | lower bound | " + " | ".join(algorithms) + " |",

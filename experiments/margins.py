@@ -1,6 +1,6 @@
 """What a smaller margin costs: the README's models at its margins, at half and at a quarter of them.
 
-In one world *medium*, *large* and *huge* are equally accurate. In the other *medium* is 0.02 below the
+In one scenario *medium*, *large* and *huge* are equally accurate. In the other *medium* is 0.02 below the
 best, as in the README. Every margin meets the same draws.
 """
 
@@ -9,10 +9,10 @@ from functools import partial
 import numpy as np
 
 import lexbandits as lb
-from experiments.practice.tape import Tape, play
+from experiments.practice.common_random_numbers import CommonRandomNumbers, play
 from experiments.practice.trials import Measure, Trials
-from lexbandits.policies.tol.lexelim_tol import LexElimTol
-from lexbandits.simulation.estimates import mean_and_error
+from lexbandits.policies.tolerance.lexelim_tol import LexElimTol
+from lexbandits.simulation.results import mean_and_error
 from lexbandits.simulation.workers import on_threads
 
 SHARES = {"as in the README": 1.0, "half": 0.5, "a quarter": 0.25}
@@ -34,7 +34,7 @@ def question(share: float) -> list[lb.Objective]:
 
 def policy_of(objectives: list[lb.Objective], arms: int) -> LexElimTol:
     """The policy of a study with these objectives."""
-    rules = [objective.thresholds for objective in objectives]
+    rules = [objective.tolerance_settings for objective in objectives]
     return LexElimTol(
         arms,
         len(rules),
@@ -45,7 +45,7 @@ def policy_of(objectives: list[lb.Objective], arms: int) -> LexElimTol:
     )
 
 
-def world(accuracies: tuple[float, ...]) -> Trials:
+def scenario(accuracies: tuple[float, ...]) -> Trials:
     """What the README's `measure` draws."""
     latency = Measure("gamma", (-0.4, -0.9, -2.1, -2.6), 25.0)
     cost = Measure("uniform", (-0.1, -0.4, -1.9, -2.4), 0.2)
@@ -53,7 +53,7 @@ def world(accuracies: tuple[float, ...]) -> Trials:
 
 
 def _results(policy: LexElimTol, trials: Trials, seed: int, run: int, cancelled: object) -> tuple[int, int]:
-    ended = play(policy, Tape(trials, seed, run), MOST)
+    ended = play(policy, CommonRandomNumbers(trials, seed, run), MOST)
     if not ended.finished:
         raise RuntimeError(f"run {run} took more than {MOST:,} results")
     return ended.rounds, ended.recommendation
@@ -66,7 +66,7 @@ def margins_markdown(runs: int, seed: int, jobs: int) -> str:
         cells = []
         for accuracies in ACCURACIES.values():
             policy = policy_of(question(share), len(accuracies))
-            work = partial(_results, policy, world(accuracies), seed)
+            work = partial(_results, policy, scenario(accuracies), seed)
             found = np.array(list(on_threads(work, range(runs), jobs)))
             mean, error = mean_and_error(found[:, 0])
             cells.append(f"{mean:,.0f} ± {error:,.0f} ({(found[:, 1] == 1).mean():.0%})")

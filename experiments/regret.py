@@ -11,9 +11,9 @@ import numpy as np
 import lexbandits as lb
 from experiments.baselines import TopTwo, TrackAndStop
 from experiments.drawing import Figure, house_style, new_figure
-from lexbandits.simulation.estimates import mean_and_error
-from lexbandits.simulation.informed import informed
-from lexbandits.simulation.summary import as_latex, as_markdown
+from lexbandits.simulation.oracle_settings import with_oracle_settings
+from lexbandits.simulation.output import as_latex, as_markdown
+from lexbandits.simulation.results import mean_and_error
 from lexbandits.theory.regret import regret_constants
 
 SD = math.sqrt(0.1)  # of the paper's instances
@@ -42,7 +42,7 @@ class Row(NamedTuple):
 
 def told(cls: type[lb.Policy], **settings: object) -> Make:
     """A policy that is told the truth but for `settings`."""
-    return lambda instance, horizon: informed(cls, instance, **settings)
+    return lambda instance, horizon: with_oracle_settings(cls, instance, **settings)
 
 
 def dmed(**settings: object) -> Make:
@@ -65,12 +65,12 @@ OTHERS = [
     Row("UCB_α (α = 2)", told(lb.UCBAlpha, delta=0.01, alpha=2), fast=False),
     Row(
         "PF-LEX (ε = T^(−1/3))",
-        lambda instance, T: informed(lb.PFLex, instance, delta=0.01, epsilon=T ** (-1 / 3)),
+        lambda instance, T: with_oracle_settings(lb.PFLex, instance, delta=0.01, epsilon=T ** (-1 / 3)),
         fast=False,
     ),
     Row(
         "MTLO (δ = 0.01)",
-        lambda instance, T: informed(lb.MTLO, instance, delta=0.01, horizon=T),
+        lambda instance, T: with_oracle_settings(lb.MTLO, instance, delta=0.01, horizon=T),
         fast=False,
     ),
     Row("UCB1 on objective 1", told(lb.UCB1), fast=False),
@@ -82,7 +82,7 @@ OTHERS = [
     Row("LexElim-Pool, then commit (δ = 0.01)", told(lb.LexElimPool, delta=0.01)),
     Row(
         "LexElim-Pool, then commit (δ = 1/T)",
-        lambda instance, T: informed(lb.LexElimPool, instance, delta=1 / T),
+        lambda instance, T: with_oracle_settings(lb.LexElimPool, instance, delta=1 / T),
     ),
 ]
 CURVES = (  # of the figure
@@ -98,26 +98,30 @@ class Bench:
     def __init__(self, runs: int, out: Path, jobs: int) -> None:
         self.runs, self.out, self.jobs = runs, out, jobs
 
-    def run(self, section: str, rows: list[Row], instance: lb.Instance, horizon: int) -> lb.Results:
+    def run(
+        self, section: str, rows: list[Row], instance: lb.Instance, horizon: int
+    ) -> lb.simulation.Results:
         """Simulate all rows; blocks that are on disk are not run again."""
-        found: dict[str, lb.Results] = {}
+        found: dict[str, lb.simulation.Results] = {}
         for fast in (True, False):
             chosen = [row for row in rows if row.fast == fast]
             if not chosen:
                 continue
-            cells = [lb.Cell(row.name, row.make(instance, horizon), instance, horizon) for row in chosen]
+            cells = [
+                lb.simulation.Cell(row.name, row.make(instance, horizon), instance, horizon) for row in chosen
+            ]
             runs = self.runs if fast else max(2, self.runs // SLOW)
             folder = self.out / "blocks" / f"{section}-{'fast' if fast else 'slow'}"
             swept = lb.sweep(cells, replications=runs, seed=SEED, n_jobs=self.jobs, out=folder, progress=True)
             found.update({row.name: swept for row in chosen})
         infos = {row.name: found[row.name].cells[row.name] for row in rows}
-        return lb.Results(SEED, infos, {row.name: found[row.name].runs[row.name] for row in rows})
+        return lb.simulation.Results(SEED, infos, {row.name: found[row.name].runs[row.name] for row in rows})
 
 
 # --- tables, as lines of cells
 
 
-def regret_cells(results: lb.Results, name: str, horizon: int) -> list[str]:
+def regret_cells(results: lb.simulation.Results, name: str, horizon: int) -> list[str]:
     """Mean and error per objective, quantiles, and the tail of one cell."""
     regret = results.regret(name, [horizon])[:, 0]
     mean, error = mean_and_error(regret)
@@ -162,17 +166,17 @@ def bound_line(instance: lb.Instance, horizon: int, blank: int) -> list[str]:
 
 def figure_2(bench: Bench) -> dict[str, list[list[str]]]:
     """The setting of Figure 2: K = 10, T = 10,000, all policies."""
-    world = lb.paper_instance(10)
-    results = bench.run("figure2", [*OTHERS, *OURS], world, HORIZON)
+    instance = lb.paper_instance(10)
+    results = bench.run("figure2", [*OTHERS, *OURS], instance, HORIZON)
     lines = [[row.name, *regret_cells(results, row.name, HORIZON)] for row in (*OTHERS, *OURS)]
-    return {"figure2": [HEAD, *lines, bound_line(world, HORIZON, 5)]}
+    return {"figure2": [HEAD, *lines, bound_line(instance, HORIZON, 5)]}
 
 
 def long(bench: Bench) -> dict[str, list[list[str]]]:
     """The same to T = 1,000,000, and the figure."""
-    world, short = lb.paper_instance(10), Bench(max(2, bench.runs // 5), bench.out, bench.jobs)
+    instance, short = lb.paper_instance(10), Bench(max(2, bench.runs // 5), bench.out, bench.jobs)
     rows = [row for row in (*OTHERS, *OURS) if row.name in CURVES]
-    results = short.run("long", rows, world, LONG)
+    results = short.run("long", rows, instance, LONG)
     rounds = [10**power for power in range(3, 7)]
     head = ["objective 1 after", *(f"{t:,}" for t in rounds), "slope per log T", "runs"]
     lines = []
@@ -185,12 +189,12 @@ def long(bench: Bench) -> dict[str, list[list[str]]]:
             for m, e in zip(mean[:, 0], error[:, 0], strict=True)
         ]
         lines.append([row.name, *shown, beside(slope), f"{len(regret):,}"])
-    constants = bound(world)
+    constants = bound(instance)
     for name, low in (
         ("lower bound c·log T", constants),
         (
             "lower bound for 1.1·λ, which slack 1.1 asks for",
-            regret_constants(world, 1.1 * world.tradeoff).low,
+            regret_constants(instance, 1.1 * instance.tradeoff).low,
         ),
     ):
         lines.append([name, *(f"{low[0] * math.log(t):,.0f}" for t in rounds), beside(low), ""])
@@ -198,7 +202,7 @@ def long(bench: Bench) -> dict[str, list[list[str]]]:
     return {"long": [head, *lines]}
 
 
-def curves(results: lb.Results, bounds: Mapping[str, list[float]]) -> Figure:
+def curves(results: lb.simulation.Results, bounds: Mapping[str, list[float]]) -> Figure:
     """Mean regret with two standard errors and the 95 % quantile, a panel per objective, a line per cell."""
     figure = new_figure(9.0, 4.2, layout="constrained")
     panels = figure.subplots(1, len(next(iter(bounds.values()))))
@@ -223,13 +227,13 @@ def curves(results: lb.Results, bounds: Mapping[str, list[float]]) -> Figure:
     return figure
 
 
-def draw(results: lb.Results, constants: np.ndarray, path: Path) -> None:
+def draw(results: lb.simulation.Results, constants: np.ndarray, path: Path) -> None:
     """Curves with bands of two standard errors, thin lines at the 95 % quantile, and the lower bound.
 
     Panels end a little above the 95 % quantile of the policies that know λ; the others leave them.
     """
     plain = {name: name.replace("*", "") for name in results.cells}
-    shown = lb.Results(
+    shown = lb.simulation.Results(
         SEED,
         {plain[name]: cell for name, cell in results.cells.items()},
         {plain[name]: runs for name, runs in results.runs.items()},
@@ -252,7 +256,7 @@ def draw(results: lb.Results, constants: np.ndarray, path: Path) -> None:
 
 def misspecified(bench: Bench) -> dict[str, list[list[str]]]:
     """λ, σ and the law of the noise are not what the policy is told."""
-    world, some = lb.paper_instance(10), Bench(max(2, bench.runs // 5), bench.out, bench.jobs)
+    instance, some = lb.paper_instance(10), Bench(max(2, bench.runs // 5), bench.out, bench.jobs)
     rows = [Row(f"LexDMED, λ told {x:g} (true 2)", dmed(tradeoff=x)) for x in (3.0, 4.0, 8.0)]
     rows += [Row(f"LexIMED, λ told {x:g} (true 2)", told(lb.LexIMED, tradeoff=x)) for x in (3.0, 4.0, 8.0)]
     rows += [
@@ -262,9 +266,9 @@ def misspecified(bench: Bench) -> dict[str, list[list[str]]]:
         Row("LexDMED, σ told × 0.7", dmed(noise_sd=0.7 * SD)),
         Row("LexDMED, σ told × 1.4", dmed(noise_sd=1.4 * SD)),
     ]
-    results = some.run("misspecified", rows, world, HORIZON)
+    results = some.run("misspecified", rows, instance, HORIZON)
     lines = [[row.name, *regret_cells(results, row.name, HORIZON)] for row in rows]
-    coins = lb.Instance((0.2 + 0.6 * world.means).tolist(), noise="bernoulli", tie_tolerance=1e-9)
+    coins = lb.Instance((0.2 + 0.6 * instance.means).tolist(), noise="bernoulli", tie_tolerance=1e-9)
     tosses = [
         Row("LexDMED, Bernoulli, σ told ½", dmed(noise_sd=0.5, tradeoff=2)),
         Row("LexDMED, Bernoulli, σ estimated", dmed(noise_sd=None, tradeoff=2)),
@@ -286,18 +290,18 @@ def more_arms(bench: Bench) -> dict[str, list[list[str]]]:
     rows = [row for row in (*OTHERS, *OURS) if row.name in names]
     lines = []
     for n_arms in (20, 30):
-        world = lb.paper_instance(n_arms)
-        results = some.run(f"arms{n_arms}", rows, world, HORIZON)
+        instance = lb.paper_instance(n_arms)
+        results = some.run(f"arms{n_arms}", rows, instance, HORIZON)
         for row in rows:
             lines.append([f"K = {n_arms}: {row.name}", *regret_cells(results, row.name, HORIZON)])
-        name, *rest = bound_line(world, HORIZON, 5)
+        name, *rest = bound_line(instance, HORIZON, 5)
         lines.append([f"K = {n_arms}: {name}", *rest])
     return {"arms": [HEAD, *lines]}
 
 
 def certified(bench: Bench) -> dict[str, list[list[str]]]:
     """Samples and regret until LexElim-Pool has its certificate, and what playing on costs."""
-    world, horizon = lb.paper_instance(10), 100_000
+    instance, horizon = lb.paper_instance(10), 100_000
     some = Bench(max(2, bench.runs // 5), bench.out, bench.jobs)
     head = [
         "δ", "samples", "wrong answers", "regret at the certificate", "then commit, T = 100,000",
@@ -309,12 +313,12 @@ def certified(bench: Bench) -> dict[str, list[list[str]]]:
             Row("commit", told(lb.LexElimPool, delta=delta)),
             Row("play", told(lb.LexElimPool, delta=delta, then="regret")),
         ]
-        results = some.run(f"certified{delta:g}", rows, world, horizon)
+        results = some.run(f"certified{delta:g}", rows, instance, horizon)
         runs = results.runs["commit"]
         samples, error = mean_and_error(runs.rounds)
-        at_stop = (runs.pulls @ world.gaps).mean(axis=0)
+        at_stop = (runs.pulls @ instance.gaps).mean(axis=0)
         ends = {name: mean_and_error(results.regret(name, [horizon])[:, 0]) for name in ("commit", "play")}
-        wrong = int((runs.recommendation != world.lex_optimal_arm).sum())
+        wrong = int((runs.recommendation != instance.lex_optimal_arm).sum())
         lines.append(
             [
                 f"{delta:g}",
@@ -334,15 +338,15 @@ def frontier(bench: Bench) -> dict[str, list[list[str]]]:
 
     A pull costs 1 − x, and x times its gap: T* with these prices bounds every mixture of the two.
     """
-    world, delta, horizon = lb.paper_instance(10), 0.01, 100_000
-    gaps, nats = world.gaps[:, 0], lb.sample_lower_bound(1.0, delta)
+    instance, delta, horizon = lb.paper_instance(10), 0.01, 100_000
+    gaps, nats = instance.gaps[:, 0], lb.sample_lower_bound(1.0, delta)
     lines = []
     for x in (0.0, 0.8, 0.95, 0.99, 0.999):
         prices = 1 - x + x * gaps
-        bound = lb.characteristic_time(world, relative_gap=0.002, prices=prices)
+        bound = lb.characteristic_time(instance, relative_gap=0.002, prices=prices)
         pulls = nats * bound.low / (prices @ bound.weights) * bound.weights
         lines.append([f"bound, x = {x:g}", f"{pulls.sum():,.0f}", f"{pulls @ gaps:,.1f}", "", ""])
-    least = nats * regret_constants(world).low[0]
+    least = nats * regret_constants(instance).low[0]
     lines.append(["bound, regret alone", "∞", f"{least:,.1f}", "", ""])
     rows = [
         Row("LexElim-Pool", told(lb.LexElimPool, delta=delta)),
@@ -351,11 +355,11 @@ def frontier(bench: Bench) -> dict[str, list[list[str]]]:
         Row("Top-Two", told(TopTwo, delta=delta), fast=False),
         Row("LexElim-In", told(lb.LexElimIn, delta=delta)),
     ]
-    results = Bench(max(2, bench.runs // 5), bench.out, bench.jobs).run("frontier", rows, world, horizon)
+    results = Bench(max(2, bench.runs // 5), bench.out, bench.jobs).run("frontier", rows, instance, horizon)
     for row in rows:
         runs = results.runs[row.name]
         found = [mean_and_error(runs.rounds), mean_and_error(runs.pulls @ gaps)]
-        wrong = int((runs.recommendation != world.lex_optimal_arm).sum())
+        wrong = int((runs.recommendation != instance.lex_optimal_arm).sum())
         shown = [f"{mean:,.0f} ± {math.ceil(error):,}" for mean, error in found]
         lines.append([row.name, *shown, str(wrong), f"{runs.rounds.size:,}"])
     return {"frontier": [["", "samples", "regret on objective 1", "wrong answers", "runs"], *lines]}

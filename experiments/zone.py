@@ -1,6 +1,6 @@
-"""The picture of docs/planning.md: margin and tie, limit and slack, and what lies between them costs most.
+"""The figure of docs/planning.md: margin and tie, limit and slack, and what lies between them costs most.
 
-`make pictures`, or `python -m experiments zone docs/zone.svg`.
+`make figures`, or `python -m experiments zone docs/zone.svg`.
 """
 
 from pathlib import Path
@@ -12,7 +12,7 @@ import lexbandits as lb
 from experiments.drawing import WIDE, house_style, new_figure
 
 IN, BAND, SUNK = "#1d5fc4", "#cfe1fa", "#e9e9e6"
-SECOND = lb.Objective("second", margin=2)  # *new* is far better on it
+SECOND = lb.Objective("second", margin=2, noise="gaussian")  # *new* is far better on it
 LINE = 10.0  # the best mean on the first objective, or the limit
 
 
@@ -30,7 +30,7 @@ class Row(NamedTuple):
 
 ROWS = (
     Row(
-        lb.Objective("first", margin=2),
+        lb.Objective("first", margin=2, noise="gaussian"),
         "how far the new arm is below the best on the first objective",
         -1,
         (0.0, 1.0, 2.0, 3.2),
@@ -39,7 +39,7 @@ ROWS = (
         1,
     ),
     Row(
-        lb.Objective("first", at_least=LINE, slack=2),
+        lb.Objective("first", at_least=LINE, slack=2, noise="gaussian"),
         "the new arm on the first objective, from the limit",
         1,
         (-1.6, 0.0, 2.0, 3.6),

@@ -9,21 +9,21 @@ import pytest
 from hypothesis import settings
 
 import lexbandits as lb
-from lexbandits import jit
+from lexbandits import _jit
 
 pytest.register_assert_rewrite("support")
 pytest_plugins = ["support.database", "support.browser"]
-jit.MODE = jit.MODE or "1"  # compiled at once here; the processes that tests start begin as people's do
+_jit.MODE = _jit.MODE or "1"  # compiled at once here; the processes that tests start begin as people's do
 
 settings.register_profile("repeatable", derandomize=True, deadline=None, print_blob=True)
 settings.load_profile("repeatable")
 
 FIRST = (  # the longest, so that no process is left alone with one at the end
-    "server/test_page.py", "study/test_contract.py", "test_promises.py", "test_tol_percent.py",
-    "study/test_trouble.py", "test_docs.py", "server/test_webhook.py", "study/test_commands.py",
+    "service/test_page.py", "study/test_contract.py", "test_promises.py", "test_tol_percent.py",
+    "study/test_trouble.py", "test_docs.py", "service/test_webhook.py", "study/test_commands.py",
     "test_report.py", "test_tol.py", "study/test_run.py", "test_jit.py", "test_cli.py",
-    "server/test_thinking.py", "study/test_stopped.py", "server/test_answers_lost_over_http.py",
-    "insight/test_fates.py", "test_baselines.py",
+    "service/test_analysis.py", "study/test_stopped.py", "service/test_answers_lost_over_http.py",
+    "report/test_outcomes.py", "test_baselines.py",
 )  # fmt: skip
 
 
@@ -36,7 +36,7 @@ WITH_OTHERS = {"address", "browser", "client", "clock", "postgres", "serve", "se
 
 @cache
 def _is_timed(path):
-    is_live = path.parent.name in ("study", "server") or path.name in ("test_store.py", "test_jit.py")
+    is_live = path.parent.name in ("study", "service") or path.name in ("test_store.py", "test_jit.py")
     return is_live and TIMED.search(path.read_text("utf-8")) is not None
 
 

@@ -7,19 +7,19 @@ from hypothesis import strategies as st
 
 import lexbandits as lb
 from support import oracle
+from support.bandit_problems import drive, noise_sds, noisy, outputs, problems, replay, tradeoffs
 from support.examples import up_to
-from support.tapes import drive, noise_sds, noisy, outputs, replay, tapes, tradeoffs
 
 # λ and σ are dyadic, so that both ways of summing a threshold are exact; widths must see the levels
-PAPER_TAPES = tapes(scales=(0.0, 2.0, 16.0), rounds=120)
+PAPER_PROBLEMS = problems(scales=(0.0, 2.0, 16.0), rounds=120)
 DYADIC = (0.25, 0.5, 2.0)
 
 
 @pytest.mark.interpreted
-@given(PAPER_TAPES, tradeoffs, st.data())
+@given(PAPER_PROBLEMS, tradeoffs, st.data())
 @settings(max_examples=up_to(300), deadline=None)
-def test_lexelim_in_is_algorithm_2(tape, tradeoff, data):
-    K, m, horizon, draw = tape
+def test_lexelim_in_is_algorithm_2(problem, tradeoff, data):
+    K, m, horizon, draw = problem
     sigma = noise_sds(data, m, DYADIC)
     policy = lb.LexElimIn(K, m, delta=0.5, tradeoff=tradeoff, noise_sd=sigma or 1.0)
     expected = oracle.lexelim_in(draw, K, m, 0.5, tradeoff, horizon, sigma)
@@ -28,10 +28,10 @@ def test_lexelim_in_is_algorithm_2(tape, tradeoff, data):
 
 
 @pytest.mark.interpreted
-@given(PAPER_TAPES, st.data())
+@given(PAPER_PROBLEMS, st.data())
 @settings(max_examples=up_to(300), deadline=None)
-def test_lexelim_out_is_algorithm_1(tape, data):
-    K, m, horizon, draw = tape
+def test_lexelim_out_is_algorithm_1(problem, data):
+    K, m, horizon, draw = problem
     sizes = data.draw(st.lists(st.integers(1, K), min_size=m - 1, max_size=m - 1))
     sizes = [*sorted(sizes, reverse=True), 1]
     sigma = noise_sds(data, m, DYADIC)

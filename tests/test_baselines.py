@@ -13,17 +13,17 @@ from scipy.optimize import brentq
 from scipy.stats import binom
 
 import lexbandits as lb
-from lexbandits.jit import INTERPRETED
+from lexbandits._jit import INTERPRETED
+from lexbandits.environments.noise import stream
 from lexbandits.policies import chance
 from lexbandits.policies.exponential_gap import State as EGEState
 from lexbandits.policies.order import resettle
 from lexbandits.policies.pf_lex import chain, kept
 from lexbandits.policies.ucb_alpha import parted
 from lexbandits.simulation.trajectory import play
-from lexbandits.world.noise import stream
 from support import oracle
+from support.bandit_problems import drive, noisy, outputs, problems, replay
 from support.examples import up_to
-from support.tapes import drive, noisy, outputs, replay, tapes
 
 long = pytest.mark.skipif(INTERPRETED, reason="millions of rounds")
 
@@ -51,10 +51,10 @@ sigmas = st.sampled_from([0.25, 0.5, 1.0])
 deltas = st.sampled_from([0.01, 0.3, 0.9])
 
 
-@given(tapes(), deltas, sigmas, st.sampled_from([300.0, 3000.0, 1e5, 1e7]), st.data())
+@given(problems(), deltas, sigmas, st.sampled_from([300.0, 3000.0, 1e5, 1e7]), st.data())
 @settings(max_examples=up_to(150))
-def test_exponential_gap_elimination_is_the_published_one(tape, delta, sigma, scale, data):
-    K, m, horizon, draw = tape
+def test_exponential_gap_elimination_is_the_published_one(problem, delta, sigma, scale, data):
+    K, m, horizon, draw = problem
     objective, target = data.draw(st.integers(0, m - 1)), data.draw(st.integers(1, K))
     horizon *= 4
     policy = lb.ExponentialGapElimination(
@@ -64,10 +64,10 @@ def test_exponential_gap_elimination_is_the_published_one(tape, delta, sigma, sc
     check(policy, draw, horizon, *expected)
 
 
-@given(tapes(), deltas, sigmas, st.sampled_from([1.0, 1.5, 3.0]), st.booleans(), st.data())
+@given(problems(), deltas, sigmas, st.sampled_from([1.0, 1.5, 3.0]), st.booleans(), st.data())
 @settings(max_examples=up_to(150))
-def test_ucb_alpha_is_the_published_one(tape, delta, sigma, alpha, rigorous, data):
-    K, m, horizon, draw = tape
+def test_ucb_alpha_is_the_published_one(problem, delta, sigma, alpha, rigorous, data):
+    K, m, horizon, draw = problem
     objective, k = data.draw(st.integers(0, m - 1)), data.draw(st.integers(1, K))
     policy = lb.UCBAlpha(
         K,
@@ -83,10 +83,10 @@ def test_ucb_alpha_is_the_published_one(tape, delta, sigma, alpha, rigorous, dat
     check(policy, draw, horizon, *expected)
 
 
-@given(tapes(objectives=4), deltas, st.sampled_from([0.1, 1.0, 4.0]), st.data())
+@given(problems(objectives=4), deltas, st.sampled_from([0.1, 1.0, 4.0]), st.data())
 @settings(max_examples=up_to(150))
-def test_pf_lex_is_the_published_one(tape, delta, epsilon, data):
-    K, m, horizon, draw = tape
+def test_pf_lex_is_the_published_one(problem, delta, epsilon, data):
+    K, m, horizon, draw = problem
     sigma = data.draw(st.lists(st.sampled_from([0.125, 0.5, 1.0]), min_size=m, max_size=m))
     variant, seed = data.draw(st.sampled_from(["official", "xue"])), data.draw(st.integers(0, 9))
     policy = lb.PFLex(K, m, delta=delta, epsilon=epsilon, noise_sd=sigma, variant=variant, seed=seed)
@@ -98,10 +98,10 @@ def test_pf_lex_is_the_published_one(tape, delta, epsilon, data):
     check(policy, draw, horizon, oracle.pf_lex(draw, K, m, delta, epsilon, horizon, uniform, sigma, variant))
 
 
-@given(tapes(), sigmas, st.data())
+@given(problems(), sigmas, st.data())
 @settings(max_examples=50)
-def test_the_classical_ones_are_the_published_ones(tape, sigma, data):
-    K, m, horizon, draw = tape
+def test_the_classical_ones_are_the_published_ones(problem, sigma, data):
+    K, m, horizon, draw = problem
     i = data.draw(st.integers(0, m - 1))
     settings = {"objective": i, "noise_sd": [sigma if j == i else 9.0 for j in range(m)]}
     check(lb.UCB1(K, m, **settings), draw, horizon, oracle.ucb1(draw, K, horizon, i, sigma))
@@ -116,10 +116,10 @@ def test_the_classical_ones_are_the_published_ones(tape, sigma, data):
     check(lb.ThompsonSampling(K, m, seed=4, **settings), draw, horizon, expected)
 
 
-@given(tapes(), sigmas, st.sampled_from([0.0, 3.0]), st.data())
+@given(problems(), sigmas, st.sampled_from([0.0, 3.0]), st.data())
 @settings(max_examples=50)
-def test_kl_ucb_and_imed_are_the_published_ones(tape, sigma, c, data):
-    K, m, horizon, draw = tape
+def test_kl_ucb_and_imed_are_the_published_ones(problem, sigma, c, data):
+    K, m, horizon, draw = problem
     i = data.draw(st.integers(0, m - 1))
 
     def unit(t, a):
@@ -135,10 +135,10 @@ def test_kl_ucb_and_imed_are_the_published_ones(tape, sigma, c, data):
     check(lb.IMED(K, m, **bernoulli), unit, horizon, oracle.imed(unit, K, horizon, i))
 
 
-@given(tapes(), deltas, st.sampled_from([0.01, 0.3]), st.sampled_from([0.0, 0.5, 2.0]), st.data())
+@given(problems(), deltas, st.sampled_from([0.01, 0.3]), st.sampled_from([0.0, 0.5, 2.0]), st.data())
 @settings(max_examples=up_to(60))
-def test_mtlo_is_the_published_one(tape, delta, scale, tradeoff, data):
-    K, m, horizon, draw = tape
+def test_mtlo_is_the_published_one(problem, delta, scale, tradeoff, data):
+    K, m, horizon, draw = problem
     T, seed = data.draw(st.sampled_from([4, 100, 10_000])), data.draw(st.integers(0, 9))
     given = {"tradeoff": tradeoff, "delta": delta, "horizon": T, "scale": scale, "bound": 0.7}
     policy = lb.MTLO(K, m, noise_sd=[0.25] * (m - 1) + [0.5], seed=seed, **given)
@@ -168,7 +168,8 @@ import lexbandits as lb
 policies, means = json.loads(sys.argv[1])
 instance = lb.Instance(means, noise_sd=0.3)
 for label, (name, settings) in policies.items():
-    run = lb.simulate(lb.BY_NAME[name](5, 3, **settings), instance, horizon=1500, seed=8, replication=1)
+    policy = lb.policies.BY_NAME[name](5, 3, **settings)
+    run = lb.simulate(policy, instance, horizon=1500, seed=8, replication=1)
     print(json.dumps([label, run.arms.tolist(), run.candidates, run.recommendation, run.eliminations]))
 """
 
@@ -177,7 +178,7 @@ for label, (name, settings) in policies.items():
 def test_a_simulated_run_is_the_ask_and_tell_run_on_the_same_noise(label):
     name, given = POLICIES[label]
     instance = lb.Instance(MEANS, noise_sd=0.3)
-    policy = lb.BY_NAME[name](5, 3, **given)
+    policy = lb.policies.BY_NAME[name](5, 3, **given)
     run = lb.simulate(policy, instance, horizon=1500, seed=8, replication=1)
     policy.start_run(8, 1)
     played, _, out = drive(policy, noisy(instance, 8, 1500, replication=1), 1500)
@@ -304,11 +305,11 @@ def by_batches(policy, instance, seed):
     return batches
 
 
-@given(tapes(), st.sampled_from([3000.0, 1e4]), st.integers(0, 10**6))
+@given(problems(), st.sampled_from([3000.0, 1e4]), st.integers(0, 10**6))
 @settings(max_examples=up_to(60))
-def test_the_same_sums_make_the_same_decisions_whole_or_pull_by_pull(tape, scale, seed):
+def test_the_same_sums_make_the_same_decisions_whole_or_pull_by_pull(problem, scale, seed):
     """Rewards are quarters, so that sums are exact; a stage is told in any order."""
-    K, m, _, draw = tape
+    K, m, _, draw = problem
     order = random.Random(seed)
     whole = lb.ExponentialGapElimination(K, m, delta=0.5, objective=m - 1, scale=scale)
     pulled = whole.fresh()
@@ -564,7 +565,7 @@ def test_thompson_sampling_grows_as_lai_and_robbins_say():
 def test_divergences_pay_what_lai_and_robbins_ask_for(name):
     """2σ²/Δ for each unit of ln t: KL-UCB from above, IMED from below (Honda and Takemura 2015, Figure 1)."""
     early, late, gap = 1000, 100_000, 1.0
-    made = growth(lb.BY_NAME[name](2, 1), gap, early, late, 200)
+    made = growth(lb.policies.BY_NAME[name](2, 1), gap, early, late, 200)
     assert 0.7 < made / math.log(late / early) / (2 / gap) < 1.2
 
 
@@ -574,7 +575,7 @@ def test_bernoulli_divergences_follow_burnetas_and_katehakis(name):
     """log t/kl(μ, μ*) pulls of the worse arm, approached from below."""
     means, horizon, runs = (0.9, 0.75), 20_000, 60
     instance = lb.Instance([[mean] for mean in means], noise="bernoulli")
-    policy = lb.BY_NAME[name](2, 1, divergence="bernoulli")
+    policy = lb.policies.BY_NAME[name](2, 1, divergence="bernoulli")
     runs = [lb.simulate(policy, instance, horizon=horizon, seed=1, replication=r) for r in range(runs)]
     pulls = [np.sum(run.arms == 1) for run in runs]
     bound = math.log(horizon) / oracle.kl(means[1], means[0])
@@ -589,14 +590,14 @@ def test_indices_pay_lai_and_robbins_times_their_constant(name, constant):
     assert balanced(name, 1.0, gap, t) == pytest.approx(constant * 2 / gap**2 * math.log(t), rel=0.02)
     early, late = 1000, 100_000
     expected = gap * (balanced(name, 1.0, gap, late) - balanced(name, 1.0, gap, early))
-    assert growth(lb.BY_NAME[name](2, 1), gap, early, late, 100) == pytest.approx(expected, rel=0.15)
+    assert growth(lb.policies.BY_NAME[name](2, 1), gap, early, late, 100) == pytest.approx(expected, rel=0.15)
 
 
 @pytest.mark.parametrize("name", ["UCB1", "MOSSAnytime"])
 def test_without_noise_the_two_indices_stay_balanced(name):
     gap, sigma, t = 0.5, 0.7, 20_000
     instance = lb.Instance([[gap], [0.0]], noise_sd=1e-9)
-    run = lb.simulate(lb.BY_NAME[name](2, 1, noise_sd=sigma), instance, horizon=t, seed=0)
+    run = lb.simulate(lb.policies.BY_NAME[name](2, 1, noise_sd=sigma), instance, horizon=t, seed=0)
     assert np.sum(run.arms == 1) == pytest.approx(balanced(name, sigma, gap, t), abs=2)
 
 
@@ -675,7 +676,7 @@ def test_arms_whose_first_rewards_are_in_flight_wait_for_them():
 )
 def test_bad_settings_are_refused(name, settings, error, match):
     with pytest.raises(error, match=match):
-        lb.BY_NAME[name](4, 2, **settings)
+        lb.policies.BY_NAME[name](4, 2, **settings)
 
 
 def test_seeds_may_be_large():

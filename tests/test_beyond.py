@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lexbandits as lb
-from support.tapes import drive, noisy
+from support.bandit_problems import drive, noisy
 
 
 def policies(K, m):
@@ -30,14 +30,14 @@ def test_rewards_are_paired_by_arm_and_pass_whatever_their_order(kind, random, s
     policy = policies(4, 3)[kind]
     draw = noisy(instance, seed, 400)
     played, *_ = drive(policy, draw, 400)
-    tapes = {arm: [draw(t, a) for t, a in enumerate(played) if a == arm] for arm in range(4)}
+    kept = {arm: [draw(t, a) for t, a in enumerate(played) if a == arm] for arm in range(4)}
     shuffled = played[:]
     random.shuffle(shuffled)
     if seed % 2:  # or one arm wholly ahead of the others
         shuffled.sort(key=lambda arm: (arm + seed) % 4)
     late, cursor = policy.fresh(), dict.fromkeys(range(4), 0)
     for arm in shuffled:
-        late.tell(arm, tapes[arm][cursor[arm]])
+        late.tell(arm, kept[arm][cursor[arm]])
         cursor[arm] += 1
     assert late.eliminations == policy.eliminations
     assert late.candidates == policy.candidates
@@ -113,7 +113,7 @@ def test_a_single_arm_needs_no_trial(kind):
     assert kind == "tol" or policy.evidence.tolist() == [0.0]
 
 
-def test_of_arms_all_convicted_at_once_the_least_suspect_stays():
+def test_of_arms_all_rejected_at_once_the_least_suspect_stays():
     policy = lb.LexElimPool(2, 1, delta=0.5, tradeoff=0.0, noise_sd=1e-3)
     for _ in range(5):
         policy.tell_many([0, 1], [[1.0], [1.0]])

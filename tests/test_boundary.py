@@ -1,4 +1,4 @@
-"""Evidence at declared boundaries is what its page says, and nobody gains where the truth is below them."""
+"""Evidence at pre-registered boundaries is what its page says; nobody gains where the truth is below."""
 
 import itertools
 import math
@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lexbandits.evidence.boundary import (
+from lexbandits.evidence.betting import (
     SHARES,
     STAKES,
     bet,

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import lexbandits as lb
-from lexbandits.theory.overview import overview
+from lexbandits.theory.all_bounds import overview
 
 
 @pytest.fixture(scope="module")

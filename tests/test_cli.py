@@ -11,7 +11,7 @@ import pytest
 import typer
 
 import lexbandits as lb
-from lexbandits.cli import app
+from lexbandits.cli.main import app
 from support.command import invoked
 
 CELLS = """
@@ -64,7 +64,7 @@ def test_dask_on_the_command_line_needs_an_address(cells):
         (("bounds", "--paper", 10, "--delta", 2), "delta"),
         (
             ("bounds", "--paper", 10, "--tolerance", 0.1, "--tradeoff", 2),
-            "leave --tradeoff and --picture out",
+            "leave --tradeoff and --figure out",
         ),
         (("bounds", "--paper", 10, "--resolution", 0.1), "--resolution goes with --tolerance"),
         (("bounds", "--paper", 10, "--tolerance", 0.1, "--tolerance", 0.2), "one number or 3"),
@@ -72,14 +72,14 @@ def test_dask_on_the_command_line_needs_an_address(cells):
         (("simulate", "missing.toml"), "missing.toml"),
     ],
 )
-def test_what_is_wrong_is_said(arguments, said, tmp_path, monkeypatch):
+def test_what_is_wrong_is_reported(arguments, said, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     refused(said, *arguments)
     assert not list(tmp_path.iterdir())
 
 
 def test_bounds_of_the_papers_instances(tmp_path):
-    done = invoked("bounds", "--paper", 10, "--picture", tmp_path / "times.svg")
+    done = invoked("bounds", "--paper", 10, "--figure", tmp_path / "times.svg")
     assert done.exit_code == 0
     assert "any δ-correct algorithm needs 581 pulls" in done.output
     assert "out samples printed" in done.output

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lexbandits.evidence.cone_distance import squared_distance
+from lexbandits.evidence.tradeoff_cone import squared_distance
 from support.examples import up_to
 from support.kernels import projected
 

@@ -5,20 +5,25 @@ import importlib
 import inspect
 import pkgutil
 import re
+import runpy
 import subprocess
 import tomllib
 import zlib
+from enum import EnumType
+from operator import attrgetter
 from pathlib import Path
 
 import pytest
 
 import lexbandits as lb
 from support.consoles import OPTIONS, unlike
+from support.public_names import research_names
 
 ROOT = Path(__file__).parent.parent
 DOCS = sorted((ROOT / "docs").glob("*.md"))
 PAGES = [*sorted(ROOT.glob("*.md")), *DOCS]
 NOTEBOOKS = sorted((ROOT / "docs/notebooks").glob("*.ipynb"))
+README = (ROOT / "README.md").read_text("utf-8")
 LINK = r"\]\(([^)#]+?)(?:#[^)]*)?\)"
 
 
@@ -39,8 +44,18 @@ def test_the_examples_of_a_page_give_what_they_show(page, tmp_path, monkeypatch)
     "page", [page for page in PAGES if "```console" in page.read_text("utf-8")], ids=lambda p: p.name
 )
 def test_the_commands_of_a_page_print_what_it_shows(page, tmp_path):
-    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    for folder in ("examples", "tests"):
+        (tmp_path / folder).symlink_to(ROOT / folder)
     assert unlike(page, tmp_path) == []
+
+
+def test_the_readme_prints_what_it_shows(tmp_path, monkeypatch, capsys):
+    [(code, shown)] = re.findall(r"```python\n((?!>>>).*?)```\n\n```text\n(.*?)```", README, flags=re.DOTALL)
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "100")
+    exec(code, {})
+    assert capsys.readouterr().out == shown
 
 
 @pytest.mark.parametrize("name", [m.name for m in pkgutil.walk_packages(lb.__path__, "lexbandits.")])
@@ -57,6 +72,12 @@ def test_a_page_about_use_has_an_example(name):
     assert ">>>" in (ROOT / name).read_text("utf-8")
 
 
+def test_llms_txt_lists_every_page():
+    written = (ROOT / "llms.txt").read_text("utf-8")
+    assert written == runpy.run_path(str(ROOT / ".ci" / "llms.py"))["llms"](), "run python .ci/llms.py"
+    assert all(f"(docs/{page.name})" in written for page in DOCS if page.stem != "index")
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_links_between_pages_lead_somewhere(page):
     for target in re.findall(LINK, prose(page)):
@@ -65,8 +86,8 @@ def test_links_between_pages_lead_somewhere(page):
 
 
 @pytest.mark.parametrize("page", DOCS, ids=lambda page: page.name)
-def test_the_readme_leads_to_every_page(page):
-    assert f"docs/{page.name}" in re.findall(LINK, prose(ROOT / "README.md"))
+def test_the_index_leads_to_every_page(page):
+    assert page.name in [*re.findall(LINK, prose(ROOT / "docs" / "index.md")), "index.md"]
 
 
 def test_the_page_of_the_built_package_names_files_where_the_readme_links_to_them():
@@ -130,7 +151,7 @@ def test_the_site_has_every_page_and_loads_nothing_from_elsewhere(site):
 def test_the_site_documents_every_public_name(site):
     lines = zlib.decompress((site / "objects.inv").read_bytes().split(b"\n", 4)[4]).decode()
     names = {line.split()[0].removeprefix("lexbandits.") for line in lines.splitlines()}
-    assert set(lb.__all__) - {"__version__"} <= names
+    assert set(PUBLIC) <= names
     assert {"Study.tell", "LexElimTol.amended", "theory.lexelim_in_regret", "plot.intervals"} <= names
 
 
@@ -224,12 +245,15 @@ def test_every_numbered_item_of_the_paper_has_a_row():
 # --- the reference
 
 REFERENCE = "".join(page.read_text("utf-8") for page in sorted((ROOT / "docs/reference").glob("*.md")))
+PUBLIC = [*(name for name in lb.__all__ if name != "__version__"), *research_names()]
 
 
-@pytest.mark.parametrize("name", [name for name in lb.__all__ if name != "__version__"])
+@pytest.mark.parametrize("name", PUBLIC)
 def test_every_public_name_is_in_the_reference_with_its_parameters(name):
-    value = getattr(lb, name)
-    assert re.search(rf"^\.\. (auto\w+|data):: lexbandits\.{name}$", REFERENCE, re.MULTILINE)
+    value = attrgetter(name)(lb)
+    full, last = re.escape(name), re.escape(name.rpartition(".")[2])
+    named = rf"^\.\. ((auto\w+|module):: lexbandits\.{full}|data:: {last})$"
+    assert re.search(named, REFERENCE, re.MULTILINE)
     if not callable(value):
         return
     is_error = inspect.isclass(value) and issubclass(value, Exception)
@@ -245,6 +269,8 @@ def test_every_public_name_is_in_the_reference_with_its_parameters(name):
 
 
 def parameters(function):
+    if isinstance(function, EnumType):
+        return list(function.__members__)
     return [name for name in inspect.signature(function).parameters if name != "self" and name[0] != "_"]
 
 

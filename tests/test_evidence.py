@@ -11,9 +11,9 @@ from scipy.optimize import minimize
 from scipy.stats import norm
 
 import lexbandits as lb
-from lexbandits.evidence.faces import face_scales
 from lexbandits.evidence.mixture import log_mixture, log_tail, mixture_ceiling
 from lexbandits.evidence.radius import mixture_radius, spread_of_mean
+from lexbandits.evidence.tradeoff_cone import face_scales
 from lexbandits.policies.lexelim_pool import weigh
 from support.examples import up_to
 

@@ -1,5 +1,7 @@
 """`python -m experiments`: what each experiment prints and writes, and how it says what is wrong."""
 
+import shutil
+import struct
 import subprocess
 import sys
 from functools import partial
@@ -7,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from experiments import ignorance
+from experiments import misspecification, serving
 from experiments.__main__ import app
 from experiments.paper.sections import section_of
+from experiments.screenshots import SIZE
 from support import command
 
 ROOT = Path(__file__).parents[1]
@@ -27,7 +30,7 @@ def refused(said, *arguments):
 def test_python_m_names_every_experiment():
     shown = [sys.executable, "-m", "experiments", "--help"]
     done = subprocess.run(shown, cwd=ROOT, capture_output=True, text=True, check=True)
-    for name in ("paper", "headline", "ignorance", "practice", "regret", "margins", "zone"):
+    for name in ("paper", "headline", "misspecification", "practice", "regret", "margins", "zone"):
         assert name in done.stdout
 
 
@@ -40,13 +43,13 @@ def test_python_m_names_every_experiment():
         (("regret", "--only", "figure3"), "--only must be one of figure2, long"),
     ],
 )
-def test_what_is_wrong_is_said(arguments, said, tmp_path, monkeypatch):
+def test_what_is_wrong_is_reported(arguments, said, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     refused(said, *arguments)
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize("command", ["paper", "headline", "ignorance"])
+@pytest.mark.parametrize("command", ["paper", "headline", "misspecification"])
 def test_a_place_that_cannot_be_written_is_named(command, tmp_path):
     (tmp_path / "file").touch()
     place = tmp_path / "file" / "below"
@@ -70,14 +73,37 @@ def test_paper_judges_one_claim_alone(tmp_path):
     assert not list(tmp_path.glob("*.html"))
 
 
-def test_headline_and_ignorance_print_and_write_their_tables(tmp_path):
+def test_headline_and_misspecification_print_and_write_their_tables(tmp_path):
     done = invoked(
         "headline", "--out", tmp_path / "h", "--arms", 10, "--replications", 2, "--only", "LexElim-Pool"
     )
     assert done.exit_code == 0
     assert "| K | lower bound | LexElim-Pool |" in done.output
     assert (tmp_path / "h" / "headline.csv").exists()
-    done = invoked("ignorance", "--out", tmp_path / "i", "--replications", 2)
+    done = invoked("misspecification", "--out", tmp_path / "i", "--replications", 2)
     assert done.exit_code == 0
-    assert all(f"| {title}" in done.output for title in ignorance.TOPICS.values())
-    assert {file.suffix for file in (tmp_path / "i").glob("ignorance.*")} == {".csv", ".svg"}
+    assert all(f"| {title}" in done.output for title in misspecification.TOPICS.values())
+    assert {file.suffix for file in (tmp_path / "i").glob("misspecification.*")} == {".csv", ".svg"}
+
+
+def test_a_baseline_takes_what_the_gaps_say():
+    """By hand, in points: 1.6 to 0.4, 10 to 6 and 12 to 6; nothing where the baseline is the answer."""
+    found = [serving.by_gaps(rates, tie) for rates, tie in serving.CONTROLLED.values()]
+    assert found == pytest.approx([16.0, (10 / 6) ** 2, 4.0, 1.0])
+    without, with_one = (
+        sum(serving.results_with((0.30, 0.38), 0.02, baseline, 0, run) for run in range(20))
+        for baseline in (None, 0)
+    )
+    assert 2 < with_one / without < 5
+
+
+@pytest.mark.slow
+def test_the_pictures_of_the_readme_are_taken_in_a_browser(tmp_path):
+    if shutil.which("chromium") is None:
+        pytest.skip("no chromium here: make browser installs it")
+    done = invoked("screenshots", tmp_path)
+    assert done.exit_code == 0, done.output
+    for name in ("page.png", "report.png"):
+        width, height = struct.unpack(">II", (tmp_path / name).read_bytes()[16:24])  # of a PNG's header
+        assert width / height == pytest.approx(SIZE["width"] / SIZE["height"], abs=0.01)
+        assert width >= 1.2 * SIZE["width"]  # sharp on a screen of today

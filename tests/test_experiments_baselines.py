@@ -9,7 +9,7 @@ from scipy.stats import binom
 import lexbandits as lb
 from experiments.baselines import TopTwo, TrackAndStop
 from experiments.baselines.likelihood import KAPPA, mixture_weights, pair_costs, refuted
-from lexbandits.policies.base import record
+from lexbandits.policies.base import add_reward
 from lexbandits.theory.alternatives import Problem
 from support.kernels import projected
 
@@ -46,7 +46,7 @@ def test_the_cost_of_a_pair_is_that_of_the_exact_projection(m):
     sds = rng.uniform(0.2, 1, m)
     policy = TopTwo(5, m, delta=0.05, tradeoff=1.5, noise_sd=sds)
     for _ in range(60):
-        record(policy.state.arms, int(rng.integers(5)), rng.normal(0, 1, m))
+        add_reward(policy.state.arms, int(rng.integers(5)), rng.normal(0, 1, m))
     arms = policy.state.arms
     problem = Problem(arms.means / sds, policy.state.cones)
     costs = np.empty((5, 5))

@@ -14,6 +14,8 @@ import tempfile
 import warnings
 from contextlib import suppress
 from dataclasses import asdict, is_dataclass
+from enum import EnumType
+from operator import attrgetter
 from pathlib import Path
 
 import httpx2
@@ -22,16 +24,17 @@ import pytest
 import typer
 
 import lexbandits as lb
-from lexbandits.cli import app
-from lexbandits.insight.verdict import in_text
-from lexbandits.server.app import make_app
-from lexbandits.server.fragments import fragments_of
-from lexbandits.server.rooms import Room, Rooms
-from lexbandits.server.tokens import Tokens
+from lexbandits.cli.main import app
+from lexbandits.report.verdict_report import in_text
+from lexbandits.service.app import make_app
+from lexbandits.service.auth import Tokens
+from lexbandits.service.fragments import fragments_of
+from lexbandits.service.registry import OpenStudy, StudyRegistry
 from lexbandits.study.storage.memory import MemoryStorage
 from support import stage
+from support.cells import EXAMPLES
 from support.journals import journal_of, storage_of
-from test_policies import EXAMPLES
+from support.public_names import research_names
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*more than once", "ignore:.*may be wrong")
 FENCE = Path(__file__).parent / "fence"
@@ -65,9 +68,21 @@ def rounded(words):
     return float(f"{words:.6g}") if isinstance(words, float) else words
 
 
-def as_lines(html):
-    """A tag a line; the style is not what is fenced in."""
-    return plain(re.sub("<style>.*?</style>", "", html, flags=re.DOTALL).replace("><", ">\n<"))
+BLOCKS = "body main section header h\\d p ul ol li dl div details form button table thead tbody tr"
+IN_LINE = rf"\n(?!</?(?:{BLOCKS.replace(' ', '|')})\b)(?=<)"
+
+
+def as_lines(html, drawn=False):
+    """A line for each block; the style is not what is fenced in, and what is not `drawn` is a digest."""
+    text = plain(re.sub("<style>.*?</style>", "", html, flags=re.DOTALL).replace("><", ">\n<"))
+    if drawn:
+        return text
+    text = re.sub("<svg.*?</svg>", lambda svg: f"<svg {digest(svg[0])}/>", text, flags=re.DOTALL)
+    return re.sub(IN_LINE, "", text).replace(">\n</", "></")
+
+
+def digest(text):
+    return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
 # --- simulations
@@ -76,7 +91,10 @@ def as_lines(html):
 def swept():
     """Each policy on a small instance: all that a block on disk holds."""
     world = lb.Instance([[0.9, 0.2], [0.9, 0.6], [0.5, 0.9], [0.1, 0.4]], noise_sd=[0.2, 0.1])
-    cells = [lb.Cell(name, lb.BY_NAME[name](4, 2, **EXAMPLES[name]), world, 400) for name in sorted(EXAMPLES)]
+    cells = [
+        lb.simulation.Cell(name, lb.policies.BY_NAME[name](4, 2, **EXAMPLES[name]), world, 400)
+        for name in sorted(EXAMPLES)
+    ]
     runs = lb.sweep(cells, replications=12, seed=1).runs
     return as_json(
         {
@@ -184,6 +202,7 @@ def listed():
 
 STUDIES = {made.__name__: made for made in (begun, measuring, changed, spent, ended, finished, listed)}
 REPORTED = ("finished", "changed", "listed")
+DRAWN = "measuring"  # the page whose every tag is on a line; of the others drawings are digests
 _made = {}
 
 
@@ -213,9 +232,9 @@ def page(name):
     """What a browser is sent of a study, but for what takes long."""
     study = study_of(name)
     storage = storage_of(study)
-    _, content = fragments_of(Room(journal_of(study).row, storage, storage))
-    drawn = [f"<!-- {key} -->\n{as_lines(part)}" for key, part in content["fragments"].items()]
-    summary = [f"<!-- summary\n{as_json(content['summary'])}-->\n"] if name == "measuring" else []
+    _, content = fragments_of(OpenStudy(journal_of(study).row, storage, storage))
+    drawn = [f"<!-- {key} -->\n{as_lines(part, name == DRAWN)}" for key, part in content["fragments"].items()]
+    summary = [f"<!-- summary\n{as_json(content['summary'])}-->\n"] if name == DRAWN else []
     return "\n".join(drawn + summary)
 
 
@@ -234,7 +253,9 @@ VERDICTS = {
               lb.Objective("latency", "minimize", margin="10%", unit="µs", cap=2000)],
              {"baseline": "neighbours"}),
     "list": ([lb.Objective("latency", "minimize", at_most=420, slack=20, unit="µs", cap=2000),
-              lb.Objective("correct", margin=0, noise="bernoulli")], {"about": "items"}),
+              lb.Objective("correct", margin=0, noise="bernoulli")], {"scope": "items"}),
+    "regression": ([lb.Objective("correct", margin=0.02, noise="bernoulli")],
+                   {"baseline": "vectors", "candidate": "linear"}),
 }  # fmt: skip
 
 
@@ -254,8 +275,8 @@ def verdict(name, form, tmp_path):
 
 
 def api(tmp_path):
-    rooms = Rooms(tmp_path / "none.db")
-    service = make_app(rooms, Tokens(rooms.reads, "secret", rooms.notes))
+    registry = StudyRegistry(tmp_path / "none.db")
+    service = make_app(registry, Tokens(registry.reads, "secret", registry.notes))
 
     async def asked():
         async with httpx2.AsyncClient(
@@ -264,7 +285,7 @@ def api(tmp_path):
             return (await client.get("/openapi.json")).raise_for_status().json()
 
     words = asyncio.run(asked())
-    rooms.close()
+    registry.close()
     for part in words["paths"].values():
         for operation in part.values():  # refusals look alike
             answers = operation["responses"].items()
@@ -305,12 +326,14 @@ def public():
     """Every public name with its parameters and their defaults; of a class its own methods too."""
 
     def called(thing):
+        if isinstance(thing, EnumType):
+            return ", ".join(f"{member.name}={member.value!r}" for member in thing)
         parameters = inspect.signature(thing).parameters.values()
         return ", ".join(str(each.replace(annotation=each.empty)) for each in parameters)
 
     lines = []
-    for name in sorted(lb.__all__):
-        thing = getattr(lb, name)
+    for name in sorted([*lb.__all__, *research_names()]):
+        thing = attrgetter(name)(lb)
         if not callable(thing):
             lines.append(f"{name}: {'VERSION' if name == '__version__' else type(thing).__name__}")
             continue

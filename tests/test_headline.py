@@ -6,9 +6,9 @@ import numpy as np
 
 import lexbandits as lb
 from experiments.headline import KNOWS, headline, headline_markdown
-from experiments.ignorance import ignorance, ignorance_figure, questions
+from experiments.misspecification import misspecification, misspecification_figure, questions
 
-README = Path(__file__).parent.parent / "README.md"
+PAGE = Path(__file__).parent.parent / "docs" / "choosing.md"
 
 
 def test_the_headline_has_a_row_for_every_algorithm_and_its_own_runs():
@@ -22,11 +22,11 @@ def test_the_headline_has_a_row_for_every_algorithm_and_its_own_runs():
     assert row["pulls"] == np.mean([run.rounds for run in runs])
 
 
-def test_the_readme_shows_what_the_command_prints():
+def test_the_page_shows_what_the_command_prints():
     """All of it takes a minute: here the head, and the two columns of K = 10 that are quick to run."""
-    readme = README.read_text(encoding="utf-8").splitlines()
+    page = PAGE.read_text(encoding="utf-8").splitlines()
     head = headline_markdown(headline(arms=(10,), replications=2)).splitlines()[:2]
-    shown = readme[readme.index(head[0]) :]
+    shown = page[page.index(head[0]) :]
     assert shown[1] == head[1]
     names = [cell.strip() for cell in shown[0].split("|")]
     row = [cell.strip() for cell in shown[2].split("|")]
@@ -35,11 +35,11 @@ def test_the_readme_shows_what_the_command_prints():
     assert printed == f"| 10 | 581 | {' | '.join(row[names.index(name)] for name in quick)} |"
 
 
-def test_ignorance_asks_about_everything_a_person_may_not_know():
-    table = ignorance(replications=3, horizon=20_000)
+def test_misspecification_asks_about_everything_a_person_may_not_know():
+    table = misspecification(replications=3, horizon=20_000)
     assert set(table["topic"]) == {"tradeoff", "correlation", "noise", "tolerance"}
     assert len(table) == len(list(questions()))
     pulls = table[table["topic"] == "noise"].set_index("value")["pulls"]
     assert pulls[2.0] > pulls[1.0] > pulls[0.5]
-    figure = ignorance_figure(table)
+    figure = misspecification_figure(table)
     assert len(figure.axes) == 8

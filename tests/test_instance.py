@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy.special import hyp1f1
 
 import lexbandits as lb
-from lexbandits.world.noise import DRAWS, stream, world
+from lexbandits.environments.noise import DRAWS, reward_model, stream
 
 
 @pytest.mark.parametrize("K", [10, 20, 30, 40, 70, 100, 250])
@@ -233,7 +233,7 @@ def test_the_sub_gaussian_scale_bounds_every_moment(mean):
     sd = 0.3 * np.sqrt(mean * (1 - mean))
     instance = lb.Instance([[mean]], noise="beta", noise_sd=sd)
     (sigma,) = instance.sub_gaussian_sds
-    a, b = world(instance).shapes[0, 0]
+    a, b = reward_model(instance).shapes[0, 0]
     moments = np.log(hyp1f1(a, a + b, t)) - t * mean
     assert np.all(moments <= (sigma * t) ** 2 / 2 * (1 + 1e-9) + 1e-9)
 
@@ -246,7 +246,7 @@ def test_rewards_have_the_means_and_spread_they_should(noise):
     else:
         instance = lb.Instance(means, noise_sd=sd, noise=noise)
     rewards = np.empty((40_000, 2))
-    rng, how = stream(3, 0), world(instance)
+    rng, how = stream(3, 0), reward_model(instance)
     draw = DRAWS[how.kind]
     for row in rewards:
         draw(how, rng, 1, row)

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import lexbandits as lb
 from lexbandits.evidence import kinds
 from lexbandits.evidence.bounded import bounded_interval, bounded_lower, bounded_upper
 from lexbandits.evidence.exact import check_exact
@@ -24,12 +25,20 @@ from lexbandits.evidence.interval import (
     told_difference,
     told_mean,
 )
-from lexbandits.evidence.kinds import check_rewards, checked_kinds, kind_rows, spread_kinds
+from lexbandits.evidence.kinds import (
+    Dependence,
+    Missing,
+    NoiseKind,
+    check_rewards,
+    checked_kinds,
+    kind_rows,
+    spread_kinds,
+)
 from lexbandits.evidence.moments import push
 from lexbandits.evidence.sub_gaussian import one_sided_level, sub_gaussian_radius
-from lexbandits.policies.tol.facts import shows_nothing
+from lexbandits.policies.tolerance.anytime import shows_nothing
+from support.bandit_problems import outputs
 from support.kernels import arm_bounds
-from support.tapes import outputs
 
 ALL = [
     "gaussian",
@@ -302,3 +311,28 @@ for kind in spread_kinds(checked_kinds(noise, None, 6), 6):
 def test_compiled_and_interpreted_intervals_are_the_same_to_the_bit():
     compiled, interpreted = outputs(RUN)
     assert compiled == interpreted != ""
+
+
+def test_a_kind_may_be_given_as_the_enum_and_is_kept_as_its_word():
+    for kind in NoiseKind:
+        numbers = {NoiseKind.BOUNDED: (0, 1), NoiseKind.SUB_GAUSSIAN: (0.5, Dependence.INDEPENDENT)}.get(
+            kind, ()
+        )
+        spoken, word = (kind, *numbers), (str(kind), *map(_plain, numbers))
+        asked = [lb.Objective("x", margin=0.1, noise=each if numbers else each[0]) for each in (spoken, word)]
+        assert repr(asked[0]) == repr(asked[1])
+        assert json.dumps(asked[0].as_json()) == json.dumps(asked[1].as_json())
+        assert asked[0].kind is kind
+        kept = [checked_kinds(each if numbers else each[0], None, 1) for each in (spoken, word)]
+        assert repr(kept[0]) == repr(kept[1])
+        assert spread_kinds(kept[0], 1)[0].code == getattr(kinds, kind.name)
+
+
+def test_the_worst_may_be_given_as_the_enum():
+    asked = lb.Objective("x", margin=0.1, noise="bernoulli", if_missing=Missing.WORST)
+    assert repr(asked) == repr(lb.Objective("x", margin=0.1, noise="bernoulli", if_missing="worst"))
+    assert repr(checked_kinds((NoiseKind.BERNOULLI, Missing.WORST), None, 1)) == "['bernoulli', 'worst']"
+
+
+def _plain(part):
+    return str(part) if isinstance(part, str) else part

@@ -13,11 +13,10 @@ import numpy as np
 import pytest
 
 import lexbandits as lb
-from lexbandits.policies.tol.claims import is_in, is_under
-from lexbandits.policies.tol.facts import beats_at, misses
-from lexbandits.policies.tol.lexelim_tol import FACTS
-from lexbandits.policies.tol.proof import certificate, prove
-from lexbandits.policies.tol.state import (
+from lexbandits.policies.tolerance.anytime import beats_at, misses
+from lexbandits.policies.tolerance.lexelim_tol import ANYTIME_SHARE
+from lexbandits.policies.tolerance.preregistered import shown_to_meet, shown_to_miss
+from lexbandits.policies.tolerance.state import (
     BEATS,
     BEATS_LEVEL,
     CANDIDATE,
@@ -35,7 +34,8 @@ from lexbandits.policies.tol.state import (
     TARGET,
     TARGET_LEVEL,
 )
-from lexbandits.policies.tol.survivors import survey
+from lexbandits.policies.tolerance.stopping import certificate, prove
+from lexbandits.policies.tolerance.survivors import survey
 from lexbandits.simulation.promise import Tolerances
 
 DELTA, MADE = 0.1, 1e6
@@ -76,20 +76,20 @@ class World:
         state.bounds[..., LOW] = np.where(seen(*means.T.shape), means.T, -math.inf)
         state.bounds[..., HIGH] = np.where(seen(*means.T.shape), means.T, math.inf)
         lead = means.T[:, :, None] - means.T[:, None, :]
-        state.lows[:] = np.where(seen(*lead.shape), lead, -math.inf)
+        state.lcb[:] = np.where(seen(*lead.shape), lead, -math.inf)
         for i in self.exact:
-            state.bounds[i], state.lows[i] = means.T[i, :, None], lead[i]
+            state.bounds[i], state.lcb[i] = means.T[i, :, None], lead[i]
         survey(state)
         return self
 
     def claim_all_but(self, witnesses=()):
         """Every claim is made, but on exact objectives, where nothing false can be, and these, just not."""
         state = self.state
-        state.shown[:], state.arm_shown[:] = MADE, MADE
+        state.log_evidence[:], state.arm_log_evidence[:] = MADE, MADE
         for i in self.exact:
-            state.shown[:, i], state.arm_shown[:, i] = -math.inf, -math.inf
+            state.log_evidence[:, i], state.arm_log_evidence[:, i] = -math.inf, -math.inf
         for claim, i, *arms in witnesses:
-            table = state.arm_shown if claim in ("T", "M") else state.shown
+            table = state.arm_log_evidence if claim in ("T", "M") else state.log_evidence
             short = np.nextafter(state.limits[i, COLUMNS[claim]], -math.inf)
             table[{"T": MEETS, "M": MISSES, "N": NOT_WORSE, "B": BEATS}[claim]][(i, *arms)] = short
 
@@ -98,22 +98,23 @@ class World:
         for i in self.order:
             for a in self.arms:
                 for claim, row in (("T", MEETS), ("M", MISSES)) if i in self.limits else ():
-                    self.state.arm_shown[row, i, a] = MADE if self.is_true(claim, i, a) else -math.inf
+                    self.state.arm_log_evidence[row, i, a] = MADE if self.is_true(claim, i, a) else -math.inf
                 for b in self.arms:
                     for claim, row in (("N", NOT_WORSE), ("B", BEATS)):
                         made = a != b and self.is_true(claim, i, a, b)
-                        self.state.shown[row, i, a, b] = MADE if made else -math.inf
+                        self.state.log_evidence[row, i, a, b] = MADE if made else -math.inf
 
     def certifies(self, x, looks=99.0):
         """Whether x is proven where its own means look like this, and everybody else's as they are."""
         self.state.arms.means[:] = self.means
         self.state.arms.means[x] = looks
-        drafts = np.empty((3, len(self.arms)), np.bool_)
-        return prove(self.state, x, drafts)
+        scratch = np.empty((3, len(self.arms)), np.bool_)
+        return prove(self.state, x, scratch)
 
     def unflagged(self, x):
         return all(
-            is_in(self.state.bounds, self.state.limits, self.state.arm_shown, i, x) for i in self.limits
+            shown_to_meet(self.state.bounds, self.state.limits, self.state.arm_log_evidence, i, x)
+            for i in self.limits
         )
 
     def value(self, i, a):
@@ -174,11 +175,11 @@ class World:
     def cost(self, witnesses):
         """In shares of an arm."""
         noisy = [claim for claim in witnesses if claim[1] not in self.exact]
-        share = (1 - FACTS) * DELTA / len(self.arms)
+        share = (1 - ANYTIME_SHARE) * DELTA / len(self.arms)
         return sum(math.exp(-self.state.limits[i, COLUMNS[claim]]) for claim, i, *_ in noisy) / share
 
 
-def check_said(world, x):
+def check_flags(world, x):
     """What is said beside x, which answers: flags, who is below a limit. Facts are true."""
     state, arms = world.state, world.arms
     clock = state.clock.copy()
@@ -202,13 +203,12 @@ def check_said(world, x):
 
 def check_certificate(world, x):
     """Whom x is said to be ahead of it is, and who is beyond a limit is so: by true facts, or true claims."""
-    nothing = np.tile([-math.inf, math.inf], (len(world.arms), len(world.arms), len(world.order), 1))
-    for row in certificate(world.state, x, nothing):
+    for row in certificate(world.state, x, lambda *_: (-math.inf, math.inf)):
         i, y = row.objective, row.rival
-        if row.verdict in ("beats", "violates the limit", "not clearly within"):
+        if row.verdict in ("better", "violates_limit", "not_clearly_within"):
             a = x if row.by < 0 else row.by
             assert world.value(i, a) > world.value(i, y) + world.state.limits[i, 0], (world.means, row)
-        assert row.verdict != "violates the limit" or not world.promise.meets(y, i), (world.means, row)
+        assert row.verdict != "violates_limit" or not world.promise.meets(y, i), (world.means, row)
 
 
 def check(world, rng, tally):
@@ -230,14 +230,14 @@ def check(world, rng, tally):
                 if world.certifies(x, looks):
                     assert world.promise.accepts(x), (world.means, x, witnesses)
                     assert not (world.unflagged(x) and world.below(x)), (world.means, x, witnesses)
-                    check_said(world, x)
+                    check_flags(world, x)
                     tally["closest"] += not world.unflagged(x)
             left = {a: int(state.arms.left[a, 1]) for a in world.arms if not state.arms.active[a]}
             if state.clock[POSITION] == m:
                 assert all(world.promise.accepts_course(a, left) for a in world.arms if state.arms.active[a])
                 check_certificate(world, x)
                 if state.arms.active[x]:
-                    check_said(world, x)
+                    check_flags(world, x)
                 tally["settled"] += 1
         world.claim_what_is_true()
         check_certificate(world, x)
@@ -333,15 +333,15 @@ def test_facts_that_are_near_enough_settle_everything():
     r, pair = 1.0, 1.5
     for _ in range(200):
         objectives = [(0, 8) if rng.random() < 0.6 else (None, 1, 4) for _ in range(int(rng.integers(1, 4)))]
-        world = World(objectives, int(rng.integers(1, 6)), rules="open", settle="all")
+        world = World(objectives, int(rng.integers(1, 6)), preregistered=False, stop_when="all")
         world.place(rng.uniform(-4, 12, (len(world.arms), len(objectives))))
         state, means = world.state, world.means.T
         off = rng.choice([-1.0, 1.0, 0.3], means.shape) * r
         state.bounds[..., LOW], state.bounds[..., HIGH] = means + off - r, means + off + r
         lead = means[:, :, None] - means[:, None, :]
         off = np.triu(rng.choice([-1.0, 1.0, 0.3], lead.shape) * pair, 1)
-        state.lows[:] = lead + off - off.transpose(0, 2, 1) - pair
-        assert state.who[OFFERED].all()
+        state.lcb[:] = lead + off - off.transpose(0, 2, 1) - pair
+        assert state.masks[OFFERED].all()
         survey(state)
         assert state.clock[OVER] == 1
         left = {a: int(state.arms.left[a, 1]) for a in world.arms if not state.arms.active[a]}
@@ -354,10 +354,10 @@ def test_facts_that_are_near_enough_settle_everything():
 @pytest.mark.parametrize(
     ("K", "objectives"), [(3, [LIMIT, MEASURE]), (2, [MEASURE, LIMIT, LIMIT]), (1, [LIMIT])]
 )
-@pytest.mark.parametrize("rules", ["declared", "open"])
-def test_facts_cost_their_share_of_delta_and_no_more(K, objectives, rules):
+@pytest.mark.parametrize("preregistered", [True, False])
+def test_facts_cost_their_share_of_delta_and_no_more(K, objectives, preregistered):
     """Of every pair on every objective, and of every arm on every limit, for which one bound is enough."""
-    world, share = World(objectives, K, rules=rules), FACTS if rules == "declared" else 1.0
+    world, share = World(objectives, K, preregistered=preregistered), ANYTIME_SHARE if preregistered else 1.0
     limits, cost = world.state.limits, 0.0
     for i in world.order:
         cost += K * (K - 1) / 2 * math.exp(-limits[i, LEVEL])
@@ -397,14 +397,14 @@ def ended(noise, at, **more):
 
 
 @pytest.mark.parametrize("noise", SPREADS)
-@pytest.mark.parametrize("rules", ["declared", "open"])
+@pytest.mark.parametrize("preregistered", [True, False])
 @pytest.mark.parametrize("at", [1.3, 0.8, 0.2, -0.3])
-def test_one_arm_alone_ends_by_the_line_that_it_is_farther_from(noise, rules, at):
-    for ends in ("go on", "stop"):
-        policy = ended(noise, [at], rules=rules, if_infeasible=ends)
+def test_one_arm_alone_ends_by_the_line_that_it_is_farther_from(noise, preregistered, at):
+    for ends in ("continue", "stop"):
+        policy = ended(noise, [at], preregistered=preregistered, if_infeasible=ends)
         if at > 0.5:
             assert policy.flags == {}
-            claimed = policy.state.arm_shown[MEETS, 0, 0] if rules == "declared" else math.inf
+            claimed = policy.state.arm_log_evidence[MEETS, 0, 0] if preregistered else math.inf
             assert claimed >= policy.state.limits[0, MEETS_LEVEL], "as a claim, which takes less than a fact"
         elif at > 0.0:
             assert policy.flags == {0: "not_clearly_feasible"}
@@ -424,14 +424,14 @@ def test_a_list_that_is_complete_excludes_nobody_who_meets_the_limit():
     """The second arm is between the lines and has the better taste: the slack is for what is not known."""
     policy = lb.LexElimTol(
         2, 2, delta=0.05, noise=[("bounded", 0.0, 1.0), "exact"], tolerance=0.0, resolution=[SLACK, 0.0],
-        at_least=[FLOOR_AT + SLACK, None], settle="all", n_items=4,
+        at_least=[FLOOR_AT + SLACK, None], stop_when="all", n_items=4,
     )  # fmt: skip
     for arm, values in enumerate([[0.8, 0.8, 0.8, 0.8], [0.7, 0.6, 0.6, 0.5]]):  # the last one decides
         for value in values:
             assert not policy.finished
             policy.tell(arm, [value, float(arm)])
     assert policy.finished
-    assert (policy.recommendation, policy.flags, policy.certain) == (1, {}, True)
+    assert (policy.recommendation, policy.flags, policy.exact) == (1, {}, True)
 
 
 @pytest.mark.parametrize("noise", SPREADS)
@@ -440,9 +440,9 @@ def test_an_arm_between_the_lines_is_claimed_to_be_below_the_inner_one(noise):
     policy = ended(noise, [1.4, 0.3])
     state = policy.state
     assert (policy.recommendation, policy.flags) == (0, {})
-    assert state.arm_shown[MISSES, 0, 1] >= state.limits[0, BEATS_LEVEL]
-    assert is_under(state.bounds, state.limits, state.arm_shown, 0, 1)
-    assert policy.certificate[0].verdict == "not clearly within"
+    assert state.arm_log_evidence[MISSES, 0, 1] >= state.limits[0, BEATS_LEVEL]
+    assert shown_to_miss(state.bounds, state.limits, state.arm_log_evidence, 0, 1)
+    assert policy.certificate[0].verdict == "not_clearly_within"
 
 
 @pytest.mark.parametrize("more", [{}, {"n_items": 50}])

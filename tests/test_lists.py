@@ -17,23 +17,23 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lexbandits as lb
-from lexbandits.evidence.boundary import BOUNDARY_PRIOR
-from lexbandits.evidence.finite_variance import LARGE_SAMPLE
-from lexbandits.evidence.gaussian import gaussian_log_evidence, gaussian_radius
-from lexbandits.evidence.sub_gaussian import one_sided_level
-from lexbandits.evidence.without_replacement import (
+from lexbandits._jit import entry
+from lexbandits.evidence.betting import BOUNDARY_PRIOR
+from lexbandits.evidence.finite_population import (
     add,
     expected,
-    list_log_evidence,
-    list_radius,
+    finite_log_evidence,
+    finite_radius,
     lower_end,
     product,
     stakes,
 )
-from lexbandits.jit import entry
-from lexbandits.policies.tol.list_asking import play
-from lexbandits.policies.tol.listed import ENOUGH
-from lexbandits.policies.tol.state import (
+from lexbandits.evidence.finite_variance import LARGE_SAMPLE
+from lexbandits.evidence.gaussian import gaussian_log_evidence, gaussian_radius
+from lexbandits.evidence.sub_gaussian import one_sided_level
+from lexbandits.policies.tolerance.finite.finite_asking import play
+from lexbandits.policies.tolerance.finite.finite_state import ENOUGH
+from lexbandits.policies.tolerance.state import (
     BEATS_LEVEL,
     FLOOR,
     LEVEL,
@@ -46,7 +46,7 @@ from lexbandits.policies.tol.state import (
     pair_of,
 )
 from support import TESTS
-from support import list_oracle as oracle
+from support import finite_oracle as oracle
 from support.examples import up_to
 
 KINDS = ["bernoulli", ("bounded", -12.0, 0.0)]
@@ -62,7 +62,7 @@ def policy_for(table, **given):
 def measured(policy, table):
     """Measure until the end; how many results it took."""
     return entry(play, bulk=True)(
-        policy.state, policy.listed, np.ascontiguousarray(table), table[:, :, 0].size
+        policy.state, policy.population, np.ascontiguousarray(table), table[:, :, 0].size
     )
 
 
@@ -72,9 +72,9 @@ def places_of(table):
 
 def facts(policy):
     """All that was seen: (claim, objective, a, b)."""
-    lows, limits = policy.state.lows, policy.state.limits
-    beats = lows > limits[:, TOLERANCE, None, None]
-    holds = lows >= -limits[:, REACH, None, None]
+    lcb, limits = policy.state.lcb, policy.state.limits
+    beats = lcb > limits[:, TOLERANCE, None, None]
+    holds = lcb >= -limits[:, REACH, None, None]
     return {(c, *where) for c, found in (("b", beats), ("n", holds)) for where in np.argwhere(found).tolist()
             if where[1] != where[2]}  # fmt: skip
 
@@ -152,7 +152,7 @@ def compare_with_oracle(seed):
     """Compare a random history with the oracle; how often evidence was enough to be noted."""
     rng = np.random.default_rng(seed)
     table = draw_table(rng, 30, 3)[:, [0, 1, 2, 0]]  # equal arms: it does not end early
-    rules = {"tolerance": [0.05, 0.6], "resolution": [0.03, 0.1], "noise": KINDS, "settle": "all"}
+    rules = {"tolerance": [0.05, 0.6], "resolution": [0.03, 0.1], "noise": KINDS, "stop_when": "all"}
     policy = policy_for(table, delta=0.9, since=[0, 0, 0, 7] if seed % 2 else None, **rules)
     results = told(rng, table, share=0.97, missing=0.01 * (seed % 3))
     results = [
@@ -164,27 +164,27 @@ def compare_with_oracle(seed):
     if policy.finished:
         return 0
     assert policy.until == tuple(map(len, had))
-    state, listed, noted = policy.state, policy.listed, 0
-    certain = policy._without_chance(lambda kind: True).lows
+    state, population, noted = policy.state, policy.population, 0
+    exact = policy._without_chance(lambda kind: True).lcb
     for i, (low, high) in enumerate(((0, 1), (-12, 0))):
         enough, (tolerance, reach) = state.limits[i, LEVEL] + math.log(2), state.limits[i, [TOLERANCE, REACH]]
         for a, b in itertools.permutations(range(4), 2):
             n = min(len(had[a]), len(had[b]))
             mine, its = ([values[i] for values in had[arm][:n]] for arm in (a, b))
-            begin = max(listed.since[a], listed.since[b])
+            begin = max(population.since[a], population.since[b])
             said = oracle.pair(mine, its, 30, low, high, tolerance, reach, enough, begin)
-            assert (state.lows[i, a, b] > tolerance) == said["beats"][0]
-            assert (state.lows[i, a, b] >= -reach) == said["not worse"][0]
-            assert (certain[i, a, b] > tolerance) == said["beats"][1]
-            assert (certain[i, a, b] >= -reach) == said["not worse"][1]
+            assert (state.lcb[i, a, b] > tolerance) == said["beats"][0]
+            assert (state.lcb[i, a, b] >= -reach) == said["not worse"][0]
+            assert (exact[i, a, b] > tolerance) == said["beats"][1]
+            assert (exact[i, a, b] >= -reach) == said["not worse"][1]
             for c, word in enumerate(("not worse", "beats")):
-                seen = state.shown[c, i, a, b]
+                seen = state.log_evidence[c, i, a, b]
                 noted += seen > -math.inf
-                if seen >= listed.marks[i, ENOUGH]:  # enough is enough
+                if seen >= population.marks[i, ENOUGH]:  # enough is enough
                     assert said[word][2] >= seen - 1e-8
                     continue
                 assert seen == -math.inf or seen == pytest.approx(said[word][2], abs=1e-8)
-                worth = listed.wealth[pair_of(min(a, b), max(a, b), 4), i, :, 2 * (a > b) + c].sum()
+                worth = population.wealth[pair_of(min(a, b), max(a, b), 4), i, :, 2 * (a > b) + c].sum()
                 assert worth == pytest.approx(said[word][3], rel=1e-9)
     return noted
 
@@ -198,13 +198,13 @@ def compare_targets_with_oracle(seed):
     """After each result, with holes; how often what was seen."""
     rng, seen, since = np.random.default_rng(seed), Counter(), 7 * (seed % 2)
     table, ends = draw_table(rng, 30, 2), [[0.0, 1.0], [-12.0, 0.0]]
-    rules = {"tolerance": 0.0, "resolution": [0.1, 1.0], "noise": KINDS, "settle": "all", "delta": 0.9}
+    rules = {"tolerance": 0.0, "resolution": [0.1, 1.0], "noise": KINDS, "stop_when": "all", "delta": 0.9}
     policy = policy_for(table, at_least=[0.7, -4.0], since=[0, since], **rules)
     had = [[[] for _ in ends] for _ in range(2)]  # arm, objective: (least, largest) as stored
     for arm, t in places_of(table):
         values = [None if rng.random() < 0.05 else float(value) for value in table[t, arm]]
         policy.tell(arm, values, item=t)
-        certain = policy._without_chance(lambda kind: True).bounds
+        exact = policy._without_chance(lambda kind: True).bounds
         for i, (low, high) in enumerate(ends):
             both = (low, high) if values[i] is None else (values[i], values[i])
             had[arm][i].append([(Fraction(end) - Fraction(low)) / Fraction(high - low) for end in both])
@@ -213,7 +213,7 @@ def compare_targets_with_oracle(seed):
             at, above = ((Fraction(end) - Fraction(low)) / Fraction(high - low) for end in (floor, target))
             passed = oracle.claim(least, lacks, 30, at, False, level, since * arm)
             missed = oracle.claim(lacks, least, 30, 1 - above, True, level, since * arm)
-            for bounds, which in ((policy.state.bounds[i, arm], 0), (certain[i, arm], 1)):
+            for bounds, which in ((policy.state.bounds[i, arm], 0), (exact[i, arm], 1)):
                 found = bool(bounds[0] >= floor), bool(bounds[1] < target)
                 assert found == (passed[which], missed[which])
                 seen.update([(which, *found)])
@@ -233,9 +233,9 @@ def test_facts_have_a_tenth_of_delta_and_two_sides_and_claims_what_is_left():
         policy.tell(1, [0.0], item=n - 1)
         said = oracle.pair([1] * n, [0] * n, 60, 0, 1, 0.03, 0.06, math.log(2 * 1 * 1 / (0.1 * 0.9)))
         for word, c, bound in (("beats", 1, 0.03), ("not worse", 0, -0.06)):
-            assert (policy.state.lows[0, 0, 1] >= np.nextafter(bound, bound + c)) == said[word][0]
+            assert (policy.state.lcb[0, 0, 1] >= np.nextafter(bound, bound + c)) == said[word][0]
             assert (
-                policy.state.shown[c, 0, 0, 1] >= min(said[word][2], limits[LEVEL]) - 1e-8
+                policy.state.log_evidence[c, 0, 0, 1] >= min(said[word][2], limits[LEVEL]) - 1e-8
                 or said[word][2] < 0.96
             )
         seen.append(facts(policy))
@@ -248,7 +248,7 @@ def test_facts_have_a_tenth_of_delta_and_two_sides_and_claims_what_is_left():
 def test_state_is_a_function_of_the_set_of_places(seed):
     rng = np.random.default_rng(100 + seed)
     table = draw_table(rng, 40, 3)[:, [0, 1, 2, 0, 1, 2]]  # equal arms: it does not end early
-    rules = {"tolerance": [0.02, 0.2], "resolution": 0.0, "noise": KINDS, "delta": 0.5, "settle": "all"}
+    rules = {"tolerance": [0.02, 0.2], "resolution": 0.0, "noise": KINDS, "delta": 0.5, "stop_when": "all"}
     results = told(rng, table, share=0.98, missing=0.03)
     lost = [(arm, t) for arm, t, values in results if values == [None, None]]
     first, again = policy_for(table, **rules), policy_for(table, **rules)
@@ -265,7 +265,7 @@ def test_state_is_a_function_of_the_set_of_places(seed):
     assert not first.finished
     assert seen
     assert first == again
-    assert seen - facts(first) <= {f for f in seen if first.listed.overturned[tuple(f[1:])]}
+    assert seen - facts(first) <= {f for f in seen if first.population.overturned[tuple(f[1:])]}
     assert pickle.loads(pickle.dumps(first)) == first == copy.copy(first)
     assert lb.LexElimTol(**first.settings) == first.fresh()
     with pytest.raises(ValueError, match="already filled"):
@@ -285,7 +285,7 @@ def test_a_corrected_value_is_as_if_it_had_been_told(noise, at_least):
     assert wrong != plain
     wrong.correct(1, 7, table[7, 1])
     assert wrong == plain
-    kept = zip(wrong.listed, plain.listed, strict=True)
+    kept = zip(wrong.population, plain.population, strict=True)
     assert all(np.array_equal(mine, its, equal_nan=True) for mine, its in kept)
 
 
@@ -326,7 +326,7 @@ def test_it_always_ends_with_an_answer_that_measuring_everything_allows(data):
     results = measured(policy, table)
     assert policy.finished
     assert policy.certified
-    assert policy.certain
+    assert policy.exact
     assert results <= n * n_arms
     exact = [[Fraction(int(v), 10) for v in table.sum(axis=0)[a] * 10 + 0.5] for a in range(n_arms)]
     means = [[value / n for value in row] for row in exact]
@@ -339,13 +339,15 @@ def test_a_tie_at_exactly_the_tolerance_is_a_tie(hundredths):
     first, second = 23 + hundredths, 23
     table = np.zeros((100, 2, 1))
     table[:first, 0], table[-second:, 1] = 1.0, 1.0
-    policy = policy_for(table, tolerance=hundredths / 100, resolution=0.0, settle="all", delta=1e-300)
+    policy = policy_for(table, tolerance=hundredths / 100, resolution=0.0, stop_when="all", delta=1e-300)
     measured(policy, table)
     assert policy.candidates == (0, 1)
-    assert policy.certain
+    assert policy.exact
     assert not policy.overturned
     assert policy.differences[0, 1, 0] == pytest.approx([hundredths / 100] * 2)
-    beaten = policy_for(table, tolerance=(hundredths - 1) / 100, resolution=0.0, settle="all", delta=1e-300)
+    beaten = policy_for(
+        table, tolerance=(hundredths - 1) / 100, resolution=0.0, stop_when="all", delta=1e-300
+    )
     measured(beaten, table)
     assert beaten.candidates == (0,)
 
@@ -355,34 +357,39 @@ def test_a_tie_of_normal_values_is_one_too(hundredths):
     table = np.zeros((100, 2, 1))
     table[: 23 + hundredths, 0] = table[-23:, 1] = 1.0
     policy = policy_for(
-        table, noise="gaussian", tolerance=hundredths / 100, resolution=0.0, settle="all", delta=1e-300
+        table, noise="gaussian", tolerance=hundredths / 100, resolution=0.0, stop_when="all", delta=1e-300
     )
     measured(policy, table)
-    assert (policy.candidates, policy.certain) == ((0, 1), True)
+    assert (policy.candidates, policy.exact) == ((0, 1), True)
 
 
-@pytest.mark.parametrize("settle", ["all", "answer"])
+@pytest.mark.parametrize("stop_when", ["all", "answer"])
 @pytest.mark.parametrize("noise", ["bernoulli", "gaussian"])
-def test_arithmetic_overrides_what_was_seen(noise, settle):
+def test_arithmetic_overrides_what_was_seen(noise, stop_when):
     lead = np.r_[np.full(30, 0.2), np.full(30, -1.0)]  # an order that nobody would draw
     lead[:2] += 0.01
     table = np.zeros((60, 3, 2))  # arms 1 and 2 are equal, which takes all items to see
     table[:, 0, 0], table[:, 1:, 0] = np.maximum(lead, 0.0), np.maximum(-lead, 0.0)[:, None]
-    rules = {"tolerance": [0.25, 0.0], "resolution": 0.0, "settle": settle, "noise": [noise, "bernoulli"]}
+    rules = {
+        "tolerance": [0.25, 0.0],
+        "resolution": 0.0,
+        "stop_when": stop_when,
+        "noise": [noise, "bernoulli"],
+    }
     policy = policy_for(table, **rules).quiet()
     for arm, t in places_of(table):
         policy.tell(arm, table[t, arm], item=t)
         assert (t, arm) != (29, 2) or ("n", 0, 0, 1) in facts(policy)
         assert (t, arm) != (57, 2) or noise != "bernoulli" or ("n", 0, 0, 1) not in facts(policy)
     assert ("n", 0, 0, 1) not in facts(policy)
-    assert policy.state.shown[0, 0, 0, 1] == -math.inf
+    assert policy.state.log_evidence[0, 0, 0, 1] == -math.inf
     assert {(0, 1, 0), (0, 2, 0)} <= set(policy.overturned)
     assert (policy.candidates, policy.contradiction) == ((1, 2), False)
 
 
 def test_arithmetic_overrides_a_target_that_was_passed():
     table = np.repeat(np.arange(60)[:, None, None] < 20, 2, axis=1) * 1.0
-    rules = {"at_least": 0.5, "tolerance": 0.0, "resolution": 0.0, "settle": "all"}
+    rules = {"at_least": 0.5, "tolerance": 0.0, "resolution": 0.0, "stop_when": "all"}
     policy = policy_for(table, since=[0, 20], **rules)
     policy.tell_many([0] * 20 + [1] * 20, np.concatenate([table[:20, 0], table[:20, 1]]))
     assert policy.state.bounds[0, 0, 0] >= 0.5
@@ -396,9 +403,9 @@ def test_facts_that_need_no_data():
     table = np.zeros((5, 2, 1))
     policy = policy_for(table, tolerance=0.5, resolution=0.5)
     assert policy.finished
-    assert policy.certain
+    assert policy.exact
     assert policy.at_most == 0
-    assert policy_for(table, tolerance=1.0, resolution=0.0, settle="all").finished
+    assert policy_for(table, tolerance=1.0, resolution=0.0, stop_when="all").finished
 
 
 def test_long_lists_are_summed_without_rounding():
@@ -409,7 +416,7 @@ def test_long_lists_are_summed_without_rounding():
     for arm, value in enumerate((0.1, 0.2)):
         policy.tell_many([arm] * 2000, np.full((2000, 1), value))
     for sums, stored in zip(
-        policy.listed.sums[0, 0], ((0.1 - 0.2 + 1) / 2, (0.2 - 0.1 + 1) / 2), strict=True
+        policy.population.sums[0, 0], ((0.1 - 0.2 + 1) / 2, (0.2 - 0.1 + 1) / 2), strict=True
     ):
         assert abs(sum(map(Fraction, sums.tolist())) - 2000 * Fraction(stored)) < 1e-12
     goal = product(n + 1, 0.1)
@@ -502,25 +509,25 @@ def test_many_asked_at_once_are_those_asked_one_by_one():
 # --- 7: rules that change
 
 
-@pytest.mark.parametrize("rules", ["declared", "open"])
-def test_new_rules_are_judged_by_all_that_was_told(rules):
+@pytest.mark.parametrize("preregistered", [True, False])
+def test_new_rules_are_judged_by_all_that_was_told(preregistered):
     table = draw_table(np.random.default_rng(8), 60, 3)
-    policy = policy_for(table, tolerance=[0.02, 0.2], noise=KINDS, rules=rules, delta=1e-5)
+    policy = policy_for(table, tolerance=[0.02, 0.2], noise=KINDS, preregistered=preregistered, delta=1e-5)
     for arm, t in places_of(table[:30]):
         policy.tell(arm, table[t, arm], item=t)
     change = {"tolerance": [0.05, 0.4], "resolution": [0.1, 1.0], "order": [1, 0], "offered": [0, 2]}
     new = policy.amended(**change)
-    fresh = lb.LexElimTol(**{**policy.settings, **change, "rules": "open"})
+    fresh = lb.LexElimTol(**{**policy.settings, **change, "preregistered": False})
     fresh.tell_many(*zip(*[(a, table[t, a]) for a, t in places_of(table[:30])], strict=True),
                     items=[t for _, t in places_of(table[:30])])  # fmt: skip
-    level = math.log(10) if rules == "declared" else 0.0
+    level = math.log(10) if preregistered else 0.0
     assert np.allclose(new.state.limits[:, LEVEL], fresh.state.limits[:, LEVEL] + level)
     assert np.isinf(new.state.limits[:, [NOT_WORSE_LEVEL, BEATS_LEVEL, THIRD_LEVEL]]).all()
     assert not new.finished
     assert new.until == fresh.until
-    assert np.array_equal(new.listed.sums, fresh.listed.sums)
-    assert facts(new) <= facts(fresh) if rules == "declared" else facts(new) == facts(fresh)
-    assert np.array_equal(new.listed.table, fresh.listed.table, equal_nan=True)
+    assert np.array_equal(new.population.sums, fresh.population.sums)
+    assert facts(new) <= facts(fresh) if preregistered else facts(new) == facts(fresh)
+    assert np.array_equal(new.population.table, fresh.population.table, equal_nan=True)
     back = new.amended(tolerance=[0.02, 0.2], resolution=[0.02, 0.2], order=[0, 1], offered=[0, 1, 2])
     assert back.until == policy.until
     assert facts(back) <= facts(policy)
@@ -535,7 +542,7 @@ def test_no_completion_of_the_holes_contradicts_what_was_seen():
     for seed in range(15):
         rng = np.random.default_rng(seed)
         table = (rng.random((8, 2, 1)) < [[[0.9], [0.3]]]).astype(float)
-        policy = policy_for(table, tolerance=0.1, resolution=0.2, delta=1e-12, settle="all")
+        policy = policy_for(table, tolerance=0.1, resolution=0.2, delta=1e-12, stop_when="all")
         holes = [(int(a), int(t)) for a, t in rng.permutation(places_of(table))[:4]]
         for arm, t in places_of(table):
             policy.tell(arm, [None] if (arm, t) in holes else table[t, arm], item=t)
@@ -570,7 +577,7 @@ def test_an_arm_tuned_on_the_first_items_gets_its_bets_from_later_ones():
         table = np.stack([base, tuned], axis=1)[order][:, :, None]
         for blind in (True, False):
             policy = lb.LexElimTol(1, 1, n_items=500, max_arms=2, delta=0.05, tolerance=0.0, resolution=0.01,
-                                   noise="bernoulli", rules="open", offered=[0])  # fmt: skip
+                                   noise="bernoulli", preregistered=False, offered=[0])  # fmt: skip
             policy = policy.amended(offered=[0, 1], since={} if blind else {1: 100})
             assert lb.LexElimTol(**policy.settings).settings == policy.settings
             for t in range(400):
@@ -586,11 +593,11 @@ def test_an_arm_tuned_on_the_first_items_gets_its_bets_from_later_ones():
 
 def test_a_long_list_of_normal_values_is_a_population_to_the_bit():
     for n in (2.0, 17.0, 400.0):
-        assert list_radius(n, 1e30, 3.7, 6.0) == gaussian_radius(n, 3.7, 6.0)
-        assert list_log_evidence(n, 1e30, 0.3, 3.7, 0.1, 10.0) == gaussian_log_evidence(
+        assert finite_radius(n, 1e30, 3.7, 6.0) == gaussian_radius(n, 3.7, 6.0)
+        assert finite_log_evidence(n, 1e30, 0.3, 3.7, 0.1, 10.0) == gaussian_log_evidence(
             n, 0.3, 3.7, 0.1, 10.0
         )
-    assert list_radius(30.0, 30.0, 3.7, 6.0) == 0.0
+    assert finite_radius(30.0, 30.0, 3.7, 6.0) == 0.0
 
 
 @pytest.mark.parametrize(("n_items", "alpha"), [(30, 0.2), (200, 0.05)])
@@ -602,7 +609,7 @@ def test_normal_lists_are_covered(n_items, alpha):
         means = np.cumsum(values)[1:-1] / n
         squares = np.cumsum(values**2)[1:-1] - n * means**2
         radii = [
-            list_radius(float(k), float(n_items), s, math.log(1 / alpha))
+            finite_radius(float(k), float(n_items), s, math.log(1 / alpha))
             for k, s in zip(n, squares, strict=True)
         ]
         missed += bool((np.abs(means - values.mean()) > radii).any())
@@ -616,14 +623,14 @@ def test_normal_lists_end_exactly_and_late_values_do_not_count(noise):
     policy = policy_for(table, noise=noise, tolerance=0.0, resolution=0.0, delta=1e-100)
     assert measured(policy, table) == 800
     assert policy.certified
-    assert policy.certain
-    assert not policy.large_sample
+    assert policy.exact
+    assert not policy.asymptotic
     assert policy.recommendation == int(table.mean(axis=0).argmax())
     apart = np.add(table, [[0.0], [3.0]])
     early = policy_for(apart, noise=noise, tolerance=0.1, resolution=0.1)
     assert measured(early, apart) < 800
     assert early.certified == (noise == "gaussian")
-    assert not early.certain
+    assert not early.exact
     late = policy_for(table, noise=noise, tolerance=0.0, resolution=0.0)
     late.tell(0, [None], item=0)
     late.tell(0, table[1, 0], item=1)
@@ -636,17 +643,17 @@ def test_a_normal_list_is_tested_against_its_target_at_the_level_of_one_side():
     values = np.random.default_rng(3).normal(1.0, 1.0, 60)
     values[-1] += 60 - values.sum()  # the mean is the target
     policy = policy_for(values[:, None, None], noise="gaussian", at_least=1.0, tolerance=0.0, resolution=0.5,
-                        delta=0.8, settle="all")  # fmt: skip
+                        delta=0.8, stop_when="all")  # fmt: skip
     level, least, largest = one_sided_level(policy.state.limits[0, TARGET_LEVEL]), -math.inf, math.inf
     for n in range(1, 60):
         policy.tell(0, [values[n - 1]], item=n - 1)
         if not policy.finished and n > 1:
             mean = values[:n].mean()
-            radius = list_radius(float(n), 60.0, float(((values[:n] - mean) ** 2).sum()), level)
+            radius = finite_radius(float(n), 60.0, float(((values[:n] - mean) ** 2).sum()), level)
             least, largest = max(least, mean - radius), min(largest, mean + radius)
             assert policy.state.bounds[0, 0] == pytest.approx([least, largest])
     known = policy_for(values[:, None, None], noise="gaussian", at_least=1.0, tolerance=0.0, resolution=0.0,
-                       delta=1e-100, settle="all")  # fmt: skip
+                       delta=1e-100, stop_when="all")  # fmt: skip
     known.tell_many([0] * 60, values[:, None])
     assert known.infeasible == ()
     assert known.candidates == (0,)
@@ -658,11 +665,15 @@ def test_a_hole_among_normal_values_before_bets_begin_leaves_all_of_it_open(at_l
     table = np.random.default_rng(4).normal([[9.0], [0.0]], 1.0, (100, 2, 1))
     for hole in (None, 2):
         policy = policy_for(table, noise="gaussian", at_least=at_least, since=[0, 5],
-                            settle="all" if at_least else "answer")  # fmt: skip
+                            stop_when="all" if at_least else "answer")  # fmt: skip
         for t in range(100):
             policy.tell_many([0, 1], [table[t, 0], [None] if t == hole else table[t, 1]], [t, t])
         state = policy.state
-        seen = bool(facts(policy)), (state.shown > -math.inf).any(), np.isfinite(state.bounds[0, 1]).any()
+        seen = (
+            bool(facts(policy)),
+            (state.log_evidence > -math.inf).any(),
+            np.isfinite(state.bounds[0, 1]).any(),
+        )
         assert policy.finished == any(seen) == (hole is None)
 
 
@@ -684,17 +695,17 @@ def test_pairs_of_normal_values_are_judged_as_transcribed():
         if later.size < 2:
             continue
         n, squares = float(later.size), float(((later - later.mean()) ** 2).sum())
-        radius = list_radius(n, float(left), squares, limits[LEVEL])
+        radius = finite_radius(n, float(left), squares, limits[LEVEL])
         for way, (a, b, sign) in enumerate(((0, 1, 1.0), (1, 0, -1.0))):
             mean, gone = sign * later.mean(), sign * earlier
             least[way] = max(least[way], (gone + left * (mean - radius)) / n_items)
-            assert policy.state.lows[0, a, b] == pytest.approx(least[way])
+            assert policy.state.lcb[0, a, b] == pytest.approx(least[way])
             for claim, boundary in enumerate((-limits[REACH], limits[TOLERANCE])):
                 lead = mean - (n_items * boundary - gone) / left
-                found = list_log_evidence(n, float(left), lead, squares, 0.0, BOUNDARY_PRIOR)
+                found = finite_log_evidence(n, float(left), lead, squares, 0.0, BOUNDARY_PRIOR)
                 if lead > 0 and found > 0:
                     ever[claim, way] = max(ever[claim, way], found + math.log(2 - math.exp(-found)))
-                kept, enough = policy.state.shown[claim, 0, a, b], limits[NOT_WORSE_LEVEL + claim]
+                kept, enough = policy.state.log_evidence[claim, 0, a, b], limits[NOT_WORSE_LEVEL + claim]
                 if kept < max(enough, third):
                     kept_now = ever[claim, way] if ever[claim, way] >= min(enough, third) else -math.inf
                     assert kept == pytest.approx(kept_now)
@@ -710,8 +721,8 @@ def test_normal_values_from_before_bets_begin_belong_to_the_mean():
     policy = policy_for(table, noise="gaussian", since=[0, 5])
     for t in range(99):
         policy.tell_many([0, 1], table[t], [t, t])
-        assert (policy.state.shown[:, 0, 0, 1] == -math.inf).all()
-        assert policy.state.lows[0, 0, 1] < 0.0
+        assert (policy.state.log_evidence[:, 0, 0, 1] == -math.inf).all()
+        assert policy.state.lcb[0, 0, 1] < 0.0
     assert policy.certified
     assert policy.recommendation == 1
 
@@ -721,7 +732,7 @@ def test_few_values_of_finite_variance_say_nothing_of_a_list():
     policy = policy_for(table, noise="finite_variance", tolerance=0.1, resolution=0.1)
     for t in range(int(LARGE_SAMPLE)):
         assert not facts(policy)
-        assert not (policy.state.shown > -math.inf).any()
+        assert not (policy.state.log_evidence > -math.inf).any()
         policy.tell_many([0, 1], table[t], [t, t])
     assert policy.finished
 
@@ -753,7 +764,7 @@ def test_targets_and_exact_objectives_on_a_list():
     assert policy.certified
     assert policy.recommendation == 0
     assert results < 900
-    assert {"violates the limit", "not clearly within"} & {row.verdict for row in policy.certificate}
+    assert {"violates_limit", "not_clearly_within"} & {row.verdict for row in policy.certificate}
     assert policy.flags == {}
     bounds = policy.target_bounds[:, 0]
     assert (bounds[:, 0] <= table[:, :, 0].mean(axis=0)).all()
@@ -776,15 +787,15 @@ def test_once_an_arm_is_known_a_limit_is_decided_as_written(noise):
         table[np.random.default_rng(arm).permutation(19)[:ones], arm, 0] = 1.0
     table[:, :, 1] = [3.0, 1.0, 5.0]
     policy = policy_for(table, noise=[noise, "exact"], at_least=[0.65, None], resolution=[0.05, 0.0],
-                        tolerance=0.0, delta=1e-9, settle="all")  # fmt: skip
+                        tolerance=0.0, delta=1e-9, stop_when="all")  # fmt: skip
     measured(policy.quiet(), table)
     assert {e.arm: e.objective for e in policy.eliminations} == {2: 0, 1: 1}
-    assert (policy.recommendation, policy.flags, policy.certain) == (0, {}, True)
+    assert (policy.recommendation, policy.flags, policy.exact) == (0, {}, True)
 
 
 def test_intervals_hold_the_truth_and_close_at_the_end():
     table = draw_table(np.random.default_rng(6), 80, 3)
-    policy = policy_for(table, tolerance=[0.0, 0.0], resolution=0.0, noise=KINDS, delta=0.2, settle="all")
+    policy = policy_for(table, tolerance=[0.0, 0.0], resolution=0.0, noise=KINDS, delta=0.2, stop_when="all")
     truth = table.mean(axis=0)
     while not policy.finished:
         arm, t = policy.ask_place()
@@ -820,7 +831,7 @@ def test_intervals_are_computed_now_and_then_and_nobody_can_tell():
     rng = np.random.default_rng(6)
     table = draw_table(rng, 200, 1)[:, [0, 0]]
     table[:, 1] = rng.permutation(table[:, 0])  # equal, which takes all items to see
-    policy = policy_for(table, tolerance=0.0, resolution=0.0, noise=KINDS, delta=1e-9, settle="all")
+    policy = policy_for(table, tolerance=0.0, resolution=0.0, noise=KINDS, delta=1e-9, stop_when="all")
 
     def tell(first, end):
         told = places_of(table)[2 * first : 2 * end]
@@ -851,7 +862,7 @@ def test_intervals_are_computed_now_and_then_and_nobody_can_tell():
 
 def digest(policy):
     """Of everything that was computed."""
-    parts = [part for part in (*policy.listed, *policy.state) if isinstance(part, np.ndarray)]
+    parts = [part for part in (*policy.population, *policy.state) if isinstance(part, np.ndarray)]
     return hashlib.blake2b(b"".join(np.ascontiguousarray(part).tobytes() for part in parts)).hexdigest()
 
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
+from lexbandits._jit import fused
 from lexbandits.evidence.interval import (
     arm_interval,
     pair_interval,
@@ -17,7 +18,6 @@ from lexbandits.evidence.interval import (
 )
 from lexbandits.evidence.kinds import checked_kinds, spread_kinds
 from lexbandits.evidence.moments import push
-from lexbandits.jit import fused
 from support.kernels import arm_bounds
 
 ALPHA = 0.2

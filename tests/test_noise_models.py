@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from scipy.integrate import quad
 from scipy.stats import norm
 
+from lexbandits._jit import fused
 from lexbandits.evidence import bounded
 from lexbandits.evidence.bounded import (
     bounded_ceiling,
@@ -23,7 +24,6 @@ from lexbandits.evidence.finite_variance import finite_variance_radius, one_valu
 from lexbandits.evidence.gaussian import gaussian_log_evidence, gaussian_radius
 from lexbandits.evidence.moments import push, push_squares
 from lexbandits.evidence.sub_gaussian import one_sided_level, sub_gaussian_radius
-from lexbandits.jit import fused
 from support.examples import up_to
 
 RHO = 30.0

@@ -5,7 +5,7 @@ import pytest
 
 from experiments.paper import acceleration, regret, samples
 from experiments.paper import sections as paper
-from experiments.paper.experiment import ALGORITHMS, ARMS, PAPERS, TRADEOFF, WIDTHS, paper_world
+from experiments.paper.experiment import ALGORITHMS, ARMS, PAPERS, TRADEOFF, WIDTHS, named_paper_instance
 from experiments.paper.tables import rows_of
 from experiments.paper.verdict import FAILS, HOLDS
 
@@ -13,11 +13,11 @@ ALL = tuple(paper.SECTIONS.values())
 
 
 def test_every_cell_is_there_once_and_plays_the_instance_it_names():
-    worlds = {entry.world.name: entry.world.instance for section in ALL for _, entry in section.entries()}
+    instances = {entry.case.name: entry.case.instance for section in ALL for _, entry in section.entries()}
     cells = paper.cells(ALL)
     assert len({cell.name for cell in cells}) == len(cells)
     for cell in cells:
-        assert cell.instance == worlds[cell.name.split(",")[0]]
+        assert cell.instance == instances[cell.name.split(",")[0]]
         assert cell.policy.n_arms == cell.instance.n_arms
 
 
@@ -35,12 +35,12 @@ def test_an_unknown_section_is_named():
 
 def test_the_instances_are_what_the_text_says():
     for n_arms in ARMS:
-        known = paper_world(n_arms).instance
+        known = named_paper_instance(n_arms).instance
         assert known.optimal_set(0) == tuple(n_arms * p // 10 - 1 for p in (3, 6, 9))
         assert known.optimal_set_sizes == (3, 2, 1)
         assert known.lex_optimal_arm == 6 * n_arms // 10 - 1
         assert known.tradeoff == TRADEOFF
-    conflict_free, conflict, _ = (world.instance for world in acceleration.WORLDS)
+    conflict_free, conflict, _ = (case.instance for case in acceleration.INSTANCES)
     assert (conflict_free.tradeoff, conflict.tradeoff) == (0.0, 1.0)
     assert conflict_free.lex_optimal_arm == conflict.lex_optimal_arm == 0
     assert conflict.gaps[-1, 1] < 0

@@ -1,4 +1,4 @@
-"""Realistic studies: results have the law they claim, habits do what they say, runs can be taken up again."""
+"""Realistic studies: results have the law they claim, common practice is as described, runs resume."""
 
 import math
 from functools import partial
@@ -11,7 +11,7 @@ import lexbandits as lb
 from experiments.__main__ import app
 from experiments.practice import benchmark
 from experiments.practice.changes import changes
-from experiments.practice.habits import (
+from experiments.practice.common_practice import (
     Aim,
     Sample,
     comparing_means,
@@ -22,8 +22,8 @@ from experiments.practice.habits import (
     planned_tests,
     settled,
 )
+from experiments.practice.common_random_numbers import BLOCK, CommonRandomNumbers, play
 from experiments.practice.studies import studies
-from experiments.practice.tape import BLOCK, Tape, play
 from experiments.practice.trials import Measure, Trials
 from lexbandits.simulation.promise import Tolerances
 from support import command
@@ -86,31 +86,31 @@ def test_bad_trials_are_refused():
         Trials([Measure("beta", (0.3, 0.6), 0.1)], shared=0.5)
 
 
-# --- the tape
+# --- common random numbers
 
 
 def test_a_tape_is_a_function_of_seed_replication_and_pass():
     trials = STUDIES["items"].trials
-    tape = Tape(trials, 3, 8)
-    blocks = tape.blocks()
+    draws = CommonRandomNumbers(trials, 3, 8)
+    blocks = draws.blocks()
     drawn = np.concatenate([next(blocks), next(blocks)])
-    assert np.array_equal(tape.first(10), drawn[:10])
-    assert np.array_equal(tape.first(BLOCK + 7), drawn[: BLOCK + 7])
-    assert np.array_equal(Tape(trials, 3, 8).first(BLOCK + 7), drawn[: BLOCK + 7])
-    assert not np.array_equal(Tape(trials, 3, 9).first(5), drawn[:5])
-    assert not np.array_equal(Tape(trials, 4, 8).first(5), drawn[:5])
+    assert np.array_equal(draws.first(10), drawn[:10])
+    assert np.array_equal(draws.first(BLOCK + 7), drawn[: BLOCK + 7])
+    assert np.array_equal(CommonRandomNumbers(trials, 3, 8).first(BLOCK + 7), drawn[: BLOCK + 7])
+    assert not np.array_equal(CommonRandomNumbers(trials, 3, 9).first(5), drawn[:5])
+    assert not np.array_equal(CommonRandomNumbers(trials, 4, 8).first(5), drawn[:5])
 
 
 def test_playing_a_tape_is_asking_for_places_and_telling_their_results():
     study = STUDIES["judge"]
     policy = study.policy("answer")
-    tape = Tape(study.trials, 0, 1)
-    run = play(policy, tape, 10**6)
+    draws = CommonRandomNumbers(study.trials, 0, 1)
+    run = play(policy, draws, 10**6)
     assert run.finished
     by_hand = policy.fresh()
     while not by_hand.finished:
         arm, number = by_hand.ask_place()
-        by_hand.tell(arm, tape.first(number + 1)[number, arm], item=number)
+        by_hand.tell(arm, draws.first(number + 1)[number, arm], item=number)
     assert by_hand.state.clock.tolist() == run.state.clock.tolist()
     assert np.array_equal(by_hand.state.pairs, run.state.pairs)
     assert by_hand.eliminations == run.eliminations
@@ -120,7 +120,7 @@ def test_playing_a_tape_is_asking_for_places_and_telling_their_results():
 def test_a_tape_gives_as_many_pulls_as_the_plain_way():
     study = STUDIES["throughput"]
     policy = study.policy("all")
-    fast = np.array([play(policy, Tape(study.trials, 1, r), 10**6).rounds for r in range(60)])
+    fast = np.array([play(policy, CommonRandomNumbers(study.trials, 1, r), 10**6).rounds for r in range(60)])
     instance = study.trials.instance()
     plain = np.array(
         [lb.simulate(policy, instance, horizon=10**6, seed=2, replication=r).rounds for r in range(20)]
@@ -133,14 +133,17 @@ def test_the_certain_answer_comes_earlier_than_everything_settled():
         study = STUDIES[name]
         promise = Tolerances(study.policy("all").settings, study.trials.instance())
         pulls = {}
-        for settle in ("answer", "all"):
-            runs = [play(study.policy(settle), Tape(study.trials, 0, r), 10**6) for r in range(25)]
+        for stop_when in ("answer", "all"):
+            runs = [
+                play(study.policy(stop_when), CommonRandomNumbers(study.trials, 0, r), 10**6)
+                for r in range(25)
+            ]
             assert all(promise.accepts(run.recommendation) for run in runs)
-            pulls[settle] = np.mean([run.rounds for run in runs])
+            pulls[stop_when] = np.mean([run.rounds for run in runs])
         assert pulls["answer"] < pulls["all"]
 
 
-# --- habits
+# --- common practice
 
 
 def aim(n_arms=2, **given):
@@ -238,13 +241,13 @@ def test_the_benchmark_goes_on_from_what_is_there(tmp_path, monkeypatch):
     monkeypatch.setattr(
         benchmark,
         "METHODS",
-        tuple(m._replace(choose=lambda study, tape: pytest.fail("again")) for m in benchmark.METHODS),
+        tuple(m._replace(choose=lambda study, draws: pytest.fail("again")) for m in benchmark.METHODS),
     )
     again = benchmark.practice(only=["throughput"], replications=3, out=tmp_path)
     assert again.equals(first)
     assert first.method.tolist() == [method.name for method in benchmark.METHODS]
     pulls = first.set_index("method").pulls
-    assert pulls["LexElim-Tol"] < pulls['LexElim-Tol, settle="all"'] < pulls["LexElim-Tol, σ from a bound"]
+    assert pulls["LexElim-Tol"] < pulls['LexElim-Tol, stop_when="all"'] < pulls["LexElim-Tol, σ from a bound"]
     with pytest.raises(ValueError, match="unknown study 'nothing'; known: models, items"):
         benchmark.practice(only=["nothing"])
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import lexbandits as lb
+from lexbandits.policies.tolerance.acceptable import acceptable_arms
 from lexbandits.simulation.promise import Tolerances, kept
 from lexbandits.simulation.replicate import Runs
 from lexbandits.simulation.results import CellInfo
@@ -98,7 +99,7 @@ def promise_of(case):
         at_least=hundredth(case.targets),
         order=case.order,
         offered=case.offered,
-        if_infeasible="stop" if case.stops else "go on",
+        if_infeasible="stop" if case.stops else "continue",
     )
     return Tolerances(told, lb.Instance([hundredth(row) for row in case.means]))
 
@@ -113,6 +114,29 @@ def test_acceptable_answers_are_those_of_a_naive_judge():
             verdicts.append(naive_answer(case, x))
             assert promise.accepts(x) == verdicts[-1], (case, x)
     assert 0.2 < np.mean(verdicts) < 0.8
+
+
+def test_estimates_know_who_is_acceptable_as_the_judge_does():
+    rng = np.random.default_rng(5)
+    for _ in range(400):
+        case = random_case(rng)
+        hundredth = lambda values: [None if v is None else v / 100 for v in values]  # noqa: E731
+        words = {"tolerance": hundredth(case.tolerance), "resolution": hundredth(case.resolution)}
+        words |= {"at_least": hundredth(case.targets), "order": case.order, "offered": case.offered}
+        words["if_infeasible"] = "stop" if case.stops else "continue"
+        K, m = len(case.means), len(case.order)
+        policy = lb.LexElimTol(K, m, delta=0.1, noise=("sub_gaussian", 1.0), **words)
+        found = acceptable_arms(policy.state, np.array(case.means) / 100)
+        assert found.tolist() == [naive_answer(case, x) for x in range(K)], case
+
+
+def test_estimates_know_who_is_acceptable_by_percentages_of_a_mean():
+    words = {"delta": 0.1, "tolerance": 0.1, "resolution": 0.1, "noise": "gaussian"}
+    means = np.array([[5.0], [4.1], [3.9], [3.0]])
+    of_best = lb.LexElimTol(4, 1, reference="best", **words)
+    of_last = lb.LexElimTol(4, 1, reference=3, **words)
+    assert acceptable_arms(of_best.state, means).tolist() == [True, True, False, False]
+    assert acceptable_arms(of_last.state, means).tolist() == [True, False, False, False]
 
 
 def test_the_course_of_a_run_is_judged_as_by_a_naive_judge():
@@ -171,8 +195,13 @@ def test_who_settles_everything_must_be_right_about_every_arm():
     right, dropped, spared = {0: 0, 2: 1, 3: 1}, {0: 0, 2: 0, 3: 1}, {2: 1, 3: 1}
     made = runs([1, 1, 1, 1], [right, dropped, spared, dropped])
     made = made._replace(stopped=np.array([True, True, True, False]))
-    assert kept("LexElimTol", {**told, "settle": "answer"}, MODELS, made).all()
-    assert kept("LexElimTol", {**told, "settle": "all"}, MODELS, made).tolist() == [True, False, False, True]
+    assert kept("LexElimTol", {**told, "stop_when": "answer"}, MODELS, made).all()
+    assert kept("LexElimTol", {**told, "stop_when": "all"}, MODELS, made).tolist() == [
+        True,
+        False,
+        False,
+        True,
+    ]
 
 
 def test_results_judge_a_policy_by_its_own_promise():
@@ -181,7 +210,7 @@ def test_results_judge_a_policy_by_its_own_promise():
     cells = {
         name: CellInfo(name, told, MODELS, 100, "per pull", None, {}) for name in ("LexElimTol", "LexElimIn")
     }
-    results = lb.Results(0, cells, dict.fromkeys(cells, made))
+    results = lb.simulation.Results(0, cells, dict.fromkeys(cells, made))
     frame = results.frame().set_index("cell")
     assert frame.loc["LexElimTol"].correct.tolist() == [True, False, False]
     assert frame.loc["LexElimIn"].correct.tolist() == [False, True, False]

@@ -157,7 +157,7 @@ def test_it_is_a_function_of_its_history(policy):
     assert run.recommendation == policy.recommendation == 3
     other.tell_many(*zip(*history, strict=True))
     assert other == policy
-    assert lb.BY_NAME[policy.name](**json.loads(json.dumps(policy.settings))) == policy.fresh()
+    assert lb.policies.BY_NAME[policy.name](**json.loads(json.dumps(policy.settings))) == policy.fresh()
     for clone in (copy.copy(policy), pickle.loads(pickle.dumps(policy))):
         assert clone == policy
         assert type(clone) is type(policy)
@@ -375,7 +375,7 @@ def test_without_a_certificate_it_goes_on_after_so_many_passes():
         leaders.append(int(capped.state.contest.leader[0]))
     assert leaders[8 * 4 - 2 : 8 * 4] == [-1, 3]  # the contest begins with the eighth pass
     assert capped.certified_arm is None
-    assert capped.state.passes.waiting.shape[0] == 4  # nothing waits for a block any more
+    assert capped.state.passes.buffer.shape[0] == 4  # nothing waits for a block any more
     with pytest.raises(ValueError, match='most_passes goes with then="regret"'):
         lb.LexElimPool(3, 2, delta=0.1, tradeoff=1, most_passes=5)
     with pytest.raises(ValueError, match="then must be one of stop, regret"):
@@ -399,7 +399,7 @@ def test_one_arm_is_certified_and_played():
         assert policy.ask() == 0
         policy.tell(0, [1.0, 2.0])
     assert policy.certified_arm == policy.leader == 0
-    assert policy.state.passes.waiting.shape[0] == 4  # nothing waits
+    assert policy.state.passes.buffer.shape[0] == 4  # nothing waits
 
 
 # --- Lemma A of docs/proofs.md

@@ -46,7 +46,7 @@ def test_round_robin_ends_anywhere_in_a_sweep():
         policy = lb.LexElimIn(7, 2, delta=0.5, tradeoff=0.5, noise_sd=0.05)
         horizon = int(rng.integers(1, 300))
         run = lb.simulate(policy, instance, horizon=horizon, seed=seed)
-        results = lb.sweep([lb.Cell("a", policy, instance, horizon)], replications=1, seed=seed)
+        results = lb.sweep([lb.simulation.Cell("a", policy, instance, horizon)], replications=1, seed=seed)
         rebuilt = results.regret("a", np.arange(1, run.rounds + 1))[0]
         assert np.allclose(rebuilt, run.regret(instance), rtol=0, atol=1e-9)
 
@@ -76,17 +76,18 @@ def test_recording_rounds_reach_the_longest_horizon():
 def test_identification_rounds():
     instance = lb.Instance([[1, 0.0], [1, 1.0], [0, 2.0]], noise_sd=0.1)
     policy = lb.LexElimIn(3, 2, delta=0.1, tradeoff=1.0, noise_sd=0.1)
-    results = lb.sweep([lb.Cell("a", policy, instance, 10**5)], replications=4)
+    results = lb.sweep([lb.simulation.Cell("a", policy, instance, 10**5)], replications=4)
     prefix, objective = (results.identification_rounds("a", kind) for kind in ("prefix", "objective"))
     for replication in range(4):
         left = {e.arm: e.round for e in results.eliminations("a", replication)}
         assert left.keys() == {0, 2}
         assert prefix[replication].tolist() == [left[2], max(left.values())]
         assert objective[replication].tolist() == [left[2], left[0]]
-    unfinished = lb.sweep([lb.Cell("a", policy, instance, 2)], replications=1)
+    unfinished = lb.sweep([lb.simulation.Cell("a", policy, instance, 2)], replications=1)
     assert np.isnan(unfinished.identification_rounds("a")).all()
     alone = lb.sweep(
-        [lb.Cell("a", lb.LexElimIn(1, 2, delta=0.1, tradeoff=1.0), lb.Instance([[1, 2]]), 5)], replications=1
+        [lb.simulation.Cell("a", lb.LexElimIn(1, 2, delta=0.1, tradeoff=1.0), lb.Instance([[1, 2]]), 5)],
+        replications=1,
     )
     assert alone.identification_rounds("a").tolist() == [[0.0, 0.0]]
     assert alone.frame().rounds.tolist() == [0]
@@ -107,13 +108,16 @@ def test_who_leaves_without_an_elimination_leaves_at_the_end_of_their_own_run():
         np.empty((2, 0, 2), np.int64),
     )
     told = CellInfo("mine", {}, instance, 100, "per pull", None, {"policy": None, "noise": None})
-    assert lb.Results(0, {"a": told}, {"a": runs}).identification_rounds("a").tolist() == [[10.0], [20.0]]
+    assert lb.simulation.Results(0, {"a": told}, {"a": runs}).identification_rounds("a").tolist() == [
+        [10.0],
+        [20.0],
+    ]
 
 
 def test_error_rates_are_exact():
     wrong = lb.LexElimOut(3, 1, delta=0.5, optimal_set_sizes=(1,), noise_sd=0.01)  # far too sure
-    cell = lb.Cell("a", wrong, lb.Instance([[0.1], [0.0], [0.0]]), 10**4)
-    results = lb.sweep([cell, lb.Cell("b", wrong, cell.instance, 2)], replications=50)
+    cell = lb.simulation.Cell("a", wrong, lb.Instance([[0.1], [0.0], [0.0]]), 10**4)
+    results = lb.sweep([cell, lb.simulation.Cell("b", wrong, cell.instance, 2)], replications=50)
     row, other = results.error_rates(0.9).itertuples()
     assert 0 < row.wrong < 50
     assert row.wrong == (~results.frame().query("cell == 'a'").correct).sum()

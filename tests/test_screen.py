@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 
 import lexbandits as lb
-from lexbandits.arrays import Vector
+from lexbandits._arrays import Vector
+from lexbandits.environments.noise import reward_model, stream, stream_words, words_of
 from lexbandits.policies.policy import Policy
 from lexbandits.simulation.queue import in_one_piece, queue_for, screened_runs
 from lexbandits.simulation.replicate import replicate
-from lexbandits.simulation.screen import desk_for
+from lexbandits.simulation.screen import scratch_for
 from lexbandits.simulation.trajectory import play, prepared
-from lexbandits.world.noise import stream, stream_words, words_of, world
-from support.tapes import outputs
+from support.bandit_problems import outputs
 
 
 class Overlapping(NamedTuple):
@@ -39,12 +39,12 @@ def by_pulls(policy, instance, horizon, seed):
 
 
 def by_screen(policy, instance, horizon, seed, per_call=10**9):
-    run, rng, desk = prepared(policy, instance, seed, 0), stream(9, 9), desk_for(*instance.means.shape)
+    run, rng, scratch = prepared(policy, instance, seed, 0), stream(9, 9), scratch_for(*instance.means.shape)
     run.state, memory = in_one_piece(run.state)
     queue = queue_for(memory, words_of(rng), stream_words(seed, [0]))
-    loop, drawn, row = screened_runs(policy.rules), world(instance), 0
+    loop, drawn, row = screened_runs(policy.rules), reward_model(instance), 0
     while row == 0:
-        row = loop(run.state, drawn, rng, desk, queue, row, horizon, per_call)
+        row = loop(run.state, drawn, rng, scratch, queue, row, horizon, per_call)
     assert memory.tobytes() == queue.after.tobytes()
     return run, int(queue.rounds[0])
 
@@ -140,13 +140,13 @@ def lonely_band(state, pulls: int, band: Vector) -> None:
 
 
 class Nervous(lb.LexElimIn):
-    rules = lb.LexElimIn.rules._replace(quiet_band=lb.kernel(lonely_band))
+    rules = lb.LexElimIn.rules._replace(quiet_band=lb.policies.kernel(lonely_band))
 
 
 class Plain(lb.LexElimIn):
     """Ordinary functions, not compiled."""
 
-    rules = lb.Rules(*(partial(f) for f in lb.LexElimIn.rules[:4]))  # no kernels
+    rules = lb.policies.Rules(*(partial(f) for f in lb.LexElimIn.rules[:4]))  # no kernels
 
 
 @pytest.mark.parametrize("policy_class", [Nervous, Plain])
@@ -177,10 +177,10 @@ def test_interpreted_mode_gives_the_same_numbers():
         out = lb.LexElimOut(10, 3, delta=0.1, optimal_set_sizes=(3, 2, 1), noise_sd=0.05)
         ege = lb.ExponentialGapElimination(10, 3, delta=0.1, noise_sd=0.3, target_size=3)
         cells = [
-            lb.Cell("in", inside, instance, 800),
-            lb.Cell("out", out, instance, 800),
-            lb.Cell("ege", ege, instance, 10**8),
-            lb.Cell("ucb", lb.UCB1(10, 3), instance, 300),
+            lb.simulation.Cell("in", inside, instance, 800),
+            lb.simulation.Cell("out", out, instance, 800),
+            lb.simulation.Cell("ege", ege, instance, 10**8),
+            lb.simulation.Cell("ucb", lb.UCB1(10, 3), instance, 300),
         ]
         results = lb.sweep(cells, replications=3, seed=1)
         digest = hashlib.blake2b()

@@ -37,9 +37,9 @@ while True:
 """
 DYING = """
 import os, sys, lexbandits as lb
-from lexbandits.study.record.journal import Turn
+from lexbandits.study.core.journal import UnitOfWork
 study = lb.open_study("easy", sys.argv[1])
-Turn.write = lambda self: os._exit(9)
+UnitOfWork.write = lambda self: os._exit(9)
 study.ask()
 """
 

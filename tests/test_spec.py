@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import lexbandits as lb
-from lexbandits.simulation import spec, summary
-from lexbandits.simulation.informed import informed
+from lexbandits.simulation import output, sweep_spec
+from lexbandits.simulation.oracle_settings import with_oracle_settings
 from support.command import invoked
 
 PAGE = Path(__file__).parent.parent / "docs" / "simulation.md"
@@ -50,7 +50,7 @@ def written(tmp_path, text):
 
 
 def test_a_file_becomes_cells(tmp_path):
-    loaded = spec.load(written(tmp_path, SMALL))
+    loaded = sweep_spec.load(written(tmp_path, SMALL))
     assert (loaded.seed, loaded.replications) == (3, 4)
     names = ["In on mine", "In on paper", "In on drawn", "Out on mine"]
     assert [cell.name for cell in loaded.cells] == names
@@ -99,42 +99,42 @@ def test_a_file_becomes_cells(tmp_path):
 def test_what_is_wrong_is_named(tmp_path, before, after, says):
     assert before in SMALL
     with pytest.raises(ValueError, match=says):
-        spec.load(written(tmp_path, SMALL.replace(before, after, 1)))
+        sweep_spec.load(written(tmp_path, SMALL.replace(before, after, 1)))
 
 
 def test_a_file_that_is_no_text_is_named(tmp_path):
     path = tmp_path / "cells.toml"
     path.write_bytes(SMALL.encode("utf-16"))
     with pytest.raises(ValueError, match=r"cells\.toml is not UTF-8 \(line 1\): save it as UTF-8"):
-        spec.load(path)
+        sweep_spec.load(path)
 
 
 def test_a_mark_before_the_text_is_read_over(tmp_path):
     marked = tmp_path / "marked.toml"
     marked.write_bytes(SMALL.encode("utf-8-sig"))
-    assert [cell.name for cell in spec.load(marked).cells] == [
-        cell.name for cell in spec.load(written(tmp_path, SMALL)).cells
+    assert [cell.name for cell in sweep_spec.load(marked).cells] == [
+        cell.name for cell in sweep_spec.load(written(tmp_path, SMALL)).cells
     ]
 
 
 def test_a_policy_is_informed_of_what_it_takes_and_was_not_given():
     instance = lb.paper_instance(10)
-    out = informed(lb.LexElimOut, instance, delta=0.1)
+    out = with_oracle_settings(lb.LexElimOut, instance, delta=0.1)
     told = {"delta": 0.1, "optimal_set_sizes": [3, 2, 1], "noise_sd": instance.noise_sd}
     assert out.settings == {"n_arms": 10, "n_objectives": 3, **told}
-    assert informed(lb.LexElimIn, instance, delta=0.1, noise_sd=1.0).settings["noise_sd"] == 1.0
-    assert informed(lb.LexElimIn, instance, delta=0.1).settings["tradeoff"] == 2.0
-    assert informed(lb.UCBAlpha, instance, delta=0.1, alpha=3.0).settings["target_size"] == 3
-    tol = informed(lb.LexElimTol, instance, delta=0.1)
+    assert with_oracle_settings(lb.LexElimIn, instance, delta=0.1, noise_sd=1.0).settings["noise_sd"] == 1.0
+    assert with_oracle_settings(lb.LexElimIn, instance, delta=0.1).settings["tradeoff"] == 2.0
+    assert with_oracle_settings(lb.UCBAlpha, instance, delta=0.1, alpha=3.0).settings["target_size"] == 3
+    tol = with_oracle_settings(lb.LexElimTol, instance, delta=0.1)
     assert tol.settings["tolerance"] == 0.0
     np.testing.assert_allclose(tol.settings["resolution"], [0.1, 0.2, 0.2])
     tied = lb.Instance([[1, 1], [1, 0]])
-    assert informed(lb.LexElimTol, tied, delta=0.1).settings["resolution"] == [1.0, 1.0]
+    assert with_oracle_settings(lb.LexElimTol, tied, delta=0.1).settings["resolution"] == [1.0, 1.0]
 
 
 def test_coins_tell_the_scale_that_keeps_promises(tmp_path):
     text = SMALL.replace("noise_sd = 0.2", 'noise = "bernoulli"')
-    cell = spec.load(written(tmp_path, text)).cells[0]
+    cell = sweep_spec.load(written(tmp_path, text)).cells[0]
     assert cell.policy.settings["noise_sd"] == cell.instance.sub_gaussian_sds.tolist()
     assert cell.policy.settings["noise_sd"][1] == 0.5
 
@@ -144,10 +144,10 @@ def test_coins_tell_the_scale_that_keeps_promises(tmp_path):
 def test_coins_that_never_vary_are_told_the_scale_of_all_coins(cls, means):
     instance = lb.Instance(means, noise="bernoulli")
     assert instance.sub_gaussian_sds[0] == 0
-    policy = informed(cls, instance, delta=0.1)
+    policy = with_oracle_settings(cls, instance, delta=0.1)
     scales = policy.settings.get("noise_sd", [kind[1] for kind in policy.settings.get("noise", [])])
     assert scales == [0.5, 0.5]
-    frame = lb.sweep([lb.Cell("coins", policy, instance, 100_000)], replications=3).frame()
+    frame = lb.sweep([lb.simulation.Cell("coins", policy, instance, 100_000)], replications=3).frame()
     assert frame["stopped"].all()
     assert frame["correct"].all()
 
@@ -158,14 +158,14 @@ import lexbandits as lb
 from lexbandits.policies.base import choose_fewest, never, observe_only
 
 class TurnsState(NamedTuple):
-    arms: lb.Arms
+    arms: lb.policies.Arms
 
 class Turns(lb.Policy):
-    rules = lb.Rules(choose_fewest, observe_only, never)
+    rules = lb.policies.Rules(choose_fewest, observe_only, never)
 
     def __init__(self, n_arms, n_objectives, *, tradeoff, period=3):
         super().__init__(n_arms, n_objectives, tradeoff=tradeoff, period=period)
-        self.state = TurnsState(lb.untried(n_arms, n_objectives))
+        self.state = TurnsState(lb.policies.untried(n_arms, n_objectives))
 """
 
 
@@ -174,18 +174,18 @@ def test_a_policy_of_your_own_lies_beside_the_file(tmp_path):
     own = (
         '[policies.Own]\npolicy = "beside_the_file:Turns"\ntradeoff = "instance"\nperiod = 4\nhorizon = 20\n'
     )
-    loaded = spec.load(written(tmp_path, SMALL.split("[policies.In]")[0] + own))
+    loaded = sweep_spec.load(written(tmp_path, SMALL.split("[policies.In]")[0] + own))
     settings = [cell.policy.settings for cell in loaded.cells]
     assert [told["period"] for told in settings] == [4, 4, 4]
     assert settings[0]["tradeoff"] == loaded.cells[0].instance.tradeoff
     assert lb.sweep(loaded.cells, replications=2).frame()["rounds"].tolist() == [20] * 6
     with pytest.raises(ValueError, match=r"unknown 'perod' in policies\.Own; did you mean 'period'"):
-        spec.load(written(tmp_path, SMALL + own.replace("period", "perod")))
+        sweep_spec.load(written(tmp_path, SMALL + own.replace("period", "perod")))
 
 
 def test_nothing_to_run(tmp_path):
     with pytest.raises(ValueError, match=r"\[instances\.NAME\]"):
-        spec.load(written(tmp_path, "horizon = 3"))
+        sweep_spec.load(written(tmp_path, "horizon = 3"))
 
 
 def test_the_command(tmp_path):
@@ -194,7 +194,7 @@ def test_the_command(tmp_path):
     first = invoked(*arguments)
     assert first.exit_code == 0, first.output
     assert "In on mine" in first.output
-    loaded = spec.load(path)
+    loaded = sweep_spec.load(path)
     results = lb.sweep(loaded.cells, replications=4, seed=3)
     with (tmp_path / "out" / "runs.csv").open() as file:
         rows = list(csv.DictReader(file))
@@ -221,12 +221,13 @@ def test_the_summary_and_the_figure():
     instance = lb.paper_instance(10)
     policy = lb.LexElimIn(10, 3, delta=0.1, tradeoff=2, noise_sd=0.1)
     results = lb.sweep(
-        [lb.Cell("a", policy, instance, 10**5), lb.Cell("b", policy, instance, 20)], replications=9
+        [lb.simulation.Cell("a", policy, instance, 10**5), lb.simulation.Cell("b", policy, instance, 20)],
+        replications=9,
     )
-    table = summary.table(results)
+    table = output.table(results)
     assert [row["stopped"] for row in table] == [9, 0]
     assert [row["pulls"] for row in table] == [results.runs["a"].rounds.mean(), 20.0]
-    figure = summary.regret_figure(results)
+    figure = output.regret_figure(results)
     assert figure.panels[1].y_scale == "symlog", "else the long cell hides the short one"
     line = figure.panels[1].curves[0]
     assert np.allclose(line.y[-1], results.regret("a", [10**5])[:, 0, 1].mean())
@@ -235,8 +236,8 @@ def test_the_summary_and_the_figure():
 def test_regret_as_tables_and_with_its_bound():
     world = lb.Instance([[0.9, 0.4], [0.9, 0.2], [0.1, 1.0]], noise_sd=0.2)
     cells = [
-        lb.Cell("50 % a|b_c", lb.RoundRobin(3, 2), world, 100),
-        lb.Cell("λ", lb.LexDMED(3, 2, tradeoff=1, noise_sd=0.2), world, 300),
+        lb.simulation.Cell("50 % a|b_c", lb.RoundRobin(3, 2), world, 100),
+        lb.simulation.Cell("λ", lb.LexDMED(3, 2, tradeoff=1, noise_sd=0.2), world, 300),
     ]
     results = lb.sweep(cells, replications=7)
     table = results.regret_table()
@@ -273,6 +274,6 @@ def test_regret_as_tables_and_with_its_bound():
 
 def test_the_example_of_the_page_runs(tmp_path):
     text = PAGE.read_text().split("```toml\n")[1].split("```")[0]
-    loaded = spec.load(written(tmp_path, text))
+    loaded = sweep_spec.load(written(tmp_path, text))
     assert len(loaded.cells) >= 3
     lb.sweep(loaded.cells, replications=1)

@@ -9,12 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lexbandits as lb
-from lexbandits.policies.passes import next_judged
+from lexbandits.policies.pool_passes import next_evaluated
 from support import oracle
+from support.bandit_problems import drive, noise_sds, noisy, problems, replay, tradeoffs
 from support.examples import up_to
-from support.tapes import drive, noise_sds, noisy, replay, tapes, tradeoffs
 
-TAPES = tapes(arms=(1, 5), objectives=4, levels=2, scales=(0.0, 1.0, 4.0))
+PROBLEMS = problems(arms=(1, 5), objectives=4, levels=2, scales=(0.0, 1.0, 4.0))
 SIGMAS = (0.5, 1.0, 2.0)
 
 
@@ -37,10 +37,10 @@ def dependences(draw, m):
 
 
 @pytest.mark.interpreted
-@given(TAPES, tradeoffs, st.data())
+@given(PROBLEMS, tradeoffs, st.data())
 @settings(max_examples=up_to(150))
-def test_pool_is_its_specification(tape, tradeoff, data):
-    K, m, horizon, draw = tape
+def test_pool_is_its_specification(problem, tradeoff, data):
+    K, m, horizon, draw = problem
     sigma, how = noise_sds(data, m, SIGMAS), data.draw(dependences(m))
     policy = lb.LexElimPool(K, m, delta=0.4, tradeoff=tradeoff, noise_sd=sigma or 1.0, correlated=how)
     expected = oracle.lexelim_pool(draw, K, m, 0.4, tradeoff, horizon, sigma, how)
@@ -48,10 +48,10 @@ def test_pool_is_its_specification(tape, tradeoff, data):
 
 
 @pytest.mark.interpreted
-@given(TAPES, st.data())
+@given(PROBLEMS, st.data())
 @settings(max_examples=up_to(100))
-def test_phase_is_its_specification(tape, data):
-    K, m, horizon, draw = tape
+def test_phase_is_its_specification(problem, data):
+    K, m, horizon, draw = problem
     sigma = noise_sds(data, m, SIGMAS)
     sizes = sorted(data.draw(st.lists(st.integers(1, K), min_size=m - 1, max_size=m - 1)), reverse=True)
     policy = lb.LexElimPhase(K, m, delta=0.4, optimal_set_sizes=[*sizes, 1], noise_sd=sigma or 1.0)
@@ -142,6 +142,6 @@ def test_a_block_pays_by_the_weights_that_stood_before_it():
 
 
 def test_judged_passes_grow_by_a_hundredth():
-    grid = list(itertools.islice(oracle.judged_passes(), 600))
+    grid = list(itertools.islice(oracle.evaluated_passes(), 600))
     assert grid[:3] == [5, 6, 7]
-    assert all(next_judged(n) == after for n, after in itertools.pairwise(grid))
+    assert all(next_evaluated(n) == after for n, after in itertools.pairwise(grid))

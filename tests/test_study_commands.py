@@ -6,8 +6,8 @@ import pytest
 from typer.main import get_command
 
 import lexbandits as lb
-from lexbandits.cli import app
-from lexbandits.commands.storage import shorten
+from lexbandits.cli.main import app
+from lexbandits.cli.storage import shorten
 from support.command import run
 
 NOT_OF_ONE = ("create", "list")
@@ -18,7 +18,12 @@ OWN = ("delete", "forecast")  # a study, or what is none yet or no more: they op
 def budgeted(tmp_path):
     place = str(tmp_path / "s.db")
     study = lb.create_study(
-        "s", place, arms=["a", "b"], objectives=[lb.Objective("x", margin=2)], budget=2, seed=0
+        "s",
+        place,
+        arms=["a", "b"],
+        objectives=[lb.Objective("x", margin=2, noise="gaussian")],
+        budget=2,
+        seed=0,
     )
     for trial in study.ask_many(2):
         study.tell(trial, {"x": float(len(trial.arm))})

@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 
 import lexbandits as lb
-from lexbandits.policies.base import Rules, record, untried
+from lexbandits.environments.noise import reward_model, stream
+from lexbandits.policies.base import Rules, add_reward, untried
 from lexbandits.policies.policy import Policy
 from lexbandits.simulation import replicate as replicate_module
-from lexbandits.simulation.informed import informed
+from lexbandits.simulation.oracle_settings import with_oracle_settings
 from lexbandits.simulation.replicate import SUMS, renewal, replicate
-from lexbandits.simulation.sums import Tally, count_batch, draw_sum
-from lexbandits.world.noise import stream, world
+from lexbandits.simulation.sums import PullCounts, count_batch, draw_sum
 from support.cells import PAPER, cells, lexelim_in, same
 
 
@@ -84,21 +84,21 @@ def test_a_policy_is_as_new_in_every_run(policy_class):
     run.state, run.leftover = None, 1
     assert anew() == policy.fresh()
     assert vars(anew()).keys() == vars(policy).keys()
-    results = lb.sweep([lb.Cell("a", policy, PAPER, 2000)], replications=4, seed=3)
+    results = lb.sweep([lb.simulation.Cell("a", policy, PAPER, 2000)], replications=4, seed=3)
     for replication in range(4):
         run = lb.simulate(policy, PAPER, horizon=2000, seed=3, replication=replication)
         assert results.runs["a"].pulls[replication].tolist() == np.bincount(run.arms, minlength=10).tolist()
 
 
-@pytest.mark.parametrize("name", sorted(lb.BY_NAME))
+@pytest.mark.parametrize("name", sorted(lb.policies.BY_NAME))
 def test_every_policy_can_be_run_again_with_a_scale_per_objective(name):
     instance = lb.Instance([[0.9, 0.5], [0.9, 0.2], [0.3, 0.9]], noise_sd=[0.3, 0.2])
-    takes = inspect.signature(lb.BY_NAME[name]).parameters
+    takes = inspect.signature(lb.policies.BY_NAME[name]).parameters
     chosen = {"delta": 0.1, "alpha": 2.0, "epsilon": 0.5, "horizon": 400}
-    policy = informed(
-        lb.BY_NAME[name], instance, **{key: chosen[key] for key in chosen.keys() & takes.keys()}
+    policy = with_oracle_settings(
+        lb.policies.BY_NAME[name], instance, **{key: chosen[key] for key in chosen.keys() & takes.keys()}
     )
-    runs = lb.sweep([lb.Cell("again", policy, instance, 400)], replications=3).runs["again"]
+    runs = lb.sweep([lb.simulation.Cell("again", policy, instance, 400)], replications=3).runs["again"]
     for replication in range(3):
         alone = replicate(policy, instance, horizon=400, seed=0, first=replication, count=1)
         for together, apart in zip(runs.rows([replication]), alone, strict=True):
@@ -148,13 +148,15 @@ def test_sums_of_pulls_are_said_and_cut_at_the_horizon(reference):
     assert reference.frame().query("cell == 'ege'").correct.mean() > 0.9
     ege = cells()[2].policy
     full = reference.runs["ege"]
-    short = lb.sweep([lb.Cell("short", ege, PAPER, 1001)], replications=3, seed=4)
+    short = lb.sweep([lb.simulation.Cell("short", ege, PAPER, 1001)], replications=3, seed=4)
     assert short.runs["short"].rounds.tolist() == [1001] * 3
     assert not short.runs["short"].stopped.any()
     assert short.runs["short"].pulls.sum(axis=1).tolist() == [1001] * 3
     exact = int(full.rounds[0])
     whole = lb.sweep(
-        [lb.Cell("a", ege, PAPER, exact), lb.Cell("b", ege, PAPER, exact - 1)], replications=1, seed=4
+        [lb.simulation.Cell("a", ege, PAPER, exact), lb.simulation.Cell("b", ege, PAPER, exact - 1)],
+        replications=1,
+        seed=4,
     )
     assert whole.frame().stopped.tolist() == [True, False]
     assert np.allclose(whole.regret("a", [exact])[0], reference.regret("ege", [exact])[0])
@@ -169,8 +171,8 @@ def test_sums_have_the_law_of_pulls():
         rules = lb.ExponentialGapElimination.rules._replace(batch=None, observe_sum=None)
 
     pair = [
-        lb.Cell("sums", lb.ExponentialGapElimination(3, 2, **settings), instance, 10**6),
-        lb.Cell("pulls", PullByPull(3, 2, **settings), instance, 10**6),
+        lb.simulation.Cell("sums", lb.ExponentialGapElimination(3, 2, **settings), instance, 10**6),
+        lb.simulation.Cell("pulls", PullByPull(3, 2, **settings), instance, 10**6),
     ]
     frame = lb.sweep(pair, replications=600, seed=1).frame()
     groups = frame.groupby("cell").rounds
@@ -181,7 +183,7 @@ def test_sums_have_the_law_of_pulls():
 @pytest.mark.parametrize("correlation", [None, [[1, 0.7], [0.7, 1]]])
 def test_a_sum_of_pulls_has_their_mean_and_covariance(correlation):
     instance = lb.Instance([[1.0, -2.0], [0.0, 1.0]], noise_sd=[0.5, 2.0], correlation=correlation)
-    drawn, rng, sums = world(instance), stream(0, 0), np.empty((20_000, 2))
+    drawn, rng, sums = reward_model(instance), stream(0, 0), np.empty((20_000, 2))
     for row in sums:
         draw_sum(drawn, rng, 0, 50, row)
     assert np.allclose(sums.mean(axis=0), [50.0, -100.0], rtol=0, atol=5 * 2.0 * np.sqrt(50 / 20_000))
@@ -193,7 +195,7 @@ def test_sums_of_pulls_are_cut_and_counted_as_pulls_are():
     """EGE's arms take turns in a stage, by sums as pull by pull, and the horizon cuts both alike."""
     instance = lb.paper_instance(10)
     policy = lb.ExponentialGapElimination(10, 3, delta=0.01, noise_sd=instance.noise_sd)
-    results = lb.sweep([lb.Cell("EGE", policy, instance, 1003)], replications=20)
+    results = lb.sweep([lb.simulation.Cell("EGE", policy, instance, 1003)], replications=20)
     run = lb.simulate(policy, instance, horizon=1003, seed=0)
     checkpoints = [1, 7, 100, 990, 1003]
     expected = run.regret(instance)[np.array(checkpoints) - 1]
@@ -203,7 +205,7 @@ def test_sums_of_pulls_are_cut_and_counted_as_pulls_are():
 
 
 def test_a_checkpoint_at_the_end_of_a_batch_is_kept():
-    tally = Tally(np.array([4, 10, 11]), np.zeros(3, np.int64), np.zeros((3, 3), np.int64))
+    tally = PullCounts(np.array([4, 10, 11]), np.zeros(3, np.int64), np.zeros((3, 3), np.int64))
     count_batch(np.array([5, 0, 5]), 0, 10, tally)
     count_batch(np.array([0, 4, 4]), 10, 8, tally)
     assert tally.pulls_at.tolist() == [[2, 0, 2], [5, 0, 5], [5, 1, 5]]
@@ -229,13 +231,13 @@ def coin(rng, arm):
 )
 def test_other_rewards(instance, tmp_path):
     policy = lb.LexElimIn(2, 2, delta=0.1, tradeoff=1.0, noise_sd=0.5)
-    cell = lb.Cell("a", policy, instance, 3000)
+    cell = lb.simulation.Cell("a", policy, instance, 3000)
     results = lb.sweep([cell], replications=3, seed=2, out=tmp_path)
     for replication in range(3):
         run = lb.simulate(policy, instance, horizon=3000, seed=2, replication=replication)
         assert results.runs["a"].rounds[replication] == run.rounds
         assert results.eliminations("a", replication) == run.eliminations
-    again = lb.Results.load(tmp_path)
+    again = lb.simulation.Results.load(tmp_path)
     assert same(again, results)
     assert again.cells["a"].instance.means.tolist() == instance.means.tolist()
 
@@ -245,7 +247,7 @@ def choose_any(state, pending):
 
 
 def observe_any(state, arm, reward):
-    record(state[0], arm, reward)
+    add_reward(state[0], arm, reward)
 
 
 def never(state):
@@ -264,7 +266,7 @@ class State(tuple):
 class Cycle(Policy):
     """Written outside the package, not compiled, a bare tuple of arrays."""
 
-    rules = lb.Rules(choose_any, observe_any, never)
+    rules = lb.policies.Rules(choose_any, observe_any, never)
 
     def __init__(self, n_arms, n_objectives):
         super().__init__(n_arms, n_objectives)
@@ -272,10 +274,10 @@ class Cycle(Policy):
 
 
 def test_a_policy_from_outside(tmp_path):
-    cell = lb.Cell("mine", Cycle(3, 2), lb.Instance([[1, 0], [0, 1], [0, 0]]), 100)
+    cell = lb.simulation.Cell("mine", Cycle(3, 2), lb.Instance([[1, 0], [0, 1], [0, 0]]), 100)
     results = lb.sweep([cell], replications=2, out=tmp_path)
     assert results.runs["mine"].pulls.tolist() == [[34, 33, 33]] * 2
-    assert same(lb.Results.load(tmp_path), results)
+    assert same(lb.simulation.Results.load(tmp_path), results)
 
 
 # --- bad input, before anything runs
@@ -291,21 +293,29 @@ def test_a_policy_from_outside(tmp_path):
         (ValueError, "at least one cell", {"cells": []}),
         (TypeError, "list of Cell", {"cells": 3}),
         (TypeError, "Cell", {"cells": ["a"]}),
-        (ValueError, "'a' twice", {"cells": [lb.Cell("a", lexelim_in(), PAPER, 9)] * 2}),
-        (ValueError, "horizon of cell 'a'", {"cells": [lb.Cell("a", lexelim_in(), PAPER, -1)]}),
-        (TypeError, "horizon of cell 'a'", {"cells": [lb.Cell("a", lexelim_in(), PAPER, 1.5)]}),
-        (ValueError, "horizon of cell 'a'", {"cells": [lb.Cell("a", lexelim_in(), PAPER, 2**62 + 1)]}),
-        (TypeError, "cell 'a': the policy must be", {"cells": [lb.Cell("a", lb.LexElimIn, PAPER, 9)]}),
+        (ValueError, "'a' twice", {"cells": [lb.simulation.Cell("a", lexelim_in(), PAPER, 9)] * 2}),
+        (ValueError, "horizon of cell 'a'", {"cells": [lb.simulation.Cell("a", lexelim_in(), PAPER, -1)]}),
+        (TypeError, "horizon of cell 'a'", {"cells": [lb.simulation.Cell("a", lexelim_in(), PAPER, 1.5)]}),
+        (
+            ValueError,
+            "horizon of cell 'a'",
+            {"cells": [lb.simulation.Cell("a", lexelim_in(), PAPER, 2**62 + 1)]},
+        ),
+        (
+            TypeError,
+            "cell 'a': the policy must be",
+            {"cells": [lb.simulation.Cell("a", lb.LexElimIn, PAPER, 9)]},
+        ),
         (
             TypeError,
             "cell 'a': the instance must be",
-            {"cells": [lb.Cell("a", lexelim_in(), PAPER.means, 9)]},
+            {"cells": [lb.simulation.Cell("a", lexelim_in(), PAPER.means, 9)]},
         ),
-        (TypeError, "name must be", {"cells": [lb.Cell(1, lexelim_in(), PAPER, 9)]}),
+        (TypeError, "name must be", {"cells": [lb.simulation.Cell(1, lexelim_in(), PAPER, 9)]}),
         (
             ValueError,
             "cell 'a': .*same shape",
-            {"cells": [lb.Cell("a", lexelim_in(), lb.paper_instance(20), 9)]},
+            {"cells": [lb.simulation.Cell("a", lexelim_in(), lb.paper_instance(20), 9)]},
         ),
         (ValueError, "backend", {"backend": "slurm"}),
         (TypeError, "backend", {"backend": 3}),

@@ -2,7 +2,6 @@
 
 import inspect
 import math
-from functools import partial
 from itertools import count, pairwise
 
 import numpy as np
@@ -285,29 +284,6 @@ def test_gaps_too_small_for_floats_give_infinite_bounds_not_nan():
         assert theory.lexelim_in_samples(instance, 0.1, constants=version).tolist() == [math.inf]
 
 
-def test_the_table_adds_up_to_the_theorems():
-    instance = random_instance(5, 3, seed=11, max_tradeoff=2)
-    asked = {"tradeoff": 2.5, "noise_sd": [0.5, 1.0, 0.2]}
-    table = theory.bounds_table(instance, 0.05, **asked)
-    assert table[["arm", "objective"]].values.tolist() == [[a, i] for a in range(5) for i in range(3)]
-    by_arm = table[table.objective == 1]
-    assert np.array_equal(table.gap, instance.gaps.ravel())
-    assert set(table.tradeoff) == {2.5}
-    assert np.array_equal(by_arm.effective_gap, theory.effective_gaps(instance, **asked))
-    assert np.array_equal(by_arm.cone_margin, theory.cone_margins(instance, **asked))
-    for bound in BOUNDS:
-        _, algorithm, quantity = bound.__name__.split("_")
-        for version in VERSIONS:
-            values, column = (
-                bound(instance, 0.05, constants=version, **asked),
-                f"{algorithm}_{quantity}_{version}",
-            )
-            if quantity == "pulls":
-                assert np.array_equal(by_arm[column], values)
-            else:
-                np.testing.assert_allclose(table.groupby("objective")[column].sum(), values)
-
-
 def test_a_tolerance_that_matters_is_refused_by_proved_and_one_that_does_not_is_ignored():
     means = [[1.0, 0.0], [0.95, 1.0], [0.0, 0.5]]
     tolerant, loose = Instance(means, tie_tolerance=0.01), Instance(means, tie_tolerance=0.1)
@@ -362,7 +338,7 @@ def test_bad_input_is_named(change, error, message):
 
 def test_bad_input_of_the_lemmas_is_named():
     instance = paper_instance(10)
-    for function in (theory.effective_gaps, theory.cone_margins, partial(theory.bounds_table, delta=0.1)):
+    for function in (theory.effective_gaps, theory.cone_margins):
         with pytest.raises(TypeError, match="instance must be an Instance"):
             function([[1.0]])
     with pytest.raises(ValueError, match="t must be at least 1, got 0"):

@@ -10,11 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lexbandits as lb
-from lexbandits.policies.tol.claims import beaten_by_third, evidence_for, is_held
-from lexbandits.policies.tol.judgement import begin, judge
-from lexbandits.policies.tol.list_judging import still_proven
-from lexbandits.policies.tol.proof import _holds, _verdict, prove, weigh_for
-from lexbandits.policies.tol.state import (
+from lexbandits.environments.noise import stream
+from lexbandits.policies.tolerance.buffer import ResultBuffer
+from lexbandits.policies.tolerance.finite.finite_evidence import still_proven
+from lexbandits.policies.tolerance.passes import begin, evaluate
+from lexbandits.policies.tolerance.preregistered import beaten_by_third, evidence_for, shown_not_worse
+from lexbandits.policies.tolerance.state import (
     BEATS,
     BEATS_LEVEL,
     BY_PROOF,
@@ -25,11 +26,10 @@ from lexbandits.policies.tol.state import (
     RESULTS,
     THIRD_LEVEL,
 )
-from lexbandits.policies.tol.told import EARLY, FEWEST, one_value_returns
-from lexbandits.policies.tol.waiting import Waiting
+from lexbandits.policies.tolerance.stopping import _holds, _verdict, prove, weigh_for
+from lexbandits.policies.tolerance.validation import EARLY, FEWEST, one_value_returns
 from lexbandits.simulation import trajectory
 from lexbandits.simulation.promise import Tolerances
-from lexbandits.world.noise import stream
 from support.examples import up_to
 
 
@@ -135,14 +135,14 @@ def test_behind_a_lost_trial_nothing_is_looked_at_twice(monkeypatch):
     policy, lost, looks = make(4, 1), (1, 0), 0
     places = [place for place in policy.ask_places(20_000) if place != lost]
     policy.tell_many([arm for arm, _ in places], np.zeros((len(places), 1)), [number for _, number in places])
-    contains = Waiting.__contains__
+    contains = ResultBuffer.__contains__
 
     def counted(self, place):
         nonlocal looks
         looks += 1
         return contains(self, place)
 
-    monkeypatch.setattr(Waiting, "__contains__", counted)
+    monkeypatch.setattr(ResultBuffer, "__contains__", counted)
     assert policy.ask_place([lost]) == (0, 5_000)
     looks = 0
     for number in range(5_000, 5_010):
@@ -189,7 +189,7 @@ def test_arms_are_added_and_withdrawn():
 @pytest.mark.parametrize("at_least", [None, [0.4]])
 def test_delta_is_shared_with_the_arms_that_may_be_added(noise, at_least):
     """Two arms of at most five are told apart as slowly as any two of five."""
-    rules = {"delta": 0.1, "tolerance": 0.1, "noise": noise, "at_least": at_least, "settle": "all"}
+    rules = {"delta": 0.1, "tolerance": 0.1, "noise": noise, "at_least": at_least, "stop_when": "all"}
     two, five = lb.LexElimTol(2, 1, max_arms=5, **rules), lb.LexElimTol(5, 1, offered=[0, 1], **rules)
     alone = lb.LexElimTol(2, 1, **rules)
     values = (np.random.default_rng(3).random((90, 1)) < 0.5).astype(float)
@@ -213,14 +213,14 @@ def test_delta_is_shared_among_facts_third_arms_and_the_answers_claims_by_positi
     assert not_worse[[2, 0]] == pytest.approx(np.log(np.array([3, 6]) / (0.86 * 0.05)))
     assert beats[[2, 0]] == pytest.approx(np.log(np.array([6, 12]) / (0.86 * 0.05)))
     assert third == pytest.approx(math.log(3 * 2 / (0.04 * 0.05)))
-    for rules in ({"rules": "open"}, {"settle": "all"}):
+    for rules in ({"preregistered": False}, {"stop_when": "all"}):
         plain = make(4, 3, delta=0.05, **rules)
         assert plain.state.limits[0, 4] == pytest.approx(math.log(3 * 6 / 0.05))
-        assert plain.state.shown.size == 0
+        assert plain.state.log_evidence.size == 0
 
 
 def test_a_simulation_may_be_cut_in_the_middle_of_a_pass(monkeypatch):
-    policy = make(5, 2, settle="answer")
+    policy = make(5, 2, stop_when="answer")
     world = lb.Instance([[0.5, 0.1 * arm] for arm in range(5)], noise_sd=0.2)
     whole = lb.simulate(policy, world, horizon=400, seed=3)
     monkeypatch.setattr(trajectory, "CHUNK", 7)
@@ -231,17 +231,17 @@ def test_a_simulation_may_be_cut_in_the_middle_of_a_pass(monkeypatch):
 
 def test_an_answer_that_meets_all_targets_does_not_wait_for_who_is_at_the_first():
     """The second one is looked at for the answer while the first is open for its rival."""
-    policy = make(2, 2, at_least=[0.5, 0.5], settle="answer")
+    policy = make(2, 2, at_least=[0.5, 0.5], stop_when="answer")
     measured(policy, np.array([[0.9, 0.9], [0.45, 0.9]]), np.random.default_rng(1), most=2_000)
     assert policy.finished
     assert policy.recommendation == 0
     assert policy.state.clock[POSITION] == 0
 
 
-@pytest.mark.parametrize(("rules", "facts"), [("open", 1.0), ("declared", 0.1)])
-def test_an_objective_with_a_target_shares_its_delta_between_arms_and_pairs(rules, facts):
+@pytest.mark.parametrize(("preregistered", "facts"), [(False, 1.0), (True, 0.1)])
+def test_an_objective_with_a_target_shares_its_delta_between_arms_and_pairs(preregistered, facts):
     """Half of its third is for either side of four arms, half for their six pairs."""
-    policy = make(4, 3, delta=0.05, at_least=[None, None, 0.5], rules=rules)
+    policy = make(4, 3, delta=0.05, at_least=[None, None, 0.5], preregistered=preregistered)
     level, for_arms = policy.state.limits[:, 4:6].T
     assert level == pytest.approx(np.log(3 * 6 * np.array([1, 1, 2]) / (facts * 0.05)))
     assert for_arms[2] == pytest.approx(math.log(3 * 4 * 2 / (facts * 0.05)))
@@ -268,10 +268,10 @@ def test_evidence_of_different_sequences_is_never_added():
     """Evidences of two pairs share no filtration: what they are worth together is no evidence."""
     policy = make(4, noise_sd=None)
     state = policy.state
-    state.shown[BEATS, 0, 1:, 0] = state.limits[0, THIRD_LEVEL] - 0.1
-    state.shown[NOT_WORSE, :, 1, 0] = state.limits[:, NOT_WORSE_LEVEL] - 0.1
-    assert beaten_by_third(state.limits, state.shown, 0, 0) < 0
-    assert not any(is_held(state.lows, state.limits, state.shown, i, 1, 0) for i in range(2))
+    state.log_evidence[BEATS, 0, 1:, 0] = state.limits[0, THIRD_LEVEL] - 0.1
+    state.log_evidence[NOT_WORSE, :, 1, 0] = state.limits[:, NOT_WORSE_LEVEL] - 0.1
+    assert beaten_by_third(state.limits, state.log_evidence, 0, 0) < 0
+    assert not any(shown_not_worse(state.lcb, state.limits, state.log_evidence, i, 1, 0) for i in range(2))
 
 
 def test_of_a_pair_the_largest_evidence_of_its_own_is_kept():
@@ -285,46 +285,46 @@ def test_of_a_pair_the_largest_evidence_of_its_own_is_kept():
     own = np.array(
         [[evidence_for(state, BEATS, 0, z, y) if z != y else 0.0 for y in range(5)] for z in range(5)]
     )
-    seen = state.shown[BEATS, 0] > -math.inf
-    assert np.array_equal(state.shown[BEATS, 0][seen], own[seen])
+    seen = state.log_evidence[BEATS, 0] > -math.inf
+    assert np.array_equal(state.log_evidence[BEATS, 0][seen], own[seen])
     assert seen[2:, 1].all()
 
 
 def proven(policy, x):
     """Whether the policy's state proves x, and whom else that needs."""
     found = prove(policy.state, x, np.empty((2, policy.n_arms), np.bool_))
-    return found, set(np.flatnonzero(policy.state.who[BY_PROOF]).tolist()) - {x}
+    return found, set(np.flatnonzero(policy.state.masks[BY_PROOF]).tolist()) - {x}
 
 
 def test_a_third_arm_keeps_a_rival_out_at_a_level_of_its_own():
     """Which arm it will be nobody knows beforehand: that takes more evidence than a claim of the answer."""
     policy = make(3, noise_sd=None)
     state, enough = policy.state, policy.state.limits[0, THIRD_LEVEL]
-    state.shown[NOT_WORSE, :, 0, 2] = math.inf
+    state.log_evidence[NOT_WORSE, :, 0, 2] = math.inf
     for seen, found in ((enough - 1e-9, (False, {1})), (enough, (True, set()))):
-        state.shown[BEATS, 0, 2, 1] = seen
+        state.log_evidence[BEATS, 0, 2, 1] = seen
         assert proven(policy, 0) == found
     assert enough > state.limits[0, BEATS_LEVEL]
 
 
 def test_who_is_out_on_a_later_objective_is_not_out_for_every_answer():
     """By whom it is beaten there may be out itself, once the answer beats that on the first objective."""
-    policy = make(3, rules="open")
+    policy = make(3, preregistered=False)
     state = policy.state
-    state.lows[0] = 0.0
-    state.lows[1, 2, 1], state.clock[RESULTS] = 1.0, 7
+    state.lcb[0] = 0.0
+    state.lcb[1, 2, 1], state.clock[RESULTS] = 1.0, 7
     begin(state)
     assert [(left.arm, left.objective) for left in policy.eliminations] == [(1, 1)]
-    state.lows[0, 0, 2], state.lows[1, 0, 1] = 1.0, -math.inf
+    state.lcb[0, 0, 2], state.lcb[1, 0, 1] = 1.0, -math.inf
     assert proven(policy, 0) == (False, {1})
-    state.lows[1, 0, 1] = 0.0
+    state.lcb[1, 0, 1] = 0.0
     assert proven(policy, 0) == (True, set())
 
 
-@pytest.mark.parametrize("rules", ["declared", "open"])
-def test_who_is_ahead_by_exactly_the_tolerance_does_not_win_by_that(rules):
+@pytest.mark.parametrize("preregistered", [True, False])
+def test_who_is_ahead_by_exactly_the_tolerance_does_not_win_by_that(preregistered):
     """Else a tie would prove who seems better on the next objective."""
-    policy = make(2, noise=["exact", "gaussian"], noise_sd=None, tolerance=0.03, rules=rules,
+    policy = make(2, noise=["exact", "gaussian"], noise_sd=None, tolerance=0.03, preregistered=preregistered,
                   resolution=[0.0, 0.03])  # fmt: skip
     for number, luck in enumerate(np.random.default_rng(1).standard_normal(20)):
         policy.tell_many([0, 1], [[0.86, 0.1 + luck], [0.83, -luck]], [number] * 2)
@@ -345,15 +345,15 @@ def test_an_arm_that_is_not_asked_lacks_no_value():
 
 
 def test_an_arm_keeps_the_round_in_which_it_left_and_is_out_by_who_beats_it_now():
-    policy = make(settle="all")
+    policy = make(stop_when="all")
     state = policy.state
-    state.lows[:] = 0.0
-    state.lows[1, 2, 0] = 1.0
+    state.lcb[:] = 0.0
+    state.lcb[1, 2, 0] = 1.0
     state.clock[RESULTS] = 7
     begin(state)
     assert policy.eliminations == ((0, 7, 1, 2),)
     state.clock[RESULTS] = 9
-    state.lows[0, 1, 0] = 1.0  # arm 0 no longer gets as far as arm 2
+    state.lcb[0, 1, 0] = 1.0  # arm 0 no longer gets as far as arm 2
     begin(state)
     assert policy.eliminations == ((0, 7, 0, 1),)
 
@@ -365,10 +365,10 @@ def test_the_certificate_names_what_was_seen_of_every_rival():
     said = {(s.rival, s.objective): s for s in policy.certificate}
     answer = policy.recommendation
     assert answer in (2, 3)
-    assert said[0, 0].verdict == "beats"
+    assert said[0, 0].verdict == "better"
     assert (0, 1) not in said
-    assert said[1, 0].verdict in ("close", "not worse")
-    assert said[1, 1].verdict == "beats"
+    assert said[1, 0].verdict in ("tied", "not_worse")
+    assert said[1, 1].verdict == "better"
     for (rival, i), seen in said.items():
         truth = means[answer, i] - means[rival, i]
         assert seen.low <= truth <= seen.high
@@ -395,7 +395,7 @@ def test_an_answer_on_finite_variance_is_never_certified():
     policy = measured(make(2, 1, noise="finite_variance", noise_sd=None), np.array([[0.0], [9.0]]), rng)
     assert policy.finished
     assert policy.folded >= 300
-    assert policy.large_sample
+    assert policy.asymptotic
     assert not policy.certified
 
 
@@ -404,7 +404,7 @@ def test_a_value_that_carries_the_variance_is_named():
     values = np.random.default_rng(0).standard_normal((700, 1))
     values[0] = 1000.0
     policy.tell_many([0, 1] * 350, values)
-    assert policy.strained == ((0, 0),)
+    assert policy.assumption_warnings == ((0, 0),)
     calm = np.random.default_rng(0).standard_normal((2000, 1)) * 0.2 + np.tile([[0.0], [9.0]], (1000, 1))
     calm[0] = 60.0
     with pytest.warns(UserWarning, match="variance of arm 0 on objective 0"):
@@ -436,7 +436,7 @@ def test_zeros_of_those_who_bought_nothing_are_never_certified_as_gaussian():
     """Half the runs are wrong at δ = .05: the mean of rare large payments is no Gaussian mean."""
     rng, wrong = np.random.default_rng(3), 0
     for _ in range(40):
-        policy = lb.LexElimTol(2, 1, delta=0.05, tolerance=0.0, resolution=0.5, settle="all").quiet()
+        policy = lb.LexElimTol(2, 1, delta=0.05, tolerance=0.0, resolution=0.5, stop_when="all").quiet()
         while not policy.finished:
             values = np.stack([bought(rng, share, 20) for share in (0.02, 0.3)], axis=1)
             policy.tell_many([0, 1] * 20, values.reshape(-1, 1))
@@ -506,7 +506,7 @@ def test_exact_decimals_are_compared_as_they_are_written(data):
         m,
         delta=0.1,
         noise="exact",
-        settle="all",
+        stop_when="all",
         tolerance=[t / 100 for t in tolerance],
         resolution=[r / 100 for r in resolution],
         at_least=[None if t is None else t / 100 for t in targets],
@@ -537,7 +537,7 @@ def test_a_sum_in_floating_point_meets_the_limit_it_is_written_as():
     tied.tell_many([0, 1], [[0.83], [0.86]])
     assert tied.candidates == (0, 1)
     assert tied.differences[1, 0, 0].tolist() == [0.03, 0.03]
-    assert tied.certificate[0].verdict == "close"
+    assert tied.certificate[0].verdict == "tied"
     assert tied.certificate[0].difference == 0.03
 
 
@@ -579,8 +579,8 @@ def test_nobody_meets_the_target():
 def test_data_that_refute_everybody_end_in_a_contradiction():
     """Impossible on the good event: each arm has been seen to beat the other."""
     conflicted = make(2, 1, tolerance=0.1, noise_sd=0.2)
-    conflicted.state.lows[0] = 0.2
-    judge(conflicted.state, True)
+    conflicted.state.lcb[0] = 0.2
+    evaluate(conflicted.state, True)
     assert conflicted.contradiction
     assert conflicted.finished
     assert not conflicted.certified
@@ -687,7 +687,7 @@ def test_repeated_values_under_gaussian_noise_are_suspicious_once():
         ({"delta": 1.0}, "delta"),
         ({"delta": None}, "delta"),  # None is for what may be left out
         ({"tolerance": None}, "tolerance"),
-        ({"settle": None}, "settle"),
+        ({"stop_when": None}, "stop_when"),
         ({"resolution": [0.1]}, "resolution"),
         ({"noise": "bernoulli"}, "not both"),
         ({"noise": "normal", "noise_sd": None}, "unknown kind"),
@@ -697,7 +697,7 @@ def test_repeated_values_under_gaussian_noise_are_suspicious_once():
         ({"offered": []}, "offered"),
         ({"offered": [0, 3]}, "offered"),
         ({"max_arms": 2}, "max_arms"),
-        ({"settle": "soon"}, "settle"),
+        ({"stop_when": "soon"}, "stop_when"),
         ({"if_infeasible": "panic"}, "if_infeasible"),
     ],
 )
@@ -718,7 +718,7 @@ def test_too_many_arms_are_refused_with_the_memory_they_would_take():
 def test_who_left_on_a_later_objective_is_beaten_by_its_rival_only_once_the_survivors_end_it():
     """Until then it is the proof that counts, and to that other arms do not matter after the first."""
     state = make().state
-    state.lows[0], state.arms.active[1] = 0.0, False
+    state.lcb[0], state.arms.active[1] = 0.0, False
     state.arms.left[1] = 7, 1, 2
     assert _verdict(state, 0, 1, 1, math.inf) == ("open", -1)
     state.clock[POSITION] = 2
@@ -729,23 +729,23 @@ def test_who_left_on_a_later_objective_is_beaten_by_its_rival_only_once_the_surv
 
 def test_a_third_arm_is_named_on_the_first_objective_alone():
     state = make().state
-    state.shown[BEATS, :, 2, 1] = 1e9
+    state.log_evidence[BEATS, :, 2, 1] = 1e9
     assert _verdict(state, 0, 1, 0, math.inf) == ("beaten", 2)
     assert _verdict(state, 0, 1, 1, math.inf) == ("open", -1)
 
 
 def test_close_is_certain_only_if_both_sides_are():
     state = make().state
-    state.lows[0, 0, 1] = 0.0
-    assert _holds(state, 0, 1, 0, "not worse", -1)
-    assert not _holds(state, 0, 1, 0, "close", -1)
-    state.lows[0, 1, 0] = 0.0
-    assert _holds(state, 0, 1, 0, "close", -1)
+    state.lcb[0, 0, 1] = 0.0
+    assert _holds(state, 0, 1, 0, "not_worse", -1)
+    assert not _holds(state, 0, 1, 0, "tied", -1)
+    state.lcb[0, 1, 0] = 0.0
+    assert _holds(state, 0, 1, 0, "tied", -1)
 
 
 def test_what_contradicts_itself_proves_nobody():
     state = make(n_items=20, noise="bernoulli", noise_sd=None).state
-    state.lows[0, [0, 1, 2], [1, 2, 0]] = 0.5  # in a circle
+    state.lcb[0, [0, 1, 2], [1, 2, 0]] = 0.5  # in a circle
     assert not any(still_proven(state, arm) for arm in range(3))
 
 

@@ -11,15 +11,27 @@ from hypothesis import strategies as st
 from scipy.stats import binom
 
 import lexbandits as lb
-from lexbandits.evidence.boundary import LEAST, MOST, STAKES
+from lexbandits import _jit
+from lexbandits.evidence.betting import LEAST, MOST, STAKES
 from lexbandits.evidence.interval import kind_at
-from lexbandits.policies.tol.claims import evidence_for
-from lexbandits.policies.tol.percent import BETS, LOGS, bet_on_share, contrast_evidence
-from lexbandits.policies.tol.state import BEATS, NOT_WORSE
+from lexbandits.policies.tolerance.preregistered import evidence_for
+from lexbandits.policies.tolerance.relative import BETS, LOGS, bet_on_share, contrast_evidence
+from lexbandits.policies.tolerance.state import BEATS, NOT_WORSE
 from support.examples import up_to
-from test_tol import MANY, agree, agree_on_the_certificate, drive, expected, oracle_rules, plain, quiet  # noqa: F401
+from support.tol_places import (
+    APART,
+    agree,
+    agree_on_the_certificate,
+    check_driven,
+    drive,
+    expected,
+    oracle_rules,
+    plain,
+)
 
-APART = ["sub_gaussian", 0.3, "independent"]
+pytestmark = pytest.mark.filterwarnings("ignore:.*gave .* more than once")
+MANY = 40 if _jit.INTERPRETED else up_to(100)
+
 KINDS = ["gaussian", ["sub_gaussian", 0.3], APART, ["bounded", 0.0, 3.0], ["bounded", 0.0, 3.0, "worst"],
          "bernoulli", ["bernoulli", "worst"], "exact", "finite_variance"]  # fmt: skip
 
@@ -34,7 +46,7 @@ def turned(kind, sign):
 
 @st.composite
 def worlds(draw, kinds=KINDS, arms=(2, 4)):
-    """Settings of a policy of which some objectives have shares, and a tape."""
+    """Settings of a policy of which some objectives have shares, and the values of any place."""
     K, m = draw(st.integers(*arms)), draw(st.integers(1, 2))
     said = draw(st.lists(st.sampled_from(kinds), min_size=m, max_size=m))
     offered = draw(st.none() | st.sets(st.integers(0, K - 1), min_size=1).map(sorted))
@@ -50,9 +62,9 @@ def worlds(draw, kinds=KINDS, arms=(2, 4)):
         "resolution": draw(st.lists(st.sampled_from([0.1, 0.125, 0.5]), min_size=m, max_size=m)),
         "noise": noise,
         "at_least": None,
-        "if_infeasible": "go on",
-        "settle": draw(st.sampled_from(["answer", "answer", "all"])),
-        "rules": draw(st.sampled_from(["declared", "declared", "open"])),
+        "if_infeasible": "continue",
+        "stop_when": draw(st.sampled_from(["answer", "answer", "all"])),
+        "preregistered": draw(st.sampled_from([True, True, False])),
         "order": draw(st.none() | st.permutations(range(m))),
         "offered": offered,
         "baseline": draw(st.none() | st.integers(0, K - 1)),
@@ -63,7 +75,7 @@ def worlds(draw, kinds=KINDS, arms=(2, 4)):
     smooth = rng.standard_normal((7 * K, m)) * draw(st.sampled_from([0.05, 0.2]))
     lost = draw(st.sets(st.integers(0, 12), max_size=3))
 
-    def tape(arm, number):
+    def value_at(arm, number):
         values = []
         for i, kind in enumerate(said):
             shift = float(smooth[(5 * number + 3 * arm) % len(smooth), i])
@@ -76,31 +88,24 @@ def worlds(draw, kinds=KINDS, arms=(2, 4)):
             values.append(None if (7 * number + 5 * arm + 3 * i) % 13 in lost else value)
         return values
 
-    return (K, m), chosen, tape
+    return (K, m), chosen, value_at
 
 
 @pytest.mark.interpreted
 @given(worlds(), st.integers(0, 160))
 @settings(max_examples=MANY, deadline=None)
 def test_it_is_its_specification(world, most):
-    shape, chosen, tape = world
-    policy = lb.LexElimTol(*shape, **chosen)
-    filled = drive(policy, tape, most)
-    agree(policy, expected(shape, chosen, filled))
-    again = policy.fresh()
-    again.tell_many([a for a, _ in filled], list(filled.values()), [k for _, k in filled])
-    assert again == policy
-    assert pickle.loads(pickle.dumps(policy)) == policy
+    check_driven(world, most)
 
 
 @pytest.mark.interpreted
 @given(worlds(), st.integers(50, 160))
 @settings(max_examples=MANY, deadline=None)
 def test_it_is_its_specification_where_the_answer_is_proven_under_the_declared_rules(world, most):
-    shape, chosen, tape = world
-    chosen |= {"settle": "answer", "delta": 0.8, "rules": "declared"}
+    shape, chosen, value_at = world
+    chosen |= {"stop_when": "answer", "delta": 0.8, "preregistered": True}
     policy = lb.LexElimTol(*shape, **chosen)
-    run = expected(shape, chosen, drive(policy, tape, most))
+    run = expected(shape, chosen, drive(policy, value_at, most))
     agree(policy, run)
     agree_on_the_certificate(policy, run)
 
@@ -110,9 +115,9 @@ def test_it_is_its_specification_where_the_answer_is_proven_under_the_declared_r
 @settings(max_examples=min(MANY, 100), deadline=None)
 def test_amended_it_is_the_rule_in_force(world, other, most, more, data):
     """Order, arms and what is no share change after looking; shares and the arms they are of stay."""
-    (K, m), chosen, tape = world
+    (K, m), chosen, value_at = world
     policy = lb.LexElimTol(K, m, **chosen)
-    filled = drive(policy, tape, most)
+    filled = drive(policy, value_at, most)
     run = expected((K, m), chosen, filled)
     needed = {given[0] for given in chosen["reference"] if given and given[0] != "best"}
     for _ in range(2):
@@ -128,7 +133,7 @@ def test_amended_it_is_the_rule_in_force(world, other, most, more, data):
         policy, chosen = policy.amended(**changes, from_pass=start), {**chosen, **changes}
         run.amend(oracle_rules((K, m), chosen), start, dict(filled))
         agree(policy, run)
-        filled |= drive(policy, tape, more)
+        filled |= drive(policy, value_at, more)
         run.filled = dict(filled)
         run.go_on()
         agree(policy, run)
@@ -150,19 +155,19 @@ def test_the_tapes_above_reach_every_end():
     @given(worlds(arms=(2, 4)))
     @settings(max_examples=up_to(300), deadline=None, database=None, derandomize=True)
     def collect(world):
-        shape, chosen, tape = world
+        shape, chosen, value_at = world
         policy, rests = lb.LexElimTol(*shape, **chosen), False
         while policy.rounds < 160 and not policy.finished:
             arm, number = policy.ask_place()
-            policy.tell(arm, tape(arm, number), item=number)
+            policy.tell(arm, value_at(arm, number), item=number)
             rests |= 0 < len(policy.wanted) < len(policy.candidates)
         shares = [i for i, given in enumerate(chosen["reference"]) if given]
         noisy = [i for i in shares if chosen["noise"][i] != "exact"]
-        seen["beats"] += bool((policy.state.lows[noisy] == np.inf).any())
-        seen["not worse"] += bool((np.abs(policy.state.lows[noisy]) < 1).any())
+        seen["beats"] += bool((policy.state.lcb[noisy] == np.inf).any())
+        seen["not worse"] += bool((np.abs(policy.state.lcb[noisy]) < 1).any())
         proven = policy.finished and not policy.contradiction and len(policy.certificate) > 0 and bool(noisy)
-        seen["declared"] += proven and policy.state.shown.size > 0
-        seen["facts"] += proven and policy.state.shown.size == 0
+        seen["declared"] += proven and policy.state.log_evidence.size > 0
+        seen["facts"] += proven and policy.state.log_evidence.size == 0
         seen["of an arm"] += proven and any(chosen["reference"][i][0] != "best" for i in noisy)
         seen["rests"] += rests
 
@@ -172,7 +177,7 @@ def test_the_tapes_above_reach_every_end():
 
 def told(noise, values, of="best"):
     """A policy that was told one value of each arm."""
-    policy = lb.LexElimTol(len(values), 1, delta=1e-6, tolerance=TOLERANCE, noise=noise, rules="open",
+    policy = lb.LexElimTol(len(values), 1, delta=1e-6, tolerance=TOLERANCE, noise=noise, preregistered=False,
                            resolution=REACH - TOLERANCE, reference=[of]).quiet()  # fmt: skip
     policy.tell_many(range(len(values)), [[value] for value in values], [0] * len(values))
     return policy
@@ -212,7 +217,7 @@ def test_what_no_values_could_refute_needs_none(of):
 def test_who_is_seen_to_beat_is_seen_to_be_no_worse(noise, of):
     """Two sequences, of which the first may have more: one level pays for both, so the lesser counts."""
     policy = lb.LexElimTol(3, 1, delta=1e-9, tolerance=TOLERANCE, resolution=REACH - TOLERANCE, noise=noise,
-                           reference=[of], rules="open").quiet()  # fmt: skip
+                           reference=[of], preregistered=False).quiet()  # fmt: skip
     luck, little = np.random.default_rng(0).normal(0, [[0.1], [0.001]], (2, 20))
     values, state = [10 + luck, 0.01 + little**2, 0.01 + little**2], policy.state
     if noise == "gaussian":  # hardly any luck is left in the first contrast
@@ -278,7 +283,7 @@ def test_at_the_edge_wealth_is_1_on_average(noise, of, claim):
     means = at_the_edge(0.6, 1, of, TOLERANCE if claim == BEATS else REACH)
     a, b = (0, 1) if claim == BEATS else (1, 0)
     passes, arms = 3, np.arange(len(means))
-    first = lb.LexElimTol(arms.size, 1, delta=1e-6, tolerance=TOLERANCE, noise=noise, rules="open",
+    first = lb.LexElimTol(arms.size, 1, delta=1e-6, tolerance=TOLERANCE, noise=noise, preregistered=False,
                           resolution=REACH - TOLERANCE, reference=[of]).quiet()  # fmt: skip
     going, total = [(first, 1.0)], []
     for number in range(passes):
@@ -322,8 +327,9 @@ def test_claims_at_the_edge_are_made_at_their_level(kind, sign, of):
         for claim, part in ((NOT_WORSE, REACH), (BEATS, TOLERANCE)):
             means = np.array(at_the_edge(mean, sign, of, part))
             values = sign * np.maximum(draw(rng, means, 60), 0.0)
-            policy = lb.LexElimTol(means.size, 1, delta=1e-6, tolerance=TOLERANCE, noise=noise, rules="open",
-                                   resolution=REACH - TOLERANCE, reference=[(of, sign)]).quiet()  # fmt: skip
+            policy = lb.LexElimTol(means.size, 1, delta=1e-6, tolerance=TOLERANCE, noise=noise,
+                                   preregistered=False, resolution=REACH - TOLERANCE,
+                                   reference=[(of, sign)]).quiet()  # fmt: skip
             a, b = (0, 1) if claim == BEATS else (1, 0)
             for number in range(0, 60, 4):
                 items = np.repeat(np.arange(number, number + 4), means.size)

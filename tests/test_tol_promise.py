@@ -7,11 +7,11 @@ from hypothesis import strategies as st
 from scipy.stats import binom
 
 import lexbandits as lb
-from lexbandits import jit
-from lexbandits.policies.tol.folding import fold_values
-from lexbandits.policies.tol.judgement import begin, next_judged
-from lexbandits.policies.tol.proof import prove, weigh_for
-from lexbandits.policies.tol.state import ASKED, PASS, RESULTS
+from lexbandits import _jit
+from lexbandits.policies.tolerance.folding import fold_values
+from lexbandits.policies.tolerance.passes import begin, next_evaluated
+from lexbandits.policies.tolerance.state import ASKED, PASS, RESULTS
+from lexbandits.policies.tolerance.stopping import prove, weigh_for
 from support.examples import up_to
 
 DELTA = 0.2
@@ -85,7 +85,7 @@ def test_whatever_intervals_hold_the_truth_the_promise_holds(data):
         resolution=res,
         at_least=at_least,
         order=order,
-        settle=data.draw(st.sampled_from(["answer", "all"])),
+        stop_when=data.draw(st.sampled_from(["answer", "all"])),
     )
     slack = st.sampled_from([0.0, 0.0, 0.125, 0.25, 0.5, 4.0, np.inf])
     for i in range(m):
@@ -95,7 +95,7 @@ def test_whatever_intervals_hold_the_truth_the_promise_holds(data):
                 means[a][i] + data.draw(slack),
             )
             for b in range(K):
-                policy.state.lows[i, a, b] = (means[a][i] - means[b][i]) - data.draw(slack)
+                policy.state.lcb[i, a, b] = (means[a][i] - means[b][i]) - data.draw(slack)
     policy.state.clock[[PASS, RESULTS]] = 10
     begin(policy.state)
     assert not policy.contradiction
@@ -124,13 +124,13 @@ def test_who_is_beaten_by_others_on_a_later_objective_may_still_deserve_to_go_on
     means = [[1.0, 0.5, 0.0], [0.5, 0.75, 0.0], [1.0, 0.5, 2.0]]
     tol, res = [0.25] * 3, [0.5] * 3
     policy = lb.LexElimTol(3, 3, delta=0.1, tolerance=tol, resolution=res)
-    lows = policy.state.lows
+    lcb = policy.state.lcb
     for i in range(3):
         for a in range(3):
             for b in range(3):
-                lows[i, a, b] = min(means[a][i] - means[b][i], 0.0)
-    lows[1, 1, 2], lows[1, 1, 0] = 0.25 + 1e-9, -np.inf
-    lows[1, 2, 1] = -0.25 - 1e-9
+                lcb[i, a, b] = min(means[a][i] - means[b][i], 0.0)
+    lcb[1, 1, 2], lcb[1, 1, 0] = 0.25 + 1e-9, -np.inf
+    lcb[1, 2, 1] = -0.25 - 1e-9
     policy.state.clock[0] = 10
     begin(policy.state)
     assert policy.candidates == (0, 1)
@@ -183,7 +183,7 @@ WORLDS = {
 }  # fmt: skip
 
 
-def broken(name, rng, K, m, settle, runs, delta=DELTA):
+def broken(name, rng, K, m, stop_when, runs, delta=DELTA):
     """In how many runs on an instance on the edges of tolerance and of tolerance + resolution."""
     noise, unit, base, draw = WORLDS[name]
     steps = rng.choice([0.0, 1.0, 1.0 - 1e-9, 2.0 + 1e-9], (K, m))
@@ -191,11 +191,13 @@ def broken(name, rng, K, m, settle, runs, delta=DELTA):
     tol, res = [unit] * m, [unit] * m
     wrong = 0
     for _ in range(runs):
-        policy = lb.LexElimTol(K, m, delta=delta, tolerance=tol, resolution=res, noise=noise, settle=settle)
+        policy = lb.LexElimTol(
+            K, m, delta=delta, tolerance=tol, resolution=res, noise=noise, stop_when=stop_when
+        )
         play(policy, lambda rng, arms, items: draw(rng, means, arms, items), rng)
         kept = survivors_kept(means, tol, res, place_of_leaving(policy), policy.objective)
         fine = acceptable(means, tol, res, policy.recommendation)
-        wrong += not (kept and (settle == "all" or fine))
+        wrong += not (kept and (stop_when == "all" or fine))
     return wrong
 
 
@@ -203,20 +205,20 @@ def at_most_delta(wrong, runs, delta=DELTA):
     assert wrong <= binom.isf(1e-9, runs, delta), f"{wrong} of {runs}"
 
 
-@pytest.mark.parametrize("settle", ["answer", "all"])
+@pytest.mark.parametrize("stop_when", ["answer", "all"])
 @pytest.mark.parametrize("name", WORLDS)
-def test_the_promise_is_broken_in_at_most_delta_of_the_runs(name, settle):
+def test_the_promise_is_broken_in_at_most_delta_of_the_runs(name, stop_when):
     rng = np.random.default_rng(len(name))
-    at_most_delta(sum(broken(name, rng, 3, 2, settle, 10) for _ in range(15)), 150)
+    at_most_delta(sum(broken(name, rng, 3, 2, stop_when, 10) for _ in range(15)), 150)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("settle", ["answer", "all"])
+@pytest.mark.parametrize("stop_when", ["answer", "all"])
 @pytest.mark.parametrize("name", WORLDS)
-def test_the_promise_on_many_instances(name, settle):
+def test_the_promise_on_many_instances(name, stop_when):
     rng = np.random.default_rng(len(name) + 1)
     for K, m in [(2, 1), (2, 2), (4, 3), (7, 2)]:
-        wrong = [broken(name, rng, K, m, settle, 100) for _ in range(5)]
+        wrong = [broken(name, rng, K, m, stop_when, 100) for _ in range(5)]
         at_most_delta(sum(wrong), 500)
 
 
@@ -226,7 +228,7 @@ def test_the_interval_of_two_arms_is_nearly_used_up():
     rng = np.random.default_rng(3)
     wrong, runs = 0, 400
     for _ in range(runs):
-        policy = lb.LexElimTol(2, 1, delta=DELTA, tolerance=1.0, resolution=0.25, settle="all")
+        policy = lb.LexElimTol(2, 1, delta=DELTA, tolerance=1.0, resolution=0.25, stop_when="all")
         play(policy, lambda rng, arms, _: (arms + rng.standard_normal(arms.size))[:, None], rng)
         wrong += len(policy.eliminations)
     assert 0.02 * runs <= wrong
@@ -267,7 +269,7 @@ def test_what_is_shown_beside_a_target_holds_at_all_times(noise):
     apart = truth[:, None] - truth[None, :]
     for _ in range(runs):
         policy = lb.LexElimTol(
-            3, 1, delta=DELTA, tolerance=0.05, resolution=0.3, noise=noise, at_least=truth[1], settle="all"
+            3, 1, delta=DELTA, tolerance=0.05, resolution=0.3, noise=noise, at_least=truth[1], stop_when="all"
         )
         holds = True
         while not policy.finished and policy.folded < 120:
@@ -291,7 +293,7 @@ def test_values_lost_because_of_what_they_were(noise, broken):
     rng, runs, wrong, shown = np.random.default_rng(9), 30, 0, []
     for _ in range(runs):
         policy = lb.LexElimTol(
-            2, 1, delta=DELTA, tolerance=0.0, resolution=0.24, noise=noise, settle="all", at_least=None
+            2, 1, delta=DELTA, tolerance=0.0, resolution=0.24, noise=noise, stop_when="all", at_least=None
         )
 
         def draw(rng, arms, items):
@@ -355,7 +357,7 @@ def test_delays_that_depend_on_the_outcome_do_no_harm_by_places():
     rng, wrong, runs = np.random.default_rng(5), 0, 25
     for _ in range(runs):
         policy = lb.LexElimTol(
-            2, 1, delta=DELTA, tolerance=0.2, resolution=0.2, noise="bernoulli", settle="all"
+            2, 1, delta=DELTA, tolerance=0.2, resolution=0.2, noise="bernoulli", stop_when="all"
         )
         shop(policy, [0.4, 0.6], rng, by_place=True)
         wrong += policy.eliminations != ()
@@ -376,7 +378,7 @@ def test_told_in_the_order_of_arrival_the_promise_breaks():
     assert wrong[False] >= 8
 
 
-# --- the account of the declared rules: is any unacceptable arm ever proven, whoever is asked?
+# --- the alpha budget of pre-registered tests: is any unacceptable arm ever proven, whoever is asked?
 
 
 def shared_coins(rng, means):
@@ -410,17 +412,17 @@ def is_ever_proven(name, rng, delta, passes):
     means[1:, :-1] += slack
     means[1:, -1] -= 2.0 * slack + 1e-9
     assert [x for x in range(K) if acceptable(means, [slack] * m, [slack] * m, x)] == [0]
-    state, judged, drafts = policy.state, 5, np.empty((2, K), np.bool_)
-    fold, weigh, is_proven = map(jit.entry, (fold_values, weigh_for, prove))
+    state, evaluated, scratch = policy.state, 5, np.empty((2, K), np.bool_)
+    fold, weigh, is_proven = map(_jit.entry, (fold_values, weigh_for, prove))
     for number in range(1, passes + 1):
-        state.who[ASKED] = True
+        state.masks[ASKED] = True
         state.values[:] = draw(rng, means)
         fold(state)
-        if number == judged:
-            judged = next_judged(judged)
+        if number == evaluated:
+            evaluated = next_evaluated(evaluated)
             for x in range(1, K):
-                weigh(state, x, drafts)
-                if is_proven(state, x, drafts):
+                weigh(state, x, scratch)
+                if is_proven(state, x, scratch):
                     return True
     return False
 

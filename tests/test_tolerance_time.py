@@ -14,7 +14,7 @@ from experiments.practice.studies import studies
 from lexbandits import Instance, characteristic_time, sample_lower_bound, tolerance_regret, tolerance_time
 from lexbandits.simulation.promise import Tolerances
 from lexbandits.theory import tolerance
-from lexbandits.theory.unacceptable import Problem, is_acceptable, least_cost, overtake
+from lexbandits.theory.unacceptable import ToleranceProblem, is_acceptable, least_cost, overtake
 
 
 class Naive:
@@ -86,7 +86,7 @@ def random_problem(rng, n_arms, m):
     """Means and tolerances of one size, so that arms leave at any objective."""
     means = rng.normal(size=(n_arms, m))
     slack = rng.uniform(0.1, 1.2, m) * (rng.random(m) < 0.85)
-    return Problem(means, rng.uniform(0.3, 2, (n_arms, m)), slack, slack + rng.uniform(0.05, 1, m))
+    return ToleranceProblem(means, rng.uniform(0.3, 2, (n_arms, m)), slack, slack + rng.uniform(0.05, 1, m))
 
 
 def time_of(problem, **given):
@@ -167,7 +167,7 @@ def test_no_instance_drawn_at_random_is_a_cheaper_alternative():
 
 def test_two_arms_and_two_objectives_on_a_grid():
     """Every instance of a fine grid, judged by the definition."""
-    problem = Problem(
+    problem = ToleranceProblem(
         np.array([[0.0, 0.0], [0.1, -0.2]]),
         np.array([[1.0, 0.5], [0.7, 1.0]]),
         np.array([0.2, 0.1]),
@@ -267,7 +267,7 @@ def test_units_and_the_order_of_arms_do_not_matter(seed, factor):
     rng = np.random.default_rng(seed)
     problem, order = random_problem(rng, 5, 3), rng.permutation(5)
     units = factor ** np.array([1.0, -1.0, 0.5])
-    other = Problem(
+    other = ToleranceProblem(
         problem.means[order] * units,
         problem.sds[order] * units,
         problem.tolerance * units,

@@ -119,7 +119,7 @@ def test_less_regret_than_a_learner_of_the_first_objective_can_have():
 def test_the_lower_bound_of_regret_is_the_price_of_the_pulls_that_tell_an_arm_apart():
     """Two arms, σ² = 0.1, a gap of 0.03: kl(δ, 1 − δ)·2σ²/Δ."""
     divergence = 0.98 * math.log(0.99 / 0.01)
-    bound = acceleration.lower_bounds(acceleration.WORLDS[-1].instance)["regret_lower_bound"]
+    bound = acceleration.lower_bounds(acceleration.INSTANCES[-1].instance)["regret_lower_bound"]
     assert bound == pytest.approx(divergence * 2 * 0.1 / 0.03)
 
 

@@ -7,12 +7,12 @@ import threading
 import pytest
 
 import lexbandits as lb
-from lexbandits.study.storage import gate as gate_module
-from lexbandits.study.storage.gate import Gate
+from lexbandits.study.storage import file_lock
+from lexbandits.study.storage.file_lock import FileLock
 from support.command import python
 from support.patience import until
+from support.questions import easy, go_on, tried, work
 from support.windows import msvcrt
-from support.worlds import easy, go_on, tried, work
 
 HIDDEN = """
 import importlib, os, pkgutil, signal, socket, sys
@@ -44,8 +44,8 @@ sys.platform = "win32"
 for name in names:
     importlib.import_module(name)
 import lexbandits as lb
-from lexbandits.study.storage import gate
-assert gate.fcntl is None and gate.msvcrt is windows.msvcrt
+from lexbandits.study.storage import file_lock
+assert file_lock.fcntl is None and file_lock.msvcrt is windows.msvcrt
 """
 
 WORKS = """
@@ -60,7 +60,7 @@ policy = lb.LexElimTol(2, 1, delta=0.05, tolerance=[0.1], noise=["bernoulli"])
 while not policy.finished:
     policy.tell(arm := policy.ask(), [int(arm == 0)])
 from typer.testing import CliRunner
-from lexbandits.cli import app
+from lexbandits.cli.main import app
 said = CliRunner().invoke(app, ["run", "study.toml", "--", "measure", "{arm}"])
 assert said.exit_code == 2, said.output
 assert "on Linux and macOS alone" in said.output, said.output
@@ -78,8 +78,8 @@ def test_nothing_of_unix_is_needed(tmp_path, monkeypatch):
 @pytest.fixture
 def bytes_locked(monkeypatch):
     """As if there were no `flock`."""
-    monkeypatch.setattr(gate_module, "fcntl", None)
-    monkeypatch.setattr(gate_module, "msvcrt", msvcrt)
+    monkeypatch.setattr(file_lock, "fcntl", None)
+    monkeypatch.setattr(file_lock, "msvcrt", msvcrt)
 
 
 @pytest.mark.usefixtures("bytes_locked")
@@ -90,7 +90,7 @@ class TestBytesLocked:
         inside, most, done = [], [], []
 
         def come_and_go():
-            gate = Gate(tmp_path / "s.db", 600)
+            gate = FileLock(tmp_path / "s.db", 600)
             for _ in range(30):
                 gate.take()
                 inside.append(gate)
@@ -109,19 +109,19 @@ class TestBytesLocked:
         assert set(most) == {1}
 
     def test_who_waits_in_vain_is_told_and_keeps_nothing(self, tmp_path):
-        holder, waiter, third = Gate(tmp_path / "s.db", 60), Gate(tmp_path / "s.db", 0.2), None
+        holder, waiter, third = FileLock(tmp_path / "s.db", 60), FileLock(tmp_path / "s.db", 0.2), None
         assert holder.take() is False
         with pytest.raises(lb.StorageBusyError, match="others wrote for"):
             waiter.take()
         holder.give_back()
-        third = Gate(tmp_path / "s.db", 60)
+        third = FileLock(tmp_path / "s.db", 60)
         assert third.take() is False
         third.give_back()
         assert waiter.take() is False
 
     def test_who_has_waited_goes_first(self, tmp_path):
         """Its lock of the queue keeps out whoever comes later."""
-        holder, starving, later = (Gate(tmp_path / "s.db", 600) for _ in range(3))
+        holder, starving, later = (FileLock(tmp_path / "s.db", 600) for _ in range(3))
         holder.take()
         went = threading.Event()
         waits = threading.Thread(target=lambda: (starving.take(), went.set()))
@@ -129,7 +129,7 @@ class TestBytesLocked:
         queue = os.open(f"{tmp_path}/s.db.queue", os.O_RDWR)
 
         def is_locked():
-            os.lseek(queue, gate_module.BYTE, os.SEEK_SET)
+            os.lseek(queue, file_lock.BYTE, os.SEEK_SET)
             try:
                 msvcrt.locking(queue, msvcrt.LK_NBLCK, 1)
             except PermissionError:
@@ -146,7 +146,7 @@ class TestBytesLocked:
         assert later.take() is False
 
     def test_the_mark_can_be_read_while_it_is_locked(self, tmp_path):
-        holder, other = Gate(tmp_path / "s.db", 60), Gate(tmp_path / "s.db", 60)
+        holder, other = FileLock(tmp_path / "s.db", 60), FileLock(tmp_path / "s.db", 60)
         holder.take()
         holder.leave((7, 9))
         holder.give_back()

@@ -15,7 +15,10 @@ def test_threads(reference):
 
 
 def few():
-    return [lb.Cell("in", lexelim_in(), PAPER, 10**6), lb.Cell("long", lexelim_in(), PAPER, 10**8)]
+    return [
+        lb.simulation.Cell("in", lexelim_in(), PAPER, 10**6),
+        lb.simulation.Cell("long", lexelim_in(), PAPER, 10**8),
+    ]
 
 
 @pytest.mark.slow
@@ -30,7 +33,7 @@ def test_a_dask_cluster(tmp_path):
         address = f"dask:{cluster.scheduler_address}"
         connected = lb.sweep(few(), replications=70, seed=4, backend=address)
     assert same(active, alone)
-    assert same(lb.Results.load(tmp_path), alone)
+    assert same(lb.simulation.Results.load(tmp_path), alone)
     assert same(connected, alone)
 
 
@@ -47,7 +50,7 @@ def test_a_ray_cluster(tmp_path):
         finally:
             ray.shutdown()
     assert same(results, alone)
-    assert same(lb.Results.load(tmp_path), alone)
+    assert same(lb.simulation.Results.load(tmp_path), alone)
     with pytest.raises(ValueError, match=r"ray\.init"):
         lb.sweep(few(), replications=1, backend="ray")
 

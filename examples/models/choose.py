@@ -72,7 +72,7 @@ def main() -> None:
         objectives=[
             # no model in question is right less than half the time; the narrower, the fewer splits it takes
             lb.Objective("accuracy", margin=given.margin, reference=1, noise=("bounded", 0.5, 1)),
-            lb.Objective("latency", "minimize", unit="µs", margin=20),
+            lb.Objective("latency", "minimize", unit="µs", margin=20, noise="gaussian"),
             lb.Objective("size", "minimize", unit="kB", noise="exact"),
         ],
         delta=0.05,

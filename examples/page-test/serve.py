@@ -8,6 +8,7 @@ drawn at random: put your own in their place.
 
 import argparse
 import heapq
+import itertools
 import multiprocessing
 import random
 import time
@@ -30,8 +31,8 @@ def serve(storage: str, seed: int) -> None:
     study = lb.open_study("page", storage)
     luck = random.Random(seed)
     coming: list[tuple[float, str, float]] = []  # purchases that are on their way
-    while True:
-        trial = study.choose(worker=f"server {seed}")
+    for number in itertools.count():
+        trial = study.assign(f"visitor {number} of server {seed}", worker=f"server {seed}")
         purchase = None if trial.id is None else visit(trial.arm, luck)
         if purchase is not None:
             heapq.heappush(coming, (time.monotonic() + purchase[0], trial.id, purchase[1]))

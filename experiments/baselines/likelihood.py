@@ -22,10 +22,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from lexbandits.arrays import Counts, Vector
-from lexbandits.checks import each_objective
-from lexbandits.jit import entry, kernel
-from lexbandits.policies.base import Arms, eliminate, record, untried
+from lexbandits._arrays import Counts, Vector
+from lexbandits._jit import entry, kernel
+from lexbandits._validation import each_objective
+from lexbandits.policies.base import Arms, add_reward, eliminate, untried
 from lexbandits.theory.alternatives import Problem, refute, respond
 from lexbandits.theory.cones import Cones, cones_of, leave_nearest, squared_length
 
@@ -74,7 +74,7 @@ def finished(state: LikelihoodState) -> bool:
 def observe(state: LikelihoodState, arm: int, reward: Vector, plan: Any = None) -> None:
     """Record the reward; look at the evidence when it is time, then let `plan` prepare what to pull."""
     was_finished = finished(state)
-    record(state.arms, arm, reward)
+    add_reward(state.arms, arm, reward)
     told = int(state.arms.told[0])
     if was_finished or told < state.look[0] or not state.arms.pulls.all():
         return

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from experiments.baselines.likelihood import LikelihoodState, finished, first_state, observe
-from lexbandits.arrays import Counts
+from lexbandits._arrays import Counts
 from lexbandits.policies.base import Rules, fewest_pulls
 from lexbandits.policies.chance import Randomised, policy_key, uniform
 from lexbandits.policies.policy import checked
@@ -44,8 +44,8 @@ class TopTwo(Randomised):
         seed: of its draws, with a simulated run's seed and replication, and the round.
 
     >>> import lexbandits as lb
-    >>> world = lb.Instance([[0.5, 0.9], [0.5, 0.1], [0.1, 0.9]], noise_sd=0.3)
-    >>> run = lb.simulate(TopTwo(3, 2, delta=0.1, tradeoff=1, noise_sd=0.3), world, horizon=5000, seed=0)
+    >>> instance = lb.Instance([[0.5, 0.9], [0.5, 0.1], [0.1, 0.9]], noise_sd=0.3)
+    >>> run = lb.simulate(TopTwo(3, 2, delta=0.1, tradeoff=1, noise_sd=0.3), instance, horizon=5000, seed=0)
     >>> run.recommendation, run.finished
     (0, True)
     """

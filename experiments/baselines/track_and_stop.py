@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from experiments.baselines.likelihood import LikelihoodState, finished, first_state, nearest_instance, observe
-from lexbandits.arrays import Counts, Vector
-from lexbandits.jit import entry
+from lexbandits._arrays import Counts, Vector
+from lexbandits._jit import entry
 from lexbandits.policies.base import Rules, fewest_pulls
 from lexbandits.policies.policy import Policy, checked
 from lexbandits.theory.alternatives import Problem, respond
@@ -68,9 +68,9 @@ class TrackAndStop(Policy):
         noise_sd: σ, one or per objective.
 
     >>> import lexbandits as lb
-    >>> world = lb.Instance([[0.5, 0.9], [0.5, 0.1], [0.1, 0.9]], noise_sd=0.3)
+    >>> instance = lb.Instance([[0.5, 0.9], [0.5, 0.1], [0.1, 0.9]], noise_sd=0.3)
     >>> policy = TrackAndStop(3, 2, delta=0.1, tradeoff=1, noise_sd=0.3)
-    >>> run = lb.simulate(policy, world, horizon=5000, seed=0)
+    >>> run = lb.simulate(policy, instance, horizon=5000, seed=0)
     >>> run.recommendation, run.finished
     (0, True)
     """

@@ -10,10 +10,10 @@ import pandas as pd
 
 from experiments import drawing
 from experiments.drawing import Axes, Figure, mark
-from experiments.paper.experiment import ALGORITHMS, DELTA, GUARANTEED, WIDTHS, Entry, world
+from experiments.paper.experiment import ALGORITHMS, DELTA, GUARANTEED, WIDTHS, Entry, named_instance
 from experiments.paper.tables import Row, Tables, averaged, count, errors, less, mean, one, rows_of
 from experiments.paper.verdict import (
-    Judged,
+    Finding,
     Verdict,
     by_width,
     claim,
@@ -21,7 +21,8 @@ from experiments.paper.verdict import (
     only_with,
     together,
 )
-from lexbandits import Instance, Results, characteristic_time, sample_lower_bound
+from lexbandits import Instance, characteristic_time, sample_lower_bound
+from lexbandits.simulation import Results
 
 NAME = "acceleration"
 TITLE = "Figure 1. Cross-objective acceleration"
@@ -40,10 +41,10 @@ SHOWN = {
 # (.10, .25), far (.03, .60), plain (.35, .05), (.50, .30), (.25, .10); in (b) the last is the red arm
 # (.20, −.20), which makes λ = 1.
 OTHERS = [(90, 80), (80, 55), (87, 20), (55, 75), (40, 50)]
-WORLDS = (
-    world("Figure 1a", [*OTHERS, (65, 70)]),
-    world("Figure 1b", [*OTHERS, (70, 100)]),
-    world("far alone", [OTHERS[0], OTHERS[2]]),  # nothing but what the second objective is good for
+INSTANCES = (
+    named_instance("Figure 1a", [*OTHERS, (65, 70)]),
+    named_instance("Figure 1b", [*OTHERS, (70, 100)]),
+    named_instance("far alone", [OTHERS[0], OTHERS[2]]),  # nothing but what the second objective is good for
 )
 NEAR, FAR = 2, 3  # arms, counted from 1
 CASES = {
@@ -57,7 +58,7 @@ def entries() -> list[tuple[Row, Entry]]:
     """Both cases of the figure, and the far arm alone, under every width."""
     return [
         ({"case": case.name, "width": width, "algorithm": algorithm}, Entry(case, algorithm, told.noise_sd))
-        for case, (width, told) in product(WORLDS, WIDTHS.items())
+        for case, (width, told) in product(INSTANCES, WIDTHS.items())
         for algorithm in told.algorithms
     ]
 
@@ -67,7 +68,7 @@ def tables(results: Results, answers: Mapping[str, Row]) -> dict[str, list[Row]]
     arms: list[Row] = []
     stopping: list[Row] = []
     for labels, entry in entries():
-        known, left = entry.world.instance, results.runs[entry.name].left
+        known, left = entry.case.instance, results.runs[entry.name].left
         for arm in range(known.n_arms):
             gone = left[:, arm, 0] > 0
             arms.append(
@@ -182,7 +183,7 @@ def _eliminations(axes: Axes, table: pd.DataFrame, case: str) -> None:
 
 @claim("both-yellow-arms", "Cross-objective Acceleration, Figure 1(a)")
 @by_width
-def both_yellow_arms(tables: Tables, width: str) -> Judged:
+def both_yellow_arms(tables: Tables, width: str) -> Finding:
     """Without conflict (λ = 0) LexElim-In eliminates the two arms with small first and large second gaps
     through the second objective, and efficiently.
     """
@@ -191,14 +192,14 @@ def both_yellow_arms(tables: Tables, width: str) -> Judged:
 
 @claim("far-yellow-arm", "Cross-objective Acceleration, Figure 1(b)")
 @by_width
-def only_far_yellow_arm(tables: Tables, width: str) -> Judged:
+def only_far_yellow_arm(tables: Tables, width: str) -> Finding:
     """With a conflict (λ = 1) only the far one of the two is still eliminated quickly through the second
     objective.
     """
     return _yellow_arms(tables, width, "Figure 1b", near=False)
 
 
-def _yellow_arms(tables: Tables, width: str, case: str, *, near: bool) -> Judged:
+def _yellow_arms(tables: Tables, width: str, case: str, *, near: bool) -> Finding:
     """Whether the far arm, and the near one just if `near`, goes through objective 2 and sooner for it."""
     judged = []
     for kind, arm, expected in (("near", NEAR, near), ("far", FAR, True)):

@@ -1,4 +1,4 @@
-"""What the paper's experiments are made of: worlds, widths, algorithms, and their cells.
+"""What the paper's experiments are made of: instances, widths, algorithms, and their cells.
 
 In tables and figures arms and objectives count from 1, as in the paper.
 """
@@ -14,9 +14,10 @@ import numpy as np
 
 import lexbandits as lb
 from experiments.paper.tables import Row, averaged
-from lexbandits import Cell, Instance, Policy, Results, paper_instance
-from lexbandits.simulation.estimates import clopper_pearson
-from lexbandits.simulation.informed import informed
+from lexbandits import Instance, Policy, paper_instance
+from lexbandits.simulation import Cell, Results
+from lexbandits.simulation.oracle_settings import with_oracle_settings
+from lexbandits.simulation.results import clopper_pearson
 
 DELTA = 0.01
 TRADEOFF = 2.0  # the least λ of the paper's instance; the text names none
@@ -77,7 +78,7 @@ ALGORITHMS = {
     "LexElim-Phase": Algorithm(lb.LexElimPhase, {}, "Phase", "#CC79A7", (0, (6, 1.2, 1.2, 1.2)), "D"),
     # it settles every objective here: these experiments ask when each of them is
     "LexElim-Tol": Algorithm(
-        lb.LexElimTol, {"tolerance": 0.0, "settle": "all"}, "Tol", "#56B4E9", (0, (1.2, 1.2)), "v"
+        lb.LexElimTol, {"tolerance": 0.0, "stop_when": "all"}, "Tol", "#56B4E9", (0, (1.2, 1.2)), "v"
     ),
     "LexElim-Pool": Algorithm(lb.LexElimPool, {}, "Pool", "#009E73", "-", "^"),
     "UCB-α": Algorithm(lb.UCBAlpha, {}, "UCB-α", "#000000", (0, (5, 1, 1, 1, 1, 1)), "X"),
@@ -89,7 +90,7 @@ ALGORITHMS = {
 }
 
 
-class World(NamedTuple):
+class NamedInstance(NamedTuple):
     """An instance and its name in tables."""
 
     name: str
@@ -97,21 +98,21 @@ class World(NamedTuple):
 
 
 @cache
-def paper_world(n_arms: int) -> World:
+def named_paper_instance(n_arms: int) -> NamedInstance:
     """The instance of the paper's experiments."""
-    return World(f"K={n_arms}", paper_instance(n_arms))
+    return NamedInstance(f"K={n_arms}", paper_instance(n_arms))
 
 
-def world(name: str, hundredths: list[tuple[int, int]]) -> World:
+def named_instance(name: str, hundredths: list[tuple[int, int]]) -> NamedInstance:
     """Arms with these means, and the paper's noise."""
     means = [[Fraction(value, 100) for value in arm] for arm in hundredths]
-    return World(name, Instance(means, noise_sd=TRUE_SD))
+    return NamedInstance(name, Instance(means, noise_sd=TRUE_SD))
 
 
 class Entry(NamedTuple):
     """A cell in the paper's words; entries of one name are one cell, whatever section asks for it."""
 
-    world: World
+    case: NamedInstance
     algorithm: str
     noise_sd: float
     horizon: int = STOPPING_HORIZON
@@ -122,7 +123,7 @@ class Entry(NamedTuple):
     @property
     def name(self) -> str:
         """Unique, and the same in every run: results on disk are found by it."""
-        parts = [self.world.name, self.algorithm, f"σ={self.noise_sd:.4g}", f"δ={self.delta:g}"]
+        parts = [self.case.name, self.algorithm, f"σ={self.noise_sd:.4g}", f"δ={self.delta:g}"]
         if "tradeoff" in self.settings:
             parts.append(f"λ={self.settings['tradeoff']:g}")
         if "alpha" in self.settings:
@@ -131,8 +132,8 @@ class Entry(NamedTuple):
 
     @property
     def settings(self) -> Row:
-        """What the policy is told, apart from what `informed` tells it about the instance."""
-        made, known = ALGORITHMS[self.algorithm], self.world.instance
+        """What the policy is told, apart from what `with_oracle_settings` tells it about the instance."""
+        made, known = ALGORITHMS[self.algorithm], self.case.instance
         choices = {
             "delta": self.delta,
             "noise_sd": self.noise_sd,
@@ -145,14 +146,14 @@ class Entry(NamedTuple):
 
     def cell(self) -> Cell:
         """What `sweep` takes."""
-        known = self.world.instance
-        policy = informed(ALGORITHMS[self.algorithm].policy, known, **self.settings)
+        known = self.case.instance
+        policy = with_oracle_settings(ALGORITHMS[self.algorithm].policy, known, **self.settings)
         return Cell(self.name, policy, known, self.horizon)
 
 
-def ucb_entry(world: World, noise_sd: float) -> Entry:
+def ucb_entry(case: NamedInstance, noise_sd: float) -> Entry:
     """UCB-α until it stops, with a horizon of many times what it needs when it does."""
-    return Entry(world, "UCB-α", noise_sd, UCB_HORIZONS[noise_sd])
+    return Entry(case, "UCB-α", noise_sd, UCB_HORIZONS[noise_sd])
 
 
 def answers(results: Results) -> dict[str, Row]:

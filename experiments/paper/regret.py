@@ -8,10 +8,10 @@ import pandas as pd
 from experiments import drawing
 from experiments.drawing import Axes, Figure
 from experiments.paper import verdict
-from experiments.paper.experiment import ALGORITHMS, PAPER_WIDTHS, PAPERS, WIDTHS, Entry, paper_world
+from experiments.paper.experiment import ALGORITHMS, PAPER_WIDTHS, PAPERS, WIDTHS, Entry, named_paper_instance
 from experiments.paper.tables import Row, Tables, averaged, count, errors, less, mean, rows_of
-from experiments.paper.verdict import Judged, Verdict, by_width, claim, together
-from lexbandits import Results
+from experiments.paper.verdict import Finding, Verdict, by_width, claim, together
+from lexbandits.simulation import Results
 
 NAME = "regret"
 TITLE = "Figure 2. Regret at K = 10"
@@ -35,7 +35,7 @@ def entries() -> list[tuple[Row, Entry]]:
         if width == "printed":
             algorithms.append("round-robin")
         for algorithm in algorithms:
-            entry = Entry(paper_world(10), algorithm, told.noise_sd, ROUNDS)
+            entry = Entry(named_paper_instance(10), algorithm, told.noise_sd, ROUNDS)
             found.append(({"width": width, "algorithm": algorithm}, entry))
     return found
 
@@ -128,7 +128,7 @@ def sublinear_regret(tables: Tables) -> Verdict:
 
 
 @by_width
-def _both_bend(tables: Tables, width: str) -> Judged:
+def _both_bend(tables: Tables, width: str) -> Finding:
     judged = []
     for algorithm in PAPERS:
         rows = rows_of(tables["regret_end"], width=width, algorithm=algorithm)
@@ -140,7 +140,7 @@ def _both_bend(tables: Tables, width: str) -> Judged:
 
 @claim("ucb-first-objective", "RM Results, Figure 2")
 @by_width
-def ucb_learns_the_first_objective_only(tables: Tables, width: str) -> Judged:
+def ucb_learns_the_first_objective_only(tables: Tables, width: str) -> Finding:
     """UCB-α has low regret on the first objective and linear regret on the second and third."""
     first, *later = rows = rows_of(tables["regret_end"], width=width, algorithm="UCB-α")
     return bends(first) and not any(map(bends, later)), f"{regrets(rows)}, {halves(rows)}"
@@ -174,13 +174,13 @@ def _less_regret(tables: Tables, baseline: str) -> Verdict:
         some = f" on objective{'s' if len(won) > 1 else ''} {' and '.join(won)}"
         cases[label if all(less_on) or not won else label + some] = bool(won)
         everywhere &= all(less_on)
-        told.append(f"{label}: {'; '.join(f'{who} {regrets(rows)}' for who, rows in ends.items())}")
+        told.append(f"{label}: {'; '.join(f'{policy} {regrets(rows)}' for policy, rows in ends.items())}")
     return Verdict(verdict.HOLDS if everywhere else verdict.only_with({**cases, "": False}), "\n".join(told))
 
 
 @claim("figure-2-axes", "Figure 2 as published")
 @by_width
-def figure_2_axes(tables: Tables, width: str) -> Judged:
+def figure_2_axes(tables: Tables, width: str) -> Finding:
     """All curves fit the axes of the published figure, which end at 800, 800 and 4,000."""
     table = tables["regret_end"]
     learners = table[table["algorithm"] != "round-robin"]
@@ -189,7 +189,7 @@ def figure_2_axes(tables: Tables, width: str) -> Judged:
         for objective in (1, 2, 3)
     ]
     inside = all(value <= end * 1.001 for (value, _), end in zip(highest, AXES, strict=True))
-    return inside, f"largest {', '.join(f'{count(value)} ({who})' for value, who in highest)}"
+    return inside, f"largest {', '.join(f'{count(value)} ({policy})' for value, policy in highest)}"
 
 
 def bends(row: Row) -> bool:

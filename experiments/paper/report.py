@@ -59,7 +59,7 @@ def write(
         table.to_csv(folder / "data" / f"{name}.csv", index=False)
     claims = rows_of(verdicts)
     template = Template(files("experiments.paper").joinpath("report.html").read_text("utf-8"))
-    house = files("lexbandits.picture").joinpath("style.css").read_text("utf-8")
+    house = files("lexbandits.views").joinpath("style.css").read_text("utf-8")
     text = template.substitute(
         palette=house.partition("\n* {")[0],
         command=html.escape(command),
@@ -93,10 +93,10 @@ def _section(section: Section, tables: Tables, claims: Iterable[Row], figures: P
     """The figure, its claims and its tables; the figure is written to its own files too."""
     with house_style():
         figure = section.draw(tables)
-    picture = figures / f"{section.NAME}.png"
-    save(figure, picture, dpi=DPI)
-    save(figure, picture.with_suffix(".pdf"))
-    title, source = html.escape(section.TITLE), base64.b64encode(picture.read_bytes()).decode()
+    image = figures / f"{section.NAME}.png"
+    save(figure, image, dpi=DPI)
+    save(figure, image.with_suffix(".pdf"))
+    title, source = html.escape(section.TITLE), base64.b64encode(image.read_bytes()).decode()
     parts = [
         f'<section id="{section.NAME}"><h2>{title}</h2>',
         f'<figure><div class="scroll"><img alt="{title}" src="data:image/png;base64,{source}"></div>',

@@ -9,10 +9,11 @@ import numpy as np
 from experiments import drawing
 from experiments.drawing import Axes, Figure, mark
 from experiments.paper import experiment, verdict
-from experiments.paper.experiment import ALGORITHMS, ARMS, PAPERS, WIDTHS, Entry, paper_world
+from experiments.paper.experiment import ALGORITHMS, ARMS, PAPERS, WIDTHS, Entry, named_paper_instance
 from experiments.paper.tables import Row, Tables, averaged, count, errors, grow, less, mean, rows_of
-from experiments.paper.verdict import LABELLED, Judged, Verdict, by_case, by_width, claim, together
-from lexbandits import Results, characteristic_time, sample_lower_bound, theory
+from experiments.paper.verdict import LABELLED, Finding, Verdict, by_case, by_width, claim, together
+from lexbandits import characteristic_time, sample_lower_bound, theory
+from lexbandits.simulation import Results
 
 NAME = "samples"
 TITLE = "Figure 3. Pulls to identify"
@@ -38,13 +39,13 @@ def entries() -> list[tuple[Row, Entry]]:
     """The paper's algorithms and baselines under its widths, and the sound policies."""
     found: list[tuple[Row, Entry]] = []
     for (width, told), n_arms in product(WIDTHS.items(), ARMS):
-        world, sd = paper_world(n_arms), told.noise_sd
-        wanted = [Entry(world, algorithm, sd) for algorithm in told.algorithms]
+        case, sd = named_paper_instance(n_arms), told.noise_sd
+        wanted = [Entry(case, algorithm, sd) for algorithm in told.algorithms]
         if width in experiment.PAPER_WIDTHS:
             ege_sd = 0.5 if width == "printed" else sd  # published for rewards in [0, 1], that is σ = 1/2
             wanted += [
-                experiment.ucb_entry(world, sd),
-                *(Entry(world, ege, ege_sd, experiment.EGE_HORIZON) for ege in ("EGE", "EGE/3900")),
+                experiment.ucb_entry(case, sd),
+                *(Entry(case, ege, ege_sd, experiment.EGE_HORIZON) for ege in ("EGE", "EGE/3900")),
             ]
         for entry in wanted:
             labels = {"width": width, "n_arms": n_arms, "algorithm": entry.algorithm}
@@ -74,7 +75,7 @@ def _arms() -> list[Row]:
     """The paper's instances, arm by arm."""
     rows: list[Row] = []
     for n_arms in ARMS:
-        known = paper_world(n_arms).instance
+        known = named_paper_instance(n_arms).instance
         for arm, effective_gap in enumerate(theory.effective_gaps(known).tolist()):
             row: Row = {"n_arms": n_arms, "arm": arm + 1, "effective_gap": effective_gap}
             row |= {f"mean_{i + 1}": float(known.means[arm, i]) for i in range(3)}
@@ -86,7 +87,7 @@ def _arms() -> list[Row]:
 def _lower_bounds() -> list[Row]:
     rows: list[Row] = []
     for n_arms in ARMS:
-        time = characteristic_time(paper_world(n_arms).instance)
+        time = characteristic_time(named_paper_instance(n_arms).instance)
         bound = sample_lower_bound(time.low, experiment.DELTA)
         rows.append({"n_arms": n_arms, "lower_bound": bound, "certified": time.certified})
     return rows
@@ -112,7 +113,7 @@ def draw(tables: Tables) -> Figure:
                 axes.axhspan(y - 0.5, y + 0.5, color="#f1f1f1", lw=0)
                 box = {"facecolor": "#f1f1f1", "edgecolor": "none", "pad": 1}
                 _beside(axes, WIDTHS[width].title, 0.02, y, fontweight="bold", bbox=box)
-        drawing.list_down(axes, [algorithm for _, algorithm in lines], named=axes is row[0])
+        drawing.list_down(axes, [algorithm for _, algorithm in lines], with_names=axes is row[0])
         axes.set(xscale="log", xlim=span, ylim=(len(lines) - 0.4, -0.6), xlabel="pulls")
         axes.set_xticks([10.0**k for k in range(int(np.ceil(np.log10(span[0]))), 9)])
         axes.set_title(f"K = {n_arms}", fontweight="bold", loc="left")
@@ -166,7 +167,7 @@ def settled(tables: Tables, width: str, n_arms: int, *algorithms: str) -> list[R
 
 @claim("more-arms-more-samples", "BAI Results, Figure 3")
 @by_case(LABELLED, {"for comparison": "sound"})
-def more_arms_more_samples(tables: Tables, width: str) -> Judged:
+def more_arms_more_samples(tables: Tables, width: str) -> Finding:
     """All algorithms need more samples as K grows."""
     first = tables["samples"].query("objective == 1 and width == @width")
     judged = []
@@ -187,7 +188,7 @@ by_baseline = by_case(
 
 @claim("fewer-samples-than-baselines", "BAI Results, Figure 3")
 @by_baseline
-def fewer_samples_than_baselines(tables: Tables, case: tuple[str, str]) -> Judged:
+def fewer_samples_than_baselines(tables: Tables, case: tuple[str, str]) -> Finding:
     """LexElim-In outperforms EGE and UCB-α (here α = 3) at every K, and its advantage grows with K."""
     width, baseline = case
     pairs = [settled(tables, width, n_arms, "LexElim-In", baseline) for n_arms in ARMS]
@@ -199,7 +200,7 @@ def fewer_samples_than_baselines(tables: Tables, case: tuple[str, str]) -> Judge
 
 @claim("both-fewer-samples", "Contributions; Figure 3")
 @by_baseline
-def both_need_fewer_samples(tables: Tables, case: tuple[str, str]) -> Judged:
+def both_need_fewer_samples(tables: Tables, case: tuple[str, str]) -> Finding:
     """Both LexElim-Out and LexElim-In outperform the baselines in samples: here EGE and UCB-α (α = 3), at
     every K.
     """
@@ -241,7 +242,7 @@ def inner_beats_outer(tables: Tables) -> Verdict:
 
 @claim("error-at-most-delta", "Theorems 1 to 4")
 @by_case(LABELLED, {"for comparison, σ = √0.1": "sound"})
-def error_at_most_delta(tables: Tables, width: str) -> Judged:
+def error_at_most_delta(tables: Tables, width: str) -> Finding:
     """The answer is wrong with probability at most δ = 0.01."""
     judged = []
     for algorithm in WIDTHS[width].algorithms:
@@ -253,7 +254,7 @@ def error_at_most_delta(tables: Tables, width: str) -> Judged:
 
 @claim("as-good-as-ege", "Remark 2")
 @by_width
-def as_good_as_single_objective(tables: Tables, width: str) -> Judged:
+def as_good_as_single_objective(tables: Tables, width: str) -> Finding:
     """LexElim-Out settles the first objective as efficiently as the best single-objective algorithm, EGE."""
     trios = [settled(tables, width, n_arms, "LexElim-Out", "EGE", "UCB-α") for n_arms in ARMS]
     return all(less("samples", outer, ege) for outer, ege, _ in trios), against(trios)
@@ -261,7 +262,7 @@ def as_good_as_single_objective(tables: Tables, width: str) -> Judged:
 
 @claim("figure-3-axes", "Figure 3 as published")
 @by_width
-def figure_3_axes(tables: Tables, width: str) -> Judged:
+def figure_3_axes(tables: Tables, width: str) -> Finding:
     """All sample counts fit the axes of the published figure, which end at 14,000."""
     samples = {
         algorithm: [row["samples"] for row in rows_of(tables["samples"], width=width, algorithm=algorithm)]
@@ -279,7 +280,7 @@ def ruled_out(tables: Tables, n_arms: int) -> list[Row]:
 
 @claim("gaps-twice-as-large", "BAI Results")
 @by_case(BY_ARMS)
-def gaps_twice_as_large(tables: Tables, n_arms: int) -> Judged:
+def gaps_twice_as_large(tables: Tables, n_arms: int) -> Finding:
     """In the experiment the gaps of the second and third objectives are twice those of the first, which is
     why LexElim-In is fast.
     """
@@ -296,7 +297,7 @@ def gaps_twice_as_large(tables: Tables, n_arms: int) -> Judged:
 
 @claim("effective-gaps", "Table 1")
 @by_case(BY_ARMS)
-def effective_gaps_larger(tables: Tables, n_arms: int) -> Judged:
+def effective_gaps_larger(tables: Tables, n_arms: int) -> Finding:
     """Δ̃(a) ≥ Δ¹(a) for every arm, so that LexElim-In's sample bound has the smaller sum."""
     arms = ruled_out(tables, n_arms)
     ours, single = (sum(row[gap] ** -2 for row in arms) for gap in ("effective_gap", "gap_1"))

@@ -11,7 +11,8 @@ import pandas as pd
 from experiments.paper import acceleration, experiment, regret, samples, sensitivity, theorems
 from experiments.paper.section import Section
 from experiments.paper.tables import Tables
-from lexbandits import Cell, __version__, sweep
+from lexbandits import __version__, sweep
+from lexbandits.simulation import Cell
 
 SECTIONS: dict[str, Section] = {
     section.NAME: section for section in (acceleration, regret, samples, theorems, sensitivity)
@@ -41,7 +42,7 @@ def section_of(claim: str) -> Section:
 def cells(sections: Iterable[Section]) -> list[Cell]:
     """The cells of some sections, each once; long ones first, so that no worker waits at the end."""
     entries = {entry.name: entry for section in sections for _, entry in section.entries()}
-    ordered = sorted(entries.values(), key=lambda e: -e.noise_sd * e.world.instance.n_arms)
+    ordered = sorted(entries.values(), key=lambda e: -e.noise_sd * e.case.instance.n_arms)
     return [entry.cell() for entry in ordered]
 
 
@@ -92,7 +93,7 @@ def settings(replications: int) -> pd.DataFrame:
         "EGE/3900": "the same with every batch divided by 3900, as public code does; no guarantee",
         "EGE's draws": "sums of batches drawn at once: the same law, another stream",
         "UCB-α stops": "when its |O_*(1)| best arms are apart from the rest",
-        "LexElim-Tol": 'tolerance 0, resolution the least non-zero gap of each objective; settle="all"',
+        "LexElim-Tol": 'tolerance 0, resolution the least non-zero gap of each objective; stop_when="all"',
         "horizon for regret": f"{regret.ROUNDS:,} pulls",
         "horizon for stopping": f"{experiment.STOPPING_HORIZON:,} pulls; UCB-α {horizons} for the three "
         f"widths; EGE {experiment.EGE_HORIZON:.0e}. A run that reaches it gave no answer",

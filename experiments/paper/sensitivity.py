@@ -9,10 +9,10 @@ import pandas as pd
 from experiments import drawing
 from experiments.drawing import Axes, Figure
 from experiments.paper import experiment, verdict
-from experiments.paper.experiment import ALGORITHMS, GUARANTEED, PAPERS, WIDTHS, Entry, paper_world
+from experiments.paper.experiment import ALGORITHMS, GUARANTEED, PAPERS, WIDTHS, Entry, named_paper_instance
 from experiments.paper.tables import Mean, Row, Tables, averaged, errors, mean, one, rows_of
-from experiments.paper.verdict import Judged, Verdict, by_width, claim, together
-from lexbandits import Results
+from experiments.paper.verdict import Finding, Verdict, by_width, claim, together
+from lexbandits.simulation import Results
 
 NAME = "sensitivity"
 TITLE = "Sensitivity at K = 10"
@@ -47,7 +47,7 @@ def entries() -> list[tuple[Row, Entry]]:
             labels = {"parameter": parameter, "value": value, "width": width, "algorithm": entry.algorithm}
             found.append(({**labels, "noise_sd": entry.noise_sd}, entry))
 
-    paper = paper_world(10)
+    paper = named_paper_instance(10)
     for width, told in WIDTHS.items():
         for algorithm in told.algorithms:
             base = Entry(paper, algorithm, told.noise_sd)
@@ -168,7 +168,7 @@ def fewer_samples_than_ucb(tables: Tables) -> Verdict:
 
 @claim("logarithmic-in-delta", "Theorems 2 and 4")
 @by_width
-def logarithmic_in_delta(tables: Tables, width: str) -> Judged:
+def logarithmic_in_delta(tables: Tables, width: str) -> Finding:
     """The samples grow with the confidence no faster than log(1/δ). (Here: from δ = 0.01 to 0.0001 a tenth of
     δ costs no more pulls than from 0.1 to 0.01.)
     """

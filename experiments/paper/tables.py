@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from lexbandits.simulation.estimates import mean_and_error
+from lexbandits.simulation.results import mean_and_error
 
 Row = dict[str, Any]
 Tables = Mapping[str, pd.DataFrame]

@@ -12,10 +12,19 @@ from numpy.typing import NDArray
 from experiments import drawing
 from experiments.drawing import Axes, Figure, mark
 from experiments.paper import experiment
-from experiments.paper.experiment import ALGORITHMS, ARMS, GUARANTEED, WIDTHS, Entry, paper_world, world
+from experiments.paper.experiment import (
+    ALGORITHMS,
+    ARMS,
+    GUARANTEED,
+    WIDTHS,
+    Entry,
+    named_instance,
+    named_paper_instance,
+)
 from experiments.paper.tables import Row, Tables, averaged, count, mean, rows_of
 from experiments.paper.verdict import FAILS, HOLDS, Claim, Verdict, at_most_delta, claim
-from lexbandits import Results, theory
+from lexbandits import theory
+from lexbandits.simulation import Results
 from lexbandits.theory.paper_bounds import VERSIONS
 
 NAME = "theorems"
@@ -35,20 +44,20 @@ Floats = NDArray[np.float64]
 PULLS = "pulls of an arm"
 EDGES = (
     # ten arms that only the second objective tells apart wait for the first to be settled
-    world("waiting", [(100, 100), (75, 100)] + 10 * [(100, 0)]),
+    named_instance("waiting", [(100, 100), (75, 100)] + 10 * [(100, 0)]),
     # ten arms survive the one that the first objective eliminates, and are pulled as often
-    world("survivors", [(100, 100), (75, 100)] + 10 * [(100, 80)]),
+    named_instance("survivors", [(100, 100), (75, 100)] + 10 * [(100, 80)]),
     # the rival gains on the second objective: its gap there is negative
-    world("gain", [(100, 0), (50, 100)]),
+    named_instance("gain", [(100, 0), (50, 100)]),
 )
 
 
 def entries() -> list[tuple[Row, Entry]]:
     """Runs with widths that have a guarantee, on which no theorem may fail."""
-    worlds = (*map(paper_world, ARMS), *EDGES)
+    cases = (*map(named_paper_instance, ARMS), *EDGES)
     return [
         ({"instance": w.name, "width": width, "algorithm": a}, Entry(w, a, WIDTHS[width].noise_sd))
-        for w, width, a in product(worlds, GUARANTEED, experiment.PAPERS)
+        for w, width, a in product(cases, GUARANTEED, experiment.PAPERS)
     ]
 
 
@@ -84,7 +93,7 @@ def _bounds(results: Results, entry: Entry) -> Iterator[Bound]:
     def caps(function: str, *at: int) -> list[Floats]:
         return [
             getattr(theory, function)(
-                entry.world.instance, entry.delta, *at, noise_sd=entry.noise_sd, constants=version
+                entry.case.instance, entry.delta, *at, noise_sd=entry.noise_sd, constants=version
             )
             for version in VERSIONS
         ]
@@ -152,7 +161,7 @@ def draw(tables: Tables) -> Figure:
     for source in ("Theorem 1", "Theorem 2", "Lemma 5", "Theorem 3", "Theorem 4", "Corollary 1", "Lemma 7"):
         lines += [None, *((source, i) for i in ((0,) if source.startswith("Lemma") else (1, 2, 3)))]
     names = [_line_name(*line) if line else None for line in lines]
-    columns = {f"K = {n_arms}": [paper_world(n_arms).name] for n_arms in ARMS}
+    columns = {f"K = {n_arms}": [named_paper_instance(n_arms).name] for n_arms in ARMS}
     columns["edge instances, the worst"] = [edge.name for edge in EDGES]
     figure = drawing.new_figure(drawing.WIDE, 7.6)
     edges = {"left": 0.115, "right": 0.995, "top": 0.945, "bottom": 0.085}
@@ -165,7 +174,7 @@ def draw(tables: Tables) -> Figure:
                     _marks(axes, _worst_row(within, *line), y)
                 elif y:
                     axes.axhline(y, color="#d0d0d0", lw=0.5)
-            drawing.list_down(axes, names, named=axes is row[0])
+            drawing.list_down(axes, names, with_names=axes is row[0])
             axes.set(xscale="log", ylim=(len(lines) - 0.4, 0.4))
             axes.margins(x=0.09)
             axes.set_title(title, loc="left", fontsize=7)

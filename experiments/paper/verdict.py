@@ -9,7 +9,7 @@ from experiments.paper.tables import Tables
 HOLDS, FAILS = "holds", "does not hold"
 SURPRISE = 0.01  # an error count less likely than this under δ speaks against the guarantee
 
-Judged = tuple[bool, str]  # whether a claim holds in one case, and the numbers that say so
+Finding = tuple[bool, str]  # whether a claim holds in one case, and the numbers that say so
 Case = TypeVar("Case")
 
 
@@ -44,10 +44,10 @@ def claims_among(names: Mapping[str, Any]) -> list[Claim]:
 
 def by_case(
     cases: Mapping[str, Case], beside: Mapping[str, Case] | None = None
-) -> Callable[[Callable[[Tables, Case], Judged]], Judge]:
+) -> Callable[[Callable[[Tables, Case], Finding]], Judge]:
     """Written above a function that looks at one case; the numbers of those `beside` are told, not judged."""
 
-    def judge_of(look: Callable[[Tables, Case], Judged]) -> Judge:
+    def judge_of(look: Callable[[Tables, Case], Finding]) -> Judge:
         def judge(tables: Tables) -> Verdict:
             judged = {name: look(tables, case) for name, case in cases.items()}
             told = judged | {name: look(tables, case) for name, case in (beside or {}).items()}
@@ -72,7 +72,7 @@ def only_with(cases: Mapping[str, bool]) -> str:
     return f"holds only with {' or '.join(held)}" if held else FAILS
 
 
-def together(judged: Iterable[Judged], between: str = "; ") -> Judged:
+def together(judged: Iterable[Finding], between: str = "; ") -> Finding:
     """Whether a claim holds in all of these, and all their numbers."""
     holds, numbers = zip(*judged, strict=True)
     return all(holds), between.join(numbers)

@@ -1,4 +1,4 @@
-"""The benchmark for practitioners: pulls and broken promises on their studies, ours beside today's habits."""
+"""The benchmark for practitioners: pulls and broken promises on their studies, beside common practice."""
 
 import hashlib
 import json
@@ -12,12 +12,12 @@ import pandas as pd
 
 import lexbandits
 from experiments.drawing import SMALL, WIDE, Axes, Figure, house_style, legend, mark, new_figure, save
-from experiments.practice.habits import HABITS, Choice
+from experiments.practice.common_practice import COMMON_PRACTICE, Choice
+from experiments.practice.common_random_numbers import CommonRandomNumbers, play
 from experiments.practice.studies import Study, studies
-from experiments.practice.tape import Tape, play
-from lexbandits.simulation.estimates import clopper_pearson, mean_and_error
+from lexbandits._files import beside
 from lexbandits.simulation.promise import Tolerances
-from lexbandits.simulation.store import write_whole
+from lexbandits.simulation.results import clopper_pearson, mean_and_error
 from lexbandits.simulation.workers import bar, on_threads
 
 REPLICATIONS = 300
@@ -31,14 +31,14 @@ class Method(NamedTuple):
     """A way to choose, with its looks."""
 
     name: str
-    choose: Callable[[Study, Tape], Choice]
+    choose: Callable[[Study, CommonRandomNumbers], Choice]
     colour: str
     marker: str
 
 
-def _ours(settle: str, *, bounded_sd: bool = False) -> Callable[[Study, Tape], Choice]:
-    def choose(study: Study, tape: Tape) -> Choice:
-        run = play(study.policy(settle, bounded_sd=bounded_sd), tape, HORIZON)
+def _ours(stop_when: str, *, bounded_sd: bool = False) -> Callable[[Study, CommonRandomNumbers], Choice]:
+    def choose(study: Study, draws: CommonRandomNumbers) -> Choice:
+        run = play(study.policy(stop_when, bounded_sd=bounded_sd), draws, HORIZON)
         if not run.finished:
             raise RuntimeError(f"{study.name}: no answer after {run.rounds} results")
         return Choice(run.recommendation, run.rounds, {e.arm: e.objective for e in run.eliminations})
@@ -46,18 +46,18 @@ def _ours(settle: str, *, bounded_sd: bool = False) -> Callable[[Study, Tape], C
     return choose
 
 
-def _habit(name: str) -> Callable[[Study, Tape], Choice]:
-    return lambda study, tape: HABITS[name](tape.first, study.aim)
+def _common(name: str) -> Callable[[Study, CommonRandomNumbers], Choice]:
+    return lambda study, draws: COMMON_PRACTICE[name](draws.first, study.aim)
 
 
 METHODS = (
     Method("LexElim-Tol", _ours("answer"), "#009E73", "o"),
-    Method('LexElim-Tol, settle="all"', _ours("all"), "#56B4E9", "o"),
+    Method('LexElim-Tol, stop_when="all"', _ours("all"), "#56B4E9", "o"),
     Method("LexElim-Tol, σ from a bound", _ours("answer", bounded_sd=True), "#0072B2", "o"),
-    Method("planned t-tests", _habit("planned t-tests"), "#000000", "s"),
-    Method("peeking at t-tests", _habit("peeking at t-tests"), "#D55E00", "D"),
-    Method("comparing means", _habit("comparing means"), "#CC79A7", "^"),
-    Method("successive halving", _habit("successive halving"), "#E69F00", "v"),
+    Method("planned t-tests", _common("planned t-tests"), "#000000", "s"),
+    Method("peeking at t-tests", _common("peeking at t-tests"), "#D55E00", "D"),
+    Method("comparing means", _common("comparing means"), "#CC79A7", "^"),
+    Method("successive halving", _common("successive halving"), "#E69F00", "v"),
 )
 
 
@@ -143,7 +143,8 @@ class _Cell:
         if self.path is not None:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             lines = [",".join(Row._fields), *(",".join(map(str, self.known[r])) for r in sorted(self.known))]
-            write_whole(self.path, ("\n".join(lines) + "\n").encode())
+            with beside(self.path) as new:
+                new.write_text("\n".join(lines) + "\n", "utf-8")
 
     def _note(self, rows: Iterable[Row]) -> None:
         self.known.update({row.replication: row for row in rows})
@@ -175,7 +176,9 @@ def _measured(batch: tuple[_Cell, range], cancelled: Callable[[], bool]) -> tupl
     for replication in those:
         if cancelled():
             raise InterruptedError("the benchmark was cancelled")
-        answer, pulls, dropped = cell.method.choose(study, Tape(study.trials, cell.seed, replication))
+        answer, pulls, dropped = cell.method.choose(
+            study, CommonRandomNumbers(study.trials, cell.seed, replication)
+        )
         rows.append(Row(replication, pulls, answer, int(promise.kept(answer, dropped))))
     return cell, rows
 

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from experiments.practice.common_random_numbers import BLOCK, CommonRandomNumbers, play_block
 from experiments.practice.studies import Study, studies
-from experiments.practice.tape import BLOCK, Tape, play_block
-from lexbandits.jit import entry
-from lexbandits.policies.tol.lexelim_tol import LexElimTol
-from lexbandits.simulation.estimates import mean_and_error
+from lexbandits._jit import entry
+from lexbandits.policies.tolerance.lexelim_tol import LexElimTol
+from lexbandits.simulation.results import mean_and_error
 from lexbandits.simulation.workers import bar, on_threads
 
 REPLICATIONS = 150
@@ -54,31 +54,33 @@ def _measured(seed: int, run: tuple[Study, int], cancelled: Callable[[], bool]) 
     study, replication = run
     if cancelled():
         raise InterruptedError("the benchmark was cancelled")
-    declared, tape = study.policy("answer"), Tape(study.trials, seed, replication)
+    declared, draws = study.policy("answer"), CommonRandomNumbers(study.trials, seed, replication)
     wider = [WIDER * tolerance for tolerance in study.tolerance]
     return study.name, [
         ended.rounds
-        for rules, tolerances in (("declared", (None, study.tolerance, wider)), ("open", (None, wider)))
-        for ended in _ends(LexElimTol(**{**declared.settings, "rules": rules}), tape, tolerances)
+        for preregistered, tolerances in ((True, (None, study.tolerance, wider)), (False, (None, wider)))
+        for ended in _ends(
+            LexElimTol(**{**declared.settings, "preregistered": preregistered}), draws, tolerances
+        )
     ]
 
 
-def _ends(policy: LexElimTol, tape: Tape, tolerances: Sequence[Any]) -> Iterator[LexElimTol]:
+def _ends(policy: LexElimTol, draws: CommonRandomNumbers, tolerances: Sequence[Any]) -> Iterator[LexElimTol]:
     """The policy after its run, and with each further tolerance from half of that run on."""
-    kept = _play_on(policy.fresh(), tape)
+    kept = _play_on(policy.fresh(), draws)
     for tolerance in tolerances:
         if tolerance is None:
             yield kept
         else:
-            half = _play_on(policy.fresh(), tape, kept.folded // 2)
-            yield _play_on(half.amended(tolerance=tolerance), tape)
+            half = _play_on(policy.fresh(), draws, kept.folded // 2)
+            yield _play_on(half.amended(tolerance=tolerance), draws)
 
 
-def _play_on(run: LexElimTol, tape: Tape, until: int | None = None) -> LexElimTol:
+def _play_on(run: LexElimTol, draws: CommonRandomNumbers, until: int | None = None) -> LexElimTol:
     end = until or run.folded
     while not run.finished and (until is None or run.folded < until):
         end = end if until else end + BLOCK
-        entry(play_block, bulk=True)(run.state, tape.first(end), 0)
+        entry(play_block, bulk=True)(run.state, draws.first(end), 0)
     return run
 
 

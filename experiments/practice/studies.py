@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from experiments.practice.habits import Aim
+from experiments.practice.common_practice import Aim
 from experiments.practice.trials import Measure, Trials
-from lexbandits.policies.tol.lexelim_tol import LexElimTol
+from lexbandits.environments.examples import paper_instance
+from lexbandits.policies.tolerance.lexelim_tol import LexElimTol
 from lexbandits.theory.tolerance import ToleranceTime, tolerance_time
-from lexbandits.world.examples import paper_instance
 
 
 class Study(NamedTuple):
@@ -27,7 +27,7 @@ class Study(NamedTuple):
     at_least: Sequence[float | None] | None = None
     delta: float = 0.05
 
-    def policy(self, settle: str, *, bounded_sd: bool = False) -> LexElimTol:
+    def policy(self, stop_when: str, *, bounded_sd: bool = False) -> LexElimTol:
         """LexElimTol told the kinds of noise or, with `bounded_sd`, bounds on their standard deviations."""
         independent = () if self.trials.shared else ("independent",)
         known = [("sub_gaussian", sd, *independent) for sd in self.bounds]
@@ -38,7 +38,7 @@ class Study(NamedTuple):
             resolution=self.resolution,
             noise=known if bounded_sd else self.noise,
             at_least=self.at_least,
-            settle=settle,
+            stop_when=stop_when,
         )
 
     def limit(self) -> ToleranceTime | None:
@@ -50,7 +50,7 @@ class Study(NamedTuple):
 
     @property
     def aim(self) -> Aim:
-        """The same for a habit, with the true noise of what is hardest to tell apart, for planning.
+        """The same for common practice, with the true noise of what is hardest to tell apart, for planning.
 
         That is the two arms with the largest variances or, beside a target, the arm nearest to it.
         """

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lexbandits.arrays import Vector
-from lexbandits.world.instance import Instance
+from lexbandits._arrays import Vector
+from lexbandits.environments.instance import Instance
 
 
 class Measure(NamedTuple):

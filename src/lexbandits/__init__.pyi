@@ -1,23 +1,31 @@
 """The public names and where they live, read by type checkers and by `__init__.py`."""
 
+from lexbandits import policies as policies
 from lexbandits import read as read
+from lexbandits import simulation as simulation
+from lexbandits import testing as testing
 from lexbandits import theory as theory
+from lexbandits.environments.examples import paper_instance as paper_instance
+from lexbandits.environments.examples import random_instance as random_instance
+from lexbandits.environments.instance import Instance as Instance
+from lexbandits.evidence.kinds import NoiseKind as NoiseKind
 from lexbandits.forecasting.forecast import Forecast as Forecast
 from lexbandits.forecasting.forecast import forecast as forecast
-from lexbandits.insight import plot as plot
-from lexbandits.jit import kernel as kernel
+from lexbandits.judging.gate import Gate as Gate
+from lexbandits.judging.gate import GateOutcome as GateOutcome
 from lexbandits.judging.verdict import Verdict as Verdict
 from lexbandits.judging.verdict import judge as judge
-from lexbandits.policies import *  # noqa: F403
-from lexbandits.policies import BY_NAME as BY_NAME
-from lexbandits.policies.base import Arms as Arms
-from lexbandits.policies.base import Elimination as Elimination
-from lexbandits.policies.base import Rules as Rules
-from lexbandits.policies.base import untried as untried
-from lexbandits.simulation.results import Results as Results
-from lexbandits.simulation.sweep import Cell as Cell
+from lexbandits.outcomes import ArmOutcome as ArmOutcome
+from lexbandits.outcomes import BaselineDecision as BaselineDecision
+from lexbandits.outcomes import ClaimVerdict as ClaimVerdict
+from lexbandits.outcomes import DecidedBy as DecidedBy
+from lexbandits.outcomes import Decision as Decision
+from lexbandits.outcomes import Flag as Flag
+from lexbandits.outcomes import ObjectiveStage as ObjectiveStage
+from lexbandits.outcomes import Scope as Scope
+from lexbandits.policies.algorithms import *  # noqa: F403
+from lexbandits.report import plot as plot
 from lexbandits.simulation.sweep import sweep as sweep
-from lexbandits.simulation.trajectory import Trajectory as Trajectory
 from lexbandits.simulation.trajectory import simulate as simulate
 from lexbandits.study.errors import AuthError as AuthError
 from lexbandits.study.errors import ConflictError as ConflictError
@@ -36,6 +44,9 @@ from lexbandits.study.errors import UnknownTrialError as UnknownTrialError
 from lexbandits.study.errors import ValueOutOfRange as ValueOutOfRange
 from lexbandits.study.measure.optuna import from_optuna as from_optuna
 from lexbandits.study.objective import Objective as Objective
+from lexbandits.study.states import Severity as Severity
+from lexbandits.study.states import StudyState as StudyState
+from lexbandits.study.states import TrialState as TrialState
 from lexbandits.study.study import Study as Study
 from lexbandits.study.study import create_study as create_study
 from lexbandits.study.study import delete_study as delete_study
@@ -52,8 +63,5 @@ from lexbandits.theory.tolerance import ToleranceRegret as ToleranceRegret
 from lexbandits.theory.tolerance import ToleranceTime as ToleranceTime
 from lexbandits.theory.tolerance import tolerance_regret as tolerance_regret
 from lexbandits.theory.tolerance import tolerance_time as tolerance_time
-from lexbandits.world.examples import paper_instance as paper_instance
-from lexbandits.world.examples import random_instance as random_instance
-from lexbandits.world.instance import Instance as Instance
 
 __version__: str

@@ -1,6 +1,6 @@
 """`python -m lexbandits` is the command `lexbandits`."""
 
-from lexbandits.cli import app
+from lexbandits.cli.main import app
 
 if __name__ == "__main__":
     app(prog_name="lexbandits")

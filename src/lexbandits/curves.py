@@ -9,8 +9,10 @@ from typing import NamedTuple
 import numpy as np
 from markupsafe import Markup
 
-from lexbandits.arrays import Vector
-from lexbandits.elements import Part, join, round_step, tag
+from lexbandits._arrays import Vector
+from lexbandits._files import beside
+from lexbandits._html import Part, join, round_step, tag
+from lexbandits._printable import printable
 
 WIDTH, LEFT, TOP, BOTTOM = 230, 58, 26, 40  # pixels: of a panel, and around it
 LINE, LETTER, SWATCH = 18, 6.2, 30  # pixels: a row of the legend, a letter in it, the line before a name
@@ -52,8 +54,55 @@ class Panel(NamedTuple):
     level: float | None = None
 
 
+class Drawn:
+    """What a notebook shows as SVG and `save` writes."""
+
+    title: str
+
+    @property
+    def alternative(self) -> str:
+        """What is drawn, in words."""
+        raise NotImplementedError
+
+    def _repr_svg_(self) -> str:
+        raise NotImplementedError
+
+    def _svg(self, size: tuple[float, float], kind: str, style: str, *parts: Part) -> str:
+        drawn = tag(
+            "svg",
+            tag("title", self.title),
+            tag("desc", self.alternative),
+            tag("style", Markup(style)),
+            tag("rect", kind="paper", width="100%", height="100%"),
+            parts,
+            xmlns="http://www.w3.org/2000/svg",
+            kind=kind,
+            viewBox="0 0 {:g} {:g}".format(*size),
+            width=f"{size[0]:g}",
+            height=f"{size[1]:g}",
+            role="img",
+        )
+        return printable(drawn, lines=True)  # XML has no words for other signs
+
+    def _html(self) -> str:
+        look = "svg{max-width:100%;height:auto}:root{color-scheme:light dark}"
+        head = [tag("meta", charset="utf-8"), tag("title", self.title), tag("style", Markup(look))]
+        drawn = Markup(self._repr_svg_()), tag("p", self.alternative)
+        return f"<!doctype html>\n{tag('html', tag('head', head), tag('body', drawn), lang='en')}"
+
+    def save(self, path: str | Path) -> Path:
+        """Write a file.svg or file.html, which needs no other; the same figure gives the same bytes."""
+        path = Path(path)
+        made = {".svg": self._repr_svg_, ".html": self._html}.get(path.suffix.lower())
+        if made is None:
+            raise ValueError(f"a figure is written as SVG or HTML: {path.name!r} must end in .svg or .html")
+        with beside(path) as new:
+            new.write_text(made() + "\n", "utf-8", "backslashreplace")
+        return path
+
+
 @dataclass(frozen=True)
-class Figure:
+class Figure(Drawn):
     """Panels side by side. A notebook shows it; `save` writes it."""
 
     panels: tuple[Panel, ...]
@@ -67,39 +116,23 @@ class Figure:
         entries, rows = _legend(list(names.values()), width, below)
         size = width, below + LINE * rows + 8
         panels = [_panel(panel, k, self.height) for k, panel in enumerate(self.panels)]
-        return tag(
-            "svg",
-            tag("title", self.title),
-            tag("style", Markup(_style())),
-            tag("rect", kind="paper", width="100%", height="100%"),
-            panels,
-            entries,
-            xmlns="http://www.w3.org/2000/svg",
-            kind="curves",
-            viewBox="0 0 {:g} {:g}".format(*size),
-            width=f"{size[0]:g}",
-            height=f"{size[1]:g}",
-            role="img",
-        )
+        return self._svg(size, "curves", _style(), panels, entries)
 
-    def save(self, path: str | Path) -> Path:
-        """Write a file.svg, which needs no other; the same figure gives the same bytes on any day."""
-        path = Path(path)
-        if path.suffix.lower() != ".svg":
-            raise ValueError(f"a figure is written as SVG: {path.name!r} must end in .svg")
-        path.write_text(self._repr_svg_() + "\n", "utf-8")
-        return path
+    @property
+    def alternative(self) -> str:
+        """What is drawn, in words: where each line starts and ends."""
+        return " ".join(_in_words(panel) for panel in self.panels)
 
 
 def _style() -> str:
-    def colours(paper: str, text: str, muted: str, grid: str, looks: Iterable[str]) -> str:
+    def colours(paper: str, text: str, muted: str, grid: str, palette: Iterable[str]) -> str:
         rules = {
             ".paper": f"fill:{paper}",
             "text,.bound": f"fill:{text};color:{text}",
             ".axis": f"stroke:{muted}",
         }
         rules |= {".number": f"fill:{muted}", ".grid": f"stroke:{grid}"}
-        rules |= {f".c{k}": f"color:{colour}" for k, colour in enumerate(looks)}
+        rules |= {f".c{k}": f"color:{colour}" for k, colour in enumerate(palette)}
         return "".join(
             f"{','.join(f'.curves {part}' for part in names.split(','))}{{{rule}}}"
             for names, rule in rules.items()
@@ -112,6 +145,16 @@ def _style() -> str:
 
 
 # --- a panel
+
+
+def _in_words(panel: Panel) -> str:
+    ends = [
+        f"{curve.name} from {curve.y[0]:.4g} to {curve.y[-1]:.4g}"
+        for curve in panel.curves
+        if curve.name and len(curve.y)
+    ]
+    axes = " over ".join(filter(None, (panel.y_label, panel.x_label)))
+    return f"{': '.join(filter(None, (panel.title, axes)))}: {', '.join(ends)}."
 
 
 def _panel(panel: Panel, place: int, height: float) -> Markup:

@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 
 import lexbandits as lb
-from lexbandits.evidence import once
+from lexbandits.evidence import fixed_sample
 from lexbandits.evidence.bounded import LOG_WEIGHTS, MOST_RISK, STAKES
 from lexbandits.evidence.sub_gaussian import one_sided_level, sub_gaussian_radius
-from lexbandits.judging.anytime import AnytimeClaims
 from lexbandits.judging.claims import Claims, Sample
+from lexbandits.judging.sequential import AnytimeClaims
 from lexbandits.judging.table import table_of
 from support import judge_oracle as naive
 
-SCORE = lb.Objective("score", margin=0.6)
+SCORE = lb.Objective("score", margin=0.6, noise="gaussian")
 
 
 def cells(table, objectives, **how):
@@ -87,10 +87,10 @@ def test_an_item_that_only_one_of_two_arms_has_is_no_item_less(missing):
         with pytest.raises(lb.StudyError, match="15 of 60 values of 'x' are missing"):
             lb.judge(table, [objective])
     else:
-        verdict = lb.judge(table, [objective], missing="worst", named="b")
+        verdict = lb.judge(table, [objective], missing="worst", candidate="b")
         assert not verdict.certified
         assert "b" not in lb.judge(table, [objective], missing="worst").acceptable
-    assert lb.judge(table, [objective], missing="drop", named="b").flags == ("dropped missing",)
+    assert lb.judge(table, [objective], missing="drop", candidate="b").flags == ("dropped_missing",)
 
 
 # --- ends of bets
@@ -107,11 +107,11 @@ def test_the_least_sum_of_a_cluster_is_that_of_the_largest(largest):
         table = long(values, "x") | {"c": [*of] * 2}
         objective = lb.Objective("x", margin=0.2, noise=("bounded", 0, 1))
         claims = Claims(cells(table, (objective,), cluster="c", max_cluster=largest))
-        sample, most = claims.sample("beats", 0, 0, 1), largest or 2
+        sample, most = claims.sample("better", 0, 0, 1), largest or 2
         for b, alpha in itertools.product((0.1, 0.4, 0.7), alphas):
             sums = np.sort(np.bincount(of, values[0] - values[1] - b))
             gained = naive.betting(
-                sums[None], once._orders(clusters), 0.0, most * (-1 - b), most * (1 - b), alpha
+                sums[None], fixed_sample._orders(clusters), 0.0, most * (-1 - b), most * (1 - b), alpha
             )[0]
             said.append(claims.exceeds(0, sample, b, alpha))
             assert said[-1] == (gained >= 1), (clusters, b, alpha, gained)
@@ -119,14 +119,14 @@ def test_the_least_sum_of_a_cluster_is_that_of_the_largest(largest):
 
 
 @pytest.mark.parametrize("noise", ["bernoulli", ("bounded", 0, 1)])
-def test_how_large_a_cluster_can_be_must_be_said(noise):
+def test_how_large_a_cluster_can_be_must_be_given(noise):
     """The largest so far says nothing of those to come."""
     values = np.stack([np.ones(120), np.arange(120) % 8 < 1]).astype(float)
     table = long(values, "x") | {"c": [*np.arange(120) // 2] * 2}
     asked = [lb.Objective("x", margin=0.2, noise=noise)]
     stated, unsaid = (lb.judge(table, asked, cluster="c", max_cluster=most) for most in (2, None))
     assert (stated.certified, stated.flags) == (True, ())
-    assert (unsaid.certified, unsaid.flags) == (False, ("cluster size",))
+    assert (unsaid.certified, unsaid.flags) == (False, ("cluster_size",))
 
 
 @pytest.mark.parametrize("low", [-1.0, 0.0])
@@ -141,7 +141,9 @@ def test_at_any_time_a_boundary_close_to_the_least_value_takes_evidence(low):
             for stake, weight in zip(STAKES, np.exp(LOG_WEIGHTS), strict=True)
         ]
         edge = -float(np.logaddexp.reduce(gains))
-        sample = Sample(values, values.mean(), values.std(), low, 1.0, pair)
+        sample = Sample(
+            lambda values=values: values, values.mean(), values.std(), low, 1.0, pair, len(values)
+        )
         assert values.mean() > b
         assert claims.exceeds(0, sample, b, math.exp(edge + 1e-7))
         assert not claims.exceeds(0, sample, b, math.exp(edge - 1e-7))
@@ -160,14 +162,14 @@ def test_exact_values_are_apart_by_more_than_rounding(scale):
         values = scale * np.array([[1.0 + tolerance + apart], [1.0]])
         objective = lb.Objective("x", margin=tolerance * scale, noise="exact")
         claims = Claims(cells(long(values, "x"), (objective,)))
-        assert claims.says("beats", 0, 0, 1, 0.05) == beats
-        assert claims.says("not worse", 0, 1, 0, 0.05) != beats
+        assert claims.says("better", 0, 0, 1, 0.05) == beats
+        assert claims.says("not_worse", 0, 1, 0, 0.05) != beats
 
 
 # --- contrasts of three arms: a share of a third one's mean
 
 OF_A_THIRD = {"margin": "20%", "reference": "c", "noise": ("sub_gaussian", 1)}
-LINES = {"beats": -0.1, "not worse": 0.2}  # what c's mean counts in the contrast with a − b
+LINES = {"better": -0.1, "not_worse": 0.2}  # what c's mean counts in the contrast with a − b
 
 
 @pytest.mark.parametrize("fact", LINES)
@@ -212,7 +214,7 @@ def test_rows_without_items_are_in_no_order_of_values_whichever_arms_are_compare
     for table in (long(values), long(values[:, ::-1])):
         claims = Claims(cells(table, (SCORE,), item=None))
         for a, b in itertools.permutations(range(5), 2):
-            assert claims.sample("beats", 0, a, b).sd == pytest.approx(math.sqrt(2), rel=0.25)
+            assert claims.sample("better", 0, a, b).sd == pytest.approx(math.sqrt(2), rel=0.25)
 
 
 # --- what a switch rests on
@@ -235,28 +237,28 @@ def three_arms(repeated, shares=(0.9, 0.72, 0.5)):
 def test_a_switch_that_rests_on_doubted_claims_is_none():
     objectives = [
         lb.Objective("correct", margin=0.4, noise="bernoulli"),
-        lb.Objective("score", margin=0.02),
+        lb.Objective("score", margin=0.02, noise="gaussian"),
     ]
     sound, doubted = (
         lb.judge(three_arms(repeated), objectives, baseline="old") for repeated in (False, True)
     )
     assert (sound.decision, sound.arm, sound.certified) == ("switch", "new", True)
     assert [row["verdict"] for row in sound.certificate if row["rival"] == "old"][:2] == [
-        "not worse",
+        "not_worse",
         "beaten",
     ]
     beaten = next(row for row in sound.certificate if row["verdict"] == "beaten")
     assert (beaten["arm"], beaten["by"], beaten["rival"]) == ("first", "first", "old")
     assert beaten["difference"] == pytest.approx(0.4)
     assert "new" in doubted.acceptable  # which rests on correct alone as far as old is concerned
-    assert (doubted.decision, doubted.arm, doubted.certified) == ("keep for now", "old", False)
+    assert (doubted.decision, doubted.arm, doubted.certified) == ("keep_for_now", "old", False)
 
 
 def test_the_answer_is_an_arm_to_which_a_switch_is_proven():
     """By the means it is "new"; "first", which beats "old" on correct, is acceptable as well."""
     objectives = [
         lb.Objective("correct", margin=0.4, noise="bernoulli"),
-        lb.Objective("score", margin=0.02),
+        lb.Objective("score", margin=0.02, noise="gaussian"),
     ]
     verdict = lb.judge(three_arms(True, (0.99, 0.71, 0.5)), objectives, baseline="old")
     assert verdict.acceptable == ("first", "new")
@@ -272,7 +274,7 @@ def test_a_switch_by_a_limit_needs_both_claims(ones, said):
     limit = lb.Objective("score", at_least=0.5, slack=0.3, noise="bernoulli")
     verdict = lb.judge(long(values), [limit], baseline="a")
     assert (verdict.decision, verdict.arm, verdict.flags) == ("switch", "b", ())
-    facts = ["meets the target", "below the inner line", "beats"]
+    facts = ["meets_limit", "not_clearly_within", "better"]
     assert [row["verdict"] for row in verdict.certificate[-3:]] == facts
     assert [row["level"] for row in verdict.certificate[-3:]] == pytest.approx([0.75 * 0.025, 0.025, 0.025])
     assert f"Switch to b: a {said}" in str(verdict).replace("a is below", "a below")
@@ -289,7 +291,11 @@ def test_what_a_third_arm_beats_is_doubted_too(skewed):
     first = np.stack([3 + 5 * (own - own.mean()), 1e-3 * rng.normal(size=n), 3 + 3.2 / 20 + luck])
     second = rng.normal([[5], [10], [0]], 1, (3, n))
     table = long(first, "x") | {"y": second.ravel()}
-    verdict = lb.judge(table, [lb.Objective("x", margin=6), lb.Objective("y", margin=0.6)], named="a")
+    verdict = lb.judge(
+        table,
+        [lb.Objective("x", margin=6, noise="gaussian"), lb.Objective("y", margin=0.6, noise="gaussian")],
+        candidate="a",
+    )
     third = [(row["by"], row["rival"]) for row in verdict.certificate if row["verdict"] == "beaten"]
     assert ("c", "b") in third
     assert (verdict.certified, verdict.flags) == ((False, ("skewed",)) if skewed else (True, ()))
@@ -301,11 +307,11 @@ def test_what_a_third_arm_beats_is_doubted_too(skewed):
 def test_a_list_with_gaps_is_certain_of_no_more_than_of_every_filling():
     values = np.array([[1.0] * 5 + [math.nan] * 5, [1.0] * 9 + [0.0]])
     objective = lb.Objective("score", margin=0.2, noise="bernoulli")
-    verdict = lb.judge(long(values), [objective], about="items", missing="worst")
+    verdict = lb.judge(long(values), [objective], scope="items", missing="worst")
     assert "a" not in verdict.acceptable  # it may be behind by 0.4
-    assert not lb.judge(long(values), [objective], about="items", missing="worst", named="a").certified
+    assert not lb.judge(long(values), [objective], scope="items", missing="worst", candidate="a").certified
     values[0, 5:9] = 1.0
-    verdict = lb.judge(long(values), [objective], about="items", missing="worst")
+    verdict = lb.judge(long(values), [objective], scope="items", missing="worst")
     assert (verdict.acceptable, verdict.certified) == (("a", "b"), True)
 
 
@@ -317,8 +323,8 @@ def test_what_a_failure_is_worth_is_cut_like_a_value(failed, counts):
     assert found.seen[:, 0, 0].tolist() == found.low[:, 0, 0].tolist() == [-2.0, -counts]
 
 
-@pytest.mark.parametrize("about", ["population", "items"])
-def test_a_claim_that_serves_two_objectives_alike_is_a_row_of_the_certificate(about):
+@pytest.mark.parametrize("scope", ["population", "items"])
+def test_a_claim_that_serves_two_objectives_alike_is_a_row_of_the_certificate(scope):
     """What is certain takes no share, so that it has one level wherever it is used."""
     n = 40
     noise = np.random.default_rng(1).normal(0, 0.1, (2, 2, n))
@@ -326,9 +332,9 @@ def test_a_claim_that_serves_two_objectives_alike_is_a_row_of_the_certificate(ab
     table |= {name: np.r_[1 + noise[k, 0], 9 + noise[k, 1]] for k, name in enumerate(("x", "y"))}
     asked = [
         lb.Objective("price", "minimize", noise="exact"),
-        lb.Objective("x", margin=1),
-        lb.Objective("y", margin=1),
+        lb.Objective("x", margin=1, noise="gaussian"),
+        lb.Objective("y", margin=1, noise="gaussian"),
     ]
-    verdict = lb.judge(table, asked, about=about)
+    verdict = lb.judge(table, asked, scope=scope)
     assert (verdict.arm, verdict.certified) == ("a", True)
-    assert ("price", "beats") in {(row["objective"], row["verdict"]) for row in verdict.certificate}
+    assert ("price", "better") in {(row["objective"], row["verdict"]) for row in verdict.certificate}

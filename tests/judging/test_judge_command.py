@@ -1,8 +1,10 @@
 """`lexbandits judge`: exit codes for a gate in CI, JSON, Markdown, and how an objective is written."""
 
 import json
+import os
 import random
 import re
+import subprocess
 from pathlib import Path
 
 import numpy as np
@@ -10,9 +12,9 @@ import pandas as pd
 import pytest
 
 import lexbandits as lb
-from lexbandits.commands.judge import objective_of
+from lexbandits.cli.judge import objective_of
 from lexbandits.judging import verdict
-from support.command import invoked
+from support.command import invoked, process
 
 OBJECTIVES = ("correct max 0.1 bernoulli", "latency min 0.3 s bounded 0 4")
 
@@ -39,25 +41,56 @@ def test_exit_codes(results):
     done = judge(results)
     assert done.exit_code == 0
     first, second = done.stdout.splitlines()[:2]
-    assert first.startswith("fast_er is certified: the best choice at 95 % confidence.")
-    assert "80 items · 2 arms · looked at once" in first + second
+    assert first.startswith("fast_er wins: certified at 95 % confidence.")
+    assert "2 arms, 80 items" in first + second
     assert judge(results, "--baseline", "slow|er").exit_code == 0
-    assert judge(results, "--baseline", "fast_er").stdout.startswith("Keep fast_er: it is as good as any.")
+    kept = judge(results, "--baseline", "fast_er")
+    assert kept.exit_code == 1
+    assert kept.stdout.startswith("Keep fast_er: certified as good a choice as any, at 95 % confidence.")
     few = judge(results, "--delta", "1e-200")
     assert few.exit_code == 1
-    assert few.stdout.startswith("No certificate: fast_er is the best guess.")
+    assert few.stdout.startswith("Not decided yet: fast_er is ahead")
     assert judge(results, "--delta", "1e-200", "--baseline", "slow|er").exit_code == 1
-    assert judge(results, "--named", "slow|er").exit_code == 1
+    assert judge(results, "--candidate", "slow|er").exit_code == 1
+    assert judge(results, "--candidate", "fast_er").exit_code == 0
+
+
+def gate(results, old, new, *words):
+    return judge(results, "--baseline", old, "--candidate", new, *words)
+
+
+def test_exit_codes_of_a_gate(results, tmp_path):
+    shipped = gate(results, "slow|er", "fast_er")
+    assert shipped.exit_code == 0
+    assert shipped.stdout.startswith(
+        "Ship fast_er: certified not worse than slow|er on correct (margin 10 points)"
+    )
+    assert gate(results, "slow|er", "fast_er", "--gate", "switch").exit_code == 0
+    later = tmp_path / "later.toml"
+    worse = gate(results, "fast_er", "slow|er", "--json", "--follow-up", later)
+    assert worse.exit_code == 7
+    assert json.loads(worse.stdout)["gate"]["outcome"] == "regression"
+    assert not later.exists(), "nothing is open"
+    unclear = gate(results, "slow|er", "fast_er", "--delta", "1e-200", "--follow-up", later)
+    assert unclear.exit_code == 1
+    assert unclear.stdout.startswith("Not shown yet: ")
+    assert 'baseline = "slow|er"' in later.read_text("utf-8")
+    for words in (("--gate", "best"), ("--missing", "so")):
+        assert gate(results, "slow|er", "fast_er", *words).exit_code == 2
+    alone = judge(results, "--baseline", "fast_er", "--gate", "switch")
+    assert alone.exit_code == 2
+    assert "--gate switch needs --baseline and --candidate" in alone.stderr
 
 
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("results.csv", "correct up 0.1 bernoulli"), "an objective is NAME max|min MARGIN"),
+        (("results.csv", "correct up 0.1 bernoulli"), "an objective is NAME max|min [MARGIN"),
         (("nowhere.csv", *OBJECTIVES), "nowhere.csv"),
         (("nowhere.csv", "latency min 0.3 bounded 0"), "bounded takes 2 numbers"),
         (("nowhere.csv", "latency min x bounded 0 1"), "margin must be a number or a percentage"),
-        (("nowhere.csv", *OBJECTIVES, "--looks", "twice"), "looks must be one of once, any"),
+        (("nowhere.csv", *OBJECTIVES, "--scope", "twice"), "scope must be one of items, population"),
+        (("nowhere.csv", "correct max bernoulli"), "margin"),
     ],
 )
 def test_a_mistake_in_the_question_is_2(words, message, tmp_path):
@@ -68,8 +101,39 @@ def test_a_mistake_in_the_question_is_2(words, message, tmp_path):
     assert json.loads(invoked("judge", *words, "--json").stdout)["error"]
 
 
+@pytest.mark.parametrize(
+    ("head", "words", "message"),
+    [
+        ("who,item,x\na,1,1\nb,1,2\n", (), "which names the arms; there are who, item, x. Say --arm\n"),
+        ("arm,x\na,1\nb,2\n", (), 'Say --item, or --item "" if nothing pairs the rows\n'),
+        ("arm,item,x\na,1,1\nb,1,\nb,2,3\n", (), "say --missing drop (you vouch"),
+        ("arm,item,x\na,1,1\nb,1,\nb,2,3\n", (), "or bounded LOW HIGH, which takes --missing worst"),
+        ("arm,item,x\na,1,1\na,1,2\n", (), "2 rows of 'a': say --repeat, the column"),
+        ("model,prompt,item,x\na,c,1,1\na,d,1,2\nb,c,1,3\n", (), "say which, such as --arm model\n"),
+        ("arm,item,x\n", ("y max 5% symmetric",), "say gaussian or bounded LOW HIGH, or give the margin"),
+        ("arm,item,x\na,1,1\nb,1,2\n", ("--max-cluster", "3"), "--max-cluster goes with --cluster\n"),
+    ],
+)
+def test_a_mistake_is_said_in_the_words_of_the_command_line(head, words, message, tmp_path):
+    (tmp_path / "table.csv").write_text(head)
+    done = invoked("judge", tmp_path / "table.csv", "x max 1", *words)
+    assert done.exit_code == 2
+    assert message in done.stderr
+
+
 def test_no_objective_at_all_is_2(results):
     assert invoked("judge", results).exit_code == 2
+
+
+def test_a_reader_that_has_gone_changes_no_exit_code(results):
+    """`lexbandits judge … | head` in a shell with pipefail."""
+    words = ["judge", results, *OBJECTIVES, "--baseline", "fast_er", "--candidate", "slow|er"]
+    for more in ([], ["--json"]):
+        reader, writer = os.pipe()
+        os.close(reader)
+        done = process(*words, *more, capture_output=False, stdout=writer, stderr=subprocess.PIPE)
+        os.close(writer)
+        assert (done.returncode, done.stderr) == (7, "")
 
 
 def test_an_error_of_ours_is_70(results, monkeypatch):
@@ -87,7 +151,7 @@ def test_json_and_markdown(results):
     assert (document["arm"], document["certified"]) == ("fast_er", True)
     assert document["objectives"][1]["unit"] == "s"
     text = judge(results, "--markdown").stdout
-    assert text.startswith("### fast\\_er is certified: the best choice at 95 % confidence.")
+    assert text.startswith("### fast\\_er wins: certified at 95 % confidence.")
     rows = [line for line in text.splitlines() if line.startswith("|")]
     assert len({len(re.split(r"(?<!\\)\|", row)) for row in rows[:4]}) == 1
     assert "<details><summary>Certificate</summary>" in text
@@ -98,7 +162,7 @@ def test_a_report_and_a_study_to_follow_it_up(results, tmp_path):
     done = judge(results, "--delta", "1e-200", "--html", page, "--follow-up", words)
     assert done.exit_code == 1
     assert f"--follow-up {words}" not in done.stdout
-    assert "No certificate" in page.read_text("utf-8")
+    assert "Not decided yet" in page.read_text("utf-8")
     made = invoked("study", "create", words, "--storage", tmp_path / "s.db")
     assert made.exit_code == 0, made.output
     study = lb.open_study("next", f"sqlite:///{tmp_path / 's.db'}")
@@ -134,7 +198,7 @@ def test_what_a_study_that_follows_keeps_and_refuses(results, tmp_path):
         ("a\tb", OBJECTIVES, (), "the name of a study must be 1 to 200 printable characters"),
         ("next", ("latency min 0.3 s gaussian quantile=0.9",), (), "a study takes no quantile"),
         ("next", OBJECTIVES, ("--cluster", "id", "--max-cluster", "1"), "knows no clusters"),
-        ("next", ("tried max 0 bernoulli",), ("--about", "items", "--missing", "worst"), "margin"),
+        ("next", ("tried max 0 bernoulli",), ("--scope", "items", "--missing", "worst"), "margin"),
     ],
 )
 def test_what_create_would_refuse_is_refused_before_anything_is_written(
@@ -226,7 +290,9 @@ def test_an_objective_as_it_is_written():
     assert objective_of("refusals min - bernoulli at_most=0.1") == lb.Objective(
         "refusals", "minimize", noise="bernoulli", at_most=0.1
     )
-    assert objective_of("latency min - bernoulli above=2 at_most=0.05").above == 2.0
+    assert objective_of("latency min above=2 at_most=0.05 bernoulli").above == 2.0
+    assert objective_of("correct max at_least=0.9").at_least == 0.9
+    assert objective_of("size min exact").margin_in_unit == 0.0
     assert objective_of("x max 5% gaussian reference=2").margin_in_unit == pytest.approx(0.1)
     with pytest.raises(lb.StudyError, match="an objective has no 'atmost'"):
         objective_of("x max 5 gaussian atmost=2")
@@ -239,7 +305,7 @@ def test_what_other_tools_wrote():
     )
     assert done.exit_code == 0
     assert done.stdout.startswith("mockllm/large is the only arm.")
-    way = ("--arm", "way", "--item", "data", "--repeat", "repeat", "--about", "items")
+    way = ("--arm", "way", "--item", "data", "--repeat", "repeat", "--scope", "items")
     done = invoked(
         "judge",
         made / "pytest-benchmark.json",
@@ -249,5 +315,5 @@ def test_what_other_tools_wrote():
         *way,
     )
     assert done.exit_code == 0
-    assert done.stdout.startswith("On these 2 items, as measured, builtin is the best choice.")
+    assert done.stdout.startswith("builtin wins on these 2 items, as measured.")
     assert invoked("judge", made, "seconds min 1 exact", "--from", "nothing").exit_code == 2

@@ -172,5 +172,5 @@ def test_tables_of_odd_values_are_judged_or_refused():
             refused += 1
         else:
             verdicts += 1
-            assert "out" not in {fate["code"] for fate in verdict.fates.values()}, (values, verdict)
+            assert "elimination" not in {found.by for found in verdict.outcomes.values()}, (values, verdict)
     assert min(verdicts, refused) > 20

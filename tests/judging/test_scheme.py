@@ -18,38 +18,12 @@ from lexbandits.judging.scheme import (
     unmet,
     violates,
 )
-from lexbandits.judging.table import Table
-from lexbandits.policies.tol.judgement import begin
-from lexbandits.policies.tol.state import RESULTS
+from lexbandits.judging.table import Statistic, Table
+from lexbandits.judging.verdict import proven_lead
+from lexbandits.policies.tolerance.passes import begin
+from lexbandits.policies.tolerance.state import RESULTS
 from support import judge_oracle as naive
-
-FACTS = ("beats", "not worse", "meets the target", "below the inner line", "violates the limit")
-
-
-class Placed:
-    """Claims by their p-values, (m, K, K) each; of single arms on the diagonal."""
-
-    def __init__(self, p, noisy, is_limit):
-        self.p, self.noisy, self.is_limit = p, noisy, is_limit
-        self.n_objectives, self.n_arms = p["beats"].shape[:2]
-
-    def says(self, fact, i, a, b, alpha):
-        return bool(self.p[fact][i, a, a if b is None else b] <= (alpha if self.noisy[i] else 0.5))
-
-    def lead(self, fact, i, a, b):
-        return -float(np.log(self.p[fact][i, a, a if b is None else b] + 1e-9)) - 0.5
-
-    side = Claims.side
-
-
-def drawn(rng):
-    K, m = int(rng.integers(1, 6)), int(rng.integers(1, 4))
-    p = {fact: 10.0 ** -rng.uniform(0, 4, (m, K, K)) for fact in FACTS}
-    easy = rng.random((m, K, K)) < 0.75  # or hardly anything would be proven
-    p["not worse"] = np.where(easy, 1e-5, p["not worse"])
-    p["meets the target"] = np.where(easy, 1e-5, p["meets the target"])
-    noisy = [bool(rng.random() < 0.8) for _ in range(m)]
-    return Placed(p, noisy, [bool(rng.random() < 0.35) for _ in range(m)]), rng
+from support.claimed import FACTS, Placed, drawn_claims
 
 
 def found_of(claims, x, alpha):
@@ -61,7 +35,7 @@ def found_of(claims, x, alpha):
 def test_arms_are_proven_as_transcribed():
     rng, proven = np.random.default_rng(0), []
     for _ in range(3000):
-        claims, _ = drawn(rng)
+        claims = drawn_claims(rng)
         K, m = claims.n_arms, claims.n_objectives
         for x in range(K):
             found = found_of(claims, x, 0.05)
@@ -76,9 +50,9 @@ def test_levels():
     limited = Placed(plain.p, [True] * 2, [True, True])
     assert level_of(plain, 0.06) == pytest.approx(0.02)
     assert level_of(plain, 0.06, baseline=True) == pytest.approx(0.015)
-    assert level_of(plain, 0.06, named=True) == pytest.approx(0.06)
+    assert level_of(plain, 0.06, candidate=True) == pytest.approx(0.06)
     assert level_of(limited, 0.08) == pytest.approx(0.02)
-    assert level_of(limited, 0.08, named=True) == pytest.approx(0.08)
+    assert level_of(limited, 0.08, candidate=True) == pytest.approx(0.08)
     two = Placed(dict.fromkeys(FACTS, np.ones((1, 2, 2))), [True], [False])
     assert level_of(two, 0.05, baseline=True) == level_of(two, 0.05) == 0.05
     assert plain.side(0, 0.06) == pytest.approx((1 - SHOWN) * 0.06 / 24)
@@ -93,10 +67,10 @@ def test_levels_of_so_many_arms(K):
     plain, limited = (Placed(p, [True] * 3, targets) for targets in ([False] * 3, [False, True, True]))
     assert level_of(plain, 0.06) == pytest.approx(0.06 / (K - 1))
     assert level_of(plain, 0.06, baseline=True) == pytest.approx(0.06 / K if K > 2 else 0.06)
-    assert level_of(plain, 0.06, named=True) == 0.06
+    assert level_of(plain, 0.06, candidate=True) == 0.06
     for baseline in (False, True):
         assert level_of(limited, 0.06, baseline=baseline) == pytest.approx(0.06 / K)
-    assert level_of(limited, 0.06, named=True) == 0.06
+    assert level_of(limited, 0.06, candidate=True) == 0.06
 
 
 @pytest.mark.parametrize(("K", "m"), [(2, 5), (3, 4), (4, 3), (5, 4), (6, 2), (7, 5)])
@@ -107,18 +81,18 @@ def test_each_claim_that_will_do_has_its_share(K, m):
         limits, noisy = ([bool(rng.random() < chance) for _ in range(m)] for chance in (0.3, 0.8))
         x, y = rng.permutation(K)[:2]
         i = int(rng.integers(m))
-        ways = [[("not worse", i, x, y)], *([[("meets the target", i, x, x)]] if limits[i] else [])]
+        ways = [[("not_worse", i, x, y)], *([[("meets_limit", i, x, x)]] if limits[i] else [])]
         for j, a in [*((j, x) for j in range(i)), *((0, z) for z in range(K) if z not in (x, y) and i > 0)]:
-            ways.append([("beats", j, a, y), *([("below the inner line", j, y, y)] if limits[j] else [])])
+            ways.append([("better", j, a, y), *([("not_clearly_within", j, y, y)] if limits[j] else [])])
         shares = {
             1 / (part * of) for part in (1, 2, 4, 16 / 3, 4 / 3, 8, 16) for of in {*range(1, m), K - 2 or 1}
         }
         for way in ways:
             for share, side in itertools.product(shares, (0.999, 1.001)):
                 p = {f: np.ones((m, K, K)) for f in FACTS}
-                p["meets the target"][:] = p["not worse"][:] = 0.0
-                p["meets the target"][i, x, x] = p["not worse"][i, x, y] = 1.0
-                p["below the inner line"][i] = 0.0
+                p["meets_limit"][:] = p["not_worse"][:] = 0.0
+                p["meets_limit"][i, x, x] = p["not_worse"][i, x, y] = 1.0
+                p["not_clearly_within"][i] = 0.0
                 for fact, j, a, b in way:
                     p[fact][j, a, b] = share * side * alpha
                 claims = Placed(p, noisy, limits)
@@ -135,19 +109,19 @@ def test_what_makes_an_arm_better_costs_alpha_in_all(noisy, limit):
     alpha, m, before = 0.06, max(1, sum(noisy)), 0
 
     def switches(**said):
-        p = {fact: np.zeros((3, 2, 2)) for fact in FACTS} | {"beats": np.ones((3, 2, 2))}
+        p = {fact: np.zeros((3, 2, 2)) for fact in FACTS} | {"better": np.ones((3, 2, 2))}
         for fact, (i, value) in said.items():
-            p[fact.replace("_", " ")][i] = value
+            p[fact][i] = value
         return bool(is_better(Placed(p, list(noisy), [limit] * 3), 1, 0, alpha))
 
     for i in range(3):
         if noisy[i]:
-            held, no = alpha * (1 - before / m), {"not_worse": (i, 1.0), "meets_the_target": (i, 1.0)}
-            for word, share in (("not_worse", 0.25 if limit else 1.0), ("meets_the_target", 0.75 * limit)):
-                assert switches(beats=(2, 0.0), **no | {word: (i, share * held * 0.999)}) == (share > 0)
-                assert not switches(beats=(2, 0.0), **no | {word: (i, share * held * 1.001)}) or not share
-            for word in ("beats", *(["below_the_inner_line"] if limit else [])):
-                both = {"beats": (i, 0.0), word: (i, alpha / m * 0.999)}
+            held, no = alpha * (1 - before / m), {"not_worse": (i, 1.0), "meets_limit": (i, 1.0)}
+            for word, share in (("not_worse", 0.25 if limit else 1.0), ("meets_limit", 0.75 * limit)):
+                assert switches(better=(2, 0.0), **no | {word: (i, share * held * 0.999)}) == (share > 0)
+                assert not switches(better=(2, 0.0), **no | {word: (i, share * held * 1.001)}) or not share
+            for word in ("better", *(["not_clearly_within"] if limit else [])):
+                both = {"better": (i, 0.0), word: (i, alpha / m * 0.999)}
                 assert switches(**both)
                 assert not switches(**both | {word: (i, alpha / m * 1.001)})
             before += 1
@@ -155,51 +129,51 @@ def test_what_makes_an_arm_better_costs_alpha_in_all(noisy, limit):
 
 def test_who_beats_another_at_once_is_seen_to_be_no_worse():
     """The two need not follow from each other, and one level pays for both."""
-    p = {"beats": np.ones((1, 2, 2)), "not worse": np.ones((1, 2, 2))}
-    p["beats"][0, 0, 1] = 0.0
+    p = {"better": np.ones((1, 2, 2)), "not_worse": np.ones((1, 2, 2))}
+    p["better"][0, 0, 1] = 0.0
     assert survey(Placed(p, [True], [False]), 0.05, range(2)) == ({}, 0)
-    p["not worse"][0, 0, 1] = 0.0
+    p["not_worse"][0, 0, 1] = 0.0
     assert survey(Placed(p, [True], [False]), 0.05, range(2)) == ({1: (0, 0)}, 1)
 
 
 def test_facts_that_contradict_each_other_put_nobody_out():
-    p = {"beats": np.zeros((1, 2, 2)), "not worse": np.zeros((1, 2, 2))}
+    p = {"better": np.zeros((1, 2, 2)), "not_worse": np.zeros((1, 2, 2))}
     assert survey(Placed(p, [True], [False]), 0.05, range(2)) == ({}, 0)
 
 
-def test_on_a_limit_who_is_behind_and_below_the_inner_line_is_out():
+def test_on_a_limit_who_is_behind_and_not_clearly_within_is_out():
     """Below it at the level of one arm; behind at that of a pair. One of the two is not enough."""
-    p = {fact: np.ones((1, 2, 2)) for fact in FACTS} | {"not worse": np.zeros((1, 2, 2))}
+    p = {fact: np.ones((1, 2, 2)) for fact in FACTS} | {"not_worse": np.zeros((1, 2, 2))}
     claims = Placed(p, [True], [True])
     alone, side = claims.side(0, 0.05, alone=True), claims.side(0, 0.05)
     for below, behind in itertools.product((0.999, 1.001), repeat=2):
-        p["below the inner line"][0, 1, 1], p["beats"][0, 0, 1] = below * alone, behind * side
+        p["not_clearly_within"][0, 1, 1], p["better"][0, 0, 1] = below * alone, behind * side
         assert survey(claims, 0.05, range(2))[0] == ({1: (0, 0)} if below < 1 > behind else {})
-    p["below the inner line"][0, 1, 1] = 0.0
-    for word in ("meets the target", "below the inner line"):
+    p["not_clearly_within"][0, 1, 1] = 0.0
+    for word in ("meets_limit", "not_clearly_within"):
         for beyond, settled in ((0.999, 1), (1.001, 0)):
-            p["meets the target"][0], p["below the inner line"][0, 0, 0] = 1.0, 1.0
-            p["meets the target"][0, 1, 1] = 0.0 if word == "meets the target" else 1.0
+            p["meets_limit"][0], p["not_clearly_within"][0, 0, 0] = 1.0, 1.0
+            p["meets_limit"][0, 1, 1] = 0.0 if word == "meets_limit" else 1.0
             p[word][0, 0, 0] = beyond * alone
             assert survey(claims, 0.05, range(2))[1] == settled
 
 
 def test_on_a_limit_who_meets_it_need_not_be_as_close_as_another():
     """All are below the inner line, and the first meets the limit: only the other one must be no worse."""
-    p = {fact: np.ones((1, 2, 2)) for fact in FACTS} | {"below the inner line": np.zeros((1, 2, 2))}
-    p["meets the target"][0, 0, 0] = 0.0
+    p = {fact: np.ones((1, 2, 2)) for fact in FACTS} | {"not_clearly_within": np.zeros((1, 2, 2))}
+    p["meets_limit"][0, 0, 0] = 0.0
     claims = Placed(p, [True], [True])
     assert survey(claims, 0.05, range(2))[1] == 0
-    p["not worse"][0, 1, 0] = 0.0
+    p["not_worse"][0, 1, 0] = 0.0
     assert survey(claims, 0.05, range(2))[1] == 1
 
 
-def test_who_violates_a_limit_is_seen_below_the_inner_line_too():
+def test_who_violates_a_limit_is_seen_not_clearly_within_too():
     """The two need not follow from each other, and one level pays for both."""
-    p = {fact: np.ones((1, 1, 1)) for fact in FACTS} | {"violates the limit": np.zeros((1, 1, 1))}
+    p = {fact: np.ones((1, 1, 1)) for fact in FACTS} | {"violates_limit": np.zeros((1, 1, 1))}
     claims = Placed(p, [True], [True])
     assert not violates(claims, 0, 0, 0.05)
-    p["below the inner line"][:] = 0.0
+    p["not_clearly_within"][:] = 0.0
     assert violates(claims, 0, 0, 0.05)
 
 
@@ -223,11 +197,11 @@ def truth(means, tol, res, targets):
     level = np.array([0.0 if t is None else t for t in targets])[:, None, None]
     own = np.repeat(means.T[:, :, None], len(means), axis=2)
     return {
-        "beats": difference > tol[:, None, None],
-        "not worse": difference >= -(tol + res)[:, None, None],
-        "meets the target": own >= level - res[:, None, None],
-        "below the inner line": own < level,
-        "violates the limit": own < level - res[:, None, None],
+        "better": difference > tol[:, None, None],
+        "not_worse": difference >= -(tol + res)[:, None, None],
+        "meets_limit": own >= level - res[:, None, None],
+        "not_clearly_within": own < level,
+        "violates_limit": own < level - res[:, None, None],
     }
 
 
@@ -294,16 +268,16 @@ def test_all_facts_leave_whom_lexelim_tol_would_leave():
     for _ in range(150):
         K, m = int(rng.integers(2, 5)), int(rng.integers(1, 4))
         tol, res = rng.choice([0.0, 0.125, 0.5], m), rng.choice([0.125, 0.25], m)
-        policy = lb.LexElimTol(K, m, delta=0.1, tolerance=tol, resolution=res, settle="all")
+        policy = lb.LexElimTol(K, m, delta=0.1, tolerance=tol, resolution=res, stop_when="all")
         means = rng.integers(0, 9, (K, m)) / 8
         slack = rng.choice([0.0, 0.0, 0.125, 0.5], (m, K, K))
-        lows = means.T[:, :, None] - means.T[:, None, :] - slack
-        policy.state.lows[:] = lows
+        lcb = means.T[:, :, None] - means.T[:, None, :] - slack
+        policy.state.lcb[:] = lcb
         policy.state.clock[RESULTS] = 10
         begin(policy.state)
         p = {
-            "beats": np.where(lows > tol[:, None, None], 0.0, 1.0),
-            "not worse": np.where(lows >= -(tol + res)[:, None, None], 0.0, 1.0),
+            "better": np.where(lcb > tol[:, None, None], 0.0, 1.0),
+            "not_worse": np.where(lcb >= -(tol + res)[:, None, None], 0.0, 1.0),
         }
         gone, stage = survey(Placed(p, [True] * m, [False] * m), 0.1, range(K))
         assert stage == policy.objective
@@ -331,9 +305,12 @@ def test_the_answer_by_the_means():
 
 
 def gaussian_table(values, tolerance):
-    objectives = tuple(lb.Objective(f"o{i}", margin=2 * tolerance) for i in range(values.shape[2]))
+    objectives = tuple(
+        lb.Objective(f"o{i}", margin=2 * tolerance, noise="gaussian") for i in range(values.shape[2])
+    )
     names = tuple(f"arm {a}" for a in range(values.shape[1]))
-    return Table(names, objectives, values, values, values, ("gaussian",) * len(objectives), (), True)
+    kinds = (Statistic.GAUSSIAN,) * len(objectives)
+    return Table(names, objectives, values, values, values, kinds, (), True)
 
 
 EDGES = {  # means in units of the tolerance; the first arm alone is acceptable
@@ -383,7 +360,7 @@ def test_what_is_shown_and_what_is_a_fact_cost_one_level_together(monkeypatch):
     verdict = lb.judge(table, [asked], delta=0.2)
     monkeypatch.setattr(Claims, "exceeds", noted)
     verdict._claims._made.clear()
-    shown = verdict.difference("x", "a", "b")
-    assert -1 < shown["low"] < -0.3  # not even "not worse" is claimed of a
-    assert shown["high"] <= 0.3  # but it is of b
+    least, back = proven_lead(verdict, "x", "a", "b"), proven_lead(verdict, "x", "b", "a")
+    assert -1 < least < -0.3  # not even "not worse" is claimed of a
+    assert back >= -0.3  # but it is of b
     assert max(seen[True]) + max(seen[False]) <= 0.2 / 2 + 1e-12

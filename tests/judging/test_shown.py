@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import lexbandits as lb
-from lexbandits.insight.notebook import scoped_style
-from lexbandits.picture.judged import Judged
+from lexbandits.report.notebook import scoped_style
+from lexbandits.views.verdict_view import VerdictView
 
 ARMS = ["it's", "<b>x</b> & y", "نموذج", "a|b_c", "plain", "a name of very many words, none of them short"]
 
@@ -29,10 +29,10 @@ def drawn(seed):
     time = [
         lb.Objective("time", "minimize", margin=0.434, unit="s", noise=("bounded", 0, 3)),
         lb.Objective("time", "minimize", margin="40%", unit="s", reference="best", cap=3),
-        lb.Objective("time", "minimize", margin=0.434, unit="s", quantile=0.5),
+        lb.Objective("time", "minimize", margin=0.434, unit="s", quantile=0.5, noise="gaussian"),
         lb.Objective("time", "minimize", at_most=1.4, slack=0.2, unit="s", noise=("bounded", 0, 3)),
     ][seed % 4]
-    how = [{}, {"about": "items"}, {"baseline": arms[0]}, {"named": arms[-1]}, {}][seed % 5]
+    how = [{}, {"scope": "items"}, {"baseline": arms[0]}, {"candidate": arms[-1]}, {}][seed % 5]
     order = [time, right] if time.limit is not None else [right, time]
     return lb.judge(table, order, delta=0.1, **how)
 
@@ -46,14 +46,22 @@ def verdicts():
     ]
     found = [drawn(seed) for seed in range(24)]
     found.append(lb.judge(digits, asked, arm="model", item="image"))
-    codes = {fate["code"] for verdict in found for fate in verdict.fates.values()}
-    assert codes == {"answer", "out", "behind", "open", "as good"}
+    decisions = [decision for verdict in found for decision in verdict.outcomes.values()]
+    assert {decision.outcome for decision in decisions} == {
+        "winner",
+        "tied",
+        "excluded",
+        "outside_limit",
+        "undecided",
+    }
+    assert {decision.by for decision in decisions} == {None, "elimination", "proof"}
+    assert {decision.is_open for decision in decisions} == {True, False}
     assert {verdict.certified for verdict in found} == {True, False}
     return found
 
 
 class Cells(HTMLParser):
-    """(arm, objective) -> mean, range and reason of a ladder; and the text of it all."""
+    """(arm, objective) -> mean, range and reason of an arms table; and the text of it all."""
 
     def __init__(self, text):
         super().__init__()
@@ -85,18 +93,18 @@ def squeezed(text):
 
 def test_all_views_say_the_same(verdicts, tmp_path):
     for verdict in verdicts:
-        picture, text, markdown = Judged(verdict), str(verdict), squeezed(verdict.as_markdown())
+        view, text, markdown = VerdictView(verdict), str(verdict), squeezed(verdict.as_markdown())
         page = verdict.report(tmp_path / "v.html").read_text("utf-8")
         for shown in (Cells(page), Cells(verdict._repr_html_())):
-            for arm in picture.arms:
+            for arm in view.arms:
                 for name, cell in arm.objectives.items():
                     there = shown.cells[arm.name, name]
                     wanted = {"m": cell.shown, "r": cell.range, "why": cell.why}
                     for kind, words in wanted.items():
                         assert squeezed(there[kind]) == squeezed(words)
-            for story in picture.stories:
+            for story in view.explanations:
                 assert squeezed(story.sentence) in squeezed(shown.text)
-        for arm, story in zip(picture.arms, picture.stories, strict=True):
+        for arm, story in zip(view.arms, view.explanations, strict=True):
             assert all(squeezed(cell.in_short) in markdown for cell in arm.objectives.values())
             assert squeezed(story.rest).removeprefix("is") in markdown
             assert all(cell.shown in text for cell in arm.objectives.values())
@@ -107,14 +115,33 @@ def test_all_views_say_the_same(verdicts, tmp_path):
 def test_no_bound_that_is_shown_is_sharper_than_what_was_proven(verdicts):
     checked = 0
     for verdict in verdicts:
-        for arm, fate in verdict.fates.items():
-            story = next(s.sentence for s in Judged(verdict).stories if s.arm == arm)
+        for arm, decision in verdict.outcomes.items():
+            story = next(s.sentence for s in VerdictView(verdict).explanations if s.arm == arm)
             found = re.search(r"by at least ([\d.]+)", story)
             if found:
-                end = fate["low"] if fate["low"] is not None else fate["high"]
-                assert float(found[1]) <= abs(end) + 1e-12
+                assert float(found[1]) <= decision.bound + 1e-12
                 checked += 1
     assert checked > 5
+
+
+OBEYED = ["\x1b[31m", "\x07", "\u202e", "\u2066", "\x9b1m"]
+
+
+@pytest.mark.parametrize("sign", OBEYED, ids=ascii)
+def test_names_turn_nothing_around_and_notify_nobody(sign, tmp_path):
+    """What a terminal or a browser would obey is written out, and @team in Markdown is no mention."""
+    arms = [f"{letter}{sign}x <script>@team" for letter in "ab"]
+    table = {"arm": np.repeat(arms, 20), "item": [*range(20)] * 2, "right": [1] * 20 + [0] * 20}
+    verdict = lb.judge(table, [lb.Objective("right", margin=0.2, noise="bernoulli")])
+    files = [verdict.report(tmp_path / name) for name in ("v.html", "v.md")]
+    shown = [str(verdict), verdict._repr_html_(), *(path.read_text() for path in files)]
+    for text in [re.sub(r'data-\w+="[^"]*"', "", text) for text in shown]:
+        assert sign[0] not in text
+        assert f"\\u{ord(sign[0]):04x}" in text
+    assert "<script>" not in "".join(shown[1:])
+    assert "@team" in shown[0]
+    assert "@&#8288;team" in shown[3]
+    assert "@team" not in shown[3]
 
 
 def test_a_report_is_one_file_without_scripts(verdicts, tmp_path):
@@ -123,14 +150,6 @@ def test_a_report_is_one_file_without_scripts(verdicts, tmp_path):
     assert verdicts[0].report(tmp_path / "v.md").read_text("utf-8") == verdicts[0].as_markdown()
     with pytest.raises(ValueError, match="format must be"):
         verdicts[0].report(tmp_path / "v.html", format="pdf")
-
-
-def test_objectives_stand_side_by_side_where_there_is_room(monkeypatch):
-    verdict = drawn(5)
-    for columns, lines in ((60, 2), (300, 1)):
-        monkeypatch.setenv("COLUMNS", str(columns))
-        heads = [line for line in str(verdict).splitlines() if re.search(r"\d (right|time): ", line)]
-        assert len(heads) == lines
 
 
 AROUND = """<html><body data-jp-theme-light="%s"><h2 id=h>a</h2><p>b</p>

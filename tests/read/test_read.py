@@ -24,7 +24,7 @@ def test_inspect():
     assert (
         read["output_tokens"].xs("q3", level="item").tolist() == [len("It is 6.")] * 2 + [len("no idea")] * 2
     )
-    verdict = lb.judge(columns, [RIGHT], repeat="repeat", about="items")
+    verdict = lb.judge(columns, [RIGHT], repeat="repeat", scope="items")
     assert verdict.arm == "mockllm/large"
     with pytest.raises(lb.StudyError, match="1 of 12 values of 'match' are missing"):
         lb.judge(columns, [lb.Objective("match", margin=0.2, noise="bernoulli")], repeat="repeat")
@@ -54,9 +54,9 @@ def test_pytest_benchmark():
         (way, data): 5 for way in ("builtin", "heap") for data in ("mixed", "sorted")
     }
     seconds = lb.Objective("seconds", "minimize", margin=0.00002, noise=("bounded", 0, 1))
-    verdict = lb.judge(columns, [seconds], arm="way", item="data", repeat="repeat", about="items")
+    verdict = lb.judge(columns, [seconds], arm="way", item="data", repeat="repeat", scope="items")
     assert verdict.arm == "builtin"
-    assert lb.judge(columns, [seconds], item=None, about="items").arm.startswith("test_sort[builtin-")
+    assert lb.judge(columns, [seconds], item=None, scope="items").arm.startswith("test_sort[builtin-")
 
 
 def test_hyperfine():
@@ -69,8 +69,8 @@ def test_hyperfine():
     assert read["seconds"].isna().tolist() == (read["arm"] == "false").tolist()
     assert set(read["exit_code"][read["arm"] == "false"]) == {1}
     zipped = read[read["arm"] != "false"]
-    seconds = lb.Objective("seconds", "minimize", margin=2, noise=("bounded", 0, 1))
-    assert lb.judge(zipped, [seconds], arm="level", item=None, about="items").arm in ("1", "9")
+    seconds = lb.Objective("seconds", "minimize", margin=0.5, noise=("bounded", 0, 1))
+    assert lb.judge(zipped, [seconds], arm="level", item=None, scope="items").arm in ("1", "9")
 
 
 def test_promptfoo():
@@ -87,7 +87,7 @@ def test_promptfoo():
     assert read.groupby("arm")["short"].mean().to_dict() == {"large": 1, "small": 0}
 
 
-def test_what_cannot_be_read_is_said(tmp_path):
+def test_what_cannot_be_read_is_reported(tmp_path):
     for reader, words in (
         (lb.read.inspect, "there is no *.eval"),
         (lb.read.lm_eval, "there is no samples_"),

@@ -36,6 +36,12 @@ def disk(tmp_path):
     subprocess.run(["umount", "-l", folder], check=True)
 
 
+@pytest.fixture
+def remount(disk):
+    """The disk changes: its size, or whether it may be written."""
+    return lambda how: subprocess.run(["mount", "-o", f"remount,{how}", disk], check=True)
+
+
 def _sqlite(folder: Path) -> str:
     """Safe against kill -9, not against a power cut: much faster."""
     return f"sqlite:///{folder}/study.db?synchronous=OFF"
@@ -50,11 +56,12 @@ def running(tmp_path_factory):
 
 
 @pytest.fixture(params=["memory", "sqlite", "postgres", "http"])
-def storage(request, tmp_path):
+def storage(request, tmp_path, monkeypatch):
     """An empty storage."""
     if request.param == "http":
         service = request.getfixturevalue("running")
         service.clear()
+        monkeypatch.setattr("lexbandits.study.storage.http.VISITOR_WAITS", 600.0)
         yield open_storage(service.link)
         return
     if request.param == "memory":

@@ -7,10 +7,10 @@ from types import SimpleNamespace
 import pytest
 
 import lexbandits as lb
-from lexbandits.study.record.fold import MISSING_AFTER, MOST_AHEAD
+from lexbandits.study.core.replay import MISSING_AFTER, MOST_AHEAD
 from lexbandits.study.storage.contract import Commits
 from lexbandits.study.storage.memory import MemoryStorage
-from support.worlds import easy, tried, work
+from support.questions import easy, tried, work
 
 LONG = "10m"  # nobody waits so long: it says that a test has failed
 
@@ -90,7 +90,7 @@ def test_threads_may_share_the_study_that_one_of_them_waits_for(begun):
 
 
 @pytest.mark.parametrize("change", ["pause", "end", "delete"])
-def test_whatever_ends_the_waiting_is_said(change, here, begun):
+def test_whatever_ends_the_waiting_is_reported(change, here, begun):
     study, _ = held_back(here[0])
     other = lb.open_study("easy", here[1])
     expected = {"pause": lb.StudyPaused, "end": lb.StudyFinished, "delete": lb.UnknownStudyError}[change]
@@ -145,7 +145,7 @@ def test_who_holds_the_awaited_trial_itself_does_not_idle_for_long(monkeypatch):
         moved.seconds += seconds
 
     monkeypatch.setattr(Commits, "wait", wait)
-    monkeypatch.setattr("lexbandits.study.record.journal.time", moved)
+    monkeypatch.setattr("lexbandits.study.core.journal.time", moved)
     with pytest.raises(lb.StudyWaiting):
         study.ask()
     assert moved.seconds == pytest.approx(2)
@@ -218,7 +218,7 @@ def test_a_clock_that_was_set_back_does_not_lift_the_limit():
 def test_an_arm_of_a_list_waits_for_its_own_trials_alone():
     clock = Clock()
     study = lb.create_study(
-        "list", clock.storage, **{"seed": 0, **SAME}, items=list(range(400)), about="items"
+        "list", clock.storage, **{"seed": 0, **SAME}, items=list(range(400)), scope="items"
     )
     lost = study.ask()
     clock.now += MISSING_AFTER

@@ -1,6 +1,7 @@
 """`lexbandits study …`: what scripts rely on, in processes of their own where that matters."""
 
 import json
+import math
 import os
 import re
 import resource
@@ -12,12 +13,12 @@ import pandas as pd
 import pytest
 
 import lexbandits as lb
-from lexbandits.commands.terminal import print_table
+from lexbandits.cli.terminal import print_table
 from lexbandits.study.storage import sqlite as sqlite_module
-from lexbandits.study.storage.gate import Gate
+from lexbandits.study.storage.file_lock import FileLock
 from support.command import invoked, process, run, said
 from support.journals import storage_of
-from support.worlds import create, go_on, measure
+from support.questions import create, go_on, measure
 
 ARMS = ("small", "large", "cot")
 TOML = """
@@ -78,9 +79,9 @@ def test_create_ask_tell_status_in_processes_of_their_own(folder):
 
 PROBE = """
 import sys
-from lexbandits.cli import app
+from lexbandits.cli.main import app
 app(sys.argv[1:], standalone_mode=False)
-heavy = ("numba", "pandas", "rich", "sqlalchemy", "lexbandits.policies")
+heavy = ("numba", "pandas", "rich", "lexbandits.policies")
 print([name for name in heavy if name in sys.modules], file=sys.stderr)
 """
 
@@ -115,7 +116,7 @@ def test_a_new_process_is_soon_done(word, most, made):
 
 def test_create_takes_the_current_arm(folder):
     run("study", "create", "models.toml", "--baseline", "small")
-    assert said("study", "status", "models")["answer"]["decision"] == "keep for now"
+    assert said("study", "status", "models")["answer"]["decision"] == "keep_for_now"
     run("study", "create", "models.toml", "--baseline", "tiny", "--storage", "other.db", code=2)
     assert not (folder / "other.db").exists()
 
@@ -178,7 +179,7 @@ def test_exit_codes(made):
 
 def test_a_busy_storage_is_exit_code_5(made, monkeypatch):
     monkeypatch.setattr(sqlite_module, "PATIENCE", 0.1)
-    gate = Gate(made / "lexbandits.db", 1)
+    gate = FileLock(made / "lexbandits.db", 1)
     gate.take()
     error(5, "StorageBusyError", "study", "ask", "models")
     gate.close()
@@ -243,15 +244,23 @@ def test_whoever_looks_next_records_the_end(made):
     shown = run("study", "status", "models").stdout
     assert "latency: better than cot (" in shown
     assert "∞" not in shown
-    found = {(row["arm"], row["objective"]): row for row in said("study", "results", "models")}
-    for arm, *cells in re.findall(
-        r"│ (\w+) +│ \w+ +│ \d+ +│ (.*?) +│ (.*?) +│", run("study", "results", "models").stdout
+    rows = {(row["arm"], row["objective"]): row for row in said("study", "results", "models")}
+    outcomes = []
+    for arm, outcome, *cells in re.findall(
+        r"│ (\w+) +│ (\w+) +│ \d+ +│ (.*?) +│ (.*?) +│", run("study", "results", "models").stdout
     ):
+        outcomes.append(outcome)
         for name, cell in zip(("correct", "latency"), cells, strict=True):
-            low, high = map(float, re.fullmatch(r"[\d.]+ \(([\d.]+) – ([\d.]+)\)", cell).groups())
-            row = found.pop((arm, name))
-            assert low <= row["low"] < row["high"] <= high, "ends are rounded towards safety"
-    assert not found
+            mean, *ends = map(
+                float, re.fullmatch(r"([\d.]+)(?: \(([\d.]+)–([\d.]+)\))?", cell).groups(math.nan)
+            )
+            row = rows.pop((arm, name))
+            assert mean == pytest.approx(row["mean"], abs=0.06)
+            if not math.isnan(ends[0]):
+                assert ends[0] <= row["mean"] <= ends[1]
+    assert not rows
+    assert outcomes[0] == "winner"
+    assert "candidate" not in outcomes, "of a study that has ended"
 
 
 def test_an_arm_that_cannot_be_measured_leaves(made):
@@ -344,23 +353,23 @@ def test_verify_tells_a_changed_record(made):
 
 def test_explain_forecast_and_report(made):
     """What they say is tested elsewhere; here, that commands reach it and speak JSON."""
-    (made / "guess.toml").write_text(
+    (made / "prior.toml").write_text(
         "".join(f"[{arm}]\ncorrect = 0.{i}\nlatency = 5\n" for i, arm in enumerate(ARMS, 6))
     )
     coming = said(
-        "study", "forecast", "models.toml", "--guess", "guess.toml", "--sd", "latency=2", "--runs", 5
+        "study", "forecast", "models.toml", "--prior", "prior.toml", "--sd", "latency=2", "--runs", 5
     )
     assert set(coming["winners"]) == set(ARMS)
     assert (
         "should end the study"
         in run(
-            "study", "forecast", "models", "--guess", "guess.toml", "--sd", "latency=2", "--runs", 5
+            "study", "forecast", "models", "--prior", "prior.toml", "--sd", "latency=2", "--runs", 5
         ).stdout
     )
     go_on(lb.open_study("models", "lexbandits.db"))
     assert {story["arm"] for story in said("study", "explain", "models")["arms"]} == set(ARMS)
-    assert said("study", "explain", "models", "small")["standing"] == "candidate", "behind, by the proof"
-    assert "large is the answer" in run("study", "explain", "models").stdout
+    assert said("study", "explain", "models", "small")["decision"]["by"] == "proof"
+    assert "large wins" in run("study", "explain", "models").stdout
     assert said("study", "report", "models", "out.md") == {"path": "out.md"}
     assert said("study", "report", "models", "--format", "md") == {"path": "models.md"}
     run("study", "report", "models")
@@ -397,7 +406,7 @@ def test_end_says_that_there_is_an_answer(made):
     study = create("lexbandits.db", name="due")
     for trial in study.ask_many(600):
         study.record(trial, measure(trial.arm, trial.item))
-    assert run("study", "end", "due", "enough").stdout.startswith("it has an answer: large, certain at")
+    assert run("study", "end", "due", "enough").stdout.startswith("it has an answer: large, certified at")
     again = create("lexbandits.db", name="again")
     again.ask()
     assert run("study", "end", "again", "enough").stdout == "ended; best guess: small\n"
@@ -473,8 +482,8 @@ def test_a_file_may_begin_with_a_mark_and_must_be_utf_8(folder):
     assert run("study", "create", "latin.toml", code=2).stderr == words
     with pytest.raises(lb.StudyError, match="not UTF-8"):
         lb.forecast(folder / "latin.toml", {})
-    (folder / "guess.toml").write_bytes("[modèle]\n".encode("latin-1"))
-    assert "not UTF-8" in run("study", "forecast", "models", "--guess", "guess.toml", code=2).stderr
+    (folder / "prior.toml").write_bytes("[modèle]\n".encode("latin-1"))
+    assert "not UTF-8" in run("study", "forecast", "models", "--prior", "prior.toml", code=2).stderr
 
 
 def test_correct_and_note(made):

@@ -4,19 +4,19 @@ import inspect
 import pickle
 import re
 import threading
-import typing
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import fields
 
 import pytest
 
 import lexbandits as lb
-from lexbandits.server.bodies import StudyBody
+from lexbandits.service.bodies import StudyBody
+from lexbandits.study.measure.optuna import _can_be_written
 from lexbandits.study.measure.programs import Program
 from lexbandits.study.measure.run import Run
-from lexbandits.study.spec import Spec, duration
-from lexbandits.study.study import Settings
+from lexbandits.study.spec import RESERVED_KEYS, Spec, checked_arm, duration
 from support import typed
+from support.journals import journal_of
 from support.typed import SIZE
 
 TEXTS = {"long": "uvwxyz", "short": "xyz", "middle": "wxyz"}
@@ -45,7 +45,7 @@ def test_the_signature_has_every_setting_of_a_question_with_its_default():
     assert set(PARAMETERS) - set(asked) == {"storage", "load_if_exists"}
     assert set(asked) - set(PARAMETERS) == {"objects"}, "that is said by arms"
     assert not any(one.kind is inspect.Parameter.VAR_KEYWORD for one in PARAMETERS.values())
-    drawn = {"about", "max_arms"}  # which follow from items and arms
+    drawn = {"scope", "max_arms"}  # which follow from items and arms
     for name, field in asked.items():
         if name not in ("name", "arms", "objectives", "objects"):
             assert PARAMETERS[name].default == (None if name in drawn else field.default), name
@@ -59,14 +59,6 @@ def test_the_docstring_names_the_defaults_that_an_editor_does_not_evaluate():
             assert re.search(rf"(?<![\w.]){re.escape(said)}(?![\w.])", lines[name]), (name, said)
 
 
-def test_functions_that_pass_settings_on_know_the_same_ones():
-    hints = typing.get_type_hints(lb.create_study)
-    given = {name: hint for name, hint in hints.items() if PARAMETERS.get(name) and name != "storage"}
-    assert typing.get_type_hints(Settings) == {
-        name: hint for name, hint in given.items() if PARAMETERS[name].default is not inspect.Parameter.empty
-    }
-
-
 def test_a_service_takes_the_same_settings_with_the_same_defaults():
     assert set(StudyBody.model_fields) == {field.name for field in fields(Spec)}
     for name, parameter in PARAMETERS.items():
@@ -78,12 +70,20 @@ def test_a_service_takes_the_same_settings_with_the_same_defaults():
 def test_every_setting_arrives():
     spec = typed.right().spec
     asked = {
-        **{"delta": 0.1, "max_arms": 4, "items": ["i", "j"], "about": "items", "repeats": 2, "budget": 100},
-        **{"if_infeasible": "stop", "lease": "1m", "max_failures": 2, "baseline": "b", "rules": "open"},
+        **{"delta": 0.1, "max_arms": 4, "items": ["i", "j"], "scope": "items", "repeats": 2, "budget": 100},
+        **{
+            "if_infeasible": "stop",
+            "lease": "1m",
+            "max_failures": 2,
+            "baseline": "b",
+            "preregistered": False,
+        },
     }
     assert {key: spec[key] for key in asked} == asked
+    assert typed.served().spec["serve"] is True
+    assert "serve" not in spec
     source = {"file": "q.txt", "sha256": "0"}
-    drawn = create(items=["i"], source=source, seed=7)._journal.asked()
+    drawn = journal_of(create(items=["i"], source=source, seed=7)).asked()
     assert (drawn.seed, drawn.source) == (7, source)
 
 
@@ -96,9 +96,9 @@ def test_a_question_makes_the_same_study_again():
 @pytest.mark.parametrize(
     ("call", "error", "said"),
     [
-        (typed.misspelt, TypeError, r"no argument 'detla'; did you mean 'delta'\? It has about, arms"),
+        (typed.misspelt, TypeError, r"no argument 'detla'; did you mean 'delta'\? It has arms"),
         (typed.mistyped, TypeError, "delta must be a number, got '10%'"),
-        (typed.unheard_of, lb.StudyError, "rules must be"),
+        (typed.unheard_of, lb.StudyError, "preregistered must be"),
     ],
 )
 def test_what_is_wrong_is_named(call, error, said):
@@ -124,7 +124,7 @@ def test_objects_are_handed_out_wherever_a_study_is_kept_and_never_stored(storag
     study.tell(trial, size(trial.object))
     study.add_arm("shortest", object="a")
     assert study.run(size, progress=False).arm == "shortest"
-    assert study.choose().object == "a"
+    assert study.assign("ann").object == "a"
     assert "xyz" not in str([event.payload for event in study.events()])
 
     bare = reopened(storage)
@@ -132,9 +132,9 @@ def test_objects_are_handed_out_wherever_a_study_is_kept_and_never_stored(storag
     with pytest.raises(lb.StudyError, match=r"open_study\('texts', storage, arms={'long': …, 'short': …, "):
         bare.run(size, progress=False)
     with pytest.raises(lb.StudyError, match="no object of arm 'shortest' is in this process: give one"):
-        _ = bare.choose().object
+        _ = bare.assign("ann").object
     given = {**TEXTS, "shortest": "b"}
-    assert reopened(storage, arms=given).choose().object == "b"
+    assert reopened(storage, arms=given).assign("ann").object == "b"
     assert reopened(storage, arms=given).run(size, progress=False).arm == "shortest"
 
 
@@ -158,7 +158,7 @@ def test_names_are_no_objects():
     study = create(arms=list(TEXTS), max_arms=4)
     assert study.run(lambda arm: {"size": len(TEXTS[arm])}, progress=False).arm == "short"
     with pytest.raises(lb.StudyError, match="no object of arm 'short'"):
-        _ = study.choose().object
+        _ = study.assign("ann").object
     with pytest.raises(lb.StudyError, match="arm 'x' has an object and the others have none"):
         study.add_arm("x", object=1)
     with pytest.raises(TypeError, match="arms must be a dict of names and objects, got"):
@@ -307,3 +307,11 @@ def test_a_study_and_its_trials_are_copied_with_their_objects(tmp_path):
     assert (trial.arm, trial.object) == ("long", "uvwxyz")
     study.tell(trial, size(trial.object))
     assert pickle.loads(pickle.dumps(study)).run(size, progress=False).arm == "short"
+
+
+@pytest.mark.parametrize("key", RESERVED_KEYS)
+def test_what_optuna_calls_a_reserved_key_is_no_key_of_an_arm(key):
+    """A parameter of that name stays with `OptunaMeasure`: an arm could not have it."""
+    assert not _can_be_written(key, 1)
+    with pytest.raises((lb.StudyError, TypeError)):
+        checked_arm({"name": "a", **{key: 1}})

@@ -11,8 +11,8 @@ from contextlib import closing
 import pytest
 
 import lexbandits as lb
-from support.journals import fold_of, storage_of
-from support.worlds import create, go_on, measure
+from support.journals import replay_of, storage_of
+from support.questions import create, go_on, measure
 
 BOUNDED = [lb.Objective("err", "minimize", margin=2, noise=("bounded", 0, 10))]
 
@@ -70,12 +70,14 @@ def test_a_handle_that_only_reads_changes_nothing(tmp_path):
     study = create(f"sqlite:///{tmp_path}/s.db?synchronous=OFF")
     trial = study.ask(worker="w")
     reader = lb.open_study("models", tmp_path / "s.db", read_only=True)
-    for change in (reader.ask, reader.choose, lambda: reader.heartbeat("w"), lambda: reader.tell(trial, {})):
+    for change in (reader.ask, reader.forget, lambda: reader.heartbeat("w"), lambda: reader.tell(trial, {})):
         with pytest.raises(lb.StorageError, match="read only"):
             change()
+    shown = reader.assign("ann")
+    assert (shown, shown.reason) == ((None, None, study.answer.arm, None, None), "leader")
     study.tell(trial, measure(trial.arm, trial.item))
     go_on(study)
-    assert reader.choose() == (None, None, study.answer.arm, None, None)
+    assert reader.assign("ann") == (None, None, study.answer.arm, None, None)
 
 
 def test_looking_for_a_study_makes_no_file(tmp_path):
@@ -125,6 +127,7 @@ def test_a_closed_study_is_one_file_and_opens_again(tmp_path):
         "postgresql://u:hunter2@127.0.0.1:1/db",
         "postgresql://127.0.0.1:1/db?user=u&password=hunter2",
         "postgresql://u:hunter2@h:abc/db",
+        "postgresql://u:2024/hunter2@127.0.0.1:1/db",
         "postgresql:/u:hunter2@h/db",
         "http://user:hunter2@127.0.0.1:1",
         "http://127.0.0.1:1/?token=hunter2",
@@ -159,7 +162,7 @@ def test_mistakes_in_calls_are_study_errors():
         lambda: study.ask_many(-1),
         lambda: study.set_budget(0),
         lambda: study.ask(lease="0s"),
-        lambda: lb.Objective("x", margin=float("nan")),
+        lambda: lb.Objective("x", margin=float("nan"), noise="gaussian"),
     ):
         with pytest.raises(lb.StudyError):
             call()
@@ -179,7 +182,9 @@ def test_the_reason_of_the_only_arm_left_names_the_others():
     )
 
 
-@pytest.mark.parametrize(("policy", "words"), [("go on", "short of the closest"), ("stop", "stopped there")])
+@pytest.mark.parametrize(
+    ("policy", "words"), [("continue", "short of the closest"), ("stop", "stopped there")]
+)
 def test_the_reason_names_a_target_that_nobody_meets(policy, words):
     objective = lb.Objective("refusals", "minimize", at_most=0.2, slack=0.1, noise="bernoulli")
     study = create(objectives=[objective], if_infeasible=policy)
@@ -189,7 +194,7 @@ def test_the_reason_names_a_target_that_nobody_meets(policy, words):
     assert study.status.reason == study.answer.reason
 
 
-@pytest.mark.parametrize("policy", ["go on", "stop"])
+@pytest.mark.parametrize("policy", ["continue", "stop"])
 def test_who_left_before_a_target_may_meet_it(policy):
     """The quick arm is out before anybody is asked how quick it is."""
     right = lb.Objective("right", margin=0.1, noise="exact")
@@ -222,8 +227,8 @@ def test_a_worker_that_tells_again_after_a_correction_repeats(address):
         assert handle.tell(trial, {"correct": 0, "latency": 77}) == "repeated"
         with pytest.raises(lb.ConflictError):
             handle.tell(trial, {"correct": 0, "latency": 78})
-    ledger = fold_of(study).ledger
-    assert type(ledger).from_bytes(ledger.to_bytes()).first_told == ledger.first_told != {}
+    projection = replay_of(study).projection
+    assert type(projection).from_bytes(projection.to_bytes()).first_told == projection.first_told != {}
 
 
 def test_opening_leaves_the_collector_as_it_was(tmp_path):
@@ -262,7 +267,7 @@ def test_whatever_is_wrong_is_an_error_of_the_study():
         (lambda study, trial: study.tell(trial, {"other": 1}), "err is missing in 24 of 64 results"),
     ],
 )
-def test_much_that_all_arms_lose_alike_is_a_strain(lose, words):
+def test_much_that_all_arms_lose_alike_warns(lose, words):
     objectives = [*BOUNDED, lb.Objective("other", margin=2, noise=("bounded", 0, 10))]
     study = create(arms=["a", "b"], objectives=objectives, max_failures=99)
     few = create(arms=["a", "b"], objectives=objectives, max_failures=99)
@@ -275,16 +280,16 @@ def test_much_that_all_arms_lose_alike_is_a_strain(lose, words):
         for trial in handle.ask_many(lost):
             handle.tell(trial, {"err": 1 + 8 * (trial.arm == "b"), "other": 1})
     assert study.answer.certified
-    assert "strained" in study.answer.flags
+    assert "assumption_warning" in study.answer.flags
     assert words in study.answer.reason
-    happened = [s.happened for s in study.explain().strains if s.level == "strained"]
+    happened = [s.observed for s in study.explain().diagnostics if s.severity == "warning"]
     assert len(happened) == 1
     assert "these are many" in happened[0]
-    assert "strained" not in few.answer.flags
+    assert "assumption_warning" not in few.answer.flags
 
 
 @pytest.mark.parametrize(("agreed", "flagged"), [((), True), (("err",), True), (("err", "other"), False)])
-def test_losses_strain_unless_something_was_agreed_for_every_objective(agreed, flagged):
+def test_losses_warn_unless_something_was_agreed_for_every_objective(agreed, flagged):
     values = {name: {"if_failed": 1} if name in agreed else {} for name in ("err", "other")}
     noise = {"margin": 2, "noise": ("bounded", 0, 10)}
     study = create(
@@ -297,7 +302,7 @@ def test_losses_strain_unless_something_was_agreed_for_every_objective(agreed, f
             study.fail(trial, "no")
         else:
             study.tell(trial, {"err": 5, "other": 5})
-    assert any(strain.level == "strained" for strain in study.explain().strains) is flagged
+    assert any(diagnostic.severity == "warning" for diagnostic in study.explain().diagnostics) is flagged
 
 
 # --- what is recorded of an end is what the replay finds

@@ -9,7 +9,7 @@ import lexbandits as lb
 from lexbandits.study.storage import postgres as postgres_module
 from support.journals import storage_of
 from support.proxy import Proxy
-from support.worlds import create, kinds, measure
+from support.questions import create, kinds, measure
 
 CUTS = ("before", "after", "answered")
 GOOD = {"correct": 1, "latency": 10}

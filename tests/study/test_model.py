@@ -15,9 +15,9 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from lexbandits.server.app import make_app
-from lexbandits.server.rooms import Rooms
-from lexbandits.server.tokens import Tokens, new_secret
+from lexbandits.service.app import make_app
+from lexbandits.service.auth import Tokens, new_secret
+from lexbandits.service.registry import StudyRegistry
 from lexbandits.study.storage.contract import open_storage
 from lexbandits.study.storage.postgres import PostgresStorage
 from lexbandits.study.storage.sqlite import SqliteStorage
@@ -31,7 +31,7 @@ OBJECTIVES = [
     [{**CORRECT, "if_expired": 0}, {**LATENCY, "if_failed": 100}],
     [{**CORRECT, "if_failed": 0}],
     [SIZE, CORRECT],  # ends after a pass or two
-    [{**CORRECT, "margin": 1.8}],  # ends soon
+    [{"name": "correct", "margin": 1.8, "noise": ["sub_gaussian", 0.2]}],  # ends soon
 ]
 ITEMS = ["one", "two", "three", "four"]
 ARMS = ["a", "b", "c", "d"]
@@ -39,6 +39,7 @@ ARMS = ["a", "b", "c", "d"]
 leases = st.sampled_from([None, 20, 20])
 workers = st.sampled_from([None, "w1", "w1", "w2"])
 requests = st.sampled_from([None, None, "r1", "r2", "r3"])
+visitors = st.sampled_from(["ann", "bob", "c", "ü\0"])
 luck = st.integers(0, 99)
 decisions = st.sampled_from(
     [
@@ -72,21 +73,21 @@ class Scenario(RuleBasedStateMachine):
         failures=st.integers(1, 3),
         pilot=st.sampled_from([False, False, False, True]),
         first=st.integers(0, 4),
-        turn=st.integers(0, 10**6),
+        unit=st.integers(0, 10**6),
     )
-    def begin(self, objectives, items, budget, most, failures, pilot, first, turn):
+    def begin(self, objectives, items, budget, most, failures, pilot, first, unit):
         words = {
             "arms": ARMS[:most],
             "max_arms": most + 1,
             "objectives": objectives,
             "items": items,
-            "about": "population",
+            "scope": "population",
             "seed": 0,
             "budget": budget,
             "max_failures": failures,
             "lease": 60,
         }
-        everywhere = turn % self.share == self.share - 1
+        everywhere = unit % self.share == self.share - 1
         homes = [home for home in self.homes if everywhere or home.kind == "sqlite"]
         self.names = [objective["name"] for objective in objectives]
         frame = None
@@ -124,18 +125,26 @@ class Scenario(RuleBasedStateMachine):
     def ask_many(self, n, lease, worker, request):
         self.all.do("ask_many", n, lease=lease, worker=worker, request=request)
 
-    @rule(worker=workers, request=requests, call=st.sampled_from(["ask", "ask", "choose"]))
-    def ask(self, worker, request, call):
-        self.all.do(call, worker=worker, request=request)
+    @rule(worker=workers, request=requests)
+    def ask(self, worker, request):
+        self.all.do("ask", worker=worker, request=request)
 
-    @rule(which=luck, value=luck, call=st.sampled_from(["tell", "tell", "record"]), more=st.booleans())
-    def tell(self, which, value, call, more):
+    @rule(key=visitors, lease=leases, worker=workers)
+    def assign(self, key, lease, worker):
+        self.all.do("assign", key, lease=lease, worker=worker)
+
+    @rule(key=st.sampled_from(["ann", "bob", None]))
+    def forget(self, key):
+        self.all.do("forget", key)
+
+    @rule(which=luck, value=luck, call=st.sampled_from(["tell", "tell", "record"]), partial=st.booleans())
+    def tell(self, which, value, call, partial):
         number = self.trial(which)
-        remote = any(world.kind == "http" for world in self.all.worlds)
+        remote = any(copy.kind == "http" for copy in self.all.copies)
         values = self.values(number, value)
-        if more:
+        if partial:
             values = dict(list(values.items())[value % 3 :][: 1 + value % 2])
-        self.all.do("tell" if remote else call, number, values, more)
+        self.all.do("tell" if remote else call, number, values, partial)
 
     @rule(which=st.lists(luck, min_size=1, max_size=4), value=luck)
     def tell_many(self, which, value):
@@ -253,8 +262,8 @@ def database(postgres):
 def http(tmp_path):
     """A service in a thread, whose storage has the same clock."""
     address = f"sqlite:///{tmp_path}/service.db?synchronous=OFF"
-    rooms, secret = Rooms(address), new_secret()
-    app = make_app(rooms, Tokens(rooms.reads, secret, rooms.notes))
+    registry, secret = StudyRegistry(address), new_secret()
+    app = make_app(registry, Tokens(registry.reads, secret, registry.notes))
     service = uvicorn.Server(uvicorn.Config(app, log_level="warning", ws="none"))
     with socket.create_server(("127.0.0.1", 0)) as bound:
         bound.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -341,7 +350,7 @@ BY_HAND = {  # what chance finds too seldom
         ("ask", {}),  # who has it may have paused for a moment
         ("wait", 6),
         ("ask", {}),
-        ("choose", {}),
+        ("assign", "ann"),
         ("look",),
         ("wait", 20),
         ("ask", {}),
@@ -361,7 +370,7 @@ def test_by_hand(calls, clock, sqlite, database, http):
     for name, *arguments in calls:
         if name in ("wait", "look"):
             getattr(together, name)(*arguments)
-        elif arguments and isinstance(arguments[-1], dict) and name in ("ask", "choose"):
+        elif arguments and isinstance(arguments[-1], dict) and name == "ask":
             together.do(name, **arguments[0])
         else:
             together.do(name, *arguments)

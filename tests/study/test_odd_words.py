@@ -8,7 +8,8 @@ import pytest
 
 import lexbandits as lb
 from support.command import process
-from support.worlds import create, go_on, kinds
+from support.journals import storage_of
+from support.questions import create, go_on, kinds
 
 BROKEN = "caf\udce9"  # half a pair of surrogates, as names of files may have
 
@@ -85,7 +86,7 @@ def test_an_address_quotes_what_a_path_has(tmp_path):
     assert (tmp_path / "a b?.db").exists()
     assert lb.list_studies(address) == ["models"]
     assert study.storage == str(tmp_path / "a b?.db")
-    assert pickle.loads(pickle.dumps(study))._journal.storage.synchronous == "OFF"
+    assert storage_of(pickle.loads(pickle.dumps(study))).synchronous == "OFF"
 
 
 @pytest.mark.parametrize("wrong", ["w?.db", "x.db?mode=ro", "x.db?synchronous", "x.db?synchronous=OFF&a=1"])
@@ -98,12 +99,8 @@ def test_a_query_that_is_none(tmp_path, wrong):
 # --- what can only be looked at
 
 
-def remount(disk, how):
-    subprocess.run(["mount", "-o", f"remount,{how}", disk], check=True)
-
-
 @pytest.mark.parametrize("closed", [True, False])
-def test_a_disk_that_is_read_only(disk, tmp_path, closed):
+def test_a_disk_that_is_read_only(disk, remount, tmp_path, closed):
     """With the latest results in the file, or in the log beside it."""
     path = disk / "s.db"
     study = create(path)
@@ -114,7 +111,7 @@ def test_a_disk_that_is_read_only(disk, tmp_path, closed):
         subprocess.run(["cp", path, f"{path}-wal", tmp_path], check=True)
         study.close()
         subprocess.run(["cp", tmp_path / "s.db", tmp_path / "s.db-wal", disk], check=True)
-    remount(disk, "ro")
+    remount("ro")
     try:
         for words in (
             ("status", "models"),
@@ -132,8 +129,8 @@ def test_a_disk_that_is_read_only(disk, tmp_path, closed):
             assert looked.status.results == told
             with pytest.raises(lb.StorageError, match="can only be looked at"):
                 lb.open_study("models", path).ask()
-            remount(disk, "rw")
+            remount("rw")
             study.note("others can write")
             assert kinds(looked)[-1] == "note"
     finally:
-        remount(disk, "rw")
+        remount("rw")

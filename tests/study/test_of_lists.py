@@ -9,13 +9,13 @@ import pandas as pd
 import pytest
 
 import lexbandits as lb
+from lexbandits.study.core.projection import Projection
+from lexbandits.study.core.replay import Replay
 from lexbandits.study.items import items_of_file
-from lexbandits.study.record.fold import Fold
-from lexbandits.study.record.ledger import Ledger
-from support.journals import fold_of, journal_of, storage_of
+from support.journals import journal_of, replay_of, storage_of
 from support.lives import in_memory
-from support.worlds import create, kinds
-from support.worlds import measure as measure_all
+from support.questions import create, kinds
+from support.questions import measure as measure_all
 
 ITEMS = [f"q{i}" for i in range(60)]
 ALIKE = {
@@ -54,7 +54,7 @@ def test_it_ends_certified_about_these_items(storage):
     assert study.status.at_most == 180
     results = go_on(study)
     answer, status = study.answer, study.status
-    assert (answer.arm, answer.certified, answer.about) == ("large", True, "items")
+    assert (answer.arm, answer.certified, answer.scope) == ("large", True, "items")
     assert (answer.items, answer.results, answer.full) == (60, results, 180)
     assert results < 180
     assert (status.state, status.at_most) == ("finished", 0)
@@ -73,23 +73,23 @@ def test_no_chance_is_involved_when_all_is_measured():
     go_on(study)
     means = truth(["small", "large"], ITEMS[:9]).correct
     assert study.answer.arm == means.idxmax()
-    assert study.answer.certain
-    assert study.answer.reason.endswith("no chance is involved")
-    assert "no chance is involved" in study.explain().sentence
+    assert study.answer.exact
+    assert study.answer.reason.endswith("no sampling error is involved")
+    assert "no sampling error is involved" in study.explain().sentence
 
 
 def test_words_that_are_refused():
     cases = [
-        ({"about": "items"}, "needs items"),
-        ({"items": [1], "about": "all"}, 'about must be "items"'),
-        ({"items": [1], "about": "population", "repeats": 2}, "repeats goes with"),
+        ({"scope": "items"}, "needs items"),
+        ({"items": [1], "scope": "all"}, 'scope must be "items"'),
+        ({"items": [1], "scope": "population", "repeats": 2}, "repeats goes with"),
         ({"repeats": 2}, "repeats goes with"),
         ({"items": [{"prompt": "x"}]}, "needs an id"),
         ({"items": [{"id": 1}, 1]}, "twice"),
         ({"items": [1, "1"], "repeats": 2}, "twice"),
         ({"items": [{"id": 1, "x": object()}]}, "JSON"),
         ({"items": [1], "objectives": [lb.Objective("x", margin=2, noise=("sub_gaussian", 1))]}, "list"),
-        ({"objectives": [lb.Objective("x", margin=0)]}, "must be positive"),
+        ({"objectives": [lb.Objective("x", margin=0, noise="gaussian")]}, "must be positive"),
     ]
     for words, sentence in cases:
         with pytest.raises(lb.StudyError, match=sentence):
@@ -97,10 +97,10 @@ def test_words_that_are_refused():
 
 
 def test_who_says_nothing_gets_the_study_that_is_there():
-    study = create(items=ITEMS, about="population", seed=3)
+    study = create(items=ITEMS, scope="population", seed=3)
     same = lb.create_study("models", storage_of(study), load_if_exists=True, arms=list(study.arms),
                            objectives=study.objectives, items=ITEMS, seed=None)  # fmt: skip
-    assert same.spec["about"] == "population"
+    assert same.spec["scope"] == "population"
 
 
 # --- the order
@@ -220,8 +220,8 @@ def test_a_late_result_fills_its_hole():
     assert study.tell(late[0], measure(late[0].arm, late[0].item)) == "repeated"
     status = study.status
     assert (status.expired, status.late, status.results) == (2, 0, 31)
-    ledger = fold_of(study).ledger
-    assert Fold(Ledger.from_bytes(ledger.to_bytes())).policy == study.policy
+    projection = replay_of(study).projection
+    assert Replay(Projection.from_bytes(projection.to_bytes())).policy == study.policy
     go_on(study)
     assert study.answer.certified
     assert study.tell(late[1], measure(late[1].arm, late[1].item)) == "after the end"
@@ -230,7 +230,7 @@ def test_a_late_result_fills_its_hole():
 
 
 def test_a_late_gaussian_value_is_recorded_only():
-    latency = lb.Objective("latency", "minimize", margin=4)
+    latency = lb.Objective("latency", "minimize", margin=4, noise="gaussian")
     player = in_memory(
         items=ITEMS, seed=1, objectives=[lb.Objective("correct", margin=0.2, noise="bernoulli"), latency]
     )
@@ -264,9 +264,9 @@ def test_holes_decide_and_a_retry_goes_on():
 
     study.run(lossy, progress=False)
     answer, status = study.answer, study.status
-    assert (status.state, status.at_most, answer.certified) == ("items spent", 0, False)
-    assert answer.flags == ("missing results decide",)
-    assert answer.details["missing results decide"]["missing"] == 8
+    assert (status.state, status.at_most, answer.certified) == ("items_spent", 0, False)
+    assert answer.flags == ("undetermined_missing",)
+    assert answer.details["undetermined_missing"]["missing"] == 8
     assert "8 results are missing, and could change the answer" in answer.reason
     assert "lexbandits study retry models" in study.explain().sentence
     assert study.retry() == 8
@@ -279,7 +279,7 @@ def test_holes_decide_and_a_retry_goes_on():
         study.tell(row.id, {"correct": 0})
     assert study.answer.certified
     assert study.answer.arm == "small"
-    assert "strained" in study.answer.flags
+    assert "assumption_warning" in study.answer.flags
     assert kinds(study).count("retried") == 1
     assert study.verify().ok
 
@@ -349,8 +349,8 @@ def test_rules_and_arms_change_and_everything_counts(storage):
     study.add_arm("tuned")
     study.add_arm("blind", blind=True)
     policy = study.policy
-    highest = fold_of(study).ledger.highest
-    assert policy.listed.since.tolist() == [0, 0, 0, highest + 1, 0]
+    highest = replay_of(study).projection.highest
+    assert policy.population.since.tolist() == [0, 0, 0, highest + 1, 0]
     go_on(study)
     assert study.answer.certified
     assert study.answer.full == 300
@@ -379,11 +379,11 @@ def test_nobody_runs_ahead_of_a_dead_worker(clock):
 
 
 def test_the_table_of_items():
-    from lexbandits.picture.picture import Picture
+    from lexbandits.views.study_view import StudyView
 
     study = create(items=ITEMS)
     go_on(study)
-    table = Picture.of(study).by_item
+    table = StudyView.of(study).by_item
     measured = set(study.trials().item)
     assert table.items == [item for item in ITEMS if item in measured], "in the order given"
     rows = pd.read_csv(io.StringIO(table.csv()))
@@ -418,14 +418,14 @@ def loaded(seed, slower):
 
 def test_values_that_changed_while_an_arm_caught_up_are_noticed():
     honest, drifting = loaded(11, 0.0), loaded(11, 1.0)
-    assert "strained" not in honest.answer.flags
-    (strain,) = drifting.answer.details["strained"]["strains"]
-    assert (strain["code"], strain["objective"]) == ("drift", "latency")
-    assert strain["later"] >= 20
-    assert 'about="population"' in drifting.answer.reason
+    assert "assumption_warning" not in honest.answer.flags
+    (diagnostic,) = drifting.answer.details["assumption_warning"]["diagnostics"]
+    assert (diagnostic["code"], diagnostic["objective"]) == ("drift", "latency")
+    assert diagnostic["later"] >= 20
+    assert 'scope="population"' in drifting.answer.reason
 
 
-def test_corrections_that_favour_an_arm_strain_the_answer():
+def test_corrections_that_favour_an_arm_flag_the_answer():
     """Misread values that are corrected only where that helps: the record shows it."""
     study = lb.create_study(
         "corrected", arms=["a", "b"], objectives=[lb.Objective("x", margin=0.002, noise="bernoulli")],
@@ -434,10 +434,10 @@ def test_corrections_that_favour_an_arm_strain_the_answer():
     trials = study.ask_many(40)
     for trial in trials:
         study.tell(trial, {"x": (trial.item + (trial.arm == "b")) % 2})
-    assert all(said.code != "corrected" for said in study.explain().strains)
+    assert all(said.code != "corrected" for said in study.explain().diagnostics)
     for trial in trials:
         if trial.arm == "b" and trial.item % 2 == 1:
             study.correct(trial, {"x": 1}, "misread")  # until that is enough
-    (said,) = [said for said in study.explain().strains if said.code == "corrected"]
-    assert said.level == "strained"
-    assert "results were told anew (" in said.happened
+    (said,) = [said for said in study.explain().diagnostics if said.code == "corrected"]
+    assert said.severity == "warning"
+    assert "results were told again (" in said.observed

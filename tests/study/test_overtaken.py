@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 import lexbandits as lb
-from lexbandits.study.record import fold
-from lexbandits.study.record.ledger import Ledger
-from support.journals import fold_of, storage_of
+from lexbandits.study.core import replay
+from lexbandits.study.core.projection import Projection
+from support.journals import replay_of, storage_of
 
 CLICK = lb.Objective("x", margin=0.2, noise="bernoulli")
 
@@ -64,7 +64,7 @@ def test_an_answer_that_nobody_has_noticed_stays_too():
     study.record(trials[1], {"size": 2})  # which ends it, as the next who folds will find
     for trial in of_arm(trials[2:], "a"):
         study.record(trial, {})
-    assert study.choose().arm == "a"
+    assert study.assign("ann").arm == "a"
     assert study.answer.certified
 
 
@@ -78,7 +78,7 @@ def test_an_arm_that_failed_too_often_leaves_however_it_was_told(way):
         study.tell_many(told)
     for each in told if way != "tell_many" else ():
         getattr(study, way)(*each)
-    study.choose()
+    study.assign("ann")
     assert study.status.candidates == ("b",)
     reasons = [event.payload["reason"] for event in study.events() if event.kind == "arm_withdrawn"]
     assert reasons == ["failed 2 times in a row, the last: nothing was measured"]
@@ -125,19 +125,19 @@ def test_numbers_of_other_kinds_are_recorded_as_numbers(number, tmp_path):
     study = lb.create_study("e", tmp_path / "study.db", arms=["a", "b"], objectives=[objective], seed=0)
     study.amend("x", margin=2 * number)
     again = lb.open_study("e", tmp_path / "study.db")
-    assert fold_of(again).ledger.spec.objectives[0].margin == 0.5
+    assert replay_of(again).projection.spec.objectives[0].margin == 0.5
 
 
 def test_a_whole_numpy_margin_is_recorded_as_a_number(tmp_path):
-    objective = lb.Objective("x", margin=np.int64(4))
+    objective = lb.Objective("x", margin=np.int64(4), noise="gaussian")
     study = lb.create_study("e", tmp_path / "study.db", arms=["a", "b"], objectives=[objective], seed=0)
     study.amend("x", tie=np.int64(3))
     assert [event.payload["tie"] for event in study.events() if event.kind == "amended"] == [3]
 
 
 def test_an_agreed_value_that_is_missing_is_none():
-    objective = lb.Objective("x", margin=0.2, if_failed=math.nan, if_expired=np.nan)
-    assert objective == lb.Objective("x", margin=0.2)
+    objective = lb.Objective("x", margin=0.2, if_failed=math.nan, if_expired=np.nan, noise="gaussian")
+    assert objective == lb.Objective("x", margin=0.2, noise="gaussian")
     assert "if_failed" not in objective.as_json()
 
 
@@ -145,7 +145,7 @@ def test_a_margin_of_zero_is_refused_by_name():
     study = study_of()
     with pytest.raises(lb.StudyError, match="objective 'x': the margin must be positive"):
         study.amend("x", margin=0, tie=0)
-    asked = lb.Objective("y", margin=0.1, tie=0.1)  # a list takes it, a population does not
+    asked = lb.Objective("y", margin=0.1, tie=0.1, noise="gaussian")  # a list takes it, a population does not
     with pytest.raises(lb.StudyError, match="objective 'y': the tie must be below the margin"):
         lb.create_study("zero", arms=["a", "b"], objectives=[asked], seed=0)
     assert (
@@ -184,7 +184,7 @@ def test_a_value_that_no_other_trial_told_may_be_corrected():
 @pytest.mark.parametrize("few", [0, 20])  # told as one, one by one
 @pytest.mark.parametrize("kind", ["told", "amended"])
 def test_ctrl_c_while_the_policy_catches_up_leaves_a_study_of_use(kind, few, monkeypatch):
-    monkeypatch.setattr(fold, "MOST_ONE_BY_ONE", few)
+    monkeypatch.setattr(replay, "MOST_ONE_BY_ONE", few)
     study = study_of()
     other = lb.open_study("e", storage_of(study))
     assert other.status.results == 0
@@ -220,8 +220,8 @@ def test_ctrl_c_while_a_journal_is_read_leaves_a_study_of_use(monkeypatch):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        add = Ledger._add
-        patched.setattr(Ledger, "_add", interrupted)
+        add = Projection._add
+        patched.setattr(Projection, "_add", interrupted)
         with pytest.raises(KeyboardInterrupt):
             _ = other.status
     other.tell(trial, {"x": 1})
@@ -232,7 +232,7 @@ def test_ctrl_c_while_a_journal_is_read_leaves_a_study_of_use(monkeypatch):
 
 
 def folded(study):
-    return fold_of(study).policy.folded
+    return replay_of(study).policy.folded
 
 
 def test_a_trial_of_an_arm_that_was_withdrawn_is_waited_for():

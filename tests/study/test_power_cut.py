@@ -12,7 +12,7 @@ import lexbandits as lb
 from support import TESTS
 from support.patience import until
 from support.power_cut import Disk, compiled, operations, rebuild, watching
-from support.worlds import create, measure
+from support.questions import create, measure
 
 WORKER = """
     import json, os, sys
@@ -20,7 +20,7 @@ WORKER = """
     from lexbandits.study.storage import sqlite
     sqlite.CHECKPOINT = 40  # pages: often
     import lexbandits as lb
-    from support.worlds import create, measure
+    from support.questions import create, measure
     said = os.open(sys.argv[2] + ".said", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
 
     def say(*words):
@@ -109,10 +109,10 @@ def lost(path, said):
 def cuts(watched, number, seed):
     """What is lost at so many moments, in every way: just after an acknowledgement, at any time, at first."""
     luck = random.Random(seed)
-    for turn in range(number):
+    for unit in range(number):
         moments = luck.choice(watched.spoken) + 1, luck.randrange(len(watched.operations))
-        moment = (*moments, luck.randrange(watched.spoken[0]))[turn % 3]
-        how = ("dropped", "torn", "kept")[(turn + turn // 3) % 3]
+        moment = (*moments, luck.randrange(watched.spoken[0]))[unit % 3]
+        how = ("dropped", "torn", "kept")[(unit + unit // 3) % 3]
         path, said = watched.cut(moment, how, luck)
         yield lost(path, said)
 

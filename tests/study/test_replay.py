@@ -8,13 +8,13 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 import lexbandits as lb
-from lexbandits.study.record.fold import Fold
-from lexbandits.study.record.ledger import Ledger
+from lexbandits.study.core.projection import Projection
+from lexbandits.study.core.replay import Replay
 from lexbandits.study.storage.contract import Entries, open_storage
 from lexbandits.study.storage.memory import MemoryStorage
-from support.journals import fold_of, journal_of, storage_of
+from support.journals import journal_of, replay_of, storage_of
 from support.lives import ON_A_LIST, Player, in_memory, script_of
-from support.worlds import create, measure, question
+from support.questions import create, measure, question
 
 # from a seed, since lists that Hypothesis draws repeat few actions; a failure still shrinks to few
 LIST = {"items": [f"q{i}" for i in range(25)], "seed": 1}
@@ -28,8 +28,8 @@ SLOWLY = settings(GENTLE, max_examples=25)
 
 
 def same(study, other):
-    mine, theirs = fold_of(study), fold_of(other)
-    assert mine.ledger == theirs.ledger
+    mine, theirs = replay_of(study), replay_of(other)
+    assert mine.projection == theirs.projection
     assert mine.policy == theirs.policy
     assert study.answer == other.answer
     assert study.status == other.status
@@ -45,10 +45,10 @@ def test_replay_is_recovery(script):
     study = in_memory(**words).play(actions)
     again = lb.open_study("models", storage_of(study))
     same(study, again)
-    ledger = fold_of(study).ledger
-    cached = Ledger.from_bytes(ledger.to_bytes())
-    assert cached == ledger
-    assert Fold(cached).policy == study.policy
+    projection = replay_of(study).projection
+    cached = Projection.from_bytes(projection.to_bytes())
+    assert cached == projection
+    assert Replay(cached).policy == study.policy
     assert study.verify().problems == ()
 
 
@@ -64,10 +64,11 @@ def test_a_journal_means_the_same_in_every_storage(script, databases):
         if events[1:]:
             storage.transact(row.id, lambda transaction: transaction.write(Entries(events[1:])))
         moved = lb.open_study(name, storage, read_only=True)  # its clock has gone on: a look would settle
-        fold = fold_of(moved)
-        fold.ledger.at = fold_of(study).ledger.at  # the first event keeps its own time
-        assert fold.ledger == fold_of(study).ledger
-        assert fold.policy == study.policy
+        replay = replay_of(moved)
+        mine, theirs = replay_of(study).projection, replay.projection
+        theirs.at, theirs.created = mine.at, mine.created  # the first event keeps its own time
+        assert replay.projection == replay_of(study).projection
+        assert replay.policy == study.policy
         assert moved.answer == study.answer
         assert moved.trials().equals(study.trials())
 
@@ -91,7 +92,7 @@ def plain(payload):
         return [plain(each) for each in payload]
     if not isinstance(payload, dict):
         return payload
-    varying = ("nonce", "until", "at", "first", "record")
+    varying = ("nonce", "until", "at", "first", "digest")
     return {key: plain(value) for key, value in payload.items() if key not in varying}
 
 
@@ -126,6 +127,6 @@ def test_the_order_of_telling_does_not_matter(luck):
 
 def test_a_spec_reads_back_equal():
     study = create(max_arms=7, items=["a", 1, 2.5], budget=9, lease="90s", **{})
-    spec = fold_of(study).ledger.asked_spec
+    spec = replay_of(study).projection.asked_spec
     assert type(spec).from_json(spec.as_json()) == spec
     assert question()["arms"] == list(study.arms)

@@ -11,7 +11,7 @@ import lexbandits as lb
 from lexbandits.study.storage import sqlite as sqlite_module
 from support.command import LIMIT, python
 from support.journals import storage_of
-from support.worlds import create, go_on, kinds
+from support.questions import create, go_on, kinds
 
 OBJECTIVES = [
     lb.Objective("correct", margin=0.0002, noise="bernoulli"),
@@ -125,7 +125,8 @@ def test_mv_as_the_manual_says(tmp_path):
 @pytest.mark.parametrize(
     "others",
     [
-        "study._journal.storage._connected().execute('PRAGMA wal_checkpoint(PASSIVE)')",
+        "from support.journals import storage_of; "
+        "storage_of(study)._connected().execute('PRAGMA wal_checkpoint(PASSIVE)')",
         "import sqlite3; sqlite3.connect(sys.argv[1]).execute('PRAGMA wal_checkpoint(TRUNCATE)')",
         "import sqlite3; sqlite3.connect(sys.argv[1]).execute('VACUUM')",
         "from lexbandits.study.storage import sqlite; sqlite.CHECKPOINT = 1; study.close(); go_on(study, 3)",

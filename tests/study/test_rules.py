@@ -3,35 +3,36 @@
 from types import SimpleNamespace
 
 import pytest
-from test_digest import LIVES, live
 
 import lexbandits as lb
-from lexbandits.study.spec import Spec, words_from_toml
+from lexbandits.study.spec import Spec, fields_from_toml
 from support.command import invoked
-from support.worlds import create, go_on, measure
+from support.lives import LIVES, live
+from support.questions import create, go_on, measure
 
 
 def has_account(study):
-    return study.policy.state.shown.size > 0
+    return study.policy.state.log_evidence.size > 0
 
 
-def test_the_rules_are_on_record_and_declared_unless_said():
-    for said, rules in (({}, "declared"), ({"rules": "open"}, "open")):
-        study = create(**said)
+def test_preregistration_is_on_record_and_the_default():
+    for settings, preregistered in (({}, True), ({"preregistered": False}, False)):
+        study = create(**settings)
         payload = next(iter(study.events())).payload
-        assert payload["spec"]["rules"] == rules
-        assert has_account(study) == (rules == "declared")
+        assert payload["spec"]["preregistered"] is preregistered
+        assert has_account(study) == preregistered
         assert Spec.from_json(payload["spec"]).as_json() == payload["spec"]
 
 
 def test_toml_says_them_and_other_words_are_refused(tmp_path):
     file = tmp_path / "study.toml"
     file.write_text(
-        '[study]\nname = "s"\nrules = "open"\n[[arms]]\nname = "a"\n[[objectives]]\nname = "x"\nmargin = 2\n'
+        '[study]\nname = "s"\npreregistered = false\n'
+        '[[arms]]\nname = "a"\n[[objectives]]\nname = "x"\nmargin = 2\n'
     )
-    assert Spec.from_json(words_from_toml(file)).rules == "open"
-    with pytest.raises(lb.StudyError, match=r'rules must be "declared".* or "open"'):
-        create(rules="closed")
+    assert Spec.from_json(fields_from_toml(file)).preregistered is False
+    with pytest.raises(lb.StudyError, match="preregistered must be True or False, got 'closed'"):
+        create(preregistered="closed")
 
 
 CHANGES = {
@@ -69,7 +70,7 @@ def test_who_changes_nothing_needs_fewer_results_and_who_does_the_most():
         go_on(study)
         return study
 
-    kept, free = results(), results(rules="open", name="free")
+    kept, free = results(), results(preregistered=False, name="free")
     assert kept.answer.arm == free.answer.arm == "large"
     changed = create(name="changed")
     go_on(changed, 3)
@@ -86,7 +87,7 @@ def test_a_certificate_says_who_beats_a_rival_and_how_much_evidence_there_is():
     assert all(0.0 <= row.parts < 1.0 and row.by == -1 for row in rows)
     go_on(study)
     assert all(row["parts"] == 1.0 for row in study.answer.certificate)
-    later = create(name="open", rules="open")
+    later = create(name="open", preregistered=False)
     go_on(later, 30)
     assert all(0.0 <= row.parts <= 1.0 for row in later.policy.certificate)
 
@@ -98,8 +99,8 @@ def test_a_certificate_says_who_beats_a_rival_and_how_much_evidence_there_is():
 @pytest.mark.filterwarnings("ignore:.*more than once")
 def test_the_proof_is_what_the_policy_has_an_account_for(question, seed):
     study = live(question, seed)
-    assert (study.proof == "declared") == has_account(study)
-    assert (study.proof == "open") == (question == "open")
+    assert (study.proof == "preregistered") == has_account(study)
+    assert (study.proof == "anytime") == (question == "open")
 
 
 def test_a_change_costs_something_while_the_proof_stands_and_a_trial_was_handed_out():
@@ -114,9 +115,9 @@ def test_a_change_costs_something_while_the_proof_stands_and_a_trial_was_handed_
     )
     study.amend("latency", margin=6)
     assert (study.proof, study.cost_of_change()) == ("closed", "")
-    opened = create(rules="open")
+    opened = create(preregistered=False)
     go_on(opened, 1)
-    assert (opened.proof, opened.cost_of_change()) == ("open", "")
+    assert (opened.proof, opened.cost_of_change()) == ("anytime", "")
 
 
 CHANGING = {
@@ -137,7 +138,7 @@ def test_the_command_says_it_and_asks(change, tmp_path, monkeypatch):
     go_on(study, 3)
     before, line = study.seq, ["study", word, "models", *said, "--storage", f"{tmp_path}/s.db"]
     terminal = SimpleNamespace(stdin=SimpleNamespace(isatty=lambda: True))
-    monkeypatch.setattr("lexbandits.commands.study.sys", terminal)
+    monkeypatch.setattr("lexbandits.cli.study.sys", terminal)
     refused = invoked(*line, input="n\n")
     assert f"{change} closes the proof" in refused.output
     assert "3 results so far stay. Go on?" in refused.output

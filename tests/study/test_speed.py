@@ -5,12 +5,12 @@ import time
 import pytest
 
 import lexbandits as lb
-from lexbandits.study.record import journal as journal_module
-from lexbandits.study.record.events import Event
-from lexbandits.study.record.ledger import Ledger
+from lexbandits.study.core import journal as journal_module
+from lexbandits.study.core.events import Event
+from lexbandits.study.core.projection import Projection
 from lexbandits.study.storage.contract import Entries
-from support.journals import fold_of, journal_of, storage_of
-from support.worlds import create, go_on, measure
+from support.journals import journal_of, replay_of, storage_of
+from support.questions import create, go_on, measure
 
 GOOD = {"correct": 1, "latency": 10}
 
@@ -98,9 +98,9 @@ def test_the_cache_saves_reading_and_may_be_lost(address, monkeypatch):
     )
     again = lb.open_study("models", storage)
     assert asked[0] > 100
-    assert fold_of(again).ledger == fold_of(study).ledger
+    assert replay_of(again).projection == replay_of(study).projection
     assert again.policy == study.policy
-    storage.put_cache(journal_of(study).row.id, 1, Ledger.to_bytes(fold_of(create()).ledger))
+    storage.put_cache(journal_of(study).row.id, 1, Projection.to_bytes(replay_of(create()).projection))
     assert lb.open_study("models", storage).policy == study.policy, "one of another journal is not believed"
     storage.transact(1, lambda transaction: transaction.cursor.execute("DELETE FROM lexbandits_history"))
     assert lb.open_study("models", storage).policy == study.policy

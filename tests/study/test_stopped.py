@@ -13,7 +13,6 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from test_run import start
 
 import lexbandits as lb
 from lexbandits.study.measure import programs
@@ -22,9 +21,9 @@ from lexbandits.study.measure.programs import Program, ProgramFailed, Stopped
 from lexbandits.study.measure.run import Run
 from lexbandits.study.trial import Trial
 from support.command import run
-from support.consoles import heeding
+from support.consoles import heeding, start_run
 from support.patience import alive, number_in, until
-from support.worlds import create, measure
+from support.questions import create, measure
 
 TOML = """
 [study]
@@ -63,7 +62,7 @@ def test_a_child_that_holds_the_output_is_no_way_around_the_timeout(child, monke
 
 @pytest.mark.parametrize(("child", "state"), [("sleep 600", "told"), ("setsid sleep 600", "failed")])
 def test_a_child_that_holds_the_output_does_not_outlast_a_signal(child, state, folder):
-    with start(
+    with start_run(
         "--json", "--", "sh", "-c", f"{child} & echo $! > child; echo $$ > pid; echo correct=1"
     ) as runner:
         sleeper = number_in(folder / "child", runner)
@@ -115,7 +114,7 @@ def test_a_signal_ends_a_run_of_python_as_it_ends_the_command(number, tmp_path):
     code = """
 import os, sys, time
 import lexbandits as lb
-x = lb.Objective("x", margin=2, noise="bernoulli")
+x = lb.Objective("x", margin=0.5, noise="bernoulli")
 study = lb.create_study("x", sys.argv[1], arms=["a", "b"], objectives=[x], seed=0)
 def measure(arm, item):
     open("begun", "a").write(arm)
@@ -314,7 +313,7 @@ def test_an_exit_code_from_before_the_signal_is_a_failure(tmp_path, monkeypatch)
 
 def test_an_exit_code_from_before_the_signal_is_a_failure_while_others_hold_the_output(tmp_path, monkeypatch):
     monkeypatch.setattr(programs, "GRACE", 0.2)
-    failing = program(f"setsid sleep 60 & echo $! > {tmp_path}/child; echo $$ > {tmp_path}/pid; exit 3")
+    failing = program(f"setsid sleep 600 & echo $! > {tmp_path}/child; echo $$ > {tmp_path}/pid; exit 3")
     with ThreadPoolExecutor(1) as pool:
         future = pool.submit(failing, "a", 0)
         child, pid = number_in(tmp_path / "child"), number_in(tmp_path / "pid")
@@ -322,7 +321,7 @@ def test_an_exit_code_from_before_the_signal_is_a_failure_while_others_hold_the_
         failing.stop()
         try:
             with pytest.raises(ProgramFailed, match="exit code 3"):
-                future.result(50)
+                future.result(500)
         finally:
             os.kill(child, signal.SIGKILL)
 
@@ -347,7 +346,7 @@ def test_a_program_that_fails_in_the_moment_of_a_signal_has_failed(monkeypatch):
 def test_a_program_that_ended_by_itself_is_not_interrupted_with_the_others(ends, state, tmp_path):
     """Its thread may say so a moment after another's has said that it was broken off."""
     study = create(arms=["quick", "slow"])
-    script = f"if [ {{arm}} = slow ]; then touch {tmp_path}/begun; sleep 60; fi; {ends}"
+    script = f"if [ {{arm}} = slow ]; then touch {tmp_path}/begun; sleep 600; fi; {ends}"
     running = Program(["sh", "-c", script], lambda: study.arms)
     broken_off = threading.Event()
 
@@ -361,7 +360,7 @@ def test_a_program_that_ended_by_itself_is_not_interrupted_with_the_others(ends,
             if arm == "quick":
                 until((tmp_path / "begun").exists)
                 running.stop()
-                broken_off.wait(30)
+                broken_off.wait(240)
                 time.sleep(0.3)  # in which nobody may decide what became of it
 
     with pytest.raises(Stopped):
@@ -406,7 +405,9 @@ def test_a_trial_that_somebody_releases_does_not_end_the_run(fails):
 
 
 def test_a_contradiction_still_ends_the_run():
-    study = create(objectives=[lb.Objective("cost", margin=0.2), lb.Objective("size", noise="exact")])
+    study = create(
+        objectives=[lb.Objective("cost", margin=0.2, noise="gaussian"), lb.Objective("size", noise="exact")]
+    )
     values = iter(range(100))
     with pytest.raises(lb.ConflictError, match="exact"):
         study.run(lambda arm: {"size": next(values), "cost": 1}, progress=False)
@@ -449,7 +450,7 @@ NAMES = ["None", "0.10", "0.1", "NA", "1e3"]
 
 @pytest.mark.parametrize("kind", ["csv", "jsonl"])
 def test_names_in_a_file_are_read_as_they_are_written(kind, folder):
-    study = create("study.db", arms=NAMES, items=["007", "null"], about="population")
+    study = create("study.db", arms=NAMES, items=["007", "null"], scope="population")
     rows = [(name, item, index / 10) for index, name in enumerate(NAMES) for item in ("007", "null")]
     frame = pd.DataFrame(rows, columns=["variant", "item", "correct"])
     frame.loc[0, "correct"] = None
@@ -476,7 +477,7 @@ def test_names_in_a_file_are_read_as_they_are_written(kind, folder):
 
 
 def test_items_that_are_numbers_stay_numbers(folder):
-    study = create("study.db", items=[1, 2], about="population")
+    study = create("study.db", items=[1, 2], scope="population")
     pd.DataFrame({"arm": ["small", "large"], "item": [1, 2], "correct": [1, 0]}).to_csv("rows.csv")
     run("study", "import", "models", "rows.csv", "--fair", "--storage", "study.db")
     assert study.status.results == 2

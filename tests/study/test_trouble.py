@@ -13,9 +13,9 @@ from pathlib import Path
 
 import psycopg
 import pytest
-from test_odd_words import remount
 
 import lexbandits as lb
+from lexbandits.study.core.events import EventKind
 from lexbandits.study.storage import postgres as postgres_module
 from lexbandits.study.storage import sqlite as sqlite_module
 from lexbandits.study.storage.contract import open_storage
@@ -23,7 +23,7 @@ from support import command
 from support.consoles import forked
 from support.journals import journal_of, storage_of
 from support.patience import until, waits_at_gate
-from support.worlds import create, go_on, kinds, measure, question
+from support.questions import create, go_on, kinds, measure, question
 
 GOOD = {"correct": 1, "latency": 10}
 
@@ -80,13 +80,14 @@ def test_killed_inside_a_transaction(address):
     """It is rolled back and the gate is free at once."""
     study = create(address)
     code = """
-        from lexbandits.study.record.asking import hand_out
+        from lexbandits.study.core.ask_tell import hand_out
+        from support.journals import journal_of
         def work(turn):
             hand_out(turn, 1, 600.0, None, None)
             turn.write()
             print("written", flush=True)
             time.sleep(600)
-        lb.open_study("models", sys.argv[1])._journal.transact(work)
+        journal_of(lb.open_study("models", sys.argv[1])).transact(work)
     """
     with python(code, address) as worker:
         assert worker.stdout.readline()
@@ -197,7 +198,7 @@ def test_results_after_the_end_leave_the_answer(storage):
     assert study.trials().latency.iloc[-1] == 99
 
 
-def test_a_replay_that_differs_is_said(address):
+def test_a_replay_that_differs_is_reported(address):
     """As after an upgrade whose policy decides otherwise."""
     study = create(address)
     go_on(study)
@@ -404,14 +405,14 @@ def test_lock_not_had_in_time(address, monkeypatch):
     assert other.ask().number == 0
 
 
-def test_disk_full(disk):
-    remount(disk, "size=1m")
+def test_disk_full(disk, remount):
+    remount("size=1m")
     study = hard(disk / "s.db")
     with pytest.raises(lb.StorageError, match=r"s\.db.*full"):  # noqa: PT012
         for _ in range(3000):
             trial = study.ask()
             study.tell(trial, measure(trial.arm, trial.item))
-    remount(disk, "size=4m")
+    remount("size=4m")
     before = study.status.results
     assert study.verify().ok
     assert before > 20
@@ -585,10 +586,10 @@ def test_a_machine_that_vanishes_inside_a_transaction(postgres, monkeypatch):
     gone = lb.open_study("models", postgres)
     inside, comes_back = threading.Event(), threading.Event()
 
-    def fall_silent(turn):
+    def fall_silent(unit):
         inside.set()
         comes_back.wait(120)
-        turn.append("note", {"text": "it was only slow"})
+        unit.append(EventKind.NOTE, {"text": "it was only slow"})
 
     slow = threading.Thread(target=journal_of(gone).transact, args=(fall_silent,))
     slow.start()

@@ -3,20 +3,22 @@
 import copy
 import json
 import random
+import re
 import shutil
 import sqlite3
 from contextlib import closing
 
+import pandas as pd
 import psycopg
 import pytest
 
 import lexbandits as lb
-from lexbandits.study.record.events import KINDS
+from lexbandits.study.core.events import EventKind
 from lexbandits.study.storage.contract import Seal
 from lexbandits.study.storage.memory import MemoryStorage
-from support.journals import fold_of, journal_of, storage_of
+from support.journals import journal_of, replay_of, storage_of
+from support.questions import create, go_on
 from support.whole_life import whole_life
-from support.worlds import create, go_on
 
 COLUMNS = ("seq", "kind", "trial", "arm", "payload", "at", "by")
 
@@ -27,7 +29,7 @@ def lived(tmp_path_factory):
     path = tmp_path_factory.mktemp("lived") / "life.db"
     study = whole_life(f"sqlite:///{path}?synchronous=OFF")
     assert study.verify().problems == ()
-    assert {event.kind for event in study.events()} == {*KINDS} - {"retried"}
+    assert {event.kind for event in study.events()} == {*EventKind} - {EventKind.RETRIED}
     study.close()
     with closing(sqlite3.connect(path)) as raw, raw:
         rows = raw.execute(f'SELECT {", ".join(COLUMNS[:-1])}, "by" FROM lexbandits_events ORDER BY seq')
@@ -73,7 +75,7 @@ def edits(rows, luck):
         yield f"{kind} + key", (update.format("payload"), (json.dumps({**payload, "x": 1}), row["seq"]))
         for column in COLUMNS[1:]:
             if column != "payload":
-                other = luck.choice([kind for kind in KINDS if kind != row["kind"]])
+                other = luck.choice([kind for kind in EventKind if kind != row["kind"]])
                 new = other if column == "kind" else changed(row[column], luck)
                 yield f"{kind}: {column}", (update.format(f'"{column}"'), (new, row["seq"]))
         yield f"{kind} removed", ("DELETE FROM lexbandits_events WHERE seq = ?", (row["seq"],))
@@ -235,6 +237,134 @@ def test_every_edit_is_noticed(lived, tmp_path):
     assert tried >= 400
 
 
+# --- of an exported journal
+
+
+@pytest.fixture(scope="module")
+def exported(lived, tmp_path_factory):
+    """The lines of a journal that was exported."""
+    study = lb.open_study("models", lived[0], read_only=True)
+    path = study.export(tmp_path_factory.mktemp("exported") / "life.jsonl")
+    again = lb.open_study("models", path)
+    assert again.verify() == study.verify()
+    assert again.answer == study.answer
+    assert again.export(path.with_name("again.jsonl")).read_text() == path.read_text()
+    for change in (again.ask, lambda: again.note("x"), lambda: lb.delete_study("models", path)):
+        with pytest.raises(lb.StudyError, match="read only"):
+            change()
+    return path.read_text().splitlines()
+
+
+def edits_of_lines(lines, luck):
+    """(how, lines): every field of every kind; then lines removed, swapped, said again, cut off."""
+    rows = [json.loads(line) for line in lines]
+    for kind in dict.fromkeys(row["kind"] for row in rows):
+        at = luck.choice([n for n, row in enumerate(rows) if row["kind"] == kind])
+
+        def put(words, at=at):
+            return [*lines[:at], json.dumps(words), *lines[at + 1 :]]
+
+        row = rows[at]
+        for key, value in row.items():
+            other = (
+                luck.choice([k for k in EventKind if k != kind]) if key == "kind" else changed(value, luck)
+            )
+            if json.dumps(other) != json.dumps(value):
+                yield f"{kind}: {key}", put({**row, key: other})
+            yield f"{kind}: no {key}", put({k: v for k, v in row.items() if k != key})
+        for key, value in row["payload"].items():
+            payload = {**row["payload"], key: changed(value, luck)}
+            if json.dumps(payload) != json.dumps(row["payload"]):
+                yield f"{kind}.{key}", put({**row, "payload": payload})
+        yield f"{kind} + key", put({**row, "x": 1})
+        yield f"{kind} removed", [*lines[:at], *lines[at + 1 :]]
+        yield f"{kind} said again", [*lines, lines[at]]
+    for _ in range(30):
+        first, second = sorted(luck.sample(range(len(lines)), 2))
+        swapped = [*lines]
+        swapped[first], swapped[second] = lines[second], lines[first]
+        yield f"{first} and {second} swapped", swapped
+        yield f"cut from {second} on", lines[:second]
+        renumbered = [json.dumps({**row, "seq": row["seq"] - 1}) for row in rows[first + 1 :]]
+        yield f"{first} removed, renumbered", [*lines[:first], *renumbered]
+        yield (
+            f"{first} damaged",
+            [*lines[:first], lines[first][: luck.randrange(len(lines[first]))], *lines[first + 1 :]],
+        )
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("most", [60, pytest.param(None, marks=pytest.mark.slow)])
+def test_every_edit_of_an_exported_journal_is_noticed(exported, tmp_path, most):
+    luck, path, missed = random.Random(2), tmp_path / "edited.jsonl", []
+    every = list(edits_of_lines(exported, luck))
+    assert len(every) >= 400
+    for how, lines in every if most is None else luck.sample(every, most):
+        path.write_text("".join(f"{line}\n" for line in lines))
+        if not noticed(path):
+            missed.append(how)
+    assert missed == []
+
+
+@pytest.mark.parametrize(
+    "content", ["", "[]", "7", "null", "{}", "[" * 10**5, '{"a":' * 10**5, "SQLite", "\x00"]
+)
+def test_what_is_no_exported_journal_is_refused_in_a_line(tmp_path, content):
+    path = tmp_path / "odd.jsonl"
+    path.write_text(content)
+    with pytest.raises(lb.StudyError, match=r"odd\.jsonl"):
+        lb.open_study("models", path)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_bytes_that_were_damaged_are_noticed_or_change_nothing(exported, tmp_path):
+    """Bits flipped, bytes lost or added, odd values in the place of numbers: a line, or the same events."""
+    luck, path = random.Random(7), tmp_path / "damaged.jsonl"
+    whole = "".join(f"{line}\n" for line in exported).encode()
+    odd = [b"NaN", b"1e999", b"-0.0", b"null", b"\xff\xfe", b"\x00", b'"', b"9" * 5000, b"[" * 3000]
+    for turn in range(160):
+        at, damaged = luck.randrange(len(whole)), bytearray(whole)
+        if turn % 4 == 0:
+            damaged[at] ^= 1 << luck.randrange(8)
+        elif turn % 4 == 1:
+            del damaged[at : at + luck.choice([1, 5, 300])]
+        elif turn % 4 == 2:
+            damaged[at:at] = luck.choice(odd)
+        else:
+            number = luck.choice([*re.finditer(rb"[\d.]+", whole)])
+            damaged[number.start() : number.end()] = luck.choice(odd)
+        path.write_bytes(damaged)
+        problems = noticed(path)
+        assert all(len(problem) < 600 and "\n" not in problem for problem in problems)
+        if not problems:
+            assert [json.loads(line) for line in damaged.splitlines()] == list(map(json.loads, exported))
+
+
+@pytest.mark.parametrize("deep", [100, 500, 900, 990, 2000])
+def test_a_payload_that_is_nested_deeply_is_refused_or_noticed(exported, tmp_path, deep):
+    path, words = tmp_path / "deep.jsonl", json.loads(exported[-1])
+    line = json.dumps({**words, "payload": {"text": 0}}).replace(
+        '"text": 0', '"text": ' + "[" * deep + "]" * deep
+    )
+    path.write_text("".join(f"{line}\n" for line in [*exported[:-1], line]))
+    assert noticed(path)
+
+
+def test_a_list_is_exported_with_digests_once_its_order_may_be_known(tmp_path):
+    objectives = [lb.Objective("x", margin=0.2, noise="bernoulli")]
+    study = lb.create_study(
+        "s", arms=["a", "b"], objectives=objectives, items=range(9), seed=0, scope="items"
+    )
+    study.ask()
+    path = study.export(tmp_path / "s.jsonl")
+    assert '"digest"' not in path.read_text()
+    with pytest.raises(lb.StorageError, match="without the seed, and so without digests"):
+        lb.open_study("s", path)
+    study.end("enough")
+    study.export(path)
+    assert lb.open_study("s", path).verify(study.answer.digest) == study.verify()
+
+
 # --- who computes the digests anew is still held to the answer
 
 
@@ -246,11 +376,11 @@ def forged(study, change):
     journal = storage._journals[row.id]
     journal.events[:] = change(events)
     for at, event in enumerate(journal.events):
-        if "record" in event.payload:
+        if "digest" in event.payload:
             journal.events[at] = event
             sealed, journal.events = journal.events, journal.events[:at]
             digest, journal.events = journal.seal().digest, sealed
-            journal.events[at] = event._replace(payload={**event.payload, "record": digest})
+            journal.events[at] = event._replace(payload={**event.payload, "digest": digest})
     return lb.open_study(study.name, storage)
 
 
@@ -269,14 +399,14 @@ ENDS = {
     "delta": 0.001,
     "candidates": ["large", "small"],
     "reason": "certain",
-    "flags": ["large-sample"],
+    "flags": ["asymptotic"],
     "certificate": [],
     "details": {"contradiction": {}},
-    "about": "items",
+    "scope": "items",
     "items": 7,
     "results": 7,
     "full": 7,
-    "certain": True,
+    "exact": True,
     "decision": "switch",
 }
 
@@ -286,7 +416,7 @@ def test_an_end_that_was_rewritten_is_noticed_whoever_computed_the_digests():
     study = create()
     go_on(study)
     assert forged(study, list).verify().problems == ()
-    assert ENDS.keys() | {"record"} == vars(study.answer).keys()
+    assert ENDS.keys() | {"digest"} == vars(study.answer).keys()
     for part, value in ENDS.items():
         problems = forged(study, with_end(**{part: value})).verify().problems
         assert problems, part
@@ -304,8 +434,8 @@ def test_an_end_by_hand_is_compared_too():
     study = create()
     go_on(study, 5)
     study.end("tea")
-    assert study.answer.record is not None
-    assert study.verify(study.answer.record).ok
+    assert study.answer.digest is not None
+    assert study.verify(study.answer.digest).ok
     for part, value in ENDS.items():
         if value not in (getattr(study.answer, part), [*study.answer.certificate]) and part not in (
             "reason",
@@ -332,6 +462,42 @@ def test_a_question_that_was_changed_is_noticed_whoever_computed_the_digests():
         assert forged(study, change).verify().problems, "settings follow from the spec alone"
 
 
+def test_a_place_with_two_results_is_noticed_whoever_computed_the_digests():
+    study = create()
+    go_on(study, 12)
+
+    def asked_again(events):
+        (event,) = [event for event in events if event.kind == EventKind.ASKED and event.trial == 3]
+        event.payload["pass"] = 0
+        return events
+
+    found = forged(study, asked_again).verify().problems
+    assert found == ("a place was handed out twice", "a place has two results")
+
+
+def test_a_row_that_was_imported_onto_a_result_is_noticed_whoever_computed_the_digests():
+    study = lb.create_study(
+        "models",
+        arms=["a", "b"],
+        objectives=[lb.Objective("x", margin=0.2, noise="bernoulli")],
+        items=range(30),
+        seed=0,
+    )
+    trial = study.ask()
+    study.tell(trial, {"x": 1})
+    free = next(item for item in range(30) if item != trial.item)
+    study.import_results(pd.DataFrame({"arm": [trial.arm], "item": [free], "x": [0]}), fair=True)
+
+    def moved(events):
+        (event,) = [event for event in events if event.kind == EventKind.IMPORTED]
+        event.payload["items"][0] = trial.item
+        return events
+
+    assert forged(study, list).verify().ok
+    (problem,) = forged(study, moved).verify().problems
+    assert "the place of arm 0 at position 0 is already filled" in problem
+
+
 # --- what an answer names
 
 
@@ -339,14 +505,14 @@ def test_a_question_that_was_changed_is_noticed_whoever_computed_the_digests():
 def test_who_kept_the_digest_of_an_answer_can_tell(storage):
     study = create(storage)
     go_on(study)
-    record = study.answer.record
+    record = study.answer.digest
     assert study.verify(record).ok
     assert study.verify(study.verify().sha256).ok
     study.note("afterwards")
     assert study.verify(record).ok
     again = create(storage, name="again")
     go_on(again)
-    assert again.answer.record != record
+    assert again.answer.digest != record
     problems = again.verify(record).problems
     assert problems == (
         f"no end of this journal has the digest {record}: it is not the record of that answer",
@@ -367,15 +533,17 @@ def test_a_cache_that_was_changed_is_noticed_and_a_damaged_one_is_left_aside(tmp
     study = create(tmp_path / "s.db")
     go_on(study, 20)
     storage, row = storage_of(study), journal_of(study).row
-    ledger = fold_of(study).ledger
-    storage.put_cache(row.id, ledger.seq, ledger.to_bytes())
+    projection = replay_of(study).projection
+    storage.put_cache(row.id, projection.seq, projection.to_bytes())
     assert study.verify().ok
-    ledger.values[0] += 0.5
-    storage.put_cache(row.id, ledger.seq, ledger.to_bytes())
-    assert study.verify().problems == (f"the cache of the first {ledger.seq} events is not what they say",)
-    good = ledger.to_bytes()
+    projection.values[0] += 0.5
+    storage.put_cache(row.id, projection.seq, projection.to_bytes())
+    assert study.verify().problems == (
+        f"the cache of the first {projection.seq} events is not what they say",
+    )
+    good = projection.to_bytes()
     for damaged in (b"", good[:3], good[:-1], good[:50] + b"?" + good[51:], b"\x00" * 99):
-        storage.put_cache(row.id, ledger.seq, damaged)
+        storage.put_cache(row.id, projection.seq, damaged)
         assert lb.open_study("models", tmp_path / "s.db").verify().ok
 
 

@@ -7,19 +7,19 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 import lexbandits as lb
-from lexbandits.study.record.trials import TOLD
+from lexbandits.study.core.trial_columns import TOLD
 from support.command import said
-from support.journals import fold_of
+from support.journals import replay_of
 from support.lives import in_memory, script_of
 from support.patience import until
-from support.worlds import create, easy, measure, tried, work
+from support.questions import create, easy, measure, tried, work
 
 
-def waits_for(fold, number):
+def waits_for(replay, number):
     """The open trials that a pass lacks, or may lack, whose place comes first: by pass, then by arm."""
-    place, arm, policy = fold.ledger.pass_of, fold.ledger.arm, fold.policy
+    place, arm, policy = replay.projection.pass_of, replay.projection.arm, replay.policy
     lacking = [(number, arm) for arm, number in policy.lacking]
-    ranks = {other: (place[other], arm[other]) for other in fold.ledger.open}
+    ranks = {other: (place[other], arm[other]) for other in replay.projection.open}
     awaited = [other for other, rank in ranks.items() if rank[0] > policy.folded or rank in lacking]
     return [other for other in awaited if ranks[other] < (place[number], arm[number])]
 
@@ -29,20 +29,22 @@ def waits_for(fold, number):
 )
 def test_who_waits_for_whom(seed):
     study = in_memory().play([a for a in script_of(seed, 200) if a[0] not in ("end", "budget", "pause")])
-    fold = fold_of(study)
-    ledger = fold.ledger
+    replay = replay_of(study)
+    projection = replay.projection
     told = [
-        n for n in range(len(ledger)) if ledger.state[n] == TOLD and ledger.pass_of[n] >= fold.policy.folded
+        n
+        for n in range(len(projection))
+        if projection.state[n] == TOLD and projection.pass_of[n] >= replay.policy.folded
     ]
-    assert ledger.told_from(fold.policy.folded) == told
-    expected = {number: waits_for(fold, number) for number in told}
-    assert fold.waiting(told) == [bool(others) for others in expected.values()]
+    assert projection.told_from(replay.policy.folded) == told
+    expected = {number: waits_for(replay, number) for number in told}
+    assert replay.waiting(told) == [bool(others) for others in expected.values()]
     behind = sorted({other for others in expected.values() for other in others})
-    assert fold.holding_back(told) == behind
-    folded = [n for n in range(len(ledger)) if ledger.pass_of[n] < fold.policy.folded]
-    assert not any(fold.waiting(folded))
-    assert fold.holding_back(folded) == []
-    if ledger.open:
+    assert replay.holding_back(told) == behind
+    folded = [n for n in range(len(projection)) if projection.pass_of[n] < replay.policy.folded]
+    assert not any(replay.waiting(folded))
+    assert replay.holding_back(folded) == []
+    if projection.open:
         assert study.status.waiting == sum(map(bool, expected.values()))
         assert [int(each.split("-")[0]) for each in study.status.waiting_for] == behind
 
@@ -72,7 +74,7 @@ def test_once_what_waits_could_decide_nothing_more_is_handed_out(storage):
     assert stop.until == lost.until
     assert study.ask_many(3, wait=0) == []
     assert study.tell_ask([], 2, wait=0) == ([], [])
-    assert study.choose().number is None
+    assert study.assign("ann").number is None
     assert (study.status.state, study.answer.certified) == ("measuring", False)
     study.fail(lost, "it hung")
     with pytest.raises(lb.StudyFinished):

@@ -1,5 +1,7 @@
 """What the tests of the service ask for."""
 
+from support.patience import until
+
 QUESTION = {
     "name": "models",
     "seed": 0,
@@ -28,6 +30,18 @@ def ask(client, n=1, study=MODELS, **words):
     answer = client.post(f"{study}/trials", json={"n": n, **words})
     assert answer.status_code == 201, answer.text
     return answer.json()["trials"]
+
+
+def get_when_made(client, path, **params):
+    """Return the answer; ask again as long as the service says that it is still being made."""
+    answers = []
+
+    def is_made():
+        answers.append(client.get(path, params=params))
+        return answers[-1].status_code != 503
+
+    until(is_made)
+    return answers[-1]
 
 
 def refused(answer, status, *words):

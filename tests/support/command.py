@@ -8,7 +8,7 @@ import textwrap
 
 from typer.testing import CliRunner
 
-from lexbandits.cli import app
+from lexbandits.cli.main import app
 from support import TESTS
 
 LIMIT = 240  # seconds: only says that it never ends
@@ -41,7 +41,7 @@ def process(*words, storage=None, **options):
 
 
 def python(code, *words):
-    """The command of a process that runs this code, with `os`, `sys`, `time`, `lb` and `worlds` at hand."""
+    """The command of a process that runs this code, with `os`, `sys`, `time`, `lb` and `questions`."""
     prelude = f"import sys; sys.path.insert(0, {str(TESTS)!r})\n"
-    prelude += "import os, time, lexbandits as lb\nfrom support.worlds import *\n"
+    prelude += "import os, time, lexbandits as lb\nfrom support.questions import *\n"
     return [sys.executable, "-c", prelude + textwrap.dedent(code), *map(str, words)]

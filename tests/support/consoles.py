@@ -64,6 +64,17 @@ def heeding(command, ignored=()):
     return [sys.executable, "-c", HEEDING, " ".join(str(int(number)) for number in ignored), *command]
 
 
+HOLD = ("--lease", "1h")  # a machine that stands still for a minute would let two trials expire
+
+
+def start_run(*words, ignored=(), program=("-m", "lexbandits")):
+    """`lexbandits run study.toml …`, heeding all signals but those ignored, whatever we ignore."""
+    command = [sys.executable, *program, "run", "study.toml", *HOLD, *map(str, words)]
+    return subprocess.Popen(
+        heeding(command, ignored), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+
+
 def forked(work):
     """A child of this process that does this, ends with code 0 if it was true, and never goes on testing."""
     child = os.fork()

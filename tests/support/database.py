@@ -25,7 +25,7 @@ class Server:
         self.folder, self.binaries, self.options = folder, binaries, options
         self.user = "postgres" if os.getuid() == 0 else ""
         self.data, self.socket = folder / "data", folder / ".s.PGSQL.5432"
-        self.ready = ""  # a database that is there already
+        self.ready = ""  # a database that exists already
 
     def make(self) -> "Server":
         """Fill the folder, and start."""

@@ -5,9 +5,9 @@ def journal_of(study):
     return study._journal
 
 
-def fold_of(study):
+def replay_of(study):
     """What all of its journal amounts to now."""
-    return journal_of(study).fold()
+    return journal_of(study).replay()
 
 
 def storage_of(study):

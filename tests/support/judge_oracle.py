@@ -93,8 +93,8 @@ def is_proven(p, K, m, alpha, noisy, limits, x):
         return p[fact][i][a][b] <= (level if noisy[i] else 0.5)
 
     def beats(j, a, y, level):
-        below = says("below the inner line", j, y, y, level) if limits[j] else True
-        return below and says("beats", j, a, y, level)
+        below = says("not_clearly_within", j, y, y, level) if limits[j] else True
+        return below and says("better", j, a, y, level)
 
     for y, i in itertools.product(range(K), range(m)):
         if y == x:
@@ -107,11 +107,11 @@ def is_proven(p, K, m, alpha, noisy, limits, x):
             (False, True): (1 / 2, 0, 1 / 2),
             (True, True): (1 / 2, 1 / 4, 1 / 4),
         }[earlier > 0, thirds > 0]
-        if not noisy[i] and before + third > 0:  # it is certain, and leaves its part to the others
+        if not noisy[i] and before + third > 0:  # it is exact, and leaves its part to the others
             before, third = before / (before + third), third / (before + third)
         rest = alpha / 4 if limits[i] and noisy[i] else alpha
-        done = says("not worse", i, x, y, own * rest)
-        done |= bool(limits[i]) and says("meets the target", i, x, x, 3 * alpha / 4)
+        done = says("not_worse", i, x, y, own * rest)
+        done |= bool(limits[i]) and says("meets_limit", i, x, x, 3 * alpha / 4)
         for j in range(i):
             done |= beats(j, x, y, before * rest / max(1, earlier))
         if i > 0 and not limits[0]:
@@ -120,16 +120,16 @@ def is_proven(p, K, m, alpha, noisy, limits, x):
         if not done:
             return ""
     asked = [i for i in range(m) if limits[i]]
-    if all(says("meets the target", i, x, x, 3 * alpha / 4) for i in asked):
+    if all(says("meets_limit", i, x, x, 3 * alpha / 4) for i in asked):
         return "met"
     for i in asked:
-        if says("meets the target", i, x, x, alpha / 4 / len(asked)):
+        if says("meets_limit", i, x, x, alpha / 4 / len(asked)):
             continue
         for y in range(K):
             out = any(beats(j, x, y, alpha) for j in range(i)) if y != x else False
             if y != x and i > 0 and not limits[0]:
                 out |= any(beats(0, z, y, alpha) for z in range(K) if z != y)
-            if not out and not says("below the inner line", i, y, y, alpha):
+            if not out and not says("not_clearly_within", i, y, y, alpha):
                 return ""
     return "closest"
 
@@ -165,3 +165,72 @@ def is_better(means, tol, res, targets, w, c):
         if mine - other < -margin:
             return False
     return False
+
+
+# --- Theorem G: the gate. `floors` has limits as written, None elsewhere; ties and margins are of the others
+
+
+def gate_truth(means, tie, margin, floors, w, c):
+    """What w is beside c: "regression", "better" or "not worse"."""
+    if any(low is not None and means[w][i] < low for i, low in enumerate(floors)):
+        return "regression"
+    for i, low in enumerate(floors):
+        ahead = means[w][i] - means[c][i]
+        if ahead < -margin[i] if low is None else False:
+            return "regression"
+        if ahead > tie[i] if low is None else means[c][i] < low:
+            return "better"
+    return "not worse"
+
+
+def gate_outcome(p, m, delta, noisy, limits, w, c, rule):
+    """What the gate says of w."""
+
+    def says(fact, i, a, b, level):
+        return p[fact][i][a][b] <= (level if noisy[i] else 0.5)
+
+    def wins(j, level):
+        return says("violates_limit", j, c, c, level) if limits[j] else says("better", j, w, c, level)
+
+    limited = [i for i in range(m) if limits[i]]
+    ordinary = [i for i in range(m) if not limits[i]]
+
+    # a regression: limits first, each a slot; then objectives in their order
+    t, n = sum(noisy[i] for i in limited), sum(noisy[i] for i in ordinary)
+    slots = t + n
+    if t and ordinary and not noisy[ordinary[-1]]:
+        slots += 1
+    slots = max(1, slots)
+    if any(says("violates_limit", i, w, w, delta / slots) for i in limited):
+        return "regression"
+    for i in ordinary:
+        excused = False
+        for j in range(i + 1):
+            level = delta * (1 - (t + sum(noisy[k] for k in ordinary if k < j)) / slots)
+            if limits[j]:
+                excused |= not says("meets_limit", j, c, c, level)
+            else:
+                excused |= not says("not_beaten", j, c, w, level)
+        if not excused and says("clearly_better", i, c, w, delta / slots):
+            return "regression"
+
+    # it may ship
+    if not all(says("meets_limit", i, w, w, delta) for i in limited):
+        return "not_shown"
+    if rule == "not_worse":
+        for i in ordinary:
+            earlier = sum(noisy[:i])
+            own, before = (0.5, 0.5) if earlier and noisy[i] else (1, 1)
+            done = says("not_worse", i, w, c, own * delta)
+            done |= any(wins(j, before * delta / max(1, earlier)) for j in range(i))
+            if not done:
+                return "not_shown"
+        return "ship"
+    for k in range(m):
+        before = sum(noisy[:k])
+        level = delta * (1 - before / max(1, sum(noisy)))
+        if not limits[k] and not says("not_worse", k, w, c, level):
+            return "not_shown"
+        if wins(k, delta / max(1, sum(noisy))):
+            return "ship"
+    return "not_shown"

@@ -2,12 +2,12 @@
 
 import numpy as np
 
+from lexbandits._jit import entry, kernel
 from lexbandits.evidence.bounded import bounded_lower, bounded_upper
-from lexbandits.evidence.cone_distance import fill_levels, nearest_piece
-from lexbandits.evidence.interval import symmetric_radius, told_mean
+from lexbandits.evidence.interval import moment_radius, told_mean
 from lexbandits.evidence.kinds import BOUNDED
 from lexbandits.evidence.sub_gaussian import one_sided_level
-from lexbandits.jit import entry, kernel
+from lexbandits.evidence.tradeoff_cone import fill_levels, nearest_piece
 
 
 @kernel
@@ -17,7 +17,7 @@ def arm_bounds(kind, n, mean, m2, m3, m4, level):
         low = bounded_lower(n, mean, m2, m3, m4, level)
         high = bounded_upper(n, mean, m2, m3, m4, level)
         return told_mean(kind, low), told_mean(kind, high)
-    radius = symmetric_radius(kind.code, n, m2, kind.sd, one_sided_level(level))
+    radius = moment_radius(kind.code, n, m2, kind.sd, one_sided_level(level))
     return mean - radius, mean + radius
 
 

@@ -6,7 +6,7 @@ import pandas as pd
 
 import lexbandits as lb
 from lexbandits.study.storage.memory import MemoryStorage
-from support.worlds import create, measure
+from support.questions import create, go_on, measure
 
 ACTIONS = [
     *["ask"] * 4, *["ask_many"] * 3, *["tell"] * 6, *["tell_many"] * 2, "tell_ask", "fail", "release", "late",
@@ -81,7 +81,7 @@ class Player:
         if self.expired:
             trial = self.expired.pop()
             outcome = self.study.tell(trial, self.values(trial))
-            assert outcome == "late" or self.study.spec.get("about") == "items"
+            assert outcome == "late" or self.study.spec.get("scope") == "items"
 
     def repeat(self, luck):
         if self.done:
@@ -159,3 +159,42 @@ def in_memory(**changes):
         now[0] += 1.0
 
     return Player(create(storage, **{"max_arms": 4, **changes}), tick)
+
+
+CORRECT = lb.Objective("correct", margin=0.2, noise="bernoulli")
+LATENCY = lb.Objective("latency", "minimize", unit="ms", margin=4, noise=("bounded", 0, 100))
+QUESTIONS = {
+    "plain": {},
+    "open": {"preregistered": False, "delta": 0.1},
+    "limit": {"objectives": [lb.Objective("latency", "minimize", at_most=19, noise=("bounded", 0, 100),
+                                          slack=4), CORRECT]},
+    "unmet": {"objectives": [lb.Objective("correct", at_least=0.89, noise="bernoulli", slack=0.1),
+                             LATENCY],
+              "if_infeasible": "stop"},
+    "gaussian": {"objectives": [lb.Objective("latency", "minimize", margin=6, noise="gaussian"), CORRECT]},
+    "items": {"items": [f"item {number}" for number in range(300)], "scope": "population", "seed": 0},
+    "agreed": {"objectives": [lb.Objective("correct", margin=0.4, noise="bernoulli", if_failed=0),
+                              lb.Objective("latency", "minimize", margin=8, noise=("bounded", 0, 100),
+                                           if_missing="worst")]},
+    "fragile": {"max_failures": 2, "budget": 900},
+}  # fmt: skip
+LIVES = [(question, seed) for question in QUESTIONS for seed in range(6)]
+
+
+def live(question, seed):
+    """A drawn life; every second one goes on until it ends."""
+    player = in_memory(**QUESTIONS[question])
+    study = player.play(script_of(f"{question} {seed}", 30 + 20 * seed))
+    if seed % 2:
+        for rescue in (study.resume, lambda: study.set_budget(None), lambda: study.reopen("continue")):
+            try:
+                rescue()
+            except lb.StudyError:
+                continue
+        for _ in range(4000):  # seconds: what is under way runs out
+            player.tick()
+        try:
+            go_on(study, 1500)
+        except lb.StudyPaused:
+            return study
+    return study

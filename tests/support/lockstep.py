@@ -35,28 +35,28 @@ class Home(NamedTuple):
 
     kind: str
     storage: Any
-    address: Any  # for who opens it anew
+    address: Any  # for those that opens it anew
     behind: Any  # the storage of a service
 
 
-class World:
+class Kept:
     """The study in one storage. Two handles take turns, as two processes would."""
 
-    def __init__(self, home, name, words):
+    def __init__(self, home, name, fields):
         self.home, self.kind, self.name = home, home.kind, name
         self.handles = [
-            lb.create_study(name, home.storage, **{"seed": 0, **words}),
+            lb.create_study(name, home.storage, **{"seed": 0, **fields}),
             lb.open_study(name, home.storage),
         ]
         self.trials = {}  # number -> as handed out
 
-    def call(self, hand, name, *arguments, **words):
+    def call(self, hand, name, *arguments, **fields):
         """What a call gives, without what differs between storages; or the type of its error."""
         study = self.handles[hand]
         if name in ("ask", "ask_many", "tell_ask"):
-            words["wait"] = 0  # for others, who are this one
+            fields["wait"] = 0  # for others, who are this one
         try:
-            return self.plain(getattr(study, name)(*map(self._given, arguments), **words))
+            return self.plain(getattr(study, name)(*map(self._given, arguments), **fields))
         except lb.StudyError as error:
             return type(error).__name__
 
@@ -94,10 +94,10 @@ class World:
                 study.close()
 
     def status(self, hand):
-        words = self.handles[hand].status.as_json()
-        words["candidates"] = tuple(words["candidates"])
-        words["waiting_for"] = tuple(int(name.partition("-")[0]) for name in words["waiting_for"])
-        return {key: words[key] for key in words if key != "name"}
+        fields = self.handles[hand].status.as_json()
+        fields["candidates"] = tuple(fields["candidates"])
+        fields["waiting_for"] = tuple(int(name.partition("-")[0]) for name in fields["waiting_for"])
+        return {key: fields[key] for key in fields if key != "name"}
 
     def table(self, frame, names):
         """(state, values) of every trial."""
@@ -111,7 +111,7 @@ class World:
 
     def journal(self):
         """All events, without what is drawn by chance, and without digests of it."""
-        drawn = ("nonce", "record")
+        drawn = ("nonce", "digest")
         return [
             event._replace(payload={key: value for key, value in event.payload.items() if key not in drawn})
             for event in self.handles[0].events()
@@ -123,70 +123,70 @@ class Ref(int):
 
 
 class Lockstep:
-    """Worlds and the model; what one call gives, all give."""
+    """Copies of a study in each storage and the model; what one call gives, all give."""
 
-    def __init__(self, clock, homes, words, pilot=None):
+    def __init__(self, clock, homes, fields, pilot=None):
         self.clock = clock
         clock.set(START)
         name = f"study {next(_names)}"
-        self.worlds = [World(home, name, words) for home in (_in_memory(clock), *homes)]
-        self.model = Model(words, clock.now)
+        self.copies = [Kept(home, name, fields) for home in (_in_memory(clock), *homes)]
+        self.model = Model(fields, clock.now)
         self.hand = 0
         if pilot is not None:
-            for world in self.worlds:  # a service takes no tables: whoever keeps its storage imports
-                lb.open_study(name, world.home.behind).import_results(pilot, fair=True)
+            for copy in self.copies:  # a service takes no tables: whoever keeps its storage imports
+                lb.open_study(name, copy.home.behind).import_results(pilot, fair=True)
             self.model.import_results(pilot, fair=True)
 
     def wait(self, seconds):
         self.clock.set(self.clock.now + seconds)
         self.model.now = self.clock.now
 
-    def do(self, name, *arguments, **words):
+    def do(self, name, *arguments, **fields):
         """Call it everywhere; but nobody asks where one process may and another may not be given a trial."""
-        if name in ("ask", "ask_many", "tell_ask", "choose") and self.model.may_decide:
+        if name in ("ask", "ask_many", "tell_ask", "assign") and self.model.may_decide:
             return
         try:
-            expected = getattr(self.model, name)(*arguments, **words)
+            expected = getattr(self.model, name)(*arguments, **fields)
         except lb.StudyError as error:
             expected = type(error).__name__
-        for world in self.worlds:
-            given = world.call(self.hand, name, *arguments, **words)
-            assert given == expected, f"{world.kind}: {name}{arguments}{words}"
+        for copy in self.copies:
+            given = copy.call(self.hand, name, *arguments, **fields)
+            assert given == expected, f"{copy.kind}: {name}{arguments}{fields}"
 
-    def look(self, worlds=None):
+    def look(self, copies=None):
         """The same status everywhere, and that of the model."""
         self.model.look()
         expected = self.model.status()
         first = None
-        for world in worlds or self.worlds:
-            found = world.status(self.hand)
+        for copy in copies or self.copies:
+            found = copy.status(self.hand)
             first = first or found
-            assert {key: found[key] for key in expected} == expected, f"{world.kind}: status"
-            assert found == first, f"{world.kind}: status"
+            assert {key: found[key] for key in expected} == expected, f"{copy.kind}: status"
+            assert found == first, f"{copy.kind}: status"
 
     def finish(self):
         """Everything, by handles that were not there before: journals, tables, answers, `verify`."""
         self.look()
-        answer, journal = self.worlds[0].handles[0].answer, self.worlds[0].journal()
+        answer, journal = self.copies[0].handles[0].answer, self.copies[0].journal()
         assert answer.arm == self.model.answer
         table = [
             (state, tuple(values.get(name) for name in self.model.spec.names))
             for state, values in self.model.table()
         ]
-        for world in self.worlds:
-            fresh = lb.open_study(world.name, world.home.address)
-            assert world.journal() == journal, f"{world.kind}: journal"
-            for study in (*world.handles, fresh):
-                assert world.means(study) == self.model.means(), f"{world.kind}: results"
-            assert fresh.answer == answer, f"{world.kind}: answer"
+        for copy in self.copies:
+            fresh = lb.open_study(copy.name, copy.home.address)
+            assert copy.journal() == journal, f"{copy.kind}: journal"
+            for study in (*copy.handles, fresh):
+                assert copy.means(study) == self.model.means(), f"{copy.kind}: results"
+            assert fresh.answer == answer, f"{copy.kind}: answer"
             frame = fresh.trials()
-            assert world.table(frame, self.model.spec.names) == table, f"{world.kind}: trials"
-            assert fresh.verify().problems == (), f"{world.kind}: verify"
-            assert all(frame.id[number] == trial.id for number, trial in world.trials.items()), world.kind
-            world.replace(fresh)
+            assert copy.table(frame, self.model.spec.names) == table, f"{copy.kind}: trials"
+            assert fresh.verify().problems == (), f"{copy.kind}: verify"
+            assert all(frame.id[number] == trial.id for number, trial in copy.trials.items()), copy.kind
+            copy.replace(fresh)
         self.look()
-        for world in self.worlds:
-            world.end()
+        for copy in self.copies:
+            copy.end()
 
 
 def _in_memory(clock):

@@ -50,6 +50,7 @@ class Model:
         self.answered = None  # the arm on record
         self.trials = []
         self.requests = {}  # key -> numbers
+        self.visitors = {}  # key -> arm, and trial if it is measured
         self.history = []  # places as they were resolved, and changes of the rules
         self.imported = []  # items
         self._policy, self._told = None, 0
@@ -99,9 +100,9 @@ class Model:
         if self.paused:
             return "paused"
         if self.budget is not None and self.handed_out >= self.budget:
-            return "budget spent"
+            return "budget_spent"
         if self.spec.items is not None and not self._has_item(self._next_places(1)[0]):
-            return "items spent"
+            return "items_spent"
         return "measuring"
 
     @property
@@ -193,9 +194,28 @@ class Model:
             self.requests[request] = [trial.number for trial in new]
         return [self._handed(trial) for trial in new]
 
-    def choose(self, **how):
-        trials = self.ask_many(1, **how)
-        return trials[0] if trials else (None, self.answer, None, None)
+    def assign(self, key, **how):
+        arm, trial = self.visitors.get(key, (None, None))
+        if arm is not None and self.arms.index(arm) in self.policy.candidates:
+            if trial is not None and trial.state == "open" and self.now < trial.until:
+                return trial.number
+            if self.state != "finished" and (trial is None or trial.state != "released"):
+                return None, arm, None, None
+        if (arm is None or (trial is not None and trial.state == "released")) and (
+            handed := self.ask_many(1, **how)
+        ):
+            trial = self.trials[-1]
+            self.visitors[key] = self.arms[trial.arm], trial
+            return handed[0]
+        if self.state != "finished":
+            self.visitors[key] = self.answer, None
+        return None, self.answer, None, None
+
+    def forget(self, key=None):
+        gone = [each for each in self.visitors if key in (None, each)]
+        for each in gone:
+            del self.visitors[each]
+        return len(gone)
 
     def _next_places(self, n):
         policy = self.policy
@@ -203,7 +223,7 @@ class Model:
         return policy.ask_places(n, [place for place in flying if place[1] >= policy.folded])
 
     def _is_held_back(self):
-        if self.policy.passes_waiting <= max(64, 4 * len(self.of("open"))):
+        if self.policy.passes_buffered <= max(64, 4 * len(self.of("open"))):
             return False
         folded, lacking = self.policy.folded, self.policy.lacking
         awaited = [
@@ -219,7 +239,7 @@ class Model:
         """Whether what waits would be enough without the trials under way: a process notices sooner or later
         that it need not ask."""
         without = copy.deepcopy(self.policy)
-        if without.passes_waiting < 4:
+        if without.passes_buffered < 4:
             return False
         for trial in sorted(self.of("open"), key=lambda trial: trial.rank):
             if not without.finished and trial.number_of_pass >= self.policy.folded:
@@ -244,8 +264,8 @@ class Model:
 
     # --- telling
 
-    def tell(self, number, values, more=False):
-        return (more and self._take_part(number, values)) or self.tell_many([(number, values)])[0]
+    def tell(self, number, values, partial=False):
+        return (partial and self._take_part(number, values)) or self.tell_many([(number, values)])[0]
 
     def tell_many(self, results):
         return self._all_or_none(lambda: self._take_all(results))
@@ -297,8 +317,8 @@ class Model:
                 raise lb.ConflictError
         return {**values, **trial.part}
 
-    def record(self, number, values, more=False):
-        if more and (outcome := self._take_part(number, values)):
+    def record(self, number, values, partial=False):
+        if partial and (outcome := self._take_part(number, values)):
             return outcome
         return self._take(self._known(number), self._checked(values)) or "recorded"
 

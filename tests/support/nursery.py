@@ -17,8 +17,8 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 
 PRELOADED = (
-    "lexbandits.cli",
-    "lexbandits.commands.service",
+    "lexbandits.cli.main",
+    "lexbandits.cli.serve",
     "lexbandits.study.storage.tables",
     "lexbandits.study.storage.sqlite",
     "lexbandits.study.storage.postgres",
@@ -105,9 +105,9 @@ class _Nursery:
         self._socket.close()
         self._process.wait()
 
-    def fork(self, words, pipes):
+    def fork(self, fields, pipes):
         """The pid of a new process that writes to these pipes, and how it ended to the last."""
-        request = json.dumps({**words, "cwd": os.getcwd()}).encode()
+        request = json.dumps({**fields, "cwd": os.getcwd()}).encode()
         socket.send_fds(self._socket, [len(request).to_bytes(4) + request], pipes)
         return int(self._socket.recv(20))
 
@@ -122,7 +122,7 @@ def _serve(asked):
     """Fork until nobody asks any more. Returns in the new processes alone, with their arguments."""
     for name in PRELOADED:
         importlib.import_module(name)
-    from lexbandits.server.start import _warm_up
+    from lexbandits.service.start import _warm_up
 
     _warm_up()  # as every service does in its first second
     woken, wakes = os.pipe()
@@ -162,7 +162,7 @@ def _status(pid):
     return (status,) if ended else ()
 
 
-def _settled(words, pipes, others):
+def _settled(fields, pipes, others):
     """Be a process of one's own."""
     signal.set_wakeup_fd(-1)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
@@ -171,11 +171,11 @@ def _settled(words, pipes, others):
     os.dup2(pipes[1], 2)
     for end in (*pipes, *others):
         os.close(end)
-    os.chdir(words["cwd"])
+    os.chdir(fields["cwd"])
     os.environ.clear()
-    os.environ.update(words["environment"])
+    os.environ.update(fields["environment"])
     random.seed()
-    return words["argv"]
+    return fields["argv"]
 
 
 if __name__ == "__main__":

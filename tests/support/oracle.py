@@ -317,7 +317,7 @@ def log_mixture(G, V, R):
     return log(2) + log(R / (V + R)) / 2 + tail
 
 
-def judged_passes():
+def evaluated_passes():
     n = 5
     while True:
         yield n
@@ -327,7 +327,7 @@ def judged_passes():
 def lexelim_pool(draw, K, m, delta, lam, horizon, sigma=None, correlated=False):
     """One pot per arm; each witness attacks where it is furthest ahead; also the wealths at the end."""
     sigma = sigma or [1.0] * m
-    A, played, out, grid = set(range(K)), [], [], judged_passes()
+    A, played, out, grid = set(range(K)), [], [], evaluated_passes()
     S = {a: [0.0] * m for a in range(K)}
     G, V = dict.fromkeys(range(K), 0.0), dict.fromkeys(range(K), 0.0)
     logE = dict.fromkeys(range(K), 0.0)
@@ -402,7 +402,7 @@ def lexelim_pool(draw, K, m, delta, lam, horizon, sigma=None, correlated=False):
 def lexelim_phase(draw, K, m, delta, sizes, horizon, sigma=None):
     """Averaged evidence of all witnesses, phase by phase; also the wealths at the end, or on leaving."""
     sigma = sigma or [1.0] * m
-    A, played, out, grid = set(range(K)), [], [], judged_passes()
+    A, played, out, grid = set(range(K)), [], [], evaluated_passes()
     S = {a: [0.0] * m for a in range(K)}
     N = (K - 1) + sum(size - 1 for size in sizes[:-1])
     frozen = {b: [] for b in range(K)}

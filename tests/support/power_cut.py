@@ -52,7 +52,7 @@ class Disk:
     """
 
     def __init__(self):
-        self.contents = {}  # path -> what is safe of a file that is there
+        self.contents = {}  # path -> what is safe of a file that exists
         self.pending = {}  # path -> writes since its last sync
         self.unsafe_names = {}  # path -> what is there if the change of its name is lost; None: no file
 

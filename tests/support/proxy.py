@@ -68,9 +68,9 @@ class Proxy:
                 continue
             with self._lock:
                 self._open |= {client, server}
-            fate = []  # of what the server answers: "after", "answered" or "silent", once it is known
+            endings = []  # of what the server answers: "after", "answered" or "silent", once it is known
             for work in (self._forward_calls, self._forward_answers):
-                threading.Thread(target=work, args=(client, server, fate), daemon=True).start()
+                threading.Thread(target=work, args=(client, server, endings), daemon=True).start()
 
     def _connected(self):
         if not isinstance(self.target, Path):
@@ -79,13 +79,13 @@ class Proxy:
         server.connect(str(self.target))
         return server
 
-    def _forward_calls(self, client, server, fate):
+    def _forward_calls(self, client, server, endings):
         with suppress(OSError):
             while data := client.recv(1 << 16):
                 how = self._cut_at(data)
                 if how == "before":
                     break
-                fate += [how] if how else []
+                endings += [how] if how else []
                 server.sendall(data)
                 if how == "after":
                     break
@@ -102,15 +102,15 @@ class Proxy:
             self.cuts += 1
             return how
 
-    def _forward_answers(self, client, server, fate):
+    def _forward_answers(self, client, server, endings):
         with suppress(OSError):
             while data := server.recv(1 << 16):
                 how, passed = self._spoilt(len(data))
-                if not fate:
+                if not endings:
                     client.sendall(data[:passed])
-                if how == "cut" or fate == ["answered"]:
+                if how == "cut" or endings == ["answered"]:
                     break
-                fate += [how] if how else []
+                endings += [how] if how else []
         _end(client)
         _end(server)
         with self._lock:

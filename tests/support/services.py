@@ -55,7 +55,7 @@ class Service:
     def stop(self):
         """As systemd would; what it wrote on stderr."""
         self.process.terminate()
-        return self.process.communicate(timeout=120)
+        return self.process.communicate(timeout=600)
 
     def kill(self):
         self.process.kill()
@@ -81,27 +81,21 @@ class Clocked(Service):
         "from pathlib import Path\n"
         "from support.clock import follow\n"
         f"follow(Path({str(FILE)!r}))\n"
-        "from lexbandits.cli import app\n"
-        "app()",
-    )
-
-
-class Impatient(Service):
-    """Waits a second where others wait half a minute."""
-
-    program = (
-        "-c",
-        "from lexbandits.server import guard, start\n"
-        "start.SECONDS_FOR_A_HEAD = guard.SECONDS_FOR_A_BODY = 1.0\n"
-        "from lexbandits.cli import app\n"
+        "from lexbandits.cli.main import app\n"
         "app()",
     )
 
 
 class Patient(Service):
-    """Waits an hour there."""
+    """Waits an hour where others wait half a minute."""
 
-    program = (Impatient.program[0], Impatient.program[1].replace("1.0", "3600.0"))
+    program = (
+        "-c",
+        "from lexbandits.service import security, start\n"
+        "start.SECONDS_FOR_A_HEAD = security.SECONDS_FOR_A_BODY = 3600.0\n"
+        "from lexbandits.cli.main import app\n"
+        "app()",
+    )
 
 
 class Forgiving(Service):
@@ -109,9 +103,9 @@ class Forgiving(Service):
 
     program = (
         "-c",
-        "from lexbandits.server import problems\n"
+        "from lexbandits.service import problems\n"
         "problems.FREE_TRIES = 10**9\n"
-        "from lexbandits.cli import app\n"
+        "from lexbandits.cli.main import app\n"
         "app()",
     )
 

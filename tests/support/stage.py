@@ -1,4 +1,4 @@
-"""A question with every kind of objective, and a world in which each arm has its own fate.
+"""A question with every kind of objective, and measurements that give each arm its own outcome.
 
 Its rules are open, so that arms leave one by one instead of being behind when the answer is proven.
 """
@@ -22,10 +22,10 @@ def create(name="prompts", storage="memory", **changes):
             lb.Objective("refusals", "minimize", at_most=0.2, slack=0.1, noise="bernoulli"),
             lb.Objective("correct", margin=0.16, noise="bernoulli"),
             lb.Objective("latency", "minimize", unit="ms", margin=300, noise=("bounded", 0, 5000)),
-            lb.Objective("cost", "minimize", unit="USD", margin=1),
+            lb.Objective("cost", "minimize", unit="USD", margin=1, noise="gaussian"),
         ],
     }
-    return lb.create_study(name, storage, **{"seed": 0, "rules": "open", **words, **changes})
+    return lb.create_study(name, storage, **{"seed": 0, "preregistered": False, **words, **changes})
 
 
 def measure(arm, item):

@@ -7,7 +7,7 @@ rules are products over raw values.
 
 from copy import deepcopy
 from fractions import Fraction
-from math import exp, expm1, inf, isnan, log, log1p, nan, sqrt
+from math import erfc, exp, expm1, inf, isnan, log, log1p, nan, sqrt, tanh
 
 RHO = 30.0
 GRID = [(0.5, 0.10), (1.0, 0.34), (2.0, 0.26), (4.0, 0.13), (8.0, 0.07), (inf, 0.10)]  # stakes, weights
@@ -17,8 +17,11 @@ class Rules:
     """Everything that is decided before the first pass."""
 
     def __init__(self, K, m, delta, tol, res, kinds, at_least=None, order=None, offered=None, stop=False,
-                 answer=True, bounded=None, declared=False, baseline=None,
-                 reference=None):  # fmt: skip
+                 answer=True, bounded=None, preregistered=False, baseline=None,
+                 reference=None, repeats=1):  # fmt: skip
+        self.repeats, self.first_led = repeats, 20
+        if repeats > 1:  # of a mean of several values, what is missing is the worst it could have been
+            kinds = [(*kind, "in part") if kind[0] == "bounded" and not kind[3:] else kind for kind in kinds]
         self.K, self.m, self.delta, self.kinds, self.stop, self.answer = K, m, delta, kinds, stop, answer
         self.target = list(at_least or [None] * m)
         self.limited = any(t is not None for t in self.target)
@@ -32,11 +35,11 @@ class Rules:
         self.reference = reference or [None] * m  # per objective None or ("best" or an arm, sign of values)
         self.always = {given[0] for given in self.reference if given and given[0] != "best"}
         self.bounded, self.every = bounded, 20
-        self.account = declared and answer
+        self.preregistered = preregistered and answer
         pairs = max(1, K * (K - 1) // 2)
-        facts = 0.1 * delta if self.account else delta
-        self.level = [log(m * pairs / facts) + (0.0 if t is None else log(2.0)) for t in self.target]
-        self.target_level = log(2 * K * m / facts)
+        anytime = 0.1 * delta if self.preregistered else delta
+        self.level = [log(m * pairs / anytime) + (0.0 if t is None else log(2.0)) for t in self.target]
+        self.target_level = log(2 * K * m / anytime)
         rivals, thirds = max(1, len(self.offered) - 1), max(1, len(self.offered) - 2)
         own = 0.86
         if self.limited:  # everybody may be unacceptable; no third arms, and what they had is the answer's
@@ -45,6 +48,8 @@ class Rules:
         share = {i: 2.0 ** -(position + 1) for position, i in enumerate(noisy)}  # 1/2, 1/4, …
         self.enough_not_worse = {i: log(rivals / (own * delta * 2 * share[i])) for i in noisy}
         self.enough_beats = {i: log(rivals / (own * delta * share[i])) for i in noisy}
+        if baseline is not None and noisy and self.target[noisy[-1]] is None:  # all that is left
+            self.enough_beats[noisy[-1]] = self.enough_not_worse[noisy[-1]]
         self.enough_meets = {i: log(rivals / (own * delta)) for i in noisy}
         self.enough_third = inf if self.limited else log(rivals * thirds / (0.04 * delta))
 
@@ -79,7 +84,7 @@ def radius(kind, n, m2, scale, level):
     return inf if left <= 0 else sqrt(m2 / n * g / left)
 
 
-def apart(kind):
+def noisier(kind):
     """How many times noisier than an arm a sub-Gaussian pair is."""
     return sqrt(2.0) if kind[2:] == ("independent",) else 2.0
 
@@ -93,8 +98,37 @@ def ends(rules, i, values, level, pair):
     if not pair:
         level = level + log1p(exp(-level)) - log(2.0)
     sd = kind[1] if kind[0] == "sub_gaussian" else nan
-    r = radius(kind, n, m2, apart(kind) * sd if pair else sd, level)
+    r = radius(kind, n, m2, noisier(kind) * sd if pair else sd, level)
     return mean - r, mean + r
+
+
+def symmetric_scales(D, fine):
+    """Per difference the standard deviation by which it is scaled, from those before it; None at first."""
+    scales = []
+    for t, res in enumerate(fine):
+        variance = (moments(D[:t])[2] + 0.02 * res**2) / (t - 1) * (1 + 4 / t) if t >= 4 else None
+        scales.append(None if variance is None else sqrt(variance))
+    return scales
+
+
+def symmetric_bets(D, fine, c, size):
+    """Log wealth of stakes on the sign of what exceeds c."""
+    wealth = [w for _, w in GRID]
+    for d, s, res in zip(D, symmetric_scales(D, fine), fine, strict=True):
+        gap = 0.0 if abs(d - c) <= 2.0**-48 * size else d - c
+        for k, (g, _) in enumerate(GRID if s else ()):
+            wealth[k] *= 1 + 0.99 * tanh(min(g * res / s**2, 1.5 / s) * gap)
+    return log(sum(wealth))
+
+
+def symmetric_evidence(D, fine, c):
+    """The half-normal mixture of exp(h·G − h²V/2), G and V the sums of what exceeds c and of its squares."""
+    scaled = [(d - c) / s for d, s in zip(D, symmetric_scales(D, fine), strict=True) if s]
+    if not any(scaled):
+        return 0.0
+    G, V = sum(scaled), sum(x * x for x in scaled)
+    z = G / sqrt(V + 10)
+    return log(erfc(-z / sqrt(2))) + 0.5 * log(10 / (V + 10)) + z * z / 2
 
 
 class Run:
@@ -102,12 +136,14 @@ class Run:
 
     def __init__(self, rules, filled):
         self.rules, self.filled = rules, filled
-        self.account = rules.account
+        self.preregistered = rules.preregistered
         self.claims = {}  # ("not worse" or "beats", i, a, b): every log evidence seen
         self.results = self.passes = self.start = 0
         self.before, self.until = None, 0  # who folds the passes below `until`, begun under earlier rules
         self.folded = []  # per pass the members
-        self.lows = {}  # (i, a, b): every lower end of θ_a − θ_b seen
+        self.led = []  # and who was asked several times
+        self.fine = []  # and the resolutions when it was folded
+        self.lcb = {}  # (i, a, b): every lower end of θ_a − θ_b seen
         self.bounds = {}  # (i, a): every (low, high) seen
         self.left = {}
         self.active = set(rules.offered)
@@ -115,25 +151,27 @@ class Run:
         self.candidate = None
         self.position, self.gone, self.infeasible = 0, {}, {}
         self.next = 1 if any(kind[0] == "exact" for kind in rules.kinds) else 5
-        self.judge()
+        self.evaluate()
         self.go_on()
 
     def go_on(self):
         while (
             self.before is None
             and not self.over
-            and all((a, self.passes) in self.filled for a in self.members())
+            and all(place in self.filled for a in self.members() for place in self.places(a))
         ):
             self.fold()
         if self.before is not None:
             # passes from `until` on go by these rules
-            self.before.filled = {place: v for place, v in self.filled.items() if place[1] < self.until}
+            end = self.until * self.rules.repeats
+            self.before.filled = {place: v for place, v in self.filled.items() if place[1] < end}
             folded = self.before.now().passes
             self.before.go_on()
             if self.over:
                 return  # an answer stays what it was when the rules changed
             if self.before.now().passes > folded:
                 self.folded, self.results = list(self.before.folded), self.before.results
+                self.fine, self.led = list(self.before.fine), list(self.before.led)
                 self.note_all(self.before)
             if self.before.is_over(self.until):
                 before, self.before = self.before, None
@@ -144,7 +182,7 @@ class Run:
 
     def note_all(self, other):
         """What another run has seen of the same results."""
-        for mine, its in ((self.lows, other.lows), (self.bounds, other.bounds)):
+        for mine, its in ((self.lcb, other.lcb), (self.bounds, other.bounds)):
             for key, seen in its.items():
                 mine[key] = [*mine.get(key, []), *seen]
 
@@ -157,7 +195,7 @@ class Run:
 
     def amend(self, rules, from_pass, filled):
         """New rules choose the members of passes from `from_pass` on; those below it go on as they were."""
-        if self.account and from_pass == 0:
+        if self.preregistered and from_pass == 0:
             self.__init__(rules, filled)  # nobody has looked
             return
         self.filled = filled
@@ -173,26 +211,48 @@ class Run:
     def judge_by(self, rules, start):
         """Other rules on what is folded here."""
         before, self.left = self.left, {}
-        self.account, self.claims = False, {}
+        self.preregistered, self.claims = False, {}
         self.rules, self.active = rules, set(rules.offered)
         self.over = self.contradiction = False
-        for seen in (self.lows, self.bounds):  # exact values are compared with the new limits
+        for seen in (self.lcb, self.bounds):  # exact values are compared with the new limits
             for key in [key for key in seen if rules.kinds[key[0]][0] == "exact"]:
                 del seen[key]
         self.start = self.passes = max(self.passes, start)
         self.folded += [set()] * (self.passes - len(self.folded))
+        self.fine += [None] * (self.passes - len(self.fine))
+        self.led += [None] * (self.passes - len(self.led))
         while self.next <= self.passes:
             self.next += max(1, self.next // 100)
-        self.judge()
+        self.evaluate()
         for a, (_, objective, _) in list(self.left.items()):
             if a in before and before[a][1] == objective and before[a][2] in [-1, *rules.offered]:
                 self.left[a] = (before[a][0], *self.left[a][1:])
 
     # --- data
 
+    def told(self, a, k, i):
+        """What the places of an arm in a folded pass have, None where it is missing."""
+        first, times = k * self.rules.repeats, self.rules.repeats if self.led[k] == a else 1
+        values = [self.filled[a, first + j][i] for j in range(times)]
+        return [None if v is None or isnan(v) else v for v in values]
+
     def value(self, a, k, i):
-        values = self.filled[a, k]
-        return None if values[i] is None or isnan(values[i]) else values[i]
+        """The mean of what is present; exact values are all the same."""
+        there = [v for v in self.told(a, k, i) if v is not None]
+        if not there:
+            return None
+        exact = self.rules.kinds[i][0] == "exact"
+        return there[0] if exact else min(max(sum(there) / len(there), min(there)), max(there))
+
+    def variances(self, i, a, b):
+        """Per difference the variance proxy of sub-Gaussian noise."""
+        kind, found = self.rules.kinds[i], []
+        for k, members in enumerate(self.folded):
+            if {a, b} <= members and None not in (self.value(a, k, i), self.value(b, k, i)):
+                present = [sum(v is not None for v in self.told(x, k, i)) for x in (a, b)]
+                each = sum(1 / n for n in present) if noisier(kind) < 2 else 4
+                found.append(kind[1] ** 2 * each)
+        return found
 
     def single(self, i, a):
         ks = [k for k, members in enumerate(self.folded) if a in members]
@@ -202,6 +262,12 @@ class Run:
         both = [k for k, members in enumerate(self.folded) if a in members and b in members]
         pairs = [(self.value(a, k, i), self.value(b, k, i)) for k in both]
         return [v - w for v, w in pairs if v is not None and w is not None]
+
+    def resolutions(self, i, a, b):
+        """Per difference the resolution in force when its pass was folded."""
+        both = [k for k, members in enumerate(self.folded) if a in members and b in members]
+        there = [k for k in both if None not in (self.value(a, k, i), self.value(b, k, i))]
+        return [self.fine[k][i] for k in there]
 
     def likely(self, i, a, b):
         """Mean of a − b in what tolerances are given in, None without common results."""
@@ -222,6 +288,8 @@ class Run:
             )
         sign = 1 if a < b else -1
         D = self.differences(i, min(a, b), max(a, b))
+        if self.rules.kinds[i][0] == "sub_gaussian" and D:
+            return sign * self.weighted(i, min(a, b), max(a, b))[0]
         if self.rules.kinds[i][0] == "bounded":
             width = self.rules.kinds[i][2] - self.rules.kinds[i][1]
             z = moments([(d + width) / (2.0 * width) for d in D])[1]
@@ -232,18 +300,21 @@ class Run:
         """Values of a, or differences a − b, with missing values as makes them least or largest."""
         low, high = self.rules.kinds[i][1:3]
         ours, theirs = (low, high) if side == 0 else (high, low)
-        ks = [k for k, members in enumerate(self.folded) if {a, a if b is None else b} <= members]
+        arms = {a, a if b is None else b}
+        ks = [k for k, members in enumerate(self.folded) if arms <= members]
+        if self.rules.kinds[i][3] == "in part":
+            ks = [k for k in ks if None not in [self.value(arm, k, i) for arm in arms]]
 
         def filled(arm, k, missing):
-            value = self.value(arm, k, i)
-            return missing if value is None else value
+            values = self.told(arm, k, i)
+            return sum(missing if value is None else value for value in values) / len(values)
 
         return [filled(a, k, ours) - (0.0 if b is None else filled(b, k, theirs)) for k in ks]
 
     # --- facts
 
     def low(self, i, a, b):
-        return max(self.lows.get((i, a, b), []), default=-inf)
+        return max(self.lcb.get((i, a, b), []), default=-inf)
 
     def beats(self, i, a, b):
         return self.low(i, a, b) > self.rules.tol[i]
@@ -313,7 +384,7 @@ class Run:
             if not set(weights) <= members:
                 continue
             values = {x: self.value(x, k, i) for x in weights}
-            if kind[3:] == ("worst",):
+            if kind[3:]:
                 worst = {x: kind[1] if weights[x] > 0 else kind[2] for x in weights}
                 values = {x: worst[x] if v is None else v for x, v in values.items()}
             if None in values.values():
@@ -344,7 +415,7 @@ class Run:
         e = 0.5 * n * (log1p(u) - log1p(u * 10 / (n + 10))) - 0.5 * log1p(n / 10)
         return e + log(2 - exp(-e)) if e > 0 else 0.0
 
-    # --- claims under the declared rules
+    # --- pre-registered tests
 
     def evidence(self, claim, i, a, b):
         """Log evidence that θ_a − θ_b > −reach, or > tolerance, from the raw differences."""
@@ -357,7 +428,7 @@ class Run:
             d = self.lead(i, a, b)
             return inf if d is not None and (d > c or (claim == "not worse" and d == c)) else -inf
         # missing values count as the worst they could have been, where that was said
-        D = self.completed(i, a, 0, b) if kind[3:] == ("worst",) else self.differences(i, a, b)
+        D = self.completed(i, a, 0, b) if kind[3:] else self.differences(i, a, b)
         if kind[0] == "bounded":
             R = kind[2] - kind[1]
             b0 = (c + R) / (2 * R)
@@ -370,11 +441,14 @@ class Run:
                 for k, (g, _) in enumerate(GRID):
                     wealth[k] *= 1 + min(g * (reach - tol) / (2 * R) / v, 0.9 / b0) * (z - b0)
             return log(sum(wealth))
-        n, mean, *_ = moments(D)
+        if kind[0] == "symmetric":
+            return symmetric_bets(D, self.resolutions(i, a, b), c, 4.0)
         if kind[0] == "sub_gaussian":
-            s = apart(kind) * kind[1]
-            stakes = [(min(g, 16) * (reach - tol) / s**2, w) for g, w in GRID]
-            terms = [log(w) + lam * n * (mean - c) - lam**2 * s**2 * n / 2 for lam, w in stakes]
+            terms = [log(w) for _, w in GRID]
+            for d, variance in zip(D, self.variances(i, a, b), strict=True):
+                for k, (g, _) in enumerate(GRID):
+                    lam = min(g, 16) * (reach - tol) / variance
+                    terms[k] += lam * (d - c) - lam**2 * variance / 2
             return max(terms) + log(sum(exp(t - max(terms)) for t in terms))
         return self.gaussian_evidence(kind, D, c)
 
@@ -385,9 +459,9 @@ class Run:
         sign = 1 if claim == "meets" else -1
         values = self.single(i, a)
         if kind[0] == "exact":
-            lead = sign * (self.told(i, values[0]) - line) if values else -1.0
+            lead = sign * (self.as_compared(i, values[0]) - line) if values else -1.0
             return inf if lead > 0 or (lead == 0 and claim == "meets") else -inf
-        if kind[3:] == ("worst",):
+        if kind[3:]:
             values = self.completed(i, a, 0 if claim == "meets" else 1)
         if kind[0] == "bounded":
             lo, hi = kind[1:3]
@@ -417,10 +491,10 @@ class Run:
     def arm_shown(self, claim, i, a):
         return max(self.claims.get((claim, i, a), []), default=-inf)
 
-    def is_in(self, i, a):
+    def shown_to_meet(self, i, a):
         return self.meets(i, a) or self.arm_shown("meets", i, a) >= self.rules.enough_meets.get(i, 0)
 
-    def is_under(self, i, a):
+    def shown_to_miss(self, i, a):
         return self.misses(i, a) or self.arm_shown("misses", i, a) >= self.rules.enough_beats.get(i, 0)
 
     def weigh(self, claim, i, a, b):
@@ -431,7 +505,7 @@ class Run:
 
     def is_beaten(self, i, a, b):
         better = self.beats(i, a, b) or self.shown("beats", i, a, b) >= self.rules.enough_beats.get(i, 0)
-        return better and (not self.is_limit(i) or self.is_under(i, b))
+        return better and (not self.is_limit(i) or self.shown_to_miss(i, b))
 
     def is_held(self, i, a, b):
         enough = self.rules.enough_not_worse.get(i, 0)
@@ -447,7 +521,7 @@ class Run:
         return any(self.shown("beats", first, z, y) >= self.rules.enough_third for z in others)
 
     def weigh_for(self, x):
-        """Evidence for x going through the order, and where it stops for who else beats the rival."""
+        """Evidence for x going through the order, and where it stops for one that else beats the rival."""
         first = self.rules.order[0]
         for i in [i for i in self.rules.order if self.is_limit(i)]:
             self.weigh_arm("meets", i, x)
@@ -455,7 +529,7 @@ class Run:
             for i in self.rules.order:
                 if self.is_limit(i):
                     self.weigh_arm("misses", i, y)
-                    if self.is_under(i, y):
+                    if self.shown_to_miss(i, y):
                         self.weigh("beats", i, x, y)
                     if self.is_beaten(i, x, y):
                         break
@@ -482,41 +556,70 @@ class Run:
                 seen = [claim for claim in ("not worse", "beats") if self.share_evidence(claim, i, x, y)
                         >= rules.level[i] + log(2.0)]  # fmt: skip
                 if "not worse" in seen or self.not_worse(i, x, y):
-                    self.lows.setdefault((i, x, y), []).append(inf if "beats" in seen else -rules.reach[i])
+                    self.lcb.setdefault((i, x, y), []).append(inf if "beats" in seen else -rules.reach[i])
             return
         if rules.kinds[i][0] == "exact":
             d = self.lead(i, a, b)
             if d is not None:
                 self.note(i, a, b, d, d)
             return
+        if rules.kinds[i][0] == "symmetric":
+            for x, y in ((a, b), (b, a)):
+                self.note_end(i, x, y, self.symmetric_end(i, x, y))
+            return
         least = largest = self.differences(i, a, b)
-        if rules.kinds[i][3:] == ("worst",):
+        if rules.kinds[i][3:]:
             least, largest = (self.completed(i, a, side, b) for side in (0, 1))
         if len(least) >= 2:
             low, _ = ends(rules, i, least, rules.level[i], pair=True)
             _, high = ends(rules, i, largest, rules.level[i], pair=True)
+            if rules.kinds[i][0] == "sub_gaussian":
+                middle, r = self.weighted(i, a, b)
+                low, high = middle - r, middle + r
             self.note_end(i, a, b, low)
             self.note_end(i, b, a, -high)
+
+    def weighted(self, i, a, b):
+        """Mean and radius of differences whose variance proxies differ."""
+        kind, S, V = self.rules.kinds[i], 0.0, 0.0
+        for d, variance in zip(self.differences(i, a, b), self.variances(i, a, b), strict=True):
+            S, V = S + d / variance, V + 1 / variance
+        prior = RHO / (noisier(kind) * kind[1]) ** 2
+        return S / V, sqrt(2 * (self.rules.level[i] + 0.5 * log1p(V / prior)) * (V + prior)) / V
+
+    def symmetric_end(self, i, a, b):
+        """A point between what is asked next and the mean that has enough evidence, and no higher one has."""
+        D, fine, level = self.differences(i, a, b), self.resolutions(i, a, b), self.rules.level[i] + log(2.0)
+        tol, reach = self.rules.tol[i], self.rules.reach[i]
+        low = -reach if self.low(i, a, b) < -reach else tol
+        if symmetric_evidence(D, fine, low) < level:
+            return -inf
+        weights = [1 / s if s else 0.0 for s in symmetric_scales(D, fine)]
+        high = sum(w * d for w, d in zip(weights, D, strict=True)) / sum(weights)
+        for _ in range(60):
+            middle = (low + high) / 2
+            low, high = (middle, high) if symmetric_evidence(D, fine, middle) >= level else (low, middle)
+        return low
 
     def note_end(self, i, a, b, low):
         """Ends that show nothing new are not kept: new rules are judged by what is folded then."""
         tol, reach, seen = self.rules.tol[i], self.rules.reach[i], self.low(i, a, b)
         if seen <= tol < low or seen < -reach <= low:
-            self.lows.setdefault((i, a, b), []).append(low)
+            self.lcb.setdefault((i, a, b), []).append(low)
 
     def note(self, i, a, b, low, high):
-        self.lows.setdefault((i, a, b), []).append(low)
-        self.lows.setdefault((i, b, a), []).append(-high)
+        self.lcb.setdefault((i, a, b), []).append(low)
+        self.lcb.setdefault((i, b, a), []).append(-high)
 
     def look_at_arm(self, i, a):
         values = self.single(i, a)
         if self.rules.kinds[i][0] == "exact":
             if values:
-                value = self.told(i, values[0])
+                value = self.as_compared(i, values[0])
                 self.bounds[i, a] = [(value, value)]
             return
         least = largest = values
-        if self.rules.kinds[i][3:] == ("worst",):
+        if self.rules.kinds[i][3:]:
             least, largest = (self.completed(i, a, side) for side in (0, 1))
         if len(least) >= 2:
             low, _ = ends(self.rules, i, least, self.rules.target_level, pair=False)
@@ -526,7 +629,7 @@ class Run:
             high = high if (high < target <= seen) or (high < floor <= seen) else inf
             self.bounds.setdefault((i, a), []).append((low, high))
 
-    def told(self, i, value):
+    def as_compared(self, i, value):
         """A value as it is compared with a target."""
         if self.rules.kinds[i][0] == "exact":
             for limit in (self.rules.target[i], self.rules.floor[i]):
@@ -605,7 +708,7 @@ class Run:
     def is_short(self, i, a):
         return self.misses(i, a) and not self.meets(i, a)
 
-    def judge(self):
+    def evaluate(self):
         proving = self.rules.answer and self.passes >= 10
         x = None
         for turn in range(2):
@@ -614,9 +717,9 @@ class Run:
                 break
             if x not in self.active:
                 x = self.plug_in()
-            if self.account:
+            if self.preregistered:
                 self.weigh_for(x)
-                if not self.some_closest(x):
+                if not self.is_closest_somewhere(x):
                     break
             if turn == 0:
                 self.look_for(x)
@@ -643,14 +746,14 @@ class Run:
             for a in [a for a in self.rules.offered if not self.meets(i, a)]:
                 self.look_at_arm(i, a)
 
-    def looks_in(self, i, a):
+    def seems_to_meet(self, i, a):
         middle = 0.5 * (self.rules.target[i] + self.rules.floor[i])
-        return self.told(i, mean(self.single(i, a)) if self.single(i, a) else 0.0) >= middle
+        return self.as_compared(i, mean(self.single(i, a)) if self.single(i, a) else 0.0) >= middle
 
     def is_closest(self, i, x):
-        return not self.is_in(i, x) and not self.looks_in(i, x)
+        return not self.shown_to_meet(i, x) and not self.seems_to_meet(i, x)
 
-    def some_closest(self, x):
+    def is_closest_somewhere(self, x):
         return any(self.is_limit(i) and self.is_closest(i, x) for i in self.rules.order)
 
     def middle(self, i):
@@ -660,14 +763,14 @@ class Run:
         """Whether the means let x go through the order against y."""
         for i in self.rules.order:
             lead = self.likely(i, x, y) or 0.0
-            if not (self.is_limit(i) and self.looks_in(i, y)) and abs(lead) > self.middle(i):
+            if not (self.is_limit(i) and self.seems_to_meet(i, y)) and abs(lead) > self.middle(i):
                 return lead > 0
         return y != self.rules.baseline
 
     def third(self, y):
         """Who keeps y out by the means, on the first objective where somebody does."""
         for i in self.rules.order:
-            if self.is_limit(i) and self.looks_in(i, y):
+            if self.is_limit(i) and self.seems_to_meet(i, y):
                 continue
             leads = {z: self.likely(i, z, y) for z in sorted(self.active - {y})}
             over = {z: lead for z, lead in leads.items() if lead is not None and lead > self.middle(i)}
@@ -689,7 +792,7 @@ class Run:
         for i in self.rules.order[self.position :]:
             fails = set(kept)
             if self.is_limit(i):
-                fails = {a for a in kept if self.single(i, a) and not self.looks_in(i, a)}
+                fails = {a for a in kept if self.single(i, a) and not self.seems_to_meet(i, a)}
             if fails == kept:  # as on any other objective
                 middle = 0.5 * (self.rules.tol[i] + self.rules.reach[i])
                 leads = {b: [self.likely(i, a, b) for a in kept if a != b] for b in kept}
@@ -712,9 +815,9 @@ class Run:
                         break
 
     def done(self, x, y):
-        facts = self.some_closest(x)  # then claims do not count
-        within, under = (self.meets, self.misses) if facts else (self.is_in, self.is_under)
-        held, beaten = (self.not_worse, self.beats_by_facts) if facts else (self.is_held, self.is_beaten)
+        anytime = self.is_closest_somewhere(x)  # then claims do not count
+        within, under = (self.meets, self.misses) if anytime else (self.shown_to_meet, self.shown_to_miss)
+        held, beaten = (self.not_worse, self.beats_by_facts) if anytime else (self.is_held, self.is_beaten)
         if y != x and self.out_at_once(y):
             return True
         for i in self.rules.order:
@@ -748,7 +851,7 @@ class Run:
 
     def flags(self, x):
         limits = [i for i in self.rules.order if self.is_limit(i)]
-        if all(self.is_in(i, x) for i in limits):
+        if all(self.shown_to_meet(i, x) for i in limits):
             return {}
         words = {True: "infeasible", False: "not_clearly_feasible"}
         return {i: words[bool(self.all_below(i))] for i in limits if not self.meets(i, x)}
@@ -759,7 +862,7 @@ class Run:
         for position, i in enumerate(self.rules.order):
             verdict, by = self.verdict(x, y, i, position, highs.get(i))
             found.append((i, verdict, by))
-            if verdict in ("beats", "beaten", "violates the limit", "not clearly within"):
+            if verdict in ("better", "beaten", "violates_limit", "not_clearly_within"):
                 break
         return found
 
@@ -769,14 +872,14 @@ class Run:
             left = y in self.gone and self.gone[y][0] == position and self.position == self.rules.m
             if self.is_beaten(i, x, y) or left:
                 by = -1 if self.is_beaten(i, x, y) else self.gone[y][1]
-                return "violates the limit" if self.violates(i, y) else "not clearly within", by
-            if self.is_in(i, y):
-                return "meets the target", -1
-            if self.is_in(i, x) or not self.not_worse(i, x, y):
+                return "violates_limit" if self.violates(i, y) else "not_clearly_within", by
+            if self.shown_to_meet(i, y):
+                return "meets_limit", -1
+            if self.shown_to_meet(i, x) or not self.not_worse(i, x, y):
                 return "open", -1
-            return "close" if high <= self.rules.reach[i] else "not worse", -1
+            return "tied" if high <= self.rules.reach[i] else "not_worse", -1
         if self.is_beaten(i, x, y):
-            return "beats", -1
+            return "better", -1
         if y in self.gone and self.gone[y][0] == position and (first or self.position == self.rules.m):
             return "beaten", self.gone[y][1]
         for z in [z for z in self.rules.offered if first and z != y]:
@@ -785,7 +888,7 @@ class Run:
         if not self.is_held(i, x, y):
             return "open", -1
         both = self.not_worse(i, y, x) if self.rules.reference[i] else high <= self.rules.reach[i]
-        return "close" if both else "not worse", -1
+        return "tied" if both else "not_worse", -1
 
     # --- passes
 
@@ -793,13 +896,27 @@ class Run:
         proof = self.candidate is not None and self.passes % self.rules.every != 0
         return sorted((self.by_proof if proof else self.by_rule) | self.rules.always)
 
+    def leader(self):
+        """Who is asked several times."""
+        led = self.rules.repeats > 1 and self.passes >= self.rules.first_led and not self.over
+        return self.candidate if led and self.candidate in self.members() else None
+
+    def places(self, arm):
+        """Those of a member of the current pass."""
+        first, times = self.passes * self.rules.repeats, self.rules.repeats if arm == self.leader() else 1
+        return [(arm, first + j) for j in range(times)]
+
     def fold(self):
         members = self.members()
+        self.led.append(self.leader())
+        self.results += sum(len(self.places(arm)) - 1 for arm in members)
         self.folded.append(set(members))
+        rules = self.rules
+        self.fine.append([reach - tol for reach, tol in zip(rules.reach, rules.tol, strict=True)])
         self.results += len(members)
         self.passes += 1
         if self.passes == self.next:
-            self.judge()
+            self.evaluate()
             self.next += max(1, self.next // 100)
 
 

@@ -13,7 +13,7 @@ def right() -> lb.Study:
         delta=0.1,
         max_arms=4,
         items=["i", "j"],
-        about="items",
+        scope="items",
         repeats=2,
         seed=3,
         if_infeasible="stop",
@@ -21,8 +21,13 @@ def right() -> lb.Study:
         lease="1m",
         max_failures=2,
         baseline="b",
-        rules="open",
+        preregistered=False,
     )
+
+
+def served() -> lb.Study:
+    bought = lb.Objective("bought", margin=0.01, noise="bernoulli")
+    return lb.create_study("typed", arms=["a", "b"], objectives=[bought], seed=0, serve=True)
 
 
 def objects() -> lb.Study:
@@ -42,4 +47,4 @@ def mistyped() -> lb.Study:
 
 
 def unheard_of() -> lb.Study:
-    return lb.create_study("typed", arms=["a"], objectives=[SIZE], seed=0, rules="kept")  # type: ignore[arg-type]
+    return lb.create_study("typed", arms=["a"], objectives=[SIZE], seed=0, preregistered="kept")  # type: ignore[arg-type]

@@ -5,7 +5,7 @@ import time
 import pandas as pd
 
 import lexbandits as lb
-from support.worlds import create, go_on, measure
+from support.questions import create, go_on, measure
 
 
 def whole_life(storage="memory"):
@@ -41,7 +41,7 @@ def whole_life(storage="memory"):
     study.end("tea")
     study.reopen("after tea")
     part = study.ask()
-    study.tell(part, {"correct": 1}, more=True)
+    study.tell(part, {"correct": 1}, partial=True)
     study.tell(part, {"latency": 5.0})
     go_on(study)
     return study

@@ -1,15 +1,16 @@
 """Values in [0, 1]: betting, bounded below by four moments. docs/proofs.md, "Bounded values".
 
-A gambler holds a mixture of fixed stakes against the claim that the mean is x. His wealth needs all
-values; the bound needs n, mean, M2, M3 and M4, and costs the same at n = 10 and n = 10⁷.
+After Waudby-Smith and Ramdas (2024, *JRSS B* 86). A gambler holds a mixture of fixed stakes against the claim
+that the mean is x. His wealth needs all values; the bound needs n, mean, M2, M3 and M4, and costs the same at
+n = 10 and n = 10⁷.
 """
 
 import math
 
 import numpy as np
 
-from lexbandits.arrays import Vector
-from lexbandits.jit import apart, kernel
+from lexbandits._arrays import Vector
+from lexbandits._jit import kernel
 
 RATIO, LEAST, MOST = 1.7, -40, 16  # stakes λ_k = 0.01·1.7^k; k from LEAST on are ever used
 CENTRE = 0.3  # the stakes that have most weight
@@ -59,9 +60,10 @@ def _least_stake(n: float) -> int:
     return k
 
 
-@apart
+@kernel(inline="never")
 def _log_wealth(x: float, least: int, n: float, mean: float, m2: float, m3: float, m4: float) -> float:
     """LB(x) with the stakes from index `least` on; 0 < x ≤ 1."""
+    # sums of powers about x from those about the mean: the data are not needed again
     d = mean - x
     s1 = n * d
     s2 = m2 + s1 * d
@@ -118,7 +120,7 @@ def bounded_ceiling(x: float, n: float, mean: float, m2: float, m3: float, m4: f
     return 0.5 * s1 * s1 / s + (MOST_WEIGHT if alone else 0.0)
 
 
-@apart
+@kernel(inline="never")
 def bounded_lower(n: float, mean: float, m2: float, m3: float, m4: float, level: float) -> float:
     """A lower bound of the mean that fails with probability ≤ exp(−level), at all n at once.
 
@@ -149,6 +151,7 @@ def bounded_lower(n: float, mean: float, m2: float, m3: float, m4: float, level:
         # sqrt(LB + 2) is nearly linear in the distance
         root = math.sqrt(max(evidence + 2.0, 0.0))
         guess = -1.0
+        # Secant steps; after a dozen of them bisection alone, which cannot stall.
         if root != old_root and turn < 12:
             guess = distance + (goal - root) * (distance - old_distance) / (root - old_root)
         old_distance, old_root = distance, root

@@ -6,7 +6,7 @@ People write decimals, and 0.86 − 0.83 is 0.03 to them, whatever the last bina
 
 from typing import Any
 
-from lexbandits.jit import kernel
+from lexbandits._jit import kernel
 
 
 def rounding(value: Any, other: Any, limit: Any) -> Any:

@@ -6,8 +6,8 @@ says where it fails.
 
 import math
 
+from lexbandits._jit import kernel
 from lexbandits.evidence.gaussian import gaussian_radius
-from lexbandits.jit import kernel
 
 LARGE_SAMPLE = 300.0
 

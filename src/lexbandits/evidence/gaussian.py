@@ -1,14 +1,15 @@
 """Gaussian noise of unknown variance: the scale-invariant mixture.
 
-The proof is in docs/proofs.md, "Gaussian noise of unknown variance". For one
-sequence only: a product of two such evidences is no supermartingale when what is measured next
+Lai (1976, *Annals of Statistics* 4) has it with a flat prior; the normal prior on the effect size is in Wang
+and Ramdas (2023, arXiv:2310.03722). The proof is in docs/proofs.md, "Gaussian noise of unknown variance".
+For one sequence only: a product of two such evidences is no supermartingale when what is measured next
 depends on the data, so two arms are compared by their differences.
 """
 
 import math
 
+from lexbandits._jit import kernel
 from lexbandits.evidence.radius import PRIOR, cost_of_time
-from lexbandits.jit import kernel
 
 
 @kernel

@@ -7,7 +7,8 @@ they are. What comes out is in the units of the values told.
 
 import math
 
-from lexbandits.arrays import Vector
+from lexbandits._arrays import Vector
+from lexbandits._jit import kernel
 from lexbandits.evidence.bounded import (
     bounded_ceiling,
     bounded_interval,
@@ -16,10 +17,9 @@ from lexbandits.evidence.bounded import (
 )
 from lexbandits.evidence.finite_variance import LARGE_SAMPLE, finite_variance_radius
 from lexbandits.evidence.gaussian import gaussian_log_evidence, gaussian_radius
-from lexbandits.evidence.kinds import BOUNDED, FINITE_VARIANCE, GAUSSIAN, SUB_GAUSSIAN, Kind
+from lexbandits.evidence.kinds import BOUNDED, FINITE_VARIANCE, GAUSSIAN, SUB_GAUSSIAN, SYMMETRIC, Kind
 from lexbandits.evidence.radius import PRIOR, cost_of_time, spread_of_mean
 from lexbandits.evidence.sub_gaussian import one_sided_level, sub_gaussian_radius
-from lexbandits.jit import apart, kernel
 
 SHADE = 1.0 - 1e-12  # of a bound, for rounding
 SLACK = 0.5  # of evidence at a boundary: four moments say a little less now and then farther from the mean
@@ -66,8 +66,13 @@ def told_difference(kind: Kind, stored: float) -> float:
 
 
 @kernel
-def symmetric_radius(code: int, n: float, m2: float, scale: float, level: float) -> float:
-    """Half the width of the interval of a kind that is not bounded."""
+def moment_radius(code: int, n: float, m2: float, scale: float, level: float) -> float:
+    """Half the width of the interval of a kind that is not bounded, by n, the mean and M2.
+
+    Symmetric differences say nothing about one arm, and `symmetric_interval` speaks of pairs.
+    """
+    if code == SYMMETRIC:
+        return math.inf
     if code == SUB_GAUSSIAN:
         return sub_gaussian_radius(n, scale, level)
     if code == GAUSSIAN:
@@ -84,7 +89,7 @@ def stored_interval(
     """Both ends in stored units."""
     if code >= BOUNDED:
         return bounded_interval(n, mean, m2, m3, m4, level)
-    radius = symmetric_radius(code, n, m2, scale, level)
+    radius = moment_radius(code, n, m2, scale, level)
     return mean - radius, mean + radius
 
 
@@ -152,7 +157,7 @@ def may_show(
     return seen <= tolerance and p > 0.0 and p * ahead * abs(ahead) >= q
 
 
-@apart
+@kernel(inline="never")
 def best_lower_end(
     kind: Kind,
     n: float,
@@ -181,11 +186,11 @@ def best_lower_end(
             return seen
         end = told_difference(kind, bounded_lower(n, mean, m2, m3, m4, each))
     else:
-        end = mean - symmetric_radius(kind.code, n, m2, kind.pair_sd, level)
+        end = mean - moment_radius(kind.code, n, m2, kind.pair_sd, level)
     return end if end > tolerance or seen < -reach <= end else seen
 
 
-@apart
+@kernel(inline="never")
 def best_bound(
     kind: Kind,
     n: float,
@@ -219,6 +224,6 @@ def best_bound(
         end = bounded_lower(n, mean, m2, m3, m4, level)
         end = told_mean(kind, end if side == 0 else 1.0 - end)
     else:
-        radius = symmetric_radius(kind.code, n, m2, kind.sd, one_sided_level(level))
+        radius = moment_radius(kind.code, n, m2, kind.sd, one_sided_level(level))
         end = mean - radius if side == 0 else mean + radius
     return end if (end >= limit if side == 0 else end < limit) else seen

@@ -8,26 +8,78 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from lexbandits.arrays import Vector
-from lexbandits.checks import bounds as checked_bounds
-from lexbandits.checks import per_objective, scale, whole
+from lexbandits._arrays import Vector
+from lexbandits._code import Code
+from lexbandits._validation import bounds as checked_bounds
+from lexbandits._validation import per_objective, scale, whole
 
-# The codes of the kinds; those from BOUNDED on have values in [low, high].
-SUB_GAUSSIAN, GAUSSIAN, FINITE_VARIANCE, EXACT, BOUNDED, BERNOULLI = range(6)
-CODES = {
-    "sub_gaussian": SUB_GAUSSIAN,
-    "gaussian": GAUSSIAN,
-    "finite_variance": FINITE_VARIANCE,
-    "exact": EXACT,
-    "bounded": BOUNDED,
-    "bernoulli": BERNOULLI,
-}
+
+class NoiseKind(Code):
+    """What is known of the noise on an objective.
+
+    Attributes:
+        SUB_GAUSSIAN: sub-Gaussian, of a known scale.
+        GAUSSIAN: Gaussian, of an unknown variance.
+        FINITE_VARIANCE: of a finite variance, and so many values that their mean is nearly Gaussian.
+        SYMMETRIC: differences of two arms are symmetric about their mean, given earlier results.
+        EXACT: none.
+        BOUNDED: any, of values within known bounds.
+        BERNOULLI: any, of values in [0, 1]; most often 0 and 1.
+
+    >>> import lexbandits as lb
+    >>> lb.Objective("correct", margin=0.02, noise=lb.NoiseKind.BERNOULLI).noise
+    'bernoulli'
+    """
+
+    SUB_GAUSSIAN = "sub_gaussian"
+    GAUSSIAN = "gaussian"
+    FINITE_VARIANCE = "finite_variance"
+    SYMMETRIC = "symmetric"
+    EXACT = "exact"
+    BOUNDED = "bounded"
+    BERNOULLI = "bernoulli"
+
+    @property
+    def is_bounded(self) -> bool:
+        """Whether values have bounds, and the noise may be any within them."""
+        return self in (NoiseKind.BOUNDED, NoiseKind.BERNOULLI)
+
+    @property
+    def n_numbers(self) -> int:
+        """How many numbers go with it: the two bounds, or the scale."""
+        return {NoiseKind.BOUNDED: 2, NoiseKind.SUB_GAUSSIAN: 1}.get(self, 0)
+
+
+class Dependence(Code):
+    """How the sub-Gaussian noises of two arms in a pass may depend on each other; by default in any way."""
+
+    DEPENDENT = "dependent"
+    INDEPENDENT = "independent"
+
+
+class Missing(Code):
+    """What is done about a value that is missing.
+
+    Attributes:
+        ERROR: it is refused.
+        WORST: it counts as the worst it could have been for whatever is claimed.
+        DROP: its item is left out.
+    """
+
+    ERROR = "error"
+    WORST = "worst"
+    DROP = "drop"
+
+
+# The same for kernels, in the order of `NoiseKind`; those from BOUNDED on have values in [low, high].
+SUB_GAUSSIAN, GAUSSIAN, FINITE_VARIANCE, SYMMETRIC, EXACT, BOUNDED, BERNOULLI = range(7)
+CODES = {kind: code for code, kind in enumerate(NoiseKind)}
 FORMS = (
-    '"gaussian", "bernoulli", ("bernoulli", "worst"), ("bounded", lo, hi), ("bounded", lo, hi, "worst"), '
-    '("sub_gaussian", sd), '
+    '"gaussian", "symmetric", "bernoulli", ("bernoulli", "worst"), ("bounded", lo, hi), '
+    '("bounded", lo, hi, "worst"), ("sub_gaussian", sd), '
     '("sub_gaussian", sd, "independent"), "finite_variance" or "exact"'
 )
-DEPENDENCE = ("dependent", "independent")  # of two arms' noises in a pass; without a word it may be any
+IN_PART = 0.5  # Kind.worst where a mean of several values counts so if some of them are missing
 WATCHED = 30  # values of an arm among which a repetition is noticed
 
 
@@ -39,7 +91,7 @@ class Kind(NamedTuple):
     high: float = math.inf
     sd: float = math.nan  # sub-Gaussian scale of one arm's values,
     pair_sd: float = math.nan  # and of the difference of two arms' values in one pass
-    worst: float = 0.0  # 1 if a missing value counts as the worst it could have been
+    worst: float = 0.0  # 1 if a missing value counts as the worst it could have been, or IN_PART
 
 
 Setting = str | list[Any]  # "gaussian" or ["bounded", 0.0, 1.0]: JSON keeps it
@@ -53,16 +105,16 @@ def checked_kinds(noise: Any, noise_sd: float | ArrayLike | None, n_objectives: 
     """
     n_objectives = whole("n_objectives", n_objectives, least=1)
     if noise_sd is not None:
-        if noise is not None and not (isinstance(noise, str) and noise == "gaussian"):
+        if noise is not None and not (isinstance(noise, str) and noise == NoiseKind.GAUSSIAN):
             raise ValueError(
                 f"give noise or noise_sd, not both; got noise {noise!r} and noise_sd {noise_sd!r}"
             )
         scales = per_objective("noise_sd", noise_sd, n_objectives)
         if isinstance(scales, list):
-            return [["sub_gaussian", scale, "independent"] for scale in scales]
-        return ["sub_gaussian", scales, "independent"]
+            return [_independent(scale) for scale in scales]
+        return _independent(scales)
     if noise is None:
-        return "gaussian"
+        return NoiseKind.GAUSSIAN.value
     if isinstance(noise, str) or _is_one_kind(noise):
         return _checked_kind("noise", noise)
     try:
@@ -113,11 +165,15 @@ def repetition_warning(arm: int, objective: int, value: float) -> str:
     )
 
 
+def _independent(sd: float) -> list[Any]:
+    return [NoiseKind.SUB_GAUSSIAN.value, sd, Dependence.INDEPENDENT.value]
+
+
 def _is_one_kind(noise: Any) -> bool:
     """Whether a sequence is one kind with its numbers, not one kind per objective."""
     if not isinstance(noise, (list, tuple)) or not noise or not isinstance(noise[0], str):
         return False
-    if noise[1:] and noise[-1] == "worst":
+    if noise[1:] and noise[-1] == Missing.WORST:
         return True
     return any(not isinstance(part, (str, list, tuple)) for part in noise[1:])
 
@@ -127,31 +183,32 @@ def _checked_kind(name: str, kind: Any) -> Setting:
     if not parts or not isinstance(parts[0], str):
         raise TypeError(f"{name} must be {FORMS}; got {kind!r}")
     word, *rest = parts
-    if rest and rest[-1] == "worst":
+    if rest and rest[-1] == Missing.WORST:
         return _checked_worst(name, kind, word, rest[:-1])
-    if word not in CODES:
-        near = difflib.get_close_matches(word, CODES, n=1, cutoff=0.5)
-        hint = f"did you mean {near[0]!r}? " if near else ""
+    if word not in set(NoiseKind):
+        near = difflib.get_close_matches(word, [*NoiseKind], n=1, cutoff=0.5)
+        hint = f"did you mean {str(near[0])!r}? " if near else ""
         raise ValueError(f"{name}: unknown kind {word!r}; {hint}it must be {FORMS}")
-    if word == "bounded":
-        return ["bounded", *_checked_bounds(name, kind, rest)]
-    if word == "sub_gaussian":
-        if not rest or len(rest) > 2 or (rest[1:] and rest[1] not in DEPENDENCE):
+    word = str(word)
+    if word == NoiseKind.BOUNDED:
+        return [word, *_checked_bounds(name, kind, rest)]
+    if word == NoiseKind.SUB_GAUSSIAN:
+        if not rest or len(rest) > 2 or (rest[1:] and rest[1] not in set(Dependence)):
             raise ValueError(
                 f'{name} must be ("sub_gaussian", sd) or, where two arms of a pass have independent noise, '
                 f'("sub_gaussian", sd, "independent"), got {kind!r}'
             )
-        return ["sub_gaussian", scale(f"the sd of {name}", rest[0]), *rest[1:]]
+        return [word, scale(f"the sd of {name}", rest[0]), *map(str, rest[1:])]
     if rest:
         raise ValueError(f'{name} must be "{word}" alone, got {kind!r}')
     return word
 
 
 def _checked_worst(name: str, kind: Any, word: str, bounds: list[Any]) -> Setting:
-    if word == "bounded":
-        return ["bounded", *_checked_bounds(name, kind, bounds), "worst"]
-    if word == "bernoulli" and not bounds:
-        return ["bernoulli", "worst"]
+    if word == NoiseKind.BOUNDED:
+        return [str(word), *_checked_bounds(name, kind, bounds), Missing.WORST.value]
+    if word == NoiseKind.BERNOULLI and not bounds:
+        return [str(word), Missing.WORST.value]
     raise ValueError(
         f'{name}: "worst" needs values that have a worst: ("bernoulli", "worst") or '
         f'("bounded", lo, hi, "worst"), got {kind!r}'
@@ -167,12 +224,12 @@ def _checked_bounds(name: str, kind: Any, bounds: list[Any]) -> list[float]:
 def _kind(setting: Setting) -> Kind:
     parts: list[Any] = [setting] if isinstance(setting, str) else setting
     word, *numbers = parts
-    worst = float(numbers[-1:] == ["worst"])
-    if word == "bernoulli":
+    worst = float(numbers[-1:] == [Missing.WORST])
+    if word == NoiseKind.BERNOULLI:
         return Kind(BERNOULLI, 0.0, 1.0, worst=worst)
-    if word == "bounded":
+    if word == NoiseKind.BOUNDED:
         return Kind(BOUNDED, numbers[0], numbers[1], worst=worst)
-    if word == "sub_gaussian":
-        apart = math.sqrt(2.0) if numbers[1:] == ["independent"] else 2.0
-        return Kind(SUB_GAUSSIAN, sd=numbers[0], pair_sd=apart * numbers[0])
-    return Kind(CODES[word])
+    if word == NoiseKind.SUB_GAUSSIAN:
+        factor = math.sqrt(2.0) if numbers[1:] == [Dependence.INDEPENDENT] else 2.0
+        return Kind(SUB_GAUSSIAN, sd=numbers[0], pair_sd=factor * numbers[0])
+    return Kind(CODES[NoiseKind(word)])

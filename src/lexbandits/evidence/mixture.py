@@ -1,8 +1,13 @@
-"""Evidence: test supermartingales by normal mixtures, in logs so that nothing overflows."""
+"""Evidence: test supermartingales by normal mixtures, in logs so that nothing overflows.
+
+The one-sided normal mixture is Robbins's (1970, *Annals of Mathematical Statistics* 41); Howard, Ramdas,
+McAuliffe and Sekhon (2021, *Annals of Statistics* 49) have it for sub-Gaussian noise. That such a process
+passes e^l with probability at most e^−l is Ville's inequality (1939).
+"""
 
 import math
 
-from lexbandits.jit import kernel
+from lexbandits._jit import kernel
 
 
 @kernel

@@ -1,6 +1,9 @@
-"""Running moments of a sequence: all that an interval knows of its data, whatever their number."""
+"""Running moments of a sequence: all that an interval knows of its data, whatever their number.
 
-from lexbandits.jit import kernel
+The recurrences are Welford's (1962) for M2 and Pébay's (2008, SAND2008-6212) for M3 and M4.
+"""
+
+from lexbandits._jit import kernel
 
 ROUNDING = 2.0**-48  # 16 times what two numbers and their difference may be off, as a share of them
 
@@ -38,4 +41,16 @@ def push_squares(n: float, mean: float, m2: float, value: float) -> tuple[float,
     n = before + 1.0
     d = value - mean
     dn = d / n
+    return n, mean + dn, m2 + d * dn * before
+
+
+@kernel
+def push_weighted(
+    n: float, mean: float, m2: float, value: float, weight: float
+) -> tuple[float, float, float]:
+    """(n, mean, M2) with one more value that counts as `weight` of them."""
+    before = n
+    n = before + weight
+    d = value - mean
+    dn = d * weight / n
     return n, mean + dn, m2 + d * dn * before

@@ -1,14 +1,27 @@
-"""Radii of intervals that hold at all times at once, by normal mixtures."""
+"""Radii of intervals: the paper's (Eq. 4), and those that hold at all times at once, by normal mixtures.
+
+The latter are confidence sequences by two-sided normal mixtures:
+Robbins (1970, *Annals of Mathematical Statistics* 41); Howard, Ramdas, McAuliffe and Sekhon (2021, *Annals of
+Statistics* 49) for sub-Gaussian noise, and on where ρ makes the mixture tightest.
+"""
 
 import math
 
 import numpy as np
 
-from lexbandits.arrays import Counts, Vector
-from lexbandits.checks import each_objective
-from lexbandits.jit import kernel
+from lexbandits._arrays import Counts, Vector
+from lexbandits._jit import kernel
+from lexbandits._validation import each_objective
 
 PRIOR = 30.0  # ρ, where the mixtures are tightest, in observations
+
+
+@kernel
+def confidence_width(pulls: int, n_arms: int, n_objectives: int, delta: float) -> float:
+    """Eq. (4): the width c(a) of an arm's confidence interval after `pulls` pulls; σ = 1."""
+    if pulls == 0:
+        return math.inf
+    return math.sqrt(4.0 / pulls * math.log(6.0 * n_arms * n_objectives * pulls / delta))
 
 
 @kernel

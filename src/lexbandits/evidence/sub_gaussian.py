@@ -1,9 +1,9 @@
-"""Sub-Gaussian noise of known scale: the normal mixture. docs/proofs.md, "Sub-Gaussian noise"."""
+"""Sub-Gaussian noise of known scale: normal mixtures (Robbins 1970). docs/proofs.md, "Sub-Gaussian noise"."""
 
 import math
 
+from lexbandits._jit import kernel
 from lexbandits.evidence.radius import PRIOR, mixture_radius
-from lexbandits.jit import kernel
 
 
 @kernel

@@ -8,18 +8,19 @@ from typing import Any
 
 import numpy as np
 
-from lexbandits.arrays import Counts, Vector
-from lexbandits.checks import positive, real
-from lexbandits.forecasting.beliefs import Beliefs, Guess, Measured, MissingGuess, coins_of, kinds_of
-from lexbandits.policies.tol.lexelim_tol import LexElimTol
+from lexbandits._arrays import Counts, Vector
+from lexbandits._validation import positive, real
+from lexbandits.evidence.kinds import NoiseKind
+from lexbandits.forecasting.posterior import Measured, MissingPrior, Posterior, Prior, coins_of, kinds_of
+from lexbandits.policies.tolerance.lexelim_tol import LexElimTol
+from lexbandits.study.core.replay import Replay
+from lexbandits.study.core.trial_columns import EXPIRED, FAILED, IMPORTED, LATE, TOLD
 from lexbandits.study.errors import StudyError, study_errors
-from lexbandits.study.record.fold import Fold
-from lexbandits.study.record.trials import EXPIRED, FAILED, IMPORTED, LATE, TOLD
+from lexbandits.study.number_format import listed, toml_key
 from lexbandits.study.spec import Spec
-from lexbandits.study.words import listed, toml_key
 
 
-class GuessNeeded(StudyError):  # noqa: N818
+class PriorNeeded(StudyError):  # noqa: N818
     """A mean or a deviation that nobody has measured or said; `for_command` names the option to say it."""
 
     def __init__(self, lack: str, argument: str, option: str) -> None:
@@ -51,7 +52,7 @@ class Question:
     missing: Vector | None = None
     room: float = math.inf  # results until the budget or the items are spent
     pace: float | None = None  # seconds per result, measured
-    waiting: int = 0  # results told that wait for their pass
+    buffered: int = 0  # results told that wait for their pass
 
     @classmethod
     def of_policy(cls, policy: LexElimTol) -> "Question":
@@ -75,35 +76,41 @@ class Question:
         return cls(policy, arms, list(spec.names), spec.signs, measured, changes, room=room)
 
     @classmethod
-    def of_fold(cls, fold: Fold) -> "Question":
+    def of_fold(cls, replay: Replay) -> "Question":
         """A study from where it stands."""
-        ledger, spec = fold.ledger, fold.ledger.spec
-        policy: Any = copy.copy(fold.policy)
-        states, arms, values = ledger.column("state"), ledger.column("arm"), ledger.column("values")
+        projection, spec = replay.projection, replay.projection.spec
+        policy: Any = copy.copy(replay.policy)
+        states, arms, values = (
+            projection.column("state"),
+            projection.column("arm"),
+            projection.column("values"),
+        )
         counted = (states == TOLD) | (states == IMPORTED)
         signed = spec.signed(values)
         known = {}
-        for arm in range(len(ledger.arm_names)):
+        for arm in range(len(projection.arm_names)):
             for i in range(len(spec.names)):
                 column = signed[counted & (arms == arm), i]
                 known[arm, i] = column[~np.isnan(column)]
-        everybody = range(len(ledger.arms))
+        everybody = range(len(projection.arms))
         coins = tuple(
             coin and all(bool(np.isin(np.abs(known[a, i]), (0.0, 1.0)).all()) for a in everybody)
             for i, coin in enumerate(_coins(spec))
         )
         lost = (states == FAILED) | (states == EXPIRED) | (states == LATE)
         missing = _missing(spec, policy, arms, values, counted, lost)
-        resolved = ledger.column("resolved")[counted & (states != IMPORTED)][-1000:]
+        resolved = projection.column("resolved")[counted & (states != IMPORTED)][-1000:]
         pace = float(np.ptp(resolved)) / (resolved.size - 1) if resolved.size >= 20 else None
         room = (
-            math.inf if ledger.budget is None else float(ledger.budget - ledger.handed_out + len(ledger.open))
+            math.inf
+            if projection.budget is None
+            else float(projection.budget - projection.handed_out + len(projection.open))
         )
-        if math.isfinite(ledger.passes) and not spec.is_list:
-            room = min(room, (ledger.passes - policy.folded) * len(policy.candidates))
+        if math.isfinite(projection.passes) and not spec.is_list:
+            room = min(room, (projection.passes - policy.folded) * len(policy.candidates))
         return cls(
             policy,
-            list(ledger.arm_names),
+            list(projection.arm_names),
             list(spec.names),
             spec.signs,
             Measured(policy, known, coins),
@@ -111,8 +118,15 @@ class Question:
             missing,
             room,
             pace or None,
-            0 if spec.is_list else len(policy._waiting),  # of a list all that was told is in its table
+            0 if spec.is_list else len(policy._buffer),  # of a list all that was told is in its table
         )
+
+    @property
+    def without_baseline(self) -> LexElimTol:
+        """The policy as it is, with nobody who answers unless another is better."""
+        policy: LexElimTol = copy.copy(self.policy)
+        policy.state = policy.state._replace(options=policy.state.options._replace(baseline=-1))
+        return policy
 
     def prices(self, price: Any) -> Vector:
         """(K,) the price of a result of each arm."""
@@ -130,60 +144,60 @@ class Question:
             given = [positive("price", price)] * len(self.arms)
         return np.array([*given, *[0.0] * (self.policy.max_arms - len(given))])
 
-    def beliefs(self, guess: Any, sd: Any, shared: Any) -> Beliefs:
-        """What may be true: as measured, and as guessed where too little was."""
+    def posterior(self, prior: Any, sd: Any, shared: Any) -> Posterior:
+        """Return the posterior: as measured, and by the prior where too little was."""
         with study_errors(TypeError):
-            asked = None if guess is None else self._guess(guess, sd, shared)
+            asked = None if prior is None else self._prior(prior, sd, shared)
         try:
-            return Beliefs(self.measured, asked, self.missing)
-        except MissingGuess as lack:
+            return Posterior(self.measured, asked, self.missing)
+        except MissingPrior as lack:
             arm, objective = self.arms[lack.arm], self.objectives[lack.objective]
             if lack.what == "sd":
                 why = f"a forecast needs the standard deviation of one value on {objective!r}"
-                raise GuessNeeded(why, f"sd={{{objective!r}: …}}", f"--sd {objective}=…") from None
+                raise PriorNeeded(why, f"sd={{{objective!r}: …}}", f"--sd {objective}=…") from None
             why = f"arm {arm!r} has too few results on {objective!r} to forecast from"
             table = f"[{toml_key(arm)}] {toml_key(objective)} = …"
-            option = f"--guess FILE, a TOML file with a table per arm, {table}"
-            raise GuessNeeded(why, f"guess={{{arm!r}: {{{objective!r}: …}}, …}}", option) from None
+            option = f"--prior FILE, a TOML file with a table per arm, {table}"
+            raise PriorNeeded(why, f"prior={{{arm!r}: {{{objective!r}: …}}, …}}", option) from None
 
-    # --- guesses
+    # --- priors
 
-    def _guess(self, guess: Any, sd: Any, shared: Any) -> Guess:
+    def _prior(self, prior: Any, sd: Any, shared: Any) -> Prior:
         K, m = self.policy.max_arms, self.policy.n_objectives
         low, high = np.full((K, m), math.nan), np.full((K, m), math.nan)
-        if not isinstance(guess, (Mapping, Sequence, np.ndarray)) or isinstance(guess, str):
-            raise StudyError(f"guess must be {{arm: {{objective: mean}}}} or a row per arm, got {guess!r}")
-        rows = guess.items() if isinstance(guess, Mapping) else zip(self.arms, guess, strict=False)
-        if not isinstance(guess, Mapping) and len(guess) != len(self.arms):
+        if not isinstance(prior, (Mapping, Sequence, np.ndarray)) or isinstance(prior, str):
+            raise StudyError(f"prior must be {{arm: {{objective: mean}}}} or a row per arm, got {prior!r}")
+        rows = prior.items() if isinstance(prior, Mapping) else zip(self.arms, prior, strict=False)
+        if not isinstance(prior, Mapping) and len(prior) != len(self.arms):
             raise StudyError(
-                f"guess must have a row per arm ({', '.join(map(repr, self.arms))}), got {len(guess)}"
+                f"prior must have a row per arm ({', '.join(map(repr, self.arms))}), got {len(prior)}"
             )
         for arm, row in rows:
-            a = self._index("guess", self.arms, arm, "arm")
+            a = self._index("prior", self.arms, arm, "arm")
             listed_up = isinstance(row, (Sequence, np.ndarray)) and not isinstance(row, str) and len(row) == m
             if not (isinstance(row, Mapping) or listed_up):
                 raise StudyError(
-                    f"the guess of {arm!r} must be {{objective: mean}} or {m} means, got {row!r}"
+                    f"the prior of {arm!r} must be {{objective: mean}} or {m} means, got {row!r}"
                 )
             cells = row.items() if isinstance(row, Mapping) else zip(self.objectives, row, strict=True)
             for objective, cell in cells:
-                i = self._index(f"guess of {arm!r}", self.objectives, objective, "objective")
+                i = self._index(f"prior of {arm!r}", self.objectives, objective, "objective")
                 ends = sorted(
-                    self.signs[i] * end for end in _ends(f"the guess of {arm!r}, {objective!r}", cell)
+                    self.signs[i] * end for end in _ends(f"the prior of {arm!r}, {objective!r}", cell)
                 )
                 kind = kinds_of(self.policy)[i]
                 if not kind.low <= ends[0] <= ends[1] <= kind.high:
                     bounds = sorted((self.signs[i] * kind.low + 0.0, self.signs[i] * kind.high + 0.0))
                     where = f"[{bounds[0]:g}, {bounds[1]:g}]"
                     raise StudyError(
-                        f"the guess of {arm!r} on {objective!r} must be in {where}, got {cell!r}"
+                        f"the prior of {arm!r} on {objective!r} must be in {where}, got {cell!r}"
                     )
                 low[a, i], high[a, i] = ends
         deviations = self._per_objective("sd", sd, math.nan)
         correlations = self._per_objective("shared", shared, 0.0)
         if not ((correlations >= 0) & (correlations < 1)).all():
             raise StudyError(f"shared must be at least 0 and below 1, got {shared!r}")
-        return Guess(low, high, deviations, correlations, self.measured.coins)
+        return Prior(low, high, deviations, correlations, self.measured.coins)
 
     def _per_objective(self, name: str, given: Any, default: float) -> Vector:
         m = len(self.objectives)
@@ -216,7 +230,7 @@ def _ends(what: str, cell: Any) -> tuple[float, float]:
 
 
 def _coins(spec: Spec) -> tuple[bool, ...]:
-    return tuple(objective.noise == "bernoulli" for objective in spec.objectives)
+    return tuple(objective.kind is NoiseKind.BERNOULLI for objective in spec.objectives)
 
 
 def _missing(spec: Spec, policy: LexElimTol, arms: Counts, values: Vector, counted: Any, lost: Any) -> Vector:
@@ -265,9 +279,9 @@ def _spec_changes(policy: LexElimTol, spec: Spec) -> list[Change]:
     rows = []
     for objective in spec.objectives:
         now = objective.margin_in_unit
-        if now > 0 and not objective.is_relative:
+        if 0 < 2 * now < objective.most_apart and not objective.is_relative:
             then = spec.changed(objective.name, margin=2 * now)
-            rows.append(_change(policy, "margin", objective.name, now, then.thresholds))
+            rows.append(_change(policy, "margin", objective.name, now, then.tolerance_settings))
     return rows + _doubled_delta(policy)
 
 

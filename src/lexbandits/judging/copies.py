@@ -9,12 +9,12 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from lexbandits.arrays import Vector
+from lexbandits._arrays import Vector
 
 FEWEST_FINE, FEWEST_COARSE = 5, 50  # items of which one value is suspicious
 STEPS, LEVELS = (1.0, 0.5, 0.25, 0.1), 40  # of scores and grades, and how many there are at most
 FEWEST, ENOUGH = 15, 30  # items of which groups are, and of which they need not coincide exactly
-REDUNDANT = 1 / 4  # of them, that belong to a group seen before
+FEWEST_REPEATED, REDUNDANT = 10, 1 / 4  # of them, that belong to a group seen before
 BOTH, EITHER = 0.6, 0.9  # how well groups must coincide, beyond chance: by both arms, and by one
 EXACTLY = 0.95  # by both, of coarse or few values
 ALIKE, ALIKE_COARSE = 1e-4, 0.1  # 1 − r² below which one arm follows from the other: a multiple, or a shift
@@ -34,10 +34,13 @@ def copied_arms(columns: Vector, low: float, high: float, is_paired: bool) -> ND
         own = columns[:, a][~np.isnan(columns[:, a])]
         fewest = FEWEST_COARSE if coarse else FEWEST_FINE
         found[a] = own.size >= fewest and own.min() == own.max() and low < own[0] < high and own[0] != 0
-    for a in range(n_arms if is_paired else 0):
-        for b in range(a):
-            known = ~np.isnan(columns[:, a] + columns[:, b])
-            if not (found[a] and found[b]) and _coincide(columns[known, a], columns[known, b], coarse):
+    known = ~np.isnan(columns)
+    repeated = [int(known[:, a].sum()) - np.unique(columns[known[:, a], a]).size for a in range(n_arms)]
+    grouped = [a for a in range(n_arms if is_paired else 0) if repeated[a] >= FEWEST_REPEATED]
+    for a in grouped:
+        for b in grouped[: grouped.index(a)]:
+            both = known[:, a] & known[:, b]
+            if not (found[a] and found[b]) and _coincide(columns[both, a], columns[both, b], coarse):
                 found[[a, b]] = True
     return found
 
@@ -57,7 +60,7 @@ def _coincide(a: Vector, b: Vector, coarse: bool) -> bool:
         return False
     codes = [np.unique(values, return_inverse=True)[1] for values in (a, b)]
     sizes = [np.unique(code, return_counts=True)[1] for code in (*codes, codes[0] * n + codes[1])]
-    if n - sizes[2].size < max(10.0, REDUNDANT * n):
+    if n - sizes[2].size < max(FEWEST_REPEATED, REDUNDANT * n):
         return False
     ties_a, ties_b, both = (float((size * (size - 1.0)).sum()) / 2 for size in sizes)
     if max(ties_a, ties_b) >= pairs or min(ties_a, ties_b) == 0:

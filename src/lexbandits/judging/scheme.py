@@ -1,19 +1,23 @@
 """Which claims a verdict needs: an arm is acceptable (J1, L), it is worth a switch (J2), all facts at once.
 
-A claim enters by its level alone, so that it may come from anything that has `says` and `lead` of `Claims`.
+A claim enters by its level alone, so that it may come from anything that has `says`, `lead` and `doubts` of
+`Claims`.
 docs/proofs.md, section 7.
 """
 
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
 
-from lexbandits.arrays import Vector
+from lexbandits._arrays import Vector
 from lexbandits.judging.claims import BEATS, BELOW, HOLDS, MEETS, VIOLATES, Claims
+from lexbandits.outcomes import ClaimVerdict, Flag
 from lexbandits.study.measure.progress import watched
 
-OPEN, BEATEN = "open", "beaten"
+OPEN, BEATEN = ClaimVerdict.OPEN, ClaimVerdict.BEATEN
 OF_MEETS = 0.75  # of a level, for "it meets the limit" where "not worse" would do as well; that has the rest
 
 
@@ -28,13 +32,22 @@ class Step(NamedTuple):
 
 
 Claim = tuple[str, int, int, int | None]  # fact, objective, arms
-Way = tuple[tuple[Claim, ...], float]  # claims that are all needed, and the level, or share of one, of each
-Need = tuple[int, int, list[Way]]  # a rival, an objective, and the ways of which one will do
+Refutation = tuple[tuple[Claim, ...], float]  # claims that are all needed, and the level of each
+Need = tuple[int, int, Iterable[Refutation]]  # a rival, an objective, and the ways of which one will do
 
 
-def level_of(claims: Claims, delta: float, *, baseline: bool = False, named: bool = False) -> float:
+class Shares(NamedTuple):
+    """The parts of alpha that the ways to refute one objective have; what is exact takes none."""
+
+    meets: float  # the limit, where the objective is one
+    own: float  # not worse there
+    earlier: float  # better on an earlier objective: each
+    third: float  # another arm is better on the first: each
+
+
+def level_of(claims: Claims, delta: float, *, baseline: bool = False, candidate: bool = False) -> float:
     """The level at which one arm is proven."""
-    if named:
+    if candidate:
         return delta
     if any(claims.is_limit):
         return delta / claims.n_arms
@@ -51,30 +64,67 @@ def beating(claims: Claims, i: int, a: int, b: int) -> tuple[Claim, ...]:
     return ((BELOW, i, b, None), better) if claims.is_limit[i] else (better,)
 
 
-def rows(claims: Claims, x: int, alpha: float) -> Iterator[Need]:
-    """What refutes "x is not acceptable because of y on i", for every y and i."""
-    for y in range(claims.n_arms):
-        for i in range(claims.n_objectives):
-            if y != x:
-                yield y, i, [(way, share * alpha) for way, share in shares(claims, x, y, i)]
+def direct(claims: Claims, x: int, y: int, i: int, shares: Shares, alpha: float) -> list[Refutation]:
+    """The ways that are about x itself; to meet a limit goes first, as it says the most."""
+    own: Refutation = (((HOLDS, i, x, y),), shares.own * alpha)
+    earlier = [(beating(claims, j, x, y), shares.earlier * alpha) for j in range(i)]
+    limit: list[Refutation] = [(((MEETS, i, x, None),), shares.meets * alpha)] if claims.is_limit[i] else []
+    return [*limit, own, *earlier]
 
 
-def shares(claims: Claims, x: int, y: int, i: int) -> list[Way]:
-    """The ways of which one will do, and each one's part of alpha; what is certain takes none."""
-    own: list[tuple[Claim, ...]] = [((HOLDS, i, x, y),)]
-    earlier = [beating(claims, j, x, y) for j in range(i)]
-    others = [z for z in range(claims.n_arms) if z not in (x, y)]
-    thirds = [beating(claims, 0, z, y) for z in others if i > 0 and not claims.is_limit[0]]
-    noisy = [[way for way in group if claims.noisy[way[0][1]]] for group in (own, earlier, thirds)]
-    weights = [2.0 * bool(noisy[0]), float(bool(noisy[1])), float(bool(noisy[2]))]
+def by_others(claims: Claims, x: int, y: int, i: int, shares: Shares, alpha: float) -> Iterator[Refutation]:
+    """The ways in which a third arm is better than y."""
+    for z in range(claims.n_arms) if others_count(claims, i) else ():
+        if z not in (x, y):
+            yield beating(claims, 0, z, y), shares.third * alpha
+
+
+def others_count(claims: Claims, i: int) -> bool:
+    """Whether that a third arm is better on the first objective refutes anything on i."""
+    return i > 0 and not claims.is_limit[0] and claims.n_arms > 2
+
+
+def shares_of(claims: Claims, i: int) -> Shares:
+    """The parts of alpha on an objective, whoever is compared."""
+    earlier = sum(claims.noisy[:i])
+    thirds = claims.n_arms - 2 if others_count(claims, i) and claims.noisy[0] else 0
+    weights = [2.0 * claims.noisy[i], float(earlier > 0), float(thirds > 0)]
     if weights[0] and weights[1] + weights[2] == 1:
-        weights = [1.0, weights[1], weights[2]]
+        weights[0] = 1.0
     total = sum(weights) or 1.0
     if claims.is_limit[i] and claims.noisy[i]:
         total /= 1 - OF_MEETS
-    parts = zip((own, earlier, thirds), noisy, weights, strict=True)
-    found = [(way, weight / total / max(1, len(some))) for group, some, weight in parts for way in group]
-    return [(((MEETS, i, x, None),), OF_MEETS), *found] if claims.is_limit[i] else found
+    own, before, third = (w / total / max(1, n) for w, n in zip(weights, (1, earlier, thirds), strict=True))
+    return Shares(OF_MEETS, own, before, third)
+
+
+class Thirds:
+    """Who is better than an arm on the first objective, the likeliest first: found once for all it helps."""
+
+    def __init__(self, claims: Claims) -> None:
+        self._claims = claims
+        self._left: dict[tuple[int, float], list[tuple[float, int]]] = {}
+        self._found: dict[tuple[int, float], list[tuple[float, int]]] = {}
+
+    def first(self, y: int, level: float, besides: int, above: float = -math.inf) -> int | None:
+        """The likeliest that beats y at a level, other than `besides`, if it is likelier than `above`."""
+        claims, key = self._claims, (y, level)
+        if key not in self._left:
+            arms = (z for z in range(claims.n_arms) if z != y)
+            ways = [(min(claims.lead(*claim) for claim in beating(claims, 0, z, y)), -z) for z in arms]
+            self._left[key], self._found[key] = sorted(ways), []
+        left, found = self._left[key], self._found[key]
+        for lead, z in found:
+            if z != besides:
+                return z if lead > above else None
+        while left and left[-1][0] > above:
+            lead, z = left[-1][0], -left[-1][1]
+            left.pop()
+            if all(claims.says(*claim, alpha=level) for claim in beating(claims, 0, z, y)):
+                found.append((lead, z))
+                if z != besides:
+                    return z
+        return None
 
 
 def of_limits(claims: Claims, x: int, alpha: float, *, closest: bool) -> Iterator[Need]:
@@ -88,13 +138,15 @@ def of_limits(claims: Claims, x: int, alpha: float, *, closest: bool) -> Iterato
             yield x, i, [(meets, OF_MEETS * alpha)]
             continue
         for y in range(claims.n_arms):
-            ways = [(meets, _beside_another(claims, alpha)), (((BELOW, i, y, None),), alpha)]
-            if y != x:
-                before = [beating(claims, j, x, y) for j in range(i)]
-                if i > 0 and not claims.is_limit[0]:
-                    before += [beating(claims, 0, z, y) for z in range(claims.n_arms) if z not in (x, y)]
-                ways += [(way, alpha) for way in before]
-            yield y, i, ways
+            ways: list[Refutation] = [
+                (meets, _beside_another(claims, alpha)),
+                (((BELOW, i, y, None),), alpha),
+            ]
+            if y == x:
+                yield y, i, ways
+                continue
+            ways += [(beating(claims, j, x, y), alpha) for j in range(i)]
+            yield y, i, chain(ways, by_others(claims, x, y, i, Shares(0.0, 0.0, 0.0, 1.0), alpha))
 
 
 def _limits(claims: Claims) -> list[int]:
@@ -106,17 +158,38 @@ def _beside_another(claims: Claims, alpha: float) -> float:
     return (1 - OF_MEETS) * alpha / len(_limits(claims))
 
 
-def prove(claims: Claims, x: int, alpha: float, *, closest: bool = False) -> Iterator[Step]:
+def prove(claims: Claims, x: int, alpha: float, thirds: Thirds, *, closest: bool = False) -> Iterator[Step]:
     """What must be claimed for x, each as a step, OPEN if it is not."""
+    asked = _beside_another(claims, alpha) if closest else OF_MEETS * alpha
     for y, i, ways in of_limits(claims, x, alpha, closest=closest):
-        yield from _steps(claims, x, y, i, ways, ways[0][1])
-    for y, i, ways in rows(claims, x, alpha):
-        first = int(claims.is_limit[i])  # to meet a limit says more than to be as close as another
-        likeliest = sorted(ways[first:], key=lambda way: -min(claims.lead(*claim) for claim in way[0]))
-        yield from _steps(claims, x, y, i, ways[:first] + likeliest, ways[first][1])
+        yield from _steps(claims, x, y, i, ways, asked)
+    shares = [shares_of(claims, i) for i in range(claims.n_objectives)]
+    for y in range(claims.n_arms):
+        for i in range(claims.n_objectives) if y != x else ():
+            ways = _likeliest(claims, x, y, i, shares[i], alpha, thirds)
+            yield from _steps(claims, x, y, i, ways, shares[i].own * alpha)
 
 
-def _steps(claims: Claims, x: int, y: int, i: int, ways: list[Way], asked: float) -> tuple[Step, ...]:
+def _likeliest(
+    claims: Claims, x: int, y: int, i: int, shares: Shares, alpha: float, thirds: Thirds
+) -> Iterator[Refutation]:
+    """The ways to refute y on i, the likeliest first; of third arms only one that is better."""
+    first = int(claims.is_limit[i])  # to meet a limit says more than to be as close as another
+    ways = direct(claims, x, y, i, shares, alpha)
+    yield from ways[:first]
+    level, others = shares.third * alpha, others_count(claims, i)
+    likely = [(min(claims.lead(*claim) for claim in way[0]), way) for way in ways[first:]]
+    for lead, way in sorted(likely, key=lambda pair: -pair[0]):
+        if others and (z := thirds.first(y, level, x, lead)) is not None:
+            yield beating(claims, 0, z, y), level
+        yield way
+    if others and (z := thirds.first(y, level, x)) is not None:
+        yield beating(claims, 0, z, y), level
+
+
+def _steps(
+    claims: Claims, x: int, y: int, i: int, ways: Iterable[Refutation], asked: float
+) -> tuple[Step, ...]:
     """The claims of the first way that is made, or what is open."""
     for way, level in ways:
         if all(claims.says(*claim, alpha=level) for claim in way):
@@ -138,16 +211,23 @@ class Proof(NamedTuple):
 
 
 def proof_of(
-    claims: Claims, x: int, alpha: float, likely: frozenset[int] = frozenset(), *, in_full: bool = False
+    claims: Claims,
+    x: int,
+    alpha: float,
+    likely: frozenset[int] = frozenset(),
+    *,
+    in_full: bool = False,
+    thirds: Thirds | None = None,
 ) -> Proof:
     """A proof of x, up to what is open, or beyond it `in_full`; that it meets all limits goes first.
 
     If it is open either way, it is so as the closest where that nobody meets some limit is `likely`.
     """
     found: list[Proof] = []
+    thirds = thirds or Thirds(claims)
     for closest in (False, True) if any(claims.is_limit) else (False,):
         steps = []
-        for step in prove(claims, x, alpha, closest=closest):
+        for step in prove(claims, x, alpha, thirds, closest=closest):
             steps.append(step)
             if step.verdict == OPEN and not in_full:
                 break
@@ -184,14 +264,14 @@ def is_better(claims: Claims, w: int, c: int, alpha: float) -> tuple[Step, ...]:
     return ()
 
 
-def switch_levels(claims: Claims, w: int, c: int, alpha: float) -> list[tuple[list[Way], Way]]:
+def switch_levels(claims: Claims, w: int, c: int, alpha: float) -> list[tuple[list[Refutation], Refutation]]:
     """Per objective the ways to say that w is not worse than c, and that it is better, with their levels."""
     noisy, place, found = max(1, sum(claims.noisy)), 0, []
     for k in range(claims.n_objectives):
         level = alpha * (1 - place / noisy)
-        holds: list[Way] = [(((HOLDS, k, w, c),), level)]
+        holds: list[Refutation] = [(((HOLDS, k, w, c),), level)]
         if claims.is_limit[k]:
-            meets: Way = (((MEETS, k, w, None),), OF_MEETS * level)
+            meets: Refutation = (((MEETS, k, w, None),), OF_MEETS * level)
             holds = [meets, (holds[0][0], (1 - OF_MEETS) * level)]
         found.append((holds, (beating(claims, k, w, c), alpha / noisy)))
         place += claims.noisy[k]
@@ -207,12 +287,11 @@ def survey(claims: Claims, delta: float, among: Sequence[int]) -> tuple[dict[int
     gone: dict[int, tuple[int, int]] = {}
     for i, is_limit in enumerate(claims.is_limit):
         side, alone = claims.side(i, delta), claims.side(i, delta, alone=True)
-        beaten = {
-            b: (i, a)
-            for b in watched("ranking", left)
-            for a in _ahead(claims, i, b, left)
-            if beats(claims, i, a, b, delta)
-        }
+        beaten = {}
+        for b in watched("ranking", left):
+            by = next((a for a in _ahead(claims, i, b, left) if beats(claims, i, a, b, delta)), None)
+            if by is not None:
+                beaten[b] = i, by
         if len(beaten) == len(left):  # they contradict each other
             return gone, i
         gone |= beaten
@@ -220,24 +299,34 @@ def survey(claims: Claims, delta: float, among: Sequence[int]) -> tuple[dict[int
         short = [a for a in left if not (is_limit and claims.says(MEETS, i, a, None, alone))]
         if is_limit and short and not all(claims.says(BELOW, i, a, None, alone) for a in left):
             return gone, i
-        pairs = sorted((claims.lead(HOLDS, i, a, b), a, b) for a in short for b in left if a != b)
-        if not all(claims.says(HOLDS, i, a, b, side) for _, a, b in pairs):
+        least = min(
+            ((claims.lead(HOLDS, i, a, b), a, b) for a in short for b in left if a != b), default=None
+        )
+        if least is not None and not claims.says(HOLDS, i, *least[1:], side):  # mostly it is this one
+            return gone, i
+        if not all(claims.says(HOLDS, i, a, b, side) for a in short for b in left if a != b):
             return gone, i
     return gone, claims.n_objectives
 
 
 def _ahead(claims: Claims, i: int, b: int, left: list[int]) -> list[int]:
-    """Who may beat b, the likeliest last: it is named."""
+    """Who may beat b, the likeliest first: it is named."""
     ahead = [(claims.lead(BEATS, i, a, b), a) for a in left if a != b]
-    return [a for lead, a in sorted(ahead) if lead > 0]
+    return [a for lead, a in sorted(ahead, reverse=True) if lead > 0]
 
 
 def beats(claims: Claims, i: int, a: int, b: int, delta: float) -> bool:
-    """With "not worse" beside it, both together cost one level: at most one of the two can be false."""
+    """Say whether a is shown to be better than b where all facts hold together.
+
+    With "not worse" beside it, both together cost one level: at most one of the two can be false. A claim
+    that a tail which the sample missed could explain ("skewed") is not made, nor would it be certified.
+    """
     if claims.is_limit[i] and not claims.says(BELOW, i, b, None, claims.side(i, delta, alone=True)):
         return False
     side = claims.side(i, delta)
-    return claims.says(BEATS, i, a, b, side) and claims.says(HOLDS, i, a, b, side)
+    if not (claims.says(BEATS, i, a, b, side) and claims.says(HOLDS, i, a, b, side)):
+        return False
+    return Flag.SKEWED not in claims.doubts(BEATS, i, a, b, side)
 
 
 def violates(claims: Claims, i: int, a: int, delta: float) -> bool:

@@ -1,26 +1,19 @@
-"""The policies, by name. A new algorithm is one new file and one line here: `lexbandits` reads it."""
+"""The policies by name, and what an own one is made of: `Rules` on a state with `Arms`, in kernels."""
 
-from lexbandits.policies.exponential_gap import ExponentialGapElimination as ExponentialGapElimination
-from lexbandits.policies.imed import IMED as IMED
-from lexbandits.policies.kl_ucb import KLUCB as KLUCB
-from lexbandits.policies.lexdmed import LexDMED as LexDMED
-from lexbandits.policies.lexelim_in import LexElimIn as LexElimIn
-from lexbandits.policies.lexelim_out import LexElimOut as LexElimOut
-from lexbandits.policies.lexelim_phase import LexElimPhase as LexElimPhase
-from lexbandits.policies.lexelim_pool import LexElimPool as LexElimPool
-from lexbandits.policies.leximed import LexIMED as LexIMED
-from lexbandits.policies.moss import MOSSAnytime as MOSSAnytime
-from lexbandits.policies.mtlo import MTLO as MTLO
-from lexbandits.policies.pf_lex import PFLex as PFLex
-from lexbandits.policies.policy import Policy as Policy
-from lexbandits.policies.round_robin import RoundRobin as RoundRobin
-from lexbandits.policies.thompson import ThompsonSampling as ThompsonSampling
-from lexbandits.policies.tol.lexelim_tol import LexElimTol as LexElimTol
-from lexbandits.policies.ucb1 import UCB1 as UCB1
-from lexbandits.policies.ucb_alpha import UCBAlpha as UCBAlpha
+from lexbandits._jit import kernel as kernel
+from lexbandits.policies import algorithms
+from lexbandits.policies.algorithms import *  # noqa: F403
+from lexbandits.policies.algorithms import Policy
+from lexbandits.policies.base import Arms as Arms
+from lexbandits.policies.base import Elimination as Elimination
+from lexbandits.policies.base import Rules as Rules
+from lexbandits.policies.base import add_reward as add_reward
+from lexbandits.policies.base import eliminate as eliminate
+from lexbandits.policies.base import fewest_pulls as fewest_pulls
+from lexbandits.policies.base import untried as untried
 
 BY_NAME: dict[str, type[Policy]] = {
     name: policy
-    for name, policy in globals().items()
+    for name, policy in vars(algorithms).items()
     if isinstance(policy, type) and issubclass(policy, Policy) and policy is not Policy
 }

@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from lexbandits.arrays import Counts, Vector
-from lexbandits.jit import kernel
+from lexbandits._arrays import Counts, Vector
+from lexbandits._jit import kernel
 
 NEVER = 2**62  # more pulls than any run has
 
@@ -18,13 +18,13 @@ class Steps(NamedTuple):
     numba counts references to every array that a loop hands to a call: so a call takes a few, once a pass.
 
     Args:
-        desk: (state) -> what a pass touches.
-        members: (desk, arms) -> how many arms are asked next; fills `arms` with them, in turn. 0 at the end.
-        take: (desk, results, row, most) -> whether `close` is due, with results[row] of the first `most`.
+        arrays: (state) -> the arrays that filling a pass touches.
+        members: (arrays, arms) -> how many arms are asked next, 0 at the end; lists them in `arms`, in turn.
+        take: (arrays, results, row, most) -> whether `close` is due, with results[row] of the first `most`.
         close: (state): does what is left of `observe`.
     """
 
-    desk: Callable[[Any], Any]
+    arrays: Callable[[Any], Any]
     members: Callable[[Any, Counts], int]
     take: Callable[[Any, Vector, int, int], bool]
     close: Callable[[Any], None]
@@ -122,7 +122,7 @@ def untried(n_arms: int, n_objectives: int) -> Arms:
 
 
 @kernel
-def record_sum(arms: Arms, arm: int, count: int, sums: Vector) -> None:
+def add_rewards(arms: Arms, arm: int, count: int, sums: Vector) -> None:
     """Fold `count` reward vectors that add up to `sums` into the statistics of `arm`.
 
     Sums rather than the recurrence on means, so that blocks and single pulls agree to the bit.
@@ -137,15 +137,21 @@ def record_sum(arms: Arms, arm: int, count: int, sums: Vector) -> None:
 
 
 @kernel
-def record(arms: Arms, arm: int, reward: Vector) -> None:
-    """Eq. (3): fold one reward vector into the statistics of `arm`."""
-    record_sum(arms, arm, 1, reward)
+def add_reward(arms: Arms, arm: int, reward: Vector) -> None:
+    """Fold one reward vector into the statistics of an arm, Eq. (3).
+
+    Args:
+        arms: what is known of them.
+        arm: whose reward.
+        reward: (m,) the vector.
+    """
+    add_rewards(arms, arm, 1, reward)
 
 
 @kernel
 def observe_only(state: Any, arm: int, reward: Vector) -> None:
     """The `observe` of a policy that keeps nothing but its arms."""
-    record(state.arms, arm, reward)
+    add_reward(state.arms, arm, reward)
 
 
 @kernel
@@ -156,7 +162,15 @@ def never(state: Any) -> bool:
 
 @kernel
 def eliminate(arms: Arms, arm: int, round: int, objective: int, rival: int) -> None:
-    """Take `arm` out of the active set and note when, on which objective and by whom."""
+    """Take an arm out of the active set and note when, on which objective and by whom.
+
+    Args:
+        arms: what is known of them.
+        arm: which leaves.
+        round: when, from 1.
+        objective: on which.
+        rival: beaten by whom.
+    """
     arms.active[arm] = False
     arms.left[arm, 0] = round
     arms.left[arm, 1] = objective
@@ -177,7 +191,12 @@ def fewest_among(pulls: Counts, pending: Counts, among: NDArray[np.bool_]) -> in
 
 @kernel
 def fewest_pulls(arms: Arms, pending: Counts) -> int:
-    """The active arm with the fewest pulls, those in flight included; the lowest index if several."""
+    """Return the active arm with the fewest pulls, those in flight included; the lowest index if several.
+
+    Args:
+        arms: what is known of them.
+        pending: (K,) pulls handed out and not yet told.
+    """
     return fewest_among(arms.pulls, pending, arms.active)
 
 

@@ -8,8 +8,8 @@ import math
 
 import numpy as np
 
-from lexbandits.arrays import Counts
-from lexbandits.jit import kernel
+from lexbandits._arrays import Counts
+from lexbandits._jit import kernel
 from lexbandits.policies.policy import Policy
 
 WORD = 0xFFFFFFFF

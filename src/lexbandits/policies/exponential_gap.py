@@ -6,10 +6,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from lexbandits.arrays import Counts, Vector
-from lexbandits.checks import each_objective
-from lexbandits.jit import kernel
-from lexbandits.policies.base import Arms, Rules, eliminate, fewest_among, record_sum, untried
+from lexbandits._arrays import Counts, Vector
+from lexbandits._jit import kernel
+from lexbandits._validation import each_objective
+from lexbandits.policies.base import Arms, Rules, add_rewards, eliminate, fewest_among, untried
 from lexbandits.policies.filters import more_active_than
 from lexbandits.policies.policy import Policy, checked
 
@@ -54,6 +54,7 @@ def risk(state: State) -> float:
 @kernel
 def open_stage(state: State, count: float) -> None:
     """Ask for ceil(count·4σ²/scale) fresh pulls of every contender."""
+    # 2^48 is more than any horizon, and K times as much is still an exact integer.
     quota = math.ceil(max(1.0, min(state.factor * count, 2.0**48)))
     state.quota[0] = quota
     state.lacking[0] = quota * np.sum(state.contenders)
@@ -87,6 +88,7 @@ def close_stage(state: State) -> None:
         state.accuracy[1] = risk(state) / 2.0
         open_halving(state)
         return
+    # A stable sort, so that of equal averages the lower index stays, interpreted and compiled alike.
     averages = np.where(state.contenders, state.sums / state.quota[0], -math.inf)
     better = (np.sum(state.contenders) + 1) // 2
     state.contenders[np.argsort(-averages, kind="mergesort")[better:]] = False  # of equals the later ones
@@ -121,7 +123,7 @@ def observe(state: State, arm: int, reward: Vector) -> None:
 @kernel
 def observe_sum(state: State, arm: int, count: int, sums: Vector) -> None:
     """What `count` calls of `observe` with rewards that add up to `sums` do; at most what `batch` asks."""
-    record_sum(state.arms, arm, count, sums)
+    add_rewards(state.arms, arm, count, sums)
     if finished(state) or not state.contenders[arm] or state.fresh[arm] + count > state.quota[0]:
         return
     state.fresh[arm] += count

@@ -3,8 +3,8 @@
 import math
 from typing import Any
 
-from lexbandits.evidence.width import confidence_width
-from lexbandits.jit import kernel
+from lexbandits._jit import kernel
+from lexbandits.evidence.radius import confidence_width
 from lexbandits.policies.base import NEVER, Arms, eliminate
 
 

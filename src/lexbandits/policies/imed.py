@@ -4,11 +4,12 @@ import math
 
 from numpy.typing import ArrayLike
 
-from lexbandits.arrays import Counts
-from lexbandits.checks import each_objective
-from lexbandits.jit import kernel
+from lexbandits._arrays import Counts
+from lexbandits._jit import kernel
+from lexbandits._validation import each_objective
+from lexbandits.evidence.kinds import NoiseKind
 from lexbandits.policies.base import Rules, fewest_pulls, never, observe_only, untried
-from lexbandits.policies.divergence import OneDivergence, apart
+from lexbandits.policies.index import OneDivergence, divergence
 from lexbandits.policies.policy import Policy, checked
 
 
@@ -27,7 +28,7 @@ def choose(state: OneDivergence, pending: Counts) -> int:
     for arm in range(pulls.size):
         if pulls[arm] > 0:  # an arm whose only pulls are in flight waits for them
             n = pulls[arm] + pending[arm]
-            cost = n * apart(state.is_bernoulli, state.noise_sd, means[arm, objective], best)
+            cost = n * divergence(state.is_bernoulli, state.noise_sd, means[arm, objective], best)
             index = cost + math.log(n)
             if index < least:
                 chosen = arm
@@ -70,4 +71,4 @@ class IMED(Policy):
     ) -> None:
         sd = float(each_objective(noise_sd, n_objectives)[objective])
         arms = untried(n_arms, n_objectives)
-        self.state = OneDivergence(arms, objective, sd, divergence == "bernoulli", 0.0)
+        self.state = OneDivergence(arms, objective, sd, divergence == NoiseKind.BERNOULLI, 0.0)

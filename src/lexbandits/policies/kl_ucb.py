@@ -4,12 +4,12 @@ import math
 
 from numpy.typing import ArrayLike
 
-from lexbandits.arrays import Counts
-from lexbandits.checks import each_objective
-from lexbandits.jit import kernel, written_in
+from lexbandits._arrays import Counts
+from lexbandits._jit import kernel
+from lexbandits._validation import each_objective
+from lexbandits.evidence.kinds import NoiseKind
 from lexbandits.policies.base import Rules, never, observe_only, untried
-from lexbandits.policies.divergence import OneDivergence, bernoulli_divergence
-from lexbandits.policies.index import largest_index
+from lexbandits.policies.index import OneDivergence, bernoulli_divergence, largest_index
 from lexbandits.policies.policy import Policy, checked
 
 HALVINGS = 60  # of an interval within [0, 1]: down to neighbouring floats
@@ -28,7 +28,7 @@ def largest_plausible(mean: float, level: float) -> float:
     return low
 
 
-@written_in
+@kernel(inline="always")
 def index(state: OneDivergence, arm: int, mean: float, n: int, t: int, log_t: float, best: float) -> float:
     """max{q: n·d(mean, q) ≤ log t + c·log log t}."""
     level = log_t + state.exploration * math.log(max(log_t, 1.0))
@@ -83,4 +83,4 @@ class KLUCB(Policy):
     ) -> None:
         sd = float(each_objective(noise_sd, n_objectives)[objective])
         arms = untried(n_arms, n_objectives)
-        self.state = OneDivergence(arms, objective, sd, divergence == "bernoulli", exploration)
+        self.state = OneDivergence(arms, objective, sd, divergence == NoiseKind.BERNOULLI, exploration)

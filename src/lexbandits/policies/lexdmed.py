@@ -7,8 +7,8 @@ Theorem R8.
 
 from numpy.typing import ArrayLike
 
-from lexbandits.arrays import Vector
-from lexbandits.jit import kernel
+from lexbandits._arrays import Vector
+from lexbandits._jit import kernel
 from lexbandits.policies.base import Rules, never, untried
 from lexbandits.policies.plausibility import (
     Contest,
@@ -64,9 +64,9 @@ class LexDMED(PlausiblePolicy):
         first: pulls of every arm before the first decision.
 
     >>> from lexbandits import paper_instance, simulate
-    >>> world = paper_instance(10)
-    >>> run = simulate(LexDMED(10, 3, tradeoff=2, noise_sd=0.32), world, horizon=10_000, seed=0)
-    >>> run.recommendation == world.lex_optimal_arm, run.finished
+    >>> instance = paper_instance(10)
+    >>> run = simulate(LexDMED(10, 3, tradeoff=2, noise_sd=0.32), instance, horizon=10_000, seed=0)
+    >>> run.recommendation == instance.lex_optimal_arm, run.finished
     (True, False)
     """
 

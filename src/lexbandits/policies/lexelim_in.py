@@ -6,7 +6,7 @@ lines   here
 4       `choose_fewest`: the widest arm has the fewest pulls (Lemma 3)
 5–9     `observe`, by `keep_close`, when the reward of round t is told and before it is folded in
 10      the caller pulls
-11–13   `observe`, by `record`; c(a_t) is computed where it is used
+11–13   `observe`, by `add_reward`; c(a_t) is computed where it is used
 """
 
 from typing import NamedTuple
@@ -14,11 +14,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from lexbandits.arrays import Vector
-from lexbandits.checks import each_objective
-from lexbandits.evidence.width import confidence_width
-from lexbandits.jit import kernel
-from lexbandits.policies.base import Arms, Rules, choose_fewest, record, untried
+from lexbandits._arrays import Vector
+from lexbandits._jit import kernel
+from lexbandits._validation import each_objective
+from lexbandits.evidence.radius import confidence_width
+from lexbandits.policies.base import Arms, Rules, add_reward, choose_fewest, untried
 from lexbandits.policies.filters import keep_close, more_active_than, widest
 from lexbandits.policies.policy import Policy, checked
 
@@ -38,7 +38,7 @@ def observe(state: State, arm: int, reward: Vector) -> None:
         width = widest(state.arms, state.delta)  # c(a_t)
         for i in range(state.factors.size):  # line 6
             keep_close(state.arms, i, state.factors[i] * width)  # lines 7-8
-    record(state.arms, arm, reward)  # lines 11-12
+    add_reward(state.arms, arm, reward)  # lines 11-12
 
 
 @kernel

@@ -6,7 +6,7 @@ lines   here
 5       `choose_fewest`: the widest arm has the fewest pulls (Lemma 3)
 6–7     `observe`, by `keep_close`, when the reward of round t is told and before it is folded in
 8       the caller pulls
-9–11    `observe`, by `record`; c(a_t) is computed where it is used
+9–11    `observe`, by `add_reward`; c(a_t) is computed where it is used
 """
 
 from typing import NamedTuple
@@ -14,11 +14,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from lexbandits.arrays import Counts, Vector
-from lexbandits.checks import each_objective
-from lexbandits.evidence.width import confidence_width
-from lexbandits.jit import kernel
-from lexbandits.policies.base import Arms, Rules, choose_fewest, ranked, record, untried
+from lexbandits._arrays import Counts, Vector
+from lexbandits._jit import kernel
+from lexbandits._validation import each_objective
+from lexbandits.evidence.radius import confidence_width
+from lexbandits.policies.base import Arms, Rules, add_reward, choose_fewest, ranked, untried
 from lexbandits.policies.filters import all_settled, keep_close, skip_settled, widest
 from lexbandits.policies.policy import Policy, checked
 
@@ -40,7 +40,7 @@ def observe(state: State, arm: int, reward: Vector) -> None:
         layer = state.layer[0]
         keep_close(state.arms, layer, state.factors[layer] * widest(state.arms, state.delta))  # lines 6-7
         skip_settled(state)  # lines 3-4
-    record(state.arms, arm, reward)  # lines 9-10
+    add_reward(state.arms, arm, reward)  # lines 9-10
 
 
 @kernel

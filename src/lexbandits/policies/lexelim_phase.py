@@ -10,25 +10,25 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from lexbandits.arrays import Counts, Vector
-from lexbandits.checks import each_objective
+from lexbandits._arrays import Counts, Vector
+from lexbandits._jit import entry, kernel
+from lexbandits._validation import each_objective
 from lexbandits.evidence.mixture import log_add, log_mixture
-from lexbandits.jit import entry, kernel
 from lexbandits.policies.base import Arms, Rules, untried
 from lexbandits.policies.filters import all_settled, skip_settled
-from lexbandits.policies.passes import (
-    JUDGED,
+from lexbandits.policies.policy import checked
+from lexbandits.policies.pool_passes import (
+    EVALUATED,
     PRIOR,
     BettingPolicy,
     Passes,
     choose_in_turn,
     close_block,
-    drop_convicted,
+    drop_rejected,
     first_pass,
     observe_passes,
     open_block,
 )
-from lexbandits.policies.policy import checked
 
 PRECISION = 2.0 * PRIOR  # R of the mixture
 
@@ -57,7 +57,7 @@ def against(state: State, arm: int, witness: int, objective: int) -> float:
 @kernel
 def log_evidence(state: State, arm: int) -> float:
     """log E_b: the average of every witness's mixture on every objective up to this phase."""
-    variance = 2.0 * state.passes.clock[JUDGED]
+    variance = 2.0 * state.passes.clock[EVALUATED]
     evidence = float(state.frozen[arm])
     for objective in range(min(state.layer[0] + 1, state.sizes.size)):
         for witness in range(state.arms.active.size):
@@ -75,15 +75,16 @@ def noted_evidence(state: State, arm: int) -> float:
 
 
 @kernel
-def cannot_convict(state: State, arm: int) -> bool:
+def cannot_reject(state: State, arm: int) -> bool:
     """Whether cheaper bounds already keep the evidence below the threshold.
 
     exp L is at most sqrt(R/(V+R)) times 2·exp(z²/2) where z > 0 and times 1 elsewhere.
     """
+    # Sums of exponentials: below the level by a hair, for their rounding, and not at all where they overflow.
     level = state.threshold + state.log_witnesses - 1e-9
     if level > 600.0 or state.frozen[arm] >= level:
         return False
-    spread = 2.0 * state.passes.clock[JUDGED] + PRECISION
+    spread = 2.0 * state.passes.clock[EVALUATED] + PRECISION
     room = (math.exp(level) - math.exp(state.frozen[arm])) * math.sqrt(spread / PRECISION)
     for objective in range(state.layer[0] + 1):
         for witness in range(state.arms.active.size):
@@ -118,7 +119,9 @@ def strongest(state: State, arm: int) -> tuple[int, int]:
 @kernel
 def freeze(state: State, witness: int) -> None:
     """Keep a leaving witness's evidence against the others at this pass's value."""
-    variance = 2.0 * state.passes.clock[JUDGED]
+    # The average is over a number of witnesses that was fixed beforehand. One that leaves keeps its share at
+    # the value of now: a process that stands still is a supermartingale, too.
+    variance = 2.0 * state.passes.clock[EVALUATED]
     for arm in range(state.arms.active.size):
         if state.arms.active[arm]:
             for objective in range(state.layer[0] + 1):
@@ -127,15 +130,15 @@ def freeze(state: State, witness: int) -> None:
 
 
 @kernel
-def judge(state: State) -> None:
-    """Drop whom the evidence convicts, and go on to the next phase, until nothing changes."""
+def evaluate(state: State) -> None:
+    """Drop the arms that the evidence rejects, and go on to the next phase, until nothing changes."""
     close_block(state.arms, state.passes)
     dropping = True
     while dropping and not all_settled(state):
-        convicted = drop_convicted(state, cannot_convict, noted_evidence, strongest)
-        dropping = bool(convicted.any())
-        for arm in range(convicted.size):
-            if convicted[arm]:
+        rejected = drop_rejected(state, cannot_reject, noted_evidence, strongest)
+        dropping = bool(rejected.any())
+        for arm in range(rejected.size):
+            if rejected[arm]:
                 freeze(state, arm)
         skip_settled(state)
     open_block(state.arms, state.passes)
@@ -143,8 +146,8 @@ def judge(state: State) -> None:
 
 @kernel
 def observe(state: State, arm: int, reward: Vector) -> None:
-    """Add to the arm's block; judge every block that is complete."""
-    observe_passes(state, arm, 1, reward, all_settled, judge)
+    """Add to the arm's block; evaluate every block that is complete."""
+    observe_passes(state, arm, 1, reward, all_settled, evaluate)
 
 
 class LexElimPhase(BettingPolicy):
@@ -165,10 +168,10 @@ class LexElimPhase(BettingPolicy):
         noise_sd: sub-Gaussian scale given everything before, one or per objective.
 
     >>> from lexbandits import paper_instance, simulate
-    >>> world = paper_instance(10)
-    >>> policy = LexElimPhase(10, 3, delta=0.01, optimal_set_sizes=world.optimal_set_sizes, noise_sd=0.32)
-    >>> run = simulate(policy, world, horizon=100_000, seed=0)
-    >>> run.recommendation == world.lex_optimal_arm, run.finished
+    >>> instance = paper_instance(10)
+    >>> policy = LexElimPhase(10, 3, delta=0.01, optimal_set_sizes=instance.optimal_set_sizes, noise_sd=0.32)
+    >>> run = simulate(policy, instance, horizon=100_000, seed=0)
+    >>> run.recommendation == instance.lex_optimal_arm, run.finished
     (True, True)
     """
 
@@ -201,8 +204,8 @@ class LexElimPhase(BettingPolicy):
 
     @property
     def evidence(self) -> Vector:
-        """(K,) log E_b at the last judged pass, or when the arm left; it leaves at log(|O_*(1)|/delta)."""
-        if not self.state.passes.clock[JUDGED] or self.n_arms == 1:
+        """(K,) log E_b at the last evaluated pass, or when the arm left; it leaves at log(|O_*(1)|/delta)."""
+        if not self.state.passes.clock[EVALUATED] or self.n_arms == 1:
             return np.zeros(self.n_arms)
         active, parting = self.state.arms.active, self.state.parting
         return np.array(

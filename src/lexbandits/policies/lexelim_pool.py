@@ -12,27 +12,12 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from lexbandits.arrays import Counts, Vector
-from lexbandits.checks import each_objective
-from lexbandits.evidence.faces import face_scales
+from lexbandits._arrays import Counts, Vector
+from lexbandits._jit import entry, kernel
+from lexbandits._validation import each_objective
 from lexbandits.evidence.mixture import log_mixture, mixture_ceiling
-from lexbandits.jit import entry, kernel
-from lexbandits.policies.base import NEVER, Arms, Rules, never, record_sum, untried
-from lexbandits.policies.passes import (
-    ACTIVE,
-    END,
-    FIRST,
-    JUDGED,
-    PRIOR,
-    BettingPolicy,
-    Passes,
-    choose_in_turn,
-    close_block,
-    drop_convicted,
-    first_pass,
-    observe_passes,
-    open_block,
-)
+from lexbandits.evidence.tradeoff_cone import face_scales
+from lexbandits.policies.base import NEVER, Arms, Rules, add_rewards, never, untried
 from lexbandits.policies.plausibility import (
     Contest,
     choose_planned,
@@ -42,6 +27,21 @@ from lexbandits.policies.plausibility import (
     planned,
 )
 from lexbandits.policies.policy import checked
+from lexbandits.policies.pool_passes import (
+    ACTIVE,
+    END,
+    EVALUATED,
+    FIRST,
+    PRIOR,
+    BettingPolicy,
+    Passes,
+    choose_in_turn,
+    close_block,
+    drop_rejected,
+    first_pass,
+    observe_passes,
+    open_block,
+)
 
 PRECISION = 1.5 * PRIOR  # R of the mixture
 
@@ -88,6 +88,8 @@ def settle(state: State, sums: Vector, passes: int) -> None:
                     lead = (sums[a, 1] - sums[arm, 1]) + tradeoff * (sums[a, 0] - sums[arm, 0])
                     gain += weight * lead / scales[1, 0]
                 else:
+                    # Which j < i decides is unknown. Each face keeps its own total, and the pot has their
+                    # minimum: so it is paid what the minimum grows by, which may be negative.
                     first = i * (i - 1) // 2 - 1
                     before = math.inf
                     after = math.inf
@@ -102,7 +104,7 @@ def settle(state: State, sums: Vector, passes: int) -> None:
 
 
 @kernel
-def cannot_convict(state: State, arm: int) -> bool:
+def cannot_reject(state: State, arm: int) -> bool:
     """Whether a bound without a logarithm already keeps the pot below the threshold."""
     return mixture_ceiling(state.gains[arm], state.variances[arm], PRECISION) < state.threshold
 
@@ -132,6 +134,7 @@ def weigh(weights: Vector, arm: int, best: int) -> None:
         weights[arm] = 0.0
         weights[arm, best] = 1.0
         return
+    # c rises as members leave, so whoever is below it now is below every later one: the order is no matter
     threshold = 0.0
     members = -1
     for _ in range(K + 1):  # a member or more leaves each time
@@ -155,7 +158,7 @@ def weigh(weights: Vector, arm: int, best: int) -> None:
 @kernel
 def place_bets(state: State) -> None:
     """For every active arm: each witness's best objective, and the coalition of them all."""
-    active, totals, n = state.arms.active, state.passes.totals, state.passes.clock[JUDGED]
+    active, totals, n = state.arms.active, state.passes.totals, state.passes.clock[EVALUATED]
     weights, fronts, scales, tradeoff = state.weights, state.fronts, state.scales, state.tradeoff
     for arm in range(active.size):
         if not active[arm]:
@@ -165,6 +168,7 @@ def place_bets(state: State) -> None:
             weights[arm, a] = 0.0
             if not active[a] or a == arm:
                 continue
+            # By totals of all blocks before: a bet must not depend on the block that pays it.
             front = 0
             furthest = (totals[a, 0] - totals[arm, 0]) / scales[0, 0] / n
             for i in range(1, totals.shape[1]):
@@ -183,14 +187,15 @@ def place_bets(state: State) -> None:
 
 
 @kernel
-def judge(state: State) -> None:
-    """Settle the bets on the block, drop whom they convict, place new ones."""
+def evaluate(state: State) -> None:
+    """Settle the bets on the block, drop the arms that they reject, place new ones."""
     clock = state.passes.clock
-    previous = clock[JUDGED]
+    previous = clock[EVALUATED]
     sums = close_block(state.arms, state.passes)
+    # Bets are placed on what earlier blocks have shown, so nothing was staked on the first block.
     if previous >= FIRST:
-        settle(state, sums, clock[JUDGED] - previous)
-        drop_convicted(state, cannot_convict, log_evidence, strongest)
+        settle(state, sums, clock[EVALUATED] - previous)
+        drop_rejected(state, cannot_reject, log_evidence, strongest)
     open_block(state.arms, state.passes)
     if clock[ACTIVE] > 1:
         place_bets(state)
@@ -198,8 +203,8 @@ def judge(state: State) -> None:
 
 @kernel
 def observe(state: State, arm: int, reward: Vector) -> None:
-    """Add to the arm's block; judge every block that is complete."""
-    observe_passes(state, arm, 1, reward, finished, judge)
+    """Add to the arm's block; evaluate every block that is complete."""
+    observe_passes(state, arm, 1, reward, finished, evaluate)
 
 
 # --- then="regret": certify, then go on as LexDMED
@@ -225,7 +230,7 @@ class PlayingState(NamedTuple):
 @kernel
 def is_playing(state: PlayingState) -> bool:
     """Whether the certificate has come, or its time is over."""
-    return bool(state.passes.clock[ACTIVE] <= 1 or state.passes.clock[JUDGED] >= state.most_passes)
+    return bool(state.passes.clock[ACTIVE] <= 1 or state.passes.clock[EVALUATED] >= state.most_passes)
 
 
 @kernel
@@ -233,7 +238,7 @@ def observe_sum_then(state: PlayingState, arm: int, count: int, sums: Vector) ->
     """Add to the arm's block; once that is over, to the plan of the contest."""
     contest = state.contest
     if not is_playing(state):
-        observe_passes(state, arm, count, sums, is_playing, judge)
+        observe_passes(state, arm, count, sums, is_playing, evaluate)
         if not is_playing(state):
             return
         state.passes.clock[END] = NEVER  # nothing waits for a block any more
@@ -241,7 +246,7 @@ def observe_sum_then(state: PlayingState, arm: int, count: int, sums: Vector) ->
         contest.lacking[0] = contest.wanted[arm] = 1
         count = 1  # which completes the plan, and the contest begins
     else:
-        record_sum(state.arms, arm, count, sums)
+        add_rewards(state.arms, arm, count, sums)
     count_planned(contest, arm, count, plan_pass)
 
 
@@ -299,10 +304,10 @@ class LexElimPool(BettingPolicy):
         caution, tradeoff_slack: with then="regret", those of LexDMED.
 
     >>> from lexbandits import paper_instance, simulate
-    >>> world = paper_instance(10)
+    >>> instance = paper_instance(10)
     >>> policy = LexElimPool(10, 3, delta=0.01, tradeoff=2, noise_sd=0.32)
-    >>> run = simulate(policy, world, horizon=100_000, seed=0)
-    >>> run.recommendation == world.lex_optimal_arm, run.finished
+    >>> run = simulate(policy, instance, horizon=100_000, seed=0)
+    >>> run.recommendation == instance.lex_optimal_arm, run.finished
     (True, True)
     """
 
@@ -374,7 +379,7 @@ class LexElimPool(BettingPolicy):
 
     @property
     def evidence(self) -> Vector:
-        """(K,) log E_b at the last judged pass: an arm leaves at log(1/delta)."""
+        """(K,) log E_b at the last evaluated pass: an arm leaves at log(1/delta)."""
         return np.array([entry(log_evidence)(self.state, arm) for arm in range(self.n_arms)])
 
 

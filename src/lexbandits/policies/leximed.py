@@ -8,8 +8,8 @@ import math
 
 from numpy.typing import ArrayLike
 
-from lexbandits.arrays import Vector
-from lexbandits.jit import kernel
+from lexbandits._arrays import Vector
+from lexbandits._jit import kernel
 from lexbandits.policies.base import Rules, never, untried
 from lexbandits.policies.plausibility import (
     Contest,

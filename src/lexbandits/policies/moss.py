@@ -2,13 +2,13 @@
 
 import math
 
-from lexbandits.arrays import Counts
-from lexbandits.jit import kernel, written_in
+from lexbandits._arrays import Counts
+from lexbandits._jit import kernel
 from lexbandits.policies.base import Rules, never, observe_only
 from lexbandits.policies.index import IndexPolicy, OneObjective, largest_index
 
 
-@written_in
+@kernel(inline="always")
 def index(state: OneObjective, arm: int, mean: float, n: int, t: int, log_t: float, best: float) -> float:
     """mean + 2σ·sqrt((2.35/2)·ln₊(t/(K n))/n)."""
     fair = state.arms.pulls.size * n

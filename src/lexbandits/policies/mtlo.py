@@ -17,9 +17,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from lexbandits.arrays import Counts, Vector
-from lexbandits.checks import each_objective
-from lexbandits.jit import kernel
+from lexbandits._arrays import Counts, Vector
+from lexbandits._jit import kernel
+from lexbandits._validation import each_objective
 from lexbandits.policies.base import Arms, Rules, never, observe_only, untried
 from lexbandits.policies.chance import Randomised, policy_key, uniform
 from lexbandits.policies.policy import checked

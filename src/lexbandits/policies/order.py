@@ -1,7 +1,7 @@
 """Arms kept sorted by values of which one changes at a time: no round sorts anything."""
 
-from lexbandits.arrays import Counts, Vector
-from lexbandits.jit import kernel
+from lexbandits._arrays import Counts, Vector
+from lexbandits._jit import kernel
 
 
 @kernel

@@ -6,10 +6,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from lexbandits.arrays import Counts, Vector
-from lexbandits.checks import each_objective
-from lexbandits.jit import kernel
-from lexbandits.policies.base import Arms, Rules, never, ranked, record, untried
+from lexbandits._arrays import Counts, Vector
+from lexbandits._jit import kernel
+from lexbandits._validation import each_objective
+from lexbandits.policies.base import Arms, Rules, add_reward, never, ranked, untried
 from lexbandits.policies.chance import Randomised, policy_key, uniform
 from lexbandits.policies.order import resettle
 from lexbandits.policies.policy import checked
@@ -104,7 +104,7 @@ def choose(state: State, pending: Counts) -> int:
 @kernel
 def observe(state: State, arm: int, reward: Vector) -> None:
     """Update the intervals of `arm`; those of the others do not depend on the round."""
-    record(state.arms, arm, reward)
+    add_reward(state.arms, arm, reward)
     means, upper, lower, orders = state.arms.means, state.upper, state.lower, state.orders
     n_arms, n_objectives = means.shape
     unit = width(state.arms.pulls[arm], n_arms, n_objectives, state.delta)

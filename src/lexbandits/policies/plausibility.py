@@ -13,11 +13,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from lexbandits.arrays import Counts, Vector
-from lexbandits.checks import each_objective
-from lexbandits.evidence.cone_distance import squared_distance
-from lexbandits.jit import kernel, written_in
-from lexbandits.policies.base import Arms, fewest_pulls, record, record_sum
+from lexbandits._arrays import Counts, Vector
+from lexbandits._jit import kernel
+from lexbandits._validation import each_objective
+from lexbandits.evidence.tradeoff_cone import squared_distance
+from lexbandits.policies.base import Arms, add_reward, add_rewards, fewest_pulls
 from lexbandits.policies.policy import Policy
 
 BLOCK = 50  # the leader alone is pulled n/50 times before the next decision
@@ -110,7 +110,10 @@ def weigh_arms(contest: Contest) -> None:
     for arm in range(K):
         most = 0.0
         for b in range(K):
+            # A distance to C_λ is the dear part: those of pairs without new results are kept.
             if arm != b and (stale[arm] or stale[b]):
+                # the cheapest way to move two means until their difference has moved by d costs
+                # ½·n·n'/(n + n')·d² in nats
                 half = 0.5 * pulls[arm] * pulls[b] / (pulls[arm] + pulls[b])
                 for i in range(m):
                     difference[i] = means[arm, i] - means[b, i]
@@ -129,6 +132,8 @@ def weigh_arms(contest: Contest) -> None:
 @kernel
 def plan(contest: Contest, arm: int) -> None:
     """Ask for one more pull of `arm`; for a block if it is the leader, alone."""
+    # A decision looks at K² pairs, which is dearer than a pull. While only the leader is plausible it is
+    # pulled n/50 times at once: pulls of the best arm cost no regret.
     count = 1
     if arm == contest.leader[0] and contest.lacking[0] == 0:
         count = max(1, contest.arms.pulls[arm] // BLOCK)
@@ -165,7 +170,7 @@ def choose_planned(contest: Contest, pending: Counts) -> int:
     return int(contest.leader[0]) if contest.leader[0] >= 0 else fewest_pulls(contest.arms, pending)
 
 
-@written_in
+@kernel(inline="always")
 def count_planned(contest: Contest, arm: int, count: int, decide: Callable[[Contest], None]) -> None:
     """Count `count` results of `arm` towards the plan; when it is done, decide(contest) makes the next."""
     contest.stale[arm] = True
@@ -177,24 +182,25 @@ def count_planned(contest: Contest, arm: int, count: int, decide: Callable[[Cont
             decide(contest)
 
 
-@written_in
+@kernel(inline="always")
 def observe_one(contest: Contest, arm: int, reward: Vector, decide: Callable[[Contest], None]) -> None:
     """Fold in one reward vector."""
     if not contest.known:
         n = float(contest.arms.pulls[arm])
         for i in range(reward.size):
+            # Welford's update of the sum of squares about the mean; before `add_reward` moves that mean
             off = reward[i] - contest.arms.means[arm, i]
             contest.squares[i] += off * off * (n / (n + 1.0))
-    record(contest.arms, arm, reward)
+    add_reward(contest.arms, arm, reward)
     count_planned(contest, arm, 1, decide)
 
 
-@written_in
+@kernel(inline="always")
 def observe_many(
     contest: Contest, arm: int, count: int, sums: Vector, decide: Callable[[Contest], None]
 ) -> None:
     """Fold in `count` reward vectors that add up to `sums`; only where σ is known."""
-    record_sum(contest.arms, arm, count, sums)
+    add_rewards(contest.arms, arm, count, sums)
     count_planned(contest, arm, count, decide)
 
 

@@ -10,8 +10,9 @@ from typing import Any, ClassVar, Self, TypeVar, cast
 import numpy as np
 from numpy.typing import ArrayLike
 
-from lexbandits.arrays import Counts, Vector
-from lexbandits.checks import (
+from lexbandits._arrays import Counts, Vector
+from lexbandits._jit import entry, fused, portion
+from lexbandits._validation import (
     checked_arm,
     checked_history,
     checked_pending,
@@ -19,7 +20,6 @@ from lexbandits.checks import (
     checked_settings,
     whole,
 )
-from lexbandits.jit import entry, fused, portion
 from lexbandits.policies.base import Elimination, Rules, ranked
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -188,7 +188,7 @@ class Policy:
     def _replay(self, arms: Counts, rewards: Vector) -> None:
         replay, told = _replay_loop(self.rules), 0
         while told < arms.size:
-            end = told + portion(replay, arms.size - told)
+            end = told + portion(arms.size - told)
             replay(self.state, arms[told:end], rewards[told:end])
             told = end
 

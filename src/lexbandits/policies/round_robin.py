@@ -2,8 +2,8 @@
 
 import math
 
-from lexbandits.arrays import Vector
-from lexbandits.jit import kernel
+from lexbandits._arrays import Vector
+from lexbandits._jit import kernel
 from lexbandits.policies.base import Rules, choose_fewest, never, observe_only
 from lexbandits.policies.index import IndexPolicy, OneObjective
 

@@ -5,9 +5,9 @@ from typing import NamedTuple
 
 from numpy.typing import ArrayLike
 
-from lexbandits.arrays import Counts
-from lexbandits.checks import each_objective
-from lexbandits.jit import kernel, written_in
+from lexbandits._arrays import Counts
+from lexbandits._jit import kernel
+from lexbandits._validation import each_objective
 from lexbandits.policies.base import Arms, Rules, never, observe_only, untried
 from lexbandits.policies.chance import Randomised, normal, policy_key
 from lexbandits.policies.index import largest_index
@@ -23,7 +23,7 @@ class State(NamedTuple):
     key: Counts  # (2,)
 
 
-@written_in
+@kernel(inline="always")
 def index(state: State, arm: int, mean: float, n: int, t: int, log_t: float, best: float) -> float:
     """A draw of round t from N(mean, σ²/n), n without the pulls in flight."""
     return mean + state.noise_sd / math.sqrt(state.arms.pulls[arm]) * normal(state.key, t, arm)

@@ -2,15 +2,15 @@
 
 import math
 
-from lexbandits.arrays import Counts
-from lexbandits.jit import kernel, written_in
+from lexbandits._arrays import Counts
+from lexbandits._jit import kernel
 from lexbandits.policies.base import Rules, never, observe_only
 from lexbandits.policies.index import IndexPolicy, OneObjective, largest_index
 
 
-@written_in
+@kernel(inline="always")
 def index(state: OneObjective, arm: int, mean: float, n: int, t: int, log_t: float, best: float) -> float:
-    """mean + σ·sqrt(8 ln t/n); no root where the best is ahead by more for certain."""
+    """mean + σ·sqrt(8 ln t/n); no root where the best surely is ahead by more."""
     lead = best - mean
     if lead < 0.0 or lead * lead * n <= 8.0 * log_t * state.noise_sd * state.noise_sd * (1.0 + 1e-12):
         return mean + state.noise_sd * math.sqrt(8.0 * log_t / n)

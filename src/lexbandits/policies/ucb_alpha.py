@@ -6,10 +6,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from lexbandits.arrays import Counts, Vector
-from lexbandits.checks import each_objective
-from lexbandits.jit import kernel, written_in
-from lexbandits.policies.base import Arms, Rules, eliminate, record, untried
+from lexbandits._arrays import Counts, Vector
+from lexbandits._jit import kernel
+from lexbandits._validation import each_objective
+from lexbandits.policies.base import Arms, Rules, add_reward, eliminate, untried
 from lexbandits.policies.filters import more_active_than
 from lexbandits.policies.index import largest_index
 from lexbandits.policies.order import resettle
@@ -39,7 +39,7 @@ def width(pulls: int, noise_sd: float, delta: float) -> float:
     return noise_sd * math.sqrt(2.0 / pulls * math.log(3.0 * log_n * log_n / delta))
 
 
-@written_in
+@kernel(inline="always")
 def index(state: State, arm: int, mean: float, n: int, t: int, log_t: float, best: float) -> float:
     """mean + α·ε(n); with nothing in flight ε(n) is known."""
     known = n == state.arms.pulls[arm]
@@ -56,7 +56,7 @@ def choose(state: State, pending: Counts) -> int:
 def observe(state: State, arm: int, reward: Vector) -> None:
     """Stop when min over the top k of mean − ε(n) exceeds max over the rest of mean + ε(n)."""
     running = not finished(state)
-    record(state.arms, arm, reward)
+    add_reward(state.arms, arm, reward)
     if running:
         pulls = state.arms.pulls[arm]
         if pulls >= FIRST_PULLS:

@@ -8,16 +8,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from lexbandits._validation import BEST, IfInfeasible, StopWhen
+from lexbandits.environments.instance import Instance
 from lexbandits.evidence.exact import rounding
 from lexbandits.simulation.replicate import Runs
-from lexbandits.world.instance import Instance
 
 
 def kept(policy: str, settings: Mapping[str, Any], instance: Instance, runs: Runs) -> NDArray[np.bool_]:
     """(R,) whether each run's answer is right by the promise of the policy with this name.
 
     LexElimTol promises an acceptable arm (see `Tolerances`), a policy with target_size k above 1 that
-    its candidates are k best arms of its objective, every other one the lex-optimal arm. With settle="all"
+    its candidates are k best arms of its objective, every other one the lex-optimal arm. With stop_when="all"
     LexElimTol also promises who survives what; a run that did not stop is judged by its answer.
     """
     if policy == "LexElimTol":
@@ -59,8 +60,8 @@ class Tolerances:
             for t, target in zip(self.tolerance, self.targets, strict=True)
         ]
         self.references = settings.get("reference") or [None] * m
-        self.stops = settings.get("if_infeasible") == "stop"
-        self.settles_all = settings.get("settle") == "all"
+        self.stops = settings.get("if_infeasible") == IfInfeasible.STOP
+        self.settles_all = settings.get("stop_when") == StopWhen.ALL
 
     def kept(self, answer: int, left: Mapping[int, int], stopped: bool = True) -> bool:
         """Whether an answer is acceptable by the means, or by where each arm left: {arm: objective}.
@@ -124,7 +125,7 @@ class Tolerances:
         best, mean = max(self._value(other, i) for other in others), self._value(arm, i)
         if self.references[i] is not None:  # a share of the best mean, or of an arm's
             of = self.references[i][0]
-            limit *= abs(best if of == "best" else self.means[of][i])
+            limit *= abs(best if of == BEST else self.means[of][i])
         return bool(best - mean <= limit + rounding(best, mean, limit))
 
     def _value(self, arm: int, i: int) -> Fraction:

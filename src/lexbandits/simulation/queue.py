@@ -11,11 +11,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from lexbandits.arrays import Counts
-from lexbandits.jit import fused
+from lexbandits._arrays import Counts
+from lexbandits._jit import fused
+from lexbandits.environments.noise import RewardModel
 from lexbandits.policies.base import Rules
-from lexbandits.simulation.screen import Desk, play_on
-from lexbandits.world.noise import World
+from lexbandits.simulation.screen import Scratch, play_on
 
 
 class Queue(NamedTuple):
@@ -74,10 +74,10 @@ def _arrays_in(state: Any) -> Iterator[NDArray[Any]]:
 @cache
 def screened_runs(
     rules: Rules,
-) -> Callable[[Any, World, np.random.Generator, Desk, Queue, int, int, int], int]:
+) -> Callable[[Any, RewardModel, np.random.Generator, Scratch, Queue, int, int, int], int]:
     """The loop over runs for one algorithm: play on from run `row`, up to `limit` rounds in all.
 
-    It returns the first run that is not over, which the next call goes on with on the same desk.
+    It returns the first run that is not over, which the next call continues on the same scratch arrays.
     """
     observe, finished, quiet_band = rules.observe, rules.finished, rules.quiet_band
     if quiet_band is None:
@@ -86,9 +86,9 @@ def screened_runs(
     # numba orders code by the names of variables: were `course` called `queue`, it would be 5 % slower
     def loop(
         state: Any,
-        world: World,
+        model: RewardModel,
         rng: np.random.Generator,
-        desk: Desk,
+        scratch: Scratch,
         course: Queue,
         row: int,
         horizon: int,
@@ -100,7 +100,7 @@ def screened_runs(
                 course.memory[:] = course.before
                 course.words[:] = course.starts[row]
             most = min(horizon - rounds[row], limit - played)
-            made = play_on(state, world, rng, desk, most, observe, finished, quiet_band)
+            made = play_on(state, model, rng, scratch, most, observe, finished, quiet_band)
             rounds[row] += made
             played += made
             if made < most or rounds[row] == horizon or finished(state):

@@ -7,22 +7,22 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from lexbandits.arrays import Counts
-from lexbandits.jit import entry, kernel
+from lexbandits._arrays import Counts
+from lexbandits._jit import entry, kernel
+from lexbandits.environments.instance import Distribution, Instance
+from lexbandits.environments.noise import reward_model, stream, stream_words, words_of
 from lexbandits.policies.policy import Policy
 from lexbandits.simulation.queue import in_one_piece, queue_for, screened_runs
-from lexbandits.simulation.screen import desk_for
-from lexbandits.simulation.sums import Tally, sum_loop
+from lexbandits.simulation.screen import scratch_for
+from lexbandits.simulation.sums import PullCounts, sum_loop
 from lexbandits.simulation.trajectory import CHUNK, check_match, play
-from lexbandits.world.instance import Instance
-from lexbandits.world.noise import stream, stream_words, words_of, world
 
 PER_PULL, SUMS = "per pull", "sums"  # what one draw of the noise stands for
 KEPT = 1 << 22  # bytes of what runs end with, held until they are read
 CALL = 1 << 22  # rounds per compiled call with a screen: Ctrl-C is answered within a tenth of a second
 
 
-Advance = Callable[[Policy, np.random.Generator, int, int, Tally], int]
+Advance = Callable[[Policy, np.random.Generator, int, int, PullCounts], int]
 Ends = Iterator[tuple[Policy, int]]  # a policy at the end of each run, with the rounds made
 Engine = Callable[[Policy, Instance, int, int, "Runs", Callable[[], bool]], Ends]
 
@@ -143,7 +143,7 @@ def noise_stream(policy: Policy, instance: Instance) -> str:
 def engine(policy: Policy, instance: Instance) -> Engine:
     """The fastest way to play: (policy, instance, horizon, seed, blank runs, cancelled) -> their ends."""
     if noise_stream(policy, instance) == SUMS:
-        loop, drawn = sum_loop(policy.rules), world(instance)
+        loop, drawn = sum_loop(policy.rules), reward_model(instance)
         return partial(_one_by_one, lambda run, *how: loop(run.state, drawn, *how))
     if policy.round_robin and policy.rules.quiet_band is not None and _gaussian(instance):
         return partial(_on_screen, screened_runs(policy.rules))
@@ -166,7 +166,7 @@ def _one_by_one(
     for row, rng in enumerate(streams):
         run = anew()
         run.start_run(seed, replications[row])
-        tally = Tally(checkpoints, runs.pulls[row], runs.pulls_at[row])
+        tally = PullCounts(checkpoints, runs.pulls[row], runs.pulls_at[row])
         rounds = 0
         while rounds < horizon and not run.finished:
             check_not(cancelled)
@@ -183,7 +183,8 @@ def _on_screen(
     runs: Runs,
     cancelled: Callable[[], bool],
 ) -> Ends:
-    drawn, desk, rng = world(instance), desk_for(policy.n_arms, policy.n_objectives), stream(seed, 0)
+    drawn, rng = reward_model(instance), stream(seed, 0)
+    scratch = scratch_for(policy.n_arms, policy.n_objectives)
     renewable, replications, row = is_renewable(policy), runs.replication.tolist(), 0
     while row < len(replications):
         run = policy.fresh()
@@ -194,7 +195,7 @@ def _on_screen(
         queue, played = queue_for(memory, words_of(rng), starts), 0
         while played < len(starts):
             check_not(cancelled)
-            played = loop(run.state, drawn, rng, desk, queue, played, horizon, CALL)
+            played = loop(run.state, drawn, rng, scratch, queue, played, horizon, CALL)
         for rounds, after in zip(queue.rounds.tolist(), queue.after, strict=True):
             memory[:] = after
             runs.pulls[row] = run.state.arms.pulls
@@ -209,11 +210,11 @@ def check_not(cancelled: Callable[[], bool]) -> None:
 
 
 def _gaussian(instance: Instance) -> bool:
-    return isinstance(instance.noise, str) and instance.noise == "gaussian"
+    return isinstance(instance.noise, str) and instance.noise == Distribution.GAUSSIAN
 
 
 def _by_pulls(
-    instance: Instance, run: Policy, rng: np.random.Generator, rounds: int, horizon: int, tally: Tally
+    instance: Instance, run: Policy, rng: np.random.Generator, rounds: int, horizon: int, tally: PullCounts
 ) -> int:
     arms = np.empty(min(CHUNK, horizon - rounds), np.int64)
     made = play(run, instance, rng, arms)
@@ -222,7 +223,7 @@ def _by_pulls(
 
 
 @kernel
-def count_pulls(arms: Counts, rounds: int, tally: Tally) -> None:
+def count_pulls(arms: Counts, rounds: int, tally: PullCounts) -> None:
     """Add the arms played in rounds + 1, rounds + 2, …"""
     following = np.searchsorted(tally.checkpoints, rounds + 1)
     for t in range(arms.size):

@@ -1,5 +1,6 @@
 """What a sweep found: tables, regret curves, identification rounds and error rates."""
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -7,18 +8,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from lexbandits.arrays import Counts, Vector
-from lexbandits.checks import one_of, probability
+from lexbandits._arrays import Counts, Vector
+from lexbandits._extras import need
+from lexbandits._jit import entry
+from lexbandits._validation import one_of, probability
 from lexbandits.curves import Figure
-from lexbandits.extras import need
-from lexbandits.jit import entry
+from lexbandits.environments.instance import Distribution, Instance
 from lexbandits.policies.base import Elimination
-from lexbandits.simulation.estimates import clopper_pearson
 from lexbandits.simulation.promise import kept, lex_optimal
-from lexbandits.simulation.regret import charges, rebuild
+from lexbandits.simulation.regret_curves import charges, rebuild
 from lexbandits.simulation.replicate import Runs
 from lexbandits.simulation.store import Store, block_size
-from lexbandits.world.instance import NOISES, Instance
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -45,9 +45,9 @@ class Results:
         runs: the raw arrays of each, one row per replication.
 
     >>> import lexbandits as lb
-    >>> world = lb.Instance([[0.9], [0.1]], noise_sd=0.1)
+    >>> instance = lb.Instance([[0.9], [0.1]], noise_sd=0.1)
     >>> policy = lb.LexElimPool(2, 1, delta=0.05, tradeoff=0, noise_sd=0.1)
-    >>> results = lb.sweep([lb.Cell("easy", policy, world, horizon=1000)], replications=20)
+    >>> results = lb.sweep([lb.simulation.Cell("easy", policy, instance, horizon=1000)], replications=20)
     >>> int(results.frame()["correct"].sum()), results.error_rates()["wrong"].tolist()
     (20, [0])
     """
@@ -117,14 +117,14 @@ class Results:
         `form` "frame": one row per cell, round and objective; "markdown" or "latex": a table for a page or a
         paper, objectives side by side, standard errors rounded up.
         """
-        from lexbandits.simulation import summary
+        from lexbandits.simulation import output
 
         one_of("form", form, ("frame", "markdown", "latex"))
-        rows = summary.regret_rows(self, checkpoints)
+        rows = output.regret_rows(self, checkpoints)
         if form == "frame":
             return need("pandas", "a table").DataFrame(rows)
-        lines = summary.regret_lines(rows)
-        return summary.as_markdown(lines) if form == "markdown" else summary.as_latex(lines)
+        lines = output.regret_lines(rows)
+        return output.as_markdown(lines) if form == "markdown" else output.as_latex(lines)
 
     def regret_figure(
         self, *, quantile: float | None = None, bounds: Mapping[str, Sequence[float]] | None = None
@@ -134,7 +134,7 @@ class Results:
         `quantile` adds that quantile of the runs as a thin line; `bounds` has constants c per objective by
         name and adds c·log t. A notebook shows the figure; `.save("regret.svg")` writes it.
         """
-        from lexbandits.simulation.summary import regret_figure
+        from lexbandits.simulation.output import regret_figure
 
         return regret_figure(self, quantile=quantile, bounds=bounds)
 
@@ -243,7 +243,7 @@ def description(cell: CellInfo) -> dict[str, Any]:
 
 def _from_description(told: Mapping[str, Any]) -> CellInfo:
     instance = dict(told["instance"])
-    if instance["noise"] not in NOISES:
+    if instance["noise"] not in set(Distribution):
         instance["noise"] = _StoredSampler(instance["noise"])
     recording = None if told["recording"] is None else np.array(told["recording"], np.int64)
     return CellInfo(**{**told, "instance": Instance(**instance), "recording": recording})
@@ -267,3 +267,28 @@ class _StoredSampler(NamedTuple):
 
 def _correct(cell: CellInfo, runs: Runs) -> NDArray[np.bool_]:
     return kept(cell.policy, cell.settings, cell.instance, runs)
+
+
+# --- what replications say of a mean and of a probability, and how well
+
+
+def mean_and_error(values: NDArray[Any]) -> tuple[Any, Any]:
+    """Mean over the first axis and its standard error; nan where there is too little.
+
+    >>> mean_and_error(np.array([1.0, 2.0, 3.0]))[0]
+    np.float64(2.0)
+    """
+    n = len(values)
+    nothing = np.full(values.shape[1:], math.nan)[()]
+    mean = np.mean(values, axis=0) if n else nothing
+    return mean, np.std(values, axis=0, ddof=1) / math.sqrt(n) if n > 1 else nothing
+
+
+def clopper_pearson(count: int, n: int, confidence: float = 0.95) -> tuple[float, float]:
+    """The exact interval of a probability that was met `count` times in n."""
+    from scipy.stats import beta
+
+    tail = (1 - confidence) / 2
+    low = float(beta.ppf(tail, count, n - count + 1)) if count else 0.0
+    high = float(beta.ppf(1 - tail, count + 1, n - count)) if count < n else 1.0
+    return low, high

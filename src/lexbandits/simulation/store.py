@@ -3,7 +3,6 @@
 import hashlib
 import io
 import json
-import os
 import re
 import warnings
 import zipfile
@@ -16,7 +15,8 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 import lexbandits
-from lexbandits.checks import difference
+from lexbandits._files import beside
+from lexbandits._validation import difference
 from lexbandits.simulation.code import UNKNOWN
 from lexbandits.simulation.replicate import Runs
 
@@ -65,21 +65,20 @@ class Store(NamedTuple):
             for name in told.keys() & known.keys():
                 _check_same(path, known[name], told[name], f"cell {name!r}: ")
                 for part, code in told[name]["code"].items():
-                    if code is not None and code.startswith(UNKNOWN):
-                        why = code.removeprefix(UNKNOWN).removeprefix(": ")
+                    if code == UNKNOWN:
                         raise ValueError(
-                            f"{path} holds cell {name!r}, but its {part} {UNKNOWN} with what made those runs"
-                            f"{f', as {why}' if why else ''}: give another folder"
+                            f"{path} holds cell {name!r}, but its {part} {UNKNOWN} with what made those "
+                            "runs: give another folder"
                         )
             store = cls(path, seed, {**known, **told})
-            manifest = json.dumps({**here, "cells": store.cells}, indent=1)
-            write_whole(path / MANIFEST, manifest.encode())
+            with beside(path / MANIFEST) as new:
+                new.write_text(json.dumps({**here, "cells": store.cells}, indent=1), "utf-8")
             yield store
 
     def read(self, name: str) -> dict[int, Runs]:
         """The sound blocks of a cell by their first replication; a bad file is named in a warning."""
         blocks = {}
-        for path in sorted(self._home(name).glob("*.npz")):
+        for path in sorted(self._home(name).glob("[0-9]*.npz")):
             if path.is_dir():
                 raise ValueError(f"{path} is a folder where a file of results belongs: move it away")
             try:
@@ -92,9 +91,8 @@ class Store(NamedTuple):
         """Put a block on disk, whole or not at all."""
         home = self._home(name)
         home.mkdir(parents=True, exist_ok=True)
-        memory = io.BytesIO()
-        np.savez_compressed(memory, identity=self._identity(name), **block._asdict())
-        write_whole(home / f"{block.replication[0]:08d}.npz", memory.getvalue())
+        with beside(home / f"{block.replication[0]:08d}.npz") as new:
+            np.savez_compressed(new, identity=self._identity(name), **block._asdict())
 
     def _read_block(self, name: str, path: Path) -> Runs:
         content = io.BytesIO(path.read_bytes())  # np.load leaves a file it cannot read open
@@ -103,7 +101,6 @@ class Store(NamedTuple):
                 raise ValueError("it belongs to another sweep or cell")
             block = Runs(*(file[field] for field in Runs._fields))
         told = self.cells[name]
-        _check_columns(block, len(told["instance"]["means"]), len(told["recording"] or ()), told["horizon"])
         first, size = int(path.stem), block_size(told["horizon"])
         expected = np.arange(first, first + len(block.rounds))
         if first % size or not 0 < expected.size <= size or not np.array_equal(block.replication, expected):
@@ -150,29 +147,6 @@ def _alone(folder: Path) -> Iterator[None]:
         yield
 
 
-def _check_columns(block: Runs, n_arms: int, checkpoints: int, horizon: int) -> None:
-    """What a file says may be damaged and still be readable."""
-    blank = Runs.blank(block.replication, n_arms, checkpoints)
-    for field, column, expected in zip(Runs._fields, block, blank, strict=True):
-        if column.shape != expected.shape or column.dtype != expected.dtype:
-            raise ValueError(f"its {field} are {column.dtype} of shape {column.shape}")
-    inside = (block.rounds <= horizon) & (block.pulls.sum(axis=1) == block.rounds)
-    if not np.all(inside & (block.pulls >= 0).all(axis=1) & (block.left >= -1).all(axis=(1, 2))):
-        raise ValueError("its rounds and pulls do not agree")
-    if not np.all((block.recommendation >= 0) & (block.recommendation < n_arms)):
-        raise ValueError("it recommends arms that there are not")
-
-
 def _check_same(folder: Path, there: Any, here: Any, where: str = "") -> None:
     if differs := difference(there, here):
         raise ValueError(f"{folder} holds another sweep: {where}{differs}")
-
-
-def write_whole(path: Path, content: bytes) -> None:
-    """A kill leaves the old file or the new one."""
-    partial = path.with_name(path.name + ".partial")
-    with partial.open("wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(partial, path)

@@ -7,13 +7,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lexbandits.arrays import Counts, Vector
-from lexbandits.jit import fused, kernel
+from lexbandits._arrays import Counts, Vector
+from lexbandits._jit import fused, kernel
+from lexbandits.environments.noise import RewardModel, draw_noise
 from lexbandits.policies.base import Rules
-from lexbandits.world.noise import World, draw_noise
 
 
-class Tally(NamedTuple):
+class PullCounts(NamedTuple):
     """Pulls of each arm so far, and at the checkpoints passed."""
 
     checkpoints: Counts  # (C,) rounds, ascending
@@ -35,7 +35,7 @@ def in_turn(counts: Counts, rounds: int, pulls: Counts) -> None:
 
 
 @kernel
-def count_batch(counts: Counts, made: int, length: int, tally: Tally) -> None:
+def count_batch(counts: Counts, made: int, length: int, tally: PullCounts) -> None:
     """Add the pulls of a batch that takes rounds made + 1 .. made + length."""
     following = np.searchsorted(tally.checkpoints, made + 1)
     while following < tally.checkpoints.size and tally.checkpoints[following] <= made + length:
@@ -46,15 +46,17 @@ def count_batch(counts: Counts, made: int, length: int, tally: Tally) -> None:
 
 
 @kernel
-def draw_sum(world: World, rng: np.random.Generator, arm: int, count: int, sums: Vector) -> None:
+def draw_sum(model: RewardModel, rng: np.random.Generator, arm: int, count: int, sums: Vector) -> None:
     """Fill `sums` with the sum of `count` Gaussian rewards of `arm`, drawn as one."""
-    draw_noise(world.root, rng, sums)
+    # The sum of n Gaussian rewards is Gaussian with n times the variance: the same law as n draws, though not
+    # the same bits. So a cell says which `stream` it has.
+    draw_noise(model.root, rng, sums)
     for i in range(sums.size):
-        sums[i] = world.means[arm, i] * count + world.scales[i] * math.sqrt(count) * sums[i]
+        sums[i] = model.means[arm, i] * count + model.scales[i] * math.sqrt(count) * sums[i]
 
 
 @cache
-def sum_loop(rules: Rules) -> Callable[[Any, World, np.random.Generator, int, int, Tally], int]:
+def sum_loop(rules: Rules) -> Callable[[Any, RewardModel, np.random.Generator, int, int, PullCounts], int]:
     """The loop over batches for one algorithm, from `rounds` up to the horizon.
 
     The arms of a batch take turns, as they do pull by pull; one that does not fit is cut at the horizon.
@@ -64,22 +66,23 @@ def sum_loop(rules: Rules) -> Callable[[Any, World, np.random.Generator, int, in
         raise ValueError("a policy without batch and observe_sum cannot be simulated by sums")
 
     def loop(
-        state: Any, world: World, rng: np.random.Generator, rounds: int, horizon: int, tally: Tally
+        state: Any, model: RewardModel, rng: np.random.Generator, rounds: int, horizon: int, tally: PullCounts
     ) -> int:
-        n_arms, m = world.means.shape
+        n_arms, m = model.means.shape
         sums = np.empty(m)
         counts = np.zeros(n_arms, np.int64)
         fitting = np.zeros(n_arms, np.int64)
         made = rounds
         while made < horizon and not finished(state):
             batch(state, counts)
+            # `batch` asks for what is missing; at the horizon only the turns that still fit are played.
             length = min(counts.sum(), horizon - made)
             count_batch(counts, made, length, tally)
             fitting[:] = 0
             in_turn(counts, length, fitting)
             for arm in range(n_arms):
                 if fitting[arm] > 0:
-                    draw_sum(world, rng, arm, fitting[arm], sums)
+                    draw_sum(model, rng, arm, fitting[arm], sums)
                     observe_sum(state, arm, fitting[arm], sums)
             made += length
         return made - rounds

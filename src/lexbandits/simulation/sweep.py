@@ -5,7 +5,8 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from lexbandits.checks import whole
+from lexbandits._validation import whole
+from lexbandits.environments.instance import Instance
 from lexbandits.policies.policy import Policy
 from lexbandits.simulation.code import code_of
 from lexbandits.simulation.replicate import Runs, noise_stream, recording_rounds
@@ -13,7 +14,6 @@ from lexbandits.simulation.results import CellInfo, Results, description
 from lexbandits.simulation.store import Store, block_size
 from lexbandits.simulation.trajectory import LONGEST, check_match
 from lexbandits.simulation.workers import Task, bar, runner
-from lexbandits.world.instance import Instance
 
 MOST = 10**7  # replications of a cell
 

@@ -7,14 +7,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from lexbandits.arrays import Counts, Vector
-from lexbandits.checks import whole
-from lexbandits.jit import fused
+from lexbandits._arrays import Counts, Vector
+from lexbandits._jit import fused
+from lexbandits._validation import whole
+from lexbandits.environments.instance import Instance
+from lexbandits.environments.noise import DRAWS, Draw, RewardModel, reward_model, stream
 from lexbandits.policies.base import Elimination, Rules, Steps
 from lexbandits.policies.policy import Policy
-from lexbandits.simulation.regret import charges
-from lexbandits.world.instance import Instance
-from lexbandits.world.noise import DRAWS, Draw, World, stream, world
+from lexbandits.simulation.regret_curves import charges
 
 LONGEST = 2**62  # rounds: sums of a few counts stay within 64 bits
 CHUNK = 1 << 16  # rounds per compiled call: Ctrl-C is answered, and the horizon is never allocated
@@ -31,9 +31,9 @@ class Trajectory(NamedTuple):
         eliminations: who left when.
 
     >>> from lexbandits import Instance, RoundRobin
-    >>> world = Instance([[1.0], [0.5]])
-    >>> run = simulate(RoundRobin(2, 1), world, horizon=4, seed=0)
-    >>> run.arms.tolist(), run.regret(world)[-1].tolist()
+    >>> instance = Instance([[1.0], [0.5]])
+    >>> run = simulate(RoundRobin(2, 1), instance, horizon=4, seed=0)
+    >>> run.arms.tolist(), run.regret(instance)[-1].tolist()
     ([0, 1, 0, 1], [1.0])
     """
 
@@ -121,7 +121,7 @@ def play(policy: Policy, instance: Instance, rng: np.random.Generator, arms: Cou
     pending = np.zeros(policy.n_arms, np.int64)
     if callable(instance.noise):
         return _play_sampled(policy, instance, rng, pending, arms)
-    drawn = world(instance)
+    drawn = reward_model(instance)
     loop = plain_loop(policy.rules, DRAWS[drawn.kind])
     return int(loop(policy.state, drawn, rng, pending, arms))
 
@@ -133,13 +133,13 @@ def plain_loop(rules: Rules, draw: Draw) -> Callable[..., int]:
         return _loop_by_steps(rules.steps, draw)
     choose, observe, finished = rules.choose, rules.observe, rules.finished
 
-    def loop(state: Any, world: World, rng: np.random.Generator, pending: Counts, arms: Counts) -> int:
-        reward = np.empty(world.means.shape[1])
+    def loop(state: Any, model: RewardModel, rng: np.random.Generator, pending: Counts, arms: Counts) -> int:
+        reward = np.empty(model.means.shape[1])
         for t in range(arms.size):
             if finished(state):
                 return t
             arm = choose(state, pending)
-            draw(world, rng, arm, reward)
+            draw(model, rng, arm, reward)
             observe(state, arm, reward)
             arms[t] = arm
         return arms.size
@@ -148,22 +148,22 @@ def plain_loop(rules: Rules, draw: Draw) -> Callable[..., int]:
 
 
 def _loop_by_steps(steps: Steps, draw: Draw) -> Callable[..., int]:
-    desk_of, members, take, close = steps
+    arrays_of, members, take, close = steps
 
-    def loop(state: Any, world: World, rng: np.random.Generator, pending: Counts, arms: Counts) -> int:
-        desk, reward = desk_of(state), np.empty(world.means.shape[1])
+    def loop(state: Any, model: RewardModel, rng: np.random.Generator, pending: Counts, arms: Counts) -> int:
+        arrays, reward = arrays_of(state), np.empty(model.means.shape[1])
         asked, results = np.empty(pending.size, np.int64), np.empty((1, pending.size, reward.size))
         t = 0
         while t < arms.size:
-            most = min(members(desk, asked), arms.size - t)
+            most = min(members(arrays, asked), arms.size - t)
             if most == 0:
                 return t
             for k in range(most):
-                draw(world, rng, asked[k], reward)
+                draw(model, rng, asked[k], reward)
                 results[0, asked[k]] = reward
                 arms[t + k] = asked[k]
             t += most
-            if take(desk, results, 0, most):
+            if take(arrays, results, 0, most):
                 close(state)
         return t
 

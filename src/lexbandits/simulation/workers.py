@@ -8,11 +8,12 @@ from functools import partial
 from importlib.util import find_spec
 from typing import NamedTuple, TypeVar
 
-from lexbandits.checks import whole
-from lexbandits.extras import MissingExtra, need
+from lexbandits._code import Code
+from lexbandits._extras import MissingExtra, need
+from lexbandits._validation import whole
+from lexbandits.environments.instance import Instance
 from lexbandits.policies.policy import Policy
 from lexbandits.simulation.replicate import Runs, engine, replicate
-from lexbandits.world.instance import Instance
 
 T = TypeVar("T")
 Found = TypeVar("Found")
@@ -33,23 +34,31 @@ class Task(NamedTuple):
 Runner = Callable[[list[Task]], Iterator[tuple[Task, Runs]]]  # each with its runs, as they are finished
 
 
+class Backend(Code):
+    """Who runs a sweep; that of Dask may be followed by an address."""
+
+    THREADS = "threads"
+    DASK = "dask"
+    RAY = "ray"
+
+
 def runner(backend: str | None, n_jobs: int) -> Runner:
     """Who does the work; what is wrong with the choice is said at once."""
-    if backend is None or backend == "threads":
+    if backend is None or backend == Backend.THREADS:
         jobs = whole("n_jobs", n_jobs, least=-1)
         if jobs == 0:
             raise ValueError("n_jobs must be positive, or -1 for one thread per core, got 0")
         need("joblib", "a sweep")
         return partial(_on_threads, n_jobs=jobs)
     kind, _, address = str(backend).partition(":")
-    modules = {"dask": "distributed", "ray": "ray"}
-    if kind not in modules or (address and kind == "ray"):
+    modules: dict[str, str] = {Backend.DASK: "distributed", Backend.RAY: "ray"}
+    if kind not in modules or (address and kind == Backend.RAY):
         choices = '"threads", "dask", "dask:tcp://host:port" or "ray"'
         wrong = ValueError if isinstance(backend, str) else TypeError
         raise wrong(f"backend must be None, {choices}, got {backend!r}")
     if find_spec(modules[kind]) is None:
         raise MissingExtra(modules[kind], f'backend="{kind}"')
-    return _on_ray if kind == "ray" else partial(_on_dask, address=address)
+    return _on_ray if kind == Backend.RAY else partial(_on_dask, address=address)
 
 
 def _on_threads(tasks: list[Task], n_jobs: int) -> Iterator[tuple[Task, Runs]]:

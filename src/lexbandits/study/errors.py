@@ -16,11 +16,11 @@ class StudyError(ValueError):
 
 
 class StudyWarning(UserWarning):
-    """What looks wrong in a study: a `code` and `fields` for programs, `words` for people."""
+    """What looks wrong in a study: a `code` and `fields` for programs, `text` for people."""
 
-    def __init__(self, code: str, study: str, words: str, **fields: str) -> None:
-        super().__init__(f"study {study!r}: {words}")
-        self.code, self.study, self.words, self.fields = code, study, words, fields
+    def __init__(self, code: str, study: str, text: str, **fields: str) -> None:
+        super().__init__(f"study {study!r}: {text}")
+        self.code, self.study, self.text, self.fields = code, study, text, fields
 
 
 @contextmanager
@@ -44,7 +44,7 @@ class UnknownStudyError(StudyError):
 
 
 class SpecMismatchError(StudyError):
-    """The study that is there asks another question."""
+    """A study of this name exists and asks another question."""
 
 
 class StudyFinished(StudyError):  # noqa: N818 (news, not a mistake)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from lexbandits.study.errors import StudyError
-from lexbandits.study.files import check_size, rows_of_jsonl
+from lexbandits.study.table_files import JSON_LINES, check_size, rows_of_jsonl
 
 KINDS = ".jsonl, .csv, .txt or a pattern such as images/*.png"
 
@@ -81,7 +81,7 @@ def items_of_file(name: str, folder: Path = Path()) -> dict[str, Any]:
 
 
 def _read(path: Path) -> list[Any]:
-    readers = {".jsonl": rows_of_jsonl, ".csv": _read_csv, ".txt": _read_txt}
+    readers = {JSON_LINES: rows_of_jsonl, ".csv": _read_csv, ".txt": _read_txt}
     if path.suffix not in readers:
         raise StudyError(f"items are read from {KINDS}, got {str(path)!r}")
     try:

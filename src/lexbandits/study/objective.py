@@ -1,25 +1,44 @@
 """One measure: its direction, unit, margin or limit, its kind of noise, and which values it can have.
 
 What people write is what is certified: an answer is at most `margin` below the best, and on the right side of
-a limit. `Objective.thresholds` alone turns that into a policy's tolerance, resolution and target.
+a limit. `Objective.tolerance_settings` alone turns that into a policy's tolerance, resolution and target.
 """
 
+import difflib
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, fields
-from decimal import Decimal
-from functools import cached_property, wraps
+from dataclasses import KW_ONLY, dataclass, fields, replace
+from decimal import ROUND_CEILING, Decimal
+from functools import wraps
+from itertools import chain
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from lexbandits.checks import LARGEST, known_names, real, scale, sized
-from lexbandits.checks import bounds as checked_bounds
+from lexbandits._cached import cached_property
+from lexbandits._code import Code
+from lexbandits._validation import BEST, LARGEST, is_missing_in_pandas, known_names, real, scale, sized
+from lexbandits._validation import bounds as checked_bounds
+from lexbandits.evidence.kinds import Dependence, Missing, NoiseKind
 from lexbandits.study.errors import StudyError, ValueOutOfRange, study_errors
 from lexbandits.study.trial import TRIAL_COLUMNS
 
-DIRECTIONS = ("maximize", "minimize")
+
+class Direction(Code):
+    """Which values of an objective are better."""
+
+    MAXIMIZE = "maximize"
+    MINIMIZE = "minimize"
+
+
+DIRECTIONS: dict[str, Direction] = {  # as people write them
+    **dict.fromkeys(("maximize", "max", "higher"), Direction.MAXIMIZE),
+    **dict.fromkeys(("minimize", "min", "lower"), Direction.MINIMIZE),
+}
+ALONE = frozenset(kind for kind in NoiseKind if not kind.n_numbers)
+AUTO = "auto"  # noise that was left out
+BURN_IN_TIMES = 4  # the largest value of a burn-in, at which cap="auto" cuts
 CUTS = ("cap", "floor", "above", "quantile")  # words that say what of the values it is about
 
 Noise = str | tuple[Any, ...]
@@ -64,7 +83,7 @@ def _amount(what: str, value: Any, reference: Any) -> Decimal:
     return _exact(number)
 
 
-class Thresholds(NamedTuple):
+class ToleranceSettings(NamedTuple):
     """What a policy is told of an objective, in signed values (more is better)."""
 
     tolerance: float  # the tie; 0 of a limit
@@ -76,85 +95,87 @@ def _noise(what: str, value: Any) -> Noise:
     """A kind of noise in its plain form: text, or a tuple of text and numbers."""
     parts = (value,) if isinstance(value, str) else tuple(value) if isinstance(value, Sequence) else ()
     match parts:
-        case ("gaussian" | "bernoulli" | "exact" | "finite_variance",):
-            return str(parts[0])
-        case ("bounded", low, high):
-            return ("bounded", *checked_bounds(what, low, high))
-        case ("sub_gaussian", sd) | ("sub_gaussian", sd, "dependent" | "independent"):
-            return ("sub_gaussian", scale(f"{what}'s standard deviation", sd), *parts[2:])
+        case (str() as word,) if word in ALONE:
+            return str(word)
+        case (NoiseKind.BOUNDED, low, high):
+            return (NoiseKind.BOUNDED.value, *checked_bounds(what, low, high))
+        case (NoiseKind.SUB_GAUSSIAN, sd, *rest) if rest in ([], *([word] for word in Dependence)):
+            sd = scale(f"{what}'s standard deviation", sd)
+            return (NoiseKind.SUB_GAUSSIAN.value, sd, *map(str, rest))
+    near = near_kind(parts[0]) if parts else None
+    hint = f"did you mean {near!r}? " if near and near != parts[0] else ""
     raise StudyError(
-        f'{what} must be "gaussian", "bernoulli", ("bounded", low, high), ("sub_gaussian", sd), '
-        f'("sub_gaussian", sd, "independent"), "finite_variance" or "exact", got {value!r}'
+        f'{hint}{what} must be "gaussian", "symmetric", "bernoulli", ("bounded", low, high), '
+        '("sub_gaussian", sd), ("sub_gaussian", sd, "independent"), "finite_variance" or "exact", '
+        f"got {value!r}"
     )
 
 
-def _in_words_of_objectives(cls: type[Any]) -> type[Any]:
-    """Refuse the words of a policy with their translation."""
+def near_kind(word: Any) -> str | None:
+    """Return the kind of noise that a word is, or is a misspelling of.
+
+    >>> near_kind("bernouli"), near_kind("ms")
+    ('bernoulli', None)
+    """
+    plain = str(word).lower().replace("-", "_")
+    near = difflib.get_close_matches(plain, [*NoiseKind], 1, 0.75)
+    also = {"binary": NoiseKind.BERNOULLI, "boolean": NoiseKind.BERNOULLI, "normal": NoiseKind.GAUSSIAN}.get(
+        plain
+    )
+    found = near[0] if near else also
+    return None if found is None else str(found)
+
+
+def _refusing_words_of_policies(cls: type[Any]) -> type[Any]:
+    """Say what an objective is told instead of a policy's tolerance and resolution."""
     initialize = cls.__init__
 
     @wraps(initialize)
     def construct(self: Any, *args: Any, **settings: Any) -> None:
-        _refuse_policy_words(settings)
+        _refuse_words_of_policies(settings)
         initialize(self, *args, **settings)
 
     cls.__init__ = construct
     return cls
 
 
-def _refuse_policy_words(settings: Mapping[str, Any]) -> None:
+def _refuse_words_of_policies(settings: Mapping[str, Any]) -> None:
     for word in ("tolerance", "resolution"):
         if word in settings:
-            raise StudyError(_translation(word, settings))
+            raise StudyError(
+                f"an objective takes no {word}=: say margin=, how far below the best an answer may be (a "
+                "policy's tolerance + resolution), and tie= (its tolerance); of a limit slack="
+            )
 
 
-def _translation(word: str, settings: Mapping[str, Any]) -> str:
-    """What to say instead of a policy's tolerance and resolution."""
-    if settings.get("at_least") is not None or settings.get("at_most") is not None:
-        return (
-            f"an objective takes no {word}=: a limit is certified as written, and slack= says how far inside "
-            "it an arm must be to be never excluded by it"
-        )
-    said = f"an objective takes no {word}=: say margin=, how far below the best an answer may be"
-    both = [settings.get(key) for key in ("tolerance", "resolution")]
-    tolerance, resolution = (each if type(each) in (int, float) else None for each in both)
-    if tolerance is None and resolution is None:
-        return said
-    tie = tolerance or 0.0
-    margin = float(_exact(tie) + _exact(tie if resolution is None else resolution))
-    also = "" if 2 * _exact(tie) == _exact(margin) else f", tie={tie:g}"
-    policy = ", ".join(
-        f"{key}={each:g}"
-        for key, each in zip(("tolerance", "resolution"), both, strict=True)
-        if each is not None
-    )
-    return f"{said}; a policy's {policy} is margin={margin:g}{also}"
-
-
-@_in_words_of_objectives
+@_refusing_words_of_policies
 @dataclass(frozen=True)
 class Objective:
     """One measure, with the direction, unit and margin in which people speak of it.
 
     Args:
         name: a column of the results.
-        direction: "maximize" or "minimize".
+        direction: "maximize" (or "max", "higher") or "minimize" ("min", "lower").
         margin: how far below the best an answer may be, in its unit, or "5%" of `reference`. This is what is
             certified.
-        tie: arms this close to the best are never excluded for it; half of the margin, unless said. Between
+        tie: arms this close to the best are never excluded for it; by default half of the margin. Between
             the two either may happen.
         unit: shown beside numbers.
-        noise: a kind: "gaussian" (of unknown variance), "bernoulli", ("bounded", low, high),
-            ("sub_gaussian", sd), ("sub_gaussian", sd, "independent") where nothing ties the arms measured in
-            one pass, "exact" (no noise), or "finite_variance" (approximate: no certificate).
+        noise: a kind: "symmetric" (differences of two arms are symmetric about their mean given the past),
+            "gaussian" (of unknown variance), "bernoulli", ("bounded", low, high), ("sub_gaussian", sd),
+            ("sub_gaussian", sd, "independent") where nothing ties the arms measured in
+            one pass, "exact" (no noise), or "finite_variance" (approximate: no certificate). Left out: for
+            0/1 values in `judge` "bernoulli", for limits, percentages and lists "gaussian", else "symmetric".
         at_least, at_most: a limit: a certified answer meets it as written.
-        slack: arms inside the limit by this much are never excluded by it; unless said a tenth of the limit,
+        slack: arms inside the limit by this much are never excluded by it; by default a tenth of the limit,
             or half of the room that the kind of noise leaves, if that is less.
-        reference: what percentages are of: "best", the mean of the best arm, unless said; an arm's name, its
+        reference: what percentages are of: "best", the mean of the best arm (the default); an arm's name, its
             mean; or a number.
         if_failed, if_expired: the value of a trial that failed, or came too late or never, as it would have
             been measured; else missing.
         if_missing: "worst": a missing value counts as the worst it could have been for whatever is claimed.
-        cap, floor: values are cut here, and the question is about the mean of what is left.
+        cap, floor: values are cut here, and the question is about the mean of what is left. cap="auto" is
+            four times the largest value of a burn-in, which then counts no further.
         above: the question is how often a value is above it.
         quantile: for `judge`: the question is about this quantile, such as 0.95, not about the mean.
 
@@ -168,7 +189,7 @@ class Objective:
     margin: float | str | None = None
     tie: float | str | None = None
     unit: str = ""
-    noise: Noise = "gaussian"
+    noise: Noise = AUTO
     at_least: float | None = None
     at_most: float | None = None
     slack: float | None = None
@@ -176,7 +197,7 @@ class Objective:
     if_failed: float | None = None
     if_expired: float | None = None
     if_missing: str | None = None
-    cap: float | None = None
+    cap: float | str | None = None
     floor: float | None = None
     above: float | None = None
     quantile: float | None = None
@@ -188,16 +209,22 @@ class Objective:
             raise StudyError(
                 f"an objective cannot be called {self.name!r}: the table of trials has that column"
             )
-        if self.direction not in DIRECTIONS:
+        if not isinstance(self.direction, str) or self.direction not in DIRECTIONS:
             raise StudyError(
-                f'{self}: the direction must be "maximize" or "minimize", got {self.direction!r}'
+                f'{self}: the direction must be "maximize" (max, higher) or "minimize" (min, lower), '
+                f"got {self.direction!r}"
             )
+        object.__setattr__(self, "direction", DIRECTIONS[self.direction].value)
         if not isinstance(self.unit, str):
             raise TypeError(f"{self}: the unit must be text, got {self.unit!r}")
-        object.__setattr__(self, "noise", _noise(f"{self}: noise", self.noise))
+        object.__setattr__(self, "_noise_left_out", self.noise == AUTO)
+        about_one_arm = self.limit is not None or isinstance(self.reference, str)
+        about_one_arm = about_one_arm or any(isinstance(said, str) for said in (self.margin, self.tie))
+        default = NoiseKind.GAUSSIAN if about_one_arm else NoiseKind.SYMMETRIC
+        self._set_noise(default if self.noise == AUTO else self.noise)
         self._check_cuts()
         if self.reference is None and any(isinstance(said, str) for said in (self.margin, self.tie)):
-            object.__setattr__(self, "reference", "best")
+            object.__setattr__(self, "reference", BEST)
         for key in ("at_least", "at_most", "slack", "reference"):
             if getattr(self, key) is not None and not (key == "reference" and self.is_relative):
                 object.__setattr__(self, key, sized(f"{self}: {key}", getattr(self, key)))
@@ -219,12 +246,41 @@ class Objective:
     @cached_property
     def sign(self) -> int:
         """What turns a value into one of which more is better."""
-        return 1 if self.direction == "maximize" else -1
+        return 1 if self.direction == Direction.MAXIMIZE else -1
+
+    def with_default_noise(self, noise: Noise) -> "Objective":
+        """Return it with this kind of `noise` if none was said."""
+        left_out = self.__dict__["_noise_left_out"] and not self.is_cut
+        return replace(self, noise=noise) if left_out else self
+
+    def with_default_cap(self) -> "Objective":
+        """Return it with cap="auto" if neither a kind of noise nor a cut was said."""
+        left_out = self.__dict__["_noise_left_out"] and not self.is_cut and self.quantile is None
+        return replace(self, noise=AUTO, cap=AUTO) if left_out else self
+
+    def _set_noise(self, noise: Noise) -> None:
+        object.__setattr__(self, "noise", _noise(f"{self}: noise", noise))
+        self.__dict__.pop("kind", None)
+
+    @cached_property
+    def kind(self) -> NoiseKind:
+        """The kind of its noise, without the numbers that go with it."""
+        return NoiseKind(self.noise if isinstance(self.noise, str) else self.noise[0])
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether it has no noise."""
+        return self.kind is NoiseKind.EXACT
 
     @property
     def is_relative(self) -> bool:
         """Whether margin and tie are shares of the mean of the best, or of a named arm."""
         return isinstance(self.reference, str)
+
+    @property
+    def is_of_best(self) -> bool:
+        """Whether margin and tie are shares of the mean of the best."""
+        return self.reference == BEST
 
     @property
     def limit(self) -> float | None:
@@ -234,11 +290,16 @@ class Objective:
     @property
     def bounds(self) -> tuple[float, float]:
         """What values can be, as given."""
-        if self.noise == "bernoulli":
+        if self.kind is NoiseKind.BERNOULLI:
             return 0.0, 1.0
-        if self.noise[0] == "bounded":
+        if self.kind is NoiseKind.BOUNDED:
             return float(self.noise[1]), float(self.noise[2])
         return -math.inf, math.inf
+
+    @property
+    def scale(self) -> float:
+        """The declared scale of sub-Gaussian noise."""
+        return float(self.noise[1])
 
     @cached_property
     def _range(self) -> tuple[float, float]:
@@ -254,6 +315,34 @@ class Objective:
         return self.cap is not None or self.floor is not None or self.above is not None
 
     @property
+    def awaits_cap(self) -> bool:
+        """Whether a burn-in is still to say where values are cut."""
+        return self.cap == AUTO
+
+    def capped_by(self, burn_in: Mapping[str, Iterable[float]]) -> "Objective":
+        """Return it with the cap that `burn_in` gives, arm -> its values, in two digits, upwards.
+
+        It is four times the largest value, or four margins if that is more. A slow arm raises it too: below
+        its times it would tie with all slow arms once the quick ones have left.
+
+        >>> speed = Objective("latency", "minimize", margin=0.1, cap="auto")
+        >>> speed.capped_by({"a": [0.41], "b": [0.79]}).cap
+        3.2
+        """
+        read = (self.checked(value, "burn-in") for value in chain.from_iterable(burn_in.values()))
+        found, least = [value for value in read if not math.isnan(value)], max(0.0, self.floor or 0.0)
+        known = max(found, default=0.0)
+        if not known > least:
+            raise StudyError(
+                f'{self}: cap="auto" needs a burn-in with a value above {least:g}, got {found!r}: '
+                "say cap= as a number"
+            )
+        if not self.is_relative:
+            known = max(known, self.margin_in_unit)  # or all would tie
+        cap = Decimal(BURN_IN_TIMES) * _exact(known)
+        return replace(self, cap=float(cap.quantize(Decimal((0, (1,), cap.adjusted() - 1)), ROUND_CEILING)))
+
+    @property
     def unit_of_mean(self) -> str:
         """How often has no unit."""
         return self.unit if self.above is None else ""
@@ -262,7 +351,8 @@ class Objective:
         """Measured values as they count; nan stays."""
         if self.above is not None:
             return np.where(np.isnan(values), math.nan, values > self.above)
-        return np.clip(values, self.floor, self.cap) if self.is_cut else values
+        cap = None if self.awaits_cap else self.cap
+        return np.clip(values, self.floor, cap) if self.floor is not None or cap is not None else values
 
     @cached_property
     def _margin(self) -> Decimal:
@@ -272,7 +362,7 @@ class Objective:
     def _tie(self) -> Decimal:
         if self.tie is not None:
             return _amount(f"{self}: tie", self.tie, self.reference)
-        return self._margin if self.noise == "exact" else self._margin / 2
+        return self._margin if self.is_exact else self._margin / 2
 
     @cached_property
     def margin_in_unit(self) -> float:
@@ -289,7 +379,7 @@ class Objective:
         """How far inside the limit an arm is never excluded by it; 0 without a limit."""
         if self.limit is None:
             return 0.0
-        if self.slack is not None or self.noise == "exact":
+        if self.slack is not None or self.is_exact:
             return self.slack or 0.0
         tenth, room = abs(_exact(self.limit)) / 10, self._room
         return float(tenth if math.isinf(room) else min(tenth, _exact(room) / 2))
@@ -309,11 +399,11 @@ class Objective:
         return math.inf if math.isinf(end) else float(self.sign * (_exact(end) - _exact(self.limit)))
 
     @cached_property
-    def thresholds(self) -> Thresholds:
+    def tolerance_settings(self) -> ToleranceSettings:
         """The same in the words of a policy."""
         if self.inner_limit is not None:
-            return Thresholds(0.0, self.slack_in_unit, self.sign * self.inner_limit + 0.0)
-        return Thresholds(self.tie_in_unit, float(self._margin - self._tie), None)
+            return ToleranceSettings(0.0, self.slack_in_unit, self.sign * self.inner_limit + 0.0)
+        return ToleranceSettings(self.tie_in_unit, float(self._margin - self._tie), None)
 
     def checked(self, value: Any, what: str = "") -> float:
         """The value as a number, nan if missing; an error, about `what`, if it cannot be one of these."""
@@ -330,7 +420,7 @@ class Objective:
         except OverflowError:
             number = math.inf
         except (TypeError, ValueError):
-            if type(value).__name__ in ("NAType", "NaTType"):  # pandas' missing values
+            if is_missing_in_pandas(value):
                 return math.nan
             raise ValueOutOfRange(f"{where}: a value must be a number, got {value!r}") from None
         if abs(number) > LARGEST:
@@ -341,32 +431,38 @@ class Objective:
 
     def as_json(self) -> dict[str, Any]:
         """The words that make it again, without those left at their default."""
-        words = {f.name: getattr(self, f.name) for f in fields(self) if getattr(self, f.name) != f.default}
-        words.setdefault("direction", self.direction)
+        payload = {f.name: getattr(self, f.name) for f in fields(self) if getattr(self, f.name) != f.default}
+        payload.setdefault("direction", self.direction)
         if isinstance(self.noise, tuple):
-            words["noise"] = list(self.noise)
-        return words
+            payload["noise"] = list(self.noise)
+        return payload
 
     @classmethod
-    def from_json(cls, words: Any) -> Self:
+    def from_json(cls, payload: Any) -> Self:
         """From the words of `as_json`, of a REST call or of TOML."""
-        if isinstance(words, cls):
-            return words
-        if isinstance(words, Mapping):
-            _refuse_policy_words(words)
-        only_known("an objective", words, [f.name for f in fields(cls)])
-        if "name" not in words:
-            raise StudyError(f"an objective needs a name, got {words!r}")
-        return cls(**words)
+        if isinstance(payload, cls):
+            return payload
+        if isinstance(payload, Mapping):
+            _refuse_words_of_policies(payload)
+        only_known("an objective", payload, [f.name for f in fields(cls)])
+        if "name" not in payload:
+            raise StudyError(f"an objective needs a name, got {payload!r}")
+        return cls(**payload)
 
     @property
     def is_bounded(self) -> bool:
         """Whether its noise may be any, as long as values lie within their bounds."""
-        return self.noise == "bernoulli" or self.noise[0] == "bounded"
+        return self.kind.is_bounded
+
+    @property
+    def most_apart(self) -> float:
+        """How far apart two means can be."""
+        low, high = self.bounds
+        return high - low
 
     @property
     def agrees_badly(self) -> bool:
-        """Whether values were agreed that are no noise of the declared kind: nothing is certain then."""
+        """Whether values were agreed that are no noise of the declared kind: nothing is certified then."""
         agreed = self.if_failed is not None or self.if_expired is not None
         return agreed and not self.is_bounded and self.quantile is None
 
@@ -375,14 +471,13 @@ class Objective:
         for key in ("if_failed", "if_expired") if self.agrees_badly else ():
             if getattr(self, key) is None:
                 continue
-            if self.noise == "exact":
+            if self.is_exact:
                 raise StudyError(
                     f"{self} is exact, so an arm has one value of it, which {key} would contradict: "
                     f"leave {key} out, a failed trial then says nothing about it"
                 )
-            kind = self.noise if isinstance(self.noise, str) else self.noise[0]
             raise StudyError(
-                f'{self}: {key} is one value again and again, which "{kind}" noise never gives: '
+                f'{self}: {key} is one value again and again, which "{self.kind}" noise never gives: '
                 f'say noise=("bounded", low, high), or "bernoulli", or leave {key} out'
             )
 
@@ -390,20 +485,22 @@ class Objective:
         """What is cut is bounded by its ends, and how often is a share of 0/1 values."""
         cut = [getattr(self, key) for key in CUTS]
         for key, value in zip(CUTS, cut, strict=True):
-            object.__setattr__(self, key, None if value is None else sized(f"{self}: {key}", value))
+            if not (key == "cap" and value == AUTO):
+                object.__setattr__(self, key, None if value is None else sized(f"{self}: {key}", value))
         cap, floor, above, quantile = cut
+        cap = LARGEST if cap == AUTO else cap
         if quantile is not None:
             self._check_quantile(quantile)
         elif above is not None:
             if cap is not None or floor is not None:
                 raise StudyError(f"{self}: above= or cap= and floor=, not both")
-            object.__setattr__(self, "noise", "bernoulli")
+            self._set_noise(NoiseKind.BERNOULLI)
         elif cap is not None or floor is not None:
-            low, high = self.bounds if self.noise[0] == "bounded" else (0.0, math.inf)
+            low, high = self.bounds if self.kind is NoiseKind.BOUNDED else (0.0, math.inf)
             low, high = low if floor is None else floor, high if cap is None else cap
             if math.isinf(high):
                 raise StudyError(f'{self}: floor= needs cap=, or noise=("bounded", low, high)')
-            object.__setattr__(self, "noise", _noise(f"{self}: noise", ("bounded", low, high)))
+            self._set_noise((NoiseKind.BOUNDED, low, high))
 
     def _check_quantile(self, share: float) -> None:
         if not 0 < share < 1:
@@ -412,7 +509,7 @@ class Objective:
             raise StudyError(f"{self}: a limit on a quantile is a share: {self.as_a_share}")
         if any(word is not None for word in (self.cap, self.floor, self.above)) or self.is_relative:
             raise StudyError(f"{self}: quantile= takes no cap=, floor=, above= or percentage")
-        if self.noise == "exact":
+        if self.is_exact:
             raise StudyError(f"{self}: what is exact has no quantiles")
 
     @property
@@ -422,9 +519,12 @@ class Objective:
         return f"above=LIMIT, at_most={beyond:.6g} says that at most {100 * beyond:.6g} % are above it"
 
     def _check_missing(self) -> None:
-        if self.if_missing not in (None, "worst"):
+        if self.if_missing not in (None, Missing.WORST):
             raise StudyError(f'{self}: if_missing must be "worst", or left out, got {self.if_missing!r}')
-        if self.if_missing is not None and not self.is_bounded:
+        if self.if_missing is None:
+            return
+        object.__setattr__(self, "if_missing", str(self.if_missing))
+        if not self.is_bounded:
             raise StudyError(
                 f'{self}: if_missing="worst" needs values that have a worst: '
                 f'noise="bernoulli" or ("bounded", low, high), got {self.noise!r}'
@@ -433,9 +533,9 @@ class Objective:
     def _check_limit(self) -> None:
         if self.at_least is not None and self.at_most is not None:
             raise StudyError(f"{self}: one limit, at_least or at_most, not both")
-        wrong = "at_most" if self.direction == "maximize" else "at_least"
+        wrong = "at_most" if self.sign > 0 else "at_least"
         if getattr(self, wrong) is not None:
-            other = "minimize" if wrong == "at_most" else "maximize"
+            other = Direction.MINIMIZE if self.sign > 0 else Direction.MAXIMIZE
             raise StudyError(
                 f'{self}: {wrong} goes with direction="{other}", got direction="{self.direction}"'
             )
@@ -445,26 +545,31 @@ class Objective:
                     f"{self}: {key}= does not go with a limit, on which arms tie that are within it: name "
                     "two objectives, one with the limit and one with the margin, to ask both"
                 )
+        if self.kind is NoiseKind.SYMMETRIC:
+            raise StudyError(
+                f'{self}: "symmetric" noise is about differences of two arms and says nothing about one arm '
+                'and a limit: say noise="gaussian", "bernoulli" or ("bounded", low, high)'
+            )
         if self.is_relative:
             raise StudyError(f"{self}: a limit is a number, so reference= does not go with it")
         assert self.limit is not None
         if self.slack is not None and self.slack < 0:
             raise StudyError(f"{self}: slack must not be negative, got {self.slack:g}")
-        if self.noise == "exact" or self.slack == 0:
+        if self.is_exact or self.slack == 0:
             return
         if self._room <= 0:
             raise StudyError(
-                f"{self}: no mean of {self._values} can be shown to meet {self._bound_said}: move the limit "
-                f"{'below' if self.sign > 0 else 'above'} the end of what values can be"
+                f"{self}: no mean of {self._values} can be shown to meet {self._bound_message}: "
+                f"move the limit {'below' if self.sign > 0 else 'above'} the end of what values can be"
             )
         if self.slack is None and self.limit == 0:
             raise StudyError(
                 f"{self}: a limit of 0 needs slack=, how far inside it an arm must be to be never excluded "
-                "by it (of other limits a tenth, unless said)"
+                "by it (of other limits it is a tenth by default)"
             )
         if self.slack_in_unit > self._room:
             raise StudyError(
-                f"{self}: no mean of {self._values} is inside {self._bound_said} by slack={self.slack:g}: "
+                f"{self}: no mean of {self._values} is inside {self._bound_message} by slack={self.slack:g}: "
                 f"say a slack below {self._room:.6g}"
             )
 
@@ -474,7 +579,7 @@ class Objective:
         return f"values in [{low:g}, {high:g}]"
 
     @property
-    def _bound_said(self) -> str:
+    def _bound_message(self) -> str:
         key = "at_most" if self.at_least is None else "at_least"
         return f"{key}={self.limit:g}"
 
@@ -482,13 +587,18 @@ class Objective:
         if self.slack is not None:
             raise StudyError(f"{self}: slack= goes with a limit, at_least= or at_most=")
         margin, tie = self._margin, self._tie  # says what is wrong with either
+        if self.is_relative and self.kind is NoiseKind.SYMMETRIC:
+            raise StudyError(
+                f'{self}: a percentage of a mean weighs two arms unequally, of which "symmetric" noise says '
+                'nothing: say noise="gaussian" or ("bounded", low, high), or give the margin as a number'
+            )
         if self.is_relative and margin >= 1:
             raise StudyError(f"{self}: the margin must be below 100 %, got {self.margin!r}")
         if self.is_relative and self.is_bounded and self.bounds[0] < 0:
             raise StudyError(
                 f"{self}: percentages of a mean need values that are not negative, got noise={self.noise!r}"
             )
-        if self.noise == "exact":
+        if self.is_exact:
             if tie != margin:
                 raise StudyError(f"{self} is exact, so arms within the margin tie: leave tie= out")
             return
@@ -499,10 +609,16 @@ class Objective:
             )
         if tie > margin:
             raise StudyError(f"{self}: the tie must be below the margin {self.margin!r}, got {self.tie!r}")
+        if not self.is_relative and margin >= self.most_apart:
+            hint = ", such as 0.02 for two points" if self.kind is NoiseKind.BERNOULLI else ""
+            raise StudyError(
+                f"{self}: a margin of {self.margin_in_unit:g} would accept any arm, as means of "
+                f"{self._values} differ by at most {self.most_apart:g}: say a smaller one{hint}"
+            )
 
     def check_settled(self) -> None:
         """Refuse what equal arms would be measured for ever for; a list has an end."""
-        if self.noise == "exact":
+        if self.is_exact:
             return
         if self.limit is not None and self.slack_in_unit == 0:
             raise StudyError(f"{self}: a limit needs a positive slack: noise never shows what is just at it")
@@ -515,10 +631,10 @@ class Objective:
             )
 
 
-def only_known(what: str, words: Any, known: Iterable[str]) -> None:
+def only_known(what: str, payload: Any, known: Iterable[str]) -> None:
     """Refuse a table with a key that nobody reads."""
-    if not isinstance(words, Mapping):
-        raise TypeError(f"{what} must be a table of names and values, got {words!r}")
-    unknown = [key for key in words if key not in set(known)]
+    if not isinstance(payload, Mapping):
+        raise TypeError(f"{what} must be a table of names and values, got {payload!r}")
+    unknown = [key for key in payload if key not in set(known)]
     if unknown:
         raise StudyError(f"{what} has no {unknown[0]!r}; {known_names(unknown[0], sorted(known))}")

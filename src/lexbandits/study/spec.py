@@ -9,14 +9,16 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from datetime import timedelta
-from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 import numpy as np
 
-from lexbandits.arrays import Vector
-from lexbandits.checks import positive, probability, toml_table, whole
+from lexbandits._arrays import Vector
+from lexbandits._cached import cached_property
+from lexbandits._validation import BEST, IfInfeasible, flag, positive, probability, toml_table, whole
+from lexbandits.evidence.kinds import Dependence, NoiseKind
+from lexbandits.outcomes import Scope
 from lexbandits.study.errors import (
     StorageVersionError,
     StudyError,
@@ -27,9 +29,11 @@ from lexbandits.study.errors import (
 from lexbandits.study.items import checked_items, id_of, items_of_file, unique
 from lexbandits.study.objective import Objective, checked_name, only_known
 
-FORMAT = 4  # of the journal, as its first event says
+FORMAT = 7  # of the journal, as its first event says
 UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 PLACEHOLDERS = ("arm", "item", "repeat")  # what `run` puts into a command
+RESERVED_KEYS = ("name", *PLACEHOLDERS)  # of an arm; all others are its parameters
+LEADER_REPEATS = 2  # results of the leading arm per pass where visitors are served
 LONGEST = 1e6 * UNITS["d"]  # a calendar ends some time later
 WAIT = (
     2.0  # seconds that an ask waits for results that must come first; who asks may itself have to tell them
@@ -47,9 +51,9 @@ def seconds(what: str, value: Any) -> float:
     return amount
 
 
-def patience(value: Any) -> float:
+def patience(value: Any, what: str = "wait") -> float:
     """How long to wait: a duration as in `seconds`, or 0 for not at all."""
-    return 0.0 if value in (0, "0", "0s") else seconds("wait", value)
+    return 0.0 if value in (0, "0", "0s") else seconds(what, value)
 
 
 def _amount(what: str, value: Any) -> float:
@@ -83,19 +87,19 @@ def duration(amount: float) -> str:
 
 def checked_arm(arm: Any) -> dict[str, Any]:
     """An arm as {"name": …, further keys that `run` hands to a command}."""
-    words = {"name": arm} if isinstance(arm, str) else arm
-    if not isinstance(words, Mapping) or "name" not in words:
+    payload = {"name": arm} if isinstance(arm, str) else arm
+    if not isinstance(payload, Mapping) or "name" not in payload:
         raise TypeError(f"an arm is a name or a table with a name, got {arm!r}")
-    checked_name("an arm", words["name"])
-    for key, value in words.items():
+    checked_name("an arm", payload["name"])
+    for key, value in payload.items():
         if key in PLACEHOLDERS:
             raise StudyError(
-                f"arm {words['name']!r}: {key!r} cannot be a key of an arm: `run` fills in {{{key}}} itself; "
+                f"arm {payload['name']!r}: {key!r} cannot be a key of an arm: `run` fills in {{{key}}}; "
                 "call it otherwise"
             )
         if not isinstance(key, str) or not isinstance(value, (str, int, float, bool)):
-            raise TypeError(f"arm {words['name']!r}: {key!r} must be text or a number, got {value!r}")
-    return dict(words)
+            raise TypeError(f"arm {payload['name']!r}: {key!r} must be text or a number, got {value!r}")
+    return dict(payload)
 
 
 @dataclass(frozen=True)
@@ -107,32 +111,36 @@ class Spec:
     objectives: tuple[Objective, ...]
     delta: float = 0.05
     items: tuple[Any, ...] | None = None
-    about: str = "population"  # what an answer is about: these "items", or the population they sample
+    scope: Scope = Scope.POPULATION  # what an answer is about: these "items", or the population they sample
     repeats: int = 1  # places per item of a list
     source: dict[str, str] | None = None  # the file that the items are from, and its hash
     seed: int | None = None  # of the order; drawn when the study is made
-    if_infeasible: Literal["go on", "stop"] = "go on"
+    if_infeasible: str = IfInfeasible.CONTINUE.value
     budget: int | None = None
     lease: float = 600.0
     max_failures: int = 5
     max_arms: int = field(default=0)
-    rules: Literal["declared", "open"] = "declared"
+    preregistered: bool = True
+    serve: bool = False  # whether the arm that leads is asked more often: each result is a visitor's
+    traffic: float = 1.0  # the share of visitors who take part
+    warmup: float = 0.0  # seconds over which that share grows from nothing
     baseline: str | None = None  # the current arm, which answers unless another is better
+    burn_in: dict[str, dict[str, list[float]]] | None = None  # objective -> arm -> values, which do not count
     objects: bool = False  # whether arms are objects to `measure`; each process has its own
 
     @classmethod
     @study_errors()
-    def from_json(cls, words: Any) -> Self:
+    def from_json(cls, payload: Any) -> Self:
         """Check the words of a REST call, of TOML or of `create_study`."""
-        only_known("a study", words, [f.name for f in fields(cls)])
+        only_known("a study", payload, [f.name for f in fields(cls)])
         for key in ("name", "arms", "objectives"):
-            if key not in words:
+            if key not in payload:
                 raise StudyError(f"a study needs {key}")
         for key in ("arms", "objectives"):
-            if isinstance(words[key], (str, Mapping)) or not isinstance(words[key], Iterable):
-                raise TypeError(f"{key} must be a list, got {words[key]!r}")
-        arms = tuple(checked_arm(arm) for arm in words["arms"])
-        objectives = tuple(Objective.from_json(objective) for objective in words["objectives"])
+            if isinstance(payload[key], (str, Mapping)) or not isinstance(payload[key], Iterable):
+                raise TypeError(f"{key} must be a list, got {payload[key]!r}")
+        arms = tuple(checked_arm(arm) for arm in payload["arms"])
+        objectives = tuple(Objective.from_json(objective) for objective in payload["objectives"])
         if not arms or not objectives:
             raise StudyError("a study needs at least one arm and one objective")
         for objective in objectives:
@@ -141,69 +149,76 @@ class Spec:
                     f"{objective}: quantile= is for judge: give a study a limit, {objective.as_a_share}"
                 )
         names = [arm["name"] for arm in arms]
+        burn_in, objectives = _burnt_in(payload.get("burn_in"), objectives, names)
         unique("arms", names)
         unique("objectives", [objective.name for objective in objectives])
-        items = checked_items(words.get("items"))
-        about, repeats = _checked_about(words, items)
+        items = checked_items(payload.get("items"))
+        scope, repeats = _checked_scope(payload, items)
+        if scope == Scope.ITEMS:
+            objectives = tuple(objective.with_default_noise(NoiseKind.GAUSSIAN) for objective in objectives)
         for objective in objectives:
-            _check_reference(objective, names, about)
-        for objective in objectives if about == "population" else ():
+            _check_reference(objective, names, scope)
+        for objective in objectives if scope == Scope.POPULATION else ():
             objective.check_settled()
-        policy = words.get("if_infeasible", "go on")
-        if policy not in ("go on", "stop"):
-            raise StudyError(f'if_infeasible must be "go on" or "stop", got {policy!r}')
-        rules = words.get("rules", cls.rules)
-        if rules not in ("declared", "open"):
-            raise StudyError(
-                'rules must be "declared", which is cheaper while they are kept, or "open", if you know '
-                f"that you will change them, got {rules!r}"
-            )
-        baseline = words.get("baseline")
+        policy = payload.get("if_infeasible", IfInfeasible.CONTINUE)
+        if policy not in [*IfInfeasible]:
+            raise StudyError(f'if_infeasible must be "continue" or "stop", got {policy!r}')
+        preregistered = flag("preregistered", payload.get("preregistered", cls.preregistered))
+        baseline = payload.get("baseline")
         if baseline is not None and baseline not in names:
             raise StudyError(
                 f"baseline must be one of the arms {', '.join(map(repr, names))}, got {baseline!r}"
             )
-        objects = words.get("objects", cls.objects)
+        objects = payload.get("objects", cls.objects)
         if not isinstance(objects, bool):
             raise TypeError(f"objects must be true or false, got {objects!r}")
-        budget, most, seed = words.get("budget"), words.get("max_arms"), words.get("seed")
+        serve = flag("serve", payload.get("serve", cls.serve))
+        if serve:
+            _check_served(objectives, items)
+        budget, most, seed = payload.get("budget"), payload.get("max_arms"), payload.get("seed")
         return cls(
-            name=checked_name("a study", words["name"]),
+            name=checked_name("a study", payload["name"]),
             arms=arms,
             objectives=objectives,
-            delta=probability("delta", words.get("delta", cls.delta)),
+            delta=probability("delta", payload.get("delta", cls.delta)),
             items=items,
-            about=about,
+            scope=scope,
             repeats=repeats,
-            source=words.get("source"),
+            source=payload.get("source"),
             seed=None if seed is None else whole("seed", seed, least=0),
-            if_infeasible=policy,
+            if_infeasible=str(policy),
             budget=None if budget is None else whole("budget", budget, least=1),
-            lease=seconds("lease", words.get("lease", cls.lease)),
-            max_failures=whole("max_failures", words.get("max_failures", cls.max_failures), least=1),
+            lease=seconds("lease", payload.get("lease", cls.lease)),
+            max_failures=whole("max_failures", payload.get("max_failures", cls.max_failures), least=1),
             max_arms=len(arms) if most is None else whole("max_arms", most, least=len(arms)),
-            rules=rules,
+            preregistered=preregistered,
+            serve=serve,
+            traffic=_checked_traffic(payload.get("traffic", cls.traffic)),
+            warmup=patience(payload.get("warmup", cls.warmup), "warmup"),
             baseline=baseline,
+            burn_in=burn_in,
             objects=objects,
         )
 
     def as_json(self) -> dict[str, Any]:
         """The whole question in words that `from_json` reads back to an equal one."""
-        words = {each.name: getattr(self, each.name) for each in fields(self)}
-        words |= {
+        payload = {each.name: getattr(self, each.name) for each in fields(self)}
+        payload |= {
             "arms": [arm["name"] if len(arm) == 1 else dict(arm) for arm in self.arms],
             "objectives": [objective.as_json() for objective in self.objectives],
             "items": None if self.items is None else list(self.items),
             "lease": duration(self.lease),
+            "warmup": duration(self.warmup) if self.warmup else 0,
         }
         unsaid: dict[str, Any] = {"repeats": 1, "source": None, "baseline": None, "objects": False}
-        unsaid |= {"about": "population"} if self.items is None else {}
-        return {key: word for key, word in words.items() if key not in unsaid or word != unsaid[key]}
+        unsaid |= {"burn_in": None, "serve": False, "traffic": 1.0, "warmup": 0}
+        unsaid |= {"scope": Scope.POPULATION} if self.items is None else {}
+        return {key: word for key, word in payload.items() if key not in unsaid or word != unsaid[key]}
 
     @cached_property
     def is_list(self) -> bool:
         """Whether an answer is about the items alone, in an order that nobody may know beforehand."""
-        return self.about == "items"
+        return self.scope == Scope.ITEMS
 
     @cached_property
     def ids(self) -> tuple[Any, ...]:
@@ -245,7 +260,7 @@ class Spec:
     def _by_name(self) -> dict[str, Objective]:
         return {objective.name: objective for objective in self.objectives}
 
-    def changed(self, objective: str, **words: Any) -> Self:
+    def changed(self, objective: str, **payload: Any) -> Self:
         """The spec with another margin or tie of one objective; says what is wrong with it."""
         column = self.column(objective)
         new = list(self.objectives)
@@ -254,7 +269,7 @@ class Spec:
                 f"{new[column]}: a limit and its slack cannot be changed: make a new study, and import what "
                 "was measured"
             )
-        new[column] = replace(new[column], **words)
+        new[column] = replace(new[column], **payload)
         if self.objectives[column].is_relative or new[column].is_relative:
             raise StudyError(
                 f"{new[column]}: percentages of a mean cannot be changed, nor can a number become one: what "
@@ -288,9 +303,9 @@ class Spec:
         return np.array([objective.sign for objective in self.objectives], dtype=np.float64)
 
     @property
-    def thresholds(self) -> dict[str, list[float]]:
+    def tolerance_settings(self) -> dict[str, list[float]]:
         """Margins and ties in the words of the policy, one per objective; what `amend` changes."""
-        found = [objective.thresholds for objective in self.objectives]
+        found = [objective.tolerance_settings for objective in self.objectives]
         return {
             "tolerance": [each.tolerance for each in found],
             "resolution": [each.resolution for each in found],
@@ -300,17 +315,19 @@ class Spec:
         """What makes the policy of a new study, JSON-able."""
         for objective in self.objectives:
             objective.check_agreed()
-        targets = [objective.thresholds.target for objective in self.objectives]
+        targets = [objective.tolerance_settings.target for objective in self.objectives]
         settings: dict[str, Any] = {
             "n_arms": len(self.arms),
             "n_objectives": len(self.objectives),
             "delta": self.delta,
-            **self.thresholds,
+            **self.tolerance_settings,
             "noise": [self._signed_noise(objective) for objective in self.objectives],
             "if_infeasible": self.if_infeasible,
             "max_arms": self.max_arms,
-            "rules": self.rules,
+            "preregistered": self.preregistered,
         }
+        if self.serve:
+            settings["leader_repeats"] = LEADER_REPEATS
         if self.baseline is not None:
             settings["baseline"] = [arm["name"] for arm in self.arms].index(self.baseline)
         if any(objective.is_relative for objective in self.objectives):
@@ -326,16 +343,14 @@ class Spec:
         if not objective.is_relative:
             return None
         names = [arm["name"] for arm in self.arms]
-        return ["best" if objective.reference == "best" else names.index(objective.reference), objective.sign]
+        return [BEST if objective.is_of_best else names.index(objective.reference), objective.sign]
 
     @cached_property
     def references(self) -> dict[str, str]:
         """Arms of whose mean percentages are -> the first objective with such; they stay in question."""
         relative = [objective for objective in reversed(self.objectives) if objective.is_relative]
         return {
-            str(objective.reference): objective.name
-            for objective in relative
-            if objective.reference != "best"
+            str(objective.reference): objective.name for objective in relative if not objective.is_of_best
         }
 
     def _signed_noise(self, objective: Objective) -> Any:
@@ -344,16 +359,21 @@ class Spec:
             low, high = objective.bounds
             parts = [noise] if isinstance(noise, str) else list(noise)
             if objective.sign < 0:
-                parts = ["bounded", 0.0 - high, 0.0 - low]
+                parts = [NoiseKind.BOUNDED.value, 0.0 - high, 0.0 - low]
             if objective.if_missing is not None and not self.is_list:  # where what is missing always is
                 parts.append(objective.if_missing)
             return parts[0] if len(parts) == 1 else parts
-        if noise[0] == "sub_gaussian" and self.is_list:
+        if objective.kind is NoiseKind.SUB_GAUSSIAN and self.is_list:
             raise StudyError(
                 f"{objective}: given the mean of a list, its values are not sub-Gaussian of the same scale: "
-                'say noise=("bounded", low, high) or "gaussian", or about="population"'
+                'say noise=("bounded", low, high) or "gaussian", or scope="population"'
             )
-        if noise[0] == "sub_gaussian" and noise[2:] == ("independent",) and self.items is not None:
+        if objective.kind is NoiseKind.SYMMETRIC and self.is_list:
+            raise StudyError(
+                f'{objective}: "symmetric" noise says nothing about a list, which is drawn without '
+                'replacement: say noise=("bounded", low, high) or "gaussian", or scope="population"'
+            )
+        if noise[2:] == (Dependence.INDEPENDENT,) and self.items is not None:
             raise StudyError(
                 f"{objective}: arms measured on common items share what an item has in common, so their "
                 f'noise is not independent: leave "independent" out, or items'
@@ -378,48 +398,107 @@ def check_format(payload: Mapping[str, Any]) -> None:
     """Refuse the first event of a journal that an older or a newer lexbandits has written."""
     written = payload.get("format")
     if written != FORMAT:
-        who = "a newer" if isinstance(written, int) and written > FORMAT else "an older"
+        writer = "a newer" if isinstance(written, int) and written > FORMAT else "an older"
         raise StorageVersionError(
-            f"the study was created by {who} lexbandits ({payload.get('version', 'of unknown version')}): "
+            f"the study was created by {writer} lexbandits ({payload.get('version', 'of unknown version')}): "
             "open it with that version"
         )
 
 
-def _check_reference(objective: Objective, arms: list[str], about: str) -> None:
+def _burnt_in(
+    given: Any, objectives: tuple[Objective, ...], arms: list[str]
+) -> tuple[dict[str, dict[str, list[float]]] | None, tuple[Objective, ...]]:
+    """Check the values of a burn-in, and fix the caps that they give."""
+    waiting = [objective for objective in objectives if objective.awaits_cap]
+    if given is None:
+        if waiting:
+            raise StudyError(
+                f'{waiting[0]}: cap="auto" needs burn_in={{{waiting[0].name!r}: {{arm: [values]}}}}, a few '
+                "values of each arm that do not count; `lexbandits run --measure` takes them by itself"
+            )
+        return None, objectives
+    only_known("burn_in", given, [objective.name for objective in objectives])
+    found = {name: {arm: [*values] for arm, values in by_arm.items()} for name, by_arm in given.items()}
+    capped = []
+    for objective in objectives:
+        by_arm = found.get(objective.name)
+        if by_arm is None:
+            capped.append(_burnt_in(None, (objective,), arms)[1][0])
+            continue
+        only_known(f"burn_in of {objective.name!r}", by_arm, arms)
+        if missing := [arm for arm in arms if not by_arm.get(arm)]:
+            raise StudyError(
+                f"burn_in of {objective.name!r} needs values of every arm, {missing[0]!r} has none"
+            )
+        fixed = replace(objective, cap="auto").capped_by(by_arm)
+        if not objective.awaits_cap and objective.cap != fixed.cap:
+            raise StudyError(
+                f'{objective}: its burn-in gives cap={fixed.cap:g}, got {objective.cap}: say cap="auto"'
+            )
+        capped.append(fixed)
+    return found, tuple(capped)
+
+
+def _checked_traffic(value: Any) -> float:
+    share = positive("traffic", value)
+    if share > 1:
+        raise StudyError(f"traffic must be a share of the visitors, above 0 and at most 1, got {value!r}")
+    return share
+
+
+def _check_served(objectives: tuple[Objective, ...], items: tuple[Any, ...] | None) -> None:
+    """Refuse what is not proven where the mean of several values is compared with one."""
+    if items is not None:
+        raise StudyError("serve=True goes with visitors, who come once: leave items out")
+    for objective in objectives:
+        if objective.is_relative:
+            raise StudyError(
+                f"{objective}: serve=True takes no percentages of a mean: say margin= as a number, or "
+                "reference=, the number they are of"
+            )
+        if not (objective.is_bounded or objective.kind in (NoiseKind.SUB_GAUSSIAN, NoiseKind.EXACT)):
+            raise StudyError(
+                f"{objective}: serve=True compares the mean of two visitors with one, of which "
+                f'"{objective.kind}" noise says nothing: say noise="bernoulli", ("bounded", low, high) or '
+                '("sub_gaussian", sd), or cap= the largest value that matters'
+            )
+
+
+def _check_reference(objective: Objective, arms: list[str], scope: Scope) -> None:
     """Refuse percentages of a mean that nobody can know."""
     if not objective.is_relative:
         return
-    if about == "items":
+    if scope == Scope.ITEMS:
         raise StudyError(
             f"{objective}: percentages of the mean of an arm are for a population: say reference=, the "
-            'number they are of, or about="population"; or judge the table when all is measured'
+            'number they are of, or scope="population"; or judge the table when all is measured'
         )
-    if objective.reference not in ("best", *arms):
+    if objective.reference not in (BEST, *arms):
         raise StudyError(
             f'{objective}: reference must be "best", one of the arms {", ".join(map(repr, arms))} or a '
             f"number, got {objective.reference!r}"
         )
 
 
-def _checked_about(words: Mapping[str, Any], items: tuple[Any, ...] | None) -> tuple[str, int]:
+def _checked_scope(payload: Mapping[str, Any], items: tuple[Any, ...] | None) -> tuple[Scope, int]:
     """What an answer is about, and how often each item is measured."""
-    about = words.get("about", "population" if items is None else "items")
-    if about not in ("items", "population"):
+    scope = payload.get("scope", Scope.POPULATION if items is None else Scope.ITEMS)
+    if scope not in [*Scope]:
         raise StudyError(
-            'about must be "items", for an answer on this list, or "population", if the list is a random '
-            f"sample and the answer is about what it samples; got {about!r}"
+            'scope must be "items", for an answer on this list, or "population", if the list is a random '
+            f"sample and the answer is about what it samples; got {scope!r}"
         )
-    if about == "items" and items is None:
-        raise StudyError('about="items" needs items: say items=[…], the list that the answer is about')
-    repeats = whole("repeats", words.get("repeats", 1), least=1)
-    if repeats > 1 and about == "population":
+    if scope == Scope.ITEMS and items is None:
+        raise StudyError('scope="items" needs items: say items=[…], the list that the answer is about')
+    repeats = whole("repeats", payload.get("repeats", 1), least=1)
+    if repeats > 1 and scope == Scope.POPULATION:
         raise StudyError(
-            'repeats goes with items=[…] and about="items": values of one item are no new draws from a '
+            'repeats goes with items=[…] and scope="items": values of one item are no new draws from a '
             "population; tell their mean"
         )
     if repeats > 1 and items is not None:
         unique("items", [str(id_of(item)) for item in items])  # tables call them "q17#2"
-    return about, repeats
+    return Scope(scope), repeats
 
 
 def arm_index(names: Sequence[str], arm: Any) -> int:
@@ -429,13 +508,13 @@ def arm_index(names: Sequence[str], arm: Any) -> int:
     return names.index(arm)
 
 
-def words_from_toml(path: str | Path) -> dict[str, Any]:
+def fields_from_toml(path: str | Path) -> dict[str, Any]:
     """`[study]`, `[[objectives]]` and `[[arms]]` of a file, as one table; a `storage` in it stays in it."""
     with study_errors():
         content = toml_table(path)
     only_known(str(path), content, ("study", "objectives", "arms"))
-    words = dict(content.get("study", {}))
-    if isinstance(words.get("items"), str):
-        words |= items_of_file(words["items"], Path(path).parent)
-    words |= {key: content[key] for key in ("objectives", "arms") if key in content}
-    return words
+    payload = dict(content.get("study", {}))
+    if isinstance(payload.get("items"), str):
+        payload |= items_of_file(payload["items"], Path(path).parent)
+    payload |= {key: content[key] for key in ("objectives", "arms") if key in content}
+    return payload

@@ -3,41 +3,47 @@
 import copy
 import re
 import secrets
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypedDict
+from typing import TYPE_CHECKING, Any, Literal
 
 import lexbandits
-from lexbandits.checks import difference, suggesting, whole
-from lexbandits.extras import need
+from lexbandits._extras import need
+from lexbandits._validation import difference, suggesting, whole
+from lexbandits.outcomes import Scope
+from lexbandits.study.core import ask_tell, assignment, changes, imports, lifecycle, verification
+from lexbandits.study.core.assignment import checked_key, untold
+from lexbandits.study.core.events import Event
+from lexbandits.study.core.journal import Journal
+from lexbandits.study.core.queries import Answer, Status, frame_of_trials, result_rows, trial_columns
+from lexbandits.study.core.replay import Replay, make_policy
 from lexbandits.study.errors import (
     SpecMismatchError,
+    StorageError,
     StudyError,
     StudyExistsError,
+    StudyWarning,
     UnknownStudyError,
     study_errors,
 )
 from lexbandits.study.measure import run as workers_module
 from lexbandits.study.objective import Objective
-from lexbandits.study.record import asking, changes, imports, rules, verification
-from lexbandits.study.record.answers import Answer, Status, frame_of_trials, result_rows, trial_columns
-from lexbandits.study.record.events import Event
-from lexbandits.study.record.fold import Fold, make_policy
-from lexbandits.study.record.journal import Journal
-from lexbandits.study.spec import FORMAT, WAIT, Spec, checked_arm, patience, seconds, words_from_toml
+from lexbandits.study.spec import FORMAT, WAIT, Spec, checked_arm, fields_from_toml, patience, seconds
+from lexbandits.study.states import StudyState
 from lexbandits.study.storage.contract import Storage, StudyRow, is_missing, open_storage
-from lexbandits.study.trial import Trial
+from lexbandits.study.trial import AssignReason, Trial
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from lexbandits.forecasting.forecast import Forecast
-    from lexbandits.picture.explain import Explanation
-    from lexbandits.picture.shown import Story
     from lexbandits.policies import LexElimTol
+    from lexbandits.views.explain import Explanation
+    from lexbandits.views.view_parts import ArmExplanation
 
 POLICY = "LexElimTol"
 NO_OBJECT: Any = type("NoObject", (), {"__repr__": lambda self: "no object"})()  # None may be one
@@ -66,7 +72,8 @@ class Study:
     def __init__(self, journal: Journal, objects: Mapping[str, Any] | None = None) -> None:
         self._journal = journal
         self._objects = None if objects is None else dict(objects)  # they never leave the process
-        journal.asked()  # or it cannot be read
+        asked = journal.asked()  # or it cannot be read
+        self._fallback = asked.baseline or str(asked.arms[0]["name"])  # to show while nothing can be read
 
     @property
     def name(self) -> str:
@@ -82,9 +89,9 @@ class Study:
     def spec(self) -> dict[str, Any]:
         """The question as asked, in words: JSON-able. The seed of a list is None until the end,
         and while arms may be added: who reads it knows which items come first."""
-        words = self._journal.shown().as_json()
-        words.pop("objects", None)  # which are not of the question
-        return words
+        fields = self._journal.shown().as_json()
+        fields.pop("objects", None)  # which are not of the question
+        return fields
 
     @property
     def arms(self) -> dict[str, dict[str, Any]]:
@@ -124,7 +131,7 @@ class Study:
     ) -> Trial:
         """The next trial; `StudyFinished`, `StudyPaused` or `StudyWaiting` when there is nothing to measure.
 
-        It is the caller's for `lease` (the study's, unless said); heartbeats of `worker` extend it. The
+        It is the caller's for `lease` (by default the study's); heartbeats of `worker` extend it. The
         same `request` gives the same trial again. While results of others must come first, wait up to
         `wait` for them, such as "30s"; 0 is not at all.
         """
@@ -148,27 +155,69 @@ class Study:
         """
         return self._exchange([], n, lease, worker, request, wait)[1]
 
-    def choose(self, *, lease: Any = None, worker: str | None = None, request: str | None = None) -> Trial:
-        """For who serves traffic: a trial while measuring, else the winner or best guess, never told.
+    def assign(self, key: str, *, lease: Any = None, worker: str | None = None) -> Trial:
+        """Return the arm to show to the visitor `key`, a user or a session: the same one every time.
 
-        `lease`, `worker` and `request` as in `ask`.
+        A trial while the study measures; tell what came of it. Seen again within the trial's lease, the key
+        gets the same trial; later the same arm, without an id: it is not told. While nothing can be measured
+        the arm is the best so far, after the end the winner. An arm that is no longer a candidate is given
+        to nobody: whoever had it gets the best arm so far.
+
+        It never raises for a visitor of a study that exists. If the storage does not answer, the arm is the
+        best one this process knows of, and not remembered (`trial.reason` is "stale"; a `StudyWarning`
+        says why).
+
+        Args:
+            key: any text that stands for the visitor. A digest of it is kept, and `forget` deletes that.
+            lease: how long a result counts after the first visit; the study's, unless given.
+            worker: who serves, for the record; `heartbeat` would extend its leases.
+
+        >>> import lexbandits as lb
+        >>> study = lb.create_study("pages", arms=["old", "new"], lease="7d", seed=0, objectives=[
+        ...     lb.Objective("converted", margin=0.01, noise="bernoulli", if_expired=0)])
+        >>> trial = study.assign("user 17")
+        >>> study.assign("user 17") == trial
+        True
+        >>> study.tell(trial, {"converted": 1})
+        'counted'
+        >>> again = study.assign("user 17")
+        >>> again.arm == trial.arm, again.id, str(again.reason)
+        (True, None, 'sticky')
         """
-        nothing = self._journal.read_only and self.status.state != "measuring"
-        trials = [] if nothing else self._exchange([], 1, lease, worker, request)[1]
-        return trials[0] if trials else self._with_objects(Trial(None, None, self.answer.arm, None, None))
+        checked_key(key)
+        held = None if lease is None else seconds("lease", lease)
+        if worker is not None:
+            check_texts(worker=worker)
+        try:
+            if self._journal.read_only:
+                over = self.status.state == StudyState.FINISHED
+                trial = untold(self.answer.arm, AssignReason.WINNER if over else AssignReason.LEADER)
+            else:
+                trial = self._journal.assign(key, held, worker)
+        except StorageError as error:
+            warnings.warn(StudyWarning("stale", self.name, f"assigned from memory: {error}"), stacklevel=2)
+            trial = untold(self._journal.best or self._fallback, AssignReason.STALE)
+        return self._with_objects(trial)
+
+    def forget(self, key: str | None = None) -> int:
+        """Delete what is kept of the visitor `key`, or of all visitors; how many there were.
+
+        Results stay: nothing in the journal says whose they are. A visitor who comes again is a new one.
+        """
+        return self._journal.do(assignment.forget, None if key is None else checked_key(key))
 
     # --- telling
 
-    def tell(self, trial: Trial | str, values: Mapping[str, Any], more: bool = False) -> str:
+    def tell(self, trial: Trial | str, values: Mapping[str, Any], partial: bool = False) -> str:
         """Report the `values` of a `trial` by objective; None, nan or no key where one was not measured.
 
-        `more`: others follow within the lease ("part"). The trial is complete when all are there; if it fails
-        or runs out before, `if_failed` or `if_expired` fills the rest only.
+        `partial`: others follow within the lease ("part"). The trial is complete when all are there; if it
+        fails or runs out before, `if_failed` or `if_expired` fills the rest only.
         "counted"; "waiting" behind an earlier trial that is still open; "repeated", it was told before;
         "late", it came after its `until`: recorded and never counted;
         "after the end". Other values than before are a `ConflictError`.
         """
-        return self._journal.do(asking.take, trial, values, more)
+        return self._journal.do(ask_tell.take, trial, values, partial)
 
     def tell_many(self, results: Iterable[tuple[Trial | str, Mapping[str, Any]]]) -> list[str]:
         """Report many `results`, (trial, values) pairs, at once: all or none; over http, of each thousand."""
@@ -199,7 +248,7 @@ class Study:
         worker: str | None = None,
         request: str | None = None,
         wait: Any = 0,
-    ) -> asking.Exchanged:
+    ) -> ask_tell.Exchanged:
         pairs = list(results)
         for pair in pairs:
             if not isinstance(pair, (tuple, list)) or len(pair) != 2:
@@ -207,9 +256,9 @@ class Study:
         count = n if type(n) is int and n >= 0 else _check_count("n", n)
         held = None if lease is None else seconds("lease", lease)
         if worker is not None:
-            check_words(worker=worker)
+            check_texts(worker=worker)
         if request is not None:
-            check_words(request=request)
+            check_texts(request=request)
         outcomes, trials, reason = self._journal.exchange(pairs, count, held, worker, request, patience(wait))
         return outcomes, [self._with_objects(trial) for trial in trials], reason
 
@@ -226,13 +275,13 @@ class Study:
             )
         return self._objects is not None
 
-    def record(self, trial: Trial | str, values: Mapping[str, Any], more: bool = False) -> str:
+    def record(self, trial: Trial | str, values: Mapping[str, Any], partial: bool = False) -> str:
         """`tell` for short-lived processes: "recorded", "part", "repeated" or "late", the policy not woken.
 
-        `trial`, `values` and `more` as in `tell`. Whoever asks or looks next counts it, and notes the end if
-        it brought it.
+        `trial`, `values` and `partial` as in `tell`. Whoever asks or looks next counts it, and notes the end
+        if it brought it.
         """
-        return self._journal.do(asking.record, trial, values, more)
+        return self._journal.do(ask_tell.record, trial, values, partial)
 
     def fail(self, trial: Trial | str, reason: str = "", *, interrupted: bool = False) -> str:
         """Report that a `trial` could not be measured: its place is missing, or has the value `if_failed`.
@@ -240,7 +289,7 @@ class Study:
         `reason` is for the record. `interrupted`: it was begun and broken off, which says nothing about the
         arm: `max_failures` does not count it.
         """
-        return self._journal.do(asking.fail, trial, str(reason), interrupted)
+        return self._journal.do(ask_tell.fail, trial, str(reason), interrupted)
 
     def release(self, trial: Trial | str) -> None:
         """Give a `trial` back that nobody has begun: its place is asked again under a new trial.
@@ -248,15 +297,15 @@ class Study:
         What was begun is failed instead, with interrupted=True: whoever could measure again what looked bad
         would choose which values count.
         """
-        self._journal.do(asking.release, trial)
+        self._journal.do(ask_tell.release, trial)
 
     def expire(self, trial: Trial | str) -> str:
         """Declare an overdue `trial` missing now; the next ask of anybody would do it too."""
-        return self._journal.do(asking.expire, trial)
+        return self._journal.do(ask_tell.expire, trial)
 
     def heartbeat(self, worker: str) -> None:
-        """Say that a `worker` is alive: its leases that have not run out begin anew."""
-        check_words(worker=worker)
+        """Say that a `worker` is alive: its leases that have not run out start again."""
+        check_texts(worker=worker)
         self._journal.extend(worker)
 
     def correct(self, trial: Trial | str, values: Mapping[str, Any], reason: str) -> str:
@@ -264,7 +313,7 @@ class Study:
 
         "corrected" while its pass is not judged; later only a note, "noted".
         """
-        return self._journal.do(asking.correct, trial, values, reason)
+        return self._journal.do(ask_tell.correct, trial, values, reason)
 
     def run(
         self,
@@ -315,31 +364,31 @@ class Study:
         with self._journal.lock:
             return copy.copy(self._settled().policy)
 
-    def forecast(self, guess: Any = None, runs: int = 200, price: Any = None, **how: Any) -> "Forecast":
+    def forecast(self, prior: Any = None, runs: int = 200, price: Any = None, **how: Any) -> "Forecast":
         """How many results are still needed, who may win, what to relax.
 
-        `guess`, `runs`, `price` and the rest of `how` are those of `lexbandits.forecast`.
+        `prior`, `runs`, `price` and the rest of `how` are those of `lexbandits.forecast`.
         """
         from lexbandits.forecasting.forecast import forecast
 
-        return forecast(self, guess, runs=runs, price=price, **how)
+        return forecast(self, prior, runs=runs, price=price, **how)
 
-    def explain(self, arm: str | None = None) -> "Explanation | Story":
-        """Why each arm left or stays, what the answer may give up, what strained it; or one `arm`'s story."""
-        from lexbandits.picture.explain import explain
+    def explain(self, arm: str | None = None) -> "Explanation | ArmExplanation":
+        """Why each arm left or stays, what the answer may give up, its diagnostics; or one `arm`'s story."""
+        from lexbandits.views.explain import explain
 
         with self._journal.lock:
             return explain(self, arm)
 
     def report(self, path: str | Path, *, format: str | None = None) -> Path:
         """Write one file, `path`, that a stranger can check the answer from: `format` "html" or "md"."""
-        from lexbandits.insight.report import write
+        from lexbandits.report.study_report import write
 
         with self._journal.lock:
             return write(self, Path(path), format)
 
     def _repr_html_(self) -> str:
-        from lexbandits.insight.notebook import of_study
+        from lexbandits.report.notebook import of_study
 
         with self._journal.lock:
             return of_study(self)
@@ -367,12 +416,12 @@ class Study:
         """The journal after event `since`; before its end that of a list is without the seed of its order."""
         return self._journal.events_shown(_check_count("since", since))
 
-    def verify(self, record: str | None = None) -> verification.Verification:
+    def verify(self, digest: str | None = None) -> verification.Verification:
         """Replay the journal from nothing and compare it with its digests, its answer and its cache.
 
-        `record`: the digest that an answer or a report names; it must be of this journal too.
+        `digest`: the one that an answer or a report names; it must be of this journal too.
         """
-        return self._journal.verify(record)
+        return self._journal.verify(digest)
 
     def export(self, path: str | Path) -> Path:
         """Write the trials (.csv, .parquet) or the journal (.jsonl) to `path`."""
@@ -407,24 +456,24 @@ class Study:
             frame = imports.read(Path(frame), self._journal.asked())
         return self._journal.do(imports.take, frame, arm, fair, again, ignore)
 
-    def _settled(self) -> Fold:
+    def _settled(self) -> Replay:
         """For who holds the journal's lock."""
         return self._journal.settled()
 
     # --- changes, one event each
 
     @property
-    def proof(self) -> str:
-        """ "declared": the answer is proven under the rules as created; "closed" or "open": under any."""
+    def proof(self) -> lifecycle.ProofKind:
+        """What the answer is proven by: "preregistered" tests, or "closed" or "anytime" evidence."""
         return self._journal.proof()
 
     def cost_of_change(self, change: str = "Changing a margin") -> str:
         """What a `change` of arms, order or margins costs, in a sentence; "" if nothing."""
         status = self.status
         is_begun = status.handed_out or status.released or status.results
-        if not is_begun or self.proof != "declared":
+        if not is_begun or self.proof != lifecycle.ProofKind.PREREGISTERED:
             return ""
-        return rules.cost_of_closing(change, status.results)
+        return lifecycle.cost_of_closing(change, status.results)
 
     def add_arm(self, arm: str | Mapping[str, Any], *, object: Any = NO_OBJECT, blind: bool = False) -> None:
         """Another arm, a name or a table with a name; `max_arms` must have left room for it.
@@ -453,7 +502,7 @@ class Study:
                 raise
 
     def retry(self) -> int:
-        """Ask again for what failed or ran out, on a list; how many places. Counted as a strain.
+        """Ask again for what failed or ran out, on a list; how many places. Reported as a diagnostic.
 
         A place counts at its worst until it has a value; the first one that comes stays.
         """
@@ -495,7 +544,7 @@ class Study:
 
     def end(self, reason: str) -> None:
         """End by hand, for a `reason`, without a certificate unless its results had given the answer."""
-        self._journal.do(asking.end, reason)
+        self._journal.do(ask_tell.end, reason)
 
     def reopen(self, why: str) -> None:
         """Go on after an end, `why`; a study with its answer ends again at once, unless its rules change."""
@@ -506,9 +555,9 @@ class Study:
         self._journal.do(changes.note, text)
 
 
-def check_words(**words: Any) -> None:
+def check_texts(**fields: Any) -> None:
     """Refuse names of workers and requests that a storage could not keep."""
-    for what, word in words.items():
+    for what, word in fields.items():
         if not (isinstance(word, str) and 1 <= len(word) <= 200) or UNKEPT.search(word):
             raise StudyError(f"{what} must be 1 to 200 characters of text, got {word!r}")
 
@@ -519,25 +568,6 @@ def _check_count(what: str, value: Any, least: int = 0) -> int:
 
 
 # --- studies by name
-
-
-class Settings(TypedDict, total=False):
-    """The optional settings of `create_study`, for functions that pass them on."""
-
-    load_if_exists: bool
-    delta: float
-    max_arms: int | None
-    items: Iterable[Any] | None
-    about: Literal["items", "population"] | None
-    repeats: int
-    source: Mapping[str, str] | None
-    seed: int | None
-    if_infeasible: Literal["go on", "stop"]
-    budget: int | None
-    lease: float | str | timedelta
-    max_failures: int
-    baseline: str | None
-    rules: Literal["declared", "open"]
 
 
 @suggesting
@@ -551,16 +581,20 @@ def create_study(
     delta: float = Spec.delta,
     max_arms: int | None = None,
     items: Iterable[Any] | None = Spec.items,
-    about: Literal["items", "population"] | None = None,
+    scope: Scope | Literal["items", "population"] | None = None,
     repeats: int = Spec.repeats,
     source: Mapping[str, str] | None = Spec.source,
     seed: int | None = Spec.seed,
-    if_infeasible: Literal["go on", "stop"] = Spec.if_infeasible,
+    if_infeasible: Literal["continue", "stop"] = "continue",
     budget: int | None = Spec.budget,
     lease: float | str | timedelta = Spec.lease,
     max_failures: int = Spec.max_failures,
     baseline: str | None = Spec.baseline,
-    rules: Literal["declared", "open"] = Spec.rules,
+    preregistered: bool = Spec.preregistered,
+    serve: bool = Spec.serve,
+    traffic: float = Spec.traffic,
+    warmup: float | str | timedelta = Spec.warmup,
+    burn_in: Mapping[str, Mapping[str, Iterable[float]]] | None = Spec.burn_in,
 ) -> Study:
     """Create a study. Ties go to the arm listed first: list the incumbent first.
 
@@ -575,20 +609,28 @@ def create_study(
         max_arms: how many arms there may ever be; by default those given.
         items: what to measure on, each once per arm: texts, numbers, or tables with an `id` and further keys;
             without it items are numbers.
-        about: "items", the answer is about this list (the default if there are items), or "population", the
+        scope: "items", the answer is about this list (the default if there are items), or "population", the
             list is a random sample of it.
         repeats: how often each item of a list is measured, 1 by default.
         source: the file that the items were read from, and its digest, for the record.
         seed: of the order of items. By default a new one is drawn: what was tuned on the items that came
             first in one order is tuned on them again in the same.
-        if_infeasible: "go on" (the default) or "stop", where no arm meets a limit.
+        if_infeasible: "continue" (the default) or "stop", where no arm meets a limit.
         budget: how many trials are handed out at most; by default there is no end.
         lease: how long a trial is reserved for a worker: seconds, or text such as "10m", the default.
         max_failures: in a row, 5 by default, after which an arm is withdrawn.
         baseline: the current arm: it is the answer unless another is better in something that matters, and
-            `answer.decision` says "keep", "switch" or "keep for now".
-        rules: "declared" (the default) needs fewer results if you keep the rules; "open" if you will change
-            them.
+            `answer.decision` says "keep", "switch" or "keep_for_now".
+        preregistered: True (the default) needs about a third fewer results if you keep margins, order and
+            arms as they are; False if you will change them.
+        serve: ask the arm that leads twice as often as each other arm: fewer visitors see a worse one.
+            Every noise must be "bernoulli", ("bounded", low, high), ("sub_gaussian", sd) or "exact".
+        traffic: the share of visitors that `assign` lets take part, 1.0 by default. All others see the
+            baseline, or the best arm so far without one, and are not measured.
+        warmup: how long after its creation that share grows from nothing: seconds, or text such as "3d";
+            0.0 by default.
+        burn_in: objective -> arm -> a few values, for objectives with cap="auto". They fix the cap, stay on
+            record, and do not count.
 
     >>> import lexbandits as lb
     >>> def measure(text):
@@ -598,7 +640,7 @@ def create_study(
     >>> study.run(measure, progress=False).arm
     'short'
     """
-    words: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "name": name,
         "arms": list(arms) if isinstance(arms, Mapping) else arms,
         "objectives": objectives,
@@ -613,25 +655,29 @@ def create_study(
         "lease": lease,
         "max_failures": max_failures,
         "baseline": baseline,
-        "rules": rules,
+        "preregistered": preregistered,
+        "serve": serve,
+        "traffic": traffic,
+        "warmup": warmup,
+        "burn_in": burn_in,
         "objects": isinstance(arms, Mapping),
     }
-    if about is not None:
-        words["about"] = about
-    study = create_from_words(words, storage, load_if_exists=load_if_exists)
+    if scope is not None:
+        fields["scope"] = scope
+    study = create_from_fields(fields, storage, load_if_exists=load_if_exists)
     return Study(study._journal, arms) if isinstance(arms, Mapping) else study
 
 
-def create_from_words(
-    words: Mapping[str, Any], storage: str | Path | Storage, *, load_if_exists: bool
+def create_from_fields(
+    fields: Mapping[str, Any], storage: str | Path | Storage, *, load_if_exists: bool
 ) -> Study:
-    """`create_study` from the words of a file; of one that is there and has items it is about what it was."""
-    spec = Spec.from_json(words)
-    if load_if_exists and spec.is_list and "about" not in words and not is_missing(storage):
+    """`create_study` from the fields of a file; of an existing one with items its scope is kept."""
+    spec = Spec.from_json(fields)
+    if load_if_exists and spec.is_list and "scope" not in fields and not is_missing(storage):
         opened = open_storage(storage)
         row = opened.find(spec.name)
         if row is not None:
-            spec = replace(spec, about=_open_journal(opened, row).asked().about)
+            spec = replace(spec, scope=_open_journal(opened, row).asked().scope)
         storage = opened
     return create_from_spec(spec, storage, load_if_exists=load_if_exists)
 
@@ -639,7 +685,7 @@ def create_from_words(
 def create_from_spec(
     spec: Spec, storage: str | Path | Storage, *, load_if_exists: bool, nonce: str = ""
 ) -> Study:
-    """`create_study` from a whole spec; a study that is there with this `nonce` was made by the same call."""
+    """`create_study` from a whole spec; an existing study with this `nonce` was made by the same call."""
     opened, settings = open_storage(storage), spec.policy_settings()
     drawn = spec
     if not opened.is_remote:  # whose service does it
@@ -656,7 +702,8 @@ def create_from_spec(
     is_mine = is_new or row.nonce == nonce
     if not (is_mine or load_if_exists):
         raise StudyExistsError(
-            f"there is a study {spec.name!r} in {opened.shown}; load_if_exists=True opens it"
+            f"there is a study {spec.name!r} in {opened.shown}; "
+            "load_if_exists=True (--load-if-exists) opens it"
         )
     study = Study(_open_journal(opened, row))
     if not is_mine and (differs := _difference(study._journal.asked(), spec)):
@@ -675,7 +722,7 @@ def _difference(there: Spec, here: Spec) -> str | None:
 
 def _open_journal(storage: Storage, row: StudyRow, read_only: bool = False) -> Journal:
     if not storage.is_remote:
-        return Journal(storage, row, read_only)
+        return Journal(storage, row, read_only or storage.is_read_only)
     from lexbandits.study.storage.http import RemoteJournal
 
     return RemoteJournal(storage, row, read_only)
@@ -691,10 +738,10 @@ def study_from_toml(
         storage: where it is kept; what the file says, unless given.
         load_if_exists: no error if it is there and asks the same.
     """
-    words = words_from_toml(path)
-    there = words.pop("storage", "memory")
+    fields = fields_from_toml(path)
+    there = fields.pop("storage", "memory")
     where = there if storage is None else storage
-    return create_from_words(words, where, load_if_exists=load_if_exists)
+    return create_from_fields(fields, where, load_if_exists=load_if_exists)
 
 
 def open_study(

@@ -4,6 +4,7 @@ from collections.abc import Container, Mapping
 from datetime import UTC, datetime
 from typing import Any, NamedTuple, Self
 
+from lexbandits._code import Code
 from lexbandits.study.errors import StudyError
 
 TRIAL_COLUMNS = ("number", "id", "arm", "item", "state", "worker", "asked", "resolved")  # then the objectives
@@ -17,6 +18,23 @@ def in_time_column(names: Container[str]) -> str:
     return column
 
 
+class AssignReason(Code):
+    """Why `assign` gave a visitor this arm.
+
+    TRIAL: it is measured; tell the trial. The others are not told. STICKY: the visitor had this arm before.
+    OUTSIDE: the visitor does not take part, and gets the baseline or the best arm so far.
+    LEADER: the best arm so far, while nothing can be measured. WINNER: the answer. STALE: the best arm that
+    this process knows of, as the storage does not answer.
+    """
+
+    TRIAL = "trial"
+    STICKY = "sticky"
+    OUTSIDE = "outside"
+    LEADER = "leader"
+    WINNER = "winner"
+    STALE = "stale"
+
+
 class _Handed(NamedTuple):
     number: int | None
     id: str | None
@@ -28,7 +46,7 @@ class _Handed(NamedTuple):
 class Trial(_Handed):
     """What to measure, and until when to tell it.
 
-    One that `choose` gives when there is nothing to measure has neither number nor id and is never told.
+    One that `assign` gives when there is nothing to measure has neither number nor id and is never told.
 
     Attributes:
         number: of the study's trials, from 0.
@@ -37,6 +55,7 @@ class Trial(_Handed):
         item: on what, where arms are measured on common items; else good as a seed.
         until: when its lease ends.
         repeat: which measurement of its item it is, from 1 on, where each is measured several times.
+        reason: why `assign` gave this arm; None of a trial that was asked for.
 
     >>> import lexbandits as lb
     >>> study = lb.create_study("s", arms=["a", "b"], objectives=[lb.Objective("score", margin=2)])
@@ -46,6 +65,7 @@ class Trial(_Handed):
     """
 
     repeat: int | None = None
+    reason: AssignReason | None = None
     _objects: Mapping[str, Any] | None = None  # of its arm alone
 
     @property
@@ -66,12 +86,18 @@ class Trial(_Handed):
 
     def as_json(self) -> dict[str, Any]:
         """With the time as ISO 8601 text."""
-        words = {**self._asdict(), "until": None if self.until is None else self.until.isoformat()}
-        return {**words, "repeat": self.repeat} if self.repeat else words
+        fields = {**self._asdict(), "until": None if self.until is None else self.until.isoformat()}
+        fields |= {"repeat": self.repeat} if self.repeat else {}
+        return {**fields, "reason": self.reason.value} if self.reason else fields
 
     def as_repeat(self, repeat: int | None) -> Self:
         """The same as measurement number `repeat` of its item; None: it is measured once."""
         self.repeat = repeat
+        return self
+
+    def as_assigned(self, reason: AssignReason) -> Self:
+        """Return the same with the reason why a visitor was given it."""
+        self.reason = reason
         return self
 
 

@@ -1,7 +1,6 @@
 """The paper's bounds, printed and proved, one function per theorem; and the lower bounds."""
 
 from lexbandits.theory.paper_bounds import active_gap_limits as active_gap_limits
-from lexbandits.theory.paper_bounds import bounds_table as bounds_table
 from lexbandits.theory.paper_bounds import cone_margins as cone_margins
 from lexbandits.theory.paper_bounds import confidence_width as confidence_width
 from lexbandits.theory.paper_bounds import effective_gaps as effective_gaps

@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lexbandits.arrays import Counts, Vector
-from lexbandits.jit import kernel
+from lexbandits._arrays import Counts, Vector
+from lexbandits._jit import kernel
 from lexbandits.theory.cones import Cones, leave, leave_nearest, squared_length
 
 NEAREST = -1  # holds an arm to C_λ itself, whichever of its cones is nearest
@@ -77,6 +77,7 @@ def costs_of_moves(problem: Problem, b: int, x: Vector, costs: Vector) -> None:
 @kernel
 def _solve(matrix: Vector, vector: Vector, solution: Vector) -> None:
     """matrix·solution = vector by Cholesky's method, which overwrites the lower triangle of `matrix`."""
+    # At most 6 × 6, and solved millions of times: by hand nothing is allocated, and tiers add in one order.
     n = vector.size
     for i in range(n):
         for k in range(i + 1):
@@ -116,6 +117,8 @@ def descend(problem: Problem, weights: Vector, b: int, held: Counts, x: Vector) 
     for _ in range(60):
         if squared_length(gradient) <= 2e-10 * weights[b] * value:
             break
+        # The cost is quadratic while every arm stays on the same face: Newton's step is then the last one. It
+        # is halved only where a face changes on the way.
         _solve(hessian, gradient, step)
         slope = 0.0
         for i in range(n):
@@ -148,6 +151,8 @@ def respond(
     hull = np.full(n_arms, len(problem.cones.normals) - 1)
     for k in range(rivals.size):
         b = rivals[k]
+        # F_b is not convex, but its relaxation is, with every arm held to the hull of C_λ. From the minimum
+        # of that descent often ends in a cheaper valley than from the last point.
         relaxed = points[b].copy()
         descend(problem, weights, b, hull, relaxed)
         value, _ = descend(problem, weights, b, nearest, relaxed)

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from lexbandits.arrays import Vector
-from lexbandits.checks import at_least, per_objective
-from lexbandits.world.instance import Instance
+from lexbandits._arrays import Vector
+from lexbandits._validation import at_least, per_objective
+from lexbandits.environments.instance import Instance
 
 
 def checked_instance(instance: Any) -> Instance:

@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lexbandits.arrays import Vector
-from lexbandits.jit import kernel
+from lexbandits._arrays import Vector
+from lexbandits._jit import kernel
 
 Matrix = list[list[Fraction]]
 
@@ -41,9 +41,9 @@ def cones_of(tradeoff: float, noise_sds: Vector) -> Cones:
             for i in range(n):
                 # Its direction once the other faces of the set are taken out gives the multiplier of
                 # a face in the set, which must not be negative, and the slack of one outside it.
-                apart = _apart(whitened[i], projectors[subset & ~(1 << i)])
-                largest = max(abs(x) for x in apart)
-                direction = np.array([float(x / largest) for x in apart])
+                residual = _residual(whitened[i], projectors[subset & ~(1 << i)])
+                largest = max(abs(x) for x in residual)
+                direction = np.array([float(x / largest) for x in residual])
                 sign = -1 if subset >> i & 1 else 1
                 conditions[cone, subset, i] = sign * direction / np.linalg.norm(direction)
     return Cones(normals, conditions)
@@ -71,13 +71,15 @@ def _projectors(faces: Matrix) -> list[Matrix]:
     for subset in range(1, 2**n):
         last = subset.bit_length() - 1
         before = projectors[subset ^ (1 << last)]
-        apart = _apart(faces[last], before)
-        square = sum(x * x for x in apart)
-        projectors.append([[before[i][k] + apart[i] * apart[k] / square for k in range(n)] for i in range(n)])
+        residual = _residual(faces[last], before)
+        square = sum(x * x for x in residual)
+        projectors.append(
+            [[before[i][k] + residual[i] * residual[k] / square for k in range(n)] for i in range(n)]
+        )
     return projectors
 
 
-def _apart(vector: list[Fraction], projector: Matrix) -> list[Fraction]:
+def _residual(vector: list[Fraction], projector: Matrix) -> list[Fraction]:
     """The part of `vector` orthogonal to the range of `projector`."""
     return [
         x - sum(p * y for p, y in zip(row, vector, strict=True))

@@ -2,7 +2,8 @@
 
 1/T* = max_w min_{b ≠ a_*} min_ν Σ_a w_a·Σ_i (μ^i(a) − ν^i(a))²/(2σ_i²), over weights w on the arms and
 alternatives ν in which b is lex-optimal with trade-off λ: ν(b) − ν(a) ∈ C_λ (cones.py) for every arm a.
-The inner minimum is in alternatives.py, the maximum here. Not in the paper; derived in docs/lower-bound.md.
+The inner minimum is in alternatives.py, the maximum here. Not in the paper; derived in docs/lower-bound.md
+after Garivier and Kaufmann (2016) and Kaufmann, Cappé and Garivier (2016).
 """
 
 import math
@@ -11,13 +12,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from lexbandits.arrays import Counts, Vector
-from lexbandits.checks import at_least, positive, probability
-from lexbandits.jit import entry
+from lexbandits._arrays import Counts, Vector
+from lexbandits._jit import entry
+from lexbandits._validation import at_least, positive, probability
+from lexbandits.environments.instance import Distribution, Instance
 from lexbandits.theory.alternatives import NEAREST, Problem, costs_of_moves, descend, refute, respond
 from lexbandits.theory.arguments import checked_instance, told_tradeoff, with_exact_ties
 from lexbandits.theory.cones import cones_of
-from lexbandits.world.instance import Instance
 
 MAX_OBJECTIVES = 6  # C_λ is a union of (m − 1)! cones, each tabulated with its 2^m faces
 MAX_ROUNDS = 200
@@ -114,7 +115,7 @@ def sample_lower_bound(characteristic_time: float, delta: float) -> float:
 def bounded_instance(instance: Instance) -> Instance:
     """`instance` with exact ties, once it is known to be one the bound speaks about."""
     checked_instance(instance)
-    if instance.noise != "gaussian":
+    if instance.noise != Distribution.GAUSSIAN:
         raise ValueError(
             f"the bound is for gaussian noise, got noise={instance.noise!r}; "
             "give Instance(means, noise_sd=…) to bound the Gaussian instance with these means"
@@ -170,6 +171,7 @@ def _maximin(
             cuts = np.concatenate([cuts, found / prices])
             best_value = min(best_value, float((found / prices @ best_weights).min()))
             upper, liked = bound_by_cuts(cuts, upper, best_value)
+        # Halfway: a vertex of the linear program starves some arms, which the next cut would feed again.
         weights = (best_weights + liked) / 2
     else:
         threshold = best_value * (1 - relative_gap / 2)

@@ -14,20 +14,16 @@ it leaves Eq. (2) unfulfilled: `printed` still evaluates the formula, which then
 import inspect
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, ParamSpec
+from typing import Literal, NamedTuple, ParamSpec
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from lexbandits.arrays import Vector
-from lexbandits.checks import at_least, positive, probability, whole
-from lexbandits.evidence import width as widths
-from lexbandits.extras import need
+from lexbandits._arrays import Vector
+from lexbandits._validation import at_least, positive, probability, whole
+from lexbandits.environments.instance import Instance
+from lexbandits.evidence import radius
 from lexbandits.theory.arguments import checked_instance, noise_scales, told_tradeoff, with_exact_ties
-from lexbandits.world.instance import Instance
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 P = ParamSpec("P")
 Algorithm = Literal["out", "in"]
@@ -45,7 +41,7 @@ def confidence_width(
     pull on, for every K, m and δ < 1, so that the widest active arm is the one with the fewest pulls
     and, Lemma 4, active arms differ by at most one pull.
     """
-    width = widths.confidence_width(
+    width = radius.confidence_width(
         whole("pulls", pulls, least=0),
         whole("n_arms", n_arms, least=1),
         whole("n_objectives", n_objectives, least=1),
@@ -329,43 +325,6 @@ def lexelim_in_anytime_regret(
         return opening
     later = math.sqrt(n_arms * (t - first) * math.log(case.log_factor * (t - n_arms)))
     return opening + scale * later
-
-
-def bounds_table(
-    instance: Instance,
-    delta: float,
-    *,
-    tradeoff: float | None = None,
-    noise_sd: float | ArrayLike = 1.0,
-) -> "pd.DataFrame":
-    """Everything above in one tidy table, a row for each arm and objective.
-
-    Columns: arm, objective, gap, tradeoff, effective_gap, cone_margin, then for each algorithm (out, in)
-    and each version (printed, proved) `<algorithm>_pulls_<version>` of the arm, inf if it stays, and
-    `_regret_` and `_samples_`: the arm's share of the theorem's bound on that objective. Shares add up:
-    the sum over arms is the bound.
-    """
-    need("pandas", "a table")
-    import pandas as pd
-
-    tradeoff = told_tradeoff(instance, tradeoff)
-    shape = instance.means.shape
-    columns: dict[str, NDArray[Any]] = {
-        "arm": np.arange(shape[0])[:, None],
-        "objective": np.arange(shape[1]),
-        "gap": instance.gaps,
-        "tradeoff": np.array(tradeoff),
-        "effective_gap": effective_gaps(instance, tradeoff=tradeoff, noise_sd=noise_sd)[:, None],
-        "cone_margin": cone_margins(instance, tradeoff=tradeoff, noise_sd=noise_sd)[:, None],
-    }
-    algorithms: tuple[Algorithm, Algorithm] = ("out", "in")
-    for algorithm in algorithms:
-        for version in VERSIONS:
-            case = _case(instance, delta, tradeoff=tradeoff, noise_sd=noise_sd, constants=version)
-            columns[f"{algorithm}_pulls_{version}"] = case.pulls(algorithm)[:, None]
-            columns[f"{algorithm}_regret_{version}"] = case.regret_shares(algorithm)
-            columns[f"{algorithm}_samples_{version}"] = case.sample_shares(algorithm)
-    return pd.DataFrame({name: np.broadcast_to(values, shape).ravel() for name, values in columns.items()})
 
 
 def _as_the_algorithms_see_it(instance: Instance) -> Instance:

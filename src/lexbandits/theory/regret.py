@@ -12,20 +12,20 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from lexbandits.arrays import Counts, Vector
-from lexbandits.checks import probability
-from lexbandits.jit import entry
+from lexbandits._arrays import Counts, Vector
+from lexbandits._jit import entry
+from lexbandits._validation import probability
+from lexbandits.environments.instance import Instance
 from lexbandits.theory.alternatives import Problem, costs_of_moves, respond
 from lexbandits.theory.arguments import told_tradeoff
 from lexbandits.theory.cones import cones_of, leave_nearest, squared_length
 from lexbandits.theory.lower_bound import bounded_instance, prove, sample_lower_bound
-from lexbandits.world.instance import Instance
 
 Mask = NDArray[np.bool_]
 
 MAX_ROUNDS = 400  # per objective
 MAX_NODES = 200_000  # of branch and bound, over the whole computation
-LADDER = (1e4, 1e6, 1e8)  # weights of arms that must not move, in units of that of the arm that becomes best
+HEAVY = (1e4, 1e6, 1e8)  # weights of arms that must not move, in units of that of the arm that becomes best
 ENOUGH = 1.05  # pulls that a tied arm may take, in units of what it needs for itself
 ROUNDING = 1e-7  # relative: both ends are moved outwards by as much, for the errors of the arithmetic
 
@@ -191,7 +191,7 @@ class _Search:
         """The least evidence found against alternatives in which a rival is best, and their costs (n, K)."""
         value, ignored = np.empty(1), np.empty((1, self.n_rivals + 1))
         for b in rivals:
-            weights = self._weights(pulls, held, LADDER[1] * pulls[b])
+            weights = self._weights(pulls, held, HEAVY[1] * pulls[b])
             entry(respond, bulk=True)(self.problem, weights, b[np.newaxis], self.points, value, ignored)
         costs = self._costs(rivals, held)
         return float((costs @ np.where(held, 0.0, pulls)).min()), costs
@@ -227,12 +227,12 @@ class _Search:
             within = np.append(budgets, low + 0.75 * relative_gap * size)
             budgets = np.maximum(within, self.gaps[:, : i + 1].T @ pulls)
         high = self.gaps.T @ pulls
-        lows = np.full(self.n_objectives, math.nan)
+        lower = np.full(self.n_objectives, math.nan)
         for i in range(reached):
-            lows[i], _ = self.bound(i, pulls, self.decided_by > i, high[:i])
+            lower[i], _ = self.bound(i, pulls, self.decided_by > i, high[:i])
         high[reached:] = math.nan
         spread = ROUNDING * (np.abs(self.gaps).T @ pulls)
-        return lows - spread, high + spread, pulls, self.certified, bool(reached == self.n_objectives)
+        return lower - spread, high + spread, pulls, self.certified, bool(reached == self.n_objectives)
 
     def minimise(self, i: int, pulls: Vector, held: Mask, budgets: Vector, relative_gap: float) -> Vector:
         """Lower the regret on objective i of pulls that are enough, to near the least.
@@ -254,6 +254,7 @@ class _Search:
                     break
                 best = pulls
                 continue
+            # Halfway, as for the characteristic time: pulls that are enough stay positive.
             trial = np.where(active, (best + liked) / 2, best)
             evidence, costs = self.attack(trial, rivals, held)
             self.cuts = np.vstack([self.cuts, costs[costs @ trial < 1.1]])
@@ -275,7 +276,7 @@ class _Search:
         least = math.inf
         for b in rivals:
             proved = 0.0
-            for step in LADDER:
+            for step in HEAVY:
                 heavy = step * pulls[b]
                 weights = self._weights(pulls, held, heavy)
                 one = b[np.newaxis]
@@ -326,6 +327,7 @@ class _Search:
             raise RuntimeError(f"the linear program was not solved: {solution.message}")
         multipliers = np.maximum(-solution.ineqlin.marginals, 0.0) * largest
         of_cuts, of_budgets = multipliers[: len(rows)], multipliers[len(rows) :] / sizes
+        # Weak duality: the solver's multipliers need not be feasible, and what they ask too much is paid for.
         excess = np.maximum(of_cuts @ demands - of_budgets @ spent - prices, 0.0)
         total = float(self.gaps[:, i] @ np.where(active, pulls, 0.0))
         ceilings = self._most_pulls(i, np.append(budgets, max(total, 0.0)))[active] / units

@@ -1,7 +1,8 @@
 """The characteristic time of the tolerance problem: what any algorithm needs to find an acceptable arm.
 
 1/T* = max over arms x of max_w min_ν Σ_a w_a·Σ_i (μ^i(a) − ν^i(a))²/(2σ_i(a)²), over weights w on the arms
-and alternatives ν in which x is not acceptable (unacceptable.py). Derived in docs/lower-bound.md.
+and alternatives ν in which x is not acceptable (unacceptable.py). With several correct answers the best of
+them counts: Degenne and Koolen (2019). Derived in docs/lower-bound.md.
 """
 
 import math
@@ -10,12 +11,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from lexbandits.arrays import Vector
-from lexbandits.checks import each_objective, per_objective, positive, probability
+from lexbandits._arrays import Vector
+from lexbandits._validation import each_objective, per_objective, positive, probability
+from lexbandits.environments.instance import Instance
 from lexbandits.theory.arguments import checked_instance
 from lexbandits.theory.lower_bound import bound_by_cuts, inverse
-from lexbandits.theory.unacceptable import Problem, is_acceptable, least_cost
-from lexbandits.world.instance import Instance
+from lexbandits.theory.unacceptable import ToleranceProblem, is_acceptable, least_cost
 
 MAX_ROUNDS = 200
 MAX_NODES = 100_000  # of branch and bound, for one answer
@@ -24,13 +25,13 @@ ROUNDING = 1e-9  # relative: both ends are moved outwards by as much, for the er
 
 
 class ToleranceTime(NamedTuple):
-    """low ≤ T* ≤ high, both proved, the answer that is soonest certain, and weights that reach `high`.
+    """low ≤ T* ≤ high, both proved, the answer that is soonest proven, and weights that reach `high`.
 
     Attributes:
         low, high: the interval of T*.
-        answer: the arm that is soonest certain.
+        answer: the arm that is soonest proven.
         weights: (K,) the share of pulls of each arm.
-        answers: acceptable arm -> a lower bound on the time to be certain of it, infinite for an arm that is
+        answers: acceptable arm -> a lower bound on the time to prove it, infinite for an arm that is
             only just acceptable.
 
     >>> tolerance_time(Instance([[1.0], [0.5]]), 0.1).answer
@@ -81,7 +82,7 @@ def tolerance_time(
     Args:
         instance: what is true.
         tolerance: what does not matter, one or per objective.
-        resolution: how finely it is told apart; None: the tolerances.
+        resolution: how finely it is resolved; None: the tolerances.
         arm_noise_sds: (K, m) standard deviations instead of the instance's.
         relative_gap: the interval closes to high ≤ (1 + relative_gap)·low.
 
@@ -96,10 +97,10 @@ def tolerance_time(
         return ToleranceTime(0.0, 0.0, 0, uniform, {0: 0.0})
     acceptable = [arm for arm in range(instance.n_arms) if is_acceptable(problem, arm)]
     times = {arm: _time_of(problem, arm, relative_gap) for arm in acceptable}
-    lows = {arm: low for arm, (low, _, _) in times.items()}
+    lower = {arm: low for arm, (low, _, _) in times.items()}
     answer = min(times, key=lambda arm: times[arm][1])
     _, high, weights = times[answer]
-    return ToleranceTime(min(lows.values()), high, answer, weights, lows)
+    return ToleranceTime(min(lower.values()), high, answer, weights, lower)
 
 
 class ToleranceRegret(NamedTuple):
@@ -137,7 +138,7 @@ def tolerance_regret(
     Args:
         instance: what is true.
         tolerance: what does not matter, one or per objective.
-        resolution: how finely it is told apart; None: the tolerances.
+        resolution: how finely it is resolved; None: the tolerances.
         arm_noise_sds: (K, m) standard deviations instead of the instance's.
         relative_gap: the interval closes to high ≤ (1 + relative_gap)·low.
 
@@ -162,7 +163,7 @@ def _posed(
     tolerance: float | ArrayLike,
     resolution: float | ArrayLike | None,
     arm_noise_sds: ArrayLike | None,
-) -> Problem:
+) -> ToleranceProblem:
     m = checked_instance(instance).n_objectives
     slack = each_objective(per_objective("tolerance", tolerance, m, zero=True), m)
     fine = slack
@@ -174,7 +175,7 @@ def _posed(
             "instance with independent ones"
         )
     sds = _checked_sds(instance, arm_noise_sds)
-    return Problem(-instance.gaps, sds, slack, slack + fine)
+    return ToleranceProblem(-instance.gaps, sds, slack, slack + fine)
 
 
 def _checked_sds(instance: Instance, given: Any) -> Vector:
@@ -204,7 +205,7 @@ def _checked_sds(instance: Instance, given: Any) -> Vector:
 
 
 def _time_of(
-    problem: Problem, answer: int, relative_gap: float, held: NDArray[np.bool_] | None = None
+    problem: ToleranceProblem, answer: int, relative_gap: float, held: NDArray[np.bool_] | None = None
 ) -> tuple[float, float, Vector]:
     """An interval for the time of one answer, and the weights of its upper end, by cutting planes.
 

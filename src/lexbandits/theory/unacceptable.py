@@ -13,12 +13,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lexbandits.arrays import Vector
+from lexbandits._arrays import Vector
 
 CLOSE = 1e-11  # of an objective's scale: means this near to a boundary may be moved across it for nothing
 
 
-class Problem(NamedTuple):
+class ToleranceProblem(NamedTuple):
     """Means and noise of the truth, and what does not matter."""
 
     means: Vector  # (K, m)
@@ -44,7 +44,7 @@ class _Node(NamedTuple):
     points: tuple[Vector, ...]  # of each objective, all arms' means in the cheapest of them
 
 
-def is_acceptable(problem: Problem, answer: int) -> bool:
+def is_acceptable(problem: ToleranceProblem, answer: int) -> bool:
     """Whether no arm that deserves to reach an objective is better there by more than it may be."""
     reached = np.ones(len(problem.means), np.bool_)
     for j, means in enumerate(problem.means.T):
@@ -56,7 +56,9 @@ def is_acceptable(problem: Problem, answer: int) -> bool:
     return True
 
 
-def least_cost(problem: Problem, weights: Vector, answer: int, most_nodes: int) -> tuple[float, Vector, int]:
+def least_cost(
+    problem: ToleranceProblem, weights: Vector, answer: int, most_nodes: int
+) -> tuple[float, Vector, int]:
     """What every alternative to `answer` costs at least, costs per arm and unit of weight, nodes used.
 
     The costs (n, K) are those of the cheapest alternative for each way to fail, where it was found.
@@ -73,7 +75,7 @@ def least_cost(problem: Problem, weights: Vector, answer: int, most_nodes: int) 
 
 
 def overtake(
-    problem: Problem, weights: Vector, answer: int, better: int, last: int, most_nodes: int
+    problem: ToleranceProblem, weights: Vector, answer: int, better: int, last: int, most_nodes: int
 ) -> tuple[float, Vector | None, int]:
     """The same for alternatives in which `better` reaches objective `last` and beats the answer there.
 
@@ -100,7 +102,7 @@ def overtake(
     return min([least, *(bound for bound, _, _ in heap)]), None, nodes
 
 
-def _root(problem: Problem, weights: Vector, answer: int, better: int, last: int) -> _Node:
+def _root(problem: ToleranceProblem, weights: Vector, answer: int, better: int, last: int) -> _Node:
     """What is asked of every such alternative: all arms reach the first objective, the answer every one."""
     demands = []
     for j in range(last + 1):
@@ -112,7 +114,7 @@ def _root(problem: Problem, weights: Vector, answer: int, better: int, last: int
     return _Node(tuple(map(frozenset, demands)), {}, bounds, points)
 
 
-def _obstacle(problem: Problem, node: _Node, answer: int, better: int) -> tuple[int, int] | None:
+def _obstacle(problem: ToleranceProblem, node: _Node, answer: int, better: int) -> tuple[int, int] | None:
     """The arm and the objective by which `better` does not reach the last objective, if there is one.
 
     Who is at the boundary of leaving leaves: it can be moved by as little as one likes.
@@ -131,12 +133,14 @@ def _obstacle(problem: Problem, node: _Node, answer: int, better: int) -> tuple[
     return None
 
 
-def _divide(problem: Problem, weights: Vector, node: _Node, better: int, arm: int, j: int) -> list[_Node]:
+def _divide(
+    problem: ToleranceProblem, weights: Vector, node: _Node, better: int, arm: int, j: int
+) -> list[_Node]:
     """Nodes that together hold all alternatives of this one: `better` keeps up with `arm` on j, or it left.
 
     It left at e if somebody there is ahead of it by the tolerance; whoever that is, he is not ahead of
     `better` by more, so the arm is no better than `better`. That is demanded first, and if it is not
-    enough, that a certain one be ahead. Whether that one reaches e is not asked, and holds for the first.
+    enough, that one given arm be ahead. Whether that one reaches e is not asked, and holds for the first.
     """
     left = node.leaves.get(arm, j)
     if left < j:
@@ -153,7 +157,7 @@ def _divide(problem: Problem, weights: Vector, node: _Node, better: int, arm: in
     return children
 
 
-def _with(problem: Problem, weights: Vector, node: _Node, j: int, demand: Demand) -> _Node:
+def _with(problem: ToleranceProblem, weights: Vector, node: _Node, j: int, demand: Demand) -> _Node:
     demands = node.demands[j] | {demand}
     bound, point = nearest(problem, weights, j, demands)
     return node._replace(
@@ -163,7 +167,9 @@ def _with(problem: Problem, weights: Vector, node: _Node, j: int, demand: Demand
     )
 
 
-def nearest(problem: Problem, weights: Vector, j: int, demands: frozenset[Demand]) -> tuple[float, Vector]:
+def nearest(
+    problem: ToleranceProblem, weights: Vector, j: int, demands: frozenset[Demand]
+) -> tuple[float, Vector]:
     """The cheapest means on objective j that meet the demands, and what meeting them costs at least.
 
     Lawson and Hanson's least distance programming. The bound is the dual's, true for any multipliers;
@@ -188,6 +194,8 @@ def nearest(problem: Problem, weights: Vector, j: int, demands: frozenset[Demand
         right[k] = lack / norm
     scale = float(right.max())
     right /= scale
+    # Least distance programming: the point nearest to 0 with rows·x ≥ right is the residual of this
+    # non-negative least-squares problem, divided by its last entry (Lawson and Hanson 1974, chapter 23).
     multipliers, _ = nnls(np.vstack([rows.T, right]), np.append(np.zeros(means.size), 1.0))
     pushed, gained = multipliers @ rows, float(multipliers @ right)
     length = float(pushed @ pushed)
@@ -196,12 +204,12 @@ def nearest(problem: Problem, weights: Vector, j: int, demands: frozenset[Demand
     return 0.5 * (scale * gained) ** 2 / length, means + unit * pushed * (scale / (1 - gained))
 
 
-def _costs(problem: Problem, node: _Node) -> Vector:
+def _costs(problem: ToleranceProblem, node: _Node) -> Vector:
     costs = np.zeros(len(problem.means))
     for j, point in enumerate(node.points):
         costs += ((point - problem.means[:, j]) / problem.sds[:, j]) ** 2 / 2
     return costs
 
 
-def _slack(problem: Problem, j: int) -> float:
+def _slack(problem: ToleranceProblem, j: int) -> float:
     return CLOSE * max(float(np.ptp(problem.means[:, j])), float(problem.reach[j]))

@@ -1,13 +1,14 @@
-"""The best trials of an Optuna study, measured again: which of them is the best, and is that certain?"""
+"""The best trials of an Optuna study, measured again: which of them is the best, and is that certified?"""
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any
 
 from lexbandits.study.errors import StudyError
 from lexbandits.study.objective import Objective
-from lexbandits.study.study import Settings, Study, create_study
+from lexbandits.study.spec import RESERVED_KEYS
+from lexbandits.study.study import Study, create_study
 
 if TYPE_CHECKING:
     import optuna
@@ -21,8 +22,8 @@ def from_optuna(
     *,
     name: str | None = None,
     storage: Any = "memory",
-    **settings: Unpack[Settings],
-) -> "tuple[Study, Again]":
+    **settings: Any,
+) -> "tuple[Study, OptunaMeasure]":
     """A live study of the best trials' parameters, and what measures them: study.run(measure).
 
     The values on record chose these trials, so they flatter them: none is taken over. Ties go to the better
@@ -34,7 +35,7 @@ def from_optuna(
             of `objectives`; who takes no seed has `trial.number`.
         objectives: what counts, in order of priority.
         top: how many of the best trials.
-        name: of the new study; Optuna's, unless said.
+        name: of the new study; by default Optuna's.
         storage: where it is kept.
         **settings: those of `create_study`.
     """
@@ -42,11 +43,11 @@ def from_optuna(
     arms = {f"trial {trial.number}": dict(trial.params) for trial in best}
     asked = [one if isinstance(one, Objective) else Objective.from_json(dict(one)) for one in objectives]
     words = [
-        {"name": arm, **{key: value for key, value in found.items() if _can_be_said(key, value)}}
+        {"name": arm, **{key: value for key, value in found.items() if _can_be_written(key, value)}}
         for arm, found in arms.items()
     ]
     made = create_study(name or study.study_name, storage, arms=words, objectives=asked, **settings)
-    return made, Again(objective, arms, tuple(one.name for one in asked))
+    return made, OptunaMeasure(objective, arms, tuple(one.name for one in asked))
 
 
 def _best(study: "optuna.Study", top: int) -> list[Any]:
@@ -71,13 +72,13 @@ def _best(study: "optuna.Study", top: int) -> list[Any]:
     return best
 
 
-def _can_be_said(key: str, value: Any) -> bool:
-    """Further keys of an arm are texts and numbers; the parameters themselves are in `Again`."""
-    return key not in ("name", "arm", "item") and isinstance(value, (str, int, float))
+def _can_be_written(key: str, value: Any) -> bool:
+    """Further keys of an arm are texts and numbers; the parameters themselves are in `OptunaMeasure`."""
+    return key not in RESERVED_KEYS and isinstance(value, (str, int, float))
 
 
 @dataclass(frozen=True)
-class Again:
+class OptunaMeasure:
     """Measures an arm on a seed by Optuna's objective."""
 
     objective: Callable[..., Any]

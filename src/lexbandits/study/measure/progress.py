@@ -6,13 +6,14 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
-from lexbandits.jit import Compiling, refusing_to_wait
-from lexbandits.study.words import about
+from lexbandits._jit import Compiling, refusing_to_wait
+from lexbandits.study.number_format import about
+from lexbandits.study.states import StudyState
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from lexbandits.study.record.answers import Status
+    from lexbandits.study.core.queries import Status
     from lexbandits.study.study import Study
 
 OFTEN = 0.2  # seconds between two looks
@@ -28,10 +29,10 @@ class Outlook:
     """How many more results it will take, looked at now and then."""
 
     def __init__(self, study: "Study", first: float = 3.0) -> None:
-        self._study, self._words, self._began = study, "", time.monotonic()
+        self._study, self._text, self._began = study, "", time.monotonic()
         self._next = self._began + first
 
-    def words(self) -> str:
+    def text(self) -> str:
         """Such as "about 1,200 more"; nothing while nobody can know."""
         start = time.monotonic()
         if start >= self._next:
@@ -39,16 +40,18 @@ class Outlook:
                 with refusing_to_wait(begin=start > self._began + LONG):
                     needed = self._study.forecast(runs=FUTURES).results
             except (Compiling, ValueError):  # or too little was measured, or it is measured elsewhere
-                self._words = ""
+                self._text = ""
             else:
-                self._words = f" · about {about(needed.median)} more" if needed.high else ""
+                self._text = f" · about {about(needed.median)} more" if needed.high else ""
             took = time.monotonic() - start
             self._next = start + took + max(SHARE * took, 5.0)
-        return self._words
+        return self._text
 
 
 def _news(status: "Status", arms: int, more: str, note: str) -> tuple[int | None, str]:
     """How many results there will be at most, and what to say beside the bar."""
+    if status.state == StudyState.FINISHED:
+        return status.results, f"{status.results:,} results · {note or 'finished'}"
     settling = f" · settling {status.objective}" if status.objective else ""
     if status.at_most is None:
         left = f"{len(status.candidates)} candidates{settling}{more}"
@@ -87,7 +90,7 @@ def bar(study: "Study", wanted: bool) -> Iterator[Callable[..., None]]:
             if not at_once and not note and time.monotonic() - shown < OFTEN:
                 return
             status = study.status
-            total, news = _news(status, arms, outlook.words() if status.objective else "", note)
+            total, news = _news(status, arms, outlook.text() if status.objective else "", note)
             display.update(task, total=total, completed=status.results, news=news)
             shown = time.monotonic()
 
@@ -105,7 +108,7 @@ def bar(study: "Study", wanted: bool) -> Iterator[Callable[..., None]]:
 # --- a computation in stages
 
 
-class Watcher(Protocol):
+class ProgressListener(Protocol):
     """Whoever wants to know how far a computation is."""
 
     def expect(self, comparisons: int, seconds: float) -> None:
@@ -115,7 +118,7 @@ class Watcher(Protocol):
         """Hear which part of a stage is done."""
 
 
-WATCHER: ContextVar[Watcher | None] = ContextVar("WATCHER", default=None)
+WATCHER: ContextVar[ProgressListener | None] = ContextVar("WATCHER", default=None)
 
 
 def watched(stage: str, things: Sequence[T]) -> Iterator[T]:

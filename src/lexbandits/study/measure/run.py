@@ -20,9 +20,12 @@ from concurrent.futures import (
     wait,
 )
 from contextlib import ExitStack, contextmanager
+from enum import Enum, auto
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from lexbandits._code import Code
+from lexbandits.study.core.queries import Answer
 from lexbandits.study.errors import (
     ConflictError,
     StorageError,
@@ -33,8 +36,8 @@ from lexbandits.study.errors import (
 )
 from lexbandits.study.measure.programs import Program, Stopped
 from lexbandits.study.measure.progress import bar
-from lexbandits.study.record.answers import Answer
 from lexbandits.study.spec import seconds
+from lexbandits.study.states import StudyState, TrialState
 from lexbandits.study.trial import Trial
 
 if TYPE_CHECKING:
@@ -50,23 +53,39 @@ def worker_name() -> str:
     return f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(2)}"
 
 
-def words_passed(measure: Measure) -> tuple[str, bool]:
-    """How it wants the item beside the arm: as its "second" argument, by "name", or "" for not at all.
+class ItemArgument(Enum):
+    """How a measurement wants the item beside the arm."""
+
+    NOT_AT_ALL = auto()
+    SECOND = auto()
+    BY_NAME = auto()
+
+
+class ExecutorKind(Code):
+    """On what `run` measures, unless an executor is given."""
+
+    THREADS = "threads"
+    PROCESSES = "processes"
+
+
+def arguments_of(measure: Measure) -> tuple[ItemArgument, bool]:
+    """How it wants the item.
 
     And whether it wants to know which measurement of its item it is.
     """
     try:
         parameters = inspect.signature(measure).parameters
     except (TypeError, ValueError):
-        return "", False
+        return ItemArgument.NOT_AT_ALL, False
     kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
     ordered = [p for p in parameters.values() if p.kind in kinds]
     is_fixed = "item" in getattr(measure, "keywords", ())  # by functools.partial
-    item = "name" if "item" in list(parameters)[1:] and not is_fixed else ""
+    by_name = "item" in list(parameters)[1:] and not is_fixed
+    item = ItemArgument.BY_NAME if by_name else ItemArgument.NOT_AT_ALL
     if len(ordered) < 2 and any(p.kind is inspect.Parameter.VAR_POSITIONAL for p in parameters.values()):
-        item = "second"
+        item = ItemArgument.SECOND
     if len(ordered) >= 2 and (ordered[1].name == "item" or ordered[1].default is inspect.Parameter.empty):
-        item = "second"
+        item = ItemArgument.SECOND
     return item, "repeat" in parameters
 
 
@@ -138,7 +157,7 @@ class Run:
     ) -> None:
         if not callable(measure):
             raise TypeError(f"measure must be a function of an arm, got {measure!r}")
-        if not isinstance(executor, Executor) and executor not in ("threads", "processes"):
+        if not isinstance(executor, Executor) and executor not in [*ExecutorKind]:
             raise StudyError(
                 f'executor must be "threads", "processes" or a concurrent.futures executor, got {executor!r}'
             )
@@ -148,9 +167,9 @@ class Run:
         self.progress = progress
         limit = math.inf if time_limit is None else seconds("time_limit", time_limit)
         self._asks_until = time.monotonic() + limit
-        self._item, self._repeat = words_passed(measure)
+        self._item, self._repeat = arguments_of(measure)
         self._hands_objects = not isinstance(measure, Program) and study._hands_objects()
-        self._copies = executor == "processes" or isinstance(executor, ProcessPoolExecutor)
+        self._copies = executor == ExecutorKind.PROCESSES or isinstance(executor, ProcessPoolExecutor)
         self._pickled: dict[str, bytes] = {}
         if self._copies:
             _pickled("measure", measure)
@@ -159,7 +178,7 @@ class Run:
         self._busy: dict[Future[Any], Trial] = {}
         self._failure = ""  # the last one
         self._beginning: Trial | None = None  # a signal may come when it runs and is not in `_busy` yet
-        self._asking = False  # there may be trials of ours that are not in `_busy` yet
+        self._asking = False  # there may be trials of this run that are not in `_busy` yet
         self.interrupted = self.released = 0  # when it was stopped
 
     def go(self) -> Answer:
@@ -186,7 +205,7 @@ class Run:
                     error.add_note(self._say_what_became())
                 raise
         status = self.study.status
-        if status.state == "paused":
+        if status.state == StudyState.PAUSED:
             failure = f"; the last failure was {self._failure}" if self._failure else ""
             raise StudyPaused(
                 f"study {status.name!r} is paused: {status.reason}{failure}; resume it to go on"
@@ -199,7 +218,7 @@ class Run:
         return time.monotonic() >= self._asks_until
 
     def _pool(self) -> Executor:
-        if self.executor == "threads":
+        if self.executor == ExecutorKind.THREADS:
             return ThreadPoolExecutor(self.workers)
         return ProcessPoolExecutor(self.workers, initializer=_receive, initargs=(self._pickled,))
 
@@ -246,12 +265,12 @@ class Run:
 
     def _submit(self, pool: Executor, trial: Trial) -> Future[Any]:
         how = {"repeat": trial.repeat} if self._repeat and trial.repeat else {}
-        if self._item == "name":
+        if self._item is ItemArgument.BY_NAME:
             how["item"] = trial.item
-        words = [trial.item] if self._item == "second" else []
+        words = [trial.item] if self._item is ItemArgument.SECOND else []
         if not self._hands_objects:
             return pool.submit(self.measure, trial.arm, *words, **how)
-        if self.executor == "processes" and trial.arm in self._pickled:
+        if self.executor == ExecutorKind.PROCESSES and trial.arm in self._pickled:
             return pool.submit(_measure_there, self.measure, trial.arm, *words, **how)
         if self._copies and trial.arm not in self._pickled:  # it was added meanwhile
             _pickled(f"the object of arm {trial.arm!r}", trial.object)
@@ -298,7 +317,7 @@ class Run:
             yield
         except ConflictError:
             trials = self.study._trials()
-            if trials["state"][trials["id"].index(trial.id)] != "released":
+            if trials["state"][trials["id"].index(trial.id)] != TrialState.RELEASED:
                 raise
 
     def _give_up(self) -> None:
@@ -354,7 +373,7 @@ class Run:
         begun = {trial.id for trial in self._busy.values()}
         trials = self.study._trials()
         for trial, worker, state in zip(trials["id"], trials["worker"], trials["state"], strict=True):
-            if worker == self.name and state == "open" and trial not in begun:
+            if worker == self.name and state == TrialState.OPEN and trial not in begun:
                 self._release(trial)
 
     @contextmanager

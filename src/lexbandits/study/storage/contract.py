@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, TypeVar
 from urllib.parse import unquote
 
-from lexbandits.extras import MissingExtra
+from lexbandits._extras import MissingExtra
+from lexbandits.study.core.events import Event
 from lexbandits.study.errors import StorageError
-from lexbandits.study.record.events import Event
 
 T = TypeVar("T")
+MEMORY = "memory"  # the address of a storage that ends with its process
 
 
 class StudyRow(NamedTuple):
@@ -34,14 +35,27 @@ class Lease(NamedTuple):
 
 
 class Request(NamedTuple):
-    """What may be repeated. An ask: it was given `size` trials from number `first` on.
+    """What may be repeated. An ask was given `size` trials from number `first` on; any other call none.
 
-    Any other call: `first` events were there when it was done, and `-size` says what came of it.
+    `outcome`: what came of it, if there was anything to say.
     """
 
     key: str
-    first: int
-    size: int
+    first: int = 0
+    size: int = 0
+    outcome: str | None = None
+
+
+class Assigned(NamedTuple):
+    """What a visitor was given: an arm, and the number of the trial if it is measured.
+
+    `key` is a keyed digest; whoever the visitor is, is not kept.
+    """
+
+    key: str
+    arm: str
+    trial: int | None
+    at: float
 
 
 class Seal(NamedTuple):
@@ -55,12 +69,13 @@ UNSEALED = Seal(0, "")
 
 
 class Entries(NamedTuple):
-    """What a transaction writes: new events and leases, trials whose lease is gone, requests to remember."""
+    """What a transaction writes: events, leases, trials whose lease is gone, requests and visitors."""
 
     events: Sequence[Event]
     leases: Sequence[Lease] = ()
     gone: Sequence[int] = ()
     requests: Sequence[Request] = ()
+    assigned: Sequence[Assigned] = ()
 
 
 class LostConnectionError(StorageError):
@@ -81,6 +96,14 @@ class Transaction(ABC):
     @abstractmethod
     def request(self, key: str) -> Request | None:
         """What this key was given, if anything."""
+
+    @abstractmethod
+    def assigned(self, key: str) -> Assigned | None:
+        """Return what a visitor was given, by the digest of its key."""
+
+    @abstractmethod
+    def forget(self, key: str | None) -> int:
+        """Delete what a visitor was given, or all of them were. Return how many there were."""
 
     @abstractmethod
     def digest(self, events: Sequence[Event]) -> str:
@@ -115,6 +138,7 @@ class Storage(ABC):
     shown: str  # its address without a password
     commits: Commits  # of this process, through this object; others' are found by looking
     is_remote: ClassVar[bool] = False  # whether others do the transactions, as a service does
+    is_read_only: ClassVar[bool] = False  # whether nothing can be changed in it
 
     @abstractmethod
     def create(self, name: str, nonce: str, payload: dict[str, Any]) -> tuple[StudyRow, bool]:
@@ -162,14 +186,14 @@ class Storage(ABC):
 
     @abstractmethod
     def extend(self, study: int, *workers: str) -> int:
-        """Heartbeats: the workers' leases that have not run out begin anew. How many there were."""
+        """Heartbeats: the workers' leases that have not run out start again. How many there were."""
 
     def cached(self, study: int) -> bytes | None:
-        """A ledger put aside by `put_cache`, to load faster."""
+        """A projection put aside by `put_cache`, to load faster."""
         return None
 
     def put_cache(self, study: int, seq: int, content: bytes) -> None:
-        """Put a ledger aside. It may be lost at any time."""
+        """Put a projection aside. It may be lost at any time."""
         return None
 
     @abstractmethod
@@ -179,7 +203,7 @@ class Storage(ABC):
 
 def is_missing(storage: "str | Path | Storage") -> bool:
     """Whether a storage is a file that is not there: opening it would make it."""
-    if isinstance(storage, Storage) or str(storage) == "memory":
+    if isinstance(storage, Storage) or str(storage) == MEMORY:
         return False
     if re.match(r"(postgres|sqlite|http)\w*(\+\w+)?:/?[^/]", str(storage)):  # no path: it may hold a password
         raise StorageError("an address has two slashes after its colon, such as postgresql://…")
@@ -196,14 +220,17 @@ def file_of(address: str) -> tuple[str, str]:
 
 
 def open_storage(storage: "str | Path | Storage") -> Storage:
-    """A storage by its address: "memory", a path, sqlite:///…, postgresql://…, http://…; or an open one."""
+    """A storage by its address: "memory", a path, sqlite:///…, postgresql://…, http://…; or an open one.
+
+    A path of an exported journal (.jsonl) is a storage to be read.
+    """
     if isinstance(storage, Storage):
         return storage
     if not isinstance(storage, (str, Path)):
         raise TypeError(f"storage must be an address or a storage, got {storage!r}")
     address = str(storage)
     is_missing(address)  # refuses what only looks like a path
-    if address == "memory":
+    if address == MEMORY:
         from lexbandits.study.storage.memory import MemoryStorage
 
         return MemoryStorage()
@@ -217,6 +244,11 @@ def open_storage(storage: "str | Path | Storage") -> Storage:
             from lexbandits.study.storage.http import HttpStorage
 
             return HttpStorage(address)
+        if not scheme and address.endswith(".jsonl"):
+            from lexbandits.study.storage.journal_file import JournalFile, is_journal_file
+
+            if is_journal_file(path := Path(address).expanduser()):
+                return JournalFile(path)
         if scheme in ("", "sqlite"):
             from lexbandits.study.storage.sqlite import SqliteStorage
 

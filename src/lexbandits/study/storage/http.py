@@ -10,23 +10,25 @@ import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from datetime import datetime
-from functools import cache, cached_property
+from functools import cache
 from typing import TYPE_CHECKING, Any, NoReturn
 from urllib.parse import quote, urldefrag, urlencode, urlsplit
 
+from lexbandits._cached import cached_property
 from lexbandits.study import errors
+from lexbandits.study.core import ask_tell, assignment, changes, imports
+from lexbandits.study.core.events import Event
+from lexbandits.study.core.journal import CurrentQuestion, Journal
+from lexbandits.study.core.queries import Answer, Status
+from lexbandits.study.core.replay import Replay
+from lexbandits.study.core.verification import Verification
 from lexbandits.study.errors import StorageError, StudyError, StudyWaiting
 from lexbandits.study.objective import Objective
-from lexbandits.study.record import asking, changes, imports
-from lexbandits.study.record.answers import Answer, Status
-from lexbandits.study.record.events import Event
-from lexbandits.study.record.fold import Fold
-from lexbandits.study.record.journal import InForce, Journal
-from lexbandits.study.record.verification import Verification
 from lexbandits.study.spec import WAIT, Spec
+from lexbandits.study.states import StateChange, StudyState
 from lexbandits.study.storage import forks
 from lexbandits.study.storage.contract import Storage, StudyRow
-from lexbandits.study.trial import Trial
+from lexbandits.study.trial import AssignReason, Trial
 
 if TYPE_CHECKING:
     import ssl
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
 PATIENCE = 60.0  # seconds to try again while the service is away or its storage is busy
 SILENCE = 20.0  # seconds without an answer, after which it is asked again: the answer may have been lost
 HELD = 10.0  # seconds that a request waits for results of others; it is asked again after that
+VISITOR_WAITS = 2.0  # seconds until a visitor is shown an arm without the service
 MOST_AT_ONCE = 1000  # results, trials or events of one request
 TRY_AGAIN = (502, 503, 504)
 Sent = tuple[str, str, Any]  # method, path, body
@@ -108,6 +111,8 @@ class HttpStorage(Storage):
         *,
         key: str | None = None,
         again: bool = True,
+        patience: float | None = None,
+        as_text: bool = False,
         **query: Any,
     ) -> Any:
         """One call; None where there is no content. `again`: with its key, it may be repeated."""
@@ -117,7 +122,10 @@ class HttpStorage(Storage):
         headers = self._headers if key is None else {**self._headers, "Idempotency-Key": key}
         content = None if body is None else json.dumps(body, allow_nan=False)
         url = f"{self.shown}/api/studies{path}{f'?{urlencode(query)}' if query else ''}"
-        until, pause, timeouts = time.monotonic() + PATIENCE, 0.05, self._timeouts[again]
+        patience, pause, timeouts = PATIENCE if patience is None else patience, 0.05, self._timeouts[again]
+        until = time.monotonic() + patience
+        if patience < SILENCE:
+            timeouts = {"timeout": httpx2.Timeout(patience).as_dict()}
         while True:
             try:
                 # made here: what a client would put together anew for each costs as much as sending it
@@ -134,14 +142,14 @@ class HttpStorage(Storage):
                     final = True
             else:
                 if answer.is_success:
-                    return self._words(answer)
+                    return answer.text if as_text else self._content(answer)
                 problem, final = self._problem(answer), answer.status_code not in TRY_AGAIN
             if final or not again or time.monotonic() + pause > until:
                 raise problem
             time.sleep(pause)
             pause = min(2 * pause, 2.0)
 
-    def _words(self, answer: Any) -> Any:
+    def _content(self, answer: Any) -> Any:
         try:
             return answer.json() if answer.content else None
         except ValueError:
@@ -152,15 +160,15 @@ class HttpStorage(Storage):
 
     def _problem(self, answer: Any) -> StudyError:
         try:
-            words = answer.json()
-            detail, kind = str(words["detail"]), str(words.get("kind", ""))
+            payload = answer.json()
+            detail, kind = str(payload["detail"]), str(payload.get("kind", ""))
         except (ValueError, KeyError, TypeError, AttributeError):
             return self._stranger(answer)
         found = getattr(errors, kind, None)
         if isinstance(found, type) and issubclass(found, StudyError):
             if found is errors.AuthError:
                 detail += f" ({self.shown}; the token comes from LEXBANDITS_TOKEN)"
-            return _with_until(found(detail), words)
+            return _with_until(found(detail), payload)
         return StorageError(detail) if answer.status_code >= 500 else StudyError(detail)
 
     # --- studies by name
@@ -263,31 +271,37 @@ class RemoteJournal(Journal):
     def events_shown(self, since: int = 0) -> Iterator[Event]:
         return self.events(since)
 
-    def verify(self, record: str | None = None, fold: Fold | None = None) -> Verification:
-        query = "" if record is None else f"?{urlencode({'record': record})}"
+    def exported(self) -> Iterator[str]:
+        yield self.storage.call(
+            "GET", f"{self.storage.path(self.row.id)}/export", as_text=True, format="jsonl"
+        )
+
+    def verify(self, digest: str | None = None, replay: Replay | None = None) -> Verification:
+        query = "" if digest is None else f"?{urlencode({'digest': digest})}"
         found = self.storage.call("GET", f"{self.storage.path(self.row.id)}/verification{query}")
-        if fold is not None:
-            fold.apply(self.events())
+        if replay is not None:
+            replay.apply(self.events())
         return Verification(found["events"], found["trials"], tuple(found["problems"]), found["sha256"])
 
-    def in_force(self) -> InForce:
-        words, asked = self._summary(), {objective.name: objective for objective in self._spec.objectives}
-        arms = [{"name": arm["name"], **arm["words"]} for arm in words["arms"]]
-        return InForce(
-            int(words["seq"]), arms, [_amended(asked[row["name"]], row) for row in words["objectives"]]
+    def in_force(self) -> CurrentQuestion:
+        payload, asked = self._summary(), {objective.name: objective for objective in self._spec.objectives}
+        arms = [{"name": arm["name"], **arm["fields"]} for arm in payload["arms"]]
+        return CurrentQuestion(
+            int(payload["seq"]), arms, [_amended(asked[row["name"]], row) for row in payload["objectives"]]
         )
 
     def status(self) -> Status:
-        words = self._summary()
-        words |= {"objective": words["settling"], "candidates": tuple(words["answer"]["candidates"])}
-        words["waiting_for"] = tuple(words["waiting_for"])
-        return Status(**{field.name: words[field.name] for field in fields(Status)})
+        payload = self._summary()
+        payload |= {"objective": payload["settling"], "candidates": tuple(payload["answer"]["candidates"])}
+        payload["waiting_for"] = tuple(payload["waiting_for"])
+        known = {field.name: payload[field.name] for field in fields(Status)}
+        return Status(**{**known, "state": StudyState(known["state"])})
 
     def answer(self) -> Answer:
         return Answer.from_json(self._summary()["answer"])
 
-    def settled(self) -> Fold:
-        return self.fold()
+    def settled(self) -> Replay:
+        return self.replay()
 
     # --- calls
 
@@ -298,8 +312,8 @@ class RemoteJournal(Journal):
         if change not in REQUESTS:
             raise NOT_HERE
         method, path, body = REQUESTS[change](self._spec, *given)
-        answer = self._send(method, path, body)
-        return answer.get("outcome", answer.get("places")) if answer else None
+        answer = self._send(method, path, body) or {}
+        return next((answer[key] for key in ("outcome", "places", "visitors") if key in answer), None)
 
     def _import(self, frame: Any, arm: str, fair: bool | None, again: bool, ignore: Any) -> int:
         fair = True if fair is None and self._spec.is_list else fair
@@ -311,13 +325,13 @@ class RemoteJournal(Journal):
 
     def exchange(
         self,
-        results: Sequence[asking.Told],
+        results: Sequence[ask_tell.Told],
         n: int,
         lease: float | None,
         worker: str | None,
         request: str | None,
         wait: float,
-    ) -> asking.Exchanged:
+    ) -> ask_tell.Exchanged:
         """Take results and hand out trials; the service waits, for a while with every request."""
         if max(len(results), n) > MOST_AT_ONCE:
             return self._in_portions(results, n, lease, worker, request, wait)
@@ -332,40 +346,51 @@ class RemoteJournal(Journal):
 
     def _exchange(
         self,
-        results: Sequence[asking.Told],
+        results: Sequence[ask_tell.Told],
         n: int,
         lease: float | None,
         worker: str | None,
         key: str,
         wait: float,
-    ) -> asking.Exchanged:
-        words: dict[str, Any] = {"worker": worker, "lease": lease}
+    ) -> ask_tell.Exchanged:
+        payload: dict[str, Any] = {"worker": worker, "lease": lease}
         if n and wait != WAIT:  # which is what the service waits by itself
-            words["wait"] = min(wait, HELD)
+            payload["wait"] = min(wait, HELD)
         try:
             if results:
                 told = [{"trial": _id(t), "values": self._spec.checked(values)} for t, values in results]
-                answer = self._send("POST", "/results", {"results": told, "ask": n, **words}, key)
+                answer = self._send("POST", "/results", {"results": told, "ask": n, **payload}, key)
             else:
-                answer = self._send("POST", "/trials", {"n": n, **words}, key) if n else {"trials": []}
+                answer = self._send("POST", "/trials", {"n": n, **payload}, key) if n else {"trials": []}
         except (errors.StudyPaused, StudyWaiting) as nothing:
             return [], [], nothing
         trials = [_trial(each) for each in answer["trials"]]
-        kind = {"paused": errors.StudyPaused, "measuring": StudyWaiting}.get(
+        kind = {StudyState.PAUSED: errors.StudyPaused, StudyState.MEASURING: StudyWaiting}.get(
             answer.get("state"), errors.StudyFinished
         )
         reason = None if trials else _with_until(kind(answer.get("reason") or "nothing to measure"), answer)
         return answer.get("outcomes", []), trials, reason
 
+    def assign(self, key: str, lease: float | None, worker: str | None) -> Trial:
+        """Give a visitor an arm. However often it is sent, the key gets one trial."""
+        self.check_writable()
+        where, body = (
+            f"{self.storage.path(self.row.id)}/assign",
+            {"key": key, "lease": lease, "worker": worker},
+        )
+        payload = self.storage.call("POST", where, body, patience=VISITOR_WAITS)
+        self.best = payload.pop("best")
+        return _trial(payload)
+
     def _in_portions(
         self,
-        results: Sequence[asking.Told],
+        results: Sequence[ask_tell.Told],
         n: int,
         lease: float | None,
         worker: str | None,
         request: str | None,
         wait: float,
-    ) -> asking.Exchanged:
+    ) -> ask_tell.Exchanged:
         """As many at once as the service takes: all or none of each portion."""
         outcomes: list[str] = []
         for start in range(0, len(results), MOST_AT_ONCE):
@@ -393,8 +418,8 @@ def _amended(objective: Objective, row: Mapping[str, Any]) -> Objective:
 # --- how each call is sent: method, path, body
 
 
-def _tell(spec: Spec, trial: Trial | str, values: Any, more: bool) -> Sent:
-    told = {"values": spec.checked(values), **({"more": True} if more else {})}
+def _tell(spec: Spec, trial: Trial | str, values: Any, partial: bool) -> Sent:
+    told = {"values": spec.checked(values), **({"partial": True} if partial else {})}
     return "PUT", f"/trials/{_id(trial)}/result", told
 
 
@@ -424,22 +449,23 @@ def _sent(method: str, path: str, *names: str, **said: Any) -> Callable[..., Sen
 
 
 REQUESTS: dict[Callable[..., Any], Callable[..., Sent]] = {
-    asking.take: _tell,
-    asking.record: _tell,
-    asking.fail: _fail,
-    asking.release: lambda spec, trial: ("DELETE", f"/trials/{_id(trial)}/lease", None),
-    asking.expire: lambda spec, trial: ("POST", f"/trials/{_id(trial)}/expiry", None),
-    asking.correct: _correct,
-    asking.end: _sent("POST", "/state", "reason", state="finished"),
+    ask_tell.take: _tell,
+    ask_tell.record: _tell,
+    ask_tell.fail: _fail,
+    ask_tell.release: lambda spec, trial: ("DELETE", f"/trials/{_id(trial)}/lease", None),
+    ask_tell.expire: lambda spec, trial: ("POST", f"/trials/{_id(trial)}/expiry", None),
+    ask_tell.correct: _correct,
+    assignment.forget: _sent("POST", "/forget", "key"),
+    ask_tell.end: _sent("POST", "/state", "reason", state=StateChange.FINISHED),
     changes.add_arm: _add_arm,
     changes.withdraw: _sent("POST", "/arms/{}/withdrawal", "reason"),
     changes.restore: _sent("DELETE", "/arms/{}/withdrawal"),
     changes.amend: _sent("PUT", "/objectives/{}", "margin", "tie"),
     changes.reorder: lambda spec, names: ("PUT", "/order", {"objectives": list(names)}),
     changes.retry: _sent("POST", "/retry"),
-    changes.pause: _sent("POST", "/state", "reason", state="paused"),
-    changes.resume: _sent("POST", "/state", state="resumed"),
-    changes.reopen: _sent("POST", "/state", "reason", state="reopened"),
+    changes.pause: _sent("POST", "/state", "reason", state=StateChange.PAUSED),
+    changes.resume: _sent("POST", "/state", state=StateChange.RESUMED),
+    changes.reopen: _sent("POST", "/state", "reason", state=StateChange.REOPENED),
     changes.set_budget: _sent("PUT", "/budget", "budget"),
     changes.note: _sent("POST", "/notes", "text"),
 }
@@ -465,14 +491,15 @@ def _id(trial: Trial | str) -> str:
     return quote(identity, safe="")
 
 
-def _with_until(error: StudyError, words: Mapping[str, Any]) -> StudyError:
+def _with_until(error: StudyError, payload: Mapping[str, Any]) -> StudyError:
     """The error, which says until when if it is `StudyWaiting`."""
-    until = words.get("until") or words.get("waiting_until")
+    until = payload.get("until") or payload.get("waiting_until")
     if isinstance(error, StudyWaiting) and until:
         error.until = datetime.fromisoformat(until)
     return error
 
 
-def _trial(words: dict[str, Any]) -> Trial:
-    repeat = words.pop("repeat", None)
-    return Trial(**{**words, "until": datetime.fromisoformat(words["until"])}).as_repeat(repeat)
+def _trial(payload: dict[str, Any]) -> Trial:
+    repeat, reason, until = payload.pop("repeat", None), payload.pop("reason", None), payload["until"]
+    trial = Trial(**{**payload, "until": until and datetime.fromisoformat(until)}).as_repeat(repeat)
+    return trial if reason is None else trial.as_assigned(AssignReason(reason))

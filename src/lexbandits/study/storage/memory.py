@@ -5,11 +5,13 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from lexbandits.study.core.events import Event, EventKind, chained
 from lexbandits.study.errors import UnknownStudyError
-from lexbandits.study.record.events import Event, chained
 from lexbandits.study.storage import forks
 from lexbandits.study.storage.contract import (
+    MEMORY,
     UNSEALED,
+    Assigned,
     Commits,
     Entries,
     Lease,
@@ -29,6 +31,7 @@ class _Journal:
         self.seals: list[Seal] = []
         self.leases: dict[int, Lease] = {}
         self.requests: dict[str, Request] = {}
+        self.assigned: dict[str, Assigned] = {}
 
     def seal(self) -> Seal:
         """Seal what is not sealed yet: when it is asked for, as nobody else can reach a list in memory."""
@@ -39,7 +42,7 @@ class _Journal:
         return last
 
 
-class _Turn(Transaction):
+class _UnitOfWork(Transaction):
     """A block under the storage's lock."""
 
     def __init__(self, storage: "MemoryStorage", study: int) -> None:
@@ -56,6 +59,16 @@ class _Turn(Transaction):
     def request(self, key: str) -> Request | None:
         return self.journal.requests.get(key)
 
+    def assigned(self, key: str) -> Assigned | None:
+        return self.journal.assigned.get(key)
+
+    def forget(self, key: str | None) -> int:
+        assigned = self.journal.assigned
+        gone = list(assigned) if key is None else [key] * (key in assigned)
+        for each in gone:
+            del assigned[each]
+        return len(gone)
+
     def digest(self, events: Sequence[Event]) -> str:
         return chained(self.journal.seal().digest, events)
 
@@ -67,12 +80,14 @@ class _Turn(Transaction):
             self.journal.leases[lease.trial] = lease
         for request in entries.requests:
             self.journal.requests[request.key] = request
+        for assigned in entries.assigned:
+            self.journal.assigned[assigned.key] = assigned
 
 
 class MemoryStorage(Storage):
     """A storage without a file. `time` may be replaced."""
 
-    shown = "memory"
+    shown = MEMORY
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
@@ -82,7 +97,7 @@ class MemoryStorage(Storage):
         self._made = 0
         self.time = time.time
 
-    def __reduce__(self) -> str:
+    def __reduce__(self) -> Any:
         raise TypeError("a study in memory cannot leave its process: keep it in a file or a database")
 
     def create(self, name: str, nonce: str, payload: dict[str, Any]) -> tuple[StudyRow, bool]:
@@ -93,7 +108,7 @@ class MemoryStorage(Storage):
             self._made += 1
             row = StudyRow(self._made, name, self.time(), nonce)
             journal = self._journals[row.id] = _Journal(row)
-            journal.events.append(Event(1, "created", None, None, payload, row.created, None))
+            journal.events.append(Event(1, EventKind.CREATED.value, None, None, payload, row.created, None))
             return row, True
 
     def find(self, name: str) -> StudyRow | None:
@@ -108,7 +123,7 @@ class MemoryStorage(Storage):
 
     def transact(self, study: int, work: Callable[[Transaction], T]) -> T:
         with self._lock:
-            result = work(_Turn(self, study))
+            result = work(_UnitOfWork(self, study))
             self.commits.add()
             return result
 
@@ -125,7 +140,7 @@ class MemoryStorage(Storage):
 
     def clock(self, study: int) -> tuple[float, dict[int, float]]:
         with self._lock:
-            return self.time(), _Turn(self, study).leases()
+            return self.time(), _UnitOfWork(self, study).leases()
 
     def extend(self, study: int, *workers: str) -> int:
         with self._lock:

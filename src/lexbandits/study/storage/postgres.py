@@ -5,14 +5,13 @@ import time
 from typing import Any
 
 import psycopg
+from psycopg.conninfo import conninfo_to_dict
 from psycopg.pq import TransactionStatus as Status
-from sqlalchemy.dialects import registry
-from sqlalchemy.engine import make_url
-from sqlalchemy.exc import ArgumentError
 
 from lexbandits.study.errors import StorageBusyError, StorageError
 from lexbandits.study.storage.contract import LostConnectionError
 from lexbandits.study.storage.sql import SqlStorage, Statement, deleted_meanwhile
+from lexbandits.study.storage.tables import Dialect
 
 PATIENCE = 60  # seconds
 SILENCE = 30  # seconds: who is silent inside a transaction has lost its power, or its network
@@ -27,10 +26,10 @@ SETTINGS = (
 class _Connection(psycopg.Connection[Any]):
     """Does not wait for ever: libpq would, if the server or the network fell silent."""
 
-    def wait(self, gen: Any, *arguments: Any, **words: Any) -> Any:
+    def wait(self, gen: Any, *arguments: Any, **fields: Any) -> Any:
         """As psycopg does, for what is not silent for too long."""
         try:
-            return super().wait(_not_silent(gen, PATIENCE + SILENCE), *arguments, **words)
+            return super().wait(_not_silent(gen, PATIENCE + SILENCE), *arguments, **fields)
         except _SilentError as error:
             self.pgconn.finish()
             raise psycopg.OperationalError(f"no answer for {PATIENCE + SILENCE} s") from error
@@ -60,21 +59,24 @@ def _not_silent(steps: Any, seconds: float) -> Any:
 class PostgresStorage(SqlStorage):
     """postgresql://user:password@host:port/database. The password is in no message."""
 
-    dialect = "postgresql.psycopg"
+    dialect = Dialect("id SERIAL PRIMARY KEY", "BYTEA", "")
     mark = "%s"
     now = "extract(epoch from clock_timestamp())::double precision"
 
     def __init__(self, address: str) -> None:
+        self._address, scheme = address, address.partition("://")[0]
         try:
-            url = make_url(address).set(drivername="postgresql+psycopg")
-        except (ValueError, ArgumentError):
+            self._conninfo: dict[str, Any] = conninfo_to_dict(address.replace(scheme, "postgresql", 1))
+        except psycopg.ProgrammingError:
+            self._conninfo = {"port": "?"}
+        # libpq ends user and password at the first "/": what it then takes for a host must not be shown
+        is_cut = "@" in address.partition("?")[0].partition("://")[2].partition("/")[2]
+        if is_cut or not str(self._conninfo.get("port", 0)).isdecimal():
             raise StorageError(
-                "the address of the database cannot be read: postgresql://user:password@host:port/database"
-            ) from None
-        self._address = address
-        self._conninfo = dict(registry.load(self.dialect)().create_connect_args(url)[1])
-        shown = url.set(drivername="postgresql").difference_update_query(["password"])
-        super().__init__(shown.render_as_string(hide_password=True))
+                "the address of the database cannot be read: postgresql://user:password@host:port/database, "
+                "with / @ : % in a password written as %2F %40 %3A %25"
+            )
+        super().__init__(_shown(**self._conninfo))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return PostgresStorage, (self._address,)
@@ -135,7 +137,7 @@ class PostgresStorage(SqlStorage):
         cursor.execute(self._sql(whole), [value for _, part in others for value in part] + list(values))
 
     def _has(self, table: str) -> bool:
-        return self._all("SELECT to_regclass(?)", table)[0][0] is not None
+        return self._all("SELECT to_regclass(?)", f"lexbandits_{table}")[0][0] is not None
 
     def _explained(self, error: Exception) -> StorageError | None:
         if isinstance(error, psycopg.errors.ForeignKeyViolation):
@@ -144,10 +146,20 @@ class PostgresStorage(SqlStorage):
             return StorageBusyError(f"{self.shown}: others wrote for {PATIENCE} s; nothing was changed")
         if not isinstance(error, psycopg.Error):
             return None
-        words = " ".join(str(error).split())
+        text = " ".join(str(error).split())
         connection = self._connection
         lost = psycopg.OperationalError, psycopg.errors.IdleInTransactionSessionTimeout
         if isinstance(error, lost) and (connection is None or connection.closed):
             self.close()
-            return LostConnectionError(f"{self.shown}: {words}")
-        return StorageError(f"{self.shown}: {words}")
+            return LostConnectionError(f"{self.shown}: {text}")
+        return StorageError(f"{self.shown}: {text}")
+
+
+def _shown(
+    host: str = "", port: Any = "", user: str = "", password: str = "", dbname: str = "", **_: Any
+) -> str:
+    """An address without its password, and whatever else it says."""
+    login, place = f"{user}{password and ':***'}@" if user else "", f":{port}" if port else ""
+    if host.startswith("/"):  # a folder with a socket
+        return f"postgresql://{login}{place}/{dbname}?host={host}"
+    return f"postgresql://{login}{host}{place}/{dbname}"

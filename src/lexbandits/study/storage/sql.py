@@ -1,7 +1,6 @@
 """Studies in a database: the tables, and what SQLite and PostgreSQL have in common.
 
-Tables and addresses are SQLAlchemy's; the few statements of every call go straight to the driver, which
-is several times faster. Written with `?`, they are put in the driver's own style once.
+Statements go straight to the driver. They are written with `?`, which is put in the driver's own style.
 """
 
 import os
@@ -13,11 +12,12 @@ from contextlib import contextmanager, suppress
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from lexbandits.study.errors import StorageError, StorageVersionError, UnknownStudyError
-from lexbandits.study.record.events import Event, chained, chained_rows, from_rows
+from lexbandits.study.core.events import Event, EventKind, chained, chained_rows, from_rows
+from lexbandits.study.errors import ODD, DamagedError, StorageError, StorageVersionError, UnknownStudyError
 from lexbandits.study.storage import forks
 from lexbandits.study.storage.contract import (
     UNSEALED,
+    Assigned,
     Commits,
     Entries,
     LostConnectionError,
@@ -28,8 +28,9 @@ from lexbandits.study.storage.contract import (
     T,
     Transaction,
 )
+from lexbandits.study.storage.tables import Dialect, statements
 
-SCHEMA = 2
+SCHEMA = 4
 
 
 class TokenRow(NamedTuple):
@@ -47,11 +48,14 @@ class TokenRow(NamedTuple):
 ROWS_AT_ONCE = 1000  # of one INSERT
 FETCH = 5_000  # small enough that what is parsed dies young
 LAST_SEAL = "(SELECT seq || ':' || digest FROM lexbandits_seals WHERE study = ? ORDER BY seq DESC LIMIT 1)"
+MOVED = (  # a visitor whose arm is no longer given to anybody
+    "ON CONFLICT (study, visitor) DO UPDATE SET arm = excluded.arm, trial = excluded.trial, at = excluded.at"
+)
 EVENT_COLUMNS = 'seq, kind, trial, arm, payload, at, "by"'
 
-FILLED = {  # what a table begins with: to who is told from now on, what has happened is no news
-    "lexbandits_version": f"INSERT INTO lexbandits_version (schema) VALUES ({SCHEMA})",
-    "lexbandits_delivered": "INSERT INTO lexbandits_delivered (study, what, seq) "
+FILLED = {  # what a table begins with: what has happened is no news to receivers from now on
+    "version": f"INSERT INTO lexbandits_version (schema) VALUES ({SCHEMA})",
+    "delivered": "INSERT INTO lexbandits_delivered (study, what, seq) "
     "SELECT id, '', (SELECT max(seq) FROM lexbandits_events WHERE study = id) FROM lexbandits_studies",
 }
 
@@ -61,7 +65,7 @@ Statement = tuple[str, Sequence[Any]]
 class SqlStorage(Storage):
     """One connection, one lock for the threads that share it; a new connection after a fork."""
 
-    dialect: str  # SQLAlchemy's name of it
+    dialect: Dialect
     mark: str  # of a parameter
     now: str  # SQL for the database's clock, in seconds since 1970
 
@@ -155,7 +159,7 @@ class SqlStorage(Storage):
     def _prepare(self) -> None:
         """Make the tables where there are none; refuse those of a newer version."""
         if self._version() is None:
-            self._make("lexbandits_version")
+            self._make("version")
         version = self._version()
         if version != SCHEMA:
             older = "an older lexbandits" if version is None or version < SCHEMA else "a newer lexbandits"
@@ -166,12 +170,16 @@ class SqlStorage(Storage):
 
     def _version(self) -> int | None:
         """The version of the tables; None without tables."""
-        there = self._has("lexbandits_version")
-        return int(self._all("SELECT schema FROM lexbandits_version")[0][0]) if there else None
+        if not self._has("version"):
+            return None
+        rows = self._all("SELECT schema FROM lexbandits_version")
+        try:
+            return int(rows[0][0])
+        except ODD as error:
+            raise DamagedError(f"{self.shown} is damaged: its version is no number") from error
 
     def _make(self, table: str) -> None:
         """A table, unless somebody has made it; with the version come all but those made later."""
-        from lexbandits.study.storage.tables import statements
 
         def make(_: Transaction) -> None:
             if not self._has(table):
@@ -202,7 +210,7 @@ class SqlStorage(Storage):
         insert = "INSERT INTO lexbandits_studies (name, created, nonce) VALUES (?, ?, ?) RETURNING id"
         cursor.execute(self._sql(insert), (name, at, nonce))
         study = int(cursor.fetchone()[0])
-        event = Event(1, "created", None, None, payload, at, None)
+        event = Event(1, EventKind.CREATED.value, None, None, payload, at, None)
         self._send(cursor, _inserts(study, Entries([event]), UNSEALED.digest))
         return StudyRow(study, name, at, nonce), True
 
@@ -242,7 +250,7 @@ class SqlStorage(Storage):
             raise
 
     def read(self, study: int, since: int, most: int | None = None) -> Iterator[Event]:
-        """In portions, each of its own statement: nobody waits for who reads slowly."""
+        """In portions, each of its own statement: no slow reader is waited for."""
         wanted = "WHERE study = ? AND seq >= ? ORDER BY seq LIMIT ?"
         statement, left = f"SELECT {EVENT_COLUMNS} FROM lexbandits_events {wanted}", most
         while left is None or left > 0:
@@ -288,9 +296,16 @@ class SqlStorage(Storage):
         rows = self._all(
             f"SELECT {EVENT_COLUMNS} FROM lexbandits_events WHERE study = ? AND seq >= ? "
             f"AND kind NOT IN ({marks}) ORDER BY seq DESC LIMIT ?",
-            *(study, since, *without, most),
+            *(study, since, *map(str, without), most),
         )
         return from_rows(rows)
+
+    def serving(self) -> list[str]:
+        """Return the names of the studies that have given an arm to a visitor."""
+        some = "EXISTS (SELECT 1 FROM lexbandits_assigned a WHERE a.study = s.id)"
+        return [
+            row[0] for row in self._all(f"SELECT name FROM lexbandits_studies s WHERE {some} ORDER BY name")
+        ]
 
     # --- tokens of the service
 
@@ -329,8 +344,8 @@ class SqlStorage(Storage):
 
     def start_delivering(self) -> None:
         """From now on, unless that was said before."""
-        if not self._has("lexbandits_delivered"):
-            self._make("lexbandits_delivered")
+        if not self._has("delivered"):
+            self._make("delivered")
 
     def undelivered(self) -> list[tuple[StudyRow, int, int]]:
         """Studies that have gone on: each, its last event, and the last that was dealt with."""
@@ -420,9 +435,21 @@ class _SqlTransaction(Transaction):
         return dict(self._rows("SELECT trial, until FROM lexbandits_leases WHERE study = ?", self.study))
 
     def request(self, key: str) -> Request | None:
-        statement = "SELECT request, first, size FROM lexbandits_requests WHERE study = ? AND request = ?"
+        wanted = "FROM lexbandits_requests WHERE study = ? AND request = ?"
+        statement = f"SELECT request, first, size, outcome {wanted}"
         rows = self._rows(statement, self.study, key)
         return Request(*rows[0]) if rows else None
+
+    def assigned(self, key: str) -> Assigned | None:
+        statement = "SELECT visitor, arm, trial, at FROM lexbandits_assigned WHERE study = ? AND visitor = ?"
+        rows = self._rows(statement, self.study, key)
+        return Assigned(*rows[0]) if rows else None
+
+    def forget(self, key: str | None) -> int:
+        one, values = ("", [self.study]) if key is None else (" AND visitor = ?", [self.study, key])
+        statement = f"DELETE FROM lexbandits_assigned WHERE study = ?{one}"
+        self.cursor.execute(self.storage._sql(statement), values)
+        return int(self.cursor.rowcount)
 
     def write(self, entries: Entries) -> None:
         self.storage._send(self.cursor, _inserts(self.study, entries, self._before()))
@@ -430,7 +457,7 @@ class _SqlTransaction(Transaction):
 
 def _inserts(study: int, entries: Entries, before: str) -> list[Statement]:
     """The statements of a write, as few as can be; `before` is the digest of what is there."""
-    events, leases, gone, requests = entries
+    events, leases, gone, requests, assigned = entries
     statements: list[Statement] = []
     if events:
         rows = [event.as_row() for event in events]
@@ -443,7 +470,10 @@ def _inserts(study: int, entries: Entries, before: str) -> list[Statement]:
         part = gone[start : start + ROWS_AT_ONCE]
         statements.append((_deletion(len(part)), [study, *part]))
     if requests:
-        statements += _insertions("lexbandits_requests", "request, first, size", study, requests)
+        statements += _insertions("lexbandits_requests", "request, first, size, outcome", study, requests)
+    if assigned:
+        inserted = _insertions("lexbandits_assigned", "visitor, arm, trial, at", study, assigned)
+        statements += [(f"{statement} {MOVED}", values) for statement, values in inserted]
     return statements
 
 

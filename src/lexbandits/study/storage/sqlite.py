@@ -16,11 +16,12 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, quote
 
-from lexbandits.printable import printable
+from lexbandits._printable import printable
 from lexbandits.study.errors import StorageBusyError, StorageError
 from lexbandits.study.storage.contract import file_of
-from lexbandits.study.storage.gate import BINARY, Gate, start_of
+from lexbandits.study.storage.file_lock import BINARY, FileLock, start_of
 from lexbandits.study.storage.sql import SqlStorage, Statement, deleted_meanwhile
+from lexbandits.study.storage.tables import Dialect
 
 PATIENCE = 60.0  # seconds
 PAGE = 2_048  # bytes; a commit writes whole pages, two or three of them for a few bytes each
@@ -76,7 +77,7 @@ def _connect(where: str | Path, **how: Any) -> _Connection:
 class SqliteStorage(SqlStorage):
     """A path, or sqlite:///path[?synchronous=NORMAL]. FULL by default: a told result was paid for."""
 
-    dialect = "sqlite"
+    dialect = Dialect("id INTEGER PRIMARY KEY AUTOINCREMENT", "BLOB", "WITHOUT ROWID")
     mark = "?"
     now = "((julianday('now') - 2440587.5) * 86400.0)"
 
@@ -100,14 +101,14 @@ class SqliteStorage(SqlStorage):
         if not self.path.parent.is_dir():
             raise StorageError(f"{self.path}: there is no folder {self.path.parent}")
         _refuse_network(self.path)
-        self._gate = Gate(self.path, PATIENCE)
+        self._file_lock = FileLock(self.path, PATIENCE)
         super().__init__(str(self.path))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return SqliteStorage, (f"sqlite:///{quote(str(self.path))}?synchronous={self.synchronous}",)
 
     def _connected(self) -> Any:
-        """To the file that is there now: a backup may have been put in its place."""
+        """Connect to the present file: a backup may have been put in its place."""
         file = _identity(self.shown)
         if self._connection is not None and self._pid == os.getpid():
             if file is None:
@@ -148,7 +149,7 @@ class SqliteStorage(SqlStorage):
     def close(self) -> None:
         """Give back the connection and the gate."""
         with self._lock:
-            self._gate.close()
+            self._file_lock.close()
             if self._connection is not None and self._pid == os.getpid() and self._connection.can_write:
                 self._salt = self._connection.salt()
             super().close()
@@ -171,11 +172,11 @@ class SqliteStorage(SqlStorage):
     def _prepare_connection(self, connection: _Connection) -> None:
         connection.execute(f"PRAGMA page_size = {PAGE}")  # of a new file
         if connection.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
-            self._gate.take()  # SQLite waits for nobody here, and would refuse all but one
+            self._file_lock.take()  # SQLite waits for nobody here, and would refuse all but one
             try:
                 connection.execute("PRAGMA journal_mode = WAL")
             finally:
-                self._gate.give_back()
+                self._file_lock.give_back()
         connection.execute(f"PRAGMA synchronous = {self.synchronous}")
         connection.execute("PRAGMA foreign_keys = ON")
         connection.execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT}")
@@ -206,8 +207,8 @@ class SqliteStorage(SqlStorage):
     def _begin(self, study: int) -> None:
         if not self._connected().can_write:
             raise StorageError(f"{self.path} can only be looked at: it, or its folder, is read only")
-        while self._gate.take() and _identity(self.shown) != self._file:  # it took a while
-            self._gate.give_back()
+        while self._file_lock.take() and _identity(self.shown) != self._file:  # it took a while
+            self._file_lock.give_back()
             self._connected()
         self._look_at_content()
         self._writer.execute("BEGIN IMMEDIATE")
@@ -217,7 +218,7 @@ class SqliteStorage(SqlStorage):
         content, salt = _content(self.shown), self._connection.salt()
         if self._connection.has_lost_log():
             raise self._copied()
-        known = content == self._content or self._gate.mark() == content
+        known = content == self._content or self._file_lock.mark() == content
         if not (known and _follows(salt, self._salt)):
             super().close()  # which forgets the pages that it remembers
             found = self._connected().execute("PRAGMA integrity_check(1)").fetchone()[0]
@@ -225,7 +226,7 @@ class SqliteStorage(SqlStorage):
                 super().close()
                 _spoiled.add(self._file or (0, 0))
                 raise self._copied()
-            self._gate.leave(content)
+            self._file_lock.leave(content)
         self._content, self._salt = content, salt
 
     def _commit(self) -> None:
@@ -233,15 +234,15 @@ class SqliteStorage(SqlStorage):
         content = _content(self.shown)
         if content != self._content:  # the log was written into the file
             self._content = content
-            self._gate.leave(content)
-        self._gate.give_back()
+            self._file_lock.leave(content)
+        self._file_lock.give_back()
 
     def _roll_back(self) -> None:
         try:
             if self._is_inside():
                 self._writer.execute("ROLLBACK")
         finally:
-            self._gate.give_back()
+            self._file_lock.give_back()
 
     def _is_inside(self) -> bool:
         return self._connection is not None and bool(self._connection.in_transaction)
@@ -251,7 +252,7 @@ class SqliteStorage(SqlStorage):
             cursor.execute(statement, values)
 
     def _has(self, table: str) -> bool:
-        return bool(self._all("SELECT 1 FROM sqlite_master WHERE name = ?", table))
+        return bool(self._all("SELECT 1 FROM sqlite_master WHERE name = ?", f"lexbandits_{table}"))
 
     def damage(self) -> list[str]:
         """Return what SQLite's own check finds wrong with the file."""
@@ -269,7 +270,7 @@ class SqliteStorage(SqlStorage):
                 f"{self.path} is read only, and its latest results are in {name}-wal, which cannot be read "
                 f"there ({error}): copy {name} and {name}-wal to a folder that can be written, and look there"
             )
-        if isinstance(error, (sqlite3.Error, OSError)):
+        if isinstance(error, (sqlite3.Error, OSError, UnicodeDecodeError)):  # the last of a damaged file
             return StorageError(f"{self.path}: {printable(str(error))[:200]}")
         return None
 

@@ -1,108 +1,52 @@
-"""The tables of studies, as SQLAlchemy knows them; needed to make them, which happens once."""
+"""The tables of studies, in words that SQLite and PostgreSQL share but for those of `Dialect`."""
 
 from collections.abc import Iterator
-from typing import Any
-
-import sqlalchemy as sa
-from sqlalchemy.dialects import registry
-from sqlalchemy.schema import CreateIndex, CreateTable
-
-TABLES = sa.MetaData()
+from typing import NamedTuple
 
 
-def _table(name: str, *columns: sa.Column[Any], **options: Any) -> sa.Table:
-    return sa.Table(f"lexbandits_{name}", TABLES, *columns, **options)
+class Dialect(NamedTuple):
+    """What a database has words of its own for.
+
+    `id` is a column that numbers rows, none twice: a stale process could write into another study.
+    """
+
+    id: str
+    blob: str
+    keyed: str  # of a table whose rows are kept in the order of their key
 
 
-def _of_study(**options: Any) -> sa.Column[int]:
-    return sa.Column(
-        "study", sa.ForeignKey("lexbandits_studies.id", ondelete="CASCADE"), nullable=False, **options
-    )
+OF_STUDY = "study INTEGER NOT NULL REFERENCES lexbandits_studies (id) ON DELETE CASCADE"
+SECONDS = "DOUBLE PRECISION"
+
+TABLES = {  # in the order in which they are made
+    "version": "schema INTEGER NOT NULL",
+    "studies": f"{{id}}, name TEXT NOT NULL UNIQUE, created {SECONDS} NOT NULL, nonce TEXT NOT NULL",
+    "events": f"""{OF_STUDY}, seq INTEGER NOT NULL, kind TEXT NOT NULL, trial INTEGER, arm TEXT,
+        payload TEXT NOT NULL, at {SECONDS} NOT NULL, "by" TEXT, PRIMARY KEY (study, seq)""",
+    # what `verify` compares with: the digest of the journal after each transaction
+    "seals": f"{OF_STUDY}, seq INTEGER NOT NULL, digest TEXT NOT NULL, PRIMARY KEY (study, seq)",
+    "requests": f"""{OF_STUDY}, request TEXT NOT NULL, first INTEGER NOT NULL, size INTEGER NOT NULL,
+        outcome TEXT, PRIMARY KEY (study, request)""",
+    "leases": f"""{OF_STUDY}, trial INTEGER NOT NULL, worker TEXT, until {SECONDS} NOT NULL,
+        seconds {SECONDS} NOT NULL, PRIMARY KEY (study, trial)""",
+    # who was given which arm; beside the journal, as people may ask to be forgotten
+    "assigned": f"""{OF_STUDY}, visitor TEXT NOT NULL, arm TEXT NOT NULL, trial INTEGER,
+        at {SECONDS} NOT NULL, PRIMARY KEY (study, visitor)""",
+    "history": f"{OF_STUDY} PRIMARY KEY, seq INTEGER NOT NULL, blob {{blob}} NOT NULL",
+    "tokens": f"""{{id}}, name TEXT NOT NULL, role TEXT NOT NULL, sha256 TEXT NOT NULL UNIQUE,
+        created {SECONDS} NOT NULL, last_used {SECONDS}, revoked {SECONDS}""",
+}
+LATER = {  # made when they are needed
+    "delivered": f"{OF_STUDY}, what TEXT NOT NULL, seq INTEGER NOT NULL, PRIMARY KEY (study, what)",
+}
+KEYED = ("events", "seals", "requests", "leases", "assigned")
+TOLD_ONCE = "CREATE UNIQUE INDEX lexbandits_told_once ON lexbandits_events (study, trial) WHERE kind = 'told'"
 
 
-_table("version", sa.Column("schema", sa.Integer, nullable=False))
-_table(
-    "studies",
-    sa.Column("id", sa.Integer, primary_key=True),
-    sa.Column("name", sa.String(200), nullable=False, unique=True),
-    sa.Column("created", sa.Double, nullable=False),
-    sa.Column("nonce", sa.String(32), nullable=False),
-    sqlite_autoincrement=True,  # an id is never used again: a stale process must not write into another study
-)
-EVENTS = _table(
-    "events",
-    _of_study(primary_key=True),
-    sa.Column("seq", sa.Integer, primary_key=True, autoincrement=False),
-    sa.Column("kind", sa.String(20), nullable=False),
-    sa.Column("trial", sa.Integer),
-    sa.Column("arm", sa.String(200)),
-    sa.Column("payload", sa.Text, nullable=False),
-    sa.Column("at", sa.Double, nullable=False),
-    sa.Column("by", sa.String(200)),
-    sqlite_with_rowid=False,
-)
-_TOLD = sa.text("kind = 'told'")
-sa.Index(
-    "lexbandits_told_once",
-    EVENTS.c.study,
-    EVENTS.c.trial,
-    unique=True,
-    sqlite_where=_TOLD,
-    postgresql_where=_TOLD,
-)
-_table(
-    "seals",  # what `verify` compares with: the digest of the journal after each transaction
-    _of_study(primary_key=True),
-    sa.Column("seq", sa.Integer, primary_key=True, autoincrement=False),
-    sa.Column("digest", sa.String(64), nullable=False),
-    sqlite_with_rowid=False,
-)
-_table(
-    "requests",
-    _of_study(primary_key=True),
-    sa.Column("request", sa.String(200), primary_key=True),
-    sa.Column("first", sa.Integer, nullable=False),
-    sa.Column("size", sa.Integer, nullable=False),
-    sqlite_with_rowid=False,
-)
-_table(
-    "leases",
-    _of_study(primary_key=True),
-    sa.Column("trial", sa.Integer, primary_key=True, autoincrement=False),
-    sa.Column("worker", sa.String(200)),
-    sa.Column("until", sa.Double, nullable=False),
-    sa.Column("seconds", sa.Double, nullable=False),
-    sqlite_with_rowid=False,
-)
-_table(
-    "history",
-    _of_study(primary_key=True),
-    sa.Column("seq", sa.Integer, nullable=False),
-    sa.Column("blob", sa.LargeBinary, nullable=False),
-)
-_table(
-    "tokens",
-    sa.Column("id", sa.Integer, primary_key=True),
-    sa.Column("name", sa.String(200), nullable=False),
-    sa.Column("role", sa.String(20), nullable=False),
-    sa.Column("sha256", sa.String(64), nullable=False, unique=True),
-    sa.Column("created", sa.Double, nullable=False),
-    sa.Column("last_used", sa.Double),
-    sa.Column("revoked", sa.Double),
-)
-DELIVERED = _table(
-    "delivered",
-    _of_study(primary_key=True),
-    sa.Column("what", sa.Text, primary_key=True),
-    sa.Column("seq", sa.Integer, nullable=False),
-)
-LATER = [DELIVERED]  # made when they are needed
-
-
-def statements(dialect: str, first: str) -> Iterator[str]:
-    """What makes a table, or those made with the first, in the words of a database."""
-    how, tables = registry.load(dialect)(), [table for table in LATER if table.name == first]
-    for table in tables or [table for table in TABLES.sorted_tables if table not in LATER]:
-        yield str(CreateTable(table).compile(dialect=how))
-        for index in table.indexes:
-            yield str(CreateIndex(index).compile(dialect=how))
+def statements(dialect: Dialect, first: str) -> Iterator[str]:
+    """What makes a table; with the first of all come all but those made later."""
+    for name, columns in ({first: LATER[first]} if first in LATER else TABLES).items():
+        columns = columns.replace("{id}", dialect.id).replace("{blob}", dialect.blob)
+        yield f"CREATE TABLE lexbandits_{name} ({columns}) {dialect.keyed if name in KEYED else ''}"
+    if first not in LATER:
+        yield TOLD_ONCE
