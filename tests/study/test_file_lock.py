@@ -1,5 +1,6 @@
 """One writer at a time, whoever is interrupted, forked or moved away meanwhile."""
 
+import gc
 import itertools
 import os
 import shutil
@@ -71,9 +72,12 @@ def test_a_child_made_while_somebody_had_given_up_does_not_keep_the_gate(tmp_pat
 def interrupted_at(moment, call):
     """Do it with Ctrl-C at the moment-th place where Python looks for signals; whether it came so far.
 
-    These are the beginnings of functions and the ends of calls of compiled ones.
+    These are the beginnings of functions and the ends of calls of compiled ones. Meanwhile no garbage of
+    earlier tests is collected: Python swallows what is raised in a `__del__`, so that would be no place.
     """
     places = itertools.count(1)
+    gc.collect()
+    gc.disable()
 
     def look(frame, event, argument):
         signals = event in ("call", "c_return") and frame.f_code.co_filename in WRITING
@@ -88,6 +92,7 @@ def interrupted_at(moment, call):
         return True
     finally:
         sys.setprofile(None)
+        gc.enable()
     return False
 
 

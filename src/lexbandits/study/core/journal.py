@@ -42,8 +42,8 @@ CACHE_EVERY = 5_000  # events, and a tenth of all: read one by one, it is worth 
 def _without_collector() -> Iterator[None]:
     """Python's collector of cycles would look through all that numba has, and a journal makes no cycles."""
     was_on = gc.isenabled()
-    gc.disable()
     try:
+        gc.disable()
         yield
     finally:
         if was_on:
