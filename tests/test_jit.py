@@ -130,7 +130,7 @@ _jit.MODE = "1"
 if sys.argv[1:]:
     [step() for step in warm.STUDIES.values()]
 else:
-    list(warm.steps_to_everything())
+    warm.compile_for([*warm.STUDIES, *lb.policies.BY_NAME])
 from numba.core.dispatcher import Dispatcher
 compile, new = Dispatcher.compile, []
 def noted(self, signature):

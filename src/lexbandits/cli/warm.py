@@ -1,9 +1,10 @@
 """`lexbandits warm`: compile before anybody waits for it. `jit` runs it as a process of its own."""
 
+import multiprocessing
 import os
 import sys
 import threading
-from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from importlib.util import find_spec
 from typing import Any
 
@@ -66,23 +67,26 @@ STUDIES = {
 }
 
 
-def steps_to_everything() -> Iterator[str]:
-    """Compile what studies run, every policy live and, with `research`, simulated, and the lower bounds."""
+def compile_for(names: list[str]) -> int:
+    """Compile `STUDIES`, or what policies run: live, and with `research` simulated and their bounds."""
     import lexbandits as lb
+    from lexbandits import _compiled, _jit
 
-    for name, step in STUDIES.items():
-        yield name
-        step()
-    instance = lb.Instance([[0.0, 1.0], [1.0, 0.5], [1.0, 2.0]], noise_sd=0.3)
-    for name, policy in lb.policies.BY_NAME.items():
-        yield name
-        made = _example(policy)
+    _jit.MODE = "1"
+    _compiled.announced.append(True)  # here everything is compiled, and a bar shows how far it is
+    for name in names:
+        if name in STUDIES:
+            STUDIES[name]()
+            continue
+        made = _example(lb.policies.BY_NAME[name])
         made.tell(made.ask(), [0.0, 0.0])
         made.tell_many([0, 1], [[0.5, 0.5], [1.0, 1.0]])
         if find_spec("joblib") is not None:  # and with it the rest of the extra `research`
+            instance = lb.Instance([[0.0, 1.0], [1.0, 0.5], [1.0, 2.0]], noise_sd=0.3)
             lb.simulate(made, instance, horizon=10, seed=0)
             lb.sweep([lb.simulation.Cell(made.name, made, instance, 10)], replications=1, n_jobs=1)
             lb.characteristic_time(instance)
+    return len(names)
 
 
 def warm() -> None:
@@ -93,25 +97,27 @@ def warm() -> None:
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
     import lexbandits as lb
-    from lexbandits import _compiled, _jit
+    from lexbandits import _compiled
     from lexbandits._extras import MissingExtra
 
     if find_spec("numba") is None:
         raise MissingExtra("numba", "compiling")
     began = time.perf_counter()
-    _jit.MODE = "1"
     if not _compiled.can_keep():
         raise ValueError(
             f"nothing can be written to {_compiled.folder() or '~/.cache'}: say where with NUMBA_CACHE_DIR"
         )
-    _compiled.announced.append(True)  # here everything is compiled, and a bar shows how far it is
-    names = len(STUDIES) + len(lb.policies.BY_NAME)
-    with Progress(TextColumn("compiling {task.description}"), BarColumn(), TimeElapsedColumn(),
-                  console=Console(stderr=True)) as display:  # fmt: skip
-        task = display.add_task("", total=names)
-        for step, name in enumerate(steps_to_everything()):
-            display.update(task, description=name, completed=step)
-        display.update(task, description="everything", completed=names)
+    first = [*STUDIES, lb.LexElimTol.__name__]  # half of all, and of the same kernels: one process
+    parts = [first, *([name] for name in lb.policies.BY_NAME if name not in first)]
+    processes = min(os.cpu_count() or 1, 4)
+    with (
+        Progress(TextColumn("compiling {task.description}"), BarColumn(), TimeElapsedColumn(),
+                 console=Console(stderr=True)) as display,
+        ProcessPoolExecutor(processes, multiprocessing.get_context("spawn")) as pool,
+    ):  # fmt: skip
+        task = display.add_task("everything", total=sum(map(len, parts)))
+        for done in as_completed([pool.submit(compile_for, part) for part in parts]):
+            display.advance(task, done.result())
     print(f"compiled in {time.perf_counter() - began:.0f} s, kept in {_compiled.folder()}")
 
 
