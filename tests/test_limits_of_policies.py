@@ -109,7 +109,7 @@ class World:
         self.state.arms.means[:] = self.means
         self.state.arms.means[x] = looks
         scratch = np.empty((3, len(self.arms)), np.bool_)
-        return prove(self.state, x, scratch)
+        return prove(self.state, x, scratch, False)
 
     def unflagged(self, x):
         return all(

@@ -41,7 +41,6 @@ from lexbandits.policies.tolerance.state import (
     REACH,
     TARGET,
     TARGET_LEVEL,
-    THIRD_LEVEL,
     TOLERANCE,
     pair_of,
 )
@@ -222,16 +221,16 @@ def compare_targets_with_oracle(seed):
     return seen
 
 
-def test_facts_have_a_tenth_of_delta_and_two_sides_and_claims_what_is_left():
+def test_facts_have_a_twentieth_of_delta_and_two_sides_and_claims_what_is_left():
     policy = policy_for(np.zeros((60, 2, 1)), delta=0.9, tolerance=0.03, resolution=0.03)
     limits, seen = policy.state.limits[0], []
     assert limits[[NOT_WORSE_LEVEL, BEATS_LEVEL]] == pytest.approx(
-        np.log([1 / (0.86 * 0.9), 2 / (0.86 * 0.9)])
+        np.log([1 / (0.95 * 0.9), 2 / (0.95 * 0.9)])
     )
     for n in range(1, 10):  # before there is a candidate
         policy.tell(0, [1.0], item=n - 1)
         policy.tell(1, [0.0], item=n - 1)
-        said = oracle.pair([1] * n, [0] * n, 60, 0, 1, 0.03, 0.06, math.log(2 * 1 * 1 / (0.1 * 0.9)))
+        said = oracle.pair([1] * n, [0] * n, 60, 0, 1, 0.03, 0.06, math.log(2 * 1 * 1 / (0.05 * 0.9)))
         for word, c, bound in (("beats", 1, 0.03), ("not worse", 0, -0.06)):
             assert (policy.state.lcb[0, 0, 1] >= np.nextafter(bound, bound + c)) == said[word][0]
             assert (
@@ -520,9 +519,9 @@ def test_new_rules_are_judged_by_all_that_was_told(preregistered):
     fresh = lb.LexElimTol(**{**policy.settings, **change, "preregistered": False})
     fresh.tell_many(*zip(*[(a, table[t, a]) for a, t in places_of(table[:30])], strict=True),
                     items=[t for _, t in places_of(table[:30])])  # fmt: skip
-    level = math.log(10) if preregistered else 0.0
+    level = math.log(20) if preregistered else 0.0
     assert np.allclose(new.state.limits[:, LEVEL], fresh.state.limits[:, LEVEL] + level)
-    assert np.isinf(new.state.limits[:, [NOT_WORSE_LEVEL, BEATS_LEVEL, THIRD_LEVEL]]).all()
+    assert np.isinf(new.state.limits[:, [NOT_WORSE_LEVEL, BEATS_LEVEL]]).all()
     assert not new.finished
     assert new.until == fresh.until
     assert np.array_equal(new.population.sums, fresh.population.sums)
@@ -686,7 +685,7 @@ def test_pairs_of_normal_values_are_judged_as_transcribed():
     policy = policy_for(table, noise=["gaussian", "bernoulli"], tolerance=[0.1, 0.0], resolution=[0.3, 0.0],
                         since=[0, since, 0], delta=0.9)  # fmt: skip
     limits, ever, least = policy.state.limits[0], np.full((2, 2), -math.inf), np.full(2, -math.inf)
-    third, known = limits[THIRD_LEVEL], []
+    known = []
     for t in range(n_items - 1):
         values = [[None, 0.0] if (arm, t) == (0, 20) else table[t, arm] for arm in range(3)]
         policy.tell_many([0, 1, 2], values, [t] * 3)
@@ -706,8 +705,8 @@ def test_pairs_of_normal_values_are_judged_as_transcribed():
                 if lead > 0 and found > 0:
                     ever[claim, way] = max(ever[claim, way], found + math.log(2 - math.exp(-found)))
                 kept, enough = policy.state.log_evidence[claim, 0, a, b], limits[NOT_WORSE_LEVEL + claim]
-                if kept < max(enough, third):
-                    kept_now = ever[claim, way] if ever[claim, way] >= min(enough, third) else -math.inf
+                if kept < enough:
+                    kept_now = ever[claim, way] if ever[claim, way] >= enough else -math.inf
                     assert kept == pytest.approx(kept_now)
                 seen.update([(claim, way, kept > -math.inf)])
     assert not policy.finished

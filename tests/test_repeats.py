@@ -153,7 +153,7 @@ def test_what_is_not_proven_is_refused(words, message):
 def led_by(arm):
     """A policy after 20 passes, whose next ones `arm` leads."""
     policy = lb.LexElimTol(
-        2, 2, delta=1e-4, tolerance=0.1, resolution=0.1, noise=["bernoulli", "exact"], leader_repeats=2
+        2, 2, delta=8e-5, tolerance=0.1, resolution=0.1, noise=["bernoulli", "exact"], leader_repeats=2
     )
     for number in range(20):
         first = float(number % 2 if arm == 1 else (number + 1) % 2)

@@ -14,19 +14,20 @@ from lexbandits.environments.noise import stream
 from lexbandits.policies.tolerance.buffer import ResultBuffer
 from lexbandits.policies.tolerance.finite.finite_evidence import still_proven
 from lexbandits.policies.tolerance.passes import begin, evaluate
-from lexbandits.policies.tolerance.preregistered import beaten_by_third, evidence_for, shown_not_worse
+from lexbandits.policies.tolerance.preregistered import evidence_for, shown_not_worse
 from lexbandits.policies.tolerance.state import (
     BEATS,
-    BEATS_LEVEL,
     BY_PROOF,
     FIRST,
+    NEXT,
     NOT_WORSE,
     NOT_WORSE_LEVEL,
     POSITION,
     RESULTS,
-    THIRD_LEVEL,
+    RIVAL,
+    STUCK,
 )
-from lexbandits.policies.tolerance.stopping import _holds, _verdict, prove, weigh_for
+from lexbandits.policies.tolerance.stopping import _holds, _verdict, prove
 from lexbandits.policies.tolerance.validation import EARLY, FEWEST, one_value_returns
 from lexbandits.simulation import trajectory
 from lexbandits.simulation.promise import Tolerances
@@ -205,14 +206,13 @@ def test_delta_is_shared_with_the_arms_that_may_be_added(noise, at_least):
     assert two.finished == five.finished
 
 
-def test_delta_is_shared_among_facts_third_arms_and_the_answers_claims_by_position():
+def test_delta_is_shared_by_anytime_evidence_and_tests_by_position():
     """Four arms, a delta of 0.05; what is exact takes no position."""
     policy = make(4, 3, delta=0.05, noise_sd=None, noise=["gaussian", "exact", "gaussian"], order=[2, 1, 0])
-    level, _, not_worse, beats, third = policy.state.limits[:, 4:9].T
-    assert level == pytest.approx(math.log(3 * 6 / (0.1 * 0.05)))
-    assert not_worse[[2, 0]] == pytest.approx(np.log(np.array([3, 6]) / (0.86 * 0.05)))
-    assert beats[[2, 0]] == pytest.approx(np.log(np.array([6, 12]) / (0.86 * 0.05)))
-    assert third == pytest.approx(math.log(3 * 2 / (0.04 * 0.05)))
+    level, _, not_worse, beats = policy.state.limits[:, 4:8].T
+    assert level == pytest.approx(math.log(3 * 6 / (0.05 * 0.05)))
+    assert not_worse[[2, 0]] == pytest.approx(np.log(np.array([3, 6]) / (0.95 * 0.05)))
+    assert beats[[2, 0]] == pytest.approx(np.log(np.array([6, 12]) / (0.95 * 0.05)))
     for rules in ({"preregistered": False}, {"stop_when": "all"}):
         plain = make(4, 3, delta=0.05, **rules)
         assert plain.state.limits[0, 4] == pytest.approx(math.log(3 * 6 / 0.05))
@@ -238,7 +238,7 @@ def test_an_answer_that_meets_all_targets_does_not_wait_for_who_is_at_the_first(
     assert policy.state.clock[POSITION] == 0
 
 
-@pytest.mark.parametrize(("preregistered", "facts"), [(False, 1.0), (True, 0.1)])
+@pytest.mark.parametrize(("preregistered", "facts"), [(False, 1.0), (True, 0.05)])
 def test_an_objective_with_a_target_shares_its_delta_between_arms_and_pairs(preregistered, facts):
     """Half of its third is for either side of four arms, half for their six pairs."""
     policy = make(4, 3, delta=0.05, at_least=[None, None, 0.5], preregistered=preregistered)
@@ -247,14 +247,13 @@ def test_an_objective_with_a_target_shares_its_delta_between_arms_and_pairs(prer
     assert for_arms[2] == pytest.approx(math.log(3 * 4 * 2 / (facts * 0.05)))
 
 
-def test_with_a_limit_every_arm_has_a_share_and_third_arms_have_none():
+def test_with_a_limit_every_arm_has_a_share():
     noise = ["gaussian", "exact", "gaussian"]
     policy = make(4, 3, delta=0.05, noise_sd=None, noise=noise, order=[2, 1, 0], at_least=[0.5, None, None])
-    not_worse, beats, third = policy.state.limits[:, 6:9].T
-    assert not_worse[[2, 0]].tolist() == [pytest.approx(math.log(4 / (0.9 * 0.05))), math.inf]
-    assert beats[[2, 0]] == pytest.approx(np.log(np.array([8, 16]) / (0.9 * 0.05)))
-    assert policy.state.limits[[2, 0], 11] == pytest.approx(math.log(4 / (0.9 * 0.05)))
-    assert (third == math.inf).all()
+    not_worse, beats, meets = policy.state.limits[:, 6:9].T
+    assert not_worse[[2, 0]].tolist() == [pytest.approx(math.log(4 / (0.95 * 0.05))), math.inf]
+    assert beats[[2, 0]] == pytest.approx(np.log(np.array([8, 16]) / (0.95 * 0.05)))
+    assert meets[[2, 0]] == pytest.approx(math.log(4 / (0.95 * 0.05)))
 
 
 def test_a_limit_and_its_resolution_stay():
@@ -268,43 +267,56 @@ def test_evidence_of_different_sequences_is_never_added():
     """Evidences of two pairs share no filtration: what they are worth together is no evidence."""
     policy = make(4, noise_sd=None)
     state = policy.state
-    state.log_evidence[BEATS, 0, 1:, 0] = state.limits[0, THIRD_LEVEL] - 0.1
     state.log_evidence[NOT_WORSE, :, 1, 0] = state.limits[:, NOT_WORSE_LEVEL] - 0.1
-    assert beaten_by_third(state.limits, state.log_evidence, 0, 0) < 0
     assert not any(shown_not_worse(state.lcb, state.limits, state.log_evidence, i, 1, 0) for i in range(2))
 
 
 def test_of_a_pair_the_largest_evidence_of_its_own_is_kept():
-    policy = make(5, 1, noise_sd=None)
+    policy = make(5, 1, noise_sd=0.1)
     rng = np.random.default_rng(3)
     for item in range(8):
         for arm, mean in enumerate([0.0, 0.3, 1.0, 1.1, 1.2]):
             policy.tell(arm, [mean + 0.1 * rng.standard_normal()], item=item)
     state = policy.state
-    weigh_for(state, 0, np.empty((2, 5), np.bool_))  # which is not as good as arm 1, which others beat
-    own = np.array(
-        [[evidence_for(state, BEATS, 0, z, y) if z != y else 0.0 for y in range(5)] for z in range(5)]
-    )
-    seen = state.log_evidence[BEATS, 0] > -math.inf
-    assert np.array_equal(state.log_evidence[BEATS, 0][seen], own[seen])
-    assert seen[2:, 1].all()
+    state.log_evidence[:], state.arms.active[:] = -math.inf, True
+    for claim, x in ((NOT_WORSE, 1), (BEATS, 4)):
+        prove(state, x, np.empty((2, 5), np.bool_), True)
+        own = np.array([evidence_for(state, claim, 0, x, y) if y != x else 0.0 for y in range(5)])
+        seen = state.log_evidence[claim, 0, x] > -math.inf
+        assert np.array_equal(state.log_evidence[claim, 0, x][seen], own[seen])
+        assert seen[:2].sum() >= 1
 
 
 def proven(policy, x):
     """Whether the policy's state proves x, and whom else that needs."""
-    found = prove(policy.state, x, np.empty((2, policy.n_arms), np.bool_))
+    found = prove(policy.state, x, np.empty((2, policy.n_arms), np.bool_), True)
     return found, set(np.flatnonzero(policy.state.masks[BY_PROOF]).tolist()) - {x}
 
 
-def test_a_third_arm_keeps_a_rival_out_at_a_level_of_its_own():
-    """Which arm it will be nobody knows beforehand: that takes more evidence than a claim of the answer."""
+def test_a_third_arm_keeps_a_rival_out_by_anytime_evidence_alone():
+    """Which arm it will be nobody knows beforehand, so no test is registered for it."""
     policy = make(3, noise_sd=None)
-    state, enough = policy.state, policy.state.limits[0, THIRD_LEVEL]
-    state.log_evidence[NOT_WORSE, :, 0, 2] = math.inf
-    for seen, found in ((enough - 1e-9, (False, {1})), (enough, (True, set()))):
-        state.log_evidence[BEATS, 0, 2, 1] = seen
-        assert proven(policy, 0) == found
-    assert enough > state.limits[0, BEATS_LEVEL]
+    state = policy.state
+    state.log_evidence[NOT_WORSE, :, 0, 2] = state.log_evidence[BEATS, 0, 2, 1] = math.inf
+    assert proven(policy, 0) == (False, {1})
+    state.arms.active[1], state.arms.left[1] = False, (7, 0, 2)
+    assert proven(policy, 0) == (True, set())
+
+
+def test_between_evaluations_one_test_is_looked_at_and_may_end_it():
+    """The first that the proof lacked: it ends in that pass, not in the one that is due."""
+    rng, early = np.random.default_rng(2), 0
+    for _ in range(8):
+        policy, values = make(2, 1, noise_sd=None, tolerance=0.05), rng.normal(0.0, 1.0, (6_000, 2))
+        for number, row in enumerate(values):
+            due = policy.state.clock[NEXT]
+            rival, stuck = policy.state.clock[[RIVAL, STUCK]].tolist()
+            policy.tell_many([0, 1], row[:, None], [number] * 2)
+            if policy.finished:
+                early += number + 1 < due
+                assert (rival, stuck) == (1 - policy.recommendation, 0)
+                break
+    assert early >= 3
 
 
 def test_who_is_out_on_a_later_objective_is_not_out_for_every_answer():
@@ -725,13 +737,6 @@ def test_who_left_on_a_later_objective_is_beaten_by_its_rival_only_once_the_surv
     assert _verdict(state, 0, 1, 1, math.inf) == ("beaten", 2)
     state.clock[POSITION], state.arms.left[1, 1] = 0, 0
     assert _verdict(state, 0, 1, 0, math.inf) == ("beaten", 2), "on the first whoever beats it does"
-
-
-def test_a_third_arm_is_named_on_the_first_objective_alone():
-    state = make().state
-    state.log_evidence[BEATS, :, 2, 1] = 1e9
-    assert _verdict(state, 0, 1, 0, math.inf) == ("beaten", 2)
-    assert _verdict(state, 0, 1, 1, math.inf) == ("open", -1)
 
 
 def test_close_is_certain_only_if_both_sides_are():

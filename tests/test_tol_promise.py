@@ -9,9 +9,9 @@ from scipy.stats import binom
 import lexbandits as lb
 from lexbandits import _jit
 from lexbandits.policies.tolerance.folding import fold_values
-from lexbandits.policies.tolerance.passes import begin, next_evaluated
+from lexbandits.policies.tolerance.passes import begin
 from lexbandits.policies.tolerance.state import ASKED, PASS, RESULTS
-from lexbandits.policies.tolerance.stopping import prove, weigh_for
+from lexbandits.policies.tolerance.stopping import prove
 from support.examples import up_to
 
 DELTA = 0.2
@@ -412,18 +412,14 @@ def is_ever_proven(name, rng, delta, passes):
     means[1:, :-1] += slack
     means[1:, -1] -= 2.0 * slack + 1e-9
     assert [x for x in range(K) if acceptable(means, [slack] * m, [slack] * m, x)] == [0]
-    state, evaluated, scratch = policy.state, 5, np.empty((2, K), np.bool_)
-    fold, weigh, is_proven = map(_jit.entry, (fold_values, weigh_for, prove))
-    for number in range(1, passes + 1):
+    state, scratch = policy.state, np.empty((2, K), np.bool_)
+    fold, is_proven = map(_jit.entry, (fold_values, prove))
+    for _ in range(passes):
         state.masks[ASKED] = True
         state.values[:] = draw(rng, means)
         fold(state)
-        if number == evaluated:
-            evaluated = next_evaluated(evaluated)
-            for x in range(1, K):
-                weigh(state, x, scratch)
-                if is_proven(state, x, scratch):
-                    return True
+        if any(is_proven(state, x, scratch, True) for x in range(1, K)):
+            return True
     return False
 
 

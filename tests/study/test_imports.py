@@ -79,7 +79,7 @@ def test_each_import_draws_anew():
 )
 def test_nothing_is_measured_on_an_imported_item_again(items, tmp_path):
     """An item is good as a seed: the same one gives the same value, which must not count twice."""
-    study = scores(storage=tmp_path / "study.db")
+    study = scores(storage=tmp_path / "study.db", delta=0.01)
     study.import_results(table(item=[*items, *items]), fair=True)
     trials = study.ask_many(80)
     assert not {trial.item for trial in trials} & set(items)

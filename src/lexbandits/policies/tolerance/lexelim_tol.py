@@ -72,6 +72,7 @@ from lexbandits.policies.tolerance.state import (
     PASS,
     POSITION,
     RESULTS,
+    RIVAL,
     TARGET_LEVEL,
     Clock,
     Options,
@@ -82,10 +83,7 @@ from lexbandits.policies.tolerance.validation import EARLY, RewardValidator, one
 
 FIRST_EVALUATED = 5  # passes; with an exact objective the first pass is evaluated
 MOST_BYTES = 1 << 30  # for all pairs
-# The alpha budget, as shares of delta: of anytime evidence, of pre-registered tests that a third arm beats
-# somebody, and of those of the answer itself.
-ANYTIME_SHARE, THIRD_ARM_SHARE = 0.1, 0.04
-OWN_SHARE = 1.0 - ANYTIME_SHARE - THIRD_ARM_SHARE
+ANYTIME_SHARE = 0.05  # of delta, of anytime evidence; the rest is of pre-registered tests of the answer
 NO_PAIR_TESTS, NO_ARM_TESTS = (2, 0, 0, 0), (2, 0, 0)
 NO_SHARES = (2, 0, 0, 0, DEPTH)
 
@@ -260,7 +258,7 @@ class LexElimTol(PlacePolicy):
         """What does not depend on how values are counted, and `evidence`, which does."""
         K, m, settings = self.max_arms, self.n_objectives, self._settings
         clock = np.zeros(len(Clock), np.int64)
-        clock[[HIGHEST, CANDIDATE, LEADER]] = -1
+        clock[[HIGHEST, CANDIDATE, LEADER, RIVAL]] = -1
         proves = settings["stop_when"] == StopWhen.ANSWER
         stops = settings["if_infeasible"] == IfInfeasible.STOP
         offered = range(self.n_arms) if settings["offered"] is None else settings["offered"]
@@ -332,8 +330,7 @@ class LexElimTol(PlacePolicy):
         given = [entry or (-1, 0) for entry in settings.get("reference") or [None] * m]
         shares = np.array([[-1 if of == BEST else of, sign] for of, sign in given], np.float64).T
         columns = (slack, slack + fine, target, target - fine, level, target_level)
-        *claims, meets = self._claim_levels()
-        return np.stack([*columns, *claims, *shares, meets], axis=1)
+        return np.stack([*columns, *self._claim_levels(), *shares], axis=1)
 
     def _check_repeats(self) -> None:
         """Refuse what is not proven of a mean of several values; of these what is missing is at its worst."""
@@ -396,27 +393,25 @@ class LexElimTol(PlacePolicy):
         return tuple(0 if entry is None else entry[1] for entry in given)
 
     def _claim_levels(self) -> tuple[Vector, ...]:
-        """(m,) what "not worse", "beats", "a third arm beats" and "meets" take in pre-registered tests.
+        """(m,) what "not worse", "beats" and "meets" take in pre-registered tests.
 
         By position in the order; exact objectives have none, as what is said of them is exact. With limits
-        every arm may be unacceptable, and there are no claims of third arms, nor of "not worse" on a limit.
+        every arm may be unacceptable, and there is no claim of "not worse" on a limit.
         On the last objective "beats" is what a baseline asks for, and has the share that is left.
         """
         settings, m, limits = self._settings, self.n_objectives, self._are_limits()
         K = self.n_arms if settings["offered"] is None else len(settings["offered"])
-        limited = bool(limits.any())
-        rivals, thirds = K if limited else max(1, K - 1), max(1, K - 2)
-        delta, own = settings["delta"], 1.0 - ANYTIME_SHARE if limited else OWN_SHARE
+        rivals = K if limits.any() else max(1, K - 1)
+        own = (1.0 - ANYTIME_SHARE) * settings["delta"]
         not_worse, beats, meets = np.zeros(m), np.zeros(m), np.zeros(m)
         order = range(m) if settings["order"] is None else settings["order"]
         noisy = [i for i in order if self._kinds[i].code != EXACT]
         for position, i in enumerate(noisy):
-            not_worse[i] = math.inf if limits[i] else math.log(rivals * 2**position / (own * delta))
+            not_worse[i] = math.inf if limits[i] else math.log(rivals * 2**position / own)
             is_last = settings.get("baseline") is not None and i == noisy[-1] and not limits[i]
-            beats[i] = math.log(rivals * 2 ** (position + (not is_last)) / (own * delta))
-            meets[i] = math.log(rivals / (own * delta))
-        third = math.inf if limited else math.log(rivals * thirds / (THIRD_ARM_SHARE * delta))
-        return not_worse, beats, np.full(m, third), meets
+            beats[i] = math.log(rivals * 2 ** (position + (not is_last)) / own)
+            meets[i] = math.log(rivals / own)
+        return not_worse, beats, meets
 
     def _go_on(self) -> None:
         super()._go_on()
@@ -446,7 +441,7 @@ class LexElimTol(PlacePolicy):
         This one stays as it is. The new rules choose members from pass `from_pass` on: above every pass
         asked; without it, above every pass told. Passes below it keep their members and count, as who
         changes the rules may have seen their values. With preregistered=True the answer is from then on
-        proven by anytime evidence, which has a tenth of delta; before any pass is begun (start 0) the new
+        proven by anytime evidence, which has a twentieth of delta; before any pass is begun (start 0) the new
         rules count as preregistered.
         """
         given = {"tolerance": tolerance, "resolution": resolution, "order": order, "offered": offered}

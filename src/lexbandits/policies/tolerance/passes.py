@@ -11,6 +11,7 @@ from lexbandits.evidence.interval import kind_at
 from lexbandits.evidence.kinds import EXACT
 from lexbandits.policies.tolerance.anytime import beats, look, look_at_arm, meets, misses, shows_nothing
 from lexbandits.policies.tolerance.folding import fold_values
+from lexbandits.policies.tolerance.preregistered import held_now
 from lexbandits.policies.tolerance.relative import ask_references, is_share, look_at_shares
 from lexbandits.policies.tolerance.state import (
     ASKED,
@@ -28,6 +29,8 @@ from lexbandits.policies.tolerance.state import (
     PASS,
     POSITION,
     REACH,
+    RIVAL,
+    STUCK,
     TOLERANCE,
     TURN,
     PassArrays,
@@ -39,7 +42,7 @@ from lexbandits.policies.tolerance.stopping import (
     look_for,
     plug_in,
     prove,
-    weigh_for,
+    weigh_limits,
 )
 from lexbandits.policies.tolerance.survivors import needs_pairs, survey
 
@@ -139,12 +142,12 @@ def evaluate(state: State, anew: bool) -> None:
         if candidate < 0 or not active[candidate]:
             candidate = plug_in(state, scratch)
         if preregistered:
-            weigh_for(state, candidate, scratch)
+            weigh_limits(state, candidate)
             if not is_closest_somewhere(state, candidate):
                 break
         if turn == 0:
             changed = look_for(state, candidate, scratch)
-    conclude(state, candidate, scratch)
+    conclude(state, candidate, scratch, preregistered)
     if clock[OVER] == 1:
         look_at_all(state)
     if state.shares.size > 0:
@@ -163,12 +166,12 @@ def look_at_all(state: State) -> None:
 
 
 @kernel(inline="never")
-def conclude(state: State, candidate: int, scratch: NDArray[np.bool_]) -> None:
-    """Answer if it is over, or if the candidate, −1 for none yet, is proven."""
+def conclude(state: State, candidate: int, scratch: NDArray[np.bool_], weighs: bool) -> None:
+    """Answer if it is over, or if the candidate, −1 for none yet, is proven; `weighs`: see `prove`."""
     clock = state.clock
     if clock[OVER] == 1:
         candidate = plug_in(state, scratch)
-    elif candidate >= 0 and prove(state, candidate, scratch):
+    elif candidate >= 0 and prove(state, candidate, scratch, weighs):
         clock[OVER] = 1
     clock[CANDIDATE] = candidate
 
@@ -223,6 +226,10 @@ def close_pass(state: State) -> None:
     if clock[PASS] == clock[NEXT]:
         evaluate(state, False)
         clock[NEXT] = next_evaluated(clock[PASS])
+    elif clock[RIVAL] >= 0:  # to evaluate at every pass takes twice the time, and ends no sooner
+        i, x, y, n_arms = clock[STUCK], clock[CANDIDATE], clock[RIVAL], state.masks.shape[1]
+        if held_now(state.limits, state.kinds, state.pairs, state.wealth, n_arms, i, x, y):
+            evaluate(state, False)
     open_pass(state)
 
 

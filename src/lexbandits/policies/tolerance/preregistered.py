@@ -20,7 +20,6 @@ from lexbandits.policies.tolerance.state import (
     NOT_WORSE_LEVEL,
     REACH,
     TARGET,
-    THIRD_LEVEL,
     TOLERANCE,
     State,
     pair_of,
@@ -72,6 +71,18 @@ def evidence_for(state: State, claim: int, i: int, a: int, b: int) -> float:
     n, lead = paired(limits, kinds, singles, pairs, i, a, b)
     place, found = (row, i, direction, claim), (n, lead, pairs[row, i, 2])
     return preregistered_evidence(kind, state.wealth, place, boundary, reach - tolerance, found, -math.inf)
+
+
+@kernel
+def held_now(
+    limits: Vector, kinds: Vector, pairs: Vector, wealth: Vector, n_arms: int, i: int, x: int, y: int
+) -> bool:
+    """Whether what the proof of x lacked of y, that x is not worse on i, is seen now; not of shares."""
+    kind, row, enough = kind_at(kinds, i), pair_of(min(x, y), max(x, y), n_arms), limits[i, NOT_WORSE_LEVEL]
+    boundary, resolution = -limits[i, REACH], limits[i, REACH] - limits[i, TOLERANCE]
+    n, mean, squares = pairs[row, i, 0], pairs[row, i, 1] if x < y else -pairs[row, i, 1], pairs[row, i, 2]
+    place, lead = (row, i, int(x > y), NOT_WORSE), (n, mean, squares)
+    return bool(preregistered_evidence(kind, wealth, place, boundary, resolution, lead, enough) >= enough)
 
 
 @kernel
@@ -140,13 +151,3 @@ def shown_not_worse(lcb: Vector, limits: Vector, log_evidence: Vector, i: int, a
     """Whether a is not worse than b, by either kind of evidence."""
     preregistered = log_evidence.size > 0 and log_evidence[NOT_WORSE, i, a, b] >= limits[i, NOT_WORSE_LEVEL]
     return preregistered or not_worse(lcb, limits, i, a, b)
-
-
-@kernel
-def beaten_by_third(limits: Vector, log_evidence: Vector, first: int, b: int) -> int:
-    """Return an arm that a pre-registered test shows to beat b on the first objective, or −1 for none."""
-    enough = limits[first, THIRD_LEVEL]
-    for a in range(log_evidence.shape[2]):
-        if a != b and log_evidence[BEATS, first, a, b] >= enough:
-            return a
-    return -1

@@ -25,6 +25,8 @@ class Clock(IntEnum):
     CONTRADICTION = 8  # and by a contradiction
     CANDIDATE = 9  # for the answer; −1: none yet
     LEADER = 10  # asked several times in the current pass; −1: nobody
+    RIVAL = 11  # that the candidate was not shown to be not worse than when last evaluated; −1: nobody,
+    STUCK = 12  # and on which objective
 
 
 class Mask(IntEnum):
@@ -48,10 +50,9 @@ class Limit(IntEnum):
     TARGET_LEVEL = 5  # and about an arm and a limit
     NOT_WORSE_LEVEL = 6  # of pre-registered tests of the answer: not worse than a rival,
     BEATS_LEVEL = 7  # better than a rival, or a rival below the target,
-    THIRD_LEVEL = 8  # and a third arm better than a rival
+    MEETS_LEVEL = 8  # and at the floor
     OF = 9  # where tolerance and resolution are shares of a mean: of this arm's, or of the best (−1)
     SIGN = 10  # and the sign of the values; 0 where they are none
-    MEETS_LEVEL = 11  # of the pre-registered test that the answer is at the floor
 
 
 class Side(IntEnum):
@@ -78,10 +79,11 @@ class LimitClaim(IntEnum):
 
 # Kernels use plain integers, which are the same to numba: interpreted, `clock[Clock.PASS]` takes 77 ns and
 # `clock[PASS]` 30 ns (CPython 3.11). tests/test_policies.py holds the names against the members.
-PASS, TURN, LACKS, HIGHEST, NEXT, RESULTS, POSITION, OVER, CONTRADICTION, CANDIDATE, LEADER = map(int, Clock)
+PASS, TURN, LACKS, HIGHEST, NEXT, RESULTS, POSITION, OVER, CONTRADICTION, CANDIDATE, *_proof = map(int, Clock)
+LEADER, RIVAL, STUCK = _proof
 OFFERED, ASKED, FILLED, BY_RULE, BY_PROOF = map(int, Mask)
-TOLERANCE, REACH, TARGET, FLOOR, LEVEL, TARGET_LEVEL, *_levels, OF, SIGN, MEETS_LEVEL = map(int, Limit)
-NOT_WORSE_LEVEL, BEATS_LEVEL, THIRD_LEVEL = _levels
+TOLERANCE, REACH, TARGET, FLOOR, LEVEL, TARGET_LEVEL, *_levels, OF, SIGN = map(int, Limit)
+NOT_WORSE_LEVEL, BEATS_LEVEL, MEETS_LEVEL = _levels
 LOW, HIGH = map(int, Side)
 NOT_WORSE, BEATS = map(int, PairClaim)
 MEETS, MISSES, _ = map(int, LimitClaim)
@@ -100,7 +102,7 @@ class State(NamedTuple):
     """K arms, m objectives, P = K(K−1)/2 pairs; a row of moments is n, mean, M2 (, M3, M4)."""
 
     arms: Arms
-    clock: Counts  # (11,) see `Clock`
+    clock: Counts  # (13,) see `Clock`
     options: Options
     masks: NDArray[np.bool_]  # (5, K) see `Mask`
     values: Vector  # (K, m) told in the current pass
@@ -112,7 +114,7 @@ class State(NamedTuple):
     is_limit: NDArray[np.bool_]  # (m,) whether the objective is a limit: has a target, and a floor below it
     reached: NDArray[np.bool_]  # (m, K) the arms that reached a limit, if all are seen to be below its floor
     order: Counts  # (m,) objectives by priority
-    limits: Vector  # (m, 12) see `Limit`
+    limits: Vector  # (m, 11) see `Limit`
     kinds: Vector  # (m, 6) of the noise
     completed: Vector  # (P + K, m, 2, 5) of pairs and arms with missing values at their least and largest
     # of the pre-registered tests; all are empty where there are none, or rules were changed

@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 
 from lexbandits._arrays import Counts, Vector
 from lexbandits._jit import kernel
-from lexbandits.evidence.betting import may_reach
 from lexbandits.evidence.interval import kind_at
 from lexbandits.evidence.kinds import EXACT
 from lexbandits.outcomes import ClaimVerdict
@@ -36,7 +35,6 @@ from lexbandits.policies.tolerance.anytime import (
     violates,
 )
 from lexbandits.policies.tolerance.preregistered import (
-    beaten_by_third,
     evidence_for,
     preregistered_evidence,
     shown_not_worse,
@@ -48,7 +46,6 @@ from lexbandits.policies.tolerance.preregistered import (
 from lexbandits.policies.tolerance.relative import in_shares, is_share, look_at_shares, share_evidence
 from lexbandits.policies.tolerance.state import (
     BEATS,
-    BEATS_LEVEL,
     BY_PROOF,
     FLOOR,
     LEVEL,
@@ -59,8 +56,9 @@ from lexbandits.policies.tolerance.state import (
     OFFERED,
     POSITION,
     REACH,
+    RIVAL,
+    STUCK,
     TARGET,
-    THIRD_LEVEL,
     TOLERANCE,
     State,
     pair_of,
@@ -79,12 +77,11 @@ class ProofScratch(IntEnum):
     """The same rows while a proof is looked for."""
 
     LACKING = 0  # arms that it does not cover yet
-    OUT = 1  # arms that are out on the first objective
 
 
 # Plain integers for kernels: see state.py.
 KEPT, BEFORE, LOOKED = map(int, Scratch)
-LACKING, OUT = map(int, ProofScratch)
+(LACKING,) = map(int, ProofScratch)
 ENDS = (  # what is said last of a rival
     ClaimVerdict.BETTER,
     ClaimVerdict.BEATEN,
@@ -183,25 +180,9 @@ def plug_in(state: State, scratch: NDArray[np.bool_]) -> int:
 
 
 @kernel
-def note_out(
-    active: NDArray[np.bool_],
-    left: Counts,
-    limits: Vector,
-    is_limit: NDArray[np.bool_],
-    log_evidence: Vector,
-    scratch: NDArray[np.bool_],
-    first: int,
-) -> None:
-    """Note which arms are out on the first objective, by either kind of evidence, whoever answers.
-
-    Nobody if it is a limit: there only the answer itself may beat.
-    """
-    enough = limits[first, THIRD_LEVEL]
-    for y in range(active.size):
-        scratch[OUT, y] = not active[y] and left[y, 1] == first and not is_limit[first]
-    for z in range(0 if is_limit[first] else log_evidence.shape[2]):
-        for y in range(log_evidence.shape[3]):
-            scratch[OUT, y] |= log_evidence[BEATS, first, z, y] >= enough
+def is_out(active: NDArray[np.bool_], left: Counts, is_limit: NDArray[np.bool_], first: int, y: int) -> bool:
+    """Whether an arm is out on the first objective, whoever answers; on a limit only the answer beats."""
+    return bool(not active[y] and left[y, 1] == first and not is_limit[first])
 
 
 @kernel(inline="never")
@@ -215,7 +196,7 @@ def look_for(state: State, x: int, scratch: NDArray[np.bool_]) -> bool:
     masks, active, left, first = state.masks, state.arms.active, state.arms.left, order[0]
     news, current = False, state.clock[POSITION]
     for y in range(masks.shape[1]):
-        if not masks[OFFERED, y] or (not active[y] and left[y, 1] == first and not is_limit[first]):
+        if not masks[OFFERED, y] or is_out(active, left, is_limit, first, y):
             continue
         for position in range(order.size):
             i = order[position]
@@ -238,100 +219,6 @@ def look_for(state: State, x: int, scratch: NDArray[np.bool_]) -> bool:
     return news
 
 
-@kernel(inline="never")
-def weigh_for(state: State, x: int, scratch: NDArray[np.bool_]) -> None:
-    """Weigh what the proof of x needs: its own pairs, and for whom it does not do who else beats them.
-
-    `scratch` holds masks of arms: see `plug_in`.
-    """
-    lcb, limits, log_evidence = state.lcb, state.limits, state.log_evidence
-    kinds, wealth = state.kinds, state.wealth
-    singles, pairs, masks, order, is_limit = (
-        state.singles,
-        state.pairs,
-        state.masks,
-        state.order,
-        state.is_limit,
-    )
-    first, shares, n_arms, some = order[0], state.shares, masks.shape[1], False
-    note_out(state.arms.active, state.arms.left, limits, is_limit, log_evidence, scratch, first)
-    for i in range(order.size):
-        if is_limit[i]:
-            weigh_arm(state, MEETS, i, x)
-    for y in range(n_arms):
-        scratch[LACKING, y] = False
-        if not masks[OFFERED, y] or y == x or scratch[OUT, y]:
-            continue
-        row, direction, sign = pair_of(min(x, y), max(x, y), n_arms), int(x > y), -1.0 if x > y else 1.0
-        for position in range(order.size):
-            i = order[position]
-            kind, share = kind_at(kinds, i), is_share(limits, i)
-            n, mean, squares = pairs[row, i, 0], sign * pairs[row, i, 1], pairs[row, i, 2]
-            if kind.code == EXACT:
-                n, mean = paired(limits, kinds, singles, pairs, i, x, y)
-            tolerance, reach, low = limits[i, TOLERANCE], limits[i, REACH], lcb[i, x, y]
-            held, enough = True, limits[i, NOT_WORSE_LEVEL]
-            under = True
-            if is_limit[i]:  # where x must be at the floor, which makes it not worse
-                weigh_arm(state, MISSES, i, y)
-                under = shown_to_miss(state.bounds, limits, state.arm_log_evidence, i, y)
-            for claim in range(BEATS if is_limit[i] else NOT_WORSE, 2 if under else 0):  # BEATS if not worse
-                boundary = -reach if claim == NOT_WORSE else tolerance
-                seen, enough = log_evidence[claim, i, x, y], limits[i, NOT_WORSE_LEVEL + claim]
-                if held and seen < enough:
-                    if share:
-                        found = share_evidence(limits, kinds, singles, shares, claim, i, x, y)
-                    else:
-                        place, lead = (row, i, direction, claim), (n, mean, squares)
-                        found = preregistered_evidence(
-                            kind, wealth, place, boundary, reach - tolerance, lead, enough
-                        )
-                    seen = max(seen, found)
-                    log_evidence[claim, i, x, y] = seen
-                if claim == NOT_WORSE:
-                    held = seen >= enough or low >= -reach
-            beaten = under and (log_evidence[BEATS, i, x, y] >= enough or low > tolerance)
-            if not held or beaten:
-                scratch[LACKING, y] = not held
-                some |= not held
-                break
-    if some and limits[first, THIRD_LEVEL] < math.inf:
-        weigh_thirds(state, x, scratch)
-
-
-@kernel(inline="never")
-def weigh_thirds(state: State, x: int, scratch: NDArray[np.bool_]) -> None:
-    """Weigh who else beats an arm that x lacks on the first objective."""
-    limits, log_evidence, kinds = state.limits, state.log_evidence, state.kinds
-    wealth, pairs = state.wealth, state.pairs
-    singles, masks, first, shares = state.singles, state.masks, state.order[0], state.shares
-    kind, enough, row = kind_at(kinds, first), limits[first, THIRD_LEVEL], -1
-    tolerance, resolution = limits[first, TOLERANCE], limits[first, REACH] - limits[first, TOLERANCE]
-    share = is_share(limits, first)
-    by_moments = kind.code < EXACT and not share
-    for a in range(masks.shape[1]):
-        for b in range(a + 1, masks.shape[1]):
-            row += 1
-            if not scratch[LACKING, a] and not scratch[LACKING, b]:
-                continue
-            n, mean, squares = pairs[row, first, 0], pairs[row, first, 1], pairs[row, first, 2]
-            if by_moments and not may_reach(kind, n, abs(mean) - tolerance, squares, enough):
-                continue
-            if kind.code == EXACT:
-                n, mean = paired(limits, kinds, singles, pairs, first, a, b)
-            for turn in range(2):
-                z, y = (a, b) if turn == 0 else (b, a)
-                if scratch[LACKING, y] and z != x and masks[OFFERED, z]:
-                    if share:
-                        found = share_evidence(limits, kinds, singles, shares, BEATS, first, z, y)
-                    else:
-                        place, lead = (row, first, turn, BEATS), (n, -mean if turn else mean, squares)
-                        found = preregistered_evidence(
-                            kind, wealth, place, tolerance, resolution, lead, enough
-                        )
-                    log_evidence[BEATS, first, z, y] = max(log_evidence[BEATS, first, z, y], found)
-
-
 @kernel
 def is_closest(state: State, i: int, x: int) -> bool:
     """Whether x looks as if it could only be the closest on a limit: not seen at its floor, nor near it."""
@@ -349,46 +236,83 @@ def is_closest_somewhere(state: State, x: int) -> bool:
 
 
 @kernel(inline="never")
-def prove(state: State, x: int, scratch: NDArray[np.bool_]) -> bool:
+def weigh_limits(state: State, x: int) -> None:
+    """Take note of the evidence that x is at the floor of every limit."""
+    for i in range(state.is_limit.size):
+        if state.is_limit[i]:
+            weigh_arm(state, MEETS, i, x)
+
+
+@kernel(inline="never")
+def prove(state: State, x: int, scratch: NDArray[np.bool_], weighs: bool) -> bool:
     """Whether x is proven, and better than a baseline that may answer; note in `masks` whom that needs.
 
     On a limit x must be at its floor. As the closest it must be not worse than who is not beaten before, and
-    all of them, itself too, must be below the target.
+    all of them, itself too, must be below the target. `weighs`: whether pre-registered tests are brought up
+    to date on the way.
     """
-    lcb, limits, bounds, order, is_limit = state.lcb, state.limits, state.bounds, state.order, state.is_limit
-    masks, log_evidence, active = state.masks, state.log_evidence, state.arms.active
-    left, first = state.arms.left, order[0]
-    arm_log_evidence, baseline = state.arm_log_evidence, state.options.baseline
-    preregistered = log_evidence.size > 0 and not is_closest_somewhere(state, x)
-    proven = True
-    note_out(active, left, limits, is_limit, log_evidence, scratch, first)
-    for y in range(masks.shape[1]):
-        lacks = False
-        out = y != x and scratch[OUT, y]
-        position = order.size if out or not masks[OFFERED, y] else 0
-        ahead = y != baseline or y == x or not active[y] or out
-        while position < order.size:
+    lcb, limits, bounds, log_evidence = state.lcb, state.limits, state.bounds, state.log_evidence
+    kinds, wealth, singles, pairs = state.kinds, state.wealth, state.singles, state.pairs
+    masks, order, is_limit, clock = state.masks, state.order, state.is_limit, state.clock
+    arm_log_evidence, active, left = state.arm_log_evidence, state.arms.active, state.arms.left
+    tests = log_evidence.size > 0 and not is_closest_somewhere(state, x)
+    first, n_arms, proven = order[0], masks.shape[1], True
+    clock[RIVAL] = -1
+    for i in range(order.size):
+        if is_limit[i] and not meets(bounds, limits, i, x):
+            if is_closest(state, i, x):
+                proven = proven and misses(bounds, limits, i, x)
+            elif not tests or not shown_to_meet(bounds, limits, arm_log_evidence, i, x):
+                proven = False
+    for y in range(n_arms):
+        scratch[LACKING, y] = False
+        masks[BY_PROOF, y] = y == x
+        if not masks[OFFERED, y] or y == x or is_out(active, left, is_limit, first, y):
+            continue
+        row, direction, sign = pair_of(min(x, y), max(x, y), n_arms), int(x > y), -1.0 if x > y else 1.0
+        held, beaten, position, i = True, False, 0, 0
+        while held and not beaten and position < order.size:
             i = order[position]
-            low = lcb[i, x, y]
-            held, beaten = y == x or low >= -limits[i, REACH], y != x and low > limits[i, TOLERANCE]
-            if preregistered and y != x:
-                held |= log_evidence[NOT_WORSE, i, x, y] >= limits[i, NOT_WORSE_LEVEL]
-                beaten |= log_evidence[BEATS, i, x, y] >= limits[i, BEATS_LEVEL]
-            if is_limit[i]:
-                under, within = misses(bounds, limits, i, y), meets(bounds, limits, i, x)
-                if preregistered:
-                    under = shown_to_miss(bounds, limits, arm_log_evidence, i, y)
-                    within = shown_to_meet(bounds, limits, arm_log_evidence, i, x)
-                beaten = beaten and under
-                closest = not within and is_closest(state, i, x)
-                held = held and under if closest else within or y != x
-            lacks = not held
-            ahead = ahead or beaten
-            position = order.size if lacks or beaten else position + 1
-        lacks = lacks or not ahead
-        scratch[LACKING, y] = lacks and y != x
-        masks[BY_PROOF, y] = lacks or y == x
-        proven = proven and not lacks
+            tolerance, reach, low, under = limits[i, TOLERANCE], limits[i, REACH], lcb[i, x, y], True
+            if is_limit[i]:  # that x is at the floor is asked of x alone
+                if tests and weighs:
+                    weigh_arm(state, MISSES, i, y)
+                under = misses(bounds, limits, i, y)
+                under = under or (tests and shown_to_miss(bounds, limits, arm_log_evidence, i, y))
+                held = (under and low >= -reach) or not is_closest(state, i, x)
+            for claim in range(BEATS if is_limit[i] else NOT_WORSE, 2 if held and under else 0):
+                holds = low > tolerance if claim == BEATS else low >= -reach
+                if tests:
+                    seen, enough = log_evidence[claim, i, x, y], limits[i, NOT_WORSE_LEVEL + claim]
+                    if weighs and seen < enough:
+                        if is_share(limits, i):
+                            found = share_evidence(limits, kinds, singles, state.shares, claim, i, x, y)
+                        else:
+                            kind, boundary = kind_at(kinds, i), tolerance if claim == BEATS else -reach
+                            n, mean, squares = pairs[row, i, 0], sign * pairs[row, i, 1], pairs[row, i, 2]
+                            if kind.code == EXACT:
+                                n, mean = paired(limits, kinds, singles, pairs, i, x, y)
+                            place, lead = (row, i, direction, claim), (n, mean, squares)
+                            found = preregistered_evidence(
+                                kind, wealth, place, boundary, reach - tolerance, lead, enough
+                            )
+                        seen = max(seen, found)
+                        log_evidence[claim, i, x, y] = seen
+                    holds = holds or seen >= enough
+                if claim == BEATS:
+                    beaten = holds
+                else:
+                    held = holds
+                if not held:
+                    break
+            position += 1
+        if held and (beaten or y != state.options.baseline or not active[y]):
+            continue
+        sampled = not is_limit[i] and not is_share(limits, i) and kinds[i, 0] != EXACT
+        if proven and tests and not held and sampled:
+            clock[RIVAL], clock[STUCK] = y, i
+        proven = False
+        scratch[LACKING, y] = masks[BY_PROOF, y] = True
     if not proven:
         ask_thirds(state, scratch, x)
     return proven
@@ -513,9 +437,6 @@ def _verdict(state: State, x: int, y: int, i: int, high: float) -> tuple[ClaimVe
         return ClaimVerdict.BETTER, -1
     if left:
         return ClaimVerdict.BEATEN, rival
-    third = beaten_by_third(limits, log_evidence, i, y) if i == state.order[0] else -1
-    if third >= 0:
-        return ClaimVerdict.BEATEN, third
     if not shown_not_worse(lcb, limits, log_evidence, i, x, y):
         return ClaimVerdict.OPEN, -1
     both = not_worse(lcb, limits, i, y, x) if is_share(limits, i) else high <= limits[i, REACH]
@@ -544,15 +465,11 @@ def _holds(state: State, x: int, y: int, i: int, verdict: ClaimVerdict, by: int)
 
 
 def _parts(state: State, x: int, y: int, i: int) -> float:
-    """How much of the evidence there is that x is not worse than y, or that a third arm beats it."""
-    limits, first = state.limits, state.order[0]
+    """How much of the evidence there is that x is not worse than y."""
+    limits = state.limits
     if state.log_evidence.size == 0:
         return _share(anytime_evidence(state, i, x, y), limits[i, LEVEL])
-    found = [_share(evidence_for(state, NOT_WORSE, i, x, y), limits[i, NOT_WORSE_LEVEL])]
-    if i == first and limits[i, THIRD_LEVEL] < math.inf:
-        others = [z for z in np.flatnonzero(state.masks[OFFERED]).tolist() if z not in (x, y)]
-        found += [_share(evidence_for(state, BEATS, i, z, y), limits[i, THIRD_LEVEL]) for z in others]
-    return max(found)
+    return _share(evidence_for(state, NOT_WORSE, i, x, y), limits[i, NOT_WORSE_LEVEL])
 
 
 def _share(evidence: float, enough: float) -> float:

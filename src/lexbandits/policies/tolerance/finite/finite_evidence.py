@@ -169,7 +169,7 @@ def evaluate(state: State, population: FinitePopulation) -> None:
     proving = state.options.proves and clock[RESULTS] >= FIRST_PROOF * offered
     scratch = np.empty((2, population.until.size), np.bool_)
     candidate = plug_in(state, scratch) if proving and clock[OVER] == 0 else -1
-    conclude(state, candidate, scratch)
+    conclude(state, candidate, scratch, False)
     clock[NEXT] = clock[RESULTS] + max(offered, clock[RESULTS] // 100)
 
 
@@ -205,5 +205,6 @@ def still_proven(state: State, x: int) -> bool:
     survey(state)
     proven = state.clock[CONTRADICTION] == 0 and state.arms.active[x]
     if state.clock[OVER] == 0:
-        proven = state.options.proves and prove(state, x, np.empty((2, state.masks.shape[1]), np.bool_))
+        scratch = np.empty((2, state.masks.shape[1]), np.bool_)
+        proven = state.options.proves and prove(state, x, scratch, False)
     return bool(proven)

@@ -55,7 +55,6 @@ from lexbandits.policies.tolerance.state import (
     RESULTS,
     TARGET,
     TARGET_LEVEL,
-    THIRD_LEVEL,
     State,
     pair_of,
     row_of_arm,
@@ -120,9 +119,7 @@ def note(
     before = log_evidence[claim, i, a, b]
     now = max(before, math.log(worth) - GUARD)
     log_evidence[claim, i, a, b] = now
-    enough = limits[i, NOT_WORSE_LEVEL + claim]
-    third = limits[i, THIRD_LEVEL]
-    return bool(before < enough <= now or before < third <= now)
+    return bool(before < limits[i, NOT_WORSE_LEVEL + claim] <= now)
 
 
 @kernel

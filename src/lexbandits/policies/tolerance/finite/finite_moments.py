@@ -24,7 +24,6 @@ from lexbandits.policies.tolerance.state import (
     LEVEL,
     NOT_WORSE_LEVEL,
     REACH,
-    THIRD_LEVEL,
     TOLERANCE,
     State,
 )
@@ -97,7 +96,7 @@ def push_unbounded(
     since = max(population.since[p], population.since[q])
     push_later(population.later, row, i, t, since, population.table[p, t, i] - population.table[q, t, i])
     low, high, full = later_interval(population, kind, row, i, since, limits[i, LEVEL])
-    tolerance, reach, third = limits[i, TOLERANCE], limits[i, REACH], limits[i, THIRD_LEVEL]
+    tolerance, reach = limits[i, TOLERANCE], limits[i, REACH]
     # how far a mean may be off by rounding and be equal to a limit as written
     slack = 1e-12 * (abs(state.arms.means[p, i]) + abs(state.arms.means[q, i]) + reach) if full else 0.0
     news = False
@@ -115,10 +114,10 @@ def push_unbounded(
             if full and not holds:
                 population.overturned[i, a, b] |= were_seen[claim] or before > -math.inf
                 log_evidence[claim, i, a, b] = -math.inf
-            elif not full and (before < enough < math.inf or before < third < math.inf):
+            elif not full and before < enough < math.inf:
                 boundary = tolerance if claim == BEATS else -reach
                 now = later_evidence(population, kind, row, i, since, 1.0 if way == 0 else -1.0, boundary)
-                if now > before and now >= min(enough, third):
+                if now >= enough:
                     log_evidence[claim, i, a, b] = now
-                    news |= before < enough <= now or before < third <= now
+                    news = True
     return bool(news)

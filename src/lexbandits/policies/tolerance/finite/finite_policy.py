@@ -65,7 +65,6 @@ from lexbandits.policies.tolerance.state import (
     REACH,
     TARGET,
     TARGET_LEVEL,
-    THIRD_LEVEL,
     TOLERANCE,
     State,
     pair_of,
@@ -190,7 +189,7 @@ class FiniteLexElimTol(LexElimTol):
         if self._has_alpha_budget():
             return super()._claim_levels()
         never = np.full(self.n_objectives, math.inf)
-        return never, never, never, never
+        return never, never, never
 
     def _goals(self, limits: Vector) -> Vector:
         """(m, 5, 2) N·x: what the sum of the list must exceed, of stored differences and values."""
@@ -216,7 +215,7 @@ class FiniteLexElimTol(LexElimTol):
         marks[:, UNDER] = np.nextafter(limits[:, TARGET], -math.inf)
         marks[:, FLAT] = np.nextafter(limits[:, FLOOR], -math.inf)
         anytime = limits[:, LEVEL] + LOG_2
-        for i, claims in enumerate(limits[:, [NOT_WORSE_LEVEL, BEATS_LEVEL, THIRD_LEVEL]].tolist()):
+        for i, claims in enumerate(limits[:, [NOT_WORSE_LEVEL, BEATS_LEVEL]].tolist()):
             used = [level for level in (float(anytime[i]), *claims) if level <= MOST_LEVEL]
             marks[i, NOTED] = math.exp(min(used, default=MOST_LEVEL))
             marks[i, ENOUGH] = max(used, default=MOST_LEVEL)
@@ -419,8 +418,8 @@ class FiniteLexElimTol(LexElimTol):
 
         At any time, and nothing is void. `since` gives arms that are added the position where bets on them
         begin: above every position handed out, unless the arm was made without looking at results. With
-        preregistered=True the answer is from then on proven by anytime evidence, which has a tenth of delta;
-        before anything is told or, as `from_pass` above 0 says, handed out, the new rules count as
+        preregistered=True the answer is from then on proven by anytime evidence, which has a twentieth of
+        delta; before anything is told or, as `from_pass` above 0 says, handed out, the new rules count as
         preregistered.
         """
         given = {"tolerance": tolerance, "resolution": resolution, "order": order, "offered": offered}
@@ -487,17 +486,12 @@ class FiniteLexElimTol(LexElimTol):
         return certificate(self.state, self.recommendation, difference, self._parts, exact)
 
     def _parts(self, x: int, y: int, i: int) -> float:
-        """How much of the evidence there is that x is not worse than y, or that a third arm beats it."""
+        """How much of the evidence there is that x is not worse than y."""
         limits, kind = self.state.limits[i], self._kinds[i]
         if kind.code == EXACT:
             return 0.0
-        preregistered = self._has_alpha_budget()
-        enough = limits[NOT_WORSE_LEVEL] if preregistered else limits[LEVEL] + LOG_2
-        found = [self._evidence(NOT_WORSE, i, x, y) / enough]
-        if preregistered and i == self.state.order[0] and limits[THIRD_LEVEL] < math.inf:
-            others = [z for z in np.flatnonzero(self.state.masks[OFFERED]).tolist() if z not in (x, y)]
-            found += [self._evidence(BEATS, i, z, y) / limits[THIRD_LEVEL] for z in others]
-        return float(min(1.0, max(0.0, *found)))
+        enough = limits[NOT_WORSE_LEVEL] if self._has_alpha_budget() else limits[LEVEL] + LOG_2
+        return float(min(1.0, max(0.0, self._evidence(NOT_WORSE, i, x, y) / enough)))
 
     def _evidence(self, claim: int, i: int, a: int, b: int) -> float:
         kind, row, way = self._kinds[i], pair_of(min(a, b), max(a, b), self.max_arms), int(a > b)
