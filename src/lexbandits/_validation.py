@@ -331,7 +331,8 @@ def difference(there: Any, here: Any, where: str = "") -> str | None:
     """Where two values made of dicts and lists differ, in words; None if they do not."""
     if isinstance(there, dict) and isinstance(here, dict):
         for key in {**there, **here}:
-            found = difference(there.get(key), here.get(key), f"{where}.{key}" if where else key)
+            name = key if len(key) <= 60 and key.isprintable() else reprlib.repr(key)
+            found = difference(there.get(key), here.get(key), f"{where}.{name}" if where else name)
             if found:
                 return found
         return None

@@ -13,6 +13,7 @@ import psycopg
 import pytest
 
 import lexbandits as lb
+from lexbandits._validation import difference
 from lexbandits.study.core.events import EventKind
 from lexbandits.study.storage.contract import Seal
 from lexbandits.study.storage.memory import MemoryStorage
@@ -314,6 +315,13 @@ def test_what_is_no_exported_journal_is_refused_in_a_line(tmp_path, content):
     path.write_text(content)
     with pytest.raises(lb.StudyError, match=r"odd\.jsonl"):
         lb.open_study("models", path)
+
+
+def test_a_key_that_was_damaged_is_cut_short():
+    said = difference({"a": {f"x{'9' * 5000}\n": 1}}, {"a": {}})
+    assert said.startswith("a.'x999")
+    assert len(said) < 100
+    assert said.isprintable()
 
 
 @pytest.mark.filterwarnings("ignore")
