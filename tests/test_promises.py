@@ -704,6 +704,36 @@ def send_for_visitors_who_stood_outside_when_values_favour_the_worse(study, worl
                 study.forget(key)
 
 
+@attack(
+    *("gaussian", "bernoulli"),
+    arms=("best", "worse", "third"),
+    preregistered=False,
+    lease="1h",
+    shares={"third": 0.8},
+)
+def bring_back_with_what_favours_the_best_when_fewer_take_part(study, world, rng):
+    """A floor ends with its arm and comes back with it. Whoever has a trial must keep it outside, too."""
+    told = come = 0
+    while told < MOST and study.status.state == "measuring":
+        study.withdraw("third", "for a moment")
+        held = []
+        for key in (f"visitor {number}" for number in range(come, come + 6)):
+            trial = study.assign(key)
+            if trial.id is not None:
+                values = world.values(trial.arm, rng)
+                if world.favours_worse(trial.arm, values):
+                    told += study.tell(trial, values) == "counted"
+                else:
+                    held.append((key, values))
+        come += 6
+        with suppress(lb.ConflictError):
+            study.restore("third")
+        for key, values in held:
+            again = study.assign(key)
+            if again.id is not None:  # or it is lost, as nobody else knows of it
+                told += study.tell(again, values) == "counted"
+
+
 # --- when it ends
 
 
