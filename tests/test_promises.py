@@ -1135,6 +1135,15 @@ class AllInTheSlack(AroundALimit):
         return self.mean(arm), float(arm == "best")
 
 
+class BothInside(AroundALimit):
+    """All meet the limit by the slack, and taste decides; the best does it just, and may look short at first."""
+
+    worse, wide = 1.5, 0.5
+
+    def row(self, arm):
+        return self.mean(arm), float(arm == "best")
+
+
 class NoneNear(AroundALimit):
     """Nobody meets the limit: the closest is looked for."""
 
@@ -1148,6 +1157,11 @@ def tell_first_what_speaks_for_one_beyond_the_limit(study, world, rng):
 
 @attack(world=AllInTheSlack)
 def tell_first_what_speaks_for_the_worse_of_two_in_the_slack(study, world, rng):
+    tell_first_what_speaks_for_the_worse(study, world, rng)
+
+
+@attack(world=BothInside)
+def tell_first_what_speaks_for_the_worse_of_two_that_meet_the_limit(study, world, rng):
     tell_first_what_speaks_for_the_worse(study, world, rng)
 
 

@@ -219,7 +219,7 @@ class Spec:
             "items": None if self.items is None else list(self.items),
             "lease": duration(self.lease),
             "warmup": duration(self.warmup) if self.warmup else 0,
-            "shares": self.shares and {arm: [*bounds] for arm, bounds in self.shares.items()},
+            "shares": None if self.shares is None else {arm: [*both] for arm, both in self.shares.items()},
         }
         unsaid: dict[str, Any] = {"repeats": 1, "source": None, "baseline": None, "objects": False}
         unsaid |= {"burn_in": None, "serve": False, "traffic": 1.0, "warmup": 0, "shares": None}

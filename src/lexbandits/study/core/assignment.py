@@ -100,9 +100,10 @@ def _parts_of_next_pass(unit: "UnitOfWork") -> Division:
 
 def _shares_and_order(unit: "UnitOfWork", first: str | None) -> tuple[Shares, list[str]]:
     """Return the shares of the arms in question, and these: the first, if it is one, then the best so far."""
-    projection, best = unit.projection, best_arm(unit.replay)
-    shares, names = projection.spec.shares or {}, projection.arm_names
-    arms = [names[arm] for arm in unit.replay.policy.candidates if names[arm] not in projection.withdrawn]
+    projection, policy, best = unit.projection, unit.replay.policy, best_arm(unit.replay)
+    shares, names, stopped = projection.spec.shares or {}, projection.arm_names, policy.stopped
+    shown = [names[arm] for arm in policy.candidates if arm not in stopped]
+    arms = [arm for arm in shown if arm not in projection.withdrawn]
     order = sorted({*arms, best}, key=lambda arm: (arm != first, arm != best, names.index(arm)))
     return {arm: bounds for arm, bounds in shares.items() if arm in arms}, order
 
@@ -149,7 +150,7 @@ def _seen_again(unit: "UnitOfWork", known: "Assigned") -> Trial | None:
     """
     projection, policy, number = unit.projection, unit.replay.policy, known.trial
     arm = projection.arm_names.index(known.arm)
-    if known.arm in projection.withdrawn or arm not in policy.candidates:
+    if known.arm in projection.withdrawn or arm not in policy.candidates or arm in policy.stopped:
         return None
     if number is not None and projection.state[number] == OPEN and unit.in_time(number):
         return given(unit, number).as_assigned(AssignReason.TRIAL)
