@@ -714,24 +714,27 @@ def send_for_visitors_who_stood_outside_when_values_favour_the_worse(study, worl
 def bring_back_with_what_favours_the_best_when_fewer_take_part(study, world, rng):
     """A floor ends with its arm and comes back with it. Whoever has a trial must keep it outside, too."""
     told = come = 0
-    while told < MOST and study.status.state == "measuring":
+    while told < MOST and come < 3 * MOST and study.status.state == "measuring":
         study.withdraw("third", "for a moment")
+        if study.status.state == "finished":
+            return
         held = []
-        for key in (f"visitor {number}" for number in range(come, come + 6)):
+        for key in (f"visitor {number}" for number in range(come, come + 30)):
             trial = study.assign(key)
             if trial.id is not None:
                 values = world.values(trial.arm, rng)
                 if world.favours_worse(trial.arm, values):
                     told += study.tell(trial, values) == "counted"
                 else:
-                    held.append((key, values))
-        come += 6
+                    held.append((key, trial, values))
+        come += 30
         with suppress(lb.ConflictError):
             study.restore("third")
-        for key, values in held:
+        for key, trial, values in held:
             again = study.assign(key)
-            if again.id is not None:  # or it is lost, as nobody else knows of it
-                told += study.tell(again, values) == "counted"
+            is_out = trial.arm not in study.status.candidates
+            if is_out or again.id is not None:  # else nobody could tell it
+                told += study.tell(trial if is_out else again, values) == "counted"
 
 
 # --- when it ends
@@ -1136,7 +1139,7 @@ class AllInTheSlack(AroundALimit):
 
 
 class BothInside(AroundALimit):
-    """All meet the limit by the slack, and taste decides; the best does it just, and may look short at first."""
+    """All meet the limit by the slack, and taste decides; the best just does, and may look short."""
 
     worse, wide = 1.5, 0.5
 

@@ -100,21 +100,15 @@ def look_at_limit(state: State, scratch: NDArray[np.bool_]) -> bool:
 @kernel(inline="never")
 def look_for_guardrails(state: State) -> bool:
     """Look for arms that break a limit before all other objectives; whether something was seen."""
-    masks, order, limits, bounds, news, position = (
-        state.masks,
-        state.order,
-        state.limits,
-        state.bounds,
-        False,
-        0,
-    )
+    masks, order, limits, bounds = state.masks, state.order, state.limits, state.bounds
+    kinds, singles, completed, news, position = state.kinds, state.singles, state.completed, False, 0
     while position < order.size and state.is_limit[order[position]]:
         i = order[position]
         position += 1
         for arm in range(masks.shape[1]):
             known = meets(bounds, limits, i, arm) or violates(bounds, limits, i, arm)
             if masks[OFFERED, arm] and not known:
-                news |= look_at_arm(bounds, limits, state.kinds, state.singles, state.completed, i, arm)
+                news |= look_at_arm(bounds, limits, kinds, singles, completed, i, arm)
     return bool(news)
 
 
