@@ -163,6 +163,8 @@ class World:
 
     def not_better(self, w, c):
         """The claims without which w is not called better than c; None: it is."""
+        if self.below(w):
+            return [("T", self.below(w)[0], w)]
         named = []
         for k in self.order:
             if self.value(k, w) < self.value(k, c) - self.state.limits[k, 1]:

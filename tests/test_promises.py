@@ -704,6 +704,39 @@ def send_for_visitors_who_stood_outside_when_values_favour_the_worse(study, worl
                 study.forget(key)
 
 
+@attack(
+    *("gaussian", "bernoulli"),
+    arms=("best", "worse", "third"),
+    preregistered=False,
+    lease="1h",
+    shares={"third": 0.8},
+)
+def bring_back_with_what_favours_the_best_when_fewer_take_part(study, world, rng):
+    """A floor ends with its arm and comes back with it. Whoever has a trial must keep it outside, too."""
+    told = come = 0
+    while told < MOST and come < 3 * MOST and study.status.state == "measuring":
+        study.withdraw("third", "for a moment")
+        if study.status.state == "finished":
+            return
+        held = []
+        for key in (f"visitor {number}" for number in range(come, come + 30)):
+            trial = study.assign(key)
+            if trial.id is not None:
+                values = world.values(trial.arm, rng)
+                if world.favours_worse(trial.arm, values):
+                    told += study.tell(trial, values) == "counted"
+                else:
+                    held.append((key, trial, values))
+        come += 30
+        with suppress(lb.ConflictError):
+            study.restore("third")
+        for key, trial, values in held:
+            again = study.assign(key)
+            is_out = trial.arm not in study.status.candidates
+            if is_out or again.id is not None:  # else nobody could tell it
+                told += study.tell(trial if is_out else again, values) == "counted"
+
+
 # --- when it ends
 
 
@@ -1105,6 +1138,15 @@ class AllInTheSlack(AroundALimit):
         return self.mean(arm), float(arm == "best")
 
 
+class BothInside(AroundALimit):
+    """All meet the limit by the slack, and taste decides; the best just does, and may look short."""
+
+    worse, wide = 1.5, 0.5
+
+    def row(self, arm):
+        return self.mean(arm), float(arm == "best")
+
+
 class NoneNear(AroundALimit):
     """Nobody meets the limit: the closest is looked for."""
 
@@ -1118,6 +1160,11 @@ def tell_first_what_speaks_for_one_beyond_the_limit(study, world, rng):
 
 @attack(world=AllInTheSlack)
 def tell_first_what_speaks_for_the_worse_of_two_in_the_slack(study, world, rng):
+    tell_first_what_speaks_for_the_worse(study, world, rng)
+
+
+@attack(world=BothInside)
+def tell_first_what_speaks_for_the_worse_of_two_that_meet_the_limit(study, world, rng):
     tell_first_what_speaks_for_the_worse(study, world, rng)
 
 

@@ -56,7 +56,7 @@ def test_a_flag_is_what_assign_gives(service, study):
 
 def test_who_does_not_take_part_gets_the_default(service):
     service.clear()
-    study = create(service.link, baseline="large", traffic=0.5, warmup="1d")
+    study = create(service.link, baseline="large", traffic=0.5, warmup="1d", shares={"large": [0.2, 1.0]})
     with service.client() as client:
         flag = client.post(f"{FLAGS}/models", json=context()).json()
     assert (flag["variant"], flag["reason"]) == ("large", "DEFAULT")

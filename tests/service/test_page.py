@@ -269,6 +269,11 @@ def test_a_study_is_made_by_a_form(client, visit):
     page.fill("#f-name", "models")
     page.fill("#f-arms", "old\nnew")
     page.select_option("#f-preregistered", "false")
+    page.click("dialog summary")
+    page.fill("#f-shares", "many")
+    press(page, "Next: what matters")
+    assert "an arm and one or two shares, got “many”" in page.inner_text("dialog [role=alert]")
+    page.fill("#f-shares", "old 10 % 50%\nnew: 0.2")
     press(page, "Next: what matters")
     page.fill("#f-name", "broken")
     page.select_option("#f-direction", "minimize")
@@ -295,6 +300,7 @@ def test_a_study_is_made_by_a_form(client, visit):
     assert (broken["at_most"], broken["slack"], broken["noise"]) == (0.1, 0.05, "bernoulli")
     assert broken["if_missing"] == "worst"
     assert spec["preregistered"] is False
+    assert spec["shares"] == {"old": [0.1, 0.5], "new": [0.2, 1]}
     assert (light["margin"], light["unit"], light["direction"]) == (40, "lm", "maximize")
 
 
@@ -310,6 +316,8 @@ def test_a_study_has_all_its_settings_from_the_form(client, visit):
         "items": "x\n7",
         "max_arms": "3",
         "lease": "2h",
+        "traffic": "20%",
+        "warmup": " 2d ",
     }
     for name, text in entered.items():
         page.fill(f"#f-{name}", text)
@@ -342,7 +350,7 @@ def test_a_study_has_all_its_settings_from_the_form(client, visit):
     page.wait_for_selector("h1 >> text=lamps")
     spec = client.get("/api/studies/lamps/spec").json()
     assert (spec["delta"], spec["items"], spec["max_arms"], spec["lease"]) == (0.01, ["x", 7], 3, "2h")
-    assert spec["baseline"] == "b"
+    assert (spec["baseline"], spec["traffic"], spec["warmup"]) == ("b", 0.2, "2d")
     light, euros, watts = spec["objectives"]
     assert (light["margin"], light["tie"], light["noise"]) == (0.5, 0.1, "finite_variance")
     assert (euros["margin"], euros["cap"], euros["floor"]) == (2, 200, -10)

@@ -1,14 +1,18 @@
 """Serving visitors: the same key gets the same trial, then the same arm, whatever happens in between."""
 
 import os
+import random
 import sqlite3
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
 
 import lexbandits as lb
 from lexbandits.study.core import replay as replay_module
+from lexbandits.study.core.assignment import divide
 from lexbandits.study.core.replay import Replay
 from lexbandits.study.errors import StudyWarning
 from lexbandits.study.storage import http as http_module
@@ -160,6 +164,12 @@ def test_no_key_is_stored(tmp_path):
 # --- a share of the visitors
 
 
+@pytest.fixture
+def same_visitors(monkeypatch):
+    """Keys have the same digests in every run."""
+    monkeypatch.setattr("secrets.token_hex", lambda size: "5eed")
+
+
 def share_of(study, keys):
     """The share of the keys that take part; the others are asked twice for."""
     taken = {key: study.assign(key) for key in keys}
@@ -167,7 +177,7 @@ def share_of(study, keys):
     return {key for key, trial in taken.items() if trial.id}, taken
 
 
-def test_a_share_of_the_visitors_takes_part_and_the_others_see_the_baseline(storage):
+def test_a_share_of_the_visitors_takes_part_and_the_others_see_the_baseline(storage, same_visitors):
     """Who does is decided by the key, so that nobody is in on one visit and out on the next."""
     study = create(storage, baseline="large", traffic=0.3)
     inside, taken = share_of(study, [f"v{number}" for number in range(400)])
@@ -197,7 +207,7 @@ def test_a_baseline_that_is_out_is_shown_to_nobody(storage):
     assert seen(study.assign("ann"))[1:] == (study.answer.arm, "leader")
 
 
-def test_the_share_grows_while_the_study_warms_up(clock):
+def test_the_share_grows_while_the_study_warms_up(clock, same_visitors):
     """Who takes part early takes part later; who stood outside is not measured after having seen an arm."""
     study = create("memory", baseline="small", traffic=0.8, warmup="2d")
     early, taken = share_of(study, map(str, range(300)))
@@ -218,6 +228,115 @@ def test_the_share_grows_while_the_study_warms_up(clock):
 )
 def test_what_is_no_share_is_refused(words):
     with pytest.raises((lb.StudyError, TypeError), match=r"traffic|warmup"):
+        create("memory", **words)
+
+
+# --- floors and ceilings
+
+
+def can_be_had(taking, asked, shares, arms):
+    """Whether the others can see what brings every arm between its floor and its ceiling."""
+    seen = [(taking * asked.get(arm, 0), *shares.get(arm, (0, 1))) for arm in arms]
+    least = sum(max(low - part, 0) for part, low, _ in seen)
+    most = sum(max(high - part, 0) for part, _, high in seen)
+    return all(part <= high + 1e-9 for part, _, high in seen) and least - 1e-9 <= 1 - taking <= most + 1e-9
+
+
+@given(st.data())
+def test_as_many_as_can_take_part_and_every_share_is_kept(data):
+    """Beside a search through all shares that may take part, by counting what is left for the others."""
+    arms = ["a", "b", "c", "d"][: data.draw(st.integers(1, 4))]
+    part = st.integers(0, 4)
+    places = [data.draw(part) for _ in arms]
+    asked = {arm: n / sum(places) for arm, n in zip(arms, places, strict=True) if n}
+    shares = {}
+    for arm in data.draw(st.sets(st.sampled_from(arms))):
+        low, high = sorted((data.draw(st.integers(0, 9)), data.draw(st.integers(1, 10))))
+        shares[arm] = low / 10, high / 10
+    most = data.draw(st.sampled_from([0.0, 0.3, 1.0]))
+    assume(can_be_had(0.0, asked, shares, arms))
+    taking, others = divide(most, asked, shares, arms)
+    assert taking + sum(others.values()) == pytest.approx(1)
+    for arm in arms:
+        low, high = shares.get(arm, (0, 1))
+        assert low - 1e-9 <= taking * asked.get(arm, 0) + others.get(arm, 0) <= high + 1e-9
+    steps = [most * k / 2000 for k in range(2001)]
+    best = max(step for step in steps if can_be_had(step, asked, shares, arms))
+    assert best - 1e-9 <= taking <= best + most / 2000 + 1e-9
+
+
+@pytest.mark.parametrize(
+    ("words", "rates", "least", "most"),
+    [
+        ({"shares": {"large": 0.6}}, (0.5, 0.5, 0.5), {"large": 0.6}, {"large": 0.6}),
+        ({"shares": {"large": 0.5}, "baseline": "small"}, (0.6, 0.5, 0.3), {"large": 0.5}, {}),
+        ({"shares": {"small": [0, 0.1]}, "baseline": "cot"}, (0.5, 0.5, 0.5), {}, {"small": 0.1}),
+        ({"shares": {"small": (0.1, 0.2), "cot": (0, 0.15)}}, (0.5, 0.5, 0.5), {"small": 0.1}, {"cot": 0.15}),
+        ({"shares": {"large": 0.7, "cot": (0, 0.1)}, "serve": True}, (0.4, 0.5, 0.5), {"large": 0.7},
+         {"cot": 0.1}),
+        ({"shares": {"large": 0.3}, "traffic": 0.2, "baseline": "cot"}, (0.5, 0.5, 0.5), {"large": 0.3}, {}),
+    ],
+)  # fmt: skip
+def test_the_visitors_are_counted(words, rates, least, most, same_visitors):
+    """Whichever arms are still asked, and whoever leads; an arm that is out is shown to nobody."""
+    bought = lb.Objective("bought", margin=0.1, noise="bernoulli")
+    words = {"objectives": [bought], "arms": ["small", "large", "cot"], "seed": 0, **words}
+    study, luck = lb.create_study("shares", "memory", **words), random.Random(1)
+    assert lb.create_study(**study.spec | {"name": "again"}).spec["shares"] == study.spec["shares"]
+    chance = dict(zip(words["arms"], rates, strict=True))
+    seen, told = Counter(), 0
+    for number in range(1500):
+        trial = study.assign(f"visitor {number}")
+        if trial.reason == "winner":
+            break
+        seen[trial.arm] += 1
+        if trial.id is not None:
+            told += study.tell(trial, {"bought": int(luck.random() < chance[trial.arm])}) == "counted"
+    total, slack = seen.total(), 3 * (0.25 / seen.total()) ** 0.5
+    assert all(seen[arm] / total >= part - slack for arm, part in least.items()), seen
+    assert all(seen[arm] / total <= part + slack for arm, part in most.items()), seen
+    assert told > 50
+    assert study.verify().ok
+
+
+def test_a_floor_ends_with_its_arm(same_visitors):
+    study = create(baseline="small", shares={"cot": 0.9})
+    assert Counter(study.assign(f"v{number}").arm for number in range(200))["cot"] > 150
+    study.withdraw("cot", "broken")
+    later = [study.assign(f"w{number}") for number in range(50)]
+    assert "cot" not in {trial.arm for trial in later if trial.id is None}, "passes begun go on"
+
+
+def test_shares_hold_while_nothing_is_measured(same_visitors):
+    study = create(shares={"cot": 0.25, "large": (0.25, 0.5), "small": (0, 0.5)})
+    study.pause("lunch")
+    taken = [study.assign(f"v{number}") for number in range(400)]
+    seen = Counter(trial.arm for trial in taken)
+    assert {trial.reason for trial in taken} == {"leader"}
+    assert 70 < seen["cot"] < 130
+    assert 70 < seen["large"] < 130
+    assert 160 < seen["small"] < 240
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ({"shares": {"huge": 0.5}}, "shares must be of the arms 'small', 'large', 'cot', got 'huge'"),
+        ({"shares": {}}, "shares must be a table"),
+        ({"shares": {"cot": "half"}}, "the share of 'cot' must be a floor or"),
+        ({"shares": {"cot": True}}, "must be a number"),
+        ({"shares": {"cot": (0.5, 0.4)}}, "floor <= ceiling"),
+        ({"shares": {"cot": (0, 0)}}, "a ceiling above 0"),
+        ({"shares": {"cot": 0.6, "large": 0.5}}, r"add up to 1\.1 of the visitors: at most 1"),
+        ({"shares": {"cot": 0.6, "large": 0.4}}, "add up to 1 of the visitors, which leaves none"),
+        ({"shares": dict.fromkeys(("small", "large", "cot"), (0, 0.3))}, r"add up to 0\.9 of the visitors"),
+        ({"shares": {"cot": 0.5}, "items": ["a"]}, "shares are of visitors"),
+        ({"shares": {"cot": (0, 0.6)}, "baseline": "cot", "traffic": 0.5}, r"with traffic=0\.5 0\.666667 of"),
+        ({"shares": {"cot": (0, 0.6)}, "baseline": "cot", "warmup": "1d"}, "warmup begins with 1 of the"),
+    ],
+)  # fmt: skip
+def test_shares_that_cannot_be_had_are_refused(words, said):
+    with pytest.raises((lb.StudyError, TypeError), match=said):
         create("memory", **words)
 
 

@@ -14,6 +14,7 @@ import pytest
 
 import lexbandits as lb
 from lexbandits.cli.terminal import print_table
+from lexbandits.report.study_report import toml
 from lexbandits.study.storage import sqlite as sqlite_module
 from lexbandits.study.storage.file_lock import FileLock
 from support.command import invoked, process, run, said
@@ -119,6 +120,20 @@ def test_create_takes_the_current_arm(folder):
     assert said("study", "status", "models")["answer"]["decision"] == "keep_for_now"
     run("study", "create", "models.toml", "--baseline", "tiny", "--storage", "other.db", code=2)
     assert not (folder / "other.db").exists()
+
+
+def test_create_takes_shares_of_the_visitors(folder):
+    words = ("--traffic", "0.5", "--warmup", "2d", "--shares", "small=0.2", "--shares", "cot=0:0.5")
+    run("study", "create", "models.toml", *words)
+    spec = lb.open_study("models", "lexbandits.db").spec
+    assert (spec["traffic"], spec["warmup"]) == (0.5, "2d")
+    assert spec["shares"] == {"small": [0.2, 1.0], "cot": [0.0, 0.5]}
+    (folder / "again.toml").write_text(toml(spec))
+    run("study", "create", "again.toml", "--storage", "again.db")
+    assert lb.open_study("models", "again.db").spec == spec
+    for wrong in ("small", "small=", "small=0.1:0.2:0.3", "small=half"):
+        done = run("study", "create", "models.toml", "--storage", "other.db", "--shares", wrong, code=2)
+        assert "--shares takes ARM=FLOOR or ARM=FLOOR:CEILING" in done.stderr
 
 
 def test_the_environment_names_the_storage(folder, monkeypatch):

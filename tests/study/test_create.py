@@ -81,6 +81,7 @@ def test_every_setting_arrives():
     }
     assert {key: spec[key] for key in asked} == asked
     assert typed.served().spec["serve"] is True
+    assert typed.served().spec["shares"] == {"a": [0.1, 1.0], "b": [0.1, 0.9]}
     assert "serve" not in spec
     source = {"file": "q.txt", "sha256": "0"}
     drawn = journal_of(create(items=["i"], source=source, seed=7)).asked()

@@ -196,7 +196,8 @@ class Model:
 
     def assign(self, key, **how):
         arm, trial = self.visitors.get(key, (None, None))
-        if arm is not None and self.arms.index(arm) in self.policy.candidates:
+        shown = set(self.policy.candidates) - set(self.policy.stopped)
+        if arm is not None and self.arms.index(arm) in shown:
             if trial is not None and trial.state == "open" and self.now < trial.until:
                 return trial.number
             if self.state != "finished" and (trial is None or trial.state != "released"):

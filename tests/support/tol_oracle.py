@@ -7,6 +7,7 @@ rules are products over raw values.
 
 from copy import deepcopy
 from fractions import Fraction
+from itertools import takewhile
 from math import erfc, exp, expm1, inf, isnan, log, log1p, nan, sqrt, tanh
 
 RHO = 30.0
@@ -336,8 +337,15 @@ class Run:
         return max((low for low, _ in self.bounds.get((i, a), [])), default=-inf) >= self.rules.floor[i]
 
     def beats_by_facts(self, i, a, b):
-        """On a limit only who is below the target is beaten."""
-        return self.beats(i, a, b) and (not self.is_limit(i) or self.misses(i, b))
+        """On a limit only who is below the target is beaten; and by who is at the floor, if below that."""
+        if not self.is_limit(i):
+            return self.beats(i, a, b)
+        return (self.beats(i, a, b) and self.misses(i, b)) or (self.meets(i, a) and self.violates(i, b))
+
+    def is_stopped(self, a):
+        """Whether an arm breaks a limit that comes before all other objectives."""
+        before = list(takewhile(self.is_limit, self.rules.order))
+        return any(self.violates(i, a) for i in before)
 
     # --- shares of a mean
 
@@ -519,6 +527,8 @@ class Run:
         """Evidence for x going through the order until it beats the rival, or is not seen to be not worse."""
         for y in [y for y in self.rules.offered if y != x and not self.out_at_once(y)]:
             for i in self.rules.order:
+                if self.is_short_of(i, x, y):
+                    break
                 if self.is_limit(i):
                     self.weigh_arm("misses", i, y)
                     if self.shown_to_miss(i, y):
@@ -657,7 +667,7 @@ class Run:
                 if self.rules.stop:
                     self.over = True
                     break
-            if any(self.open(i, a, alive) for a in alive):
+            if self.open_among(i, alive):
                 break
             position += 1
         self.position, self.gone = position, gone
@@ -669,6 +679,11 @@ class Run:
                 round = self.results if a in self.active else self.left[a][0]
                 self.left[a] = (round, self.rules.order[gone[a][0]], gone[a][1])
         self.active = alive
+
+    def open_among(self, i, alive):
+        """Whom the rule asks: of those who may meet the limits; if all is settled among these, of all."""
+        kept = {a for a in alive if not self.is_stopped(a)}
+        return {a for a in kept if self.open(i, a, kept)} or {a for a in alive if self.open(i, a, alive)}
 
     def open(self, i, a, alive):
         if not self.is_limit(i):
@@ -712,6 +727,9 @@ class Run:
     def evaluate(self):
         proving = self.rules.answer and self.passes >= 10
         x = None
+        for i in takewhile(self.is_limit, self.rules.order):
+            for a in [a for a in self.rules.offered if not self.meets(i, a) and not self.violates(i, a)]:
+                self.look_at_arm(i, a)
         for turn in range(2):
             self.settle(None if turn == 0 else self.position)
             if self.over or not proving:
@@ -733,18 +751,19 @@ class Run:
             return
         self.candidate, self.lacked = x, None
         i = self.rules.order[self.position]
-        self.by_rule = {a for a in self.active if self.open(i, a, self.active)}
+        self.by_rule = self.open_among(i, self.active)
         if proving:
             lacking = {y for y in self.rules.offered if not self.done(x, y)}
-            self.by_proof = lacking | {x}
+            idle = {y for y in lacking - {x} if self.is_stopped(y) and not self.is_short_somewhere(x)}
+            self.by_proof = lacking - idle | {x}
             self.over = not lacking
             if self.preregistered and not self.is_closest_somewhere(x):
                 self.lacked = self.stuck(x)
             if self.over:
                 self.look_at_all()
-            for y in lacking - {x}:
+            for y in lacking - idle - {x}:
                 if not self.handles(x, y):
-                    self.by_proof |= self.third(y)
+                    self.by_proof |= self.third(x, y)
 
     def look_at_all(self):
         for i in [i for i in self.rules.order if self.is_limit(i)]:
@@ -761,6 +780,10 @@ class Run:
     def is_closest_somewhere(self, x):
         return any(self.is_limit(i) and self.is_closest(i, x) for i in self.rules.order)
 
+    def is_short_somewhere(self, x):
+        limits = [i for i in self.rules.order if self.is_limit(i)]
+        return any(self.misses(i, x) and self.is_closest(i, x) for i in limits)
+
     def middle(self, i):
         return 0.5 * (self.rules.tol[i] + self.rules.reach[i])
 
@@ -772,12 +795,13 @@ class Run:
                 return lead > 0
         return y != self.rules.baseline
 
-    def third(self, y):
+    def third(self, x, y):
         """Who keeps y out by the means, on the first objective where somebody does."""
+        some = {z for z in self.active - {y} if self.is_short_somewhere(x) or not self.is_stopped(z)}
         for i in self.rules.order:
             if self.is_limit(i) and self.seems_to_meet(i, y):
                 continue
-            leads = {z: self.likely(i, z, y) for z in sorted(self.active - {y})}
+            leads = {z: self.likely(i, z, y) for z in sorted(some)}
             over = {z: lead for z, lead in leads.items() if lead is not None and lead > self.middle(i)}
             if over:
                 return {max(over, key=over.get)}
@@ -836,9 +860,13 @@ class Run:
                 done = y != x
             if not done:
                 return False
-            if y != x and beaten(i, x, y):
+            if y != x and (beaten(i, x, y) or self.is_short_of(i, x, y)):
                 return True
         return y == x or y != self.rules.baseline or y not in self.active
+
+    def is_short_of(self, i, x, y):
+        """Whether y is below a floor that x must be seen at."""
+        return self.is_limit(i) and self.violates(i, y) and not self.is_closest(i, x)
 
     # --- the certificate
 
@@ -875,8 +903,9 @@ class Run:
         first = position == 0
         if self.is_limit(i):
             left = y in self.gone and self.gone[y][0] == position and self.position == self.rules.m
-            if self.is_beaten(i, x, y) or left:
-                by = -1 if self.is_beaten(i, x, y) else self.gone[y][1]
+            beaten = self.is_beaten(i, x, y) or (self.shown_to_meet(i, x) and self.violates(i, y))
+            if beaten or left:
+                by = -1 if beaten else self.gone[y][1]
                 return "violates_limit" if self.violates(i, y) else "not_clearly_within", by
             if self.shown_to_meet(i, y):
                 return "meets_limit", -1

@@ -27,7 +27,9 @@ def right() -> lb.Study:
 
 def served() -> lb.Study:
     bought = lb.Objective("bought", margin=0.01, noise="bernoulli")
-    return lb.create_study("typed", arms=["a", "b"], objectives=[bought], seed=0, serve=True)
+    return lb.create_study(
+        "typed", arms=["a", "b"], objectives=[bought], seed=0, serve=True, shares={"a": 0.1, "b": (0.1, 0.9)}
+    )
 
 
 def objects() -> lb.Study:

@@ -69,9 +69,8 @@ def run(
         _burn_in(fields, where, measured, command, limit)
 
     def make() -> "Study":
-        return make_from_file(
-            file, storage, load_if_exists=True, items=items, baseline=baseline, prepared=burn_in
-        )
+        said = {"baseline": baseline}
+        return make_from_file(file, storage, load_if_exists=True, items=items, said=said, prepared=burn_in)
 
     try:
         study = make()

@@ -12,10 +12,14 @@ from lexbandits.cli.storage import (
     Baseline,
     Items,
     Serve,
+    Shares,
+    Traffic,
+    Warmup,
     Where,
     is_missing,
     make_from_file,
     open_named,
+    shares_of,
     shorten,
 )
 from lexbandits.cli.study_command import Name, Output, of_study, say
@@ -56,10 +60,20 @@ def create(
     items: Annotated[str | None, Items] = None,
     baseline: Annotated[str | None, Baseline] = None,
     serve: Annotated[bool, Serve] = False,
+    traffic: Annotated[float | None, Traffic] = None,
+    warmup: Annotated[str | None, Warmup] = None,
+    shares: Annotated[list[str] | None, Shares] = None,
     as_json: AsJson = False,
 ) -> None:
     """Create the study that a file describes."""
-    study = make_from_file(file, storage, load_if_exists, items=items, baseline=baseline, serve=serve)
+    said: dict[str, Any] = {
+        "baseline": baseline,
+        "serve": serve or None,
+        "traffic": traffic,
+        "warmup": warmup,
+    }
+    said["shares"] = shares_of(shares) if shares else None
+    study = make_from_file(file, storage, load_if_exists, items=items, said=said)
     is_missing(study.storage)  # refuses memory, where it would be gone
     text = f"study {study.name!r} in {shorten(study.storage)}"
     say(Output({"name": study.name, "storage": study.storage}, text), as_json)

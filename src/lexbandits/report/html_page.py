@@ -11,6 +11,7 @@ from markupsafe import Markup, escape
 
 from lexbandits._code import Code
 from lexbandits._printable import printable
+from lexbandits.study.number_format import toml_key
 from lexbandits.views.svg import Part, kept_together, tag
 
 
@@ -52,4 +53,6 @@ def toml_word(found: Any) -> str:
     """A value as TOML has it."""
     if isinstance(found, (list, tuple)):
         return f"[{', '.join(map(toml_word, found))}]"
+    if isinstance(found, dict):
+        return f"{{{', '.join(f'{toml_key(key)} = {toml_word(word)}' for key, word in found.items())}}}"
     return printable(json.dumps(found, ensure_ascii=False))  # JSON's text, numbers and booleans are TOML's

@@ -60,6 +60,7 @@ Reason = Annotated[str, Field(min_length=1, max_length=2000), AfterValidator(_en
 FlagKey = Annotated[str, Field(min_length=1, max_length=200), AfterValidator(_encodable)]
 VisitorKey = Annotated[str, Field(min_length=1, max_length=LONGEST_KEY), AfterValidator(_encodable)]
 Number = Annotated[float, Field(ge=-HUGE, le=HUGE)]
+Share = Annotated[float, Field(ge=0, le=1)]
 Amount = (
     Annotated[float, Field(ge=0, le=HUGE)] | Annotated[str, Field(max_length=40, pattern=r"^\d+(\.\d+)?%$")]
 )
@@ -188,6 +189,13 @@ class StudyBody(Body):
     serve: bool = False
     traffic: Annotated[float, Field(gt=0, le=1)] = 1.0
     warmup: Lease | Literal[0] = 0
+    shares: (
+        Annotated[
+            dict[Name, Share | Annotated[list[Share], Field(min_length=2, max_length=2)]],
+            Field(min_length=1, max_length=MOST_ARMS),
+        ]
+        | None
+    ) = None
     baseline: Name | None = None
     budget: Annotated[int, Field(ge=1, le=10**9)] | None = None
     lease: Lease = "10m"

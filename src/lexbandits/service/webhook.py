@@ -268,10 +268,11 @@ class Webhook:
     def _of_limits(self, row: StudyRow, view: StudyView) -> Iterator[Notice]:
         """Arms that are shown to break a limit, or are out as another is better on it: given to nobody."""
         estimates, projection = view.estimates, view.estimates.replay.projection
+        stopped = estimates.policy.stopped
         limits = [(i, each.name) for i, each in enumerate(estimates.objectives) if each.limit is not None]
         for arm, (column, objective) in product(projection.offered, limits):
             left, name = estimates.eliminations.get(arm), estimates.arms[arm]
-            is_broken, is_out = estimates.violates(arm, column), left is not None
+            is_broken, is_out = estimates.violates(arm, column), left is not None or arm in stopped
             if not is_broken and not (left is not None and left.objective == column):
                 continue
             code = ClaimVerdict.VIOLATES_LIMIT if is_broken else ClaimVerdict.NOT_CLEARLY_WITHIN

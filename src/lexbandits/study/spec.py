@@ -16,7 +16,7 @@ import numpy as np
 
 from lexbandits._arrays import Vector
 from lexbandits._cached import cached_property
-from lexbandits._validation import BEST, IfInfeasible, flag, positive, probability, toml_table, whole
+from lexbandits._validation import BEST, IfInfeasible, flag, positive, probability, real, toml_table, whole
 from lexbandits.evidence.kinds import Dependence, NoiseKind
 from lexbandits.outcomes import Scope
 from lexbandits.study.errors import (
@@ -124,6 +124,7 @@ class Spec:
     serve: bool = False  # whether the arm that leads is asked more often: each result is a visitor's
     traffic: float = 1.0  # the share of visitors who take part
     warmup: float = 0.0  # seconds over which that share grows from nothing
+    shares: dict[str, tuple[float, float]] | None = None  # arm -> the least and the largest share that see it
     baseline: str | None = None  # the current arm, which answers unless another is better
     burn_in: dict[str, dict[str, list[float]]] | None = None  # objective -> arm -> values, which do not count
     objects: bool = False  # whether arms are objects to `measure`; each process has its own
@@ -175,7 +176,15 @@ class Spec:
         serve = flag("serve", payload.get("serve", cls.serve))
         if serve:
             _check_served(objectives, items)
+        traffic = _checked_traffic(payload.get("traffic", cls.traffic))
+        warmup = patience(payload.get("warmup", cls.warmup), "warmup")
         budget, most, seed = payload.get("budget"), payload.get("max_arms"), payload.get("seed")
+        max_arms = len(arms) if most is None else whole("max_arms", most, least=len(arms))
+        shares = _checked_shares(payload.get("shares"), names, max_arms)
+        if shares is not None and items is not None:
+            raise StudyError("shares are of visitors, who come once: leave items out")
+        if shares is not None and baseline in shares:
+            _check_share_of_baseline(str(baseline), shares, len(names), traffic, warmup)
         return cls(
             name=checked_name("a study", payload["name"]),
             arms=arms,
@@ -190,11 +199,12 @@ class Spec:
             budget=None if budget is None else whole("budget", budget, least=1),
             lease=seconds("lease", payload.get("lease", cls.lease)),
             max_failures=whole("max_failures", payload.get("max_failures", cls.max_failures), least=1),
-            max_arms=len(arms) if most is None else whole("max_arms", most, least=len(arms)),
+            max_arms=max_arms,
             preregistered=preregistered,
             serve=serve,
-            traffic=_checked_traffic(payload.get("traffic", cls.traffic)),
-            warmup=patience(payload.get("warmup", cls.warmup), "warmup"),
+            traffic=traffic,
+            warmup=warmup,
+            shares=shares,
             baseline=baseline,
             burn_in=burn_in,
             objects=objects,
@@ -209,9 +219,10 @@ class Spec:
             "items": None if self.items is None else list(self.items),
             "lease": duration(self.lease),
             "warmup": duration(self.warmup) if self.warmup else 0,
+            "shares": None if self.shares is None else {arm: [*both] for arm, both in self.shares.items()},
         }
         unsaid: dict[str, Any] = {"repeats": 1, "source": None, "baseline": None, "objects": False}
-        unsaid |= {"burn_in": None, "serve": False, "traffic": 1.0, "warmup": 0}
+        unsaid |= {"burn_in": None, "serve": False, "traffic": 1.0, "warmup": 0, "shares": None}
         unsaid |= {"scope": Scope.POPULATION} if self.items is None else {}
         return {key: word for key, word in payload.items() if key not in unsaid or word != unsaid[key]}
 
@@ -444,6 +455,51 @@ def _checked_traffic(value: Any) -> float:
     if share > 1:
         raise StudyError(f"traffic must be a share of the visitors, above 0 and at most 1, got {value!r}")
     return share
+
+
+def _checked_shares(value: Any, names: list[str], max_arms: int) -> dict[str, tuple[float, float]] | None:
+    """Return the least and the largest share of each arm that has one, or refuse what cannot be had."""
+    if value is None:
+        return None
+    if not isinstance(value, Mapping) or not value:
+        raise TypeError(f"shares must be a table such as {{{names[0]!r}: 0.5}}, got {value!r}")
+    shares = {}
+    for arm, given in value.items():
+        if arm not in names:
+            raise StudyError(f"shares must be of the arms {', '.join(map(repr, names))}, got {arm!r}")
+        bounds = [given, 1.0] if isinstance(given, (int, float)) else given
+        if isinstance(bounds, (str, Mapping)) or not isinstance(bounds, Sequence) or len(bounds) != 2:
+            raise TypeError(f"the share of {arm!r} must be a floor or (floor, ceiling), got {given!r}")
+        low, high = (real(f"the share of {arm!r}", bound) for bound in bounds)
+        if not 0 <= low <= high <= 1 or high == 0 or low == 1:
+            raise StudyError(
+                f"the share of {arm!r} must be 0 <= floor <= ceiling <= 1, with a floor below 1 and a "
+                f"ceiling above 0, got {given!r}"
+            )
+        shares[arm] = low, high
+    floors, ceilings = (math.fsum(bounds) for bounds in zip(*shares.values(), strict=True))
+    free = max_arms > len(shares)
+    if floors > 1 + 1e-9 or (free and floors > 1 - 1e-9):
+        raise StudyError(
+            f"the floors of shares add up to {floors:g} of the visitors"
+            + (", which leaves none for the other arms" if floors <= 1 + 1e-9 else ": at most 1")
+        )
+    if not free and ceilings < 1 - 1e-9:
+        raise StudyError(f"the ceilings of shares add up to {ceilings:g} of the visitors: at least 1")
+    return shares
+
+
+def _check_share_of_baseline(
+    baseline: str, shares: dict[str, tuple[float, float]], n_arms: int, traffic: float, warmup: float
+) -> None:
+    """Refuse a ceiling that whoever does not take part would break."""
+    takes_part = 0.0 if warmup else traffic
+    seen, high = 1 - takes_part * (1 - 1 / n_arms), shares[baseline][1]
+    if takes_part < 1 and seen > high + 1e-9:
+        why = "warmup begins with" if warmup else f"with traffic={traffic:g}"
+        raise StudyError(
+            f"{why} {seen:g} of the visitors on the baseline {baseline!r}, above its ceiling of {high:g}"
+        )
 
 
 def _check_served(objectives: tuple[Objective, ...], items: tuple[Any, ...] | None) -> None:

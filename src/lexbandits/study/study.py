@@ -594,6 +594,7 @@ def create_study(
     serve: bool = Spec.serve,
     traffic: float = Spec.traffic,
     warmup: float | str | timedelta = Spec.warmup,
+    shares: Mapping[str, float | tuple[float, float]] | None = Spec.shares,
     burn_in: Mapping[str, Mapping[str, Iterable[float]]] | None = Spec.burn_in,
 ) -> Study:
     """Create a study. Ties go to the arm listed first: list the incumbent first.
@@ -629,6 +630,8 @@ def create_study(
             baseline, or the best arm so far without one, and are not measured.
         warmup: how long after its creation that share grows from nothing: seconds, or text such as "3d";
             0.0 by default.
+        shares: arm -> the least share of the visitors who see it, or (the least, the largest): 0.5, (0, 0.1).
+            `assign` keeps to them while the arm is in question, by letting fewer visitors take part.
         burn_in: objective -> arm -> a few values, for objectives with cap="auto". They fix the cap, stay on
             record, and do not count.
 
@@ -659,6 +662,7 @@ def create_study(
         "serve": serve,
         "traffic": traffic,
         "warmup": warmup,
+        "shares": shares,
         "burn_in": burn_in,
         "objects": isinstance(arms, Mapping),
     }

@@ -80,10 +80,19 @@ def violates(bounds: Vector, limits: Vector, i: int, arm: int) -> bool:
 
 
 @kernel
+def is_apart(bounds: Vector, limits: Vector, i: int, a: int, b: int) -> bool:
+    """It has been seen that a limit's floor lies between two arms: a is at least there, b is below it."""
+    return violates(bounds, limits, i, b) and meets(bounds, limits, i, a)
+
+
+@kernel
 def beats_at(state: State, i: int, a: int, b: int) -> bool:
     """It has been seen that a beats b on any objective: on a limit b must be below the target too."""
-    under = not state.is_limit[i] or misses(state.bounds, state.limits, i, b)
-    return under and beats(state.lcb, state.limits, i, a, b)
+    bounds, limits = state.bounds, state.limits
+    if not state.is_limit[i]:
+        return beats(state.lcb, limits, i, a, b)
+    better = misses(bounds, limits, i, b) and beats(state.lcb, limits, i, a, b)
+    return better or is_apart(bounds, limits, i, a, b)
 
 
 # --- looking

@@ -79,6 +79,7 @@ from lexbandits.policies.tolerance.state import (
     State,
 )
 from lexbandits.policies.tolerance.stopping import Seen, certificate, plug_in
+from lexbandits.policies.tolerance.survivors import breaks_limit
 from lexbandits.policies.tolerance.validation import EARLY, RewardValidator, one_value_returns
 
 FIRST_EVALUATED = 5  # passes; with an exact objective the first pass is evaluated
@@ -565,6 +566,19 @@ class LexElimTol(PlacePolicy):
         if self._before is not None:
             return () if self.finished else self._before.wanted
         return tuple(np.flatnonzero(self.state.masks[ASKED]).tolist())
+
+    @property
+    def stopped(self) -> tuple[int, ...]:
+        """The candidates seen to break a limit that comes before all other objectives.
+
+        Nobody is asked of them while another may meet it; none, if the best so far is one of them.
+        """
+        state = self.state
+        if not state.is_limit[state.order[0]]:
+            return ()
+        seen = state.bounds, state.limits, state.order, state.is_limit
+        found = tuple(arm for arm in self.candidates if breaks_limit(*seen, arm))
+        return () if not found or self.recommendation in found else found
 
     @property
     def objective(self) -> int:

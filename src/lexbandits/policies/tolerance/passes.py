@@ -9,7 +9,15 @@ from lexbandits._arrays import Counts, Vector
 from lexbandits._jit import kernel
 from lexbandits.evidence.interval import kind_at
 from lexbandits.evidence.kinds import EXACT
-from lexbandits.policies.tolerance.anytime import beats, look, look_at_arm, meets, misses, shows_nothing
+from lexbandits.policies.tolerance.anytime import (
+    beats,
+    look,
+    look_at_arm,
+    meets,
+    misses,
+    shows_nothing,
+    violates,
+)
 from lexbandits.policies.tolerance.folding import fold_values
 from lexbandits.policies.tolerance.preregistered import held_now
 from lexbandits.policies.tolerance.relative import ask_references, is_share, look_at_shares
@@ -90,6 +98,21 @@ def look_at_limit(state: State, scratch: NDArray[np.bool_]) -> bool:
 
 
 @kernel(inline="never")
+def look_for_guardrails(state: State) -> bool:
+    """Look for arms that break a limit before all other objectives; whether something was seen."""
+    masks, order, limits, bounds = state.masks, state.order, state.limits, state.bounds
+    kinds, singles, completed, news, position = state.kinds, state.singles, state.completed, False, 0
+    while position < order.size and state.is_limit[order[position]]:
+        i = order[position]
+        position += 1
+        for arm in range(masks.shape[1]):
+            known = meets(bounds, limits, i, arm) or violates(bounds, limits, i, arm)
+            if masks[OFFERED, arm] and not known:
+                news |= look_at_arm(bounds, limits, kinds, singles, completed, i, arm)
+    return bool(news)
+
+
+@kernel(inline="never")
 def look_around(state: State, scratch: NDArray[np.bool_]) -> bool:
     """Look at what the current objective still needs to know of the survivors; whether something was seen.
 
@@ -128,7 +151,8 @@ def evaluate(state: State, anew: bool) -> None:
     clock, active, preregistered = state.clock, state.arms.active, state.log_evidence.size > 0
     proving = state.options.proves and clock[PASS] >= FIRST_PROOF
     # looking at what the candidate's proof needs may drop arms, even the candidate: so there are two turns
-    candidate, changed, looked, scratch = -1, anew, -1, np.empty((3, active.size), np.bool_)
+    candidate, looked, scratch = -1, -1, np.empty((3, active.size), np.bool_)
+    changed = look_for_guardrails(state) or anew
     for turn in range(2):
         while True:  # look, drop, and look at the next objective, until nothing changes
             if changed:

@@ -111,6 +111,17 @@ class PlacePolicy(Policy):
         left = np.flatnonzero(self.state.repeats[:, -1] == 0.0).tolist()
         return [(arm, first + repeat) for arm in arms for repeat in (left if arm == leader else (0,))]
 
+    def parts_of_pass(self, place: int) -> dict[int, float]:
+        """Which part of the places each arm has in the pass of this one, as the folded passes decide."""
+        times = self.leader_repeats
+        number = place // times
+        if self._before is not None and number < self._until:
+            return self._before.parts_of_pass(place)
+        leader = leader_of(self.state, number)
+        arms = np.flatnonzero(self.state.masks[row_asked(self.state, number)]).tolist()
+        places = {arm: times if arm == leader else 1 for arm in arms}
+        return {arm: each / sum(places.values()) for arm, each in places.items()}
+
     def ask(self, pending: Iterable[int] = ()) -> int:
         """The arm to measure next, given the arms in flight; the recommendation once finished. Pure."""
         if self.finished:
@@ -322,7 +333,7 @@ class PlacePolicy(Policy):
             yield from takewhile(lambda place: place[1] < end, self._before._open_places())
         members = [np.flatnonzero(row).tolist() for row in self.state.masks]
 
-        def asked(number: int) -> list[Place]:
+        def asked(number: int) -> list[Place]:  # as in `parts_of_pass`
             first, leader = number * times, leader_of(self.state, number)
             places = [(arm, first) for arm in members[row_asked(self.state, number)]]
             return places + [(leader, first + repeat) for repeat in range(1, times if leader >= 0 else 1)]

@@ -25,6 +25,7 @@ from lexbandits.policies.tolerance.anytime import (
     against_target,
     anytime_evidence,
     beats,
+    beats_at,
     close,
     look,
     look_at_arm,
@@ -63,6 +64,7 @@ from lexbandits.policies.tolerance.state import (
     State,
     pair_of,
 )
+from lexbandits.policies.tolerance.survivors import breaks_limit
 
 
 class Scratch(IntEnum):
@@ -236,6 +238,15 @@ def is_closest_somewhere(state: State, x: int) -> bool:
 
 
 @kernel(inline="never")
+def is_short_somewhere(state: State, x: int) -> bool:
+    """Whether x can only be the closest on some limit: it is seen to be below the target, and looks so."""
+    some = False
+    for i in range(state.is_limit.size):
+        some |= state.is_limit[i] and misses(state.bounds, state.limits, i, x) and is_closest(state, i, x)
+    return bool(some)
+
+
+@kernel(inline="never")
 def weigh_limits(state: State, x: int) -> None:
     """Take note of the evidence that x is at the floor of every limit."""
     for i in range(state.is_limit.size):
@@ -256,7 +267,7 @@ def prove(state: State, x: int, scratch: NDArray[np.bool_], weighs: bool) -> boo
     masks, order, is_limit, clock = state.masks, state.order, state.is_limit, state.clock
     arm_log_evidence, active, left = state.arm_log_evidence, state.arms.active, state.arms.left
     tests = log_evidence.size > 0 and not is_closest_somewhere(state, x)
-    first, n_arms, proven = order[0], masks.shape[1], True
+    first, n_arms, proven, short = order[0], masks.shape[1], True, is_short_somewhere(state, x)
     clock[RIVAL] = -1
     for i in range(order.size):
         if is_limit[i] and not meets(bounds, limits, i, x):
@@ -275,6 +286,9 @@ def prove(state: State, x: int, scratch: NDArray[np.bool_], weighs: bool) -> boo
             i = order[position]
             tolerance, reach, low, under = limits[i, TOLERANCE], limits[i, REACH], lcb[i, x, y], True
             if is_limit[i]:  # that x is at the floor is asked of x alone
+                if violates(bounds, limits, i, y) and not is_closest(state, i, x):
+                    beaten = True
+                    continue
                 if tests and weighs:
                     weigh_arm(state, MISSES, i, y)
                 under = misses(bounds, limits, i, y)
@@ -312,7 +326,8 @@ def prove(state: State, x: int, scratch: NDArray[np.bool_], weighs: bool) -> boo
         if proven and tests and not held and sampled:
             clock[RIVAL], clock[STUCK] = y, i
         proven = False
-        scratch[LACKING, y] = masks[BY_PROOF, y] = True
+        if short or not breaks_limit(bounds, limits, order, is_limit, y):
+            scratch[LACKING, y] = masks[BY_PROOF, y] = True
     if not proven:
         ask_thirds(state, scratch, x)
     return proven
@@ -327,6 +342,7 @@ def ask_thirds(state: State, scratch: NDArray[np.bool_], x: int) -> None:
     """
     limits, kinds, singles, pairs = state.limits, state.kinds, state.singles, state.pairs
     means, order, is_limit, active = state.arms.means, state.order, state.is_limit, state.arms.active
+    bounds, short = state.bounds, is_short_somewhere(state, x)
     for y in range(active.size):
         handled, third = not scratch[LACKING, y], -1
         for position in range(order.size):
@@ -348,7 +364,7 @@ def ask_thirds(state: State, scratch: NDArray[np.bool_], x: int) -> None:
                 continue
             share = is_share(limits, i)
             for z in range(active.size):
-                if z != y and active[z]:
+                if z != y and active[z] and (short or not breaks_limit(bounds, limits, order, is_limit, z)):
                     n, lead = paired(limits, kinds, singles, pairs, i, z, y)
                     if share:
                         lead = in_shares(limits, means, i, z, y, lead)
@@ -421,16 +437,18 @@ def _verdict(state: State, x: int, y: int, i: int, high: float) -> tuple[ClaimVe
     ended = (i == state.order[0] and not state.is_limit[i]) or state.clock[POSITION] == state.order.size
     left = not state.arms.active[y] and left_on == i and ended
     if state.is_limit[i]:
+        meets_it = shown_to_meet(bounds, limits, state.arm_log_evidence, i, x)
         beaten = shown_to_miss(bounds, limits, state.arm_log_evidence, i, y) and shown_to_beat(
             lcb, limits, log_evidence, i, x, y
         )
+        beaten = beaten or (meets_it and violates(bounds, limits, i, y))
         if beaten or left:
             is_beyond = violates(bounds, limits, i, y)
             verdict = ClaimVerdict.VIOLATES_LIMIT if is_beyond else ClaimVerdict.NOT_CLEARLY_WITHIN
             return verdict, -1 if beaten else rival
         if shown_to_meet(bounds, limits, state.arm_log_evidence, i, y):
             return ClaimVerdict.MEETS_LIMIT, -1
-        if shown_to_meet(bounds, limits, state.arm_log_evidence, i, x) or not not_worse(lcb, limits, i, x, y):
+        if meets_it or not not_worse(lcb, limits, i, x, y):
             return ClaimVerdict.OPEN, -1
         return (ClaimVerdict.TIED if high <= limits[i, REACH] else ClaimVerdict.NOT_WORSE), -1
     if shown_to_beat(lcb, limits, log_evidence, i, x, y):
@@ -452,7 +470,7 @@ def _holds(state: State, x: int, y: int, i: int, verdict: ClaimVerdict, by: int)
         case ClaimVerdict.BEATEN:
             return beats(lcb, limits, i, by, y)
         case ClaimVerdict.VIOLATES_LIMIT:
-            return violates(bounds, limits, i, y) and beats(lcb, limits, i, x if by < 0 else by, y)
+            return violates(bounds, limits, i, y) and beats_at(state, i, x if by < 0 else by, y)
         case ClaimVerdict.NOT_CLEARLY_WITHIN:
             return misses(bounds, limits, i, y) and beats(lcb, limits, i, x if by < 0 else by, y)
         case ClaimVerdict.MEETS_LIMIT:

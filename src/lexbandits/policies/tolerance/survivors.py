@@ -5,7 +5,7 @@ from numpy.typing import NDArray
 
 from lexbandits._arrays import Counts, Vector
 from lexbandits._jit import kernel
-from lexbandits.policies.tolerance.anytime import beats, close, meets, misses, not_worse, violates
+from lexbandits.policies.tolerance.anytime import beats, close, is_apart, meets, misses, not_worse, violates
 from lexbandits.policies.tolerance.state import (
     BY_RULE,
     CONTRADICTION,
@@ -29,7 +29,8 @@ def drop_beaten(
 ) -> bool:
     """Drop whoever is beaten by somebody who got as far; False if that is everybody.
 
-    On a limit being better beats only who is below the target: what is above it does not count.
+    On a limit being better beats only who is below the target: what is above it does not count. Who is at the
+    floor is better than who is below it.
     """
     before = np.empty(alive.size, np.bool_)
     for arm in range(alive.size):
@@ -42,7 +43,9 @@ def drop_beaten(
         if is_limit and not misses(bounds, limits, i, b):
             continue
         for a in range(alive.size):
-            if before[a] and a != b and beats(lcb, limits, i, a, b):
+            if not before[a] or a == b:
+                continue
+            if beats(lcb, limits, i, a, b) or (is_limit and is_apart(bounds, limits, i, a, b)):
                 alive[b] = False
                 why[b, 0], why[b, 1] = i, a
                 left -= 1
@@ -57,6 +60,21 @@ def all_violate(bounds: Vector, limits: Vector, alive: NDArray[np.bool_], i: int
     for arm in range(alive.size):
         some |= alive[arm] and not violates(bounds, limits, i, arm)
     return not some
+
+
+@kernel
+def breaks_limit(
+    bounds: Vector, limits: Vector, order: Counts, is_limit: NDArray[np.bool_], arm: int
+) -> bool:
+    """Whether an arm is seen to be below the floor of a limit that comes before all other objectives.
+
+    Then it answers only if no arm is at the floor of all of these, and is not asked while one may be.
+    """
+    position, broken = 0, False
+    while position < order.size and is_limit[order[position]]:
+        broken |= violates(bounds, limits, order[position], arm)
+        position += 1
+    return broken
 
 
 @kernel
@@ -123,7 +141,7 @@ def survey(state: State) -> None:
     )
     lcb, limits, bounds, reached = state.lcb, state.limits, state.bounds, state.reached
     active, left = state.arms.active, state.arms.left
-    alive = np.empty(active.size, np.bool_)
+    alive, kept = np.empty(active.size, np.bool_), np.empty(active.size, np.bool_)
     for arm in range(alive.size):
         alive[arm] = masks[OFFERED, arm]
     why = np.full((alive.size, 2), -1)  # the objective on which an arm is out, and its rival or −1
@@ -143,7 +161,11 @@ def survey(state: State) -> None:
             if stops:
                 clock[OVER] = 1
                 break
-        settled = not find_open(lcb, limits, bounds, is_limit[i], masks, alive, i)
+        for arm in range(alive.size):
+            kept[arm] = alive[arm] and not breaks_limit(bounds, limits, order, is_limit, arm)
+        settled = not find_open(lcb, limits, bounds, is_limit[i], masks, kept, i)
+        if settled:  # among those who may meet the limits before all else: then all are asked
+            settled = not find_open(lcb, limits, bounds, is_limit[i], masks, alive, i)
         position += settled
     clock[POSITION] = position
     if position == order.size:

@@ -20,6 +20,17 @@ const linesOf = (text) =>
 /** Without what was left empty. */
 const said = (words) => Object.fromEntries(Object.entries(words).filter(([, word]) => word !== null && word !== ""));
 
+/** Lines such as “old 50%” or “new 0% 10%” as the API takes them; null for none. */
+function sharesOf(text) {
+  const shares = linesOf(text).map((line) => {
+    const [, arm, low, high] = line.match(/^(.+?)[\s:=]+([\d.,]+\s?%?)(?:\s+([\d.,]+\s?%?))?$/) ?? [];
+    if (!arm) throw new Problem(422, `Share of the visitors: an arm and one or two shares, got “${line}”.`);
+    const [least, most] = [low, high ?? ""].map((share) => typed(share, `Share of ${arm}`));
+    return [arm, most === null ? least : [least, most]];
+  });
+  return shares.length ? Object.fromEntries(shares) : null;
+}
+
 export function createStudy(news) {
   openForm({
     title: "New study",
@@ -57,6 +68,26 @@ export function createStudy(news) {
         hint: "It stays unless another is shown to be better in something that matters. Empty: all are alike.",
       },
       {
+        name: "traffic",
+        label: "Visitors who take part",
+        mode: "decimal",
+        later: true,
+        hint: "Such as 20%. The others see the arm in use today. Empty: all.",
+      },
+      {
+        name: "warmup",
+        label: "Time in which that share grows from nothing",
+        later: true,
+        hint: "Such as 12h, 2d. Empty: none.",
+      },
+      {
+        name: "shares",
+        label: "Share of the visitors who see an arm, one arm a line",
+        long: true,
+        later: true,
+        hint: "At least “old 50%”, or at least and at most “new 0% 10%”. Empty: as measuring needs it.",
+      },
+      {
         name: "delta",
         label: "Wrong with probability at most (δ)",
         mode: "decimal",
@@ -84,7 +115,7 @@ export function createStudy(news) {
       {
         text: "Next: what matters",
         look: "pri",
-        run: async ({ name, arms, preregistered, serve, baseline, delta, items, max_arms, budget, lease }) => {
+        run: async ({ name, arms, preregistered, serve, baseline, delta, items, max_arms, budget, lease, ...visitors }) => {
           const listed = linesOf(arms);
           if (listed.length < 2) throw new Problem(422, "Two arms at least are needed.");
           if (baseline && !listed.includes(baseline))
@@ -97,6 +128,9 @@ export function createStudy(news) {
             max_arms: typed(max_arms, "Room for arms"),
             budget: typed(budget, "Trials in all"),
             lease,
+            traffic: typed(visitors.traffic, "Visitors who take part"),
+            warmup: visitors.warmup.trim(),
+            shares: sharesOf(visitors.shares),
           });
           const question = { name, arms: listed, preregistered: preregistered === "true", ...settings, ...(drawn.length ? { items: drawn } : {}) };
           askObjective({ ...question, objectives: [] }, news);

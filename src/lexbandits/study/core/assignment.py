@@ -2,6 +2,8 @@
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from lexbandits.study.core.ask_tell import given, hand_out
 from lexbandits.study.core.trial_columns import OPEN, RELEASED
 from lexbandits.study.errors import StudyError
@@ -35,19 +37,22 @@ def assign(unit: "UnitOfWork", key: str, lease: float | None = None, worker: str
     if known is not None and (again := _seen_again(unit, known)) is not None:
         return again
     is_new = known is None or (known.trial is not None and unit.projection.state[known.trial] == RELEASED)
-    takes_part = is_new and _takes_part(unit, visitor)
+    taking, besides = _divided(unit)
+    place = int(visitor, 16) / 16.0 ** len(visitor)  # uniform among visitors
+    takes_part = is_new and place < taking
     if takes_part:
         held = unit.projection.spec.lease if lease is None else lease
         if trials := hand_out(unit, 1, held, worker, None):
             unit.assign(visitor, trials[0].arm, trials[0].number)
             return trials[0].as_assigned(AssignReason.TRIAL)
-    arm = best_arm(unit.replay)
     if unit.replay.state == StudyState.FINISHED:  # everybody's from now on
-        return untold(arm, AssignReason.WINNER)
+        return untold(best_arm(unit.replay), AssignReason.WINNER)
     if is_new and not takes_part:
-        arm = _outside(unit, arm)
+        arm, reason = _at(besides, (place - taking) / (1 - taking)), AssignReason.OUTSIDE
+    else:
+        arm, reason = _at(_unmeasured(unit), place), AssignReason.LEADER
     unit.assign(visitor, arm, None)
-    return untold(arm, AssignReason.OUTSIDE if is_new and not takes_part else AssignReason.LEADER)
+    return untold(arm, reason)
 
 
 def forget(unit: "UnitOfWork", key: str | None) -> int:
@@ -55,19 +60,86 @@ def forget(unit: "UnitOfWork", key: str | None) -> int:
     return unit.forget(None if key is None else unit.visitor(key))
 
 
-def _takes_part(unit: "UnitOfWork", visitor: str) -> bool:
-    """Whether a visitor is among the share that takes part: by the digest of the key and the clock alone."""
+# --- who sees what
+
+Shares = dict[str, tuple[float, float]]  # arm -> floor and ceiling of its share of the visitors
+Division = dict[str, float]  # arm -> the share of the visitors who see it without being measured
+
+
+def _divided(unit: "UnitOfWork") -> tuple[float, Division]:
+    """Return the share of the visitors who take part, and what the others see.
+
+    A function of the clock and of the passes folded alone, and visitors are placed by the digests of their
+    keys: so no value of a pass decides whose values it has.
+    """
     spec, age = unit.projection.spec, unit.now - unit.projection.created
-    grown = min(1.0, max(age, 0.0) / spec.warmup) if spec.warmup else 1.0
-    return int(visitor, 16) < spec.traffic * grown * 16.0 ** len(visitor)
+    most = spec.traffic * (min(1.0, max(age, 0.0) / spec.warmup) if spec.warmup else 1.0)
+    if most == 1.0 and spec.shares is None:
+        return most, {}
+    asked = _parts_of_next_pass(unit)
+    if spec.shares is not None and not asked:
+        return 1.0, {}  # nobody stands outside where nobody can take part
+    return divide(most, asked, *_shares_and_order(unit, spec.baseline))
 
 
-def _outside(unit: "UnitOfWork", best: str) -> str:
-    """Return what is shown to who does not take part: the baseline, unless it is out."""
-    baseline = unit.projection.spec.baseline
-    if baseline is None or baseline in unit.projection.withdrawn:
-        return best
-    return baseline if unit.projection.arm_names.index(baseline) in unit.replay.policy.candidates else best
+def _unmeasured(unit: "UnitOfWork") -> Division:
+    """Return what visitors see who are not measured as nothing can be, or as their arm is out."""
+    spec = unit.projection.spec
+    return divide(0.0, {}, *_shares_and_order(unit, spec.baseline if spec.shares else None))[1]
+
+
+def _parts_of_next_pass(unit: "UnitOfWork") -> Division:
+    """Return which part of the places each arm has in the pass that is handed out next."""
+    replay, names = unit.replay, unit.projection.arm_names
+    if unit.projection.spec.shares is None or replay.state != StudyState.MEASURING:
+        return {}
+    places = replay.next_places(1, unit.now)
+    parts = replay.policy.parts_of_pass(places[0][1]) if places else {}
+    return {names[arm]: part for arm, part in parts.items()}
+
+
+def _shares_and_order(unit: "UnitOfWork", first: str | None) -> tuple[Shares, list[str]]:
+    """Return the shares of the arms in question, and these: the first, if it is one, then the best so far."""
+    projection, policy, best = unit.projection, unit.replay.policy, best_arm(unit.replay)
+    shares, names, stopped = projection.spec.shares or {}, projection.arm_names, policy.stopped
+    shown = [names[arm] for arm in policy.candidates if arm not in stopped]
+    arms = [arm for arm in shown if arm not in projection.withdrawn]
+    order = sorted({*arms, best}, key=lambda arm: (arm != first, arm != best, names.index(arm)))
+    return {arm: bounds for arm, bounds in shares.items() if arm in arms}, order
+
+
+def divide(most: float, asked: Division, shares: Shares, order: list[str]) -> tuple[float, Division]:
+    """Divide the visitors: the largest share, up to `most`, that may be measured, and what the others see.
+
+    `asked`: arm -> its part of those measured. Others see what a floor lacks, then the arms in order, each up
+    to its ceiling; if all are at theirs, the first.
+
+    >>> divide(1.0, {"old": 0.5, "new": 0.5}, {"new": (0.0, 0.125)}, ["old", "new"])
+    (0.25, {'old': 0.75})
+    """
+    ceilings = (high / asked[arm] for arm, (_, high) in shares.items() if asked.get(arm, 0.0) > 0.0)
+    taking, lacks = min([most, *ceilings]), {}
+    for _ in range(len(shares) + 1):  # Newton's steps to a root of a convex function of straight pieces
+        lacks = {arm: low - taking * asked.get(arm, 0.0) for arm, (low, _) in shares.items()}
+        lacks = {arm: lack for arm, lack in lacks.items() if lack > 0.0}
+        excess = taking + sum(lacks.values()) - 1.0
+        if excess <= 1e-12:
+            break
+        taking -= excess / (1.0 - sum(asked.get(arm, 0.0) for arm in lacks))
+    left = 1.0 - taking - sum(lacks.values())
+    for arm in order:
+        room = shares.get(arm, (0.0, 1.0))[1] - taking * asked.get(arm, 0.0) - lacks.get(arm, 0.0)
+        given = min(left, max(room, 0.0))
+        left -= given
+        lacks[arm] = lacks.get(arm, 0.0) + given
+    lacks[order[0]] += max(left, 0.0)
+    return taking, {arm: part for arm, part in lacks.items() if part > 1e-12}
+
+
+def _at(division: Division, place: float) -> str:
+    """Return the arm at a place between 0 and 1 where each takes its part."""
+    reached = place * sum(division.values()) < np.cumsum([*division.values()])
+    return [*division][int(reached.argmax())] if reached.any() else [*division][-1]
 
 
 def _seen_again(unit: "UnitOfWork", known: "Assigned") -> Trial | None:
@@ -78,7 +150,7 @@ def _seen_again(unit: "UnitOfWork", known: "Assigned") -> Trial | None:
     """
     projection, policy, number = unit.projection, unit.replay.policy, known.trial
     arm = projection.arm_names.index(known.arm)
-    if known.arm in projection.withdrawn or arm not in policy.candidates:
+    if known.arm in projection.withdrawn or arm not in policy.candidates or arm in policy.stopped:
         return None
     if number is not None and projection.state[number] == OPEN and unit.in_time(number):
         return given(unit, number).as_assigned(AssignReason.TRIAL)
