@@ -16,6 +16,9 @@ import pytest
 
 import lexbandits as lb
 from lexbandits.service.auth import open_lasting
+from lexbandits.service.registry import StudyRegistry
+from lexbandits.service.webhook import Receiver as Receiving
+from lexbandits.service.webhook import Webhook
 from support.asked import MODELS, ask, make
 from support.patience import until
 from support.receivers import SECRET, Receiver
@@ -221,6 +224,27 @@ def test_an_arm_that_breaks_a_limit_is_told_once(receive, notify):
         assert told["fields"] == {**fields, "assigned": told is not broken[-1]}
         assert "broken is shown to break the limit on errors" in told["sentence"]
     assert broken[-1]["sentence"].endswith("and is given to nobody any more")
+
+
+def test_two_notices_of_limits_never_share_a_name(tmp_path):
+    """An arm "late x" beyond "errors", and an arm "x" beyond "errors late"."""
+    names, arms = ("errors", "errors late"), ("good", "late x", "x")
+    limits = [lb.Objective(n, "minimize", at_most=0.2, slack=0.1, noise="bernoulli") for n in names]
+    study = lb.create_study("odd", fast(tmp_path), arms=arms, objectives=limits, seed=0)
+    beyond = {("errors", "late x"), ("errors late", "x")}
+    registry = StudyRegistry(fast(tmp_path))
+    webhook, row = Webhook(registry, Receiving("https://example.org/", SECRET), ""), registry.find("odd").row
+    for _ in range(40):
+        for trial in study.ask_many(3):
+            study.tell(trial, {name: float((name, trial.arm) in beyond) for name in names})
+        notices = [notice for notice in webhook._notices(row)[0] if notice.body["kind"] == "guardrail"]
+        if len(notices) == 2:
+            break
+    told = {(notice.body["fields"]["objective"], notice.body["fields"]["arm"]) for notice in notices}
+    assert told == beyond
+    assert len({notice.what for notice in notices}) == len({notice.body["id"] for notice in notices}) == 2
+    registry.close()
+    registry.notes.close()
 
 
 def test_a_receiver_that_fails_is_tried_again_and_can_drop_repeats(receive, notify):
