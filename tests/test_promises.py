@@ -111,6 +111,10 @@ KINDS = {
     "symmetric": Kind("symmetric", 1.0, 2.0, 0.0, lambda rng, mean: mean + rng.standard_exponential() - 1.0),
     "heavy": Kind("symmetric", 1.0, 3.0, 0.0, lambda rng, mean: mean + 0.5 * rng.standard_t(2)),
 }
+# only where an attack names them: values that hardly ever leave an end of their range
+ALL_KINDS = KINDS | {
+    "rare": Kind(("bounded", 0.0, 10.0), 0.5, 1.5, 9.9, lambda rng, mean: 10.0 * (rng.random() < mean / 10))
+}
 OF_ONE_ARM = tuple(name for name, kind in KINDS.items() if kind.noise != "symmetric")  # or percentages
 
 
@@ -251,7 +255,7 @@ class Attack:
 
     def study(self, kind, delta, seed):
         """One study, attacked to its end, and its world."""
-        world = self.world(KINDS[kind])
+        world = self.world(ALL_KINDS[kind])
         study = world.study(seed, delta, **self.words)
         rng = np.random.default_rng([seed, len(self.name), len(kind)])
         self.drive(study, world, rng)
@@ -713,6 +717,12 @@ def peek_and_stop(study, world, rng):
         study.tell(trial, world.values(trial.arm, rng))
         if study.answer.certified or (study.answer.arm == "worse" and rng.random() < 0.02):
             return
+
+
+@attack("rare")
+def bet_on_calm_before_rare_zeros(study, world, rng):
+    """Nothing happens in the first passes of many studies, so that stakes grow to the largest."""
+    go_on(study, world, rng)
 
 
 @attack("symmetric", "heavy")
