@@ -692,20 +692,30 @@ def change_the_rules_between_two_results_of_who_leads(study, world, rng):
 
 @attack("gaussian", "bernoulli", traffic=0.4, lease="1h")
 def send_for_visitors_who_stood_outside_when_values_favour_the_worse(study, world, rng):
-    """They are forgotten first, so that they are new; whether they take part is in their keys."""
-    outside, told, number = [], 0, 0
+    """Whether they take part is in their keys, so they are forgotten first, and are new.
+
+    Whoever speaks for the best is forgotten untold, for another visitor in the same place; what it would have
+    said is told only when no more visitors are given a trial.
+    """
+    outside, held, told, number = [], [], 0, 0
     while told < MOST and study.status.state == "measuring":
         number += 1
         key = outside.pop() if outside and number % 2 else f"visitor {number}"
         trial = study.assign(key)
         if trial.id is None:
             outside.append(key)
+            if trial.reason == "leader" and held:
+                with suppress(lb.StudyError):
+                    study.tell(*held.pop(0))
             continue
         values, told = world.values(trial.arm, rng), told + 1
+        if not world.favours_worse(trial.arm, values):
+            study.forget(key)
+            held.append((trial, values))
+            continue
         study.tell(trial, values)
-        if world.favours_worse(trial.arm, values):
-            for key in outside:
-                study.forget(key)
+        for key in outside:
+            study.forget(key)
 
 
 # --- when it ends
