@@ -10,7 +10,7 @@ import time
 import numpy as np
 
 from lexbandits._jit import entry, kernel
-from lexbandits.evidence.betting import STAKES, bet, log_wealth, unit_stake
+from lexbandits.evidence.betting import SHARES, STAKES, bet, caution_of, log_wealth, unit_stake
 from lexbandits.evidence.bounded import bounded_lower
 from lexbandits.evidence.kinds import spread_kinds
 from lexbandits.evidence.moments import push
@@ -23,11 +23,11 @@ LEVEL, RESOLUTION, STEPS = 8.0, 0.03, 22  # a level of four arms and three objec
 @kernel
 def bet_on_all(values, b, kind, resolution, wealth):
     """The log wealth of bets that the mean of the stored differences exceeds b."""
-    wealth[0], wealth[1] = 1.0, 0.0
+    wealth[0], wealth[1] = SHARES, 0.0
     n, mean, m2, m3, m4 = 0.0, 0.0, 0.0, 0.0, 0.0
     for value in values:
-        unit = unit_stake(kind, n, m2, resolution)
-        bet(wealth, 0, 0, 0, b, unit, value, unit, 1.0 - value, n)
+        unit = unit_stake(kind, n, m2, resolution / (2.0 * (kind.high - kind.low)))
+        bet(wealth, 0, 0, 0, b, unit, value, unit, 1.0 - value, n, caution_of(kind)[2])
         n, mean, m2, m3, m4 = push(n, mean, m2, m3, m4, value)
     return log_wealth(wealth, 0, 0, 0, 0, b)
 

@@ -11,7 +11,10 @@ from hypothesis import strategies as st
 from lexbandits.evidence.betting import (
     SHARES,
     STAKES,
+    STEADY_SHARES,
     bet,
+    caution_of,
+    first_wealth,
     gaussian_bets,
     log_wealth,
     may_reach,
@@ -24,46 +27,49 @@ from lexbandits.evidence.kinds import spread_kinds
 from lexbandits.evidence.moments import push_squares
 from support.examples import up_to
 
-UNIT = spread_kinds(["bounded", 0.0, 1.0], 1)[0]
+UNIT, COIN = spread_kinds([["bounded", 0.0, 1.0], "bernoulli"], 2)
+KNOWN = {UNIT: (2, 0.02, 0.97), COIN: (4, 0.5, 0.9)}  # values and M2 before the first; the most a bet loses
 
 
-def gamble(values, b, resolution):
+def gamble(values, b, resolution, kind=UNIT):
     """Log wealth after stored differences: in the direction of the pair, and against it."""
-    wealth = np.stack([np.ones((1, 1, 2, 2, 6)), np.zeros((1, 1, 2, 2, 6))])
+    wealth = np.stack([np.tile(first_wealth([kind]), (1, 1, 2, 2, 1)), np.zeros((1, 1, 2, 2, 6))])
     n = mean = m2 = 0.0
     for z in values:
-        unit = unit_stake(UNIT, n, m2, resolution)
-        bet(wealth, 0, 0, 1, b, unit, z, unit, 1.0 - z, n)
+        unit = unit_stake(kind, n, m2, resolution / 2.0)
+        bet(wealth, 0, 0, 1, b, unit, z, unit, 1.0 - z, n, caution_of(kind)[2])
         n, mean, m2 = push_squares(n, mean, m2, z)
     return log_wealth(wealth, 0, 0, 0, 1, b), log_wealth(wealth, 0, 0, 1, 1, b)
 
 
-def plainly(values, b, resolution):
+def plainly(values, b, resolution, kind=UNIT):
     """The same by sums of logarithms."""
-    logs = np.log(SHARES)
+    logs, (known, squares, risk) = np.log(STEADY_SHARES if kind is UNIT else SHARES), KNOWN[kind]
     for t, z in enumerate(values):
-        spread = (np.var(values[:t]) * t if t else 0.0) + 0.5
-        stakes = np.minimum(STAKES * (resolution / 2.0) / (spread / (t + 4)), 0.9 / b)
+        spread = (np.var(values[:t]) * t if t else 0.0) + squares
+        stakes = np.minimum(STAKES * (resolution / 2.0) / (spread / (t + known)), risk / b)
         logs = logs + np.log1p(stakes * (z - b))
     return np.logaddexp.reduce(logs)
 
 
+@pytest.mark.parametrize("kind", [UNIT, COIN])
 @pytest.mark.parametrize("value", [0.0, 0.5, 1.0])
-def test_wealth_beyond_all_bounds_is_kept_as_a_logarithm(value):
+def test_wealth_beyond_all_bounds_is_kept_as_a_logarithm(kind, value):
     """Two thousand bets in one direction leave 1e±140 far behind."""
     values = np.full(2000, value)
-    up, down = gamble(values, 0.45, 0.1)
-    assert up == pytest.approx(plainly(values, 0.45, 0.1), rel=1e-9)
-    assert down == pytest.approx(plainly(1.0 - values, 0.45, 0.1), rel=1e-9)
+    up, down = gamble(values, 0.45, 0.1, kind)
+    assert up == pytest.approx(plainly(values, 0.45, 0.1, kind), rel=1e-9)
+    assert down == pytest.approx(plainly(1.0 - values, 0.45, 0.1, kind), rel=1e-9)
     assert abs(up) > 5
 
 
+@pytest.mark.parametrize("kind", [UNIT, COIN])
 @pytest.mark.parametrize("b", [0.1, 0.45, 0.6, 0.95])
-def test_at_the_boundary_wealth_is_1_on_average_and_below_it_less(b):
+def test_at_the_boundary_wealth_is_1_on_average_and_below_it_less(b, kind):
     """Over all sequences of ten coins, whatever the stakes make of the past."""
     for p in (b, 0.8 * b):
         mean = sum(
-            p ** sum(coins) * (1 - p) ** (10 - sum(coins)) * math.exp(gamble(map(float, coins), b, 0.2)[0])
+            p ** sum(coins) * (1 - p) ** (10 - sum(coins)) * math.exp(gamble(map(float, coins), b, 0.2, kind)[0])
             for coins in itertools.product([0, 1], repeat=10)
         )
         assert mean == pytest.approx(1.0) if p == b else mean < 1.0

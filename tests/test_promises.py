@@ -111,6 +111,10 @@ KINDS = {
     "symmetric": Kind("symmetric", 1.0, 2.0, 0.0, lambda rng, mean: mean + rng.standard_exponential() - 1.0),
     "heavy": Kind("symmetric", 1.0, 3.0, 0.0, lambda rng, mean: mean + 0.5 * rng.standard_t(2)),
 }
+# only where an attack names them: values that hardly ever leave an end of their range
+ALL_KINDS = KINDS | {
+    "rare": Kind(("bounded", 0.0, 10.0), 0.5, 1.5, 9.9, lambda rng, mean: 10.0 * (rng.random() < mean / 10))
+}
 OF_ONE_ARM = tuple(name for name, kind in KINDS.items() if kind.noise != "symmetric")  # or percentages
 
 
@@ -251,7 +255,7 @@ class Attack:
 
     def study(self, kind, delta, seed):
         """One study, attacked to its end, and its world."""
-        world = self.world(KINDS[kind])
+        world = self.world(ALL_KINDS[kind])
         study = world.study(seed, delta, **self.words)
         rng = np.random.default_rng([seed, len(self.name), len(kind)])
         self.drive(study, world, rng)
@@ -688,20 +692,30 @@ def change_the_rules_between_two_results_of_who_leads(study, world, rng):
 
 @attack("gaussian", "bernoulli", traffic=0.4, lease="1h")
 def send_for_visitors_who_stood_outside_when_values_favour_the_worse(study, world, rng):
-    """They are forgotten first, so that they are new; whether they take part is in their keys."""
-    outside, told, number = [], 0, 0
+    """Whether they take part is in their keys, so they are forgotten first, and are new.
+
+    Whoever speaks for the best is forgotten untold, for another visitor in the same place; what it would have
+    said is told only when no more visitors are given a trial.
+    """
+    outside, held, told, number = [], [], 0, 0
     while told < MOST and study.status.state == "measuring":
         number += 1
         key = outside.pop() if outside and number % 2 else f"visitor {number}"
         trial = study.assign(key)
         if trial.id is None:
             outside.append(key)
+            if trial.reason == "leader" and held:
+                with suppress(lb.StudyError):
+                    study.tell(*held.pop(0))
             continue
         values, told = world.values(trial.arm, rng), told + 1
+        if not world.favours_worse(trial.arm, values):
+            study.forget(key)
+            held.append((trial, values))
+            continue
         study.tell(trial, values)
-        if world.favours_worse(trial.arm, values):
-            for key in outside:
-                study.forget(key)
+        for key in outside:
+            study.forget(key)
 
 
 @attack(
@@ -746,6 +760,12 @@ def peek_and_stop(study, world, rng):
         study.tell(trial, world.values(trial.arm, rng))
         if study.answer.certified or (study.answer.arm == "worse" and rng.random() < 0.02):
             return
+
+
+@attack("rare")
+def bet_on_calm_before_rare_zeros(study, world, rng):
+    """Nothing happens in the first passes of many studies, so that stakes grow to the largest."""
+    go_on(study, world, rng)
 
 
 @attack("symmetric", "heavy")

@@ -46,8 +46,8 @@ def follow(values, boundary, resolution, wealth, pairs):
 
 
 def nothing():
-    shape = (1, 1, 2, 1, SHARES.size)
-    return np.stack([np.ones(shape), np.zeros(shape)]), np.zeros((1, 1, DEPTH))
+    shares = np.tile(SHARES, (1, 1, 2, 1, 1))
+    return np.stack([shares, np.zeros(shares.shape)]), np.zeros((1, 1, DEPTH))
 
 
 def gamble(values, boundary, resolution=1.0):

@@ -250,6 +250,10 @@ def test_undecided_and_skipped(turns=itertools.cycle([1, 0])):
 def test_skipped():
     pytest.skip("no model here")
 
+@pytest.mark.certify(at_least=0.9)
+def test_returns_what_it_should_assert():
+    return True
+
 @pytest.fixture
 def broken():
     raise OSError("no disk")
@@ -310,6 +314,8 @@ def said(tmp_path_factory):
         "FAILED test_it.py::test_of[0.5]",
         "PASSED test_it.py::TestClass::test_inside",
         "PASSED test_it.py::test_plain",
+        "FAILED test_it.py::test_returns_what_it_should_assert - 0 of 2 runs passed",
+        "Did you mean to use `assert` instead of `return`?",
         "no model here",
         ": not shown within 30 runs: 15 of 30 runs passed, which shows neither",
         "the rate is below 0.9, certified at 95 % confidence",
@@ -323,7 +329,7 @@ def test_the_marker(said, line):
 
 
 def test_each_test_is_reported_once(said):
-    assert "5 failed, 5 passed, 2 skipped, 2 errors" in said
+    assert "6 failed, 5 passed, 2 skipped, 2 errors" in said
 
 
 def test_without_a_marked_test_nothing_is_imported(tmp_path):

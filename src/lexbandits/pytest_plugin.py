@@ -3,6 +3,7 @@
 A test without the marker costs a look at its markers; everything else is imported with the first marked one.
 """
 
+import warnings
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -78,7 +79,9 @@ def _run(item: pytest.Item, nextitem: pytest.Item | None, test: "RateTest") -> l
         item._initrequest()  # type: ignore[attr-defined]
     reports = [call_and_report(item, "setup", log=False)]
     if reports[0].passed and not item.config.getoption("setuponly", False):
-        reports.append(call_and_report(item, "call", log=False))
+        with warnings.catch_warnings():  # `return x` for `assert x` would pass every time
+            warnings.simplefilter("error", pytest.PytestReturnNotNoneWarning)
+            reports.append(call_and_report(item, "call", log=False))
         if not reports[1].skipped:
             test.add(reports[1].passed)
     after = item.parent if test.outcome is None else nextitem

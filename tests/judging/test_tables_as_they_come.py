@@ -319,3 +319,13 @@ def test_a_spreadsheet_on_the_command_line(tmp_path):
     done = invoked("judge", path, "score higher 0.2 bounded 0 3", "right max 0.2 bernoulli")
     assert done.exit_code == 0, done.output
     assert "Columns: model is the arm and id is the item." in done.stdout
+
+
+def test_counts_that_are_all_0_or_1_so_far_say_what_to_write():
+    table = {"arm": ["a", "b"] * 10, "item": [*range(10)] * 2, "errors": [0, 1] * 10}
+    table["item"].sort()
+    with pytest.raises(lb.StudyError, match=r'taken as no or yes.* say noise=\("bounded", 0, 10\), with the'):
+        lb.judge(table, [lb.Objective("errors", "minimize", margin=1)])
+    lb.judge(table, [lb.Objective("errors", "minimize", margin=1, noise=("bounded", 0, 10))])
+    with pytest.raises(lb.StudyError, match=r"two points$"):
+        lb.judge(table, [lb.Objective("errors", "minimize", margin=1, noise="bernoulli")])

@@ -114,3 +114,41 @@ def test_who_looks_sees_the_state_before_a_commit_that_takes_long(tmp_path, monk
         frozen.note("so")
     for each in (registry, new):
         each.close()
+
+
+def test_a_settling_that_takes_long_holds_up_nobody_who_looks(tmp_path, monkeypatch):
+    """An answer or an end that is due is noted by who comes first; all others see the state before."""
+    monkeypatch.setattr("lexbandits.service.registry.PATIENCE", 0.01)
+    address = fast(tmp_path)
+    create(address)
+    registry = StudyRegistry(address)
+    opened = registry.find("models")
+    with opened.reading() as study:
+        assert study.status.results == 0
+    begun, done, settled = threading.Event(), threading.Event(), opened.writer.settled
+
+    def settle():
+        begun.set()
+        assert done.wait(600)
+        return settled()
+
+    monkeypatch.setattr(opened.writer, "settled", settle)
+    first = threading.Thread(target=summary_of, args=(opened,))
+    first.start()
+    assert begun.wait(600)
+    seen = []
+
+    def look():
+        with opened.reading() as study:
+            seen.append(study.status.results)
+
+    others = [threading.Thread(target=look, daemon=True) for _ in range(2)]
+    for other in others:
+        other.start()
+    for other in others:
+        other.join(60)
+    waiting = [other for other in others if other.is_alive()]
+    done.set()
+    first.join()
+    assert (waiting, seen) == ([], [0, 0])
+    registry.close()

@@ -10,14 +10,19 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import httpx2
 import pytest
 
 import lexbandits as lb
 from lexbandits.service.auth import open_lasting
+from lexbandits.service.registry import StudyRegistry
+from lexbandits.service.webhook import Receiver as Receiving
+from lexbandits.service.webhook import Webhook
 from support.asked import MODELS, ask, make
 from support.patience import until
+from support.questions import create
 from support.receivers import SECRET, Receiver
 from support.services import Service, fast
 
@@ -221,6 +226,29 @@ def test_an_arm_that_breaks_a_limit_is_told_once(receive, notify):
         assert told["fields"] == {**fields, "assigned": told is not broken[-1]}
         assert "broken is shown to break the limit on errors" in told["sentence"]
     assert broken[-1]["sentence"].endswith("and is given to nobody any more")
+
+
+def test_two_notices_of_limits_never_share_a_name(tmp_path):
+    """An arm "late x" beyond "errors", and an arm "x" beyond "errors late"."""
+    beyond = {(0, "late x"), (1, "x")}
+    estimates = SimpleNamespace(
+        arms=["late x", "x"],
+        objectives=[SimpleNamespace(name=name, limit=0.2) for name in ("errors", "errors late")],
+        eliminations={},
+        violates=lambda arm, column: (column, estimates.arms[arm]) in beyond,
+        replay=SimpleNamespace(projection=SimpleNamespace(offered=[0, 1], seq=9, at=0.0)),
+    )
+    registry = StudyRegistry(fast(tmp_path))
+    row = registry.storage.find(create(registry.storage).name)
+    webhook = Webhook(registry, Receiving("https://example.org/", SECRET), "")
+    notices = list(webhook._of_limits(row, SimpleNamespace(estimates=estimates)))
+    assert [(each.body["fields"]["objective"], each.body["fields"]["arm"]) for each in notices] == [
+        ("errors", "late x"),
+        ("errors late", "x"),
+    ]
+    assert len({each.what for each in notices}) == len({each.body["id"] for each in notices}) == 2
+    registry.close()
+    registry.notes.close()
 
 
 def test_a_receiver_that_fails_is_tried_again_and_can_drop_repeats(receive, notify):

@@ -12,6 +12,8 @@ from math import erfc, exp, expm1, inf, isnan, log, log1p, nan, sqrt, tanh
 
 RHO = 30.0
 GRID = [(0.5, 0.10), (1.0, 0.34), (2.0, 0.26), (4.0, 0.13), (8.0, 0.07), (inf, 0.10)]  # stakes, weights
+STEADY_GRID = [(0.5, 0.15), (1.0, 0.42), (2.0, 0.18), (4.0, 0.07), (8.0, 0.05), (inf, 0.13)]
+WITH_ENDS = ("bounded", "bernoulli")
 
 
 class Rules:
@@ -22,7 +24,7 @@ class Rules:
                  reference=None, repeats=1):  # fmt: skip
         self.repeats, self.first_led = repeats, 20
         if repeats > 1:  # of a mean of several values, what is missing is the worst it could have been
-            kinds = [(*kind, "in part") if kind[0] == "bounded" and not kind[3:] else kind for kind in kinds]
+            kinds = [(*kind, "in part") if kind[0] in WITH_ENDS and not kind[3:] else kind for kind in kinds]
         self.K, self.m, self.delta, self.kinds, self.stop, self.answer = K, m, delta, kinds, stop, answer
         self.target = list(at_least or [None] * m)
         self.limited = any(t is not None for t in self.target)
@@ -51,6 +53,19 @@ class Rules:
         if baseline is not None and noisy and self.target[noisy[-1]] is None:  # all that is left
             self.enough_beats[noisy[-1]] = self.enough_not_worse[noisy[-1]]
         self.enough_meets = {i: log(rivals / (own * delta)) for i in noisy}
+
+
+def first_guess(kind):
+    """What is known of bounded values before the first: their number, their M2; the most a bet loses."""
+    return (2, 0.02, 0.97) if is_steady(kind) else (4, 0.5, 0.9)
+
+
+def is_steady(kind):
+    return kind[0] == "bounded" and not kind[3:]
+
+
+def grid_of(kind):
+    return STEADY_GRID if is_steady(kind) else GRID
 
 
 def moments(values):
@@ -92,7 +107,7 @@ def ends(rules, i, values, level, pair):
     """The interval of a mean (one-sided bounds: pair False) or of a mean difference."""
     kind = rules.kinds[i]
     n, mean, m2, *_ = moments(values)
-    if kind[0] == "bounded":
+    if kind[0] in WITH_ENDS:
         return rules.bounded(kind, values, level, pair)
     if not pair:
         level = level + log1p(exp(-level)) - log(2.0)
@@ -289,7 +304,7 @@ class Run:
         D = self.differences(i, min(a, b), max(a, b))
         if self.rules.kinds[i][0] == "sub_gaussian" and D:
             return sign * self.weighted(i, min(a, b), max(a, b))[0]
-        if self.rules.kinds[i][0] == "bounded":
+        if self.rules.kinds[i][0] in WITH_ENDS:
             width = self.rules.kinds[i][2] - self.rules.kinds[i][1]
             z = moments([(d + width) / (2.0 * width) for d in D])[1]
             return sign * (2.0 * z - 1.0) * width if D else None
@@ -378,7 +393,7 @@ class Run:
             total = 0 if abs(total) <= sum(map(abs, parts)) / 2**51 else total
             return inf if total > 0 or (total == 0 and claim == "not worse") else -inf
         low = high = 0.0
-        if kind[0] == "bounded":
+        if kind[0] in WITH_ENDS:
             low = sum(w * (kind[1] if w > 0 else kind[2]) for w in weights.values())
             high = sum(w * (kind[2] if w > 0 else kind[1]) for w in weights.values())
             if low >= 0:
@@ -396,8 +411,10 @@ class Run:
             if None in values.values():
                 continue
             c = sum(w * values[x] for x, w in weights.items())
-            if kind[0] == "bounded":
-                z, v, b0 = (c - low) / (high - low), (moments(Z)[2] + 0.5) / (len(Z) + 4), -low / (high - low)
+            if kind[0] in WITH_ENDS:
+                known, squares, risk = first_guess(kind)
+                z, b0 = (c - low) / (high - low), -low / (high - low)
+                v = (moments(Z)[2] + squares) / (len(Z) + known)
                 Z.append(z)
             for g, (stake, _) in enumerate(GRID if aim else ()):
                 if kind[0] == "sub_gaussian":
@@ -405,11 +422,11 @@ class Run:
                     s = kind[1] * (sqrt(sum(w * w for w in sizes)) if kind[2:] else sum(sizes))
                     stake = min(stake, 16) * aim / s**2
                     logs[g] += stake * c - stake**2 * s**2 / 2
-                elif kind[0] == "bounded":
-                    logs[g] += log(1 + min(stake * aim / (high - low) / v, 0.9 / b0) * (z - b0))
+                elif kind[0] in WITH_ENDS:
+                    logs[g] += log(1 + min(stake * aim / (high - low) / v, risk / b0) * (z - b0))
             C.append(c)
-        if kind[0] in ("sub_gaussian", "bounded"):
-            terms = [log(w) + part for (_, w), part in zip(GRID, logs, strict=True)]
+        if kind[0] in ("sub_gaussian", *WITH_ENDS):
+            terms = [log(w) + part for (_, w), part in zip(grid_of(kind), logs, strict=True)]
             return max(terms) + log(sum(exp(t - max(terms)) for t in terms))
         return self.gaussian_evidence(kind, C, 0.0)
 
@@ -435,17 +452,17 @@ class Run:
             return inf if d is not None and (d > c or (claim == "not worse" and d == c)) else -inf
         # missing values count as the worst they could have been, where that was said
         D = self.completed(i, a, 0, b) if kind[3:] else self.differences(i, a, b)
-        if kind[0] == "bounded":
+        if kind[0] in WITH_ENDS:
             R = kind[2] - kind[1]
             b0 = (c + R) / (2 * R)
             if not 0 < b0 < 1:
                 return inf if b0 <= 0 else -inf
             Z = [(d + R) / (2 * R) for d in D]
-            wealth = [w for _, w in GRID]
+            wealth, (known, squares, risk) = [w for _, w in grid_of(kind)], first_guess(kind)
             for t, z in enumerate(Z):
-                v = (moments(Z[:t])[2] + 0.5) / (t + 4)
+                v = (moments(Z[:t])[2] + squares) / (t + known)
                 for k, (g, _) in enumerate(GRID):
-                    wealth[k] *= 1 + min(g * (reach - tol) / (2 * R) / v, 0.9 / b0) * (z - b0)
+                    wealth[k] *= 1 + min(g * (reach - tol) / (2 * R) / v, risk / b0) * (z - b0)
             return log(sum(wealth))
         if kind[0] == "symmetric":
             return symmetric_bets(D, self.resolutions(i, a, b), c, 4.0)
@@ -469,18 +486,18 @@ class Run:
             return inf if lead > 0 or (lead == 0 and claim == "meets") else -inf
         if kind[3:]:
             values = self.completed(i, a, 0 if claim == "meets" else 1)
-        if kind[0] == "bounded":
+        if kind[0] in WITH_ENDS:
             lo, hi = kind[1:3]
             Z = [(v - lo) / (hi - lo) for v in values]
             b0 = (line - lo) / (hi - lo)
             Z, b0 = (Z, b0) if claim == "meets" else ([1 - z for z in Z], 1 - b0)
             if not 0 < b0 < 1:
                 return inf if b0 < 0 or (b0 == 0 and claim == "meets") else -inf
-            wealth = [w for _, w in GRID]
+            wealth, (known, squares, risk) = [w for _, w in grid_of(kind)], first_guess(kind)
             for t, z in enumerate(Z):
-                v = (moments(Z[:t])[2] + 0.5) / (t + 4)
+                v = (moments(Z[:t])[2] + squares) / (t + known)
                 for k, (g, _) in enumerate(GRID):
-                    wealth[k] *= 1 + min(g * s / (hi - lo) / v, 0.9 / b0) * (z - b0)
+                    wealth[k] *= 1 + min(g * s / (hi - lo) / v, risk / b0) * (z - b0)
             return log(sum(wealth))
         values = [sign * v for v in values]
         n, mean, *_ = moments(values)

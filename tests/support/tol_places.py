@@ -43,7 +43,7 @@ def plain(kind):
     if kind == ["bernoulli", "worst"]:
         return ("bounded", 0.0, 1.0, "worst")
     if kind == "bernoulli":
-        return ("bounded", 0.0, 1.0)
+        return ("bernoulli", 0.0, 1.0)
     return (kind,) if isinstance(kind, str) else tuple(kind)
 
 

@@ -61,6 +61,7 @@ def objective_of(text: str) -> Objective:
 SETTING = re.compile(
     r'\b(arm|item|repeat|cluster|max_cluster|scope|missing|baseline|candidate|gate)=("?)([^"\s,:;]*)\2'
 )
+BOUNDS = re.compile(r'noise=\("bounded", ([\d.]+), ([\d.]+)\)')
 IN_OPTIONS = {  # what errors name in Python's words -> on the command line
     '{"before": …, "after": …}': "--run before=… --run after=…",
     "item=None": '--item ""',
@@ -77,9 +78,12 @@ def _in_options(text: str) -> str:
 
     >>> _in_options('say missing="drop", repeat= or item=None')
     'say --missing drop, --repeat or --item ""'
+    >>> _in_options('say noise=("bounded", 0, 10), with the largest')
+    'say bounded 0 10, with the largest'
     """
     for name, words in IN_OPTIONS.items():
         text = text.replace(name, words)
+    text = BOUNDS.sub(r"bounded \1 \2", text)
     return SETTING.sub(lambda found: f"--{found[1].replace('_', '-')} {found[3]}".strip(), text)
 
 

@@ -62,7 +62,9 @@ def run(
     from lexbandits.study.spec import seconds
 
     check_possible()
-    limit = None if timeout is None else seconds("timeout", timeout)
+    limit = None if timeout is None else seconds("--timeout", timeout)
+    asks_for = None if time_limit is None else seconds("--time-limit", time_limit)
+    held = None if lease is None else seconds("--lease", lease)
 
     def burn_in(fields: dict[str, Any], where: str) -> None:
         measured = [] if measure is None else _measures(measure, list(fields["objectives"]))
@@ -76,13 +78,13 @@ def run(
         study = make()
     except SpecMismatchError:
         study = make()  # who created it during our burn-in has another one on record, which is taken
-    held = min(LEASE, seconds("lease", study.spec["lease"])) if lease is None else seconds("lease", lease)
+    held = min(LEASE, seconds("lease", study.spec["lease"])) if held is None else held
     measures = [] if measure is None else _measures(measure, list(study.spec["objectives"]))
     prints = len(measures) < len(study.spec["objectives"])
     program = Program(command, lambda: study.arms, limit, measures, prints, (study.spec["items"] or [0])[0])
     try:
         with _signals(program):
-            answer = study.run(program, workers, lease=held, time_limit=time_limit)
+            answer = study.run(program, workers, lease=held, time_limit=asks_for)
     except Stopped as stopped:
         became = "".join(f" {note}." for note in getattr(stopped, "__notes__", ()))
         say_line(f"stopped.{became} The same command goes on.", err=True)

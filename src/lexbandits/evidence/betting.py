@@ -8,6 +8,7 @@ docs/proofs.md, "Evidence at pre-registered boundaries".
 """
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -15,16 +16,22 @@ from lexbandits._arrays import Vector
 from lexbandits._jit import kernel
 from lexbandits.evidence.finite_variance import LARGE_SAMPLE
 from lexbandits.evidence.gaussian import gaussian_log_evidence
-from lexbandits.evidence.kinds import FINITE_VARIANCE, SUB_GAUSSIAN, SYMMETRIC, Kind
+from lexbandits.evidence.kinds import BERNOULLI, BOUNDED, FINITE_VARIANCE, SUB_GAUSSIAN, SYMMETRIC, Kind
 
 # Stakes in units of what suits a truth one resolution above the boundary, and what is staked on each.
 STAKES = np.array([0.5, 1.0, 2.0, 4.0, 8.0, math.inf])
 SHARES = np.array([0.10, 0.34, 0.26, 0.13, 0.07, 0.10])
+STEADY_SHARES = np.array([0.15, 0.42, 0.18, 0.07, 0.05, 0.13])  # of a kind that is `STEADY`
 HIGHEST_STAKE = 16.0  # in place of the last one where values are not bounded
-MOST_RISK = 0.9  # of the wealth, in one bet
+# What is taken for known of bounded differences before the first: so many values and their M2. And what
+# share of the wealth one bet may lose. 0/1 values and missing ones jump from end to end, and rarely, so that
+# early calm proves little; other measures keep to a small part of their range.
+Caution = tuple[float, float, float]
+JUMPING: Caution = (4.0, 0.5, 0.9)
+STEADY: Caution = (2.0, 0.02, 0.97)
 BOUNDARY_PRIOR = 10.0  # ρ of the Gaussian mixture
 LEAST, MOST = 1e-140, 1e140  # products outside are kept as logarithms
-BETS, LOW_BOUNDARY = 16, 1e-3  # so many bets at a boundary as high multiply by 1e-16 at least, 1e48 at most
+BETS, LOW_BOUNDARY = 16, 1e-3  # so many bets at a boundary as high multiply by 1e-25 at least, 1e48 at most
 
 
 @kernel
@@ -45,6 +52,12 @@ def keep_logarithms(wealth: Vector, row: int, i: int, claim: int) -> None:
                 wealth[0, row, i, direction, claim, g] = 1.0
 
 
+def first_wealth(kinds: Sequence[Kind]) -> Vector:
+    """(objectives, stakes) what is staked before the first value; all of it is 1."""
+    steady = [kind.code >= BOUNDED and caution_of(kind) == STEADY for kind in kinds]
+    return np.where(np.array(steady)[:, None], STEADY_SHARES, SHARES)
+
+
 @kernel
 def bet(
     wealth: Vector,
@@ -57,15 +70,17 @@ def bet(
     back_unit: float,
     back: float,
     n: float,
+    most_risk: float,
 ) -> None:
     """Bet on the differences of a pair's pass n, `lead` = stored a − b, `back` = stored b − a, exceeding b.
 
-    wealth (2, pairs, objectives, 2 directions, claims, stakes): products, and logarithms of what left them.
-    The units, stakes that suit one resolution, are functions of earlier passes.
+    wealth (2, pairs, objectives, 2 directions, claims, stakes): products, and logarithms of what left them;
+    `first_wealth` to begin with.
+    The units, stakes that suit one resolution, are functions of earlier passes; `most_risk` is of the kind.
     """
     if not 0.0 < b < 1.0:
         return
-    most = MOST_RISK / b
+    most = most_risk / b
     up, down = lead - b, back - b
     for g in range(STAKES.size):  # without a branch, so that it is vectorised
         stake, back_stake = STAKES[g] * unit, STAKES[g] * back_unit
@@ -77,9 +92,16 @@ def bet(
 
 
 @kernel
-def unit_stake(kind: Kind, n: float, m2: float, resolution: float) -> float:
-    """The stake that suits a truth one resolution above, by the spread of n stored differences so far."""
-    return resolution / (2.0 * (kind.high - kind.low)) * (n + 4.0) / (m2 + 0.5)
+def caution_of(kind: Kind) -> Caution:
+    """How carefully a bounded kind is bet on."""
+    return JUMPING if kind.code == BERNOULLI or kind.worst > 0.0 else STEADY
+
+
+@kernel
+def unit_stake(kind: Kind, n: float, m2: float, aim: float) -> float:
+    """The stake that suits a truth `aim` above the boundary, by the spread of n values so far, all as stored."""
+    values, squares, _ = caution_of(kind)
+    return aim * (n + values) / (m2 + squares)
 
 
 @kernel
@@ -93,7 +115,7 @@ def log_wealth(wealth: Vector, row: int, i: int, direction: int, claim: int, b: 
     total = 0.0
     for g in range(STAKES.size):
         kept = wealth[1, row, i, direction, claim, g]
-        part = SHARES[g] * wealth[0, row, i, direction, claim, g]
+        part = wealth[0, row, i, direction, claim, g]
         total += part if kept == top else part * math.exp(kept - top)
     return top + math.log(total)
 

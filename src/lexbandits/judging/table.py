@@ -523,8 +523,16 @@ def _has_values(arms: NDArray[np.int64], n_arms: int, values: Vector) -> NDArray
 def _by_type(objective: Objective, values: Vector, otherwise: str | None) -> Objective:
     """Return an objective whose noise was left out with that of its column: 0/1, or the default."""
     if objective.quantile is None and np.isin(values[~np.isnan(values)], (0.0, 1.0)).all():
-        agreed = objective.if_failed is None or objective.if_failed in (0.0, 1.0)
-        return objective.with_default_noise(NoiseKind.BERNOULLI) if agreed else objective
+        if objective.if_failed not in (None, 0.0, 1.0):
+            return objective
+        try:
+            return objective.with_default_noise(NoiseKind.BERNOULLI)
+        except StudyError as error:
+            most = math.ceil(10.0 * max(1.0, objective.margin_in_unit))
+            raise StudyError(
+                f"{error}. Every value in the table is 0 or 1, so it was taken as no or yes. If it is a count, "
+                f'say noise=("bounded", 0, {most}), with the largest count possible in place of {most}'
+            ) from None
     return objective if otherwise is None else objective.with_default_noise(otherwise)
 
 

@@ -4,7 +4,7 @@ import math
 
 from lexbandits._arrays import Vector
 from lexbandits._jit import kernel
-from lexbandits.evidence.betting import bet, stored_boundary, unit_stake
+from lexbandits.evidence.betting import bet, caution_of, stored_boundary, unit_stake
 from lexbandits.evidence.interval import kind_at, stored_difference, stored_value
 from lexbandits.evidence.kinds import (
     BOUNDED,
@@ -114,8 +114,8 @@ def bet_on_arm(
     """
     for claim in range(2):
         b, z = arm_boundary(kind, limits, i, claim), value[0] if claim == MEETS else 1.0 - value[1]
-        unit = HALF * limits[i, REACH] / (kind.high - kind.low) * (n + 4.0) / (spread[claim] + 0.5)
-        bet(wealth, row, i, claim, b, unit, z, unit, b, n)  # nothing is bet on the other direction
+        unit = unit_stake(kind, n, spread[claim], HALF * limits[i, REACH] / (kind.high - kind.low))
+        bet(wealth, row, i, claim, b, unit, z, unit, b, n, caution_of(kind)[2])  # nothing is bet on the other direction
 
 
 @kernel(inline="never")
@@ -124,8 +124,8 @@ def complete_values(state: State, i: int) -> None:
     kind, values, completed = kind_at(state.kinds, i), state.values, state.completed
     wealth, masks, n_arms, leader = state.wealth, state.masks, values.shape[0], state.clock[LEADER]
     tolerance, reach = state.limits[i, TOLERANCE], state.limits[i, REACH]
-    resolution, held = reach - tolerance, stored_boundary(kind, -reach)
-    beaten = stored_boundary(kind, tolerance)
+    aim, held = 0.5 * (reach - tolerance) / (kind.high - kind.low), stored_boundary(kind, -reach)
+    beaten, most_risk = stored_boundary(kind, tolerance), caution_of(kind)[2]
     for a in range(n_arms):
         if not masks[ASKED, a] or (kind.worst == IN_PART and math.isnan(values[a, i])):
             continue
@@ -150,10 +150,10 @@ def complete_values(state: State, i: int) -> None:
             if wealth.size > 0:  # each direction bets on the least that its differences may be
                 _, _, back_m2, _, _ = completed_moments(completed, row, i, HIGH)
                 n, _, m2, _, _ = completed_moments(completed, row, i, LOW)
-                unit = unit_stake(kind, n, m2, resolution)
-                back_unit = unit_stake(kind, n, back_m2, resolution)
-                bet(wealth, row, i, NOT_WORSE, held, unit, least, back_unit, 1.0 - largest, n)
-                bet(wealth, row, i, BEATS, beaten, unit, least, back_unit, 1.0 - largest, n)
+                unit, back_unit = unit_stake(kind, n, m2, aim), unit_stake(kind, n, back_m2, aim)
+                back = 1.0 - largest
+                bet(wealth, row, i, NOT_WORSE, held, unit, least, back_unit, back, n, most_risk)
+                bet(wealth, row, i, BEATS, beaten, unit, least, back_unit, back, n, most_risk)
             push_ends(completed, row, i, least, largest)
 
 
@@ -178,11 +178,12 @@ def fold_values(state: State) -> None:
         bets = kind.code >= BOUNDED and wealth.size > 0 and not kind.worst > 0.0
         by_squares = kind.code < BOUNDED and kind.code != FINITE_VARIANCE  # of most pairs, so they are quick
         tolerance, reach = limits[i, TOLERANCE], limits[i, REACH]
-        resolution, held, beaten = reach - tolerance, 0.0, 0.0
+        resolution, aim, held, beaten, most_risk = reach - tolerance, 0.0, 0.0, 0.0, 0.0
         if leader >= 0:
             weight = weight_of_repeats(kind, state.repeats, i)
         if bets:
             held, beaten = stored_boundary(kind, -reach), stored_boundary(kind, tolerance)
+            aim, most_risk = 0.5 * resolution / (kind.high - kind.low), caution_of(kind)[2]
         for a in range(n_arms):
             value = values[a, i]
             if not masks[ASKED, a] or math.isnan(value):
@@ -223,7 +224,7 @@ def fold_values(state: State) -> None:
                     continue
                 difference = stored_difference(kind, value, other)
                 if bets:
-                    unit, back = unit_stake(kind, n, m2, resolution), 1.0 - difference
-                    bet(wealth, row, i, NOT_WORSE, held, unit, difference, unit, back, n)
-                    bet(wealth, row, i, BEATS, beaten, unit, difference, unit, back, n)
+                    unit, back = unit_stake(kind, n, m2, aim), 1.0 - difference
+                    bet(wealth, row, i, NOT_WORSE, held, unit, difference, unit, back, n, most_risk)
+                    bet(wealth, row, i, BEATS, beaten, unit, difference, unit, back, n, most_risk)
                 push_value(pairs, row, i, kind, difference)

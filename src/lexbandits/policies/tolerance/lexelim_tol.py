@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from lexbandits._arrays import Counts, Vector
 from lexbandits._jit import direct
 from lexbandits._validation import BEST, IfInfeasible, StopWhen, different, each_objective, whole
-from lexbandits.evidence.betting import STAKES
+from lexbandits.evidence.betting import STAKES, first_wealth
 from lexbandits.evidence.exact import check_exact
 from lexbandits.evidence.finite_variance import one_value_dominates
 from lexbandits.evidence.kinds import (
@@ -29,6 +29,7 @@ from lexbandits.evidence.kinds import (
     IN_PART,
     SUB_GAUSSIAN,
     SYMMETRIC,
+    Kind,
     NoiseKind,
     checked_kinds,
     kind_rows,
@@ -89,10 +90,10 @@ NO_PAIR_TESTS, NO_ARM_TESTS = (2, 0, 0, 0), (2, 0, 0)
 NO_SHARES = (2, 0, 0, 0, DEPTH)
 
 
-def no_shares(m: int, n_arms: int) -> Vector:
-    """Contrasts of which nothing was measured: every bet is worth 1."""
-    shares = np.zeros((2, m, n_arms, n_arms, DEPTH))
-    shares[..., BETS:LOGS] = 1.0
+def no_shares(kinds: Sequence[Kind], n_arms: int) -> Vector:
+    """Contrasts of which nothing was measured."""
+    shares = np.zeros((2, len(kinds), n_arms, n_arms, DEPTH))
+    shares[..., BETS:LOGS] = first_wealth(kinds)[:, None, None]
     return shares
 
 
@@ -244,13 +245,14 @@ class LexElimTol(PlacePolicy):
                 f"{size / 2**30:.1f} GiB, and more than {MOST_BYTES / 2**30:.0f} GiB is refused"
                 + ("; preregistered=False takes less" if bets else "")
             )
+        staked = first_wealth(self._kinds)[:, None, None]
         state = self._nothing_told(
             pairs=np.zeros((n_pairs, m, depth)),
             completed=np.zeros((n_completed, m, 2, 5)),
             log_evidence=np.full((2, m, K, K) if preregistered else NO_PAIR_TESTS, -math.inf),
             arm_log_evidence=np.full((2, m, K) if preregistered and limited else NO_ARM_TESTS, -math.inf),
-            wealth=np.stack([np.ones(shape := (bets, m, 2, 2, STAKES.size)), np.zeros(shape)]),
-            shares=no_shares(m, K) if "reference" in self._settings else np.zeros(NO_SHARES),
+            wealth=np.stack([np.tile(staked, (bets, 1, 2, 2, 1)), np.zeros((bets, m, 2, 2, STAKES.size))]),
+            shares=no_shares(self._kinds, K) if "reference" in self._settings else np.zeros(NO_SHARES),
         )
         state.clock[NEXT] = 1 if any(kind.code == EXACT for kind in self._kinds) else FIRST_EVALUATED
         return state

@@ -10,7 +10,15 @@ import math
 
 from lexbandits._arrays import Vector
 from lexbandits._jit import kernel
-from lexbandits.evidence.betting import HIGHEST_STAKE, LEAST, MOST, MOST_RISK, SHARES, STAKES, moment_bets
+from lexbandits.evidence.betting import (
+    HIGHEST_STAKE,
+    LEAST,
+    MOST,
+    STAKES,
+    caution_of,
+    moment_bets,
+    unit_stake,
+)
 from lexbandits.evidence.interval import kind_at
 from lexbandits.evidence.kinds import BOUNDED, EXACT, SUB_GAUSSIAN, Kind
 from lexbandits.evidence.moments import push_squares, unless_rounded
@@ -101,8 +109,8 @@ def bet_on_share(
     if not low < 0.0 < high:
         return
     width = high - low
-    unit = aim / width * (row[0] + 4.0) / (row[2] / (width * width) + 0.5)
-    most = MOST_RISK * width / -low
+    unit = unit_stake(kind, row[0], row[2] / (width * width), aim / width)
+    most = caution_of(kind)[2] * width / -low
     for g in range(STAKES.size):
         wealth = row[BETS + g] * (1.0 + min(STAKES[g] * unit, most) * (value / width))
         row[BETS + g] = wealth
@@ -176,7 +184,7 @@ def contrast_evidence(
         top = max(top, row[LOGS + g])
     total = 0.0
     for g in range(STAKES.size):
-        total += SHARES[g] * row[BETS + g] * math.exp(row[LOGS + g] - top)
+        total += row[BETS + g] * math.exp(row[LOGS + g] - top)
     return float(top + math.log(total))
 
 
