@@ -51,7 +51,9 @@ def _half(view: VerdictView, arm: Arm, objective: str) -> str:
         return ""
     places = len(cell.shown.partition(".")[2])  # as many as the mean has
     half = (cell.high - cell.low) / 2
-    return f"±{half:,.{places}f}" if "e" not in cell.shown else f"±{half:.1e}".replace("-", "−")
+    if "e" not in cell.shown and (shown := f"{half:,.{places}f}").strip("0."):
+        return f"±{shown}"
+    return f"±{half:.1g}".replace("-", "−")
 
 
 def _block(view: VerdictView, position: int) -> list[str]:
@@ -179,19 +181,14 @@ def answer_of(view: VerdictView) -> Markup:
 def _certificate(verdict: Verdict) -> Markup:
     names = [name for name in COLUMNS if any(row.get(name) is not None for row in verdict.certificate)]
     rows = [
-        tag("tr", [tag("td", certificate_cell(row, name)) for name in names]) for row in verdict.certificate
+        tag("tr", [tag("td", certificate_cell(row, name), data_l=name) for name in names])
+        for row in verdict.certificate
     ]
     if not rows:
         return tag("p", "Nothing had to be proven.")
     heads = tag("thead", tag("tr", [tag("th", name, scope="col") for name in names]))
     hint = "What the answer was proven against, each at its level: answer − rival, and the limit."
-    table = tag(
-        "div",
-        tag("table", heads, tag("tbody", rows), kind="mini", style="min-width:600px"),
-        kind="scroll",
-        tabindex=0,
-    )
-    return join([tag("p", hint, kind="hint"), table])
+    return join([tag("p", hint, kind="hint"), tag("table", heads, tag("tbody", rows), kind="mini cert")])
 
 
 def _question(verdict: Verdict) -> str:

@@ -23,16 +23,19 @@ from lexbandits.views.estimates import Estimates, decision_of
 from lexbandits.views.headlines import claimed, explanation_of, headline, why
 from lexbandits.views.item_table import ByItem
 from lexbandits.views.learning_cost import LearningCost, learning_cost
-from lexbandits.views.reasons import Claim, claim_of
+from lexbandits.views.reasons import Claim, basis_at_limit, claim_of
 from lexbandits.views.trial_counts import tally_of
 from lexbandits.views.view_parts import (
     LABELS,
     Against,
     Arm,
     ArmExplanation,
+    Basis,
     Cell,
     Comparison,
     ObjectiveRow,
+    basis_of,
+    compared_on,
     matters,
     objective_row,
 )
@@ -50,11 +53,6 @@ class StudyView:
 
     marks = "mean and an ordinary 95 % interval: a picture, not the guarantee"
     always: str | None = "interval that holds at all times"
-    note = (
-        "Arms are compared by their differences on the same items: an arm can be excluded although its "
-        "interval here still touches the band. Measured are all results; means rest on those that count."
-    )
-
     def __init__(self, estimates: Estimates) -> None:
         self.estimates = estimates
 
@@ -77,6 +75,16 @@ class StudyView:
     def name(self) -> str:
         """The study's name."""
         return self.estimates.name
+
+    @property
+    def common(self) -> str:
+        """What pairs of arms have in common."""
+        return "the same items" if self.estimates.replay.projection.spec.items else "common passes"
+
+    @property
+    def note(self) -> str:
+        """How to read the table."""
+        return f"{compared_on(self.common)} Measured are all results; means rest on those that count."
 
     @property
     def state(self) -> StudyState:
@@ -190,7 +198,8 @@ class StudyView:
         estimates, column = self.estimates, self.estimates.columns[position]
         objective, results = estimates.objectives[column], int(estimates.counts[arm, column])
         mean, found = estimates.mean(arm, column), estimates.estimate(arm, column)
-        low, high = estimates.interval(arm, column)
+        is_limit = estimates.is_target(column)
+        low, high = estimates.target_bounds(arm, column) if is_limit else estimates.interval(arm, column)
         counts = not decision.is_gone and not (
             estimates.stops(arm) and estimates.position_left(arm) < position
         )
@@ -206,6 +215,7 @@ class StudyView:
             always_low=plain(low),
             always_high=plain(high),
             meets=self._meets(arm, column),
+            basis=basis_at_limit(estimates, arm, column) if is_limit else Basis.ALWAYS,
         )
 
     def _meets(self, arm: int, column: int) -> bool | None:
@@ -293,6 +303,7 @@ class StudyView:
             verdict, high = ClaimVerdict.NOT_BETTER, estimates.margin(column)
         if verdict == ClaimVerdict.WORSE:
             high = min(always.high, -estimates.tie(column)) + 0.0
+        other = Basis.SHARE if objective.is_relative else Basis.ANSWER
         return Against(
             arm=estimates.arms[arm],
             results=always.results,
@@ -306,6 +317,7 @@ class StudyView:
             proven_high=high,
             always_low=plain(always.low),
             always_high=plain(always.high),
+            basis=basis_of(low, high, (always.low, always.high), other),
         )
 
     # --- sentences
@@ -399,7 +411,8 @@ def _most_open(view: StudyView) -> str:
         if row["objective"] == objective.name and row["verdict"] == ClaimVerdict.OPEN
     ]
     if estimates.is_target(estimates.settling):
-        names = [row["rival"] for row in rows]
+        still = [arm for arm in view.arms if not (arm.decision.is_out or arm.decision.is_gone)]
+        names = [arm.name for arm in still if arm.objectives[objective.name].meets is None]
         return (
             f"Undecided on {objective.name}: {', '.join(names[:4])}{' and more' if names[4:] else ''}."
             if names

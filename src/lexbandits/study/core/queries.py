@@ -71,9 +71,9 @@ class Answer:
         return {**fields, **{key: list(fields[key]) for key in LISTS}}
 
     def __str__(self) -> str:
-        if self.certified:
-            return f"{self.arm} wins: {self.reason}."
-        return f"No certificate: {self.arm} is the best guess ({self.reason})."
+        from lexbandits.views.answer_text import text_of
+
+        return text_of(self)
 
     def _repr_html_(self) -> str:
         from lexbandits.report.notebook import of_answer

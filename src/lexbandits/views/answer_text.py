@@ -1,0 +1,59 @@
+"""An answer as text: who wins, what is flagged, and what became of every other arm. It needs no study."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from lexbandits.outcomes import ArmOutcome, ClaimVerdict
+from lexbandits.study.core.messages import flag_messages
+from lexbandits.study.core.queries import Answer
+from lexbandits.study.number_format import listed, many
+from lexbandits.views.view_parts import LABELS
+
+
+def headline_of(answer: Answer) -> str:
+    """The answer in one sentence; flags and what is missing have lines of their own."""
+    if not answer.certified:
+        return f"No certificate: {answer.arm} is the best guess."
+    said = flag_messages(answer)
+    reason = answer.reason.removesuffix(f", but {'; '.join(said)}")
+    return f"{answer.arm} wins: {reason}{', with flags' if said else ''}."
+
+
+def lines_of(answer: Answer) -> list[str]:
+    """What must be known besides, and a line for each other arm."""
+    lines = flag_messages(answer) if answer.certified else [answer.reason]
+    rivals = dict.fromkeys(row["rival"] for row in answer.certificate)
+    wide = max(map(len, rivals), default=0)
+    for rival in rivals:
+        rows = [row for row in answer.certificate if row["rival"] == rival]
+        lines.append(f"{rival:<{wide}}  {_became(rows, answer.certified)}")
+    if not answer.certified and not rivals and len(answer.candidates) > 1:
+        lines.append(f"could still win: {listed(list(answer.candidates))}")
+    return lines
+
+
+def _became(rows: Sequence[Mapping[str, Any]], certified: bool) -> str:
+    """What a certificate says of one rival; the last row decides."""
+    row, verdicts = rows[-1], {row["verdict"] for row in rows}
+    on, over = f"on {row['objective']}", many(row["results"], "common result")
+    match row["verdict"]:
+        case ClaimVerdict.BETTER if row["difference"] is not None:
+            by = f"{abs(row['difference']):,.4g}"
+            return f"{LABELS[ArmOutcome.EXCLUDED]} {on}: worse by {by} over {over}"
+        case ClaimVerdict.BETTER | ClaimVerdict.CLEARLY_BETTER:
+            return f"{LABELS[ArmOutcome.EXCLUDED]} {on}"
+        case ClaimVerdict.BEATEN:
+            return f"{LABELS[ArmOutcome.EXCLUDED]} {on}, by {row['by']}"
+        case ClaimVerdict.VIOLATES_LIMIT:
+            return f"{LABELS[ArmOutcome.OUTSIDE_LIMIT]} {on}"
+        case ClaimVerdict.NOT_CLEARLY_WITHIN:
+            return f"{LABELS[ArmOutcome.EXCLUDED]} {on}: not inside the limit by the slack"
+    if certified and verdicts <= {ClaimVerdict.TIED, ClaimVerdict.MEETS_LIMIT}:
+        return LABELS[ArmOutcome.TIED]
+    shown = ClaimVerdict.OPEN not in verdicts
+    return LABELS[ArmOutcome.UNDECIDED] + (": not better by more than the margin" if shown else f" {on}")
+
+
+def text_of(answer: Answer) -> str:
+    """The whole text."""
+    return "\n".join([headline_of(answer), *(f"  {line}" for line in lines_of(answer))])
