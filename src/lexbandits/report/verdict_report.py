@@ -13,7 +13,7 @@ from lexbandits._printable import printable, unmarked
 from lexbandits.judging.verdict import Verdict
 from lexbandits.outcomes import BaselineDecision, ClaimVerdict
 from lexbandits.report.html_page import Format, format_of, page_of, section
-from lexbandits.study.number_format import listed, many, toml_key
+from lexbandits.study.number_format import amount, listed, many, toml_key
 from lexbandits.study.table_files import TableNotice
 from lexbandits.views.svg import join, tag
 from lexbandits.views.verdict_view import VerdictView, assumed, context, outlook
@@ -101,7 +101,7 @@ def in_markdown(verdict: Verdict) -> str:
         ]
         for arm, explanation in zip(view.arms, view.explanations, strict=True)
     ]
-    proof = [[certificate_cell(row, name) for name in COLUMNS] for row in verdict.certificate]
+    proof = [[certificate_cell(row, name) for name in COLUMNS] for row in certificate_rows(verdict)]
     tail = [*view.claims, assumed(verdict), *_notices(verdict), outlook(verdict)]
     return "\n".join([
         f"### {unmarked(view.headline)}",
@@ -117,6 +117,17 @@ def in_markdown(verdict: Verdict) -> str:
         "",
         "</details>",
     ])  # fmt: skip
+
+
+def certificate_rows(verdict: Verdict) -> list[dict[str, Any]]:
+    """The certificate with limits as they were asked: a share was proven as such, not as a difference."""
+    asked = {objective.name: objective for objective in verdict.objectives}
+    rows = [dict(row) for row in verdict.certificate]
+    for row, objective in ((row, asked[row["objective"]]) for row in rows):
+        if objective.is_relative and row.get("limit") is not None:
+            is_tie = row["verdict"] in (ClaimVerdict.BETTER, ClaimVerdict.BEATEN)
+            row["limit"] = amount(objective, objective.tie_in_unit if is_tie else objective.margin_in_unit)
+    return rows
 
 
 def certificate_cell(row: Mapping[str, Any], name: str) -> str:
@@ -182,7 +193,7 @@ def _certificate(verdict: Verdict) -> Markup:
     names = [name for name in COLUMNS if any(row.get(name) is not None for row in verdict.certificate)]
     rows = [
         tag("tr", [tag("td", certificate_cell(row, name), data_l=name) for name in names])
-        for row in verdict.certificate
+        for row in certificate_rows(verdict)
     ]
     if not rows:
         return tag("p", "Nothing had to be proven.")

@@ -189,7 +189,8 @@ def verdict_text(view: AnyView, row: Against, found: Comparison) -> str:
     """What a comparison shows, in few words."""
     match row.verdict:
         case ClaimVerdict.OPEN:
-            return view.open_by(row.arm, found.objective)
+            of_answer = found.reference == view.answer.arm
+            return view.open_by(row.arm, found.objective) if of_answer else LABELS[ArmOutcome.UNDECIDED]
         case ClaimVerdict.BEATEN:
             return f"excluded by {row.by}"
         case ClaimVerdict.WORSE:

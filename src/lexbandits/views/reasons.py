@@ -25,7 +25,7 @@ from lexbandits.views.estimates import Difference, Estimates
 from lexbandits.views.view_parts import BASES, Basis, basis_of
 
 AT = "at the study's confidence"
-PICTURE = "; that interval is a picture, not the guarantee"
+NOT_SHOWN = ", not the guarantee"  # of an ordinary interval that seems to decide what is undecided
 
 
 @dataclass(frozen=True)
@@ -192,12 +192,12 @@ class _Known:
         if estimates.meets(arm, column):
             text += f", {proven} within the limit of {limit}."
             return self._reason(ClaimVerdict.MEETS_LIMIT, text, found)
-        seen, so = estimates.estimate(arm, column), ""
+        seen = estimates.estimate(arm, column)
         if seen.low is not None and seen.high is not None:
-            text += f" (ordinary 95 % interval {self._ends(seen.low, seen.high)})"
-            limit_at, best = objective.limit or 0.0, seen.high if objective.sign > 0 else seen.low
-            so = PICTURE if objective.sign * (limit_at - best) > 0 else ""  # the picture has it beyond
-        return self._reason(ClaimVerdict.OPEN, f"{text}; the limit is {limit}{so}.", found)
+            best = seen.high if objective.sign > 0 else seen.low
+            so = NOT_SHOWN if objective.sign * ((objective.limit or 0.0) - best) > 0 else ""
+            text += f" (ordinary 95 % interval {self._ends(seen.low, seen.high)}{so})"
+        return self._reason(ClaimVerdict.OPEN, f"{text}; the limit is {limit}.", found)
 
     def _out_by_limit(self) -> int | None:
         """By whom the arm is out, or behind, on a limit; None if it is not."""
@@ -275,8 +275,8 @@ class _Known:
         low, high = (found.low, found.high) if found.mean >= 0 else (-found.high, -found.low)
         if is_nothing(self.objective, found.mean):
             low, high = -max(-found.low, found.high), max(-found.low, found.high)
-        so = PICTURE if low > 0 else ""
-        return f" (ordinary 95 % interval {self._ends(low, high)}), over {common}{so}"
+        so = NOT_SHOWN if low > 0 else ""
+        return f" (ordinary 95 % interval {self._ends(low, high)}{so}), over {common}"
 
     def _ends(self, low: float, high: float) -> str:
         return between(self.objective, low, high).replace(" – ", " to ")

@@ -98,8 +98,10 @@ class StudyView:
 
     @cached_property
     def unmet(self) -> frozenset[str]:
-        """Limits that nobody meets."""
-        return frozenset(self.estimates.objectives[column].name for column in self.estimates.infeasible)
+        """Limits that the answer is not shown to meet: nobody does, or nobody clearly."""
+        estimates = self.estimates
+        near = estimates.policy.flags if estimates.is_proven else ()
+        return frozenset(estimates.objectives[column].name for column in {*estimates.infeasible, *near})
 
     @cached_property
     def answer(self) -> Answer:
@@ -381,7 +383,11 @@ def _stage_message(estimates: Estimates, position: int) -> str:
     out = [a for a in entered if a in estimates.eliminations and estimates.position_left(a) == position]
     behind = sum(estimates.behind.get(arm) == estimates.columns[position] for arm in entered)
     stay = f"{len(entered)} → {many(len(entered) - len(out), 'arm')}" if out else many(len(entered), "arm")
-    nobody = "Nobody meets it" if estimates.columns[position] in estimates.infeasible else ""
+    column, nobody = estimates.columns[position], ""
+    if column in estimates.infeasible:
+        nobody = "Nobody meets it"
+    elif estimates.is_proven and column in estimates.policy.flags:
+        nobody = "Nobody is inside it by the slack"
     match stage:
         case ObjectiveStage.SETTLED:
             return f"{nobody or 'Settled'}: {stay}{'' if out else ' stay'}"
