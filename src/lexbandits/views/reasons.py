@@ -98,12 +98,12 @@ def basis_at_limit(estimates: Estimates, arm: int, column: int) -> Basis:
     """What shows that an arm meets a limit or violates it, where one of the two is shown."""
     meets, objective = estimates.meets(arm, column), estimates.objectives[column]
     is_below = (objective.sign < 0) == meets
-    ends = (None, objective.limit) if is_below else (objective.limit, None)
+    low, high = (None, objective.limit) if is_below else (objective.limit, None)
     if not (meets or estimates.violates(arm, column)):
         return Basis.ALWAYS
     proven = arm == estimates.leader and estimates.is_proven
     otherwise = Basis.ANSWER if proven else Basis.ONE_SIDED
-    return basis_of(*ends, estimates.target_bounds(arm, column), otherwise)
+    return basis_of(low, high, estimates.interval(arm, column), otherwise)
 
 
 def against(estimates: Estimates, arm: int, column: int, rival: int | None) -> Reason:
@@ -222,8 +222,8 @@ class _Known:
             text += f", certified worse by at least {least}"
         elif found.low != found.high:  # a step of the proof takes less evidence than an interval
             basis = Basis.SHARE if objective.is_relative else Basis.ANSWER
-            text += f", {BASES[basis]} worse"
-            text += f" by more than {amount(objective, objective.tie_in_unit)}" if objective.tie_in_unit else ""
+            said = f" by more than {amount(objective, objective.tie_in_unit)}"
+            text += f", {BASES[basis]} worse{said if objective.tie_in_unit > 0 else ''}"
         return self._reason(ClaimVerdict.WORSE, text + self._nobody(), found, rival)
 
     def compared(self, rival: int, so: str = ": they tie") -> Reason:

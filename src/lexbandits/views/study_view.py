@@ -53,6 +53,7 @@ class StudyView:
 
     marks = "mean and an ordinary 95 % interval: a picture, not the guarantee"
     always: str | None = "interval that holds at all times"
+
     def __init__(self, estimates: Estimates) -> None:
         self.estimates = estimates
 
@@ -201,7 +202,7 @@ class StudyView:
         objective, results = estimates.objectives[column], int(estimates.counts[arm, column])
         mean, found = estimates.mean(arm, column), estimates.estimate(arm, column)
         is_limit = estimates.is_target(column)
-        low, high = estimates.target_bounds(arm, column) if is_limit else estimates.interval(arm, column)
+        low, high = estimates.interval(arm, column)
         counts = not decision.is_gone and not (
             estimates.stops(arm) and estimates.position_left(arm) < position
         )

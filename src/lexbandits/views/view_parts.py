@@ -51,7 +51,7 @@ BASIS_NOTES = {
         "holds at all times, which may reach past it."
     ),
     Basis.SHARE: "“As a percentage” is proven about shares of the mean, and lines are about differences.",
-    Basis.ONE_SIDED: "“One-sided” is proven to one side alone, which takes less evidence than a line with two ends.",
+    Basis.ONE_SIDED: "“One-sided” is proven to one side, which takes less evidence than a line.",
 }
 
 

@@ -123,8 +123,9 @@ class LexElimTol(PlacePolicy):
         noise: a kind, one for all objectives or one each. "gaussian": variances unknown and of any ratio.
             "symmetric": differences of two arms are symmetric about their mean given the past. "bernoulli".
             ("bounded", lo, hi). ("sub_gaussian", sd), or ("sub_gaussian", sd, "independent") where the arms
-            of a pass share nothing. "exact". "finite_variance", which is approximate. With "worst" at the end, ("bounded", lo, hi, "worst") or ("bernoulli", "worst"), a missing value counts
-            as the worst it could have been for whatever is claimed.
+            of a pass share nothing. "exact". "finite_variance", which is approximate. With "worst" last,
+            ("bounded", lo, hi, "worst") or ("bernoulli", "worst"), a missing value counts as the worst it
+            could have been for whatever is claimed.
         noise_sd: short for ("sub_gaussian", sd, "independent").
         at_least: None or a number per objective: a target; all arms that meet it tie.
         if_infeasible: "continue" as on any other objective where nobody meets a target, or "stop".
