@@ -85,7 +85,7 @@ class StudyView:
     @property
     def note(self) -> str:
         """How to read the table."""
-        return f"{compared_on(self.common)} Measured are all results; means rest on those that count."
+        return f"{compared_on(self.common)} “Measured” has all results, and means use those that count."
 
     @property
     def state(self) -> StudyState:
