@@ -343,7 +343,7 @@ def _within(estimates: Estimates, column: int) -> Claim:
     if estimates.meets(estimates.leader, column):
         required = ", as required" if answer.certified else ""
         return Claim(objective.name, objective.limit, f"{has}{required}.")
-    return Claim(objective.name, None, f"That {has} is not shown.")
+    return Claim(objective.name, None, f"It is not shown that {has}.")
 
 
 def _closest(estimates: Estimates, column: int) -> Claim:
