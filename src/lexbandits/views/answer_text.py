@@ -60,8 +60,14 @@ def _became(rows: Sequence[Mapping[str, Any]], certified: bool, asked: Objective
             return f"{LABELS[ArmOutcome.EXCLUDED]} {on}: not inside the limit by the slack"
     if certified and verdicts <= {ClaimVerdict.TIED, ClaimVerdict.MEETS_LIMIT}:
         return LABELS[ArmOutcome.TIED]
-    shown = ClaimVerdict.OPEN not in verdicts
-    return LABELS[ArmOutcome.UNDECIDED] + (": not better by more than the margin" if shown else f" {on}")
+    undecided, shown = LABELS[ArmOutcome.UNDECIDED], "not better by more than the margin"
+    if ClaimVerdict.OPEN in verdicts:
+        return f"{undecided} {on}"
+    if asked is None or row["difference"] is None or asked.limit is not None:
+        return f"{undecided}: {shown}"
+    by = value(asked, abs(row["difference"]), unit=True)
+    side = "worse" if asked.sign * row["difference"] >= 0 else "better"
+    return f"{undecided} {on}: {side} by {by} on average, and {shown}"
 
 
 def text_of(answer: Answer) -> str:
