@@ -141,7 +141,7 @@ class SqliteStorage(SqlStorage):
     def _copied(self) -> StorageError:
         name = self.path.name
         return StorageError(
-            f"{self.path} was overwritten while it was in use, as by cp, and nothing that is told now would "
+            f"{self.path} was overwritten while it was in use, as by cp. Nothing that is told now would "
             "last. Stop every worker and the service, and put the backup in its place with mv. Then remove "
             f"{name}-wal and {name}-shm, and start again"
         )
