@@ -59,8 +59,8 @@ class RateTest:
 
     Args:
         at_least: the limit on the rate of passing runs, between 0 and 1.
-        slack: rates within the slack of the limit may end as too close to call; a tenth of the limit, or half
-            of what is left to 1 if that is less, unless given.
+        slack: rates within the slack of the limit may end as too close to call. By default a tenth of the
+            limit, or half of what is left to 1 if that is less.
         delta: the probability of a wrong "met" where the rate is below the limit, and of a wrong "violated"
             where it is not.
         budget: the most runs.

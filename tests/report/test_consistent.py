@@ -12,7 +12,7 @@ from lexbandits.views import arms_table, drawing
 from lexbandits.views.learning_cost import LearningCost
 from lexbandits.views.study_view import StudyView
 from lexbandits.views.verdict_view import VerdictView
-from lexbandits.views.view_parts import LABELS, MEANINGS, legend_of
+from lexbandits.views.view_parts import BASES, LABELS, MEANINGS, Basis, legend_of
 from report.test_outcomes import played
 from support import lives, stage
 
@@ -100,6 +100,47 @@ def check_intervals(view):
                     assert ends == (None, None)
 
 
+def check_bases(view):
+    """A bound beside an interval that holds at all times and does not show it says what it was proven by."""
+    always = view.always is not None
+    for found in view.comparisons:
+        (row,) = (row for row in view.objectives if row.name == found.objective)
+        texts = dict.fromkeys(drawing.verdict_text(view, each, found) for each in found.rows)
+        hint = drawing.compared(view, found).hint
+        for each in found.rows:
+            text, low, high = drawing.verdict_text(view, each, found), each.proven_low, each.proven_high
+            below = low is not None and (each.always_low is None or each.always_low < low)
+            above = high is not None and (each.always_high is None or each.always_high > high)
+            assert (each.basis != Basis.ALWAYS) == (always and (below or above)), each
+            said = BASES[each.basis].removeprefix("proven ").rstrip(":")
+            assert each.basis == Basis.ALWAYS or (said in text and said in hint.lower()), texts
+            assert each.verdict != ClaimVerdict.OPEN or "evidence" not in text or each.arm != view.answer.arm
+            if found.reference != view.answer.arm:
+                assert "% of the evidence" not in text, "evidence is of the answer, whom nothing here shows"
+        if always and getattr(view, "common", "") != "the same items":
+            assert "same items" not in hint + view.note
+    for arm in view.arms:
+        for row in view.objectives:
+            cell = arm.objectives[row.name]
+            if always and row.limit is not None and cell.meets is not None and view.is_limit(row.name):
+                at_most = (row.direction == "minimize") == cell.meets
+                ends = (cell.always_low, cell.always_high)
+                shown = ends[1] is not None and ends[1] <= row.limit
+                shown = shown if at_most else ends[0] is not None and ends[0] >= row.limit
+                assert (cell.basis == Basis.ALWAYS) == shown, cell
+
+
+def check_pictures(view):
+    """An ordinary interval that seems to decide what is undecided is said to be no guarantee."""
+    for found in view.explanations:
+        interval = re.search(
+            r"it is (?:worse|better) [^(]*\(ordinary 95 % interval (−?)[\d,.]+ to", found.sentence
+        )
+        if found.decision.is_candidate and interval and not interval[1]:
+            low = re.search(r"interval ([\d,.]+) to", found.sentence)[1]
+            assert float(low.replace(",", "")) == 0 or "not the guarantee" in found.sentence, found.sentence
+
+
 def check_bands(view, objectives):
     """A margin in percent is drawn like any other."""
     for row, asked in zip(view.objectives, objectives, strict=True):
@@ -115,6 +156,8 @@ def check(view, objectives):
     check_intervals(view)
     check_means(view)
     check_bands(view, objectives)
+    check_bases(view)
+    check_pictures(view)
     for text in texts(view):
         assert not re.search(NEVER, text), text
         if view.state == "finished":
@@ -132,6 +175,10 @@ def check_study(study):
         for claim in view.claims:
             if claim.worst is not None and claim.objective in limits and claim.objective not in view.unmet:
                 assert claim.worst == limits[claim.objective], "a limit is met as written"
+        lines = str(view.answer).splitlines()
+        for arm in view.arms:
+            told = any(line.split()[0] == arm.name for line in lines[1:])
+            assert told or arm.leads or arm.decision.is_gone, (arm.name, lines)
         winner = next(found for found in view.explanations if found.leads)
         for reason in winner.reasons:
             assert len(re.findall(r"at (?:most|least) \d", reason.sentence)) <= 1, reason
@@ -230,6 +277,47 @@ def test_means_over_own_items_say_on_what_arms_are_compared():
     view = VerdictView(verdict)
     check(view, verdict.objectives)
     assert "(0.300 on 200 common items)" in view.arms[1].objectives["right"].why
+
+
+def test_a_bracket_within_a_line_is_proven_for_the_answer():
+    """The tests of the answer take less evidence than intervals that hold at all times."""
+    study = stage.create(preregistered=True)
+    stage.play(study)
+    check_study(study)
+    view = StudyView.of(study)
+    rows = {row.arm: row for found in view.comparisons for row in found.rows if found.objective == "correct"}
+    small = rows["small"]
+    assert (small.verdict, small.basis) == (ClaimVerdict.WORSE, Basis.ANSWER)
+    assert small.proven_high < 0 < small.always_high
+    story = view.explanation("small").sentence
+    assert "proven for the answer: worse by more than 0.08" in story
+    assert "certified worse" not in story
+    assert "proven for the answer: worse" in view.arms[2].objectives["correct"].why
+
+
+def test_what_a_limit_leaves_open_is_open_of_everybody():
+    """The sentence under the headline names every arm that the figure calls undecided."""
+    study = stage.create(preregistered=True)
+    stage.play(study, 150)
+    view = StudyView.of(study)
+    named = view.open.removeprefix("Undecided on refusals: ").rstrip(".").split(", ")
+    assert named == [arm.name for arm in view.arms if arm.objectives["refusals"].meets is None]
+    assert "tiny" in named
+    assert "not the guarantee" in view.explanation("tiny").sentence, "its interval is beyond the limit"
+
+
+def test_a_limit_that_nobody_clearly_keeps_has_no_tick():
+    limit = lb.Objective("errors", "minimize", at_most=0.05, slack=0.045, noise="bernoulli")
+    study = lb.create_study("near", arms=["a", "b"], objectives=[limit], delta=0.3, seed=0)
+    number = 0
+    while trials := study.ask_many(20):
+        for trial in trials:
+            number += 1
+            study.tell(trial, {"errors": int(number % 20 == 0)})
+    assert study.answer.flags == ("not_clearly_feasible",)
+    view = StudyView.of(study)
+    assert view.unmet == {"errors"}
+    assert "Nobody is inside it by the slack" in view.objectives[0].message
 
 
 def test_learning_is_counted_in_results():

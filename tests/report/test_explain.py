@@ -320,7 +320,7 @@ def test_a_difference_is_said_in_its_direction():
     waves = np.array([0.4 + 0.35 * (number % 2) for number in range(20)])
     ahead = ordinary.of_mean(waves - 0.5)  # of a on y, and of b on x
     for text, word, ends in zip(words, ("worse", "better"), (ahead, ahead), strict=True):
-        pattern = rf"it is {word} than b by 0.07\d* \(95 % interval (\S+) to (\S+)\), over"
+        pattern = rf"it is {word} than b by 0.07\d* \(ordinary 95 % interval (\S+) to (\S+)\), over"
         shown = [float(end.replace("−", "-")) for end in re.search(pattern, text).groups()]
         assert shown == pytest.approx(sorted(ends), abs=0.001)
         assert shown[0] <= min(ends)

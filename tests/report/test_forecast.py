@@ -14,6 +14,7 @@ from lexbandits.environments.noise import stream
 from lexbandits.forecasting import forecast as forecasting
 from lexbandits.forecasting.forecast import Range
 from lexbandits.forecasting.posterior import Measured, Posterior, Prior, coins_of, kinds_of, table_of
+from lexbandits.forecasting.question import WhyMore
 from lexbandits.forecasting.scenarios import ENOUGH, play, play_scenario
 from lexbandits.study.number_format import about
 from support import stage
@@ -187,6 +188,19 @@ def test_doubling_the_margin_of_what_decides_saves_much():
     assert "saves about" in rows["margin", "correct"].effect
     assert abs(rows["margin", "latency"].saves) < 0.1 * found.results.median
     assert max(row.saves for row in found.relax) <= found.results.median, "nothing saves more than all"
+
+
+def test_what_costs_results_says_why(under_way):
+    """After the first result a change ends the pre-registered tests, and not before."""
+    before = {row.why for row in lb.forecast(SPEC, PRIOR, sd=SD, runs=2).relax if row.setting == "margin"}
+    assert before == {WhyMore.TIE_GROWS}
+    study = stage.create("kept", preregistered=True)
+    stage.play(study, 60)
+    after = study.forecast(runs=2).relax
+    assert {row.why for row in after} == {WhyMore.TESTS_END}
+    dearer = dataclasses.replace(after[0], saves=-90.0, error=1.0)
+    assert dearer.effect == "costs about 90 more (a change now ends the pre-registered tests)"
+    assert {row.why for row in under_way.forecast(runs=2).relax} == {WhyMore.TIE_GROWS}, "it has none"
 
 
 def test_a_policy_goes_by_numbers_and_ranges_have_a_worst_case():

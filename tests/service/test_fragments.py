@@ -3,6 +3,8 @@
 import re
 from importlib.resources import files
 
+import pytest
+
 import lexbandits as lb
 from lexbandits.service import overview
 from lexbandits.service.schemas import ListedStudy
@@ -232,3 +234,18 @@ def test_a_study_that_is_being_computed_is_not_said_to_have_stopped():
     assert "1 is being computed" in " ".join(text.split())
     assert "Stopped without a certificate 0" in text
     assert not re.search("no results yet|0 of 0|No study is measuring", text)
+
+
+SETTLING = [("measuring", "0 of 2, now correct"), ("paused", "0 of 2, correct next")]
+
+
+@pytest.mark.parametrize(("state", "text"), SETTLING)
+def test_what_is_being_settled_is_not_said_to_be_settled(state, text):
+    """Under "Settled" stands how many objectives are, and then which one is not."""
+    told = {"name": "m", "created": "", "changed": "", "answer": "a", "badge": "Measuring"}
+    numbers = {**dict.fromkeys(("seq", "open", "overdue"), 0), "results": 9, "arms": 2}
+    lists = {"flags": [], "candidates": ["a", "b"], "objectives": ["correct", "latency"]}
+    now = {"state": state, "settling": "correct", "budget": None, "certified": False}
+    listed = ListedStudy(**told, **numbers, **lists, **now, stages=["settling", "later"])
+    shown = re.sub("<[^>]+>", " ", str(overview.studies([listed], "", "all", 1, False)))
+    assert text in " ".join(shown.split())

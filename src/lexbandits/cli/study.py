@@ -24,14 +24,12 @@ from lexbandits.cli.storage import (
 )
 from lexbandits.cli.study_command import Name, Output, of_study, say
 from lexbandits.cli.terminal import CONFLICT, AsJson, print_table, say_line
-from lexbandits.outcomes import ClaimVerdict, Scope
-from lexbandits.study import number_format
+from lexbandits.outcomes import Scope
 from lexbandits.study.errors import StudyError
 from lexbandits.study.states import StudyState
 
 if TYPE_CHECKING:
     from lexbandits.study.core.queries import Answer
-    from lexbandits.study.objective import Objective
     from lexbandits.study.study import Study
 
 app = typer.Typer(no_args_is_help=True, help="Live studies: ask what to measure next, tell the result.")
@@ -219,44 +217,14 @@ def _show_status(study: "Study") -> None:
 
 
 def show_answer(study: "Study", answer: "Answer") -> None:
-    """The answer with what it rests on, one line per comparison."""
+    """The answer, and a line for each other arm."""
+    from lexbandits.views.answer_text import arms_of
+
     if answer.decision is not None:
         say_line(f"decision: {answer.decision}")
     say_line(f"{'answer' if answer.certified else 'best guess'}: {answer.arm} ({answer.reason})")
-    objectives = {objective.name: objective for objective in study.objectives}
-    for row in answer.certificate:
-        objective = objectives[row["objective"]]
-        about = f", {of}" if (of := number_format.estimand(objective)) else ""
-        say_line(f"  {objective.name}{about}: {_claim(row)}{_seen(objective, row)}")
-
-
-def _claim(row: dict[str, Any]) -> str:
-    """What a row of the certificate says of the answer and a rival."""
-    rival = row["rival"]
-    claims = {
-        ClaimVerdict.BETTER: f"better than {rival}",
-        ClaimVerdict.TIED: f"close to {rival}",
-        ClaimVerdict.NOT_WORSE: f"not worse than {rival}",
-        ClaimVerdict.BEATEN: f"{row['by']} is better than {rival}",
-        ClaimVerdict.VIOLATES_LIMIT: f"{rival} violates the limit",
-        ClaimVerdict.NOT_CLEARLY_WITHIN: f"{rival} is not shown to be inside the limit by the slack",
-        ClaimVerdict.MEETS_LIMIT: f"{rival} meets the limit",
-    }
-    return claims.get(row["verdict"], f"{row['verdict']} against {rival}")
-
-
-def _seen(objective: "Objective", row: dict[str, Any]) -> str:
-    """How much better the answer is than its rival, in the mean and, where that is known, at least."""
-    if row["difference"] is None:
-        return ""
-    sign, results = objective.sign, number_format.many(row["results"], "result")
-    better = sign * row["difference"]
-    distance = number_format.value(objective, abs(better), unit=True)
-    seen = f"{distance} {'better' if better >= 0 else 'worse'} in the mean"
-    least = row["low"] if sign > 0 else row["high"]
-    if least is None or sign * least <= 0 or objective.is_exact:
-        return f" ({seen}; {results})"
-    return f" ({seen}, at least {number_format.bound(objective, sign * least, 'down')}; {results})"
+    for line in arms_of(answer, study.objectives) if answer.certificate else ():
+        say_line(f"  {line}")
 
 
 @of_study(app, reads=True)

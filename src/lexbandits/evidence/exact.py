@@ -42,5 +42,5 @@ def check_exact(arm: int, objective: int, known: float, value: float) -> None:
     if value != known:
         raise ValueError(
             f'arm {arm} gave {value} on objective {objective} after {known}, but the noise there is "exact": '
-            "every value of an arm must be the same to the last digit, so round it before you tell it"
+            "every value of an arm must be the same to the last digit. Round it before you tell it"
         )

@@ -15,7 +15,7 @@ from lexbandits._extras import MissingExtra
 from lexbandits._validation import positive, suggesting, whole
 from lexbandits.environments.noise import stream
 from lexbandits.forecasting.posterior import Posterior, offered_arms
-from lexbandits.forecasting.question import Change, Question
+from lexbandits.forecasting.question import Change, Question, WhyMore
 from lexbandits.forecasting.scenarios import ENOUGH, Futures, play
 from lexbandits.policies.tolerance.lexelim_tol import LexElimTol
 from lexbandits.study.errors import study_errors
@@ -34,6 +34,13 @@ RELAXED_RUNS = 40  # futures per row of what to relax, compared with the same fu
 SCENARIOS = 20  # drawn from ranges of the prior
 
 
+COSTS = {
+    WhyMore.TESTS_END: " (a change now ends the pre-registered tests)",
+    WhyMore.TIE_GROWS: " (the tie grows with it, and excluding an arm takes more)",
+    None: "",
+}
+
+
 class Range(NamedTuple):
     """The 10, 50 and 90 % quantiles of what the futures gave."""
 
@@ -47,8 +54,8 @@ class Relaxation:
     """What doubling one setting would save of the results still needed (their median); less than 0: cost.
 
     `saves` is that share of them which it saves on average over the same futures, and `error` its standard
-    error. A wider margin can cost more: an arm that was clearly
-    worse than what matters may come to lie where it is neither clearly worse nor clearly as good.
+    error. A wider margin can cost more, and `why` says how. After the first result a change ends the
+    pre-registered tests ("tests_end"). A tie that grows with its margin is harder to exceed ("tie_grows").
     """
 
     setting: str  # "margin" or "delta"; of a policy "tolerance" or "resolution"
@@ -58,6 +65,7 @@ class Relaxation:
     results: Range  # still needed then
     saves: float
     error: float
+    why: WhyMore | None = None
 
     @property
     def sentence(self) -> str:
@@ -76,8 +84,7 @@ class Relaxation:
         if not self.shows:
             return "makes no difference that shows"
         if self.saves < 0:
-            why = " (an arm would lie near the new one)" if self.setting in ("margin", "tolerance") else ""
-            return f"costs about {about(-self.saves)} more{why}"
+            return f"costs about {about(-self.saves)} more{COSTS[self.why]}"
         return f"saves about {_results(self.saves)}"
 
 
@@ -329,7 +336,7 @@ def _relaxed(
     of = needed / max(float(np.mean(futures.ends[:runs])), 1.0)  # else a few long futures save more than all
     error = of * float(np.std(less)) / math.sqrt(runs)
     words = change.setting, change.objective, change.now, change.then
-    return Relaxation(*words, _range(then), of * float(np.mean(less)), error)
+    return Relaxation(*words, _range(then), of * float(np.mean(less)), error, change.why)
 
 
 def _cases(policy: LexElimTol, posterior: Posterior, runs: int, seed: int, most: int) -> tuple[float, float]:

@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 
 from lexbandits._arrays import Counts, Vector
+from lexbandits._code import Code
 from lexbandits._validation import positive, real
 from lexbandits.evidence.kinds import NoiseKind
 from lexbandits.forecasting.posterior import Measured, MissingPrior, Posterior, Prior, coins_of, kinds_of
 from lexbandits.policies.tolerance.lexelim_tol import LexElimTol
+from lexbandits.policies.tolerance.state import NOT_WORSE_LEVEL, TOLERANCE
 from lexbandits.study.core.replay import Replay
 from lexbandits.study.core.trial_columns import EXPIRED, FAILED, IMPORTED, LATE, TOLD
 from lexbandits.study.errors import StudyError, study_errors
@@ -28,15 +30,23 @@ class PriorNeeded(StudyError):  # noqa: N818
         self.for_command = f"{lack}: say {option}"
 
 
+class WhyMore(Code):
+    """Why a wider margin can cost results: it ends the pre-registered tests, or its tie grows with it."""
+
+    TESTS_END = "tests_end"
+    TIE_GROWS = "tie_grows"
+
+
 @dataclass(frozen=True)
 class Change:
-    """One setting doubled."""
+    """One setting doubled; `why` it can cost results."""
 
     setting: str
     objective: str | None
     now: float
     then: float
     policy: LexElimTol
+    why: WhyMore | None = None
 
 
 @dataclass(frozen=True)
@@ -286,7 +296,17 @@ def _spec_changes(policy: LexElimTol, spec: Spec) -> list[Change]:
 
 
 def _change(policy: LexElimTol, setting: str, name: str, now: float, both: dict[str, Any]) -> Change:
-    return Change(setting, name, float(now), 2 * float(now), policy.amended(**both))
+    then = policy.amended(**both)
+    tie_grows = np.any(then.state.limits[:, TOLERANCE] > policy.state.limits[:, TOLERANCE])
+    why = WhyMore.TIE_GROWS if tie_grows else None
+    why = WhyMore.TESTS_END if _is_tested(policy) and not _is_tested(then) else why
+    return Change(setting, name, float(now), 2 * float(now), then, why)
+
+
+def _is_tested(policy: LexElimTol) -> bool:
+    """Whether pre-registered tests can prove its answer."""
+    state = policy.state
+    return bool(state.log_evidence.size and np.isfinite(state.limits[:, NOT_WORSE_LEVEL]).any())
 
 
 def _doubled_delta(policy: LexElimTol) -> list[Change]:

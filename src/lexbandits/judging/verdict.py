@@ -172,7 +172,7 @@ class Verdict:
         """
         if self.clusters is not None:
             raise StudyError(
-                "a study takes items one by one and knows no clusters: judge new clusters in a table of "
+                "a study takes items one by one and knows no clusters. Judge new clusters in a table of "
                 "their own, or make each cluster one item, whose value is its mean"
             )
         chosen = {*self.candidates, self.arm, *([self.baseline] if self.baseline else [])}
@@ -258,8 +258,8 @@ def judge(
         baseline: the current arm: the question is whether to switch.
         candidate: an arm chosen before looking: the question is whether it is acceptable. With a baseline:
             whether it may take the baseline's place. Other arms are then ignored.
-        gate: what a candidate must be shown to be to ship: "not_worse" than the baseline by more than the
-            margin on any objective before one on which it is better, or better by more than the tie
+        gate: what a candidate must be shown to be to ship. "not_worse": than the baseline by more than the
+            margin, on any objective before one on which it is better. Or better by more than the tie
             ("switch").
     """
     asked = tuple(Objective.from_json(objective) for objective in objectives)

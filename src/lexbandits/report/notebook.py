@@ -100,18 +100,14 @@ def of_verdict(verdict: "Verdict") -> str:
 
 
 def of_answer(answer: "Answer") -> str:
-    """The answer, why, and what it rests on."""
-    from lexbandits.report.verdict_report import certificate_cell
+    """The answer, and what became of the other arms."""
+    from lexbandits.views.answer_text import headline_of, lines_of
 
-    before, _, after = str(answer).partition(answer.arm)
+    before, _, after = headline_of(answer).partition(answer.arm)
     badge = ("Certified", "badge ok") if answer.certified else ("No certificate", "badge")
     head = _head([before, tag("b", answer.arm), after], tag("span", badge[0], kind=badge[1]))
-    columns = ("rival", "objective", "difference", "results", "verdict", "by")
-    names = [n for n in columns if any(row.get(n) is not None for row in answer.certificate)]
-    rows = [tag("tr", [tag("td", certificate_cell(row, n)) for n in names]) for row in answer.certificate]
-    heads = tag("thead", tag("tr", [tag("th", name, scope="col") for name in names]))
-    table = rows and tag("table", heads, tag("tbody", rows), kind="mini")
-    return fragment(head, table and tag("div", tag("div", table, kind="pad"), kind="panel"))
+    lines = lines_of(answer)
+    return fragment(head, _listed("What it rests on", lines) if lines else None)
 
 
 def of_explanation(found: "Explanation") -> str:

@@ -13,7 +13,7 @@ from lexbandits._printable import printable, unmarked
 from lexbandits.judging.verdict import Verdict
 from lexbandits.outcomes import BaselineDecision, ClaimVerdict
 from lexbandits.report.html_page import Format, format_of, page_of, section
-from lexbandits.study.number_format import listed, many, toml_key
+from lexbandits.study.number_format import amount, listed, many, toml_key
 from lexbandits.study.table_files import TableNotice
 from lexbandits.views.svg import join, tag
 from lexbandits.views.verdict_view import VerdictView, assumed, context, outlook
@@ -51,7 +51,9 @@ def _half(view: VerdictView, arm: Arm, objective: str) -> str:
         return ""
     places = len(cell.shown.partition(".")[2])  # as many as the mean has
     half = (cell.high - cell.low) / 2
-    return f"±{half:,.{places}f}" if "e" not in cell.shown else f"±{half:.1e}".replace("-", "−")
+    if "e" not in cell.shown and (shown := f"{half:,.{places}f}").strip("0."):
+        return f"±{shown}"
+    return f"±{half:.1g}".replace("-", "−")
 
 
 def _block(view: VerdictView, position: int) -> list[str]:
@@ -99,7 +101,7 @@ def in_markdown(verdict: Verdict) -> str:
         ]
         for arm, explanation in zip(view.arms, view.explanations, strict=True)
     ]
-    proof = [[certificate_cell(row, name) for name in COLUMNS] for row in verdict.certificate]
+    proof = [[certificate_cell(row, name) for name in COLUMNS] for row in certificate_rows(verdict)]
     tail = [*view.claims, assumed(verdict), *_notices(verdict), outlook(verdict)]
     return "\n".join([
         f"### {unmarked(view.headline)}",
@@ -115,6 +117,17 @@ def in_markdown(verdict: Verdict) -> str:
         "",
         "</details>",
     ])  # fmt: skip
+
+
+def certificate_rows(verdict: Verdict) -> list[dict[str, Any]]:
+    """The certificate with limits as they were asked: a share was proven as such, not as a difference."""
+    asked = {objective.name: objective for objective in verdict.objectives}
+    rows = [dict(row) for row in verdict.certificate]
+    for row, objective in ((row, asked[row["objective"]]) for row in rows):
+        if objective.is_relative and row.get("limit") is not None:
+            is_tie = row["verdict"] in (ClaimVerdict.BETTER, ClaimVerdict.BEATEN)
+            row["limit"] = amount(objective, objective.tie_in_unit if is_tie else objective.margin_in_unit)
+    return rows
 
 
 def certificate_cell(row: Mapping[str, Any], name: str) -> str:
@@ -179,19 +192,14 @@ def answer_of(view: VerdictView) -> Markup:
 def _certificate(verdict: Verdict) -> Markup:
     names = [name for name in COLUMNS if any(row.get(name) is not None for row in verdict.certificate)]
     rows = [
-        tag("tr", [tag("td", certificate_cell(row, name)) for name in names]) for row in verdict.certificate
+        tag("tr", [tag("td", certificate_cell(row, name), data_l=name) for name in names])
+        for row in certificate_rows(verdict)
     ]
     if not rows:
         return tag("p", "Nothing had to be proven.")
     heads = tag("thead", tag("tr", [tag("th", name, scope="col") for name in names]))
     hint = "What the answer was proven against, each at its level: answer − rival, and the limit."
-    table = tag(
-        "div",
-        tag("table", heads, tag("tbody", rows), kind="mini", style="min-width:600px"),
-        kind="scroll",
-        tabindex=0,
-    )
-    return join([tag("p", hint, kind="hint"), table])
+    return join([tag("p", hint, kind="hint"), tag("table", heads, tag("tbody", rows), kind="mini cert")])
 
 
 def _question(verdict: Verdict) -> str:

@@ -155,7 +155,8 @@ def _settled(study: ListedStudy) -> Part:
     if study.certified:
         text = "all that was needed"
     elif study.settling is not None:
-        text = f"{study.objectives.index(study.settling) + 1} of {len(study.objectives)}: {study.settling}"
+        now = f"now {study.settling}" if study.state == StudyState.MEASURING else f"{study.settling} next"
+        text = f"{done} of {len(study.stages)}, {now}"
     return [tag("span", bars, kind="seg", aria_hidden="true"), tag("span", text, kind="s")] if bars else None
 
 

@@ -60,9 +60,9 @@ class Results:
     def frame(self) -> "pd.DataFrame":
         """One row per cell and replication.
 
-        `stopped`: the policy had its answer; `rounds`: pulls made, at most the horizon; `correct`: the
-        answer is what the policy promises: the lex-optimal arm, for LexElimTol an arm acceptable under
-        its tolerances, where target_size k is above 1 exactly k best arms of the policy's objective;
+        `stopped`: the policy had its answer. `rounds`: pulls made, at most the horizon. `correct`: the
+        answer is what the policy promises. That is the lex-optimal arm, and for LexElimTol an arm acceptable
+        under its tolerances. Where target_size k is above 1 it is exactly k best arms of its objective.
         `lex_optimal`: the recommendation is the lex-optimal arm, promised or not.
         """
         frame: pd.DataFrame = need("pandas", "a table").DataFrame(self._columns())

@@ -87,6 +87,8 @@ def value(objective: Objective, number: float, *, unit: bool = False, more: int 
     digits = ".12g" if objective.is_exact else f".{decimals(objective) + more}f"
     if objective.is_relative:  # nobody said how precise it is
         number, digits = float(f"{number:.{DIGITS + more}g}"), ".12g"
+        if abs(number) >= 1e-4:  # 100.0 beside 99.61
+            digits = f".{max(DIGITS + more - 1 - math.floor(math.log10(abs(number))), 0)}f"
     text = f"{number:,{digits}}"
     if not any(digit in text for digit in "123456789"):
         text = text.lstrip("-")

@@ -161,13 +161,13 @@ class Objective:
         tie: arms this close to the best are never excluded for it; by default half of the margin. Between
             the two either may happen.
         unit: shown beside numbers.
-        noise: a kind: "symmetric" (differences of two arms are symmetric about their mean given the past),
-            "gaussian" (of unknown variance), "bernoulli", ("bounded", low, high), ("sub_gaussian", sd),
-            ("sub_gaussian", sd, "independent") where nothing ties the arms measured in
-            one pass, "exact" (no noise), or "finite_variance" (approximate: no certificate). Left out: for
-            0/1 values in `judge` "bernoulli", for limits, percentages and lists "gaussian", else "symmetric".
+        noise: a kind. "symmetric": differences of two arms are symmetric about their mean given the past.
+            "gaussian": of unknown variance. "bernoulli". ("bounded", low, high). ("sub_gaussian", sd), or
+            ("sub_gaussian", sd, "independent") where nothing ties the arms measured in one pass. "exact": no
+            noise. "finite_variance": approximate, no certificate. Left out: for 0/1 values in `judge`
+            "bernoulli", for limits, percentages and lists "gaussian", else "symmetric".
         at_least, at_most: a limit: a certified answer meets it as written.
-        slack: arms inside the limit by this much are never excluded by it; by default a tenth of the limit,
+        slack: arms inside the limit by this much are never excluded by it. By default a tenth of the limit,
             or half of the room that the kind of noise leaves, if that is less.
         reference: what percentages are of: "best", the mean of the best arm (the default); an arm's name, its
             mean; or a number.

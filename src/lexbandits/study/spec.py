@@ -515,7 +515,7 @@ def _check_served(objectives: tuple[Objective, ...], items: tuple[Any, ...] | No
         if not (objective.is_bounded or objective.kind in (NoiseKind.SUB_GAUSSIAN, NoiseKind.EXACT)):
             raise StudyError(
                 f"{objective}: serve=True compares the mean of two visitors with one, of which "
-                f'"{objective.kind}" noise says nothing: say noise="bernoulli", ("bounded", low, high) or '
+                f'"{objective.kind}" noise says nothing. Say noise="bernoulli", ("bounded", low, high) or '
                 '("sub_gaussian", sd), or cap= the largest value that matters'
             )
 

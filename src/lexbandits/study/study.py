@@ -481,7 +481,7 @@ class Study:
         `object` is what `measure` is handed for it, in a study with `arms={name: object}`.
 
         On a list it is judged by chance on items to come alone, as it may have been tuned on those that were
-        handed out; `blind` says that it was made without looking at any result of this study.
+        handed out. `blind` says that it was made without looking at any result of this study.
         """
         with self._journal.lock:  # its object is here before anybody is asked to measure it
             before = self._objects

@@ -84,10 +84,11 @@ def _end(view: AnyView) -> Part:
 
 def _legend(view: AnyView) -> Markup:
     axis = Axis((0.0, 1.0), before=0.03)
+    limited = any(objective.limit is not None for objective in view.objectives)
     known, gone = (whisker(axis, 6, look, 0.5, 0.0, 1.0) for look in ("in", "out"))
     signs: list[tuple[int, Part, str]] = [
         (34, known, view.marks),
-        (22, _sample("band"), "ties with the best; or within the limit"),
+        (22, _sample("band"), f"ties with the best{'; or within the limit' if limited else ''}"),
         (34, gone, "excluded, or not deciding"),
     ]
     if view.always is not None:

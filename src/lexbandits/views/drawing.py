@@ -1,5 +1,6 @@
 """The figures of a study as HTML: what decides, who left when, what is likely, what is certified."""
 
+from collections.abc import Iterable
 from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
@@ -30,7 +31,17 @@ from lexbandits.views.svg import (
     whisker,
     words,
 )
-from lexbandits.views.view_parts import LABELS, Against, Arm, ArmExplanation, Comparison, ObjectiveRow
+from lexbandits.views.view_parts import (
+    BASES,
+    BASIS_NOTES,
+    LABELS,
+    Against,
+    Arm,
+    ArmExplanation,
+    Basis,
+    Comparison,
+    ObjectiveRow,
+)
 
 if TYPE_CHECKING:
     from lexbandits.forecasting.forecast import Forecast
@@ -125,15 +136,21 @@ def compared(view: AnyView, found: Comparison) -> Figure:
     rows = [first, *(_against(view, row, found, axis) for row in found.rows)]
     heads = _ends("← worse", "better →", f" than {best}")
     hint = (
-        "Differences on the same items: mean and an ordinary 95 % interval, a picture and not the guarantee. "
-        f"Brackets are what is certified. Arms closer than {written(_neat(tie), objective.unit)} tie "
-        f"(shaded); dashed lines are the margin, {written(_neat(margin), objective.unit)}."
+        f"Differences on {view.common}: mean and an ordinary 95 % interval, a picture and not the guarantee. "
+        f"Arms closer than {written(_neat(tie), objective.unit)} tie (shaded). Dashed lines are the margin, "
+        f"{written(_neat(margin), objective.unit)}. Brackets are certified bounds."
     )
     if view.always is not None:
-        hint += " Thin dotted lines hold at all times."
+        hint += f" Thin dotted lines hold at all times.{_notes(row.basis for row in found.rows)}"
     said = "Difference, and where it stands"
     chart = Chart(rows, axis.scale(signed=True), said, *heads, ground)
     return Figure(f"{_decides(view, objective)}: {found.objective}, against {best}", hint, chart)
+
+
+def _notes(bases: Iterable[Basis]) -> str:
+    """How to read bounds that thin dotted lines do not show."""
+    found = set(bases)
+    return "".join(f" {note}" for basis, note in BASIS_NOTES.items() if basis in found)
 
 
 def _ends(left: str, right: str, more: str = "") -> tuple[Markup, Part]:
@@ -172,18 +189,24 @@ def verdict_text(view: AnyView, row: Against, found: Comparison) -> str:
     """What a comparison shows, in few words."""
     match row.verdict:
         case ClaimVerdict.OPEN:
-            return view.open_by(row.arm, found.objective)
+            of_answer = found.reference == view.answer.arm
+            return view.open_by(row.arm, found.objective) if of_answer else LABELS[ArmOutcome.UNDECIDED]
         case ClaimVerdict.BEATEN:
             return f"excluded by {row.by}"
         case ClaimVerdict.WORSE:
-            return LABELS[ArmOutcome.EXCLUDED]
+            return f"{LABELS[ArmOutcome.EXCLUDED]}{by_what(row.basis)}"
         case ClaimVerdict.TIED:
-            return LABELS[ArmOutcome.TIED]
+            return f"{LABELS[ArmOutcome.TIED]}{by_what(row.basis)}"
         case ClaimVerdict.BETTER:
             return "better by more than the tie"
         case ClaimVerdict.NOT_WORSE:
             return "not worse by more than the margin"
-    return "not better by more than the margin"
+    return f"at most the margin better{by_what(row.basis)}"
+
+
+def by_what(basis: Basis) -> str:
+    """What shows a bound, if the interval that holds at all times does not."""
+    return "" if basis == Basis.ALWAYS else f", {BASES[basis].removeprefix('proven ').rstrip(':')}"
 
 
 def _to_limit(view: AnyView, objective: ObjectiveRow) -> Figure | None:
@@ -197,6 +220,9 @@ def _to_limit(view: AnyView, objective: ObjectiveRow) -> Figure | None:
         f"with a true mean {'below' if at_most else 'above'} the dashed line "
         f"({written(inner_of(objective), unit)}, inside by the slack) is excluded."
     )
+    if view.always is not None:
+        cells = [arm.objectives[objective.name] for arm in view.arms if arm.name in objective.entered]
+        hint += f" Thin dotted lines hold at all times.{_notes(cell.basis for cell in cells)}"
     title = f"{_decides(view, objective)}: {objective.name}, against the limit"
     return None if chart is None else Figure(title, hint, replace(chart, heads=heads, signs=signs))
 
@@ -230,7 +256,7 @@ def _mean(view: AnyView, arm: Arm, objective: ObjectiveRow, axis: Axis) -> Row |
         marks, more = [across(MIDDLE, "grid"), drawn], cell.range and f"({cell.range})"
         return Row(arm.name, kind, f"{arm.name}: {cell.in_short}", marks, cell.shown, more)
     more = "within" if cell.meets else view.open_by(arm.name, objective.name)
-    more = arm.label if ends_at(arm, objective) else more
+    more = f"{arm.label if ends_at(arm, objective) else more}{by_what(cell.basis)}"
     side = -1 if (objective.direction == Direction.MINIMIZE) == cell.meets else 1
     proven = cell.meets is not None and bracket(axis, MIDDLE, objective.limit, side)
     marks = [across(MIDDLE, "grid"), drawn, proven]

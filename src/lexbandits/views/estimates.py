@@ -246,7 +246,7 @@ class Estimates:
         return ObjectiveStage.SETTLED if position < now else ObjectiveStage.ENOUGH
 
     def reference(self, position: int) -> int:
-        """Whom others are compared with: who removed most, else a proven answer, else the best mean."""
+        """Whom others are compared with: who removed most, else the answer, else the best mean."""
         column, entered = self.columns[position], self.entered(position)
         if self.is_proven and position >= int(self.policy.state.clock[POSITION]):
             return self.leader
@@ -254,7 +254,8 @@ class Estimates:
         if rivals:
             return max(entered, key=lambda arm: (rivals.count(arm), -arm))
         sign = self.objectives[column].sign
-        return max(entered, key=lambda arm: (sign * self.mean(arm, column), -arm))
+        best = max(entered, key=lambda arm: (sign * self.mean(arm, column), -arm))
+        return self.leader if self.leader in entered else best
 
     # --- what was measured
 

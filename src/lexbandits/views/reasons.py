@@ -22,8 +22,10 @@ from lexbandits.study.number_format import (
 )
 from lexbandits.study.states import StudyState
 from lexbandits.views.estimates import Difference, Estimates
+from lexbandits.views.view_parts import BASES, Basis, basis_of
 
 AT = "at the study's confidence"
+NOT_SHOWN = ", not the guarantee"  # of an ordinary interval that seems to decide what is undecided
 
 
 @dataclass(frozen=True)
@@ -90,6 +92,18 @@ def reason_of(estimates: Estimates, arm: int, position: int) -> Reason:
     if arm in estimates.thirds and estimates.behind[arm] == column:
         return about.worse_than(estimates.thirds[arm])
     return about.compared(estimates.leader)
+
+
+def basis_at_limit(estimates: Estimates, arm: int, column: int) -> Basis:
+    """What shows that an arm meets a limit or violates it, where one of the two is shown."""
+    meets, objective = estimates.meets(arm, column), estimates.objectives[column]
+    is_below = (objective.sign < 0) == meets
+    low, high = (None, objective.limit) if is_below else (objective.limit, None)
+    if not (meets or estimates.violates(arm, column)):
+        return Basis.ALWAYS
+    proven = arm == estimates.leader and estimates.is_proven
+    otherwise = Basis.ANSWER if proven else Basis.ONE_SIDED
+    return basis_of(low, high, estimates.interval(arm, column), otherwise)
 
 
 def against(estimates: Estimates, arm: int, column: int, rival: int | None) -> Reason:
@@ -163,11 +177,12 @@ class _Known:
             int(estimates.counts[arm, column]), self.mean, *estimates.target_bounds(arm, column)
         )
         limit, text = amount(objective, objective.limit or 0.0), f"on {self.name} it has {self.shown}"
+        proven = BASES[basis_at_limit(estimates, arm, column)]
         if column in estimates.infeasible and (arm == estimates.leader or estimates.violates(arm, column)):
-            text += f", certified {beyond_limit(objective)}{self._nobody()}"
+            text += f", {proven} {beyond_limit(objective)}{self._nobody()}"
             return self._reason(ClaimVerdict.VIOLATES_LIMIT, text, found)
         if estimates.violates(arm, column):
-            text += f", certified {beyond_limit(objective)}, the limit."
+            text += f", {proven} {beyond_limit(objective)}, the limit."
             return self._reason(ClaimVerdict.VIOLATES_LIMIT, text, found)
         if (left := self._out_by_limit()) is not None:
             slack, by = amount(objective, objective.slack_in_unit), estimates.arms[left]
@@ -175,11 +190,13 @@ class _Known:
             text += f", and {by} is better there{self._nobody()}"
             return self._reason(ClaimVerdict.NOT_CLEARLY_WITHIN, text, found, left)
         if estimates.meets(arm, column):
-            text += f", certified within the limit of {limit}."
+            text += f", {proven} within the limit of {limit}."
             return self._reason(ClaimVerdict.MEETS_LIMIT, text, found)
         seen = estimates.estimate(arm, column)
         if seen.low is not None and seen.high is not None:
-            text += f" ({self._ends(seen.low, seen.high)})"
+            best = seen.high if objective.sign > 0 else seen.low
+            so = NOT_SHOWN if objective.sign * ((objective.limit or 0.0) - best) > 0 else ""
+            text += f" (ordinary 95 % interval {self._ends(seen.low, seen.high)}{so})"
         return self._reason(ClaimVerdict.OPEN, f"{text}; the limit is {limit}.", found)
 
     def _out_by_limit(self) -> int | None:
@@ -204,8 +221,9 @@ class _Known:
             least = bound(objective, found.low, "down", beyond=tie)
             text += f", certified worse by at least {least}"
         elif found.low != found.high:  # a step of the proof takes less evidence than an interval
-            said = amount(objective, objective.tie_in_unit)
-            text += f", certified worse by more than {said}" if objective.tie_in_unit > 0 else ", certified"
+            basis = Basis.SHARE if objective.is_relative else Basis.ANSWER
+            said = f" by more than {amount(objective, objective.tie_in_unit)}"
+            text += f", {BASES[basis]} worse{said if objective.tie_in_unit > 0 else ''}"
         return self._reason(ClaimVerdict.WORSE, text + self._nobody(), found, rival)
 
     def compared(self, rival: int, so: str = ": they tie") -> Reason:
@@ -219,7 +237,10 @@ class _Known:
             text = f"on {self.name} it is {self._apart(rival, found)}"
             verdict = ClaimVerdict.NOT_BETTER if estimates.not_worse(rival, arm, column) else verdict
             if estimates.close(rival, arm, column):
-                text += f", and they are shown to differ by no more than {self._margin}{so}"
+                reach = self.estimates.margin(column)
+                other = Basis.SHARE if objective.is_relative else Basis.ANSWER
+                basis = basis_of(-reach, reach, (found.low, found.high), other)
+                text += f", {BASES[basis].rstrip(':')} to differ by no more than {self._margin}{so}"
                 verdict = ClaimVerdict.TIED
             elif estimates.beats(arm, rival, column):
                 least = f"at least {bound(objective, -found.high, 'down', beyond=estimates.tie(column))}"
@@ -254,7 +275,8 @@ class _Known:
         low, high = (found.low, found.high) if found.mean >= 0 else (-found.high, -found.low)
         if is_nothing(self.objective, found.mean):
             low, high = -max(-found.low, found.high), max(-found.low, found.high)
-        return f" (95 % interval {self._ends(low, high)}), over {common}"
+        so = NOT_SHOWN if low > 0 else ""
+        return f" (ordinary 95 % interval {self._ends(low, high)}{so}), over {common}"
 
     def _ends(self, low: float, high: float) -> str:
         return between(self.objective, low, high).replace(" – ", " to ")
@@ -321,7 +343,7 @@ def _within(estimates: Estimates, column: int) -> Claim:
     if estimates.meets(estimates.leader, column):
         required = ", as required" if answer.certified else ""
         return Claim(objective.name, objective.limit, f"{has}{required}.")
-    return Claim(objective.name, None, f"That {has} is not shown.")
+    return Claim(objective.name, None, f"It is not shown that {has}.")
 
 
 def _closest(estimates: Estimates, column: int) -> Claim:
@@ -351,6 +373,7 @@ def _no_better(estimates: Estimates, column: int, worst: float) -> str:
         most = said
     side, among = "below" if objective.sign > 0 else "above", f" of the arms{tied}" if tied else ""
     short = f"at most {most} {side} the best on {objective.name}{among}"
+    what = "margin" if objective.limit is None else "slack"
     if worst <= margin * (1 + 1e-9):
-        return f"{name} is {short} (margin {said})."
-    return f"{name} is shown to be {short}; the margin is {said}."
+        return f"{name} is {short} ({what} {said})."
+    return f"{name} is shown to be {short}; the {what} is {said}."

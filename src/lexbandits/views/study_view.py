@@ -23,16 +23,19 @@ from lexbandits.views.estimates import Estimates, decision_of
 from lexbandits.views.headlines import claimed, explanation_of, headline, why
 from lexbandits.views.item_table import ByItem
 from lexbandits.views.learning_cost import LearningCost, learning_cost
-from lexbandits.views.reasons import Claim, claim_of
+from lexbandits.views.reasons import Claim, basis_at_limit, claim_of
 from lexbandits.views.trial_counts import tally_of
 from lexbandits.views.view_parts import (
     LABELS,
     Against,
     Arm,
     ArmExplanation,
+    Basis,
     Cell,
     Comparison,
     ObjectiveRow,
+    basis_of,
+    compared_on,
     matters,
     objective_row,
 )
@@ -50,10 +53,6 @@ class StudyView:
 
     marks = "mean and an ordinary 95 % interval: a picture, not the guarantee"
     always: str | None = "interval that holds at all times"
-    note = (
-        "Arms are compared by their differences on the same items: an arm can be excluded although its "
-        "interval here still touches the band. Measured are all results; means rest on those that count."
-    )
 
     def __init__(self, estimates: Estimates) -> None:
         self.estimates = estimates
@@ -79,6 +78,16 @@ class StudyView:
         return self.estimates.name
 
     @property
+    def common(self) -> str:
+        """What pairs of arms have in common."""
+        return "the same items" if self.estimates.replay.projection.spec.items else "common passes"
+
+    @property
+    def note(self) -> str:
+        """How to read the table."""
+        return f"{compared_on(self.common)} “Measured” has all results, and means use those that count."
+
+    @property
     def state(self) -> StudyState:
         """Where the study stands."""
         return self.estimates.state
@@ -90,8 +99,10 @@ class StudyView:
 
     @cached_property
     def unmet(self) -> frozenset[str]:
-        """Limits that nobody meets."""
-        return frozenset(self.estimates.objectives[column].name for column in self.estimates.infeasible)
+        """Limits that the answer is not shown to meet: nobody does, or nobody clearly."""
+        estimates = self.estimates
+        near = estimates.policy.flags if estimates.is_proven else ()
+        return frozenset(estimates.objectives[column].name for column in {*estimates.infeasible, *near})
 
     @cached_property
     def answer(self) -> Answer:
@@ -190,6 +201,7 @@ class StudyView:
         estimates, column = self.estimates, self.estimates.columns[position]
         objective, results = estimates.objectives[column], int(estimates.counts[arm, column])
         mean, found = estimates.mean(arm, column), estimates.estimate(arm, column)
+        is_limit = estimates.is_target(column)
         low, high = estimates.interval(arm, column)
         counts = not decision.is_gone and not (
             estimates.stops(arm) and estimates.position_left(arm) < position
@@ -206,6 +218,7 @@ class StudyView:
             always_low=plain(low),
             always_high=plain(high),
             meets=self._meets(arm, column),
+            basis=basis_at_limit(estimates, arm, column) if is_limit else Basis.ALWAYS,
         )
 
     def _meets(self, arm: int, column: int) -> bool | None:
@@ -293,6 +306,7 @@ class StudyView:
             verdict, high = ClaimVerdict.NOT_BETTER, estimates.margin(column)
         if verdict == ClaimVerdict.WORSE:
             high = min(always.high, -estimates.tie(column)) + 0.0
+        other = Basis.SHARE if objective.is_relative else Basis.ANSWER
         return Against(
             arm=estimates.arms[arm],
             results=always.results,
@@ -306,6 +320,7 @@ class StudyView:
             proven_high=high,
             always_low=plain(always.low),
             always_high=plain(always.high),
+            basis=basis_of(low, high, (always.low, always.high), other),
         )
 
     # --- sentences
@@ -369,7 +384,11 @@ def _stage_message(estimates: Estimates, position: int) -> str:
     out = [a for a in entered if a in estimates.eliminations and estimates.position_left(a) == position]
     behind = sum(estimates.behind.get(arm) == estimates.columns[position] for arm in entered)
     stay = f"{len(entered)} → {many(len(entered) - len(out), 'arm')}" if out else many(len(entered), "arm")
-    nobody = "Nobody meets it" if estimates.columns[position] in estimates.infeasible else ""
+    column, nobody = estimates.columns[position], ""
+    if column in estimates.infeasible:
+        nobody = "Nobody meets it"
+    elif estimates.is_proven and column in estimates.policy.flags:
+        nobody = "Nobody is inside it by the slack"
     match stage:
         case ObjectiveStage.SETTLED:
             return f"{nobody or 'Settled'}: {stay}{'' if out else ' stay'}"
@@ -399,7 +418,8 @@ def _most_open(view: StudyView) -> str:
         if row["objective"] == objective.name and row["verdict"] == ClaimVerdict.OPEN
     ]
     if estimates.is_target(estimates.settling):
-        names = [row["rival"] for row in rows]
+        still = [arm for arm in view.arms if not (arm.decision.is_out or arm.decision.is_gone)]
+        names = [arm.name for arm in still if arm.objectives[objective.name].meets is None]
         return (
             f"Undecided on {objective.name}: {', '.join(names[:4])}{' and more' if names[4:] else ''}."
             if names

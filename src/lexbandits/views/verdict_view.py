@@ -44,6 +44,7 @@ from lexbandits.views.view_parts import (
     Cell,
     Comparison,
     ObjectiveRow,
+    compared_on,
     matters,
     objective_row,
 )
@@ -79,10 +80,14 @@ class VerdictView:
         """How to read the table."""
         if self.verdict.scope == Scope.ITEMS:
             return "About these items alone, as they were measured."
-        return (
-            "Arms are compared by their differences on the same items: an arm can be excluded although its "
-            "interval here still touches the band."
-        )
+        return compared_on(self.common)
+
+    @property
+    def common(self) -> str:
+        """What pairs of arms have in common."""
+        if self.verdict.unit == "rows per arm":
+            return "their own rows"
+        return "the same items" if self.verdict.clusters is None else "the same clusters"
 
     @property
     def results(self) -> int:
@@ -411,7 +416,10 @@ class VerdictView:
         row = next(row for row in self.objectives if row.name == objective)
         sign = _objective(self.verdict, objective).sign
         seen = {each: sign * self.verdict.means[each][objective]["mean"] for each in row.entered}
-        return "best" if seen[arm] >= max(seen.values()) else "within the margin of the best"
+        is_best, limited = seen[arm] >= max(seen.values()), row.limit is not None  # of an unmet limit
+        if limited:
+            return "closest to the limit" if is_best else "within the slack of the closest"
+        return "best" if is_best else "within the margin of the best"
 
 
 # --- sentences
@@ -694,7 +702,7 @@ def assumed(verdict: Verdict) -> str:
     if verdict.scope == Scope.ITEMS:
         said = ["nothing, since it is about these items as they were measured"]
     else:
-        unit = "items" if verdict.clusters is None else "clusters"
+        unit = verdict.unit.split()[0] if verdict.clusters is None else "clusters"
         said = [f"{unit} are a random sample of those to come"]
         if not verdict.sequential:
             said.append("the sample size was fixed before anyone saw results")

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from lexbandits._code import Code
 from lexbandits._printable import plain
 from lexbandits.outcomes import ArmOutcome, ClaimVerdict, Decision, ObjectiveStage
 from lexbandits.study.number_format import amount, estimand, limit_of
@@ -29,6 +30,48 @@ MEANINGS = {
 }
 
 
+class Basis(Code):
+    """What a certified bound comes from, where the interval that holds at all times does not say as much."""
+
+    ALWAYS = "always"
+    ANSWER = "answer"  # tests that prove the answer, and nothing else
+    SHARE = "share"  # a test of a percentage; the interval is of the difference
+    ONE_SIDED = "one_sided"  # a bound to one side; the interval has two
+
+
+BASES = {
+    Basis.ALWAYS: "certified",
+    Basis.ANSWER: "proven for the answer:",
+    Basis.SHARE: "proven as a percentage:",
+    Basis.ONE_SIDED: "proven one-sided:",
+}
+BASIS_NOTES = {
+    Basis.ANSWER: (
+        "“For the answer” is proven as a step of its certificate. That takes less evidence than a line that "
+        "holds at all times, which may reach past it."
+    ),
+    Basis.SHARE: "“As a percentage” is proven about shares of the mean, and lines are about differences.",
+    Basis.ONE_SIDED: "“One-sided” is proven to one side, which takes less evidence than a line.",
+}
+
+
+def basis_of(
+    low: float | None, high: float | None, always: tuple[float | None, float | None], otherwise: Basis
+) -> Basis:
+    """Return whether an interval that holds at all times says that the truth is in [low, high]."""
+    above = low is None or (always[0] is not None and always[0] >= low)
+    below = high is None or (always[1] is not None and always[1] <= high)
+    return Basis.ALWAYS if above and below else otherwise
+
+
+def compared_on(common: str) -> str:
+    """How arms are compared, and what a table of means cannot show."""
+    return (
+        f"Arms are compared by their differences on {common}. So an arm can be excluded although its "
+        "interval here still touches the band."
+    )
+
+
 def legend_of(objectives: "tuple[ObjectiveRow, ...]") -> tuple[tuple[str, str], ...]:
     """Return the outcomes that a question can have, each with its meaning."""
     limited = any(each.limit is not None for each in objectives)
@@ -42,7 +85,7 @@ class Cell:
 
     The interval is a picture, not the guarantee. `always_low` and `always_high` hold at all times at the
     study's confidence. `meets`: whether the arm is shown to meet a limit; None while neither is shown.
-    `counts`: whether it still matters for the arm. `why`: what decides on it here.
+    `basis`: by what. `counts`: whether it still matters for the arm. `why`: what decides on it here.
     """
 
     results: int
@@ -56,6 +99,7 @@ class Cell:
     always_low: float | None = None
     always_high: float | None = None
     meets: bool | None = None
+    basis: Basis = Basis.ALWAYS
 
     @property
     def in_short(self) -> str:
@@ -163,7 +207,7 @@ class Against:
     """An arm against the reference of a comparison: how much better it is, and what that comes to.
 
     `low` and `high` are the ends of an ordinary 95 % interval, a picture; `proven_low` and `proven_high` are
-    what the difference is certified to lie above and below.
+    what the difference is certified to lie above and below, by `basis`.
     """
 
     arm: str
@@ -178,6 +222,7 @@ class Against:
     proven_high: float | None = None
     always_low: float | None = None
     always_high: float | None = None
+    basis: Basis = Basis.ALWAYS
 
 
 @dataclass(frozen=True)

@@ -105,12 +105,12 @@ class LexElimTol(PlacePolicy):
 
     With probability at least 1 − delta, for every objective i: of the arms that reached it, those within
     tolerance[i] of the best one go on, and none goes on that is worse by more than tolerance[i] +
-    resolution[i]; with a target, arms that meet it go on, and those that do miss it by at most the
+    resolution[i]. With a target, arms that meet it go on, and those that do miss it by at most the
     resolution. What it needs: whatever happened in earlier passes, the difference of two arms in a pass has
     one and the same mean (and for "gaussian" one and the same normal law).
 
     A result belongs to a place, (arm, pass): use `ask_place` and `tell(…, item=pass)` to measure in
-    parallel or on common items; the state depends on which places are filled, never on the order. A
+    parallel or on common items. The state depends on which places are filled, never on the order. A
     result told without an item fills the arm's earliest empty place, which is right when results are
     told in the order asked. `None` in a reward is a value not measured.
 
@@ -122,12 +122,12 @@ class LexElimTol(PlacePolicy):
         tolerance: what does not matter, one or per objective.
         resolution: how finely it is resolved; by default the tolerance. Both zero is an error, except
             where noise is "exact".
-        noise: a kind, one for all objectives or one each: "gaussian" (variances unknown and of any ratio),
-            "symmetric" (differences of two arms are symmetric about their mean given the past), "bernoulli",
-            ("bounded", lo, hi), ("sub_gaussian", sd), ("sub_gaussian", sd, "independent") where
-            the arms of a pass share nothing, "exact", and "finite_variance", which is approximate. With
-            "worst" at the end, ("bounded", lo, hi, "worst") or ("bernoulli", "worst"), a missing value counts
-            as the worst it could have been for whatever is claimed.
+        noise: a kind, one for all objectives or one each. "gaussian": variances unknown and of any ratio.
+            "symmetric": differences of two arms are symmetric about their mean given the past. "bernoulli".
+            ("bounded", lo, hi). ("sub_gaussian", sd), or ("sub_gaussian", sd, "independent") where the arms
+            of a pass share nothing. "exact". "finite_variance", which is approximate. With "worst" last,
+            ("bounded", lo, hi, "worst") or ("bernoulli", "worst"), a missing value counts as the worst it
+            could have been for whatever is claimed.
         noise_sd: short for ("sub_gaussian", sd, "independent").
         at_least: None or a number per objective: a target; all arms that meet it tie.
         if_infeasible: "continue" as on any other objective where nobody meets a target, or "stop".
@@ -144,7 +144,7 @@ class LexElimTol(PlacePolicy):
         reference: None, or per objective None, "best" or an arm: tolerance and resolution are then shares of
             the best mean, or of that arm's, which is measured in every pass. Values must not be negative;
             ("best", −1) or (arm, −1) is for those that were negated, as less is better.
-        leader_repeats: r, how often each pass from the 21st on asks the arm that the proof is about; all
+        leader_repeats: r, how often each pass from the 21st on asks the arm that the proof is about. All
             others are asked once, and compared with the mean of its values. With "bernoulli", "bounded",
             "sub_gaussian" and "exact" noise. A place is then (arm, r·pass + j), its j-th in the pass: `item`
             is r·pass + j, and `from_pass` the first such number.
@@ -444,7 +444,7 @@ class LexElimTol(PlacePolicy):
         This one stays as it is. The new rules choose members from pass `from_pass` on: above every pass
         asked; without it, above every pass told. Passes below it keep their members and count, as who
         changes the rules may have seen their values. With preregistered=True the answer is from then on
-        proven by anytime evidence, which has a twentieth of delta; before any pass is begun (start 0) the new
+        proven by anytime evidence, which has a twentieth of delta. Before any pass is begun (start 0) the new
         rules count as preregistered.
         """
         given = {"tolerance": tolerance, "resolution": resolution, "order": order, "offered": offered}

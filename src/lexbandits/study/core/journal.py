@@ -323,7 +323,7 @@ class Journal:
             objective = replay.projection.spec.names[column]
             text = (
                 f"arm {arm!r} gave a value of {objective!r} more than once, which Gaussian noise never does: "
-                "its intervals may be wrong, and noise cannot be changed after looking; "
+                "its intervals may be wrong. Noise cannot be changed after looking: "
                 'say "bernoulli", ("bounded", low, high) or "exact" in a new study'
             )
             warning = StudyWarning("repeats", self.row.name, text, arm=arm, objective=objective)

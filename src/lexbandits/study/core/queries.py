@@ -36,15 +36,16 @@ MOST_CHANGES = 20  # of the rules that an answer names one by one, the last ones
 class Answer:
     """Which arm, and whether it is certified. While `certified` is False `arm` is a best guess.
 
-    `certificate` holds one comparison of the answer per rival and objective that it rests on: difference
-    (answer − rival, in the objective's unit), its interval at the study's confidence, which is a statement of
-    its own, the verdict, `by` whom a rival is "beaten", `parts`, the share of the evidence it takes, and
-    whether it is `exact`: arithmetic, without sampling error. So is all of an `exact` answer. `scope` says
-    whether it is about the "items" of a list, so many `items`, or the "population"; `results` are those it
-    rests on, of `full`, all that a list could give. With a baseline `decision` says whether to switch.
-    `flags` name what a reader must know besides, `details` has the fields of each; `WITHOUT` lists those that
-    take the certificate away. `digest` is that of all events before the end: keep it, and
-    `study.verify(digest)` can tell later whether the journal is still the one that gave this answer.
+    `certificate` holds one comparison of the answer per rival and objective that it rests on. Each has the
+    difference (answer − rival, in the objective's unit) and its interval at the study's confidence, which is
+    a statement of its own. It has the verdict, `by` whom a rival is "beaten", and `parts`, the share of the
+    evidence. `exact` is arithmetic, without sampling error; so is all of an `exact` answer.
+
+    `scope` says whether the answer is about the "items" of a list, so many `items`, or the "population".
+    `results` are those it rests on, of `full`, all that a list could give. With a baseline `decision` says
+    whether to switch. `flags` name what a reader must know besides, and `details` has the fields of each.
+    `WITHOUT` lists those that take the certificate away. `digest` is that of all events before the end: keep
+    it, and `study.verify(digest)` can tell later whether the journal is still the one that gave this answer.
     """
 
     arm: str
@@ -71,9 +72,9 @@ class Answer:
         return {**fields, **{key: list(fields[key]) for key in LISTS}}
 
     def __str__(self) -> str:
-        if self.certified:
-            return f"{self.arm} wins: {self.reason}."
-        return f"No certificate: {self.arm} is the best guess ({self.reason})."
+        from lexbandits.views.answer_text import text_of
+
+        return text_of(self)
 
     def _repr_html_(self) -> str:
         from lexbandits.report.notebook import of_answer

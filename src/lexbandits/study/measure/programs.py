@@ -53,7 +53,7 @@ def check_possible() -> None:
     if not hasattr(os, "killpg"):
         raise StudyError(
             "programs can be measured on Linux and macOS alone, where one is ended with all that it has "
-            "started: on Windows call study.run with a function, or lexbandits study ask and tell"
+            "started. On Windows call study.run with a function, or lexbandits study ask and tell"
         )
 
 

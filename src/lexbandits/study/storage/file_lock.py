@@ -34,7 +34,7 @@ class FileLock:
     """A block that one process at a time can be in, and one thread.
 
     Who waits looks again from time to time, and who gives the lock back and wants it again is there first.
-    That is fast, and would starve some for many seconds: so who has waited for a while locks a second file,
+    That is fast, and would starve some for many seconds. So who has waited for a while locks a second file,
     and as long as it is locked everybody goes to the end of the kernel's queue.
     """
 

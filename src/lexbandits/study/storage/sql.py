@@ -419,7 +419,7 @@ class _SqlTransaction(Transaction):
             raise StorageError(
                 f"{self.storage.shown}: the journal ends with event {last}, but was sealed at event "
                 f"{sealed.partition(':')[0] or 'none'}: somebody changed it from outside, and nothing can be "
-                "added to it; run `lexbandits study verify`, or restore a backup"
+                "added to it. Run `lexbandits study verify`, or restore a backup"
             )
         return float(first[7]), from_rows(rows[1:]) if (first[0], first[5]) == (seq, at) else None
 

@@ -141,8 +141,8 @@ class SqliteStorage(SqlStorage):
     def _copied(self) -> StorageError:
         name = self.path.name
         return StorageError(
-            f"{self.path} was overwritten while it was in use, as by cp, and nothing that is told now would "
-            f"last: stop every worker and the service, put the backup in its place with mv, remove "
+            f"{self.path} was overwritten while it was in use, as by cp. Nothing that is told now would "
+            "last. Stop every worker and the service, and put the backup in its place with mv. Then remove "
             f"{name}-wal and {name}-shm, and start again"
         )
 
@@ -268,7 +268,7 @@ class SqliteStorage(SqlStorage):
             name = self.path.name
             return StorageError(
                 f"{self.path} is read only, and its latest results are in {name}-wal, which cannot be read "
-                f"there ({error}): copy {name} and {name}-wal to a folder that can be written, and look there"
+                f"there ({error}). Copy {name} and {name}-wal to a folder that can be written, and look there"
             )
         if isinstance(error, (sqlite3.Error, OSError, UnicodeDecodeError)):  # the last of a damaged file
             return StorageError(f"{self.path}: {printable(str(error))[:200]}")

@@ -84,7 +84,7 @@ class FiniteLexElimTol(LexElimTol):
 
     A place is (arm, position), 0 … n_items − 1. Every arm goes through the positions at its own pace, and two
     arms are compared on those that both have *folded*: up to the first that is not filled yet. A result of
-    which all values are None gives its place up: it counts as the worst it may have been (of values that are
+    which all values are None gives its place up. It counts as the worst it may have been (of values that are
     not bounded: as missing), until it is told after all. Where results were told makes no difference to what
     is seen; which of them had come says when it ends.
     """
