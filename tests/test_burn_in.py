@@ -39,10 +39,20 @@ def test_a_burn_in_that_sets_no_cap_is_refused():
         ({"margin": 0.5}, {"a": [0.01], "b": [0.02]}, 2),  # or all arms would tie
         ({"margin": "10%"}, {"a": [0, None], "b": [0.5]}, 2),
         ({"at_most": 2}, {"a": [0.3, 0.41], "b": [8]}, 32),
+        ({"at_most": 2}, {"a": [0.3], "b": [0.41]}, 8),  # or every arm would meet the limit
     ],
 )
-def test_every_arm_and_the_margin_raise_the_cap(words, runs, cap):
+def test_every_arm_the_margin_and_the_limit_raise_the_cap(words, runs, cap):
     assert lb.Objective("seconds", "minimize", cap="auto", **words).capped_by(runs).cap == cap
+
+
+@pytest.mark.parametrize(
+    ("direction", "words"),
+    [("minimize", {"at_most": 2, "cap": 2}), ("maximize", {"at_least": 2, "floor": 2, "cap": 9})],
+)
+def test_a_cut_that_every_mean_meets_the_limit_by_is_refused(direction, words):
+    with pytest.raises(lb.StudyError, match="any mean of values .* meets"):
+        lb.Objective("seconds", direction, **words)
 
 
 def made(burn_in, objective=SECONDS, **words):

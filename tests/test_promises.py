@@ -1446,6 +1446,21 @@ def test_a_cap_that_a_burn_in_sets_keeps_the_level_of_many(item):
     assert wrong <= binom.isf(1e-3, 600, 0.2), f"{wrong} of 600 wrong, {certain} certified"
 
 
+def test_a_burn_in_below_a_limit_does_not_meet_it_for_everybody():
+    """One time in fifty is a thousand seconds: the mean is 21, whatever a burn-in has seen."""
+    tables, n, met = 60, 40, 0
+    for seed in range(tables):
+        rng = np.random.default_rng([seed, n])
+        seconds = rng.exponential(1.0, 2 * n) + 1000 * (rng.random(2 * n) < 0.02)
+        frame = {"arm": np.repeat(["a", "b"], n), "item": [*range(n)] * 2, "seconds": seconds}
+        asked = lb.Objective("seconds", "minimize", at_most=10, cap="auto")
+        verdict = lb.judge(frame, [asked])
+        cap = verdict.objectives[0].cap
+        mean = min(cap, 1000) * 0.02 + 0.98  # of what is left, nearly
+        met += verdict.certified and not verdict.details and (cap <= 10 or mean > 10)
+    assert met <= binom.isf(1e-4, tables, 0.05), f"{met} of {tables}"
+
+
 # --- a finished table, judged at one look
 
 JUDGEMENTS = {}

@@ -126,12 +126,15 @@ def bound(
 def points(objective: Objective, number: float, rounded: str = "") -> str:
     """Write a difference: in the objective's unit, and of 0/1 values without one in points, hundredths.
 
-    With `rounded`, "down" or "up", it is an end of what was proven beyond the margin; else as it was given.
+    With `rounded`, "down" or "up", it is an end of what was proven beyond the margin, with "near" what was
+    measured; else as it was given.
 
     >>> points(Objective("correct", margin=0.02, noise="bernoulli"), 0.0319, "down")
     '3.1 points'
     >>> points(Objective("latency", "minimize", margin=0.2, unit="s"), 0.2)
     '0.2 s'
+    >>> points(Objective("correct", margin=0.2), 0.1032, "near")
+    '0.10'
     """
     if objective.kind is not NoiseKind.BERNOULLI or objective.unit_of_mean or objective.is_relative:
         if not rounded:
@@ -167,7 +170,7 @@ def beyond_limit(objective: Objective) -> str:
 def _rounded(number: float, places: int, rounded: str) -> float:
     exact = number * 10**places
     near = round(exact)
-    if abs(exact - near) > 1e-12 * abs(exact):  # more than binary fractions add
+    if rounded != "near" and abs(exact - near) > 1e-12 * abs(exact):  # more than binary fractions add
         near = math.floor(exact) if rounded == "down" else math.ceil(exact)
     return float(near / 10**places)
 

@@ -322,8 +322,8 @@ class Objective:
     def capped_by(self, burn_in: Mapping[str, Iterable[float]]) -> "Objective":
         """Return it with the cap that `burn_in` gives, arm -> its values, in two digits, upwards.
 
-        It is four times the largest value, or four margins if that is more. A slow arm raises it too: below
-        its times it would tie with all slow arms once the quick ones have left.
+        It is four times the largest value, or four margins or limits if that is more. A slow arm raises it
+        too: below its times it would tie with all slow arms once the quick ones have left.
 
         >>> speed = Objective("latency", "minimize", margin=0.1, cap="auto")
         >>> speed.capped_by({"a": [0.41], "b": [0.79]}).cap
@@ -339,6 +339,7 @@ class Objective:
             )
         if not self.is_relative:
             known = max(known, self.margin_in_unit)  # or all would tie
+        known = max(known, abs(self.limit or 0.0))  # or every mean would meet it
         cap = Decimal(BURN_IN_TIMES) * _exact(known)
         return replace(self, cap=float(cap.quantize(Decimal((0, (1,), cap.adjusted() - 1)), ROUND_CEILING)))
 
@@ -561,6 +562,12 @@ class Objective:
             raise StudyError(
                 f"{self}: no mean of {self._values} can be shown to meet {self._bound_message}: "
                 f"move the limit {'below' if self.sign > 0 else 'above'} the end of what values can be"
+            )
+        worst = self.bounds[0 if self.sign > 0 else 1]
+        if self.is_cut and self.sign * (worst - self.limit) >= 0:
+            raise StudyError(
+                f"{self}: any mean of {self._values} meets {self._bound_message}: "
+                f"move the cut beyond the limit, or the limit inside it"
             )
         if self.slack is None and self.limit == 0:
             raise StudyError(
