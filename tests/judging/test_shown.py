@@ -179,6 +179,25 @@ def test_in_a_notebook_nothing_around_it_changes_and_its_theme_counts(browser):
     page.close()
 
 
+def test_a_report_is_whole_on_a_phone_and_on_paper(browser, tmp_path):
+    """Nothing of the certificate is cut at 390 pixels, and the arms' table begins a page of its own."""
+    verdict = next(verdict for verdict in map(drawn, range(20)) if len(verdict.certificate) > 3)
+    page = browser.new_page(viewport={"width": 390, "height": 800})
+    page.goto(verdict.report(tmp_path / "verdict.html").as_uri())
+    box = "e => e.getBoundingClientRect()"
+    cells = page.locator(".cert td").evaluate_all(f"all => all.map({box}).map(b => [b.left, b.right])")
+    assert cells
+    assert all(0 <= left <= right <= 390 for left, right in cells)
+    wide = page.locator(".cert td").evaluate_all("all => all.map(e => e.scrollWidth - e.clientWidth)")
+    assert max(wide) <= 0
+    heads = page.locator(".cert td").evaluate_all("all => all.map(e => e.dataset.l)")
+    assert {"rival", "objective", "verdict", "level"} <= set(heads)
+    page.emulate_media(media="print")
+    before = "e => getComputedStyle(e).breakBefore"
+    assert page.locator("section:has(.arms-table)").evaluate(before) == "page"
+    page.close()
+
+
 def test_the_style_sheet_of_a_notebook_stays_inside():
     depth, outside = 0, ""
     for char in scoped_style():

@@ -236,7 +236,7 @@ def test_a_study_that_is_being_computed_is_not_said_to_have_stopped():
     assert not re.search("no results yet|0 of 0|No study is measuring", text)
 
 
-SETTLING = [("measuring", "0 of 2, now correct"), ("paused", "0 of 2, correct next")]
+SETTLING = [("measuring", "0 of 2 settled, now correct"), ("paused", "0 of 2 settled, correct next")]
 
 
 @pytest.mark.parametrize(("state", "text"), SETTLING)

@@ -151,12 +151,12 @@ def _settled(study: ListedStudy) -> Part:
     looks = [SEGMENTS.get(ObjectiveStage(stage), "k") for stage in study.stages]
     bars = [tag("i", kind=look if study.results else "k") for look in looks]
     done = looks.count("d")
-    text = f"{done} of {len(study.stages)} when it ended"
+    text = f"{done} of {len(study.stages)} settled when it ended"
     if study.certified:
         text = "all that was needed"
     elif study.settling is not None:
         now = f"now {study.settling}" if study.state == StudyState.MEASURING else f"{study.settling} next"
-        text = f"{done} of {len(study.stages)}, {now}"
+        text = f"{done} of {len(study.stages)} settled, {now}"
     return [tag("span", bars, kind="seg", aria_hidden="true"), tag("span", text, kind="s")] if bars else None
 
 
