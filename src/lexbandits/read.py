@@ -227,7 +227,7 @@ def inspect(logs: Any) -> Columns:
     """Read inspect_ai: .eval or .json logs, their folder, what its `eval` returned, or runs of these by name.
 
     Arms are models, items samples, repeats epochs. Every score is a column of its scorer's name ("C" is 1,
-    "P" 0.5, "I" and "N" 0); `working_time`, `total_time`, tokens, `total_cost` (of logs with prices);
+    "P" 0.5, "I" and "N" 0). So are `working_time`, `total_time`, tokens, `total_cost` (of logs with prices).
     `args.NAME` are arguments of the task.
     """
     columns = _read("inspect_ai", _inspect_rows, logs, "samples")

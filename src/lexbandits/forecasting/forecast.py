@@ -103,8 +103,8 @@ class Forecast:
         winners: arm -> the share of futures that it wins.
         relax: what doubling each setting would save, in the same futures.
         measured: results that there are.
-        runs, asked: futures played, and asked for: fewer without a compiler, of a large study, or if
-            the first are given up.
+        runs, asked: futures played, and asked for. Fewer are played without a compiler, of a large study, or
+            if the first are given up.
         most, more_than: results after which a future is given up, and the share of them that was.
         within: the share that ends before the budget or the items are spent; None without either.
         cost: of the results, if a price was given.
@@ -241,8 +241,8 @@ def forecast(
     """What a study will need, by playing futures of it.
 
     Args:
-        what: the words of `create_study` as a table (with arms and objectives), a TOML file, a study, or a
-            `LexElimTol`, whose arms and objectives go by number and of which more is better.
+        what: the words of `create_study` as a table (with arms and objectives), a TOML file or a study. Or a
+            `LexElimTol`, whose arms and objectives go by number; there more is better.
         prior: means as you expect to measure them, {arm: {objective: 0.8}}, or a table with a row per arm; a
             range (low, high) instead of a number. Not needed for what has been measured 5 times.
         sd: standard deviation of one value, per objective; not needed for "bernoulli", "sub_gaussian" and

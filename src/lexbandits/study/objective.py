@@ -169,10 +169,10 @@ class Objective:
         at_least, at_most: a limit: a certified answer meets it as written.
         slack: arms inside the limit by this much are never excluded by it. By default a tenth of the limit,
             or half of the room that the kind of noise leaves, if that is less.
-        reference: what percentages are of: "best", the mean of the best arm (the default); an arm's name, its
-            mean; or a number.
-        if_failed, if_expired: the value of a trial that failed, or came too late or never, as it would have
-            been measured; else missing.
+        reference: what percentages are of. "best" is the mean of the best arm (the default), an arm's name
+            its mean; or a number.
+        if_failed, if_expired: the value of a trial that failed, or came too late or never. It is given as it
+            would have been measured; else the value is missing.
         if_missing: "worst": a missing value counts as the worst it could have been for whatever is claimed.
         cap, floor: values are cut here, and the question is about the mean of what is left. cap="auto" is
             four times the largest value of a burn-in, which then counts no further.

@@ -211,11 +211,12 @@ class Study:
     def tell(self, trial: Trial | str, values: Mapping[str, Any], partial: bool = False) -> str:
         """Report the `values` of a `trial` by objective; None, nan or no key where one was not measured.
 
-        `partial`: others follow within the lease ("part"). The trial is complete when all are there; if it
+        `partial`: others follow within the lease ("part"). The trial is complete when all are there. If it
         fails or runs out before, `if_failed` or `if_expired` fills the rest only.
-        "counted"; "waiting" behind an earlier trial that is still open; "repeated", it was told before;
-        "late", it came after its `until`: recorded and never counted;
-        "after the end". Other values than before are a `ConflictError`.
+
+        Return "counted", or "waiting" behind an earlier trial that is still open. "repeated": it was told
+        before. "late": it came after its `until`, and is recorded and never counted. "after the end".
+        Other values than before are a `ConflictError`.
         """
         return self._journal.do(ask_tell.take, trial, values, partial)
 
@@ -602,8 +603,8 @@ def create_study(
     Args:
         name: of the study.
         storage: "memory", a file for SQLite, "postgresql://…" or "http://…", a service.
-        arms: names; or a dict of names and objects, which stay in this process and are handed to `measure`;
-            or tables with a name and further keys, which `lexbandits run` hands to a program.
+        arms: names. Or a dict of names and objects, which stay in this process and are handed to `measure`.
+            Or tables with a name and further keys, which `lexbandits run` hands to a program.
         objectives: in order of priority.
         load_if_exists: open the study of this name, if it asks the same.
         delta: the probability of a wrong answer, 0.05 by default.
