@@ -1461,6 +1461,65 @@ def test_a_burn_in_below_a_limit_does_not_meet_it_for_everybody():
     assert met <= binom.isf(1e-4, tables, 0.05), f"{met} of {tables}"
 
 
+# --- values whose noise nobody has declared, and that are of no shape
+
+
+def bought(rng, arm, n=None):
+    """What visitors spend: mostly nothing; half as much with the worse arm, which is 1.5 below."""
+    return np.where(rng.random(n) < 0.03, rng.exponential(100.0 if arm == "best" else 50.0, n), 0.0)
+
+
+def passed(rng, arm, n=None):
+    """0 or 1; the worse arm is 0.05 below."""
+    return (rng.random(n) < (1.0 if arm == "best" else 0.95)) * 1.0
+
+
+@pytest.mark.parametrize(("draw", "margin"), [(bought, 1.49), (passed, 0.0498)])
+def test_undeclared_values_that_are_mostly_alike_are_no_symmetric_noise(draw, margin):
+    """Most differences are 0, so the few others seem to be none: four of five studies were wrong."""
+    studies, broken = 12, 0
+    for seed in range(studies):
+        rng = np.random.default_rng([seed, 12])
+        asked = [lb.Objective("score", margin=margin), TASTE]
+        words = {"arms": ["best", "worse"], "objectives": asked, "delta": 0.2, "seed": seed}
+        study = lb.create_study("undeclared", MemoryStorage(), **words)
+        for trial in trials(study):
+            taste = float(trial.arm == "worse")
+            study.tell(trial, {"score": float(draw(rng, trial.arm)), "taste": taste})
+        broken += study.answer.certified and study.answer.arm == "worse"
+    assert broken <= binom.isf(1e-4, studies, 0.2), f"{broken} of {studies}"
+
+
+@pytest.mark.parametrize("n", [15, 30, 100])
+def test_undeclared_values_of_a_table_that_are_mostly_alike_are_no_symmetric_noise(n):
+    """A third of tables of 30 were wrong."""
+    tables, wrong = 60, 0
+    for seed in range(tables):
+        rng = np.random.default_rng([seed, n])
+        score = np.r_[bought(rng, "best", n), bought(rng, "worse", n)]
+        if not score.any():
+            continue
+        frame = {"arm": np.repeat(["best", "worse"], n), "item": [*range(n)] * 2, "score": score}
+        frame["taste"] = np.repeat([0.0, 1.0], n)
+        wrong += "worse" in lb.judge(frame, [lb.Objective("score", margin=1.49), TASTE]).acceptable
+    assert wrong <= binom.isf(1e-4, tables, 0.05), f"{wrong} of {tables}"
+
+
+def test_repeats_of_one_arm_alone_are_no_symmetric_noise():
+    """The mean of eight skewed values is less skewed than one: a table in eight was wrong."""
+    n, told = 12, 0
+    for seed in range(10):
+        rng = np.random.default_rng([seed, n])
+        score = -rng.lognormal(0.0, 1.5, 9 * n) - np.repeat([0.0, 3.0], [8 * n, n])
+        frame = {"arm": np.repeat(["often", "once"], [8 * n, n]), "score": score}
+        frame["item"], frame["time"] = [*np.repeat(range(n), 8), *range(n)], [*range(8)] * n + [0] * n
+        verdict = lb.judge(frame, [lb.Objective("score", margin=0.5)], repeat="time")
+        is_made = any(row["verdict"] != "open" for row in verdict.certificate)
+        assert not verdict.certified
+        told += is_made and "asymptotic" in verdict.flags
+    assert told
+
+
 # --- a finished table, judged at one look
 
 JUDGEMENTS = {}

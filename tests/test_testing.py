@@ -158,6 +158,26 @@ def test_a_coroutine_is_no_run():
     assert assert_rate(lambda: asyncio.run(asked()), at_least=0.5).passed == 6
 
 
+def test_a_generator_is_no_run():
+    """Nothing of it has run, so that whatever it asserts would pass."""
+
+    def wrong():
+        yield
+        raise AssertionError
+
+    async def also_wrong():
+        yield
+        raise AssertionError
+
+    class Promise:
+        def __await__(self):
+            yield
+
+    for run in (wrong, also_wrong, Promise):
+        with pytest.raises(TypeError, match="which nobody has run"):
+            assert_rate(run, at_least=0.9)
+
+
 def test_what_is_undecided_may_be_skipped_but_never_passes():
     runs = iter([True, False] * 50)
     with pytest.raises(unittest.SkipTest, match="not shown within 50 runs"):

@@ -142,7 +142,7 @@ class Flag(Code):
 
     Attributes:
         ASYMPTOTIC: the noise is only known to have a variance; never certified.
-        REPEATED_VALUES: one value returns too often to be Gaussian; never certified.
+        REPEATED_VALUES: one value, or one difference, returns too often for the noise; never certified.
         CONTRADICTION: what was measured refutes every arm; never certified.
         BIASED_IMPORT: results were imported that were collected by looking at them; never certified.
         SKEWED: the values are too skewed for so few; never certified.

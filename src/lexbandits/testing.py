@@ -7,7 +7,7 @@ imports nothing but the standard library, as the plug-in of pytest needs it.
 
 import math
 import unittest
-from collections.abc import Callable, Coroutine
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Generator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -195,9 +195,12 @@ def assert_rate(
             if isinstance(error, unittest.SkipTest) or not is_failure:
                 raise
             returned, failure = False, error
-        if isinstance(returned, Coroutine):
+        if isinstance(returned, (Coroutine, Generator)):
             returned.close()
-            raise TypeError("run returned a coroutine, which nobody has run: pass lambda: asyncio.run(run())")
+        if isinstance(returned, (Awaitable, Generator, AsyncGenerator)):
+            how = "pass lambda: asyncio.run(run())" if isinstance(returned, Awaitable) else "let it return"
+            what = "a coroutine" if isinstance(returned, Coroutine) else f"a {type(returned).__name__}"
+            raise TypeError(f"run returned {what}, which nobody has run: {how}")
         test.add(returned is None or bool(returned))
     if test.outcome is RateOutcome.MET:
         return test

@@ -166,3 +166,14 @@ def test_an_exact_objective_has_no_gaps():
     for trial in study.ask_many(30):
         study.tell(trial, {"x": 1} if trial.number >= 3 else {"x": 1, "size": 1})
     assert found(study, "gaps") == []
+
+
+def test_the_symmetry_of_imported_rows_is_looked_at():
+    n = 400
+    rng = np.random.default_rng(0)
+    frame = {"arm": np.repeat(["a", "b"], n), "item": [*range(n)] * 2}
+    frame["score"] = np.r_[rng.normal(0.0, 0.01, n), 1.0 + rng.standard_exponential(n)]
+    study = lb.create_study("skew", arms=["a", "b"], objectives=[lb.Objective("score", margin=0.5)], seed=0)
+    study.import_results(frame, fair=True)
+    (diagnostic,) = found(study, "noise")
+    assert diagnostic.fields["finding"] == "asymmetric"

@@ -15,7 +15,7 @@ from lexbandits.evidence.moments import ROUNDING
 from lexbandits.judging.copies import copied_arms
 from lexbandits.judging.table import Statistic, Table
 from lexbandits.outcomes import ClaimVerdict, Flag
-from lexbandits.policies.tolerance.validation import one_value_returns
+from lexbandits.policies.tolerance.validation import one_difference_prevails, one_value_returns
 from lexbandits.study.measure.progress import watched
 from lexbandits.study.objective import Objective
 
@@ -449,7 +449,8 @@ class Claims:
             return
         sizes = self.sample(fact, i, a, b).sizes
         unequal = sizes is not None and bool(sizes.max() > sizes.min())
-        unlike = kind is Statistic.GAUSSIAN and (unequal or table.repeats[1] > 2 * table.repeats[0])
+        unlike = kind is Statistic.GAUSSIAN and unequal
+        unlike |= kind in SKEWABLE and table.repeats[1] > 2 * table.repeats[0]
         if kind is Statistic.FINITE_VARIANCE or unlike:
             yield Flag.ASYMPTOTIC
         if kind in SKEWABLE:
@@ -459,6 +460,8 @@ class Claims:
             if self.lead(fact, i, a, b) < edge:
                 yield Flag.SKEWED
         if kind is Statistic.GAUSSIAN and any(self._repeated[i, x] for x in (a, b) if x is not None):
+            yield Flag.REPEATED_VALUES
+        if kind is Statistic.SYMMETRIC and b is not None and self._prevails[i, a, b]:
             yield Flag.REPEATED_VALUES
         if (
             kind in (Statistic.BINARY, Statistic.BOUNDED)
@@ -516,6 +519,9 @@ class Claims:
             if self.noisy[i] and kind is Statistic.GAUSSIAN:
                 found |= {Flag.ASYMPTOTIC} if table.repeats[1] > 2 * table.repeats[0] else set()
                 found |= {Flag.REPEATED_VALUES} if self._repeated[i].any() else set()
+            if self.noisy[i] and kind is Statistic.SYMMETRIC:
+                found |= {Flag.ASYMPTOTIC} if table.repeats[1] > 2 * table.repeats[0] else set()
+                found |= {Flag.REPEATED_VALUES} if self._prevails[i].any() else set()
         return found
 
     @cached_property
@@ -529,6 +535,18 @@ class Claims:
         for i, a in np.ndindex(found.shape):
             values = self.table.seen[:, a, i]
             found[i, a] = one_value_returns(values[~np.isnan(values)])
+        return found
+
+    @cached_property
+    def _prevails(self) -> NDArray[np.bool_]:
+        """(m, K, K) whether one difference of two arms makes up clearly more than half of all."""
+        found = np.zeros((self.n_objectives, self.n_arms, self.n_arms), np.bool_)
+        for i, a, b in np.ndindex(found.shape):
+            if self.table.kinds[i] is not Statistic.SYMMETRIC or b >= a:
+                continue
+            differences = self.table.seen[:, a, i] - self.table.seen[:, b, i]
+            size = float(self._largest[i, a] + self._largest[i, b])
+            found[i, [a, b], [b, a]] = one_difference_prevails(differences[~np.isnan(differences)], size)
         return found
 
 

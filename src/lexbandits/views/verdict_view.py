@@ -462,7 +462,7 @@ SAID: dict[Flag, Callable[[Mapping[str, Any]], str]] = {
         f"values of {listed(f['objectives'])} are too skewed for so few items: give cap= and bounded noise"
     ),
     Flag.REPEATED_VALUES: lambda f: (
-        f"one value of {listed(f['objectives'])} is repeated too often: it is not Gaussian"
+        f"one value of {listed(f['objectives'])} is repeated too often for this kind of noise: give bounds"
     ),
     Flag.COPIED_VALUES: lambda f: (
         f"{listed(f['objectives'])} of {listed(f['arms'])} seems to be one measurement copied to many rows: "
@@ -691,7 +691,7 @@ def _lasts(verdict: Verdict) -> str:
     if verdict.missing_reason == Flag.CLUSTER_SIZE:
         return "say how many items a cluster can have (max_cluster=)"
     if verdict.missing_reason == Flag.REPEATED_VALUES:
-        return "values that repeat themselves are not Gaussian, say what they are, such as bounded"
+        return "values that repeat themselves are of another kind, say which, such as bounded"
     if any(asked.kind is NoiseKind.FINITE_VARIANCE for asked in verdict.objectives):
         return "finite_variance is an approximation, say bounds, or cap="
     return "clusters or repeats of unequal size make it an approximation"

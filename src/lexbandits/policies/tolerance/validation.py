@@ -8,9 +8,11 @@ import numpy as np
 
 from lexbandits._arrays import Counts, Vector
 from lexbandits.evidence.kinds import GAUSSIAN, WATCHED, Kind, check_rewards, repetition_warning
+from lexbandits.evidence.moments import ROUNDING
 
 EARLY = 1000  # values of an arm in which one must not come too often
 FEWEST = 15  # values of which that can be said
+MAJORITY = 0.05  # p-value below which one difference makes up more than half of them
 SHARE = 0.05  # of them; Gaussian values rounded to a tenth of their deviation have 0.04
 
 
@@ -24,6 +26,25 @@ def one_value_returns(values: Vector) -> bool:
         return False
     most = int(np.unique(values, return_counts=True)[1].max())
     return most > SHARE * n + 5.0 * math.sqrt(SHARE * (1.0 - SHARE) * n)
+
+
+def one_difference_prevails(differences: Vector, size: float) -> bool:
+    """Whether one makes up clearly more than half of differences of numbers as large as `size`.
+
+    If they are symmetric, it is their centre: another value has its mirror image. The centre would be known,
+    and the rare others, which may move the mean by any amount, would prove nothing. Arms that have one value
+    each, and not the same, are left alone.
+    """
+    from scipy.special import bdtrc  # slow to import
+
+    n = differences.size
+    if n == 0:
+        return False
+    ordered = np.sort(differences)
+    groups = np.cumsum(np.diff(ordered, prepend=ordered[0]) > ROUNDING * size)
+    if groups[-1] == 0 and abs(ordered[0]) > ROUNDING * size:
+        return False
+    return bool(bdtrc(int(np.bincount(groups).max()) - 1, n, 0.5) <= MAJORITY)
 
 
 class RewardValidator:

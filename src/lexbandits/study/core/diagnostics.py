@@ -17,7 +17,7 @@ from lexbandits._code import Code
 from lexbandits.evidence.kinds import Missing, NoiseKind
 from lexbandits.outcomes import ClaimVerdict
 from lexbandits.study.core.replay import Replay
-from lexbandits.study.core.trial_columns import EXPIRED, FAILED, LATE, OPEN, RELEASED, TOLD
+from lexbandits.study.core.trial_columns import EXPIRED, FAILED, IMPORTED, LATE, OPEN, RELEASED, TOLD
 from lexbandits.study.objective import Objective
 from lexbandits.study.states import Severity
 
@@ -241,19 +241,19 @@ def _drifts(replay: Replay) -> list[Diagnostic]:
     ]
 
 
-def _by_place(replay: Replay, cells_of: Callable[[Any], Any]) -> Vector:
-    """(arms, passes) of the trials that were told; nan where none was."""
+def _by_place(replay: Replay, cells_of: Callable[[Any], Any], *states: int) -> Vector:
+    """(arms, passes) of the trials that were told, or are in other states; nan where none was."""
     projection = replay.projection
-    told = np.flatnonzero(projection.column("state") == TOLD)
+    told = np.flatnonzero(np.isin(projection.column("state"), states or (TOLD,)))
     arms, passes = projection.column("arm")[told], projection.column("pass_of")[told]
     table = np.full((len(projection.arms), int(passes.max(initial=0)) + 1), np.nan)
     table[arms, passes] = cells_of(told)
     return table
 
 
-def _values_by_place(replay: Replay, column: int) -> Vector:
+def _values_by_place(replay: Replay, column: int, *states: int) -> Vector:
     spec, values = replay.projection.spec, replay.projection.column("values")
-    return _by_place(replay, lambda told: spec.cut(values[told])[:, column])
+    return _by_place(replay, lambda told: spec.cut(values[told])[:, column], *states)
 
 
 def _drift(replay: Replay, column: int, values: Vector, in_step: Any, later: Any, tests: int) -> Diagnostic:
@@ -378,7 +378,7 @@ def _symmetric(replay: Replay, column: int, values: list[Vector]) -> Found:
     """Whether differences from the leader are skewed, and whether so few may hide what that does."""
     if all(np.isin(v, (0.0, 1.0)).all() for v in values):
         return Severity.WARNING, 0.0, {"finding": Finding.ONLY_BINARY}
-    table, leader = _values_by_place(replay, column), replay.policy.recommendation
+    table, leader = _values_by_place(replay, column, TOLD, IMPORTED), replay.policy.recommendation
     found: list[tuple[float, float, int]] = []
     for arm in range(len(table)):
         differences = table[arm] - table[leader]
@@ -393,6 +393,28 @@ def _symmetric(replay: Replay, column: int, values: list[Vector]) -> Found:
         return Severity.OK, p, {"finding": Finding.CONSISTENT}
     severity = Severity.WARNING if matters > HARDLY else Severity.NOTICE
     return severity, p, {"finding": Finding.ASYMMETRIC, "worst": replay.projection.arm_names[arm]}
+
+
+def cannot_be_symmetric(replay: Replay) -> tuple[int, ...]:
+    """Return the "symmetric" objectives whose values are none, by what is folded: nothing is certified then.
+
+    All are 0 or 1, or one difference from the answer makes up clearly more than half of all.
+    """
+    from lexbandits.policies.tolerance.validation import one_difference_prevails  # who asks has a policy
+
+    found, policy = [], replay.policy
+    for column in replay.projection.order:
+        is_symmetric = replay.projection.spec.objectives[column].kind is NoiseKind.SYMMETRIC
+        if not is_symmetric or not _has_decided(replay, column):
+            continue
+        table = _values_by_place(replay, column, TOLD, IMPORTED)[:, : policy.folded]
+        differences = np.delete(table - table[policy.recommendation], policy.recommendation, axis=0)
+        size = 2 * float(np.nanmax(np.abs(table), initial=0.0))
+        prevails = any(one_difference_prevails(row[~np.isnan(row)], size) for row in differences)
+        told = table[~np.isnan(table)]
+        if prevails or (told.size and np.isin(told, (0.0, 1.0)).all()):
+            found.append(column)
+    return tuple(found)
 
 
 def _asymmetry(values: Vector) -> tuple[float, float]:

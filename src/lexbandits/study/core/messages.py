@@ -145,7 +145,7 @@ _SAID: dict[Flag, Callable[[Mapping[str, Any]], str]] = {
     Flag.ASYMPTOTIC: lambda _: "the noise is only known to have a variance, so it is approximate",
     Flag.REPEATED_VALUES: lambda fields: (
         f"one value of {' and of '.join(fields['objectives'])} was repeated too often, "
-        "so the noise is not Gaussian as declared"
+        "which this kind of noise never does: say bounds"
     ),
     Flag.BIASED_IMPORT: lambda _: "results were imported that had been collected by looking at them",
     Flag.CONTRADICTION: lambda _: (

@@ -12,7 +12,7 @@ from lexbandits._printable import plain
 from lexbandits._validation import IfInfeasible
 from lexbandits.evidence.kinds import NoiseKind
 from lexbandits.outcomes import BaselineDecision, Flag, Scope
-from lexbandits.study.core.diagnostics import diagnostics_of
+from lexbandits.study.core.diagnostics import cannot_be_symmetric, diagnostics_of
 from lexbandits.study.core.messages import certified_reason, flag_messages
 from lexbandits.study.core.projection import Projection
 from lexbandits.study.core.replay import Replay
@@ -231,10 +231,9 @@ def _flags(replay: Replay) -> dict[Flag, dict[str, Any]]:
         flags[Flag.ASYMPTOTIC] = {
             "objectives": [named[i] for i, kind in kinds.items() if kind is NoiseKind.FINITE_VARIANCE]
         }
-    if policy.repeated:
-        flags[Flag.REPEATED_VALUES] = {
-            "objectives": [named[i] for i in projection.order if i in policy.repeated]
-        }
+    repeated = {*policy.repeated, *(cannot_be_symmetric(replay) if policy.finished else ())}
+    if repeated:
+        flags[Flag.REPEATED_VALUES] = {"objectives": [named[i] for i in projection.order if i in repeated]}
     if projection.unfair:
         flags[Flag.BIASED_IMPORT] = {}
     if policy.contradiction:
