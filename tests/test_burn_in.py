@@ -247,6 +247,20 @@ def test_run_runs_nothing_for_a_question_that_is_refused(tmp_path):
     assert not (tmp_path / "0").exists()
 
 
+def test_run_says_why_an_arm_has_no_burn_in_and_reads_durations_first(tmp_path):
+    file = tmp_path / "study.toml"
+    file.write_text(TIMED.format(storage=tmp_path / "naps.db", budget=2))
+    fails = "import sys; sys.exit('no disk' if '{arm}' == '0.01' else 0)"
+    words = ["run", str(file), "--measure", "seconds"]
+    done = command.invoked(*words, "--", sys.executable, "-c", fails)
+    assert done.exit_code == 2
+    assert "every run of '0.01' in the burn-in failed, the last: exit code 1: no disk" in done.stderr
+    done = command.invoked(*words, "--time-limit", "40", "--", "touch", str(tmp_path / "{arm}"))
+    assert done.exit_code == 2
+    assert "--time-limit must be a duration such as" in done.stderr
+    assert not (tmp_path / "0").exists()
+
+
 def test_two_runs_that_begin_together_share_one_burn_in(tmp_path):
     """Each has begun its own when the other has: one of the two is on record, and both go on by it."""
     file, where = tmp_path / "study.toml", tmp_path / "naps.db"
