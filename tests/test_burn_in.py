@@ -51,7 +51,7 @@ def test_every_arm_the_margin_and_the_limit_raise_the_cap(words, runs, cap):
     [("minimize", {"at_most": 2, "cap": 2}), ("maximize", {"at_least": 2, "floor": 2, "cap": 9})],
 )
 def test_a_cut_that_every_mean_meets_the_limit_by_is_refused(direction, words):
-    with pytest.raises(lb.StudyError, match="any mean of values .* meets"):
+    with pytest.raises(lb.StudyError, match=r"any mean of values .* meets"):
         lb.Objective("seconds", direction, **words)
 
 

@@ -468,7 +468,9 @@ def test_a_bound_that_is_shown_is_claimed_at_the_level_of_the_regression(seed):
     assert not claims.exceeds(0, sample, grid[nearest + 1], 0.025)
 
 
-@pytest.mark.parametrize(("apart", "said"), [(0.1004, "0.10"), (0.1032, "0.10"), (0.2004, "0.2004"), (0.3, "0.30")])
+@pytest.mark.parametrize(
+    ("apart", "said"), [(0.1004, "0.10"), (0.1032, "0.10"), (0.2004, "0.2004"), (0.3, "0.30")]
+)
 def test_what_was_measured_on_a_list_is_rounded_to_the_nearest(apart, said):
     """Rounded up it would say more than there is: 0.1004 was 0.11."""
     frame = {"arm": ["old", "new"], "item": [1, 1], "score": [0.5, 0.5 + apart]}
