@@ -73,7 +73,7 @@ def test_a_study_keeps_its_burn_in_on_record_and_counts_none_of_it(tmp_path):
     assert "up to 3.2 s" in study.report(tmp_path / "report.md").read_text()
     study.run(lambda arm: {"seconds": 0.1 if arm == "a" else 3.0})
     told = command.invoked("study", "status", "timed", "--storage", tmp_path / "s.db").stdout
-    assert "  seconds, the mean of values up to 3.2 s: " in told
+    assert "seconds (the mean of values up to 3.2 s): worse by 2.90 s" in told
 
 
 @pytest.mark.parametrize(
