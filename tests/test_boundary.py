@@ -69,7 +69,9 @@ def test_at_the_boundary_wealth_is_1_on_average_and_below_it_less(b, kind):
     """Over all sequences of ten coins, whatever the stakes make of the past."""
     for p in (b, 0.8 * b):
         mean = sum(
-            p ** sum(coins) * (1 - p) ** (10 - sum(coins)) * math.exp(gamble(map(float, coins), b, 0.2, kind)[0])
+            p ** sum(coins)
+            * (1 - p) ** (10 - sum(coins))
+            * math.exp(gamble(map(float, coins), b, 0.2, kind)[0])
             for coins in itertools.product([0, 1], repeat=10)
         )
         assert mean == pytest.approx(1.0) if p == b else mean < 1.0

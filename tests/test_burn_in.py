@@ -73,7 +73,7 @@ def test_a_study_keeps_its_burn_in_on_record_and_counts_none_of_it(tmp_path):
     assert "up to 3.2 s" in study.report(tmp_path / "report.md").read_text()
     study.run(lambda arm: {"seconds": 0.1 if arm == "a" else 3.0})
     told = command.invoked("study", "status", "timed", "--storage", tmp_path / "s.db").stdout
-    assert "  seconds, the mean of values up to 3.2 s: " in told
+    assert "seconds (the mean of values up to 3.2 s): worse by 2.90 s" in told
 
 
 @pytest.mark.parametrize(
@@ -244,6 +244,20 @@ def test_run_runs_nothing_for_a_question_that_is_refused(tmp_path):
     done = command.invoked("run", str(file), "--measure", "seconds", "--", "touch", str(tmp_path / "{arm}"))
     assert done.exit_code == 2
     assert "budget" in done.stderr
+    assert not (tmp_path / "0").exists()
+
+
+def test_run_says_why_an_arm_has_no_burn_in_and_reads_durations_first(tmp_path):
+    file = tmp_path / "study.toml"
+    file.write_text(TIMED.format(storage=tmp_path / "naps.db", budget=2))
+    fails = "import sys; sys.exit('no disk' if '{arm}' == '0.01' else 0)"
+    words = ["run", str(file), "--measure", "seconds"]
+    done = command.invoked(*words, "--", sys.executable, "-c", fails)
+    assert done.exit_code == 2
+    assert "every run of '0.01' in the burn-in failed, the last: exit code 1: no disk" in done.stderr
+    done = command.invoked(*words, "--time-limit", "40", "--", "touch", str(tmp_path / "{arm}"))
+    assert done.exit_code == 2
+    assert "--time-limit must be a duration such as" in done.stderr
     assert not (tmp_path / "0").exists()
 
 

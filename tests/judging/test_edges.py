@@ -70,7 +70,7 @@ def test_every_cell_without_a_row_is_missing(K, direction):
             assert [found.low[k, a, 0], found.high[k, a, 0]] == pytest.approx(expected)
         assert found.missing == holes > 0
         with pytest.raises(
-            lb.StudyError, match=f"{holes} of {len(found.items) * K} values of 'x' are missing"
+            lb.StudyError, match=f"{holes} of {len(found.items) * K} values of 'x' (is|are) missing"
         ):
             cells(table, (objective,), repeat="r")
 

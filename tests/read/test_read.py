@@ -26,7 +26,7 @@ def test_inspect():
     )
     verdict = lb.judge(columns, [RIGHT], repeat="repeat", scope="items")
     assert verdict.arm == "mockllm/large"
-    with pytest.raises(lb.StudyError, match="1 of 12 values of 'match' are missing"):
+    with pytest.raises(lb.StudyError, match="1 of 12 values of 'match' is missing"):
         lb.judge(columns, [lb.Objective("match", margin=0.2, noise="bernoulli")], repeat="repeat")
 
 

@@ -65,6 +65,9 @@ BOUNDS = re.compile(r'noise=\("bounded", ([\d.]+), ([\d.]+)\)')
 IN_OPTIONS = {  # what errors name in Python's words -> on the command line
     '{"before": …, "after": …}': "--run before=… --run after=…",
     "item=None": '--item ""',
+    "if_failed= of the objective, what a missing value is worth": (
+        "end the objective with if_failed=VALUE, what a missing value is worth"
+    ),
     "sequential=True": "--sequential",
     "tool=": "--from",
     'noise=("bounded", low, high)': "bounded LOW HIGH",

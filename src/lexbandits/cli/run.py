@@ -139,19 +139,24 @@ def _burn_in(
     items = list(spec.items or range(BURN_IN))
     program = Program(command, lambda: arms, limit, measured, len(measured) < len(objectives), items[0])
     found: dict[str, dict[str, list[float]]] = {name: {arm: [] for arm in arms} for name in waiting}
+    failures: dict[str, str] = {}
     say_line(f"burn-in: {BURN_IN} runs of each arm set the cap of {', '.join(waiting)}", err=True)
     with _signals(program):
         for turn in range(BURN_IN):
             for arm in arms:
                 try:
                     values = program(arm, items[turn % len(items)])
-                except ProgramFailed:
+                except ProgramFailed as error:
+                    failures[arm] = str(error)
                     continue
                 except Stopped:
                     raise typer.Exit(128 + (program.stopped or 0)) from None
                 for name in waiting:
                     if values.get(name) is not None:
                         found[name][arm].append(float(values[name]))
+    for arm, why in failures.items():
+        if not all(found[name][arm] for name in waiting):
+            raise StudyError(f"every run of {arm!r} in the burn-in failed, the last: {why}")
     fields["burn_in"] = found
 
 

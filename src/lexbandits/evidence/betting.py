@@ -23,9 +23,9 @@ STAKES = np.array([0.5, 1.0, 2.0, 4.0, 8.0, math.inf])
 SHARES = np.array([0.10, 0.34, 0.26, 0.13, 0.07, 0.10])
 STEADY_SHARES = np.array([0.15, 0.42, 0.18, 0.07, 0.05, 0.13])  # of a kind that is `STEADY`
 HIGHEST_STAKE = 16.0  # in place of the last one where values are not bounded
-# What is taken for known of bounded differences before the first: so many values and their M2. And what
-# share of the wealth one bet may lose. 0/1 values and missing ones jump from end to end, and rarely, so that
-# early calm proves little; other measures keep to a small part of their range.
+# Of bounded values: the number and M2 of values imagined before the first, and the share of the wealth that
+# one bet may lose. 0/1 values and missing ones jump from end to end, and rarely, so early calm proves little.
+# Other measures keep to a small part of their range: there the largest stake is the best one, and early.
 Caution = tuple[float, float, float]
 JUMPING: Caution = (4.0, 0.5, 0.9)
 STEADY: Caution = (2.0, 0.02, 0.97)
@@ -99,7 +99,7 @@ def caution_of(kind: Kind) -> Caution:
 
 @kernel
 def unit_stake(kind: Kind, n: float, m2: float, aim: float) -> float:
-    """The stake that suits a truth `aim` above the boundary, by the spread of n values so far, all as stored."""
+    """The stake that suits a truth `aim` above the boundary, by the spread of n values so far; as stored."""
     values, squares, _ = caution_of(kind)
     return aim * (n + values) / (m2 + squares)
 

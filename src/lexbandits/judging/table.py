@@ -530,8 +530,8 @@ def _by_type(objective: Objective, values: Vector, otherwise: str | None) -> Obj
         except StudyError as error:
             most = math.ceil(10.0 * max(1.0, objective.margin_in_unit))
             raise StudyError(
-                f"{error}. Every value in the table is 0 or 1, so it was taken as no or yes. If it is a count, "
-                f'say noise=("bounded", 0, {most}), with the largest count possible in place of {most}'
+                f"{error}. Every value in the table is 0 or 1, so it was taken as no or yes. If it is a "
+                f'count, say noise=("bounded", 0, {most}), with the largest count possible in place of {most}'
             ) from None
     return objective if otherwise is None else objective.with_default_noise(otherwise)
 
@@ -597,8 +597,8 @@ def _check_values(
         own = values[(arms == code) & ~np.isnan(values)]
         if not own.size and objective.if_failed is None:
             raise StudyError(
-                f"{name!r} has no value of {objective.name!r}, only missing ones: leave its rows out, or say "
-                "what a missing value is worth (if_failed=)"
+                f"arm {name!r} has no value of {objective.name!r}, only missing ones: leave its rows out, or "
+                "say what a missing value is worth (if_failed=)"
             )
         if objective.is_exact and own.size and own.min() < own.max():
             raise StudyError(f"{objective} is exact, but arm {name!r} has two different values")
@@ -637,8 +637,9 @@ def _check_runs(source: Source, arms: NDArray[np.int64], names: list[Any], items
 def _check_gaps(table: Table, i: int, holes: int, missing: str) -> None:
     objective, there = table.objectives[i], (~np.isnan(table.low[:, :, i])).astype(np.float64)
     if holes and missing == "error":
+        verb = "is" if holes == 1 else "are"
         raise StudyError(
-            f"{holes} of {there.size} values of {objective.name!r} are missing: {_ways_out(objective)}"
+            f"{holes:,} of {there.size:,} values of {objective.name!r} {verb} missing: {_ways_out(objective)}"
         )
     if holes and missing == Missing.WORST and not objective.is_bounded:
         raise StudyError(

@@ -115,7 +115,8 @@ def bet_on_arm(
     for claim in range(2):
         b, z = arm_boundary(kind, limits, i, claim), value[0] if claim == MEETS else 1.0 - value[1]
         unit = unit_stake(kind, n, spread[claim], HALF * limits[i, REACH] / (kind.high - kind.low))
-        bet(wealth, row, i, claim, b, unit, z, unit, b, n, caution_of(kind)[2])  # nothing is bet on the other direction
+        # nothing is bet on the other direction
+        bet(wealth, row, i, claim, b, unit, z, unit, b, n, caution_of(kind)[2])
 
 
 @kernel(inline="never")
