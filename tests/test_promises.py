@@ -1170,7 +1170,7 @@ class BothInside(AroundALimit):
 class NoneNear(AroundALimit):
     """Nobody meets the limit: the closest is looked for."""
 
-    best, worse, wide = -0.2, -0.2 - BEYOND, 0.5
+    best, worse, wide = -0.2, -0.2 - BEYOND, 0.7
 
 
 @attack(world=AroundALimit)

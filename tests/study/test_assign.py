@@ -95,13 +95,15 @@ def test_an_arm_that_breaks_a_limit_is_no_longer_assigned_at_once(storage):
     )
     had = []
     for number in range(2000):
-        trial = study.assign(f"visitor {number}")
-        if "broken" not in study.status.candidates:
+        if had and study.assign(had[0]).arm != "broken":
             break
+        trial = study.assign(f"visitor {number}")
         if trial.arm == "broken":
             had.append(f"visitor {number}")
         study.tell(trial, {"errors": int(trial.arm == "broken"), "sales": number // 3 % 2})
     assert 0 < len(had) < 100
+    assert study.status.state == "measuring"
+    assert "broken" in study.status.candidates, "no other arm needs to be shown to be better on the limit"
     arms = Counter(study.assign(f"later {number}").arm for number in range(60))
     assert set(arms) == {"good", "other"}
     assert {study.assign(key).arm for key in had} <= {"good", "other"}
