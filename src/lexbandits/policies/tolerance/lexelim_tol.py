@@ -31,7 +31,7 @@ from lexbandits.evidence.kinds import (
 )
 from lexbandits.evidence.symmetric import DEPTH as SYMMETRIC_DEPTH
 from lexbandits.outcomes import Flag
-from lexbandits.policies.base import Rules, Steps, untried
+from lexbandits.policies.base import LEFT_AT, LEFT_ON, Rules, Steps, untried
 from lexbandits.policies.policy import checked
 from lexbandits.policies.tolerance.anytime import beats_at, meets, violates
 from lexbandits.policies.tolerance.buffer import ResultBuffer
@@ -505,11 +505,11 @@ class LexElimTol(PlacePolicy):
         while state.clock[NEXT] <= state.clock[PASS]:
             state.clock[NEXT] = next_evaluated(state.clock[NEXT])
         direct(begin)(state)
-        for arm in np.flatnonzero(state.arms.left[:, 0]).tolist():
+        for arm in np.flatnonzero(state.arms.left[:, LEFT_AT]).tolist():
             _, objective, rival = old.arms.left[arm].tolist()
-            still = objective == state.arms.left[arm, 1] and (rival < 0 or state.masks[OFFERED, rival])
-            if still and old.arms.left[arm, 0] > 0:
-                state.arms.left[arm, 0] = old.arms.left[arm, 0]
+            still = objective == state.arms.left[arm, LEFT_ON] and (rival < 0 or state.masks[OFFERED, rival])
+            if still and old.arms.left[arm, LEFT_AT] > 0:
+                state.arms.left[arm, LEFT_AT] = old.arms.left[arm, LEFT_AT]
         new._validator = copy.deepcopy(self._validator)
         return new
 
@@ -645,7 +645,7 @@ class LexElimTol(PlacePolicy):
         x, earlier = self.recommendation, order[: order.index(i)]
         still = []
         for y in np.flatnonzero(state.masks[OFFERED]).tolist():
-            left = -1 if state.arms.active[y] else int(state.arms.left[y, 1])
+            left = -1 if state.arms.active[y] else int(state.arms.left[y, LEFT_ON])
             if left not in earlier and (y == x or not any(beats_at(state, j, x, y) for j in earlier)):
                 still.append(y)
                 if left != i and not violates(state.bounds, state.limits, i, y):

@@ -19,6 +19,7 @@ from lexbandits.evidence.finite_population import MOST_LEVEL, finite_radius, low
 from lexbandits.evidence.finite_variance import LARGE_SAMPLE
 from lexbandits.evidence.interval import told_difference, told_mean
 from lexbandits.evidence.kinds import Kind
+from lexbandits.policies.base import LEFT_AT, LEFT_ON
 from lexbandits.policies.policy import _same
 from lexbandits.policies.tolerance.buffer import Place
 from lexbandits.policies.tolerance.finite.finite_asking import ask
@@ -437,9 +438,9 @@ class FiniteLexElimTol(LexElimTol):
             its[...] = mine
         new._fold_all()
         old, left = self.state.arms.left, new.state.arms.left
-        for arm in np.flatnonzero(left[:, 0]).tolist():  # who was out already left then
-            if old[arm, 0] > 0 and (old[arm, 1:] == left[arm, 1:]).all():
-                left[arm, 0] = old[arm, 0]
+        for arm in np.flatnonzero(left[:, LEFT_AT]).tolist():  # who was out already left then
+            if old[arm, LEFT_AT] > 0 and (old[arm, LEFT_ON:] == left[arm, LEFT_ON:]).all():
+                left[arm, LEFT_AT] = old[arm, LEFT_AT]
         return new
 
     # --- what it knows
@@ -614,5 +615,5 @@ class FiniteLexElimTol(LexElimTol):
         if not self.finished:
             clock[CANDIDATE] = 0
         masks[BY_PROOF] = False
-        left[:, 0] = left[:, 0] > 0
+        left[:, LEFT_AT] = left[:, LEFT_AT] > 0
         return self.population, state._replace(clock=clock, masks=masks, arms=state.arms._replace(left=left))
